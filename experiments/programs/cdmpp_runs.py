@@ -56,13 +56,43 @@ class OutOfTimeError(ReadError):
 
 
 @dataclass(frozen=True, eq=False)
+class RunFolder:
+    """Finished runs as files, one JSON document each."""
+
+    folder: Path
+    started: float
+    """Of the call, on the monotonic clock."""
+    minutes: float
+    """See `TableOptions`."""
+    made: list[str] = field(default_factory=list)
+    """Names of the runs of this call."""
+
+    def kept(self, name: str, make: Callable[[], Metrics]) -> Metrics:
+        """Return the metrics of a run by name; made where they are not there.
+
+        Raises:
+            OutOfTimeError: the time is over.
+        """
+        path = self.folder / f"{name}.json"
+        if path.exists():
+            return json.loads(path.read_text())
+        if self.made and time.monotonic() - self.started > 60 * self.minutes:
+            raise OutOfTimeError(f"{name} is to be run; call again to go on")
+        began = time.monotonic()
+        found = {**make(), "wall_seconds": time.monotonic() - began}
+        self.made.append(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_text(path, json.dumps(found))
+        print(f"{name}: {found['wall_seconds']:.0f} s", flush=True)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
 class Runs:
     """Finished runs, and the examples they learn from."""
 
     options: TableOptions
     started: float
-    made: list[str] = field(default_factory=list)
-    """Names of the runs of this call."""
 
     @cached_property
     def examples(self) -> ProgramExamples:
@@ -81,24 +111,14 @@ class Runs:
         return ProgramTrainConfig(network, steps=self.options.steps, seed=seed)
 
     def kept(self, name: str, make: Callable[[], Metrics]) -> Metrics:
-        """Return the metrics of a run by name; made where they are not there.
+        """See `RunFolder.kept`."""
+        options = self.options
+        end = f"{options.steps}-{len(self.examples.seconds)}"
+        return self._folder.kept(f"{name}-{end}", make)
 
-        Raises:
-            OutOfTimeError: the time is over.
-        """
-        key = f"{name}-{self.options.steps}-{len(self.examples.seconds)}.json"
-        path = Path(self.options.runs) / key
-        if path.exists():
-            return json.loads(path.read_text())
-        if self.made and time.monotonic() - self.started > 60 * self.options.minutes:
-            raise OutOfTimeError(f"{name} is to be run; call again to go on")
-        began = time.monotonic()
-        found = {**make(), "wall_seconds": time.monotonic() - began}
-        self.made.append(name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, json.dumps(found))
-        print(f"{name}: {found['wall_seconds']:.0f} s", flush=True)
-        return found
+    @cached_property
+    def _folder(self) -> RunFolder:
+        return RunFolder(Path(self.options.runs), self.started, self.options.minutes)
 
 
 @dataclass(frozen=True, eq=False)

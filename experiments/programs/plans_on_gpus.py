@@ -31,10 +31,13 @@ from experiments.placement.two_prices import (
 from go_rl.api.load import load
 from go_rl.api.optimize import optimize
 from go_rl.core import OpGraph, Plan
+from go_rl.predictors.operators import GPU_WEIGHTS
 from go_rl.report.file_tables import markdown_table
 
 NAME = "plans_on_gpus"
 METHOD = "auto-classical"
+NAMED = ("decision", "samples", "weights")
+"""Columns that the page tells beside its tables."""
 DECISIONS: dict[str, tuple[Minimised, str]] = {
     "partition": ("max-load", "placement"),
     "placement": ("makespan", "placement"),
@@ -54,7 +57,8 @@ judge's own prices. `moved`: FLOP on another device, after the best renaming of 
 `reordered`: pairs of operators ranked in another order; `regrouped`: edges inside a kernel of one
 of the plans only, of those inside one of either; `kernels_…`: how many either plan launches.
 Nothing is measured: a loss is what the wrong prices cost if the judge's are right. Learned
-prices are those of docs/predict.md, operator by operator, with the host's launch in each."""
+prices are those of docs/predict.md ({weights}), operator by operator, with the host's launch in
+each."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,8 @@ class Row:
     hardware: str
     graph: str
     samples: int
+    weights: str
+    """Of the learned prices."""
     by_roofline_ms: float
     by_learned_ms: float
     loss: float
@@ -102,10 +108,11 @@ def main(options: Options) -> None:
         graph = load(f"zoo:{name}")
         for hardware in options.hardware:
             for decision in options.decisions:
-                if not table.has(decision, hardware, graph.name, options.samples):
+                if not table.has(decision, hardware, graph.name, options.samples, GPU_WEIGHTS):
                     table.add(_row(graph, hardware, decision, options))
                     print(table.rows[-1], flush=True)
-    rows = [row for row in table.rows if row.samples == options.samples]
+    now = (options.samples, GPU_WEIGHTS)
+    rows = [row for row in table.rows if (row.samples, row.weights) == now]
     write_page(options.out / NAME, _page(rows, options.samples), __file__)
 
 
@@ -124,7 +131,7 @@ def _row(graph: OpGraph, hardware: str, decision: str, options: Options) -> Row:
     both: tuple[Plan, Plan] = plans[ANALYTICAL], plans[LEARNED]
     own = [plans[cost].value for cost in (ANALYTICAL, LEARNED)]
     return Row(
-        decision, hardware, graph.name, options.samples,
+        decision, hardware, graph.name, options.samples, GPU_WEIGHTS,
         by_roofline_ms=rounded(1e3 * own[0]), by_learned_ms=rounded(1e3 * own[1]),
         loss=rounded(seconds_of(both[0], spaces[LEARNED]) / own[1]),
         loss_back=rounded(seconds_of(both[1], spaces[ANALYTICAL]) / own[0]),
@@ -140,10 +147,10 @@ def _page(rows: Sequence[Row], samples: int) -> str:
     shown = [name for name in DECISIONS if any(row.decision == name for row in rows)]
     heads = ("decision", "plans", "loss", "loss_back", "moved", "reordered", "regrouped")
     means = [_means(name, [row for row in rows if row.decision == name]) for name in shown]
-    parts = [HEAD.format(method=METHOD, samples=samples),
+    parts = [HEAD.format(method=METHOD, samples=samples, weights=GPU_WEIGHTS),
              "Geometric means of the losses with smallest and largest, means of the shares:",
              markdown_table(heads, means)]  # fmt: skip
-    columns = [name for name in Row.__dataclass_fields__ if name not in ("decision", "samples")]
+    columns = [name for name in Row.__dataclass_fields__ if name not in NAMED]
     for name in shown:
         cells = [
             [cell_text(getattr(row, column)) for column in columns]

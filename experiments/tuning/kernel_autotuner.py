@@ -1,12 +1,14 @@
-"""The kernel autotuner under four guides: verified speed-up over XLA's default against minutes.
+"""The kernel autotuner under five guides: verified speed-up over XLA's default against minutes.
 
 Run: ``python -m experiments.tuning.kernel_autotuner [--models NAME ...] [--minutes 5] [--core 1]
-[--cost learned:FILE.npz]``. Each model is tuned (`go_rl.tuning`) for the same minutes with every
-guide and seed: ``learned`` and ``analytical`` search by their predictions and measure the best,
-``random`` measures what it draws, ``everything`` all that there is. All share their records of
-measurements: what one has measured costs the next the same minutes again, but is not run again, so
-that equal kernels have equal times for everybody. The speed-up is that of a fresh measurement at
-the end (`go_rl.tuning.kernels.alternate_check`); curves are of what was believed on the way.
+[--cost learned:FILE.npz] [--calibration FILE.npz]``. Each model is tuned (`go_rl.tuning`) for the
+same minutes with every guide and seed: ``learned`` and ``analytical`` search by their predictions
+and measure the best, ``calibrated`` does so by predictions that ``go-rl calibrate`` corrected with
+kernels of networks that are not tuned, ``random`` measures what it draws, ``everything`` all that
+there is. All share their records of measurements: what one has measured costs the next the same
+minutes again, but is not run again, so that equal kernels have equal times for everybody. The
+speed-up is that of a fresh measurement at the end (`go_rl.tuning.kernels.alternate_check`); curves
+are of what was believed on the way.
 
 A run that was cut off goes on where it stopped (``results/kernel_autotuner.csv``); the curves are
 in ``results/kernel_autotuner_curves.csv``.
@@ -15,10 +17,11 @@ in ``results/kernel_autotuner_curves.csv``.
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import get_args
+from typing import Literal, get_args
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -26,12 +29,13 @@ from matplotlib.figure import Figure
 
 from experiments.csv_rows import csv_text, read_rows
 from experiments.pages import RESULTS, geometric_mean, run_script, write_page
+from go_rl.api.this_device import NETWORKS, CalibrateConfig, calibrate
 from go_rl.core.plan import write_text
 from go_rl.core.processor import processor_name
 from go_rl.readers.jax.stages import JaxProgram
 from go_rl.report.figures import GREY, LINE_COLOURS, LINE_STYLES, new_figure, save_figure
 from go_rl.tuning import TuneConfig, TuningError
-from go_rl.tuning.config import LEARNED, GuideName
+from go_rl.tuning.config import LEARNED
 from go_rl.tuning.kernels.compilable import load_program
 from go_rl.tuning.kernels.guides import guide_weights
 from go_rl.tuning.kernels.outcome import Tuned
@@ -40,7 +44,11 @@ from go_rl.tuning.kernels.tune_kernels import tune_kernels
 NAME = "kernel_autotuner"
 CURVES = f"{NAME}_curves"
 MODELS = ("bert-tiny", "resnet18", "transformer-xl-2-layers", "mobilenet-v2")
-GUIDES: tuple[GuideName, ...] = get_args(GuideName)
+Arm = Literal["learned", "calibrated", "analytical", "random", "everything"]
+GUIDES: tuple[Arm, ...] = get_args(Arm)
+CALIBRATED = "calibrated"
+KIN: Mapping[str, str] = {"resnet18": "resnet34"}
+"""What calibrates in place of a network that is tuned."""
 SHARES = (0.25, 0.5, 1.0)
 """Shares of the minutes at which the page shows the best so far."""
 POINTS = 200
@@ -53,8 +61,8 @@ class Options:
 
     models: tuple[str, ...] = MODELS
     """Models of the zoo that are JAX functions."""
-    guides: tuple[GuideName, ...] = GUIDES
-    """Guides, which order the measurements."""
+    guides: tuple[Arm, ...] = GUIDES
+    """Guides, which order the measurements; calibrated: the learned one, corrected."""
     minutes: float = 5.0
     """Of each run."""
     trials: int | None = None
@@ -63,6 +71,12 @@ class Options:
     """Of the searches."""
     cost: str = LEARNED
     """Weights of the learned guide: learned, learned:NAME or learned:FILE.npz."""
+    calibration: Path | None = None
+    """Of the calibrated guide; by default this.npz in the folder, made where it is missing."""
+    kernels: int = 48
+    """Timed to calibrate, by k-means."""
+    beside: str = ""
+    """What ran on the machine meanwhile, for the page."""
     core: int | None = None
     """Core that measures; default: the last one of this process."""
     check_rounds: int = 3
@@ -100,6 +114,10 @@ class Row:
     """That measured."""
     learned_on: str
     """The processor that the guide's weights learned on; "": no weights, or unknown."""
+    calibration: str
+    """What corrected them: kernels, minutes, and the error on kernels left out; "": nothing."""
+    beside: str
+    """What ran on the machine meanwhile; "": not noted."""
 
     @property
     def key(self) -> Key:
@@ -132,7 +150,7 @@ def main(options: Options) -> None:
     _check_minutes(rows, options, path)
     done = {row.key for row in rows}
     for model in options.models:
-        jobs: list[tuple[GuideName, int]] = [
+        jobs: list[tuple[Arm, int]] = [
             (g, s) for s in options.seeds for g in options.guides if (model, g, s) not in done
         ]
         program = load_program(f"zoo:{model}") if jobs else None
@@ -163,13 +181,14 @@ def _check_minutes(rows: Sequence[Row], options: Options, path: Path) -> None:
 
 
 def run(
-    program: JaxProgram, model: str, guide: GuideName, seed: int, options: Options
+    program: JaxProgram, model: str, guide: Arm, seed: int, options: Options
 ) -> tuple[Row, list[Point]]:
     """Tune a model; return its row and its curve."""
+    path, calibration = calibrated(options) if guide == CALIBRATED else (None, "")
     config = TuneConfig(
         minutes=options.minutes,
-        guide=guide,
-        cost=options.cost,
+        guide="learned" if guide == CALIBRATED else guide,
+        cost=f"{LEARNED}:{path}" if path else options.cost,
         core=options.core,
         trials=options.trials,
         seed=seed,
@@ -179,7 +198,10 @@ def run(
     folder.mkdir(parents=True, exist_ok=True)
     tuned = tune_kernels(program, folder, config, records=options.folder / "records")
     learned_on = guide_weights(config).processor if guide == "learned" else ""
-    row = replace(row_of(tuned, model, guide, seed, options.minutes), learned_on=learned_on)
+    row = replace(
+        row_of(tuned, model, guide, seed, options.minutes), learned_on=learned_on,
+        calibration=calibration, beside=options.beside,
+    )  # fmt: skip
     return row, [
         Point(model, guide, seed, point.minutes, point.seconds, point.default_seconds)
         for point in tuned.curve
@@ -201,7 +223,26 @@ def row_of(tuned: Tuned, model: str, guide: str, seed: int, minutes: float) -> R
         kernels=tuned.measured + tuned.replayed,
         processor=processor_name(),
         learned_on="",
+        calibration="",
+        beside="",
     )
+
+
+def calibrated(options: Options) -> tuple[Path, str]:
+    """Return the calibration and what the page says of it; it is made where there is none."""
+    path = options.calibration or options.folder / "this.npz"
+    about = path.with_suffix(".txt")
+    if not about.exists():
+        networks = tuple(KIN.get(name, name) for name in NETWORKS)
+        if tuned := set(networks) & set(options.models):
+            raise TuningError(f"{', '.join(sorted(tuned))}: is tuned and would calibrate")
+        config = CalibrateConfig(kernels=options.kernels, networks=networks, core=options.core)
+        began = time.monotonic()
+        found = calibrate(path, config)
+        write_text(about, f"{found.kernels} kernels of {len(networks)} other networks, timed in "
+                          f"{(time.monotonic() - began) / 60:.1f} minutes; kernels left out are "
+                          f"then off by {found.error:.0f} % on average")  # fmt: skip
+    return path, about.read_text().strip()
 
 
 def speedup_at(points: Sequence[Point], minutes: float) -> float:
@@ -252,9 +293,14 @@ def _where(rows: Sequence[Row]) -> str:
     """Which processors measured, and which ones the learned guide knows."""
     measured = ", ".join(dict.fromkeys(row.processor for row in rows if row.processor))
     learned = ", ".join(dict.fromkeys(row.learned_on for row in rows if row.learned_on))
+    corrected = "; ".join(dict.fromkeys(row.calibration for row in rows if row.calibration))
+    beside = "; ".join(dict.fromkeys(row.beside for row in rows if row.beside))
     return f"Measured on {measured or 'an unknown processor'}" + (
-        f"; *learned* learned on {learned}." if learned else "."
-    )
+        f"; *learned* learned on {learned}" if learned else ""
+    ) + (
+        f"; *calibrated* is corrected by {corrected} (once for each machine, not in the minutes)"
+        if corrected else ""
+    ) + (f". Meanwhile: {beside}" if beside else "") + "."  # fmt: skip
 
 
 def _cells(out: io.StringIO, rows: Sequence[Row], guides: Sequence[str]) -> None:

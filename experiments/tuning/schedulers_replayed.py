@@ -31,6 +31,7 @@ from go_rl.core.files.whole_file import whole_file, write_text
 from go_rl.report.file_tables import markdown_table
 from go_rl.tuning.backends.schedule_pool import FOLDER, PoolSet, load_pools
 from go_rl.tuning.belief.curve_library import SHIPPED
+from go_rl.tuning.schedulers.registry import WITH_BELIEF
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -134,7 +135,7 @@ def _runs(setting: Setting, key: str, table: GrowingTable[Row], folder: Path) ->
         curve = at_moments(points, budget)
         with whole_file(curve_file(folder, key, network, seed, name)) as file:
             np.save(file, np.append(curve / final, budget))
-        fits = name in (*TRANSFER, "dynatune", "epsilon-greedy", "softmax")
+        fits = name in (*TRANSFER, *WITH_BELIEF)
         table.add(Row(
             key, network, seed, name, state.slot, state.trials, 1e3 * points[0, 1],
             1e3 * state.latency, _sooner(points, sequential, final),

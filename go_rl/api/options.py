@@ -61,9 +61,10 @@ class OptimizeOptions:
     """auto (a portfolio), auto-classical (the same without a policy), all, or the name of one
     method (docs/methods.md)."""
     samples: int | None = None
-    """Stop after this many evaluated plans a method."""
+    """Stop after this many evaluated plans a method. Default: no limit."""
     seconds: float | None = None
-    """Stop after this many seconds (auto: in all; all: each method); 20 if no limit is given."""
+    """Stop after this many seconds (auto: in all; all: each method). Default: 20 if there is no
+    limit in samples, else none."""
     seed: int = 0
     """Random seed."""
     weights: str | None = None

@@ -26,14 +26,15 @@ if TYPE_CHECKING:
     from go_rl.kernels import KernelSet
     from go_rl.measure.kernels.chosen import ChosenKernel
     from go_rl.predictors.kernels.calibrated import CalibratedKernels
+    from go_rl.readers.jax.stages import JaxProgram
 
 NETWORKS = ("resnet18", "bert-mini", "gpt-6-layers", "vit-tiny", "mixer-s16", "conformer-s",
             "wavenet-2x18", "ncf")  # fmt: skip
 """Networks of the zoo whose kernels calibrate; none needs Keras."""
 NAMED = 6
 """Operators by which a kernel is named, at most."""
-SOURCE = "kernels-cpu-1"
-"""Cost model that is corrected."""
+LAST_CONVOLUTIONS = (2, 4, None)
+"""How many of a chain's convolutions are timed in one piece; None: all."""
 
 
 @dataclass(frozen=True)
@@ -112,11 +113,12 @@ def calibrate(
         raise TrainingError(
             f"calibrate: {config.kernels} kernels are too few; {FEWEST} or more are needed"
         )
-    kernels, chosen = _chosen(config, report)
+    kernels, chosen, chains = _chosen(config, report)
+    asked = [*(chain for _, chain in chains), *chosen]
     path.parent.mkdir(parents=True, exist_ok=True)
     seconds = measure_chosen(
-        chosen, path.with_suffix(""), config.measure, 60 * config.minutes,
-        of_total(report, len(chosen)),
+        asked, path.with_suffix(""), config.measure, 60 * config.minutes,
+        of_total(report, len(asked)),
     )  # fmt: skip
     timed = [k for k, each in enumerate(chosen) if each.hash in seconds]
     import numpy as np
@@ -125,10 +127,11 @@ def calibrate(
         kernels.take(np.array(timed, np.int64)),
         np.array([seconds[chosen[k].hash] for k in timed]),
         processor_name(),
+        tuple((parts, seconds[each.hash]) for parts, each in chains if each.hash in seconds),
     )
-    learned = CalibratedKernels.fit(measured, SOURCE)
+    learned = CalibratedKernels.fit(measured)
     learned.save(path)
-    return Calibrated(path, len(timed), learned.error, learned.processor)
+    return Calibrated(path, len(timed) + len(measured.chains), learned.error, learned.processor)
 
 
 def predict_this(
@@ -161,6 +164,7 @@ def predict_this(
     from go_rl.api.load import load
     from go_rl.api.predict import Prediction, is_table
     from go_rl.core import OpGraph, ProblemError
+    from go_rl.kernels.compiled import compiled_network
     from go_rl.programs.launches.operator_view import check_float32
 
     if is_table(model):
@@ -172,34 +176,17 @@ def predict_this(
         model, weights=weight_positions, **options
     )  # fmt: skip
     check_float32(graph)
-    kernels, members = compiled_kernels(graph, fusion != "none")
-    found = learned.interval(kernels)
+    network = compiled_network(graph, fusion != "none")
+    found = learned.network(network)
     operators = tuple(
         _latency(graph, nodes, (mid, low, high), unlike)
         for nodes, mid, low, high, unlike in zip(
-            members, *(1e3 * x for x in (found.seconds, found.low, found.high)),
+            network.nodes, *(1e3 * x for x in (found.seconds, found.low, found.high)),
             found.unlike.tolist(), strict=True,
         )
     )  # fmt: skip
     low, high = (1e3 * float(bound.sum()) for bound in (found.low, found.high))
     return Prediction(THIS, operators, low, high)
-
-
-def compiled_kernels(graph: OpGraph, fused: bool = True) -> tuple[KernelSet, list[tuple[int, ...]]]:
-    """Return the kernels of a graph and the nodes of each.
-
-    Args:
-        graph: of a network.
-        fused: whether all that may share a kernel does, from the results backwards, as in XLA.
-    """
-    import numpy as np
-
-    from go_rl.kernels import NO_FUSION, Fuser, cut_kernels
-
-    priority = np.full((1, graph.num_nodes), 1 if fused else NO_FUSION, np.int64)
-    leader = Fuser(graph).leaders(priority, np.zeros_like(priority))[0]
-    kernels, leaders = cut_kernels(graph, leader)
-    return kernels, [tuple(np.flatnonzero(leader == each).tolist()) for each in leaders.tolist()]
 
 
 def _calibration(path: Path) -> CalibratedKernels:
@@ -235,8 +222,14 @@ def _latency(
     )  # fmt: skip
 
 
-def _chosen(config: CalibrateConfig, report: Progress) -> tuple[Any, list[ChosenKernel]]:
-    """The kernels to be timed: of all networks, one for each cluster."""
+Chains = list[tuple["KernelSet", "ChosenKernel"]]
+
+
+def _chosen(
+    config: CalibrateConfig, report: Progress
+) -> tuple[KernelSet, list[ChosenKernel], Chains]:
+    """The kernels to be timed: of all networks, one for each cluster; and chains, with the kernels
+    that each takes the place of."""
     import numpy as np
 
     from go_rl.kernels import join_kernels
@@ -247,11 +240,12 @@ def _chosen(config: CalibrateConfig, report: Progress) -> tuple[Any, list[Chosen
     from go_rl.predictors.residuals import compared_features
     from go_rl.zoo.models.inventory import zoo_model
 
-    sets, chosen, known = [], [], set()
+    sets, chosen, chains, known = [], [], [], set()
     sampling = replace(config.measure.sampling, kernels=10_000, fusions=(1.0,))
     for i, name in enumerate(config.networks):
         report(i, len(config.networks), f"reading {name}")
         program = zoo_program(zoo_model(name))
+        chains += _chains(program, name)
         sampled = sample_kernels(program.graph, sampling, known)
         if sampled is None:
             continue
@@ -267,4 +261,19 @@ def _chosen(config: CalibrateConfig, report: Progress) -> tuple[Any, list[Chosen
     scaled = (features - features.mean(axis=0)) / np.where(spread > 1e-6, spread, np.inf)
     count = min(config.kernels, len(chosen))
     which = select_tasks(scaled, np.arange(len(chosen)), count, config.seed)
-    return kernels.take(which), [chosen[k] for k in which.tolist()]
+    return kernels.take(which), [chosen[k] for k in which.tolist()], chains
+
+
+def _chains(program: JaxProgram, name: str) -> Chains:
+    """Chains of a network, whole and their ends alone."""
+    from go_rl.kernels.compiled import chain_kernel, default_leaders
+    from go_rl.kernels.library_chains import library_chains
+    from go_rl.measure.kernels.chosen import ChosenKernel
+
+    graph = program.graph
+    leader, found = default_leaders(graph), {}
+    for most in LAST_CONVOLUTIONS:
+        for chain in library_chains(graph, most):
+            parts, nodes, hash_ = chain_kernel(graph, leader, chain)
+            found[hash_] = (parts, ChosenKernel(program, nodes, hash_, name))
+    return list(found.values())

@@ -26,7 +26,8 @@ class ModelArguments:
     input: Shapes = ()
     """Shape of an input of an ONNX model, such as x=1x224x224x3; may be repeated."""
     trip_count: int | None = None
-    """Trips of every loop whose count does not follow from the model."""
+    """Trips of every loop whose count does not follow from the model. Default: such a model is
+    refused."""
     weight_args: Positions = None
     """Positions of the arguments of a JAX function (parameters of HLO) that are weights. Default:
     argument 0, if it is a pytree of several arrays and there are others."""

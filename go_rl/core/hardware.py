@@ -21,6 +21,9 @@ MAX_ENGINES = 62
 """Largest number of engines of one type on a chip: the simulator keeps the idle ones in one
 word."""
 
+OF_PLAN = "hardware"
+"""Field of a plan.json that holds the hardware it is for."""
+
 
 class Topology(enum.StrEnum):
     """How chips are joined."""
@@ -214,13 +217,15 @@ class Hardware:
 
     @classmethod
     def load(cls, path: str | Path) -> Hardware:
-        """Read hardware from a JSON file."""
+        """Read hardware from a JSON file: its own, or a plan.json, which says what it is for."""
         try:
             document = parse_json(Path(path).read_bytes())
         except OSError as error:
             raise HardwareError(f"{path}: cannot be read ({error.strerror})") from error
         except ValueError as error:
             raise HardwareError(f"{path}: not JSON ({error})") from error
+        if isinstance(document, dict) and "chips" not in document and OF_PLAN in document:
+            return cls.from_json(document[OF_PLAN], f"{path}: {OF_PLAN}")
         return cls.from_json(document, str(path))
 
 

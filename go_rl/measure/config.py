@@ -16,14 +16,15 @@ class SamplingConfig:
     """Which kernels of a model are measured."""
 
     kernels: int = 64
-    """At most, those of other models left out."""
+    """Distinct kernels of a model, at most; those that another model has count for that one."""
     fusions: tuple[float, ...] = (0.0, 0.4, 0.8, 1.0)
     """Share of the producers that may join their consumers, in random order; one fusion each."""
     most_flops: float = 4e9
-    """Kernels with more are left out: they take seconds."""
+    """FLOP of a kernel (of programs: of a task), beyond which it is left out: it takes seconds."""
     most_bytes: float = 5e8
-    """Kernels that read and write more are left out."""
+    """Bytes that a kernel reads and writes, beyond which it is left out."""
     seed: int = 0
+    """Random seed."""
 
     def __post_init__(self) -> None:
         if self.kernels < 1:
@@ -36,26 +37,25 @@ class SamplingConfig:
 
 @dataclass(frozen=True)
 class TimingConfig:
-    """When a measurement is good enough; see `go_rl.measure.timing`."""
+    """When a measurement is good enough (docs/kernels.md)."""
 
     seconds: float = 8e-3
-    """To be spent in the calls of a visit."""
+    """Seconds of calls at a visit."""
     least_calls: int = 3
-    """However slow, at each visit."""
+    """Calls at a visit, at least, however slow they are."""
     most_calls: int = 60
-    """However fast, at each visit."""
+    """Calls at a visit, at most, however fast they are."""
     visits: int = 16
-    """``go-rl measure kernels`` comes back to each kernel so often, some seconds later; what is
-    measured by itself is visited once."""
+    """Visits to each kernel or program, some seconds apart; what is measured by itself has one."""
     patience: float = 0.3
-    """Seconds of calls, each as quick as the quickest, behind which there is no further visit."""
+    """Seconds of calls, each as quick as the quickest, after which there is no further visit."""
     variation: float = 0.0
-    """Coefficient of variation of the visits' times, at which there is no further visit, two being
-    the least; 0: all visits are made (`go_rl.measure.adaptive_visits`)."""
+    """Coefficient of variation of the visits' times at which there is no further visit, after two
+    at least; 0: all visits are made."""
     together: int = 200
     """Kernels, at most, that are visited in turn."""
     pace_seconds: float = 10.0
-    """Spent on finding the core's reference speed, once for each folder and target."""
+    """Seconds spent on finding the core's reference speed, once for each folder and target."""
 
     def __post_init__(self) -> None:
         if not self.pace_seconds > 0:
@@ -87,19 +87,20 @@ class CollectConfig:
     target: str = field(default_factory=own_target)
     """Name of this machine, with one core, in the records; by default its processor's."""
     core: int | None = None
-    """Core of the worker; None: see `worker_core`."""
+    """Core that measures. Default: the last one that this process may use."""
     platform: str = "cpu"
-    """JAX's name of the kind of device."""
+    """JAX's name of the kind of device, such as cpu or cuda."""
     round: int = 0
-    """Repetitions of the whole measurement are rounds; from 1 on nothing new is sampled."""
+    """Number of the repetition of the whole measurement; from 1 on nothing new is sampled."""
     share: float = 1.0
     """Share of the kernels of each model that is measured, the first ones by hash."""
     least_seconds: float = 2e-5
-    """Kernels faster than this are not measured under settings: calling them takes longer."""
+    """Flags, layouts: kernels faster than so many seconds are left out: calling them takes
+    longer."""
     most_seconds: float = 2e-2
-    """Nor are slower ones."""
+    """Flags, layouts: kernels slower than so many seconds are left out."""
     timeout: float = 30.0
-    """Seconds that a kernel may take, compilation included."""
+    """Seconds that a kernel or program may take, compilation included."""
     sampling: SamplingConfig = field(default_factory=SamplingConfig)
     timing: TimingConfig = field(default_factory=TimingConfig)
 
@@ -140,7 +141,8 @@ class ProgramsConfig:
     memory: float = 8e9
     """Bytes that the worker's process may address."""
     measure: CollectConfig = field(default_factory=CollectConfig)
-    """Target, core, time-out, timing, and of ``sampling`` the seed and the most FLOP of a task."""
+    """Of this are read target, core, round, time-out, timing, and of ``sampling`` the seed and the
+    most FLOP of a task."""
 
     def __post_init__(self) -> None:
         if self.schedules < 1:

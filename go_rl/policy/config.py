@@ -50,9 +50,9 @@ class PolicyConfig:
     segment: int = 128
     """Nodes of a segment, the unit of recurrence."""
     recurrence: bool = True
-    """Attend to the previous segment as well."""
+    """Whether nodes attend to the previous segment as well."""
     conditioning: bool = True
-    """Multiply every layer's input by a gate computed from the input features."""
+    """Whether every layer's input is multiplied by a gate computed from the input features."""
     decoder_width: int = 32
     """Width of the per-sample part of a decoder."""
     directions: int = 8
@@ -63,10 +63,10 @@ class PolicyConfig:
     best_of: int = 8
     """Graph-level decisions drawn for each that a makespan policy uses: the best for its critic."""
     form: str = "orders"
-    """Form of a makespan policy, one of `FORMS`; policies of rings have one form only."""
+    """Form of a makespan policy: orders, nodes or dispatch; those of rings have one form only."""
     carry: bool = True
-    """Form ``nodes``: the first iteration sees the best plan known, at first the reference plan;
-    false: nothing, as in GO."""
+    """Form ``nodes``: whether the first iteration sees the best plan known, at first the reference
+    plan; else it sees nothing, as in GO."""
 
     def __post_init__(self) -> None:
         for field in fields(self):

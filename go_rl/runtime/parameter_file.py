@@ -47,6 +47,8 @@ def read_parameters(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     try:
         arrays = read_arrays(path)
         manifest = parse_json(arrays.pop(MANIFEST).tobytes())
+    except FileNotFoundError as error:
+        raise CheckpointError(f"{path}: no such file") from error
     except UNREADABLE as error:
         raise CheckpointError(
             f"{path}: cannot be read as weights ({type(error).__name__}: {error}); it may be "

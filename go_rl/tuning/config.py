@@ -108,6 +108,7 @@ class TuneProgramsConfig:
     scheduler: str = "dynatune"
     """Who gives the next time slot to an operator.
     dynatune: greatest predicted gain, few slots favoured
+    dynatune-relative: the same, favoured in proportion to the network's latency
     epsilon-greedy: greatest predicted gain or, rarely, any
     softmax: at random, by predicted gain
     ansor: Ansor's gradient
@@ -120,7 +121,7 @@ class TuneProgramsConfig:
     rounds: the slowest ones, 90 % of the time, each until it is finished
     """
     belief: str = "log-power"
-    """What predicts gains, for the first three schedulers.
+    """What predicts gains, for the first four schedulers.
     log-power: a / (1 + (x / e^b)^-c), sampled by emcee
     pow2: a x^b, sampled
     pow4: c - (a x + b)^-d, sampled

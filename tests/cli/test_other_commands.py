@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from importlib.metadata import version
 from pathlib import Path
 
@@ -49,6 +50,23 @@ def test_check_rejects_with_a_line_for_each_violation(command, chain, plan):
     assert [v["rule"] for v in listed.document["violations"]] == [
         line.split(":")[0] for line in violations
     ]
+
+
+def test_check_says_a_next_command_that_can_be_typed(command, chain, plan):
+    """A preset by its name; hardware of a user's file, whose place no plan knows, by the plan."""
+    assert "--hardware ring3 " in command("check", plan, chain).out.splitlines()[-1]
+    own = json.loads(command("hardware", "show", "ring3", "--json").out)
+    for name in ("mine", "ring3"):
+        own["name"], own["chips"][0]["peak_flops"] = name, 1e12
+        Path("elsewhere.json").write_text(json.dumps(own))
+        flags = ("--hardware", "elsewhere.json", "--method", "greedy", "--samples", 5)
+        assert command("optimize", chain, *flags, "--out", f"of-{name}").code == 0
+        following = command("check", f"of-{name}/plan.json", chain).out.splitlines()[-1]
+        assert f"--hardware of-{name}/plan.json " in following
+        Path("elsewhere.json").unlink()
+        words = following.removeprefix("next: go-rl ").replace("--method all", "--method greedy")
+        again = command(*shlex.split(words), "--samples", 2, "--out", "again")
+        assert again.code == 0, again.err
 
 
 def test_check_refuses_a_plan_for_another_graph(command, plan, tmp_path):

@@ -7,6 +7,7 @@ import json
 import pytest
 
 import go_rl
+from go_rl.predictors.operators import GPU_WEIGHTS
 from go_rl.predictors.operators.predictor import OperatorPredictor
 
 TABLE = "op,B,M,N,K,H\nlinear,1,512,1024,4096,\nbmm,16,512,64,512,\nsoftmax,8192,,,,512\n"
@@ -133,7 +134,8 @@ def test_bad_input_is_one_line(command, operators, tmp_path):
     for flags, message in (
         ((operators, "--device", "tesla-t44"), "did you mean 'tesla-t4'"),
         (("none.csv", "--device", "t4"), "none.csv: cannot be read"),
-        ((operators, "--device", "t4", "--weights", "gpu-1.1"), "did you mean 'gpus-1.2'"),
+        ((operators, "--device", "t4", "--weights", "gpu-1.1"), f"did you mean '{GPU_WEIGHTS}'"),
+        ((operators, "--device", "t4", "--weights", "none.npz"), "none.npz: no such file"),
     ):
         found = command("predict", *flags)
         assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)

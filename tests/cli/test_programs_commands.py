@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from go_rl.api import this_device
+from go_rl.api import measure, this_device
 from go_rl.api.this_device import Calibrated
 from go_rl.api.training import programs as train_programs
 from go_rl.api.training.programs import TrainedPrograms
+from go_rl.core import TrainingError
+from go_rl.predictors.programs import search
 
 
 @pytest.fixture(autouse=True)
@@ -34,6 +36,53 @@ def test_train_programs_refuses_an_empty_folder(command, tmp_path):
     said = command("train", "programs", "records")
     assert said.code != 0
     assert "no tensor program has a time" in said.err
+
+
+@pytest.mark.parametrize(
+    ("flags", "answer"),
+    [
+        (("--search-steps", 2), "--search-steps (search_steps) must be >= 3, not 2"),
+        (("--search", -1), "--search (search) is a number of trials, 0 to 1000, not -1"),
+        (("--search", 1001), "--search (search) is a number of trials, 0 to 1000, not 1001"),
+    ],
+)
+def test_train_programs_names_the_flag_that_is_wrong(command, flags, answer):
+    said = command("train", "programs", "programs-1", *flags)
+    assert (said.code, said.err.count("\n")) == (2, 1)
+    assert answer in said.err
+
+
+def test_a_search_is_as_long_as_its_stages():
+    assert train_programs.LEAST_SEARCH_STEPS == search.STAGES
+    assert search.ProgramSearchConfig(train_programs.MOST_TRIALS)
+    with pytest.raises(TrainingError):
+        search.ProgramSearchConfig(train_programs.MOST_TRIALS + 1)
+
+
+def test_measure_programs_takes_what_it_reads(command, monkeypatch):
+    asked = {}
+    monkeypatch.setattr(
+        measure, "tensor_tasks", lambda config: asked.update(config=config) or [("n", "t", 5e6)]
+    )
+    said = command("measure", "programs", "d", "--list", "--networks", "resnet18", "--codegen",
+                   "x86-64-v3", "--target", "mine", "--core", 0, "--round", 2, "--timeout", 9,
+                   "--most-flops", 1e6, "--seed", 7, "--visits", 3)  # fmt: skip
+    assert said.code == 0
+    assert "1 tasks of 1 networks" in said.out
+    found = asked["config"]
+    assert (found.networks, found.codegen) == (("resnet18",), ("x86-64-v3",))
+    of_measure = found.measure
+    assert (of_measure.target, of_measure.core, of_measure.round) == ("mine", 0, 2)
+    assert (of_measure.timeout, of_measure.timing.visits) == (9, 3)
+    assert (of_measure.sampling.most_flops, of_measure.sampling.seed) == (1e6, 7)
+
+
+@pytest.mark.parametrize(
+    "flag", ["--vary", "--platform", "--share", "--kernels", "--fusions", "--together"]
+)
+def test_measure_programs_refuses_options_of_kernels(command, flag):
+    assert f"no option {flag}" in command("measure", "programs", "d", flag, "1").err
+    assert f"{flag} " not in command("measure", "programs", "--help").out
 
 
 def test_train_programs_refuses_a_misspelt_data_set(command):

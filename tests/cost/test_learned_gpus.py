@@ -14,6 +14,7 @@ from go_rl.cost.cost_model import Kernels
 from go_rl.cost.learned_gpus import DATA_SHEETS, LearnedGpus, kernel_launches
 from go_rl.cost.registry import cost_identity, is_cost, named_cost
 from go_rl.kernels import cut_kernels
+from go_rl.predictors.operators import GPU_WEIGHTS
 from go_rl.predictors.operators.predictor import OperatorPredictor
 from go_rl.programs.devices import find_device
 from go_rl.readers.jax.reader import trace_jax
@@ -27,7 +28,7 @@ WITH_TF32_PEAK = {*TENSOR_CORES, "p100", "v100"}
 
 @pytest.fixture(scope="module")
 def model():
-    return LearnedGpus(OperatorPredictor.load("gpus-1.2"))
+    return LearnedGpus(OperatorPredictor.load(GPU_WEIGHTS))
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +79,7 @@ def test_it_is_named_and_identified():
     assert found is named_cost("learned:gpus", load_hardware("t4"))
     assert found is not None
     assert found.name == "learned:gpus"
-    assert cost_identity("learned:gpus", hardware) == "learned:gpus gpus-1.2"
+    assert cost_identity("learned:gpus", hardware) == f"learned:gpus {GPU_WEIGHTS}"
 
 
 def test_other_chips_and_number_formats_are_refused(graph, model):

@@ -25,7 +25,8 @@ from go_rl.tuning import TuneConfig, TuningError
 def row(model: str, guide: str, seed: int, speedup: float) -> Row:
     on = "Acme 1" if guide == "learned" else ""
     count = 10 * (seed + 1)
-    return Row(model, guide, seed, 4.0, 50, 8.0, 8.0 / speedup, speedup, count, 30, "Acme 2", on)
+    speed = (8.0, 8.0 / speedup, speedup)
+    return Row(model, guide, seed, 4.0, 50, *speed, count, 30, "Acme 2", on, "", "")
 
 
 ROWS = [row("a", "learned", 0, 2.0), row("a", "learned", 1, 8.0), row("a", "random", 0, 1.0),
@@ -53,6 +54,18 @@ def test_the_page():
     assert "| guide | after 1 min | after 2 min | after 4 min | verified |" in text
     assert "| learned | 1.260 | 2.000 | 2.520 | 4.000 | 10 | 30 |\n" in text
     assert "| random | 1.000 | 1.000 | 1.000 | 1.000 | 10 | 30 |\n" in text
+
+
+def test_the_page_says_what_was_calibrated_and_what_ran_beside():
+    one = replace(ROWS[0], guide="calibrated", calibration="48 kernels", beside="a test")
+    text = page([one], [])
+    assert "*calibrated* is corrected by 48 kernels (once for each machine" in text
+    assert "Meanwhile: a test.\n" in text
+
+
+def test_a_network_that_is_tuned_does_not_calibrate(tmp_path):
+    with pytest.raises(TuningError, match="vit-tiny: is tuned and would calibrate"):
+        kernel_autotuner.calibrated(Options(models=("vit-tiny",), folder=tmp_path))
 
 
 def test_the_figure_has_a_panel_for_each_model_and_one_for_all():

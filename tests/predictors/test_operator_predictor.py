@@ -9,6 +9,7 @@ import pytest
 from predictors.operators import DEVICES, FLOOR, SMALL, toy_examples, toy_predictor
 
 from go_rl.core import CheckpointError, TrainingError
+from go_rl.predictors.operators import GPU_WEIGHTS
 from go_rl.predictors.operators.architectures import AMPERE, VOLTA, generation_of, power_ratio
 from go_rl.predictors.operators.calibration import CELLS, bounds, calibrate, cells
 from go_rl.predictors.operators.examples import OperatorInputs
@@ -118,10 +119,29 @@ def test_half_widths_cover_a_gpu_by_what_others_err():
     assert len(found.half_width) == CELLS
 
 
+def test_products_and_streams_have_a_scale_each():
+    """Products err alike on five GPUs, streams hardly on four and threefold on the fifth: the wide
+    scale of the latter is none of the former's. Half-width by hand: nine tenths of 0.2."""
+    count, even = 1000, np.linspace(-0.2, 0.2, 1000)
+    device = np.repeat(np.arange(5), 2 * count)
+    group = np.tile(np.repeat([1, 4], count), 5)
+    times = np.where((group == 4) & (device == 4), 3.0, 1.0)
+    logs = _logs(np.full(10 * count, 1e-2))
+    found = calibrate(logs.body + np.tile(even, 10) * times, logs, group, device)
+    alone = calibrate(logs.body + np.tile(even, 10), logs, np.full(10 * count, 1), device)
+    assert found.half_width[3:6] == pytest.approx(alone.half_width[3:6])
+    assert found.half_width[5] == pytest.approx(0.18, abs=0.02)
+    assert found.half_width[14] > 1.4 * found.half_width[5]
+    assert found.covered["linear"] == pytest.approx(0.9, abs=0.03)
+    assert 0.8 < found.covered["softmax"] < 1
+    assert set(found.covered) == {"linear", "softmax"}
+
+
 def test_one_gpu_tells_no_half_width():
     logs = _logs(np.full(50, 1e-2))
     found = calibrate(logs.body, logs, np.zeros(50, np.int64), np.zeros(50, np.int64))
     assert found.half_width == (0.7,) * CELLS
+    assert not found.covered
 
 
 def test_a_stated_host_scales_what_it_bounds():
@@ -150,7 +170,7 @@ def test_another_version_is_one_clear_error(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def shipped() -> OperatorPredictor:
-    return OperatorPredictor.load("gpus-1.2")
+    return OperatorPredictor.load(GPU_WEIGHTS)
 
 
 @pytest.mark.parametrize("op", OPERATORS)
@@ -237,5 +257,5 @@ def test_what_lies_outside_is_flagged(op, device, change, unlike, shipped):
 def test_the_file_that_ships_is_small():
     from go_rl.predictors.operators.predictor import SHIPPED
 
-    assert (SHIPPED / "gpus-1.2.npz").stat().st_size < 2_000_000
+    assert (SHIPPED / f"{GPU_WEIGHTS}.npz").stat().st_size < 2_000_000
     assert DEVICES

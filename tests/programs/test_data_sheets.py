@@ -35,6 +35,14 @@ def test_every_device_of_the_table_is_complete():
         assert 1e12 <= sheet.vector_flops <= sheet.matrix_flops < 2e14
 
 
+@pytest.mark.parametrize("name", ["a30", "a40", "h200", "rtx-3080", "rtx-3090", "v100-sxm-32gb"])
+def test_peaks_are_two_flops_a_core_and_clock(name):
+    """Of NVIDIA's float32 cores: one multiply-add each, within the rounding of the clock."""
+    sheet = find_device(name)
+    cores = sheet.multiprocessors * sheet.cores_per_multiprocessor
+    assert sheet.vector_flops == pytest.approx(2 * cores * sheet.clock_hz, rel=0.01)
+
+
 @pytest.mark.parametrize("name", ["t4", "T4", "tesla-t4", "Tesla T4"])
 def test_a_device_has_several_names(name):
     assert find_device(name).multiprocessors == 40
@@ -94,6 +102,8 @@ def test_a_host_is_stated_in_microseconds(tmp_path):
         ({"SingleFLOPs": None}, "has no SingleFLOPs .*, nor SingleFLOPsMM and SingleFLOPsVEC"),
         ({"SingleFLOPsMM": 5}, "has both SingleFLOPs and SingleFLOPsMM"),
         ({"Freq": -3}, "Freq must be a positive number, not -3"),
+        ({"Mem_Bw": 1e-300}, "Mem_Bw must be from 1e-06 to 1e\\+12, not 1e-300"),
+        ({"Mem_Bw": 1e13}, "Mem_Bw must be from 1e-06 to 1e\\+12, not 1"),
         ({"Freq": "fast"}, "Freq must be a positive number, not 'fast'"),
         ({"Num_Sm": 2.5}, "Num_Sm must be a whole number"),
         ({"Launch_us": 0}, "Launch_us must be a positive number, not 0"),

@@ -230,6 +230,21 @@ def test_training_drops_what_hugging_face_drops(attention, each, once):
     assert more == {("mulu", "dropout"): dropped, ("mulu", "gradient of scaling"): dropped}
 
 
+def test_a_floor_under_masked_scores_is_no_relu():
+    """OPT's ``torch.max``: one launch forward, the five of autograd backward, of all scores; a step
+    of training updates nothing."""
+    attention = {"scaled_query": True, "floored": True}
+    model = GPT(2, 64, 4, 50, 16, activation=nn.relu, attention=attention)
+    built = decoder_training(flax_model(model, integers(2, 16)))
+    launches = eager_launches(trace_jax(built[0], *built[1], weights=built[2]))
+    count = Counter(launch.what for launch in launches.each)
+    assert (count["maximum"], count["gradient of a maximum"]) == (2, 10)
+    assert (count["relu"], count["gradient of relu"]) == (2, 2)
+    assert "update" not in count
+    sizes = {tuple(e.sizes.values()) for e in launches.each if "maximum" in e.what}
+    assert sizes == {(2 * 4 * 16, 16)}
+
+
 def test_launches_wait_for_earlier_ones_and_share_no_node():
     for name in ("gpt2-small-training", "resnet18", "t5-small"):
         eager = eager_launches(go_rl.load(f"zoo:{name}"))

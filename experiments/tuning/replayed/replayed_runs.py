@@ -22,10 +22,11 @@ from go_rl.tuning.programs.slot_loop import tune_operators
 from go_rl.tuning.programs.slots import SlotConfig
 from go_rl.tuning.programs.tuning_state import TuningState
 from go_rl.tuning.schedulers import SCHEDULERS, Scheduler, scheduler_of
+from go_rl.tuning.schedulers.upper_confidence_bound import DYNATUNE, RELATIVE
 
 POINTS = 400
 """Moments at which curves are compared, evenly over the budget."""
-TRANSFER = {"dynatune-transfer": "dynatune", "epsilon-greedy-transfer": "epsilon-greedy"}
+TRANSFER = {f"{name}-transfer": name for name in (DYNATUNE, RELATIVE, "epsilon-greedy")}
 """Schedulers over our own belief, and those that they are otherwise."""
 ALL = (*SCHEDULERS, *TRANSFER)
 NEAR = 0.01

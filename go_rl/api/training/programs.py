@@ -20,6 +20,8 @@ SplitName = Literal["by_task", "within_task", "by_model", "by_target"]
 ModelName = Literal["cdmpp", "cdmpp-code", "code-trees"]
 WEIGHTS, TREES = "weights.npz", "trees.txt"
 """In the folder of the output."""
+LEAST_SEARCH_STEPS, MOST_TRIALS = 3, 1000
+"""A search judges a trial three times (`go_rl.predictors.programs.search`)."""
 
 
 @dataclass(frozen=True)
@@ -48,20 +50,26 @@ class TrainProgramsConfig:
     seed: int = 0
     """Random seed."""
     most_spread: float = 1.0
-    """Measurements with a wider interval, relative to their time, are dropped."""
+    """Measurements are dropped whose 95 % interval has a half-width above this share of their
+    time."""
     slowest: float = 100.0
     """Programs slower than so many times their task's fastest are dropped."""
     least_programs: int = 2
     """Tasks with fewer distinct programs are dropped; 1 keeps those of one program, which seconds
     can be learned of, ranks not."""
     search_steps: int = 600
-    """Updates of a trial of the search."""
+    """Updates of each trial of ``--search``."""
     devices: str | None = None
     """JSON file with features of devices that are not in the table (docs/programs.md)."""
 
     def __post_init__(self) -> None:
         if self.steps < 1 or self.members < 1:
             raise TrainingError("train programs: steps and members must be >= 1")
+        if self.search_steps < LEAST_SEARCH_STEPS:
+            raise TrainingError(
+                f"train programs: --search-steps (search_steps) must be >= {LEAST_SEARCH_STEPS}, "
+                f"not {self.search_steps}"
+            )
         if self.held_out and self.split not in ("by_model", "by_target"):
             raise TrainingError(
                 f"train programs: held_out is for by_model and by_target, not {self.split}"
@@ -149,6 +157,11 @@ def train_programs(
 
 
 def _check_asked(config: TrainProgramsConfig, search: int, fine_tune: str | Path | None) -> None:
+    if not 0 <= search <= MOST_TRIALS:
+        raise TrainingError(
+            f"train programs: --search (search) is a number of trials, 0 to {MOST_TRIALS}, not "
+            f"{search}"
+        )
     if search and fine_tune is not None:
         raise TrainingError("train programs: give search or fine_tune, not both")
     if config.model == "code-trees" and (search or fine_tune is not None):

@@ -12,7 +12,7 @@ from go_rl.cli.console import console, print_json, print_line, working
 from go_rl.cli.exit_codes import OK, REJECTED
 from go_rl.cli.model_arguments import ModelArguments, read
 from go_rl.cli.next_command import model_words, say_next
-from go_rl.core import HardwareError, Objective, Plan, load_hardware
+from go_rl.core import Hardware, HardwareError, Objective, Plan, load_hardware
 from go_rl.core.evaluation import finite
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def run(config: CheckOptions) -> int:
         print_json(_document(verdict))
     else:
         _print(verdict, plan)
-        say_next(console(), *_after(verdict, plan, source))
+        say_next(console(), *_after(verdict, plan, config.plan, source))
     return OK if verdict.ok else REJECTED
 
 
@@ -71,21 +71,23 @@ def _print(verdict: Verdict, plan: Plan) -> None:
         print_line(out, f"{verdict.value:.6g} s an iteration, {bound}")
 
 
-def _after(verdict: Verdict, plan: Plan, source: ModelArguments) -> list[str]:
+def _after(verdict: Verdict, plan: Plan, path: str, source: ModelArguments) -> list[str]:
     """The command that makes the plan anew, or, if it is a good one, compares all methods."""
     words = ["optimize", *model_words(source), "--objective", plan.objective]
     if plan.objective == Objective.RING:
         words += ["--rules", plan.rules]
-    words += ["--hardware", _hardware(plan)]
+    words += ["--hardware", _hardware(plan, path)]
     return [*words, "--method", "all"] if verdict.ok else words
 
 
-def _hardware(plan: Plan) -> str:
-    """What `--hardware` takes: a preset, ``file``, or a guess where the user's own file is."""
+def _hardware(plan: Plan, path: str) -> str:
+    """What `--hardware` takes: ``file``, the preset of the plan, or the plan, which holds it."""
     from go_rl.api.problem import OWN_HARDWARE
 
     name = str(plan.hardware["name"])
+    if name == OWN_HARDWARE:
+        return name
     try:
-        return name if name == OWN_HARDWARE else load_hardware(name).name
+        return name if load_hardware(name) == Hardware.from_json(plan.hardware) else path
     except HardwareError:
-        return f"{name}.json"
+        return path

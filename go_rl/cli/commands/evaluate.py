@@ -60,18 +60,19 @@ class Evaluate:
     weights: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE")] = None
     """Weights of the policy methods and finetuned ones; default: those that ship."""
     control: Literal["untrained", "random-encoder", "blind", "zero-output"] | None = None
-    """Control arm that decides in the place of every policy (docs/evaluate.md)."""
+    """Control arm that decides in the place of every policy (docs/evaluate.md). Default: none."""
     controls: bool = False
     """Run every policy's control arms as well, at equal samples and then at equal seconds, and
     print them beside it."""
     samples: int | None = None
-    """Evaluated plans of each run; 200 if no limit is given."""
+    """Evaluated plans of each run. Default: 200 if there is no limit in seconds."""
     seconds: float | None = None
-    """Seconds of each run, compilation left out; with --controls 3 if no limit is given."""
+    """Seconds of each run, compilation left out. Default: no limit; with --controls, 3."""
     seeds: int = 3
     """Runs of each method on each problem; bands need at least 2."""
     bound_seconds: float = 0.0
-    """CP-SAT's time to raise the proven bound of each problem, beside the methods."""
+    """Seconds in which CP-SAT may raise the proven bound of each problem, beside the methods; 0:
+    none."""
     memory: Literal["auto", "on", "off"] = "auto"
     """Must weights and live tensors fit? auto: yes, except for a profile on foreign hardware."""
     thresholds: tuple[float, ...] = THRESHOLDS

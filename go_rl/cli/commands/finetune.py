@@ -24,8 +24,8 @@ class FineTune:
 
     source: ModelArguments
     hardware: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE")] = None
-    """Hardware: a preset (go-rl hardware list) or a JSON file. Default: ring36; p100x4 for makespan
-    and training graphs."""
+    """Hardware: a preset (go-rl hardware list), a JSON file, or a plan.json (its hardware).
+    Default: ring36; p100x4 for makespan and training graphs."""
     objective: Literal["ring", "makespan"] | None = None
     """What is minimised (docs/objectives.md). Default: ring on ring links, else makespan."""
     decide: Annotated[str | None, tyro.conf.arg(metavar="NAME,NAME")] = None

@@ -28,7 +28,7 @@ class HardwareShow:
     """Options of ``go-rl hardware show``."""
 
     hardware: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="NAME|FILE")]
-    """A preset such as ring36 or a100x8, or a JSON file."""
+    """A preset such as ring36 or a100x8, a JSON file, or a plan.json (its hardware)."""
     json: bool = False
     """Print the JSON document that --hardware reads back, and nothing else."""
 

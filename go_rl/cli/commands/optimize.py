@@ -28,8 +28,9 @@ class Optimize:
 
     source: ModelArguments
     hardware: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE")] = None
-    """Hardware: a preset (go-rl hardware list), a JSON file, or "file" for the model file's own.
-    Default: that one; else p100x4 for makespan and training graphs, and ring36 for all others."""
+    """Hardware: a preset (go-rl hardware list), a JSON file, a plan.json (its hardware), or "file"
+    for the model file's own. Default: that one; else p100x4 for makespan and training graphs, and
+    ring36 for all others."""
     search: OptimizeOptions = field(default_factory=OptimizeOptions)
     memory: Literal["auto", "on", "off"] = "auto"
     """Must weights and live tensors fit? auto: yes, except for a profile on foreign hardware."""

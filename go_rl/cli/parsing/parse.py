@@ -15,6 +15,7 @@ from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, Pri
 
 from go_rl.api.options import Cost, Decide
 from go_rl.cli.exit_codes import EXIT_CODES, OK
+from go_rl.cli.parsing.help_text import plain_output
 from go_rl.cli.parsing.parse_error import sentence
 from go_rl.cli.parsing.usage_error import UsageError
 from go_rl.cli.table import COMMANDS, GROUPS, Command, members
@@ -102,14 +103,15 @@ def _flags(command: Command, kind: type) -> list[str]:
 
 
 def _read(command: Command, kind: type, argv: Sequence[str]) -> Any:
-    return tyro.cli(
-        kind,
-        args=list(argv),
-        prog=f"go-rl {command.words}",
-        description=command.summary,
-        config=PREFIXED if getattr(kind, "PREFIXED", False) else STYLE,
-        registry=_constructors(),
-    )
+    with plain_output():
+        return tyro.cli(
+            kind,
+            args=list(argv),
+            prog=f"go-rl {command.words}",
+            description=command.summary,
+            config=PREFIXED if getattr(kind, "PREFIXED", False) else STYLE,
+            registry=_constructors(),
+        )
 
 
 def _constructors() -> ConstructorRegistry:

@@ -3,7 +3,7 @@ were measured on another, with an interval."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float64
 
 from go_rl.core import CheckpointError, TrainingError
 from go_rl.kernels import KernelSet
+from go_rl.kernels.compiled import CompiledNetwork
 from go_rl.predictors.kernels.predictor import KernelPredictor, predict_kernels
 from go_rl.predictors.predictor import Predictor
 from go_rl.predictors.residuals import (
@@ -22,11 +23,15 @@ from go_rl.predictors.residuals import (
 )
 from go_rl.runtime.parameter_file import check_digest, read_parameters, write_parameters
 
-FORMAT, INTERFACE = "go_rl-calibrated-kernels", 1
+FORMAT, INTERFACE = "go_rl-calibrated-kernels", 2
+SOURCE = "kernels-cpu-1-v2"
+"""Cost model that is corrected."""
 FOLDS = 5
 TAILS = (0.05, 0.95)
 """Quantiles of errors on kernels left out that bound a 90 % interval."""
-FEATURES, RATIO = "features", "ratio"
+FEATURES, RATIO, CHAINS = "features", "ratio", "chains"
+PRIOR_CHAINS = 1.0
+"""Chains as fast as their parts that count beside those measured."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +42,8 @@ class MeasuredKernels:
     seconds: Float64[np.ndarray, "K"]
     processor: str
     """`go_rl.core.processor.processor_name`."""
+    chains: tuple[tuple[KernelSet, float], ...] = ()
+    """Kernels that XLA's library computes in one piece, and seconds of the piece."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +77,8 @@ class CalibratedKernels(Predictor[MeasuredKernels, KernelSet]):
     error: float
     """Mean absolute percentage error on kernels left out."""
     processor: str
+    chains: Float64[np.ndarray, "C"]
+    """[C] logarithms of measured over predicted seconds of chains, the parts corrected."""
 
     what = "calibrated kernel costs"
     unit = "seconds"
@@ -78,7 +87,7 @@ class CalibratedKernels(Predictor[MeasuredKernels, KernelSet]):
         self.check_fitted(bool(len(self.examples.residual)))
 
     @classmethod
-    def fit(cls, examples: MeasuredKernels, source: str = "kernels-cpu-1") -> CalibratedKernels:
+    def fit(cls, examples: MeasuredKernels, source: str = SOURCE) -> CalibratedKernels:
         """Return corrections of a cost model.
 
         Args:
@@ -94,12 +103,20 @@ class CalibratedKernels(Predictor[MeasuredKernels, KernelSet]):
         weights = KernelPredictor.load(source)
         ratio = np.log(examples.seconds / weights.predict(examples.kernels))
         measured = ResidualExamples(compared_features(examples.kernels), ratio)
-        return cls._of(weights, source, measured, examples.processor)
+        found = cls._of(weights, source, measured, examples.processor, np.zeros(0))
+        chains = [np.log(s / found.predict(parts).sum()) for parts, s in examples.chains]
+        return replace(found, chains=np.array(chains, np.float64))
+
+    @property
+    def chain_factor(self) -> float:
+        """How many times as long as its parts a chain takes; drawn to 1 where few were measured."""
+        return float(np.exp(self.chains.sum() / (len(self.chains) + PRIOR_CHAINS)))
 
     @classmethod
     def _of(
-        cls, weights: KernelPredictor, source: str, measured: ResidualExamples, processor: str
-    ) -> CalibratedKernels:
+        cls, weights: KernelPredictor, source: str, measured: ResidualExamples, processor: str,
+        chains: Float64[np.ndarray, "C"],
+    ) -> CalibratedKernels:  # fmt: skip
         ratio = measured.residual
         smooth, constant = (_left_out(measured, each) for each in (True, False))
         better = np.abs(np.expm1(-smooth)).mean() < np.abs(np.expm1(-constant)).mean()
@@ -108,7 +125,7 @@ class CalibratedKernels(Predictor[MeasuredKernels, KernelSet]):
         return cls(
             weights, source, measured, Residuals.fit(measured) if better else None,
             float(np.exp(np.median(ratio))), float(min(low, 0.0)), float(max(high, 0.0)),
-            100 * float(np.abs(np.expm1(-errors)).mean()), processor,
+            100 * float(np.abs(np.expm1(-errors)).mean()), processor, chains,
         )  # fmt: skip
 
     def predict(self, inputs: KernelSet) -> Float64[np.ndarray, "K"]:
@@ -128,9 +145,23 @@ class CalibratedKernels(Predictor[MeasuredKernels, KernelSet]):
             seconds, seconds * np.exp(self.low), seconds * np.exp(self.high), found.unfamiliar
         )
 
+    def network(self, network: CompiledNetwork) -> CalibratedPredictions:
+        """Return predictions, bounds and flags of a network's kernels: what they compute again is
+        theirs, and those of a chain take longer."""
+        found = self.interval(network.kernels)
+        seconds = found.seconds.copy()
+        for chain in network.chains:
+            seconds[list(chain)] *= self.chain_factor
+        if network.again is not None:
+            np.add.at(seconds, network.again_in, self.predict(network.again))
+        return CalibratedPredictions(
+            seconds, seconds * np.exp(self.low), seconds * np.exp(self.high), found.unlike
+        )
+
     def save(self, path: Path) -> None:
         """See `Predictor`; holds what was measured, not the cost model's weights."""
-        arrays = {FEATURES: self.examples.features, RATIO: self.examples.residual}
+        arrays = {FEATURES: self.examples.features, RATIO: self.examples.residual,
+                  CHAINS: self.chains}  # fmt: skip
         about = {"format": FORMAT, "interface": INTERFACE, "source": self.source,
                  "processor": self.processor}  # fmt: skip
         write_parameters(path, arrays, about)
@@ -146,9 +177,10 @@ class CalibratedKernels(Predictor[MeasuredKernels, KernelSet]):
         try:
             about: tuple[Any, Any] = (manifest["source"], manifest["processor"])
             measured = ResidualExamples(arrays[FEATURES], arrays[RATIO])
+            chains = arrays[CHAINS]
         except KeyError as error:
             raise CheckpointError(f"{path}: is damaged ({error})") from error
-        return cls._of(KernelPredictor.load(about[0]), about[0], measured, about[1])
+        return cls._of(KernelPredictor.load(about[0]), about[0], measured, about[1], chains)
 
 
 def is_calibration(path: Path) -> bool:

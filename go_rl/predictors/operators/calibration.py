@@ -4,13 +4,15 @@ Host and GPU err apart. A host may be somewhat faster or much slower than the us
 (`FASTER_HOST`, `SLOWER_HOST`: assumed, for five hosts tell little); it scales the floor and the
 start of an operator. What the GPU takes beyond the start is uncertain by a factor that is learned:
 on each left-out GPU the half-width that covers nine rows in ten, its mean square over GPUs, drawn
-from few GPUs towards that of like operators (empirical Bayes), times one scale for all operators,
-such that GPUs are covered whose own errors set nothing.
+from few GPUs towards that of like operators (empirical Bayes), times a scale of products and one of
+streams, such that nine rows in ten of GPUs are covered whose own errors set nothing.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int
@@ -24,7 +26,7 @@ FASTER_HOST, SLOWER_HOST = 1.3, 1.9
 STATED_HOST = 1.35
 """The same, either way, of a host that the user states by one operator."""
 PRODUCTS = 3
-"""The first of `ERROR_GROUPS` are products, the others streams: two families."""
+"""The first of `ERROR_GROUPS` are products, the others streams."""
 LENGTHS = np.array([1.5, 2.5])
 """Logarithms of the GPU's part over the floor that part short, middle and long operators."""
 REGIMES = len(LENGTHS) + 1
@@ -34,8 +36,21 @@ ROWS = 0.9
 """Rows of a GPU that its half-width covers."""
 LIKE = 2.0
 """GPUs that count as much as those of like operators together."""
-WANTED, MOST = 0.9, 0.95
-"""Mean coverage of GPUs left out, each counted up to the second number."""
+WANTED = 0.9
+"""Mean coverage of GPUs left out."""
+
+
+class Family(NamedTuple):
+    """Groups of operators whose half-widths are scaled together."""
+
+    groups: slice
+    """Of `ERROR_GROUPS`."""
+    most: float
+    """Coverage of a GPU that counts, at most: streams are covered wholly where the host is the
+    usual one, which must not pay for GPUs on which they are not."""
+
+
+FAMILIES = (Family(slice(0, PRODUCTS), 1.0), Family(slice(PRODUCTS, None), 0.95))
 HALF_WIDTHS = np.linspace(0.0, 2.5, 126)
 SCALES = np.arange(0.7, 2.51, 0.05)
 FEWEST = 20
@@ -52,6 +67,9 @@ class Calibration:
 
     half_width: tuple[float, ...]
     """[CELLS] of `cells`, of the logarithm of seconds."""
+    covered: Mapping[str, float] = field(default_factory=dict)
+    """Mean coverage, by error group, of GPUs left out by what the errors of the others set; empty:
+    it is not known."""
 
 
 def cells(error_group: Int[np.ndarray, "R"], logs: LogSeconds) -> Int[np.ndarray, "R"]:
@@ -109,15 +127,31 @@ def calibrate(
     ratio = np.concatenate([
         needed[device == d] / others[place][cell[device == d]] for place, d in enumerate(devices)
     ])  # fmt: skip
-    unit = np.concatenate([error_group[device == d] + len(ERROR_GROUPS) * d for d in devices])
+    group = np.concatenate([error_group[device == d] for d in devices])
+    unit = group + len(ERROR_GROUPS) * np.repeat(devices, [(device == d).sum() for d in devices])
+    scale = np.ones(len(ERROR_GROUPS))
+    for family in FAMILIES:
+        own_rows = np.isin(group, np.arange(len(ERROR_GROUPS))[family.groups])
+        if own_rows.any():
+            scale[family.groups] = _scale(ratio[own_rows], unit[own_rows], family.most)
+    inside = ratio <= scale[group]
+    covered = {
+        name: _coverage(inside[group == number], unit[group == number])
+        for number, name in enumerate(ERROR_GROUPS)
+        if (group == number).any()
+    }
+    return Calibration(tuple((np.repeat(scale, REGIMES) * _pooled(own)).tolist()), covered)
 
-    def coverage(scale: float) -> float:
-        return float(
-            np.mean([min(MOST, (ratio[unit == u] <= scale).mean()) for u in np.unique(unit)])
-        )
 
-    scale = next((each for each in SCALES if coverage(each) >= WANTED), SCALES[-1])
-    return Calibration(tuple((scale * _pooled(own)).tolist()))
+def _scale(ratio: np.ndarray, unit: np.ndarray, most: float) -> float:
+    """The least scale at which units are covered as is wanted."""
+    return next((s for s in SCALES.tolist() if _coverage(ratio <= s, unit, most) >= WANTED),
+                float(SCALES[-1]))  # fmt: skip
+
+
+def _coverage(inside: np.ndarray, unit: np.ndarray, most: float = 1.0) -> float:
+    """Mean over units of the share of rows inside, each counted up to ``most``."""
+    return float(np.mean([min(most, inside[unit == each].mean()) for each in np.unique(unit)]))
 
 
 def _gpu_part(logs: LogSeconds) -> Float64[np.ndarray, "R"]:
@@ -155,7 +189,7 @@ def _pooled(own: np.ndarray) -> Float64[np.ndarray, "CELLS"]:
     squares, counts = np.square(own), (~np.isnan(own)).sum(0)
     mean = np.nansum(squares, axis=0) / np.maximum(counts, 1)
     found = np.full((len(ERROR_GROUPS), REGIMES), np.square(UNKNOWN))
-    for family in (slice(0, PRODUCTS), slice(PRODUCTS, None)):
+    for family in (each.groups for each in FAMILIES):
         known = counts[family, 0] > 0
         if known.any():
             group = _drawn(mean[family, 0], counts[family, 0], mean[family, 0][known].mean())

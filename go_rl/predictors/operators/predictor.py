@@ -200,7 +200,9 @@ class OperatorPredictor(Predictor[OperatorExamples, OperatorInputs]):
         check_digest(path, manifest, arrays)
         try:
             sheets = tuple(DataSheet(**sheet) for sheet in manifest["sheets"])
-            calibration = Calibration(tuple(map(float, manifest["calibration"]["half_width"])))
+            learned = manifest["calibration"]
+            covered = {name: float(each) for name, each in learned.get("covered", {}).items()}
+            calibration = Calibration(tuple(map(float, learned["half_width"])), covered)
             reach = Reach(**manifest["reach"])
             card = dict(manifest["card"])
             known = {group: tuple(map(int, manifest["known"][group])) for group in GROUPS}

@@ -121,7 +121,7 @@ def _of_group(
     body = body / may_be.sum(1)
     if group == "conv":
         body = body + residuals(np.asarray(params["residuals"], np.float64), inputs.rows)
-    return body, floor, params["launch"] + floor, body
+    return body, floor, np.minimum(params["launch"], 0.0) + floor, body
 
 
 def _places(

@@ -64,8 +64,8 @@ WHOLE = ("Num_Sm", "Core_Per_SM")
 DEVICE, LAUNCH = "Device", "Launch_us"
 """Fields that may be missing: the name; microseconds that an addition of few elements takes."""
 MICRO = 1e-6
-LARGEST = 1e12
-"""No field is as large."""
+SMALLEST, LARGEST = 1e-6, 1e12
+"""Bounds of all fields."""
 
 
 def data_sheet(document: Any, where: str, name: str) -> DataSheet:
@@ -125,8 +125,10 @@ def _peaks(document: Mapping[str, Any], where: str) -> tuple[str, ...]:
 def check_positive(value: Any, what: str) -> None:
     """Raise a `DeviceError` unless a value is a positive number that some field could have."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not isfinite(value) or not 0 < value < LARGEST:
+    if not number or not isfinite(value) or value <= 0:
         raise DeviceError(f"{what} must be a positive number, not {shown(value)}")
+    if not SMALLEST <= value <= LARGEST:
+        raise DeviceError(f"{what} must be from {SMALLEST:g} to {LARGEST:g}, not {shown(value)}")
 
 
 def _check(document: Mapping[str, Any], field: str, where: str) -> None:

@@ -7,6 +7,12 @@ for processors that were measured with one) holds the devices of both papers and
 ``null`` is unknown and becomes NaN, which networks mask. CDMPP's bandwidths of processors are
 gigabits a second; that of Graviton2 is one of a disk and left out. A shared memory of a GPU's
 multiprocessor counts as its third level of cache, as in CDMPP's code.
+
+RTX A4000 and A6000 are from NVIDIA's data sheets and its CUDA guide (compute capability 8.6);
+Radeon PRO W6600 from AMD's product page and RDNA 2 instruction set guide: its 32 MB of Infinity
+Cache have no field. ``mi250x-gcd`` is one of the two dies of an Instinct MI250X, on which a kernel
+runs: halves of the numbers of AMD's product page, caches of its CDNA 2 white paper. Peaks are
+those of vector units in float32.
 """
 
 from __future__ import annotations

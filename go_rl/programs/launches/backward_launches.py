@@ -13,9 +13,12 @@ from dataclasses import replace
 
 from go_rl.programs.launches.launch import Launch, moved, stream
 from go_rl.programs.launches.operator_view import HEAVY, OperatorView
-from go_rl.programs.launches.stream_launches import stream_launch
+from go_rl.programs.launches.stream_launches import MAXIMUM, stream_launch
 from go_rl.programs.operators.operator_rows import FLOAT_BYTES, PRODUCTS
 
+OF_MAXIMUM = 5
+"""Kernels of the gradient of ``torch.maximum``: equal, halved, chosen, less, masked; they move as
+much as so many that read and write a tensor."""
 Bundle = tuple[Launch, ...]
 Key = tuple[str, str]
 SCALED = frozenset({"mulu", "divu"})
@@ -126,6 +129,8 @@ def _gradient(view: OperatorView, bundle: Bundle) -> list[Launch]:
         return [stream("mul", shape, (), f"gradient of {last.what}")] * 2
     if last.op in ("add", "addu"):
         return []
+    if last.what == MAXIMUM:
+        return [stream("relu", shape, (), "gradient of a maximum")] * OF_MAXIMUM
     if last.op in CURVED and last.what not in ("reduce_sum", "ReduceMean"):
         return [stream("mul", shape, (), f"gradient of {last.what}")]
     return [stream("relu", shape, (), f"gradient of {last.what}")]

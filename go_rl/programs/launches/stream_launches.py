@@ -20,6 +20,8 @@ ALONE = MappingProxyType({
 })  # fmt: skip
 """Operators of one tensor, with a number, or with a smaller tensor that is broadcast."""
 PRODUCTS = (int(OpKind.MATMUL), int(OpKind.CONVOLUTION))
+MAXIMUM = "maximum"
+"""What a floor under the scores of a softmax does, which is no ReLU to PyTorch's autograd."""
 POOLING = ("reduce_window", "Pool", "select_and_scatter")
 
 
@@ -85,7 +87,10 @@ def _what(view: OperatorView, node: int) -> str:
     if view.op[node] in ("add", "add_any") and len(view.operands[node]) == 2:
         small = any(view.elements[o] < view.elements[node] for o in view.operands[node])
         return "add of a mask or the like" if small else "add"
-    return "relu" if view.op[node] in ("max", "Relu") else view.op[node]
+    if view.op[node] == "max":
+        scores = any(view.op[user] == "reduce_max" for user in view.real_users(node))
+        return MAXIMUM if scores else "relu"
+    return "relu" if view.op[node] == "Relu" else view.op[node]
 
 
 def _by_bytes(view: OperatorView, node: int, unlike: bool) -> Launch:

@@ -21,7 +21,7 @@ class SampleConfig:
     placements: int = 16
     """Placements drawn through the solver."""
     solver: str = "sample"
-    """One of `SOLVER_MODES`."""
+    """How placements go through the solver: sample, fix or none."""
 
     def __post_init__(self) -> None:
         if self.orders < 0 or self.placements < 0 or self.orders + self.placements < 2:

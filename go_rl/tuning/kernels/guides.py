@@ -30,7 +30,7 @@ from go_rl.tuning.config import LEARNED, TuneConfig, TuningError
 from go_rl.tuning.kernels.fusions import GraphFusion
 from go_rl.tuning.kernels.priced_fusions import PricedFusions
 
-ELSEWHERE = "kernels-cpu-1"
+ELSEWHERE = "kernels-cpu-1-v2"
 """Weights that begin to guess on a machine that none ship for."""
 FIXED = "kernels are tried under the settings in the order of docs/tuning.md"
 

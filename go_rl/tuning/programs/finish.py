@@ -66,9 +66,10 @@ class Finish:
         module, untuned = folder / MODULE, folder / UNTUNED
         try:
             export_network(self.lowered, {}, untuned)
-            export_network(self.lowered, best, module)
+            chosen = {**self.backend.light_schedules, **best}
+            export_network(self.lowered, chosen, module)
             untuned_seconds, seconds = self.backend.compare([untuned, module])
-            if best and seconds >= untuned_seconds:
+            if chosen and seconds >= untuned_seconds:
                 notes.append(SLOWER)
                 untuned.replace(module)
                 seconds = untuned_seconds

@@ -21,10 +21,15 @@ from go_rl.tuning.schedulers.rounds import AlternatingRounds
 from go_rl.tuning.schedulers.scheduler import Scheduler
 from go_rl.tuning.schedulers.sequential import Sequential
 from go_rl.tuning.schedulers.softmax_sampling import SoftmaxSampling
-from go_rl.tuning.schedulers.upper_confidence_bound import UpperConfidenceBound
+from go_rl.tuning.schedulers.upper_confidence_bound import (
+    DYNATUNE,
+    RELATIVE,
+    UpperConfidenceBound,
+)
 
 WITH_BELIEF: Mapping[str, Callable[[PredictedGains], Scheduler]] = MappingProxyType({
-    "dynatune": UpperConfidenceBound,
+    DYNATUNE: UpperConfidenceBound,
+    RELATIVE: lambda gains: UpperConfidenceBound(gains, RELATIVE),
     "epsilon-greedy": EpsilonGreedy,
     "softmax": SoftmaxSampling,
 })  # fmt: skip

@@ -18,8 +18,9 @@ from go_rl.tuning.programs.tuning_state import TrialBatch, TuningState
 from go_rl.tuning.schedulers import SCHEDULERS, scheduler_of
 from go_rl.tuning.schedulers.ansor_gradient import AnsorGradient
 from go_rl.tuning.schedulers.predicted_gains import PredictedGains
+from go_rl.tuning.schedulers.registry import WITH_BELIEF
 from go_rl.tuning.schedulers.sequential import Sequential
-from go_rl.tuning.schedulers.upper_confidence_bound import UpperConfidenceBound
+from go_rl.tuning.schedulers.upper_confidence_bound import RELATIVE, UpperConfidenceBound
 from go_rl.tuning.tuners import inner_tuner
 from tests.tuning.toy_pools import PEAK, InOrder, paths_of, pool, pool_set
 
@@ -96,10 +97,23 @@ def test_the_upper_confidence_bound_by_hand():
     scheduler = UpperConfidenceBound(PredictedGains(belief))
     assert scheduler.score(state, 0) == pytest.approx(3.0 + sqrt(2 * log(4) / 2))
     assert scheduler.score(state, 0) == pytest.approx(4.177410, abs=1e-6)
-    assert scheduler.score(state, 1) == pytest.approx(sqrt(0.2 * log(4)))
+    # 0.5 ms at first, yet C is 2: the network took more than 1 ms
+    assert scheduler.score(state, 1) == pytest.approx(sqrt(2 * log(4)))
     assert scheduler.choose(state) == 0
     assert scheduler.predicted(state, 0) == pytest.approx(3e-3)
     assert len(belief.asked) == 2  # once an operator, however often it is looked at
+
+
+def test_the_bonus_of_a_short_network_and_one_in_proportion_to_the_latency():
+    nothing = PredictedGains(Improves(dict.fromkeys(range(9), 0.0)))
+    short = state_of(operators(1, 1), [(0, 1e-4), (0, 1e-4), (1, 8e-4)], [1e-4, 8e-4])
+    paper = UpperConfidenceBound(nothing)
+    assert paper.score(short, 0) == pytest.approx(sqrt(0.2 * log(4) / 2))
+    assert paper.score(short, 1) == pytest.approx(sqrt(0.2 * log(4)))
+    # 0.3 % of 0.9 ms stand for a millisecond
+    relative = UpperConfidenceBound(nothing, RELATIVE)
+    assert relative.score(short, 0) == pytest.approx(2.7e-3 * sqrt(2 * log(4) / 2))
+    assert relative.choose(short) == 1
 
 
 def test_only_the_operator_that_had_trials_is_believed_anew():
@@ -177,7 +191,7 @@ def test_the_oracle_is_at_least_as_good_as_all_on_convex_curves():
     config = SlotConfig(seconds=60.0, batch=4, patience=60, slot=4.0)
     found = {}
     for name in SCHEDULERS:
-        if name in ("dynatune", "epsilon-greedy", "softmax"):
+        if name in WITH_BELIEF:
             belief = Improves(dict.fromkeys(range(999), 1e9))
             scheduler = scheduler_of(name, belief)
         else:

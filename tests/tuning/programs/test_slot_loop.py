@@ -16,6 +16,7 @@ from go_rl.tuning.programs.nouns import Schedule, Trial
 from go_rl.tuning.programs.slot_loop import tune_operators
 from go_rl.tuning.programs.slots import SlotConfig
 from go_rl.tuning.schedulers import SCHEDULERS, scheduler_of
+from go_rl.tuning.schedulers.registry import WITH_BELIEF
 from go_rl.tuning.tuners import inner_tuner
 from tests.tuning.toy_pools import InOrder, paths_of, pool, pool_set
 
@@ -224,7 +225,7 @@ def test_configurations_out_of_range_are_refused(given, said):
 def test_every_scheduler_spends_no_more_than_the_budget_and_a_batch():
     pools = many_pools()
     for name in SCHEDULERS:
-        if name in ("dynatune", "epsilon-greedy", "softmax"):
+        if name in WITH_BELIEF:
             continue  # tests of the belief
         state = tune(pools, name, seconds=12.0, batch=4, patience=30, slot=None)
         assert state.elapsed <= 12.0 + 4 * 0.4 + 1e-6

@@ -23,6 +23,7 @@ from go_rl.tuning.programs.slots import SlotConfig
 from go_rl.tuning.reuse.attention_reuse import AttentionReuse
 from go_rl.tuning.reuse.registry import WEIGHTS
 from go_rl.tuning.schedulers import SCHEDULERS, scheduler_of
+from go_rl.tuning.schedulers.registry import WITH_BELIEF
 from tests.tuning.lattice import Lattice
 from tests.tuning.toy_pools import InOrder, paths_of, pool, pool_set
 
@@ -71,11 +72,7 @@ def tune(name: str, journal=None, seconds: float = 100.0):
     return state, reuse
 
 
-FITTING = ("dynatune", "softmax", "epsilon-greedy")
-"""Schedulers whose beliefs take seconds to fit."""
-
-
-@pytest.mark.parametrize("name", [name for name in SCHEDULERS if name not in FITTING])
+@pytest.mark.parametrize("name", [name for name in SCHEDULERS if name not in WITH_BELIEF])
 def test_light_operators_get_one_batch_at_the_end(name):
     journal = MemoryJournal()
     state, reuse = tune(name, journal)

@@ -12,7 +12,52 @@ import tyro
 from go_rl.cli.console import console, counting, print_line
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_folder
-from go_rl.measure.config import ProgramsConfig
+from go_rl.core.processor import own_target
+from go_rl.measure.config import CollectConfig, ProgramsConfig, SamplingConfig, TimingConfig
+
+
+@dataclass(frozen=True)
+class ProgramOptions:
+    """Which programs are measured, and how."""
+
+    networks: tuple[str, ...] = ProgramsConfig.networks
+    """Graphs of the zoo, with spaces between."""
+    schedules: int = ProgramsConfig.schedules
+    """Random schedules of each task and level, at most."""
+    codegen: tuple[str, ...] = ProgramsConfig.codegen
+    """Levels of x86-64 that each is compiled for. They are targets of the code: the processor is
+    the one that runs it."""
+    memory: float = ProgramsConfig.memory
+    """Bytes that the worker's process may address."""
+    target: str = field(default_factory=own_target)
+    """Name of this machine, with one core, in the records; by default its processor's."""
+    core: int | None = CollectConfig.core
+    """Core that measures. Default: the last one that this process may use."""
+    round: int = CollectConfig.round
+    """Number of the repetition of the whole measurement."""
+    timeout: float = CollectConfig.timeout
+    """Seconds that a program may take, compilation included."""
+    most_flops: float = SamplingConfig.most_flops
+    """FLOP of a task, beyond which it is left out."""
+    seed: int = SamplingConfig.seed
+    """Random seed of the schedules."""
+
+    def config(self, timing: TimingConfig) -> ProgramsConfig:
+        """Return the configuration that the library knows."""
+        sampling = SamplingConfig(most_flops=self.most_flops, seed=self.seed)
+        measure = CollectConfig(
+            target=self.target, core=self.core, round=self.round, timeout=self.timeout,
+            sampling=sampling, timing=timing,
+        )  # fmt: skip
+        return ProgramsConfig(self.networks, self.schedules, self.codegen, self.memory, measure)
+
+
+@dataclass(frozen=True)
+class ProgramTiming(TimingConfig):
+    """When a measurement is good enough (docs/kernels.md)."""
+
+    together: Annotated[int, tyro.conf.Suppress] = TimingConfig.together
+    """Not read: the programs of a task and level are visited in turn."""
 
 
 @dataclass(frozen=True)
@@ -23,19 +68,19 @@ class MeasurePrograms:
     """Folder of the records: records.sqlite (docs/programs.md)."""
     list: bool = False
     """Only list the tasks; nothing is measured, and TVM is not needed."""
-    programs: ProgramsConfig = field(default_factory=ProgramsConfig)
-    """Which programs are measured, and how."""
+    programs: ProgramOptions = field(default_factory=ProgramOptions)
+    timing: ProgramTiming = field(default_factory=ProgramTiming)
 
 
 def run(config: MeasurePrograms) -> int:
     """Run ``go-rl measure programs``; returns the exit code."""
-    folder = Path(config.folder)
+    folder, programs = Path(config.folder), config.programs.config(config.timing)
     check_folder(folder, "DIR")
     from go_rl.api.measure import measure_programs, tensor_tasks
 
     out = console()
     if config.list:
-        tasks = tensor_tasks(config.programs)
+        tasks = tensor_tasks(programs)
         for network, title, flops in tasks:
             print_line(out, f"{network}: {title}, {flops / 1e6:.3g} MFLOP")
         networks = Counter(network for network, _, _ in tasks)
@@ -44,7 +89,7 @@ def run(config: MeasurePrograms) -> int:
         print_line(out, f"{len(tasks):,} tasks of {len(networks)} networks")
         return OK
     with counting("measuring") as report:
-        found = measure_programs(folder, config.programs, report=report)
-    known = f"{found.records:,} records of {config.programs.measure.target} in {found.path}"
+        found = measure_programs(folder, programs, report=report)
+    known = f"{found.records:,} records of {programs.measure.target} in {found.path}"
     print_line(out, f"{found.made:,} measured, {known}")
     return OK

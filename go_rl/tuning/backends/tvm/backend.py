@@ -14,6 +14,7 @@ from go_rl.measure.kernels.collect import record_of
 from go_rl.measure.kernels.rounds import Outcome
 from go_rl.records import AS_IT_COMES, Record, RecordStore
 from go_rl.tuning.backends.tvm.codegen import CodeTarget
+from go_rl.tuning.backends.tvm.light_schedules import light_schedules
 from go_rl.tuning.backends.tvm.measurers import LocalMeasurer, Measurer
 from go_rl.tuning.backends.tvm.models.model import ModelInput, TunableNetwork
 from go_rl.tuning.backends.tvm.network import imported, lowered_network
@@ -34,7 +35,7 @@ from go_rl.tuning.backends.tvm.worker import (
 )
 from go_rl.tuning.config import TuneProgramsConfig, TuningError
 from go_rl.tuning.programs.nouns import Schedule, Trial, TunedOperator
-from go_rl.tuning.programs.trial_records import trial_record
+from go_rl.tuning.programs.trial_records import known_trials, trial_record
 
 PRIVATE_CACHE = 1 << 20
 """Bytes of weights that a network has at least where operators are timed with flushed caches."""
@@ -90,10 +91,10 @@ def lower(network: TunableNetwork, code: CodeTarget) -> LoweredNetwork:
     )
 
 
-def credible(outcome: dict[str, Any]) -> dict[str, Any]:
+def credible(outcome: Outcome) -> Outcome:
     """Return an outcome whose ``seconds`` are the median where times disagree: some may be wrong on
     the short side, and such a schedule would be taken for the best."""
-    if outcome["median"] <= APART * outcome["seconds"]:
+    if isinstance(outcome, str) or outcome["median"] <= APART * outcome["seconds"]:
         return outcome
     return {**outcome, "seconds": outcome["median"]}
 
@@ -115,6 +116,8 @@ class TvmBackend:
         self._store: RecordStore | None = None
         self._seconds: list[float] = []
         """Of each function without a schedule."""
+        self._light: dict[int, tuple[float, Schedule]] = {}
+        """Seconds and schedule of functions that are not tuned, where one of theirs is faster."""
         self.notes: list[str] = []
 
     @property
@@ -131,8 +134,17 @@ class TvmBackend:
     @property
     def fixed_seconds(self) -> float:
         """See `Backend`; known from `start` on."""
-        rest = list(zip(self.network.functions, self._seconds, strict=True))[len(self.operators) :]
-        return sum(function.calls * seconds for function, seconds in rest)
+        return sum(
+            self.network.functions[i].calls * self._light.get(i, (seconds, None))[0]
+            for i, seconds in enumerate(self._seconds)
+            if i >= len(self.operators)
+        )
+
+    @property
+    def light_schedules(self) -> dict[int, Schedule]:
+        """Schedules of functions that are not tuned, by number, where one is faster than the loops
+        as they are; known from `start` on."""
+        return {i: schedule for i, (_, schedule) in self._light.items()}
 
     @property
     def untuned_seconds(self) -> tuple[float, ...]:
@@ -142,8 +154,8 @@ class TvmBackend:
     @property
     def default_seconds(self) -> float:
         """Seconds of the network without schedules; known from `start` on."""
-        pairs = zip(self.operators, self.untuned_seconds, strict=True)
-        return self.fixed_seconds + sum(each.repeats * seconds for each, seconds in pairs)
+        pairs = zip(self.network.functions, self._seconds, strict=True)
+        return sum(function.calls * seconds for function, seconds in pairs)
 
     @property
     def model(self) -> str:
@@ -161,7 +173,9 @@ class TvmBackend:
         return self._config.measuring(self.target)
 
     def start(self, store: RecordStore) -> None:
-        """Time each function without a schedule, unless the store knows it; trials go there, too.
+        """Time each function without a schedule, and those that are not tuned with light ones
+        (`go_rl.tuning.backends.tvm.light_schedules`), unless the store knows it; trials go there,
+        too.
 
         Raises:
             RecordError: the store cannot be read or written.
@@ -185,6 +199,29 @@ class TvmBackend:
                 known[wanted[i].workload] = record_of(key, self.measuring, outcome, about)
                 store.add([known[wanted[i].workload]])
         self._seconds = [self._as_it_comes(i, known[x.workload]) for i, x in enumerate(wanted)]
+        for i in range(len(self.operators), len(wanted)):
+            self._try_light(i)
+
+    def _try_light(self, number: int) -> None:
+        """Time light schedules of a function that is not tuned, and keep the fastest."""
+        function, store = self.network.functions[number], self._store
+        assert store is not None
+        if not self._seconds[number]:
+            return  # it cannot be timed
+        schedules = light_schedules(function.module, self.network.code)
+        known = known_trials(store, self.target, [function.operator]).get(0, [])
+        keys = {trial.schedule.key for trial in known}
+        missing = [schedule for schedule in schedules if schedule.key not in keys]
+        outcomes = self._outcomes([self._task(function, each.document) for each in missing])
+        config = self._config.measuring(self.target)
+        for schedule, outcome in zip(missing, map(credible, outcomes), strict=True):
+            trial = Trial(schedule, None if isinstance(outcome, str) else outcome["seconds"], 0.0)
+            store.add([trial_record(function.operator, trial, outcome, config)])
+            known.append(trial)
+        timed = [(trial.seconds, trial.schedule) for trial in known if trial.seconds is not None]
+        best = min(timed, key=lambda pair: pair[0], default=None)
+        if best is not None and best[0] < self._seconds[number]:
+            self._light[number] = best
 
     def space(self, operator: int) -> TvmSpace:
         """See `Backend`."""
@@ -300,10 +337,8 @@ class TvmBackend:
 
     def _possible(self, outcome: Outcome, flops: float) -> Outcome:
         """The outcome, unless no processor is so fast."""
-        if isinstance(outcome, str):
-            return outcome
         outcome = credible(outcome)
-        if flops <= outcome["seconds"] * self.peak_flops:
+        if isinstance(outcome, str) or flops <= outcome["seconds"] * self.peak_flops:
             return outcome
         return f"timed at {outcome['seconds']:.3g} s, faster than the processor can be"
 

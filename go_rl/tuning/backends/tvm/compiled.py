@@ -27,7 +27,8 @@ def export_network(network: LoweredNetwork, schedules: Mapping[int, Schedule], p
 
     Args:
         network: what is compiled.
-        schedules: of operators, by number; the others have TVM's default, the loops as they are.
+        schedules: of functions, by number, tuned ones first; the others have TVM's default, the
+            loops as they are.
         path: of the library; TVM's ``tvm.runtime.load_module`` loads it.
 
     Raises:
@@ -49,12 +50,12 @@ def export_network(network: LoweredNetwork, schedules: Mapping[int, Schedule], p
 
 
 def with_schedules(network: LoweredNetwork, schedules: Mapping[int, Schedule]) -> Any:
-    """Return the network's module with schedules in place of the functions of some operators, and
-    its weights in the layouts that these read."""
+    """Return the network's module with schedules in place of some functions, and its weights in the
+    layouts that these read."""
     tvm = import_tvm()
     replaced: dict[str, Any] = {}
     for number, schedule in schedules.items():
-        function = network.tuned[number]
+        function = network.functions[number]
         made = scheduled(function.module, schedule.document).mod["main"]
         made = made.without_attr("global_symbol").with_attr(IS_SCHEDULED, True)
         replaced |= dict.fromkeys(function.names, made)

@@ -33,8 +33,10 @@ def imported(network: TunableNetwork) -> Any:
 
 def lowered_network(module: Any, code: CodeTarget) -> Any:
     """Return an imported network as calls of fused functions of TIR, convolutions with channels
-    last and normalisations folded into their weights. Functions say which operands are weights: a
-    schedule may have these in a layout of its own.
+    last and normalisations folded into their weights; exponentials, hyperbolic tangents and error
+    functions are polynomials, of which vectors are made, for those of the C library take one number
+    at a time. Functions say which operands are weights: a schedule may have these in a layout of
+    its own.
 
     Raises:
         TuningError: a pass of TVM fails, or an operator has no implementation in TIR.
@@ -45,10 +47,10 @@ def lowered_network(module: Any, code: CodeTarget) -> Any:
         passes.FoldBatchnormToConv2D(), passes.DecomposeOpsForInference(),
         passes.CanonicalizeBindings(), fold_constants, passes.FoldConstant(),
         passes.ConvertLayout(CHANNELS_LAST), passes.CanonicalizeBindings(), fold_constants,
-        passes.FoldConstant(), passes.EliminateCommonSubexpr(), passes.LegalizeOps(),
-        passes.AnnotateTIROpPattern(), passes.FoldConstant(), passes.FuseOps(), passes.FuseTIR(),
-        passes.CanonicalizeBindings(), passes.AttachAttrLayoutFreeBuffers(),
-        passes.DeadCodeElimination(),
+        passes.FoldConstant(), passes.EliminateCommonSubexpr(), passes.FastMathTransform(),
+        passes.LegalizeOps(), passes.AnnotateTIROpPattern(), passes.FoldConstant(),
+        passes.FuseOps(), passes.FuseTIR(), passes.CanonicalizeBindings(),
+        passes.AttachAttrLayoutFreeBuffers(), passes.DeadCodeElimination(),
     )  # fmt: skip
     with code.tvm(), warnings.catch_warnings():
         warnings.simplefilter("ignore")

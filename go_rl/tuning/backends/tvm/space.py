@@ -163,7 +163,7 @@ class TvmSpace:
                 return None
         except ILLEGAL:
             return None
-        return _schedule_of(made.trace)
+        return schedule_of(made.trace)
 
     def _extract(self, schedules: Sequence[Schedule]) -> None:
         meta = import_meta_schedule()
@@ -193,7 +193,8 @@ def _packs(trace: Any) -> bool:
     return any(str(each.kind.name) == PACKS for each in trace.insts)
 
 
-def _schedule_of(trace: Any) -> Schedule:
+def schedule_of(trace: Any) -> Schedule:
+    """Return the schedule that a trace of TVM is."""
     document = _plain(trace.as_json())
     digest = hashlib.sha256(canonical_json(document).encode()).hexdigest()
     return Schedule(digest[:KEY_LENGTH], document)

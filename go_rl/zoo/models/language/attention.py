@@ -30,6 +30,8 @@ class Attention(nn.Module):
     """T5 leaves the scaling to its initialisation."""
     scaled_query: bool = False
     """Scale the query instead of the scores, as OPT does."""
+    floored: bool = False
+    """Raise masked scores to the least number, as Hugging Face's OPT does (``torch.max``)."""
     joint: bool = False
     """Query, key and value of ``x`` in one product, as GPT-2 has them."""
     dropout: float = 0.0
@@ -52,6 +54,8 @@ class Attention(nn.Module):
             scores = scores / self.size**0.5
         if bias is not None:
             scores = scores + bias
+        if self.floored:
+            scores = jnp.maximum(scores, jnp.finfo(scores.dtype).min)
         weights = dropout(nn.softmax(scores), self.dropout)
         mixed = jnp.einsum("bhqk,bkhd->bqhd", weights, value)
         merge = nn.DenseGeneral(

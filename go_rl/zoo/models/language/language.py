@@ -5,7 +5,7 @@ from __future__ import annotations
 from go_rl.zoo.bert import BertConfig, bert
 from go_rl.zoo.models.building import floats, integers
 from go_rl.zoo.models.language.recurrent import GNMT, RNNLM, GridLSTM, Seq2Seq
-from go_rl.zoo.models.language.sized import FROZEN, SIZED
+from go_rl.zoo.models.language.sized import FROZEN
 from go_rl.zoo.models.language.transformer_xl import TransformerXL
 from go_rl.zoo.models.language.transformers import GPT, T5, MoETransformer, Transformer
 from go_rl.zoo.models.zoo_model import ZooModel, flax_entry, training_form
@@ -54,7 +54,7 @@ GPT_2 = (
     flax_entry("gpt2-large", "gpt", GPT(36, 1280, 20, last_only=True, shards=8), integers(1, 256)),
 )
 
-LARGER = tuple(ZooModel(name, SIZED[name].family, SIZED[name].build) for name in FROZEN)
+LARGER = tuple(ZooModel(name, model.family, model.build) for name, model in FROZEN.items())
 """Networks that `go_rl.zoo.sized` traces at any batch and sequence, at the sizes it starts from."""
 
 TRANSFORMERS = (

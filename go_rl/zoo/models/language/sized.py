@@ -5,8 +5,10 @@ et al. 2022, table 1), GPT-3 XL (Brown et al. 2020, table 2.1, whose 24 heads of
 width of 2048; 16 heads of 128 as in open implementations of it, such as GPT-Neo 1.3B and
 Cerebras-GPT 1.3B). Details that decide which kernels are launched follow Hugging Face's code: an
 attention mask and exact GELU in BERT, one product for query, key and value and a GELU written out
-in GPT, a scaled query in OPT, logits of all positions; in training dropout of a tenth of what is
-added to residuals and, but for OPT, of embeddings and weights of attention.
+in GPT, a scaled query and masked scores raised to the least number in OPT, logits of all positions;
+in training dropout of a tenth of what is added to residuals and, but for OPT, of embeddings and
+weights of attention. A training step is the loss and its gradients: no optimiser's step, as
+published times of training are counted (NeuSight, ASPLOS 2025).
 """
 
 from __future__ import annotations
@@ -26,8 +28,6 @@ from go_rl.zoo.models.building import Built, flax_model, integers
 from go_rl.zoo.models.language.transformers import GPT
 
 BERT_LARGE = BertConfig(24, 1024, 16, 4096, exact_gelu=True)
-RATE = 1e-4
-"""Of the descent."""
 DROPPED = 0.1
 """In training: the default of Hugging Face's configurations of all these networks."""
 
@@ -64,13 +64,13 @@ def written_out_gelu(x: Any) -> Any:
 
 
 def decoder_training(built: Built) -> Built:
-    """Return a step of next-token training: cross-entropy, gradients, plain descent."""
+    """Return a step of next-token training: cross-entropy and its gradients."""
     forward, (params, tokens), weights = built
 
     def loss(params: Any, tokens: Any, labels: Any) -> Any:
         return _cross_entropy(forward(params, tokens), labels)
 
-    return _descent(loss), (params, tokens, tokens), weights
+    return jax.value_and_grad(loss), (params, tokens, tokens), weights
 
 
 def _masked_training(batch: int, sequence: int) -> Built:
@@ -81,20 +81,12 @@ def _masked_training(batch: int, sequence: int) -> Built:
     def loss(params: Any, ids: Any, types: Any, mask: Any, labels: Any) -> Any:
         return _cross_entropy(forward(params, ids, types, mask), labels)
 
-    return _descent(loss), (*args, args[1]), weights
+    return jax.value_and_grad(loss), (*args, args[1]), weights
 
 
 def _cross_entropy(logits: Any, labels: Any) -> Any:
     chosen = jnp.take_along_axis(jax.nn.log_softmax(logits), labels[..., None], axis=-1)
     return -chosen.mean()
-
-
-def _descent(loss: Callable[..., Any]) -> Callable[..., Any]:
-    def training_step(params: Any, *inputs: Any) -> Any:
-        value, gradients = jax.value_and_grad(loss)(params, *inputs)
-        return value, jax.tree.map(lambda p, g: p - RATE * g, params, gradients)
-
-    return training_step
 
 
 def decoder(module: nn.Module) -> Callable[[int, int], Built]:
@@ -116,11 +108,14 @@ def in_training(model: GPT) -> GPT:
     return model.clone(dropout=DROPPED, embedding_dropout=DROPPED, attention=attention)
 
 
-_OPT = GPT(24, 2048, 32, vocabulary=50272, positions=2050, activation=nn.relu,
-           attention={"scaled_query": True})  # fmt: skip
+def _opt(**attention: bool) -> GPT:
+    return GPT(24, 2048, 32, vocabulary=50272, positions=2050, activation=nn.relu,
+               attention={"scaled_query": True, **attention})  # fmt: skip
+
+
 _DECODERS = {
     "gpt2-large": ("gpt", _gpt(36, 1280, 20, 1024), 1024),
-    "opt-1.3b": ("opt", _OPT, 2048),
+    "opt-1.3b": ("opt", _opt(floored=True), 2048),
     "gpt3-xl": ("gpt", _gpt(24, 2048, 16, 2048), 2048),
 }
 """Family, module and longest sequence."""
@@ -144,5 +139,7 @@ def _sized() -> Mapping[str, SizedModel]:
 
 SIZED = _sized()
 """Networks by name."""
-FROZEN = ("opt-1.3b", "gpt3-xl")
-"""Those whose graphs at the sizes they start from are frozen as they are here."""
+FROZEN = MappingProxyType({
+    "opt-1.3b": SizedModel("opt", decoder(_opt()), 2048), "gpt3-xl": SIZED["gpt3-xl"],
+})  # fmt: skip
+"""Those whose graphs at the sizes they start from are frozen; OPT's without `Attention.floored`."""
