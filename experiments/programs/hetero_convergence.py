@@ -64,7 +64,7 @@ def _ratio(found: Converged) -> list[str]:
     least = {part: min(each[part] for each in best.values()) for part in PARTS}
     return [
         f"At {mark}, full data, the error of the {who} is {tuner['train'] / least['train']:.2f} "
-        f"of the best trees' on rows learned from, {tuner['test'] / least['test']:.2f} on test rows."
+        f"of the best trees' on rows learned from, {tuner['test'] / least['test']:.2f} on others."
         for who, tuner in tuners.items()
     ]
 
