@@ -9,7 +9,7 @@ Boosted trees learn the logarithm of the seconds from summed leaf vectors of the
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from experiments.pages import RESULTS, cell, run_script, write_page
 from experiments.programs.cdmpp_runs import Metrics, Runs, TableOptions, judged, trained, tuned
 from go_rl.predictors.boosted import BoostedConfig, BoostedTrees, SummedKernels
 from go_rl.predictors.programs.examples import ProgramExamples
-from go_rl.predictors.programs.network import PAPER, parameter_count
 from go_rl.predictors.splits import HELD_OUT
 
 NAME = "cdmpp_cross_model"
@@ -30,8 +29,6 @@ COLUMNS = {
 TUNING = 0.2
 """Updates of fine-tuning, of those of training."""
 TREES = 600
-LARGE, LARGE_RATE = "CDMPP, the paper's sizes", 3e-4
-"""Its learning rate: the paper's, 1.68e-5, would learn little in so few updates."""
 CMD = "cmd "
 """Before the names of metrics of a network that was fine-tuned."""
 
@@ -39,9 +36,6 @@ CMD = "cmd "
 @dataclass(frozen=True)
 class Options(TableOptions):
     """Options of this table."""
-
-    large_steps: int = 300
-    """Updates of the network of the paper's sizes, of which there is one run."""
 
 
 def main(options: Options) -> None:
@@ -52,14 +46,12 @@ def main(options: Options) -> None:
         runs.kept(f"cross-trees-{seed}", lambda seed=seed: _trees(runs, seed))
         for seed in range(options.seeds)
     ]
-    large = runs.kept(f"cross-paper-{options.large_steps}", lambda: _large(runs, options))
     found = {
         "CDMPP": cdmpp,
         "CDMPP, fine-tuned with CMD": [_with(each, CMD) for each in cdmpp],
-        LARGE: [large],
         "boosted trees (LightGBM)": trees,
     }
-    write_page(RESULTS / NAME, _page(runs, options, found), __file__)
+    write_page(RESULTS / NAME, _page(runs, found), __file__)
 
 
 def cross_run(runs: Runs, seed: int) -> Metrics:
@@ -78,18 +70,6 @@ def _cross(runs: Runs, seed: int) -> Metrics:
         **both_parts(runs, seed, learned.seconds(inputs)),
         **{f"{CMD}{name}": value for name, value in after.items()},
     }
-
-
-def _large(runs: Runs, options: Options) -> Metrics:
-    """Of the paper's sizes."""
-    config = runs.run_config(0)
-    network = replace(PAPER, leaf_counts=config.network.leaf_counts)
-    config = replace(config, network=network, steps=options.large_steps, learning_rate=LARGE_RATE)
-    began = time.process_time()
-    learned = trained(runs.examples.take(runs.split(0).train), config)
-    taken = time.process_time() - began
-    found = both_parts(runs, 0, learned.seconds(runs.examples.inputs))
-    return {**found, "cpu_seconds": taken, "parameters": parameter_count(learned.network.params)}
 
 
 def _with(found: Metrics, start: str) -> Metrics:
@@ -132,7 +112,7 @@ def _of_network(runs: Runs, rows: np.ndarray, network: str) -> np.ndarray:
     return rows[has[inputs.task[rows]]]
 
 
-def _page(runs: Runs, options: Options, found: dict[str, list[Metrics]]) -> str:
+def _page(runs: Runs, found: dict[str, list[Metrics]]) -> str:
     examples, split = runs.examples, runs.split(0)
     lines = [
         "# CDMPP across networks",
@@ -144,7 +124,6 @@ def _page(runs: Runs, options: Options, found: dict[str, list[Metrics]]) -> str:
         "each, after which the training loss still falls. Times are of one processor; the two",
         "targets are levels of x86-64 for which code was compiled, not devices.",
         "Published for TenSet on real devices: 14.03 % on held-out networks.",
-        _large_line(options, found[LARGE][0]),
     ]
     for part, title in PARTS.items():
         lines += ["", f"## Programs of {title}", "", "| | " + " | ".join(COLUMNS.values()) + " |"]
@@ -160,15 +139,6 @@ def _page(runs: Runs, options: Options, found: dict[str, list[Metrics]]) -> str:
     dropped = ", ".join(f"{count:,} {why}" for why, count in examples.dropped)
     lines += ["", f"Not examples: {dropped}.", ""]
     return "\n".join(lines)
-
-
-def _large_line(options: Options, found: Metrics) -> str:
-    count, seconds = f"{found['parameters']:,.0f}", f"{found['cpu_seconds']:,.0f}"
-    return (
-        f"The network of the paper's sizes ({count} parameters) had one run and, instead "
-        f"of {options.steps:,} updates,\n{options.large_steps}, which took {seconds} s of a core, "
-        "at a learning rate of our own."
-    )
 
 
 def _mean(results: list[Metrics], name: str) -> str:

@@ -38,7 +38,7 @@ from go_rl.predictors.programs.transfer.prune import PruneRules, kernel_shape, p
 
 NAME = "hetero_transfer"
 SPLITS = ("within_task", "by_task", "by_target")
-VALIDATED = 4
+VALIDATED = 3
 """Seeds by which rules of pruning are compared."""
 BATCHES, SWEPT = (16, 64, 256), 1000
 """Batch sizes of the sweep, and rows that it learns."""
@@ -65,11 +65,16 @@ class Options(TableOptions):
         return PruneRules(share=self.share)
 
 
+Orders = dict[tuple[str, str, str], list[Metrics]]
+"""Metrics of each seed by split, model and data."""
+
+
 @dataclass(frozen=True, eq=False)
 class Cells:
     """Finished cells, and the names of those that time did not allow."""
 
     runs: Runs
+    options: Options
     missing: list[str] = field(default_factory=list)
 
     def kept(self, name: str, make: Callable[[], Metrics]) -> Metrics:
@@ -80,58 +85,72 @@ class Cells:
             self.missing.append(name)
             return {}
 
+    def orders(self, data: str) -> Orders:
+        """Return what models that learned some data make of the order of test rows."""
+        found: Orders = {}
+        for seed, split, model in product(range(self.options.seeds), SPLITS, MODELS):
+            one = self.kept(
+                f"{model}-{split}-{data}{self._share(data)}-{seed}",
+                lambda m=model, s=split, n=seed: pruned_cell(
+                    self.runs, m, s, data, n, self.options.rules
+                ),
+            )
+            found.setdefault((split, model, data), []).extend([one] if one else [])
+        return found
+
+    def rules_tried(self, split: str, seed: int) -> Metrics:
+        """Return what `RULE_SETS` lose on validation rows."""
+        share = self.options.share
+        return self.kept(
+            f"rules-{split}-{share:g}-{seed}", lambda: rules_cell(self.runs, split, seed, share)
+        )
+
+    def converged(self, who: str, data: str) -> Metrics:
+        """Return errors of a learner by epochs or trees."""
+        options, batch = self.options, TUNERS.get(who, 0)
+        name = f"converge-{who.replace(', ', '-').replace(' ', '-')}-{data}{self._share(data)}"
+        name += f"-{batch}" if batch and "batch" not in who else ""
+        return self.kept(
+            f"{name}-{options.converging}",
+            lambda: convergence_cell(
+                self.runs, who, data, options.rules, batch, options.converging
+            ),
+        )
+
+    def transfer(self, data: str) -> Metrics:
+        """Return errors without and with fine-tuning."""
+        options = self.options
+        return self.kept(
+            f"transfer-{data}{self._share(data)}",
+            lambda: transfer_cell(
+                self.runs, data, options.rules, options.transfer_epochs, options.batch
+            ),
+        )
+
+    def _share(self, data: str) -> str:
+        return "" if data == DATA[0] else f"-{self.options.share:g}"
+
 
 def main(options: Options) -> None:
-    """Run the cells that are missing; write the page."""
+    """Run the cells that are missing, those that matter most first; write the page."""
     runs = Runs(options, time.monotonic())
-    cells, rules = Cells(runs), options.rules
-    pruned: dict[tuple[str, str, str], list[Metrics]] = {}
+    cells = Cells(runs, options)
     importance = cells.kept("importance", lambda: importance_cell(runs))
-    for data, seed, split, model in product((*DATA, RANDOM), range(options.seeds), SPLITS, MODELS):
-        share = "" if data == DATA[0] else f"-{options.share:g}"
-        found = cells.kept(
-            f"{model}-{split}-{data}{share}-{seed}",
-            lambda m=model, s=split, d=data, n=seed: pruned_cell(runs, m, s, d, n, rules),
-        )
-        pruned.setdefault((split, model, data), []).extend([found] if found else [])
+    pruned = {**cells.orders(DATA[0]), **cells.orders(DATA[1])}
+    of_trees = [(who, data) for who in LEARNERS if who not in TUNERS for data in DATA]
+    converged = {key: cells.converged(*key) for key in [*of_trees, *[("tuner", d) for d in DATA]]}
     tried = {
-        split: [
-            cells.kept(
-                f"rules-{split}-{options.share:g}-{seed}",
-                lambda s=split, n=seed: rules_cell(runs, s, n, options.share),
-            )
-            for seed in range(VALIDATED)
-        ]
-        for split in SPLITS
+        split: [cells.rules_tried(split, seed) for seed in range(VALIDATED)] for split in SPLITS
     }
-    of_learner = [(who, data) for who in LEARNERS for data in DATA if who not in TUNERS]
-    of_tuner = [("tuner", data) for data in DATA] + [(who, DATA[0]) for who in TUNERS]
-
-    def converge(who: str, data: str) -> Metrics:
-        name = f"converge-{who.replace(', ', '-').replace(' ', '-')}-{data}"
-        name += "" if data == DATA[0] else f"-{options.share:g}"
-        batch = TUNERS.get(who, 0)
-        name += f"-{batch}" if batch and "batch" not in who else ""
-        return cells.kept(
-            f"{name}-{options.converging}",
-            lambda: convergence_cell(runs, who, data, rules, batch, options.converging),
-        )
-
-    converged = {key: converge(*key) for key in of_learner}
-    transfer = {
-        data: cells.kept(
-            f"transfer-{data}{'' if data == DATA[0] else f'-{options.share:g}'}",
-            lambda d=data: transfer_cell(runs, d, rules, options.transfer_epochs, options.batch),
-        )
-        for data in DATA
-    }
-    converged |= {key: converge(*key) for key in of_tuner}
+    transfer = {data: cells.transfer(data) for data in DATA}
+    converged |= {(who, DATA[0]): cells.converged(who, DATA[0]) for who in TUNERS}
+    pruned |= cells.orders(RANDOM)
     swept = {
         batch: cells.kept(f"sweep-{batch}", lambda b=batch: sweep_cell(runs, b, SWEPT))
         for batch in BATCHES
     }
     lines = [
-        *_head(runs.examples, options), *_kernels(runs.examples), *_rules(runs, rules),
+        *_head(runs.examples, options), *_kernels(runs.examples), *_rules(runs, options.rules),
         *_tried(tried), *_sizes(pruned), *order_table(runs, pruned),
         *converged_lines(converged, options.converging),
         *_sweep(swept), *_transferred(transfer, options), *_importance(importance),
@@ -231,7 +250,7 @@ def with_error(values: Sequence[float]) -> str:
     return mean if error is None else f"{mean} ± {error:.2f}"
 
 
-def _sizes(found: dict[tuple[str, str, str], list[Metrics]]) -> list[str]:
+def _sizes(found: Orders) -> list[str]:
     rows = []
     for data in DATA:
         first = next((r for key, r in found.items() if key[2] == data and r), [])
@@ -246,7 +265,7 @@ def _sizes(found: dict[tuple[str, str, str], list[Metrics]]) -> list[str]:
     return ["", "## Size and seconds of training (Table 5)", "", *table_lines(heads, rows)]
 
 
-def order_table(runs: Runs, found: dict[tuple[str, str, str], list[Metrics]]) -> list[str]:
+def order_table(runs: Runs, found: Orders) -> list[str]:
     """Return the counterpart of Table 6, and what pruning and drawing lose, seed by seed."""
     rows = []
     pairs_of = {split: pair_count(runs, split) for split in SPLITS}
