@@ -44,6 +44,15 @@ def module_of(script: str) -> str:
     return ".".join(Path(script).resolve().relative_to(ROOT).with_suffix("").parts)
 
 
+def table_lines(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a table in Markdown."""
+    return [
+        "| " + " | ".join(heads) + " |",
+        "|" + "---|" * len(heads),
+        *("| " + " | ".join(row) + " |" for row in rows),
+    ]
+
+
 def geometric_mean(values: Iterable[float]) -> float:
     """Return the geometric mean of the finite values; NaN of none."""
     logs = [np.log(value) for value in values if np.isfinite(value)]

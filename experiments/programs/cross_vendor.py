@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Annotated
 
@@ -23,8 +24,8 @@ from experiments.programs.cdmpp_runs import Metrics, OutOfTimeError, RunFolder
 from experiments.programs.hub.arms import (
     BOTH,
     FACTOR,
+    KeptNetworks,
     Setting,
-    SourceNetworks,
     measured,
     simple,
     unmeasured,
@@ -56,46 +57,58 @@ class Options:
     """Of the benchmark hub."""
     targets: tuple[str, ...] = (*AMD, "A4000")
     """GPUs predicted; one of NVIDIA's is not learned from then."""
-    configurations: int = 2000
+    configurations: int = 1000
     """Of each kernel, drawn at random."""
     counts: tuple[int, ...] = (10, 20, 50, 100, 200)
     """Programs measured on the target."""
     table: int = 50
     """Of these, in the tables of all arms."""
     draws: int = 10
-    """Repetitions of random choice, divided among the seeds."""
-    steps: int = 1000
+    """Repetitions of random choice, in the first run."""
+    steps: int = 500
     """Updates of each network."""
     seeds: int = 3
     """Runs of which a cell is the mean; each draws its own test programs."""
     runs: Path = Path("build/cross_vendor")
     """Folder of finished runs."""
     minutes: float = 1e9
-    """Stop behind the run, at least one, that ends later than this; the next call goes on."""
+    """Of a processor: stop behind the piece, at least one, that ends later; the next call goes
+    on."""
 
 
 def main(options: Options) -> None:
-    """Make the table."""
-    folder = RunFolder(options.runs, time.monotonic(), options.minutes)
-    hub, networks = read_hub(options.folder, options.configurations), SourceNetworks()
-    found: dict[str, list[Metrics]] = {target: [] for target in options.targets}
-    missing: list[str] = []
-    for seed in range(options.seeds):
-        for target in options.targets:
-            name = f"{target}-{seed}-{options.steps}-{options.configurations}"
-            try:
-                run = folder.kept(
-                    name, lambda t=target, s=seed: _run(options, setting_of(
-                        options, hub, networks, t, s)))  # fmt: skip
-            except OutOfTimeError:
-                missing.append(f"{target}, seed {seed}")
+    """Make the missing pieces, those of the tables first, and the page of what there is."""
+    folder = RunFolder(options.runs, time.process_time(), options.minutes, time.process_time)
+    hub, networks = read_hub(options.folder, options.configurations), KeptNetworks(options.runs)
+    setting = cache(lambda target, seed: setting_of(options, hub, networks, target, seed))
+    found = {(t, s): Metrics() for t in options.targets for s in range(options.seeds)}
+    missing: dict[str, int] = {}
+    for count, draw in _pieces(options):
+        for (target, seed), known in found.items():
+            if draw is not None and seed:
                 continue
-            found[target].append(run)
-    write_page(RESULTS / NAME, _page(options, hub, found, missing), __file__)
+            run = f"{target}-{seed}-{options.steps}-{options.configurations}"
+            name = f"{run}-{count}" + ("" if draw is None else f"-random{draw}")
+            try:
+                known |= folder.kept(
+                    name, lambda s=setting, t=target, n=seed, c=count, d=draw: _piece(
+                        options, s(t, n), c, d))  # fmt: skip
+            except OutOfTimeError:
+                missing[target] = missing.get(target, 0) + 1
+    by_target = {t: [run for (name, _), run in found.items() if name == t and run]
+                 for t in options.targets}  # fmt: skip
+    write_page(RESULTS / NAME, _page(options, hub, by_target, missing), __file__)
+
+
+def _pieces(options: Options) -> list[tuple[int, int | None]]:
+    """Counts of measured programs, and numbers of random choices."""
+    counts = [options.table, *(count for count in options.counts if count != options.table)]
+    draws = [(count, draw) for count in counts for draw in range(options.draws)]
+    return [(0, None), *((count, None) for count in counts), *draws]
 
 
 def setting_of(
-    options: Options, hub: HubExamples, networks: SourceNetworks, target: str, seed: int
+    options: Options, hub: HubExamples, networks: KeptNetworks, target: str, seed: int
 ) -> Setting:
     """Return the rows and the configuration of one target and seed."""
     sources = tuple(name for name in NVIDIA if name != target)
@@ -106,26 +119,23 @@ def setting_of(
     return Setting(examples, hub.devices.index(target), config, tuning, networks)
 
 
-def _run(options: Options, setting: Setting) -> Metrics:
-    """Metrics of all arms, by count, arm and name."""
-    seed = setting.config.seed
-    found = {f"0|{arm}": seconds for arm, seconds in unmeasured(setting).items()}
-    for count in options.counts:
+def _piece(options: Options, setting: Setting, count: int, draw: int | None) -> Metrics:
+    """Metrics of the arms that know so many programs, by count, arm and name."""
+    if draw is not None:
+        found = {f"{RANDOM} {draw}": setting.tuned_on(setting.drawn(count, draw))}
+    elif count == 0:
+        found = unmeasured(setting)
+    else:
         few = setting.sampled(count)
-        arms = measured(setting, few) if count == options.table else simple(setting, few)
-        found |= {f"{count}|{arm}": seconds for arm, seconds in arms.items()}
-        found[f"{count}|{KMEANS}"] = setting.tuned_on(few)
-        for draw in range(seed, options.draws, options.seeds):
-            found[f"{count}|{RANDOM} {draw}"] = setting.tuned_on(setting.drawn(count, draw))
+        found = {KMEANS: setting.tuned_on(few)}
+        found |= measured(setting, few) if count == options.table else simple(setting, few)
     test = setting.test
-    judged = {name: latency_metrics(each, test.seconds, test.inputs.task)
-              for name, each in found.items()}  # fmt: skip
-    sizes = {"learned": len(setting.train.seconds), "tested": len(test.seconds)}
-    return {
-        **{f"{name}|{column}": value for name, each in judged.items()
-           for column, value in each.items()},
-        **{name: float(size) for name, size in sizes.items()},
-    }  # fmt: skip
+    sizes = {"learned": float(len(setting.train.seconds)), "tested": float(len(test.seconds))}
+    return sizes | {
+        f"{count}|{arm}|{name}": value
+        for arm, seconds in found.items()
+        for name, value in latency_metrics(seconds, test.seconds, test.inputs.task).items()
+    }
 
 
 def arm_values(runs: list[Metrics], count: int, arm: str, column: str) -> list[float]:
@@ -143,7 +153,10 @@ def arms_of(runs: list[Metrics], count: int) -> list[str]:
 
 
 def _page(
-    options: Options, hub: HubExamples, found: dict[str, list[Metrics]], missing: list[str]
+    options: Options,
+    hub: HubExamples,
+    found: dict[str, list[Metrics]],
+    missing: dict[str, int],
 ) -> str:
     dropped = ", ".join(f"{count:,} {why}" for why, count in hub.examples.dropped)
     lines = [
@@ -152,14 +165,16 @@ def _page(
         f"at random: {', '.join(NVIDIA)} are learned from, targets are below. Errors are those of",
         "programs that were learned from on no GPU; pairs, top-1 and top-5 are of a kernel's test",
         f"programs. Rows left out: {dropped} (their median counts).",
-        f"Means of {options.seeds} runs, {options.steps:,} updates of each network, a fifth of",
-        f"them to fine-tune; random choices: {options.draws} in all.",
+        f"Runs of which a cell is the mean: {options.seeds}, {options.steps:,} updates of each",
+        "network, a fifth of them, at a fifth of the rate, to fine-tune; random choices:",
+        f"{options.draws}, in the first run. Longer learning is not in this table.",
         "", NOTES,
     ]  # fmt: skip
     for target, runs in found.items():
         if runs:
             lines += _target_lines(options, target, runs)
-    lines += ["", "## Not run yet", "", "; ".join(missing) + "."] if missing else []
+    rest = ", ".join(f"{count} pieces of {target}" for target, count in missing.items())
+    lines += ["", "## Not run yet", "", f"{rest}."] if missing else []
     return "\n".join([*lines, ""])
 
 
@@ -174,10 +189,10 @@ def _target_lines(options: Options, target: str, runs: list[Metrics]) -> list[st
         for arm in arms_of(runs, count):
             cells = [_mean(arm_values(runs, count, arm, column)) for column in COLUMNS]
             lines.append(f"| {arm} | " + " | ".join(cells) + " |")
-    lines += ["", "MAPE in % by programs measured; random: mean (least to largest).", "",
+    lines += ["", "MAPE in % by programs measured, first run; random: mean (least to largest).", "",
               f"| programs | k-means | random | {BOTH.replace('these', 'k-means')} | "
               f"{FACTOR.replace(' of these', '')} |", "|---|---|---|---|---|"]  # fmt: skip
-    return lines + [_count_line(runs, count) for count in options.counts]
+    return lines + [_count_line(runs[:1], count) for count in options.counts]
 
 
 def _count_line(runs: list[Metrics], count: int) -> str:

@@ -72,7 +72,7 @@ class Found:
 
     kernels: CalibratedKernels
     minutes: float
-    """That it took."""
+    """That it took; NaN: its kernels were timed in several runs."""
     timed: int
     """Kernels and chains."""
 
@@ -128,7 +128,7 @@ def page(
         "|---|---|---|---|---|",
     ]
     lines += [
-        f"| {seed} | {c.timed} | {c.minutes:.1f} | {c.kernels.error:.1f} | "
+        f"| {seed} | {c.timed} | {_minutes(c)} | {c.kernels.error:.1f} | "
         f"× {c.kernels.chain_factor:.2f} |"
         for seed, c in zip(options.seeds, calibrations, strict=True)
     ]
@@ -182,6 +182,10 @@ def _row(
     line = (f"| {name} | {1e3 * measured:.3g} | {mean:.3g} | {low:.3g} to {high:.3g} | {said} | "
             f"{100 * alone.mean():+.1f} |")  # fmt: skip
     return line, errors.tolist(), alone.tolist()
+
+
+def _minutes(found: Found) -> str:
+    return NOTHING if np.isnan(found.minutes) else f"{found.minutes:.1f}"
 
 
 def _calibrate(folder: Path, seed: int, options: Options) -> None:

@@ -8,22 +8,27 @@ where the last one stopped; the page states what is missing. Test rows are never
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 import numpy as np
 
-from experiments.pages import NOTHING, RESULTS, cell, run_script, write_page
+from experiments.pages import NOTHING, RESULTS, cell, run_script, table_lines, write_page
 from experiments.programs.cdmpp_runs import Metrics, OutOfTimeError, Runs, TableOptions
+from experiments.programs.hetero_convergence import LEARNERS, TUNERS, converged_lines
 from experiments.programs.hetero_runs import (
     DATA,
     MARKS,
     MODELS,
+    RANDOM,
+    RULE_SETS,
     SCORED,
     convergence_cell,
     importance_cell,
     pair_count,
     pruned_cell,
+    rules_cell,
     sweep_cell,
     transfer_cell,
 )
@@ -33,8 +38,8 @@ from go_rl.predictors.programs.transfer.prune import PruneRules, kernel_shape, p
 
 NAME = "hetero_transfer"
 SPLITS = ("within_task", "by_task", "by_target")
-TUNERS = ("tuner", "tuner, rank loss")
-LEARNERS = ("XGBoost", "LightGBM", "MLP", *TUNERS)
+VALIDATED = 3
+"""Seeds by which rules of pruning are compared."""
 BATCHES, SWEPT = (16, 64, 256), 1000
 """Batch sizes of the sweep, and rows that it learns."""
 
@@ -46,10 +51,10 @@ class Options(TableOptions):
     runs: str = "build/hetero_transfer"
     """Folder of finished cells."""
     batch: int = 64
-    """Of the tuner; the paper has 16."""
+    """Of the tuner that is fine-tuned; the paper has 16."""
     converging: int = 1500
     """Rows that the convergence figure learns, before they are pruned."""
-    share: float = 0.45
+    share: float = 0.4
     """Of training rows that pruning drops."""
     transfer_epochs: int = 50
     """Of the tuner that is fine-tuned."""
@@ -60,11 +65,16 @@ class Options(TableOptions):
         return PruneRules(share=self.share)
 
 
+Orders = dict[tuple[str, str, str], list[Metrics]]
+"""Metrics of each seed by split, model and data."""
+
+
 @dataclass(frozen=True, eq=False)
 class Cells:
     """Finished cells, and the names of those that time did not allow."""
 
     runs: Runs
+    options: Options
     missing: list[str] = field(default_factory=list)
 
     def kept(self, name: str, make: Callable[[], Metrics]) -> Metrics:
@@ -75,62 +85,78 @@ class Cells:
             self.missing.append(name)
             return {}
 
+    def orders(self, data: str) -> Orders:
+        """Return what models that learned some data make of the order of test rows."""
+        found: Orders = {}
+        for seed, split, model in product(range(self.options.seeds), SPLITS, MODELS):
+            one = self.kept(
+                f"{model}-{split}-{data}{self._share(data)}-{seed}",
+                lambda m=model, s=split, n=seed: pruned_cell(
+                    self.runs, m, s, data, n, self.options.rules
+                ),
+            )
+            found.setdefault((split, model, data), []).extend([one] if one else [])
+        return found
+
+    def rules_tried(self, split: str, seed: int) -> Metrics:
+        """Return what `RULE_SETS` lose on validation rows."""
+        share = self.options.share
+        return self.kept(
+            f"rules-{split}-{share:g}-{seed}", lambda: rules_cell(self.runs, split, seed, share)
+        )
+
+    def converged(self, who: str, data: str) -> Metrics:
+        """Return errors of a learner by epochs or trees."""
+        options, batch = self.options, TUNERS.get(who, 0)
+        name = f"converge-{who.replace(', ', '-').replace(' ', '-')}-{data}{self._share(data)}"
+        name += f"-{batch}" if batch and "batch" not in who else ""
+        return self.kept(
+            f"{name}-{options.converging}",
+            lambda: convergence_cell(
+                self.runs, who, data, options.rules, batch, options.converging
+            ),
+        )
+
+    def transfer(self, data: str) -> Metrics:
+        """Return errors without and with fine-tuning."""
+        options = self.options
+        return self.kept(
+            f"transfer-{data}{self._share(data)}",
+            lambda: transfer_cell(
+                self.runs, data, options.rules, options.transfer_epochs, options.batch
+            ),
+        )
+
+    def _share(self, data: str) -> str:
+        return "" if data == DATA[0] else f"-{self.options.share:g}"
+
 
 def main(options: Options) -> None:
-    """Run the cells that are missing; write the page."""
+    """Run the cells that are missing, those that matter most first; write the page."""
     runs = Runs(options, time.monotonic())
-    cells, rules = Cells(runs), options.rules
-    pruned: dict[tuple[str, str, str], list[Metrics]] = {}
+    cells = Cells(runs, options)
     importance = cells.kept("importance", lambda: importance_cell(runs))
-    for seed in range(options.seeds):
-        for split in SPLITS:
-            for model in MODELS:
-                for data in DATA:
-                    found = cells.kept(
-                        f"{model}-{split}-{data}-{options.share:g}-{seed}",
-                        lambda m=model, s=split, d=data, n=seed: pruned_cell(
-                            runs, m, s, d, n, rules
-                        ),
-                    )
-                    pruned.setdefault((split, model, data), []).extend([found] if found else [])
-    of_learner = [(who, data) for who in LEARNERS for data in DATA if who not in TUNERS]
-    of_tuner = [(TUNERS[0], DATA[0]), (TUNERS[0], DATA[1]), (TUNERS[1], DATA[0])]
-
-    def converge(who: str, data: str) -> Metrics:
-        name = f"converge-{who.replace(', ', '-').replace(' ', '-')}-{data}-{options.batch}"
-        return cells.kept(
-            f"{name}-{options.converging}",
-            lambda: convergence_cell(runs, who, data, rules, options.batch, options.converging),
-        )
-
-    converged = {key: converge(*key) for key in of_learner}
-    transfer = {
-        data: cells.kept(
-            f"transfer-{data}-{options.transfer_epochs}-{options.batch}",
-            lambda d=data: transfer_cell(runs, d, rules, options.transfer_epochs, options.batch),
-        )
-        for data in DATA
+    pruned = {**cells.orders(DATA[0]), **cells.orders(DATA[1])}
+    of_trees = [(who, data) for who in LEARNERS if who not in TUNERS for data in DATA]
+    converged = {key: cells.converged(*key) for key in [*of_trees, *[("tuner", d) for d in DATA]]}
+    tried = {
+        split: [cells.rules_tried(split, seed) for seed in range(VALIDATED)] for split in SPLITS
     }
-    converged |= {key: converge(*key) for key in of_tuner}
+    transfer = {data: cells.transfer(data) for data in DATA}
+    converged |= {(who, DATA[0]): cells.converged(who, DATA[0]) for who in TUNERS}
+    pruned |= cells.orders(RANDOM)
     swept = {
         batch: cells.kept(f"sweep-{batch}", lambda b=batch: sweep_cell(runs, b, SWEPT))
         for batch in BATCHES
     }
     lines = [
-        *_head(runs.examples, options), *_kernels(runs.examples), *_rules(runs, rules),
-        *_sizes(pruned), *order_table(runs, pruned), *_converged(converged, options),
+        *_head(runs.examples, options), *_kernels(runs.examples), *_rules(runs, options.rules),
+        *_tried(tried), *_sizes(pruned), *order_table(runs, pruned),
+        *converged_lines(converged, options.converging),
         *_sweep(swept), *_transferred(transfer, options), *_importance(importance),
     ]  # fmt: skip
     lines += ["", "## Not run yet", "", "; ".join(cells.missing) + "."] if cells.missing else []
     write_page(RESULTS / NAME, "\n".join([*lines, ""]), __file__)
-
-
-def _table(heads: list[str], rows: list[list[str]]) -> list[str]:
-    return [
-        "| " + " | ".join(heads) + " |",
-        "|" + "---|" * len(heads),
-        *("| " + " | ".join(row) + " |" for row in rows),
-    ]
 
 
 def _mean(results: list[Metrics], name: str, digits: int) -> str:
@@ -174,7 +200,7 @@ def _kernels(examples: ProgramExamples) -> list[str]:
         ])  # fmt: skip
     heads = ["operator", "tasks", "kernel shapes", "programs", "most GFLOP", "its sizes"]
     heads += [f"mean ms, {target.codegen}" for target in inputs.targets]
-    lines = ["", "## Kernels (Table 3)", "", *_table(heads, rows)]
+    lines = ["", "## Kernels (Table 3)", "", *table_lines(heads, rows)]
     if without:
         lines += [
             "",
@@ -190,17 +216,41 @@ def _rules(runs: Runs, rules: PruneRules) -> list[str]:
         found = prune(runs.examples.take(train), rules)
         counts = [f"{count:,}" for _, count in found.dropped]
         rows.append([split, f"{len(train):,}", *counts, cell(100 * found.share, 1)])
-    heads = ["split", "training rows", "invalid", "slow", "alike", "twin", "light", "dropped %"]
+    heads = ["split", "training rows", "invalid", "slow", "alike", "sparse", "dropped %"]
     text = (
         f"Rules of `go_rl.predictors.programs.transfer.prune`: slower than {rules.slowest:g} times "
-        f"the task's fastest; beyond {rules.per_shape} tasks of a kernel shape; measured for the "
-        "other target too; then by weight. "
-        "Measurements that failed, were noisy or drawn again had been left out before."
+        f"the task's fastest; beyond {rules.per_shape} tasks of a kernel shape; then tasks of few "
+        "measurements give more of them than tasks of many, evenly in the order of seconds. "
+        "Measurements that failed, were noisy, drawn again or slower than 100 times the fastest "
+        "had been left out before."
     )
-    return ["", "## What pruning drops", "", text, "", *_table(heads, rows)]
+    return ["", "## What pruning drops", "", text, "", *table_lines(heads, rows)]
 
 
-def _sizes(found: dict[tuple[str, str, str], list[Metrics]]) -> list[str]:
+def _tried(found: dict[str, list[Metrics]]) -> list[str]:
+    """Rules compared on validation rows, by which they were chosen."""
+    rows = []
+    for name in RULE_SETS:
+        lost = [[each[name] for each in found[split] if each] for split in SPLITS]
+        rows.append([name, *(with_error(some) for some in lost)])
+    text = [
+        "Points of PCA that LightGBM loses on validation rows, by which the rules were chosen:",
+        f"mean ± standard error of {VALIDATED} seeds. {RANDOM.capitalize()}: as few rows, drawn.",
+    ]
+    lines = ["", "## Rules compared", "", *text, "", *table_lines(["", *SPLITS], rows)]
+    return lines if any(map(any, found.values())) else []
+
+
+def with_error(values: Sequence[float]) -> str:
+    """Return a mean, and its standard error where there are two values or more."""
+    if not len(values):
+        return NOTHING
+    mean = cell(float(np.mean(values)), 2)
+    error = float(np.std(values, ddof=1)) / len(values) ** 0.5 if len(values) > 1 else None
+    return mean if error is None else f"{mean} ± {error:.2f}"
+
+
+def _sizes(found: Orders) -> list[str]:
     rows = []
     for data in DATA:
         first = next((r for key, r in found.items() if key[2] == data and r), [])
@@ -212,59 +262,31 @@ def _sizes(found: dict[tuple[str, str, str], list[Metrics]]) -> list[str]:
         ]
         rows.append(row)
     heads = ["data", "rows (within_task)", *(f"{m} {s}" for m in MODELS for s in SPLITS)]
-    return ["", "## Size and seconds of training (Table 5)", "", *_table(heads, rows)]
+    return ["", "## Size and seconds of training (Table 5)", "", *table_lines(heads, rows)]
 
 
-def order_table(runs: Runs, found: dict[tuple[str, str, str], list[Metrics]]) -> list[str]:
-    """Return the counterpart of Table 6, and what pruning loses, seed by seed."""
+def order_table(runs: Runs, found: Orders) -> list[str]:
+    """Return the counterpart of Table 6, and what pruning and drawing lose, seed by seed."""
     rows = []
     pairs_of = {split: pair_count(runs, split) for split in SPLITS}
     for model in MODELS:
         for split in SPLITS:
-            both = [found.get((split, model, data), []) for data in DATA]
+            full, less, drawn = (found.get((split, model, data), []) for data in (*DATA, RANDOM))
             row = [model, split]
             for key in ("pca", "top_1", "top_5"):
-                row += [_mean(results, key, 4) for results in both]
-            pairs = list(zip(*both, strict=False))
-            lost = [100 * (full["pca"] - less["pca"]) for full, less in pairs]
-            row += [cell(float(np.mean(lost)), 2) if lost else NOTHING, str(len(pairs))]
-            row.append(f"{pairs_of[split]:,}")
+                row += [_mean(results, key, 4) for results in (full, less)]
+            lost = [100 * (a["pca"] - b["pca"]) for a, b in zip(full, less, strict=False)]
+            control = [100 * (a["pca"] - b["pca"]) for a, b in zip(full, drawn, strict=False)]
+            row += [with_error(lost), with_error(control), str(len(lost)), f"{pairs_of[split]:,}"]
             rows.append(row)
     heads = ["model", "split", *(f"{k} {d}" for k in ("PCA", "top-1", "top-5") for d in DATA)]
-    title = "## Pairwise comparison accuracy (Table 6)"
-    text = (
-        "Of so many pairs a share of 0.85 has a standard error of 0.36 / √pairs: 2.5 points of 200."
-    )
-    return [
-        "",
-        title,
-        "",
-        text,
-        "",
-        *_table([*heads, "PCA points lost", "n", "pairs of a seed"], rows),
+    heads += ["PCA points lost", "lost by random rows", "n", "pairs of a seed"]
+    text = [
+        "Test rows are not pruned. ± is the standard error of the mean of n seeds, each of which",
+        "divides the data anew; of so many pairs a share of 0.85 has one of 0.36 / √pairs.",
     ]
-
-
-def _converged(found: dict[tuple[str, str], Metrics], options: Options) -> list[str]:
-    rows = [
-        [who, data, *(_one(each, f"{part} {mark}") for part in ("train", "test") for mark in MARKS),
-         *(_one(each, f"test {key} {MARKS[-1]}") if who in TUNERS else NOTHING
-           for key in ("pca", "top_1")), _one(each, "seconds", 0)]
-        for (who, data), each in found.items()
-    ]  # fmt: skip
-    heads = ["", "data", *(f"{part} {mark}" for part in ("train", "test") for mark in MARKS)]
-    text = (
-        f"RMSE of relative throughput (the fastest program of a task has 1) behind so many epochs, "
-        f"or trees, split `within_task`, {options.converging:,} rows before pruning: on the rows "
-        "learned from and on unpruned test rows. The "
-        f"tuner: Adam at 1e-3, batch {options.batch}; its optimiser starts anew at each mark. "
-        "Published at 200: 0.04 against XGBoost's 0.08 and LightGBM's 0.09, of which rows is not "
-        "said."
-    )
-    return [
-        "", "## Convergence (figure 2)", "", text, "",
-        *_table([*heads, "PCA", "top-1", "CPU s"], rows),
-    ]  # fmt: skip
+    lines = ["", "## Pairwise comparison accuracy (Table 6)", "", *text, ""]
+    return [*lines, *table_lines(heads, rows)]
 
 
 def _sweep(found: dict[int, Metrics]) -> list[str]:
@@ -276,7 +298,7 @@ def _sweep(found: dict[int, Metrics]) -> list[str]:
     text = f"Test RMSE of the tuner that learned {SWEPT:,} rows. Batches of 1 and 4 and 400 epochs"
     return [
         "", "## Batch and epochs (Table 4)", "", f"{text} were not tried.", "",
-        *_table(heads, rows),
+        *table_lines(heads, rows),
     ]  # fmt: skip
 
 
@@ -294,9 +316,9 @@ def _transferred(found: dict[str, Metrics], options: Options) -> list[str]:
     )
     return [
         "", "## Without and with fine-tuning (Table 7)", "", text, "",
-        *_table(["data", "fine-tuning", "PCA", "top-1", "top-5", "RMSE"], rows), "",
+        *table_lines(["data", "fine-tuning", "PCA", "top-1", "top-5", "RMSE"], rows), "",
         "Milliseconds to score so many programs at once, features known:", "",
-        *_table(["data", *map(str, SCORED)], times),
+        *table_lines(["data", *map(str, SCORED)], times),
     ]  # fmt: skip
 
 
@@ -314,7 +336,7 @@ def _importance(found: Metrics) -> list[str]:
         "Share of what the splits of XGBoost's trees gain, and points of PCA lost when a set is",
         "permuted, split `by_task`. Of hardware only the vector width of the code differs here.",
         "Within a task network features are constant, and permuting mixes them.", "",
-        *_table(["features", "share of gain", "PCA points lost"], rows), "",
+        *table_lines(["features", "share of gain", "PCA points lost"], rows), "",
         f"Largest: {listed}.",
     ]  # fmt: skip
 

@@ -27,15 +27,16 @@ from go_rl.simulate.issued_ahead import issued_ahead
 from go_rl.zoo.sized import SIZED_NAMES, sized_graph
 
 NAME = "networks_on_gpus"
-DEVICES = ("t4", "v100", "a100-40gb", "h100")
+DEVICES = ("t4", "l4", "v100", "a100-40gb", "h100")
 HEAD = """# Language models on GPUs that are not here
 
-Predicted, not measured, float32 without TF32: `latency_ms` with a host that issues launches
-ahead of the GPU, `alone_ms` the sum of all launches run alone. `low_ms` to `high_ms` is the
-90 % interval (docs/predict.md says how it is made); shares are of the sum, by kind of
-operator; `peak` is the FLOP of all products over latency and the device's peak; `unlike` the
-share of the sum in launches unlike what was measured: all of the H100's, whose rates lie
-outside. Training is one step: forward with dropout, backward, plain descent."""
+Predicted ({weights}), not measured, float32 without TF32: `latency_ms` with a host that
+issues launches ahead of the GPU, `alone_ms` the sum of all launches run alone. `low_ms` to
+`high_ms` is the 90 % interval (docs/predict.md says how it is made); shares are of the sum,
+by kind of operator; `peak` is the FLOP of all products over latency and the device's peak;
+`unlike` the share of the sum in launches unlike what was measured: all of the L4's and the
+H100's, whose peaks lie outside. Training is forward with dropout and backward, without an
+optimiser's step."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ def main(options: Options) -> None:
         print(name, said, flush=True)
     write_text(options.out / f"{NAME}.csv", csv_text(Row, rows))
     sizes = f"Batch {options.batch}, {options.sequence} tokens."
-    page = f"{HEAD}\n\n{sizes}\n\n{rows_table(rows)}\n"
+    page = f"{HEAD.format(weights=GPU_WEIGHTS)}\n\n{sizes}\n\n{rows_table(rows)}\n"
     write_page(options.out / NAME, page, __file__)
 
 

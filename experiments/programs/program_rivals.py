@@ -3,14 +3,14 @@
 Run: ``python -m experiments.programs.program_rivals``. Each network is fitted for as many seconds
 of a processor as the others, on the same rows of each split; boosted trees need less. Finished
 cells are kept, and a call goes on where the last one stopped; the page states what is missing.
-Training throughput is measured for CDMPP and the recursive LSTM one after the other.
+Their speeds of training are in `experiments.programs.cdmpp_speed`.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -21,11 +21,8 @@ from experiments.programs.cdmpp_runs import (
     Runs,
     TableOptions,
     judged,
-    trained,
 )
 from experiments.programs.rival_fits import RIVALS, fit_rival, split_rows
-from go_rl.predictors.programs.network import parameter_count
-from go_rl.predictors.programs.rivals.recursive_lstm import RecursiveLstm, RecursiveSizes
 
 NAME = "program_rivals"
 SPLITS = {
@@ -43,8 +40,6 @@ NOT_HERE = """\
 Habitat scales the measured time of an operator from one GPU to another, and NeuSight's utilisation
 is of a GPU's tiles: neither has an input in these records, of one processor (`left_out_gpus` has
 NeuSight's figures). The kernel GraphSAGE reads kernels of XLA's graphs, not scheduled programs."""
-UNITS = 96
-"""Of the recursive LSTM whose training speed is compared: about CDMPP's number of parameters."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +50,6 @@ class Options(TableOptions):
     """Folder of finished cells."""
     seconds: float = 20.0
     """Of a processor, for the fit of each network."""
-    timed: int = 300
-    """Updates whose speed is measured."""
 
 
 def main(options: Options) -> None:
@@ -72,7 +65,6 @@ def main(options: Options) -> None:
             missing.append(name)
             return []
 
-    speed = kept("speed", lambda: _speed(runs, options))
     for seed in range(options.seeds):
         for split in SPLITS:
             for rival in RIVALS:
@@ -81,7 +73,7 @@ def main(options: Options) -> None:
                 found.setdefault(key, []).extend(
                     kept(name, lambda s=split, r=rival, n=seed: _cell(runs, options, s, r, n))
                 )
-    write_page(RESULTS / NAME, _page(runs, options, found, speed, missing), __file__)
+    write_page(RESULTS / NAME, _page(runs, options, found, missing), __file__)
 
 
 def _cell(runs: Runs, options: Options, split: str, rival: str, seed: int) -> Metrics:
@@ -95,33 +87,10 @@ def _cell(runs: Runs, options: Options, split: str, rival: str, seed: int) -> Me
     }  # fmt: skip
 
 
-def _speed(runs: Runs, options: Options) -> Metrics:
-    """Programs a second of a processor while training, the best of three in turn."""
-    config = runs.run_config(0)
-    lstm = replace(RecursiveLstm.run_defaults, steps=options.timed)
-    sizes = RecursiveSizes((UNITS,), UNITS, (UNITS, UNITS))
-    found: Metrics = {"cdmpp": 0.0, "lstm": 0.0}
-    for repeat in range(4):
-        began = time.process_time()
-        network = trained(runs.examples, replace(config, steps=options.timed)).network
-        taken = time.process_time() - began
-        began = time.process_time()
-        rival = RecursiveLstm.fit(runs.examples, lstm, sizes)
-        other = time.process_time() - began
-        if repeat:  # the first one compiles
-            found["cdmpp"] = max(found["cdmpp"], options.timed * config.batch / taken)
-            found["lstm"] = max(found["lstm"], rival.drawn / other)
-            found["lstm_batch"] = rival.drawn / options.timed
-        found["cdmpp_parameters"] = float(parameter_count(network.params))
-        found["lstm_parameters"] = float(parameter_count(rival.params))
-    return found
-
-
 def _page(
     runs: Runs,
     options: Options,
     found: dict[tuple[str, str], list[Metrics]],
-    speed: list[Metrics],
     missing: list[str],
 ) -> str:
     examples = runs.examples
@@ -145,7 +114,7 @@ def _page(
         lines += ["", f"## {title}{count}", "", "| | " + " | ".join(COLUMNS.values()) + " | n |"]
         lines.append("|" + "---|" * (len(COLUMNS) + 2))
         lines += [rival_row(rival, found.get((split, rival), [])) for rival in RIVALS]
-    lines += ["", NOT_HERE, "", *speed_lines(speed)]
+    lines += ["", NOT_HERE]
     lines += ["", "## Not run yet", "", ", ".join(missing) + "."] if missing else []
     return "\n".join([*lines, ""])
 
@@ -159,26 +128,6 @@ def rival_row(rival: str, results: list[Metrics]) -> str:
         for name in COLUMNS
     ]
     return f"| {rival} | " + " | ".join(cells) + f" | {len(results)} |"
-
-
-def speed_lines(speed: list[Metrics]) -> list[str]:
-    """Return the section on training throughput."""
-    lines = ["## Training throughput", ""]
-    if not speed:
-        return [*lines, "Not measured yet."]
-    (s,) = speed
-    return [
-        *lines,
-        "Distinct programs a second of a processor, the best of three runs in turn, compilation",
-        "apart; batches of up to 128 programs, which of the recursive LSTM must have one tree.",
-        f"Ratio {s['cdmpp'] / s['lstm']:.1f} (published on a V100: 14,241 against 1,870, 7.6).",
-        "",
-        "| | parameters | programs a batch | programs/s |",
-        "|---|---|---|---|",
-        f"| CDMPP | {s['cdmpp_parameters']:,.0f} | 128 | {s['cdmpp']:,.0f} |",
-        f"| recursive LSTM | {s['lstm_parameters']:,.0f} | {s['lstm_batch']:.0f} "
-        f"| {s['lstm']:,.0f} |",
-    ]
 
 
 if __name__ == "__main__":

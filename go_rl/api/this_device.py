@@ -113,6 +113,7 @@ def calibrate(
         raise TrainingError(
             f"calibrate: {config.kernels} kernels are too few; {FEWEST} or more are needed"
         )
+    _check(config)
     kernels, chosen, chains = _chosen(config, report)
     asked = [*(chain for _, chain in chains), *chosen]
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -220,6 +221,28 @@ def _latency(
         graph.op_type[heaviest], latency, low, high, unlike, what,
         nodes=tuple(str(graph.names[node]) for node in nodes),
     )  # fmt: skip
+
+
+def _check(config: CalibrateConfig) -> None:
+    """Refuse what would only be noticed when all networks are read: unknown ones, and a core that
+    this process may not use.
+
+    Raises:
+        TrainingError: the core is another's.
+        ZooError: a network is unknown.
+    """
+    from go_rl.zoo.models.inventory import zoo_model
+
+    for name in config.networks:
+        zoo_model(name)
+    if config.core is None or not hasattr(os, "sched_getaffinity"):
+        return
+    cores = sorted(os.sched_getaffinity(0))
+    if config.core not in cores:
+        raise TrainingError(
+            f"calibrate: this process may use the cores {', '.join(map(str, cores))}, not "
+            f"{config.core}; leave out --core, or name one of them"
+        )
 
 
 Chains = list[tuple["KernelSet", "ChosenKernel"]]

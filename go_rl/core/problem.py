@@ -113,7 +113,7 @@ def rule_set(name: str) -> Rules:
     """Return the rule set called ``name``; a `ProblemError` names the nearest one."""
     if name not in RULE_SETS:
         raise ProblemError(
-            f"unknown rules {name!r}{nearest(name, RULE_SETS)} Use {list(RULE_SETS)}"
+            f"unknown rules {name!r}{nearest(name, RULE_SETS)} Use {', '.join(RULE_SETS)}"
         )
     return RULE_SETS[name]
 

@@ -70,7 +70,7 @@ def load_graph(path: str | Path) -> OpGraph:
     try:
         content = read_arrays(path)
     except UNREADABLE as error:
-        raise ReadError(f"{path}: not a readable go_rl graph ({error})") from error
+        raise ReadError(f"{path}: not a readable go_rl file ({error})") from error
     manifest = _manifest(content, path)
     try:
         _check_manifest(manifest)

@@ -248,10 +248,10 @@ def _pin(pid: int, core: int | Collection[int] | None) -> None:
         raise WorkerError(f"core {core}: this system cannot pin a process; leave core out")
     try:
         os.sched_setaffinity(pid, {core} if isinstance(core, int) else set(core))
-    except (OSError, ValueError, OverflowError) as error:
+    except (OSError, ValueError, OverflowError):
         raise WorkerError(
-            f"core {core} cannot be had ({error}); this process runs on "
-            f"{sorted(os.sched_getaffinity(0))}"
+            f"core {core} cannot be had; this process may use "
+            f"{', '.join(map(str, sorted(os.sched_getaffinity(0))))}"
         ) from None
 
 

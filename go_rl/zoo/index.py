@@ -56,7 +56,9 @@ def zoo_names(split: str | None = None, training: bool = False) -> tuple[str, ..
         ZooError: no such part.
     """
     if split is not None and split not in SPLITS:
-        raise ZooError(f"unknown split {split!r}{nearest(split, SPLITS)} Splits: {list(SPLITS)}")
+        raise ZooError(
+            f"unknown split {split!r}{nearest(split, SPLITS)} Splits: {', '.join(SPLITS)}"
+        )
     entries = read_index(FOLDER).values()
     if split is not None:
         return tuple(e.name for e in entries if e.split == split)

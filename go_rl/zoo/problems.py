@@ -89,7 +89,7 @@ def zoo_problems(
         ZooError: no such side.
     """
     if part is not None and part not in PARTS:
-        raise ZooError(f"unknown split {part!r}{nearest(part, PARTS)} Splits: {list(PARTS)}")
+        raise ZooError(f"unknown split {part!r}{nearest(part, PARTS)} Splits: {', '.join(PARTS)}")
     return tuple(
         p
         for p in _problems().values()

@@ -85,6 +85,20 @@ def test_measure_programs_refuses_options_of_kernels(command, flag):
     assert f"{flag} " not in command("measure", "programs", "--help").out
 
 
+def test_what_ships_for_others_is_not_named(command):
+    """Data of kernels and of programs ship in one folder."""
+    assert command("train", "kernels", "nothing", "o.npz").err.endswith("ships: kernels-cpu-1\n")
+    assert command("train", "programs", "nothing").err.endswith("ships: programs-1\n")
+
+
+def test_broken_files_are_called_what_they_are(command, tmp_path):
+    (tmp_path / "broken.npz").write_text("garbage")
+    assert "not a readable go_rl file" in command("train", "kernels", "broken.npz", "o.npz").err
+    assert "broken.npz: no feature file" in command("train", "programs", "broken.npz").err
+    said = command("train", "operators", "nothere", "--out", "o.npz").err
+    assert "nothere: no such folder of measured operators" in said
+
+
 def test_train_programs_refuses_a_misspelt_data_set(command):
     said = command("train", "programs", "program-1")
     assert said.code != 0

@@ -144,7 +144,7 @@ def test_settings_of_flags_become_weights_that_rank_them(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ([], "give kernels, tiles or both"),
+        ([], "give --kernels, --tiles or both"),
         (["--tiles", "tiles-cpu-0"], "no tile data 'tiles-cpu-0'"),
         (["--kernels", "none", "--members", "0"], "steps and members must be >= 1"),
     ],

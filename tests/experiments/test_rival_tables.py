@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from experiments.programs.cdmpp_runs import Runs, TableOptions
+from experiments.programs.cdmpp_speed import training_lines
 from experiments.programs.hetero_runs import learned_rows, order_metrics, pair_count
 from experiments.programs.hetero_transfer import MODELS, SPLITS, order_table
-from experiments.programs.program_rivals import COLUMNS, rival_row, speed_lines
+from experiments.programs.program_rivals import COLUMNS, rival_row
 from experiments.programs.rival_fits import split_rows
 from go_rl.predictors.programs.transfer.prune import PruneRules
 from tests.predictors.programs.made_up import made_up_programs
@@ -62,16 +63,23 @@ def test_points_lost_are_means_of_seeds(runs):
     }
     lines = order_table(runs, found)
     pairs = pair_count(runs, SPLITS[0])
-    assert lines[7].endswith(f"| 2.00 | 2 | {pairs:,} |")
-    assert lines[8].count("–") == 7
+    assert lines[8].endswith(f"| 2.00 ± 1.00 | – | 2 | {pairs:,} |")
+    assert lines[9].count("–") == 8
+
+
+def test_rows_drawn_are_as_many_as_pruning_leaves(runs):
+    train, _, _ = split_rows("by_task", runs, 0)
+    drawn = learned_rows(runs, train, "random", PruneRules(share=0.4))
+    assert len(drawn) == round(0.6 * len(train))
+    assert set(drawn) < set(train)
 
 
 def test_cells_without_runs_are_dashes():
     assert rival_row("TLP", []).count("–") == len(COLUMNS)
-    assert speed_lines([])[-1] == "Not measured yet."
+    assert training_lines({})[-1] == "Not measured yet."
 
 
 def test_the_ratio_of_speeds():
     speed = {"cdmpp": 8000.0, "lstm": 1000.0, "lstm_batch": 30.0, "cdmpp_parameters": 1e5,
              "lstm_parameters": 1e5}  # fmt: skip
-    assert any(line.startswith("Ratio 8.0 ") for line in speed_lines([speed]))
+    assert any(line.startswith("Ratio 8.0 ") for line in training_lines(speed))

@@ -17,6 +17,14 @@ def test_t4_of_the_papers_table():
     assert device_numbers("T4", features="cdmpp-table") == pytest.approx(expected)
 
 
+def test_one_die_of_an_mi250x_is_half_of_it():
+    """AMD's product page: 220 compute units, 47.9 TFLOP/s, 128 GB at 3.2768 TB/s in all."""
+    expected = [math.log2(x / 2) for x in (2 * 1700e6, 128e9, 3.2768e12, 220)]
+    assert device_numbers("mi250x-gcd", features="cdmpp-table") == pytest.approx(expected)
+    assert device_numbers("mi250x-gcd")[6] == pytest.approx(math.log2(47.9e12 / 2))
+    assert device_numbers("mi250x-gcd", features="transfer")[-1] == 6  # waves of 64
+
+
 @pytest.mark.parametrize("name", FEATURE_SETS)
 def test_unknown_devices_and_numbers_are_nan(name):
     assert all(map(math.isnan, device_numbers("no such device", features=name)))

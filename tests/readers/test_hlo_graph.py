@@ -90,6 +90,11 @@ def test_structure_of_a_small_module(tmp_path):
     assert graph.output_shape[at["r"]].tolist() == [4, -1]
 
 
+def test_weights_beyond_the_parameters_are_refused(tmp_path):
+    with pytest.raises(ReadError, match=r"weights names parameter 7, and the module has \d"):
+        read_hlo(_write(tmp_path, TOY), unknown="bytes", weights=[1, 7])
+
+
 def test_parameters_are_inputs_unless_named_weights(tmp_path):
     graph = read_hlo(_write(tmp_path, TOY), unknown="bytes")
     assert graph.kind[graph.index["w"]] == OpKind.INPUT

@@ -4,9 +4,11 @@ nothing measured there, and with some of its programs.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from types import MappingProxyType
 
 import jax
@@ -15,7 +17,9 @@ import numpy as np
 from experiments.programs.cdmpp_runs import OneNetwork, trained, tuned
 from go_rl.predictors.boosted import BoostedConfig
 from go_rl.predictors.programs.examples import TARGET_FEATURES, ProgramExamples, ProgramInputs
+from go_rl.predictors.programs.label_transform import LabelTransform
 from go_rl.predictors.programs.network import initial_program_params
+from go_rl.predictors.programs.prepared import InputScale
 from go_rl.predictors.programs.rivals.lightgbm_trees import LightgbmPrograms
 from go_rl.predictors.programs.rivals.xgboost_trees import XgboostConfig, XgboostPrograms
 from go_rl.predictors.programs.select_tasks import program_features, select_tasks
@@ -23,9 +27,10 @@ from go_rl.predictors.programs.training import ProgramTrainConfig, TrainedProgra
 from go_rl.predictors.splits import Split, by_target
 from go_rl.programs.features import join_asts
 from go_rl.programs.nests.benchmark_hub import CHANNELS
+from go_rl.runtime.parameter_file import parameter_tree, read_parameters, write_parameters
 
-TREES = 400
-ALONE = 600
+TREES = 300
+ALONE = 300
 """Updates of a network that learns the measured programs alone."""
 WORK: Mapping[str, tuple[float, float]] = MappingProxyType({
     "convolution": (2.0 * 4096**2 * 225, 4.0 * (4110**2 + 4096**2)),
@@ -38,21 +43,26 @@ Predict = Callable[[ProgramInputs], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False)
-class SourceNetworks:
-    """CDMPP's networks of sources, which targets with the same training rows share."""
+class KeptNetworks:
+    """CDMPP's networks in a folder, which targets with the same training rows share."""
 
-    kept: dict[tuple[int, bytes], tuple[OneNetwork, OneNetwork]] = field(default_factory=dict)
+    folder: Path
 
-    def of(
-        self, train: ProgramExamples, config: ProgramTrainConfig
-    ) -> tuple[OneNetwork, OneNetwork]:
-        """Return the network of training rows, and the one that is blind to devices."""
+    def of(self, train: ProgramExamples, config: ProgramTrainConfig) -> OneNetwork:
+        """Return the network of training rows; trained where it is not there."""
         rows = np.stack([train.inputs.target, train.inputs.nest]).tobytes()
-        key = (config.seed, rows)
-        if key not in self.kept:
-            blind = replace(train, inputs=_blind(train.inputs))
-            self.kept[key] = (trained(train, config), trained(blind, config))
-        return self.kept[key]
+        known = np.isfinite(train.inputs.devices).tobytes()
+        key = hashlib.sha256(rows + known + repr(config).encode()).hexdigest()[:16]
+        path = self.folder / f"network-{key}.npz"
+        if not path.exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_parameters(path, trained(train, config).network.params, {})
+        params = parameter_tree(read_parameters(path)[1])
+        scale, labels = (
+            InputScale.fit(train.inputs),
+            LabelTransform.fit(config.labels, train.seconds),
+        )
+        return OneNetwork(TrainedProgramNetwork(config.network, params), config, scale, labels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +75,7 @@ class Setting:
     config: ProgramTrainConfig
     tuning: int
     """Updates of fine-tuning."""
-    networks: SourceNetworks
+    networks: KeptNetworks
 
     @cached_property
     def split(self) -> Split:
@@ -89,10 +99,10 @@ class Setting:
         """Of the target, programs that were learned from on no GPU."""
         return self.examples.take(self.split.held_out)
 
-    @property
+    @cached_property
     def network(self) -> OneNetwork:
         """CDMPP's, of the sources."""
-        return self.networks.of(self.train, self.config)[0]
+        return self.networks.of(self.train, self.config)
 
     def sampled(self, count: int) -> ProgramExamples:
         """Return programs of the target chosen by k-means (CDMPP, algorithm 1)."""
@@ -117,7 +127,7 @@ class Setting:
 def unmeasured(setting: Setting) -> dict[str, np.ndarray]:
     """Return [E] seconds of the test programs by arms that know the target's data sheet."""
     test, train, seed = setting.test.inputs, setting.train, setting.config.seed
-    _, blind = setting.networks.of(train, setting.config)
+    blind = setting.networks.of(replace(train, inputs=_blind(train.inputs)), setting.config)
     cmd = tuned(setting.network, train, setting.adapt.inputs, setting.tuning)
     return {
         "CDMPP": setting.network.seconds(test),

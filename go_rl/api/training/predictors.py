@@ -72,7 +72,7 @@ class TrainTilesConfig:
 
     def __post_init__(self) -> None:
         if self.kernels is None and self.tiles is None:
-            raise TrainingError("train tiles: give kernels, tiles or both to learn from")
+            raise TrainingError("train tiles: give --kernels, --tiles or both to learn from")
         if self.steps < 1 or self.members < 1:
             raise TrainingError("train tiles: steps and members must be >= 1")
 

@@ -8,7 +8,12 @@ from go_rl.core.errors import GoRLError, nearest
 
 
 def shipped_or_given(
-    source: str | Path, folder: Path, ending: str, what: str, error: type[GoRLError]
+    source: str | Path,
+    folder: Path,
+    ending: str,
+    what: str,
+    error: type[GoRLError],
+    prefix: str = "",
 ) -> Path:
     """Return the file that a path, or the name of one in ``folder`` without its ending, means.
 
@@ -18,11 +23,12 @@ def shipped_or_given(
         ending: of all of them, such as ``.npz``.
         what: what such a file is, for messages.
         error: raised if there is no such name.
+        prefix: of the names of such files, where others lie in the folder too.
     """
     path = Path(source)
     if path.name.endswith(ending) or path.is_file():
         return path
-    known = sorted(each.name.removesuffix(ending) for each in folder.glob(f"*{ending}"))
+    known = sorted(each.name.removesuffix(ending) for each in folder.glob(f"{prefix}*{ending}"))
     if str(source) not in known:
         raise error(
             f"no {what} {str(source)!r}{nearest(str(source), known)} Give a {ending} file, or what "

@@ -157,7 +157,7 @@ def load_kernel_data(source: str | Path) -> KernelData:
     Raises:
         ReadError: no such data set, another version, or damaged.
     """
-    path = shipped_or_given(source, SHIPPED, ".npz", "kernel data", ReadError)
+    path = shipped_or_given(source, SHIPPED, ".npz", "kernel data", ReadError, "kernels-")
     kernels, about = load_kernels(path)
     if about.get("version") != VERSION:
         raise ReadError(

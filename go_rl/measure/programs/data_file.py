@@ -62,7 +62,7 @@ def load_programs(source: str | Path) -> ProgramData:
     Raises:
         ReadError: no such data set, another version of the file or its features, or damaged.
     """
-    path = shipped_or_given(source, SHIPPED, ENDING, "program data", ReadError)
+    path = shipped_or_given(source, SHIPPED, ENDING, "program data", ReadError, "programs-")
     try:
         manifest, arrays = read_parameters(path)
         if manifest.get("format") != FORMAT or manifest.get("version") != VERSION:

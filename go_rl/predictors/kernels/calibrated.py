@@ -172,7 +172,9 @@ class CalibratedKernels(Predictor[MeasuredKernels, KernelSet]):
         path = Path(source)
         manifest, arrays = read_parameters(path)
         if (manifest.get("format"), manifest.get("interface")) != (FORMAT, INTERFACE):
-            raise CheckpointError(f"{path}: is no file of {cls.what}; run go-rl calibrate again")
+            raise CheckpointError(
+                f"{path}: is no file of {cls.what}, or an older one; run go-rl calibrate again"
+            )
         check_digest(path, manifest, arrays)
         try:
             about: tuple[Any, Any] = (manifest["source"], manifest["processor"])

@@ -40,6 +40,8 @@ def read_measured(folder: str | Path) -> OperatorExamples:
         for path in (Path(folder) / f"{op}.csv.gz", Path(folder) / f"{op}.csv")
         if path.is_file()
     ]
+    if not Path(folder).is_dir():
+        raise TrainingError(f"{folder}: no such folder of measured operators")
     if not tables:
         raise TrainingError(f"{folder}: has no measured operators (such as linear.csv.gz)")
     return _joined([_table(op, path) for op, path in tables])

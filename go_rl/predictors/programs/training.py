@@ -3,8 +3,10 @@ equations 3 and 7)."""
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
+from itertools import islice
 from typing import Any, Literal, NamedTuple, get_args
 
 import jax
@@ -35,6 +37,9 @@ from go_rl.predictors.training import (
 )
 
 LossName = Literal["mse", "mape", "mspe", "mse+mape"]
+IN_FLIGHT = 16
+"""Batches that are computed before the first result is asked for: on a loaded core each wait for
+the thread that computes costs a turn of every other process."""
 LEAST_LABEL = 1e-2
 """Labels below count as this where they divide."""
 
@@ -100,11 +105,17 @@ class TrainedProgramNetwork:
         count = len(programs.target)
         found = np.zeros(count, np.float32)
         latent = np.zeros((count, self.config.embedding), np.float32)
-        for which, batch in programs.batches():
-            label, z = _apply(replace(self.config, leaf_counts=()), self.params, batch)
+        shared = replace(self.config, leaf_counts=())
+        under_way: deque[tuple[np.ndarray, Any]] = deque()
+        batches = programs.batches()
+        while True:
+            for which, batch in islice(batches, IN_FLIGHT - len(under_way)):
+                under_way.append((which, _apply(shared, self.params, batch)))
+            if not under_way:
+                return found, latent
+            which, (label, z) = under_way.popleft()
             found[which] = np.asarray(label)[: len(which)]
             latent[which] = np.asarray(z)[: len(which)]
-        return found, latent
 
 
 def train_programs_network(

@@ -62,7 +62,7 @@ def load_predictor(source: str | Path) -> ProgramPredictor:
         CheckpointError: there is no such file, it is damaged, or of other features.
     """
     what = ProgramPredictor.what
-    path = shipped_or_given(source, SHIPPED, ".npz", what, CheckpointError)
+    path = shipped_or_given(source, SHIPPED, ".npz", what, CheckpointError, "programs-")
     manifest, arrays = read_parameters(path)
     if manifest.get("format") != FORMAT:
         raise CheckpointError(f"{path}: is no file of {what}")

@@ -31,6 +31,8 @@ from go_rl.programs.features.compact_ast import CompactAst
 from go_rl.programs.features.layout import LEAF_NUMBERS
 from go_rl.programs.nests import NestError
 
+KNOWN_STARTS = (b"PK", b"\x93NUMPY", b"\x80")
+"""Of archives, arrays and pickles."""
 ARRAYS = ("seconds", "spread", "flops", "vectors", "nodes", "tree", "leaves", "sizes")
 
 
@@ -73,6 +75,8 @@ def load_cdmpp(path: Path) -> CdmppFile:
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
     try:
+        if not path.read_bytes().startswith(KNOWN_STARTS):
+            raise NestError(f"{path}: no feature file, which is an .npz of {', '.join(ARRAYS)}")
         with np.load(path, allow_pickle=False) as file:
             if isinstance(file, np.ndarray):
                 raise NestError(f"{path}: one array; {', '.join(ARRAYS)} are needed, as .npz")

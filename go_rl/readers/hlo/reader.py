@@ -10,7 +10,7 @@ from go_rl.readers.file_errors import naming, read_text
 from go_rl.readers.graph_builder import GraphBuilder
 from go_rl.readers.hlo.cost import Costs
 from go_rl.readers.hlo.graph import HloWalk
-from go_rl.readers.hlo.text import parse_hlo
+from go_rl.readers.hlo.text import Module, parse_hlo
 from go_rl.readers.model_options import with_trips
 
 FORMAT = "hlo"
@@ -64,5 +64,15 @@ def graph_of_hlo(
         raise UnknownOperatorError(f"{path}: {error}") from error
     except (ArithmeticError, GoRLError, LookupError, TypeError, ValueError) as error:
         raise ReadError(f"{path}: malformed HLO: {error}") from error
+    _check_weights(module, weights, path)
     with naming(path):
         return builder.build()
+
+
+def _check_weights(module: Module, weights: Collection[int], path: str | Path) -> None:
+    entry = module.computations[module.entry].instructions
+    count = sum(each.opcode == "parameter" for each in entry)
+    if beyond := [number for number in weights if number >= count]:
+        raise ReadError(
+            f"{path}: weights names parameter {beyond[0]}, and the module has {count}, from 0"
+        )

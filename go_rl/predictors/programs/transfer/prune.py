@@ -6,10 +6,12 @@ Rules, in this order; each drops rows of a task on one target:
 - *slow*: seconds are more than ``slowest`` times those of the task's fastest program there;
 - *alike*: of tasks with one kernel shape (the same operator, sizes alike to half a power of two)
   only the ``per_shape`` of most weight stay;
-- *twin*: of measurements of one loop nest for several targets of one device all but one, drawn,
-  until ``share`` is reached;
-- *light*: of each task that is left, a share of the rows by its weight, so that in all ``share`` of
-  the rows are dropped. The fastest stays; the others are drawn.
+- *sparse*: of each task that is left, a share of the rows, so that in all ``share`` of the rows are
+  dropped. The share that stays grows with the task's rows (their number to the power ``density``)
+  and with its weight. Those that stay lie evenly in the order of seconds, the fastest among them.
+
+Pairs of one task teach order, and a task of few measurements has few pairs: it gives its rows
+first, as the paper leaves out tasks with too few measurements.
 
 The weight of a task is the rank of its FLOP times the number of networks that have it, from
 ``lightest`` for the first to 1 for the last: what contributes most to networks is learned best.
@@ -29,7 +31,7 @@ from go_rl.predictors.programs.examples import ProgramExamples, ProgramInputs
 from go_rl.programs.tasks import TensorTask
 
 LEAST = 2
-"""Programs of a task on a target that `light` leaves: fewer have no order."""
+"""Programs of a task on a target that `sparse` leaves: fewer have no order."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +40,12 @@ class PruneRules:
 
     share: float = 0.45
     """Of the rows that are dropped in all; more are where the first rules drop more."""
-    slowest: float = 20.0
-    per_shape: int = 3
-    lightest: float = 0.5
+    slowest: float = 100.0
+    """Lower bounds cost accuracy: unpruned programs are judged by their order, slow ones too."""
+    per_shape: int = 8
+    density: float = 1.0
+    lightest: float = 1.0
+    """1: FLOP do not count."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.share < 1:
@@ -49,6 +54,8 @@ class PruneRules:
             raise TrainingError(f"pruning: slowest must be above 1, not {self.slowest}")
         if self.per_shape < 1:
             raise TrainingError(f"pruning: per_shape must be >= 1, not {self.per_shape}")
+        if not self.density >= 0:
+            raise TrainingError(f"pruning: density must be >= 0, not {self.density}")
         if not 0 < self.lightest <= 1:
             raise TrainingError(f"pruning: lightest must lie in (0, 1], not {self.lightest}")
 
@@ -69,13 +76,12 @@ class PrunedRows:
         return lost / (lost + len(self.rows))
 
 
-def prune(examples: ProgramExamples, rules: PruneRules | None = None, seed: int = 0) -> PrunedRows:
+def prune(examples: ProgramExamples, rules: PruneRules | None = None) -> PrunedRows:
     """Return the rows that are learned from.
 
     Args:
         examples: to be pruned, of the training part of a split.
         rules: see above.
-        seed: draws.
 
     Raises:
         TrainingError: nothing is left.
@@ -85,22 +91,21 @@ def prune(examples: ProgramExamples, rules: PruneRules | None = None, seed: int 
     valid = np.isfinite(seconds) & (seconds > 0)
     group = inputs.task * len(inputs.targets) + inputs.target
     fast = valid & ~_slow(seconds, group, valid, rules.slowest)
-    weight = task_weights(inputs, rules.lightest)
-    kept = fast & _of_shapes(inputs, weight, fast, rules.per_shape)
+    rank = task_weights(inputs, 0.0)
+    kept = fast & _of_shapes(inputs, rank, fast, rules.per_shape)
     wanted = round((1 - rules.share) * len(seconds))
-    rng = np.random.default_rng(seed)
-    single = kept & ~_twins(inputs, seconds, group, kept, int(kept.sum()) - wanted, rng)
-    drawn = _by_weight(seconds, group, weight[inputs.task], single, wanted, rng)
-    masks = (valid, fast, kept, single, drawn)
+    weight = rules.lightest + (1 - rules.lightest) * rank[inputs.task]
+    spread = _by_density(seconds, group, weight, kept, wanted, rules.density)
+    masks = (valid, fast, kept, spread)
     left = [len(seconds), *(int(mask.sum()) for mask in masks)]
-    names = ("invalid", "slow", "alike", "twin", "light")
+    names = ("invalid", "slow", "alike", "sparse")
     dropped = tuple((name, left[i] - left[i + 1]) for i, name in enumerate(names))
-    if not drawn.any():
+    if not spread.any():
         raise TrainingError(
             f"pruning: nothing is left of {len(seconds)} programs: "
             + ", ".join(f"{count} are {name}" for name, count in dropped)
         )
-    return PrunedRows(np.flatnonzero(drawn), dropped)
+    return PrunedRows(np.flatnonzero(spread), dropped)
 
 
 def kernel_shape(task: TensorTask) -> tuple[str, ...]:
@@ -151,66 +156,37 @@ def _of_shapes(
     return np.isin(inputs.task, [number for some in heaviest for number in some])
 
 
-def _twins(
-    inputs: ProgramInputs,
-    seconds: Float64[np.ndarray, "P"],
-    group: Int64[np.ndarray, "P"],
-    kept: Bool[np.ndarray, "P"],
-    most: int,
-    rng: np.random.Generator,
-) -> Bool[np.ndarray, "P"]:
-    """At most so many rows whose loop nest another row of the task and device has too; the fastest
-    of a task on a target is none."""
-    twin = np.zeros(len(kept), bool)
-    if not inputs.nests or most <= 0:
-        return twin
-    names = sorted({target.device for target in inputs.targets})
-    device = np.array([names.index(target.device) for target in inputs.targets])[inputs.target]
-    program = (inputs.task * len(inputs.nests) + inputs.nest) * len(names) + device
-    fastest = np.zeros(len(kept), bool)
-    rows = np.flatnonzero(kept)
-    for members in groups_of(group[rows]):
-        fastest[rows[members][np.argmin(seconds[rows[members]])]] = True
-    surplus = []
-    for members in groups_of(program[rows]):
-        some = rng.permutation(rows[members])
-        surplus.extend(some[np.argsort(~fastest[some], kind="stable")][1:].tolist())
-    found = np.array([row for row in surplus if not fastest[row]], np.int64)
-    twin[rng.permutation(found)[:most]] = True
-    return twin
-
-
-def _by_weight(
+def _by_density(
     seconds: Float64[np.ndarray, "P"],
     group: Int64[np.ndarray, "P"],
     weight: Float64[np.ndarray, "P"],
     kept: Bool[np.ndarray, "P"],
     wanted: int,
-    rng: np.random.Generator,
+    density: float,
 ) -> Bool[np.ndarray, "P"]:
-    """Rows such that about ``wanted`` are left: of each group the fastest and drawn ones."""
+    """Rows such that about ``wanted`` are left, see *sparse*."""
     rows = np.flatnonzero(kept)
     if len(rows) <= wanted:
         return kept
-    ordered = []  # of each group the fastest, then the others in random order
-    for members in groups_of(group[rows]):
-        some = rows[members][np.argsort(seconds[rows[members]], kind="stable")]
-        ordered.append(np.concatenate([some[:1], rng.permutation(some[1:])]))
+    ordered = [
+        rows[members][np.argsort(seconds[rows[members]], kind="stable")]
+        for members in groups_of(group[rows])
+    ]
     sizes = np.array([len(some) for some in ordered])
-    heavy = np.array([weight[some[0]] for some in ordered])
-    low, high = 0.0, 1.0 / float(heavy.min())
+    share = np.array([weight[some[0]] for some in ordered]) * (sizes / sizes.max()) ** density
+    low, high = 0.0, 1.0 / float(share.min())
     for _ in range(50):
         level = (low + high) / 2
-        low, high = (low, level) if _quotas(sizes, heavy, level).sum() > wanted else (level, high)
+        low, high = (low, level) if _quotas(sizes, share, level).sum() > wanted else (level, high)
     chosen = np.zeros(len(kept), bool)
-    for some, quota in zip(ordered, _quotas(sizes, heavy, low).tolist(), strict=True):
-        chosen[some[:quota]] = True
+    for some, quota in zip(ordered, _quotas(sizes, share, low).tolist(), strict=True):
+        chosen[some[np.round(np.linspace(0, len(some) - 1, quota)).astype(int)]] = True
     return chosen
 
 
 def _quotas(
-    sizes: Int64[np.ndarray, "G"], weight: Float64[np.ndarray, "G"], level: float
+    sizes: Int64[np.ndarray, "G"], share: Float64[np.ndarray, "G"], level: float
 ) -> Int64[np.ndarray, "G"]:
-    """[G] rows that groups keep: a share of each, level times its weight."""
-    quota = np.round(np.minimum(level * weight, 1.0) * sizes).astype(np.int64)
+    """[G] rows that groups keep: level times its share of each."""
+    quota = np.round(np.minimum(level * share, 1.0) * sizes).astype(np.int64)
     return np.maximum(quota, np.minimum(sizes, LEAST))
