@@ -61,7 +61,7 @@ def _attempt(module: Any, code: CodeTarget, change: Change) -> Schedule | None:
 def _inline(schedule: Any, block: Any) -> None:
     """Compute an element-wise block where it is read, where that is legal."""
     if not _reduces(schedule, block):
-        with suppress(ILLEGAL):  # a result, or read in a way that does not allow it
+        with suppress(*ILLEGAL):  # a result, or read in a way that does not allow it
             schedule.compute_inline(block)
 
 
