@@ -19,8 +19,8 @@ import numpy as np
 import tyro
 
 from experiments.pages import NOTHING, RESULTS, cell, run_script, write_page
-from experiments.programs.cdmpp_cross_model import COLUMNS, TUNING
-from experiments.programs.cdmpp_runs import Metrics, OutOfTimeError, RunFolder
+from experiments.programs.cdmpp.cross_model import COLUMNS, TUNING
+from experiments.programs.cdmpp.runs import Metrics, OutOfTimeError, RunFolder
 from experiments.programs.hub.arms import (
     BOTH,
     FACTOR,

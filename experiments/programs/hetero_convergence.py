@@ -8,7 +8,7 @@ import matplotlib
 from matplotlib.figure import Figure
 
 from experiments.pages import NOTHING, RESULTS, cell, table_lines
-from experiments.programs.cdmpp_runs import Metrics
+from experiments.programs.cdmpp.runs import Metrics
 from experiments.programs.hetero_runs import DATA, MARKS
 
 TUNERS = {"tuner": 64, "tuner, rank loss": 64, "tuner, batch 16": 16}

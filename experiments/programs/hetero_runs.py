@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from experiments.programs.cdmpp_runs import Metrics, Runs
+from experiments.programs.cdmpp.runs import Metrics, Runs
 from experiments.programs.rival_fits import Predict, split_rows
 from go_rl.predictors.boosted import BoostedConfig, BoostedTrees, SummedKernels
 from go_rl.predictors.metrics import pair_accuracy, r_squared, rmse, top_k

@@ -15,7 +15,7 @@ from itertools import product
 import numpy as np
 
 from experiments.pages import NOTHING, RESULTS, cell, run_script, table_lines, write_page
-from experiments.programs.cdmpp_runs import Metrics, OutOfTimeError, Runs, TableOptions
+from experiments.programs.cdmpp.runs import Metrics, OutOfTimeError, Runs, TableOptions
 from experiments.programs.hetero_convergence import LEARNERS, TUNERS, converged_lines
 from experiments.programs.hetero_runs import (
     DATA,

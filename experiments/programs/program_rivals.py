@@ -3,7 +3,7 @@
 Run: ``python -m experiments.programs.program_rivals``. Each network is fitted for as many seconds
 of a processor as the others, on the same rows of each split; boosted trees need less. Finished
 cells are kept, and a call goes on where the last one stopped; the page states what is missing.
-Their speeds of training are in `experiments.programs.cdmpp_speed`.
+Their speeds of training are in `experiments.programs.cdmpp.speed`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from experiments.pages import NOTHING, RESULTS, cell, run_script, write_page
-from experiments.programs.cdmpp_runs import (
+from experiments.programs.cdmpp.runs import (
     Metrics,
     OutOfTimeError,
     Runs,

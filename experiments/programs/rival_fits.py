@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.programs.cdmpp_runs import Runs, trained
+from experiments.programs.cdmpp.runs import Runs, trained
 from go_rl.predictors.boosted import BoostedConfig
 from go_rl.predictors.programs.examples import ProgramExamples, ProgramInputs
 from go_rl.predictors.programs.rivals.lightgbm_trees import LightgbmPrograms

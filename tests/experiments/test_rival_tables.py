@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments.programs.cdmpp_runs import Runs, TableOptions
-from experiments.programs.cdmpp_speed import training_lines
+from experiments.programs.cdmpp.runs import Runs, TableOptions
+from experiments.programs.cdmpp.speed import training_lines
 from experiments.programs.hetero_runs import learned_rows, order_metrics, pair_count
 from experiments.programs.hetero_transfer import MODELS, SPLITS, order_table
 from experiments.programs.program_rivals import COLUMNS, rival_row

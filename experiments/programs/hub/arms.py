@@ -14,7 +14,7 @@ from types import MappingProxyType
 import jax
 import numpy as np
 
-from experiments.programs.cdmpp_runs import OneNetwork, trained, tuned
+from experiments.programs.cdmpp.runs import OneNetwork, trained, tuned
 from go_rl.predictors.boosted import BoostedConfig
 from go_rl.predictors.programs.examples import TARGET_FEATURES, ProgramExamples, ProgramInputs
 from go_rl.predictors.programs.label_transform import LabelTransform

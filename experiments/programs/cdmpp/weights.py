@@ -1,6 +1,6 @@
 """Weights of CDMPP that ship, learned from the data set that ships.
 
-Run: ``python -m experiments.programs.cdmpp_weights``, then with ``--go-on``. All networks are
+Run: ``python -m experiments.programs.cdmpp.weights``, then with ``--go-on``. All networks are
 learned from; a tenth of the tasks is not, and gives the interval and the errors of the model card.
 """
 

@@ -1,6 +1,6 @@
 """Errors of CDMPP on networks that it did not learn from (CDMPP, figures 6 and 7).
 
-Run: ``python -m experiments.programs.cdmpp_cross_model``. ResNet-50, MobileNet-V2 and BERT-tiny are
+Run: ``python -m experiments.programs.cdmpp.cross_model``. ResNet-50, MobileNet-V2 and BERT-tiny are
 held out with every task they share with others; the rest is divided 8 : 1 : 1. Each network is
 trained, then fine-tuned with the inputs of the networks held out, whose times it never sees.
 Boosted trees learn the logarithm of the seconds from summed leaf vectors of the same rows.
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from experiments.pages import RESULTS, cell, run_script, write_page
-from experiments.programs.cdmpp_runs import Metrics, Runs, TableOptions, judged, trained, tuned
+from experiments.programs.cdmpp.runs import Metrics, Runs, TableOptions, judged, trained, tuned
 from go_rl.predictors.boosted import BoostedConfig, BoostedTrees, SummedKernels
 from go_rl.predictors.programs.examples import ProgramExamples
 from go_rl.predictors.splits import HELD_OUT

@@ -1,7 +1,7 @@
 """A search over CDMPP's nine variables, and its winner beside the sizes that ship.
 
-Run: ``python -m experiments.programs.cdmpp_search``; Optuna: ``pip install 'go_rl[search]'``.
-Trials learn a subset of the training rows of `experiments.programs.cdmpp_cross_model`, programs of
+Run: ``python -m experiments.programs.cdmpp.search``; Optuna: ``pip install 'go_rl[search]'``.
+Trials learn a subset of the training rows of `experiments.programs.cdmpp.cross_model`, programs of
 up to two leaves, beside inputs of the networks held out, and are judged on its validation rows;
 those behind the median of others are pruned. Winner and default then learn all training rows, and
 are judged on rows that no trial was judged on.
@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from experiments.pages import NOTHING, RESULTS, cell, run_script, say, table_lines, write_page
-from experiments.programs.cdmpp_cross_model import PARTS, both_parts
-from experiments.programs.cdmpp_runs import Metrics, OutOfTimeError, Runs, TableOptions, trained
+from experiments.programs.cdmpp.cross_model import PARTS, both_parts
+from experiments.programs.cdmpp.runs import Metrics, OutOfTimeError, Runs, TableOptions, trained
 from go_rl.predictors.programs.network import parameter_count
 from go_rl.predictors.programs.search import (
     FILE,

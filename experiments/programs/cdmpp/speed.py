@@ -1,6 +1,6 @@
 """Speed of predictors: training samples a second, pricing 400 programs and 10,000 operators.
 
-Run: ``python -m experiments.programs.cdmpp_speed``. Updates are timed behind the first of each
+Run: ``python -m experiments.programs.cdmpp.speed``. Updates are timed behind the first of each
 shape, which compile; prices behind a first pricing. Seconds are of a processor (all threads), the
 least of the repeats, as other work runs here too; the clock's are beside them. Training throughput
 of CDMPP and of the recursive LSTM is measured in turn.
@@ -19,7 +19,7 @@ from resource import RUSAGE_SELF, getrusage
 import numpy as np
 
 from experiments.pages import NOTHING, RESULTS, cell, run_script, write_page
-from experiments.programs.cdmpp_runs import Metrics, OutOfTimeError, Runs, TableOptions, trained
+from experiments.programs.cdmpp.runs import Metrics, OutOfTimeError, Runs, TableOptions, trained
 from go_rl.api.predict import predict
 from go_rl.predictors.boosted import BoostedConfig
 from go_rl.predictors.programs.network import NAMED_CONFIGS, SMALL, parameter_count

@@ -1,7 +1,7 @@
 """What the compiler makes of loops, as features: errors on networks not learned from.
 
-Run: ``python -m experiments.programs.cdmpp_code``. Rows, split and seeds are those of
-`experiments.programs.cdmpp_cross_model`. Arms add one idea at a time to its boosted trees; the last
+Run: ``python -m experiments.programs.cdmpp.code``. Rows, split and seeds are those of
+`experiments.programs.cdmpp.cross_model`. Arms add one idea at a time to its boosted trees; the last
 gives CDMPP's network the same numbers of each leaf. Sizes of the trees, their loss and the factor
 were chosen by tasks of the networks learned from; while the features were written, errors on both
 parts were seen, and the worst programs of both were looked at.
@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from experiments.pages import NOTHING, RESULTS, cell, run_script, write_page
-from experiments.programs.cdmpp_cross_model import COLUMNS, PARTS, both_parts
-from experiments.programs.cdmpp_runs import Metrics, OutOfTimeError, Runs, TableOptions, trained
+from experiments.programs.cdmpp.cross_model import COLUMNS, PARTS, both_parts
+from experiments.programs.cdmpp.runs import Metrics, OutOfTimeError, Runs, TableOptions, trained
 from go_rl.predictors.boosted import BoostedTrees, SummedKernels
 from go_rl.predictors.metrics import mape
 from go_rl.predictors.programs.code_inputs import (

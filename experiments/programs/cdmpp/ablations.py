@@ -1,7 +1,7 @@
 """What CDMPP's parts are worth: positional encoding, label transforms, losses (figure 14a, Tables
 3 to 5 of the paper).
 
-Run: ``python -m experiments.programs.cdmpp_ablations``. Splits and updates are those of
+Run: ``python -m experiments.programs.cdmpp.ablations``. Splits and updates are those of
 ``cdmpp_cross_model``, without fine-tuning; one part differs in each row.
 """
 
@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from experiments.pages import RESULTS, cell, run_script, write_page
-from experiments.programs.cdmpp_cross_model import both_parts, cross_run
-from experiments.programs.cdmpp_runs import Metrics, Runs, TableOptions, trained
+from experiments.programs.cdmpp.cross_model import both_parts, cross_run
+from experiments.programs.cdmpp.runs import Metrics, Runs, TableOptions, trained
 
 NAME = "cdmpp_ablations"
 TABLES: dict[str, dict[str, dict[str, Any]]] = {

@@ -1,9 +1,9 @@
 """Figures of CDMPP, on the data set that ships: skew of the data, errors by network and target,
 latents before and after the central moment discrepancy, and the discrepancy against the error.
 
-Run: ``python -m experiments.programs.cdmpp_figures``. t-SNE needs scikit-learn:
+Run: ``python -m experiments.programs.cdmpp.figures``. t-SNE needs scikit-learn:
 ``pip install 'go_rl[figures]'``. One network learns networks that are not held out, then is
-fine-tuned with the inputs of one that is, as in `experiments.programs.cdmpp_cross_model`.
+fine-tuned with the inputs of one that is, as in `experiments.programs.cdmpp.cross_model`.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from matplotlib.figure import Figure
 from scipy.stats import gaussian_kde, rankdata
 
 from experiments.pages import RESULTS, run_script, write_page
-from experiments.programs.cdmpp_code import WideRuns
-from experiments.programs.cdmpp_runs import TableOptions, trained, tuned
+from experiments.programs.cdmpp.code import WideRuns
+from experiments.programs.cdmpp.runs import TableOptions, trained, tuned
 from go_rl.core.files.strict_json import parse_json
 from go_rl.predictors.metrics import mape
 from go_rl.predictors.programs.central_moments import central_moment_discrepancy
