@@ -87,7 +87,7 @@ def _page(runs: Runs, options: Options, found: dict[str, Metrics]) -> str:
         "trees, a sample is a row of a tree).",
         f"Pricing: {PROGRAMS} programs drawn of all, features known; the least of",
         f"{options.repeats} repeats ({options.repeats // 5} of the paper's sizes), on",
-        f"{len(os.sched_getaffinity(0))} cores; load is that of the last minute, this process included.",
+        f"{len(os.sched_getaffinity(0))} cores; load: of the last minute, this process included.",
         "*Waited* and *preempted*: how often, in the quickest repeat, the process let its core go,",
         "and others took it. Asked: 50 ms on 2 cores.",
         "",

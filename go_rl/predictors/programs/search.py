@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -24,12 +24,17 @@ from go_rl.predictors.programs.training import (
     TrainedProgramNetwork,
     train_programs_network,
 )
+from go_rl.predictors.training import OptimizerName, ScheduleName
 
 INSTALL = "pip install 'go_rl[search]'"
 STUDY, FILE = "cdmpp", "search.sqlite"
 STAGES = 3
 """Parts of a trial's updates; it may be pruned behind each but the last."""
 UNITS = (32, 64, 96, 128, 192)
+BATCHES = (32, 64, 128, 256)
+LAYERS = (1, 4)
+ALPHAS, RATES, DECAYS = (1e-3, 10.0), (1e-4, 1e-2), (1e-4, 0.1)
+"""Least and most that is searched; the last three on a logarithmic scale."""
 HEAD_UNITS = 16
 """Units that an attention head has."""
 Report = Callable[[int, str], None]
@@ -108,6 +113,8 @@ def search_programs(
         direction="minimize",
         pruner=optuna.pruners.MedianPruner(n_startup_trials=4),
     )
+    if not study.trials:  # what is returned is no worse on the subset than what was given
+        study.enqueue_trial(variables(base))
     # A search that goes on is not to draw what was drawn before.
     study.sampler = optuna.samplers.TPESampler(seed=config.seed + len(study.trials))
     rng = np.random.default_rng(config.seed)
@@ -132,15 +139,31 @@ def search_programs(
 def suggest(trial: Any) -> dict[str, Any]:
     """Return values of the nine variables."""
     return {
-        "encoder_layers": trial.suggest_int("encoder_layers", 1, 4),
-        "decoder_layers": trial.suggest_int("decoder_layers", 1, 4),
+        "encoder_layers": trial.suggest_int("encoder_layers", *LAYERS),
+        "decoder_layers": trial.suggest_int("decoder_layers", *LAYERS),
         "units": trial.suggest_categorical("units", UNITS),
-        "alpha": trial.suggest_float("alpha", 1e-3, 10.0, log=True),
-        "learning_rate": trial.suggest_float("learning_rate", 1e-4, 1e-2, log=True),
-        "weight_decay": trial.suggest_float("weight_decay", 1e-4, 0.1, log=True),
-        "optimizer": trial.suggest_categorical("optimizer", ("adamw", "sgd")),
-        "schedule": trial.suggest_categorical("schedule", ("cosine", "cyclic", "constant")),
-        "batch": trial.suggest_categorical("batch", (32, 64, 128, 256)),
+        "alpha": trial.suggest_float("alpha", *ALPHAS, log=True),
+        "learning_rate": trial.suggest_float("learning_rate", *RATES, log=True),
+        "weight_decay": trial.suggest_float("weight_decay", *DECAYS, log=True),
+        "optimizer": trial.suggest_categorical("optimizer", get_args(OptimizerName)),
+        "schedule": trial.suggest_categorical("schedule", get_args(ScheduleName)),
+        "batch": trial.suggest_categorical("batch", BATCHES),
+    }
+
+
+def variables(base: ProgramTrainConfig) -> dict[str, Any]:
+    """Return the nine variables of a configuration, each the nearest that is searched."""
+    network = base.network
+    return {
+        "encoder_layers": _within(network.encoder_layers, LAYERS),
+        "decoder_layers": _within(len(network.decoder_layers), LAYERS),
+        "units": _nearest(network.input_units, UNITS),
+        "alpha": _within(base.cmd_weight, ALPHAS),
+        "learning_rate": _within(base.learning_rate, RATES),
+        "weight_decay": _within(base.weight_decay, DECAYS),
+        "optimizer": base.optimizer,
+        "schedule": base.schedule,
+        "batch": _nearest(base.batch, BATCHES),
     }
 
 
@@ -157,6 +180,14 @@ def suggested(values: dict[str, Any], base: ProgramTrainConfig) -> ProgramTrainC
         weight_decay=values["weight_decay"], optimizer=values["optimizer"],
         schedule=values["schedule"], batch=values["batch"],
     )  # fmt: skip
+
+
+def _within(value: Any, bounds: tuple[Any, Any]) -> Any:
+    return min(max(value, bounds[0]), bounds[1])
+
+
+def _nearest(value: int, choices: tuple[int, ...]) -> int:
+    return min(choices, key=lambda each: abs(each - value))
 
 
 def _objective(

@@ -14,6 +14,7 @@ from go_rl.predictors.programs.search import (
     SearchData,
     search_programs,
     suggested,
+    variables,
 )
 from tests.predictors.programs.made_up import TINY_RUN, made_up_programs
 
@@ -35,6 +36,12 @@ def test_nine_variables_make_a_configuration():
     assert run.network.heads == 2
     assert (run.cmd_weight, run.optimizer, run.schedule, run.batch) == (0.5, "sgd", "cyclic", 64)
     assert run.steps == TINY_RUN.steps
+
+
+def test_the_variables_of_a_configuration_are_the_nearest_that_are_searched():
+    assert variables(suggested(VALUES, TINY_RUN)) == VALUES
+    odd = suggested(VALUES | {"units": 112, "batch": 7, "learning_rate": 5.0}, TINY_RUN)
+    assert variables(odd) == VALUES | {"units": 96, "batch": 32, "learning_rate": 1e-2}
 
 
 def test_goes_on_and_returns_the_best(tmp_path, monkeypatch):
@@ -59,6 +66,7 @@ def test_goes_on_and_returns_the_best(tmp_path, monkeypatch):
         lambda _, sentence: said.append(sentence),
     )
     assert len(set(rates)) == 5
+    assert rates[0] == TINY_RUN.learning_rate
     assert len(said) == 3
     assert best.learning_rate == min(np.delete(rates, 1))
 
