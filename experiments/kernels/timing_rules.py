@@ -139,8 +139,8 @@ def visits_of(
     timing = TimingConfig(seconds=options.visit_seconds, least_calls=1, visits=1)
     found: list[list[TimingSamples]] = [[] for _ in tasks]
     with WarmWorker(WORKER, worker_core(config), worker_environment(config)) as worker:
-        for task in tasks:
-            worker.call(Hold(task), START_SECONDS)
+        for i, task in enumerate(tasks):
+            worker.call(Hold(i, task), START_SECONDS)
         end = time.monotonic() + 60 * options.minutes
         while time.monotonic() < end:
             for i, seen in enumerate(found):

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from go_rl.core import ExecutionError
 from go_rl.measure.config import TimingConfig
 from go_rl.measure.timing import TimingSamples, timing_of
 
@@ -14,6 +15,8 @@ from go_rl.measure.timing import TimingSamples, timing_of
 class Hold:
     """Compile a program and keep it, behind those that are held."""
 
+    number: int
+    """How many are."""
     task: Any
 
 
@@ -37,6 +40,10 @@ Compile = Callable[[Any], tuple[Timed, dict[str, Any]]]
 """Compiles a task; returns the program, and what is known of it."""
 
 
+class OtherProcessError(ExecutionError):
+    """Programs were held by a process that is no more: it died between two requests."""
+
+
 class MeasuringRun:
     """Answers requests in a worker process.
 
@@ -56,9 +63,16 @@ class MeasuringRun:
             which is a task with its ``timing``, compiled, timed in one visit and not kept:
             ``seconds``, ``spread``, ``calls``, ``slowed``, ``away``
             (`go_rl.measure.timing.Timing`), and what is known.
+
+        Raises:
+            OtherProcessError: other programs are held than the request supposes.
         """
         match request:
-            case Hold(task):
+            case Hold(number, _) if number != len(self._held):
+                raise OtherProcessError(f"{len(self._held)} programs are held, not {number}")
+            case Visit(number, _) if number >= len(self._held):
+                raise OtherProcessError(f"{len(self._held)} programs are held, not {number + 1}")
+            case Hold(_, task):
                 program, about = self._compile(task)
                 self._held.append(program)
                 return about

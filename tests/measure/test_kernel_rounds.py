@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from go_rl.core import ExecutionError
 from go_rl.measure.config import CollectConfig, TimingConfig
 from go_rl.measure.kernels.collect import ModelEnd, Wanted
 from go_rl.measure.kernels.rounds import GROUP, PARTIAL, Outcome, batches, measure_together
 from go_rl.measure.kernels.worker import KernelTask
-from go_rl.measure.measuring_run import Hold, Release, Visit
+from go_rl.measure.measuring_run import Hold, MeasuringRun, Release, Timed, Visit
 from go_rl.measure.timing import TimingSamples
 from go_rl.runtime.warm_worker import WarmWorker, WorkerDied, WorkerFailed, WorkerTimeout
 
@@ -40,7 +41,8 @@ class Machine(WarmWorker):
     def call(self, request: Any, timeout: float) -> Any:
         assert timeout == self.config.timeout
         match request:
-            case Hold(task):
+            case Hold(number, task):
+                assert number == len(self.held)
                 name = task.program.decode()
                 self._fail(f"hold {name}")
                 self.held.append(name)
@@ -93,6 +95,47 @@ def test_the_others_have_times_whatever_becomes_of_one(moment, error, said):
     outcomes = measure_together(machine, [task("a"), task("b"), task("c")], CONFIG)
     assert outcomes[1] == said
     assert told(outcomes, "calls") == [3, 3]
+
+
+class Mortal(WarmWorker):
+    """A program is the number of seconds that it takes; the process dies unseen before some calls.
+
+    Args:
+        deaths: the calls, from 0.
+    """
+
+    def __init__(self, deaths: set[int]) -> None:
+        super().__init__("no:worker")
+        self.deaths = deaths
+        self.calls = 0
+        self.process = MeasuringRun(self.compile)
+
+    def call(self, payload: Any, timeout: float) -> Any:
+        if self.calls in self.deaths:
+            self.process = MeasuringRun(self.compile)
+        self.calls += 1
+        try:
+            return self.process.answer(payload)
+        except ExecutionError as error:
+            raise WorkerFailed(type(error).__name__, str(error)) from error
+
+    @staticmethod
+    def compile(seconds: float) -> tuple[Timed, dict[str, Any]]:
+        samples = TimingSamples(np.full(3, seconds), np.ones(3), np.zeros(3))
+        return lambda timing: samples, {}
+
+
+@pytest.mark.parametrize("death", range(9))
+def test_nobody_has_the_time_of_another_whenever_the_process_dies(death):
+    """Two requests hold programs, six visit them, one releases them."""
+    assert told(measure_together(Mortal({death}), [1.0, 2.0], CONFIG), "seconds") == [1.0, 2.0]
+
+
+def test_who_is_asked_for_behind_the_third_death_has_no_time():
+    """Each time it dies in front of the second program."""
+    outcomes = measure_together(Mortal({1, 3, 5}), [1.0, 2.0], CONFIG)
+    assert told(outcomes, "seconds") == [1.0]
+    assert outcomes[1] == "the worker's process died between two requests"
 
 
 @pytest.mark.parametrize(("patience", "calls"), [(4.5e-3, 5), (1.5e-3, 3)])

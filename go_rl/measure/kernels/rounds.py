@@ -15,7 +15,7 @@ import numpy as np
 
 from go_rl.measure.adaptive_visits import settled
 from go_rl.measure.config import CollectConfig
-from go_rl.measure.measuring_run import Hold, Release, Visit
+from go_rl.measure.measuring_run import Hold, OtherProcessError, Release, Visit
 from go_rl.measure.timing import TimingSamples, joined, timing_of
 from go_rl.measure.worker import reason_of
 from go_rl.runtime.warm_worker import WarmWorker, WorkerDied, WorkerFailed, WorkerTimeout
@@ -32,6 +32,9 @@ LEAST_VISITS = 3
 GROUP = 16
 """Kernels that are compiled between two rounds of visits: the first have times, and are kept,
 while the last are not compiled yet."""
+DEATHS = 3
+"""Deaths of the worker between two requests, of which no kernel is known to be the cause, until
+that which was asked for next counts as it."""
 MOST_BYTES = 2e9
 """Of the operands of kernels that are measured together."""
 Keep = Callable[[dict[int, Outcome]], None]
@@ -75,7 +78,7 @@ def measure_together(
     """Return the outcome of each kernel.
 
     A kernel that kills the worker, or takes too long, takes down those that wait beside it; these
-    start again without it.
+    start again without it. Where the worker died between two requests, all start again.
 
     Args:
         worker: calls `go_rl.measure.measuring_run.MeasuringRun.answer`.
@@ -88,6 +91,7 @@ def measure_together(
     outcomes: dict[int, Outcome] = {}
     taken: list[Any] = []
     more = iter(tasks)
+    deaths = 0
 
     def waiting() -> Iterator[tuple[int, Any]]:
         yield from [(i, task) for i, task in enumerate(taken) if i not in outcomes]
@@ -99,7 +103,9 @@ def measure_together(
         try:
             outcomes |= _Together(worker, config, keep).measure(waiting())
         except _Lost as lost:
-            outcomes |= {lost.kernel: lost.reason} | lost.failed
+            deaths += lost.between
+            blamed = not lost.between or deaths == DEATHS
+            outcomes |= ({lost.kernel: lost.reason} if blamed else {}) | lost.failed
         else:
             return [outcomes[i] for i in range(len(taken))]
 
@@ -114,12 +120,16 @@ def spent(visits: Sequence[TimingSamples]) -> float:
 class _Lost(Exception):  # noqa: N818 - what happened
     """A kernel took the worker's process with it, and all that it held."""
 
-    def __init__(self, kernel: int, reason: str, failed: dict[int, Outcome]) -> None:
+    def __init__(
+        self, kernel: int, reason: str, failed: dict[int, Outcome], between: bool = False
+    ) -> None:
         super().__init__(kernel, reason)
         self.kernel = kernel
         self.reason = reason
         self.failed = failed
         """Why others have no time, either."""
+        self.between = between
+        """Whether that was between two requests: another may have taken it."""
 
 
 class _Together:
@@ -152,7 +162,7 @@ class _Together:
         return self._failed | {i: self._outcome(i) for i in self._seen if i not in self._failed}
 
     def _hold(self, i: int, task: Any) -> None:
-        about = self._ask(i, Hold(task))
+        about = self._ask(i, Hold(len(self._seen), task))
         if about is not None:
             self._about[i], self._seen[i] = about, []
 
@@ -193,6 +203,9 @@ class _Together:
         try:
             return self._worker.call(request, self._config.timeout)
         except WorkerFailed as error:
+            if error.kind == OtherProcessError.__name__:
+                reason = "the worker's process died between two requests"
+                raise _Lost(i, reason, self._failed, between=True) from None
             self._failed[i] = reason_of(error, self._config.timeout)
         except (WorkerDied, WorkerTimeout) as error:
             raise _Lost(i, reason_of(error, self._config.timeout), self._failed) from None
