@@ -134,6 +134,7 @@ def test_any_inner_tuner_finds_a_faster_one(tmp_path, tuner):
         ({"scheduler": "dynatun"}, "unknown scheduler 'dynatun'.*'dynatune'"),
         ({"scheduler": "oracle"}, "oracle sees recorded curves"),
         ({"tuner": "anealing"}, "unknown inner tuner 'anealing'.*'annealing'"),
+        ({"tuner": "guide"}, "unknown inner tuner 'guide'.*'guided'.*There are guided, annealing"),
     ],
 )
 def test_unknown_names_are_refused_before_anything_is_measured(tmp_path, wrong, said):
