@@ -67,11 +67,16 @@ def export_store(store: str | Path, path: str | Path, target: str | None = None)
 
     Raises:
         MissingDependencyError, RecordError: see `list_records`; there are no such records; the
-            file cannot be written.
+            file cannot be written, or its name does not end in .gz.
     """
     from go_rl.core.errors import nearest
     from go_rl.records import export_records
 
+    if not str(path).endswith(EXPORTED):
+        raise RecordError(
+            f"{path}: records are exported compressed; its name must end in {EXPORTED}, such as "
+            f"{Path(path).stem}.jsonl{EXPORTED}"
+        )
     records = _records(store)
     known = sorted({record.target for record in records})
     if target is not None and target not in known:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 NETWORKS = ("resnet18", "bert-mini", "gpt-6-layers", "vit-tiny", "mixer-s16", "conformer-s",
             "wavenet-2x18", "ncf")  # fmt: skip
 """Networks of the zoo whose kernels calibrate; none needs Keras."""
+ENDING = ".npz"
+"""Of the file that `calibrate` writes."""
 NAMED = 6
 """Operators by which a kernel is named, at most."""
 LAST_CONVOLUTIONS = (2, 4, None)
@@ -98,7 +100,7 @@ def calibrate(
         report: called with the kernels done, all of them and a sentence.
 
     Raises:
-        TrainingError: too few kernels have a time.
+        TrainingError: the name of the file is another, or too few kernels have a time.
         RecordError: nothing can be measured here.
         WorkerError: the core cannot be had.
         ZooError: a network is unknown.
@@ -112,6 +114,11 @@ def calibrate(
     if config.kernels < FEWEST:
         raise TrainingError(
             f"calibrate: {config.kernels} kernels are too few; {FEWEST} or more are needed"
+        )
+    if path.suffix != ENDING:
+        raise TrainingError(
+            f"calibrate: the name of {path} must end in {ENDING}; the records lie beside it, in a "
+            "folder of the same name without the ending"
         )
     _check(config)
     kernels, chosen, chains = _chosen(config, report)

@@ -60,9 +60,14 @@ def sizes_of(dims: Dims) -> dict[str, int]:
     """Return sizes of symbolic dimensions by name.
 
     Raises:
-        ReadError: one is malformed.
+        ReadError: one is malformed, or a dimension has two sizes.
     """
-    return dict(_size(text) for given in dims for text in given.split(","))
+    found: dict[str, int] = {}
+    for text in (text for given in dims for text in given.split(",")):
+        name, size = _size(text)
+        if found.setdefault(name, size) != size:
+            raise ReadError(f"--dim {text}: {name} has two sizes, {found[name]} and {size}")
+    return found
 
 
 def shapes_of(inputs: Shapes) -> dict[str, tuple[int, ...]] | None:

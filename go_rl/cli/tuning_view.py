@@ -86,7 +86,9 @@ def say_ending(ending: Ending) -> None:
     for sentence in (*(f"{note}." for note in ending.notes), *ending.sentences):
         print_line(out, sentence)
     print_line(out, f"written to {ending.folder}")
-    longer = replace(ending.tune, minutes=2 * ending.tune.minutes)
+    tune = ending.tune
+    trials = None if tune.trials is None else 2 * tune.trials
+    longer = replace(tune, minutes=2 * tune.minutes, trials=trials)
     words = [*ending.model, *changed_options(longer)]
     say_next(out, "tune", ending.kind, *words, "--out", ending.folder)
 

@@ -17,7 +17,7 @@ RECORDS = "records.sqlite"
 """The database of a folder."""
 LOCK_SECONDS = 60.0
 """Longest wait for another process that has an SQLite file locked."""
-INSTALL = {"psycopg": "pip install 'go_rl[postgres]' -c constraints.txt"}
+INSTALL = {"psycopg": ": pip install 'go_rl[postgres]' -c constraints.txt"}
 """How the drivers that go_rl is tried with are installed."""
 DATABASES = ("sqlite", "postgresql", "mysql", "mariadb", "oracle", "mssql")
 
@@ -74,9 +74,9 @@ def open_engine(url: str | Path) -> tuple[sql.Engine, Path | None]:
     except exc.ArgumentError:
         raise _malformed(where) from None
     except ImportError as error:
-        how = INSTALL.get(str(error.name), "pip")
+        how = INSTALL.get(str(error.name), " pip; go_rl is tried with SQLite and PostgreSQL only")
         raise MissingDependencyError(
-            f"{where} needs the database driver {error.name!r}; install it with: {how}"
+            f"{where} needs the database driver {error.name!r}; install it with{how}"
         ) from error
 
 

@@ -229,6 +229,9 @@ def test_sizes_of_dimensions():
     for wrong in ("batch", "=8", "batch=0", "batch=-1", "batch=1.5"):
         with pytest.raises(ReadError, match="NAME=SIZE"):
             ModelArguments("m", (wrong,))
+    assert ModelArguments("m", ("batch=8", "batch=8")).dims == {"batch": 8}
+    with pytest.raises(ReadError, match="batch has two sizes, 8 and 4"):
+        ModelArguments("m", ("batch=8", "batch=4"))
 
 
 def test_shapes_of_inputs_and_positions_of_weights():

@@ -54,6 +54,7 @@ def test_stores_are_listed_exported_and_merged(command):
         (("list", "newer.sqlite"), "newer.sqlite: its records are of version 9"),
         (("list", "postgrsql://h/x"), "did you mean 'postgresql'"),
         (("export", "good.sqlite", "x.jsonl.gz", "--target", "cpu-8"), "did you mean 'cpu-9'"),
+        (("export", "good.sqlite", "x.jsonl"), "x.jsonl: records are exported compressed"),
         (("merge", "good.sqlite", "broken.jsonl.gz"), "broken.jsonl.gz: line 1 is damaged"),
         (("merge", "good.sqlite", "nothing"), "nothing: there are no records"),
         (("merge", "good.sqlite"), "SOURCE"),

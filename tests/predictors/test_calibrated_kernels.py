@@ -117,5 +117,7 @@ def test_bad_input(tmp_path, monkeypatch, graph, calibrated):
         CalibrateConfig(minutes=0.0)
     with pytest.raises(TrainingError, match="7 kernels are too few; 8 or more are needed"):
         calibrate(tmp_path / "new.npz", CalibrateConfig(kernels=7))
+    with pytest.raises(TrainingError, match=r"the name of .*new must end in \.npz"):
+        calibrate(tmp_path / "new")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert this_weights().parent == tmp_path / "go_rl"

@@ -76,7 +76,7 @@ def collect_programs(
         WarmWorker(WORKER, worker_core(measure), worker_environment(measure)) as worker,
     ):
         done, full_pace = store.keys(measure.target), folder_pace(folder, measure)
-        for i, task in enumerate(ordered):
+        for task in ordered:
             for level in config.codegen:
                 asked = [
                     each
@@ -94,7 +94,7 @@ def collect_programs(
                     for each, outcome in zip(asked, outcomes, strict=True)
                 )
                 made += len(asked)
-            report(f"{i + 1}/{len(ordered)} {task.title}: {made} measured so far")
+            report(f"{task.title}: {made} measured so far")
     return made
 
 

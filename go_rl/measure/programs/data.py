@@ -94,7 +94,10 @@ def gather_programs(folder: Path, name: str = "programs") -> ProgramData:
     mine = [record for record in records if TASK in record.details]
     timed = [record for record in mine if record.seconds is not None]
     if not timed:
-        raise ReadError(f"{folder}: no tensor program has a time ({len(records)} records)")
+        raise ReadError(
+            f"{folder}: no tensor program has a time ({len(records)} records); a folder of go-rl "
+            "measure programs is needed"
+        )
     nests = _numbers([_text(record, NEST) for record in timed])
     processors = {
         device: read_pace(path).processor

@@ -50,7 +50,7 @@ def collect_tiles(folder: Path, config: CollectConfig, report: Report) -> int:
         WarmWorker(WORKER, worker_core(config), worker_environment(config)) as worker,
     ):
         done, full_pace = store.keys(config.target), folder_pace(folder, config)
-        for i, hash_ in enumerate(chosen):
+        for hash_ in chosen:
             workload = by_hash[hash_]
             program = workload.program
             tilings = [
@@ -67,7 +67,7 @@ def collect_tiles(folder: Path, config: CollectConfig, report: Report) -> int:
                 for tiles, outcome in zip(tilings, outcomes, strict=True)
             )
             made += len(tasks)
-            report(f"{i + 1}/{len(chosen)} {workload.model}: {made} measured so far")
+            report(f"{workload.model}: {made} measured so far")
     return made
 
 

@@ -40,13 +40,6 @@ class PackedAsts:
         rows = np.repeat(self.first_leaf[which] - first[:-1], leaves) + np.arange(first[-1])
         return PackedAsts(self.vectors[rows], self.ordering[rows], first)
 
-    def of_length(
-        self, which: Int[np.ndarray, "J"], length: int
-    ) -> tuple[Float32[np.ndarray, "J L numbers"], Int64[np.ndarray, "J L"]]:
-        """Return [J, L, 164] vectors and [J, L] orderings of programs of ``L`` leaves each."""
-        rows = self.first_leaf[which][:, None] + np.arange(length)
-        return self.vectors[rows], self.ordering[rows]
-
     def sums(self) -> Float32[np.ndarray, "N numbers"]:
         """Return [N, 164] the sum of the leaf vectors of each program."""
         if not self.num_programs:

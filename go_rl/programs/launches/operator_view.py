@@ -108,10 +108,6 @@ class OperatorView:
                 found.setdefault(user)
         return sorted(found)
 
-    def is_big(self, node: int, elements: int) -> bool:
-        """Whether a result has as many elements."""
-        return self.elements[node] == elements
-
     def only_weights(self, node: int) -> bool:
         """Whether nothing but weights and constants enters a node."""
         return not self.live[node]

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from go_rl.core.errors import nearest
 from go_rl.measure.kernels.settings import flag_settings
 from go_rl.records import AS_IT_COMES
-from go_rl.tuning.config import GUIDED, TuneConfig
+from go_rl.tuning.config import GUIDED, TuneConfig, TuningError
 from go_rl.tuning.kernels.budget import TuningBudget
 from go_rl.tuning.kernels.fusions import GraphFusion
 from go_rl.tuning.kernels.guides import Guide
@@ -28,7 +29,7 @@ from go_rl.tuning.programs.nouns import (
     ScheduleSpace,
     Trial,
 )
-from go_rl.tuning.tuners.registry import inner_tuner
+from go_rl.tuning.tuners.registry import TUNERS, inner_tuner
 
 SEARCH_SHARE = 0.2
 """Of the time that is left, what the search for one batch of fusions may take."""
@@ -157,8 +158,11 @@ class NotedTuner:
 
 def check_tuner(name: str) -> None:
     """Raise a `TuningError` for a name that is no inner tuner's."""
-    if name != GUIDED:
-        inner_tuner(name)
+    if name not in (GUIDED, *TUNERS):
+        known = GUIDED, *TUNERS
+        raise TuningError(
+            f"unknown inner tuner {name!r}{nearest(name, known)} There are {', '.join(known)}"
+        )
 
 
 def kernel_tuner(
@@ -175,6 +179,7 @@ def kernel_tuner(
     Raises:
         TuningError: there is no such tuner.
     """
+    check_tuner(config.tuner)
     other = None if config.tuner == GUIDED else inner_tuner(config.tuner)
 
     def made(space: ScheduleSpace, seed: int) -> InnerTuner:

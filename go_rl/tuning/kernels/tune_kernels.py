@@ -121,7 +121,7 @@ class KernelTuning:
         slots = self._slots()
         ends = run_tuning(
             backend, self._scheduler(slots), make_tuner, slots, journal, known=backend.known,
-            watch=self.watch, trials=self.config.trials,
+            watch=self.watch,
         )  # fmt: skip
         if not times.tried:
             raise TuningError(
@@ -146,8 +146,9 @@ class KernelTuning:
         if not self.guide.selective and config.tuner == GUIDED:
             count = max(config.candidates, len(flag_settings()))
         slots = SlotConfig(
-            seconds=self.budget.seconds, batch=count, patience=ENDLESS, seed=config.seed
-        )
+            seconds=self.budget.seconds, trials=config.trials, batch=count, patience=ENDLESS,
+            seed=config.seed,
+        )  # fmt: skip
         slot = slots.slot_seconds(1 + self._kernels)
         return replace(slots, slot=ONE_BATCH if config.scheduler == ROUNDS else slot)
 

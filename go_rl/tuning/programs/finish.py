@@ -31,6 +31,8 @@ AGAIN = 3
 many times is often too low."""
 SLOWER = "Measured again, the tuned network was not faster: the module has TVM's default schedules"
 
+NOT_FINITE = "Some results are finite in the model and not in the module, or the other way round"
+
 
 def fastest_schedules(batches: Iterable[TrialBatch], count: int) -> dict[int, list[Schedule]]:
     """Return up to ``count`` schedules of each operator, by its number, the fastest first."""
@@ -75,6 +77,9 @@ class Finish:
                 seconds = untuned_seconds
         finally:
             untuned.unlink(missing_ok=True)
+        error = self._error(module, config.seed)
+        if error == np.inf:
+            notes.append(NOT_FINITE)
         curve = latency_curve(
             batches, self.backend.operators, self.backend.untuned_seconds,
             self.backend.fixed_seconds,
@@ -86,7 +91,7 @@ class Finish:
             curve=tuple(curve), minutes=state.elapsed / 60.0, trials=len(trials),
             resumed_trials=resumed, failed_trials=sum(t.seconds is None for t in trials),
             untuned_ms=MS * untuned_seconds, latency_ms=MS * seconds,
-            max_relative_error=self._error(module, config.seed),
+            max_relative_error=error,
             notes=(*self.backend.notes, *notes),
         )  # fmt: skip
 

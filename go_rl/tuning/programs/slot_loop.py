@@ -104,7 +104,10 @@ class _SlotLoop:
         """Measure schedules like those of the tuned operators of each that is not."""
         state = self._state
         for k in list(state.waiting):
-            chosen = reuse.choose(k, self._settled(), state.config.batch, state.config.seed)
+            count = int(min(state.config.batch, state.trials_left))
+            if not count:
+                return
+            chosen = reuse.choose(k, self._settled(), count, state.config.seed)
             self._timed("reuse", k, 0, chosen)
 
     def _settled(self) -> dict[int, list[Trial]]:
@@ -130,10 +133,13 @@ class _SlotLoop:
                 self._keep(TrialBatch("known", k, 0, tuple(trials), 0.0))
 
     def _warm_up(self) -> None:
-        """Try schedules one by one until each operator that is tuned has one that works."""
+        """Try schedules one by one until each operator that is tuned has one that works, or no
+        trials are left."""
         for k in range(len(self._tuners)):
             each = self._state.operators[k]
             while each.best is None and not self._state.finished(k):
+                if self._state.trials_left <= 0:
+                    return
                 self._measure("warm-up", k, 0, 1)
             if each.best is None and each.operator.repeats and k in self._state.arms:
                 raise TuningError(
@@ -169,7 +175,11 @@ class _SlotLoop:
         return True
 
     def _measure(self, phase: Phase, operator: int, slot: int, count: int) -> None:
-        self._timed(phase, operator, slot, self._tuners[operator].propose(count))
+        proposed = self._tuners[operator].propose(count)
+        if self._state.config.trials is not None:
+            kept = self._state.kept_trials if phase == "slot" else 0
+            proposed = proposed[: int(self._state.trials_left) - kept]
+        self._timed(phase, operator, slot, proposed)
 
     def _timed(self, phase: Phase, operator: int, slot: int, proposed: Sequence[Schedule]) -> None:
         trials = self._backend.measure(operator, proposed) if proposed else []

@@ -23,6 +23,9 @@ class SlotConfig:
 
     seconds: float = 1200.0
     """Budget, by the back end's clock."""
+    trials: int | None = None
+    """Trials, at most, those of earlier runs of the journal included; None: as many as the budget
+    allows."""
     batch: int = 16
     """Schedules that the inner tuner proposes, and that are measured, together."""
     patience: int = 200
@@ -40,6 +43,8 @@ class SlotConfig:
     def __post_init__(self) -> None:
         if not (self.seconds > 0 and isfinite(self.seconds)):
             raise TuningError(f"tuning: the budget must be above 0 seconds, not {self.seconds}")
+        if self.trials is not None and self.trials < 1:
+            raise TuningError(f"tuning: trials must be >= 1, not {self.trials}")
         if self.batch < 1 or self.patience < 1:
             raise TuningError(
                 f"tuning: batch and patience must be >= 1, not {self.batch} and {self.patience}"

@@ -71,12 +71,11 @@ def tune_network(
         before = sum(len(batch.trials) for batch in journal.batches())
         resumed = before or sum(map(len, known.values()))
         slots = SlotConfig(
-            seconds=60.0 * config.minutes, batch=config.batch, seed=config.seed,
-            heavy=config.only_heavy,
+            seconds=60.0 * config.minutes, trials=config.trials, batch=config.batch,
+            seed=config.seed, heavy=config.only_heavy,
         )  # fmt: skip
         notes = run_tuning(
             backend, scheduler, make_tuner, slots, journal, known=known, watch=watch,
-            trials=config.trials,
             reuse=attention_reuse(backend) if config.only_heavy < 1 else None,
         )  # fmt: skip
         report("timing the best schedules again, and the network with them beside the untuned one")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,8 @@ class TunedNetwork:
     latency_ms: float
     """Of the module written, visited in turn with the untuned one."""
     max_relative_error: float
-    """Of the module's results against the model's, on random operands."""
+    """Of the module's results against the model's, on random operands; infinite where one is finite
+    and the other is not, which JSON has as null."""
     notes: tuple[str, ...]
 
     @property
@@ -108,12 +110,13 @@ def latency_curve(
 
 def summary_document(tuned: TunedNetwork, config: TuningConfig) -> dict[str, Any]:
     """Return what ``tuned.json`` holds, and ``--json`` prints."""
+    error = tuned.max_relative_error
     return {
         "model": tuned.model, "target": tuned.target, "scheduler": tuned.scheduler,
         "tuner": tuned.tuner, "trials": tuned.trials, "resumed_trials": tuned.resumed_trials,
         "failed_trials": tuned.failed_trials, "untuned_ms": tuned.untuned_ms,
         "latency_ms": tuned.latency_ms, "speedup": tuned.speedup,
-        "max_relative_error": tuned.max_relative_error, "minutes": tuned.minutes,
+        "max_relative_error": error if isfinite(error) else None, "minutes": tuned.minutes,
         "fixed_ms": MS * tuned.fixed_seconds,
         "operators": [
             {

@@ -1,4 +1,4 @@
-"""`run_tuning`: the slot loop of a command: watched, ended by a number of trials or by Ctrl-C."""
+"""`run_tuning`: the slot loop of a command: watched, ended by the budget or by Ctrl-C."""
 
 from __future__ import annotations
 
@@ -7,13 +7,7 @@ from typing import Protocol, runtime_checkable
 
 from go_rl.tuning.programs.events import SlotReport
 from go_rl.tuning.programs.journal import Journal
-from go_rl.tuning.programs.nouns import (
-    Backend,
-    MakeInnerTuner,
-    Schedule,
-    Trial,
-    TunedOperator,
-)
+from go_rl.tuning.programs.nouns import Backend, MakeInnerTuner, Trial
 from go_rl.tuning.programs.slot_loop import tune_operators
 from go_rl.tuning.programs.slots import SlotConfig
 from go_rl.tuning.programs.tuning_state import TuningState
@@ -57,7 +51,6 @@ def run_tuning(
     *,
     known: Mapping[int, Sequence[Trial]],
     watch: Watch = unwatched,
-    trials: int | None = None,
     reuse: ScheduleReuse | None = None,
 ) -> list[str]:
     """Tune until the budget is over, and return what the user should know of the end. What was
@@ -67,71 +60,33 @@ def run_tuning(
         backend: builds and times.
         scheduler: see `tune_operators`, also for the following.
         make_tuner: makes the inner tuner of an operator.
-        slots: budget and slots.
+        slots: budget, trials and slots.
         journal: of the run, with its earlier batches.
         known: trials that cost nothing.
         watch: is told of the end of each slot, and of each improvement.
-        trials: measured by this run and the earlier ones of its journal, at most; None: as many as
-            the budget allows.
         reuse: see `tune_operators`.
     """
-    own = sum(len(b.trials) for b in journal.batches() if b.phase != "known")
-    limited = _LimitedBackend(backend, slots, watch, trials, own)
-    if limited.over:
-        return []
     try:
         tune_operators(
-            limited, scheduler, make_tuner, slots, journal=journal, listener=limited, known=known,
-            reuse=reuse,
+            backend, scheduler, make_tuner, slots, journal=journal,
+            listener=_Listener(backend, slots, watch), known=known, reuse=reuse,
         )  # fmt: skip
-    except _EnoughTrials:
-        pass
     except KeyboardInterrupt:
         return [STOPPED]
     return []
 
 
-class _EnoughTrials(Exception):  # noqa: N818 - what happened
-    """As many trials as were asked for are measured."""
+class _Listener:
+    """Tells a watch of improvements and of the ends of slots."""
 
-
-class _LimitedBackend:
-    """A back end that measures no more trials than are asked for, and what listens to tuning."""
-
-    def __init__(
-        self, backend: LiveBackend, slots: SlotConfig, watch: Watch, most: int | None, own: int
-    ) -> None:
+    def __init__(self, backend: LiveBackend, slots: SlotConfig, watch: Watch) -> None:
         self._backend, self._slots, self._watch = backend, slots, watch
-        self._most, self._own = most, own
         self._gains: dict[int, float] = {}
-        self.target, self.peak_flops = backend.target, backend.peak_flops
-        self.fixed_seconds = backend.fixed_seconds
-        self.space, self.clock = backend.space, backend.clock
-
-    @property
-    def operators(self) -> tuple[TunedOperator, ...]:
-        """See `Backend`."""
-        return self._backend.operators
-
-    @property
-    def over(self) -> bool:
-        """Whether no further trial is wanted."""
-        return self._most is not None and self._own >= self._most
-
-    def measure(self, operator: int, schedules: Sequence[Schedule]) -> list[Trial]:
-        """See `Backend`."""
-        if self._most is not None:
-            schedules = schedules[: self._most - self._own]
-        trials = self._backend.measure(operator, schedules)
-        self._own += len(trials)
-        return trials
 
     def on_trial(self, state: TuningState, operator: int, trial: Trial) -> None:
         """See `TuningListener`."""
-        if trial is state.operators[operator].best or self.over:
+        if trial is state.operators[operator].best:
             self._tell(state, operator)
-        if self.over:
-            raise _EnoughTrials
 
     def on_slot(self, state: TuningState, report: SlotReport) -> None:
         """See `TuningListener`."""
@@ -148,7 +103,8 @@ class _LimitedBackend:
                 model=self._backend.model,
                 minutes=state.elapsed / 60.0,
                 of_minutes=self._slots.seconds / 60.0,
-                seconds=self.fixed_seconds + sum(part.uses * part.seconds for part in parts),
+                seconds=self._backend.fixed_seconds
+                + sum(part.uses * part.seconds for part in parts),
                 default_seconds=self._backend.default_seconds,
                 trials=sum(len(each.curve) for each in state.operators),
                 parts=parts,

@@ -178,12 +178,22 @@ class TuningState:
         return [k for k in range(len(self.operators)) if not self.finished(k)]
 
     @property
+    def kept_trials(self) -> int:
+        """Trials that are kept for operators that wait for schedules of others: a batch each."""
+        return self.config.batch * len(self.waiting)
+
+    @property
+    def trials_left(self) -> float:
+        """Trials that may still be made; infinite where only the budget bounds them."""
+        return inf if self.config.trials is None else float(self.config.trials - self.trials)
+
+    @property
     def over(self) -> bool:
-        """Whether the schedules are used up, or the budget but for the batches of operators that
-        wait for schedules of others."""
+        """Whether the schedules, the budget or the trials are used up, but for what is kept for
+        operators that wait."""
         pace = self.elapsed / max(self.trials, 1)
-        kept = pace * self.config.batch * len(self.waiting)
-        return self.elapsed + kept >= self.config.seconds or not self.unfinished
+        late = self.elapsed + pace * self.kept_trials >= self.config.seconds
+        return late or self.trials_left <= self.kept_trials or not self.unfinished
 
     def add(self, batch: TrialBatch) -> None:
         """Take in a batch, in the order in which they were measured."""

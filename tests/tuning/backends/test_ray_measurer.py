@@ -10,6 +10,7 @@ import pytest
 
 from go_rl.measure.config import CollectConfig, TimingConfig
 from go_rl.tuning.backends.tvm.ray_measurer import RayMeasurer, agreeing, check_answers
+from go_rl.tuning.backends.tvm.ray_worker import write_where_other
 from go_rl.tuning.config import TuningError
 
 CONFIG = CollectConfig(target="here", timeout=15.0, timing=TimingConfig(visits=3, patience=1e-3))
@@ -21,6 +22,16 @@ def test_a_worker_whose_reference_kernel_is_slow_is_left_out():
     assert agreeing(pairs, "cpu-1", notes) == ("a", "b")
     assert notes == ["A worker of cpu-1 is left out: the reference kernel takes 1.6 s there, and "
                      "1.2 s on the others"]  # fmt: skip
+
+
+def test_a_library_of_an_earlier_run_is_replaced(tmp_path):
+    path = tmp_path / "out" / "module.so"
+    for content in (b"old", b"new"):
+        write_where_other(path, content)
+        assert path.read_bytes() == content
+    before = path.stat()
+    write_where_other(path, b"new")
+    assert path.stat().st_ino == before.st_ino
 
 
 @pytest.mark.slow

@@ -95,7 +95,12 @@ def test_control_c_ends_tuning_and_keeps_what_is_known(tmp_path):
 def test_no_more_trials_are_made_than_asked_for(tmp_path):
     for trials in (1, 4, 9):
         config = replace(SHORT, trials=trials)
-        assert tune(Machine(fused_is_slow), tmp_path / str(trials), config).trials == trials
+        journal = FileJournal(tmp_path / f"{trials}.jsonl", ABOUT)
+        tuned = tune(Machine(fused_is_slow), tmp_path / str(trials), config, journal=journal)
+        assert tuned.trials == trials
+        journal = FileJournal(tmp_path / f"{trials}.jsonl", ABOUT)
+        again = tune(Machine(fused_is_slow), tmp_path / str(trials), config, journal=journal)
+        assert found(again) == found(tuned)
 
 
 @pytest.mark.parametrize(
@@ -129,6 +134,7 @@ def test_any_inner_tuner_finds_a_faster_one(tmp_path, tuner):
         ({"scheduler": "dynatun"}, "unknown scheduler 'dynatun'.*'dynatune'"),
         ({"scheduler": "oracle"}, "oracle sees recorded curves"),
         ({"tuner": "anealing"}, "unknown inner tuner 'anealing'.*'annealing'"),
+        ({"tuner": "guide"}, "unknown inner tuner 'guide'.*'guided'.*There are guided, annealing"),
     ],
 )
 def test_unknown_names_are_refused_before_anything_is_measured(tmp_path, wrong, said):

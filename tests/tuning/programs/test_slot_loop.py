@@ -73,6 +73,21 @@ def test_an_operator_without_a_schedule_that_works_is_an_error():
         tune(pool_set())
 
 
+def test_no_more_trials_are_made_than_asked_for_and_more_may_be_asked_for(tmp_path):
+    pools = pool_set(pool("conv2d a", 1, 1e7, FALLING), pool("conv2d b", 1, 1e7, FALLING))
+
+    def once(trials, folder="a"):
+        journal = FileJournal(tmp_path / f"{folder}.jsonl", {"seed": 0})
+        return tune(pools, "dynamic-round-robin", journal, trials=trials)
+
+    assert [once(trials, str(trials)).trials for trials in (1, 2, 5)] == [1, 2, 5]
+    first, again = once(7), once(7)
+    assert (first.trials, again.summary()) == (7, first.summary())
+    assert once(9).trials == 9
+    with pytest.raises(TuningError, match="trials must be >= 1, not 0"):
+        SlotConfig(trials=0)
+
+
 def test_known_trials_cost_nothing():
     pools = pool_set(pool("conv2d a", 1, 1e7, FALLING))
     known = {0: [Trial(Schedule(f"{i:016x}"), FALLING[i], 1.0) for i in range(4)]}

@@ -74,6 +74,8 @@ def test_a_folder_holds_summary_schedules_and_curve(tmp_path):
     rows = list(csv.DictReader((tmp_path / "curve.csv").read_text().splitlines()))
     assert [float(row["seconds"]) for row in rows] == [15.0, 13.8]
     assert (tmp_path / "curve.svg").stat().st_size > 0
+    write_tuned_network(replace(TUNED, max_relative_error=np.inf), TuneProgramsConfig(), tmp_path)
+    assert json.loads((tmp_path / "tuned.json").read_text())["max_relative_error"] is None
 
 
 def test_the_fastest_schedules_are_distinct_and_in_order():
@@ -115,6 +117,9 @@ def test_errors_are_relative_to_the_largest_magnitude():
     found = [np.array([0.5, -4.0], np.float32), np.array([[1.0]], np.float32)]
     assert max_relative_error(found, wanted) == 0.125
     assert max_relative_error([np.array([np.nan])], [np.array([1.0])]) == np.inf
+    assert max_relative_error([np.array([-np.inf])], [np.array([np.inf])]) == np.inf
+    same, other = np.array([np.nan, np.inf, 4.0]), np.array([np.nan, np.inf, 5.0])
+    assert max_relative_error([other], [same]) == 0.25
     with pytest.raises(TuningError, match="has results of shapes"):
         max_relative_error(found[:1], wanted)
 

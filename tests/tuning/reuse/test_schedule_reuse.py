@@ -62,8 +62,10 @@ class LastOf:
         return [Schedule(f"{key:016x}") for key in keys]
 
 
-def tune(name: str, journal=None, seconds: float = 100.0):
-    config = SlotConfig(seconds=seconds, batch=2, patience=3, slot=2.0, heavy=0.7)
+def tune(name: str, journal=None, seconds: float = 100.0, trials: int | None = None):
+    config = SlotConfig(
+        seconds=seconds, trials=trials, batch=2, patience=3, slot=2.0, heavy=0.7,
+    )  # fmt: skip
     reuse = LastOf()
     state = tune_operators(
         ReplayBackend(POOLS), scheduler_of(name, paths=paths_of(POOLS)), InOrder, config,
@@ -95,6 +97,13 @@ def test_time_for_the_last_batches_is_kept_and_a_stopped_run_goes_on(tmp_path):
     assert reuse.told == [(1, {0: 5})]
     _, reuse = tune("dynamic-round-robin", FileJournal(tmp_path / "a.jsonl", about), 7.0)
     assert reuse.told == []
+
+
+@pytest.mark.parametrize(("trials", "heavy"), [(6, 4), (4, 2), (3, 1), (2, 1), (1, 1)])
+def test_trials_for_the_last_batches_are_kept(trials, heavy):
+    """A batch of 2; the first schedule that works comes before."""
+    state, _ = tune("dynamic-round-robin", trials=trials)
+    assert [len(each.curve) for each in state.operators] == [heavy, trials - heavy]
 
 
 def test_somebody_must_choose_for_light_operators():

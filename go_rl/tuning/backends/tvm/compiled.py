@@ -83,7 +83,9 @@ def run_network(path: Path, operands: list[np.ndarray]) -> list[np.ndarray]:
 
 
 def max_relative_error(found: list[np.ndarray], wanted: list[np.ndarray]) -> float:
-    """Return the largest difference over the largest magnitude of a result, over results.
+    """Return the largest difference over the largest finite magnitude of a result, over results.
+    Equal infinities do not differ, nor do two elements that are no numbers; infinite where only one
+    of two is finite.
 
     Raises:
         TuningError: number or shapes of results differ.
@@ -95,10 +97,13 @@ def max_relative_error(found: list[np.ndarray], wanted: list[np.ndarray]) -> flo
         )
     errors = [0.0]
     for one, other in zip(found, wanted, strict=True):
-        apart = np.abs(one.astype(np.float64) - other.astype(np.float64))
-        scale = float(np.abs(other.astype(np.float64)).max(initial=0.0))
+        ours, theirs = one.astype(np.float64), other.astype(np.float64)
+        same = (ours == theirs) | (np.isnan(ours) & np.isnan(theirs))
+        apart = np.abs(ours[~same] - theirs[~same])
+        scale = float(np.abs(theirs).max(initial=0.0, where=np.isfinite(theirs)))
         errors.append(float(apart.max(initial=0.0)) / (scale or 1.0))
-    return float(np.nan_to_num(np.max(errors), nan=np.inf))
+    worst = float(np.max(errors))
+    return np.inf if np.isnan(worst) else worst
 
 
 def _link(executable: Any, path: Path) -> None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from go_rl.core.files.whole_file import write_bytes
 from go_rl.core.processor import own_target
 from go_rl.measure.config import CollectConfig
 from go_rl.measure.core_speed import full_pace
@@ -41,13 +42,18 @@ class RayWorker:
 
     def measure(self, tasks: list[Any], config: CollectConfig, files: Mapping[str, bytes]) -> list:
         """Return the outcomes of tasks, visited in turn; ``files`` are written where they are
-        missing, for tasks that name them."""
-        for path, content in files.items():
-            if not Path(path).exists():
-                Path(path).parent.mkdir(parents=True, exist_ok=True)
-                Path(path).write_bytes(content)
+        missing or others, for tasks that name them."""
+        for name, content in files.items():
+            write_where_other(Path(name), content)
         self._worker.call(Release(), START_SECONDS)
         return measure_together(self._worker, [with_pace(t, self._pace) for t in tasks], config)
+
+
+def write_where_other(path: Path, content: bytes) -> None:
+    """Write a file, aside and renamed, unless it is there with this content: the machine may be the
+    one that sent it, or have one of an earlier run."""
+    if not path.is_file() or path.read_bytes() != content:
+        write_bytes(path, content)
 
 
 def reference_seconds() -> float:
