@@ -106,7 +106,7 @@ def test_measure_programs_refuses_options_of_kernels(command, flag):
 def test_what_ships_for_others_is_not_named(command):
     """Data of kernels and of programs ship in one folder."""
     assert command("train", "kernels", "nothing", "o.npz").err.endswith("ships: kernels-cpu-1\n")
-    assert command("train", "programs", "nothing").err.endswith("ships: programs-1\n")
+    assert command("train", "programs", "nothing").err.endswith("ships: programs-1, programs-2\n")
 
 
 def test_broken_files_are_called_what_they_are(command, tmp_path):

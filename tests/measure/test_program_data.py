@@ -177,3 +177,13 @@ def test_the_data_set_that_ships():
     assert len({name for some in data.networks for name in some}) == 15
     assert {target.codegen for target in data.targets} == {"x86-64-v3", "x86-64-v4"}
     assert data.provenance["processors"]
+
+
+def test_the_second_data_set_is_of_another_processor_and_of_the_same_schedules():
+    """A device of its own, and many tasks and loop nests of the first."""
+    first, second = (load_programs(name) for name in ("programs-1", "programs-2"))
+    assert len(second.seconds) == 4_600
+    assert not {t.device for t in first.targets} & {t.device for t in second.targets}
+    assert list(second.provenance["processors"].values()) == ["AuthenticAMD family 26 model 2"]
+    assert len(set(first.tasks) & set(second.tasks)) > 300
+    assert len(set(first.nests) & set(second.nests)) > 700

@@ -21,7 +21,6 @@ from go_rl.predictors.programs.rivals.lightgbm_trees import LightgbmPrograms
 from go_rl.predictors.programs.rivals.xgboost_trees import XgboostConfig, XgboostPrograms
 from go_rl.predictors.programs.training import TrainedProgramNetwork
 
-TREES = 300
 ALONE = 300
 """Updates of a network that learns the measured programs alone."""
 KMEANS, RANDOM = "CDMPP, fine-tuned (k-means)", "CDMPP, fine-tuned (random)"
@@ -30,13 +29,14 @@ BOTH = "LightGBM, sources and these"
 FACTOR = "Habitat's scaling, times a factor of these"
 CODE, CODE_BOTH = "trees on code (`code-trees`)", "trees on code, sources and these"
 Predict = Callable[[ProgramInputs], np.ndarray]
+"""[P] seconds of programs."""
 Arms = dict[str, np.ndarray]
 """[E] seconds of the test programs by arm."""
 
 
 def unmeasured(setting: Setting) -> Arms:
     """Return predictions by arms that learn from the sources and know the target's data sheet."""
-    test, train, seed = setting.test.inputs, setting.train, setting.config.seed
+    test, train = setting.test.inputs, setting.train
     blind = setting.networks.of(replace(train, inputs=_blind(train.inputs)), setting.config)
     cmd = tuned(setting.network, train, setting.adapt.inputs, setting.tuning)
     return {
@@ -44,35 +44,41 @@ def unmeasured(setting: Setting) -> Arms:
         "CDMPP, target's inputs (CMD)": cmd.seconds(test),
         "CDMPP, blind to devices": blind.seconds(_blind(test)),
         "untrained network": _untrained(setting).seconds(test),
-        "XGBoost": _xgboost(train, seed)(test),
-        "LightGBM": _lightgbm(train, seed)(test),
+        "XGBoost": _xgboost(setting, train)(test),
+        "LightGBM": _lightgbm(setting, train)(test),
     }
 
 
 def measured(setting: Setting, few: ProgramExamples) -> Arms:
     """Return predictions by arms that learn from some of the target's programs, beside those that
     every count has: CDMPP fine-tuned, and `both`."""
-    test, seed = setting.test.inputs, setting.config.seed
+    test = setting.test.inputs
     alone = trained(few, replace(setting.config, steps=ALONE))
     return {
         "CDMPP, these alone": alone.seconds(test),
-        "XGBoost, sources and these": _xgboost(joined((setting.train, few)), seed)(test),
-        "XGBoost, these alone": _xgboost(few, seed)(test),
-        "LightGBM, these alone": _lightgbm(few, seed)(test),
+        "XGBoost, sources and these": _xgboost(setting, joined((setting.train, few)))(test),
+        "XGBoost, these alone": _xgboost(setting, few)(test),
+        "LightGBM, these alone": _lightgbm(setting, few)(test),
     }
 
 
 def both(setting: Setting, few: ProgramExamples) -> np.ndarray:
     """Return [E] seconds by LightGBM, which learned the sources and measured programs."""
-    learned = _lightgbm(joined((setting.train, few)), setting.config.seed)
-    return learned(setting.test.inputs)
+    return _lightgbm(setting, joined((setting.train, few)))(setting.test.inputs)
 
 
 def by_code(setting: Setting, few: ProgramExamples | None = None) -> np.ndarray:
     """Return [E] seconds by trees on what the compiler makes of loops, where it is known of all."""
     learned = setting.train if few is None else joined((setting.train, few))
-    config = replace(CODE_CONFIG, trees=TREES, seed=setting.config.seed)
-    return CodeTrees.fit(learned, config).predict(setting.test.inputs)
+    return _code_trees(setting, learned)(setting.test.inputs)
+
+
+def by_ratio(setting: Setting, few: ProgramExamples, known: Predict) -> np.ndarray:
+    """Return [E] known times of the test programs times a ratio to them that trees on code learned
+    from measured ones."""
+    ratios = replace(few, seconds=few.seconds / known(few.inputs))
+    test = setting.test.inputs
+    return _code_trees(setting, ratios)(test) * known(test)
 
 
 def _blind(inputs: ProgramInputs) -> ProgramInputs:
@@ -85,10 +91,16 @@ def _untrained(setting: Setting) -> OneNetwork:
     return replace(start, network=TrainedProgramNetwork(config.network, params))
 
 
-def _xgboost(learned: ProgramExamples, seed: int) -> Predict:
-    return XgboostPrograms.fit(learned, XgboostConfig(TREES, seed=seed)).predict
+def _xgboost(setting: Setting, learned: ProgramExamples) -> Predict:
+    config = XgboostConfig(setting.trees, seed=setting.config.seed)
+    return XgboostPrograms.fit(learned, config).predict
 
 
-def _lightgbm(learned: ProgramExamples, seed: int) -> Predict:
-    config = BoostedConfig(trees=TREES, learning_rate=0.05, seed=seed)
+def _lightgbm(setting: Setting, learned: ProgramExamples) -> Predict:
+    config = BoostedConfig(trees=setting.trees, learning_rate=0.05, seed=setting.config.seed)
     return LightgbmPrograms.fit(learned, config).predict
+
+
+def _code_trees(setting: Setting, learned: ProgramExamples) -> Predict:
+    config = replace(CODE_CONFIG, trees=setting.trees, seed=setting.config.seed)
+    return CodeTrees.fit(learned, config).predict

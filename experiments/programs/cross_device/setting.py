@@ -71,6 +71,8 @@ class Setting:
     tuning: int
     """Updates of fine-tuning."""
     networks: KeptNetworks
+    trees: int = 300
+    """Of each arm of boosted trees."""
 
     @cached_property
     def train(self) -> ProgramExamples:

@@ -11,11 +11,12 @@ import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from math import nan
 from pathlib import Path
 
 import numpy as np
 
-from experiments.pages import NOTHING, cell, table_lines
+from experiments.pages import cell, table_lines
 from experiments.programs.cdmpp.cross_model import COLUMNS
 from experiments.programs.cdmpp.runs import Metrics, OutOfTimeError, RunFolder
 from experiments.programs.cross_device.arms import Arms
@@ -23,6 +24,7 @@ from experiments.programs.cross_device.setting import Setting
 from go_rl.predictors.metrics import latency_metrics
 
 DRAW = re.compile(r"(.*\(random\)) \d+")
+EXPLODED = 1e5
 Place = tuple[str, int]
 """Target or scenario, and seed."""
 
@@ -171,8 +173,9 @@ def missing_lines(missing: dict[str, int]) -> list[str]:
 
 
 def mean_cell(values: list[float]) -> str:
-    """Return the mean of values as a cell."""
-    return cell(float(np.mean(values)), 2) if values else NOTHING
+    """Return the mean of values as a cell; an exploded one by its power of ten."""
+    mean = float(np.mean(values)) if values else nan
+    return f"{mean:.0e}" if abs(mean) > EXPLODED else cell(mean, 2)
 
 
 def _spread(values: list[float]) -> str:
