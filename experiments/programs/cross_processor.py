@@ -70,6 +70,11 @@ SAME_FACTOR = "times as on the source, times a factor of these"
 SAME_TREES = "times as on the source, times a ratio by trees on code of these"
 SAME_RANDOM = "times as on the source, times a factor (random)"
 BOTH_RANDOM = "LightGBM, sources and these (random)"
+SPEED = """\
+Seconds of each are those at its core's reference speed; the new processor's free core is 1.2 times
+as fast as that, so that by the clock the ratios are smaller by it. Its records beside a busy
+neighbour are left out (docs/programs.md); what is left differs by 2 % half an hour later. Of the
+source that is not known: a part of the differences may be its neighbour's."""
 NOTES = """\
 Arms of *times as on the source* know more than the others: the measured times of the test programs
 there. That is Habitat's scaling, too: its factor is one of bandwidth, which no data sheet states
@@ -219,7 +224,7 @@ def _page(
         f"that the source did not run. Runs of which a cell is the mean: {options.seeds},",
         f"{options.steps:,} updates of each network, a fifth of them, at a fifth of the rate, to",
         f"fine-tune; {options.trees} trees; random choices, in the first run: {options.draws}.",
-        "", *_same_programs(known), "", NOTES,
+        "", *_same_programs(known), "", SPEED, "", NOTES,
     ]  # fmt: skip
     for learned, runs in found.items():
         if runs:
