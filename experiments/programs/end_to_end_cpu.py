@@ -62,6 +62,8 @@ class Options:
     """That measures; by default the last one of this process."""
     beside: str = ""
     """What ran on the machine meanwhile, for the page."""
+    name: str = NAME
+    """Of the page: each processor has its own."""
     parts: tuple[Part, ...] = ("calibrations", "networks", "page")
     """What is done now."""
 
@@ -90,7 +92,7 @@ def main(options: Options) -> None:
         return
     calibrations = [_found(folder, seed) for seed in options.seeds]
     seconds = {name: _kept(folder, name) for name in names}
-    write_page(RESULTS / NAME, page(options, calibrations, seconds), __file__)
+    write_page(RESULTS / options.name, page(options, calibrations, seconds), __file__)
 
 
 def measured_networks(folder: Path, names: Sequence[str], core: int | None) -> None:
