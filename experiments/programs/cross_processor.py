@@ -217,8 +217,8 @@ def _page(
     lines = [
         "# CDMPP on a processor that was not learned from", "",
         f"TVM schedules of `{known.source}` and operators of four GPUs (P100, T4, V100, A100;",
-        f"{options.rows} rows of each GPU and group of operators, loop nests from their sizes)",
-        f"are learned from; the target is one core of `{known.target}`. Errors are those of a",
+        f"{options.rows} rows of each GPU and group of operators, loop nests from their sizes) are",
+        f"learned from; the target is one core of `{known.target}`. Errors are those of a",
         "tenth of the tasks, learned from on no device; pairs, top-1 and top-5 are of the test",
         f"programs of a task. Rows left out of both: {dropped}; {known.unmatched:,} of the target",
         f"that the source did not run. Runs of which a cell is the mean: {options.seeds},",

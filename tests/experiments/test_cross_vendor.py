@@ -24,7 +24,7 @@ from experiments.programs.cross_device.source_times import (
     roofline,
     scaled_sources,
 )
-from experiments.programs.cross_device.tables import arm_values, arms_of
+from experiments.programs.cross_device.tables import all_arms, arm_values, arms_of
 from go_rl.predictors.programs.training import ProgramTrainConfig
 from go_rl.predictors.splits import Split
 
@@ -116,3 +116,8 @@ def test_repetitions_of_random_choice_are_one_arm():
     assert arm_values([run, run], 50, RANDOM, "mape") == [1.0, 3.0, 1.0, 3.0]
     assert arm_values([run], 50, "CDMPP", "mape") == [2.0]
     assert arm_values([run], 20, "CDMPP", "mape") == []
+    assert [line.split(" | ")[0] for line in all_arms([run], 50, "")[2:]] == [
+        f"| {RANDOM}",
+        "| CDMPP",
+    ]
+    assert len(all_arms([run, run], 50, "")) == 3  # the means of two runs have no random choices

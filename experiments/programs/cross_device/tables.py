@@ -24,6 +24,8 @@ from experiments.programs.cross_device.setting import Setting
 from go_rl.predictors.metrics import latency_metrics
 
 DRAW = re.compile(r"(.*\(random\)) \d+")
+CHANCE = "(random)"
+"""At the end of an arm that learns from random choices."""
 EXPLODED = 1e5
 Place = tuple[str, int]
 """Target or scenario, and seed."""
@@ -137,10 +139,12 @@ def arms_of(runs: list[Metrics], count: int) -> list[str]:
 
 
 def all_arms(runs: list[Metrics], count: int, head: str) -> list[str]:
-    """Return the lines of the table of all arms of a count."""
+    """Return the lines of the table of all arms of a count. Random choices are of the first run:
+    they are left out where a cell is the mean of several."""
+    arms = [arm for arm in arms_of(runs, count) if len(runs) == 1 or not arm.endswith(CHANCE)]
     rows = [
         [arm, *(mean_cell(arm_values(runs, count, arm, column)) for column in COLUMNS)]
-        for arm in arms_of(runs, count)
+        for arm in arms
     ]
     return table_lines([head, *COLUMNS.values()], rows)
 
