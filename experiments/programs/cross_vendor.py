@@ -9,7 +9,6 @@ kept, and a call goes on where the last one stopped; the page states what is mis
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -18,25 +17,47 @@ from typing import Annotated
 import numpy as np
 import tyro
 
-from experiments.pages import NOTHING, RESULTS, cell, run_script, write_page
-from experiments.programs.cdmpp.cross_model import COLUMNS, TUNING
-from experiments.programs.cdmpp.runs import Metrics, OutOfTimeError, RunFolder
-from experiments.programs.hub.arms import (
+from experiments.pages import RESULTS, run_script, write_page
+from experiments.programs.cdmpp.cross_model import TUNING
+from experiments.programs.cdmpp.runs import Metrics
+from experiments.programs.cross_device.arms import (
     BOTH,
     FACTOR,
-    KeptNetworks,
-    Setting,
+    KMEANS,
+    RANDOM,
+    Arms,
+    both,
     measured,
-    simple,
     unmeasured,
 )
-from experiments.programs.hub.examples import AMD, NVIDIA, HubExamples, read_hub
-from go_rl.predictors.metrics import latency_metrics
+from experiments.programs.cross_device.hub import (
+    AMD,
+    HUB_KINDS,
+    NVIDIA,
+    HubExamples,
+    read_hub,
+)
+from experiments.programs.cross_device.setting import KeptNetworks, Setting
+from experiments.programs.cross_device.source_times import (
+    mean_of_kind,
+    roofline,
+    scaled_by_factors,
+    scaled_sources,
+)
+from experiments.programs.cross_device.tables import (
+    CrossOptions,
+    Piece,
+    all_arms,
+    by_count,
+    missing_lines,
+    piece_metrics,
+    run_pieces,
+)
 from go_rl.predictors.programs.network import ProgramNetworkConfig
 from go_rl.predictors.programs.training import ProgramTrainConfig
+from go_rl.predictors.splits import by_target
 
 NAME = "cross_vendor"
-KMEANS, RANDOM = "CDMPP, fine-tuned (k-means)", "CDMPP, fine-tuned (random)"
 TITLES = {
     "MI250X": "AMD Instinct MI250X (one of its two dies)", "W6600": "AMD Radeon PRO W6600",
     "A4000": "Control: NVIDIA RTX A4000", "A6000": "Control: NVIDIA RTX A6000",
@@ -49,62 +70,31 @@ of the target are those of the sources, as loop nests are the same on each GPU: 
 latents without the device, differs by chance alone."""
 
 
-@dataclass(frozen=True)
-class Options:
+@dataclass(frozen=True, kw_only=True)
+class Options(CrossOptions):
     """Options of this table."""
 
     folder: Annotated[Path, tyro.conf.Positional]
     """Of the benchmark hub."""
+    runs: Path = Path("build/cross_vendor")
+    """Folder of finished runs."""
     targets: tuple[str, ...] = (*AMD, "A4000")
     """GPUs predicted; one of NVIDIA's is not learned from then."""
     configurations: int = 1000
     """Of each kernel, drawn at random."""
-    counts: tuple[int, ...] = (10, 20, 50, 100, 200)
-    """Programs measured on the target."""
-    table: int = 50
-    """Of these, in the tables of all arms."""
-    draws: int = 10
-    """Repetitions of random choice, in the first run."""
-    steps: int = 500
-    """Updates of each network."""
-    seeds: int = 3
-    """Runs of which a cell is the mean; each draws its own test programs."""
-    runs: Path = Path("build/cross_vendor")
-    """Folder of finished runs."""
-    minutes: float = 1e9
-    """Of a processor: stop behind the piece, at least one, that ends later; the next call goes
-    on."""
 
 
 def main(options: Options) -> None:
     """Make the missing pieces, those of the tables first, and the page of what there is."""
-    folder = RunFolder(options.runs, time.process_time(), options.minutes, time.process_time)
     hub, networks = read_hub(options.folder, options.configurations), KeptNetworks(options.runs)
     setting = cache(lambda target, seed: setting_of(options, hub, networks, target, seed))
-    found = {(t, s): Metrics() for t in options.targets for s in range(options.seeds)}
-    missing: dict[str, int] = {}
-    for count, draw in _pieces(options):
-        for (target, seed), known in found.items():
-            if draw is not None and seed:
-                continue
-            run = f"{target}-{seed}-{options.steps}-{options.configurations}"
-            name = f"{run}-{count}" + ("" if draw is None else f"-random{draw}")
-            try:
-                known |= folder.kept(
-                    name, lambda s=setting, t=target, n=seed, c=count, d=draw: _piece(
-                        options, s(t, n), c, d))  # fmt: skip
-            except OutOfTimeError:
-                missing[target] = missing.get(target, 0) + 1
-    by_target = {t: [run for (name, _), run in found.items() if name == t and run]
-                 for t in options.targets}  # fmt: skip
-    write_page(RESULTS / NAME, _page(options, hub, by_target, missing), __file__)
-
-
-def _pieces(options: Options) -> list[tuple[int, int | None]]:
-    """Counts of measured programs, and numbers of random choices."""
-    counts = [options.table, *(count for count in options.counts if count != options.table)]
-    draws = [(count, draw) for count in counts for draw in range(options.draws)]
-    return [(0, None), *((count, None) for count in counts), *draws]
+    found, missing = run_pieces(
+        options,
+        [(target, seed) for target in options.targets for seed in range(options.seeds)],
+        lambda target, seed: f"{target}-{seed}-{options.steps}-{options.configurations}",
+        lambda target, seed, piece: _piece(options, setting(target, seed), piece),
+    )
+    write_page(RESULTS / NAME, _page(options, hub, found, missing), __file__)
 
 
 def setting_of(
@@ -113,43 +103,39 @@ def setting_of(
     """Return the rows and the configuration of one target and seed."""
     sources = tuple(name for name in NVIDIA if name != target)
     examples = hub.of_devices((*sources, target))
-    counts = tuple(int(n) for n in np.unique(examples.inputs.leaves))
+    inputs, number = examples.inputs, hub.devices.index(target)
+    counts = tuple(int(n) for n in np.unique(inputs.leaves))
     config = ProgramTrainConfig(ProgramNetworkConfig(counts), steps=options.steps, seed=seed)
+    split = by_target(inputs.nest, inputs.target, number, seed)
     tuning = max(int(TUNING * options.steps), 1)
-    return Setting(examples, hub.devices.index(target), config, tuning, networks)
+    return Setting(examples, (number,), split, "nest", HUB_KINDS, config, tuning, networks)
 
 
-def _piece(options: Options, setting: Setting, count: int, draw: int | None) -> Metrics:
+def _piece(options: Options, setting: Setting, piece: Piece) -> Metrics:
     """Metrics of the arms that know so many programs, by count, arm and name."""
-    if draw is not None:
-        found = {f"{RANDOM} {draw}": setting.tuned_on(setting.drawn(count, draw))}
-    elif count == 0:
-        found = unmeasured(setting)
-    else:
-        few = setting.sampled(count)
-        found = {KMEANS: setting.tuned_on(few)}
-        found |= measured(setting, few) if count == options.table else simple(setting, few)
-    test = setting.test
-    sizes = {"learned": float(len(setting.train.seconds)), "tested": float(len(test.seconds))}
-    return sizes | {
-        f"{count}|{arm}|{name}": value
-        for arm, seconds in found.items()
-        for name, value in latency_metrics(seconds, test.seconds, test.inputs.task).items()
+    return piece_metrics(setting, piece, _arms(options, setting, piece))
+
+
+def _arms(options: Options, setting: Setting, piece: Piece) -> Arms:
+    test = setting.test.inputs
+    if piece.draw is not None:
+        return {RANDOM: setting.tuned_on(setting.drawn(piece.count, piece.draw))}
+    if piece.count == 0:
+        return unmeasured(setting) | {
+            "Habitat's scaling of sources' times": scaled_sources(setting, test),
+            "roofline": roofline(test, setting.kinds),
+            "mean of the kernel on sources": mean_of_kind(setting.train, test, setting.kinds),
+        }
+    few = setting.sampled(piece.count)
+    found = {
+        KMEANS: setting.tuned_on(few),
+        BOTH: both(setting, few),
+        FACTOR: scaled_by_factors(setting, few),
     }
-
-
-def arm_values(runs: list[Metrics], count: int, arm: str, column: str) -> list[float]:
-    """Return a column of an arm, run by run and draw by draw."""
-    start = f"{count}|{arm}"
-    return [value for run in runs for name, value in run.items()
-            if name.startswith((f"{start}|", f"{start} ")) and name.endswith(f"|{column}")
-            ]  # fmt: skip
-
-
-def arms_of(runs: list[Metrics], count: int) -> list[str]:
-    """Return the arms of a count in their order, repetitions once."""
-    names = (name.split("|")[1] for run in runs for name in run if name.startswith(f"{count}|"))
-    return list(dict.fromkeys(RANDOM if n.startswith(RANDOM) else n for n in names))
+    if piece.count != options.table:
+        return found
+    means = {"mean of the kernel in these": mean_of_kind(few, test, setting.kinds)}
+    return found | measured(setting, few) | means
 
 
 def _page(
@@ -173,9 +159,7 @@ def _page(
     for target, runs in found.items():
         if runs:
             lines += _target_lines(options, target, runs)
-    rest = ", ".join(f"{count} pieces of {target}" for target, count in missing.items())
-    lines += ["", "## Not run yet", "", f"{rest}."] if missing else []
-    return "\n".join([*lines, ""])
+    return "\n".join([*lines, *missing_lines(missing), ""])
 
 
 def _target_lines(options: Options, target: str, runs: list[Metrics]) -> list[str]:
@@ -184,27 +168,11 @@ def _target_lines(options: Options, target: str, runs: list[Metrics]) -> list[st
     lines = ["", f"## {TITLES.get(target, target)}", "", sizes]
     for count in (0, options.table):
         head = f"{count} programs measured" if count else "nothing measured"
-        lines += ["", f"| {head} | " + " | ".join(COLUMNS.values()) + " |"]
-        lines.append("|---|" + "---|" * len(COLUMNS))
-        for arm in arms_of(runs, count):
-            cells = [_mean(arm_values(runs, count, arm, column)) for column in COLUMNS]
-            lines.append(f"| {arm} | " + " | ".join(cells) + " |")
-    lines += ["", "MAPE in % by programs measured, first run; random: mean (least to largest).", "",
-              f"| programs | k-means | random | {BOTH.replace('these', 'k-means')} | "
-              f"{FACTOR.replace(' of these', '')} |", "|---|---|---|---|---|"]  # fmt: skip
-    return lines + [_count_line(runs[:1], count) for count in options.counts]
-
-
-def _count_line(runs: list[Metrics], count: int) -> str:
-    chosen, drawn, both, factor = (
-        arm_values(runs, count, arm, "mape") for arm in (KMEANS, RANDOM, BOTH, FACTOR)
-    )
-    spread = f"{_mean(drawn)} ({min(drawn):.2f} to {max(drawn):.2f})" if drawn else NOTHING
-    return f"| {count} | {_mean(chosen)} | {spread} | {_mean(both)} | {_mean(factor)} |"
-
-
-def _mean(values: list[float]) -> str:
-    return cell(float(np.mean(values)), 2) if values else NOTHING
+        lines += ["", *all_arms(runs, count, head)]
+    columns = {"k-means": KMEANS, "random": RANDOM, BOTH.replace("these", "k-means"): BOTH,
+               FACTOR.replace(" of these", ""): FACTOR}  # fmt: skip
+    said = "MAPE in % by programs measured, first run; random: mean (least to largest)."
+    return [*lines, "", said, "", *by_count(runs, options.counts, "programs", columns)]
 
 
 if __name__ == "__main__":

@@ -31,6 +31,24 @@ def test_train_programs_prints_what_was_learned(command, monkeypatch):
     assert "by_task: mean error 12.3 %, median 5.0 %, 87.5% of pairs in order." in said.out
 
 
+def test_train_programs_learns_from_several_sources(command, monkeypatch):
+    asked = []
+    found = TrainedPrograms(
+        Path("w.npz"), 1, 1, (), {"mape": 1.0, "median": 1.0, "pair_accuracy": 1.0}
+    )
+    monkeypatch.setattr(
+        train_programs, "train_programs", lambda source, *_, **__: asked.append(source) or found
+    )
+    assert command("train", "programs", "one", "two", "--out", "mine").code == 0
+    assert asked == [("one", "two")]
+
+
+def test_train_programs_needs_a_source(command):
+    said = command("train", "programs")
+    assert said.code != 0
+    assert "no source of programs is given" in said.err
+
+
 def test_train_programs_refuses_an_empty_folder(command, tmp_path):
     (tmp_path / "records").mkdir()
     said = command("train", "programs", "records")
@@ -88,7 +106,7 @@ def test_measure_programs_refuses_options_of_kernels(command, flag):
 def test_what_ships_for_others_is_not_named(command):
     """Data of kernels and of programs ship in one folder."""
     assert command("train", "kernels", "nothing", "o.npz").err.endswith("ships: kernels-cpu-1\n")
-    assert command("train", "programs", "nothing").err.endswith("ships: programs-1\n")
+    assert command("train", "programs", "nothing").err.endswith("ships: programs-1, programs-2\n")
 
 
 def test_broken_files_are_called_what_they_are(command, tmp_path):

@@ -9,18 +9,26 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.programs.cross_vendor import RANDOM, arm_values, arms_of
-from experiments.programs.hub.arms import (
-    KeptNetworks,
-    Setting,
-    joined,
-    mean_of_kernel,
+from experiments.programs.cross_device.arms import RANDOM
+from experiments.programs.cross_device.hub import (
+    AMD,
+    HUB_KINDS,
+    KERNELS,
+    NVIDIA,
+    HubExamples,
+    read_hub,
+)
+from experiments.programs.cross_device.setting import KeptNetworks, Setting, joined
+from experiments.programs.cross_device.source_times import (
+    mean_of_kind,
     roofline,
     scaled_sources,
 )
-from experiments.programs.hub.examples import AMD, KERNELS, NVIDIA, HubExamples, read_hub
+from experiments.programs.cross_device.tables import all_arms, arm_values, arms_of
 from go_rl.predictors.programs.training import ProgramTrainConfig
+from go_rl.predictors.splits import Split
 
+NO_SPLIT = Split(*[np.zeros(0, np.int64)] * 3)
 TILES = {"block_size_x": 16, "block_size_y": 2, "tile_size_x": 1, "tile_size_y": 1}
 SHAPES = {
     "convolution": ("convolution_kernel", {"use_padding": 0, "use_shmem": 0, "read_only": 0,
@@ -69,16 +77,16 @@ def test_every_gpu_of_the_hub_has_all_device_features_but_the_code_s(hub):
 
 def test_means_of_kernels_are_geometric(hub):
     w6600 = hub.of_devices(("W6600",))
-    assert mean_of_kernel(w6600, w6600.inputs) == pytest.approx([16e-3] * 4)
+    assert mean_of_kind(w6600, w6600.inputs, HUB_KINDS) == pytest.approx([16e-3] * 4)
     few = w6600.take(np.flatnonzero(w6600.inputs.task == 0))  # the other kernel: mean of all
-    assert mean_of_kernel(few, w6600.inputs) == pytest.approx([16e-3] * 4)
+    assert mean_of_kind(few, w6600.inputs, HUB_KINDS) == pytest.approx([16e-3] * 4)
 
 
 def test_the_roofline_of_the_convolution_on_an_a100(hub):
     """2 x 4096^2 x 225 FLOP at 19.49 TFLOP/s take longer than its bytes at 1.555 TB/s."""
     a100 = hub.of_devices(("A100",)).inputs
     expected = 2 * 4096**2 * 225 / 19.49e12
-    assert roofline(a100)[a100.task == 0] == pytest.approx([expected])
+    assert roofline(a100, HUB_KINDS)[a100.task == 0] == pytest.approx([expected])
 
 
 def test_times_scaled_from_a_gpu_to_itself_stay(hub, tmp_path):
@@ -86,7 +94,10 @@ def test_times_scaled_from_a_gpu_to_itself_stay(hub, tmp_path):
     target = hub.devices.index("A4000")
     inputs = examples.inputs
     examples.inputs.devices[target] = inputs.devices[hub.devices.index("A100")]
-    setting = Setting(examples, target, ProgramTrainConfig(), 1, KeptNetworks(tmp_path))
+    setting = Setting(
+        examples, (target,), NO_SPLIT, "nest", HUB_KINDS, ProgramTrainConfig(), 1,
+        KeptNetworks(tmp_path),
+    )  # fmt: skip
     asked = examples.take(np.flatnonzero(inputs.target == target)).inputs
     assert scaled_sources(setting, asked) == pytest.approx([2e-3, 2e-3])
 
@@ -105,3 +116,8 @@ def test_repetitions_of_random_choice_are_one_arm():
     assert arm_values([run, run], 50, RANDOM, "mape") == [1.0, 3.0, 1.0, 3.0]
     assert arm_values([run], 50, "CDMPP", "mape") == [2.0]
     assert arm_values([run], 20, "CDMPP", "mape") == []
+    assert [line.split(" | ")[0] for line in all_arms([run], 50, "")[2:]] == [
+        f"| {RANDOM}",
+        "| CDMPP",
+    ]
+    assert len(all_arms([run, run], 50, "")) == 3  # the means of two runs have no random choices

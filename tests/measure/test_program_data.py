@@ -73,6 +73,17 @@ def test_gathers_records(folder):
     assert np.array_equal(ast.ordering, expected.ordering)
 
 
+def test_records_of_a_slowed_core_may_be_left_out(tmp_path):
+    slowed = {"slowed": 1.45}
+    with RecordStore(tmp_path / "records.sqlite") as store:
+        free, busy = record(ADD, 0, 1e-6, nest(4096)), record(ADD, 1, 3e-6, nest(64))
+        store.add([free, replace(busy, details={**busy.details, **slowed})])
+    assert gather_programs(tmp_path).seconds.tolist() == [1e-6, 3e-6]
+    assert gather_programs(tmp_path, most_slowed=1.1).seconds.tolist() == [1e-6]
+    with pytest.raises(ReadError, match=r"more than -1.0 \(most_slowed\) times as long"):
+        gather_programs(tmp_path, most_slowed=-1.0)
+
+
 def test_features_are_kept_and_read_again(folder, monkeypatch):
     first = gather_programs(folder).asts
     assert (folder / FEATURES).exists()
@@ -177,3 +188,13 @@ def test_the_data_set_that_ships():
     assert len({name for some in data.networks for name in some}) == 15
     assert {target.codegen for target in data.targets} == {"x86-64-v3", "x86-64-v4"}
     assert data.provenance["processors"]
+
+
+def test_the_second_data_set_is_of_another_processor_and_of_the_same_schedules():
+    """A device of its own, and many tasks and loop nests of the first."""
+    first, second = (load_programs(name) for name in ("programs-1", "programs-2"))
+    assert len(second.seconds) == 3_498
+    assert not {t.device for t in first.targets} & {t.device for t in second.targets}
+    assert list(second.provenance["processors"].values()) == ["AuthenticAMD family 26 model 2"]
+    assert len(set(first.tasks) & set(second.tasks)) == 249
+    assert len(set(first.nests) & set(second.nests)) == 772

@@ -8,7 +8,13 @@ import math
 import pytest
 
 from go_rl.programs.devices.data_sheet import DeviceError
-from go_rl.programs.devices.device_features import FEATURE_SETS, device_numbers
+from go_rl.programs.devices.device_features import (
+    CDMPP_FEATURES,
+    FEATURE_SETS,
+    device_numbers,
+)
+
+OF_AMD = ("25-model-17", "26-model-2")
 
 
 def test_t4_of_the_papers_table():
@@ -23,6 +29,14 @@ def test_one_die_of_an_mi250x_is_half_of_it():
     assert device_numbers("mi250x-gcd", features="cdmpp-table") == pytest.approx(expected)
     assert device_numbers("mi250x-gcd")[6] == pytest.approx(math.log2(47.9e12 / 2))
     assert device_numbers("mi250x-gcd", features="transfer")[-1] == 6  # waves of 64
+
+
+def test_two_processors_differ_in_their_first_cache_and_their_peak():
+    """48 KiB instead of 32, and twice as wide units."""
+    old, new = (device_numbers(f"authenticamd-family-{each}") for each in OF_AMD)
+    apart = [b - a for a, b in zip(old, new, strict=True)]
+    differ = {n: x for n, x in zip(CDMPP_FEATURES, apart, strict=True) if x and not math.isnan(x)}
+    assert differ == pytest.approx({"l1_bytes": math.log2(1.5), "peak_flops": 1.0})
 
 
 @pytest.mark.parametrize("name", FEATURE_SETS)

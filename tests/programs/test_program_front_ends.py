@@ -21,7 +21,9 @@ from go_rl.programs.nests.gpu_nests import (
     nest_of_reduction,
 )
 from go_rl.programs.nests.nest import OPERATION_NAMES
+from go_rl.programs.nests.operator_nests import nests_of_operators
 from go_rl.programs.nests.tenset import tenset_labels, tenset_records
+from go_rl.programs.operators import OperatorRows
 
 FLOAT = tuple(OPERATION_NAMES.index(name) for name in ("float_add_sub", "float_mul"))
 
@@ -65,6 +67,28 @@ def test_elementwise_and_reductions_do_their_work():
 def test_nests_that_cannot_be_are_refused(make: Any, said: str):
     with pytest.raises(NestError, match=said):
         make()
+
+
+def test_operators_of_a_table_do_their_work():
+    """A batched product, a linear layer, a convolution, a division and a softmax."""
+    sizes = {
+        "B": [3, 2, 1, 8, 8], "M": [64, 32, 0, 0, 0], "N": [16, 16, 0, 0, 0],
+        "K": [64, 64, 0, 0, 0], "H": [0, 0, 0, 256, 256], "input_channel": [0, 0, 8, 0, 0],
+        "output_channel": [0, 0, 64, 0, 0], "kernel_size": [0, 0, 3, 0, 0],
+        "input_size": [0, 0, 8, 0, 0], "stride": [0, 0, 1, 0, 0], "padding": [0, 0, 1, 0, 0],
+    }  # fmt: skip
+    op = np.array(["bmm", "linear", "conv", "div", "softmax"])
+    rows = OperatorRows(op, {name: np.array(each) for name, each in sizes.items()})
+    tiled = (32, 64)  # columns and rows
+    nests = nests_of_operators(rows, [tiled, None, None, None, None])
+    products = [2 * 3 * 64 * 16 * 64, 2 * 64 * 16 * 64, 2 * 64 * 72 * 64]
+    assert [flops(nest) for nest in nests[:3]] == products
+    assert bound(nests[0]) == {"block.z": 3, "block.y": 1, "block.x": 2, "thread.y": 16,
+                               "thread.x": 16}  # fmt: skip
+    (division,) = nests[3].leaves
+    assert division.statement.operations[OPERATION_NAMES.index("float_div_mod")] == 1
+    assert (len(division.statement.reads), division.executions) == (2, 8 * 256)
+    assert flops(nests[4]) == 8 * 256 * (1 + 3 + 2)
 
 
 GEMM = {"MWG": 64, "NWG": 32, "KWG": 32, "MDIMC": 16, "NDIMC": 8}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -94,7 +94,7 @@ class TrainedPrograms:
 
 
 def train_programs(
-    source: str | Path,
+    source: str | Path | Sequence[str | Path],
     out: str | Path,
     config: TrainProgramsConfig | None = None,
     *,
@@ -106,7 +106,8 @@ def train_programs(
     ``OUT/trees.txt``.
 
     Args:
-        source: a folder of `measure_programs`, a data set, or a feature file of CDMPP.
+        source: a folder of `measure_programs`, a data set, or a feature file of CDMPP; several are
+            learned from together.
         out: folder for the weights and the trials of a search, which a later call continues.
         config: how.
         search: trials of a search for sizes and hyper-parameters, before training; 0: none.

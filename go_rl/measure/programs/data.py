@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -81,9 +82,16 @@ class ProgramData:
     """Where it comes from: processor of each device, versions of tools, rules."""
 
 
-def gather_programs(folder: Path, name: str = "programs") -> ProgramData:
-    """Return all measurements of programs in a folder; features that were computed before are read
+def gather_programs(folder: Path, name: str = "programs", most_slowed: float = inf) -> ProgramData:
+    """Return the measurements of programs in a folder; features that were computed before are read
     from `go_rl.measure.programs.features_file.FEATURES`.
+
+    Args:
+        folder: of the records.
+        name: of the data.
+        most_slowed: records are left out beside which the fixed work (`go_rl.measure.core_speed`)
+            took more than so many times as long as at the reference speed: where the neighbour of a
+            virtual core is busy, that work is slowed more than programs are.
 
     Raises:
         ReadError: no program has a time there, or a record is none of a program.
@@ -97,6 +105,12 @@ def gather_programs(folder: Path, name: str = "programs") -> ProgramData:
         raise ReadError(
             f"{folder}: no tensor program has a time ({len(records)} records); a folder of go-rl "
             "measure programs is needed"
+        )
+    timed = [r for r in timed if float(r.details.get("slowed", 0.0)) <= most_slowed]
+    if not timed:
+        raise ReadError(
+            f"{folder}: every tensor program was timed beside fixed work that took more than "
+            f"{most_slowed} (most_slowed) times as long as at the reference speed"
         )
     nests = _numbers([_text(record, NEST) for record in timed])
     processors = {

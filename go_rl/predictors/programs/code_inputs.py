@@ -95,7 +95,8 @@ def _code(inputs: ProgramInputs) -> Float32[np.ndarray, "S numbers"]:
         )
     known: dict[tuple[int, int], np.ndarray] = {}
     rows = [np.zeros((0, CODE_NUMBERS))]
-    processors = [_processor(target.codegen) for target in inputs.targets]
+    used = np.unique(inputs.target).tolist()
+    processors = {target: _processor(inputs.targets[target].codegen) for target in used}
     for nest, target in zip(inputs.nest.tolist(), inputs.target.tolist(), strict=True):
         key = (nest, processors[target].lanes)
         if key not in known:

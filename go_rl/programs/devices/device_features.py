@@ -13,6 +13,10 @@ Radeon PRO W6600 from AMD's product page and RDNA 2 instruction set guide: its 3
 Cache have no field. ``mi250x-gcd`` is one of the two dies of an Instinct MI250X, on which a kernel
 runs: halves of the numbers of AMD's product page, caches of its CDNA 2 white paper. Peaks are
 those of vector units in float32.
+
+The two processors of AMD are one core of an EPYC 9004 (family 25 model 17, Zen 4) and of an EPYC
+9005 (family 26 model 2, Zen 5) at the clock that machines state; a cycle has 32 and 64 FLOP: two
+fused multiply-adds of 256 bits, and of 512.
 """
 
 from __future__ import annotations

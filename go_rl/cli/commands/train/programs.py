@@ -18,9 +18,11 @@ from go_rl.cli.folders import check_folder
 class TrainPrograms:
     """Options of ``go-rl train programs``."""
 
-    source: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="DIR|DATA")]
-    """A folder of go-rl measure programs; a data set, by file or by the name of one that ships; or
-    a feature file of CDMPP (docs/programs.md)."""
+    source: Annotated[
+        tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="DIR|DATA [DIR|DATA ...]")
+    ]
+    """Folders of go-rl measure programs; data sets, by file or by the name of one that ships; or
+    feature files of CDMPP (docs/programs.md). Several are learned from together."""
     out: Annotated[str, tyro.conf.arg(metavar="DIR")] = "programs-weights"
     """Folder to be written: weights.npz (or trees.txt), and the trials of a search."""
     search: Annotated[int, tyro.conf.arg(metavar="TRIALS")] = 0

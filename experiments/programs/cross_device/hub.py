@@ -16,12 +16,26 @@ from types import MappingProxyType
 
 import numpy as np
 
+from experiments.programs.cross_device.setting import Kinds
 from go_rl.measure.programs.data import ProgramTarget
 from go_rl.predictors.programs.examples import ProgramExamples, ProgramInputs, target_numbers
 from go_rl.programs.features import CompactAst, compact_ast, pack_asts
-from go_rl.programs.nests.benchmark_hub import HubRecord, hub_records, nest_from_hub
+from go_rl.programs.nests.benchmark_hub import (
+    CHANNELS,
+    HubRecord,
+    hub_records,
+    nest_from_hub,
+)
 
 KERNELS = ("convolution", "dedispersion")
+HUB_KINDS = Kinds(
+    np.arange(len(KERNELS)),
+    np.array([
+        (2.0 * 4096**2 * 225, 4.0 * (4110**2 + 4096**2)),
+        (2.0 * CHANNELS * 25_000 * 2048, 4.0 * 25_000 * (CHANNELS + 2048)),
+    ]),
+)  # fmt: skip
+"""Each kernel with FLOP and the bytes that must move, as it was measured."""
 NVIDIA, AMD = ("A100", "A4000", "A6000"), ("MI250X", "W6600")
 SHEETS: Mapping[str, str] = MappingProxyType({"MI250X": "mi250x-gcd"})
 """Names in the table of device features, where they differ from the files'."""
