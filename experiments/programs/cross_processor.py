@@ -52,11 +52,9 @@ from experiments.programs.cross_device.source_times import (
 from experiments.programs.cross_device.tables import (
     CrossOptions,
     Piece,
-    all_arms,
-    by_count,
     missing_lines,
-    piece_metrics,
     run_pieces,
+    target_lines,
 )
 from go_rl.predictors.metrics import mape
 from go_rl.predictors.programs.examples import TARGET_FEATURES, ProgramExamples
@@ -120,7 +118,8 @@ def main(options: Options) -> None:
         options,
         [(learned, seed) for learned in SCENARIOS for seed in range(options.seeds)],
         lambda learned, seed: f"{learned.replace(' ', '-')}-{seed}-{options.steps}-{size}",
-        lambda learned, seed, piece: _piece(options, setting(learned, seed), piece),
+        setting,
+        partial(_arms, options),
     )
     write_page(RESULTS / NAME, _page(options, known, found, missing), __file__)
 
@@ -144,11 +143,6 @@ def setting_of(options: Options, known: Processors, learned: str, seed: int) -> 
         networks,
         options.trees,
     )
-
-
-def _piece(options: Options, setting: Setting, piece: Piece) -> Metrics:
-    """Metrics of the arms that know so many tasks, by count, arm and name."""
-    return piece_metrics(setting, piece, _arms(options, setting, piece))
 
 
 def _arms(options: Options, setting: Setting, piece: Piece) -> Arms:
@@ -228,7 +222,7 @@ def _page(
     ]  # fmt: skip
     for learned, runs in found.items():
         if runs:
-            lines += _scenario_lines(options, learned, runs)
+            lines += target_lines(options, SCENARIOS[learned], "tasks", runs, _columns(learned))
     return "\n".join([*lines, *missing_lines(missing), ""])
 
 
@@ -257,19 +251,13 @@ def _ratios(old: np.ndarray, new: np.ndarray) -> list[str]:
             cell(alike), cell(mape(old, new), 1)]  # fmt: skip
 
 
-def _scenario_lines(options: Options, learned: str, runs: list[Metrics]) -> list[str]:
-    rows, tested = (np.mean([run[name] for run in runs]) for name in ("learned", "tested"))
-    sizes = f"{rows:,.0f} rows learned from, {tested:,.0f} tested; runs: {len(runs)}."
-    lines = ["", f"## {SCENARIOS[learned]}", "", sizes]
-    for count in (0, options.table):
-        head = f"{count} tasks measured" if count else "nothing measured"
-        lines += ["", *all_arms(runs, count, head)]
+def _columns(learned: str) -> dict[str, str]:
+    """Arms of the errors by count, each by the head of its column."""
     columns = {"CDMPP, k-means": KMEANS, "CDMPP, random": RANDOM, "LightGBM, k-means": BOTH,
                "LightGBM, random": BOTH_RANDOM}  # fmt: skip
     if learned != GPU:
         columns |= {"source's times, k-means": SAME_FACTOR, "source's times, random": SAME_RANDOM}
-    said = "MAPE in % by tasks measured, first run; random: mean (least to largest)."
-    return [*lines, "", said, "", *by_count(runs, options.counts, "tasks", columns)]
+    return columns
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ kept, and a call goes on where the last one stopped; the page states what is mis
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated
 
@@ -47,11 +47,9 @@ from experiments.programs.cross_device.source_times import (
 from experiments.programs.cross_device.tables import (
     CrossOptions,
     Piece,
-    all_arms,
-    by_count,
     missing_lines,
-    piece_metrics,
     run_pieces,
+    target_lines,
 )
 from go_rl.predictors.programs.network import ProgramNetworkConfig
 from go_rl.predictors.programs.training import ProgramTrainConfig
@@ -92,7 +90,8 @@ def main(options: Options) -> None:
         options,
         [(target, seed) for target in options.targets for seed in range(options.seeds)],
         lambda target, seed: f"{target}-{seed}-{options.steps}-{options.configurations}",
-        lambda target, seed, piece: _piece(options, setting(target, seed), piece),
+        setting,
+        partial(_arms, options),
     )
     write_page(RESULTS / NAME, _page(options, hub, found, missing), __file__)
 
@@ -109,11 +108,6 @@ def setting_of(
     split = by_target(inputs.nest, inputs.target, number, seed)
     tuning = max(int(TUNING * options.steps), 1)
     return Setting(examples, (number,), split, "nest", HUB_KINDS, config, tuning, networks)
-
-
-def _piece(options: Options, setting: Setting, piece: Piece) -> Metrics:
-    """Metrics of the arms that know so many programs, by count, arm and name."""
-    return piece_metrics(setting, piece, _arms(options, setting, piece))
 
 
 def _arms(options: Options, setting: Setting, piece: Piece) -> Arms:
@@ -156,23 +150,13 @@ def _page(
         f"{options.draws}, in the first run. Longer learning is not in this table.",
         "", NOTES,
     ]  # fmt: skip
-    for target, runs in found.items():
-        if runs:
-            lines += _target_lines(options, target, runs)
-    return "\n".join([*lines, *missing_lines(missing), ""])
-
-
-def _target_lines(options: Options, target: str, runs: list[Metrics]) -> list[str]:
-    learned, tested = (np.mean([run[name] for run in runs]) for name in ("learned", "tested"))
-    sizes = f"{learned:,.0f} rows learned from, {tested:,.0f} tested; runs: {len(runs)}."
-    lines = ["", f"## {TITLES.get(target, target)}", "", sizes]
-    for count in (0, options.table):
-        head = f"{count} programs measured" if count else "nothing measured"
-        lines += ["", *all_arms(runs, count, head)]
     columns = {"k-means": KMEANS, "random": RANDOM, BOTH.replace("these", "k-means"): BOTH,
                FACTOR.replace(" of these", ""): FACTOR}  # fmt: skip
-    said = "MAPE in % by programs measured, first run; random: mean (least to largest)."
-    return [*lines, "", said, "", *by_count(runs, options.counts, "programs", columns)]
+    for target, runs in found.items():
+        if runs:
+            title = TITLES.get(target, target)
+            lines += target_lines(options, title, "programs", runs, columns)
+    return "\n".join([*lines, *missing_lines(missing), ""])
 
 
 if __name__ == "__main__":

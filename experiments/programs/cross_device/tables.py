@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import nan
 from pathlib import Path
 
@@ -78,7 +79,8 @@ def run_pieces(
     options: CrossOptions,
     places: Iterable[Place],
     run: Callable[[str, int], str],
-    make: Callable[[str, int, Piece], Metrics],
+    setting: Callable[[str, int], Setting],
+    arms: Callable[[Setting, Piece], Arms],
 ) -> tuple[dict[str, list[Metrics]], dict[str, int]]:
     """Return metrics by target, seed by seed, and how many pieces of it are missing; random choices
     are of the first seed.
@@ -87,9 +89,15 @@ def run_pieces(
         options: of the script.
         places: targets and seeds.
         run: name of the run of a target and a seed.
-        make: metrics of a piece of it.
+        setting: its rows and configuration.
+        arms: those of a piece of it.
     """
     folder = RunFolder(options.runs, time.process_time(), options.minutes, time.process_time)
+
+    def make(target: str, seed: int, piece: Piece) -> Metrics:
+        own = setting(target, seed)
+        return piece_metrics(own, piece, arms(own, piece))
+
     found: dict[Place, Metrics] = {place: Metrics() for place in places}
     missing: dict[str, int] = {}
     for piece in pieces_of(options):
@@ -99,7 +107,7 @@ def run_pieces(
             try:
                 known |= folder.kept(
                     f"{run(target, seed)}-{piece.name}",
-                    lambda t=target, s=seed, p=piece: make(t, s, p),
+                    partial(make, target, seed, piece),
                 )
             except OutOfTimeError:
                 missing[target] = missing.get(target, 0) + 1
@@ -136,6 +144,29 @@ def arms_of(runs: list[Metrics], count: int) -> list[str]:
     """Return the arms of a count in their order, repetitions once."""
     names = (name for run in runs for name in run if name.startswith(f"{count}|"))
     return list(dict.fromkeys(map(_arm, names)))
+
+
+def target_lines(
+    options: CrossOptions, title: str, what: str, runs: list[Metrics], columns: dict[str, str]
+) -> list[str]:
+    """Return the section of a target or scenario: all arms with nothing measured and with
+    ``options.table``, then errors by count.
+
+    Args:
+        options: of the script.
+        title: of the section.
+        what: is measured, in the plural.
+        runs: metrics, run by run.
+        columns: arms of the last table, each by the head of its column.
+    """
+    learned, tested = (np.mean([run[name] for run in runs]) for name in ("learned", "tested"))
+    sizes = f"{learned:,.0f} rows learned from, {tested:,.0f} tested; runs: {len(runs)}."
+    lines = ["", f"## {title}", "", sizes]
+    for count in (0, options.table):
+        head = f"{count} {what} measured" if count else "nothing measured"
+        lines += ["", *all_arms(runs, count, head)]
+    said = f"MAPE in % by {what} measured, first run; random: mean (least to largest)."
+    return [*lines, "", said, "", *by_count(runs, options.counts, what, columns)]
 
 
 def all_arms(runs: list[Metrics], count: int, head: str) -> list[str]:

@@ -30,7 +30,6 @@ AGAIN = 3
 """Schedules of each operator, the fastest ones, that are measured again at the end: the least of
 many times is often too low."""
 SLOWER = "Measured again, the tuned network was not faster: the module has TVM's default schedules"
-
 NOT_FINITE = "Some results are finite in the model and not in the module, or the other way round"
 
 
