@@ -10,6 +10,8 @@ from go_rl.core.processor import own_target
 from go_rl.measure.config import ADAPTIVE_VISITS, FEW_VISITS, CollectConfig, TimingConfig
 
 GuideName = Literal["learned", "analytical", "random", "everything"]
+FirstRound = Literal["slowest", "declared"]
+"""Order of each operator's first slot: most seconds in the network first, or as declared."""
 LEARNED = "learned"
 ROUNDS, GUIDED = "rounds", "guided"
 """Scheduler and inner tuner of kernels by default."""
@@ -119,6 +121,11 @@ class TuneProgramsConfig:
     linear: in proportion to FLOP
     sequential: one until it is finished, then the next
     rounds: the slowest ones, 90 % of the time, each until it is finished
+    """
+    first_round: FirstRound = "slowest"
+    """Order of each operator's first slot, for schedulers that leave out finished operators.
+    slowest: most seconds in the network first
+    declared: the network's order
     """
     belief: str = "log-power"
     """What predicts gains, for the first four schedulers.

@@ -72,7 +72,7 @@ def tune_network(
         resumed = before or sum(map(len, known.values()))
         slots = SlotConfig(
             seconds=60.0 * config.minutes, trials=config.trials, batch=config.batch,
-            seed=config.seed, heavy=config.only_heavy,
+            seed=config.seed, heavy=config.only_heavy, first_round=config.first_round,
         )  # fmt: skip
         notes = run_tuning(
             backend, scheduler, make_tuner, slots, journal, known=known, watch=watch,

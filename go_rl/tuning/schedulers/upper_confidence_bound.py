@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from math import inf, log, sqrt
 
 from go_rl.tuning.programs.tuning_state import TuningState
-from go_rl.tuning.schedulers.predicted_gains import MILLISECONDS, PredictedGains, least_tried
+from go_rl.tuning.schedulers.first_round import waiting_for_first_slot
+from go_rl.tuning.schedulers.predicted_gains import MILLISECONDS, PredictedGains
 
 DYNATUNE, RELATIVE = "dynatune", "dynatune-relative"
 """Names: the bonus in milliseconds as published, or in proportion to the network's latency."""
@@ -35,7 +36,7 @@ class UpperConfidenceBound:
 
     def choose(self, state: TuningState) -> int:
         """Return the operator of the next slot."""
-        fresh = least_tried(state)
+        fresh = waiting_for_first_slot(state)
         if fresh:
             return fresh[0]
         return max(state.unfinished, key=lambda k: self.score(state, k))
