@@ -107,9 +107,9 @@ class TuneProgramsConfig:
 
     minutes: float = 20.0
     """Minutes of tuning in all: those of earlier runs in the same folder count."""
-    scheduler: str = "dynatune"
+    scheduler: str = "dynatune-relative"
     """Who gives the next time slot to an operator.
-    dynatune: greatest predicted gain, few slots favoured
+    dynatune: greatest predicted gain, few slots favoured, as published
     dynatune-relative: the same, favoured in proportion to the network's latency
     epsilon-greedy: greatest predicted gain or, rarely, any
     softmax: at random, by predicted gain
@@ -127,7 +127,7 @@ class TuneProgramsConfig:
     slowest: most seconds in the network first
     declared: the network's order
     """
-    belief: str = "log-power"
+    belief: str = "transfer"
     """What predicts gains, for the first four schedulers.
     log-power: a / (1 + (x / e^b)^-c), sampled by emcee
     pow2: a x^b, sampled

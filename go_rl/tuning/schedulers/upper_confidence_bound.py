@@ -18,7 +18,7 @@ SHORT = 1e-3
 """Seconds of the network, at first, below which the constant is `EXPLORATION_SHORT`."""
 EXPLORATION, EXPLORATION_SHORT = 2.0, 0.2
 """The constant C (DynaTune, section 5)."""
-SCALE = 3e-3
+SCALE = 1e-3
 """Share of the network's latency that stands for a millisecond in the relative bonus."""
 
 

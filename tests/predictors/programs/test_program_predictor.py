@@ -144,7 +144,7 @@ def test_the_latent_holds_program_and_device():
     have two latents, inside the interval that bounds them."""
     sizes = replace(TINY, leaf_counts=(2,))
     params = initial_program_params(sizes, jax.random.key(0))
-    leaves = np.random.default_rng(0).standard_normal((1, 2, LEAF_NUMBERS)).astype(np.float32)
+    leaves = jax.random.normal(jax.random.key(1), (1, 2, LEAF_NUMBERS))
     one = empty_batch(2)._replace(leaves=leaves)
     other = one._replace(devices=one.devices + 1.0, known=one.known + 1.0)
     network = ProgramNetwork(TINY)
