@@ -101,6 +101,7 @@ def make_problem(
         cost_model=model.name,
         output_bytes=output_bytes,
         weight_bytes=np.where(streamed > 0, 0.0, weights),
+        tied_bytes=_tied(graph, hardware),
         streamed_bytes=streamed,
         edge_bytes=edge_bytes,
         transfer_seconds=_transfers(graph, hardware, output_bytes),
@@ -206,6 +207,13 @@ def _rescaled(
         return np.array(size)
     known = itemsize > 0
     return np.where(known, size / np.where(known, itemsize, 1.0) * hardware.element_bytes, size)
+
+
+def _tied(graph: OpGraph, hardware: Hardware) -> Float64[np.ndarray, "A"]:
+    """[A] bytes of tied arrays, their elements as large as those of their first reader."""
+    itemsize = np.zeros(len(graph.tied_bytes))
+    itemsize[graph.tied_array[::-1]] = graph.weight_itemsize[graph.tied_node[::-1]]
+    return _rescaled(graph.tied_bytes, itemsize, hardware)
 
 
 def _streamed(

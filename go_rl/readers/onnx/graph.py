@@ -333,7 +333,6 @@ def _node(
     weights: Mapping[str, Tensor],
 ) -> Node:
     name = _unique_name(walk, node, prefix)
-    large = frozenset(w for w, t in weights.items() if t.nbytes > TIE_BYTES)
     stored = sum(t.nbytes for t in weights.values())
     elements = sum(t.size for t in weights.values())
     return Node(
@@ -346,7 +345,7 @@ def _node(
         weight_bytes=float(stored),
         output_itemsize=call.result.itemsize,
         weight_itemsize=stored / elements if elements else 0.0,
-        weight_key=(large or frozenset(weights)) or None,
+        weight_arrays={w: float(t.nbytes) for w, t in weights.items() if t.nbytes > TIE_BYTES},
         output_shape=call.result.shape,
         source=f"{call.op}({node.name or name}) at {node.doc_string}",
         geometry=Geometry() if GUESSED in call.attributes else onnx_geometry(call),
