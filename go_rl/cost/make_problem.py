@@ -71,7 +71,7 @@ def make_problem(
     profiled = bool(graph.seconds) and not graph.has_flops
     model = options.cost_model or (Profiled() if profiled else Analytical())
     memory = options.memory
-    foreign = model.name == "profiled" and not _is_own_hardware(graph, hardware)
+    foreign = isinstance(model, Profiled) and not _is_own_hardware(graph, hardware)
     if memory is None:
         memory = not foreign
     weights = _rescaled(graph.weight_bytes, graph.weight_itemsize, hardware)
@@ -245,7 +245,7 @@ def _notes(
     graph: OpGraph, hardware: Hardware, model: CostModel, memory: bool, streamed: np.ndarray
 ) -> tuple[str, ...]:
     notes = [str(note) for note in graph.meta.get("notes", ())]
-    if model.name == "profiled":
+    if isinstance(model, Profiled):
         used = sorted({profile_for(chip, tuple(graph.seconds)) for chip in hardware.chips})
         notes.append(f"Operator times are the graph's own profile ({', '.join(used)}).")
         if not graph.edge_bytes.any():

@@ -15,6 +15,7 @@ import pytest
 from reference.boxed_problems import random_problem
 from reference.random_rings import random_ring
 from reference.small_rings import ring_problem
+from tied_weights import tied
 
 from go_rl.core import (
     Budget,
