@@ -66,7 +66,7 @@ def optimize(
     return run(problem, chosen.method, budget, seed, report, extra, agent, chosen.control)
 
 
-def methods(objective: str) -> tuple[str, ...]:
+def methods(objective: Any) -> tuple[str, ...]:
     """Return the names of the methods that work on an objective, the heuristic first.
 
     Raises:

@@ -1,7 +1,7 @@
 """Subprocesses for C++ code that a malformed model may crash, hang or make allocate terabytes.
 
-A worker is a module run as ``python -P -m MODULE FOLDER``, which reads and writes files in the folder
-and calls `limit_memory` first.
+A worker is a module run as ``python -P -m MODULE FOLDER``, which reads and writes files in the
+folder and calls `limit_memory` first.
 """
 
 from __future__ import annotations
