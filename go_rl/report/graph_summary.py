@@ -7,7 +7,8 @@ from collections import Counter
 from rich.table import Table
 
 from go_rl.core import FREE, OpGraph, OpKind
-from go_rl.report.text_table import TextTable
+from go_rl.core.printable import name_line
+from go_rl.report.text_table import LONGEST_CELL, TextTable
 
 TOP_OPERATORS = 30
 """Operator types listed one by one; the rest share a row."""
@@ -15,7 +16,7 @@ TOP_OPERATORS = 30
 
 def facts(graph: OpGraph) -> Table:
     """Return name, size, work and bytes of the graph."""
-    table = Table(title=f"graph {graph.name}", title_justify="left", show_header=False)
+    table = Table(title=f"graph {name_line(graph.name)}", title_justify="left", show_header=False)
     table.add_column()
     table.add_column(overflow="fold")
     rows = {
@@ -32,7 +33,7 @@ def facts(graph: OpGraph) -> Table:
     }
     for name, text in rows.items():
         if text and text != "0":
-            table.add_row(name, text)
+            table.add_row(name, name_line(text, LONGEST_CELL))
     return table
 
 
