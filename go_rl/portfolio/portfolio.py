@@ -1,5 +1,5 @@
-"""`run`: the heuristic and then one method, all, or the portfolio ``auto``, within a budget; never
-worse than the heuristic."""
+"""`run`: the heuristic and the best single device, then one method, all, or the portfolio ``auto``,
+within a budget; never worse than these."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from go_rl.core.optimizer import Compiled, Cooled, Restartable
 from go_rl.objectives.ring.compilation import tiny_problem
 from go_rl.objectives.ring.workspace import ring_workspace
 from go_rl.portfolio.compilation import Compilation, compile_method
-from go_rl.portfolio.registry import AUTO, IN_ONE_ROUND, METHODS, methods_for
+from go_rl.portfolio.registry import AUTO, IN_ONE_ROUND, METHODS, ONE_DEVICE, methods_for
 from go_rl.portfolio.result import Result, summarise, worth
 from go_rl.portfolio.rounds import Portion, Rounds, first_round, joined
 from go_rl.search import Exhaustive, is_small
@@ -81,7 +81,7 @@ def run(
     with Compilation(problem, report or (lambda text: None), partial(_make, problem)) as compiled:
         learned = method != CLASSICAL_AUTO
         search = _Search(problem, budget, seed, compiled, agent, control, learned)
-        plans = [search.heuristic()]
+        plans = search.references()
         for optimizer in extra:
             compiled.tell(optimizer.name)
             plans.append(optimizer.optimize(problem, budget, seed))
@@ -90,9 +90,9 @@ def run(
             plans += search.auto(plans)
             plans += search.fallback(plans, time.perf_counter() - started)
         else:
-            first, *others = methods_for(problem)
-            names = others if method == ALL_METHODS else [method]
-            plans += [search.method(name) for name in names if name != first]
+            names = methods_for(problem) if method == ALL_METHODS else [method]
+            known = {plan.optimizer for plan in plans}
+            plans += [search.method(name) for name in names if name not in known]
     return summarise(problem, plans)
 
 
@@ -154,14 +154,20 @@ class _Search:
     learned: bool = True
     """Whether ``auto`` runs methods with a policy."""
 
-    def heuristic(self) -> Plan:
-        """Run the heuristic of the reference plan."""
-        name = methods_for(self.problem)[0]
+    def references(self) -> list[Plan]:
+        """Run the heuristic and, where several devices may share the work, the best one alone."""
+        plans = [self._reference(methods_for(self.problem)[0])]
+        self.compilation.announce(plans[0])
+        problem = self.problem
+        several = "placement" in problem.decisions and problem.hardware.num_chips > 1
+        if problem.objective is Objective.MAKESPAN and several and not plans[0].optimal:
+            plans.append(self._reference(ONE_DEVICE))
+        return plans
+
+    def _reference(self, name: str) -> Plan:
         self.compilation.prepare(name)
         self.compilation.tell(name)
-        plan = self._optimizer(name).optimize(self.problem, Budget(samples=100), self.seed)
-        self.compilation.announce(plan)
-        return plan
+        return self._optimizer(name).optimize(self.problem, Budget(samples=100), self.seed)
 
     def method(self, name: str) -> Plan:
         """Run one method with the whole budget."""
@@ -236,7 +242,7 @@ class _Search:
             return []
         optimizer = Exhaustive()
         self.compilation.tell(optimizer.name)
-        used = sum(plan.samples for plan in plans[1:])
+        used = sum(p.samples for p in plans[1:] if p.optimizer != ONE_DEVICE)
         samples = None if budget.samples is None else max(1, budget.samples - used)
         seconds = LONGEST_FALLBACK
         if budget.seconds is not None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from go_rl.core import Hardware, Objective, Plan
 from go_rl.core.files.whole_file import whole_file
-from go_rl.report.tables import VALUE_NAMES, Unit, unit_for
+from go_rl.report.tables import VALUE_NAMES, Unit, byte_unit, bytes_text, unit_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -117,7 +117,7 @@ def _draw_memory(axes: Axes, plan: Plan) -> None:
     evaluation = plan.evaluation
     weights, peak = evaluation.weight_bytes, evaluation.peak_bytes
     top = float(max(weights.max(initial=0.0), peak.max(initial=0.0)))
-    scale, name = _byte_unit(top)
+    scale, name = byte_unit(top)
     chips = np.arange(len(weights))
     axes.bar(chips, weights / scale, 0.8, color=GREEN, label="weights")
     axes.bar(chips, np.maximum(peak - weights, 0) / scale, 0.8, bottom=weights / scale, color=SKY,
@@ -128,16 +128,11 @@ def _draw_memory(axes: Axes, plan: Plan) -> None:
         axes.hlines(shown / scale, chips - 0.5, chips + 0.5, color=BLACK, linewidth=1.2,
                     label="capacity" if plan.memory else "capacity (not checked)")  # fmt: skip
     else:
-        size, unit = _byte_unit(float(capacity.min()))
-        axes.plot([], [], " ", label=f"capacity {capacity.min() / size:.4g} {unit}, off the scale")
+        least = bytes_text(float(capacity.min()))
+        axes.plot([], [], " ", label=f"capacity {least}, off the scale")
     axes.set_ylabel(f"memory [{name}]")
     axes.set_ylim(bottom=0)
     _legend(axes)
-
-
-def _byte_unit(size: float) -> tuple[float, str]:
-    units = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
-    return next(((scale, name) for scale, name in units if size >= scale), (1.0, "B"))
 
 
 def _capacity(plan: Plan) -> np.ndarray:

@@ -8,6 +8,7 @@ from rich.table import Table
 
 from go_rl.core import FREE, OpGraph, OpKind
 from go_rl.core.printable import name_line
+from go_rl.report.tables import bytes_text
 from go_rl.report.text_table import LONGEST_CELL, TextTable
 
 TOP_OPERATORS = 30
@@ -24,15 +25,15 @@ def facts(graph: OpGraph) -> Table:
         "operators": f"{graph.num_nodes:,}",
         "edges": f"{graph.num_edges:,}",
         "work": f"{graph.flops.sum() / 1e9:,.4g} GFLOP" if graph.has_flops else "profile only",
-        "weights": f"{weight_bytes(graph) / 1e6:,.4g} MB",
-        "largest result": f"{graph.output_bytes.max() / 1e6:,.4g} MB",
+        "weights": bytes_text(weight_bytes(graph)),
+        "largest result": bytes_text(float(graph.output_bytes.max())),
         "backward operators": f"{int(graph.is_backward.sum()):,}",
         "profile": ", ".join(graph.seconds),
         "dims": ", ".join(f"{k}={v}" for k, v in graph.meta.get("dims", {}).items()),
         "hash": graph.digest[:16],
     }
     for name, text in rows.items():
-        if text and text != "0":
+        if text and text not in ("0", "0 B"):
             table.add_row(name, name_line(text, LONGEST_CELL))
     return table
 
