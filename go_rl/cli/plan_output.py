@@ -50,5 +50,7 @@ def print_result(out: Console, result: Result, table: Sequence[Row]) -> None:
         title += f", decides {', '.join(problem.decisions)}"
     title += f" ({VALUE_NAMES[problem.objective]}: lower is better)"
     print_table(out, text_table(table, result.best, title))
+    if problem.hardware.description:
+        print_line(out, f"{problem.hardware.name}: {problem.hardware.description}")
     for line in plan_lines(result.best, result.reference, bottleneck(problem, result.best)):
         print_line(out, line)
