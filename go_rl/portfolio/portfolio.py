@@ -4,7 +4,7 @@ within a budget; never worse than these."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -25,6 +25,7 @@ from go_rl.core import (
 )
 from go_rl.core.errors import nearest
 from go_rl.core.optimizer import Compiled, Cooled, Restartable
+from go_rl.core.stopping import keep_plans, stop_asked
 from go_rl.objectives.ring.compilation import tiny_problem
 from go_rl.objectives.ring.workspace import ring_workspace
 from go_rl.portfolio.compilation import Compilation, compile_method
@@ -82,17 +83,10 @@ def run(
         learned = method != CLASSICAL_AUTO
         search = _Search(problem, budget, seed, compiled, agent, control, learned)
         plans = search.references()
-        for optimizer in extra:
-            compiled.tell(optimizer.name)
-            plans.append(optimizer.optimize(problem, budget, seed))
-        if method in (AUTO_METHOD, CLASSICAL_AUTO):
-            started = time.perf_counter()
-            plans += search.auto(plans)
-            plans += search.fallback(plans, time.perf_counter() - started)
-        else:
-            names = methods_for(problem) if method == ALL_METHODS else [method]
-            known = {plan.optimizer for plan in plans}
-            plans += [search.method(name) for name in names if name not in known]
+        if any(plan.evaluation.status.ok for plan in plans):
+            keep_plans()
+        for plan in search.others(method, extra, plans):
+            plans.append(plan)
     return summarise(problem, plans)
 
 
@@ -169,6 +163,28 @@ class _Search:
         self.compilation.tell(name)
         return self._optimizer(name).optimize(self.problem, Budget(samples=100), self.seed)
 
+    def others(self, method: str, extra: Sequence[Optimizer], known: list[Plan]) -> Iterator[Plan]:
+        """Yield the plans of all other methods. Asked to stop (`go_rl.core.stopping`), the running
+        one ends early; where it hangs on, the interrupt that follows ends it without its plan."""
+        try:
+            for optimizer in extra:
+                self.compilation.tell(optimizer.name)
+                yield optimizer.optimize(self.problem, self.budget, self.seed)
+            if method in (AUTO_METHOD, CLASSICAL_AUTO):
+                started = time.perf_counter()
+                yield from self.auto(known)
+                if not stop_asked():
+                    yield from self.fallback(known, time.perf_counter() - started)
+                return
+            names = methods_for(self.problem) if method == ALL_METHODS else [method]
+            done = {plan.optimizer for plan in known}
+            for name in names:
+                if name not in done and not stop_asked():
+                    yield self.method(name)
+        except KeyboardInterrupt:
+            if not stop_asked():
+                raise
+
     def method(self, name: str) -> Plan:
         """Run one method with the whole budget."""
         self.compilation.tell(name)
@@ -189,7 +205,12 @@ class _Search:
         while best.gap > GOOD_ENOUGH and not progress.spent:
             if (portion := rounds.next()) is None:
                 break
-            plan = self._turn(portion, best, progress)
+            try:
+                plan = self._turn(portion, best, progress)
+            except KeyboardInterrupt:
+                if not stop_asked():
+                    raise
+                break
             if plan is None:
                 rounds.drop(portion)
                 continue

@@ -11,12 +11,13 @@ import tyro
 
 from go_rl.api.options import OptimizeOptions
 from go_rl.cli.configuration import to_json
-from go_rl.cli.console import console, print_json, print_line, working
+from go_rl.cli.console import complain, console, print_json, print_line, working
 from go_rl.cli.exit_codes import FAILED_SEARCH, OK
 from go_rl.cli.folders import own_folder
 from go_rl.cli.model_arguments import ModelArguments, read
 from go_rl.cli.next_command import model_words, say_next
 from go_rl.cli.plan_output import MEMORY, PLAN_FILE, output_folder, print_result
+from go_rl.cli.stopping import STOPPED, keeping_the_best
 
 if TYPE_CHECKING:
     from go_rl.api.optimize import Result
@@ -51,13 +52,17 @@ def run(config: Optimize) -> int:
         from go_rl.api.optimize import optimize
 
         memory, options = MEMORY[config.memory], asdict(config.search)
-        result = optimize(graph, config.hardware, memory=memory, report=report, **options)
+        with keeping_the_best() as stop:
+            result = optimize(graph, config.hardware, memory=memory, report=report, **options)
         require_accepted(result)
         written: tuple[str, ...] = ()
         if folder is not None:
             folder = folder if config.out else own_folder(folder, result.problem.graph)
             written = _write(folder, result, config, report)
     _print(result, config, folder, written)
+    if stop.code is not None:
+        complain(STOPPED)
+        return stop.code
     return OK if result.best.evaluation.status.ok else FAILED_SEARCH
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float64, Int
+from jaxtyping import Float, Float64, Int
 
 from go_rl.core import TrainingError
 from go_rl.predictors.operators import product_model, stream_model
@@ -124,8 +124,8 @@ def _of_group(
 
 
 def _on_host(
-    own: Float64[np.ndarray, "R"],
-    usual: Float64[np.ndarray, "R"],
+    own: Float[np.ndarray, "R"],
+    usual: Float[np.ndarray, "R"],
     slower: Float64[np.ndarray, "R"],
 ) -> Float64[np.ndarray, "R"]:
     """Floors of the host that was measured, or of the usual one made ``slower`` where a host is
