@@ -99,7 +99,7 @@ def counting(sentence: str) -> Iterator[Progress]:
             if isinstance(text, Milestone):
                 error.print(message_line(text), soft_wrap=True)
             elif not error.is_terminal and (done % every == 0 or done == total):
-                error.print(f"{done}/{total}  {message_line(text)}")
+                error.print(f"{done}/{total}  {message_line(text)}", soft_wrap=True)
 
         yield report
 
