@@ -28,7 +28,7 @@ from go_rl.core.optimizer import Compiled, Cooled, Restartable
 from go_rl.core.stopping import keep_plans, stop_asked
 from go_rl.objectives.ring.compilation import tiny_problem
 from go_rl.objectives.ring.workspace import ring_workspace
-from go_rl.portfolio.compilation import Compilation, compile_method
+from go_rl.portfolio.compilation import Compilation, announced, compile_method
 from go_rl.portfolio.registry import AUTO, IN_ONE_ROUND, METHODS, ONE_DEVICE, methods_for
 from go_rl.portfolio.result import Result, summarise, worth
 from go_rl.portfolio.rounds import Portion, Rounds, first_round, joined
@@ -291,5 +291,7 @@ class _Search:
             return 0.0
         self.compilation.tell(f"{optimizer.name} (compiled once for graphs of this size)")
         started = time.perf_counter()
-        optimizer.prepare(self.problem)
+        what = f"the network of {optimizer.name} for graphs of this size, once on this machine"
+        with announced(self.compilation.tell, what):
+            optimizer.prepare(self.problem)
         return time.perf_counter() - started
