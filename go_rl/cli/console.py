@@ -79,8 +79,9 @@ def working(sentence: str) -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
-def counting(sentence: str) -> Iterator[Progress]:
-    """Show a bar of the work that is done; yields the function that is told how much that is.
+def counting(sentence: str, total: int | None = None) -> Iterator[Progress]:
+    """Show a bar of the work that is done, of ``total`` where that is known from the start; yields
+    the function that is told how much that is.
 
     As `working`, it is on standard error; where that is no terminal, a line now and then is.
     """
@@ -91,7 +92,7 @@ def counting(sentence: str) -> Iterator[Progress]:
         Bar(*columns, console=error, disable=not error.is_terminal) as bar,
         output_to_error(),
     ):
-        task = bar.add_task(name_line(sentence), total=None)
+        task = bar.add_task(name_line(sentence), total=total)
 
         def report(done: int, total: int, text: str) -> None:
             bar.update(task, total=total, completed=done, description=name_line(text))

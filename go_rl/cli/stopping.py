@@ -62,7 +62,7 @@ def keeping_the_best() -> Iterator[Stop]:
         stop.code = TERMINATED if number == signal.SIGTERM else INTERRUPTED
         signal.setitimer(signal.ITIMER_REAL, GRACE_SECONDS)
 
-    handlers = {signal.SIGINT: on_signal, signal.SIGTERM: on_signal,
+    handlers: dict[int, Handler] = {signal.SIGINT: on_signal, signal.SIGTERM: on_signal,
                 signal.SIGALRM: raise_by_signal}  # fmt: skip
     with stoppable(), handling(handlers):
         try:

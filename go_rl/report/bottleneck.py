@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -136,7 +136,7 @@ def _of_device(what: str, share: float, work: Iterable[tuple[str, str, float]]) 
     total = sum(seconds for *_, seconds in work)
     if total <= 0:
         return Bottleneck(what, share)
-    kinds: Mapping[str, float] = Counter()
+    kinds: dict[str, float] = defaultdict(float)
     for _, op_type, seconds in work:
         kinds[op_type] += seconds
     ranked = sorted(kinds.items(), key=lambda each: -each[1])

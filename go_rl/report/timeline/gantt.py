@@ -128,14 +128,12 @@ def gantt_rows(timeline: Timeline) -> list[GanttRow]:
 
 
 def _shared(tracks: dict, label: str, kind: Sequence[str] = ()) -> list[GanttRow]:
-    devices = dict.fromkeys(t.device for t in tracks.values())
-    return [
-        GanttRow(
-            label.format(d) + (kind[d] if kind else ""),
-            tuple(i for i, t in tracks.items() if t.device == d),
-        )
-        for d in devices
-    ]
+    """A row a device for all its tracks; ``kind`` [D] is said of it."""
+    devices: dict[int, list[int]] = {}
+    for i, track in tracks.items():
+        devices.setdefault(track.device, []).append(i)
+    said = {d: kind[d] if kind else "" for d in devices}
+    return [GanttRow(label.format(d) + said[d], tuple(own)) for d, own in devices.items()]
 
 
 def _colour_of(piece: Slice, colour: str) -> str:

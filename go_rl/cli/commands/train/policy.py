@@ -164,7 +164,8 @@ def _train(config: TrainOptions) -> int:
         check_folder(folder, "DIR")
     from go_rl.api.training.pretrain import effort_sentence, pretrain
 
-    with counting(f"training {training.name}") as report, saying_what_is_kept(folder):
+    shown = counting(f"training {training.name}: reading the problems", training.updates)
+    with shown as report, saying_what_is_kept(folder):
         weights = pretrain(
             training, folder, report=report, workers=config.workers, processes=config.processes
         )
