@@ -19,7 +19,7 @@ table of their own.
         gpt2-small-training graph-simulator-10-training neural-ode-8-training
         wide-and-deep-training resnet50-b8-training transformer-base-training
         wav2vec2-base-training whisper-tiny-training xception-training --further-share 1
-        --max-nodes 3700 --updates 150 --graphs 2 --samples 32 --chained 3 --top 0.3
+        --max-nodes 3700 --updates 150 --problems 2 --samples 32 --chained 3 --top 0.3
         --ppo.learning-rate 1e-3 --ppo.epochs 2 --ppo.order-entropy 1e-3 --ppo.decay-updates 150
 """
 

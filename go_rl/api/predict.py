@@ -21,6 +21,10 @@ EVERY_DEVICE, THIS = "all", "this"
 """In place of a device: all of the table; and the machine at hand (`go_rl.calibrate`)."""
 Fusion = Literal["chains", "none"]
 FUSIONS: tuple[str, ...] = get_args(Fusion)
+USUAL_LAUNCH_US = 26.0
+"""Microseconds that an addition of few elements takes on the usual host (docs/predict.md)."""
+HOST_BOUND = 0.9
+"""Share of a network's time that the host needs, from which on a faster GPU brings nothing."""
 TABLES = (".csv", ".csv.gz")
 """Endings of tables of operators; every other name is that of a model."""
 
@@ -71,6 +75,8 @@ class Prediction:
     """Of a network: with a host that issues launches ahead of the GPU."""
     notes: tuple[str, ...] = ()
     """What was assumed of the device."""
+    host_ms: float | None = None
+    """Of a network: what the host needs to issue all launches, however fast the GPU is."""
 
     @property
     def latency_ms(self) -> float:
@@ -87,6 +93,11 @@ class Prediction:
         """Number of operators that are unlike what was measured."""
         return sum(each.unlike for each in self.operators)
 
+    @property
+    def host_bound(self) -> bool:
+        """Whether the host, not the device, takes nearly all of a network's time."""
+        return self.host_ms is not None and self.host_ms >= HOST_BOUND * self.latency_ms
+
     def to_json(self) -> dict[str, Any]:
         """Return the command's JSON document."""
         found: dict[str, Any] = {
@@ -95,6 +106,8 @@ class Prediction:
         }
         if self.low_ms is not None:
             found |= {"low_ms": self.low_ms, "high_ms": self.high_ms}
+        if self.host_ms is not None:
+            found |= {"host_ms": self.host_ms, "host_bound": self.host_bound}
         return found | ({"notes": list(self.notes)} if self.notes else {})
 
 
@@ -153,7 +166,13 @@ def predict_everywhere(
     launch_us: float | None = None,
     **options: Any,
 ) -> tuple[Prediction, ...]:
-    """Price a network or a table of operators on every device of the table, the fastest first.
+    """Price a network or a table of operators on every device of the table, the fastest first, all
+    on one host, so that the devices are compared.
+
+    Args:
+        model, weights, fusion, dims, options: see `predict`.
+        launch_us: microseconds that an addition of few elements takes on that host; None:
+            `USUAL_LAUNCH_US`.
 
     Raises:
         See `predict`.
@@ -161,7 +180,8 @@ def predict_everywhere(
     from go_rl.programs.devices import device_names, find_device, with_launch
 
     _check_fusion(fusion)
-    sheets = [with_launch(find_device(name), launch_us) for name in device_names()]
+    launch = USUAL_LAUNCH_US if launch_us is None else launch_us
+    sheets = [with_launch(find_device(name), launch) for name in device_names()]
     found = _predicted(model, sheets, weights, fusion, {"dims": dims, **options})
     return tuple(sorted(found, key=lambda each: each.latency_ms))
 
@@ -274,4 +294,4 @@ def _network(launches: Launches, sheet: DataSheet, learned: OperatorPredictor) -
         for launch, mid, low_ms, high_ms, unlike in each
     )  # fmt: skip
     bounds = (1e3 * low, 1e3 * high, 1e3 * total)
-    return Prediction(sheet.name, priced, *bounds, assumed(sheet))
+    return Prediction(sheet.name, priced, *bounds, assumed(sheet), 1e3 * float(prices.host.sum()))

@@ -19,13 +19,17 @@ from go_rl.core.processor import own_target, processor_name
 from go_rl.measure.config import CollectConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
+
+    import numpy as np
+    from jaxtyping import Float64
 
     from go_rl.api.predict import OperatorLatency, Prediction
     from go_rl.core import OpGraph
     from go_rl.kernels import KernelSet
     from go_rl.measure.kernels.chosen import ChosenKernel
     from go_rl.predictors.kernels.calibrated import CalibratedKernels
+    from go_rl.predictors.kernels.memory_floor import MemoryFloor
     from go_rl.readers.jax.stages import JaxProgram
 
 NETWORKS = ("resnet18", "bert-mini", "gpt-6-layers", "vit-tiny", "mixer-s16", "conformer-s",
@@ -107,6 +111,7 @@ def calibrate(
         CheckpointError: the file cannot be written.
     """
     from go_rl.measure.kernels.chosen import measure_chosen
+    from go_rl.measure.kernels.cold_products import cold_products
     from go_rl.predictors.kernels.calibrated import CalibratedKernels, MeasuredKernels
     from go_rl.predictors.residuals import FEWEST
 
@@ -122,7 +127,8 @@ def calibrate(
         )
     _check(config)
     kernels, chosen, chains = _chosen(config, report)
-    asked = [*(chain for _, chain in chains), *chosen]
+    products = cold_products()
+    asked = [*(each for _, each in products), *(chain for _, chain in chains), *chosen]
     path.parent.mkdir(parents=True, exist_ok=True)
     seconds = measure_chosen(
         asked, path.with_suffix(""), config.measure, 60 * config.minutes,
@@ -136,10 +142,33 @@ def calibrate(
         np.array([seconds[chosen[k].hash] for k in timed]),
         processor_name(),
         tuple((parts, seconds[each.hash]) for parts, each in chains if each.hash in seconds),
+        _memory_floor([(size, seconds[e.hash]) for size, e in products if e.hash in seconds]),
     )
     learned = CalibratedKernels.fit(measured)
     learned.save(path)
-    return Calibrated(path, len(timed) + len(measured.chains), learned.error, learned.processor)
+    count = len(timed) + len(measured.chains) + len(measured.memory.working_set)
+    return Calibrated(path, count, learned.error, learned.processor)
+
+
+def _memory_floor(products: Sequence[tuple[float, float]]) -> MemoryFloor:
+    """From bytes of weights, rising, and seconds of programs that read them."""
+    import numpy as np
+
+    from go_rl.predictors.kernels.memory_floor import MemoryFloor
+
+    size, seconds = np.array(products, np.float64).reshape(-1, 2).T
+    return MemoryFloor(size.copy(), seconds / size)
+
+
+def _weight_bytes(graph: OpGraph, nodes: Sequence[tuple[int, ...]]) -> Float64[np.ndarray, "K"]:
+    """[K] bytes of weights that each kernel reads; a gather reads some rows only, which are not
+    counted."""
+    import numpy as np
+
+    from go_rl.core import OpKind
+
+    read = np.where(graph.kind == OpKind.GATHER, 0.0, graph.weight_bytes)
+    return np.array([read[list(each)].sum() for each in nodes], np.float64)
 
 
 def predict_this(
@@ -185,7 +214,7 @@ def predict_this(
     )  # fmt: skip
     check_float32(graph)
     network = compiled_network(graph, fusion != "none")
-    found = learned.network(network)
+    found = learned.network(network, _weight_bytes(graph, network.nodes))
     operators = tuple(
         _latency(graph, nodes, (mid, low, high), unlike)
         for nodes, mid, low, high, unlike in zip(

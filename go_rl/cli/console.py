@@ -24,6 +24,7 @@ from rich.progress import (
 
 from go_rl.api.progress import Progress
 from go_rl.core.optimizer import Milestone
+from go_rl.core.printable import message_line, name_line, printable
 from go_rl.report.text_table import TextTable
 
 PIPE_WIDTH = 160
@@ -50,7 +51,7 @@ def print_table(out: Console, table: TextTable) -> None:
 
 def print_line(out: Console, text: str) -> None:
     """Print a sentence in one line, however long; the terminal wraps it."""
-    out.print(text, soft_wrap=True)
+    out.print(printable(text), soft_wrap=True)
 
 
 @contextmanager
@@ -67,19 +68,20 @@ def working(sentence: str) -> Iterator[Callable[[str], None]]:
         Bar(*columns, console=error, transient=True, disable=not error.is_terminal) as bar,
         output_to_error(),
     ):
-        task = bar.add_task(sentence, total=None)
+        task = bar.add_task(name_line(sentence), total=None)
 
         def report(text: str) -> None:
             if isinstance(text, Milestone):
-                error.print(text, soft_wrap=True)
-            bar.update(task, description=text)
+                error.print(message_line(text), soft_wrap=True)
+            bar.update(task, description=name_line(text))
 
         yield report
 
 
 @contextmanager
-def counting(sentence: str) -> Iterator[Progress]:
-    """Show a bar of the work that is done; yields the function that is told how much that is.
+def counting(sentence: str, total: int | None = None) -> Iterator[Progress]:
+    """Show a bar of the work that is done, of ``total`` where that is known from the start; yields
+    the function that is told how much that is.
 
     As `working`, it is on standard error; where that is no terminal, a line now and then is.
     """
@@ -90,15 +92,15 @@ def counting(sentence: str) -> Iterator[Progress]:
         Bar(*columns, console=error, disable=not error.is_terminal) as bar,
         output_to_error(),
     ):
-        task = bar.add_task(sentence, total=None)
+        task = bar.add_task(name_line(sentence), total=total)
 
         def report(done: int, total: int, text: str) -> None:
-            bar.update(task, total=total, completed=done, description=text)
+            bar.update(task, total=total, completed=done, description=name_line(text))
             every = max(1, total // LINES)
             if isinstance(text, Milestone):
-                error.print(text, soft_wrap=True)
+                error.print(message_line(text), soft_wrap=True)
             elif not error.is_terminal and (done % every == 0 or done == total):
-                error.print(f"{done}/{total}  {text}")
+                error.print(f"{done}/{total}  {message_line(text)}", soft_wrap=True)
 
         yield report
 
@@ -129,5 +131,5 @@ def print_json(document: Any) -> None:
 def complain(message: str) -> None:
     """Print one line on standard error; one that takes nothing more changes no exit code."""
     with suppress(OSError):
-        sys.stderr.write(f"go-rl: {' '.join(message.split())}\n")
+        sys.stderr.write(f"go-rl: {message_line(' '.join(message.split()))}\n")
         sys.stderr.flush()

@@ -14,6 +14,8 @@ DEFECT = 70
 """go_rl failed where it should not; a traceback is on standard error."""
 INTERRUPTED = 130
 """Stopped by the user (Ctrl-C)."""
+TERMINATED = 143
+"""Stopped by SIGTERM; what 128 + SIGTERM means to a shell."""
 PIPE_CLOSED = 141
 """Whoever read standard output has left before the end, as ``head`` does; what 128 + SIGPIPE means
 to a shell."""
@@ -21,6 +23,7 @@ to a shell."""
 EXIT_CODES = (
     f"Exit codes: {OK} done, {REJECTED} check: the checker rejects the plan, {BAD_INPUT} bad "
     f"input or an unusable file, {FAILED_SEARCH} no plan exists or none was found, "
-    f"{DEFECT} a defect in go_rl, {INTERRUPTED} stopped, {PIPE_CLOSED} output unread."
+    f"{DEFECT} a defect in go_rl, {INTERRUPTED} stopped by Ctrl-C, {TERMINATED} by SIGTERM (the "
+    f"best plan so far is kept), {PIPE_CLOSED} output unread."
 )
 """What ``go-rl --help`` says of them."""

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from go_rl.cli.console import complain
-from go_rl.cli.exit_codes import BAD_INPUT, DEFECT, INTERRUPTED, PIPE_CLOSED
+from go_rl.cli.exit_codes import BAD_INPUT, DEFECT, INTERRUPTED, PIPE_CLOSED, TERMINATED
+from go_rl.cli.stopping import Terminated
 from go_rl.core import GoRLError
 
 DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS})
@@ -29,9 +30,9 @@ def guarded(run: Callable[[], int]) -> int:
     except GoRLError as error:
         complain(str(error))
         return BAD_INPUT
-    except KeyboardInterrupt:
-        complain("stopped")
-        return INTERRUPTED
+    except KeyboardInterrupt as stop:
+        complain(str(stop) or "stopped")
+        return TERMINATED if isinstance(stop, Terminated) else INTERRUPTED
     except BrokenPipeError:
         return PIPE_CLOSED
     except OSError as error:

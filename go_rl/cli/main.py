@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
@@ -12,6 +13,7 @@ from go_rl.cli.exit_codes import OK
 from go_rl.cli.guard import guarded
 from go_rl.cli.parsing.parse import parse
 from go_rl.cli.parsing.renamed import check_renamed
+from go_rl.cli.stopping import handling, raise_by_signal
 from go_rl.cli.streams import prepare_streams
 from go_rl.core.installed import check_installed
 
@@ -20,7 +22,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run ``go-rl`` with these arguments (the process's own by default); returns the exit code."""
     prepare_streams()
     argv = list(sys.argv[1:] if argv is None else argv)
-    return guarded(lambda: _run(argv))
+    with handling({signal.SIGTERM: raise_by_signal}):
+        return guarded(lambda: _run(argv))
 
 
 def _run(argv: list[str]) -> int:

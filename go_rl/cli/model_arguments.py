@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
@@ -88,12 +89,17 @@ def positions_of(weight_args: str | None) -> tuple[int, ...] | None:
     if weight_args is None:
         return None
     given = [] if weight_args == "none" else weight_args.split(",")
-    if not all(text.strip().isdecimal() for text in given):
-        raise ReadError(
-            f"--weight-args {weight_args}: must be positions with commas between, such as 0,2, or "
-            "none"
-        )
-    return tuple(int(text) for text in given)
+    found: list[int] = []
+    for text in given:
+        ends = re.fullmatch(r"\s*(\d{1,6})(?:-(\d{1,6}))?\s*", text)
+        first, last = map(int, (ends[1], ends[2] or ends[1])) if ends else (1, 0)
+        if first > last:
+            raise ReadError(
+                f"--weight-args {weight_args}: must be positions and ranges of them with commas "
+                "between, such as 0,2 or 0-99, or none"
+            )
+        found += range(first, last + 1)
+    return tuple(dict.fromkeys(found))
 
 
 def _shape(text: str) -> tuple[str, tuple[int, ...]]:

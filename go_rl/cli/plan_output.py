@@ -38,6 +38,7 @@ def output_folder(chosen: str | None, graph: OpGraph) -> Path:
 
 def print_result(out: Console, result: Result, table: Sequence[Row]) -> None:
     """Print the table of methods and what is known about the best plan."""
+    from go_rl.report.bottleneck import bottleneck
     from go_rl.report.summary import plan_lines
     from go_rl.report.tables import VALUE_NAMES, text_table
 
@@ -49,5 +50,7 @@ def print_result(out: Console, result: Result, table: Sequence[Row]) -> None:
         title += f", decides {', '.join(problem.decisions)}"
     title += f" ({VALUE_NAMES[problem.objective]}: lower is better)"
     print_table(out, text_table(table, result.best, title))
-    for line in plan_lines(result.best, result.plans[0]):
+    if problem.hardware.description:
+        print_line(out, f"{problem.hardware.name}: {problem.hardware.description}")
+    for line in plan_lines(result.best, result.reference, bottleneck(problem, result.best)):
         print_line(out, line)

@@ -20,6 +20,7 @@ from rich.text import Text
 from go_rl.cli.console import AS_IT_IS, console, output_to_error, print_line, print_table
 from go_rl.cli.folders import check_folder
 from go_rl.cli.next_command import changed_options, say_next
+from go_rl.core.printable import message_line
 from go_rl.report.tables import unit_for
 from go_rl.report.text_table import TextTable
 
@@ -135,11 +136,11 @@ def _lines_view(error: Console) -> View:
     def watch(progress: TuningProgress) -> None:
         if progress.seconds < best[0] and due("shown"):
             best[0] = progress.seconds
-            error.print(line(progress), soft_wrap=True)
+            error.print(message_line(line(progress)), soft_wrap=True)
 
     def report(sentence: str) -> None:
         if due("said"):
-            error.print(sentence, soft_wrap=True)
+            error.print(message_line(sentence), soft_wrap=True)
 
     return View(watch, report)
 

@@ -93,14 +93,15 @@ def nearest(word: object, choices: Iterable[str]) -> str:
     """Return the end of a sentence about an unknown ``word``: ``; did you mean 'x'?`` with the
     choice nearest to it, or a full stop when none is near. What follows is a new sentence.
 
-    Near is a misspelling (`NEAR`), or a prefix of a choice, in any case.
+    Near is a prefix of a choice, the shortest one first, or a misspelling (`NEAR`), in any case.
     """
     known = list(islice((c for c in choices if len(c) <= LONGEST_WORD), MOST_CHOICES))
     spelt = {choice.lower(): choice for choice in reversed(known)}
     text = str(word)[: LONGEST_WORD + 1].lower()
-    match = difflib.get_close_matches(text, spelt, n=1, cutoff=NEAR)
-    if not match and len(text) >= LEAST_BEGINNING:
-        match = [choice.lower() for choice in known if choice.lower().startswith(text)]
+    match: list[str] = []
+    if len(text.lstrip("-")) >= LEAST_BEGINNING:
+        match = sorted((c for c in spelt if c.startswith(text)), key=len)
+    match = match or difflib.get_close_matches(text, spelt, n=1, cutoff=NEAR)
     return f"; did you mean {spelt[match[0]]!r}?" if match else "."
 
 

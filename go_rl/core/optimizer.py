@@ -10,6 +10,7 @@ from go_rl.core.errors import SearchError
 from go_rl.core.optimality import proved_optimal
 from go_rl.core.plan import CurvePoint, Plan
 from go_rl.core.problem import Problem
+from go_rl.core.stopping import stop_asked
 
 OPEN_SAMPLES = 10_000
 """Samples of a search without an end of its own when its budget counts seconds only."""
@@ -102,8 +103,9 @@ class Progress:
 
     @property
     def spent(self) -> bool:
-        """True when the budget is used up, or the best plan is proven optimal."""
-        over = self.remaining_samples <= 0 or self.remaining_seconds <= 0
+        """True when the budget is used up, the best plan is proven optimal, or the user asked to
+        stop."""
+        over = self.remaining_samples <= 0 or self.remaining_seconds <= 0 or stop_asked()
         return over or (self.proved and not self.to_the_end)
 
     @property

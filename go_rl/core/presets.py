@@ -21,7 +21,7 @@ HERMOSA = Chip(
 )
 """One die of the multi-chip module: 24 TOPS int8, 32 MB SRAM (Partitioning ML Models on Multi-Chip
 Modules, MLSys 2022). Its other rates are not published: 1.2 TB/s to SRAM, 16 GB/s from the host and
-0.1 us to start an operator are our assumptions."""
+0.1 µs to start an operator are our assumptions."""
 
 GPU_CHIPS = {
     "p100": Chip("p100", 10.6e12, 16e9, 732e9, 4e-6, 12e9),
@@ -39,6 +39,8 @@ GPU_CHIPS = {
     "h100-pcie": Chip("h100-pcie", 51.2e12, 80e9, 2039e9, 3e-6, 48e9),
 }
 """Vendor data sheets: TF32 dense tensor rate on A100 and H100, fp32 rate on all others."""
+TENSOR_RATES = ("a100", "h100")
+"""Those whose rate is that of TF32."""
 
 GPU_LINKS = {
     "p100": Links(Topology.FULL, 16e9, 5e-6),
@@ -105,11 +107,14 @@ def ring_variant(chips: int, mixed: bool, megabytes: int | None) -> Hardware:
 
 def gpu(flavour: str, count: int) -> Hardware:
     """Return ``count`` fully connected GPUs of a flavour in `GPU_CHIPS`."""
+    rate = f"{GPU_CHIPS[flavour].peak_flops / 1e12:.4g} TFLOP/s"
+    form = "TF32" if flavour in TENSOR_RATES else "float32"
+    several = f"{count} fully connected" if count > 1 else "one"
     return Hardware(
         name=f"{flavour}x{count}",
         chips=(GPU_CHIPS[flavour],) * count,
         links=GPU_LINKS[flavour],
-        description=f"{count} fully connected {flavour.upper()} GPUs",
+        description=f"{several} {flavour.upper()} GPU{'s' * (count > 1)}, {rate} in {form} each",
     )
 
 
@@ -126,7 +131,7 @@ def cores(count: int, topology: Topology = Topology.FULL, kind: str = CORE.kind)
         name=name,
         chips=(replace(CORE, kind=kind),) * count,
         links=Links(topology, *SHARED_MEMORY),
-        description=f"{count} cores of a server CPU, {joined}; shared memory at 10 GB/s, 1 us",
+        description=f"{count} cores of a server CPU, {joined}; shared memory at 10 GB/s, 1 µs",
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 from go_rl.core import Budget, Objective, Optimizer, Plan, Problem
@@ -22,6 +24,8 @@ RING_PARTS = {
 }
 """Parts of `RingCompilation` by the first method that needs them; the heuristic always runs."""
 
+MOMENT_SECONDS = 2.0
+"""Compiling or loading for so long is not announced."""
 _COMPILED: set[tuple[Objective, bool, str]] = set()
 
 
@@ -53,12 +57,13 @@ class Compilation:
     def prepare(self, name: str) -> float:
         """Compile what the method needs; return the seconds that took, which no budget pays."""
         started = time.perf_counter()
-        if self._ring is not None:
-            self._ring.need(*RING_PARTS.get(name, ()))
-        objective, strict = self._problem.objective, self._problem.rules.triangle
-        if (objective, strict, name) not in _COMPILED:
-            self.tell(f"kernels of {name} (compiled on the first run)")
-            compile_method(objective, strict, name, self._method)
+        with announced(self.tell, f"the kernels of {name}, once on this machine"):
+            if self._ring is not None:
+                self._ring.need(*RING_PARTS.get(name, ()))
+            objective, strict = self._problem.objective, self._problem.rules.triangle
+            if (objective, strict, name) not in _COMPILED:
+                self.tell(f"kernels of {name} (compiled on the first run)")
+                compile_method(objective, strict, name, self._method)
         return time.perf_counter() - started
 
     def announce(self, plan: Plan) -> None:
@@ -72,6 +77,19 @@ class Compilation:
                 f"({plan.optimizer})"
             )
         )
+
+
+@contextmanager
+def announced(tell: Callable[[str], None], what: str) -> Iterator[None]:
+    """Say what is compiled, in a line that stays, where that takes longer than a moment."""
+    sentence = Milestone(f"compiling {what}; the budget does not count it")
+    timer = threading.Timer(MOMENT_SECONDS, tell, (sentence,))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def compile_method(

@@ -1,10 +1,10 @@
-"""`run`: the heuristic and then one method, all, or the portfolio ``auto``, within a budget; never
-worse than the heuristic."""
+"""`run`: the heuristic and the best single device, then one method, all, or the portfolio ``auto``,
+within a budget; never worse than these."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -25,10 +25,11 @@ from go_rl.core import (
 )
 from go_rl.core.errors import nearest
 from go_rl.core.optimizer import Compiled, Cooled, Restartable
+from go_rl.core.stopping import keep_plans, stop_asked
 from go_rl.objectives.ring.compilation import tiny_problem
 from go_rl.objectives.ring.workspace import ring_workspace
-from go_rl.portfolio.compilation import Compilation, compile_method
-from go_rl.portfolio.registry import AUTO, IN_ONE_ROUND, METHODS, methods_for
+from go_rl.portfolio.compilation import Compilation, announced, compile_method
+from go_rl.portfolio.registry import AUTO, IN_ONE_ROUND, METHODS, ONE_DEVICE, methods_for
 from go_rl.portfolio.result import Result, summarise, worth
 from go_rl.portfolio.rounds import Portion, Rounds, first_round, joined
 from go_rl.search import Exhaustive, is_small
@@ -81,18 +82,11 @@ def run(
     with Compilation(problem, report or (lambda text: None), partial(_make, problem)) as compiled:
         learned = method != CLASSICAL_AUTO
         search = _Search(problem, budget, seed, compiled, agent, control, learned)
-        plans = [search.heuristic()]
-        for optimizer in extra:
-            compiled.tell(optimizer.name)
-            plans.append(optimizer.optimize(problem, budget, seed))
-        if method in (AUTO_METHOD, CLASSICAL_AUTO):
-            started = time.perf_counter()
-            plans += search.auto(plans)
-            plans += search.fallback(plans, time.perf_counter() - started)
-        else:
-            first, *others = methods_for(problem)
-            names = others if method == ALL_METHODS else [method]
-            plans += [search.method(name) for name in names if name != first]
+        plans = search.references()
+        if any(plan.evaluation.status.ok for plan in plans):
+            keep_plans()
+        for plan in search.others(method, extra, plans):
+            plans.append(plan)
     return summarise(problem, plans)
 
 
@@ -154,14 +148,42 @@ class _Search:
     learned: bool = True
     """Whether ``auto`` runs methods with a policy."""
 
-    def heuristic(self) -> Plan:
-        """Run the heuristic of the reference plan."""
-        name = methods_for(self.problem)[0]
+    def references(self) -> list[Plan]:
+        """Run the heuristic and, where several devices may share the work, the best one alone."""
+        plans = [self._reference(methods_for(self.problem)[0])]
+        self.compilation.announce(plans[0])
+        problem = self.problem
+        several = "placement" in problem.decisions and problem.hardware.num_chips > 1
+        if problem.objective is Objective.MAKESPAN and several and not plans[0].optimal:
+            plans.append(self._reference(ONE_DEVICE))
+        return plans
+
+    def _reference(self, name: str) -> Plan:
         self.compilation.prepare(name)
         self.compilation.tell(name)
-        plan = self._optimizer(name).optimize(self.problem, Budget(samples=100), self.seed)
-        self.compilation.announce(plan)
-        return plan
+        return self._optimizer(name).optimize(self.problem, Budget(samples=100), self.seed)
+
+    def others(self, method: str, extra: Sequence[Optimizer], known: list[Plan]) -> Iterator[Plan]:
+        """Yield the plans of all other methods. Asked to stop (`go_rl.core.stopping`), the running
+        one ends early; where it hangs on, the interrupt that follows ends it without its plan."""
+        try:
+            for optimizer in extra:
+                self.compilation.tell(optimizer.name)
+                yield optimizer.optimize(self.problem, self.budget, self.seed)
+            if method in (AUTO_METHOD, CLASSICAL_AUTO):
+                started = time.perf_counter()
+                yield from self.auto(known)
+                if not stop_asked():
+                    yield from self.fallback(known, time.perf_counter() - started)
+                return
+            names = methods_for(self.problem) if method == ALL_METHODS else [method]
+            done = {plan.optimizer for plan in known}
+            for name in names:
+                if name not in done and not stop_asked():
+                    yield self.method(name)
+        except KeyboardInterrupt:
+            if not stop_asked():
+                raise
 
     def method(self, name: str) -> Plan:
         """Run one method with the whole budget."""
@@ -183,7 +205,12 @@ class _Search:
         while best.gap > GOOD_ENOUGH and not progress.spent:
             if (portion := rounds.next()) is None:
                 break
-            plan = self._turn(portion, best, progress)
+            try:
+                plan = self._turn(portion, best, progress)
+            except KeyboardInterrupt:
+                if not stop_asked():
+                    raise
+                break
             if plan is None:
                 rounds.drop(portion)
                 continue
@@ -236,7 +263,7 @@ class _Search:
             return []
         optimizer = Exhaustive()
         self.compilation.tell(optimizer.name)
-        used = sum(plan.samples for plan in plans[1:])
+        used = sum(p.samples for p in plans[1:] if p.optimizer != ONE_DEVICE)
         samples = None if budget.samples is None else max(1, budget.samples - used)
         seconds = LONGEST_FALLBACK
         if budget.seconds is not None:
@@ -264,5 +291,7 @@ class _Search:
             return 0.0
         self.compilation.tell(f"{optimizer.name} (compiled once for graphs of this size)")
         started = time.perf_counter()
-        optimizer.prepare(self.problem)
+        what = f"the network of {optimizer.name} for graphs of this size, once on this machine"
+        with announced(self.compilation.tell, what):
+            optimizer.prepare(self.problem)
         return time.perf_counter() - started

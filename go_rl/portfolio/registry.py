@@ -24,6 +24,7 @@ from go_rl.search import (
     MakespanRandom,
     MaxLoadDP,
     Metis,
+    OneDevice,
     OrderAnnealing,
     RandomSearch,
     RingLocalSearch,
@@ -42,6 +43,7 @@ def _placing() -> Optimizer:
 METHODS: Mapping[str, Mapping[Objective, Factory]] = {
     "greedy": {RING: Greedy, MAX_LOAD: Greedy, LATENCY: Greedy},
     "default": {MAKESPAN: DefaultPlacement},
+    "one-device": {MAKESPAN: OneDevice},
     "policy": {RING: PolicySearch, MAKESPAN: PolicySearch},
     "policy-placement": {RING: _placing},
     "composed": {MAKESPAN: Composed},
@@ -61,7 +63,9 @@ METHODS: Mapping[str, Mapping[Objective, Factory]] = {
     "local-search": {RING: RingLocalSearch, MAX_LOAD: LocalSearch, LATENCY: LocalSearch},
 }
 """Optimizers by the name that ``--method`` takes, and by objective. The first of an objective is
-the heuristic of the reference plan."""
+the heuristic, whose plan comes first."""
+ONE_DEVICE = "one-device"
+"""The method whose plan, where several devices may be used, is what others are compared with."""
 
 EXACT_CELLS = 30_000
 """Nodes times devices up to which ``auto`` hands a part of its time to CP-SAT."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from go_rl.core import Objective, Plan, Problem, Status, with_bound
+from go_rl.portfolio.registry import ONE_DEVICE
 from go_rl.simulate import confirm_memory
 
 
@@ -16,21 +18,35 @@ class Result:
 
     problem: Problem
     plans: tuple[Plan, ...]
-    """One plan a method, the compiler heuristic first."""
+    """One plan a method, the compiler heuristic first, the best single device second."""
     best: Plan
     """The best of them, with the best bound that any method proved."""
     bound: float
     """Proven lower bound, seconds."""
 
     def __repr__(self) -> str:
-        times = f"{self.improvement(self.best):.3f} times the heuristic's throughput"
+        times = (
+            f"{self.improvement(self.best):.3f} times the throughput of {self.reference.optimizer}"
+        )
         return f"<Result of {len(self.plans)} plans, {times}; best: {self.best!r}>"
 
+    @property
+    def reference(self) -> Plan:
+        """What others are compared with; see `reference_of`."""
+        return reference_of(self.plans)
+
     def improvement(self, plan: Plan) -> float:
-        """Return throughput relative to the compiler heuristic; nan where either failed."""
-        heuristic = self.plans[0].value
-        usable = np.isfinite(heuristic) and np.isfinite(plan.value) and plan.value > 0
-        return heuristic / plan.value if usable else float("nan")
+        """Return throughput relative to the `reference`; nan where either failed."""
+        reference = self.reference.value
+        usable = np.isfinite(reference) and np.isfinite(plan.value) and plan.value > 0
+        return reference / plan.value if usable else float("nan")
+
+
+def reference_of(plans: Sequence[Plan]) -> Plan:
+    """Return the plan of the best single device where there is a legal one, else the first, which
+    is the heuristic's."""
+    alone = (p for p in plans if p.optimizer == ONE_DEVICE and p.evaluation.status.ok)
+    return next(alone, plans[0])
 
 
 def worth(plan: Plan) -> tuple[bool, float, bool]:

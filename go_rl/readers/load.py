@@ -9,6 +9,7 @@ from typing import Any
 from go_rl.core import OpGraph, ReadError
 from go_rl.readers.archive import load_graph
 from go_rl.readers.file_errors import reading
+from go_rl.readers.foreign import foreign_object
 from go_rl.readers.hlo.reader import read_hlo
 from go_rl.readers.hlo.stablehlo_reader import read_stablehlo
 from go_rl.readers.model_options import TRIP_COUNT, Inputs, ModelOptions, Unknown
@@ -52,7 +53,8 @@ def load(
     """
     options = ModelOptions.of(dims, unknown, training, inputs, trip_count, weights)
     if not isinstance(model, str | Path):
-        raise ReadError(f"a model is named by a file or module:function, not {model!r}")
+        said = foreign_object(model) or repr(model)
+        raise ReadError(f"a model is named by a file or module:function, and this is {said}")
     if names_function(model):
         return _load_target(str(model), options)
     with reading(model):

@@ -10,6 +10,7 @@ from typing import BinaryIO
 
 from go_rl.core import ReadError
 from go_rl.readers.archive import MANIFEST
+from go_rl.readers.foreign import foreign_archive, foreign_folder, foreign_format
 from go_rl.runtime.array_file import UNREADABLE
 
 HEAD_BYTES = 1 << 16
@@ -56,11 +57,15 @@ def recognise(path: Path) -> Format:
     found = None if text is None else _text_format(text)
     if found is not None:
         return found
+    if foreign := foreign_format(head):
+        raise ReadError(f"{path}: {foreign}")
     raise ReadError(f"{path}: not a model that go_rl reads; accepted are {ACCEPTED}")
 
 
 def _head(path: Path) -> bytes:
     try:
+        if path.is_dir() and (foreign := foreign_folder(path)):
+            raise ReadError(f"{path}: {foreign}")
         if path.is_dir():
             raise ReadError(f"{path}: a directory; accepted are files: {ACCEPTED}")
         if path.exists() and not path.is_file():
@@ -83,10 +88,13 @@ def _head(path: Path) -> bytes:
 def _zip_format(path: Path) -> Format:
     try:
         with zipfile.ZipFile(path) as archive:
-            if f"{MANIFEST}.npy" in archive.namelist():
+            names = archive.namelist()
+            if f"{MANIFEST}.npy" in names:
                 return Format.ARCHIVE
     except UNREADABLE as error:
         raise ReadError(f"{path}: a truncated or damaged .npz ({error})") from error
+    if foreign := foreign_archive(names):
+        raise ReadError(f"{path}: {foreign}")
     raise ReadError(f"{path}: a zip file, but not a go_rl graph; accepted are {ACCEPTED}")
 
 

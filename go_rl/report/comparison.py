@@ -24,6 +24,8 @@ from go_rl.report.figures import (
     PURPLE,
     RED,
     SKY,
+    SQUEEZED,
+    log_values,
     new_figure,
     save_figure,
 )
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from go_rl.benchmark.comparison import Axis
+    from go_rl.benchmark.comparison import Axis, Curve
     from go_rl.benchmark.control_table import ControlRow
     from go_rl.benchmark.evaluate import Comparison
     from go_rl.benchmark.run_store import Run, Setting
@@ -50,6 +52,8 @@ LEAST_SAMPLES = 10.0
 """Minimum end of the axis of samples."""
 PANEL = (4.6, 3.4)
 """Inches of one panel."""
+STRETCH = 1.6
+"""Factor by which bands and a bound may widen an axis beyond the means."""
 LABELS = {"samples": "priced samples", "seconds": "seconds, compilation left out"}
 
 
@@ -139,8 +143,8 @@ def _draw(
 ) -> None:
     from go_rl.benchmark.comparison import throughput_curve
 
-    for i, (method, runs) in enumerate(methods.items()):
-        curve = throughput_curve(runs, grid, axis)
+    curves = [throughput_curve(runs, grid, axis) for runs in methods.values()]
+    for i, (method, curve) in enumerate(zip(methods, curves, strict=True)):
         colour = COLOURS[i % len(COLOURS)]
         look: dict[str, Any] = {"color": colour, "linewidth": 1.6}
         look["linestyle"] = LINE_STYLES[i // len(COLOURS) % len(LINE_STYLES)]
@@ -148,10 +152,36 @@ def _draw(
         panel.fill_between(grid, curve.low, curve.high, step="post", color=colour, alpha=0.15,
                            linewidth=0)  # fmt: skip
     limit = _limit(next(iter(methods.values())), comparison)
-    if np.isfinite(limit):
-        panel.axhline(limit, color=GREY, linewidth=1, linestyle=(0, (1, 1)), label="proven bound")
+    _draw_limit(panel, limit, _scale_values(panel, curves, limit))
     panel.set_xscale("log")
     panel.set_xlim(grid[0], grid[-1])
+
+
+def _scale_values(panel: Axes, curves: Sequence[Curve], limit: float) -> float:
+    """Fit the axis to the means; bands and the ``limit`` may stretch it by `STRETCH` only, and
+    methods far below the others make it logarithmic. Return its upper end."""
+    means = np.concatenate([curve.mean for curve in curves])
+    means = means[np.isfinite(means) & (means > 0)]
+    if not means.size:
+        return np.inf
+    lows, highs = (np.concatenate([getattr(c, end) for c in curves]) for end in ("low", "high"))
+    bottom = max(np.nanmin(lows, initial=means.min()), means.min() / STRETCH)
+    seen = [np.nanmax(highs, initial=means.max()), limit if np.isfinite(limit) else 0.0]
+    top = max(means.max(), min(max(seen), STRETCH * means.max()))
+    panel.set_ylim(bottom / 1.05, top * 1.05)
+    if top > SQUEEZED * bottom:
+        log_values(panel)
+    return float(top * 1.05)
+
+
+def _draw_limit(panel: Axes, limit: float, top: float) -> None:
+    if not np.isfinite(limit):
+        return
+    look: dict[str, Any] = {"color": GREY, "linewidth": 1, "linestyle": (0, (1, 1))}
+    panel.axhline(limit, label="proven bound", **look)
+    if limit > top:
+        panel.annotate(f"bound {limit:.3g}×, above", (0.99, 0.97), xycoords="axes fraction",
+                       ha="right", va="top", fontsize=8, color=GREY)  # fmt: skip
 
 
 def _limit(runs: Sequence[Run], comparison: Comparison) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 
 from go_rl.core import Hardware, Objective, Plan
 from go_rl.core.files.whole_file import whole_file
-from go_rl.report.tables import VALUE_NAMES, Unit, unit_for
+from go_rl.report.tables import VALUE_NAMES, Unit, byte_unit, bytes_text, unit_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,6 +38,16 @@ def save_curves(plans: Sequence[Plan], bound: float, model: str, stem: Path) -> 
     save_figure(curves_figure(plans, bound, model), stem)
 
 
+SQUEEZED = 5.0
+"""Ratio of the largest to the smallest value from which an axis is logarithmic, so that one bad
+method does not squeeze the others."""
+HIDDEN = 10.0
+"""Capacities are drawn up to so many times the largest use of memory; larger ones would flatten
+the bars."""
+NAMED_RUNS = 4
+"""Runs of devices that a legend names."""
+
+
 def loads_figure(plan: Plan, model: str) -> Figure:
     """Return the picture of a plan's loads: seconds above, bytes below, a column a device."""
     devices = len(plan.evaluation.device_seconds)
@@ -48,7 +58,8 @@ def loads_figure(plan: Plan, model: str) -> Figure:
     step = max(1, -(-devices // 24))
     lower.set_xticks(range(0, devices, step))
     lower.set_xlim(-0.7, devices - 0.3)
-    lower.set_xlabel("device (accelerators first, then CPUs)" if _has_cpus(plan) else "chip")
+    word = "chip" if plan.objective == Objective.RING else "device"
+    lower.set_xlabel("device (accelerators first, then CPUs)" if _has_cpus(plan) else word)
     _title(figure, f"{model}, plan by {plan.optimizer}", plan)
     return figure
 
@@ -69,8 +80,8 @@ def curves_figure(plans: Sequence[Plan], bound: float, model: str) -> Figure:
         if bound > 0 and np.isfinite(bound):
             axes.axhline(bound * unit[0], color=GREY, linewidth=1, linestyle=(0, (1, 1)),
                          label="proven bound" if axes is left else None)  # fmt: skip
-    if finite and max(finite) > 5 * max(min(finite), 1e-30):
-        left.set_yscale("log")
+    if finite and max(finite) > SQUEEZED * max(min(finite), 1e-30):
+        log_values(left)
     left.set_ylabel(f"best objective so far [{unit[1]} an iteration]")
     if plans:
         _title(figure, model, plans[0])
@@ -78,6 +89,18 @@ def curves_figure(plans: Sequence[Plan], bound: float, model: str) -> Figure:
     if handles:
         figure.legend(handles, labels, loc="outside right upper", frameon=False)
     return figure
+
+
+def log_values(axes: Axes) -> None:
+    """A logarithmic axis of values, with plain numbers also between decades where these are few."""
+    from matplotlib.ticker import FuncFormatter, LogLocator
+
+    axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    between = (1.0, 2.0, 5.0) if high < 1e3 * low else (1.0,)
+    axes.yaxis.set_major_locator(LogLocator(subs=between))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.4g}"))
+    axes.minorticks_off()
 
 
 def _log_axis(axes: Axes, first: float) -> None:
@@ -117,27 +140,41 @@ def _draw_memory(axes: Axes, plan: Plan) -> None:
     evaluation = plan.evaluation
     weights, peak = evaluation.weight_bytes, evaluation.peak_bytes
     top = float(max(weights.max(initial=0.0), peak.max(initial=0.0)))
-    scale, name = _byte_unit(top)
+    scale, name = byte_unit(top)
     chips = np.arange(len(weights))
     axes.bar(chips, weights / scale, 0.8, color=GREEN, label="weights")
     axes.bar(chips, np.maximum(peak - weights, 0) / scale, 0.8, bottom=weights / scale, color=SKY,
              label="live tensors at the peak")  # fmt: skip
-    capacity = _capacity(plan)
-    if top >= 0.1 * capacity.min():
-        shown = np.where(capacity < 20 * max(top, 1.0), capacity, np.nan)
-        axes.hlines(shown / scale, chips - 0.5, chips + 0.5, color=BLACK, linewidth=1.2,
-                    label="capacity" if plan.memory else "capacity (not checked)")  # fmt: skip
-    else:
-        size, unit = _byte_unit(float(capacity.min()))
-        axes.plot([], [], " ", label=f"capacity {capacity.min() / size:.4g} {unit}, off the scale")
+    _draw_capacity(axes, plan, top, scale)
     axes.set_ylabel(f"memory [{name}]")
     axes.set_ylim(bottom=0)
     _legend(axes)
 
 
-def _byte_unit(size: float) -> tuple[float, str]:
-    units = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
-    return next(((scale, name) for scale, name in units if size >= scale), (1.0, "B"))
+def _draw_capacity(axes: Axes, plan: Plan, top: float, scale: float) -> None:
+    """A line a device where its capacity is on the scale, else its capacity in words; devices may
+    differ."""
+    capacity = _capacity(plan)
+    word = "chips" if plan.objective == Objective.RING else "devices"
+    place, checked = np.arange(len(capacity)), "" if plan.memory else " (not checked)"
+    near = capacity < HIDDEN * max(top, 1.0)
+    if near.any():
+        shown = np.where(near, capacity, np.nan)
+        axes.hlines(shown / scale, place - 0.5, place + 0.5, color=BLACK, linewidth=1.2,
+                    label=f"capacity{checked}")  # fmt: skip
+    for size in np.unique(capacity[~near]):
+        held = np.flatnonzero(capacity == size)
+        where = "" if len(held) == len(capacity) else f" of {word} {_ranges(held)}:"
+        axes.plot([], [], " ", label=f"capacity{where} {bytes_text(float(size))}, off the scale")
+
+
+def _ranges(devices: np.ndarray) -> str:
+    """Devices in words: ``0-3, 6``; of many separate ones the first and a count."""
+    runs = np.split(devices, np.flatnonzero(np.diff(devices) > 1) + 1)
+    words = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs]
+    if len(words) > NAMED_RUNS:
+        return f"{words[0]}, {words[1]}, … ({len(devices)} devices)"
+    return ", ".join(words)
 
 
 def _capacity(plan: Plan) -> np.ndarray:

@@ -8,7 +8,9 @@ import numpy as np
 from rich.table import Table
 
 from go_rl.core import OpGraph, OpKind
-from go_rl.report.text_table import TextTable
+from go_rl.core.printable import name_line
+from go_rl.report.tables import bytes_text
+from go_rl.report.text_table import LONGEST_CELL, TextTable
 
 TOP_OPERATORS = 30
 """Operator types listed one by one; the rest share a row."""
@@ -16,7 +18,7 @@ TOP_OPERATORS = 30
 
 def facts(graph: OpGraph) -> Table:
     """Return name, size, work and bytes of the graph."""
-    table = Table(title=f"graph {graph.name}", title_justify="left", show_header=False)
+    table = Table(title=f"graph {name_line(graph.name)}", title_justify="left", show_header=False)
     table.add_column()
     table.add_column(overflow="fold")
     rows = {
@@ -24,16 +26,16 @@ def facts(graph: OpGraph) -> Table:
         "operators": f"{graph.num_nodes:,}",
         "edges": f"{graph.num_edges:,}",
         "work": f"{graph.flops.sum() / 1e9:,.4g} GFLOP" if graph.has_flops else "profile only",
-        "weights": f"{weight_bytes(graph) / 1e6:,.4g} MB",
-        "largest result": f"{graph.output_bytes.max() / 1e6:,.4g} MB",
+        "weights": bytes_text(weight_bytes(graph)),
+        "largest result": bytes_text(float(graph.output_bytes.max())),
         "backward operators": f"{int(graph.is_backward.sum()):,}",
         "profile": ", ".join(graph.seconds),
         "dims": ", ".join(f"{k}={v}" for k, v in graph.meta.get("dims", {}).items()),
         "hash": graph.digest[:16],
     }
     for name, text in rows.items():
-        if text and text != "0":
-            table.add_row(name, text)
+        if text and text not in ("0", "0 B"):
+            table.add_row(name, name_line(text, LONGEST_CELL))
     return table
 
 

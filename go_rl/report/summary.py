@@ -5,13 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from go_rl.core import Plan, proved_optimal
+from go_rl.portfolio.registry import ONE_DEVICE
+from go_rl.report.bottleneck import Bottleneck
 from go_rl.report.notes import note_lines
-from go_rl.report.tables import percent, unit_for
+from go_rl.report.tables import WIDEST_GAP, percent, unit_for
 
 
-def plan_lines(plan: Plan, reference: Plan | None = None) -> list[str]:
-    """Return the sentences that go under the table: value, against the ``reference`` plan of the
-    compiler heuristic, bound, devices, memory, notes."""
+def plan_lines(
+    plan: Plan, reference: Plan | None = None, held_by: Bottleneck | None = None
+) -> list[str]:
+    """Return the sentences that go under the table: value, against the ``reference`` plan, bound,
+    devices, the busiest device or link, verdict, notes."""
     evaluation = plan.evaluation
     if not evaluation.status.ok:
         return [
@@ -23,7 +27,7 @@ def plan_lines(plan: Plan, reference: Plan | None = None) -> list[str]:
         f"{_against(plan, reference)}, {_bound_sentence(plan)}",
         f"devices used: {len(np.unique(plan.device))} of {len(evaluation.device_seconds)}"
         f"{_effective(plan)}{_copies(plan)}",
-        *_fidelity(plan),
+        *([] if held_by is None else [held_by.sentence]),
         f"verdict of the independent checker: {evaluation.status.sentence}",
         *note_lines(plan.notes),
     ]
@@ -36,7 +40,15 @@ def _against(plan: Plan, reference: Plan | None) -> str:
     if not reference.evaluation.status.ok or plan.value <= 0:
         return f", where {reference.optimizer} found no plan"
     ratio = reference.value / plan.value
-    return f", {ratio:.2f} times the throughput of {reference.optimizer}"
+    return f", {ratio:.2f} times the throughput of {_named(reference)}"
+
+
+def _named(reference: Plan) -> str:
+    """A reference plan as a sentence says it."""
+    if reference.optimizer != ONE_DEVICE:
+        return reference.optimizer
+    fused = reference.fusion_group is not None
+    return f"the best single device, {'fused' if fused else 'nothing fused'}"
 
 
 def _bound_sentence(plan: Plan) -> str:
@@ -44,28 +56,17 @@ def _bound_sentence(plan: Plan) -> str:
         return "proved optimal"
     if plan.bound <= 0 or not np.isfinite(plan.gap):
         return "no bound was proved"
-    return f"at most {percent(plan.gap)} above the optimum (no plan beats {_time(plan.bound)})"
+    if plan.gap > WIDEST_GAP:
+        return f"no useful bound (for this graph, no plan beats {_time(plan.bound)})"
+    return (
+        f"at most {percent(plan.gap)} above the optimum (for this graph, no plan beats "
+        f"{_time(plan.bound)})"
+    )
 
 
 def _effective(plan: Plan) -> str:
     chips = plan.effective_chips
     return "" if chips is None else f", {chips:.1f} effective"
-
-
-def _fidelity(plan: Plan) -> list[str]:
-    """How the plan follows from what its method proposed."""
-    found = plan.fidelity
-    if found is None:
-        return []
-    line = f"made legal by: {found.legalized_by.word}"
-    if found.displacement is not None:
-        line += f", {found.displacement:.3g} chips from the proposal in the mean"
-    if found.log_prob_gap is not None:
-        line += (
-            f"; mean log-probability {found.log_prob_gap:.3g} below that of the likeliest "
-            "legal plan known"
-        )
-    return [line]
 
 
 def _copies(plan: Plan) -> str:

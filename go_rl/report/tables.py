@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, fields
 from math import inf, isfinite
 from typing import Any
@@ -14,8 +14,12 @@ from go_rl.report.text_table import TextTable
 
 HEURISTIC = "greedy"
 """The compiler heuristic of the ring and of max-load."""
-BASELINES = (HEURISTIC, "default")
-"""The methods of reference plans: the heuristic, or the framework's default."""
+BASELINES = {"one-device": "one device", "default": "default", HEURISTIC: "heuristic"}
+"""The methods of reference plans, those that count first, and their heads: the best single device,
+the framework's default or the compiler heuristic."""
+WIDEST_GAP = 10.0
+"""Gap to the proven bound, as a ratio, beyond which the bound says nothing of use."""
+NO_BOUND = "no useful bound"
 
 Unit = tuple[float, str]
 """Units in a second, and the unit's name."""
@@ -30,6 +34,8 @@ VALUE_NAMES = {
 
 UNITS: tuple[Unit, ...] = ((1.0, "s"), (1e3, "ms"), (1e6, "µs"), (1e9, "ns"))
 
+BYTE_UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
+
 
 @dataclass(frozen=True)
 class Row:
@@ -42,7 +48,7 @@ class Row:
     throughput: float | None
     """Iterations a second."""
     improvement: float | None
-    """Throughput over that of the compiler heuristic (1.0: as good)."""
+    """Throughput over that of the reference plan (1.0: as good); see `reference_name`."""
     gap: float | None
     """Distance of the objective from the proven bound, as a ratio (0.1: 10 %)."""
     effective_chips: float | None
@@ -60,15 +66,25 @@ COLUMNS = tuple(f.name for f in fields(Row))
 
 def rows(plans: Sequence[Plan], bound: float) -> list[Row]:
     """Return a row a plan, in the order given; ``bound`` is the best proven bound of them all."""
-    named = [plan for plan in plans if plan.optimizer in BASELINES]
-    heuristic = named[0].value if named else inf
-    return [_row(plan, heuristic, bound) for plan in plans]
+    values = {plan.optimizer: plan.value for plan in reversed(plans)}
+    name = _reference({name for name in values if isfinite(values[name])})
+    reference = values.get(name, inf)
+    return [_row(plan, reference, bound) for plan in plans]
 
 
-def _row(plan: Plan, heuristic: float, bound: float) -> Row:
+def _reference(usable: Collection[str]) -> str:
+    return next((name for name in BASELINES if name in usable), "")
+
+
+def reference_name(table: Sequence[Row]) -> str:
+    """Return the method of the row that all others are compared with; empty: there is none."""
+    return _reference([row.method for row in table if row.improvement is not None])
+
+
+def _row(plan: Plan, reference: float, bound: float) -> Row:
     usable = plan.evaluation.status.ok and isfinite(plan.value)
     value = plan.value if usable else inf
-    improvement = heuristic / value if isfinite(heuristic) and value > 0 else None
+    improvement = reference / value if isfinite(reference) and value > 0 else None
     return Row(
         method=plan.optimizer,
         seconds_per_step=finite(value),
@@ -100,9 +116,21 @@ def unit_for(seconds: float) -> Unit:
     return UNITS[1] if seconds == 0 else UNITS[-1]
 
 
-def headings(unit: Unit, objective: str) -> tuple[str, ...]:
-    """Return the printed column heads for an objective."""
-    rival = "default" if objective == Objective.MAKESPAN else "heuristic"
+def byte_unit(size: float) -> tuple[float, str]:
+    """Return the bytes of the unit in which a size reads as 1 to 1,000, and its name."""
+    return next(((scale, name) for scale, name in BYTE_UNITS if size >= scale), (1.0, "B"))
+
+
+def bytes_text(size: float) -> str:
+    """Return bytes as text, such as ``80 GB``."""
+    scale, name = byte_unit(size)
+    return f"{size / scale:,.4g} {name}"
+
+
+def headings(unit: Unit, objective: str, reference: str = "") -> tuple[str, ...]:
+    """Return the printed column heads for an objective; ``reference`` names the reference plan."""
+    usual = "default" if objective == Objective.MAKESPAN else HEURISTIC
+    rival = BASELINES[reference or usual]
     chips = ("effective chips",) if objective == Objective.RING else ()
     return ("method", f"{VALUE_NAMES[objective]} [{unit[1]}]", "iterations/s", f"vs {rival}",
             "gap to bound", *chips, "samples", "seconds", "status")  # fmt: skip
@@ -126,6 +154,8 @@ def cells(row: Row, unit: Unit, objective: str) -> tuple[str, ...]:
 
 def percent(ratio: float) -> str:
     """Return a gap as text; small ones keep two digits, because 0.0 would claim an optimum."""
+    if ratio > WIDEST_GAP:
+        return NO_BOUND
     proved = ratio <= OPTIMAL_GAP
     return f"{100 * ratio:.1f} %" if ratio >= 1e-3 or proved else f"{100 * ratio:.2g} %"
 
@@ -149,7 +179,8 @@ def markdown(table: Sequence[Row], objective: str) -> str:
     """Return the rows as a Markdown table."""
     unit = table_unit(table)
     rows = (cells(row, unit, objective) for row in table)
-    return markdown_table(headings(unit, objective), rows, words=("status",))
+    heads = headings(unit, objective, reference_name(table))
+    return markdown_table(heads, rows, words=("status",))
 
 
 def text_table(table: Sequence[Row], best: Plan, title: str) -> TextTable:
@@ -157,7 +188,7 @@ def text_table(table: Sequence[Row], best: Plan, title: str) -> TextTable:
     unit = table_unit(table)
     return TextTable(
         title=title,
-        heads=headings(unit, best.objective),
+        heads=headings(unit, best.objective, reference_name(table)),
         rows=[cells(row, unit, best.objective) for row in table],
         words=("status",),
         bold=frozenset(i for i, row in enumerate(table) if row.method == best.optimizer),

@@ -1,17 +1,21 @@
-"""Tables for a terminal; wide ones are split, never cut."""
+"""Tables for a terminal; wide ones are split, and only names that fill half a screen are cut."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rich.cells import cell_len
 from rich.table import Table
+
+from go_rl.core.printable import abridged, name_line
 
 EDGE, BETWEEN = 1, 3
 """Characters of a table's border, and of the space and line beside each column."""
 PROSE = 24
 """Minimum width of a column of prose, which wraps."""
+LONGEST_CELL = 400
+"""Characters of a cell's line that are shown at most."""
 
 
 @dataclass(frozen=True)
@@ -30,27 +34,42 @@ class TextTable:
 
     def tables(self, width: int) -> Iterator[Table]:
         """Yield tables of at most ``width`` characters: as many columns as fit, then the others
-        beside the first column again. Where even one is too wide its cells are wrapped."""
-        for number, columns in enumerate(self._balanced(width)):
-            yield self._table(columns, "" if number else self.title)
+        beside the first column again. Where even one is too wide its cells are wrapped.
+
+        Where columns do not fit, names of the first one lose their middle if they take more than
+        half of the width. Characters that are not `printable` are escaped.
+        """
+        shown = self._shown(width)
+        for number, columns in enumerate(shown._balanced(width)):
+            yield shown._table(columns, "" if number else shown.title)
+
+    def _shown(self, width: int) -> TextTable:
+        """The table as it is printed: cells without control characters, the first short enough."""
+        title = name_line(self.title, LONGEST_CELL)
+        heads = [_lines(head) for head in self.heads]
+        clean = replace(self, title=title, heads=heads, words=[*map(_lines, self.words)],
+                        prose=[*map(_lines, self.prose)],
+                        rows=[[*map(_lines, row)] for row in self.rows])  # fmt: skip
+        longest = clean._longest_key(width)
+        heads[0] = _lines(heads[0], longest)
+        return replace(clean, rows=[[_lines(row[0], longest), *row[1:]] for row in clean.rows])
+
+    def _longest_key(self, width: int) -> int:
+        """Cells of the first column: what the others leave, at least half of two columns."""
+        others = sum(map(self._width, range(1, len(self.heads))))
+        columns = min(len(self.heads), 2)
+        room = width - EDGE - columns * BETWEEN
+        return max(1, room // columns, width - EDGE - BETWEEN - others)
 
     def _balanced(self, width: int) -> list[list[int]]:
         """As few parts as possible, of about equal width."""
-        parts = self._parts(width)
-        while len(narrower := self._parts(width := width - 1)) == len(parts) > 1:
-            parts = narrower
-        return parts
-
-    def _parts(self, width: int) -> list[list[int]]:
-        key, parts = self._width(0), [[0]]
-        used = EDGE + key
-        for column in range(1, len(self.heads)):
-            wide = self._width(column)
-            if used + wide > width and len(parts[-1]) > 1:
-                parts.append([0])
-                used = EDGE + key
-            parts[-1].append(column)
-            used += wide
+        widths = [self._width(column) for column in range(len(self.heads))]
+        parts = _parts(widths, width)
+        for narrower in range(width - 1, 0, -1):
+            split = _parts(widths, narrower)
+            if len(split) > len(parts):
+                break
+            parts = split
         return parts
 
     def _width(self, column: int) -> int:
@@ -69,3 +88,22 @@ class TextTable:
         for i, row in enumerate(self.rows):
             table.add_row(*(row[c] for c in columns), style="bold" if i in self.bold else None)
         return table
+
+
+def _lines(text: str, longest: int = LONGEST_CELL) -> str:
+    """The lines of a cell, each `printable` and at most ``longest`` cells wide."""
+    return "\n".join(
+        abridged(name_line(line, LONGEST_CELL), longest, cell_len) for line in text.split("\n")
+    )
+
+
+def _parts(widths: Sequence[int], width: int) -> list[list[int]]:
+    """Columns by part, from left to right; each part begins with the first column."""
+    parts, used = [[0]], EDGE + widths[0]
+    for column, wide in enumerate(widths[1:], 1):
+        if used + wide > width and len(parts[-1]) > 1:
+            parts.append([0])
+            used = EDGE + widths[0]
+        parts[-1].append(column)
+        used += wide
+    return parts

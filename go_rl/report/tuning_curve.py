@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from go_rl.report.figures import BLUE, GREY, new_figure, save_figure
+from go_rl.report.figures import BLUE, GREY, SQUEEZED, log_values, new_figure, save_figure
 from go_rl.report.tables import unit_for
 from go_rl.tuning.kernels.outcome import Tuned
 from go_rl.tuning.programs.tuned_network import TunedNetwork
@@ -69,6 +69,9 @@ def _curve_figure(
     axes.step(times, best, where="post", color=BLUE, marker="o", markersize=3)
     axes.set_xlabel("minutes of tuning")
     axes.set_ylabel(f"{names[1]} [{unit}]")
-    axes.set_ylim(bottom=0)
+    if max(default) > SQUEEZED * min(best):
+        log_values(axes)
+    else:
+        axes.set_ylim(bottom=0)
     axes.legend(frameon=False)
     return figure

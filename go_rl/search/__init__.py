@@ -6,7 +6,7 @@ from go_rl.search.greedy import Greedy
 from go_rl.search.host.local_search import LocalSearch
 from go_rl.search.host.max_load_dp import MaxLoadDP
 from go_rl.search.makespan.annealing import MakespanAnnealing
-from go_rl.search.makespan.best_of import DefaultPlacement, GreedyFusion
+from go_rl.search.makespan.best_of import DefaultPlacement, GreedyFusion, OneDevice
 from go_rl.search.makespan.composed import Composed
 from go_rl.search.makespan.expert import MakespanExpert
 from go_rl.search.makespan.heft import Heft
@@ -41,6 +41,7 @@ __all__ = [
     "MakespanRandom",
     "MaxLoadDP",
     "Metis",
+    "OneDevice",
     "OrderAnnealing",
     "RandomSearch",
     "RingLocalSearch",

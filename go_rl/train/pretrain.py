@@ -37,6 +37,8 @@ from go_rl.train.run_state.run_folder import RunFolder
 from go_rl.train.teachers import imitating_agent
 
 Report = Callable[[int, str], None]
+COMPILING = "compiling for the first graphs; every size of graph is compiled once"
+"""Said before the first update, which takes a minute or more."""
 
 
 def pretrain(
@@ -64,16 +66,18 @@ def pretrain(
         TrainingError: a reward or gradient is not finite, or a process would have nothing to do.
         CheckpointError: the folder holds a run of another configuration, or a damaged one.
     """
-    if group.count > config.graphs:
+    if group.count > config.problems:
         raise TrainingError(
-            f"train: {group.count} processes share {config.graphs} problems an update, so that "
-            f"some have nothing to do; raise graphs to at least {group.count}"
+            f"train: {group.count} processes share {config.problems} problems an update, so that "
+            f"some have nothing to do; raise problems to at least {group.count}"
         )
     folder, report = Path(folder), report or (lambda update, sentence: None)
     problems, run = _problems(config), RunFolder(folder, config, group)
     try:
         state = _first(problems, run, report)
         run.open_log(state.step)
+        if state.step < config.updates:
+            report(state.step, COMPILING)
         last = config.updates
         if stop_after is not None:
             last = min(last, state.step + stop_after)
@@ -174,8 +178,8 @@ def _advance(
     if state.step % config.validate_every == 0:
         values |= _validate(state, problems, group)
     shown = [f"{name} {values[name]:+.3f}" for name in rewards[0]]
-    if "validation" in values:
-        shown.append(f"validation {values['validation']:+.4f}")
+    if state.curve and state.curve[-1][0] == state.step:
+        shown.append(f"validation {state.curve[-1][1]:+.4f}")
     samples = sum(len(reward) for one in rewards for reward in one.values())
     return "  ".join([*shown, f"{time.perf_counter() - started:.1f} s"]), values, samples
 

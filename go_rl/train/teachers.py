@@ -25,6 +25,7 @@ from go_rl.policy.weights import Weights, load_weights, save_weights
 from go_rl.runtime.array_file import UNREADABLE, read_arrays
 from go_rl.train.config import ImitationConfig, MakespanTrainConfig
 from go_rl.train.imitation import DispatchLesson, imitate
+from go_rl.train.problems.curriculum import short_name
 from go_rl.train.problems.makespan import MakespanProblems, ProblemKey, makespan_decoder
 
 FINDS = "teachers"
@@ -143,7 +144,7 @@ def _lessons(
     """The best decisions of every problem, after the agent's search of this turn."""
     lessons, better = [], 0
     for i, key in enumerate(keys):
-        name = "--".join((key[0], key[1], "+".join(key[2])))
+        name = "--".join((short_name(key[0]), key[1], "+".join(key[2])))
         path, decoder = folder / f"{name}.{turn}.npz", makespan_decoder(*key, config.cost)
         before = folder / f"{name}.{turn - 1}.npz"
         if path.exists():

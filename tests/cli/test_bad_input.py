@@ -137,3 +137,26 @@ def test_unknown_costs_are_refused(command, words):
     found = command(*words.split(), "--cost", "lerned")
     assert found.code == 2
     assert "lerned'; did you mean 'learned'?" in " ".join(found.err.split())
+
+
+def test_names_of_files_reach_the_terminal_escaped_and_short(command, tmp_path):
+    """An operator of 300 letters made `graph` print its table for ever; others move the cursor."""
+    path = tmp_path / "\x1b[2J\x07.json"
+    nodes = [node_document(0, name="X" * 300), node_document(1)]
+    path.write_bytes(profile(nodes=nodes, edges=[CHAIN_EDGE]))
+    found = command("graph", path)
+    assert found.code == 0, found.err
+    assert "\x1b" not in found.out
+    assert r"\x1b[2J\x07" in found.out
+    assert "XXX…XXX" in found.out
+    lines = found.out.splitlines()
+    assert max(len(line) for line in lines if not line.startswith("next: ")) <= 160
+    path.write_bytes(b'{"nodes": [], "' + b"x" * 2_000_000 + b'": ["\x1b[2J"]}')
+    found = command("optimize", path, "--hardware", "x" * 2_000_000)
+    assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
+    assert "\x1b" not in found.err
+    assert len(found.err) < 2100
+    found = command("records", "list", "y" * 3000 + "\x1b")
+    assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
+    assert "\x1b" not in found.err
+    assert len(found.err) < 2100

@@ -31,9 +31,10 @@ def test_one_json_document_with_improvements_over_the_default(command):
     found = command("optimize", MODEL, "--hardware", "p100x2", *QUICK, "fusion-greedy", "--json")
     assert found.code == 0, found.err
     table, plan = found.document["table"], found.document["plan"]
-    assert [row["method"] for row in table] == ["default", "fusion-greedy"]
-    assert table[0]["improvement"] == 1.0
-    assert table[1]["improvement"] > 1.0
+    assert [row["method"] for row in table] == ["default", "one-device", "fusion-greedy"]
+    assert table[1]["improvement"] == 1.0
+    assert found.document["reference"] == "one-device"
+    assert table[0]["improvement"] < 1.0
     assert plan["fusion_group"] is not None
     assert plan["priority"] is None
 

@@ -26,7 +26,8 @@ def test_json_is_one_document_with_table_and_plan(command, chain):
     found = command("optimize", chain, "--hardware", "ring3", "--json", *QUICK)
     assert found.code == 0, found.err
     table, plan = found.document["table"], found.document["plan"]
-    assert {*found.document} == {"table", "plan"}
+    assert {*found.document} == {"table", "reference", "bottleneck", "plan"}
+    assert found.document["reference"] == "greedy"
     assert all({*row} == COLUMNS for row in table)
     for row in table:
         numbers = [v for k, v in row.items() if k not in ("method", "status")]

@@ -15,7 +15,7 @@ from go_rl.cli.commands.check import CheckOptions
 from go_rl.cli.commands.graph import Graph
 from go_rl.cli.commands.optimize import Optimize
 from go_rl.cli.configuration import from_json, to_json
-from go_rl.cli.model_arguments import ModelArguments
+from go_rl.cli.model_arguments import ModelArguments, positions_of
 from go_rl.cli.table import COMMANDS
 from go_rl.core import GoRLError, Hardware, ReadError, load_hardware
 from go_rl.train.config import MakespanTrainConfig, RingTrainConfig, SampleConfig
@@ -265,7 +265,7 @@ def test_what_is_said_of_a_function_reaches_it_and_its_plan(command, tmp_path):
     assert "--trip-count N" in command("graph", model).err
     shown = command("graph", model, "--trip-count", 3, "--dim", "rows=5")
     assert "rows=5, trip_count=3" in shown.out
-    assert "--weight-args 0,..." in shown.out
+    assert "--weight-args 0" in shown.out
     told = ("--trip-count", 3, "--weight-args", 0)
     assert "note" not in command("graph", model, *told).out
     budget = ("--method", "greedy", "--samples", 1, "--out", "out")
@@ -349,3 +349,17 @@ def test_the_commands_are_listed(command):
     listed = command("--help").out
     assert all(f"  {each.words} " in listed for each in COMMANDS)
     assert "train kernels" in command("train", "-h").out
+
+
+@pytest.mark.parametrize(
+    ("text", "positions"),
+    [("none", ()), ("0,2", (0, 2)), ("0-3", (0, 1, 2, 3)), ("5, 0-2,1", (5, 0, 1, 2))],
+)
+def test_positions_of_weights(text, positions):
+    assert positions_of(text) == positions
+
+
+@pytest.mark.parametrize("text", ["3-1", "a", "0-", "-1", "", "0-99999999999", "0..3"])
+def test_no_positions_of_weights(text):
+    with pytest.raises(ReadError, match="such as 0,2 or 0-99, or none"):
+        positions_of(text)

@@ -83,10 +83,26 @@ def test_all_ranks_the_devices(command, operators):
     assert names.index("h100") < names.index("t4") < names.index("k80")
     ranked = command("predict", operators, "--device", "all").out
     assert "h100" in ranked
-    assert "with --launch-us all have the same" in " ".join(ranked.split())
+    assert "All on one host, the usual one, on which a small launch takes 26 µs" in ranked
     alike = command("predict", operators, "--device", "all", "--launch-us", "4.5").out
-    assert "with --launch-us" not in alike
+    assert "on which a small launch takes 4.5 µs." in alike
     assert "operators.csv --launch-us 4.5 --device" in alike
+
+
+def test_small_networks_are_host_bound_on_all_devices_alike(command):
+    """One host for all: a newer device is never behind an older one by its host."""
+    found = command("predict", "zoo:bert-tiny", "--device", "all", "--json").document["devices"]
+    ms = {each["device"]: each["latency_ms"] for each in found}
+    assert ms["h100"] <= ms["t4"]
+    assert ms["h200"] <= ms["t4"]
+    assert all(each["host_ms"] <= 1.001 * each["latency_ms"] for each in found)
+    assert all(each["low_ms"] < each["latency_ms"] < each["high_ms"] for each in found)
+    fast = next(each for each in found if each["device"] == "h100")
+    assert fast["host_bound"]
+    printed = command("predict", "zoo:bert-tiny", "--device", "all").out
+    assert "low ms" in printed
+    assert "bound by" in printed
+    assert "float32" in printed
 
 
 def test_predict_prices_a_network(command):

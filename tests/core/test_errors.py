@@ -62,3 +62,9 @@ def test_after_it_comes_a_new_sentence_everywhere():
     assert len(texts) > 25
     for path, text in texts:
         assert not text or (text[0] == " " and text[1].isupper()), f"{path}: {text!r}"
+
+
+def test_a_beginning_comes_before_a_misspelling():
+    flags = ["--seed", "--samples", "--seconds", "--seconds-each"]
+    assert nearest("--sec", flags) == "; did you mean '--seconds'?"
+    assert nearest("--sede", flags) == "; did you mean '--seed'?"

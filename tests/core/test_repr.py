@@ -48,6 +48,6 @@ def test_a_plan_and_a_result(problem):
         "gap 25 %, ok>"
     )
     assert repr(Result(problem, (heuristic, best), best, 200.0)) == (
-        "<Result of 2 plans, 1.250 times the heuristic's throughput; best: <Plan by 'dp', ring on "
+        "<Result of 2 plans, 1.250 times the throughput of dp; best: <Plan by 'dp', ring on "
         "'tiny-ring': 400 nodes on 2 devices, 200 s an iteration, gap 0 %, ok>>"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,9 @@ from reference.random_rings import random_ring
 from reference.small_rings import ring_problem
 
 from go_rl.core import Budget, Chip, Objective, Optimizer, Problem, SearchError, Status, with_bound
+from go_rl.core.optimizer import Milestone
 from go_rl.portfolio import METHODS, methods_for, methods_of, run
+from go_rl.portfolio.compilation import announced
 from go_rl.report.summary import plan_lines
 from go_rl.search import Expert, Greedy
 from go_rl.verify.check_plan import check_plan
@@ -156,3 +159,16 @@ def test_a_method_of_another_objective_is_refused_with_those_that_work(objective
     with pytest.raises(SearchError, match=f"method '{method}' cannot work on objective") as error:
         run(problem, method, FEW)
     assert all(name in str(error.value) for name in methods_for(problem))
+
+
+def test_what_takes_long_to_compile_is_announced_once(monkeypatch):
+    monkeypatch.setattr("go_rl.portfolio.compilation.MOMENT_SECONDS", 0.05)
+    said: list[str] = []
+    with announced(said.append, "this"):
+        time.sleep(0.3)
+    assert said == ["compiling this; the budget does not count it"]
+    assert isinstance(said[0], Milestone)
+    monkeypatch.setattr("go_rl.portfolio.compilation.MOMENT_SECONDS", 5.0)
+    with announced(said.append, "that"):
+        pass
+    assert len(said) == 1

@@ -150,10 +150,10 @@ def test_a_stated_host_scales_what_it_bounds():
     usual, learned = find_device("t4"), toy_predictor()
     tiny, large = one("relu", "t4", B=8, H=8), one("relu", "t4", B=65536, H=4096)
     reference = float(np.exp(learned.params["streams"]["floor"][0][STREAMS.index("add")]))
-    slow = with_launch(usual, 2e6 * reference)
+    same, slow = (with_launch(usual, microseconds * reference) for microseconds in (1e6, 2e6))
     for inputs, times in ((tiny, 2.0), (large, 1.0)):
         before, after = (learned.interval(replace(inputs, devices=(each,)))
-                         for each in (usual, slow))  # fmt: skip
+                         for each in (same, slow))  # fmt: skip
         assert after.seconds[0] / before.seconds[0] == pytest.approx(times, rel=0.01)
     before, after = (learned.interval(replace(tiny, devices=(d,))) for d in (usual, slow))
     assert after.high[0] / after.low[0] < before.high[0] / before.low[0]

@@ -61,6 +61,16 @@ def test_no_improvement_over_a_heuristic_that_failed():
     assert (dp.improvement, dp.gap, dp.throughput) == (None, None, 1000.0)
 
 
+def test_the_best_single_device_is_what_others_are_compared_with():
+    named = [plan("default", 9e-3), plan("one-device", 6e-3), plan("heft", 4e-3)]
+    table = rows(named, 1e-3)
+    assert [row.improvement for row in table] == pytest.approx([2 / 3, 1.0, 1.5])
+    assert "| vs one device |" in markdown(table, "makespan")
+    table = rows([plan("default", 9e-3), plan("one-device", math.inf), plan("heft", 4.5e-3)], 1e-3)
+    assert [row.improvement for row in table] == [1.0, None, 2.0]
+    assert "| vs default |" in markdown(table, "makespan")
+
+
 def test_a_model_without_work_has_no_throughput():
     (row,) = rows([plan("greedy", 0.0)], 0.0)
     assert (row.seconds_per_step, row.throughput, row.improvement) == (0.0, None, None)
@@ -90,6 +100,8 @@ def test_units(seconds, unit):
     ("ratio", "text"),
     [
         (3.0, "300.0 %"),
+        (10.0, "1000.0 %"),
+        (10.1, "no useful bound"),
         (0.0123, "1.2 %"),
         (1.37e-4, "0.014 %"),
         (2e-6, "0.0002 %"),
@@ -104,7 +116,8 @@ def test_gaps_in_words(ratio, text):
 def test_lines_under_the_table():
     lines = plan_lines(plan("dp", 1.25e-3, replicas={0: (1,)}))
     assert lines[0] == (
-        "best: dp, 1.25 ms an iteration, at most 25.0 % above the optimum (no plan beats 1 ms)"
+        "best: dp, 1.25 ms an iteration, at most 25.0 % above the optimum (for this graph, no plan "
+        "beats 1 ms)"
     )
     against = plan_lines(plan("dp", 1.25e-3), plan("greedy", 2.5e-3))[0]
     assert "1.25 ms an iteration, 2.00 times the throughput of greedy, at most" in against
@@ -112,11 +125,16 @@ def test_lines_under_the_table():
     assert "where greedy found no plan" in lost
     assert lines[1] == "devices used: 1 of 2, 1.8 effective; 1 nodes have 1 copies"
     repaired = plan_lines(plan("dp", 1.25e-3, fidelity=Fidelity(Means.CUTS, 0.125, 0.004)))
-    assert repaired[2] == (
-        "made legal by: cuts, 0.125 chips from the proposal in the mean; mean log-probability "
-        "0.004 below that of the likeliest legal plan known"
+    assert repaired == plan_lines(plan("dp", 1.25e-3))
+    far = plan_lines(plan("dp", 12e-3))[0]
+    assert far.endswith("no useful bound (for this graph, no plan beats 1 ms)")
+    alone = plan("one-device", 5e-3)
+    fused = plan("one-device", 5e-3, fusion_group=np.zeros(1, np.int64))
+    assert (
+        "4.00 times the throughput of the best single device, nothing fused, "
+        in (plan_lines(plan("dp", 1.25e-3), alone)[0])
     )
-    assert "made legal by: tree" in plan_lines(plan("dp", 1.25e-3, fidelity=Fidelity(Means.TREE)))
+    assert "of the best single device, fused, " in plan_lines(plan("dp", 1.25e-3), fused)[0]
     assert "proved optimal" in plan_lines(plan("dp", 1e-3))[0]
     assert "no bound was proved" in plan_lines(plan("dp", 1e-3, bound=0.0))[0]
     failure = plan_lines(plan("dp", math.inf))

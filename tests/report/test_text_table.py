@@ -5,6 +5,9 @@ from __future__ import annotations
 import io
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.cells import cell_len
 from rich.console import Console
 
 from go_rl.report.notes import note_lines, shortened
@@ -45,15 +48,59 @@ def test_parts_are_about_equally_wide():
     assert max(wide) - min(wide) < 20
 
 
-def test_prose_wraps_and_a_name_wider_than_the_screen_is_folded():
+def test_prose_wraps_and_a_name_wider_than_the_screen_loses_its_middle():
     heads, words = ("hardware", "what"), "many words " * 20
     parts = shown(TextTable("t", heads, [("ring36", words)], prose=("what",)), 60)
     assert len(parts) == 1
     assert sum(line.count("many") for line in parts[0]) == 20
-    name = "x" * 100
+    name = "a" * 50 + "b" * 50
     (lines,) = shown(TextTable("t", ("graph", "nodes"), [(name, "7")]), 60)
-    assert max(len(line) for line in lines) <= 60
-    assert sum(line.count("x") for line in lines) == 100
+    assert max(len(line) for line in lines) == 60
+    # 60 columns less "│ │ │ " (7) and the heading "nodes" (5): 48
+    assert sum("a" * 24 + "…" + "b" * 23 in line for line in lines) == 1
+
+
+@given(
+    st.integers(20, 200),
+    st.lists(st.text(st.characters(codec="utf-8"), max_size=8), min_size=1, max_size=12),
+    st.lists(st.text(st.characters(codec="utf-8"), max_size=230), min_size=1, max_size=5),
+    st.lists(st.text(st.characters(codec="utf-8"), max_size=12), min_size=1, max_size=9),
+)
+@settings(max_examples=60)
+def test_any_table_ends_at_any_width_with_all_its_rows(width, heads, names, texts):
+    cells = [[name, *(texts[(i + k) % len(texts)] for k in range(len(heads) - 1))]
+             for i, name in enumerate(names)]  # fmt: skip
+    table = TextTable("title", heads, cells, prose=heads[2:3], words=heads[1:2])
+    parts = list(table.tables(width))
+    assert [part.row_count for part in parts] == [len(names)] * len(parts)
+    columns = [len(part.columns) for part in parts]
+    assert sum(columns) - len(parts) == len(heads) - 1
+    lines = [line for part in shown(table, width) for line in part]
+    assert max(map(cell_len, lines)) <= width
+    assert all(line.isprintable() for line in lines)
+
+
+@pytest.mark.parametrize("width", [20, 36, 40, 60, 80])
+def test_names_longer_than_the_screen(width):
+    """A kernel of a compiled training step, as `predict` showed it for ever."""
+    name = "jit(step)/" + "/".join(f"transpose(jvp(Block_{i}))" for i in range(9)) + "/dot_general"
+    cells = [(name, "linear", "64 × 64 × 64", "1.234", "99.9%")] * 3
+    parts = shown(TextTable("t", ("kernel", "priced as", "sizes", "ms", "share"), cells), width)
+    shortened_names = [line for part in parts for line in part if "…" in line]
+    assert len(shortened_names) == 3 * len(parts)
+    assert all("jit" in line and "general"[-2:] in line for line in shortened_names)
+
+
+def test_no_control_character_of_a_name_reaches_the_terminal():
+    table = TextTable("a\x1b[2Jb", ("op\x07", "n"), [("x\x1b]0;owned\x07", "\u202e1")])
+    (lines,) = shown(table, 80)
+    text = "\n".join(lines)
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert "\u202e" not in text
+    assert r"a\x1b[2Jb" in text
+    assert r"x\x1b]0;owned\x07" in text
+    assert r"\u202e1" in text
 
 
 def test_brackets_and_colons_are_no_markup(monkeypatch):

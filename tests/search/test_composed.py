@@ -125,6 +125,6 @@ def test_auto_runs_it_first():
     small = replace(TINY, sage_layers=0, attention_layers=0, iterations=1)
     agent = new_agent(small, 0, Objective.MAKESPAN)
     result = run(branches(), budget=Budget(samples=60), agent=agent)
-    assert [plan.optimizer for plan in result.plans][:2] == ["default", "composed"]
-    assert result.plans[1].samples == 7
-    assert result.best.value <= result.plans[1].value
+    assert [plan.optimizer for plan in result.plans][:3] == ["default", "one-device", "composed"]
+    assert result.plans[2].samples == 7
+    assert result.best.value <= result.plans[2].value

@@ -17,7 +17,7 @@ from go_rl.api.training.pretrain import ProcessConfig, pretrain
 from go_rl.cli.guard import guarded
 from go_rl.train.config import SampleConfig
 
-TOGETHER = replace(CONFIG, graphs=3, samples=SampleConfig(orders=4, placements=0))
+TOGETHER = replace(CONFIG, problems=3, samples=SampleConfig(orders=4, placements=0))
 """Three problems an update do not divide by two processes. Orders alone compile sooner."""
 
 

@@ -98,7 +98,7 @@ def test_nothing_to_imitate_is_an_error():
 
 def _run(updates: int = 2) -> MakespanTrainConfig:
     return MakespanTrainConfig(
-        split="train", validation="train", max_nodes=80, updates=updates, graphs=1, samples=8,
+        split="train", validation="train", max_nodes=80, updates=updates, problems=1, samples=8,
         hardware=("p100x2",), validation_hardware=("p100x2",), further=(), policy=DISPATCH,
         decide=(("placement",),), validate_every=2, checkpoint_every=2,
         searches=SearchConfig(samples=0), ppo=PPOConfig(epochs=1),

@@ -71,5 +71,5 @@ def test_the_sentence():
 def test_attempts_do_not_keep_an_older_run_from_going_on():
     older = RingTrainConfig()
     assert "attempts" not in older.to_json()
-    assert older.wrote(RingTrainConfig().to_json())
-    assert not older.wrote(replace(older, attempts=2).to_json())
+    assert not older.differing(RingTrainConfig().to_json())
+    assert "attempts was 2 and is None" in older.differing(replace(older, attempts=2).to_json())

@@ -124,7 +124,7 @@ def test_only_the_best_plans_teach():
 
 
 RUN = MakespanTrainConfig(
-    validation="train", max_nodes=80, updates=4, graphs=2, samples=8, hardware=("p100x2",),
+    validation="train", max_nodes=80, updates=4, problems=2, samples=8, hardware=("p100x2",),
     decide=(("placement", "schedule", "fusion"),),
     validation_hardware=("p100x2",), further=(), policy=TINY,
     validate_every=2, checkpoint_every=2, ppo=PPOConfig(epochs=1, decay_updates=4),

@@ -216,7 +216,7 @@ def test_batches_of_an_update_follow_each_other(tmp_path, monkeypatch):
 
 
 SHORT = MakespanTrainConfig(
-    validation="train", max_nodes=80, updates=2, graphs=1, samples=BATCH, hardware=("p100x2",),
+    validation="train", max_nodes=80, updates=2, problems=1, samples=BATCH, hardware=("p100x2",),
     validation_hardware=("p100x2",), further=(), decide=(("placement",),), policy=NODES,
     validate_every=2, checkpoint_every=2, ppo=PPOConfig(epochs=1, decay_updates=4),
 )  # fmt: skip

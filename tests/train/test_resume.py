@@ -17,7 +17,7 @@ from go_rl.policy.weights import load_weights
 from go_rl.train.advantage import RunningBaseline
 from go_rl.train.config import WEIGHTS_FILE, SampleConfig
 from go_rl.train.ppo import new_learner
-from go_rl.train.pretrain import pretrain
+from go_rl.train.pretrain import COMPILING, pretrain
 from go_rl.train.run_state.checkpoints import Checkpoints, TrainState
 
 
@@ -103,7 +103,7 @@ def test_the_weights_file_holds_the_best_validation(runs):
 def test_the_card_says_what_training_took(runs):
     """Of an interrupted run all that was drawn counts, whether it was drawn again or not."""
     (whole, one), _, _ = runs
-    drawn = CONFIG.updates * CONFIG.graphs * sum(CONFIG.sizes.values())
+    drawn = CONFIG.updates * CONFIG.problems * sum(CONFIG.sizes.values())
     effort = effort_of(load_weights(whole / WEIGHTS_FILE).card)
     assert effort is not None
     assert (effort.samples, effort.attempts) == (drawn, 1)
@@ -114,8 +114,24 @@ def test_the_card_says_what_training_took(runs):
 def test_another_configuration_does_not_go_on(runs, monkeypatch):
     toy_zoo(monkeypatch)
     (whole, _), _, _ = runs
-    with pytest.raises(CheckpointError, match="another configuration"):
+    with pytest.raises(CheckpointError, match="another configuration: seed was 0 and is 1;"):
         pretrain(replace(CONFIG, seed=1), whole)
+    larger = replace(CONFIG.ppo, epochs=3)
+    with pytest.raises(CheckpointError, match=r"another configuration: ppo.epochs was 2 and is 3"):
+        pretrain(replace(CONFIG, ppo=larger), whole)
+
+
+def test_a_run_goes_on_to_more_updates_and_is_then_that_of_the_larger_number(
+    runs, tmp_path, monkeypatch
+):
+    toy_zoo(monkeypatch)
+    (whole, one), _, _ = runs
+    pretrain(replace(CONFIG, updates=2), tmp_path)
+    two = pretrain(CONFIG, tmp_path)
+    assert equal(one.agent.params, two.agent.params)
+    assert (whole / "log.jsonl").read_text() == (tmp_path / "log.jsonl").read_text()
+    with pytest.raises(CheckpointError, match="holds 4 updates, more than updates=2"):
+        pretrain(replace(CONFIG, updates=2), tmp_path)
 
 
 @pytest.mark.parametrize(("orders", "placements"), [(4, 0), (0, 4)])
@@ -125,7 +141,8 @@ def test_a_run_may_draw_one_kind_of_samples_only(orders, placements, tmp_path, m
     sentences: list[str] = []
     config = replace(CONFIG, samples=samples, updates=1, validate_every=1)
     pretrain(config, tmp_path, report=lambda _, sentence: sentences.append(sentence))
-    (sentence,) = sentences
+    said, sentence = sentences
+    assert said == COMPILING
     assert ("order" in sentence, "placement" in sentence) == (orders > 0, placements > 0)
 
 

@@ -23,7 +23,7 @@ RUN = MakespanTrainConfig(
     validation_hardware=("p100x2",),
     max_nodes=250,
     updates=1,
-    graphs=1,
+    problems=1,
     samples=8,
     policy=TINY,
     searches=SearchConfig(samples=16, batch=8),

@@ -90,10 +90,11 @@ def test_runs_of_older_versions_are_the_same_run():
     for old, new in {**renamed, "tasks": "decide"}.items():
         document[old] = document.pop(new)
     document["policy"]["step_form"] = document["policy"].pop("form")
-    assert config.wrote(json.dumps(document))
+    assert not config.differing(json.dumps(document))
     assert from_json(MakespanTrainConfig, current_fields(document)) == config
-    assert not replace(config, decide=(("placement",),)).wrote(json.dumps(document))
-    assert not config.wrote("{")
+    differing = replace(config, decide=(("placement",),)).differing(json.dumps(document))
+    assert differing.startswith("decide was [")
+    assert config.differing("{") == "its configuration is damaged"
 
 
 def test_the_cost_reaches_the_problems_of_a_run():

@@ -16,7 +16,7 @@ SAMPLES = SampleConfig(orders=4, placements=4)
 CONFIG = RingTrainConfig(
     name="toy",
     updates=4,
-    graphs=1,
+    problems=1,
     samples=SAMPLES,
     ppo=PPO,
     policy=TINY,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from go_rl.api.progress import Progress, ignore
 from go_rl.core import TrainingError
 from go_rl.core.files.whole_file import write_text
+from go_rl.core.optimizer import Milestone
 from go_rl.train.config import CHECKPOINTS, CONFIG_FILE, SEARCHES, TrainConfig
 from go_rl.train.processes.config import ProcessConfig
 
@@ -24,10 +26,12 @@ def pretrain(
     folder: str | Path,
     *,
     report: Progress = ignore,
+    graphs: Sequence[str | Path] | None = None,
     workers: str = "local",
     processes: ProcessConfig = ONE_PROCESS,
 ) -> Weights:
-    """Train a policy on the zoo, resuming the run in the folder; return its best weights.
+    """Train a policy on the zoo or on own graphs, resuming the run in the folder; return its best
+    weights.
 
     Several processes, on one host or many, call it with the same arguments but for their index, and
     share the problems of every update out; the weights are those of one process. Only process 0
@@ -37,6 +41,8 @@ def pretrain(
         config: `RingTrainConfig` or `MakespanTrainConfig`.
         folder: for config.json, checkpoints, logs and weights.npz.
         report: called with the updates done, all updates and a sentence.
+        graphs: own models instead of the zoo's (``config.graphs``): files that `go_rl.load` reads,
+            graphs that ``go-rl graph --save`` wrote, folders of such. All are read before training.
         workers: where samples are solved and evaluated: ``local`` (this process) or ``ray``.
         processes: that train together; one by default.
 
@@ -46,13 +52,17 @@ def pretrain(
         MissingDependencyError: Ray is not installed.
     """
     from go_rl.train import pretrain as training
+    from go_rl.train.problems.curriculum import listed_files
     from go_rl.train.processes.join import joined
     from go_rl.train.workers import pricer
 
+    own = config.graphs if graphs is None else [str(each) for each in graphs]
+    config = replace(config, graphs=listed_files(own))
     updates = config.updates
 
     def tell(done: int, sentence: str) -> None:
-        report(done, updates, sentence)
+        milestone = "validation" in sentence
+        report(done, updates, Milestone(f"update {done}: {sentence}") if milestone else sentence)
 
     with joined(processes, config) as group:
         group.on_first(lambda: _write_config(config, Path(folder)))
@@ -60,14 +70,12 @@ def pretrain(
 
 
 def _write_config(config: TrainConfig, folder: Path) -> None:
-    """Write the configuration, unless the folder holds a run.
-
-    A run with a checkpoint or searches is resumed or refused by the trainer, and has its file
-    already.
-    """
+    """Write the configuration, unless the folder holds a run of another one, which the trainer
+    refuses. A run that goes on to more updates has these in its file."""
     path = folder / CONFIG_FILE
     begun = any(p.name.isdecimal() for p in (folder / CHECKPOINTS).glob("*"))
-    if path.exists() and (begun or (folder / SEARCHES / CONFIG_FILE).exists()):
+    begun = begun or (folder / SEARCHES / CONFIG_FILE).exists()
+    if path.exists() and begun and config.differing(path.read_text(encoding="utf-8")):
         return
     try:
         write_text(path, config.to_json() + "\n")

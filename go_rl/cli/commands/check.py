@@ -14,6 +14,7 @@ from go_rl.cli.model_arguments import ModelArguments, read
 from go_rl.cli.next_command import model_words, say_next
 from go_rl.core import Hardware, HardwareError, Objective, Plan, load_hardware
 from go_rl.core.evaluation import finite
+from go_rl.core.printable import message_line
 
 if TYPE_CHECKING:
     from go_rl.api.check import Verdict
@@ -63,7 +64,7 @@ def _print(verdict: Verdict, plan: Plan) -> None:
     word = "accepted" if verdict.ok else "rejected"
     print_line(out, f"{word}: {verdict.status.sentence}")
     for violation in verdict.violations:
-        print_line(out, f"{violation.rule}: {violation.message}")
+        print_line(out, message_line(f"{violation.rule}: {violation.message}"))
     if verdict.ok:
         bound = "no bound was proved"
         if math.isfinite(plan.gap):

@@ -9,12 +9,13 @@ import tyro
 
 from go_rl.api.training.learner_options import LearnerOptions
 from go_rl.cli.configuration import to_json
-from go_rl.cli.console import console, print_line, working
+from go_rl.cli.console import complain, console, print_line, working
 from go_rl.cli.exit_codes import FAILED_SEARCH, OK
 from go_rl.cli.folders import own_folder
 from go_rl.cli.model_arguments import ModelArguments, read
 from go_rl.cli.next_command import model_words, say_next
 from go_rl.cli.plan_output import MEMORY, output_folder, print_result
+from go_rl.cli.stopping import STOPPED, keeping_the_best
 from go_rl.train.config import WEIGHTS_FILE
 
 
@@ -65,22 +66,23 @@ def run(config: FineTune) -> int:
         from go_rl.api.training.pretrain import effort_sentence, save_weights
         from go_rl.report.plan_folder import write_plan_folder
 
-        result, weights = finetune(
-            graph,
-            config.hardware,
-            objective=config.objective,
-            decide=config.decide,
-            memory=MEMORY[config.memory],
-            samples=config.samples,
-            decoder=config.decoder,
-            config=config.learner,
-            report=report,
-            rules=config.rules,
-            cost=config.cost,
-            weights=config.weights,
-            control=config.control,
-            seed=config.seed,
-        )
+        with keeping_the_best() as stop:
+            result, weights = finetune(
+                graph,
+                config.hardware,
+                objective=config.objective,
+                decide=config.decide,
+                memory=MEMORY[config.memory],
+                samples=config.samples,
+                decoder=config.decoder,
+                config=config.learner,
+                report=report,
+                rules=config.rules,
+                cost=config.cost,
+                weights=config.weights,
+                control=config.control,
+                seed=config.seed,
+            )
         require_accepted(result)
         report("drawing figures")
         folder = folder if config.out else own_folder(folder, result.problem.graph)
@@ -96,4 +98,7 @@ def run(config: FineTune) -> int:
     objective = ("--objective", config.objective) if config.objective else ()
     use = (*hardware, *objective, "--weights", path)
     say_next(out, "optimize", *model_words(config.source), *use)
+    if stop.code is not None:
+        complain(STOPPED)
+        return stop.code
     return OK if result.best.evaluation.status.ok else FAILED_SEARCH

@@ -12,6 +12,7 @@ from go_rl.cli.exit_codes import OK
 from go_rl.cli.next_command import EXAMPLE_MODEL, say_next
 from go_rl.core import Hardware, load_hardware
 from go_rl.core.presets import EXAMPLES
+from go_rl.report.tables import bytes_text
 from go_rl.report.text_table import TextTable
 
 
@@ -55,14 +56,14 @@ def _show(shown: Hardware, config: HardwareShow) -> int:
     if config.json:
         print_json(shown.to_json())
         return OK
-    heads = ("kind", "chips", "peak TFLOP/s", "memory MB", "memory GB/s", "launch µs", "host GB/s")
+    heads = ("kind", "chips", "peak TFLOP/s", "memory", "memory GB/s", "launch µs", "host GB/s")
     cells: list[tuple[str, ...]] = []
     for group in shown.to_json()["chips"]:
-        rates = (group["peak_flops"] / 1e12, group["memory_bytes"] / 1e6,
-                 group["memory_bandwidth"] / 1e9, group["launch_seconds"] * 1e6,
+        rates = (group["memory_bandwidth"] / 1e9, group["launch_seconds"] * 1e6,
                  group["host_bandwidth"] / 1e9)  # fmt: skip
         kind = f"{group['kind']} (CPU)" if group["is_cpu"] else group["kind"]
-        cells.append((kind, str(group["count"]), *(f"{rate:,.4g}" for rate in rates)))
+        peak, memory = f"{group['peak_flops'] / 1e12:,.4g}", bytes_text(group["memory_bytes"])
+        cells.append((kind, str(group["count"]), peak, memory, *map("{:,.4g}".format, rates)))
     out = console()
     print_table(out, TextTable(f"{shown.name}: {shown.description}", heads, cells))
     links = shown.links

@@ -11,12 +11,13 @@ import tyro
 
 from go_rl.api.options import OptimizeOptions
 from go_rl.cli.configuration import to_json
-from go_rl.cli.console import console, print_json, print_line, working
+from go_rl.cli.console import complain, console, print_json, print_line, working
 from go_rl.cli.exit_codes import FAILED_SEARCH, OK
 from go_rl.cli.folders import own_folder
 from go_rl.cli.model_arguments import ModelArguments, read
 from go_rl.cli.next_command import model_words, say_next
 from go_rl.cli.plan_output import MEMORY, PLAN_FILE, output_folder, print_result
+from go_rl.cli.stopping import STOPPED, keeping_the_best
 
 if TYPE_CHECKING:
     from go_rl.api.optimize import Result
@@ -51,13 +52,17 @@ def run(config: Optimize) -> int:
         from go_rl.api.optimize import optimize
 
         memory, options = MEMORY[config.memory], asdict(config.search)
-        result = optimize(graph, config.hardware, memory=memory, report=report, **options)
+        with keeping_the_best() as stop:
+            result = optimize(graph, config.hardware, memory=memory, report=report, **options)
         require_accepted(result)
         written: tuple[str, ...] = ()
         if folder is not None:
             folder = folder if config.out else own_folder(folder, result.problem.graph)
             written = _write(folder, result, config, report)
     _print(result, config, folder, written)
+    if stop.code is not None:
+        complain(STOPPED)
+        return stop.code
     return OK if result.best.evaluation.status.ok else FAILED_SEARCH
 
 
@@ -71,11 +76,18 @@ def _write(
 
 
 def _print(result: Result, config: Optimize, folder: Path | None, written: tuple[str, ...]) -> None:
+    from go_rl.report.bottleneck import bottleneck
     from go_rl.report.tables import json_rows, rows
 
     table = rows(result.plans, result.bound)
     if config.json:
-        print_json({"table": json_rows(table), "plan": result.best.to_json()})
+        held = bottleneck(result.problem, result.best)
+        print_json({
+            "table": json_rows(table),
+            "reference": result.reference.optimizer,
+            "bottleneck": None if held is None else held.to_json(),
+            "plan": result.best.to_json(),
+        })  # fmt: skip
         return
     print_result(out := console(), result, table)
     print_line(out, f"written to {folder}: {', '.join(written)}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from go_rl.api.predict import EVERY_DEVICE, GPU_WEIGHTS, THIS, Fusion
+from go_rl.api.predict import EVERY_DEVICE, GPU_WEIGHTS, THIS, USUAL_LAUNCH_US, Fusion
 from go_rl.cli.console import console, print_json, print_line, print_table, working
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.model_arguments import ModelArguments
@@ -20,10 +20,8 @@ if TYPE_CHECKING:
 
 SHOWN = 40
 """Operators that the table shows; --json has all."""
-HOSTS = (
-    "Each GPU that was measured has the host of then, the others the usual one; with --launch-us "
-    "all have the same."
-)
+FORMAT = "float32"
+"""What networks and tables of operators compute in; TF32 is not used."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +39,7 @@ class Predict:
     """Those that ship, or those of go-rl train operators; of this machine, of calibrate."""
     launch_us: Annotated[float | None, tyro.conf.arg(metavar="MICROSECONDS")] = None
     """What an addition of few elements takes on the GPU's host; by default that of its data sheet,
-    else of the usual host."""
+    else of the usual host; for all devices 26."""
     json: bool = False
     """Print one JSON document and nothing else."""
 
@@ -65,8 +63,7 @@ def run(config: Predict) -> int:
             print_json({"devices": [{"device": p.device, **p.to_json()} for p in ranked]})
         else:
             _print_devices(ranked)
-            if config.launch_us is None:
-                print_line(console(), HOSTS)
+            print_line(console(), _host(config.launch_us))
             say_next(console(), "predict", *again, "--device", ranked[0].device)
         return OK
     with working(f"reading {source.model}"):
@@ -112,7 +109,7 @@ def _print_rows(found: Prediction) -> None:
     cells = [(str(row), each.op, *_milliseconds(each), "yes" if each.unlike else "")
              for row, each in ranked[:SHOWN]]  # fmt: skip
     heads = ("row", "operator", "ms", "low ms", "high ms", "unlike")
-    title = f"Operators on {found.device}, the slowest first; 90 % intervals"
+    title = f"Operators on {found.device}, {FORMAT}, the slowest first; 90 % intervals"
     print_table(console(), TextTable(title, heads, cells, words=("operator", "unlike")))
     _say_more(len(ranked))
 
@@ -132,7 +129,8 @@ def _print_kernels(found: Prediction) -> None:
     ]  # fmt: skip
     heads = ("kernel", "priced as", "sizes", "count", "all, ms", "share", "ms", "low ms", "high ms",
              "unlike")  # fmt: skip
-    title = f"Kernels on {found.device}, those with most of the time first; 90 % intervals"
+    title = f"Kernels on {found.device}, {FORMAT}, those with most of the time first; "
+    title += "90 % intervals"
     words = ("kernel", "priced as", "sizes", "unlike")
     print_table(console(), TextTable(title, heads, cells, words=words))
     _say_more(len(ranked))
@@ -147,10 +145,35 @@ def _say_more(count: int) -> None:
         print_line(console(), f"and {count - SHOWN:,} faster ones")
 
 
+def _host(launch_us: float | None) -> str:
+    """On which host all devices are compared."""
+    if launch_us is not None:
+        return f"All on one host, on which a small launch takes {launch_us:g} µs."
+    return (
+        f"All on one host, the usual one, on which a small launch takes {USUAL_LAUNCH_US:g} µs; "
+        "--launch-us states another."
+    )
+
+
 def _print_devices(ranked: tuple[Prediction, ...]) -> None:
-    cells = [(each.device, _number(each.latency_ms), f"{each.unlike:,}") for each in ranked]
-    title = "Latency by device, the fastest first"
-    print_table(console(), TextTable(title, ("device", "ms", "unlike operators"), cells))
+    """The devices; of a network with intervals, and where the host takes nearly all of the time."""
+    network = ranked[0].low_ms is not None
+    heads = ("device", "ms", *(("low ms", "high ms", "bound by") if network else ()),
+             "unlike operators")  # fmt: skip
+    title = f"Latency by device, {FORMAT}, the fastest first" + "; 90 % intervals" * network
+    cells = [_device_cells(each) for each in ranked]
+    print_table(console(), TextTable(title, heads, cells, words=("bound by",)))
+    if all(each.host_bound for each in ranked):
+        print_line(console(), "Host-bound on all: the host issues launches more slowly than any of "
+                   "these devices runs them, so no device is faster than another.")  # fmt: skip
+
+
+def _device_cells(each: Prediction) -> tuple[str, ...]:
+    bounds: tuple[str, ...] = ()
+    if each.low_ms is not None and each.high_ms is not None:
+        bounds = (_number(each.low_ms), _number(each.high_ms),
+                  "host" if each.host_bound else "device")  # fmt: skip
+    return (each.device, _number(each.latency_ms), *bounds, f"{each.unlike:,}")
 
 
 def _milliseconds(each: OperatorLatency) -> tuple[str, ...]:

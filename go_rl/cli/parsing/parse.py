@@ -8,6 +8,7 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
+from pathlib import Path
 from typing import Any
 
 import tyro
@@ -21,8 +22,11 @@ from go_rl.cli.parsing.usage_error import UsageError
 from go_rl.cli.table import COMMANDS, GROUPS, Command, members
 from go_rl.core.errors import nearest
 
+PAGES = Path(__file__).parents[2] / "docs"
+"""Folder of the pages that help texts and messages name as ``docs/NAME.md``; the wheel has it."""
 DESCRIPTION = (
-    f"Partition, place, schedule and fuse neural networks, with proven bounds. {EXIT_CODES}"
+    f"Partition, place, schedule and fuse neural networks, with proven bounds. {EXIT_CODES} "
+    f"Pages named docs/NAME.md lie in {PAGES}."
 )
 HELP = ("-h", "--help")
 STYLE = (tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes)

@@ -13,6 +13,7 @@ from jaxtyping import Bool, Float64
 from go_rl.core import CheckpointError, TrainingError
 from go_rl.kernels import KernelSet
 from go_rl.kernels.compiled import CompiledNetwork
+from go_rl.predictors.kernels.memory_floor import NO_FLOOR, MemoryFloor
 from go_rl.predictors.kernels.predictor import KernelPredictor, predict_kernels
 from go_rl.predictors.predictor import Predictor
 from go_rl.predictors.residuals import (
@@ -23,13 +24,14 @@ from go_rl.predictors.residuals import (
 )
 from go_rl.runtime.parameter_file import check_digest, read_parameters, write_parameters
 
-FORMAT, INTERFACE = "go_rl-calibrated-kernels", 2
+FORMAT, INTERFACE = "go_rl-calibrated-kernels", 3
 SOURCE = "kernels-cpu-1-v2"
 """Cost model that is corrected."""
 FOLDS = 5
 TAILS = (0.05, 0.95)
 """Quantiles of errors on kernels left out that bound a 90 % interval."""
 FEATURES, RATIO, CHAINS = "features", "ratio", "chains"
+WORKING_SET, PER_BYTE = "working_set", "seconds_per_byte"
 PRIOR_CHAINS = 1.0
 """Chains as fast as their parts that count beside those measured."""
 
@@ -44,6 +46,8 @@ class MeasuredKernels:
     """`go_rl.core.processor.processor_name`."""
     chains: tuple[tuple[KernelSet, float], ...] = ()
     """Kernels that XLA's library computes in one piece, and seconds of the piece."""
+    memory: MemoryFloor = NO_FLOOR
+    """Seconds a byte of weights that come from memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +83,8 @@ class CalibratedKernels(Predictor[MeasuredKernels, KernelSet]):
     processor: str
     chains: Float64[np.ndarray, "C"]
     """[C] logarithms of measured over predicted seconds of chains, the parts corrected."""
+    memory: MemoryFloor = NO_FLOOR
+    """What kernels of a network take at least, whose weights come from memory."""
 
     what = "calibrated kernel costs"
     unit = "seconds"
@@ -105,7 +111,7 @@ class CalibratedKernels(Predictor[MeasuredKernels, KernelSet]):
         measured = ResidualExamples(compared_features(examples.kernels), ratio)
         found = cls._of(weights, source, measured, examples.processor, np.zeros(0))
         chains = [np.log(s / found.predict(parts).sum()) for parts, s in examples.chains]
-        return replace(found, chains=np.array(chains, np.float64))
+        return replace(found, chains=np.array(chains, np.float64), memory=examples.memory)
 
     @property
     def chain_factor(self) -> float:
@@ -145,23 +151,35 @@ class CalibratedKernels(Predictor[MeasuredKernels, KernelSet]):
             seconds, seconds * np.exp(self.low), seconds * np.exp(self.high), found.unfamiliar
         )
 
-    def network(self, network: CompiledNetwork) -> CalibratedPredictions:
+    def network(
+        self, network: CompiledNetwork, weight_bytes: Float64[np.ndarray, "K"] | None = None
+    ) -> CalibratedPredictions:
         """Return predictions, bounds and flags of a network's kernels: what they compute again is
-        theirs, and those of a chain take longer."""
+        theirs, those of a chain take longer, and none is faster than its weights are read.
+
+        Args:
+            network: as XLA compiles it.
+            weight_bytes: [K] that each kernel reads in every iteration; None: nothing is known.
+        """
         found = self.interval(network.kernels)
         seconds = found.seconds.copy()
         for chain in network.chains:
             seconds[list(chain)] *= self.chain_factor
         if network.again is not None:
             np.add.at(seconds, network.again_in, self.predict(network.again))
+        bounds = seconds * np.exp(self.low), seconds * np.exp(self.high)
+        read = np.zeros(len(seconds)) if weight_bytes is None else weight_bytes
+        least, low, high = self.memory.seconds(read)
         return CalibratedPredictions(
-            seconds, seconds * np.exp(self.low), seconds * np.exp(self.high), found.unlike
-        )
+            np.maximum(seconds, least), np.maximum(bounds[0], low), np.maximum(bounds[1], high),
+            found.unlike,
+        )  # fmt: skip
 
     def save(self, path: Path) -> None:
         """See `Predictor`; holds what was measured, not the cost model's weights."""
         arrays = {FEATURES: self.examples.features, RATIO: self.examples.residual,
-                  CHAINS: self.chains}  # fmt: skip
+                  CHAINS: self.chains, WORKING_SET: self.memory.working_set,
+                  PER_BYTE: self.memory.per_byte}  # fmt: skip
         about = {"format": FORMAT, "interface": INTERFACE, "source": self.source,
                  "processor": self.processor}  # fmt: skip
         write_parameters(path, arrays, about)
@@ -180,9 +198,11 @@ class CalibratedKernels(Predictor[MeasuredKernels, KernelSet]):
             about: tuple[Any, Any] = (manifest["source"], manifest["processor"])
             measured = ResidualExamples(arrays[FEATURES], arrays[RATIO])
             chains = arrays[CHAINS]
+            memory = MemoryFloor(arrays[WORKING_SET], arrays[PER_BYTE])
         except KeyError as error:
             raise CheckpointError(f"{path}: is damaged ({error})") from error
-        return cls._of(KernelPredictor.load(about[0]), about[0], measured, about[1], chains)
+        found = cls._of(KernelPredictor.load(about[0]), about[0], measured, about[1], chains)
+        return replace(found, memory=memory)
 
 
 def is_calibration(path: Path) -> bool:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import log
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float64, Int
+from jaxtyping import Float, Float64, Int
 
 from go_rl.core import TrainingError
 from go_rl.predictors.operators import product_model, stream_model
@@ -78,20 +77,17 @@ def _hosts(
     params: Mapping[str, Mapping[str, np.ndarray]], known: Known,
     sheets: Sequence[DataSheet], devices: Sequence[DataSheet],
 ) -> Float64[np.ndarray, "devices"]:  # fmt: skip
-    """Logarithms by which the stated hosts of devices are slower than those that were learned, 0
-    where none is stated."""
-    stated = [sheet.launch_seconds for sheet in devices]
-    if not any(stated):
-        return np.zeros(len(devices))
+    """Logarithms by which the stated hosts of devices are slower than the usual one, nan where none
+    is stated."""
+    stated = [sheet.launch_seconds or np.nan for sheet in devices]
+    if np.isnan(stated).all():
+        return np.full(len(devices), np.nan)
     among = np.array(known[STREAM_GROUP], np.int64)
     if not len(among):
         raise TrainingError(f"these weights have learned nothing of {HOST_OPERATOR}, so a host "
                             "cannot be stated")  # fmt: skip
     floor = params[STREAM_GROUP]["floor"][:, STREAMS.index(HOST_OPERATOR)]
-    place = _places(devices, sheets, among)
-    learned = np.where(place == UNMEASURED, usual_floor(floor, among), floor[place])
-    ratios = [log(own) - at if own else 0.0 for own, at in zip(stated, learned, strict=True)]
-    return np.array(ratios, np.float64)
+    return np.log(stated) - usual_floor(floor, among)
 
 
 def _of_group(
@@ -101,11 +97,13 @@ def _of_group(
     """Body, floor, start and body without cache: means over the generations that a device's library
     may be of."""
     place = _places(inputs.devices, sheets, known)[inputs.device]
+    nowhere = np.full_like(place, UNMEASURED)
     measured = sorted({each for d in known if (each := generation_of(sheets[d])) is not None})
     if group == STREAM_GROUP:
         x = inputs.stream_inputs()
         own = of_unmeasured(params, known, place, np.zeros_like(place), x.op)
-        own["floor"] = own["floor"] + slower
+        usual = of_unmeasured(params, known, nowhere, np.zeros_like(place), x.op)
+        own["floor"] = _on_host(own["floor"], usual["floor"], slower)
         body, uncached = (stream_model.log_body(own, x, is_cached=each) for each in (True, False))
         return body, own["floor"], own["start"][x.op] + own["floor"], uncached
     may_be = np.array([_may_be(each, measured) for each in inputs.devices])[inputs.device]
@@ -115,13 +113,24 @@ def _of_group(
         part = inputs.take(rows)
         same = np.full(len(rows), generation)
         own = of_unmeasured(params, known, place[rows], same, None)
-        own["floor"] = own["floor"] + slower[rows]
+        usual = of_unmeasured(params, known, nowhere[rows], same, None)
+        own["floor"] = _on_host(own["floor"], usual["floor"], slower[rows])
         floor[rows] = own["floor"]
         body[rows] += product_model.log_body(own, part.product_inputs())
     body = body / may_be.sum(1)
     if group == "conv":
         body = body + residuals(np.asarray(params["residuals"], np.float64), inputs.rows)
     return body, floor, np.minimum(params["launch"], 0.0) + floor, body
+
+
+def _on_host(
+    own: Float[np.ndarray, "R"],
+    usual: Float[np.ndarray, "R"],
+    slower: Float64[np.ndarray, "R"],
+) -> Float64[np.ndarray, "R"]:
+    """Floors of the host that was measured, or of the usual one made ``slower`` where a host is
+    stated: a host is the same whatever GPU it has."""
+    return np.where(np.isnan(slower), own, usual + slower)
 
 
 def _places(

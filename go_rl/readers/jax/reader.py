@@ -170,10 +170,12 @@ def _guessed(
     names = _argument_names(function, len(args))
     inputs = [*(f"{i} ({names[i]})" for i in range(len(args)) if i not in chosen), *kwargs]
     held = "argument 0 is" if chosen else "no argument is"
+    likely = tuple(sorted({0, *several} if args else several))
+    words = ",".join(map(str, likely))
     return [
-        f"{held} taken for weights, and for inputs {', '.join(inputs)}; weights=(0, ...) "
-        "(--weight-args 0,...) names the positions of arguments that stay on their devices between "
-        "runs, such as parameters and the state of an optimizer"
+        f"{held} taken for weights, and for inputs {', '.join(inputs)}; weights={likely} "
+        f"(--weight-args {words}), for example, names the positions of arguments that stay on "
+        "their devices between runs, such as parameters and the state of an optimizer"
     ]
 
 

@@ -23,6 +23,7 @@ from typing import Any
 
 from go_rl.core.errors import GoRLError, ReadError, nearest
 from go_rl.core.graph.op_graph import OpGraph
+from go_rl.readers.foreign import foreign_object
 from go_rl.readers.jax.inline import JaxOptions
 from go_rl.readers.jax.reader import trace_jax
 from go_rl.readers.jax.stages import JaxProgram, jax_program
@@ -140,6 +141,9 @@ def _attribute(module: ModuleType, dotted: str, target: str) -> Any:
                 f"{target}: {module.__name__!r} has no attribute {part!r}{nearest(part, public)}"
             )
         found = getattr(found, part)
+    foreign = None if inspect.isfunction(found) else foreign_object(found)
+    if foreign is not None and not foreign.startswith("a function"):
+        raise ReadError(f"{target}: {dotted!r} is {foreign}")
     if not callable(found):
         raise ReadError(f"{target}: {dotted!r} is a {type(found).__name__}, not a function")
     return found
@@ -161,6 +165,9 @@ def _resolve(module: ModuleType, found: Any, target: str, dims: dict[str, int]) 
         return made[0], tuple(made[1]), (weights,) if isinstance(weights, int) else weights
     if example is not None:
         return found, _example(example, target, dims), None
+    if foreign := foreign_object(made):
+        raise ReadError(f"{target}: a factory must return (function, args); this one returned "
+                        f"{foreign}")  # fmt: skip
     raise ReadError(
         f"{target}: a factory must return (function, args) or (function, args, weights); "
         f"this one returned a {type(made).__name__}"

@@ -114,21 +114,26 @@ def gantt_rows(timeline: Timeline) -> list[GanttRow]:
     """Return the rows: engines, device by device, then links with traffic, shared when many."""
     engines = {i: t for i, t in enumerate(timeline.tracks) if t.to is None}
     links = {i: t for i, t in enumerate(timeline.tracks) if t.to is not None}
-    single = [GanttRow(f"device {t.device} {t.name}", (i,)) for i, t in engines.items()]
+    several = len(set(timeline.device_kinds)) > 1
+    kind = [f" ({each})" if several else "" for each in timeline.device_kinds]
+    single = [
+        GanttRow(f"device {t.device}{kind[t.device]} {t.name}", (i,)) for i, t in engines.items()
+    ]
     wires = [GanttRow(f"link {t.name}", (i,)) for i, t in links.items()]
     if len(single) + len(wires) > MOST_ROWS:
         wires = _shared(links, "device {} sends")
     if len(single) + len(wires) > MOST_ROWS:
-        single = _shared(engines, "device {}")
+        single = _shared(engines, "device {}", kind)
     return single + wires
 
 
-def _shared(tracks: dict, label: str) -> list[GanttRow]:
-    devices = dict.fromkeys(t.device for t in tracks.values())
-    return [
-        GanttRow(label.format(d), tuple(i for i, t in tracks.items() if t.device == d))
-        for d in devices
-    ]
+def _shared(tracks: dict, label: str, kind: Sequence[str] = ()) -> list[GanttRow]:
+    """A row a device for all its tracks; ``kind`` [D] is said of it."""
+    devices: dict[int, list[int]] = {}
+    for i, track in tracks.items():
+        devices.setdefault(track.device, []).append(i)
+    said = {d: kind[d] if kind else "" for d in devices}
+    return [GanttRow(label.format(d) + said[d], tuple(own)) for d, own in devices.items()]
 
 
 def _colour_of(piece: Slice, colour: str) -> str:

@@ -7,6 +7,7 @@ from jaxtyping import Int16
 from ortools.sat.python import cp_model
 
 from go_rl.objectives.host.hypergraph import Contraction, Hypergraph
+from go_rl.runtime.interruptible_cp_sat import solve_interruptibly
 
 UNITS = 10**7
 """Loads are whole numbers, the known value being this many; rounding down keeps the bound valid."""
@@ -37,7 +38,7 @@ def solve_exactly(
     solver = cp_model.CpSolver()
     solver.parameters.max_time_in_seconds = seconds
     solver.parameters.num_workers = workers
-    status = solver.solve(model)
+    status = solve_interruptibly(solver, model)
     unit = high / UNITS
     bound = min(high, max(low, solver.best_objective_bound * unit))
     if status not in (cp_model.OPTIMAL, cp_model.FEASIBLE) or solver.value(top) >= UNITS:

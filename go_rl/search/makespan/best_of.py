@@ -38,9 +38,27 @@ def _greedily_fused(workspace: MakespanWorkspace, seed: int) -> Iterator[Decisio
     yield workspace.decisions(device, None, np.ones(device.shape, np.int64))
 
 
+def _on_one_device(workspace: MakespanWorkspace, seed: int) -> Iterator[Decisions]:
+    """Everything on one device, greedily fused and not; of devices of one kind the first, unless
+    pins tell them apart."""
+    kinds = workspace.problem.device_kind
+    devices = np.arange(len(kinds))
+    if not workspace.problem.fixed:
+        devices = np.sort(np.unique(kinds, return_index=True)[1])
+    fusions = (True, False) if "fusion" in workspace.problem.decisions else (False,)
+    for device in devices:
+        placed = np.full((1, workspace.num_nodes), device, np.int64)
+        for fused in fusions:
+            yield workspace.decisions(placed, None, np.ones_like(placed) if fused else None)
+
+
 DefaultPlacement = partial(BestOf, "default", _default)
 """`Optimizer`: the framework's own placement, one device if the model fits, else layers
 round-robin; in topological order, nothing fused."""
+
+OneDevice = partial(BestOf, "one-device", _on_one_device)
+"""`Optimizer`: the best device alone, in topological order, its kernels fused as `GreedyFusion`
+does or not; what several devices are to be compared with. It fails where no device holds all."""
 
 GreedyFusion = partial(BestOf, "fusion-greedy", _greedily_fused)
 """`Optimizer`: the default placement in topological order, greedily fused as XLA does it: from the

@@ -9,6 +9,7 @@ from jaxtyping import Int64
 from ortools.sat.python import cp_model
 
 from go_rl.core import Status
+from go_rl.runtime.interruptible_cp_sat import solve_interruptibly
 from go_rl.simulate.allocator.buffers import Buffers
 from go_rl.simulate.allocator.ties import ties_of
 
@@ -44,7 +45,7 @@ def solve_with_cp_sat(
     solver.parameters.max_time_in_seconds = max(deadline - time.monotonic(), 1e-3)
     solver.parameters.num_workers = workers
     solver.parameters.random_seed = 0
-    status = solver.solve(model)
+    status = solve_interruptibly(solver, model)
     if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return Status.OK, np.array([solver.value(x) for x in offsets], np.int64) * unit
     return (Status.OUT_OF_MEMORY if status == cp_model.INFEASIBLE else Status.GAVE_UP), None

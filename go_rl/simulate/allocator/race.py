@@ -39,9 +39,11 @@ def search_beside_cp_sat(
 
     with ThreadPoolExecutor(1) as pool:
         asked = pool.submit(ask)
-        found = search.run(deadline, stop)
-        while not asked.done():  # a model still being built cannot be stopped yet
-            solver.stop_search()
-            time.sleep(POLL_SECONDS)
+        try:
+            found = search.run(deadline, stop)
+        finally:
+            while not asked.done():  # a model still being built cannot be stopped yet
+                solver.stop_search()
+                time.sleep(POLL_SECONDS)
         by_search = found[0] is not Status.GAVE_UP
         return (found if by_search else asked.result()), by_search

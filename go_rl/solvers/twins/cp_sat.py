@@ -16,6 +16,7 @@ from jaxtyping import Int, Int16, Int64
 from ortools.sat.python import cp_model
 
 from go_rl.core import SolverError, Status
+from go_rl.runtime.interruptible_cp_sat import solve_interruptibly
 from go_rl.simulate.ring.replication import place_copies
 from go_rl.solvers.ring_instance import RingInstance
 from go_rl.solvers.stage_costs import (
@@ -79,7 +80,7 @@ def first_partition(
     started = time.perf_counter()
     model = _RingModel(instance)
     solver = _solver(seconds - (time.perf_counter() - started), workers, seed)
-    status = _STATUS[solver.solve(model.cp)]
+    status = _STATUS[solve_interruptibly(solver, model.cp)]
     device = model.device(solver) if status.ok else None
     return CpSatResult(status, device, time.perf_counter() - started)
 
@@ -113,7 +114,7 @@ def optimise(
     curve = _Curve(model, costs, options.traffic, started, log)
     left = options.seconds - (time.perf_counter() - started)
     solver = _solver(left, options.workers, options.seed)
-    code = solver.solve(model.cp, curve)
+    code = solve_interruptibly(solver, model.cp, curve)
     status, wall = _STATUS[code], time.perf_counter() - started
     if status is Status.INFEASIBLE:
         return CpSatResult(status, None, wall, bound=float("inf"))

@@ -52,7 +52,7 @@ class TrainConfig(ABC):
     """Abstract: one pretraining run; the same configuration and machine give the same weights."""
 
     objective: ClassVar[Objective]
-    added: ClassVar[tuple[str, ...]] = ("cost", "attempts")
+    added: ClassVar[tuple[str, ...]] = ("cost", "attempts", "graphs")
     """Fields that older runs lack: left out of the text while they have their default, so that such
     runs can be resumed."""
 
@@ -71,7 +71,10 @@ class TrainConfig(ABC):
     """Larger graphs are left out of updates and validation: they cost too much."""
     updates: int = 600
     """Updates of the weights by PPO; 0: what searches or imitation taught before is kept."""
-    graphs: int = 6
+    graphs: tuple[str, ...] = ()
+    """Own models instead of the zoo's: files that go-rl graph reads, .npz graphs, folders of such.
+    They teach and validate."""
+    problems: int = 6
     """Problems in each update."""
     ppo: PPOConfig = field(default_factory=PPOConfig)
     """The learner."""
@@ -87,7 +90,7 @@ class TrainConfig(ABC):
     """Updates between checkpoints."""
 
     def __post_init__(self) -> None:
-        whole = ("graphs", "max_nodes", "validate_every", "checkpoint_every", "attempts")
+        whole = ("problems", "max_nodes", "validate_every", "checkpoint_every", "attempts")
         check_least("train", self, 1, *whole)
         check_least("train", self, 0, "updates", "seed")
         for name in ("hardware", "validation_hardware"):
@@ -139,12 +142,31 @@ class TrainConfig(ABC):
                 del values["ppo"][name]
         return json.dumps(values, indent=2)
 
-    def wrote(self, text: str) -> bool:
-        """Whether the JSON text of a run, of this version or an older one, is this one's."""
+    def differing(self, text: str) -> str:
+        """Return the fields in which the JSON text of a run differs from this one, as the end of a
+        sentence; empty where it does not. A run goes on to more ``updates``, so these may."""
         try:
-            return current_fields(json.loads(text)) == json.loads(self.to_json())
+            theirs, mine = json.loads(text), json.loads(self.to_json())
         except ValueError:
-            return False
+            return "its configuration is damaged"
+        default = json.loads(TRAINING[self.objective]().to_json())
+        named = sorted({*_fields(theirs), *_fields(mine)} - {"updates"})
+        known = [{**_fields(default), **_fields(each)} for each in (theirs, mine)]
+        return ", ".join(
+            f"{name} was {known[0].get(name)!r} and is {known[1].get(name)!r}"
+            for name in named
+            if known[0].get(name) != known[1].get(name)
+        )
+
+
+def _fields(document: Any, prefix: str = "") -> dict[str, Any]:
+    """The fields of a JSON object by their dotted names, those of its parts included."""
+    if not isinstance(document, dict):
+        return {prefix: document}
+    found: dict[str, Any] = {}
+    for name, value in current_fields(document).items():
+        found |= _fields(value, f"{prefix}.{name}" if prefix else name)
+    return found
 
 
 @dataclass(frozen=True)
@@ -152,7 +174,7 @@ class RingTrainConfig(TrainConfig):
     """Pretraining of a policy for rings."""
 
     objective = Objective.RING
-    added = ("validation_hardware", "cost", "attempts", "imitation", "named_share")
+    added = ("validation_hardware", "cost", "attempts", "imitation", "named_share", "graphs")
 
     name: str = SHIPPED_NAMES[Objective.RING]
     """Name of the weights."""
@@ -212,7 +234,7 @@ class MakespanTrainConfig(TrainConfig):
     """Pretraining of a policy for placement, schedule and fusion on connected devices."""
 
     objective = Objective.MAKESPAN
-    added = ("cost", "imitation", "chained")
+    added = ("cost", "imitation", "chained", "graphs")
 
     name: str = SHIPPED_NAMES[Objective.MAKESPAN]
     """Name of the weights."""

@@ -22,6 +22,7 @@ from go_rl.policy.weights import Weights, load_weights, save_weights
 from go_rl.train.config import CONFIG_FILE, SEARCHES, MakespanTrainConfig, SearchConfig
 from go_rl.train.critic.learning import Experience, experience, with_critic
 from go_rl.train.critic.searches import Search, search
+from go_rl.train.problems.curriculum import short_name
 from go_rl.train.problems.makespan import MakespanProblems, ProblemKey, makespan_decoder
 from go_rl.train.processes.group import ALONE, Group
 from go_rl.train.run_state.effort import EffortLog
@@ -112,7 +113,7 @@ def _write(folder: Path, keys: list[ProblemKey], found: list[Search | None]) -> 
 
 def search_path(folder: Path, key: ProblemKey) -> Path:
     """Return the file that keeps a problem's search."""
-    return folder / f"{key[0]}--{key[1]}--{'+'.join(key[2])}.npz"
+    return folder / f"{short_name(key[0])}--{key[1]}--{'+'.join(key[2])}.npz"
 
 
 def searched_one(
@@ -171,10 +172,10 @@ def _claim(path: Path, config: MakespanTrainConfig) -> None:
     """Leave a copy of the configuration, or compare with the one that is there."""
     if not path.exists():
         write_text(path, config.to_json())
-    elif not config.wrote(path.read_text(encoding="utf-8")):
+    elif differing := config.differing(path.read_text(encoding="utf-8")):
         raise CheckpointError(
-            f"{path.parent.parent}: holds searches of another configuration ({path}); continue "
-            "with that one, or use another folder"
+            f"{path.parent.parent}: holds searches of another configuration ({path}): {differing}; "
+            "continue with that one, or use another folder"
         )
 
 

@@ -20,10 +20,13 @@ from go_rl.train.problems.curriculum import (
     VALIDATION_SEED,
     Curriculum,
     graph_size,
+    own_graphs,
+    short_name,
     small_graphs,
+    training_graph,
 )
 from go_rl.train.processes.group import ALONE, Group
-from go_rl.zoo import zoo_entry, zoo_graph
+from go_rl.zoo import zoo_entry
 
 VALIDATION_SAMPLES = 16
 SMALL, MEDIUM = 5_000, 13_000
@@ -41,10 +44,13 @@ class MakespanProblems(Curriculum[MakespanTrainConfig]):
 
     def __init__(self, config: MakespanTrainConfig) -> None:
         super().__init__(config)
-        self.train = small_graphs(config.split, config.max_nodes)
-        self.further = [n for n in config.further if zoo_entry(n).nodes <= config.max_nodes]
-        self.validation = self.further
-        if config.validation is not None:
+        if config.graphs:
+            self.train = self.further = self.validation = own_graphs(config, Objective.MAKESPAN)
+        else:
+            self.train = small_graphs(config.split, config.max_nodes)
+            self.further = [n for n in config.further if zoo_entry(n).nodes <= config.max_nodes]
+            self.validation = self.further
+        if config.validation is not None and not config.graphs:
             self.validation = small_graphs(config.validation, config.max_nodes)
         if not self.train or not self.validation:
             raise TrainingError(
@@ -63,28 +69,29 @@ class MakespanProblems(Curriculum[MakespanTrainConfig]):
             name = names[int(rng.integers(len(names)))]
             hardware = config.hardware[int(rng.integers(len(config.hardware)))]
             decide = config.decide[int(rng.integers(len(config.decide)))]
-            return TrainingCase(name, self.decoder(name, hardware, decide, config.cost))
+            return TrainingCase(short_name(name), self.decoder(name, hardware, decide, config.cost))
 
-        return [one() for _ in range(config.graphs)]
+        return [one() for _ in range(config.problems)]
 
     def taught(self) -> list[ProblemKey]:
         """Return the problems that searches teach, large graphs on less hardware and with fewer
         decisions: see `SMALL`, `MEDIUM`. Graphs of the split come once each, unless all draws go to
         the further ones."""
         keys: list[ProblemKey] = []
-        by_size = sorted(self.config.further, key=lambda name: zoo_entry(name).nodes)
+        further = self.config.graphs or self.config.further
+        by_size = sorted(further, key=graph_size)
         for i, name in enumerate(by_size):
-            nodes = zoo_entry(name).nodes
+            nodes = graph_size(name)
             for j, hardware in enumerate(self.config.hardware):
                 turn = i % len(self.config.hardware) == j
                 if nodes < MEDIUM or turn:
                     keys.append((name, hardware, ("placement",)))
                 if nodes < SMALL or (nodes < MEDIUM and turn):
                     keys.append((name, hardware, DECISIONS))
-        if self.config.further_share == 1:
+        if self.config.further_share == 1 or self.config.graphs:
             return keys
-        inference = [name for name in self.train if zoo_entry(name).nodes <= INFERENCE]
-        for i, name in enumerate(sorted(inference, key=lambda name: zoo_entry(name).nodes)):
+        inference = [name for name in self.train if graph_size(name) <= INFERENCE]
+        for i, name in enumerate(sorted(inference, key=graph_size)):
             hardware = self.config.hardware[i % len(self.config.hardware)]
             keys.append((name, hardware, (DECISIONS, ("placement",))[i % 2]))
         return keys
@@ -112,5 +119,5 @@ def makespan_decoder(
     devices = load_hardware(hardware)
     model = named_cost(cost, devices)
     options = ProblemOptions(objective=Objective.MAKESPAN, decisions=decide, cost_model=model)
-    problem = make_problem(zoo_graph(name), devices, options)
+    problem = make_problem(training_graph(name), devices, options)
     return MakespanDecoder(MakespanWorkspace(problem))

@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 from jaxtyping import Int16
 
-from go_rl.core import TrainingError, load_hardware, rule_set
+from go_rl.core import Objective, TrainingError, load_hardware, rule_set
 from go_rl.cost import ProblemOptions, make_problem, named_cost
 from go_rl.cost.zoo_problem import priced_problem
 from go_rl.objectives.ring.workspace import RingWorkspace
@@ -24,10 +24,13 @@ from go_rl.train.problems.curriculum import (
     VALIDATION_SEED,
     Curriculum,
     graph_size,
+    own_graphs,
+    short_name,
     small_graphs,
+    training_graph,
 )
 from go_rl.train.processes.group import ALONE, Group
-from go_rl.zoo import zoo_entry, zoo_graph
+from go_rl.zoo import zoo_entry
 from go_rl.zoo.problems import ZooProblem, zoo_problems
 from go_rl.zoo.teaching_plans import teaching_names, teaching_plan
 
@@ -56,8 +59,11 @@ class RingProblems(Curriculum[RingTrainConfig]):
 
     def __init__(self, config: RingTrainConfig) -> None:
         super().__init__(config)
-        self.train = small_graphs(config.split, config.max_nodes)
-        self.validation = small_graphs(config.validation, config.max_nodes)
+        if config.graphs:
+            self.train = self.validation = own_graphs(config, Objective.RING)
+        else:
+            self.train = small_graphs(config.split, config.max_nodes)
+            self.validation = small_graphs(config.validation, config.max_nodes)
         if not self.train or not self.validation:
             raise TrainingError(
                 f"train: no graph of split {config.split!r} or {config.validation!r} has at most "
@@ -67,11 +73,12 @@ class RingProblems(Curriculum[RingTrainConfig]):
             named
             for named in zoo_problems("train", "ring")
             if zoo_entry(named.graph).nodes <= config.max_nodes and not named.all_chips
+            if not config.graphs
         ]
         if config.named_share and not self.named:
             raise TrainingError(
-                f"train: no named problem has at most max_nodes={config.max_nodes} nodes; raise "
-                "max_nodes, or set named_share to 0"
+                f"train: no named problem has at most max_nodes={config.max_nodes} nodes, or own "
+                "graphs take their place; raise max_nodes, or set named_share to 0"
             )
         cached = lru_cache(KEPT)(ring_case)
         self._case = partial(cached, cost=config.cost)
@@ -84,7 +91,7 @@ class RingProblems(Curriculum[RingTrainConfig]):
         config = self.config
         rng = np.random.default_rng((config.seed, update))
         chosen: list[TrainingCase] = []
-        while len(chosen) < config.graphs:
+        while len(chosen) < config.problems:
             name = self.train[int(rng.integers(len(self.train)))]
             hardware = config.hardware[int(rng.integers(len(config.hardware)))]
             rules = config.rules[int(rng.integers(len(config.rules)))]
@@ -153,6 +160,6 @@ def ring_case(name: str, hardware: str, rules: str, cost: str, solver: str) -> T
     options = ProblemOptions(
         rules=rule_set(rules), memory=False, cost_model=named_cost(cost, chips)
     )
-    problem = make_problem(zoo_graph(name), chips, options)
+    problem = make_problem(training_graph(name), chips, options)
     decoder = RingDecoder(problem, RingWorkspace(problem), solver)
-    return TrainingCase(f"{name}/{hardware}/{rules}", decoder)
+    return TrainingCase(f"{short_name(name)}/{hardware}/{rules}", decoder)

@@ -112,10 +112,15 @@ class Checkpoints:
                 f"{self.folder}/{step}: lacks {', '.join(sorted(missing))}; remove it to resume "
                 "from the one before"
             )
-        if not config.wrote(meta["config"]):
+        if differing := config.differing(meta["config"]):
             raise CheckpointError(
-                f"{self.folder}: was made with another configuration; resume with the same one, "
-                "or start in an empty folder"
+                f"{self.folder}: was made with another configuration: {differing}; resume with the "
+                "same one (only updates may grow), or start in an empty folder"
+            )
+        if config.updates < step:
+            raise CheckpointError(
+                f"{self.folder}: holds {step} updates, more than updates={config.updates}; ask for "
+                "as many or more, or start in an empty folder"
             )
         arrays = {"learner": like.learner._asdict(), "best": like.best}
         if jax.process_count() > 1:

@@ -103,7 +103,7 @@ def ring_pretraining() -> Facts:
     """Two updates of a tiny ring policy across the zoo's smallest graphs, with validation."""
     config = RingTrainConfig(
         validation="train", hardware=("ring6",), validation_hardware=("ring6",), max_nodes=62,
-        updates=2, graphs=2, samples=SampleConfig(4, 4), ppo=PPO, policy=TINY, validate_every=1,
+        updates=2, problems=2, samples=SampleConfig(4, 4), ppo=PPO, policy=TINY, validate_every=1,
         checkpoint_every=2,
     )  # fmt: skip
     before = new_agent(config.policy, config.seed).params
@@ -113,7 +113,7 @@ def ring_pretraining() -> Facts:
 def step_pretraining() -> Facts:
     """A critic from searches, then two updates of a tiny policy for connected devices."""
     config = MakespanTrainConfig(
-        validation="train", max_nodes=51, updates=2, graphs=2, samples=4, hardware=("p100x2",),
+        validation="train", max_nodes=51, updates=2, problems=2, samples=4, hardware=("p100x2",),
         validation_hardware=("p100x2",), further=(), policy=TINY, validate_every=1,
         checkpoint_every=2, ppo=PPO, searches=SearchConfig(samples=16, batch=8),
         critic=CriticConfig(steps=20, problems=2, decisions=8), decide=(DECISIONS,),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -20,6 +21,7 @@ from go_rl.cli.runtime_log import leaving_at_once
 from go_rl.core import Objective, ProblemError, TrainingError, decision_names
 from go_rl.core.files.strict_json import read_json
 from go_rl.train.config import (
+    CHECKPOINTS,
     WEIGHTS_FILE,
     MakespanTrainConfig,
     PPOConfig,
@@ -162,7 +164,8 @@ def _train(config: TrainOptions) -> int:
         check_folder(folder, "DIR")
     from go_rl.api.training.pretrain import effort_sentence, pretrain
 
-    with counting(f"training {training.name}") as report:
+    shown = counting(f"training {training.name}: reading the problems", training.updates)
+    with shown as report, saying_what_is_kept(folder):
         weights = pretrain(
             training, folder, report=report, workers=config.workers, processes=config.processes
         )
@@ -182,6 +185,19 @@ def _train(config: TrainOptions) -> int:
         use = ["evaluate", "zoo:test", "--methods", "greedy", "policy"]
     say_next(out, *use, "--weights", path)
     return OK
+
+
+@contextmanager
+def saying_what_is_kept(folder: Path) -> Iterator[None]:
+    """Let an interrupt say from which update the same command will go on."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        done = [int(p.name) for p in (folder / CHECKPOINTS).glob("*") if p.name.isdecimal()]
+        kept = f"the checkpoint after {max(done)} updates is kept" if done else "no checkpoint yet"
+        if (folder / WEIGHTS_FILE).exists():
+            kept += f", the best weights so far are {folder / WEIGHTS_FILE}"
+        raise type(stop)(f"stopped; {kept}; the same command goes on from there") from None
 
 
 def _document(path: Path) -> dict[str, Any]:

@@ -1,0 +1,72 @@
+"""Signals that end a command: SIGTERM as well as Ctrl-C, and searches that keep their best plan."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+from go_rl.cli.exit_codes import INTERRUPTED, TERMINATED
+from go_rl.core.stopping import ask_to_stop, stoppable
+
+GRACE_SECONDS = 5.0
+"""Time that a search has to end by itself before it is interrupted."""
+STOPPED = "stopped; what is shown is the best plan so far"
+Handler = Callable[[int, FrameType | None], Any]
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came."""
+
+
+@dataclass
+class Stop:
+    """Whether and how the user ended a search."""
+
+    code: int | None = None
+    """Exit code; None: nobody did."""
+
+
+def raise_by_signal(number: int, frame: FrameType | None) -> None:
+    """End a command by an exception, so that files are closed and the cursor is shown again."""
+    raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
+
+
+@contextmanager
+def handling(handlers: Mapping[int, Handler]) -> Iterator[None]:
+    """Handle signals so; only the main thread may, elsewhere nothing changes."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def keeping_the_best() -> Iterator[Stop]:
+    """A search that SIGINT and SIGTERM end with its best plan so far; before it has one, and at the
+    second signal, they end the command. Yields what will say how it ended."""
+    stop = Stop()
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        if stop.code is not None or not ask_to_stop():
+            raise_by_signal(number, frame)
+        stop.code = TERMINATED if number == signal.SIGTERM else INTERRUPTED
+        signal.setitimer(signal.ITIMER_REAL, GRACE_SECONDS)
+
+    handlers: dict[int, Handler] = {signal.SIGINT: on_signal, signal.SIGTERM: on_signal,
+                signal.SIGALRM: raise_by_signal}  # fmt: skip
+    with stoppable(), handling(handlers):
+        try:
+            yield stop
+        finally:
+            if stop.code is not None:
+                signal.setitimer(signal.ITIMER_REAL, 0.0)

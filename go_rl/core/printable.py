@@ -1,0 +1,57 @@
+"""`printable`, `abridged`: names that come from files, fit for a screen and an error message."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+LONGEST_NAME = 200
+"""Characters of one word of a message."""
+LONGEST_MESSAGE = 2000
+"""Characters of a whole message."""
+ELLIPSIS = "…"
+
+
+def printable(text: str) -> str:
+    """Return the text with every character that is no visible one and no space escaped as Python
+    does: control and escape characters, line breaks, and marks that turn the direction of text."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else _escaped(c) for c in text)
+
+
+def _escaped(character: str) -> str:
+    return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def abridged(text: str, longest: int, measure: Callable[[str], int] = len) -> str:
+    """Return the text, its middle replaced by an ellipsis where it is longer than ``longest``.
+
+    Args:
+        text: any text.
+        longest: what the result measures at most; at least 1.
+        measure: length of a text; characters by default, else cells of a screen, for instance.
+    """
+    if len(text) <= longest and measure(text) <= longest:
+        return text
+    kept = min(len(text), longest) - 1
+    while measure(short := _without_middle(text, kept)) > longest and kept > 0:
+        kept -= 1
+    return short
+
+
+def _without_middle(text: str, kept: int) -> str:
+    tail = kept // 2
+    return text[: kept - tail] + ELLIPSIS + (text[-tail:] if tail else "")
+
+
+def message_line(message: str) -> str:
+    """Return a message as one line that a terminal takes: `printable`, long words and the whole
+    `abridged`."""
+    words = re.split(r"[ \n]", message, maxsplit=LONGEST_MESSAGE)
+    return abridged(" ".join(map(name_line, words)), LONGEST_MESSAGE)
+
+
+def name_line(name: str, longest: int = LONGEST_NAME) -> str:
+    """Return a name as a part of a line: `printable` and `abridged`."""
+    return abridged(printable(abridged(name, longest + 1)), longest)

@@ -1,0 +1,90 @@
+"""Models of other tools that go_rl does not read: what they are, and the way out of each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+_HEADER_BYTES = 8
+"""Of a safetensors file: the length of the JSON header, little-endian, which follows."""
+TORCH_EXPORT = "torch.onnx.export(model, example_inputs, 'model.onnx', dynamo=True)"
+
+
+def foreign_format(head: bytes) -> str | None:
+    """Return what a file is and how to get a model that go_rl reads, by its first bytes; None: it
+    is of no tool known here."""
+    if head[4:8] == b"TFL3":
+        return (
+            "a TensorFlow Lite model; convert it: python -m tf2onnx.convert --tflite model.tflite "
+            "--output model.onnx"
+        )
+    if head[_HEADER_BYTES : _HEADER_BYTES + 1] == b"{" and _length(head) < 1 << 30:
+        return (
+            f"safetensors, weights without a model; load them into the model, then {TORCH_EXPORT}"
+        )
+    if head.startswith(b"ML\xefR"):
+        return (
+            "MLIR bytecode; write it as text, for example with str(module) in Python or "
+            "stablehlo-translate --deserialize"
+        )
+    if b"ML\xefR" in head:
+        return (
+            "an export of JAX; write its StableHLO: open('model.mlir', 'w').write("
+            "jax.export.deserialize(bytearray(data)).mlir_module())"
+        )
+    if head.startswith(b"\x89HDF"):
+        return (
+            "HDF5, as Keras saves; load it in Keras, then model.export('model.onnx', format='onnx')"
+        )
+    if head.startswith((b"\x80\x02", b"\x80\x04", b"\x80\x05")):
+        return f"a pickle, which is not opened: it may run code; of a model in it, {TORCH_EXPORT}"
+    return None
+
+
+def _length(head: bytes) -> int:
+    return int.from_bytes(head[:_HEADER_BYTES], "little")
+
+
+def foreign_archive(names: list[str]) -> str | None:
+    """Return the same for the names in a zip file."""
+    ends = {name.rpartition("/")[2] for name in names}
+    if "archive_format" in ends or any(name.endswith("models/model.json") for name in names):
+        return (
+            "an export of PyTorch (.pt2); write ONNX: torch.onnx.export(torch.export.load("
+            "'model.pt2'), (), 'model.onnx', dynamo=True)"
+        )
+    if "constants.pkl" in ends:
+        return f"TorchScript; from the model that it was made of, {TORCH_EXPORT}"
+    if "data.pkl" in ends:
+        return f"a checkpoint of PyTorch, weights without a model; load it, then {TORCH_EXPORT}"
+    if "model.weights.h5" in ends:
+        return "a Keras model; load it in Keras, then model.export('model.onnx', format='onnx')"
+    return None
+
+
+def foreign_object(thing: object) -> str | None:
+    """Return the same for a Python object."""
+    bases = {f"{each.__module__}.{each.__qualname__}" for each in type(thing).__mro__}
+    if "torch.nn.modules.module.Module" in bases:
+        return f"a module of PyTorch; {TORCH_EXPORT} writes a file that go_rl reads"
+    if "torch.export.exported_program.ExportedProgram" in bases:
+        return (
+            "an export of PyTorch; torch.onnx.export(it, (), 'model.onnx', dynamo=True) writes ONNX"
+        )
+    if any(base.startswith("flax.") and base.endswith("Module") for base in bases):
+        return "a module of flax; go_rl.trace(module.apply, variables, *inputs) reads it"
+    if isinstance(thing, bytes | bytearray):
+        said = foreign_format(bytes(thing[: 1 << 16]))
+        return said or "bytes; write them to a file"
+    if callable(thing):
+        return "a function; go_rl.trace(function, *example_arguments) reads it"
+    return None
+
+
+def foreign_folder(path: Path) -> str | None:
+    """Return the same for a folder."""
+    if (path / "saved_model.pb").exists():
+        return (
+            "a SavedModel of TensorFlow; convert it: python -m tf2onnx.convert --saved-model "
+            f"{path} --output model.onnx"
+        )
+    return None

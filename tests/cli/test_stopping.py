@@ -1,0 +1,84 @@
+"""Real signals: searches end with their best plan, everything else by an exception."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from go_rl.cli.stopping import Terminated, handling, keeping_the_best, raise_by_signal
+from go_rl.core import Budget, Progress, stopping
+from go_rl.core.stopping import keep_plans
+
+MODEL = "zoo:unet"
+
+
+def send_once_there_is_a_plan(number: int) -> threading.Thread:
+    """Send a signal to this process soon after its search has something to keep."""
+
+    def wait() -> None:
+        while not stopping._KEEPS.is_set():
+            time.sleep(0.02)
+        time.sleep(0.3)
+        os.kill(os.getpid(), number)
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_optimize_writes_the_best_plan_so_far(command, number, code):
+    sender = send_once_there_is_a_plan(number)
+    began = time.monotonic()
+    found = command("optimize", MODEL, "--hardware", "p100x4", "--method", "annealing",
+                    "--seconds", 300, "--out", "kept")  # fmt: skip
+    sender.join()
+    assert found.code == code, found.err
+    assert time.monotonic() - began < 200
+    assert "stopped; what is shown is the best plan so far" in found.err
+    assert "best: " in found.out
+    assert command("check", Path("kept/plan.json"), MODEL).code == 0
+
+
+@pytest.mark.slow
+def test_finetune_writes_the_best_plan_and_its_weights(command):
+    sender = send_once_there_is_a_plan(signal.SIGTERM)
+    found = command("finetune", MODEL, "--hardware", "p100x4", "--samples", 100_000,
+                    "--out", "kept")  # fmt: skip
+    sender.join()
+    assert found.code == 143, found.err
+    assert Path("kept/plan.json").exists()
+    assert Path("kept/weights.npz").exists()
+
+
+@pytest.mark.parametrize(
+    ("number", "error"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, Terminated)]
+)
+def test_before_there_is_a_plan_a_signal_ends_the_command(number, error):
+    before = signal.getsignal(number)
+    with pytest.raises(error), keeping_the_best():
+        signal.raise_signal(number)
+    assert signal.getsignal(number) is before
+
+
+def test_the_first_signal_asks_and_the_second_insists():
+    with keeping_the_best() as stop:
+        keep_plans()
+        progress = Progress(Budget(samples=10))
+        assert not progress.spent
+        signal.raise_signal(signal.SIGINT)
+        assert progress.spent
+        assert stop.code == 130
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert not Progress(Budget(samples=10)).spent
+
+
+def test_sigterm_is_an_exception():
+    with pytest.raises(Terminated), handling({signal.SIGTERM: raise_by_signal}):
+        signal.raise_signal(signal.SIGTERM)
