@@ -12,13 +12,13 @@ from go_rl.tuning.config import TuningError
 
 pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[tvm]'")
 
-from go_rl.tuning.backends.tvm.backend import LoweredNetwork, lower
 from go_rl.tuning.backends.tvm.codegen import CodeTarget, levels_here
 from go_rl.tuning.backends.tvm.compiled import (
     export_network,
     max_relative_error,
     run_network,
 )
+from go_rl.tuning.backends.tvm.lowering import LoweredNetwork, lower
 from go_rl.tuning.backends.tvm.models.onnx_file import OnnxNetwork, read_network
 from go_rl.tuning.backends.tvm.space import TvmSpace, scheduled
 

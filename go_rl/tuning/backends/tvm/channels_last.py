@@ -17,28 +17,30 @@ import numpy as np
 
 from go_rl.programs.nests.tvm_arithmetic import CONSTANTS, kind_of
 from go_rl.programs.tiles.stages import import_tvm
+from go_rl.readers.tables import names
 from go_rl.tuning.backends.tvm.constants import CONSTANT
 
 LAST, FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
 """Axes that make channels the last ones, and the first ones again."""
 RANK = 4
 """Dimensions of an image with its batch."""
-ELEMENTWISE = frozenset(
-    "relax." + name
-    for name in (
-        "abs acos acosh add asin asinh astype atan atanh bitwise_and bitwise_not bitwise_or "
-        "bitwise_xor ceil clip cos cosh divide equal erf exp floor floor_divide floor_mod greater "
-        "greater_equal isfinite isinf isnan less less_equal log log2 log10 logical_and logical_not "
-        "logical_or logical_xor maximum minimum mod multiply negative nn.gelu nn.gelu_tanh "
-        "nn.leakyrelu nn.relu nn.relu6 nn.selu nn.silu nn.softplus not_equal power round rsqrt "
-        "sigmoid sign sin sinh sqrt square subtract tan tanh trunc where"
-    ).split()
+_UNARY = names(
+    "abs acos acosh asin asinh astype atan atanh bitwise_not ceil clip cos cosh erf exp floor"
+    " isfinite isinf isnan log log10 log2 logical_not negative nn.gelu nn.gelu_tanh nn.leakyrelu"
+    " nn.relu nn.relu6 nn.selu nn.silu nn.softplus round rsqrt sigmoid sign sin sinh sqrt square"
+    " tan tanh trunc"
 )
+_BINARY = names(
+    "add bitwise_and bitwise_or bitwise_xor divide equal floor_divide floor_mod greater"
+    " greater_equal less less_equal logical_and logical_or logical_xor maximum minimum mod multiply"
+    " not_equal power subtract"
+)
+ELEMENTWISE = frozenset(f"relax.{name}" for name in (*_UNARY, *_BINARY, "where"))
 """Operators that compute each element from those at its place."""
 POOLS = frozenset({
     "relax.nn.max_pool2d", "relax.nn.avg_pool2d", "relax.nn.adaptive_avg_pool2d",
 })  # fmt: skip
-REDUCTIONS = frozenset(f"relax.{name}" for name in ("mean", "sum", "max", "min", "prod"))
+REDUCTIONS = frozenset(f"relax.{name}" for name in names("max mean min prod sum"))
 ALONG_AN_AXIS = frozenset({"relax.nn.softmax", "relax.nn.log_softmax"})
 
 

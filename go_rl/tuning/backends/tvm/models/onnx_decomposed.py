@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Any
 
 import onnx
 from onnx import TensorProto, helper
@@ -64,7 +65,7 @@ def _quantised(node: onnx.NodeProto, name: str) -> Parts:
     sums are rounded to 24 bits."""
     x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero = node.input[:8]
     inside, operands, nodes = {"QLinearConv": "Conv", "QLinearMatMul": "MatMul"}, [], []
-    kernel = {"axis": 0} if node.op_type == "QLinearConv" else {}
+    kernel: dict[str, Any] = {"axis": 0} if node.op_type == "QLinearConv" else {}
     for place, (given, more) in enumerate((((x, x_scale, x_zero), {}),
                                            ((w, w_scale, w_zero), kernel))):  # fmt: skip
         operands.append(f"{name}/{place}")

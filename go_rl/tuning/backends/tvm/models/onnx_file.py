@@ -8,6 +8,7 @@ import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from onnx import TensorProto, helper
 from go_rl.programs.nests.tvm_lowering import import_meta_schedule
 from go_rl.readers.model_options import Inputs
 from go_rl.readers.onnx.load import bind_dims, dims_of_inputs
-from go_rl.tuning.backends.tvm.models.model import ModelInput
+from go_rl.tuning.backends.tvm.models.model import ModelInput, Rival
 from go_rl.tuning.backends.tvm.models.onnx_simplified import (
     is_function,
     simplified,
@@ -29,6 +30,8 @@ from go_rl.tuning.config import TuningError
 
 MICROSOFT_ATTENTION = "Attention"
 """What TVM translates under this name is ONNX Runtime's operator, not ONNX's."""
+LARGE = 1 << 30
+"""Bytes of a model from which on its weights are written into a file of their own."""
 OTHER_FLOATS = ("FLOAT16", "BFLOAT16", "DOUBLE")
 """Types of operands that are refused; the tuned operators compute in float32."""
 
@@ -61,6 +64,18 @@ class OnnxNetwork:
                         raise TuningError(_sentence(node, error)) from error
                     supported -= {name}
 
+    def rivals(self, folder: Path) -> tuple[list[Rival], list[str]]:
+        """See `TunableNetwork`; ONNX Runtime, where it is installed."""
+        absent = ["XLA is not timed beside it: it reads no ONNX"]
+        if find_spec("onnxruntime") is None:
+            return [], [
+                "ONNX Runtime is not timed beside it: pip install 'go_rl[onnxruntime]'",
+                *absent,
+            ]
+        path = folder / "rival.onnx"
+        onnx.save(self.model, str(path), save_as_external_data=self.model.ByteSize() > LARGE)
+        return [Rival("ONNX Runtime", "onnx", str(path))], absent
+
     def results(self, operands: Sequence[np.ndarray]) -> list[np.ndarray]:
         """See `TunableNetwork`; ONNX Runtime computes, where it is installed, else the reference
         evaluator of ONNX."""
@@ -72,8 +87,10 @@ class OnnxNetwork:
 
             found = ReferenceEvaluator(self.model).run(None, feed)
         else:
+            options = onnxruntime.SessionOptions()
+            options.log_severity_level = 3  # errors
             session = onnxruntime.InferenceSession(
-                self.model.SerializeToString(), providers=["CPUExecutionProvider"]
+                self.model.SerializeToString(), options, providers=["CPUExecutionProvider"]
             )
             found = session.run(None, feed)
         return [np.asarray(each) for each in found]

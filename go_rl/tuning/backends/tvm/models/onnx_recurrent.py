@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Any
 
 import numpy as np
 import onnx
@@ -26,9 +27,7 @@ DEFAULTS: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-def unrolled(
-    model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]]
-) -> onnx.ModelProto:
+def unrolled(model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]]) -> onnx.ModelProto:
     """Return a model whose recurrent operators are written out, those of the graph itself whose
     sizes are known and that have no sequence lengths, peepholes or clipping.
 
@@ -89,16 +88,12 @@ class _Writer:
         steps, batch, _ = self.shapes[self.node.input[0]]
         hidden = int(self.attributes["hidden_size"])
         each = [self._direction(i, steps, batch, hidden) for i in range(len(self.directions))]
-        whole, last, cell = (
-            [state[i] for state in each] for i in range(3)
-        )
+        whole, last, cell = ([state[i] for state in each] for i in range(3))
         for names, output, axis in ((whole, 0, 1), (last, 1, 0), (cell, 2, 0)):
             if len(self.node.output) > output and self.node.output[output]:
                 self._add("Concat", names, self.node.output[output], axis=axis)
 
-    def _direction(
-        self, number: int, steps: int, batch: int, hidden: int
-    ) -> tuple[str, str, str]:
+    def _direction(self, number: int, steps: int, batch: int, hidden: int) -> tuple[str, str, str]:
         """[T, 1, B, H] results, [1, B, H] last state and, of an LSTM, cell."""
         kind, gates = self.node.op_type, GATES[self.node.op_type]
         inputs, weights, state_weights = (self._input(i) for i in range(3))
@@ -204,8 +199,8 @@ class _Writer:
         return self._add("Squeeze", [taken, self._ints([0])])
 
     def _part(self, name: str, gate: int, hidden: int, axis: int = 1) -> str:
-        return self._add("Slice", [name, self._ints([gate * hidden]),
-                                   self._ints([(gate + 1) * hidden]), self._ints([axis])])  # fmt: skip
+        ends = [self._ints([hidden * (gate + i)]) for i in range(2)]
+        return self._add("Slice", [name, *ends, self._ints([axis])])
 
     def _input(self, place: int) -> str:
         return self.node.input[place] if len(self.node.input) > place else ""
@@ -218,7 +213,7 @@ class _Writer:
         self.constants.append(numpy_helper.from_array(array, name))
         return name
 
-    def _add(self, op: str, inputs: Sequence[str], output: str = "", **attributes: object) -> str:
+    def _add(self, op: str, inputs: Sequence[str], output: str = "", **attributes: Any) -> str:
         output = output or f"{self.name}/{next(self.numbers)}"
         self.nodes.append(helper.make_node(op, list(inputs), [output], output, **attributes))
         return output

@@ -39,7 +39,7 @@ def simplified(model: onnx.ModelProto, supported: Collection[str]) -> onnx.Model
         model: of fixed input shapes, with its weights.
         supported: operators that need not be expanded.
     """
-    made = _expanded(_with_default_domain(model), supported)
+    made = _expanded(_with_plain_inputs(model), supported)
     for _ in range(EXPANSIONS):
         made = _with_shapes(made)
         before = len(made.graph.node), _branches(made)
@@ -71,7 +71,7 @@ def is_function(name: str, model: onnx.ModelProto) -> bool:
     if ":" in name or not onnx.defs.has(name):
         return False
     try:
-        schema = onnx.defs.get_schema(name, version)
+        schema: Any = onnx.defs.get_schema(name, version)  # annotated without these fields
     except onnx.defs.SchemaError:
         return False
     return schema.has_function or schema.has_context_dependent_function
@@ -100,9 +100,13 @@ def _branches(model: onnx.ModelProto) -> int:
     return sum(node.op_type == "If" for node in model.graph.node)
 
 
-def _with_default_domain(model: onnx.ModelProto) -> onnx.ModelProto:
+def _with_plain_inputs(model: onnx.ModelProto) -> onnx.ModelProto:
+    """A copy whose inputs have no default values, and that calls no functions."""
     made = onnx.ModelProto()
     made.CopyFrom(model)
+    given = {tensor.name for tensor in made.graph.initializer}
+    for value in [each for each in made.graph.input if each.name in given]:
+        made.graph.input.remove(value)
     if made.functions:
         made = onnx.inliner.inline_local_functions(made, True)
     return made
@@ -115,9 +119,7 @@ def _expanded(model: onnx.ModelProto, supported: Collection[str]) -> onnx.ModelP
         model = _with_shapes(model)
         model = unrolled(model, _static_shapes(model.graph))
     for _ in range(EXPANSIONS):
-        lacking = sorted(
-            name for name in unsupported(model, supported) if is_function(name, model)
-        )
+        lacking = sorted(name for name in unsupported(model, supported) if is_function(name, model))
         if not lacking:
             return model
         model = onnx.inliner.inline_selected_functions(
@@ -188,8 +190,9 @@ def _folded(model: onnx.ModelProto) -> onnx.ModelProto:
     graph.node.extend(kept)
     for name, array in known.items():
         if name in read and name not in lazy:
-            graph.initializer.append(numpy_helper.from_array(np.ascontiguousarray(array)
-                                                             if array.ndim else array, name))
+            graph.initializer.append(
+                numpy_helper.from_array(np.ascontiguousarray(array) if array.ndim else array, name)
+            )
     unread = [tensor for tensor in graph.initializer if tensor.name not in read]
     for tensor in unread:
         graph.initializer.remove(tensor)
