@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from go_rl.api.progress import Progress, ignore
 from go_rl.core import TrainingError
 from go_rl.core.files.whole_file import write_text
+from go_rl.runtime.run_lock import locked
 from go_rl.train.config import CHECKPOINTS, CONFIG_FILE, SEARCHES, TrainConfig
 from go_rl.train.processes.config import ProcessConfig
 
@@ -54,7 +56,8 @@ def pretrain(
     def tell(done: int, sentence: str) -> None:
         report(done, updates, sentence)
 
-    with joined(processes, config) as group:
+    alone = nullcontext() if processes.index else locked(folder)  # the others write nothing
+    with alone, joined(processes, config) as group:
         group.on_first(lambda: _write_config(config, Path(folder)))
         return training.pretrain(config, folder, tell, pricer(workers), group=group)
 
