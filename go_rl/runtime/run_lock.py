@@ -29,7 +29,8 @@ SETTLING = 0.05
 """Seconds after which a lock whose holder is not written yet is read again."""
 
 
-P, R = ParamSpec("P"), TypeVar("R")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class RunLockError(GoRLError):
