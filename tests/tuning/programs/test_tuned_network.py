@@ -60,7 +60,9 @@ TUNED = TunedNetwork(
     left=(LeftOperator(TunedOperator("relu 4", "w2", 3, 0.0), "no sum of products", 0.5,
                        Schedule("light", [[]])),),
     fixed_seconds=10.0, curve=(LatencyPoint(0.0, 15.0, 0), LatencyPoint(1.0, 13.8, 3)),
-    minutes=2.0, run_minutes=2.5, rivals=(RivalTime("XLA", 9e3),), trials=4, resumed_trials=1, failed_trials=1, untuned_ms=15e3, latency_ms=10e3,
+    minutes=2.0, run_minutes=2.5,
+    rivals=(RivalTime("XLA", 9e3),), trials=4, resumed_trials=1, failed_trials=1, untuned_ms=15e3,
+    latency_ms=10e3,
     max_relative_error=1e-6, notes=(),
 )  # fmt: skip
 

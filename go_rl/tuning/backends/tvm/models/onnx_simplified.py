@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 import onnx
 import onnx.inliner
+import onnx.version_converter
 from onnx import helper, numpy_helper
 
 from go_rl.readers.onnx.fold import shape_result
-from go_rl.tuning.backends.tvm.models.onnx_decomposed import decomposed
+from go_rl.tuning.backends.tvm.models.onnx_decomposed import RULES, decomposed
 from go_rl.tuning.backends.tvm.models.onnx_recurrent import RECURRENT, unrolled
 
 DEFAULT_DOMAINS = ("", "ai.onnx")
@@ -27,6 +28,8 @@ RANDOM = frozenset({
     "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
     "RandomUniformLike",
 })  # fmt: skip
+REWRITTEN_OPSET = 13
+"""Opset that operators are rewritten in, at least."""
 SHAPES = ("Shape", "Size")
 EXPANSIONS = 8
 """Times that functions are expanded: one may call another."""
@@ -114,7 +117,9 @@ def _with_plain_inputs(model: onnx.ModelProto) -> onnx.ModelProto:
 
 def _expanded(model: onnx.ModelProto, supported: Collection[str]) -> onnx.ModelProto:
     """Expand operators that are functions of others, and recurrent ones into their steps."""
-    model = decomposed(model)
+    rewritten = RECURRENT | frozenset(RULES)
+    if rewritten & {node.op_type for node in model.graph.node}:
+        model = decomposed(_of_opset(model, REWRITTEN_OPSET))
     if RECURRENT & {node.op_type for node in model.graph.node}:
         model = _with_shapes(model)
         model = unrolled(model, _static_shapes(model.graph))
@@ -122,10 +127,22 @@ def _expanded(model: onnx.ModelProto, supported: Collection[str]) -> onnx.ModelP
         lacking = sorted(name for name in unsupported(model, supported) if is_function(name, model))
         if not lacking:
             return model
-        model = onnx.inliner.inline_selected_functions(
-            model, [("", name) for name in lacking], False, True
-        )
+        wanted = [("", name) for name in lacking]
+        try:
+            model = onnx.inliner.inline_selected_functions(model, wanted, False, True)
+        except RuntimeError:  # a type that ONNX's inference does not find
+            return model
     return model
+
+
+def _of_opset(model: onnx.ModelProto, version: int) -> onnx.ModelProto:
+    """The model in an opset, unless it is of a later one or ONNX cannot convert it."""
+    if _opsets(model).get("", 1) >= version:
+        return model
+    try:
+        return onnx.version_converter.convert_version(model, version)
+    except (RuntimeError, ValueError):
+        return model
 
 
 def _opsets(model: onnx.ModelProto) -> dict[str, int]:
@@ -259,13 +276,36 @@ def _results(
         return None
     if sum(array.size for array in given.values() if array is not None) > LARGEST:
         return None
-    from onnx.reference import ReferenceEvaluator
-
     try:
         with np.errstate(all="ignore"):
-            found = ReferenceEvaluator(node, opsets=opsets).run(None, given)
+            found = _evaluated(node, given, opsets)
     except Exception:  # the reference raises freely; TVM takes the node as it is
         return None
     if not all(isinstance(each, np.ndarray | np.generic) for each in found):
         return None
     return {name: np.asarray(x) for name, x in zip(node.output, found, strict=False) if name}
+
+
+def _evaluated(
+    node: onnx.NodeProto, given: Mapping[str, np.ndarray | None], opsets: dict[str, int]
+) -> Sequence[Any]:
+    """The results of a node. The reference evaluator knows some operators in their newest form
+    alone, so an older one is converted before."""
+    from onnx.reference import ReferenceEvaluator
+
+    if opsets.get("", 1) >= REWRITTEN_OPSET:
+        return ReferenceEvaluator(node, opsets=opsets).run(None, dict(given))
+    inputs = [
+        helper.make_tensor_value_info(
+            name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape
+        )
+        for name, array in given.items()
+        if array is not None
+    ]
+    outputs = [helper.make_empty_tensor_value_info(name) for name in node.output if name]
+    model = helper.make_model(
+        helper.make_graph([node], "one", inputs, outputs),
+        opset_imports=[helper.make_opsetid("", opsets.get("", 1))],
+    )
+    newer = onnx.version_converter.convert_version(model, REWRITTEN_OPSET)
+    return ReferenceEvaluator(newer).run(None, dict(given))
