@@ -45,7 +45,7 @@ TOGETHER = 8
 """Functions without a schedule that are timed in turn, and then kept."""
 TOGETHER_FLOPS = 4e9
 """FLOP of these, at most, but for a single one."""
-SLOW_RATE = 5e8
+SLOW_RATE = 2e9
 """FLOP/s of loops without a schedule, where none was timed."""
 FASTER = "faster than the processor can be"
 """In the reason of a time that is refused."""
@@ -143,8 +143,8 @@ class TvmBackend:
         seconds: float = inf,
         report: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """Time each function without a schedule, those with the fewest FLOP first, and those that
-        are not tuned with light ones (`go_rl.tuning.backends.tvm.light_schedules`), unless the
+        """Time each function without a schedule, tuned ones with the fewest FLOP first, and those
+        that are not tuned with light ones (`go_rl.tuning.backends.tvm.light_schedules`), unless the
         store knows it; trials go there, too.
 
         Args:
@@ -157,6 +157,8 @@ class TvmBackend:
             RecordError: the store cannot be read or written.
             WorkerError: the core cannot be had.
         """
+        report("finding the reference speed of the core")
+        _ = self._common
         self._store, until = store, self.clock() + seconds
         functions = self.network.functions
         wanted = [function.operator for function in functions]
@@ -378,9 +380,15 @@ class TvmBackend:
 
 
 def _groups(numbers: Sequence[int], functions: Sequence[NetworkFunction]) -> Iterator[list[int]]:
-    """Functions that are timed in turn, those with the fewest FLOP first."""
+    """Functions that are timed in turn: tuned ones with the fewest FLOP first, then the others with
+    most."""
     group: list[int] = []
-    for i in sorted(numbers, key=lambda i: functions[i].flops):
+
+    def order(i: int) -> tuple[bool, float]:
+        tuned = is_tuned(functions[i])
+        return not tuned, functions[i].flops if tuned else -functions[i].flops
+
+    for i in sorted(numbers, key=order):
         total = sum(functions[k].flops for k in group) + functions[i].flops
         if group and (len(group) == TOGETHER or total > TOGETHER_FLOPS):
             yield group
