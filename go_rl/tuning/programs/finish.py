@@ -210,10 +210,9 @@ class Finish:
                 break
             self.report(f"timing the best schedules again: operator {place} of {len(ranked)}")
             again[number] = backend.measure(number, fastest[number])
-        pairs = zip(state.operators, backend.untuned_seconds, strict=True)
         return tuple(
-            self._operator(each, untuned, state.elapsed, again.get(k, known.get(k, ())))
-            for k, (each, untuned) in enumerate(pairs)
+            self._operator(k, each, state.elapsed, again.get(k, known.get(k, ())))
+            for k, each in enumerate(state.operators)
         )
 
     def _gain(self, number: int, trials: Sequence[Trial]) -> float:
@@ -223,15 +222,17 @@ class Finish:
         return uses * (self.backend.untuned_seconds[number] - best)
 
     def _operator(
-        self, state: OperatorState, untuned: float, total: float, again: Sequence[Trial]
+        self, number: int, state: OperatorState, total: float, again: Sequence[Trial]
     ) -> OperatorOutcome:
+        untuned = self.backend.untuned_seconds[number]
         timed = [(each.seconds, each.schedule) for each in again if each.seconds is not None]
         seconds, schedule = min(timed, key=lambda pair: pair[0], default=(untuned, None))
-        found = schedule if seconds < untuned else None
+        measured = number not in self.backend.estimated
+        found = schedule if seconds < untuned or not measured else None
         return OperatorOutcome(
             operator=state.operator,
             schedule=found,
-            seconds=min(seconds, untuned),
+            seconds=untuned if found is None else seconds,
             untuned_seconds=untuned,
             trials=len(state.curve),
             share=state.spent / max(total, 1e-9),

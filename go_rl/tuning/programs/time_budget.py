@@ -12,8 +12,10 @@ TUNING = 0.5
 """Share that tuning has at least, however long importing and preparing took."""
 AGAIN = 0.1
 """Share in which the best schedules are measured again at the end."""
-WHOLE = 0.05
+WHOLE = 0.02
 """Share that one run of a whole network may take: a slower one is not run."""
+PACE = 0.05
+"""Share in which the reference speed of the core is found, at most."""
 ENDING = 0.25
 """Share that is kept for compiling and timing the whole network, at most `LONGEST_ENDING`."""
 LONGEST_ENDING = 120.0
@@ -35,6 +37,11 @@ class TimeBudget:
     def preparing(self) -> float:
         """Seconds that timing operators without schedules may take."""
         return PREPARING * self.seconds
+
+    @property
+    def pace(self) -> float:
+        """Seconds that finding the reference speed of the core may take."""
+        return PACE * self.seconds
 
     @property
     def again(self) -> float:

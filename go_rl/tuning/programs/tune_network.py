@@ -64,6 +64,8 @@ def tune_network(
     scheduler, make_tuner = deciders(config)
     budget = TimeBudget(60.0 * config.minutes)
     report(f"importing {network.name}")
+    pace = min(config.timing.pace_seconds, budget.pace)
+    config = replace(config, timing=replace(config.timing, pace_seconds=pace))
     lowered = lower(network, code_target(config.target, config.cores))
     store_at, pace_at = records_of(records, folder)
     with (

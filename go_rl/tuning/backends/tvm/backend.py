@@ -79,6 +79,8 @@ class TvmBackend:
         """Of each function without a schedule."""
         self._light: dict[int, tuple[float, Schedule]] = {}
         """Seconds and schedule of functions that are not tuned, where one of theirs is faster."""
+        self.estimated: frozenset[int] = frozenset()
+        """Tuned functions whose seconds without a schedule are no more than an estimate."""
         self.notes: list[str] = []
 
     @property
@@ -355,6 +357,10 @@ class TvmBackend:
         ]
         rate = median(rates) if rates else SLOW_RATE
         estimated, late, found = 0, 0, list[float]()
+        self.estimated = frozenset(
+            i for i, (function, record) in enumerate(pairs)
+            if is_tuned(function) and (record is None or record.seconds is None)
+        )  # fmt: skip
         for function, record in pairs:
             if record is not None and record.seconds is not None:
                 found.append(record.seconds)
