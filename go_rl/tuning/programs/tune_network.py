@@ -65,12 +65,12 @@ def tune_network(
     budget = TimeBudget(60.0 * config.minutes)
     report(f"importing {network.name}")
     pace = min(config.timing.pace_seconds, budget.pace)
-    config = replace(config, timing=replace(config.timing, pace_seconds=pace))
+    quick = replace(config, timing=replace(config.timing, pace_seconds=pace))
     lowered = lower(network, code_target(config.target, config.cores))
     store_at, pace_at = records_of(records, folder)
     with (
         RecordStore(store_at) as store,
-        TvmBackend(lowered, config, pace_at) as backend,
+        TvmBackend(lowered, quick, pace_at) as backend,
     ):
         journal = FileJournal(folder / JOURNAL, _about(lowered, backend, config))
         backend.start(store, budget.preparing, report)
