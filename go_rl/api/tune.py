@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from go_rl.runtime.run_lock import exclusive
 from go_rl.tuning.config import TuneConfig, TuneProgramsConfig, TuningConfig
 from go_rl.tuning.progress import TuningProgress, Watch, unwatched
 
@@ -24,6 +25,7 @@ __all__ = [
 ]
 
 
+@exclusive("folder")
 def tune_kernels(
     model: str,
     folder: str | Path,
@@ -73,6 +75,7 @@ def tune_kernels(
     return tuned
 
 
+@exclusive("folder")
 def tune_programs(
     model: str | Path,
     folder: str | Path,

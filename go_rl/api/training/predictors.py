@@ -13,6 +13,7 @@ from go_rl.api.progress import Progress, count_updates, ignore
 from go_rl.core import TrainingError
 from go_rl.core.optimizer import Milestone
 from go_rl.core.processor import own_target
+from go_rl.runtime.run_lock import exclusive
 
 if TYPE_CHECKING:
     from go_rl.measure.kernels.data import KernelData
@@ -77,6 +78,7 @@ class TrainTilesConfig:
             raise TrainingError("train tiles: steps and members must be >= 1")
 
 
+@exclusive("out", file=True)
 def train_kernels(
     source: str | Path,
     out: str | Path,
@@ -128,6 +130,7 @@ def train_kernels(
     return weights
 
 
+@exclusive("out", file=True)
 def train_tiles(
     out: str | Path, config: TrainTilesConfig, *, report: Progress = ignore
 ) -> RankPredictor:

@@ -11,6 +11,7 @@ from go_rl.api.progress import Progress, count_updates, ignore, of_total
 from go_rl.core import TrainingError
 from go_rl.core.errors import nearest
 from go_rl.core.optimizer import Milestone
+from go_rl.runtime.run_lock import exclusive
 
 if TYPE_CHECKING:
     from go_rl.predictors.programs.examples import ProgramExamples
@@ -93,6 +94,7 @@ class TrainedPrograms:
     """Metrics on what was not learned from (`go_rl.predictors.metrics.latency_metrics`)."""
 
 
+@exclusive("out")
 def train_programs(
     source: str | Path | Sequence[str | Path],
     out: str | Path,
