@@ -34,6 +34,10 @@ def is_count(value: object) -> bool:
     return type(value) is int and 1 <= value <= LARGEST.max
 
 
+def is_size(value: object) -> bool:
+    return type(value) is int and 0 <= value <= LARGEST.max
+
+
 def is_text(value: object) -> bool:
     return isinstance(value, str)
 

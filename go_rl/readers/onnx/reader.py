@@ -12,10 +12,12 @@ import onnx
 
 from go_rl.core.errors import ReadError, UnknownOperatorError
 from go_rl.core.graph.op_graph import OpGraph
+from go_rl.core.plan import VALUE_SUFFIX
 from go_rl.readers.model_options import TRIP_COUNT, Inputs, Unknown, with_trips
 from go_rl.readers.onnx.costs.operators import RULES
+from go_rl.readers.onnx.dimensions import bind_dims, dims_of_inputs, is_open
 from go_rl.readers.onnx.graph import build_graph, operator_name
-from go_rl.readers.onnx.load import bind_dims, dims_of_inputs, light_copy, load_header
+from go_rl.readers.onnx.load import light_copy, load_header
 from go_rl.readers.onnx.scope import Completion, MissingShapeError
 from go_rl.readers.onnx.shapes.propagation import complete
 from go_rl.readers.onnx.structure import graphs
@@ -34,10 +36,11 @@ def read_onnx(
     Args:
         path: an ONNX protobuf file.
         dims: sizes of the inputs' symbolic dimensions by name (``<input>_<axis>`` for one without
-            a name), trip counts of data-dependent loops as ``<loop>.trips``, and how many words
-            text is split into at most as ``<node>.tokens``.
-        inputs: shapes of inputs by name, which give their symbolic dimensions.
-        trip_count: trips of every data-dependent loop that ``dims`` do not name.
+            a name), trip counts of loops as ``<loop>.trips``, values of inputs of one element as
+            ``<input>.value``, and how many words text is split into at most as ``<node>.tokens``.
+        inputs: shapes of inputs by name, which give their symbolic dimensions; a number is the
+            value of an input of one element.
+        trip_count: trips of every loop whose count is not known and that ``dims`` do not name.
         unknown: what to do about operators without a cost rule: ``error``, or ``bytes`` to count
             the bytes they read and write and no FLOP, their sizes guessed where need be.
 
@@ -72,10 +75,16 @@ def _read(
         model, _ = complete_in_subprocess(model, {"task": "inline"}, where)
     notes = _check_operators(model, unknown, where)
     sizes = {name: size for name, size in dims.items() if name != TRIP_COUNT}
+    sized = is_open(model) or any(key.endswith(VALUE_SUFFIX) for key in sizes)
     trips = bind_dims(model, sizes, where)
     opsets = {o.domain if o.domain != "ai.onnx" else "": o.version for o in model.opset_import}
     run = Completion(
-        opsets, trips, False, unknown_as_bytes=unknown == "bytes", trip_count=dims.get(TRIP_COUNT)
+        opsets,
+        trips,
+        False,
+        unknown_as_bytes=unknown == "bytes",
+        trust_file=not sized,
+        trip_count=dims.get(TRIP_COUNT),
     )
     model, found = _complete(model, run, where)
     meta: dict[str, Any] = {
@@ -94,7 +103,7 @@ def _read(
 def _complete(
     model: onnx.ModelProto, run: Completion, where: str
 ) -> tuple[onnx.ModelProto, list[str]]:
-    """Complete in this process when every shape is in the file, else in a subprocess."""
+    """Complete in this process when every shape is in the file and holds, else in a subprocess."""
     attempt = onnx.ModelProto()
     attempt.CopyFrom(model)
     try:

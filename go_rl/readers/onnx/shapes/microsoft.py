@@ -1,4 +1,4 @@
-"""Result types of operators that ONNX has no schema for: the ones ONNX Runtime's optimiser makes.
+"""Result types of operators that ONNX infers none for: the ones ONNX Runtime's optimiser makes.
 
 Source: the operator documentation of ONNX Runtime (``docs/ContribOperators.md``).
 """
@@ -19,9 +19,10 @@ from go_rl.readers.tables import names
 _RULES = CONTRIB_SHAPES | ATTENTION_SHAPES
 DOMAINS = ("", "ai.onnx", "com.microsoft", NCHWC)
 SAME_AS_FIRST = names(
-    "BiasAdd BiasGelu BiasSoftmax FastGelu Gelu GroupNorm LayerNormalization QLinearLeakyRelu"
-    " QLinearSigmoid QLinearSoftmax QuickGelu RMSNormalization RotaryEmbedding"
-    " SimplifiedLayerNormalization SkipLayerNormalization SkipSimplifiedLayerNormalization"
+    "BiasAdd BiasGelu BiasSoftmax FastGelu Gelu GroupNorm GroupNormalization LayerNormalization"
+    " MeanVarianceNormalization QLinearLeakyRelu QLinearSigmoid QLinearSoftmax QuickGelu"
+    " RMSNormalization RotaryEmbedding SimplifiedLayerNormalization SkipLayerNormalization"
+    " SkipSimplifiedLayerNormalization"
 )
 """Operators whose results all have the type of the first input."""
 
