@@ -25,9 +25,9 @@ from go_rl.core.plan_json.fields import (
     MOST_DEVICES,
     check_known,
     check_there,
-    is_size,
     is_device,
     is_number,
+    is_size,
     is_text,
     number_or_null,
 )

@@ -17,6 +17,7 @@ import onnx
 from onnx import numpy_helper
 
 from go_rl.core.errors import ReadError, nearest
+from go_rl.core.plan import VALUE_SUFFIX
 from go_rl.readers.model_options import Inputs
 from go_rl.readers.onnx.size_expression import names_of, size_of
 from go_rl.readers.onnx.structure import data_inputs, graphs

@@ -108,7 +108,7 @@ def _branch_that_fits(
 def _why_chosen(node: onnx.NodeProto, chosen: str, refusals: dict[str, str], scope: Scope) -> str:
     if refusals:
         ((other, refusal),) = refusals.items()
-        return f"{chosen} is counted, for {other} does not fit the sizes ({refusal})"
+        return f"{chosen} is counted, for {other} cannot be at these sizes ({refusal})"
     reason, _ = why_unknown(node.input[0], scope)
     return f"its condition is not known ({reason}); the branch with more FLOP, {chosen}, is counted"
 
