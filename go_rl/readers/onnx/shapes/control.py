@@ -21,7 +21,7 @@ from go_rl.readers.onnx.shapes.unknown_values import why_unknown
 from go_rl.readers.onnx.structure import BRANCH, TRIPS, describe
 from go_rl.readers.onnx.types import element_type, static_shape, tensor_type
 
-FOLLOWED_TRIPS = 64
+FOLLOWED_TRIPS = 32
 """Trips that are followed one by one where a state grows in uneven steps."""
 LARGEST_LIMIT = 1 << 20
 """A trip count beyond this stands for "until the condition ends the loop"."""

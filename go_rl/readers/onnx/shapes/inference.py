@@ -18,7 +18,7 @@ from go_rl.readers.onnx.costs.operators import RULES
 from go_rl.readers.onnx.dimensions import COUNTED
 from go_rl.readers.onnx.scope import Completion, FileFacts, MissingShapeError, Scope
 from go_rl.readers.onnx.shapes.guesses import guessed_type
-from go_rl.readers.onnx.shapes.microsoft import infer_without_schema
+from go_rl.readers.onnx.shapes.microsoft import as_first_operand, infer_without_schema
 from go_rl.readers.onnx.shapes.ml import ML_DOMAIN, ml_result_types
 from go_rl.readers.onnx.shapes.unknown_values import why_shape_unknown
 from go_rl.readers.onnx.structure import DEFAULT_DOMAINS
@@ -88,6 +88,8 @@ def _schema_types(
     schema = _inferring_schema(node.op_type, run.opsets.get(domain, 1), domain)
     if schema is None:
         return infer_without_schema(node, types), NO_SCHEMA
+    if schema.deprecated or not schema.has_type_and_shape_inference_function:
+        return as_first_operand(node, types), ""
     data = {
         i: numpy_helper.from_array(scope.constants[i], i)
         for i in node.input
@@ -96,12 +98,9 @@ def _schema_types(
     imports = [onnx.helper.make_opsetid(d, v) for d, v in run.opsets.items()]
     try:
         infer = onnx.shape_inference.infer_node_outputs
-        found = infer(schema, _for_inference(node, schema), types, data, opset_imports=imports)
+        return infer(schema, _for_inference(node, schema), types, data, opset_imports=imports), ""
     except Exception as error:  # onnx raises InferenceError, ValueError and RuntimeError here
         return {}, str(error).strip().split("\n")[0]
-    if not schema.has_type_and_shape_inference_function:
-        found = {**found, **infer_without_schema(node, types)}
-    return found, ""
 
 
 def _inferring_schema(op: str, version: int, domain: str) -> onnx.defs.OpSchema | None:

@@ -10,6 +10,7 @@ inference is C++ and may crash, so that untrusted models are processed in a subp
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 import onnx
@@ -35,7 +36,7 @@ from go_rl.readers.onnx.shapes.control import complete_if, complete_loop, subgra
 from go_rl.readers.onnx.shapes.guesses import GUESSED, guess_note
 from go_rl.readers.onnx.shapes.inference import result_types
 from go_rl.readers.onnx.shapes.sequences import complete_sequence, sequence_length
-from go_rl.readers.onnx.structure import DEFAULT_DOMAINS, fitting
+from go_rl.readers.onnx.structure import DEFAULT_DOMAINS, describe, fitting
 from go_rl.readers.onnx.types import is_static, static_shape, tensor_type
 from go_rl.readers.onnx.value import LAYOUT_OF_WEIGHTS, OnnxValue, tensor_of
 
@@ -138,6 +139,19 @@ def _type_results(node: onnx.NodeProto, scope: Scope, facts: FileFacts, run: Com
     for output in node.output:
         if output:
             scope.types[output] = found[output]
+    if node.op_type == "Reshape" and run.uncertain.isdisjoint({*node.input, *node.output}):
+        _check_reshape(node, scope)
+
+
+def _check_reshape(node: onnx.NodeProto, scope: Scope) -> None:
+    """ONNX's inference takes a shape for that of the result, whether the elements fit or not."""
+    shapes = [static_shape(scope.types[name]) for name in (node.input[0], node.output[0])]
+    before, after = (None if shape is None else prod(shape) for shape in shapes)
+    if before is not None and after is not None and before != after:
+        raise ReadError(
+            f"{describe(node)}: the {before:,} elements of {list(shapes[0] or ())} do not fit "
+            f"{list(shapes[1] or ())}"
+        )
 
 
 def _fold_constant(node: onnx.NodeProto, scope: Scope) -> bool:
