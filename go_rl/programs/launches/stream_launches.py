@@ -38,7 +38,11 @@ def stream_launch(view: OperatorView, node: int) -> Launch | None:
         return _elementwise(view, node)
     if kind == OpKind.GATHER and op == "gather":
         return stream("relu", view.shape[node], (node,), "gather")
-    unlike = kind in (OpKind.CONTROL, OpKind.OTHER) or any(part in op for part in POOLING)
+    if kind == OpKind.CONTROL:  # a folded loop moves what all its trips move
+        num_bytes = max(1.0, float(view.graph.bytes_accessed[node]))
+        row = view.shape[node][-1] if view.shape[node] else 1
+        return moved(num_bytes, row, (node,), op, unlike=True)
+    unlike = kind == OpKind.OTHER or any(part in op for part in POOLING)
     return _by_bytes(view, node, unlike)
 
 

@@ -33,6 +33,7 @@ from go_rl.readers.onnx.costs.operators import BYTES_ONLY, CONSTANTS, RULES
 from go_rl.readers.onnx.fold import small_value
 from go_rl.readers.onnx.geometry import onnx_geometry
 from go_rl.readers.onnx.order import captured_names
+from go_rl.readers.onnx.recurrent import GATES, UNROLL_NODES, RecurrentLayer, add_steps
 from go_rl.readers.onnx.shapes.guesses import GUESSED
 from go_rl.readers.onnx.shapes.ml import ML_DOMAIN
 from go_rl.readers.onnx.structure import BRANCH, DEFAULT_DOMAINS, TRIPS, describe, fitting
@@ -55,6 +56,8 @@ class Walk:
     """Number of nodes of a name, where names had to be made unique."""
     held: dict[str, float] = field(default_factory=dict)
     """Bytes of each weight that some operator reads whole, by operand."""
+    unrolled: int = 0
+    """Nodes that recurrent layers were unrolled into."""
     held_reads: float = 0.0
     """Bytes of those weights, counted as often as they are read."""
 
@@ -269,6 +272,8 @@ def _add_operator(
 ) -> None:
     call = _call(walk, node, values, types)
     rule = RULES.get(call.op, BYTES_ONLY)
+    if call.op in GATES and _add_recurrent(walk, node, call, values, prefix):
+        return
     operands = {i: p for p, i in reversed(list(enumerate(node.input))) if i}
     weights: dict[str, Tensor] = {}
     for operand, position in operands.items():
@@ -288,6 +293,8 @@ def _add_operator(
         _hold(walk, work.held)
     else:
         kind, flops, num_bytes = _price(call, rule)
+        if call.op in GATES:  # too many steps for a node each
+            kind = OpKind.CONTROL
         if call.op in CONSTANTS and all(values[i].producer is None for i in operands):
             kind, flops = OpKind.CONSTANT, 0.0
         if rule.num_bytes is default_bytes:
@@ -300,6 +307,33 @@ def _add_operator(
     for i, output in enumerate(node.output):
         if output:
             values[output] = OnnxValue(call.outputs[i] or call.result, number, i)
+
+
+def _add_recurrent(
+    walk: Walk, node: onnx.NodeProto, call: Call, values: Values, prefix: str
+) -> bool:
+    """Add a recurrent layer step by step; False: that would be too many nodes, or it has none."""
+    if GUESSED in call.attributes:
+        return False
+    _, flops, _ = _price(call, RULES[call.op])
+    name = _unique_name(walk, node, prefix)
+    layer = RecurrentLayer(
+        call,
+        flops,
+        [values[i] if i else None for i in node.input],
+        name,
+        f"{call.op}({node.name or name}) at {node.doc_string}",
+    )
+    steps = layer.sizes[0]
+    if walk.unrolled + layer.unrolled_nodes > UNROLL_NODES or not steps:
+        walk.notes.append(f"{call.op} {name!r}: its {steps} steps are folded into one node")
+        return False
+    walk.unrolled += layer.unrolled_nodes
+    results = iter(add_steps(walk.builder, layer))
+    for output in node.output:
+        if output:
+            values[output] = next(results)
+    return True
 
 
 def _hold(walk: Walk, held: Mapping[str, float]) -> None:
