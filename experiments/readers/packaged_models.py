@@ -163,7 +163,8 @@ def row_of(path: Path, name: str) -> Row:
     try:
         graph = go_rl.load(path, inputs=inputs)
     except ReadError as error:
-        return Row(name, opset, shown, 0, *(float("nan"),) * 3, "", str(error))
+        nan = float("nan")
+        return Row(name, opset, shown, 0, nan, nan, nan, "", str(error))
     best = go_rl.optimize(graph, hardware=HARDWARE, seconds=SECONDS).best
     verdict = go_rl.check(best, graph)
     right, compared = compared_shapes(path, graph)

@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 from onnx_models import array, model, value
 
 import go_rl
-from go_rl.core.errors import ReadError
+from go_rl.core.errors import ReadError, UnknownOperatorError
 from go_rl.readers import guarded, load
 from go_rl.readers.model_options import ModelOptions
 from go_rl.readers.onnx.reader import read_onnx_model
@@ -155,3 +155,17 @@ def test_what_only_a_branch_not_taken_reads_is_not_counted():
     weights = [array("c", True, np.bool_)]
     graph = read_onnx_model(model(nodes, [value("x", [4])], ["y"], weights), "m")
     assert list(graph.op_type) == ["Input", "Relu"]
+
+
+def test_an_operator_without_a_price_in_a_branch_that_is_not_taken():
+    then = branch("t", [node("Relu", ["x"], ["p"])], "p")
+    other = branch("e", [node("Strange", ["x"], ["q"], domain="own")], "q")
+    nodes = [node("If", ["c"], ["y"], then_branch=then, else_branch=other)]
+    for taken in (True, False):
+        weights = [array("c", taken, np.bool_)]
+        made = model(nodes, [value("x", [4])], ["y"], weights, domains=["own"])
+        if taken:
+            assert read_onnx_model(made, "m").flops.sum() == 4
+            continue
+        with pytest.raises(UnknownOperatorError, match=r"own.Strange \(1\); count them by their"):
+            read_onnx_model(made, "m")

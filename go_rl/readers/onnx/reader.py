@@ -73,7 +73,7 @@ def _read(
 ) -> OpGraph:
     if model.functions:
         model, _ = complete_in_subprocess(model, {"task": "inline"}, where)
-    notes = _check_operators(model, unknown, where)
+    unpriced = _unpriced(model)
     sizes = {name: size for name, size in dims.items() if name != TRIP_COUNT}
     sized = is_open(model) or any(key.endswith(VALUE_SUFFIX) for key in sizes)
     trips = bind_dims(model, sizes, where)
@@ -86,14 +86,23 @@ def _read(
         trust_file=not sized,
         trip_count=dims.get(TRIP_COUNT),
     )
-    model, found = _complete(model, run, where)
+    try:
+        model, notes = _complete(model, run, where)
+    except ReadError as error:
+        if unpriced and unknown == "error":  # their sizes cannot be known, either
+            raise _unknown_operators(unpriced, where) from error
+        raise
+    unpriced = _unpriced(model)  # those of a branch that is not taken are gone
+    if unpriced and unknown == "error":
+        raise _unknown_operators(unpriced, where)
+    if unpriced:
+        notes.insert(0, f"operators counted by bytes only: {_listed(unpriced)}")
     meta: dict[str, Any] = {
         "format": "onnx",
         "opset": opsets.get("", max(opsets.values())),
         "dims": dims,
         "notes": notes,
     }
-    notes += found
     try:
         return build_graph(model, name, meta, notes)
     except ReadError as error:
@@ -117,15 +126,18 @@ def _complete(
     return attempt, run.notes
 
 
-def _check_operators(model: onnx.ModelProto, unknown: Unknown, where: str) -> list[str]:
+def _unpriced(model: onnx.ModelProto) -> Counter[str]:
+    """Count the operators without a cost rule, by type."""
     found = (operator_name(node) for graph in graphs(model) for node in graph.node)
-    counts = Counter(name for name in found if name not in RULES)
-    if not counts:
-        return []
-    listed = ", ".join(f"{op} ({count})" for op, count in counts.most_common())
-    if unknown == "error":
-        raise UnknownOperatorError(
-            f"{where}: operators without a known cost: {listed}; count them by their bytes only "
-            "with --unknown bytes"
-        )
-    return [f"operators counted by bytes only: {listed}"]
+    return Counter(name for name in found if name not in RULES)
+
+
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{op} ({count})" for op, count in counts.most_common())
+
+
+def _unknown_operators(counts: Counter[str], where: str) -> UnknownOperatorError:
+    return UnknownOperatorError(
+        f"{where}: operators without a known cost: {_listed(counts)}; count them by their bytes "
+        "only with --unknown bytes"
+    )
