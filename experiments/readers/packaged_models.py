@@ -136,7 +136,7 @@ def _run_shapes(
     )
     arrays = session.run(None, dict(_feed(model, inputs)))
     names = [o.name for o in session.get_outputs()]
-    return {name: np.shape(each) for name, each in zip(names, arrays, strict=True)}
+    return {name: np.asarray(each).shape for name, each in zip(names, arrays, strict=True)}
 
 
 def _feed(

@@ -208,3 +208,23 @@ def test_versions_of_operators_that_infer_nothing_take_those_of_a_later_one():
         made.graph.output[0].CopyFrom(onnx.ValueInfoProto(name="y"))
         graph = read_onnx_model(made, "m", {"n": 2})
         assert prod(graph.output_shape[-1]) == 6
+
+
+@pytest.mark.parametrize("opset", [10, 17, 22])
+@pytest.mark.parametrize("op", ["MaxPool", "AveragePool"])
+def test_no_pooling_window_starts_behind_the_data(op, opset):
+    """11 x 10 with padding, by ONNX Runtime: the fifth window of the first axis would."""
+    attributes = {"kernel_shape": [2, 2], "strides": [3, 3], "pads": [1, 0, 0, 1], "ceil_mode": 1}
+    nodes = [node(op, ["x"], ["y"], **attributes)]
+    made = model(nodes, [value("x", [1, 2, 11, 10])], ["y"], opset=opset)
+    assert last_shape(made) == [1, 2, 4, 4]
+
+
+@pytest.mark.parametrize("stride", [2, 4])
+@pytest.mark.parametrize("mode", ["SAME_UPPER", "SAME_LOWER"])
+def test_a_transposed_convolution_of_the_same_size_is_not_padded_again(mode, stride):
+    """5 x 6 times the stride, by ONNX Runtime and the text of the standard."""
+    attributes = {"auto_pad": mode, "strides": [stride, stride], "output_padding": [1, 1]}
+    nodes = [node("ConvTranspose", ["x", "w"], ["y"], **attributes)]
+    made = model(nodes, [value("x", [1, 2, 5, 6])], ["y"], [header("w", [2, 3, 3, 3])])
+    assert last_shape(made) == [1, 3, 5 * stride, 6 * stride]

@@ -7,7 +7,7 @@ those of ``ai.onnx.ml`` have rules of their own. Sizes that values decide get th
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import onnx
@@ -98,7 +98,9 @@ def _schema_types(
     imports = [onnx.helper.make_opsetid(d, v) for d, v in run.opsets.items()]
     try:
         infer = onnx.shape_inference.infer_node_outputs
-        return infer(schema, _for_inference(node, schema), types, data, opset_imports=imports), ""
+        return infer(
+            schema, _for_inference(node, schema, types), types, data, opset_imports=imports
+        ), ""
     except Exception as error:  # onnx raises InferenceError, ValueError and RuntimeError here
         return {}, str(error).strip().split("\n")[0]
 
@@ -109,6 +111,7 @@ def _inferring_schema(op: str, version: int, domain: str) -> onnx.defs.OpSchema 
     Some versions infer none: those of operator set 1, and single later ones. A later version gives
     their shapes, as far as its attributes are the same. None: ONNX has no schema.
     """
+    version = max(version, _CLARIFIED.get(op, version) if not domain else version)
     try:
         own = onnx.defs.get_schema(op, version, domain)
     except onnx.defs.SchemaError:
@@ -120,18 +123,36 @@ def _inferring_schema(op: str, version: int, domain: str) -> onnx.defs.OpSchema 
     return schema if schema.has_type_and_shape_inference_function else own
 
 
-def _for_inference(node: onnx.NodeProto, schema: onnx.defs.OpSchema) -> onnx.NodeProto:
+def _for_inference(
+    node: onnx.NodeProto, schema: onnx.defs.OpSchema, types: Mapping[str, onnx.TypeProto]
+) -> onnx.NodeProto:
     """Return ``node`` with the attributes of ``schema``, and with defaults that ONNX overlooks."""
     copy = onnx.NodeProto()
     copy.CopyFrom(node)
     del copy.attribute[:]
     copy.attribute.extend(a for a in node.attribute if a.name in schema.attributes)
+    if node.op_type == "ConvTranspose" and any(a.s.startswith(b"SAME") for a in node.attribute):
+        _state_same_size(copy, static_shape(types[node.input[0]]) or ())
     for name, default in _OVERLOOKED_DEFAULTS.get(node.op_type, {}).items():
         if all(a.name != name for a in node.attribute):
             copy.attribute.append(onnx.helper.make_attribute(name, default))
     return copy
 
 
+def _state_same_size(node: onnx.NodeProto, shape: Sequence[int]) -> None:
+    """Give a `ConvTranspose` the ``output_shape`` that ``SAME_*`` means: the input times the
+    stride, whatever ``output_padding`` is."""
+    given = {a.name: a for a in node.attribute}
+    if "output_shape" in given or len(shape) < 3:
+        return
+    strides = list(given["strides"].ints) if "strides" in given else [1] * (len(shape) - 2)
+    size = [n * stride for n, stride in zip(shape[2:], strides, strict=True)]
+    node.attribute.append(onnx.helper.make_attribute("output_shape", size))
+
+
+_CLARIFIED = {"AveragePool": 22, "LpPool": 22, "MaxPool": 22}
+"""Operators of which a later version says what all versions do: a window that ``ceil_mode`` adds is
+left out if it starts behind the data, in PyTorch and ONNX Runtime as well."""
 _OVERLOOKED_DEFAULTS = {"STFT": {"onesided": 1}}
 """Attributes whose defaults in the standard ONNX's shape inference does not apply."""
 
