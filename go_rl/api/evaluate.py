@@ -12,7 +12,7 @@ import numpy as np
 from go_rl.api.progress import Progress, ignore, of_total
 from go_rl.benchmark.config import THRESHOLDS, EvaluateConfig
 from go_rl.core import TrainingError
-from go_rl.runtime.run_lock import exclusive
+from go_rl.core.files.run_lock import exclusive
 
 if TYPE_CHECKING:
     from go_rl.benchmark.control_table import ControlRow

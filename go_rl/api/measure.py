@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from go_rl.api.progress import Progress, ignore
+from go_rl.core.files.run_lock import exclusive
 from go_rl.measure.config import CollectConfig, ProgramsConfig
-from go_rl.runtime.run_lock import exclusive
 
 if TYPE_CHECKING:
     from go_rl.zoo.models.zoo_model import ZooModel

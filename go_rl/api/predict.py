@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeGuard, get_args
 
 from go_rl.core import OpGraph, ProblemError
 from go_rl.core.errors import nearest
+from go_rl.core.files.run_lock import exclusive
 from go_rl.predictors.operators import GPU_WEIGHTS
-from go_rl.runtime.run_lock import exclusive
 
 if TYPE_CHECKING:
     from go_rl.predictors.operators.predictor import OperatorPredictor

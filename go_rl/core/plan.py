@@ -26,6 +26,10 @@ PLAN_FORMAT = "go_rl-plan-1"
 OLD_HARDWARE = "package"
 """Field that held the hardware before ``hardware`` did; both are written, either is read."""
 
+VALUE_SUFFIX = ".value"
+"""Ends the name of a value among the sizes of a model: ``<input>.value``, of an input of one
+element."""
+
 
 @dataclass(frozen=True)
 class CurvePoint:
@@ -65,6 +69,7 @@ class Plan:
     """Device of nodes that the user pinned, by node index."""
     cost_model: str = "analytical"
     dims: Mapping[str, int] = field(default_factory=dict)
+    """Sizes that the model was read with, and values of inputs of one element."""
     element_bytes: float | None = None
     curve: tuple[CurvePoint, ...] = ()
     notes: tuple[str, ...] = ()

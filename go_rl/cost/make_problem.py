@@ -75,7 +75,7 @@ def make_problem(
     if memory is None:
         memory = not foreign
     weights = _rescaled(graph.weight_bytes, graph.weight_itemsize, hardware)
-    streamed = _streamed(weights, hardware, options.objective, memory)
+    streamed = _streamed(graph, weights, hardware, options.objective, memory)
     kernels = Kernels(
         graph=graph,
         kind=graph.kind,
@@ -174,7 +174,8 @@ def file_hardware(graph: OpGraph) -> Hardware | None:
             f"{graph.name!r} brings {accelerators} accelerators and {cpus} CPUs; hardware has 1 "
             f"to {MAX_DEVICES} devices: name another one"
         )
-    limit = float(meta.get("memory_bytes") or 1e18)
+    # No memory at all is a limit, too: nothing that has a size fits. Chips have more than none.
+    limit = max(float(meta.get("memory_bytes", 1e18)), np.finfo(float).tiny)
     accelerator = Chip("accelerator", 1e12, limit, 1e12)
     cpu = Chip("cpu", 1e11, 1e18, 1e11, is_cpu=True)
     return Hardware(
@@ -217,13 +218,19 @@ def _tied(graph: OpGraph, hardware: Hardware) -> Float64[np.ndarray, "A"]:
 
 
 def _streamed(
-    weights: Float64[np.ndarray, "N"], hardware: Hardware, objective: Objective, memory: bool
+    graph: OpGraph,
+    weights: Float64[np.ndarray, "N"],
+    hardware: Hardware,
+    objective: Objective,
+    memory: bool,
 ) -> Float64[np.ndarray, "N"]:
-    """An operator whose weights alone exceed a chip's memory streams them from the host."""
+    """An operator whose weights alone exceed a chip's memory streams what it reads of them from the
+    host: all, but of a table only the rows that it looks up."""
     if not memory or objective is not Objective.RING:
         return np.zeros_like(weights)
     smallest = min(chip.memory_bytes for chip in hardware.chips)
-    return np.where(weights > smallest, weights, 0.0)
+    held = np.where(graph.weight_bytes > 0, graph.weight_bytes, 1.0)
+    return np.where(weights > smallest, weights * (graph.weight_bytes_read / held), 0.0)
 
 
 def _transfers(

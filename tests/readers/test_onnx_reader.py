@@ -205,7 +205,10 @@ def test_a_constant_condition_inlines_its_branch(in_process):
 def test_an_unknown_condition_takes_the_dearer_branch(in_process):
     graph = read_onnx_model(_conditional([value("c", [], TensorProto.BOOL)], []), "m")
     assert sorted(graph.op_type) == ["Input", "Input", "Neg", "Relu", "Relu", "Relu"]
-    assert "depends on data" in graph.meta["notes"][0]
+    assert (
+        "its condition is not known (it follows from the values of input 'c'"
+        in graph.meta["notes"][0]
+    )
     assert ("if/t3", "last") in edges(graph)
 
 

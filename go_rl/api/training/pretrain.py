@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from go_rl.api.progress import Progress, ignore
 from go_rl.core import TrainingError
+from go_rl.core.files.run_lock import locked
 from go_rl.core.files.whole_file import write_text
 from go_rl.core.optimizer import Milestone
-from go_rl.runtime.run_lock import locked
 from go_rl.train.config import CHECKPOINTS, CONFIG_FILE, SEARCHES, TrainConfig
 from go_rl.train.processes.config import ProcessConfig
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from go_rl.api.progress import Progress, count_updates, ignore, of_total
 from go_rl.core import TrainingError
 from go_rl.core.errors import nearest
+from go_rl.core.files.run_lock import exclusive
 from go_rl.core.optimizer import Milestone
-from go_rl.runtime.run_lock import exclusive
 
 if TYPE_CHECKING:
     from go_rl.predictors.programs.examples import ProgramExamples

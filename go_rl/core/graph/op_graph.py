@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int8, Int32, Int64, Shaped
 
 from go_rl.core.graph.held_weights import HeldWeights, held_weights
-from go_rl.core.graph.op_kind import FREE_KINDS
+from go_rl.core.graph.op_kind import FREE_KINDS, OpKind
 
 if TYPE_CHECKING:
     import jraph
@@ -146,6 +146,17 @@ class OpGraph:
         """[N] inputs and constants that read nothing: known before an iteration starts."""
         free = np.isin(self.kind, [int(kind) for kind in FREE_KINDS])
         return free & (np.bincount(self.receivers, minlength=self.num_nodes) == 0)
+
+    @cached_property
+    def weight_bytes_read(self) -> Float64[np.ndarray, "N"]:
+        """[N] bytes of weights read in an iteration: all, but of a table only the rows looked up.
+
+        What a look-up writes, in the weights' number format, is what it read.
+        """
+        looks_up = (self.kind == OpKind.GATHER) & (self.output_itemsize > 0)
+        size = np.where(looks_up, self.output_itemsize, 1.0)
+        rows = self.output_bytes / size * self.weight_itemsize
+        return np.where(looks_up, np.minimum(rows, self.weight_bytes), self.weight_bytes)
 
     @cached_property
     def digest(self) -> str:

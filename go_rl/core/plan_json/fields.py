@@ -30,8 +30,8 @@ def check_known(document: Mapping[str, Any], known: Collection[str], where: str)
             raise PlanError(f"{where}: unknown field {shown(name)}{nearest(name, known)}")
 
 
-def is_count(value: object) -> bool:
-    return type(value) is int and 1 <= value <= LARGEST.max
+def is_size(value: object) -> bool:
+    return type(value) is int and 0 <= value <= LARGEST.max
 
 
 def is_text(value: object) -> bool:

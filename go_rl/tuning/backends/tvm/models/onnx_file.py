@@ -19,7 +19,7 @@ from onnx import TensorProto, helper
 
 from go_rl.programs.nests.tvm_lowering import import_meta_schedule
 from go_rl.readers.model_options import Inputs
-from go_rl.readers.onnx.load import bind_dims, dims_of_inputs
+from go_rl.readers.onnx.dimensions import bind_dims, dims_of_inputs
 from go_rl.tuning.backends.tvm.models.model import ModelInput, Rival
 from go_rl.tuning.backends.tvm.models.onnx_simplified import (
     is_function,

@@ -294,7 +294,7 @@ def _evaluated(
     from onnx.reference import ReferenceEvaluator
 
     if opsets.get("", 1) >= REWRITTEN_OPSET:
-        return ReferenceEvaluator(node, opsets=opsets).run(None, dict(given))
+        return list(ReferenceEvaluator(node, opsets=opsets).run(None, dict(given)))
     inputs = [
         helper.make_tensor_value_info(
             name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape
@@ -308,4 +308,4 @@ def _evaluated(
         opset_imports=[helper.make_opsetid("", opsets.get("", 1))],
     )
     newer = onnx.version_converter.convert_version(model, REWRITTEN_OPSET)
-    return ReferenceEvaluator(newer).run(None, dict(given))
+    return list(ReferenceEvaluator(newer).run(None, dict(given)))

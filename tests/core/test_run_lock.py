@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from go_rl.runtime.run_lock import RunLockError, exclusive, locked
+from go_rl.core.files.run_lock import RunLockError, exclusive, locked
 
 HOLDER = """
 import sys, time
-from go_rl.runtime.run_lock import RunLockError, locked
+from go_rl.core.files.run_lock import RunLockError, locked
 try:
     with locked(sys.argv[1]):
         print("held", flush=True)
