@@ -15,6 +15,7 @@ from jaxtyping import Int16, Int64
 from go_rl.core.errors import PlanError
 from go_rl.core.evaluation import Evaluation, finite
 from go_rl.core.fidelity import Fidelity
+from go_rl.core.files.paths import path_of
 from go_rl.core.files.strict_json import read_json
 from go_rl.core.files.whole_file import write_text
 from go_rl.core.graph.op_graph import NodeId
@@ -175,7 +176,13 @@ class Plan:
         return cls.from_json(document, str(path))
 
     def save(self, path: str | Path) -> None:
-        """Write ``plan.json`` atomically."""
+        """Write ``plan.json`` atomically.
+
+        Raises:
+            PlanError: the path is none or cannot be written, or the plan holds a number that JSON
+                cannot write.
+        """
+        path = path_of(path, "a plan's file", PlanError)
         try:
             write_text(path, json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n")
         except OSError as error:

@@ -36,6 +36,8 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
         ValueError: an array is larger than what its archive holds, or of Python objects.
         Others of `UNREADABLE`: the file is absent or damaged.
     """
+    if path.exists() and not path.is_file():
+        raise ValueError("it is a folder, a device or a pipe, and no file")
     with path.open("rb") as file, zipfile.ZipFile(file) as archive:
         _check_size(archive, path.stat().st_size)
         return {

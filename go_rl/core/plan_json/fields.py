@@ -13,6 +13,7 @@ from go_rl.core.files.strict_json import shown
 
 LARGEST = np.iinfo(np.int64)
 """Whole numbers that a priority may be."""
+LARGEST_SEED = 2**64 - 1
 MOST_DEVICES = int(np.iinfo(np.int16).max)
 """Largest index of a device that a plan can hold."""
 
