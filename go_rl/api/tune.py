@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ from go_rl.tuning.config import TuneConfig, TuneProgramsConfig, TuningConfig
 from go_rl.tuning.progress import TuningProgress, Watch, unwatched
 
 if TYPE_CHECKING:
+    from go_rl.readers.model_options import Inputs
     from go_rl.tuning.kernels.outcome import Tuned as Tuned
     from go_rl.tuning.programs.tuned_network import TunedNetwork as TunedNetwork
 
@@ -79,7 +80,7 @@ def tune_programs(
     config: TuneProgramsConfig | None = None,
     *,
     dims: Mapping[str, int] | None = None,
-    inputs: Mapping[str, Sequence[int]] | None = None,
+    inputs: Inputs | None = None,
     weights: Collection[int] | None = None,
     records: str | Path | None = None,
     watch: Watch = unwatched,
