@@ -12,6 +12,7 @@ from go_rl.tuning.config import TuneConfig, TuneProgramsConfig, TuningConfig
 from go_rl.tuning.progress import TuningProgress, Watch, unwatched
 
 if TYPE_CHECKING:
+    from go_rl.readers.model_options import Inputs
     from go_rl.tuning.kernels.outcome import Tuned as Tuned
     from go_rl.tuning.programs.tuned_network import TunedNetwork as TunedNetwork
 

@@ -40,7 +40,8 @@ def load(
         unknown: ``"error"`` refuses operators of unknown cost, ``"bytes"`` counts their bytes.
         training: expand a PipeDream profile into its forward and backward pass.
         inputs: shapes of inputs of an ONNX model by name, such as ``{"x": (1, 224, 224, 3)}``;
-            another way to give its dimensions.
+            another way to give its dimensions. A number is the value of an input of one element,
+            such as ``{"rate": 16000}``, which may decide a branch or a size.
         trip_count: trips of every loop whose count does not follow from an ONNX, HLO, StableHLO or
             JAX model.
         weights: positions of the arguments (of HLO: of the parameters) that are weights, which stay

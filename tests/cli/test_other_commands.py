@@ -239,6 +239,9 @@ def test_shapes_of_inputs_and_positions_of_weights():
     assert told.inputs == {"x": (1, 224, 224, 3), "tokens:0": (4,)}
     assert told.weights == (0, 2)
     assert ModelArguments("m", input=("s=",)).inputs == {"s": ()}
+    values = ModelArguments("m", ("flag.value=0",), input=("rate=16000", "flag=0"))
+    assert values.inputs == {"rate": (16000,), "flag": 0}  # the model's rank tells a value
+    assert values.dims == {"flag.value": 0}
     assert ModelArguments("m", weight_args="none").weights == ()
     assert (ModelArguments("m").inputs, ModelArguments("m").weights) == (None, None)
     for wrong in ("x", "=2", "x=2x", "x=2x0", "x=axb", "x=-1"):

@@ -225,6 +225,7 @@ def test_no_pooling_window_starts_behind_the_data(op, opset):
 def test_a_transposed_convolution_of_the_same_size_is_not_padded_again(mode, stride):
     """5 x 6 times the stride, by ONNX Runtime and the text of the standard."""
     attributes = {"auto_pad": mode, "strides": [stride, stride], "output_padding": [1, 1]}
+    # A kernel of 3 and the padding just reach a stride of 4.
     nodes = [node("ConvTranspose", ["x", "w"], ["y"], **attributes)]
     made = model(nodes, [value("x", [1, 2, 5, 6])], ["y"], [header("w", [2, 3, 3, 3])])
     assert last_shape(made) == [1, 3, 5 * stride, 6 * stride]

@@ -153,7 +153,7 @@ def test_a_refusal_says_what_is_known_to_fail(why, in_process):
 
 
 @pytest.mark.parametrize("place", ["initializer", "Constant", "branch"])
-def test_data_outside_of_the_file(place, tmp_path):
+def test_data_outside_of_the_file(place, tmp_path, in_process):
     shape = array("t", [6, 4], np.int64)
     held = [node("Constant", [], ["t"], value=shape)] if place == "Constant" else []
     reshape = [*held, node("Reshape", ["x", "t"], ["y"])]

@@ -314,13 +314,9 @@ def _add_recurrent(
         return False
     _, flops, _ = _price(call, RULES[call.op])
     name = _unique_name(walk, node, prefix)
-    layer = RecurrentLayer(
-        call,
-        flops,
-        [values[i] if i else None for i in node.input],
-        name,
-        f"{call.op}({node.name or name}) at {node.doc_string}",
-    )
+    operands = [values[i] if i else None for i in node.input]
+    source = f"{call.op}({node.name or name}) at {node.doc_string}"
+    layer = RecurrentLayer(call, flops, operands, name, source)
     steps = layer.sizes[0]
     if walk.unrolled + layer.unrolled_nodes > UNROLL_NODES or not steps:
         walk.notes.append(f"{call.op} {name!r}: its {steps} steps are folded into one node")

@@ -132,21 +132,24 @@ def _for_inference(
     del copy.attribute[:]
     copy.attribute.extend(a for a in node.attribute if a.name in schema.attributes)
     if node.op_type == "ConvTranspose" and any(a.s.startswith(b"SAME") for a in node.attribute):
-        _state_same_size(copy, static_shape(types[node.input[0]]) or ())
+        _state_same_size(copy, *(static_shape(types[i]) or () for i in node.input[:2]))
     for name, default in _OVERLOOKED_DEFAULTS.get(node.op_type, {}).items():
         if all(a.name != name for a in node.attribute):
             copy.attribute.append(onnx.helper.make_attribute(name, default))
     return copy
 
 
-def _state_same_size(node: onnx.NodeProto, shape: Sequence[int]) -> None:
+def _state_same_size(node: onnx.NodeProto, shape: Sequence[int], weight: Sequence[int]) -> None:
     """Give a `ConvTranspose` the ``output_shape`` that ``SAME_*`` means: the input times the
-    stride, whatever ``output_padding`` is."""
-    given = {a.name: a for a in node.attribute}
-    if "output_shape" in given or len(shape) < 3:
+    stride, or what kernel and ``output_padding`` reach where that is less."""
+    given = {a.name: list(a.ints) for a in node.attribute}
+    ones = [1] * len(shape[2:])
+    if "output_shape" in given or not ones or len(weight) != len(shape):
         return
-    strides = list(given["strides"].ints) if "strides" in given else [1] * (len(shape) - 2)
-    size = [n * stride for n, stride in zip(shape[2:], strides, strict=True)]
+    strides, dilations = given.get("strides", ones), given.get("dilations", ones)
+    added = given.get("output_padding", [0 for _ in ones])
+    axes = zip(shape[2:], weight[2:], strides, dilations, added, strict=True)
+    size = [min(n * s, (n - 1) * s + (k - 1) * d + 1 + more) for n, k, s, d, more in axes]
     node.attribute.append(onnx.helper.make_attribute("output_shape", size))
 
 
