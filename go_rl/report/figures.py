@@ -155,7 +155,7 @@ def _draw_capacity(axes: Axes, plan: Plan, top: float, scale: float) -> None:
     """A line a device where its capacity is on the scale, else its capacity in words; devices may
     differ."""
     capacity = _capacity(plan)
-    word = "chips" if plan.objective == Objective.RING else "devices"
+    word = "chip" if plan.objective == Objective.RING else "device"
     place, checked = np.arange(len(capacity)), "" if plan.memory else " (not checked)"
     near = capacity < HIDDEN * max(top, 1.0)
     if near.any():
@@ -164,7 +164,11 @@ def _draw_capacity(axes: Axes, plan: Plan, top: float, scale: float) -> None:
                     label=f"capacity{checked}")  # fmt: skip
     for size in np.unique(capacity[~near]):
         held = np.flatnonzero(capacity == size)
-        where = "" if len(held) == len(capacity) else f" of {word} {_ranges(held)}:"
+        where = (
+            ""
+            if len(held) == len(capacity)
+            else f" of {word}{'s' * (len(held) > 1)} {_ranges(held)}:"
+        )
         axes.plot([], [], " ", label=f"capacity{where} {bytes_text(float(size))}, off the scale")
 
 
