@@ -10,6 +10,7 @@ import numpy as np
 
 from go_rl.core import Hardware, Objective, Plan
 from go_rl.core.files.whole_file import whole_file
+from go_rl.core.printable import printable
 from go_rl.report.tables import VALUE_NAMES, Unit, byte_unit, bytes_text, unit_for
 
 if TYPE_CHECKING:
@@ -230,12 +231,17 @@ def new_figure(width: float, height: float) -> Figure:
 def save_figure(figure: Figure, stem: Path) -> None:
     """Write ``stem``.svg and .png; equal figures give equal files."""
     import matplotlib as mpl
+    from matplotlib.text import Text
 
     for axes in figure.axes:
         axes.spines[["top", "right"]].set_visible(False)
         if not axes.images:
             axes.grid(axis="y", color="#dddddd", linewidth=0.6)
         axes.set_axisbelow(True)
+    for text in figure.findobj(Text):
+        if isinstance(text, Text) and text.get_text() == figure.get_suptitle():
+            text.set_parse_math(False)  # a model may be called $x$
+            text.set_text(printable(text.get_text()))
     # Both files share one layout, which takes as long as drawing.
     figure.draw_without_rendering()
     figure.set_layout_engine("none")

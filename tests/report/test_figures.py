@@ -157,3 +157,10 @@ def test_sizes_read_as_1_to_1000():
     assert [bytes_text(size) for size in (8e10, 5e6, 999.0, 1.5e12, 0.0)] == [
         "80 GB", "5 MB", "999 B", "1.5 TB", "0 B",
     ]  # fmt: skip
+
+
+def test_a_model_may_have_any_name(tmp_path):
+    """Dollars are no formula, and control characters are escaped."""
+    save_loads(plan_on(load_hardware("ring2")), r"$\frac$ " + "\x1b[2J", tmp_path / "loads")
+    text = (tmp_path / "loads.svg").read_text()
+    assert r"$\frac$ \x1b[2J" in text
