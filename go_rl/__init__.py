@@ -94,6 +94,9 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'go_rl' has no attribute {name!r}; it has {__all__}")
     from importlib import import_module
 
+    from go_rl.core.installed import check_installed
+
+    check_installed()
     return getattr(import_module(f"go_rl.api.{_MODULES[name]}"), name)
 
 

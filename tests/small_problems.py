@@ -1,13 +1,14 @@
 """Small problems written by hand, for the tests of the nouns and of the checker."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from tied_weights import tied
 
 from go_rl.core import (
+    FREE,
     Chip,
     Evaluation,
     Hardware,
@@ -59,9 +60,6 @@ def build_problem(
         builder.add_edge(builder.number_of(u), builder.number_of(v), size, int(output))
     graph = builder.build()
     column = {k: np.array([v.get(n, 0) for n in graph.names]) for k, v in given.items()}
-    graph = replace(
-        graph, weight_group=column.get("tied", np.zeros(len(nodes)) - 1).astype(np.int32)
-    )
     one = dict.fromkeys(nodes, 1.0)
     seconds = [{**one, **given.get("seconds", {})}, {**one, **given.get("cpu_seconds", {})}]
     table = np.array([[kind[n] for n in graph.names] for kind in seconds], np.float64)
@@ -72,11 +70,14 @@ def build_problem(
         "cost_model": "profiled",
         "output_bytes": graph.output_bytes,
         "weight_bytes": column.get("weights", none).astype(np.float64),
+        "tied_bytes": np.zeros(0),
         "streamed_bytes": none,
         "edge_bytes": graph.edge_bytes,
         "transfer_seconds": column.get("transfers", none).astype(np.float64),
     }
-    return Problem(graph, hardware, seconds=table[: len(hardware.kinds)], **{**settings, **fields})
+    rows = table[: len(hardware.kinds)]
+    problem = Problem(graph, hardware, seconds=rows, **{**settings, **fields})
+    return tied(problem, [given.get("tied", {}).get(name, FREE) for name in graph.names])
 
 
 def build_plan(

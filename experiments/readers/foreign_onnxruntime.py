@@ -100,7 +100,7 @@ def _four_bits(source: Path, path: Path) -> None:
 
     quantiser = MatMulNBitsQuantizer(onnx.load(source), block_size=32, is_symmetric=True)
     quantiser.process()
-    quantiser.model.save_model_to_file(str(path))
+    quantiser.model.save_model_to_file(str(path))  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def _from(source: str, make: Callable[[Path, Path], None]) -> Callable[[Path], None]:

@@ -96,7 +96,7 @@ def known_summary(options: Options, name: str) -> dict[str, Any] | None:
     """Return the summary of a run that has had its minutes; None: there is none."""
     path = options.folder / name / "tuned.json"
     known = json.loads(path.read_text()) if path.exists() else {}
-    return known if known.get("minutes", 0) >= options.minutes else None
+    return known if known.get("config", {}).get("minutes", 0) >= options.minutes else None
 
 
 def tuned(options: Options, name: str) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def _onnx_runtime(image: np.ndarray) -> Callable[[], np.ndarray]:
     session = onnxruntime.InferenceSession(
         onnx_network().SerializeToString(), options, providers=["CPUExecutionProvider"]
     )
-    return lambda: session.run(None, {"image": image})[0]
+    return lambda: np.asarray(session.run(None, {"image": image})[0])
 
 
 def _tvm(path: str, image: np.ndarray) -> Callable[[], np.ndarray]:

@@ -12,6 +12,7 @@ import numpy as np
 from go_rl.api.progress import Progress, ignore, of_total
 from go_rl.benchmark.config import THRESHOLDS, EvaluateConfig
 from go_rl.core import TrainingError
+from go_rl.core.files.run_lock import exclusive
 
 if TYPE_CHECKING:
     from go_rl.benchmark.control_table import ControlRow
@@ -42,6 +43,7 @@ class Evaluated:
         return max(self.by_setting[setting], key=lambda row: np.nan_to_num(row.improvement[0]))
 
 
+@exclusive("folder")
 def evaluate(
     config: EvaluateConfig,
     folder: str | Path,

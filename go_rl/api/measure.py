@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from go_rl.api.progress import Progress, ignore
+from go_rl.core.files.run_lock import exclusive
 from go_rl.measure.config import CollectConfig, ProgramsConfig
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ class MeasuredFolder:
     """The records."""
 
 
+@exclusive("folder")
 def measure_kernels(
     folder: str | Path,
     config: CollectConfig | None = None,
@@ -68,6 +70,7 @@ def measure_kernels(
         return MeasuredFolder(made, store.count(config.target), folder / RECORDS)
 
 
+@exclusive("folder")
 def measure_programs(
     folder: str | Path,
     config: ProgramsConfig | None = None,

@@ -66,7 +66,7 @@ def optimize(
     return run(problem, chosen.method, budget, seed, report, extra, agent, chosen.control)
 
 
-def methods(objective: str) -> tuple[str, ...]:
+def methods(objective: Any) -> tuple[str, ...]:
     """Return the names of the methods that work on an objective, the heuristic first.
 
     Raises:
@@ -74,7 +74,7 @@ def methods(objective: str) -> tuple[str, ...]:
     """
     from go_rl.portfolio import methods_of
 
-    check_objective(objective)
+    check_objective(str(objective))
     return tuple(methods_of(Objective(objective)))
 
 
@@ -84,7 +84,11 @@ def _extra_methods(problem: Problem, options: OptimizeOptions, agent: Any) -> tu
     if options.finetune:
         from go_rl.train.fine_tune import FineTuned
 
-        extra.append(FineTuned(agent, samples=options.finetune, control=options.control))
+        extra.append(
+            FineTuned(
+                agent, samples=options.finetune, seconds=options.seconds, control=options.control
+            )
+        )
     if options.expert is not None:
         from go_rl.search import Expert, read_split
 

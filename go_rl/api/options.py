@@ -18,6 +18,7 @@ from go_rl.core import (
     rule_set,
 )
 from go_rl.core.errors import nearest
+from go_rl.core.plan_json.fields import LARGEST_SEED
 from go_rl.cost import CostModel
 from go_rl.cost.registry import check_cost
 from go_rl.policy.config import check_control
@@ -89,6 +90,8 @@ class OptimizeOptions:
         for name in ("seed", "finetune"):
             if getattr(self, name) < 0:
                 raise SearchError(f"{name} must be >= 0, not {getattr(self, name)}")
+        if self.seed > LARGEST_SEED:
+            raise SearchError("seed must be at most 2^64 - 1")
         self.budget  # noqa: B018 - a budget checks itself
 
     @property

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeGuard, get_args
 
 from go_rl.core import OpGraph, ProblemError
 from go_rl.core.errors import nearest
+from go_rl.core.files.run_lock import exclusive
 from go_rl.predictors.operators import GPU_WEIGHTS
 
 if TYPE_CHECKING:
@@ -186,6 +187,7 @@ def predict_everywhere(
     return tuple(sorted(found, key=lambda each: each.latency_ms))
 
 
+@exclusive("out", file=True)
 def train_operators(data: str | Path, out: str | Path) -> OperatorPredictor:
     """Learn from a folder of measured operators; write weights for `predict`.
 

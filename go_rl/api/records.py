@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from go_rl.core.errors import RecordError
+from go_rl.core.files.paths import path_of
 
 if TYPE_CHECKING:
     from go_rl.records import Record
@@ -72,6 +73,7 @@ def export_store(store: str | Path, path: str | Path, target: str | None = None)
     from go_rl.core.errors import nearest
     from go_rl.records import export_records
 
+    path = path_of(path, "the exported file", RecordError)
     if not str(path).endswith(EXPORTED):
         raise RecordError(
             f"{path}: records are exported compressed; its name must end in {EXPORTED}, such as "
@@ -96,6 +98,8 @@ def merge_stores(into: str | Path, sources: Sequence[str | Path]) -> int:
     """
     from go_rl.records import RecordStore, database_of
 
+    if isinstance(sources, str | Path):
+        raise RecordError(f"merge: sources must be a list of stores, not {sources!r} alone")
     if not sources:
         raise RecordError("merge: name at least one SOURCE, a store or an exported file")
     taken = 0

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from go_rl.core.files.run_lock import exclusive
+from go_rl.readers.model_options import Inputs
 from go_rl.tuning.config import TuneConfig, TuneProgramsConfig, TuningConfig
 from go_rl.tuning.progress import TuningProgress, Watch, unwatched
 
@@ -24,6 +26,7 @@ __all__ = [
 ]
 
 
+@exclusive("folder")
 def tune_kernels(
     model: str,
     folder: str | Path,
@@ -73,13 +76,14 @@ def tune_kernels(
     return tuned
 
 
+@exclusive("folder")
 def tune_programs(
     model: str | Path,
     folder: str | Path,
     config: TuneProgramsConfig | None = None,
     *,
     dims: Mapping[str, int] | None = None,
-    inputs: Mapping[str, Sequence[int]] | None = None,
+    inputs: Inputs | None = None,
     weights: Collection[int] | None = None,
     records: str | Path | None = None,
     watch: Watch = unwatched,
@@ -95,7 +99,7 @@ def tune_programs(
         folder: where everything goes.
         config: who tunes what, for how long.
         dims: sizes of symbolic dimensions.
-        inputs: shapes of inputs of an ONNX model by name.
+        inputs: shapes of inputs of an ONNX model by name, or the value of one of one element.
         weights: positions of the arguments of a JAX function, or of the parameters of HLO, that are
             weights; None: of a function argument 0, if it is a pytree of several arrays and there
             are others.

@@ -15,6 +15,7 @@ from go_rl.cli.parsing.parse import parse
 from go_rl.cli.parsing.renamed import check_renamed
 from go_rl.cli.stopping import handling, raise_by_signal
 from go_rl.cli.streams import prepare_streams
+from go_rl.core.installed import check_installed
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -29,6 +30,7 @@ def _run(argv: list[str]) -> int:
     if argv == ["--version"]:
         sys.stdout.write(f"go-rl {version('go_rl')}\n")
         return OK
+    check_installed()
     check_renamed(argv)
     _keep_compiled_programs()
     command, options = parse(argv)

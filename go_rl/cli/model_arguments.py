@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import tyro
 
 from go_rl.core import OpGraph, ReadError
+from go_rl.core.plan import VALUE_SUFFIX
 
 Dims = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="NAME=SIZE")]
 Shapes = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="NAME=2x3")]
@@ -25,7 +26,8 @@ class ModelArguments:
     dim: Dims = ()
     """Size of a symbolic dimension, such as batch=8; may be repeated."""
     input: Shapes = ()
-    """Shape of an input of an ONNX model, such as x=1x224x224x3; may be repeated."""
+    """Shape of an input of an ONNX model, such as x=1x224x224x3, or the value of one without
+    dimensions, such as rate=16000; may be repeated."""
     trip_count: int | None = None
     """Trips of every loop whose count does not follow from the model. Default: such a model is
     refused."""
@@ -47,7 +49,7 @@ class ModelArguments:
         return sizes_of(self.dim)
 
     @property
-    def inputs(self) -> dict[str, tuple[int, ...]] | None:
+    def inputs(self) -> dict[str, tuple[int, ...] | int] | None:
         """The shapes by name; None: none are given."""
         return shapes_of(self.input)
 
@@ -71,8 +73,8 @@ def sizes_of(dims: Dims) -> dict[str, int]:
     return found
 
 
-def shapes_of(inputs: Shapes) -> dict[str, tuple[int, ...]] | None:
-    """Return shapes of inputs by name; None: none are given.
+def shapes_of(inputs: Shapes) -> dict[str, tuple[int, ...] | int] | None:
+    """Return shapes, or values, of inputs by name; None: none are given.
 
     Raises:
         ReadError: one is malformed.
@@ -102,19 +104,23 @@ def positions_of(weight_args: str | None) -> tuple[int, ...] | None:
     return tuple(dict.fromkeys(found))
 
 
-def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+def _shape(text: str) -> tuple[str, tuple[int, ...] | int]:
     name, _, sizes = text.rpartition("=")
+    if name and sizes == "0":
+        return name, 0  # no size of a shape, but a value
     parts = sizes.split("x") if sizes else []
     if not name or not all(part.isdecimal() and int(part) >= 1 for part in parts):
         raise ReadError(
-            f"--input {text}: must be NAME=SIZExSIZE with sizes >= 1, such as x=1x224x224x3"
+            f"--input {text}: must be NAME=SIZExSIZE with sizes >= 1, such as x=1x224x224x3, or "
+            "NAME=VALUE for an input without dimensions"
         )
     return name, tuple(map(int, parts))
 
 
 def _size(text: str) -> tuple[str, int]:
     name, _, size = text.rpartition("=")
-    if not name or not size.isdecimal() or int(size) < 1:
+    least = 0 if name.endswith(VALUE_SUFFIX) else 1
+    if not name or not size.isdecimal() or int(size) < least:
         raise ReadError(f"--dim {text}: must be NAME=SIZE with a size >= 1, such as batch=8")
     return name, int(size)
 

@@ -66,7 +66,7 @@ def tuning_view(silent: bool = False) -> Iterator[View]:
 class Ending:
     """What a command says when tuning is over."""
 
-    table: TextTable
+    tables: Sequence[TextTable]
     notes: Sequence[str]
     sentences: Sequence[str]
     """Of what was found."""
@@ -83,7 +83,8 @@ class Ending:
 def say_ending(ending: Ending) -> None:
     """Print what was found, where the results are, and the command that tunes on for as long."""
     out = console()
-    print_table(out, ending.table)
+    for table in ending.tables:
+        print_table(out, table)
     for sentence in (*(f"{note}." for note in ending.notes), *ending.sentences):
         print_line(out, sentence)
     print_line(out, f"written to {ending.folder}")
@@ -123,12 +124,12 @@ def _dashboard_view(live: Live) -> View:
 
 
 def _lines_view(error: Console) -> View:
-    last: dict[str, float] = {"said": -float("inf"), "shown": -float("inf")}
+    last: dict[str, float] = {"shown": -float("inf")}
     best = [float("inf")]
 
     def due(what: str) -> bool:
         now = time.monotonic()
-        if now - last[what] < LINE_SECONDS:
+        if now - last.get(what, -float("inf")) < LINE_SECONDS:
             return False
         last[what] = now
         return True
@@ -139,7 +140,7 @@ def _lines_view(error: Console) -> View:
             error.print(message_line(line(progress)), soft_wrap=True)
 
     def report(sentence: str) -> None:
-        if due("said"):
+        if due(sentence.partition(":")[0]):  # what counts on says the same before its colon
             error.print(message_line(sentence), soft_wrap=True)
 
     return View(watch, report)

@@ -23,7 +23,7 @@ from go_rl.core.evaluation import Evaluation, Status
 from go_rl.core.fidelity import Fidelity, Means
 from go_rl.core.graph.check_graph import check_graph
 from go_rl.core.graph.geometry import GEOMETRY, Geometry
-from go_rl.core.graph.op_graph import FREE, NO_DIM, NodeId, OpGraph
+from go_rl.core.graph.op_graph import FREE, NO_DIM, NO_TIED_WEIGHTS, NodeId, OpGraph
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.core.hardware import MAX_DEVICES, Chip, Engine, Hardware, Links, Topology
 from go_rl.core.optimality import OPTIMAL_GAP, proved_optimal
@@ -47,6 +47,7 @@ __all__ = [
     "GEOMETRY",
     "MAX_DEVICES",
     "NO_DIM",
+    "NO_TIED_WEIGHTS",
     "OPEN_SAMPLES",
     "OPTIMAL_GAP",
     "RULE_SETS",

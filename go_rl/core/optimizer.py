@@ -22,6 +22,11 @@ class Milestone(str):
     __slots__ = ()
 
 
+MOST_SAMPLES = 10**15
+"""Of a budget, and of its seconds where they are a whole number: beyond, floating-point numbers no
+longer tell one from the next."""
+
+
 @dataclass(frozen=True)
 class Budget:
     """When to stop: after this many priced samples or this many seconds, whichever is first."""
@@ -34,8 +39,12 @@ class Budget:
             raise SearchError("a budget needs samples, seconds or both")
         if self.samples is not None and self.samples < 1:
             raise SearchError(f"budget: samples must be >= 1, not {self.samples}")
+        if self.samples is not None and self.samples > MOST_SAMPLES:
+            raise SearchError(f"budget: samples must be at most {MOST_SAMPLES:,}")
         if self.seconds is not None and not self.seconds > 0:
             raise SearchError(f"budget: seconds must be > 0, not {self.seconds}")
+        if isinstance(self.seconds, int) and self.seconds > MOST_SAMPLES:
+            raise SearchError(f"budget: seconds must be at most {MOST_SAMPLES:,}")
 
 
 @runtime_checkable

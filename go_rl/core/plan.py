@@ -15,6 +15,7 @@ from jaxtyping import Int16, Int64
 from go_rl.core.errors import PlanError
 from go_rl.core.evaluation import Evaluation, finite
 from go_rl.core.fidelity import Fidelity
+from go_rl.core.files.paths import path_of
 from go_rl.core.files.strict_json import read_json
 from go_rl.core.files.whole_file import write_text
 from go_rl.core.graph.op_graph import NodeId
@@ -25,6 +26,10 @@ PLAN_FORMAT = "go_rl-plan-1"
 """Version of the JSON layout described in docs/plan.md."""
 OLD_HARDWARE = "package"
 """Field that held the hardware before ``hardware`` did; both are written, either is read."""
+
+VALUE_SUFFIX = ".value"
+"""Ends the name of a value among the sizes of a model: ``<input>.value``, of an input of one
+element."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,7 @@ class Plan:
     """Device of nodes that the user pinned, by node index."""
     cost_model: str = "analytical"
     dims: Mapping[str, int] = field(default_factory=dict)
+    """Sizes that the model was read with, and values of inputs of one element."""
     element_bytes: float | None = None
     curve: tuple[CurvePoint, ...] = ()
     notes: tuple[str, ...] = ()
@@ -170,7 +176,13 @@ class Plan:
         return cls.from_json(document, str(path))
 
     def save(self, path: str | Path) -> None:
-        """Write ``plan.json`` atomically."""
+        """Write ``plan.json`` atomically.
+
+        Raises:
+            PlanError: the path is none or cannot be written, or the plan holds a number that JSON
+                cannot write.
+        """
+        path = path_of(path, "a plan's file", PlanError)
         try:
             write_text(path, json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n")
         except OSError as error:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from go_rl.core.errors import HardwareError, nearest
 from go_rl.core.hardware import MAX_DEVICES, Chip, Hardware, Links, Topology
+from go_rl.core.printable import LONGEST_NAME, abridged
 from go_rl.core.processor import own_target
 
 HERMOSA = Chip(
@@ -153,6 +154,10 @@ EXAMPLES = ("ring6", "ring16", "ring36", "p100x4", "v100x4", "a100x8", "h100x8",
 """One instance of each family of presets, for lists and messages."""
 
 
+LONGEST_COUNT = 9
+"""Digits of a number of devices that are read."""
+
+
 def load_hardware(name: str | Path) -> Hardware:
     """Return the preset called ``name``, or the hardware in the JSON file at that path.
 
@@ -163,18 +168,18 @@ def load_hardware(name: str | Path) -> Hardware:
         raise HardwareError(f"hardware is named by a preset or a JSON file, not {name!r}")
     text = str(name)
     if match := re.fullmatch(r"ring(\d+)", text):
-        return ring(_count(text, int(match[1])))
+        return ring(_count(text, match[1]))
     if match := re.fullmatch(r"ring(\d+)(-mixed)?(?:-([1-9]\d{0,5})mb)?", text):
         count, mixed, size = match.groups()
-        return ring_variant(_count(text, int(count)), bool(mixed), int(size) if size else None)
+        return ring_variant(_count(text, count), bool(mixed), int(size) if size else None)
     if match := re.fullmatch(rf"(?:gpu-)?({'|'.join(GPU_CHIPS)})(?:x(\d+))?", text):
-        return gpu(match[1], _count(text, int(match[2] or 1)))
+        return gpu(match[1], _count(text, match[2] or "1"))
     if match := re.fullmatch(r"gpu(\d+)", text):
-        return gpu("a100", _count(text, int(match[1])))
+        return gpu("a100", _count(text, match[1]))
     if match := re.fullmatch(rf"(cpu-1|{re.escape(own_target())})(?:(x|-ring)(\d+))?", text):
         kind, joined, count = match.groups()
         topology = Topology.FULL if joined == "x" else Topology.RING
-        return cores(_count(text, int(count)), topology, kind) if joined else core(kind)
+        return cores(_count(text, count), topology, kind) if joined else core(kind)
     if text == "host":
         return host()
     if Path(text).suffix == ".json" or Path(text).is_file():
@@ -187,7 +192,10 @@ def load_hardware(name: str | Path) -> Hardware:
     )
 
 
-def _count(name: str, count: int) -> int:
-    if not 1 <= count <= MAX_DEVICES:
-        raise HardwareError(f"hardware {name!r}: chips must number 1 to {MAX_DEVICES}")
-    return count
+def _count(name: str, digits: str) -> int:
+    """Return a number of devices, of which Python reads no more than 4,300 digits."""
+    if len(digits) > LONGEST_COUNT or not 1 <= int(digits) <= MAX_DEVICES:
+        raise HardwareError(
+            f"hardware {abridged(name, LONGEST_NAME)!r}: devices must number 1 to {MAX_DEVICES}"
+        )
+    return int(digits)

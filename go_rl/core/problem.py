@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float64, Int16, Int64
 
 from go_rl.core.errors import GoRLError, ProblemError, nearest
+from go_rl.core.graph.held_weights import HeldWeights, held_weights
 from go_rl.core.graph.op_graph import FREE, OpGraph
 from go_rl.core.hardware import Hardware, Topology
 
@@ -137,6 +138,8 @@ class Problem:
     """[N] bytes of all results of a node."""
     weight_bytes: Float64[np.ndarray, "N"]
     """[N] bytes of weights that stay on the chip (0 where they are streamed)."""
+    tied_bytes: Float64[np.ndarray, "A"]
+    """[A] bytes of each tied array (`OpGraph.tied_bytes`) on this hardware."""
     streamed_bytes: Float64[np.ndarray, "N"]
     """[N] weights streamed from the host in each iteration, included in `seconds`."""
     edge_bytes: Float64[np.ndarray, "E"]
@@ -207,6 +210,12 @@ class Problem:
     def work(self) -> Float64[np.ndarray, "N"]:
         """[N] seconds of each node on the first device kind: the work of a homogeneous ring."""
         return self.seconds[0]
+
+    @cached_property
+    def held_weights(self) -> HeldWeights:
+        """Weights that stay on devices, by node and by tied array."""
+        graph = self.graph
+        return held_weights(self.weight_bytes, graph.tied_node, graph.tied_array, self.tied_bytes)
 
     @cached_property
     def has_colocation(self) -> bool:

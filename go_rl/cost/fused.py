@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float64, Int8, Int64
 
 from go_rl.core import Chip, ProblemError
 from go_rl.cost.cost_model import CostModel, GraphCostModel, Kernels
+from go_rl.cost.profiled import Profiled
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +42,7 @@ class FusedPrices:
         fused = np.flatnonzero(alone > 1)
         if not fused.size:
             return self.base
-        if self.model.name == "profiled":
+        if isinstance(self.model, Profiled):
             raise ProblemError(
                 f"graph {self.nodes.graph.name!r} brings measured seconds of single operators; "
                 "fused kernels need a cost model that prices them: leave out the decision fusion"

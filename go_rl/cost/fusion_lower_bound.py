@@ -27,6 +27,7 @@ from go_rl.core import OpGraph, OpKind, Problem
 from go_rl.core.fusion import FUSIBLE, MAX_FUSED, heavy_nodes
 from go_rl.cost.analytical import Analytical, Efficiency, shipped_parameters
 from go_rl.cost.fused import FusedPrices, repeats
+from go_rl.cost.profiled import Profiled
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +84,7 @@ def fusion_lower_bound(problem: Problem) -> FusionLowerBound | None:
 
 def _inner(problem: Problem) -> Bool[np.ndarray, "E"]:
     graph, prices = problem.graph, problem.kernels
-    unpriced = isinstance(prices, FusedPrices) and prices.model.name == "profiled"
+    unpriced = isinstance(prices, FusedPrices) and isinstance(prices.model, Profiled)
     if "fusion" not in problem.decisions or unpriced:
         return np.zeros(graph.num_edges, np.bool_)
     table = np.zeros((len(OpKind), len(OpKind)), np.bool_)

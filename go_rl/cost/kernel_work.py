@@ -10,12 +10,14 @@ from go_rl.kernels import KernelSet
 
 
 def kernel_work(kernels: KernelSet) -> Kernels:
-    """Return FLOP, traffic and kind of each kernel, as `go_rl.cost.fused.FusedPrices` has them: it
-    reads its operands and weights once and writes its results; its kind is that of the operator
-    with most FLOP."""
+    """Return FLOP, traffic and kind of each kernel, as `go_rl.cost.fused.FusedPrices` has them.
+
+    A kernel reads its operands and weights once (of a table the rows that it looks up) and writes
+    its results; its kind is that of the operator with most FLOP.
+    """
     graph, kernel, count = kernels.graph, kernels.kernel, kernels.num_kernels
     operand = graph.kind == OpKind.INPUT
-    moved = graph.output_bytes * (operand | graph.is_output) + graph.weight_bytes
+    moved = graph.output_bytes * (operand | graph.is_output) + graph.weight_bytes_read
     order = np.argsort(np.where(operand, -1.0, graph.flops), kind="stable")
     kind = np.full(count, int(OpKind.OTHER), np.int8)
     kind[kernel[order]] = graph.kind[order]

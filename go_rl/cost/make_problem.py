@@ -71,11 +71,11 @@ def make_problem(
     profiled = bool(graph.seconds) and not graph.has_flops
     model = options.cost_model or (Profiled() if profiled else Analytical())
     memory = options.memory
-    foreign = model.name == "profiled" and not _is_own_hardware(graph, hardware)
+    foreign = isinstance(model, Profiled) and not _is_own_hardware(graph, hardware)
     if memory is None:
         memory = not foreign
     weights = _rescaled(graph.weight_bytes, graph.weight_itemsize, hardware)
-    streamed = _streamed(weights, hardware, options.objective, memory)
+    streamed = _streamed(graph, weights, hardware, options.objective, memory)
     kernels = Kernels(
         graph=graph,
         kind=graph.kind,
@@ -101,6 +101,7 @@ def make_problem(
         cost_model=model.name,
         output_bytes=output_bytes,
         weight_bytes=np.where(streamed > 0, 0.0, weights),
+        tied_bytes=_tied(graph, hardware),
         streamed_bytes=streamed,
         edge_bytes=edge_bytes,
         transfer_seconds=_transfers(graph, hardware, output_bytes),
@@ -173,7 +174,8 @@ def file_hardware(graph: OpGraph) -> Hardware | None:
             f"{graph.name!r} brings {accelerators} accelerators and {cpus} CPUs; hardware has 1 "
             f"to {MAX_DEVICES} devices: name another one"
         )
-    limit = float(meta.get("memory_bytes") or 1e18)
+    # No memory at all is a limit, too: nothing that has a size fits. Chips have more than none.
+    limit = max(float(meta.get("memory_bytes", 1e18)), np.finfo(float).tiny)
     accelerator = Chip("accelerator", 1e12, limit, 1e12)
     cpu = Chip("cpu", 1e11, 1e18, 1e11, is_cpu=True)
     return Hardware(
@@ -208,14 +210,27 @@ def _rescaled(
     return np.where(known, size / np.where(known, itemsize, 1.0) * hardware.element_bytes, size)
 
 
+def _tied(graph: OpGraph, hardware: Hardware) -> Float64[np.ndarray, "A"]:
+    """[A] bytes of tied arrays, their elements as large as those of their first reader."""
+    itemsize = np.zeros(len(graph.tied_bytes))
+    itemsize[graph.tied_array[::-1]] = graph.weight_itemsize[graph.tied_node[::-1]]
+    return _rescaled(graph.tied_bytes, itemsize, hardware)
+
+
 def _streamed(
-    weights: Float64[np.ndarray, "N"], hardware: Hardware, objective: Objective, memory: bool
+    graph: OpGraph,
+    weights: Float64[np.ndarray, "N"],
+    hardware: Hardware,
+    objective: Objective,
+    memory: bool,
 ) -> Float64[np.ndarray, "N"]:
-    """An operator whose weights alone exceed a chip's memory streams them from the host."""
+    """An operator whose weights alone exceed a chip's memory streams what it reads of them from the
+    host: all, but of a table only the rows that it looks up."""
     if not memory or objective is not Objective.RING:
         return np.zeros_like(weights)
     smallest = min(chip.memory_bytes for chip in hardware.chips)
-    return np.where(weights > smallest, weights, 0.0)
+    held = np.where(graph.weight_bytes > 0, graph.weight_bytes, 1.0)
+    return np.where(weights > smallest, weights * (graph.weight_bytes_read / held), 0.0)
 
 
 def _transfers(
@@ -237,7 +252,7 @@ def _notes(
     graph: OpGraph, hardware: Hardware, model: CostModel, memory: bool, streamed: np.ndarray
 ) -> tuple[str, ...]:
     notes = [str(note) for note in graph.meta.get("notes", ())]
-    if model.name == "profiled":
+    if isinstance(model, Profiled):
         used = sorted({profile_for(chip, tuple(graph.seconds)) for chip in hardware.chips})
         notes.append(f"Operator times are the graph's own profile ({', '.join(used)}).")
         if not graph.edge_bytes.any():

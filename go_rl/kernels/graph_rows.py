@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
-from go_rl.core import FREE, GEOMETRY, NO_DIM, OpGraph
+from go_rl.core import FREE, GEOMETRY, NO_DIM, NO_TIED_WEIGHTS, OpGraph
 
 COLUMNS = (
     "kind", "flops", "bytes_accessed", "output_bytes", "weight_bytes", "output_itemsize",
@@ -93,7 +93,7 @@ def _assembled(
         source=("",) * count,
         senders=senders.astype(np.int32),
         receivers=receivers.astype(np.int32),
-        weight_group=np.full(count, FREE, np.int32),
+        **NO_TIED_WEIGHTS,
         colocation=np.full(count, FREE, np.int32),
         is_backward=np.zeros(count, np.bool_),
         seconds={},

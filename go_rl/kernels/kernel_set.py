@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Int, Int64
 
-from go_rl.core import FREE, GEOMETRY, NO_DIM, OpGraph, OpKind
+from go_rl.core import FREE, GEOMETRY, NO_DIM, NO_TIED_WEIGHTS, OpGraph, OpKind
 from go_rl.kernels.graph_rows import COLUMNS, geometry_of, graph_rows, joined_graphs
 from go_rl.kernels.hashing import kernel_hashes
 
@@ -140,7 +140,7 @@ def _columns(graph: OpGraph, busy: Bool[np.ndarray, "N"], read: _TensorsRead) ->
         output_shape=np.concatenate([shape, graph.output_shape[own]]),
         geometry=np.concatenate([np.zeros((tensors, len(GEOMETRY))), geometry_of(graph)[own]]),
         colocation=free,
-        weight_group=free,
+        **NO_TIED_WEIGHTS,
         is_backward=np.zeros(len(free), np.bool_),
         seconds={},
         transfer_seconds=None,

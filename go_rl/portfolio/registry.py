@@ -109,9 +109,10 @@ AUTO: Mapping[Objective, tuple[Turn, ...]] = {
     RING: (
         Turn("ideal-dp", 0.1),
         Turn("linear-dp", 0.05, pace=1e6),
-        Turn("policy", 0.3, pace=3e5),
-        Turn("local-search", 0.3, pace=6e7),
-        Turn("annealing", 0.1, pace=8e5),
+        Turn("unit-annealing", 0.3, pace=2e8),
+        Turn("policy", 0.2, pace=3e5),
+        Turn("local-search", 0.15, pace=6e7),
+        Turn("annealing", 0.05, pace=8e5),
         Turn("exact", 0.15, _suits_cp_sat, _least_of_cp_sat),
     ),
     MAX_LOAD: (Turn("dp", 0.3), Turn("local-search", 0.7)),

@@ -13,24 +13,29 @@ from go_rl.core.files.strict_json import parse_json
 from go_rl.core.files.whole_file import whole_file
 from go_rl.runtime.array_file import UNREADABLE, read_arrays
 
-FORMAT = "go_rl-graph-1"
+FORMAT = "go_rl-graph-2"
 MANIFEST = "manifest"
 TEXT_FIELDS = ("names", "op_type", "source")
 SECONDS = "seconds."
 ARRAYS = {
     "kind": "int8", "flops": "float64", "bytes_accessed": "float64", "output_bytes": "float64",
     "weight_bytes": "float64", "output_itemsize": "float64", "weight_itemsize": "float64",
-    "weight_group": "int32", "output_shape": "int64", "colocation": "int32",
-    "is_backward": "bool", "is_output": "bool", "senders": "int32", "receivers": "int32",
-    "edge_bytes": "float64", "edge_output": "int32",
+    "tied_node": "int32", "tied_array": "int32", "tied_bytes": "float64",
+    "output_shape": "int64", "colocation": "int32", "is_backward": "bool", "is_output": "bool",
+    "senders": "int32", "receivers": "int32", "edge_bytes": "float64", "edge_output": "int32",
 }  # fmt: skip
 """Arrays of a graph and their types."""
 OPTIONAL = {"transfer_seconds": "float64", "geometry": "float64"}
 """Arrays that a graph may lack."""
 TABLES = ("output_shape", "geometry")
 """Arrays of two dimensions; the others have one."""
-PER_EDGE = ("senders", "receivers", "edge_bytes", "edge_output")
-"""Arrays with an entry for each edge; the others have one for each node."""
+SIZED_BY = {
+    **dict.fromkeys(("senders", "receivers", "edge_bytes", "edge_output"), "senders"),
+    **dict.fromkeys(("tied_node", "tied_array"), "tied_array"),
+    "tied_bytes": "tied_bytes",
+}  # fmt: skip
+"""Arrays with an entry for each edge, for each reader of a tied array and for each tied array, and
+the array whose length they have; the others have an entry for each node."""
 _FACTS: dict[str, tuple[tuple[type, ...], str]] = {
     "format": ((str,), "a text"),
     "dims": ((dict,), "sizes by name"),
@@ -129,7 +134,7 @@ def _check_arrays(content: dict[str, np.ndarray], nodes: int) -> None:
                 f"array {name!r} must be of type {kind} and rank {rank}, not {array.dtype} of "
                 f"shape {array.shape}"
             )
-        entries = len(content["senders"]) if name in PER_EDGE else nodes
+        entries = len(content[SIZED_BY[name]]) if name in SIZED_BY else nodes
         if len(array) != entries:
             raise ValueError(f"array {name!r} has {len(array)} entries, not {entries}")
 

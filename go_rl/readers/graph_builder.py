@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,8 +39,9 @@ class Node:
     weight_bytes: float = 0.0
     output_itemsize: float = 0.0
     weight_itemsize: float = 0.0
-    weight_key: frozenset[str] | None = None
-    """The tied weights that the node reads, by any name; None: its weights are its own."""
+    weight_arrays: Mapping[str, float] = field(default_factory=dict)
+    """Bytes, included in `weight_bytes`, of the arrays that other nodes may read too, by any name:
+    arrays of one name and size are one array. Others are the node's own."""
     output_shape: tuple[int, ...] = ()
     colocation: int = FREE
     is_backward: bool = False
@@ -162,7 +164,7 @@ class GraphBuilder:
             names=tuple(n.name for n in nodes),
             op_type=tuple(n.op_type for n in nodes),
             **columns,
-            weight_group=_weight_groups(nodes),
+            **_tied_weights(nodes),
             output_shape=_padded_shapes(self.name, nodes),
             senders=senders[by_place].astype(np.int32),
             receivers=receivers[by_place].astype(np.int32),
@@ -201,16 +203,18 @@ def _padded_shapes(graph: str, nodes: list[Node]) -> np.ndarray:
     return shapes
 
 
-def _weight_groups(nodes: list[Node]) -> np.ndarray:
-    """Number the weight sets that at least two nodes read; a set with one reader is its own."""
-    readers: dict[frozenset[str], int] = {}
-    for node in nodes:
-        if node.weight_key:
-            readers[node.weight_key] = readers.get(node.weight_key, 0) + 1
-    tied = {key: i for i, key in enumerate(k for k, count in readers.items() if count > 1)}
-    return np.array(
-        [tied.get(n.weight_key, FREE) if n.weight_key else FREE for n in nodes], np.int32
-    )
+def _tied_weights(nodes: list[Node]) -> dict[str, np.ndarray]:
+    """The tied fields of `OpGraph`: arrays that at least two nodes read, in order of first use."""
+    reads = [list(node.weight_arrays.items()) for node in nodes]
+    readers = Counter(array for arrays in reads for array in arrays)
+    number: dict[tuple[str, float], int] = {}
+    pairs: list[tuple[int, int]] = []
+    for node, arrays in enumerate(reads):
+        tied = (number.setdefault(a, len(number)) for a in arrays if readers[a] > 1 and a[1] > 0)
+        pairs += [(node, array) for array in sorted(tied)]
+    ends = np.array(pairs, np.int32).reshape(-1, 2)
+    sizes = np.array([size for _, size in number], np.float64)
+    return {"tied_node": ends[:, 0], "tied_array": ends[:, 1], "tied_bytes": sizes}
 
 
 def _profiles(graph: str, nodes: list[Node]) -> dict[str, np.ndarray]:

@@ -1,7 +1,7 @@
 """Subprocesses for C++ code that a malformed model may crash, hang or make allocate terabytes.
 
-A worker is a module run as ``python -m MODULE FOLDER``, which reads and writes files in the folder
-and calls `limit_memory` first.
+A worker is a module run as ``python -P -m MODULE FOLDER``, which reads and writes files in the
+folder and calls `limit_memory` first.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ def run_guarded(module: str, folder: Path, timeout: float) -> str:
     Raises:
         TimeoutError: it did not finish in ``timeout`` seconds.
     """
-    command = [sys.executable, "-m", module, str(folder)]
+    # -P: the working folder, often the model's, is no place to import modules from.
+    command = [sys.executable, "-P", "-m", module, str(folder)]
     paths = [str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in paths if p)}
     try:

@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from go_rl.core.errors import ReadError
+from go_rl.core.plan import VALUE_SUFFIX
 from go_rl.readers.recognise import Format
 
 Unknown = Literal["error", "bytes"]
 """Treatment of an operator whose cost is unknown: refuse it, or count its bytes only."""
-Inputs = Mapping[str, Sequence[int]]
-"""Shapes of a model's inputs by name."""
+Inputs = Mapping[str, Sequence[int] | int]
+"""Shapes of a model's inputs by name; a number is the value of an input of one element."""
 TRIP_COUNT = "trip_count"
 """Names the trips of loops of unknown length, as an option and among the dimensions."""
 LARGEST_SIZE = 1 << 62
@@ -89,12 +90,12 @@ def with_trips(dims: Mapping[str, int], trip_count: int | None) -> dict[str, int
     return dict(dims) if trip_count is None else {**dims, TRIP_COUNT: trip_count}
 
 
-def check_size(size: object, what: str) -> None:
-    """Raise a `ReadError` for anything but a whole number of 1 or more."""
+def check_size(size: object, what: str, least: int = 1) -> None:
+    """Raise a `ReadError` for anything but a whole number of ``least`` or more."""
     if isinstance(size, bool) or not isinstance(size, Integral):
-        raise ReadError(f"{what} must be a whole number >= 1, not {size!r}")
-    if not 1 <= int(size) <= LARGEST_SIZE:
-        raise ReadError(f"{what} must be at least 1 and no more than 2^62, not {size}")
+        raise ReadError(f"{what} must be a whole number >= {least}, not {size!r}")
+    if not least <= int(size) <= LARGEST_SIZE:
+        raise ReadError(f"{what} must be at least {least} and no more than 2^62, not {size}")
 
 
 def _sizes(dims: object) -> dict[str, int]:
@@ -103,22 +104,33 @@ def _sizes(dims: object) -> dict[str, int]:
     if not isinstance(dims, Mapping):
         raise ReadError(f"dims must be sizes by name, such as {{'batch': 8}}, not {dims!r}")
     for name, size in dims.items():
-        check_size(size, f"dimension {name!r}")
+        least = 0 if str(name).endswith(VALUE_SUFFIX) else 1
+        check_size(size, f"dimension {name!r}", least)
     return {str(name): int(size) for name, size in dims.items()}
 
 
-def _shapes(inputs: object) -> dict[str, tuple[int, ...]]:
+def _shapes(inputs: object) -> dict[str, tuple[int, ...] | int]:
     if inputs is None:
         return {}
-    example = "such as {'x': (1, 224, 224, 3)}"
     if not isinstance(inputs, Mapping):
-        raise ReadError(f"inputs must be shapes by name, {example}, not {inputs!r}")
-    for name, shape in inputs.items():
-        if isinstance(shape, str) or not isinstance(shape, Sequence):
-            raise ReadError(f"inputs: {name!r} must have a shape, {example}, not {shape!r}")
-        for axis, size in enumerate(shape):
-            check_size(size, f"inputs: {name!r}: the size of axis {axis}")
-    return {str(name): tuple(map(int, shape)) for name, shape in inputs.items()}
+        raise ReadError(
+            f"inputs must be shapes by name, such as {{'x': (1, 224, 224, 3)}}, not {inputs!r}"
+        )
+    return {str(name): _shape_or_value(name, given) for name, given in inputs.items()}
+
+
+def _shape_or_value(name: object, given: object) -> tuple[int, ...] | int:
+    if isinstance(given, Integral):  # True and False are values, too
+        check_size(int(given), f"inputs: the value of {name!r}", 0)
+        return int(given)
+    if isinstance(given, str) or not isinstance(given, Sequence):
+        raise ReadError(
+            f"inputs: {name!r} must have a shape, such as {{'x': (1, 224, 224, 3)}}, or a whole "
+            f"number as its value, such as {{'rate': 16000}}, not {given!r}"
+        )
+    for axis, size in enumerate(given):
+        check_size(size, f"inputs: {name!r}: the size of axis {axis}")
+    return tuple(map(int, given))
 
 
 def argument_positions(weights: object) -> tuple[int, ...] | None:

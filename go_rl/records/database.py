@@ -12,6 +12,7 @@ from sqlalchemy import exc
 from sqlalchemy.pool import NullPool
 
 from go_rl.core.errors import MissingDependencyError, RecordError, nearest
+from go_rl.core.files.paths import path_of
 
 RECORDS = "records.sqlite"
 """The database of a folder."""
@@ -40,9 +41,9 @@ def public_name(url: str | Path) -> str:
 
 def database_of(source: str | Path) -> str | Path:
     """Return the URL or the file that is named; of a folder, the file in it."""
-    if not _is_path(source):
-        return str(source)
-    path = Path(source)
+    if isinstance(source, str) and not _is_path(source):
+        return source
+    path = path_of(source, "a store of records", RecordError)
     return path / RECORDS if path.is_dir() else path
 
 
@@ -56,11 +57,13 @@ def open_engine(url: str | Path) -> tuple[sql.Engine, Path | None]:
         RecordError: the URL is malformed, or names a kind of database that does not exist.
     """
     where, parsed = public_name(url), _parse(url)
+    if parsed.get_backend_name() == "sqlite" and parsed.query:
+        raise RecordError(f"{where}: options of an SQLite file are not read; leave them out")
     options: dict[str, Any] = {}
     file = None
     if parsed.get_backend_name() == "sqlite":
         options["connect_args"] = {"timeout": LOCK_SECONDS}
-        if parsed.database not in (None, "", ":memory:") and "uri" not in parsed.query:
+        if parsed.database not in (None, "", ":memory:"):
             file = Path(str(parsed.database))
             options["poolclass"] = NullPool
     try:

@@ -13,6 +13,7 @@ from typing import Any
 from go_rl.core.errors import RecordError
 from go_rl.core.files.whole_file import whole_file
 from go_rl.records.record import Record
+from go_rl.runtime.packed_file import open_packed
 
 FORMAT = "go_rl records"
 VERSION = 1
@@ -62,7 +63,7 @@ def _lines(path: Path) -> Generator[Any, None, None]:
     """The JSON documents of a file, one a line."""
     number = 1
     try:
-        with gzip.open(path, "rb") as file:
+        with open_packed(path) as file:
             for line in file:
                 yield json.loads(line)
                 number += 1

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
+import numpy as np
 from rich.table import Table
 
-from go_rl.core import FREE, OpGraph, OpKind
+from go_rl.core import OpGraph, OpKind
 from go_rl.core.printable import name_line
 from go_rl.report.tables import bytes_text
 from go_rl.report.text_table import LONGEST_CELL, TextTable
@@ -65,11 +66,4 @@ def _share(part: float, whole: float) -> str:
 
 def weight_bytes(graph: OpGraph) -> float:
     """Bytes of all weights, tied ones once."""
-    tied: dict[int, float] = {}
-    own = 0.0
-    for group, size in zip(graph.weight_group.tolist(), graph.weight_bytes.tolist(), strict=True):
-        if group == FREE:
-            own += size
-        else:
-            tied[group] = size
-    return own + sum(tied.values())
+    return graph.held_weights.total(np.ones(graph.num_nodes, np.bool_))

@@ -24,6 +24,11 @@ UNREADABLE = (OSError, ValueError, EOFError, LookupError, RuntimeError, TypeErro
 """Raised by `read_arrays` for a damaged file."""
 
 
+def most_unpacked(size: int) -> int:
+    """Return to how many bytes a packed file of ``size`` bytes may unpack."""
+    return max(FREE_BYTES, LARGEST_RATIO * size)
+
+
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
     """Return the arrays of an ``.npz`` by name.
 
@@ -31,6 +36,8 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
         ValueError: an array is larger than what its archive holds, or of Python objects.
         Others of `UNREADABLE`: the file is absent or damaged.
     """
+    if path.exists() and not path.is_file():
+        raise ValueError("it is a folder, a device or a pipe, and no file")
     with path.open("rb") as file, zipfile.ZipFile(file) as archive:
         _check_size(archive, path.stat().st_size)
         return {
@@ -42,7 +49,7 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
 
 def _check_size(archive: zipfile.ZipFile, size: int) -> None:
     unpacked = sum(info.file_size for info in archive.infolist())
-    if unpacked > max(FREE_BYTES, LARGEST_RATIO * size):
+    if unpacked > most_unpacked(size):
         raise ValueError(f"it unpacks to {unpacked:,} bytes, far more than such a file can mean")
 
 

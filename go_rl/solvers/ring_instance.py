@@ -185,27 +185,23 @@ def _number_components(
 def _weights(
     problem: Problem, replicated: np.ndarray, block_of: np.ndarray, blocks: int
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Bytes of weights, rounded up: of each block's own, and of its weight groups (offsets, groups,
-    bytes of each group)."""
-    graph = problem.graph
-    size = np.ceil(problem.weight_bytes).astype(np.int64)
-    own = (graph.weight_group == FREE) & ~replicated
+    """Bytes of weights, rounded up: of each block's own, and of what blocks share (offsets,
+    numbers, bytes of each): the tied arrays, then the own weights of copied nodes."""
+    held = problem.held_weights.rounded_up
+    own, copies = held.own.astype(np.int64), np.flatnonzero(replicated & (held.own > 0))
     weight = np.zeros(blocks, np.int64)
-    np.add.at(weight, block_of[own], size[own])
-    tied = np.flatnonzero((graph.weight_group != FREE) & (size > 0))
-    home = tied[~replicated[tied]]
-    pairs = set(zip(block_of[home].tolist(), graph.weight_group[home].tolist(), strict=True))
-    groups = int(graph.weight_group.max(initial=FREE)) + 1
-    sizes = np.zeros(groups, np.int64)
-    np.maximum.at(sizes, graph.weight_group[tied], size[tied])
-    copies = np.flatnonzero(replicated & (size > 0))
-    for extra, node in enumerate(copies, start=groups):
-        shared = int(graph.weight_group[node])
-        needed = extra if shared == FREE else shared
-        pairs |= {(b, needed) for b in consumer_blocks(problem, block_of, int(node))}
+    np.add.at(weight, block_of[~replicated], own[~replicated])
+    home = ~replicated[held.reader]
+    pairs = set(zip(block_of[held.reader[home]].tolist(), held.array[home].tolist(), strict=True))
+    copied = held.reader[~home].tolist(), held.array[~home].tolist()
+    extra = copies.tolist(), range(len(held.tied), len(held.tied) + len(copies))
+    for nodes, shared in (copied, extra):
+        for node, needed in zip(nodes, shared, strict=True):
+            pairs |= {(b, needed) for b in consumer_blocks(problem, block_of, node)}
     pairs_array = np.array(sorted(pairs), np.int64).reshape(-1, 2)
     group_ptr, group = sorted_rows(pairs_array[:, 0], pairs_array[:, 1], blocks)
-    return weight, (group_ptr, group, np.concatenate([sizes, size[copies]]))
+    sizes = np.concatenate([held.tied.astype(np.int64), own[copies]])
+    return weight, (group_ptr, group, sizes)
 
 
 def consumer_blocks(problem: Problem, block_of: Int32[np.ndarray, "N"], node: int) -> set[int]:

@@ -9,7 +9,7 @@ from typing import no_type_check
 import numpy as np
 from jaxtyping import Float, Float64, Int, Int16
 
-from go_rl.core import FREE, Fidelity, Means, Problem, SolverError, Status
+from go_rl.core import Fidelity, Means, Problem, SolverError, Status
 from go_rl.core.fidelity import NOTHING_MADE
 from go_rl.runtime.decoder_calls import count_decoder_calls
 from go_rl.runtime.kernel_struct import kernel
@@ -274,11 +274,9 @@ class RingSolver:
         """Whether all weights, each kept once, exceed all memory: no copy helps against that."""
         if not self.problem.memory:
             return False
-        group, size = self.problem.graph.weight_group, self.problem.weight_bytes
-        tied = np.zeros(int(group.max(initial=FREE)) + 1)
-        np.maximum.at(tied, group[group != FREE], size[group != FREE])
+        everywhere = np.ones(self.problem.graph.num_nodes, np.bool_)
         room = sum(chip.memory_bytes for chip in self.problem.hardware.chips)
-        return bool(size[group == FREE].sum() + tied.sum() > room)
+        return self.problem.held_weights.total(everywhere) > room
 
 
 def search_uniform(net: Network, st: State, failures: int, blocks: int | None = None) -> int:

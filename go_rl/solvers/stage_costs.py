@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float64, Int, Int64
 
-from go_rl.core import FREE, Problem
+from go_rl.core import Problem
 from go_rl.core.problem import REPLICATE_SHARE
 from go_rl.simulate.ring.replication import shares_device
 from go_rl.solvers.graphs.heads_tails import sums_before
@@ -108,10 +108,10 @@ def holds_with_fewer_copies(instance: RingInstance) -> bool:
 
 
 def weights_of_homes(instance: RingInstance) -> Int64[np.ndarray, "G"]:
-    """Return [G] bytes of the weight groups, those that copied nodes need left out."""
-    group, size = instance.problem.graph.weight_group, instance.net.group_bytes.copy()
-    size[int(group.max(initial=FREE)) + 1 :] = 0
-    size[group[instance.replicated & (group != FREE)]] = 0
+    """Return [G] bytes of what blocks share, that which copied nodes need left out."""
+    held, size = instance.problem.held_weights, instance.net.group_bytes.copy()
+    size[len(held.tied) :] = 0
+    size[held.arrays_of(instance.replicated)] = 0
     return size
 
 

@@ -44,6 +44,8 @@ class FineTuned:
     """How placements go through the solver: ``sample``, ``fix`` or ``none``."""
     samples: int | None = None
     """Samples, instead of the budget's; None: the budget decides."""
+    seconds: float | None = None
+    """Seconds beside `samples`, where these are given; None: no limit."""
     control: str | None = None
     """Control arm where learning starts instead, one of `CONTROLS`."""
     name: str = "finetuned"
@@ -85,7 +87,7 @@ class FineTuned:
         agent = widened(given, config.widen)
         decoder = plan_decoder(problem, workspace, self.solver)
         if self.samples is not None:
-            budget = Budget(samples=self.samples)
+            budget = Budget(self.samples, self.seconds)
         progress = Progress(budget, OPEN_SAMPLES, to_the_end=to_the_end)
         incumbent = Incumbent(decoder.workspace, progress)
         learner = new_learner(agent.params, config.ppo)

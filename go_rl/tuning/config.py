@@ -10,6 +10,8 @@ from go_rl.core.processor import own_target
 from go_rl.measure.config import ADAPTIVE_VISITS, FEW_VISITS, CollectConfig, TimingConfig
 
 GuideName = Literal["learned", "analytical", "random", "everything"]
+FirstRound = Literal["slowest", "declared"]
+"""Order of each operator's first slot: most seconds in the network first, or as declared."""
 LEARNED = "learned"
 ROUNDS, GUIDED = "rounds", "guided"
 """Scheduler and inner tuner of kernels by default."""
@@ -105,9 +107,9 @@ class TuneProgramsConfig:
 
     minutes: float = 20.0
     """Minutes of tuning in all: those of earlier runs in the same folder count."""
-    scheduler: str = "dynatune"
+    scheduler: str = "dynatune-relative"
     """Who gives the next time slot to an operator.
-    dynatune: greatest predicted gain, few slots favoured
+    dynatune: greatest predicted gain, few slots favoured, as published
     dynatune-relative: the same, favoured in proportion to the network's latency
     epsilon-greedy: greatest predicted gain or, rarely, any
     softmax: at random, by predicted gain
@@ -120,7 +122,12 @@ class TuneProgramsConfig:
     sequential: one until it is finished, then the next
     rounds: the slowest ones, 90 % of the time, each until it is finished
     """
-    belief: str = "log-power"
+    first_round: FirstRound = "slowest"
+    """Order of each operator's first slot, for schedulers that leave out finished operators.
+    slowest: most seconds in the network first
+    declared: the network's order
+    """
+    belief: str = "transfer"
     """What predicts gains, for the first four schedulers.
     log-power: a / (1 + (x / e^b)^-c), sampled by emcee
     pow2: a x^b, sampled

@@ -14,7 +14,6 @@ import numpy as np
 from jaxtyping import Bool, Int, Int64
 
 from go_rl.core.errors import PlanError
-from go_rl.core.graph.op_graph import FREE
 from go_rl.core.problem import Objective, Problem
 
 
@@ -84,31 +83,22 @@ class Layout:
         return np.where(cpu[self.home], alone, self.home)
 
     def weights_on(self, device: int) -> list[tuple[str, float]]:
-        """Nodes with the bytes of their weights on a device, tied weights (a weight group) once,
-        under the first of its nodes with the most."""
+        """Nodes with the bytes of their weights on a device; a tied array counts once, for the
+        first of its readers there."""
         graph, problem = self.problem.graph, self.problem
-        own: list[tuple[str, float]] = []
-        tied: dict[int, tuple[str, float]] = {}
-        for node in np.flatnonzero(self.present[:, device]).tolist():
-            entry = (repr(graph.names[node]), float(problem.weight_bytes[node]))
-            group = int(graph.weight_group[node])
-            if group == FREE:
-                own.append(entry)
-            elif group not in tied or entry[1] > tied[group][1]:
-                tied[group] = entry
-        return [*own, *tied.values()]
+        here = np.flatnonzero(self.present[:, device]).tolist()
+        held = {node: float(problem.weight_bytes[node]) for node in here}
+        seen: set[int] = set()
+        for node, array in zip(graph.tied_node.tolist(), graph.tied_array.tolist(), strict=True):
+            if held.get(node, 0.0) > 0 and array in seen:
+                held[node] = max(held[node] - float(problem.tied_bytes[array]), 0.0)
+            elif held.get(node, 0.0) > 0:
+                seen.add(array)
+        return [(repr(graph.names[node]), size) for node, size in held.items()]
 
     def resident_weights(self, device: int) -> float:
-        """Bytes of weights on a device, tied weights (a weight group) counted once."""
-        graph, nodes = self.problem.graph, np.flatnonzero(self.present[:, device])
-        weights, group = self.problem.weight_bytes[nodes], graph.weight_group[nodes]
-        own, tied = weights[group == FREE], group != FREE
-        if not tied.any():
-            return float(own.sum())
-        _, which = np.unique(group[tied], return_inverse=True)
-        shared = np.zeros(which.max() + 1)
-        np.maximum.at(shared, which, weights[tied])
-        return float(own.sum() + shared.sum())
+        """Bytes of weights on a device, each tied array counted once."""
+        return float(sum(size for _, size in self.weights_on(device)))
 
     def named(self, node: int) -> str:
         """The node's id in the source file and its home."""

@@ -13,7 +13,6 @@ import numpy as np
 from jaxtyping import Int
 
 from go_rl.core.fusion import HEAVY
-from go_rl.core.graph.op_graph import FREE
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.core.problem import Problem
 
@@ -158,13 +157,18 @@ class _Replay:
 
     def _add_weights(self) -> None:
         problem, seen = self.problem, set()
+        arrays: dict[int, list[int]] = {}
+        for node, array in zip(
+            problem.graph.tied_node.tolist(), problem.graph.tied_array.tolist(), strict=True
+        ):
+            arrays.setdefault(node, []).append(array)
         for node, where in enumerate(self.device):
-            group = int(problem.graph.weight_group[node])
-            if group == FREE or (group, where) not in seen:
-                size = float(problem.weight_bytes[node])
-                self.live[where] += size
-                self.weights.append((node, where, size))
-                seen.add((group, where))
+            size = float(problem.weight_bytes[node])
+            tied = arrays.get(node, []) if size > 0 else []
+            size -= sum(float(problem.tied_bytes[t]) for t in tied if (t, where) in seen)
+            seen |= {(t, where) for t in tied}
+            self.live[where] += max(size, 0.0)
+            self.weights.append((node, where, max(size, 0.0)))
 
     def _tensors(self) -> dict[Tensor, tuple[float, list[int]]]:
         """Size and readers of every tensor."""

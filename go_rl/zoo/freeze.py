@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from go_rl.core import FREE, OpGraph, ZooError, check_graph
+from go_rl.core import OpGraph, ZooError, check_graph
 from go_rl.core.errors import nearest
 from go_rl.core.files.whole_file import write_text
 from go_rl.readers.archive import save_graph
@@ -50,16 +50,9 @@ def entry_of(model: ZooModel, graph: OpGraph) -> ZooEntry:
         nodes=graph.num_nodes,
         edges=graph.num_edges,
         flops=float(graph.flops.sum()),
-        weight_bytes=_weight_bytes(graph),
+        weight_bytes=graph.held_weights.total(np.ones(graph.num_nodes, np.bool_)),
         digest=graph.digest,
     )
-
-
-def _weight_bytes(graph: OpGraph) -> float:
-    """Bytes of all weights, those of a group of tied ones once."""
-    tied = graph.weight_group != FREE
-    _, first = np.unique(graph.weight_group[tied], return_index=True)
-    return float(graph.weight_bytes[~tied].sum() + graph.weight_bytes[tied][first].sum())
 
 
 def freeze(models: Sequence[ZooModel], folder: Path = FOLDER) -> list[str]:

@@ -72,6 +72,8 @@ def zoo_entry(name: str) -> ZooEntry:
         ZooError: no graph of that name; the message names the nearest one.
     """
     entries = read_index(FOLDER)
+    if not isinstance(name, str):
+        raise ZooError(f"a graph of {ZOO_VERSION} is named by a text, not {name!r}")
     if name not in entries:
         near = nearest(name, entries)
         raise ZooError(f"{ZOO_VERSION} has no graph {name!r}{near} See go-rl zoo list")

@@ -78,9 +78,9 @@ def test_the_line_is_one_line_however_narrow_the_screen():
 def test_totals_and_notes_of_a_graph(command, tmp_path):
     builder = GraphBuilder("tied", {"notes": ["left out: " + ", ".join(map(str, range(500)))]})
     for i in range(3):
-        key = frozenset({"w"}) if i else None
-        builder.add_node(Node(i, "MatMul", OpKind.MATMUL, flops=2.0, output_bytes=8.0,
-                              bytes_accessed=24.0, weight_bytes=16.0, weight_key=key))  # fmt: skip
+        arrays = {"w": 16.0} if i else {}
+        sizes = {"output_bytes": 8.0, "bytes_accessed": 24.0, "weight_bytes": 16.0}
+        builder.add_node(Node(i, "MatMul", OpKind.MATMUL, flops=2.0, weight_arrays=arrays, **sizes))
     builder.add_edge(0, 1, 8.0)
     builder.add_edge(1, 2, 4.0)
     save_graph(builder.build(), tmp_path / "tied.npz")

@@ -54,6 +54,28 @@ def graph(profile: bool = False, backward: bool = False, **meta) -> OpGraph:
     return builder.build()
 
 
+class Mine:
+    """A user's cost model that has the name of the one that reads profiles."""
+
+    name = "profiled"
+
+    def seconds(self, kernels, chip):
+        return np.full(len(kernels.flops), 2.0)
+
+
+def test_a_cost_model_is_a_profile_by_its_class_and_not_by_its_name():
+    problem = make_problem(
+        graph(),
+        load_hardware("p100x2"),
+        ProblemOptions(cost_model=Mine(), objective=Objective.MAKESPAN),
+    )
+    assert problem.memory
+    assert not any("profile" in note for note in problem.notes)
+    assert problem.kernels is not None
+    together = problem.kernels.seconds(np.array([0, 0, 2]))
+    assert together[0].tolist() == [2.0, 0.0, 2.0]
+
+
 def test_int8_hardware_quarters_fp32_sizes():
     problem = make_problem(graph(), load_hardware("ring4"))
     assert problem.output_bytes.tolist() == [1e3, 2e3, 1e3]

@@ -62,15 +62,16 @@ def random_graph(seed: int, most_nodes: int = 40) -> OpGraph:
     classed, tied, backward = (rng.random() < share for share in (0.3, 0.4, 0.2))
     builder = GraphBuilder(f"random-{seed}")
     for n in range(nodes):
-        group = int(rng.integers(3))
+        own = _size(rng)
+        arrays = {f"w{a}": a + 1.0 for a in range(3) if tied and rng.random() < 0.3}
         builder.add_node(
             Node(
                 n,
                 "Op",
                 kinds[n],
                 output_bytes=_size(rng),
-                weight_bytes=float(group + 1) if tied and group < 2 else _size(rng),
-                weight_key=frozenset({f"w{group}"}) if tied and group < 2 else None,
+                weight_bytes=sum(arrays.values()) + own,
+                weight_arrays=arrays,
                 colocation=int(rng.integers(3)) if classed and rng.random() < 0.4 else FREE,
                 is_backward=backward and n > nodes // 2,
                 is_output=bool(rng.random() < 0.2),
@@ -106,6 +107,7 @@ def problem_on(topology: str, graph: OpGraph, seed: int) -> Problem:
         cost_model="profiled",
         output_bytes=graph.output_bytes,
         weight_bytes=graph.weight_bytes,
+        tied_bytes=graph.tied_bytes,
         streamed_bytes=np.zeros(nodes),
         edge_bytes=graph.edge_bytes,
         transfer_seconds=rng.integers(0, 5, nodes) * 0.25,

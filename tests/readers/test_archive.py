@@ -84,7 +84,7 @@ def _rewrite(path, changes):
         ({"flops": None}, "damaged"),
         ({"manifest": np.frombuffer(b'{"format": "go_rl-graph-9"}', np.uint8)}, "go_rl-graph-9"),
         ({"manifest": np.frombuffer(b"[]", np.uint8)}, "without the manifest"),
-        ({"manifest": np.frombuffer(b'{"format": "go_rl-graph-1"}', np.uint8)}, "damaged"),
+        ({"manifest": np.frombuffer(b'{"format": "go_rl-graph-2"}', np.uint8)}, "damaged"),
         ({"senders": np.array([3], np.int32)}, "damaged go_rl graph"),
     ],
 )

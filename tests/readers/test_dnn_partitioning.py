@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+import go_rl
 from go_rl.core import FREE, OpKind, ReadError
 from go_rl.readers import load
 
@@ -150,3 +151,20 @@ def test_the_real_files(data_folder):
     assert one * 1000 == pytest.approx(92.406)
     one = graphs["operators/resnet50_inference"].seconds["accelerator"].sum()
     assert one * 1000 == pytest.approx(325.132, rel=1e-5)
+
+
+@pytest.mark.parametrize(("limit", "load"), [(0, 18e-3), (1, 18e-3), (30, 2e-3)])
+def test_no_memory_at_all_is_a_limit(tmp_path, limit, load):
+    """Two nodes of size 10: on the accelerator 1 ms each, on the CPU 9 ms."""
+    nodes = [
+        {"id": i, "supportedOnFpga": 1, "cpuLatency": 9, "fpgaLatency": 1, "isBackwardNode": 0,
+         "size": 10} for i in (3, 8)
+    ]  # fmt: skip
+    document = {
+        "maxSizePerFPGA": limit, "maxFPGAs": 1, "maxCPUs": 1, "nodes": nodes,
+        "edges": [{"sourceId": 3, "destId": 8, "cost": 0.5}],
+    }  # fmt: skip
+    path = tmp_path / "m.json"
+    path.write_text(json.dumps(document))
+    found = go_rl.optimize(path, seconds=0.2)
+    assert found.best.value == pytest.approx(load)

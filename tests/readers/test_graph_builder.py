@@ -16,6 +16,14 @@ def node(name, **features):
     return Node(name, "Op", OpKind.OTHER, **features)
 
 
+def tied_fields(nodes, arrays, sizes):
+    return {
+        "tied_node": np.array(nodes, np.int32),
+        "tied_array": np.array(arrays, np.int32),
+        "tied_bytes": np.array(sizes),
+    }
+
+
 def built(names, edges, **features):
     builder = GraphBuilder("g")
     for name in names:
@@ -36,7 +44,7 @@ def test_nodes_are_sorted_stably():
 def test_every_feature_follows_its_node():
     builder = GraphBuilder("g", {"format": "hand"})
     late = Node(
-        7, "Conv", OpKind.CONVOLUTION, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, frozenset({"w"}), (8, 9), 3,
+        7, "Conv", OpKind.CONVOLUTION, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, {"w": 4.0}, (8, 9), 3,
         True, True, "net/conv", {"gpu": 0.5}, 0.25,
     )  # fmt: skip
     builder.add_node(late)
@@ -62,15 +70,21 @@ def test_every_feature_follows_its_node():
     assert graph.meta == {"format": "hand"}
 
 
-def test_weights_are_tied_when_the_same_set_is_read_twice():
+def test_weights_are_tied_array_by_array():
+    """w is read by 0, 1, 2 and 5, b by 1 and 5; v by one node; a "w" of another size is another."""
     builder = GraphBuilder("g")
-    keys = [{"w"}, {"w", "b"}, {"w"}, None, {"v"}, set(), set(), {"b", "w"}]
-    for i, key in enumerate(keys):
-        builder.add_node(node(i, weight_key=None if key is None else frozenset(key)))
-    groups = builder.build().weight_group.tolist()
-    assert groups[0] == groups[2] != groups[1] == groups[7]
-    assert min(groups[0], groups[1]) >= 0
-    assert [groups[i] for i in (3, 4, 5, 6)] == [FREE] * 4
+    reads = [{"w": 8.0}, {"w": 8.0, "b": 2.0}, {"w": 8.0}, {}, {"v": 4.0}, {"b": 2.0, "w": 8.0},
+             {"w": 3.0}]  # fmt: skip
+    for i, arrays in enumerate(reads):
+        own = 1.0 if i == 2 else 0.0
+        builder.add_node(node(i, weight_arrays=arrays, weight_bytes=sum(arrays.values()) + own))
+    graph = builder.build()
+    pairs = list(zip(graph.tied_node.tolist(), graph.tied_array.tolist(), strict=True))
+    assert pairs == [(0, 0), (1, 0), (1, 1), (2, 0), (5, 0), (5, 1)]
+    assert graph.tied_bytes.tolist() == [8.0, 2.0]
+    assert graph.held_weights.own.tolist() == [0, 0, 1, 0, 4, 0, 3]
+    assert graph.held_weights.total(np.array([1, 1, 1, 0, 0, 0, 0], np.bool_)) == 11.0
+    assert graph.held_weights.total(np.ones(7, np.bool_)) == 18.0
 
 
 def test_a_repeated_edge_is_one_but_other_results_are_not():
@@ -188,7 +202,13 @@ def test_a_checked_graph_stays_valid_once_its_rows_are_cached():
         ({"senders": np.array([1], np.int32), "receivers": np.array([0], np.int32)}, "topological"),
         ({"receivers": np.array([9], np.int32)}, "an edge joins nodes of the graph"),
         ({"kind": np.array([0, 77], np.int8)}, "node 'b': kind is an OpKind"),
-        ({"weight_group": np.array([-2, 0], np.int32)}, "weight_group is a group"),
+        (tied_fields([0, 1], [0, 1], [1.0]), "reads array 1): tied_array is an array of tied_b"),
+        (tied_fields([0, 2], [0, 0], [1.0]), "(2 reads array 0): tied_node is a node of the"),
+        (tied_fields([1, 0], [0, 0], [1.0]), "pairs of tied_node and tied_array ascend"),
+        (tied_fields([0], [0], [1.0]), "a tied array is read by at least two nodes"),
+        (tied_fields([0, 1], [0, 0], [9.0]), "weight_bytes includes the tied arrays"),
+        (tied_fields([0, 1], [0, 0], [1.0, 1.0]), "tied_bytes has arrays that no node reads"),
+        (tied_fields([0, 1], [0, 0], [np.nan]), "tied_bytes must be finite numbers >= 0"),
         ({"source": ("",)}, "source has 1 entries"),
         ({"edge_bytes": np.zeros(2)}, "edge_bytes has 2 entries"),
         ({"seconds": {"gpu": np.zeros(3)}}, "seconds['gpu'] has 3 entries"),

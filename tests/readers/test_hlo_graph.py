@@ -2,7 +2,7 @@
 
 import pytest
 
-from go_rl.core import FREE, OpKind, ReadError, UnknownOperatorError
+from go_rl.core import OpKind, ReadError, UnknownOperatorError
 from go_rl.readers import load, read_hlo
 
 ADD = "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n"
@@ -81,9 +81,10 @@ def test_structure_of_a_small_module(tmp_path):
     assert graph.kind[at["x"]] == OpKind.INPUT
     assert graph.kind[at["d"]] == OpKind.MATMUL
     assert graph.weight_bytes[at["d"]] == 512
-    assert graph.weight_group[at["d"]] == FREE
+    assert at["d"] not in graph.tied_node
     assert graph.weight_bytes[at["wide"]] == graph.weight_bytes[at["again"]] == 64
-    assert graph.weight_group[at["wide"]] == graph.weight_group[at["again"]] != FREE
+    assert graph.tied_node.tolist() == sorted([at["wide"], at["again"]])
+    assert (graph.tied_array.tolist(), graph.tied_bytes.tolist()) == ([0, 0], [64])
     assert {n for n, out in zip(graph.names, graph.is_output, strict=True) if out} == {"f", "r"}
     assert graph.source[at["d"]] == "d (jit(f)/dot, {odd, model.py:7)"
     assert graph.output_bytes[at["both"]] == 512

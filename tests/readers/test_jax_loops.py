@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from go_rl.core import FREE, OpKind, ReadError
+from go_rl.core import OpKind, ReadError
 from go_rl.readers.jax.inline import JaxOptions
 from go_rl.readers.jax.reader import trace_jax
 
@@ -88,7 +88,7 @@ def test_rows_of_a_stacked_weight_are_weights_of_their_own():
     graph = trace_jax(model, layers, X)
     products = [i for i, t in enumerate(graph.op_type) if t == "dot_general"]
     assert graph.weight_bytes[products].tolist() == [256, 256, 256]
-    assert (graph.weight_group == FREE).all()
+    assert not len(graph.tied_bytes)
     assert trace_jax(model, layers, X, options=folded()).weight_bytes.sum() == 3 * (256 + 32)
 
 

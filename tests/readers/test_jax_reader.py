@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from go_rl.core import FREE, GraphError, OpKind, ReadError, UnknownOperatorError
+from go_rl.core import GraphError, OpKind, ReadError, UnknownOperatorError
 from go_rl.readers.jax.inline import JaxOptions
 from go_rl.readers.jax.reader import trace_jax
 
@@ -57,7 +57,7 @@ def test_a_two_layer_network_node_by_node():
     ]
     assert graph.edge_bytes.tolist() == [320, 480, 480, 480]
     assert graph.is_output.tolist() == [False, False, False, False, True]
-    assert (graph.weight_group == FREE).all()
+    assert not len(graph.tied_bytes)
     assert graph.meta == {"format": "jax", "dims": {}, "notes": []}
 
 
@@ -158,7 +158,8 @@ def test_tied_weights_form_one_group():
         return ((x @ w["tied"]) @ w["own"]) @ w["tied"]
 
     graph = trace_jax(model, {"tied": floats(20, 20), "own": floats(20, 20)}, floats(4, 20))
-    assert graph.weight_group.tolist() == [FREE, 0, FREE, 0]
+    assert (graph.tied_node.tolist(), graph.tied_array.tolist()) == ([1, 3], [0, 0])
+    assert graph.tied_bytes.tolist() == [1600]
 
 
 def test_small_arrays_do_not_split_a_group():
@@ -168,10 +169,10 @@ def test_small_arrays_do_not_split_a_group():
 
     w = {"k": floats(8, 8, 3, 3), "s": floats(4, 8, 9, 9)}
     graph = trace_jax(model, w, floats(4, 8, 9, 9))
-    by_type = dict(zip(graph.op_type, graph.weight_group.tolist(), strict=True))
-    assert by_type["conv_general_dilated"] >= 0
-    assert by_type["add"] == by_type["mul"] >= 0
-    assert by_type["add"] != by_type["conv_general_dilated"]
+    pairs = zip(graph.tied_node, graph.tied_array, strict=True)
+    tied = [(graph.op_type[n], int(a)) for n, a in pairs]
+    convolution = [("conv_general_dilated", 0), ("add", 1)]
+    assert tied == [*convolution, ("conv_general_dilated", 0), ("mul", 1)]
 
 
 def test_slices_of_one_weight_are_weights_of_their_own():
@@ -181,7 +182,7 @@ def test_slices_of_one_weight_are_weights_of_their_own():
     graph = trace_jax(model, {"both": floats(20, 40), "b": floats(20)}, floats(4, 20))
     products = [i for i, t in enumerate(graph.op_type) if t == "dot_general"]
     assert graph.weight_bytes[products].tolist() == [1600, 1600]
-    assert (graph.weight_group == FREE).all()
+    assert not len(graph.tied_bytes)
 
 
 def test_several_results_are_told_apart_on_the_edges():

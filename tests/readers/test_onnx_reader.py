@@ -9,7 +9,6 @@ from onnx import TensorProto, helper
 from onnx_models import array, header, model, value
 
 from go_rl.core.errors import ReadError
-from go_rl.core.graph.op_graph import FREE
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.readers.onnx.reader import read_onnx, read_onnx_model
 from go_rl.readers.onnx.worker import complete_in_subprocess
@@ -108,9 +107,9 @@ def test_tied_weights_form_a_group_through_layout_changes(in_process):
     )
     graph = read_onnx_model(built, "m")
     assert "turn" not in graph.names
-    group = {n: int(graph.weight_group[graph.index[n]]) for n in ("embed", "mix", "unembed")}
-    assert group["embed"] == group["unembed"] != FREE
-    assert group["mix"] == FREE
+    readers = [graph.names[n] for n in graph.tied_node]
+    assert (readers, graph.tied_array.tolist()) == (["embed", "unembed"], [0, 0])
+    assert graph.tied_bytes.tolist() == [64_000]
     assert graph.weight_bytes[graph.index["unembed"]] == 64_000
     assert graph.flops[graph.index["unembed"]] == 2 * 7 * 16 * 1000
 
@@ -206,7 +205,10 @@ def test_a_constant_condition_inlines_its_branch(in_process):
 def test_an_unknown_condition_takes_the_dearer_branch(in_process):
     graph = read_onnx_model(_conditional([value("c", [], TensorProto.BOOL)], []), "m")
     assert sorted(graph.op_type) == ["Input", "Input", "Neg", "Relu", "Relu", "Relu"]
-    assert "depends on data" in graph.meta["notes"][0]
+    assert (
+        "its condition is not known (it follows from the values of input 'c'"
+        in graph.meta["notes"][0]
+    )
     assert ("if/t3", "last") in edges(graph)
 
 

@@ -28,6 +28,7 @@ def random_problem(seed: int, objective: Objective, nodes: int, devices: int) ->
         cost_model="profiled",
         output_bytes=np.zeros(nodes),
         weight_bytes=size,
+        tied_bytes=np.zeros(0),
         streamed_bytes=np.zeros(nodes),
         edge_bytes=np.zeros(graph.num_edges),
         transfer_seconds=rng.integers(0, 5, nodes).astype(float),

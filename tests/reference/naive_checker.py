@@ -10,6 +10,7 @@ from itertools import chain, pairwise
 
 import networkx as nx
 from reference import fusion, latency, max_load, replay, ring
+from reference.held import weights_held
 
 from go_rl.core import FREE, Objective, OpKind, Plan, Problem
 
@@ -153,13 +154,7 @@ def _runs(problem: Problem, node: int, device: int) -> bool:
 
 
 def _weights(problem: Problem, on: list[set[int]], device: int) -> float:
-    held: dict[tuple[str, int], float] = {}
-    for node, chips in enumerate(on):
-        if device in chips:
-            group = int(problem.graph.weight_group[node])
-            key = ("own", node) if group == FREE else ("tied", group)
-            held[key] = max(held.get(key, 0.0), float(problem.weight_bytes[node]))
-    return sum(held.values())
+    return weights_held(problem, [node for node, chips in enumerate(on) if device in chips])
 
 
 def _kernel_rules(problem: Problem, plan: Plan, home: list[int]) -> Iterator[str]:

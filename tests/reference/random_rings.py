@@ -34,10 +34,9 @@ def random_ring(seed: int, most_nodes: int = 7, most_chips: int = 4) -> Problem:
     weights = rng.integers(0, 6, nodes) * (rng.random(nodes) < rng.uniform(0.3, 1.0)) * UNIT
     light = rng.random(nodes) < 0.4
     weights[light] = rng.integers(0, 4, int(light.sum()))
-    tied = graph.weight_group != FREE
-    weights[tied] = (rng.integers(1, 6, 2) * UNIT ** rng.integers(0, 2, 2))[
-        graph.weight_group[tied]
-    ]
+    arrays = len(graph.tied_bytes)
+    tied = (rng.integers(1, 6, 2) * UNIT ** rng.integers(0, 2, 2))[:arrays].astype(np.float64)
+    weights += np.bincount(graph.tied_node, tied[graph.tied_array], nodes).astype(np.int64)
     all_chips = bool(rng.random() < 0.25) and chips <= nodes
     pins = rng.permutation(nodes)[: int(rng.integers(0, 3))] if rng.random() < 0.3 else []
     seconds = rng.integers(1, 9, nodes).astype(np.float64)
@@ -58,6 +57,7 @@ def random_ring(seed: int, most_nodes: int = 7, most_chips: int = 4) -> Problem:
         cost_model="profiled",
         output_bytes=np.zeros(nodes),
         weight_bytes=weights.astype(np.float64),
+        tied_bytes=tied,
         streamed_bytes=np.zeros(nodes),
         edge_bytes=graph.edge_bytes,
         transfer_seconds=np.zeros(nodes),
@@ -84,6 +84,10 @@ def random_graph(seed: int, most_nodes: int) -> OpGraph:
                 builder.add_edge(u, v, float(rng.integers(0, 9)), int(rng.random() < 0.2))
     graph = builder.build()
     if rng.random() < 0.4:
-        groups = rng.integers(FREE, 2, nodes).astype(np.int32)
-        graph = replace(graph, weight_group=groups)
+        reads = rng.random((nodes, 2)) < 0.4
+        readers, arrays = np.nonzero(reads[:, reads.sum(axis=0) > 1])
+        graph = replace(
+            graph, tied_node=readers.astype(np.int32), tied_array=arrays.astype(np.int32),
+            tied_bytes=np.zeros(len(np.unique(arrays))),
+        )  # fmt: skip
     return graph

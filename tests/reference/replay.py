@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from reference.held import weights_held
 
-from go_rl.core import FREE, OpKind, Problem
+from go_rl.core import OpKind, Problem
 
 FED = (OpKind.INPUT, OpKind.CONSTANT)
 NEVER = 10**9
@@ -235,11 +236,7 @@ def peaks(case: Case, tensors, pieces, arrived) -> list[float]:
 
 def resident(case: Case, device: int) -> float:
     """Weights on a device, tied ones once."""
-    graph, weights = case.problem.graph, case.problem.weight_bytes
-    here = [n for n, d in enumerate(case.device) if d == device]
-    tied = {int(graph.weight_group[n]): n for n in here if graph.weight_group[n] != FREE}
-    own = [n for n in here if graph.weight_group[n] == FREE]
-    return sum(float(weights[n]) for n in [*own, *tied.values()])
+    return weights_held(case.problem, [n for n, d in enumerate(case.device) if d == device])
 
 
 def lifetimes(case: Case, tensors, pieces, arrived) -> list[tuple[int, float, int, int]]:

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from go_rl.core import FREE, Problem, Status
+from reference.held import weights_held
+
+from go_rl.core import Problem, Status
 
 START = -1
 """Time before a chip's first node; afterwards time is the index of the node that runs."""
@@ -80,11 +82,8 @@ def link_seconds(problem: Problem, size: float) -> float:
 
 
 def weights_on(problem: Problem, present: Sequence[frozenset[int]], chip: int) -> float:
-    """Own weights, and each tied group once."""
-    groups, weights = problem.graph.weight_group, problem.weight_bytes
-    on = _on(present, chip)
-    tied = {int(groups[n]): float(weights[n]) for n in on if groups[n] != FREE}
-    return sum(float(weights[n]) for n in on if groups[n] == FREE) + sum(tied.values())
+    """Own weights, and each tied array once."""
+    return weights_held(problem, _on(present, chip))
 
 
 def lifetimes(

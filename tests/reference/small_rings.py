@@ -39,6 +39,7 @@ def ring_problem(
         cost_model="profiled",
         output_bytes=np.zeros(nodes),
         weight_bytes=np.array(weights or [0.0] * nodes),
+        tied_bytes=np.zeros(0),
         streamed_bytes=np.zeros(nodes),
         edge_bytes=np.full(graph.num_edges, options.pop("edge_bytes", 1e-3)),
         transfer_seconds=np.zeros(nodes),

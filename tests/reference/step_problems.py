@@ -86,6 +86,7 @@ def step_problem(
         cost_model="profiled",
         output_bytes=np.array(made, np.float64),
         weight_bytes=graph.weight_bytes,
+        tied_bytes=graph.tied_bytes,
         streamed_bytes=np.zeros(count),
         edge_bytes=graph.edge_bytes,
         transfer_seconds=np.zeros(count),
@@ -99,12 +100,13 @@ def graph_of(nodes: int, edges: Sequence[Edge], options: dict[str, Any]) -> OpGr
     names = options.pop("names", range(nodes))
     weights, tied = options.pop("weights", [0.0] * nodes), options.pop("tied", [None] * nodes)
     kept, colour = options.pop("is_output", [False] * nodes), options.pop("colocation", None)
+    shared = {key: min(w for w, k in zip(weights, tied, strict=True) if k == key) for key in tied}
     builder = GraphBuilder("steps")
     for n, name in enumerate(names):
-        key = None if tied[n] is None else frozenset({tied[n]})
+        arrays = {} if tied[n] is None else {tied[n]: shared[tied[n]]}
         builder.add_node(
-            Node(name, "Op", kinds[n], weight_bytes=weights[n], weight_key=key, is_output=kept[n],
-                 colocation=FREE if colour is None else colour[n])
+            Node(name, "Op", kinds[n], weight_bytes=weights[n], weight_arrays=arrays,
+                 is_output=kept[n], colocation=FREE if colour is None else colour[n])
         )  # fmt: skip
     for u, v, *rest in edges:
         size, output = [*rest, 0][:2]

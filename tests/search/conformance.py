@@ -15,6 +15,7 @@ import pytest
 from reference.boxed_problems import random_problem
 from reference.random_rings import random_ring
 from reference.small_rings import ring_problem
+from tied_weights import tied
 
 from go_rl.core import (
     Budget,
@@ -195,8 +196,7 @@ class OptimizerConformance:
 
     def test_tied_weights(self):
         problem = self.problem(4, [(0, 1), (1, 2), (2, 3)], 2, weights=[60.0] * 4, rules="relay")
-        groups = np.array([0, 1, 0, 1], np.int32)
-        problem = replace(problem, graph=replace(problem.graph, weight_group=groups))
+        problem = tied(problem, [0, 1, 0, 1])
         self.holds(problem, self.solve(problem))
 
     def test_no_chip_has_room(self):

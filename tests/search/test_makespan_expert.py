@@ -98,7 +98,7 @@ def test_weights_are_updated_where_they_are_used():
     for name, key in (("net/one/dot", "w"), ("net/two/dot", "v"), ("new w", "w"), ("new v", "v")):
         builder.add_node(
             Node(name, "Op", OpKind.MATMUL, flops=1e9, bytes_accessed=1e8, weight_bytes=1e6,
-                 weight_key=frozenset({key}))
+                 weight_arrays={key: 1e6})
         )  # fmt: skip
     graph = builder.build()
     device = expert_devices(makespan_workspace(priced(graph, decisions=("placement",))))

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from reference.random_rings import random_ring
 
-from go_rl.core import Budget, load_hardware, rule_set
+from go_rl.core import Budget, Evaluation, Status, load_hardware, rule_set
 from go_rl.core.decisions import Decisions
 from go_rl.cost import ProblemOptions, make_problem
-from go_rl.objectives.ring.workspace import RingWorkspace
+from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
 from go_rl.search import LinearDP, OrderAnnealing, UnitAnnealing
+from go_rl.search.ring import unit_annealing
 from go_rl.search.ring.unit_annealing import _nodes_on, _units_on
 from go_rl.search.ring.unit_moves import anneal_moves, move_arrays, move_state
 from go_rl.verify.check_plan import check_plan
@@ -47,6 +48,36 @@ def test_pins_and_kinds_keep_their_chips(seed):
     if plan.evaluation.status.ok:
         assert check_plan(plan, problem).ok
         assert all(plan.device[node] == chip for node, chip in problem.fixed.items())
+
+
+def test_no_attempt_draws_the_moves_of_another(monkeypatch):
+    """Every best state is called out of memory: attempts differ in their seeds, the last shares of
+    memory used up or not."""
+    seeds = []
+    made = unit_annealing.move_state
+    full = Evaluation(Status.OUT_OF_MEMORY, np.inf, *[np.zeros(4)] * 6)
+
+    def counted(arrays, chip, seed):
+        seeds.append(seed)
+        return made(arrays, chip, seed)
+
+    problem = _problem("wavenet-1x10")
+    start = LinearDP().optimize(problem, Budget(samples=2), 0)
+    method = UnitAnnealing().with_start(start)
+    repaired = RingWorkspace.repair(ring_workspace(problem), start.device, 0)
+    answers = iter([repaired])
+
+    def better(arrays, state, *_):
+        state.seconds[0] = 0.5 * start.value
+
+    monkeypatch.setattr(unit_annealing, "move_state", counted)
+    monkeypatch.setattr(unit_annealing, "anneal_moves", better)
+    monkeypatch.setattr(
+        RingWorkspace, "repair", lambda *_: next(answers, repaired._replace(evaluation=full))
+    )
+    method.optimize(problem, Budget(samples=40_000), 0)
+    assert len(seeds) > len(unit_annealing.SQUEEZES) + 1
+    assert len(set(seeds)) == len(seeds)
 
 
 @pytest.mark.parametrize("make", [UnitAnnealing, OrderAnnealing])

@@ -39,6 +39,7 @@ def fork() -> Problem:
         cost_model="profiled",
         output_bytes=np.zeros(4),
         weight_bytes=np.array([4.0, 4.0, 4.0, 2.0]),
+        tied_bytes=np.zeros(0),
         streamed_bytes=np.zeros(4),
         edge_bytes=np.zeros(3),
         transfer_seconds=np.array([2.0, 1.0, 1.0, 1.0]),

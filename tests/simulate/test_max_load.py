@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from reference.boxed_problems import random_devices, random_problem
 from reference.max_load import max_load
+from tied_weights import tied
 
 from go_rl.core import (
     FREE,
@@ -56,6 +57,7 @@ def diamond(**fields) -> Problem:
         rules=rule_set("default"),
         cost_model="profiled",
         output_bytes=np.zeros(4),
+        tied_bytes=np.zeros(0),
         streamed_bytes=np.zeros(4),
         edge_bytes=np.zeros(4),
         **values,
@@ -105,8 +107,7 @@ def test_failures_say_what_is_wrong(plan, fields, status, words):
 def test_tied_weights_are_told_once_a_device():
     """a, b and d read the same 4 bytes; c has its own."""
     problem = diamond(memory=False, weight_bytes=np.array([4.0, 4.0, 4.0, 4.0]))
-    tied = np.array([7, 7, FREE, 7], np.int32)
-    problem = replace(problem, graph=replace(problem.graph, weight_group=tied))
+    problem = tied(problem, [7, 7, FREE, 7])
     evaluation = evaluate_max_load(problem, devices(0, 0, 0, 1))
     assert evaluation.weight_bytes.tolist() == [8.0, 4.0, 0.0]
 

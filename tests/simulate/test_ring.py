@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from reference.random_rings import random_ring
 from reference.ring import price
 from reference.small_rings import ring_problem
+from tied_weights import tied
 
 from go_rl.core import Chip, Hardware, Links, Problem, Status, Topology
 from go_rl.core.evaluation import STATUS_CODES
@@ -33,18 +34,18 @@ def problem_with(nodes: int, edges: list[tuple[int, int, float]], chips: int, **
     made = options.pop("output_bytes", [0.0] * nodes)
     base = ring_problem(nodes, [(u, v) for u, v, _ in edges], chips, **options)
     order = sorted(range(len(edges)), key=lambda e: edges[e][:2])
-    return replace(
+    changed = replace(
         base,
         hardware=replace(base.hardware, links=Links(Topology.RING, LINK, latency)),
         graph=replace(
             base.graph,
             edge_output=np.array([outputs[e] for e in order], np.int32),
-            weight_group=np.array(groups, np.int32),
             is_output=np.array(final),
         ),
         edge_bytes=np.array([edges[e][2] for e in order], np.float64),
         output_bytes=np.array(made, np.float64),
     )
+    return tied(changed, groups)
 
 
 def evaluate(problem: Problem, *device: int):
@@ -112,7 +113,17 @@ def test_a_copy_is_busy_on_every_chip_that_holds_it():
     assert evaluate(problem, 0, 0, 1).device_seconds.tolist() == [1001.0, 3001.0]
 
 
-def test_a_weight_group_counts_once_a_chip():
+def test_a_tied_array_counts_once_a_chip_and_own_arrays_beside_it():
+    """Nodes 0 to 2 read an array of 8 bytes, and node 1 a bias of 2 more."""
+    problem = problem_with(
+        4, [], 2, groups=[0, 0, 0, -1], weights=[8.0, 10.0, 8.0, 1.0], memory_bytes=11.0
+    )
+    assert evaluate(problem, 0, 0, 1, 0).weight_bytes.tolist() == [11.0, 8.0]
+    assert evaluate(problem, 0, 0, 1, 0).status is Status.OK
+    assert evaluate(problem, 0, 0, 0, 1).weight_bytes.tolist() == [10.0, 1.0]
+
+
+def test_a_tied_array_counts_once_a_chip():
     problem = problem_with(
         4, [], 2, groups=[0, 0, 0, -1], weights=[8.0, 8.0, 8.0, 1.0], memory_bytes=9.0
     )

@@ -156,7 +156,7 @@ def tuned(
     learning_rate: float | None = None,
 ) -> OneNetwork:
     """Return a network after more updates, at a fifth of the learning rate by default."""
-    rate = learning_rate or start.config.learning_rate / 5
+    rate = start.config.learning_rate / 5 if learning_rate is None else learning_rate
     config = replace(start.config, steps=steps, learning_rate=rate)
     network = train_programs_network(
         examples, config, start.scale, start.transform, None, start.network.params, unlabelled

@@ -18,7 +18,7 @@ from experiments.csv_rows import GrowingTable, csv_text, run_name
 from experiments.pages import RESULTS, run_script, write_page
 from experiments.tuning.replayed.recorded_paths import PathStore
 from experiments.tuning.replayed.replayed_runs import NEAR, Setting, reached
-from experiments.tuning.schedulers_replayed import curve_file, run_key
+from experiments.tuning.schedulers_replayed import ORDERS, curve_file, run_key
 from go_rl.core import ReadError
 from go_rl.core.files.whole_file import write_text
 from go_rl.report.file_tables import markdown_table
@@ -123,7 +123,7 @@ def _known(pools: PoolSet, seed: int, final: float, options: Options) -> np.ndar
         options: of the script.
     """
     key = run_key(pools, OURS, options.batch, options.patience)
-    path = curve_file(options.folder, key, pools.network, seed, DYNAMIC)
+    path = curve_file(options.folder, key, pools.network, seed, ORDERS[0], DYNAMIC)
     if not path.exists():
         raise ReadError(f"{path}: run experiments.tuning.schedulers_replayed first")
     *curve, budget = np.load(path).tolist()

@@ -20,8 +20,9 @@ from experiments.tuning.replayed.replayed_runs import NEAR, Setting, at_moments,
 from go_rl.report.file_tables import markdown_table
 from go_rl.tuning.backends.schedule_pool import FOLDER, load_pools
 from go_rl.tuning.programs.tuning_state import TuningState
-from go_rl.tuning.schedulers.predicted_gains import MILLISECONDS, PredictedGains, least_tried
-from go_rl.tuning.schedulers.round_robin import RoundRobin
+from go_rl.tuning.schedulers import scheduler_of
+from go_rl.tuning.schedulers.first_round import waiting_for_first_slot
+from go_rl.tuning.schedulers.predicted_gains import MILLISECONDS, PredictedGains
 from go_rl.tuning.schedulers.scheduler import Scheduler
 
 NAME = "exploration"
@@ -75,7 +76,7 @@ class Scored:
 
     def choose(self, state: TuningState) -> int:
         """Return the operator of the next slot."""
-        if fresh := least_tried(state):
+        if fresh := waiting_for_first_slot(state):
             return fresh[0]
         return max(state.unfinished, key=lambda k: self.score(self.gains, state, k))
 
@@ -131,13 +132,16 @@ VARIANTS: Mapping[str, Score] = {
     "by operator": bound(_by_operator),
     "by network (`dynatune`)": bound(lambda *_: LONG),
     "share 1 %": share(1e-2),
-    "share 0.3 % (`dynatune-relative`)": share(3e-3),
-    "share 0.1 %": share(1e-3),
+    "share 0.3 %": share(3e-3),
+    "share 0.1 % (`dynatune-relative`)": share(1e-3),
+    "share 0.03 %": share(3e-4),
+    "gain alone": bound(lambda *_: 0.0),
     "rest of the budget": rest_of_budget,
     "staleness 1 %": staleness(1e-2),
     "staleness 0.3 %": staleness(3e-3),
 }
-ROUND_ROBIN = "dynamic-round-robin"
+RIVALS = ("epsilon-greedy", "ansor", "dynamic-random", "dynamic-round-robin")
+"""Schedulers of the registry that are compared, `epsilon-greedy` over the same belief."""
 
 
 def main(options: Options) -> None:
@@ -174,7 +178,7 @@ def _figures(setting: Setting) -> dict[str, tuple[float, float, float]]:
     schedulers: dict[str, Scheduler] = {
         name: Scored(PredictedGains(setting.own), score) for name, score in VARIANTS.items()
     }
-    schedulers[ROUND_ROBIN] = RoundRobin(dynamic=True)
+    schedulers |= {name: scheduler_of(name, setting.own) for name in RIVALS}
     found = {}
     for name, scheduler in schedulers.items():
         _, points = setting.walked(scheduler)
@@ -188,7 +192,7 @@ def _table(
     found: Mapping[tuple[str, str], list[tuple[float, ...]]], place: int, networks: tuple[str, ...]
 ) -> str:
     cells = []
-    for name in (*VARIANTS, ROUND_ROBIN):
+    for name in (*VARIANTS, *RIVALS):
         columns = [sorted(each[place] for each in found[name, network]) for network in networks]
         told = (f"{np.median(x):.2f} ({x[0]:.2f}–{x[-1]:.2f})" for x in columns)
         cells.append([name, *told])

@@ -16,6 +16,7 @@ from go_rl.tuning.belief.belief import Belief, CurvePrediction
 from go_rl.tuning.belief.curve_belief import CurveBelief
 from go_rl.tuning.belief.curve_library import CurveLibrary
 from go_rl.tuning.belief.transfer_belief import TransferBelief
+from go_rl.tuning.config import FirstRound
 from go_rl.tuning.programs.journal import MemoryJournal
 from go_rl.tuning.programs.nouns import Trial
 from go_rl.tuning.programs.slot_loop import tune_operators
@@ -68,6 +69,8 @@ class Setting:
     published: KeptBelief = field(default_factory=lambda: KeptBelief(CurveBelief()))
     own: KeptBelief | None = None
     """None: there are no curves of other networks."""
+    first_round: FirstRound = "slowest"
+    """Order of each operator's first slot, under dynamic schedulers."""
 
     @property
     def budget(self) -> float:
@@ -92,7 +95,7 @@ class Setting:
         paths, backend = iter(self.paths), ReplayBackend(self.pools)
         config = SlotConfig(
             seconds=self.budget * (1 + 1e-9), batch=self.batch, patience=self.patience,
-            seed=self.seed,
+            seed=self.seed, first_round=self.first_round,
         )  # fmt: skip
         state = tune_operators(
             backend, scheduler, lambda *_: RecordedPath(next(paths)), config,

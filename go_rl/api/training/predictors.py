@@ -11,6 +11,7 @@ from jaxtyping import Int
 
 from go_rl.api.progress import Progress, count_updates, ignore
 from go_rl.core import TrainingError
+from go_rl.core.files.run_lock import exclusive
 from go_rl.core.optimizer import Milestone
 from go_rl.core.processor import own_target
 
@@ -77,6 +78,7 @@ class TrainTilesConfig:
             raise TrainingError("train tiles: steps and members must be >= 1")
 
 
+@exclusive("out", file=True)
 def train_kernels(
     source: str | Path,
     out: str | Path,
@@ -128,6 +130,7 @@ def train_kernels(
     return weights
 
 
+@exclusive("out", file=True)
 def train_tiles(
     out: str | Path, config: TrainTilesConfig, *, report: Progress = ignore
 ) -> RankPredictor:

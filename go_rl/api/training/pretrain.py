@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from go_rl.api.progress import Progress, ignore
 from go_rl.core import TrainingError
+from go_rl.core.files.run_lock import locked
 from go_rl.core.files.whole_file import write_text
 from go_rl.core.optimizer import Milestone
 from go_rl.train.config import CHECKPOINTS, CONFIG_FILE, SEARCHES, TrainConfig
@@ -64,7 +66,8 @@ def pretrain(
         milestone = "validation" in sentence
         report(done, updates, Milestone(f"update {done}: {sentence}") if milestone else sentence)
 
-    with joined(processes, config) as group:
+    alone = nullcontext() if processes.index else locked(folder)  # the others write nothing
+    with alone, joined(processes, config) as group:
         group.on_first(lambda: _write_config(config, Path(folder)))
         return training.pretrain(config, folder, tell, pricer(workers), group=group)
 

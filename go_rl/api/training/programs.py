@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from go_rl.api.progress import Progress, count_updates, ignore, of_total
 from go_rl.core import TrainingError
 from go_rl.core.errors import nearest
+from go_rl.core.files.run_lock import exclusive
 from go_rl.core.optimizer import Milestone
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ class TrainedPrograms:
     """Metrics on what was not learned from (`go_rl.predictors.metrics.latency_metrics`)."""
 
 
+@exclusive("out")
 def train_programs(
     source: str | Path | Sequence[str | Path],
     out: str | Path,

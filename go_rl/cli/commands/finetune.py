@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
@@ -16,6 +17,7 @@ from go_rl.cli.model_arguments import ModelArguments, read
 from go_rl.cli.next_command import model_words, say_next
 from go_rl.cli.plan_output import MEMORY, output_folder, print_result
 from go_rl.cli.stopping import STOPPED, keeping_the_best
+from go_rl.core.files.run_lock import locked
 from go_rl.train.config import WEIGHTS_FILE
 
 
@@ -57,9 +59,11 @@ class FineTune:
 
 def run(config: FineTune) -> int:
     """Run the command; returns the exit code."""
-    with working(f"reading {config.source.model}") as report:
+    with working(f"reading {config.source.model}") as report, ExitStack() as held:
         graph = read(config.source)
         folder = output_folder(config.out, graph)
+        if config.out is not None:
+            held.enter_context(locked(folder))  # refused before the search
         report(f"preparing {graph.num_nodes:,} operators")
         from go_rl.api.check import require_accepted
         from go_rl.api.training.finetune import finetune
@@ -85,7 +89,9 @@ def run(config: FineTune) -> int:
             )
         require_accepted(result)
         report("drawing figures")
-        folder = folder if config.out else own_folder(folder, result.problem.graph)
+        if config.out is None:
+            folder = own_folder(folder, result.problem.graph)
+            held.enter_context(locked(folder))
         written = write_plan_folder(folder, result, to_json(config))
         path = folder / WEIGHTS_FILE
         save_weights(weights, path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -18,6 +19,7 @@ from go_rl.cli.model_arguments import ModelArguments, read
 from go_rl.cli.next_command import model_words, say_next
 from go_rl.cli.plan_output import MEMORY, PLAN_FILE, output_folder, print_result
 from go_rl.cli.stopping import STOPPED, keeping_the_best
+from go_rl.core.files.run_lock import locked
 
 if TYPE_CHECKING:
     from go_rl.api.optimize import Result
@@ -43,10 +45,12 @@ class Optimize:
 
 def run(config: Optimize) -> int:
     """Run the command; returns the exit code."""
-    with working(f"reading {config.source.model}") as report:
+    with working(f"reading {config.source.model}") as report, ExitStack() as held:
         graph = read(config.source)
         silent = config.json and config.out is None
         folder = None if silent else output_folder(config.out, graph)
+        if folder is not None and config.out is not None:
+            held.enter_context(locked(folder))  # refused before the search
         report(f"preparing {graph.num_nodes:,} operators")
         from go_rl.api.check import require_accepted
         from go_rl.api.optimize import optimize
@@ -57,7 +61,9 @@ def run(config: Optimize) -> int:
         require_accepted(result)
         written: tuple[str, ...] = ()
         if folder is not None:
-            folder = folder if config.out else own_folder(folder, result.problem.graph)
+            if config.out is None:
+                folder = own_folder(folder, result.problem.graph)
+                held.enter_context(locked(folder))
             written = _write(folder, result, config, report)
     _print(result, config, folder, written)
     if stop.code is not None:

@@ -12,6 +12,10 @@ from go_rl.core.graph.geometry import GEOMETRY
 from go_rl.core.graph.op_graph import FREE, OpGraph
 from go_rl.core.graph.op_kind import OpKind
 
+ROUNDING = 1e-9
+"""Relative error of sums of bytes."""
+PER_EDGE = ("senders", "receivers", "edge_bytes", "edge_output")
+"""Fields with an entry for each edge."""
 Rule = tuple[str, Callable[[OpGraph], np.ndarray]]
 """Condition on every node (or edge), and a function that marks those that violate it."""
 
@@ -51,6 +55,27 @@ def _profile_breaks(graph: OpGraph) -> np.ndarray:
     return broken
 
 
+def _within(values: np.ndarray, end: int) -> np.ndarray:
+    return (values >= 0) & (values < end)
+
+
+def _tied_beyond_weights(graph: OpGraph) -> np.ndarray:
+    tied = np.bincount(
+        graph.tied_node, graph.tied_bytes[graph.tied_array], minlength=graph.num_nodes
+    )
+    return tied > graph.weight_bytes * (1 + ROUNDING)
+
+
+def _tied_out_of_order(graph: OpGraph) -> np.ndarray:
+    pair = graph.tied_node.astype(np.int64) * (len(graph.tied_bytes) + 1) + graph.tied_array
+    return np.append(np.diff(pair) <= 0, np.zeros(min(len(pair), 1), np.bool_))
+
+
+def _read_once(graph: OpGraph) -> np.ndarray:
+    readers = np.bincount(graph.tied_array, minlength=len(graph.tied_bytes))
+    return readers[graph.tied_array] < 2
+
+
 NODE_RULES: tuple[Rule, ...] = (
     ("node ids are unique", _repeated),
     ("flops is a finite number >= 0", lambda g: _not_cost(g.flops)),
@@ -64,8 +89,16 @@ NODE_RULES: tuple[Rule, ...] = (
     (f"geometry has {len(GEOMETRY)} finite numbers >= 0, or NaN where unknown", _geometry_breaks),
     ("kind is an OpKind", lambda g: ~np.isin(g.kind, [k.value for k in OpKind])),
     ("colocation is a class >= 0 or FREE", lambda g: g.colocation < FREE),
-    ("weight_group is a group >= 0 or FREE", lambda g: g.weight_group < FREE),
+    ("weight_bytes includes the tied arrays that the node reads", _tied_beyond_weights),
 )
+
+TIED_RULES: tuple[Rule, ...] = (
+    ("tied_node is a node of the graph", lambda g: ~_within(g.tied_node, g.num_nodes)),
+    ("tied_array is an array of tied_bytes", lambda g: ~_within(g.tied_array, len(g.tied_bytes))),
+    ("pairs of tied_node and tied_array ascend, each once", _tied_out_of_order),
+    ("a tied array is read by at least two nodes", _read_once),
+)
+"""Of the pairs of `OpGraph.tied_node` and `OpGraph.tied_array`."""
 
 EDGE_RULES: tuple[Rule, ...] = (
     ("an edge joins nodes of the graph", lambda g: ~_inside(g)),
@@ -78,7 +111,7 @@ EDGE_RULES: tuple[Rule, ...] = (
 
 def _inside(graph: OpGraph) -> np.ndarray:
     ends = np.stack([graph.senders, graph.receivers])
-    return np.asarray(((ends >= 0) & (ends < graph.num_nodes)).all(axis=0))
+    return np.asarray(_within(ends, graph.num_nodes).all(axis=0))
 
 
 def check_graph(graph: OpGraph) -> None:
@@ -86,6 +119,7 @@ def check_graph(graph: OpGraph) -> None:
     if graph.num_nodes == 0:
         raise GraphError(f"graph {graph.name!r} has no nodes; at least one is needed")
     _check_lengths(graph)
+    _check_tied(graph)
     for english, broken in NODE_RULES:
         marks = broken(graph)
         if marks.any():
@@ -99,14 +133,31 @@ def check_graph(graph: OpGraph) -> None:
             raise GraphError(f"graph {graph.name!r}, edge {e} ({ends}): {english} does not hold")
 
 
+def _check_tied(graph: OpGraph) -> None:
+    if _not_cost(graph.tied_bytes).any():
+        raise GraphError(f"graph {graph.name!r}: tied_bytes must be finite numbers >= 0")
+    for english, broken in TIED_RULES:
+        marks = broken(graph)
+        if marks.any():
+            t = int(np.flatnonzero(marks)[0])
+            pair = f"({graph.tied_node[t]} reads array {graph.tied_array[t]})"
+            raise GraphError(
+                f"graph {graph.name!r}, tied weights {t} {pair}: {english} does not hold"
+            )
+    if len(np.unique(graph.tied_array)) < len(graph.tied_bytes):
+        raise GraphError(f"graph {graph.name!r}: tied_bytes has arrays that no node reads")
+
+
 def _check_lengths(graph: OpGraph) -> None:
-    nodes, edges = len(graph.names), len(graph.senders)
+    nodes = len(graph.names)
+    lengths = dict.fromkeys(PER_EDGE, len(graph.senders))
+    lengths |= {"tied_node": len(graph.tied_array), "tied_array": len(graph.tied_array)}
+    lengths |= {"tied_bytes": len(graph.tied_bytes)}
     for field in (f.name for f in fields(graph)):
         values = getattr(graph, field)
-        per_edge = field in ("senders", "receivers", "edge_bytes", "edge_output")
         if not isinstance(values, (np.ndarray, tuple)):
             continue
-        if len(values) != (edges if per_edge else nodes):
+        if len(values) != lengths.get(field, nodes):
             raise GraphError(f"graph {graph.name!r}: {field} has {len(values)} entries")
     for kind, values in graph.seconds.items():
         if len(values) != nodes:

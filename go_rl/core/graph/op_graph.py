@@ -1,6 +1,7 @@
 """`OpGraph`: the frozen operator graph that every other part of go_rl reads.
 
-Dimension letters: ``N`` nodes, ``E`` edges, ``R`` the largest rank of an output.
+Dimension letters: ``N`` nodes, ``E`` edges, ``R`` the largest rank of an output, ``A`` arrays of
+weights that several nodes read (tied), ``T`` pairs of such a node and such an array.
 """
 
 from __future__ import annotations
@@ -9,21 +10,29 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int8, Int32, Int64, Shaped
 
-from go_rl.core.graph.op_kind import FREE_KINDS
+from go_rl.core.graph.held_weights import HeldWeights, held_weights
+from go_rl.core.graph.op_kind import FREE_KINDS, OpKind
 
 if TYPE_CHECKING:
     import jraph
     import networkx as nx
 
 FREE = -1
-"""`colocation`: the node may be on any device; `weight_group`: its weights are its own."""
+"""`colocation`: the node may be on any device."""
 NO_DIM = -1
 """`output_shape`: padding after the last dimension of an output."""
+
+NO_TIED_WEIGHTS: Mapping[str, np.ndarray] = MappingProxyType({
+    "tied_node": np.zeros(0, np.int32), "tied_array": np.zeros(0, np.int32),
+    "tied_bytes": np.zeros(0),
+})  # fmt: skip
+"""Fields of an `OpGraph` no two nodes of which read one array of weights."""
 
 NodeId = int | str
 
@@ -57,9 +66,13 @@ class OpGraph:
     """[N] bytes of one element of the node's results (0: has none)."""
     weight_itemsize: Float64[np.ndarray, "N"]
     """[N] bytes of one element of the node's weights (0: has none)."""
-    weight_group: Int32[np.ndarray, "N"]
-    """[N] nodes that read exactly the same tied weights share a group >= 0; a chip keeps one copy
-    for each group it hosts. `FREE`: the weights are the node's own."""
+    tied_node: Int32[np.ndarray, "T"]
+    """[T] nodes that read a tied array of weights, ascending; a device keeps one copy of each tied
+    array that its nodes read. All other weights are a node's own."""
+    tied_array: Int32[np.ndarray, "T"]
+    """[T] the tied array, ascending for each node."""
+    tied_bytes: Float64[np.ndarray, "A"]
+    """[A] bytes of each tied array, included in `weight_bytes` of each node that reads it."""
     output_shape: Int64[np.ndarray, "N R"]
     """[N, R] shape of the first result, padded with `NO_DIM`."""
     colocation: Int32[np.ndarray, "N"]
@@ -124,10 +137,26 @@ class OpGraph:
         return _compressed_rows(self.receivers, self.num_nodes)
 
     @cached_property
+    def held_weights(self) -> HeldWeights:
+        """Weights by node and by tied array."""
+        return held_weights(self.weight_bytes, self.tied_node, self.tied_array, self.tied_bytes)
+
+    @cached_property
     def is_fed(self) -> Bool[np.ndarray, "N"]:
         """[N] inputs and constants that read nothing: known before an iteration starts."""
         free = np.isin(self.kind, [int(kind) for kind in FREE_KINDS])
         return free & (np.bincount(self.receivers, minlength=self.num_nodes) == 0)
+
+    @cached_property
+    def weight_bytes_read(self) -> Float64[np.ndarray, "N"]:
+        """[N] bytes of weights read in an iteration: all, but of a table only the rows looked up.
+
+        What a look-up writes, in the weights' number format, is what it read.
+        """
+        looks_up = (self.kind == OpKind.GATHER) & (self.output_itemsize > 0)
+        size = np.where(looks_up, self.output_itemsize, 1.0)
+        rows = self.output_bytes / size * self.weight_itemsize
+        return np.where(looks_up, np.minimum(rows, self.weight_bytes), self.weight_bytes)
 
     @cached_property
     def digest(self) -> str:

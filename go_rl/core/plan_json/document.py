@@ -22,12 +22,13 @@ from go_rl.core.files.strict_json import shown
 from go_rl.core.plan import OLD_HARDWARE, PLAN_FORMAT, CurvePoint, Plan
 from go_rl.core.plan_json.fields import (
     LARGEST,
+    LARGEST_SEED,
     MOST_DEVICES,
     check_known,
     check_there,
-    is_count,
     is_device,
     is_number,
+    is_size,
     is_text,
     number_or_null,
 )
@@ -132,7 +133,7 @@ def _read(document: dict[str, Any], where: str) -> Plan:
         evaluation=_read_evaluation(document["evaluation"], where),
         bound=float("inf") if bound is None else bound,
         optimizer=document["optimizer"],
-        seed=document["seed"],
+        seed=_read_seed(document["seed"], where),
         samples=_read_samples(document.get("samples", 0), where),
         wall_seconds=_read_wall_seconds(document.get("wall_seconds", 0.0), where),
         graph_hash=document["graph_hash"],
@@ -143,13 +144,13 @@ def _read(document: dict[str, Any], where: str) -> Plan:
         all_chips=document["all_chips"],
         fixed=_read_fixed(document, where),
         cost_model=document["cost_model"],
-        dims=_entries(document, "dims", is_count, "a whole number from 1 to 2^63 - 1", where),
+        dims=_entries(document, "dims", is_size, "a whole number from 0 to 2^63 - 1", where),
         element_bytes=_read_element_bytes(document, where),
         curve=tuple(_read_point(p, i, where) for i, p in enumerate(document.get("curve", []))),
         fidelity=_read_fidelity(document.get("fidelity"), where),
         notes=_read_notes(document.get("notes", []), where),
         priority=_read_integers(document, "priority", where),
-        fusion_group=_read_integers(document, "fusion_group", where),
+        fusion_group=_read_fusion(document, where),
         optimal=document["optimal"],
         versions=_entries(document, "versions", is_text, "a version in quotes", where),
     )
@@ -231,7 +232,31 @@ def _read_integers(
                 f"{where}: {name}[{i}] is {shown(value)}; it must be -2^63 to 2^63 - 1, as 64 "
                 "bits hold"
             )
+    if len(values) != len(document["nodes"]):
+        raise PlanError(
+            f"{where}: {name} has {len(values)} entries, and the plan {len(document['nodes'])} "
+            "nodes; each needs one"
+        )
     return np.array(values, np.int64)
+
+
+def _read_fusion(document: dict[str, Any], where: str) -> Int64[np.ndarray, "N"] | None:
+    """A group is named by the number of one of its nodes."""
+    found = _read_integers(document, "fusion_group", where)
+    nodes = len(document["nodes"])
+    if found is None or ((found >= 0) & (found < nodes)).all():
+        return found
+    i = int(np.flatnonzero((found < 0) | (found >= nodes))[0])
+    raise PlanError(
+        f"{where}: fusion_group[{i}] is {found[i]}; a group is named by the number of one of its "
+        f"nodes, 0 to {nodes - 1}"
+    )
+
+
+def _read_seed(seed: int, where: str) -> int:
+    if not 0 <= seed <= LARGEST_SEED:
+        raise PlanError(f"{where}: seed must be 0 to 2^64 - 1, not {shown(seed)}")
+    return seed
 
 
 def _read_evaluation(document: dict[str, Any], where: str) -> Evaluation:

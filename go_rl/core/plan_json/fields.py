@@ -13,6 +13,7 @@ from go_rl.core.files.strict_json import shown
 
 LARGEST = np.iinfo(np.int64)
 """Whole numbers that a priority may be."""
+LARGEST_SEED = 2**64 - 1
 MOST_DEVICES = int(np.iinfo(np.int16).max)
 """Largest index of a device that a plan can hold."""
 
@@ -30,8 +31,8 @@ def check_known(document: Mapping[str, Any], known: Collection[str], where: str)
             raise PlanError(f"{where}: unknown field {shown(name)}{nearest(name, known)}")
 
 
-def is_count(value: object) -> bool:
-    return type(value) is int and 1 <= value <= LARGEST.max
+def is_size(value: object) -> bool:
+    return type(value) is int and 0 <= value <= LARGEST.max
 
 
 def is_text(value: object) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from jaxtyping import Bool, Int, Int16, Int64
 
-from go_rl.core import FREE, OpGraph
+from go_rl.core import OpGraph
 from go_rl.objectives.makespan.choices import NOWHERE
 
 
@@ -36,12 +36,12 @@ def infer_devices(
 
 def _tie(graph: OpGraph, found: Int64[np.ndarray, "N"]) -> None:
     """Give nodes without a device that of the first node with the same weights."""
-    group = graph.weight_group
-    known = np.flatnonzero((found != NOWHERE) & (group != FREE))[::-1]
-    home = np.full(int(group.max(initial=FREE)) + 2, NOWHERE)
-    home[group[known]] = found[known]
-    open_ = (found == NOWHERE) & (group != FREE)
-    found[open_] = home[group[open_]]
+    node, array = graph.tied_node[::-1], graph.tied_array[::-1]
+    known = found[node] != NOWHERE
+    home = np.full(len(graph.tied_bytes), NOWHERE)
+    home[array[known]] = found[node[known]]
+    open_ = ~known & (home[array] != NOWHERE)
+    found[node[open_]] = home[array[open_]]
 
 
 def _neighbours(

@@ -163,13 +163,11 @@ def _anchored_layers(workspace: MakespanWorkspace) -> Int64[np.ndarray, "N"]:
 def _weights(
     workspace: MakespanWorkspace, unit_of: Int32[np.ndarray, "N"], total: int
 ) -> Float64[np.ndarray, "U"]:
-    graph, size = workspace.problem.graph, workspace.problem.weight_bytes
-    weight, held = np.zeros(total), unit_of >= 0
-    own = held & (graph.weight_group == FREE)
-    np.add.at(weight, unit_of[own], size[own])
-    tied = np.flatnonzero(held & (graph.weight_group != FREE))
-    _, first = np.unique(graph.weight_group[tied], return_index=True)
-    np.add.at(weight, unit_of[tied[first]], size[tied[first]])
+    held, weight, inside = workspace.problem.held_weights, np.zeros(total), unit_of >= 0
+    np.add.at(weight, unit_of[inside], held.own[inside])
+    read = inside[held.reader]
+    arrays, first = np.unique(held.array[read], return_index=True)
+    np.add.at(weight, unit_of[held.reader[read][first]], held.tied[arrays])
     return weight
 
 

@@ -208,14 +208,11 @@ class MakespanWorkspace(PlanningWorkspace):
 
     @property
     def _weights(self) -> list[tuple[str, float]]:
-        """Nodes with the bytes of their weights, tied ones once, by the first of the largest."""
-        graph, size = self.problem.graph, self.problem.weight_bytes
-        heaviest = np.lexsort((np.arange(self.num_nodes), -size))
-        tied = heaviest[graph.weight_group[heaviest] != FREE]
-        _, first = np.unique(graph.weight_group[tied], return_index=True)
-        own = np.flatnonzero((graph.weight_group == FREE) & (size > 0))
-        counted = np.sort(np.concatenate([own, tied[first]]))
-        return [(repr(graph.names[n]), float(size[n])) for n in counted.tolist()]
+        """Nodes with the bytes of their weights, tied arrays by their first reader."""
+        names, held = self.problem.graph.names, self.problem.held_weights
+        size, (arrays, first) = held.own.copy(), held.first_reader
+        np.add.at(size, first, held.tied[arrays])
+        return [(repr(names[n]), float(size[n])) for n in np.flatnonzero(size).tolist()]
 
     def _parted_class(self) -> str | None:
         """Say which pins contradict each other, if any do."""

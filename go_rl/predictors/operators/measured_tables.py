@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-import gzip
+import io
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +18,7 @@ from go_rl.predictors.operators.product_model import TILES
 from go_rl.programs.devices import DataSheet, find_device
 from go_rl.programs.operators import OPERATORS, OperatorRows
 from go_rl.programs.operators.operator_rows import SIZES, sizes_of
+from go_rl.runtime.packed_file import DAMAGED, open_packed
 
 TILE = re.compile(r"(\d+)x(\d+)")
 LATENCY, DEVICE, KERNEL = "latency_ms", "device", "kernel"
@@ -53,9 +54,10 @@ Table = tuple[str, dict[str, np.ndarray], list[str], np.ndarray, np.ndarray]
 def _table(op: str, path: Path) -> Table:
     """Operator, sizes, devices, seconds and tiles of one file."""
     try:
-        with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as file:
+        packed = path.suffix == ".gz"
+        with io.TextIOWrapper(open_packed(path) if packed else path.open("rb"), "utf-8") as file:
             head, *lines = list(csv.reader(file)) or [[]]
-    except (OSError, EOFError, UnicodeDecodeError, csv.Error) as error:
+    except (*DAMAGED, csv.Error) as error:
         raise TrainingError(f"{path}: cannot be read ({error})") from error
     for name in (*sizes_of(op), LATENCY, DEVICE):
         if name not in head:

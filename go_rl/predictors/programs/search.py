@@ -35,8 +35,6 @@ BATCHES = (32, 64, 128, 256)
 LAYERS = (1, 4)
 ALPHAS, RATES, DECAYS = (1e-3, 10.0), (1e-4, 1e-2), (1e-4, 0.1)
 """Least and most that is searched; the last three on a logarithmic scale."""
-HEAD_UNITS = 16
-"""Units that an attention head has."""
 Report = Callable[[int, str], None]
 """Receives the number of finished trials and a sentence."""
 
@@ -172,7 +170,7 @@ def suggested(values: dict[str, Any], base: ProgramTrainConfig) -> ProgramTrainC
     units = values["units"]
     network = replace(
         base.network, encoder_layers=values["encoder_layers"], input_units=units,
-        heads=max(units // HEAD_UNITS, 1), feedforward_units=2 * units, embedding_layers=(units,),
+        feedforward_units=2 * units, embedding_layers=(units,),
         decoder_layers=(units,) * values["decoder_layers"],
     )  # fmt: skip
     return replace(

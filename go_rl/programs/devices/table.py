@@ -8,6 +8,7 @@ from math import log
 from pathlib import Path
 
 from go_rl.core.errors import nearest
+from go_rl.core.files.paths import path_of
 from go_rl.core.files.strict_json import read_json
 from go_rl.programs.devices.data_sheet import (
     LAUNCH,
@@ -61,7 +62,7 @@ def load_device(device: str | Path) -> DataSheet:
     Raises:
         DeviceError: no such device or file, or the data sheet is wrong.
     """
-    path = Path(device)
+    path = path_of(device, "a device's name or data sheet", DeviceError)
     if path.suffix != ".json" and not path.is_file():
         return find_device(str(device))
     try:

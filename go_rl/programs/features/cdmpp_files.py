@@ -30,6 +30,7 @@ from jaxtyping import Float64
 from go_rl.programs.features.compact_ast import CompactAst
 from go_rl.programs.features.layout import LEAF_NUMBERS
 from go_rl.programs.nests import NestError
+from go_rl.runtime.array_file import read_arrays
 
 KNOWN_STARTS = (b"PK", b"\x93NUMPY", b"\x80")
 """Of archives, arrays and pickles."""
@@ -77,13 +78,13 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
     try:
         if not path.read_bytes().startswith(KNOWN_STARTS):
             raise NestError(f"{path}: no feature file, which is an .npz of {', '.join(ARRAYS)}")
-        with np.load(path, allow_pickle=False) as file:
-            if isinstance(file, np.ndarray):
-                raise NestError(f"{path}: one array; {', '.join(ARRAYS)} are needed, as .npz")
-            missing = [name for name in ARRAYS if name not in file]
-            if missing:
-                raise NestError(f"{path}: array {missing[0]!r} is missing")
-            return {name: file[name] for name in ARRAYS}
+        if path.read_bytes().startswith(b"\x93NUMPY"):
+            np.load(path, mmap_mode="r", allow_pickle=False)  # a ValueError where it is pickled
+            raise NestError(f"{path}: one array; {', '.join(ARRAYS)} are needed, as .npz")
+        file = read_arrays(path)
+        if missing := [name for name in ARRAYS if name not in file]:
+            raise NestError(f"{path}: array {missing[0]!r} is missing")
+        return {name: file[name] for name in ARRAYS}
     except (OSError, BadZipFile, EOFError) as error:
         raise NestError(f"{path}: {error}") from error
     except ValueError as error:

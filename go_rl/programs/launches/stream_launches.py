@@ -22,6 +22,8 @@ ALONE = MappingProxyType({
 PRODUCTS = (int(OpKind.MATMUL), int(OpKind.CONVOLUTION))
 MAXIMUM = "maximum"
 """What a floor under the scores of a softmax does, which is no ReLU to PyTorch's autograd."""
+LOOK_UPS = frozenset({"gather", "GatherElements", "GatherND", "dynamic_slice"})
+"""Operators that read as much of an operand as they write."""
 POOLING = ("reduce_window", "Pool", "select_and_scatter")
 
 
@@ -38,7 +40,11 @@ def stream_launch(view: OperatorView, node: int) -> Launch | None:
         return _elementwise(view, node)
     if kind == OpKind.GATHER and op == "gather":
         return stream("relu", view.shape[node], (node,), "gather")
-    unlike = kind in (OpKind.CONTROL, OpKind.OTHER) or any(part in op for part in POOLING)
+    if kind == OpKind.CONTROL:  # a folded loop moves what all its trips move
+        num_bytes = max(1.0, float(view.graph.bytes_accessed[node]))
+        row = view.shape[node][-1] if view.shape[node] else 1
+        return moved(num_bytes, row, (node,), op, unlike=True)
+    unlike = kind == OpKind.OTHER or any(part in op for part in POOLING)
     return _by_bytes(view, node, unlike)
 
 
@@ -94,12 +100,13 @@ def _what(view: OperatorView, node: int) -> str:
 
 
 def _by_bytes(view: OperatorView, node: int, unlike: bool) -> Launch:
-    """A kernel that reads each operand and writes its result once."""
+    """A kernel that reads each operand, or of a table what it looks up, and writes its result."""
     graph = view.graph
-    read = sum(view.elements[o] * graph.output_itemsize[o] for o in view.operands[node])
+    written = max(float(graph.output_bytes[node]), 1.0)
+    parts = [float(view.elements[o] * graph.output_itemsize[o]) for o in view.operands[node]]
+    read = sum(min(part, written) if view.op[node] in LOOK_UPS else part for part in parts)
     if view.op[node].startswith("scatter"):
         read = 0.0
-    written = max(float(graph.output_bytes[node]), 1.0)
     weights = min(float(graph.weight_bytes[node]), written)
     shape = view.shape[node]
     return moved(read + written + weights, shape[-1] if shape else 1, (node,), view.op[node],

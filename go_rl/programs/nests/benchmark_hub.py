@@ -7,7 +7,6 @@ a configuration that did not run. Nests follow the structure of the published ke
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,6 +37,7 @@ from go_rl.programs.nests.nest import (
     NestBuffer,
     Statement,
 )
+from go_rl.runtime.packed_file import DAMAGED, open_packed
 
 GEMM_DEPTH = 4096
 """Of the product that was measured: a side of the square."""
@@ -62,11 +62,12 @@ def hub_records(path: Path) -> tuple[str, str, tuple[int, ...], Iterator[HubReco
         NestError: it cannot be read, or is no cache file.
     """
     try:
-        document = parse_json(gzip.decompress(path.read_bytes()))
+        with open_packed(path) as file:
+            document = parse_json(file.read())
         keys = document["tune_params_keys"]
         size = tuple(int(n) for n in document["problem_size"])
         name, device, cache = document["kernel_name"], document["device_name"], document["cache"]
-    except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
+    except (*DAMAGED, KeyError, TypeError) as error:
         raise NestError(f"{path}: not a cache file of the benchmark hub ({error})") from error
     return str(name), str(device), size, (_record(each, keys) for each in cache.values())
 

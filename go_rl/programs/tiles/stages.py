@@ -9,9 +9,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from go_rl.core import MissingDependencyError
+from go_rl.core.installed import check_installed
 from go_rl.programs.tiles.program import SCALE
 from go_rl.programs.tiles.tiled_program import TiledProgram
 
+TVM = ("apache-tvm", "apache-tvm-ffi")
+"""Packages whose releases must match: their binary interface changes."""
 PAD, HEAVY, LANES, EPILOGUE = "pad", "heavy", "lanes", "epilogue"
 """Names of the stages; all but `HEAVY` may be absent."""
 
@@ -35,8 +38,9 @@ def import_tvm() -> Any:
     """Return TVM.
 
     Raises:
-        MissingDependencyError: TVM is not installed.
+        MissingDependencyError: TVM is not installed, or in a release that was not tried.
     """
+    check_installed(TVM)
     try:
         import tvm  # pyright: ignore[reportMissingImports]
         import tvm.s_tir  # pyright: ignore[reportMissingImports]

@@ -27,6 +27,10 @@ CALLERS = (
 )  # fmt: skip
 
 
+LOOK_UPS = ("dynamic-slice", "gather", "slice")
+"""Opcodes that read as much of their first operand as they write."""
+
+
 @dataclass(frozen=True)
 class Costs:
     """Costs of the computations of one module, and the treatment of unknown ones."""
@@ -69,7 +73,7 @@ class Costs:
         num_bytes = _bytes(instruction, operands)
         if opcode == "fusion":
             inside = self._sum(instruction.callees("calls"))
-            return Cost(inside.flops, num_bytes, 1)
+            return Cost(inside.flops, _fusion_bytes(instruction, operands, self.module), 1)
         self._refuse_unknown(instruction)
         return Cost(self._flops(instruction, operands), num_bytes, 1)
 
@@ -195,6 +199,34 @@ def _bytes(instruction: Instruction, operands: Sequence[Shape]) -> float:
     if instruction.opcode in _SPECIAL_BYTES and operands:
         return _SPECIAL_BYTES[instruction.opcode](output, operands)
     return output + sum(shape.num_bytes for shape in operands)
+
+
+def _fusion_bytes(fusion: Instruction, operands: Sequence[Shape], module: Module) -> float:
+    """Results and operands; of an operand that is only looked up in, what the look-ups read.
+
+    XLA's analysis counts such an operand whole where the look-up is fused, and not elsewhere.
+    """
+    total, users = fusion.shape.num_bytes, dict[str, list[Instruction]]()
+    (name, *_) = fusion.callees("calls")
+    body = module.computations[name].instructions
+    for instruction in body:
+        if instruction.opcode not in ("parameter", "constant"):
+            for operand in dict.fromkeys(instruction.operands):
+                users.setdefault(operand, []).append(instruction)
+    for parameter in (i for i in body if i.opcode == "parameter"):
+        number, readers = int(parameter.operands[0]), users.get(parameter.name, [])
+        if number >= len(operands):
+            continue
+        whole = operands[number].num_bytes
+        looked_up = bool(readers) and all(_looks_up(r, parameter.name) for r in readers)
+        total += min(whole, sum(r.shape.num_bytes for r in readers)) if looked_up else whole
+    return total
+
+
+def _looks_up(reader: Instruction, table: str) -> bool:
+    """Whether an instruction reads of a table only as much as it writes."""
+    operands = list(reader.operands)
+    return reader.opcode in LOOK_UPS and operands.count(table) == 1 and operands[0] == table
 
 
 def _is_relabelling(transpose: Instruction, operand: Shape) -> bool:

@@ -198,7 +198,7 @@ class HloWalk:
             # Of a weight that is sliced (the layers of a scan) only the slice is kept.
             weight_bytes=instruction.shape.num_bytes if sliced else weight_bytes,
             weight_itemsize=max((shape.itemsize for shape in kept.values()), default=0.0),
-            weight_key=frozenset(kept) if kept and not sliced else None,
+            weight_arrays={} if sliced else {w: s.num_bytes for w, s in kept.items()},
             source=frame.prefix + instruction.source,
             geometry=hlo_geometry(instruction, shapes),
             **_layout(instruction.shape),

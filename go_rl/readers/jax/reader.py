@@ -256,15 +256,12 @@ def _node(equation: Equation, name: str, is_output: bool) -> Node:
         weight_bytes=float(sum(v.num_bytes for v in held.values())),
         output_itemsize=float(outputs[0].itemsize) if outputs else 0.0,
         weight_itemsize=float(max((v.itemsize for v in held.values()), default=0)),
-        weight_key=_weight_key(held),
+        weight_arrays={
+            n: float(v.num_bytes) for n, v in held.items() if v.num_bytes > SMALL_WEIGHT_BYTES
+        },
         output_shape=outputs[0].shape if outputs else (),
         is_backward=equation.is_backward,
         is_output=is_output,
         source=" ".join(s for s in (equation.scope, equation.line) if s),
         geometry=jax_geometry(equation),
     )
-
-
-def _weight_key(held: Mapping[str, Value]) -> frozenset[str] | None:
-    large = frozenset(n for n, v in held.items() if v.num_bytes > SMALL_WEIGHT_BYTES)
-    return large or frozenset(held) or None

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from onnx import TensorProto
 
 from go_rl.core.errors import ReadError
@@ -66,12 +67,30 @@ class Call:
     """Operands by position; None where one is left out."""
     outputs: tuple[Tensor | None, ...]
     """Results by position; None where one is left out."""
+    arrays: tuple[np.ndarray | None, ...] = ()
+    """Values of the operands that are small constants, by position; None for the others."""
     parameters: Tensor | None = None
     """All learned parameters in attributes (``ai.onnx.ml``), as one array."""
 
     def has(self, position: int) -> bool:
         """True when operand ``position`` is given."""
         return position < len(self.inputs) and self.inputs[position] is not None
+
+    def integer(self, position: int, default: int) -> int:
+        """Return the value of operand ``position``, or ``default`` where it is left out.
+
+        Raises:
+            ReadError: it is given and not a constant.
+        """
+        if not self.has(position):
+            return default
+        array = self.arrays[position] if position < len(self.arrays) else None
+        if array is None or array.size != 1:
+            raise ReadError(
+                f"{self.where}: operand {position} must be one constant whole number; its value "
+                "is not known"
+            )
+        return int(array.reshape(-1)[0])
 
     def operand(self, position: int = 0) -> Tensor:
         """Return operand ``position``; a `ReadError` when it is left out."""

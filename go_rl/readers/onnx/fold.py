@@ -8,6 +8,7 @@ while every array stays under `MAX_ELEMENTS`.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,11 +22,11 @@ MAX_ELEMENTS = 4096
 """Arrays with more elements are data, not shape arithmetic."""
 
 FOLDABLE = names(
-    "Abs Add And Cast CastLike Ceil Compress Concat ConstantOfShape Div Equal Expand Flatten Floor"
-    " Gather GatherElements GatherND Greater GreaterOrEqual Identity Less LessOrEqual Max Min Mod"
-    " Mul Neg NonZero Not Or Pow Range ReduceMax ReduceMin ReduceProd ReduceSum Reshape Round"
-    " ScatterElements ScatterND Shape Sign Size Slice Split Sqrt Squeeze Sub Tile TopK Transpose"
-    " Unsqueeze Where Xor"
+    "Abs Add And ArgMax ArgMin Cast CastLike Ceil Clip Compress Concat ConstantOfShape CumSum Div"
+    " Equal Exp Expand Flatten Floor Gather GatherElements GatherND Greater GreaterOrEqual Identity"
+    " IsInf IsNaN Less LessOrEqual Log Max Mean Min Mod Mul Neg NonZero Not Or Pow Range Reciprocal"
+    " ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum Reshape Round ScatterElements ScatterND"
+    " Shape Sign Size Slice Split Sqrt Squeeze Sub Sum Tile TopK Transpose Unsqueeze Where Xor"
 )
 """Operators of the default domain that shape arithmetic uses; all are pure functions."""
 
@@ -67,24 +68,48 @@ def shape_result(node: onnx.NodeProto, shape: Sequence[int]) -> np.ndarray:
 
 def evaluate(
     node: onnx.NodeProto, inputs: Sequence[np.ndarray | None], opsets: dict[str, int]
-) -> list[np.ndarray] | None:
-    """Return the results of a foldable ``node`` on constant ``inputs``; None: leave it alone."""
+) -> list[np.ndarray] | str:
+    """Return the results of ``node`` on constant ``inputs``; text: why they are not computed."""
     if node.op_type not in FOLDABLE or node.domain not in ("", "ai.onnx"):
-        return None
+        return "is none of the operators that are evaluated while a model is read"
+    too_large = f"gives more than the {MAX_ELEMENTS:,} elements that are evaluated"
     if not result_elements(node.op_type, inputs) <= MAX_ELEMENTS:  # NaN is no bound either
-        return None
+        return too_large
     if node.op_type == "Split" and not all(0 < a.i <= MAX_ELEMENTS for a in _counts(node)):
-        return None
+        return too_large
+    try:
+        with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
+            arrays = _reference(node, inputs, opsets)
+    except Exception as error:  # the Python reference raises freely; the refusal repeats it
+        lines = str(error).strip().splitlines() or [""]
+        return f"cannot be evaluated ({type(error).__name__}: {lines[0][:120]})"
+    return arrays if all(a.size <= MAX_ELEMENTS for a in arrays) else too_large
+
+
+def _reference(
+    node: onnx.NodeProto, inputs: Sequence[np.ndarray | None], opsets: dict[str, int]
+) -> list[np.ndarray]:
+    """Return the results in order, an empty array for one without a name.
+
+    The node is wrapped in a graph: for a lone node, the reference evaluator ignores ``opsets``
+    and takes the newest version of the operator.
+    """
     from onnx.reference import ReferenceEvaluator
 
+    alone = onnx.NodeProto()
+    alone.CopyFrom(node)
+    alone.domain = ""
+    results = [name or f"go_rl_unread_{i}" for i, name in enumerate(node.output)]
+    del alone.output[:]
+    alone.output.extend(results)
     feeds: dict[str, Any] = {n: x for n, x in zip(node.input, inputs, strict=True) if n}
-    try:
-        with np.errstate(all="ignore"):
-            results = ReferenceEvaluator(node, opsets=opsets).run(None, feeds)
-    except Exception:  # the Python reference raises freely; an unfolded node is still correct
-        return None
-    arrays = [np.asarray(r) for r in results]  # type: ignore[arg-type]
-    return arrays if all(a.size <= MAX_ELEMENTS for a in arrays) else None
+    graph = onnx.GraphProto(
+        node=[alone],
+        input=[onnx.ValueInfoProto(name=name) for name in feeds],
+        output=[onnx.ValueInfoProto(name=name) for name in results],
+    )
+    evaluator = ReferenceEvaluator(graph, opsets={"": opsets.get("", 1)})
+    return [np.asarray(found) for found in evaluator.run(None, feeds)]  # type: ignore[arg-type]
 
 
 def _counts(node: onnx.NodeProto) -> list[onnx.AttributeProto]:
@@ -132,3 +157,15 @@ def small_value(tensor: onnx.TensorProto) -> np.ndarray | None:
         return numpy_helper.to_array(tensor)
     except (ValueError, TypeError):  # header only, or an element type NumPy cannot hold
         return None
+
+
+def why_no_value(tensor: onnx.TensorProto) -> str:
+    """Return why `small_value` has no array of a tensor, to follow its name."""
+    if math.prod(tensor.dims) > MAX_ELEMENTS:
+        return f"has more than the {MAX_ELEMENTS:,} elements that are evaluated"
+    if tensor.data_location == onnx.TensorProto.EXTERNAL:
+        named = next((e.value for e in tensor.external_data if e.key == "location"), "")
+        return f"is stored outside of the model, in {named!r}, which cannot be read"
+    if tensor.data_type == onnx.TensorProto.STRING:
+        return "is text, which is not evaluated"
+    return "is in the file without its data"

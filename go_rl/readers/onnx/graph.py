@@ -6,10 +6,10 @@ Rules stated once:
   which is folded into the operators that read it; they count the stored bytes.
 - Operators that read exactly the same weight arrays form a weight group. Arrays up to 1 KiB are
   ignored in that comparison unless an operator has no larger ones.
-- An `If` becomes the nodes of the branch taken, or of the branch with more FLOP when its
-  condition depends on data. A `Loop` or `Scan` is one node of kind ``CONTROL`` with the work of
-  its body times its trip count; weights that its body reads whole are read once, as those of an
-  `LSTM` are, because they stay in place between the trips.
+- An `If` becomes the nodes of the branch that `readers.onnx.shapes.control` chose. A `Loop` or
+  `Scan` is one node of kind ``CONTROL`` with the work of its body times its trip count; weights
+  that its body reads whole are read once, as those of an `LSTM` are, because they stay in place
+  between the trips.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections import ChainMap, Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any
 
 import onnx
@@ -29,34 +30,14 @@ from go_rl.readers.graph_builder import GraphBuilder, Node
 from go_rl.readers.onnx.call import Call, Tensor, default_bytes, itemsize
 from go_rl.readers.onnx.costs.ml import attribute_arrays
 from go_rl.readers.onnx.costs.operators import BYTES_ONLY, CONSTANTS, RULES
+from go_rl.readers.onnx.fold import small_value
 from go_rl.readers.onnx.geometry import onnx_geometry
 from go_rl.readers.onnx.order import captured_names
+from go_rl.readers.onnx.recurrent import GATES, UNROLL_NODES, RecurrentLayer, add_steps
 from go_rl.readers.onnx.shapes.guesses import GUESSED
 from go_rl.readers.onnx.shapes.ml import ML_DOMAIN
-from go_rl.readers.onnx.shapes.propagation import BRANCH, TRIPS
-from go_rl.readers.onnx.structure import DEFAULT_DOMAINS, check_size, describe, fitting
-from go_rl.readers.onnx.types import element_type, static_shape
-from go_rl.readers.tables import names
-
-LAYOUT_OF_WEIGHTS = names(
-    "Cast CastLike DequantizeLinear Flatten Identity QuantizeLinear Reshape Squeeze Transpose"
-    " Unsqueeze"
-)
-"""Operators that leave a weight a weight."""
-TIE_BYTES = 1024.0
-"""Arrays up to this size do not distinguish weight groups."""
-
-
-@dataclass(frozen=True)
-class OnnxValue:
-    """A tensor during the traversal: its producer, and the weights in it."""
-
-    tensor: Tensor
-    producer: int | None = None
-    """Number of the producing node; None: a weight, or a value from outside a loop's body."""
-    output: int = 0
-    weights: Mapping[str, Tensor] = field(default_factory=dict)
-    """Stored arrays by name, when the value is a weight."""
+from go_rl.readers.onnx.structure import BRANCH, DEFAULT_DOMAINS, TRIPS, describe, fitting
+from go_rl.readers.onnx.value import LAYOUT_OF_WEIGHTS, TIE_BYTES, OnnxValue, tensor_of
 
 
 @dataclass
@@ -72,6 +53,8 @@ class Walk:
     """Number of nodes of a name, where names had to be made unique."""
     held: dict[str, float] = field(default_factory=dict)
     """Bytes of each weight that some operator reads whole, by operand."""
+    unrolled: int = 0
+    """Nodes that recurrent layers were unrolled into."""
     held_reads: float = 0.0
     """Bytes of those weights, counted as often as they are read."""
 
@@ -111,25 +94,30 @@ def _domain(domain: str) -> str:
     return "" if domain in DEFAULT_DOMAINS else domain
 
 
-def _tensor(kind: onnx.TypeProto, name: str) -> Tensor:
-    shape = static_shape(kind) or ()
-    check_size(shape, f"tensor {name!r}")
-    return Tensor(shape, itemsize(element_type(kind)))
-
-
 def _weight(name: str, element: int, dims: Any) -> OnnxValue:
     tensor = Tensor(tuple(dims), itemsize(element))
     return OnnxValue(tensor, weights={name: tensor})
 
 
+def _sparse_weight(name: str, sparse: onnx.SparseTensorProto) -> OnnxValue:
+    """A sparse array: dense by its shape, stored as its values and their indices.
+
+    Indices are one number a value, or one for each dimension: 64 bits each.
+    """
+    data, count = sparse.values, prod(sparse.values.dims)
+    indices = 8.0 * prod(sparse.indices.dims) / count if count else 0.0
+    kept = Tensor(tuple(data.dims), itemsize(data.data_type) + indices)
+    dense = Tensor(tuple(sparse.dims), itemsize(data.data_type))
+    return OnnxValue(dense, weights={name: kept})
+
+
 def _define_weights(graph: onnx.GraphProto, values: Values, prefix: str) -> None:
     for tensor in graph.initializer:
-        values[tensor.name] = _weight(prefix + tensor.name, tensor.data_type, tensor.dims)
+        value = _weight(prefix + tensor.name, tensor.data_type, tensor.dims)
+        values[tensor.name] = replace(value, array=small_value(tensor))
     for sparse in graph.sparse_initializer:
-        data = sparse.values
-        kept = Tensor(tuple(data.dims), itemsize(data.data_type) + 8.0)  # a value and its index
-        dense = Tensor(tuple(sparse.dims), itemsize(data.data_type))
-        values[data.name] = OnnxValue(dense, weights={prefix + data.name: kept})
+        name = sparse.values.name
+        values[name] = _sparse_weight(prefix + name, sparse)
 
 
 def _add_inputs(walk: Walk, graph: onnx.GraphProto, values: Values) -> None:
@@ -137,7 +125,7 @@ def _add_inputs(walk: Walk, graph: onnx.GraphProto, values: Values) -> None:
     for i, value in enumerate(graph.input):
         if value.name in initial:
             continue
-        tensor = _tensor(value.type, value.name)
+        tensor = tensor_of(value.type, value.name)
         number = walk.builder.add_node(
             Node(
                 name=value.name,
@@ -169,8 +157,12 @@ def _walk_node(
 ) -> None:
     default = node.domain in DEFAULT_DOMAINS
     if default and node.op_type == "Constant":
-        held = node.attribute[0].t
-        values[node.output[0]] = _weight(prefix + node.output[0], held.data_type, held.dims)
+        held, name = node.attribute[0], node.output[0]
+        values[name] = (
+            _sparse_weight(prefix + name, held.sparse_tensor)
+            if held.HasField("sparse_tensor")
+            else _weight(prefix + name, held.t.data_type, held.t.dims)
+        )
     elif default and node.op_type == "If":
         _inline_branch(walk, node, values, prefix)
     elif not _fold_weight(node, values, types):
@@ -187,31 +179,36 @@ def _fold_weight(node: onnx.NodeProto, values: Values, types: Mapping[str, onnx.
     stored = [values[i] for p, i in enumerate(node.input) if i and p not in settings]
     weights = {name: t for v in stored for name, t in v.weights.items()}
     result = node.output[0]
-    values[result] = OnnxValue(_tensor(types[result], result), weights=weights)
+    values[result] = OnnxValue(tensor_of(types[result], result), weights=weights)
     return True
 
 
 def _inline_branch(walk: Walk, node: onnx.NodeProto, values: Values, prefix: str) -> None:
     attributes = {a.name: a for a in node.attribute}
     name = node.name or next(o for o in node.output if o)
-    if BRANCH in attributes:
-        chosen = attributes[BRANCH].s.decode()
-    else:
-        branches = ("then_branch", "else_branch")
-        work = {b: _body_work(walk, attributes[b].g, values).flops for b in branches}
-        chosen = max(branches, key=lambda b: work[b])
-        # Branches inside branches would otherwise be weighed again for every one around them.
-        node.attribute.append(onnx.helper.make_attribute(BRANCH, chosen))
-        walk.notes.append(
-            f"If {name!r}: its condition depends on data; the branch with more FLOP, {chosen}, "
-            "is counted"
-        )
-    branch = attributes[chosen].g
+    branch = attributes[attributes[BRANCH].s.decode()].g
     inner = values.new_child()
     _walk_graph(walk, branch, inner, f"{prefix}{name}/")
     for output, result in zip(node.output, branch.output, strict=True):
         if output:
             values[output] = inner[result.name]
+
+
+def subgraph_flops(
+    body: onnx.GraphProto, values: Mapping[str, OnnxValue], opsets: Mapping[str, int]
+) -> float:
+    """Return the FLOP of one run of a completed subgraph.
+
+    Args:
+        body: the subgraph.
+        values: what it reads from outside.
+        opsets: version by domain.
+
+    Raises:
+        ReadError: an operator lacks an operand or attribute that its cost needs.
+    """
+    walk = Walk(GraphBuilder("body"), opsets, [])
+    return _body_work(walk, body, ChainMap(dict(values))).flops
 
 
 @dataclass(frozen=True)
@@ -229,7 +226,7 @@ def _body_work(walk: Walk, body: onnx.GraphProto, values: Values) -> _Work:
     inner = values.new_child()
     types = {v.name: v.type for v in (*body.input, *body.value_info)}
     for value in body.input:
-        inner[value.name] = OnnxValue(_tensor(types[value.name], value.name))
+        inner[value.name] = OnnxValue(tensor_of(types[value.name], value.name))
     counting = Walk(GraphBuilder("body"), walk.opsets, walk.notes)
     # Values from outside the body have no producer inside it, so that no edge is drawn to them.
     read = {i for n in body.node for i in (*n.input, *captured_names(n)) if i}
@@ -257,7 +254,8 @@ def _call(
             if a.type not in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.TENSOR)
         },
         inputs=tuple(values[i].tensor if i else None for i in node.input),
-        outputs=tuple(_tensor(types[o], o) if o else None for o in node.output),
+        outputs=tuple(tensor_of(types[o], o) if o else None for o in node.output),
+        arrays=tuple(values[i].array if i else None for i in node.input),
         parameters=attribute_arrays(node) if node.domain == ML_DOMAIN else None,
     )
 
@@ -271,6 +269,8 @@ def _add_operator(
 ) -> None:
     call = _call(walk, node, values, types)
     rule = RULES.get(call.op, BYTES_ONLY)
+    if call.op in GATES and _add_recurrent(walk, node, call, values, prefix):
+        return
     operands = {i: p for p, i in reversed(list(enumerate(node.input))) if i}
     weights: dict[str, Tensor] = {}
     for operand, position in operands.items():
@@ -290,6 +290,8 @@ def _add_operator(
         _hold(walk, work.held)
     else:
         kind, flops, num_bytes = _price(call, rule)
+        if call.op in GATES:  # too many steps for a node each
+            kind = OpKind.CONTROL
         if call.op in CONSTANTS and all(values[i].producer is None for i in operands):
             kind, flops = OpKind.CONSTANT, 0.0
         if rule.num_bytes is default_bytes:
@@ -302,6 +304,33 @@ def _add_operator(
     for i, output in enumerate(node.output):
         if output:
             values[output] = OnnxValue(call.outputs[i] or call.result, number, i)
+
+
+def _add_recurrent(
+    walk: Walk, node: onnx.NodeProto, call: Call, values: Values, prefix: str
+) -> bool:
+    """Add a recurrent layer step by step; False: that would be too many nodes, or it has none."""
+    if GUESSED in call.attributes:
+        return False
+    _, flops, _ = _price(call, RULES[call.op])
+    name = _unique_name(walk, node, prefix)
+    layer = RecurrentLayer(
+        call,
+        flops,
+        [values[i] if i else None for i in node.input],
+        name,
+        f"{call.op}({node.name or name}) at {node.doc_string}",
+    )
+    steps = layer.sizes[0]
+    if walk.unrolled + layer.unrolled_nodes > UNROLL_NODES or not steps:
+        walk.notes.append(f"{call.op} {name!r}: its {steps} steps are folded into one node")
+        return False
+    walk.unrolled += layer.unrolled_nodes
+    results = iter(add_steps(walk.builder, layer))
+    for output in node.output:
+        if output:
+            values[output] = next(results)
+    return True
 
 
 def _hold(walk: Walk, held: Mapping[str, float]) -> None:
@@ -333,7 +362,6 @@ def _node(
     weights: Mapping[str, Tensor],
 ) -> Node:
     name = _unique_name(walk, node, prefix)
-    large = frozenset(w for w, t in weights.items() if t.nbytes > TIE_BYTES)
     stored = sum(t.nbytes for t in weights.values())
     elements = sum(t.size for t in weights.values())
     return Node(
@@ -346,7 +374,7 @@ def _node(
         weight_bytes=float(stored),
         output_itemsize=call.result.itemsize,
         weight_itemsize=stored / elements if elements else 0.0,
-        weight_key=(large or frozenset(weights)) or None,
+        weight_arrays={w: float(t.nbytes) for w, t in weights.items() if t.nbytes > TIE_BYTES},
         output_shape=call.result.shape,
         source=f"{call.op}({node.name or name}) at {node.doc_string}",
         geometry=Geometry() if GUESSED in call.attributes else onnx_geometry(call),

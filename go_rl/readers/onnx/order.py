@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 
 import onnx
 
 from go_rl.core.errors import ReadError, nearest
 from go_rl.readers.graph_builder import cycle_text
-from go_rl.readers.onnx.structure import describe
+from go_rl.readers.onnx.structure import DEFAULT_DOMAINS, describe
 
 
 def captured_names(node: onnx.NodeProto) -> set[str]:
@@ -52,16 +52,28 @@ def topological_nodes(
     return iter([nodes[i] for i in order])
 
 
-def drop_unread_results(graph: onnx.GraphProto) -> None:
-    """Leave out, in place, every result after a node's first that nothing reads."""
+def drop_unread_results(graph: onnx.GraphProto, opsets: Mapping[str, int]) -> None:
+    """Leave out, in place, every optional result after a node's first that nothing reads."""
     read = {o.name for o in graph.output}
     for node in graph.node:
         read.update(node.input)
         read |= captured_names(node)
     for node in graph.node:
-        for i, output in enumerate(node.output):
-            if i and output not in read:
+        unread = [i for i, output in enumerate(node.output) if i and output not in read]
+        required = _required_results(node, opsets) if unread else 1
+        for i in unread:
+            if i >= required:
                 node.output[i] = ""
+
+
+def _required_results(node: onnx.NodeProto, opsets: Mapping[str, int]) -> int:
+    """How many results a node has at least; an operator without a schema, one."""
+    domain = "" if node.domain in DEFAULT_DOMAINS else node.domain
+    try:
+        schema = onnx.defs.get_schema(node.op_type, opsets.get(domain, 1), domain)
+    except onnx.defs.SchemaError:
+        return 1
+    return schema.min_output
 
 
 def live_nodes(graph: onnx.GraphProto, nodes: list[onnx.NodeProto]) -> list[onnx.NodeProto]:

@@ -12,10 +12,12 @@ import onnx
 
 from go_rl.core.errors import ReadError, UnknownOperatorError
 from go_rl.core.graph.op_graph import OpGraph
+from go_rl.core.plan import VALUE_SUFFIX
 from go_rl.readers.model_options import TRIP_COUNT, Inputs, Unknown, with_trips
 from go_rl.readers.onnx.costs.operators import RULES
+from go_rl.readers.onnx.dimensions import bind_dims, dims_of_inputs, is_open
 from go_rl.readers.onnx.graph import build_graph, operator_name
-from go_rl.readers.onnx.load import bind_dims, dims_of_inputs, light_copy, load_header
+from go_rl.readers.onnx.load import light_copy, load_header
 from go_rl.readers.onnx.scope import Completion, MissingShapeError
 from go_rl.readers.onnx.shapes.propagation import complete
 from go_rl.readers.onnx.structure import graphs
@@ -34,10 +36,11 @@ def read_onnx(
     Args:
         path: an ONNX protobuf file.
         dims: sizes of the inputs' symbolic dimensions by name (``<input>_<axis>`` for one without
-            a name), trip counts of data-dependent loops as ``<loop>.trips``, and how many words
-            text is split into at most as ``<node>.tokens``.
-        inputs: shapes of inputs by name, which give their symbolic dimensions.
-        trip_count: trips of every data-dependent loop that ``dims`` do not name.
+            a name), trip counts of loops as ``<loop>.trips``, values of inputs of one element as
+            ``<input>.value``, and how many words text is split into at most as ``<node>.tokens``.
+        inputs: shapes of inputs by name, which give their symbolic dimensions; a number is the
+            value of an input of one element.
+        trip_count: trips of every loop whose count is not known and that ``dims`` do not name.
         unknown: what to do about operators without a cost rule: ``error``, or ``bytes`` to count
             the bytes they read and write and no FLOP, their sizes guessed where need be.
 
@@ -70,21 +73,36 @@ def _read(
 ) -> OpGraph:
     if model.functions:
         model, _ = complete_in_subprocess(model, {"task": "inline"}, where)
-    notes = _check_operators(model, unknown, where)
+    unpriced = _unpriced(model)
     sizes = {name: size for name, size in dims.items() if name != TRIP_COUNT}
+    sized = is_open(model) or any(key.endswith(VALUE_SUFFIX) for key in sizes)
     trips = bind_dims(model, sizes, where)
     opsets = {o.domain if o.domain != "ai.onnx" else "": o.version for o in model.opset_import}
     run = Completion(
-        opsets, trips, False, unknown_as_bytes=unknown == "bytes", trip_count=dims.get(TRIP_COUNT)
+        opsets,
+        trips,
+        False,
+        unknown_as_bytes=unknown == "bytes",
+        trust_file=not sized,
+        trip_count=dims.get(TRIP_COUNT),
     )
-    model, found = _complete(model, run, where)
+    try:
+        model, notes = _complete(model, run, where)
+    except ReadError as error:
+        if unpriced and unknown == "error":  # their sizes cannot be known, either
+            raise _unknown_operators(unpriced, where) from error
+        raise
+    unpriced = _unpriced(model)  # those of a branch that is not taken are gone
+    if unpriced and unknown == "error":
+        raise _unknown_operators(unpriced, where)
+    if unpriced:
+        notes.insert(0, f"operators counted by bytes only: {_listed(unpriced)}")
     meta: dict[str, Any] = {
         "format": "onnx",
         "opset": opsets.get("", max(opsets.values())),
         "dims": dims,
         "notes": notes,
     }
-    notes += found
     try:
         return build_graph(model, name, meta, notes)
     except ReadError as error:
@@ -94,7 +112,7 @@ def _read(
 def _complete(
     model: onnx.ModelProto, run: Completion, where: str
 ) -> tuple[onnx.ModelProto, list[str]]:
-    """Complete in this process when every shape is in the file, else in a subprocess."""
+    """Complete in this process when every shape is in the file and holds, else in a subprocess."""
     attempt = onnx.ModelProto()
     attempt.CopyFrom(model)
     try:
@@ -108,15 +126,18 @@ def _complete(
     return attempt, run.notes
 
 
-def _check_operators(model: onnx.ModelProto, unknown: Unknown, where: str) -> list[str]:
+def _unpriced(model: onnx.ModelProto) -> Counter[str]:
+    """Count the operators without a cost rule, by type."""
     found = (operator_name(node) for graph in graphs(model) for node in graph.node)
-    counts = Counter(name for name in found if name not in RULES)
-    if not counts:
-        return []
-    listed = ", ".join(f"{op} ({count})" for op, count in counts.most_common())
-    if unknown == "error":
-        raise UnknownOperatorError(
-            f"{where}: operators without a known cost: {listed}; count them by their bytes only "
-            "with --unknown bytes"
-        )
-    return [f"operators counted by bytes only: {listed}"]
+    return Counter(name for name in found if name not in RULES)
+
+
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{op} ({count})" for op, count in counts.most_common())
+
+
+def _unknown_operators(counts: Counter[str], where: str) -> UnknownOperatorError:
+    return UnknownOperatorError(
+        f"{where}: operators without a known cost: {_listed(counts)}; count them by their bytes "
+        "only with --unknown bytes"
+    )

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import ChainMap
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 import onnx
 
 from go_rl.core.errors import ReadError
+
+Shape = tuple[int, ...]
 
 
 class MissingShapeError(ReadError):
@@ -23,10 +25,18 @@ class Scope:
     """Static types by tensor name."""
     constants: ChainMap[str, np.ndarray] = field(default_factory=lambda: ChainMap())
     """Small constant arrays by tensor name."""
+    stored: ChainMap[str, None] = field(default_factory=lambda: ChainMap())
+    """Names of the arrays that the file holds, whether their data is at hand or not."""
+    sequences: ChainMap[str, tuple[Shape, ...]] = field(default_factory=lambda: ChainMap())
+    """Shapes of the elements of each sequence whose number of elements is known."""
+    producers: ChainMap[str, onnx.NodeProto] = field(default_factory=lambda: ChainMap())
+    """Nodes by the names of their results."""
+    failures: ChainMap[str, str] = field(default_factory=lambda: ChainMap())
+    """Why a value is not known, by tensor name, where that is not for want of another value."""
 
     def child(self) -> Scope:
         """Return a scope for a subgraph."""
-        return Scope(self.types.new_child(), self.constants.new_child())
+        return Scope(*(getattr(self, f.name).new_child() for f in fields(self)))
 
 
 @dataclass(frozen=True)
@@ -41,14 +51,27 @@ class Completion:
     """Whether ONNX's C++ inference may be called."""
     unknown_as_bytes: bool
     """Guess the sizes of results that cannot be inferred."""
+    trust_file: bool = True
+    """Believe the shapes that the file states; not where the user sized its inputs, for an exporter
+    states the shapes of the inputs that it tried."""
     trip_count: int | None = None
-    """Trips of every loop that depends on data and is not in `trips`."""
+    """Trips of every loop whose count is not known and that is not in `trips`."""
     notes: list[str] = field(default_factory=list)
     """Sentences about approximations."""
     guessed: dict[str, str] = field(default_factory=dict)
     """Results whose sizes are guessed, with the operator type of what produces them."""
     uncertain: set[str] = field(default_factory=set)
     """Results whose sizes are guessed or rest on a guess."""
+
+    def trial(self, **changes: bool) -> Completion:
+        """Return the same settings with findings of its own, for a subgraph that may not stay."""
+        return replace(self, notes=[], guessed={}, uncertain=set(self.uncertain), **changes)
+
+    def keep(self, trial: Completion) -> None:
+        """Take over the findings of a `trial`."""
+        self.notes.extend(trial.notes)
+        self.guessed.update(trial.guessed)
+        self.uncertain.update(trial.uncertain)
 
 
 @dataclass(frozen=True)

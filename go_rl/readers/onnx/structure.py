@@ -21,6 +21,10 @@ MOST_DIMENSIONS = 64
 """Dimensions of the largest tensor; NumPy's limit, too."""
 RESERVED = "go_rl_"
 """Begins the names of attributes that this reader adds itself."""
+BRANCH = "go_rl_branch"
+"""Attribute of a completed `If`: the branch that is counted."""
+TRIPS = "go_rl_trips"
+"""Attribute of a completed `Loop` or `Scan`: how often its body runs."""
 DEFAULT_DOMAINS = ("", "ai.onnx")
 _Attribute = onnx.AttributeProto
 _HELD = {_Attribute.GRAPH: "g", _Attribute.TENSOR: "t", _Attribute.SPARSE_TENSOR: "sparse_tensor"}

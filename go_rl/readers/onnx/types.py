@@ -9,7 +9,7 @@ import onnx
 
 def static_shape(kind: onnx.TypeProto) -> tuple[int, ...] | None:
     """Return the shape of a tensor type, or None when a dimension is not a known number."""
-    tensor = _tensor_type(kind)
+    tensor = inner_tensor_type(kind)
     if tensor is None or not tensor.HasField("shape"):
         return None
     shape = []
@@ -27,7 +27,7 @@ def is_static(kind: onnx.TypeProto) -> bool:
 
 def partial_shape(kind: onnx.TypeProto) -> tuple[int | None, ...] | None:
     """Return the shape with None for each size that is not known; None without a rank."""
-    tensor = _tensor_type(kind)
+    tensor = inner_tensor_type(kind)
     if tensor is None or not tensor.HasField("shape"):
         return None
     dims = tensor.shape.dim
@@ -43,11 +43,12 @@ def tensor_type(element: int, shape: Iterable[int]) -> onnx.TypeProto:
 
 def element_type(kind: onnx.TypeProto) -> int:
     """Return the ONNX element type of a tensor, sequence or optional type (0: unknown)."""
-    tensor = _tensor_type(kind)
+    tensor = inner_tensor_type(kind)
     return tensor.elem_type if tensor is not None else 0
 
 
-def _tensor_type(kind: onnx.TypeProto) -> onnx.TypeProto.Tensor | None:
+def inner_tensor_type(kind: onnx.TypeProto) -> onnx.TypeProto.Tensor | None:
+    """Return the tensor type in a tensor, sequence or optional type; None: there is none."""
     for _ in range(8):  # a sequence or an optional counts as one of its elements
         match kind.WhichOneof("value"):
             case "tensor_type":

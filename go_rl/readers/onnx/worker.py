@@ -90,8 +90,12 @@ def _work(folder: Path) -> dict[str, Any]:
 def _inlined(model: onnx.ModelProto) -> onnx.ModelProto:
     from onnx import inliner
 
+    own = {o.domain: o.version for o in model.opset_import}
+    differ = any(
+        own.get(o.domain, o.version) != o.version for f in model.functions for o in f.opset_import
+    )
     try:
-        return inliner.inline_local_functions(model)
+        return inliner.inline_local_functions(model, convert_version=differ)
     except Exception as error:  # onnx raises ValidationError, ValueError and RuntimeError here
         reason = str(error).strip().split("\n")[0]
         raise ReadError(f"its local functions cannot be inlined ({reason})") from error

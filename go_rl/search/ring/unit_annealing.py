@@ -90,7 +90,7 @@ def _anneal(
     squeezes = iter(SQUEEZES)
     hot = HOT * (HOTTEST / HOT) ** np.random.default_rng(seed).random()
     arrays = move_arrays(workspace, next(squeezes))
-    state, evaluated = move_state(arrays, chip, seed), np.inf
+    state, evaluated, attempts = move_state(arrays, chip, seed), np.inf, 0
     while not progress.spent and progress.share < 1.0:
         share = progress.share
         moves = int(min(MOVES, progress.remaining_samples))
@@ -107,7 +107,13 @@ def _anneal(
             tighter = next(squeezes, None)
             if tighter is not None:
                 arrays = move_arrays(workspace, tighter)
-            state, evaluated = move_state(arrays, chip, seed), np.inf
+            attempts += 1
+            state, evaluated = move_state(arrays, chip, _seed_of(seed, attempts)), np.inf
+
+
+def _seed_of(seed: int, attempt: int) -> int:
+    """Return the seed of one more attempt, which draws other moves than those before it."""
+    return int(np.random.SeedSequence([seed, attempt]).generate_state(1)[0] >> 1)
 
 
 def _units_on(workspace: RingWorkspace, device: Int16[np.ndarray, "N"]) -> Int64[np.ndarray, "U"]:

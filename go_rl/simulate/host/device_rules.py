@@ -102,16 +102,9 @@ def evaluation(
 def _resident(
     problem: Problem, device: Int16[np.ndarray, "N"], inside: Bool[np.ndarray, "N"]
 ) -> Float64[np.ndarray, "D"]:
-    """[D] bytes of weights on each device, a weight group once, as large as its largest there."""
-    group, size = problem.graph.weight_group, problem.weight_bytes
-    resident = np.zeros(problem.hardware.num_chips)
-    alone = inside & (group == FREE)
-    np.add.at(resident, device[alone], size[alone])
-    tied = inside & (group != FREE)
-    groups, which = np.unique(group[tied], return_inverse=True)
-    shared = np.zeros((len(resident), len(groups)))
-    np.maximum.at(shared, (device[tied], which), size[tied])
-    return resident + shared.sum(axis=1)
+    """[D] bytes of weights on each device, a tied array once."""
+    held, devices = problem.held_weights, range(problem.hardware.num_chips)
+    return np.array([held.total(inside & (device == d)) for d in devices], np.float64)
 
 
 @njit(cache=True, nogil=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Int64
 
-from go_rl.core import FREE, OpGraph
+from go_rl.core import OpGraph
 from go_rl.simulate.makespan.jobs import NOBODY, Jobs
 from go_rl.simulate.makespan.replay import Trace
 from go_rl.simulate.makespan.replay_arrays import ReplayArrays
@@ -61,7 +61,6 @@ def _fed_nodes(
 def _weights(graph: OpGraph, a: ReplayArrays, here: np.ndarray) -> Iterator[tuple[str, float]]:
     seen: set[int] = set()
     for n in np.flatnonzero(here).tolist():
-        group = int(a.weight_group[n])
-        if group == FREE or group not in seen:
-            yield f"weights of {graph.names[n]!r}", float(a.weight_bytes[n])
-        seen.add(group)
+        tied = set(a.tied_array[a.tied_ptr[n] : a.tied_ptr[n + 1]].tolist()) - seen
+        yield f"weights of {graph.names[n]!r}", float(a.own_bytes[n] + a.tied_bytes[[*tied]].sum())
+        seen |= tied

@@ -232,15 +232,15 @@ def _lowest(word):
 def resident_weights(a, device, weights):
     """Write [D] bytes of weights on each device, tied ones once."""
     weights[:] = 0.0
-    seen = np.zeros(max(a.groups, 1), np.uint64)
+    seen = np.zeros(max(len(a.tied_bytes), 1), np.uint64)
     for n in range(len(device)):
-        g = a.weight_group[n]
-        if g >= 0:
-            bit = np.uint64(1) << np.uint64(device[n])
-            if seen[g] & bit != 0:
-                continue
-            seen[g] |= bit
-        weights[device[n]] += a.weight_bytes[n]
+        weights[device[n]] += a.own_bytes[n]
+        bit = np.uint64(1) << np.uint64(device[n])
+        for i in range(a.tied_ptr[n], a.tied_ptr[n + 1]):
+            t = a.tied_array[i]
+            if seen[t] & bit == 0:
+                seen[t] |= bit
+                weights[device[n]] += a.tied_bytes[t]
 
 
 @njit(cache=True, nogil=True)

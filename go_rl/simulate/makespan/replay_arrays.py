@@ -49,17 +49,20 @@ class ReplayArrays(NamedTuple):
     """[N] bytes of results that no node reads."""
     is_output: np.ndarray
     """[N] results stay to the end."""
-    weight_bytes: np.ndarray
-    """[N]."""
-    weight_group: np.ndarray
-    """[N] nodes of one group share a copy on a device; -1: none."""
-    groups: int
+    own_bytes: np.ndarray
+    """[N] bytes of weights that no other node reads."""
+    tied_ptr: np.ndarray
+    """[N + 1] rows of `tied_array`."""
+    tied_array: np.ndarray
+    """[R] tied arrays that each node reads; a device keeps one copy of each."""
+    tied_bytes: np.ndarray
+    """[A]."""
 
 
 def replay_arrays(problem: Problem) -> ReplayArrays:
     """Lay out a problem for the kernel."""
     graph, chips = problem.graph, problem.hardware.chips
-    tensors = tensor_rows(problem)
+    tensors, held = tensor_rows(problem), problem.held_weights
     pool, engines, split = _pools(problem)
     limit = np.array([c.memory_bytes for c in chips])
     gap = problem.gap_seconds
@@ -81,9 +84,10 @@ def replay_arrays(problem: Problem) -> ReplayArrays:
         user=tensors.user,
         extra_bytes=np.maximum(problem.output_bytes - tensors.made, 0.0),
         is_output=graph.is_output,
-        weight_bytes=problem.weight_bytes,
-        weight_group=graph.weight_group,
-        groups=int(graph.weight_group.max(initial=-1)) + 1,
+        own_bytes=held.own,
+        tied_ptr=held.offsets,
+        tied_array=held.array,
+        tied_bytes=held.tied,
     )
 
 

@@ -34,13 +34,16 @@ class RingArrays(KernelStruct):
     relay: bool
     output_bytes: Float64[np.ndarray, "N"]
     """[N] bytes allocated when a node runs."""
-    weight_bytes: Float64[np.ndarray, "N"]
-    """[N]."""
+    own_bytes: Float64[np.ndarray, "N"]
+    """[N] bytes of weights that no other node reads."""
     streamed_bytes: Float64[np.ndarray, "N"]
     """[N] bytes of weights that come from the host at each step."""
-    weight_group: Int32[np.ndarray, "N"]
-    """[N]."""
-    groups: int
+    tied_ptr: Int64[np.ndarray, "rows"]
+    """[N + 1] rows of `tied_array`."""
+    tied_array: Int32[np.ndarray, "R"]
+    """[R] tied arrays that each node reads."""
+    tied_bytes: Float64[np.ndarray, "A"]
+    """[A]."""
     is_output: Bool[np.ndarray, "N"]
     """[N]."""
     tensor_of: Int64[np.ndarray, "rows"]
@@ -61,7 +64,7 @@ class RingArrays(KernelStruct):
 
 @dataclass(frozen=True, eq=False)
 class RingScratch(KernelStruct):
-    """What pricing one plan writes; one for each thread. ``G`` weight groups."""
+    """What pricing one plan writes; one for each thread. ``A`` tied arrays."""
 
     device: Int16[np.ndarray, "N"]
     """[N] home chips."""
@@ -79,8 +82,8 @@ class RingScratch(KernelStruct):
     """[k] bytes."""
     live: Float64[np.ndarray, "k"]
     """[k] bytes of tensors while the nodes run in turn."""
-    group_on: Int64[np.ndarray, "G"]
-    """[G] chips that hold a weight group."""
+    array_on: Int64[np.ndarray, "A"]
+    """[A] chips that hold a tied array."""
     head: Int64[np.ndarray, "N"]
     """[N] first event of each node: a tensor that is freed behind it; or `NO_EVENT`."""
     following: Int64[np.ndarray, "events"]
@@ -91,7 +94,7 @@ class RingScratch(KernelStruct):
 
 def ring_scratch(arrays: RingArrays, events: int) -> RingScratch:
     """Allocate what pricing needs; an edge frees a tensor at most once for each copy of its end."""
-    nodes, chips = len(arrays.weight_bytes), len(arrays.kind)
+    nodes, chips = len(arrays.own_bytes), len(arrays.kind)
     return RingScratch(
         device=np.zeros(nodes, np.int16),
         present=np.zeros(nodes, np.int64),
@@ -101,7 +104,7 @@ def ring_scratch(arrays: RingArrays, events: int) -> RingScratch:
         streamed=np.zeros(chips),
         peak=np.zeros(chips),
         live=np.zeros(chips),
-        group_on=np.zeros(arrays.groups, np.int64),
+        array_on=np.zeros(len(arrays.tied_bytes), np.int64),
         head=np.zeros(nodes, np.int64),
         following=np.zeros(events, np.int64),
         event_chip=np.zeros(events, np.int64),
@@ -112,7 +115,7 @@ def ring_scratch(arrays: RingArrays, events: int) -> RingScratch:
 def ring_arrays(problem: Problem) -> RingArrays:
     """Lay out a problem for the kernel."""
     graph = problem.graph
-    tensors = tensor_rows(problem)
+    tensors, held = tensor_rows(problem), problem.held_weights
     offsets, edges = graph.successors
     links = problem.hardware.links
     limit = np.array([c.memory_bytes for c in problem.hardware.chips])
@@ -124,10 +127,11 @@ def ring_arrays(problem: Problem) -> RingArrays:
         latency=links.latency_seconds,
         relay=problem.rules.relay,
         output_bytes=np.maximum(problem.output_bytes, tensors.made),
-        weight_bytes=problem.weight_bytes,
+        own_bytes=held.own,
         streamed_bytes=problem.streamed_bytes,
-        weight_group=graph.weight_group,
-        groups=int(graph.weight_group.max(initial=-1)) + 1,
+        tied_ptr=held.offsets,
+        tied_array=held.array,
+        tied_bytes=held.tied,
         is_output=graph.is_output,
         tensor_of=tensors.first,
         tensor_bytes=tensors.size,
@@ -161,22 +165,22 @@ def _price(a: RingArrays, s: RingScratch) -> int:
 @kernel
 @no_type_check
 def _work(a: RingArrays, s: RingScratch) -> None:
-    """Add seconds of work to ``busy`` and weights, a group once on a chip, to ``held``."""
-    present, group_on, busy, held = s.present, s.group_on, s.busy, s.held
-    for g in range(len(group_on)):
-        group_on[g] = 0
+    """Add seconds of work to ``busy`` and weights, a tied array once on a chip, to ``held``."""
+    present, array_on, busy, held = s.present, s.array_on, s.busy, s.held
+    for t in range(len(array_on)):
+        array_on[t] = 0
     for v in range(len(present)):
         on = present[v]
         while on:
             c = lowest(on)
             on &= on - 1
             busy[c] += a.seconds[a.kind[c], v]
-            g = a.weight_group[v]
-            if g < 0:
-                held[c] += a.weight_bytes[v]
-            elif group_on[g] & bit(c) == 0:
-                group_on[g] |= bit(c)
-                held[c] += a.weight_bytes[v]
+            held[c] += a.own_bytes[v]
+            for i in range(a.tied_ptr[v], a.tied_ptr[v + 1]):
+                t = a.tied_array[i]
+                if array_on[t] & bit(c) == 0:
+                    array_on[t] |= bit(c)
+                    held[c] += a.tied_bytes[t]
 
 
 @kernel

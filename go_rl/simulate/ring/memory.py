@@ -7,7 +7,7 @@ from collections import defaultdict
 import numpy as np
 from jaxtyping import Float64, Int16, Int64
 
-from go_rl.core import FREE, Problem, Status
+from go_rl.core import Problem, Status
 from go_rl.simulate.allocator.allocate import Buffers, allocate
 
 
@@ -50,11 +50,7 @@ def confirm_memory(
 
 
 def _weights(problem: Problem, present: np.ndarray, chip: int) -> int:
-    on = (present >> chip) & 1 == 1
-    group = problem.graph.weight_group
-    own = np.ceil(problem.weight_bytes[on & (group == FREE)]).sum()
-    tied = {int(g): float(b) for g, b in zip(group[on], problem.weight_bytes[on], strict=True)}
-    return int(own + sum(np.ceil(b) for g, b in tied.items() if g != FREE))
+    return int(problem.held_weights.rounded_up.total((present >> chip) & 1 == 1))
 
 
 def _lifetimes(

@@ -4,7 +4,7 @@
 - A chip is busy for the seconds of all nodes present on it, copies included.
 - A tensor whose home is chip a and whose furthest consumer sits on chip b crosses the links
   a..b-1 once each, whatever lies between; a consumer that finds a copy on its own chip needs none.
-- A chip's peak bytes are its resident weights (a weight group once), plus the largest sum of live
+- A chip's peak bytes are its resident weights (a tied array once), plus the largest sum of live
   tensors while it runs its nodes in topological order, plus, under the relay rule, the tensors it
   forwards. A received tensor lives from the start of the step to its last local consumer; a sent
   tensor, or a result of the model, from its making to the end of the step.

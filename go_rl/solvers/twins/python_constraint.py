@@ -89,15 +89,11 @@ def _fits(
 ) -> bool:
     """Weights fit each chip, copies included, tied weights once."""
     _, present = _homes(problem, copied, dict(zip(nodes, chips, strict=True)))
-    group = problem.graph.weight_group
-    for c, chip in enumerate(problem.hardware.chips):
-        held: dict[tuple[bool, int], float] = {}
-        for n in np.flatnonzero((present >> c) & 1).tolist():
-            tied = bool(group[n] != FREE)
-            held[tied, int(group[n]) if tied else n] = float(problem.weight_bytes[n])
-        if sum(held.values()) > chip.memory_bytes:
-            return False
-    return True
+    held = problem.held_weights
+    return all(
+        held.total((present >> c) & 1 == 1) <= chip.memory_bytes
+        for c, chip in enumerate(problem.hardware.chips)
+    )
 
 
 def _homes(

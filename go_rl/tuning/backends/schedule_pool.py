@@ -8,7 +8,6 @@ and, for all schedules of all operators in a row, ``seconds`` (float32; NaN: it 
 from __future__ import annotations
 
 import hashlib
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +20,7 @@ from go_rl.core.files.shipped import shipped_or_given
 from go_rl.core.files.strict_json import parse_json
 from go_rl.core.files.whole_file import whole_file
 from go_rl.records import canonical_json
+from go_rl.runtime.array_file import UNREADABLE, read_arrays
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.programs.nouns import TunedOperator
 
@@ -151,10 +151,10 @@ def load_pools(source: str | Path) -> PoolSet:
 
 def _contents(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     try:
-        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-            header = parse_json(file["header"].tobytes().decode())
-            arrays = {name: file[name] for name in _ARRAYS}
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        file = read_arrays(path)
+        header = parse_json(file["header"].tobytes().decode())
+        arrays = {name: file[name] for name in _ARRAYS}
+    except UNREADABLE as error:
         what = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise TuningError(f"{path}: cannot be read as schedule pools ({what})") from error
     if not isinstance(header, dict):

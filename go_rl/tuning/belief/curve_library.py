@@ -7,7 +7,6 @@ A file is an .npz with ``header`` (JSON: format, version, networks, provenance),
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from go_rl.core.errors import nearest
 from go_rl.core.files.strict_json import parse_json
 from go_rl.core.files.whole_file import whole_file
 from go_rl.records import canonical_json
+from go_rl.runtime.array_file import UNREADABLE, read_arrays
 from go_rl.tuning.config import TuningError
 
 FORMAT, VERSION = "go_rl tuning curves", 1
@@ -96,10 +96,10 @@ def load_curves(path: str | Path = SHIPPED) -> CurveLibrary:
         TuningError: it is not there, damaged, or of another version.
     """
     try:
-        with Path(path).open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-            header = parse_json(file["header"].tobytes().decode())
-            values, lengths, network = (file[name] for name in ("values", "lengths", "network"))
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        file = read_arrays(Path(path))
+        header = parse_json(file["header"].tobytes().decode())
+        values, lengths, network = (file[name] for name in ("values", "lengths", "network"))
+    except UNREADABLE as error:
         what = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise TuningError(f"{path}: cannot be read as curves ({what})") from error
     if not isinstance(header, dict) or header.get("format") != FORMAT:

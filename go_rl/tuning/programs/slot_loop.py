@@ -15,6 +15,10 @@ from go_rl.tuning.reuse.schedule_reuse import ScheduleReuse
 from go_rl.tuning.schedulers.scheduler import Scheduler
 
 
+class NothingWorksError(TuningError):
+    """No schedule of any operator works."""
+
+
 def tune_operators(
     backend: Backend,
     scheduler: Scheduler,
@@ -28,10 +32,11 @@ def tune_operators(
 ) -> TuningState:
     """Tune the operators of a network until the budget or the schedules are used up.
 
-    A warm-up tries each operator until one schedule works, one that joins later, too; then the
-    scheduler gives slots. At the end each operator that is too light to be tuned gets a batch of
-    schedules like the others'. Each batch is in the journal before the next one begins: what a
-    journal holds is not measured again, and the run goes on behind it as if it had never stopped.
+    A warm-up tries each operator until one schedule works, one that joins later, too, or it is
+    given up; then the scheduler gives slots. At the end each operator that is too light to be tuned
+    gets a batch of schedules like the others'. Each batch is in the journal before the next one
+    begins: what a journal holds is not measured again, and the run goes on behind it as if it had
+    never stopped.
 
     Args:
         backend: builds and times.
@@ -46,8 +51,9 @@ def tune_operators(
             ``config`` says that all are tuned.
 
     Raises:
-        TuningError: the network has no tunable operator, no schedule of one works, or nobody
-            chooses for those that are not tuned.
+        NothingWorksError: no schedule of any operator works.
+        TuningError: the network has no tunable operator, or nobody chooses for those that are not
+            tuned.
     """
     if config.heavy < 1 and reuse is None:
         raise TuningError("tuning: say which schedules operators that are not tuned reuse")
@@ -83,6 +89,7 @@ class _SlotLoop:
         self._known: Mapping[int, Sequence[Trial]] = {}
         self._last = 0.0
         self._last_reason = "there is none"
+        self._reasons: dict[int, str] = {}
 
     def run(self, listener: TuningListener, known: Mapping[int, Sequence[Trial]]) -> TuningState:
         state, started = self._state, False
@@ -133,19 +140,24 @@ class _SlotLoop:
                 self._keep(TrialBatch("known", k, 0, tuple(trials), 0.0))
 
     def _warm_up(self) -> None:
-        """Try schedules one by one until each operator that is tuned has one that works, or no
-        trials are left."""
+        """Try schedules one by one until each operator that is tuned has one that works or is given
+        up, or no trials are left."""
         for k in range(len(self._tuners)):
             each = self._state.operators[k]
             while each.best is None and not self._state.finished(k):
                 if self._state.trials_left <= 0:
                     return
                 self._measure("warm-up", k, 0, 1)
-            if each.best is None and each.operator.repeats and k in self._state.arms:
-                raise TuningError(
-                    f"{each.operator.name}: none of {len(each.curve)} schedules works "
-                    f"({self._last_reason}); nothing of what was measured is lost"
-                )
+            if each.given_up:
+                self._reasons[k] = self._last_reason
+        needed = [k for k in self._state.arms if self._state.operators[k].operator.repeats]
+        if needed and all(self._state.operators[k].given_up for k in needed):
+            each = self._state.operators[needed[0]]
+            raise NothingWorksError(
+                f"{each.operator.name}: none of {len(each.curve)} schedules works "
+                f"({self._reasons.get(needed[0], self._last_reason)}); nothing of what was "
+                "measured is lost"
+            )
 
     def _slot(self) -> bool:
         """Run the rest of the slot that a stop cut short, or a new one; False: there is none."""

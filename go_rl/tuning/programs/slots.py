@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf, isfinite
 
-from go_rl.tuning.config import TuningError
+from go_rl.tuning.config import FirstRound, TuningError
 
 LONGEST_SLOT = 100.0
 """Seconds of a slot, at most (DynaTune, section 5)."""
@@ -36,6 +36,9 @@ class SlotConfig:
     """Share of the network's FLOP whose operators are tuned
     (`go_rl.tuning.programs.heavy_operators`); the others get one batch each, at the end, of
     schedules like those that were found (`go_rl.tuning.reuse`)."""
+    first_round: FirstRound = "slowest"
+    """Order in which dynamic schedulers give each operator its first slot
+    (`go_rl.tuning.schedulers.first_round`)."""
     slot: float | None = None
     """Seconds of a slot; None: `LONGEST_SLOT` or the budget over `SLOTS_AN_OPERATOR` slots an
     operator, whichever is less."""

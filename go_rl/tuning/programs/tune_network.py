@@ -7,17 +7,22 @@ batch that was being measured, and the same command goes on behind it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from go_rl.records import RecordStore
-from go_rl.tuning.backends.tvm.backend import LoweredNetwork, TvmBackend, lower
+from go_rl.tuning.backends.tvm.backend import TvmBackend
 from go_rl.tuning.backends.tvm.codegen import code_target
+from go_rl.tuning.backends.tvm.lowering import LoweredNetwork, lower
 from go_rl.tuning.backends.tvm.models.model import TunableNetwork
 from go_rl.tuning.config import TuneProgramsConfig
 from go_rl.tuning.programs.finish import Finish
 from go_rl.tuning.programs.journal import FileJournal
 from go_rl.tuning.programs.nouns import MakeInnerTuner
+from go_rl.tuning.programs.slot_loop import NothingWorksError
 from go_rl.tuning.programs.slots import SlotConfig
+from go_rl.tuning.programs.time_budget import TimeBudget
 from go_rl.tuning.programs.trial_records import known_trials
 from go_rl.tuning.programs.tuned_network import TunedNetwork, write_tuned_network
 from go_rl.tuning.programs.tuning_run import run_tuning
@@ -57,32 +62,44 @@ def tune_network(
         WorkerError: the core cannot be had.
     """
     scheduler, make_tuner = deciders(config)
-    report(f"compiling {network.name}")
+    budget = TimeBudget(60.0 * config.minutes)
+    report(f"importing {network.name}")
+    pace = min(config.timing.pace_seconds, budget.pace)
+    quick = replace(config, timing=replace(config.timing, pace_seconds=pace))
     lowered = lower(network, code_target(config.target, config.cores))
     store_at, pace_at = records_of(records, folder)
     with (
         RecordStore(store_at) as store,
-        TvmBackend(lowered, config, pace_at) as backend,
+        TvmBackend(lowered, quick, pace_at) as backend,
     ):
         journal = FileJournal(folder / JOURNAL, _about(lowered, backend, config))
-        report(f"timing {len(lowered.functions)} functions without schedules")
-        backend.start(store)
+        backend.start(store, budget.preparing, report)
         known = known_trials(store, backend.target, backend.operators)
         before = sum(len(batch.trials) for batch in journal.batches())
         resumed = before or sum(map(len, known.values()))
-        slots = SlotConfig(
-            seconds=60.0 * config.minutes, trials=config.trials, batch=config.batch,
-            seed=config.seed, heavy=config.only_heavy,
-        )  # fmt: skip
-        notes = run_tuning(
-            backend, scheduler, make_tuner, slots, journal, known=known, watch=watch,
-            reuse=attention_reuse(backend) if config.only_heavy < 1 else None,
-        )  # fmt: skip
-        report("timing the best schedules again, and the network with them beside the untuned one")
-        finish = Finish(network, lowered, backend, journal, slots)
+        slots = _slots(config, budget, len(backend.operators))
+        notes: list[str] = []
+        if backend.operators:
+            report(f"tuning {len(backend.operators)} operators")
+            with suppress(NothingWorksError):  # told of each operator
+                notes += run_tuning(
+                    backend, scheduler, make_tuner, slots, journal, known=known, watch=watch,
+                    reuse=attention_reuse(backend) if config.only_heavy < 1 else None,
+                )  # fmt: skip
+        finish = Finish(network, lowered, backend, journal, slots, budget, report)
         tuned = finish.tuned(folder, config, resumed, notes)
     write_tuned_network(tuned, config, folder)
     return tuned
+
+
+def _slots(config: TuneProgramsConfig, budget: TimeBudget, operators: int) -> SlotConfig:
+    """Slots of what is left of the minutes; a slot is as long as if all of them were left."""
+    whole = SlotConfig(
+        seconds=budget.seconds, trials=config.trials, batch=config.batch, seed=config.seed,
+        heavy=config.only_heavy, first_round=config.first_round,
+    )  # fmt: skip
+    slot = whole.slot_seconds(max(operators, 1))
+    return replace(whole, seconds=budget.tuning(), slot=slot)
 
 
 def deciders(config: TuneProgramsConfig) -> tuple[Scheduler, MakeInnerTuner]:

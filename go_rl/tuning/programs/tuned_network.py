@@ -42,6 +42,28 @@ class OperatorOutcome:
     trials: int
     share: float
     """Share of the tuning time."""
+    reason: str = ""
+    """Why it has no schedule; "": it has one."""
+
+
+@dataclass(frozen=True)
+class LeftOperator:
+    """One operator that is not tuned."""
+
+    operator: TunedOperator
+    reason: str
+    seconds: float
+    """Of one run in the module, about; 0: it has no time."""
+    schedule: Schedule | None
+    """A light schedule, where one is faster than the loops as they are."""
+
+
+@dataclass(frozen=True)
+class RivalTime:
+    """The network in another implementation, on the same core."""
+
+    name: str
+    latency_ms: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,11 +75,15 @@ class TunedNetwork:
     scheduler: str
     tuner: str
     operators: tuple[OperatorOutcome, ...]
+    left: tuple[LeftOperator, ...]
+    """What is not tuned."""
     fixed_seconds: float
     """Of what is not tuned."""
     curve: tuple[LatencyPoint, ...]
     minutes: float
     """Of tuning, those of earlier runs in the folder included."""
+    run_minutes: float
+    """Of this run, by the wall, from the import to the written module."""
     trials: int
     """Measured for this folder, in all of its runs."""
     resumed_trials: int
@@ -67,11 +93,21 @@ class TunedNetwork:
     untuned_ms: float
     """Of the whole network with TVM's default schedules, the loops as they are under LLVM."""
     latency_ms: float
-    """Of the module written, visited in turn with the untuned one."""
+    """Of the module written, visited in turn with the untuned one and rivals."""
+    rivals: tuple[RivalTime, ...]
     max_relative_error: float
     """Of the module's results against the model's, on random operands; infinite where one is finite
     and the other is not, which JSON has as null."""
     notes: tuple[str, ...]
+
+    @property
+    def untuned_reasons(self) -> dict[str, list[TunedOperator]]:
+        """Operators without a schedule of a tuner's, by the reason."""
+        found: dict[str, list[TunedOperator]] = {}
+        for each in (*self.operators, *self.left):
+            if each.reason:
+                found.setdefault(each.reason, []).append(each.operator)
+        return found
 
     @property
     def speedup(self) -> float:
@@ -117,6 +153,8 @@ def summary_document(tuned: TunedNetwork, config: TuningConfig) -> dict[str, Any
         "failed_trials": tuned.failed_trials, "untuned_ms": tuned.untuned_ms,
         "latency_ms": tuned.latency_ms, "speedup": tuned.speedup,
         "max_relative_error": error if isfinite(error) else None, "minutes": tuned.minutes,
+        "run_minutes": tuned.run_minutes,
+        "rivals": [asdict(each) for each in tuned.rivals],
         "fixed_ms": MS * tuned.fixed_seconds,
         "operators": [
             {
@@ -124,15 +162,26 @@ def summary_document(tuned: TunedNetwork, config: TuningConfig) -> dict[str, Any
                 "flops": each.operator.flops, "untuned_ms": MS * each.untuned_seconds,
                 "best_ms": MS * each.seconds, "trials": each.trials, "share": each.share,
                 "schedule": None if each.schedule is None else each.schedule.key,
+                "left_untuned": each.reason or None,
             }
             for each in tuned.operators
+        ],
+        "left_untuned": [
+            {
+                "name": each.operator.name, "uses": each.operator.repeats,
+                "flops": each.operator.flops, "ms": MS * each.seconds, "reason": each.reason,
+                "light_schedule": None if each.schedule is None else each.schedule.key,
+            }
+            for each in tuned.left
         ],
         "notes": list(tuned.notes), "config": asdict(config),
     }  # fmt: skip
 
 
 def schedules_document(tuned: TunedNetwork) -> dict[str, Any]:
-    """Return what ``schedules.json`` holds: traces of TVM by workload."""
+    """Return what ``schedules.json`` holds: traces of TVM by workload, those that the module has,
+    and of the operators without one the reason."""
+    everything = (*tuned.operators, *tuned.left)
     return {
         "target": tuned.target,
         "schedules": {
@@ -140,8 +189,13 @@ def schedules_document(tuned: TunedNetwork) -> dict[str, Any]:
                 "operator": each.operator.name, "key": each.schedule.key,
                 "trace": each.schedule.document,
             }
-            for each in tuned.operators
+            for each in everything
             if each.schedule is not None
+        },
+        "left_untuned": {
+            each.operator.workload: {"operator": each.operator.name, "reason": each.reason}
+            for each in everything
+            if each.reason
         },
     }  # fmt: skip
 

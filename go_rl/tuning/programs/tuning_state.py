@@ -11,6 +11,8 @@ from go_rl.tuning.programs.heavy_operators import heavy_operators
 from go_rl.tuning.programs.nouns import Schedule, Trial, TunedOperator
 from go_rl.tuning.programs.slots import SlotConfig
 
+HOPELESS = 32
+"""Trials behind which an operator is given up where none worked."""
 Phase = Literal["known", "warm-up", "slot", "lapse", "reuse"]
 """Why a batch is there: trials of earlier runs; the search for a first schedule that works; a slot
 of the scheduler; a static scheme's slot of a finished operator, which lapses; schedules like those
@@ -57,6 +59,8 @@ class OperatorState:
     """Trials, those of earlier runs left out."""
     exhausted: bool = False
     """The space has no more."""
+    given_up: bool = False
+    """No schedule works: it stays as it is, and is no part of any latency."""
 
     @property
     def seconds(self) -> float:
@@ -66,7 +70,8 @@ class OperatorState:
     @property
     def weighted(self) -> float:
         """Best seconds of all its runs in the network."""
-        return self.operator.repeats * self.seconds if self.operator.repeats else 0.0
+        counts = self.operator.repeats and not self.given_up
+        return self.operator.repeats * self.seconds if counts else 0.0
 
     def horizon(self, slot_seconds: float, batch: int) -> int:
         """Return how many trials a slot buys, at the pace so far; at least a batch."""
@@ -138,7 +143,8 @@ class TuningState:
     @property
     def latency(self) -> float:
         """Seconds of the network with the best schedules; infinite while an operator that is tuned
-        has none. Operators that are not tuned count from their first time on."""
+        has none, those given up left out. Operators that are not tuned count from their first
+        time on."""
         return self._fixed + sum(each.weighted for each in self._counted)
 
     @property
@@ -147,7 +153,7 @@ class TuningState:
         first = (
             inf if each.first_seconds is None else each.first_seconds * each.operator.repeats
             for each in self._counted
-            if each.operator.repeats
+            if each.operator.repeats and not each.given_up
         )  # fmt: skip
         return self._fixed + sum(first)
 
@@ -169,7 +175,7 @@ class TuningState:
         """Whether an operator is done: no improvement for long, no schedules left, not tuned, or
         not used any more."""
         each = self.operators[operator]
-        done = each.exhausted or each.stale >= self.config.patience
+        done = each.exhausted or each.given_up or each.stale >= self.config.patience
         return done or operator in self._light or not each.operator.repeats
 
     @property
@@ -203,6 +209,8 @@ class TuningState:
             self.slot, self.current, self._in_slot = batch.slot, batch.operator, 0.0
             state.slots += 1
         state.add(batch)
+        hope = min(HOPELESS, self.config.patience)
+        state.given_up = state.best is None and (state.exhausted or state.stale >= hope)
         self.elapsed += batch.seconds
         self.trials += len(batch.trials) if batch.phase != "known" else 0
         if batch.phase == "reuse":

@@ -6,13 +6,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from go_rl.tuning.programs.tuning_state import TuningState
+from go_rl.tuning.schedulers.first_round import waiting_for_first_slot
 from go_rl.tuning.schedulers.scheduler import slot_rng
 
 
 @dataclass(frozen=True)
 class AnsorGradient:
     """Gives the slot to the operator with the most negative approximate gradient, after one slot
-    for each in turn:
+    for each (`first_round`):
 
         repeats · [α (g(t) − g(t − Δ)) / Δ + (1 − α) (min(g(t) − g(t) / t, β · FLOP / F) − g(t))]
 
@@ -31,10 +32,9 @@ class AnsorGradient:
 
     def choose(self, state: TuningState) -> int:
         """Return the operator of the next slot."""
-        unfinished = state.unfinished
-        waiting = [k for k in unfinished if state.operators[k].slots == 0]
-        if waiting:
+        if waiting := waiting_for_first_slot(state):
             return waiting[0]
+        unfinished = state.unfinished
         gradients = [self.gradient(state, k) for k in unfinished]
         if max(gradients) == min(gradients):
             return int(slot_rng(state).choice(unfinished))

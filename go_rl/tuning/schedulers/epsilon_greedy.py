@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from go_rl.tuning.programs.tuning_state import TuningState
-from go_rl.tuning.schedulers.predicted_gains import MILLISECONDS, PredictedGains, least_tried
+from go_rl.tuning.schedulers.first_round import waiting_for_first_slot
+from go_rl.tuning.schedulers.predicted_gains import MILLISECONDS, PredictedGains
 from go_rl.tuning.schedulers.scheduler import slot_rng
 
 
@@ -21,7 +22,7 @@ class EpsilonGreedy:
 
     def choose(self, state: TuningState) -> int:
         """Return the operator of the next slot."""
-        fresh, rng = least_tried(state), slot_rng(state)
+        fresh, rng = waiting_for_first_slot(state), slot_rng(state)
         if fresh:
             return fresh[0]
         if rng.random() < self.epsilon:

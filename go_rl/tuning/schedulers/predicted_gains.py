@@ -39,10 +39,3 @@ class PredictedGains:
         better = each.curve[-1] + self.prediction(state, operator).improvement
         seconds = each.seconds - each.operator.flops / better
         return MILLISECONDS * each.operator.repeats * seconds
-
-
-def least_tried(state: TuningState) -> list[int]:
-    """Return the unfinished operators that never had a slot, those with the most weighted seconds
-    first."""
-    fresh = [k for k in state.unfinished if state.operators[k].slots == 0]
-    return sorted(fresh, key=lambda k: -state.operators[k].weighted)

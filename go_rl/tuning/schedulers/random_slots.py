@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from go_rl.tuning.programs.tuning_state import TuningState
+from go_rl.tuning.schedulers.first_round import waiting_for_first_slot
 from go_rl.tuning.schedulers.scheduler import slot_rng
 
 
 @dataclass(frozen=True)
 class RandomSlots:
-    """Each slot goes to a random operator; the static form draws finished ones, too."""
+    """Each slot goes to a random operator. The static form draws finished ones, too; the dynamic
+    one gives each operator one slot first (`first_round`)."""
 
     dynamic: bool
 
@@ -21,6 +23,8 @@ class RandomSlots:
 
     def choose(self, state: TuningState) -> int:
         """Return the operator of the next slot."""
+        if self.dynamic and (waiting := waiting_for_first_slot(state)):
+            return waiting[0]
         choice = state.unfinished if self.dynamic else state.arms
         return int(slot_rng(state).choice(choice))
 

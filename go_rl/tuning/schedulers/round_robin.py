@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from go_rl.tuning.programs.tuning_state import TuningState
+from go_rl.tuning.schedulers.first_round import waiting_for_first_slot
 
 
 @dataclass(frozen=True)
 class RoundRobin:
-    """Slots go to the operators in turn; the static form does not leave out finished ones."""
+    """Slots go to the operators in turn. The static form does not leave out finished ones, and
+    keeps the network's order; the dynamic one begins as `first_round` says."""
 
     dynamic: bool
 
@@ -22,6 +24,8 @@ class RoundRobin:
         """Return the operator of the next slot."""
         if not self.dynamic:
             return state.arms[state.slot % len(state.arms)]
+        if waiting := waiting_for_first_slot(state):
+            return waiting[0]
         return min(state.unfinished, key=lambda k: state.operators[k].slots)
 
     def predicted(self, state: TuningState, operator: int) -> None:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from go_rl.tuning.programs.tuning_state import TuningState
-from go_rl.tuning.schedulers.predicted_gains import MILLISECONDS, PredictedGains, least_tried
+from go_rl.tuning.schedulers.first_round import waiting_for_first_slot
+from go_rl.tuning.schedulers.predicted_gains import MILLISECONDS, PredictedGains
 from go_rl.tuning.schedulers.scheduler import slot_rng
 
 
@@ -24,7 +25,7 @@ class SoftmaxSampling:
 
     def choose(self, state: TuningState) -> int:
         """Return the operator of the next slot."""
-        fresh = least_tried(state)
+        fresh = waiting_for_first_slot(state)
         if fresh:
             return fresh[0]
         gains = np.array([self.gains.gain(state, k) for k in state.unfinished]) / self.temperature

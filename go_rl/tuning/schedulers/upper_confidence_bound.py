@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from math import inf, log, sqrt
 
 from go_rl.tuning.programs.tuning_state import TuningState
-from go_rl.tuning.schedulers.predicted_gains import MILLISECONDS, PredictedGains, least_tried
+from go_rl.tuning.schedulers.first_round import waiting_for_first_slot
+from go_rl.tuning.schedulers.predicted_gains import MILLISECONDS, PredictedGains
 
 DYNATUNE, RELATIVE = "dynatune", "dynatune-relative"
 """Names: the bonus in milliseconds as published, or in proportion to the network's latency."""
@@ -17,7 +18,7 @@ SHORT = 1e-3
 """Seconds of the network, at first, below which the constant is `EXPLORATION_SHORT`."""
 EXPLORATION, EXPLORATION_SHORT = 2.0, 0.2
 """The constant C (DynaTune, section 5)."""
-SCALE = 3e-3
+SCALE = 1e-3
 """Share of the network's latency that stands for a millisecond in the relative bonus."""
 
 
@@ -35,7 +36,7 @@ class UpperConfidenceBound:
 
     def choose(self, state: TuningState) -> int:
         """Return the operator of the next slot."""
-        fresh = least_tried(state)
+        fresh = waiting_for_first_slot(state)
         if fresh:
             return fresh[0]
         return max(state.unfinished, key=lambda k: self.score(state, k))

@@ -176,7 +176,7 @@ def reordered(problem: Problem, order: np.ndarray) -> Problem:
     graph, place = problem.graph, np.argsort(order)
     builder = GraphBuilder(graph.name)
     for i, n in enumerate(order.tolist()):
-        group = int(graph.weight_group[n])
+        tied = graph.tied_array[graph.tied_node == n].tolist()
         builder.add_node(
             Node(
                 f"x{i}",
@@ -184,7 +184,7 @@ def reordered(problem: Problem, order: np.ndarray) -> Problem:
                 OpKind(int(graph.kind[n])),
                 output_bytes=float(graph.output_bytes[n]),
                 weight_bytes=float(graph.weight_bytes[n]),
-                weight_key=frozenset({f"w{group}"}) if group >= 0 else None,
+                weight_arrays={f"w{a}": float(graph.tied_bytes[a]) for a in tied},
                 colocation=int(graph.colocation[n]),
                 is_backward=bool(graph.is_backward[n]),
                 is_output=bool(graph.is_output[n]),

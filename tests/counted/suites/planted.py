@@ -154,6 +154,7 @@ def problem_of(
         cost_model="profiled",
         output_bytes=np.zeros(count),
         weight_bytes=graph.weight_bytes,
+        tied_bytes=np.zeros(0),
         streamed_bytes=np.zeros(count),
         edge_bytes=graph.edge_bytes,
         transfer_seconds=np.full(count, 1e-6),

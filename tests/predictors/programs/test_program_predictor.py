@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -12,10 +13,18 @@ import pytest
 
 from go_rl.core import CheckpointError, TrainingError
 from go_rl.predictors.programs.central_moments import central_moment_discrepancy
-from go_rl.predictors.programs.network import initial_program_params, parameter_count
+from go_rl.predictors.programs.examples import TARGET_FEATURES
+from go_rl.predictors.programs.network import (
+    PAPER,
+    ProgramNetwork,
+    empty_batch,
+    initial_program_params,
+    parameter_count,
+)
 from go_rl.predictors.programs.predictor import ProgramPredictor
 from go_rl.predictors.programs.prepared import InputScale, prepare
 from go_rl.predictors.programs.training import ProgramTrainConfig
+from go_rl.programs.features import LEAF_NUMBERS
 from tests.predictors.programs.made_up import TINY, TINY_RUN, made_up_programs, with_leaves
 
 
@@ -112,10 +121,36 @@ def test_positional_encoding_can_be_left_out(examples):
 
 
 def test_every_leaf_count_has_layers_of_its_own():
-    """Layers of a leaf count of L: 8 L + 1 inputs to 8 units, then 8 + 1 to 4."""
+    """Layers of a leaf count of L: 164 L + 1 inputs to 8 units, 8 + 1 to 8, then 8 + 1 to 4."""
     one = initial_program_params(replace(TINY, leaf_counts=(1,)), jax.random.key(0))
     both = initial_program_params(replace(TINY, leaf_counts=(1, 3)), jax.random.key(0))
-    assert parameter_count(both) - parameter_count(one) == (8 * 3 + 1) * 8 + (8 + 1) * 4
+    assert parameter_count(both) - parameter_count(one) == (164 * 3 + 1) * 8 + 9 * 8 + 9 * 4
+
+
+def test_the_papers_sizes_have_as_many_parameters_as_it_says():
+    """13.8 M (appendix B), with the layers of one leaf count, 5: eleven encoder layers of 164
+    numbers with 2,048 hidden ones; 5 · 164 → 716 → 985 × 3 → 69; devices; decoder 69 → 930 × 3."""
+    encoder = 11 * (4 * 165 * 164 + 165 * 2048 + 2049 * 164 + 4 * 164) + 2 * 164
+    program = (5 * 164 + 1) * 716 + 717 * 985 + 2 * 986 * 985 + 986 * 69
+    device = (2 * len(TARGET_FEATURES) + 1) * 128 + 2 * 129 * 128 + 129 * 69
+    decoder = 70 * 930 + 2 * 931 * 930 + 931
+    sizes = replace(PAPER, leaf_counts=(5,))
+    params = jax.eval_shape(partial(initial_program_params, sizes), jax.random.key(0))
+    assert parameter_count(params) == encoder + program + device + decoder == 13_758_283
+
+
+def test_the_latent_holds_program_and_device():
+    """The central moment discrepancy aligns what the decoder reads: equal programs on two devices
+    have two latents, inside the interval that bounds them."""
+    sizes = replace(TINY, leaf_counts=(2,))
+    params = initial_program_params(sizes, jax.random.key(0))
+    leaves = jax.random.normal(jax.random.key(1), (1, 2, LEAF_NUMBERS))
+    one = empty_batch(2)._replace(leaves=leaves)
+    other = one._replace(devices=one.devices + 1.0, known=one.known + 1.0)
+    network = ProgramNetwork(TINY)
+    (_, z), (_, z_other) = (network.apply(params, x) for x in (one, other))
+    assert np.abs(np.asarray(z) - np.asarray(z_other)).max() > 1e-3
+    assert np.abs(np.asarray([z, z_other])).max() <= 1.0
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,14 @@ from __future__ import annotations
 import pytest
 
 from go_rl.tuning.backends.tvm import codegen
-from go_rl.tuning.backends.tvm.codegen import NEEDS, CodeTarget, code_target, level_of, levels_here
+from go_rl.tuning.backends.tvm.codegen import (
+    NEEDS,
+    CodeTarget,
+    code_target,
+    highest_clock,
+    level_of,
+    levels_here,
+)
 from go_rl.tuning.config import TuningError
 
 V2, V3, V4 = (" ".join(sorted(NEEDS[f"x86-64-v{i}"])) for i in (2, 3, 4))
@@ -41,10 +48,21 @@ def test_targets_that_do_not_run_here_are_refused(monkeypatch):
         level_of("x86-64-v3")
 
 
-def test_peak_is_lanes_times_clock():
+def test_peak_is_lanes_times_clock(monkeypatch):
     """Two units of 16 lanes, each a multiplication and an addition, at 4.5 GHz, on each core."""
+    monkeypatch.setattr(codegen, "highest_clock", lambda: 4.5e9)
     assert CodeTarget("x86-64-v4").peak_flops == 2 * 16 * 2 * 4.5e9
     assert CodeTarget("x86-64-v3", cores=3).peak_flops == 3 * 2 * 8 * 2 * 4.5e9
+
+
+def test_the_clock_is_what_linux_tells_of_the_fastest_core_and_some(tmp_path):
+    """A processor that boosts to 5.7 GHz keeps schedules that need them; nothing told: 6.5 GHz."""
+    for number, kilohertz in enumerate(("5200000", "5700000", "unknown")):
+        path = tmp_path / f"cpu{number}" / "cpufreq" / "cpuinfo_max_freq"
+        path.parent.mkdir(parents=True)
+        path.write_text(f"{kilohertz}\n")
+    assert highest_clock(tmp_path) == pytest.approx(1.05 * 5.7e9)
+    assert highest_clock(tmp_path / "absent") == 6.5e9
 
 
 def test_records_of_several_cores_have_a_target_of_their_own():

@@ -9,10 +9,10 @@ from onnx_networks import activated, saved
 pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[tvm]'")
 
 from go_rl.programs.tiles.stages import import_tvm
-from go_rl.tuning.backends.tvm.backend import lower
 from go_rl.tuning.backends.tvm.codegen import CodeTarget, levels_here
 from go_rl.tuning.backends.tvm.compiled import export_network, max_relative_error, run_network
 from go_rl.tuning.backends.tvm.light_schedules import light_schedules
+from go_rl.tuning.backends.tvm.lowering import lower
 from go_rl.tuning.backends.tvm.models.onnx_file import read_network
 from go_rl.tuning.backends.tvm.space import scheduled
 

@@ -12,13 +12,14 @@ from go_rl.tuning.config import TuningError
 
 pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[tvm]'")
 
-from go_rl.tuning.backends.tvm.backend import LoweredNetwork, lower
+from go_rl.tuning.backends.tvm import lowering
 from go_rl.tuning.backends.tvm.codegen import CodeTarget, levels_here
 from go_rl.tuning.backends.tvm.compiled import (
     export_network,
     max_relative_error,
     run_network,
 )
+from go_rl.tuning.backends.tvm.lowering import LoweredNetwork, lower
 from go_rl.tuning.backends.tvm.models.onnx_file import OnnxNetwork, read_network
 from go_rl.tuning.backends.tvm.space import TvmSpace, scheduled
 
@@ -106,11 +107,30 @@ def test_compiled_networks_compute_what_the_model_does(tmp_path, model, dims):
     assert [each.name for each in tmp_path.iterdir() if each.suffix == ".so"] == ["module.so"]
 
 
-def test_a_network_without_products_has_no_tunable_operator(tmp_path):
-    with pytest.raises(TuningError, match=r"has no tunable operator.*relu"):
-        lowered(tmp_path, lone("Relu"))
+def test_what_is_not_tuned_has_a_reason(tmp_path):
+    """Four numbers: no sum of products. A product of (1, 8) by 16: 272 FLOP."""
+    _, net = lowered(tmp_path, lone("Relu"))
+    assert (net.tuned, [function.untuned for function in net.functions]) == (
+        (), ["no sum of products"],
+    )  # fmt: skip
+    _, net = lowered(tmp_path, two_layers(), batch=1)
+    assert {function.untuned for function in net.functions} == {"fewer than 10000 FLOP"}
+
+
+def test_an_operator_without_a_design_space_is_left_untuned(tmp_path, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise RuntimeError("no sketch\nfor it")
+
+    monkeypatch.setattr(lowering, "TvmSpace", refuse)
+    _, net = lowered(tmp_path, two_layers(), batch=128)
+    assert net.tuned == ()
+    assert {each.untuned for each in net.functions if each.flops} == {
+        "TVM finds no schedules for it: no sketch"
+    }
 
 
 def test_an_operator_that_tvm_lacks_is_named(tmp_path):
-    with pytest.raises(TuningError, match=r"net: TVM cannot import.*RandomUniformLike"):
+    with pytest.raises(
+        TuningError, match=r"net: TVM lacks the operator 'RandomUniformLike' \(node 'only'\)"
+    ):
         lowered(tmp_path, lone("RandomUniformLike"))

@@ -110,9 +110,9 @@ def test_the_bonus_of_a_short_network_and_one_in_proportion_to_the_latency():
     paper = UpperConfidenceBound(nothing)
     assert paper.score(short, 0) == pytest.approx(sqrt(0.2 * log(4) / 2))
     assert paper.score(short, 1) == pytest.approx(sqrt(0.2 * log(4)))
-    # 0.3 % of 0.9 ms stand for a millisecond
+    # 0.1 % of 0.9 ms stand for a millisecond
     relative = UpperConfidenceBound(nothing, RELATIVE)
-    assert relative.score(short, 0) == pytest.approx(2.7e-3 * sqrt(2 * log(4) / 2))
+    assert relative.score(short, 0) == pytest.approx(0.9e-3 * sqrt(2 * log(4) / 2))
     assert relative.choose(short) == 1
 
 

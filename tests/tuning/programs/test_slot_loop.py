@@ -65,7 +65,20 @@ def test_the_warm_up_looks_for_a_first_schedule_that_works():
     assert state.operators[0].curve[:3] == [0.0, 0.0, pytest.approx(2e9)]
 
 
-def test_an_operator_without_a_schedule_that_works_is_an_error():
+def test_an_operator_without_a_schedule_that_works_is_given_up():
+    """The other goes on, and the network's latency is without it."""
+    pools = pool_set(
+        pool("conv2d a", 3, 1e7, [np.nan] * 6), pool("conv2d b", 2, 1e7, [4e-3, 2e-3, 1e-3, 1e-3])
+    )
+    for scheduler in ("round-robin", "dynamic-round-robin", "rounds", "ansor"):
+        state = tune(pools, scheduler)
+        assert [each.given_up for each in state.operators] == [True, False]
+        assert len(state.operators[0].curve) == 3  # the patience of these tests
+        assert state.latency == pytest.approx(2e-3)
+        assert state.untuned_latency < np.inf
+
+
+def test_no_schedule_that_works_of_any_operator_is_an_error():
     pools = pool_set(pool("conv2d a", 1, 1e7, [np.nan, np.nan, np.nan, np.nan]))
     with pytest.raises(TuningError, match="conv2d a: none of 3 schedules works"):
         tune(pools)

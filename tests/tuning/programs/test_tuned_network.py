@@ -20,7 +20,9 @@ from go_rl.tuning.programs.nouns import Schedule, Trial, TunedOperator
 from go_rl.tuning.programs.trial_records import known_trials, trial_record
 from go_rl.tuning.programs.tuned_network import (
     LatencyPoint,
+    LeftOperator,
     OperatorOutcome,
+    RivalTime,
     TunedNetwork,
     latency_curve,
     write_tuned_network,
@@ -53,10 +55,14 @@ TUNED = TunedNetwork(
     model="net", target="cpu+x86-64-v3", scheduler="dynatune", tuner="annealing",
     operators=(
         OperatorOutcome(OPERATORS[0], Schedule("k", [[], []]), 0.4, 1.0, 3, 0.75),
-        OperatorOutcome(OPERATORS[1], None, 3.0, 3.0, 1, 0.25),
+        OperatorOutcome(OPERATORS[1], None, 3.0, 3.0, 1, 0.25, "no schedule was faster"),
     ),
+    left=(LeftOperator(TunedOperator("relu 4", "w2", 3, 0.0), "no sum of products", 0.5,
+                       Schedule("light", [[]])),),
     fixed_seconds=10.0, curve=(LatencyPoint(0.0, 15.0, 0), LatencyPoint(1.0, 13.8, 3)),
-    minutes=2.0, trials=4, resumed_trials=1, failed_trials=1, untuned_ms=15e3, latency_ms=10e3,
+    minutes=2.0, run_minutes=2.5,
+    rivals=(RivalTime("XLA", 9e3),), trials=4, resumed_trials=1, failed_trials=1, untuned_ms=15e3,
+    latency_ms=10e3,
     max_relative_error=1e-6, notes=(),
 )  # fmt: skip
 
@@ -69,8 +75,21 @@ def test_a_folder_holds_summary_schedules_and_curve(tmp_path):
             "max_relative_error": 1e-6, "speedup": 1.5}.items() <= summary.items()  # fmt: skip
     assert summary["operators"][0]["best_ms"] == 400.0
     assert summary["operators"][1]["schedule"] is None
-    kept = json.loads((tmp_path / "schedules.json").read_text())["schedules"]
-    assert kept == {"w0": {"operator": "conv 3", "key": "k", "trace": [[], []]}}
+    assert summary["operators"][1]["left_untuned"] == "no schedule was faster"
+    assert summary["left_untuned"] == [
+        {"name": "relu 4", "uses": 3, "flops": 0.0, "ms": 500.0, "reason": "no sum of products",
+         "light_schedule": "light"}
+    ]  # fmt: skip
+    assert summary["rivals"] == [{"name": "XLA", "latency_ms": 9e3}]
+    kept = json.loads((tmp_path / "schedules.json").read_text())
+    assert kept["schedules"] == {
+        "w0": {"operator": "conv 3", "key": "k", "trace": [[], []]},
+        "w2": {"operator": "relu 4", "key": "light", "trace": [[]]},
+    }
+    assert kept["left_untuned"] == {
+        "w1": {"operator": "matmul 4", "reason": "no schedule was faster"},
+        "w2": {"operator": "relu 4", "reason": "no sum of products"},
+    }
     rows = list(csv.DictReader((tmp_path / "curve.csv").read_text().splitlines()))
     assert [float(row["seconds"]) for row in rows] == [15.0, 13.8]
     assert (tmp_path / "curve.svg").stat().st_size > 0

@@ -55,7 +55,7 @@ def run(config: TuneKernels) -> int:
         f"measured, {tuned.replayed:,} known from before",
     ]
     model, table = [config.model], _table(tuned)
-    say_ending(Ending(table, tuned.notes, sentences, "kernels", model, config.tune, folder))
+    say_ending(Ending((table,), tuned.notes, sentences, "kernels", model, config.tune, folder))
     return OK
 
 

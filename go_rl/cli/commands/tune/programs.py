@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from go_rl.report.text_table import TextTable
 
 
+NAMED = 3
+"""Operators that a sentence names."""
+
+
 @dataclass(frozen=True)
 class TunePrograms:
     """Options of ``go-rl tune programs``."""
@@ -80,20 +84,45 @@ def run(config: TunePrograms) -> int:
         print_json(summary(tuned, config.tune))
         return OK
     sentences = [
-        f"whole network: {tuned.untuned_ms:.4g} ms untuned, {tuned.latency_ms:.4g} ms tuned "
-        f"({tuned.speedup:.2f} times as fast); largest relative error "
-        f"{tuned.max_relative_error:.2g}",
-        f"{tuned.trials:,} trials in {tuned.minutes:.2f} minutes, {tuned.failed_trials:,} of them "
-        f"without a time, {tuned.resumed_trials:,} known from before",
+        f"largest relative error of the module's results: {tuned.max_relative_error:.2g}",
+        f"{tuned.run_minutes:.2f} minutes in all, {tuned.minutes:.2f} of them tuning; "
+        f"{tuned.trials:,} trials, {tuned.failed_trials:,} of them without a time, "
+        f"{tuned.resumed_trials:,} known from before",
     ]
-    model, table = config.words, _table(tuned)
-    say_ending(Ending(table, tuned.notes, sentences, "programs", model, config.tune, folder))
+    tables = [*([_table(tuned)] if tuned.operators else []), _networks(tuned)]
+    notes, model = [*_untuned(tuned), *tuned.notes], config.words
+    say_ending(Ending(tables, notes, sentences, "programs", model, config.tune, folder))
     return OK
 
 
 def _short(model: str) -> str:
     """The name of a model in that of a folder."""
     return Path(model.rpartition(":")[2]).stem or "model"
+
+
+def _untuned(tuned: TunedNetwork) -> list[str]:
+    """A sentence for each reason why operators are left untuned."""
+    found = []
+    for reason, operators in tuned.untuned_reasons.items():
+        names = ", ".join(each.name for each in operators[:NAMED])
+        more = f" and {len(operators) - NAMED} more" if len(operators) > NAMED else ""
+        found.append(f"Left untuned, {reason}: {names}{more}")
+    return found
+
+
+def _networks(tuned: TunedNetwork) -> TextTable:
+    """The whole network, here and in other compilers."""
+    from go_rl.report.tables import unit_for
+    from go_rl.report.text_table import TextTable
+
+    scale, unit = unit_for(1e-3 * tuned.latency_ms)
+    rows = [("TVM without schedules", tuned.untuned_ms), ("TVM, the module", tuned.latency_ms)]
+    rows += [(each.name, each.latency_ms) for each in tuned.rivals]
+    heads = ("whole network", f"time [{unit}]", "speed beside the module's")
+    cells = [
+        (name, f"{scale * 1e-3 * ms:.4g}", f"{tuned.latency_ms / ms:.2f}") for name, ms in rows
+    ]
+    return TextTable("", heads, cells)
 
 
 def _table(tuned: TunedNetwork) -> TextTable:

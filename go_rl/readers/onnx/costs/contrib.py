@@ -214,7 +214,7 @@ _MICROSOFT: dict[OpKind, dict[str, Costs]] = {
         "MurmurHash3 QLinearAdd QLinearMul": per_element(12),
         "QLinearLeakyRelu QLinearSigmoid": per_element(8),
         "QLinearWhere": per_element(9),
-        "RotaryEmbedding": per_input(3),
+        "RotaryEmbedding": fused.rotary_embedding,
         "SwiGLU": per_element(6),
     },
     OpKind.REDUCTION: {

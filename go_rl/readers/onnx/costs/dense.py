@@ -152,21 +152,27 @@ def deformable_convolution(call: Call) -> float:
 def pads_begin(
     call: Call, inputs: Sequence[int], outputs: Sequence[int], kernel: Sequence[int]
 ) -> list[int]:
-    """Return the padding before each spatial axis, from ``pads`` or ``auto_pad``."""
-    rank = len(kernel)
-    mode = call.get("auto_pad", "NOTSET")
-    if mode in ("NOTSET", ""):
+    """Return the padding before each spatial axis, from ``pads``, ``auto_pad`` or the shapes.
+
+    `ConvTranspose` with ``output_shape`` has the padding that makes that shape; an odd one has more
+    before than after, but for ``SAME_UPPER``.
+    """
+    rank, transposed = len(kernel), call.op == "ConvTranspose"
+    mode, sized = call.get("auto_pad", "NOTSET"), transposed and call.get("output_shape", ())
+    if mode in ("NOTSET", "") and not sized:
         return list(call.get("pads", [0] * 2 * rank))[:rank]
-    if mode == "VALID":
+    if mode == "VALID" and not sized:
         return [0] * rank
     strides = _spatial(call, "strides", 1, rank)
     dilations = _spatial(call, "dilations", 1, rank)
-    small, large = (inputs, outputs) if call.op == "ConvTranspose" else (outputs, inputs)
+    added = _spatial(call, "output_padding", 0, rank) if transposed else [0] * rank
+    small, large = (inputs, outputs) if transposed else (outputs, inputs)
+    more_before = mode == "SAME_LOWER" or (sized and mode != "SAME_UPPER")
     pads = []
     for i in range(rank):
-        reach = (small[i] - 1) * strides[i] + (kernel[i] - 1) * dilations[i] + 1
+        reach = (small[i] - 1) * strides[i] + (kernel[i] - 1) * dilations[i] + 1 + added[i]
         total = max(0, reach - large[i])
-        pads.append(total - total // 2 if mode == "SAME_LOWER" else total // 2)
+        pads.append(total - total // 2 if more_before else total // 2)
     return pads
 
 

@@ -102,6 +102,18 @@ def linear_attention(call: Call) -> float:
     return 6.0 * value.size * depth
 
 
+def rotary_embedding(call: Call) -> float:
+    """Two multiplies and one add or subtract for each element that is rotated: of each head, the
+    first ``rotary_embedding_dim``, or all."""
+    x, rotated = call.operand(0), call.get("rotary_embedding_dim", 0)
+    if not rotated:
+        return 3.0 * x.size
+    heads = call.get("num_heads", 0) if len(x.shape) == 3 else 1
+    if not heads:
+        raise ReadError(f"{call.where}: a part of each head is rotated, but num_heads is missing")
+    return 3.0 * x.size * min(1.0, rotated * heads / x.shape[-1])
+
+
 def gelu(call: Call) -> float:
     """``x/2 (1 + erf(x / sqrt 2))``: 4; the tanh form: 8."""
     return (8.0 if call.get("approximate", "none") == "tanh" else 4.0) * call.result.size
@@ -148,11 +160,18 @@ def non_max_suppression(call: Call) -> float:
 
 
 def fourier(call: Call) -> float:
-    """XLA's FFT count: ``8 n floor(log2 length)``."""
-    axis = call.get("axis", 1)
-    shape = call.result.shape
-    length = shape[axis] if axis < len(shape) else shape[-2]
-    return 8.0 * math.prod(shape[:-1]) * max(1, length.bit_length() - 1)
+    """XLA's FFT count, ``8 n floor(log2 length)``; ``n``: elements after padding to the length.
+
+    Since operator set 20 the axis is an operand.
+    """
+    shape = list(call.operand(0).shape[:-1])
+    axis = call.get("axis", 1) if call.version < 20 else call.integer(2, -2)
+    axis = axis + len(shape) + 1 if axis < 0 else axis
+    halved = call.get("inverse", 0) and call.get("onesided", 0)
+    length = call.integer(1, call.result.shape[axis] if halved else shape[axis])
+    if not halved:
+        shape[axis] = length
+    return 8.0 * math.prod(shape) * max(1, length.bit_length() - 1)
 
 
 def short_time_fourier(call: Call) -> float:

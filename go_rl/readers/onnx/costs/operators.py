@@ -72,8 +72,10 @@ SETTINGS = by_name(
         "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean": (1,),
         "ReduceMin ReduceProd ReduceSum ReduceSumSquare": (1,),
         "Clip Col2Im DFT Dropout": (1, 2),
-        "ConstantOfShape": (0,),
+        "BlackmanWindow ConstantOfShape HammingWindow HannWindow": (0,),
         "Loop": (0, 1),
+        "MaxUnpool": (2,),
+        "MelWeightMatrix": (0, 1, 2, 3, 4),
         "NonMaxSuppression": (2, 3, 4),
         "Pad Resize": (1, 2, 3),
         "Range": (0, 1, 2),
@@ -97,8 +99,7 @@ _TABLE: dict[OpKind, dict[str, Costs]] = {
         "Multinomial": per_element(40),
         "RandomNormal RandomNormalLike RandomUniform RandomUniformLike": per_element(38),
         "Resize Upsample": fused.resize,
-        # Two multiplies and one add or subtract for each of the rotated elements.
-        "RotaryEmbedding": per_input(3),
+        "RotaryEmbedding": fused.rotary_embedding,
         "STFT": fused.short_time_fourier,
     },
     OpKind.MOVEMENT: {

@@ -1,4 +1,4 @@
-"""Result types of operators that ONNX has no schema for: the ones ONNX Runtime's optimiser makes.
+"""Result types of operators that ONNX infers none for: the ones ONNX Runtime's optimiser makes.
 
 Source: the operator documentation of ONNX Runtime (``docs/ContribOperators.md``).
 """
@@ -19,9 +19,10 @@ from go_rl.readers.tables import names
 _RULES = CONTRIB_SHAPES | ATTENTION_SHAPES
 DOMAINS = ("", "ai.onnx", "com.microsoft", NCHWC)
 SAME_AS_FIRST = names(
-    "BiasAdd BiasGelu BiasSoftmax FastGelu Gelu GroupNorm LayerNormalization QLinearLeakyRelu"
-    " QLinearSigmoid QLinearSoftmax QuickGelu RMSNormalization RotaryEmbedding"
-    " SimplifiedLayerNormalization SkipLayerNormalization SkipSimplifiedLayerNormalization"
+    "BiasAdd BiasGelu BiasSoftmax FastGelu Gelu GroupNorm GroupNormalization LayerNormalization"
+    " MeanVarianceNormalization QLinearLeakyRelu QLinearSigmoid QLinearSoftmax QuickGelu"
+    " RMSNormalization RotaryEmbedding SimplifiedLayerNormalization SkipLayerNormalization"
+    " SkipSimplifiedLayerNormalization"
 )
 """Operators whose results all have the type of the first input."""
 
@@ -33,10 +34,19 @@ def infer_without_schema(
     first = types[node.input[0]] if node.input and node.input[0] else None
     if first is None or node.domain not in DOMAINS:
         return {}
-    if node.op_type in SAME_AS_FIRST:
-        return {o: first for o in node.output if o}
+    if found := as_first_operand(node, types):
+        return found
     found = infer_as_stand_in(node, types)
     rule = _RULES.get(node.op_type)
     if found or rule is None or static_shape(first) is None:
         return found
     return types_by(rule, node, types)
+
+
+def as_first_operand(
+    node: onnx.NodeProto, types: Mapping[str, onnx.TypeProto]
+) -> dict[str, onnx.TypeProto]:
+    """Return the type of the first operand for every result, where the operator keeps it."""
+    if node.op_type not in SAME_AS_FIRST or not node.input or not node.input[0]:
+        return {}
+    return {o: types[node.input[0]] for o in node.output if o}

@@ -3,34 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
+from math import inf
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from go_rl.measure.config import CollectConfig
 from go_rl.measure.kernels.collect import record_of
 from go_rl.measure.kernels.rounds import Outcome
 from go_rl.records import AS_IT_COMES, Record, RecordStore
-from go_rl.tuning.backends.tvm.codegen import CodeTarget
 from go_rl.tuning.backends.tvm.light_schedules import light_schedules
+from go_rl.tuning.backends.tvm.lowering import LoweredNetwork
 from go_rl.tuning.backends.tvm.measurers import LocalMeasurer, Measurer
-from go_rl.tuning.backends.tvm.models.model import ModelInput, TunableNetwork
-from go_rl.tuning.backends.tvm.network import imported, lowered_network
-from go_rl.tuning.backends.tvm.operators import (
-    NetworkFunction,
-    is_tuned,
-    network_functions,
-    tuned_functions,
-    weight_bytes,
-)
+from go_rl.tuning.backends.tvm.models.model import Rival
+from go_rl.tuning.backends.tvm.operators import NetworkFunction, is_tuned
 from go_rl.tuning.backends.tvm.ray_measurer import RayMeasurer
 from go_rl.tuning.backends.tvm.space import TvmSpace
 from go_rl.tuning.backends.tvm.worker import (
     SLOW_SECONDS,
     Measuring,
     NetworkTask,
+    RivalTask,
     ScheduleTask,
 )
 from go_rl.tuning.config import TuneProgramsConfig, TuningError
@@ -44,51 +40,17 @@ MOST_FLUSHED = 8 << 20
 APART = 1.5
 """Median over the quantile that counts, from which times disagree; the median counts then."""
 SLOWEST = 40.0
-"""Runs of an untuned network that one visit may take, at most."""
+"""Runs of a network that one visit may take, at most."""
 TOGETHER = 8
 """Functions without a schedule that are timed in turn, and then kept."""
+TOGETHER_FLOPS = 4e9
+"""FLOP of these, at most, but for a single one."""
+SLOW_RATE = 2e9
+"""FLOP/s of loops without a schedule, where none was timed."""
+FASTER = "faster than the processor can be"
+"""In the reason of a time that is refused."""
 NAME, CALLS = "function", "calls"
 """What a record of a function without a schedule has in its details."""
-
-
-@dataclass(frozen=True, eq=False)
-class LoweredNetwork:
-    """A network as functions of TIR."""
-
-    name: str
-    inputs: tuple[ModelInput, ...]
-    code: CodeTarget
-    """What it is compiled for."""
-    module: Any
-    """Relax, whose ``main`` calls the functions."""
-    functions: tuple[NetworkFunction, ...] = field(repr=False)
-    """All of them; the tuned ones come first."""
-    weight_bytes: int = 0
-    """Of all constants."""
-
-    @property
-    def tuned(self) -> tuple[NetworkFunction, ...]:
-        """Those that are tuned: the arms, in order."""
-        return tuple(function for function in self.functions if is_tuned(function))
-
-
-def lower(network: TunableNetwork, code: CodeTarget) -> LoweredNetwork:
-    """Return a network as functions of TIR.
-
-    Args:
-        network: with its weights.
-        code: what it is compiled for.
-
-    Raises:
-        MissingDependencyError: TVM is not installed.
-        TuningError: TVM cannot import or compile the network, or it has no tunable operator.
-    """
-    module = lowered_network(imported(network), code)
-    functions = network_functions(module)
-    tuned_functions(functions, network.name)
-    return LoweredNetwork(
-        network.name, network.inputs, code, module, functions, weight_bytes(module)
-    )
 
 
 def credible(outcome: Outcome) -> Outcome:
@@ -112,12 +74,13 @@ class TvmBackend:
         self.network = network
         self._config, self._folder = config, folder
         self._measurer = self._measurer_of(config.workers)
-        self._spaces: dict[int, TvmSpace] = {}
         self._store: RecordStore | None = None
         self._seconds: list[float] = []
         """Of each function without a schedule."""
         self._light: dict[int, tuple[float, Schedule]] = {}
         """Seconds and schedule of functions that are not tuned, where one of theirs is faster."""
+        self.estimated: frozenset[int] = frozenset()
+        """Tuned functions whose seconds without a schedule are no more than an estimate."""
         self.notes: list[str] = []
 
     @property
@@ -135,9 +98,8 @@ class TvmBackend:
     def fixed_seconds(self) -> float:
         """See `Backend`; known from `start` on."""
         return sum(
-            self.network.functions[i].calls * self._light.get(i, (seconds, None))[0]
-            for i, seconds in enumerate(self._seconds)
-            if i >= len(self.operators)
+            self.network.functions[i].calls * self.seconds_of(i)
+            for i in range(len(self.operators), len(self._seconds))
         )
 
     @property
@@ -145,6 +107,11 @@ class TvmBackend:
         """Schedules of functions that are not tuned, by number, where one is faster than the loops
         as they are; known from `start` on."""
         return {i: schedule for i, (_, schedule) in self._light.items()}
+
+    def seconds_of(self, number: int) -> float:
+        """Return seconds of one run of a function that is not tuned, under its light schedule where
+        it has one; 0: it has no time. Known from `start` on."""
+        return self._light.get(number, (self._seconds[number], None))[0]
 
     @property
     def untuned_seconds(self) -> tuple[float, ...]:
@@ -172,49 +139,75 @@ class TvmBackend:
         """How a schedule is measured."""
         return self._config.measuring(self.target)
 
-    def start(self, store: RecordStore) -> None:
-        """Time each function without a schedule, and those that are not tuned with light ones
-        (`go_rl.tuning.backends.tvm.light_schedules`), unless the store knows it; trials go there,
-        too.
+    def start(
+        self,
+        store: RecordStore,
+        seconds: float = inf,
+        report: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        """Time each function without a schedule, tuned ones with the fewest FLOP first, and those
+        that are not tuned with light ones (`go_rl.tuning.backends.tvm.light_schedules`), unless the
+        store knows it; trials go there, too.
+
+        Args:
+            store: of records.
+            seconds: behind which no further function is timed; what has no time by then is
+                estimated from its FLOP, which a note tells.
+            report: is told how many were timed.
 
         Raises:
             RecordError: the store cannot be read or written.
-            TuningError: a tunable operator cannot be timed.
             WorkerError: the core cannot be had.
         """
-        self._store = store
-        wanted = [function.operator for function in self.network.functions]
+        report("finding the reference speed of the core")
+        _ = self._common
+        self._store, until = store, self.clock() + seconds
+        functions = self.network.functions
+        wanted = [function.operator for function in functions]
         known = {
             record.workload: record
             for record in store.find(self.target, [each.workload for each in wanted], 0)
             if record.setting == AS_IT_COMES
         }
         missing = [i for i, each in enumerate(wanted) if each.workload not in known]
-        for first in range(0, len(missing), TOGETHER):
-            numbers = missing[first : first + TOGETHER]
-            tasks = [self._task(self.network.functions[i], None) for i in numbers]
+        done = 0
+        for numbers in _groups(missing, functions):
+            if done and self.clock() > until:
+                break
+            report(f"timing operators without schedules: {done} of {len(missing)}")
+            tasks = [self._task(functions[i], None) for i in numbers]
             for i, outcome in zip(numbers, self._outcomes(tasks), strict=True):
                 about = {NAME: wanted[i].name, CALLS: wanted[i].repeats}
-                key = wanted[i].workload, AS_IT_COMES
-                known[wanted[i].workload] = record_of(key, self.measuring, outcome, about)
+                key, told = (wanted[i].workload, AS_IT_COMES), self._possible(outcome, functions[i])
+                known[wanted[i].workload] = record_of(key, self.measuring, told, about)
                 store.add([known[wanted[i].workload]])
-        self._seconds = [self._as_it_comes(i, known[x.workload]) for i, x in enumerate(wanted)]
-        for i in range(len(self.operators), len(wanted)):
+            done += len(numbers)
+        records = [known.get(each.workload) for each in wanted]
+        self._seconds = self._as_they_come(records)
+        light = sorted(range(len(self.operators), len(wanted)), key=self._weight, reverse=True)
+        for place, i in enumerate(light):
+            if self.clock() > until:
+                break
+            report(f"timing light schedules of what is not tuned: {place} of {len(light)}")
             self._try_light(i)
+
+    def _weight(self, number: int) -> float:
+        return self.network.functions[number].calls * self._seconds[number]
 
     def _try_light(self, number: int) -> None:
         """Time light schedules of a function that is not tuned, and keep the fastest."""
         function, store = self.network.functions[number], self._store
         assert store is not None
         if not self._seconds[number]:
-            return  # it cannot be timed
+            return  # it has no time
         schedules = light_schedules(function.module, self.network.code)
         known = known_trials(store, self.target, [function.operator]).get(0, [])
         keys = {trial.schedule.key for trial in known}
         missing = [schedule for schedule in schedules if schedule.key not in keys]
         outcomes = self._outcomes([self._task(function, each.document) for each in missing])
         config = self._config.measuring(self.target)
-        for schedule, outcome in zip(missing, map(credible, outcomes), strict=True):
+        told = [self._possible(outcome, function) for outcome in outcomes]
+        for schedule, outcome in zip(missing, told, strict=True):
             trial = Trial(schedule, None if isinstance(outcome, str) else outcome["seconds"], 0.0)
             store.add([trial_record(function.operator, trial, outcome, config)])
             known.append(trial)
@@ -225,10 +218,7 @@ class TvmBackend:
 
     def space(self, operator: int) -> TvmSpace:
         """See `Backend`."""
-        if operator not in self._spaces:
-            module = self.network.tuned[operator].module
-            self._spaces[operator] = TvmSpace(module, self.network.code)
-        return self._spaces[operator]
+        return self.network.spaces[operator]
 
     def measure(self, operator: int, schedules: Sequence[Schedule]) -> list[Trial]:
         """See `Backend`; each trial is in the store when this returns."""
@@ -238,7 +228,7 @@ class TvmBackend:
         spent = (self.clock() - began) / max(len(schedules), 1)
         found: list[Trial] = []
         for target, outcomes in by_target.items():
-            told = [self._possible(outcome, function.flops) for outcome in outcomes]
+            told = [self._possible(outcome, function) for outcome in outcomes]
             trials = [
                 Trial(schedule, None, spent, outcome)
                 if isinstance(outcome, str)
@@ -256,26 +246,40 @@ class TvmBackend:
     def lapse(self, seconds: float) -> None:
         """Do nothing: only the run counts what is left."""
 
-    def compare(self, paths: Sequence[Path]) -> list[float]:
-        """Return seconds of one run of compiled networks, visited in turn.
+    def compare(
+        self, compiled: Sequence[Path], rivals: Sequence[Rival], expected: float
+    ) -> list[Outcome]:
+        """Return the outcomes of compiled networks and of the same network elsewhere, visited in
+        turn.
+
+        Args:
+            compiled: shared libraries.
+            rivals: other implementations.
+            expected: seconds of one run, about.
 
         Raises:
-            TuningError: one cannot be run.
+            TuningError: a compiled network cannot be run.
         """
-        expected, timing = self.default_seconds, self._config.check_timing
+        timing = self._config.check_timing
         if expected > SLOW_SECONDS:
             timing = replace(timing, least_calls=1)
-        tasks = [
-            NetworkTask(str(path.absolute()), self.network.inputs, self._common, timing)
-            for path in paths
+        inputs, common = self.network.inputs, self._common
+        tasks: list[Any] = [
+            NetworkTask(str(path.absolute()), inputs, common, timing) for path in compiled
         ]
+        tasks += [RivalTask(each, inputs, common, timing, self.cores) for each in rivals]
         patient = max(self._config.timeout, SLOWEST * expected)
         config = replace(self._config.measuring(self.target, timing), timeout=patient)
-        outcomes = self._measurer.in_turn(tasks, config)
-        for path, outcome in zip(paths, outcomes, strict=True):
+        outcomes = [credible(each) for each in self._measurer.in_turn(tasks, config)]
+        for path, outcome in zip(compiled, outcomes, strict=False):
             if isinstance(outcome, str):
                 raise TuningError(f"{path}: the compiled network cannot be run: {outcome}")
-        return [float(outcome["seconds"]) for outcome in outcomes if not isinstance(outcome, str)]
+        return outcomes
+
+    @property
+    def cores(self) -> int:
+        """That one run uses."""
+        return self.network.code.cores
 
     def close(self) -> None:
         """End the process."""
@@ -335,22 +339,66 @@ class TvmBackend:
         target = self.network.code.of_records()
         return LocalMeasurer(self._config.measuring(target), self._folder, self.network.code.cores)
 
-    def _possible(self, outcome: Outcome, flops: float) -> Outcome:
+    def _possible(self, outcome: Outcome, function: NetworkFunction) -> Outcome:
         """The outcome, unless no processor is so fast."""
         outcome = credible(outcome)
-        if isinstance(outcome, str) or flops <= outcome["seconds"] * self.peak_flops:
+        if isinstance(outcome, str) or function.flops <= outcome["seconds"] * self.peak_flops:
             return outcome
-        return f"timed at {outcome['seconds']:.3g} s, faster than the processor can be"
+        return f"timed at {outcome['seconds']:.3g} s, {FASTER}"
 
-    def _as_it_comes(self, number: int, record: Record) -> float:
-        """Seconds of a function without a schedule."""
-        function = self.network.functions[number]
-        if record.seconds is not None:
-            return record.seconds
-        if is_tuned(function):
-            raise TuningError(
-                f"{self.network.name}: {function.title} cannot be timed without a schedule: "
-                f"{record.reason}"
+    def _as_they_come(self, records: Sequence[Record | None]) -> list[float]:
+        """Seconds of each function without a schedule; those of a tuned one that has no time are
+        estimated from its FLOP, at the rate of the others."""
+        pairs = list(zip(self.network.functions, records, strict=True))
+        rates = [
+            function.flops / record.seconds
+            for function, record in pairs
+            if is_tuned(function) and record is not None and record.seconds
+        ]
+        rate = median(rates) if rates else SLOW_RATE
+        estimated, late, found = 0, 0, list[float]()
+        self.estimated = frozenset(
+            i for i, (function, record) in enumerate(pairs)
+            if is_tuned(function) and (record is None or record.seconds is None)
+        )  # fmt: skip
+        for function, record in pairs:
+            if record is not None and record.seconds is not None:
+                found.append(record.seconds)
+                continue
+            found.append(function.flops / rate if is_tuned(function) else 0.0)
+            if record is None:
+                estimated += is_tuned(function)
+                late += not is_tuned(function)
+            elif is_tuned(function):
+                self.notes.append(
+                    f"{function.title} has no time without a schedule ({record.reason}): it is "
+                    "estimated from its FLOP"
+                )
+            else:
+                self.notes.append(f"{function.title} is not in the latency: {record.reason}")
+        if estimated or late:
+            self.notes.append(
+                f"The time was over before {estimated + late} operators were timed without a "
+                f"schedule: {estimated} are estimated from their FLOP, {late} are not in the "
+                "latency"
             )
-        self.notes.append(f"{function.title} is not in the latency: {record.reason}")
-        return 0.0
+        return found
+
+
+def _groups(numbers: Sequence[int], functions: Sequence[NetworkFunction]) -> Iterator[list[int]]:
+    """Functions that are timed in turn: tuned ones with the fewest FLOP first, then the others with
+    most."""
+    group: list[int] = []
+
+    def order(i: int) -> tuple[bool, float]:
+        tuned = is_tuned(functions[i])
+        return not tuned, functions[i].flops if tuned else -functions[i].flops
+
+    for i in sorted(numbers, key=order):
+        total = sum(functions[k].flops for k in group) + functions[i].flops
+        if group and (len(group) == TOGETHER or total > TOGETHER_FLOPS):
+            yield group
+            group = []
+        group.append(i)
+    if group:
+        yield group

@@ -14,7 +14,7 @@ import numpy as np
 
 from go_rl.core import MissingDependencyError
 from go_rl.programs.tiles.stages import import_tvm
-from go_rl.tuning.backends.tvm.backend import LoweredNetwork
+from go_rl.tuning.backends.tvm.lowering import LoweredNetwork
 from go_rl.tuning.backends.tvm.space import scheduled
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.programs.nouns import Schedule

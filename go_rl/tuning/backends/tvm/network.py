@@ -7,14 +7,11 @@ from typing import Any
 
 from go_rl.programs.nests.tvm_lowering import import_meta_schedule
 from go_rl.programs.tiles.stages import import_tvm
+from go_rl.tuning.backends.tvm.channels_last import channels_last
 from go_rl.tuning.backends.tvm.codegen import CodeTarget
 from go_rl.tuning.backends.tvm.constants import fold_constants
 from go_rl.tuning.backends.tvm.models.model import TunableNetwork
 from go_rl.tuning.config import TuningError
-
-CHANNELS_LAST = {"relax.nn.conv2d": ["NHWC", "HWIO"]}
-"""Layouts of image and weights of convolutions: channels are contiguous, so that a loop over them
-is made of vectors."""
 
 
 def imported(network: TunableNetwork) -> Any:
@@ -46,7 +43,7 @@ def lowered_network(module: Any, code: CodeTarget) -> Any:
     steps = (
         passes.FoldBatchnormToConv2D(), passes.DecomposeOpsForInference(),
         passes.CanonicalizeBindings(), fold_constants, passes.FoldConstant(),
-        passes.ConvertLayout(CHANNELS_LAST), passes.CanonicalizeBindings(), fold_constants,
+        channels_last, passes.CanonicalizeBindings(), fold_constants,
         passes.FoldConstant(), passes.EliminateCommonSubexpr(), passes.FastMathTransform(),
         passes.LegalizeOps(), passes.AnnotateTIROpPattern(), passes.FoldConstant(),
         passes.FuseOps(), passes.FuseTIR(), passes.CanonicalizeBindings(),

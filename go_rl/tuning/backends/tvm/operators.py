@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -15,12 +16,14 @@ from go_rl.programs.nests import NestError
 from go_rl.programs.nests.tvm_arithmetic import LOAD, kind_of, nodes_in
 from go_rl.programs.tiles.stages import import_tvm
 from go_rl.tuning.backends.tvm.constants import CONSTANT
-from go_rl.tuning.config import TuningError
 from go_rl.tuning.programs.nouns import TunedOperator
 
 LEAST_FLOPS = 1e4
 """Functions with less are not tuned: a call takes as long."""
 CALL = "relax.call_tir"
+LIGHT = "no sum of products"
+"""Why most functions are not tuned."""
+SMALL = f"fewer than {LEAST_FLOPS:g} FLOP"
 REDUCTION = 2
 """TVM's number of a block's reduction axis (``IterVar.CommReduce``)."""
 
@@ -37,8 +40,9 @@ class NetworkFunction:
     """How often the network calls it."""
     flops: float
     """FLOP of one call."""
-    heavy: bool
-    """Whether it holds a sum of products of two operands, as convolutions and products do."""
+    untuned: str = ""
+    """Why it is not tuned; "": it is, for it holds a sum of products of two operands, as
+    convolutions and products do."""
 
     @property
     def text(self) -> str:
@@ -82,12 +86,17 @@ def network_functions(module: Any) -> tuple[NetworkFunction, ...]:
             same.append(group := [])
         group.append((name, function))
     found = [_function(group, calls) for same in groups.values() for group in same]
-    return tuple(sorted(found, key=lambda f: (not is_tuned(f), -f.flops * f.calls, f.names)))
+    return in_order(found)
 
 
 def is_tuned(function: NetworkFunction) -> bool:
-    """Return whether a function is worth tuning."""
-    return function.heavy and function.flops >= LEAST_FLOPS
+    """Return whether a function is tuned."""
+    return not function.untuned
+
+
+def in_order(functions: Iterable[NetworkFunction]) -> tuple[NetworkFunction, ...]:
+    """Return the tuned functions by FLOP, and behind them the others."""
+    return tuple(sorted(functions, key=lambda f: (not is_tuned(f), -f.flops * f.calls, f.names)))
 
 
 def weight_bytes(module: Any) -> int:
@@ -102,24 +111,6 @@ def weight_bytes(module: Any) -> int:
 
     relax.analysis.post_order_visit(module["main"], visit)
     return sum(found.values())
-
-
-def tuned_functions(
-    functions: tuple[NetworkFunction, ...], network: str
-) -> tuple[NetworkFunction, ...]:
-    """Return those that are tuned.
-
-    Raises:
-        TuningError: there is none.
-    """
-    found = tuple(function for function in functions if is_tuned(function))
-    if not found:
-        names = ", ".join(function.names[0] for function in functions[:3]) or "nothing"
-        raise TuningError(
-            f"{network}: has no tunable operator: no convolution or product of fixed shape with at "
-            f"least {LEAST_FLOPS:g} FLOP (it computes {names})"
-        )
-    return found
 
 
 def _calls(module: Any) -> Counter[str]:
@@ -138,13 +129,22 @@ def _function(group: list[tuple[str, Any]], calls: Counter[str]) -> NetworkFunct
     names = tuple(sorted(name for name, _ in group))
     function = group[0][1].with_attr("global_symbol", "main")
     alone = tvm.IRModule({"main": function})
+    flops = _flops(alone)
     return NetworkFunction(
         names=names,
         module=alone,
         calls=sum(calls[name] for name in names),
-        flops=_flops(alone),
-        heavy=_is_heavy(function.body),
+        flops=flops,
+        untuned=_why_untuned(function, flops),
     )
+
+
+def _why_untuned(function: Any, flops: float) -> str:
+    if not _is_heavy(function.body):
+        return LIGHT
+    if not flops:
+        return "its sizes are not constant"
+    return "" if flops >= LEAST_FLOPS else SMALL
 
 
 def _flops(module: Any) -> float:

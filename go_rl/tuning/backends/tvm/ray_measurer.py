@@ -15,6 +15,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -108,7 +109,7 @@ class RayMeasurer:
     def __init__(
         self, address: str = LOCAL, function: str = WORKER, pace_seconds: float = 5.0
     ) -> None:
-        self._ray = _connected(address)
+        self._ray, self._ours = connected(address)
         self.notes: list[str] = []
         self.groups = self._grouped(self._started(function, pace_seconds))
         own = [group for group in self.groups if group.target == own_target()]
@@ -153,7 +154,7 @@ class RayMeasurer:
 
     def in_turn(self, tasks: Sequence[Any], config: CollectConfig) -> list[Outcome]:
         """See `Measurer`; libraries that tasks name travel to the worker."""
-        files = {task.path: Path(task.path).read_bytes() for task in tasks if hasattr(task, "path")}
+        files = {name: Path(name).read_bytes() for task in tasks for name in _files(task)}
         while self._alive[self.target]:
             worker = self._alive[self.target][0]
             try:
@@ -164,11 +165,13 @@ class RayMeasurer:
         raise _all_lost()
 
     def close(self) -> None:
-        """End the workers, and the cluster where it was started here."""
+        """End the workers, and the connection, with the cluster where it was started here; one that
+        the caller of go_rl had made before stays."""
         for group in self.groups:
             for worker in group.workers:
                 self._ray.kill(worker)
-        self._ray.shutdown()
+        if self._ours:
+            self._ray.shutdown()
 
     def _hand_out(
         self, jobs: _Jobs, target: str, tasks: Sequence[Any], config: CollectConfig
@@ -270,7 +273,18 @@ def agreeing(
     return tuple(worker for worker, seconds in workers if seconds <= AGREE * usual)
 
 
-def _connected(address: str) -> Any:
+def connected(address: str) -> tuple[Any, bool]:
+    """Return Ray, connected to a cluster, and whether that was done here: else this process was
+    connected before, and whoever did it ends it.
+
+    Args:
+        address: ``ray``, a cluster on this machine or the one that this process is connected to; or
+            of a running one.
+
+    Raises:
+        MissingDependencyError: Ray is not installed.
+        TuningError: the address does not answer, or this process is connected to another cluster.
+    """
     try:
         import ray  # pyright: ignore[reportMissingImports]
     except ImportError as error:
@@ -278,7 +292,8 @@ def _connected(address: str) -> Any:
             "--workers needs Ray; install it with: pip install 'go_rl[ray]'"
         ) from error
     if ray.is_initialized():
-        return ray
+        _check_same(ray, address)
+        return ray, False
     check_answers(address)
     options: dict[str, Any] = {"log_to_driver": False, "configure_logging": False}
     try:
@@ -289,7 +304,29 @@ def _connected(address: str) -> Any:
     except Exception as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise TuningError(f"no Ray cluster answers at {address!r}: {lines[0]}") from error
-    return ray
+    return ray, True
+
+
+def _check_same(ray: Any, address: str) -> None:
+    """Refuse an address of another cluster than that which this process is connected to."""
+    known = str(ray.get_runtime_context().gcs_address)
+    if address == LOCAL or _resolved(address) == _resolved(known):
+        return
+    raise TuningError(
+        f"--workers {address}: this process is connected to the Ray cluster at {known} already; "
+        f"give {known} or ray, or call ray.shutdown() before"
+    )
+
+
+def _resolved(address: str) -> tuple[str, str]:
+    """Host, as a number, and port of an address; this machine is one host under all its names."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    with suppress(OSError):
+        host = socket.gethostbyname(host)
+    own = {"127.0.0.1"}
+    with suppress(OSError):
+        own |= set(socket.gethostbyname_ex(socket.gethostname())[2])
+    return ("127.0.0.1" if host in own else host), port
 
 
 def check_answers(address: str) -> None:
@@ -307,6 +344,15 @@ def check_answers(address: str) -> None:
         socket.create_connection((host, int(port)), ANSWER_SECONDS).close()
     except (OSError, OverflowError) as error:
         raise TuningError(f"no Ray cluster answers at {address!r} ({error})") from error
+
+
+def _files(task: Any) -> tuple[str, ...]:
+    """Files that a task names."""
+    rival = getattr(task, "rival", None)
+    return tuple(
+        name for each in (task, rival) for name in
+        (getattr(each, "path", ""), getattr(each, "weights", "")) if name
+    )  # fmt: skip
 
 
 def _longest(config: CollectConfig) -> float:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from go_rl.measure.timing import TimingSamples, visit
 from go_rl.programs.nests.tvm_lowering import import_meta_schedule
 from go_rl.programs.tiles.stages import import_tvm
 from go_rl.tuning.backends.tvm.codegen import CodeTarget
-from go_rl.tuning.backends.tvm.models.model import ModelInput
+from go_rl.tuning.backends.tvm.models.model import ModelInput, Rival
 from go_rl.tuning.backends.tvm.space import scheduled, with_packed_weights
 
 SLOW_SECONDS = 0.1
@@ -73,7 +74,20 @@ class NetworkTask:
     timing: TimingConfig
 
 
-def compile_program(asked: ScheduleTask | NetworkTask) -> tuple[Timed, dict[str, Any]]:
+@dataclass(frozen=True)
+class RivalTask:
+    """Another implementation of a network to be measured."""
+
+    rival: Rival
+    inputs: tuple[ModelInput, ...]
+    measuring: Measuring
+    timing: TimingConfig
+    cores: int = 1
+
+
+def compile_program(
+    asked: ScheduleTask | NetworkTask | RivalTask,
+) -> tuple[Timed, dict[str, Any]]:
     """Build what is asked.
 
     Returns:
@@ -85,7 +99,7 @@ def compile_program(asked: ScheduleTask | NetworkTask) -> tuple[Timed, dict[str,
     """
     bound_memory(int(asked.measuring.memory))
     start = time.perf_counter()
-    sample_of = _schedule(asked) if isinstance(asked, ScheduleTask) else _network(asked)
+    sample_of = _made(asked)
     about = {"compile_seconds": time.perf_counter() - start}
     pace = CoreSpeed(asked.measuring.full_pace)
     run = sample_of(1)
@@ -113,6 +127,15 @@ SampleOf = Callable[[int], Callable[[], float]]
 """Makes, of a number of runs, a function that runs so often and returns mean seconds a run."""
 
 
+def _made(asked: ScheduleTask | NetworkTask | RivalTask) -> SampleOf:
+    match asked:
+        case ScheduleTask():
+            return _schedule(asked)
+        case NetworkTask():
+            return _network(asked)
+    return _rival(asked)
+
+
 def _schedule(asked: ScheduleTask) -> SampleOf:
     tvm, module = import_tvm(), _operator(asked.operator)
     made = with_packed_weights(scheduled(module, asked.document).mod)
@@ -129,6 +152,49 @@ def _network(asked: NetworkTask) -> SampleOf:
     operands = [tvm.runtime.tensor(each.random(rng), tvm.cpu()) for each in asked.inputs]
     machine.set_input("main", *operands)
     return _sampler(tvm, machine, None)
+
+
+def _rival(asked: RivalTask) -> SampleOf:
+    """Time runs as `_sampler` does; what calling one costs is counted."""
+    rng = np.random.default_rng(0)
+    operands = [each.random(rng) for each in asked.inputs]
+    run = _onnx_runtime(asked, operands) if asked.rival.kind == "onnx" else _xla(asked, operands)
+
+    def sample_of(number: int) -> Callable[[], float]:
+        def sample() -> float:
+            busy, began = time.process_time(), time.perf_counter()
+            for _ in range(number):
+                run()
+            seconds = (time.perf_counter() - began) / number
+            return min(seconds, (time.process_time() - busy) / number)
+
+        return sample
+
+    return sample_of
+
+
+def _onnx_runtime(asked: RivalTask, operands: list[np.ndarray]) -> Callable[[], Any]:
+    import onnxruntime  # pyright: ignore[reportMissingImports]
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = asked.cores, 1
+    options.log_severity_level = 3  # errors
+    session = onnxruntime.InferenceSession(
+        asked.rival.path, options, providers=["CPUExecutionProvider"]
+    )
+    feed = {given.name: array for given, array in zip(asked.inputs, operands, strict=True)}
+    return lambda: session.run(None, feed)
+
+
+def _xla(asked: RivalTask, operands: list[np.ndarray]) -> Callable[[], Any]:
+    from go_rl.tuning.backends.tvm.models.hlo_network import compiled_by_xla
+
+    with np.load(asked.rival.weights) as file:
+        known = {int(name): file[name] for name in file}
+    more = iter(operands)
+    count = len(known) + len(operands)
+    given = [known[i] if i in known else next(more) for i in range(count)]
+    return compiled_by_xla(Path(asked.rival.path).read_bytes(), given)
 
 
 @lru_cache(maxsize=64)

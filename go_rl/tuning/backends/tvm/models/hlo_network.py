@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from go_rl.readers.recognise import Format
-from go_rl.tuning.backends.tvm.models.model import ModelInput
+from go_rl.tuning.backends.tvm.models.model import ModelInput, Rival
 from go_rl.tuning.backends.tvm.stablehlo.translation import main_of, relax_of, type_of
 from go_rl.tuning.config import TuningError
 
@@ -36,6 +36,16 @@ class HloNetwork:
     def relax(self) -> Any:
         """See `TunableNetwork`."""
         return relax_of(self.program, self.weights)
+
+    def rivals(self, folder: Path) -> tuple[list[Rival], list[str]]:
+        """See `TunableNetwork`; XLA."""
+        path, weights = folder / "rival.mlir", folder / "rival.npz"
+        with path.open("wb") as file:
+            self.program.operation.write_bytecode(file)
+        arrays: dict[str, Any] = {str(i): array for i, array in self.weights.items()}
+        np.savez(weights, **arrays)
+        absent = "ONNX Runtime is not timed beside it: the model is no ONNX file"
+        return [Rival("XLA", "stablehlo", str(path), str(weights))], [absent]
 
     def results(self, operands: Sequence[np.ndarray]) -> list[np.ndarray]:
         """See `TunableNetwork`; XLA computes."""
@@ -123,13 +133,30 @@ def _stablehlo_text(path: Path, form: Format) -> str:
 
 def _run(text: str, operands: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The results of a program of StableHLO, by XLA on this processor."""
+    return [np.asarray(each) for each in compiled_by_xla(text, operands)()]
+
+
+def compiled_by_xla(
+    program: str | bytes, operands: Sequence[np.ndarray]
+) -> Callable[[], list[Any]]:
+    """Return a program of StableHLO, compiled by XLA for this processor, as a call that returns its
+    results once they are there.
+
+    Args:
+        program: text or byte code.
+        operands: all of its arguments.
+    """
     import jax
     from jaxlib import _jax  # pyright: ignore[reportAttributeAccessIssue]
 
     device = jax.local_devices(backend="cpu")[0]
     compiled = device.client.compile_and_load(
-        text, _jax.DeviceList((device,)), _jax.CompileOptions()
+        program, _jax.DeviceList((device,)), _jax.CompileOptions()
     )
     given = [jax.device_put(each, device) for each in operands]
-    found = compiled.execute_sharded(given).disassemble_into_single_device_arrays()
-    return [np.asarray(each[0]) for each in found]
+
+    def run() -> list[Any]:
+        found = compiled.execute_sharded(given).disassemble_into_single_device_arrays()
+        return [each[0].block_until_ready() for each in found]
+
+    return run

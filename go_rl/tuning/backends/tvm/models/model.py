@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from pathlib import Path
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -25,6 +26,20 @@ class ModelInput:
         if np.issubdtype(dtype, np.floating):
             return rng.standard_normal(self.shape).astype(dtype)
         return rng.integers(0, 2, self.shape).astype(dtype)
+
+
+@dataclass(frozen=True)
+class Rival:
+    """Another implementation of a network, which a worker loads from files and times beside it."""
+
+    name: str
+    """For people, such as ``ONNX Runtime``."""
+    kind: Literal["onnx", "stablehlo"]
+    """What the file is."""
+    path: str
+    """Of the model; of StableHLO, its ``main`` takes all arguments."""
+    weights: str = ""
+    """File of arrays, by the position of the argument that they are; "": there are none."""
 
 
 @runtime_checkable
@@ -48,6 +63,11 @@ class TunableNetwork(Protocol):
             MissingDependencyError: TVM is not installed.
             TuningError: an operator cannot be translated; it is named.
         """
+        ...
+
+    def rivals(self, folder: Path) -> tuple[list[Rival], list[str]]:
+        """Write other implementations into a folder; returns those that can be timed here, and a
+        sentence for each that cannot."""
         ...
 
     def results(self, operands: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -8,6 +8,7 @@ import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,19 @@ from onnx import TensorProto, helper
 
 from go_rl.programs.nests.tvm_lowering import import_meta_schedule
 from go_rl.readers.model_options import Inputs
-from go_rl.readers.onnx.load import bind_dims, dims_of_inputs
-from go_rl.tuning.backends.tvm.models.model import ModelInput
+from go_rl.readers.onnx.dimensions import bind_dims, dims_of_inputs
+from go_rl.tuning.backends.tvm.models.model import ModelInput, Rival
+from go_rl.tuning.backends.tvm.models.onnx_simplified import (
+    is_function,
+    simplified,
+    unsupported,
+)
 from go_rl.tuning.config import TuningError
 
+MICROSOFT_ATTENTION = "Attention"
+"""What TVM translates under this name is ONNX Runtime's operator, not ONNX's."""
+LARGE = 1 << 30
+"""Bytes of a model from which on its weights are written into a file of their own."""
 OTHER_FLOATS = ("FLOAT16", "BFLOAT16", "DOUBLE")
 """Types of operands that are refused; the tuned operators compute in float32."""
 
@@ -35,18 +45,36 @@ class OnnxNetwork:
     inputs: tuple[ModelInput, ...]
 
     def relax(self) -> Any:
-        """See `TunableNetwork`; TVM's own front end translates."""
+        """See `TunableNetwork`; TVM's own front end translates the simplified model. An operator
+        that it cannot translate and that ONNX defines by others is tried once more as these."""
         import_meta_schedule()
-        from tvm.relax.frontend.onnx import from_onnx  # pyright: ignore[reportMissingImports]
-
-        try:
+        supported = supported_operators()
+        while True:
             with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
                 warnings.simplefilter("ignore")
-                model: Any = self.model  # TVM's annotation is wrong
-                return from_onnx(model, keep_params_in_input=False)
-        except Exception as error:
-            lines = str(error).strip().splitlines() or [type(error).__name__]
-            raise TuningError(f"TVM cannot import {_operator_at(error)}: {lines[0]}") from error
+                model = simplified(self.model, supported)
+                if lacking := unsupported(model, supported):
+                    raise TuningError(f"TVM lacks {_named(lacking)}")
+                try:
+                    return _translated(model)
+                except Exception as error:
+                    node = _node_at(error)
+                    name = "" if node is None else node.op_type
+                    if name not in supported or not is_function(name, model):
+                        raise TuningError(_sentence(node, error)) from error
+                    supported -= {name}
+
+    def rivals(self, folder: Path) -> tuple[list[Rival], list[str]]:
+        """See `TunableNetwork`; ONNX Runtime, where it is installed."""
+        absent = ["XLA is not timed beside it: it reads no ONNX"]
+        if find_spec("onnxruntime") is None:
+            return [], [
+                "ONNX Runtime is not timed beside it: pip install 'go_rl[onnxruntime]'",
+                *absent,
+            ]
+        path = folder / "rival.onnx"
+        onnx.save(self.model, str(path), save_as_external_data=self.model.ByteSize() > LARGE)
+        return [Rival("ONNX Runtime", "onnx", str(path))], absent
 
     def results(self, operands: Sequence[np.ndarray]) -> list[np.ndarray]:
         """See `TunableNetwork`; ONNX Runtime computes, where it is installed, else the reference
@@ -59,8 +87,10 @@ class OnnxNetwork:
 
             found = ReferenceEvaluator(self.model).run(None, feed)
         else:
+            options = onnxruntime.SessionOptions()
+            options.log_severity_level = 3  # errors
             session = onnxruntime.InferenceSession(
-                self.model.SerializeToString(), providers=["CPUExecutionProvider"]
+                self.model.SerializeToString(), options, providers=["CPUExecutionProvider"]
             )
             found = session.run(None, feed)
         return [np.asarray(each) for each in found]
@@ -136,11 +166,51 @@ def _inputs(model: onnx.ModelProto) -> Iterator[ModelInput]:
             yield ModelInput(value.name, shape, dtype.name)
 
 
-def _operator_at(error: BaseException) -> str:
-    """The ONNX operator that was being imported when an error was raised."""
-    found = "the network"
+def supported_operators() -> frozenset[str]:
+    """Return the operators of ONNX that TVM's front end translates, by name; those of other domains
+    as ``domain:name``. TVM's own table does not tell domains apart."""
+    from tvm.relax.frontend.onnx import (  # pyright: ignore[reportMissingImports]
+        onnx_frontend,
+    )
+
+    table: Mapping[str, Any] = onnx_frontend._get_convert_map()  # no public list
+    foreign = {name for name in table if not onnx.defs.has(name)} | {MICROSOFT_ATTENTION}
+    plain = frozenset(table) - foreign | {"Constant", "If"}
+    return plain | {f"com.microsoft:{name}" for name in (*foreign, "Gelu")}
+
+
+def _translated(model: onnx.ModelProto) -> Any:
+    from tvm.relax.frontend.onnx import from_onnx  # pyright: ignore[reportMissingImports]
+
+    given: Any = model  # TVM's annotation is wrong
+    return from_onnx(given, keep_params_in_input=False)
+
+
+def _named(lacking: Mapping[str, Sequence[str]]) -> str:
+    """Operators and, of each, the first node."""
+    return ", ".join(
+        f"the operator {name!r} (node {nodes[0]!r}{_further(len(nodes) - 1)})"
+        for name, nodes in sorted(lacking.items())
+    )
+
+
+def _further(number: int) -> str:
+    return f" and {number} more" if number else ""
+
+
+def _node_at(error: BaseException) -> onnx.NodeProto | None:
+    """The ONNX node that was being imported when an error was raised."""
+    found = None
     for frame, _ in traceback.walk_tb(error.__traceback__):
         node = frame.f_locals.get("node")
         if node is not None and hasattr(node, "op_type"):
-            found = f"the operator {node.op_type!r} ({node.name or ', '.join(node.output)})"
+            found = node
     return found
+
+
+def _sentence(node: onnx.NodeProto | None, error: BaseException) -> str:
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    what = "the network"
+    if node is not None:
+        what = f"the operator {node.op_type!r} (node {node.name or ', '.join(node.output)!r})"
+    return f"TVM cannot import {what}: {lines[0]}"

@@ -1,0 +1,106 @@
+"""Sizes written as expressions of other sizes, such as ``s0 + 1`` or ``Max(1, 2*batch)``.
+
+Exporters name a dimension so where its size follows from those of others.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import math
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+LONGEST_TEXT = 1000
+_OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+}
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "abs": abs,
+    "ceil": math.ceil,
+    "ceiling": math.ceil,
+    "CeilToInt": math.ceil,
+    "floor": math.floor,
+    "FloorDiv": operator.floordiv,
+    "floordiv": operator.floordiv,
+    "FloorToInt": math.floor,
+    "int": math.floor,
+    "IntTrueDiv": operator.truediv,
+    "max": max,
+    "Max": max,
+    "min": min,
+    "Min": min,
+    "Mod": operator.mod,
+    "PythonMod": operator.mod,
+    "ToFloat": float,
+    "TruncToInt": math.trunc,
+}
+"""Functions that PyTorch and ONNX's own inference write."""
+
+
+def names_of(text: str) -> frozenset[str]:
+    """Return the names in an expression; empty where ``text`` is none that is understood."""
+    tree = _parsed(text)
+    if tree is None:
+        return frozenset()
+    found = (n.id for n in ast.walk(tree) if isinstance(n, ast.Name))
+    return frozenset(found).difference(_FUNCTIONS)
+
+
+def size_of(text: str, sizes: Mapping[str, int]) -> int | None:
+    """Return the value of an expression; None: not understood, or not known as a whole number."""
+    tree = _parsed(text)
+    if tree is None:
+        return None
+    try:
+        value = _value(tree, sizes)
+    except (ArithmeticError, KeyError, TypeError, ValueError):
+        return None
+    return int(value) if value == int(value) else None
+
+
+@functools.lru_cache(4096)
+def _parsed(text: str) -> ast.expr | None:
+    if len(text) > LONGEST_TEXT:
+        return None
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return None
+    return tree if all(map(_understood, ast.walk(tree))) else None
+
+
+def _understood(node: ast.AST) -> bool:
+    match node:
+        case ast.Constant(value):
+            return isinstance(value, int | float)
+        case ast.Call(ast.Name(name), _, []):
+            return name in _FUNCTIONS
+        case ast.BinOp(op=op):
+            return type(op) in _OPERATORS
+        case ast.UnaryOp(op=op):
+            return isinstance(op, ast.USub)
+        case ast.Name() | ast.Load() | ast.operator() | ast.unaryop():
+            return True
+    return False
+
+
+def _value(node: ast.expr, sizes: Mapping[str, int]) -> Any:
+    match node:
+        case ast.Constant(value):
+            return value
+        case ast.Name(name):
+            return sizes[name]
+        case ast.BinOp(left, op, right):
+            return _OPERATORS[type(op)](_value(left, sizes), _value(right, sizes))
+        case ast.UnaryOp(_, operand):
+            return -_value(operand, sizes)
+        case ast.Call(ast.Name(name), arguments):
+            return _FUNCTIONS[name](*(_value(a, sizes) for a in arguments))
+    raise ValueError(f"{ast.dump(node)} is not understood")
