@@ -100,14 +100,15 @@ def _type_of(piece: Slice, graph: OpGraph) -> str:
 
 def _of_loads(problem: Problem, plan: Plan) -> Bottleneck | None:
     devices, links = plan.evaluation.device_seconds, plan.evaluation.link_seconds
-    if links.size and links.max() > devices.max(initial=0.0):
+    ring = problem.objective is Objective.RING
+    if ring and links.size and links.max() > devices.max(initial=0.0):
         link = int(links.argmax())
         name = f"link {link} → {(link + 1) % len(devices)}"
         return _of_ring_link(problem.graph, plan, link, name, float(links[link] / plan.value))
     if not devices.size or not devices.max() > 0:
         return None
     device = int(devices.argmax())
-    word = "chip" if problem.objective is Objective.RING else "device"
+    word = "chip" if ring else "device"
     return _of_device(f"{word} {device}", float(devices[device] / plan.value),
                       _work_on(problem, plan, device))  # fmt: skip
 

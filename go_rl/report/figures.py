@@ -10,6 +10,7 @@ import numpy as np
 
 from go_rl.core import Hardware, Objective, Plan
 from go_rl.core.files.whole_file import whole_file
+from go_rl.core.printable import printable
 from go_rl.report.tables import VALUE_NAMES, Unit, byte_unit, bytes_text, unit_for
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ def _draw_capacity(axes: Axes, plan: Plan, top: float, scale: float) -> None:
     """A line a device where its capacity is on the scale, else its capacity in words; devices may
     differ."""
     capacity = _capacity(plan)
-    word = "chips" if plan.objective == Objective.RING else "devices"
+    word = "chip" if plan.objective == Objective.RING else "device"
     place, checked = np.arange(len(capacity)), "" if plan.memory else " (not checked)"
     near = capacity < HIDDEN * max(top, 1.0)
     if near.any():
@@ -164,7 +165,11 @@ def _draw_capacity(axes: Axes, plan: Plan, top: float, scale: float) -> None:
                     label=f"capacity{checked}")  # fmt: skip
     for size in np.unique(capacity[~near]):
         held = np.flatnonzero(capacity == size)
-        where = "" if len(held) == len(capacity) else f" of {word} {_ranges(held)}:"
+        where = (
+            ""
+            if len(held) == len(capacity)
+            else f" of {word}{'s' * (len(held) > 1)} {_ranges(held)}:"
+        )
         axes.plot([], [], " ", label=f"capacity{where} {bytes_text(float(size))}, off the scale")
 
 
@@ -226,12 +231,17 @@ def new_figure(width: float, height: float) -> Figure:
 def save_figure(figure: Figure, stem: Path) -> None:
     """Write ``stem``.svg and .png; equal figures give equal files."""
     import matplotlib as mpl
+    from matplotlib.text import Text
 
     for axes in figure.axes:
         axes.spines[["top", "right"]].set_visible(False)
         if not axes.images:
             axes.grid(axis="y", color="#dddddd", linewidth=0.6)
         axes.set_axisbelow(True)
+    for text in figure.findobj(Text):
+        if isinstance(text, Text) and text.get_text() == figure.get_suptitle():
+            text.set_parse_math(False)  # a model may be called $x$
+            text.set_text(printable(text.get_text()))
     # Both files share one layout, which takes as long as drawing.
     figure.draw_without_rendering()
     figure.set_layout_engine("none")

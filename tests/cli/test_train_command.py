@@ -13,6 +13,7 @@ from policy.tiny import TINY, tiny_agent, tiny_makespan_agent
 from train.toys import CONFIG, toy_zoo
 
 from go_rl.cli.commands.train.policy import MakespanTraining
+from go_rl.cli.stopping import Terminated
 from go_rl.train.advantage import RunningBaseline
 from go_rl.train.config import MakespanTrainConfig
 from go_rl.train.ppo import new_learner
@@ -184,3 +185,16 @@ def test_a_new_run_is_described_before_it_starts(command, tmp_path, monkeypatch)
         "next: go-rl optimize zoo:resnet50 --objective makespan --weights new/weights.npz"
         in found.out
     )
+
+
+def test_a_stopped_run_says_what_it_kept(command, run, monkeypatch):
+    def pretrain(*given, **options):
+        raise Terminated
+
+    monkeypatch.setattr("go_rl.train.pretrain.pretrain", pretrain)
+    found = command("train", "policy", run, "--config", "same.json")
+    assert found.code == 143
+    assert "stopped; the checkpoint after 4 updates is kept" in found.err
+    assert "the same command goes on from there" in found.err
+    found = command("train", "policy", "new")
+    assert "stopped; no checkpoint yet" in found.err

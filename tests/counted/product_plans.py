@@ -16,6 +16,7 @@ QUICK = {
         "composed",
         "expert",
         "fusion-greedy",
+        "one-device",
         "heft",
         "metis",
         "random",

@@ -22,6 +22,7 @@ from go_rl.core import (
 from go_rl.cost import ProblemOptions, make_problem
 from go_rl.readers.graph_builder import GraphBuilder, Node
 from go_rl.report.figures import curves_figure, loads_figure, save_curves, save_loads
+from go_rl.report.tables import bytes_text
 
 
 def plan_on(hardware: Hardware, optimizer: str = "dp", curve: tuple[CurvePoint, ...] = ()) -> Plan:
@@ -121,3 +122,45 @@ def test_labels_of_the_curves_do_not_overlap(seconds):
                  if label.get_text()]  # fmt: skip
         boxes.sort(key=lambda box: box.x0)
         assert all(a.x1 < b.x0 for a, b in pairwise(boxes))
+
+
+def test_one_bad_method_does_not_squeeze_the_others():
+    good, bad = (
+        plan_on(load_hardware("ring2"), name, (CurvePoint(1, 0.1, seconds),))
+        for name, seconds in (("dp", 2e-3), ("random", 30e-3))
+    )
+    figure = curves_figure([good, bad], 1e-3, "net")
+    figure.draw_without_rendering()
+    left = figure.axes[0]
+    assert left.get_yscale() == "log"
+    shown = [label.get_text() for label in left.get_yticklabels()]
+    assert {"1", "2", "5", "10", "20"} <= set(shown)
+    assert curves_figure([good], 1e-3, "net").axes[0].get_yscale() == "linear"
+
+
+def test_unequal_capacities_are_told_by_device():
+    """Peaks of 0.3 to 1.2 MB: the chips with 2 MB have a line, those with 32 MB and 64 MB words."""
+    chips = [
+        replace(load_hardware("ring1").chips[0], memory_bytes=size) for size in (64e6, 32e6, 2e6)
+    ]
+    hardware = replace(load_hardware("ring4"), chips=(chips[0], chips[1], chips[1], chips[2]))
+    memory = loads_figure(plan_on(hardware), "net").axes[1]
+    legend = memory.get_legend()
+    assert legend is not None
+    said = [text.get_text() for text in legend.get_texts()]
+    assert "capacity of chip 0: 64 MB, off the scale" in said
+    assert "capacity of chips 1-2: 32 MB, off the scale" in said
+    assert any(text.startswith("capacity") and "off" not in text for text in said)
+
+
+def test_sizes_read_as_1_to_1000():
+    assert [bytes_text(size) for size in (8e10, 5e6, 999.0, 1.5e12, 0.0)] == [
+        "80 GB", "5 MB", "999 B", "1.5 TB", "0 B",
+    ]  # fmt: skip
+
+
+def test_a_model_may_have_any_name(tmp_path):
+    """Dollars are no formula, and control characters are escaped."""
+    save_loads(plan_on(load_hardware("ring2")), r"$\frac$ " + "\x1b[2J", tmp_path / "loads")
+    text = (tmp_path / "loads.svg").read_text()
+    assert r"$\frac$ \x1b[2J" in text

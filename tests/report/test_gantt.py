@@ -141,3 +141,13 @@ def test_equal_timelines_give_equal_files(tmp_path):
         save_gantt(step, tmp_path / folder / "gantt")
     for name in ("gantt.svg", "gantt.png"):
         assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes()
+
+
+def test_kinds_of_unlike_devices_are_named():
+    tracks = (Track(0, "stream"), Track(1, "stream"))
+    mixed = replace(timeline([piece(0.0, 1e-3)], tracks), device_kinds=("v100", "p4"))
+    assert [row.label for row in gantt_rows(mixed)] == [
+        "device 0 (v100) stream", "device 1 (p4) stream",
+    ]  # fmt: skip
+    alike = replace(mixed, device_kinds=("p4", "p4"))
+    assert [row.label for row in gantt_rows(alike)] == ["device 0 stream", "device 1 stream"]

@@ -176,5 +176,5 @@ def test_more_processes_than_problems_are_refused(tmp_path):
 
     from go_rl.train.pretrain import pretrain
 
-    with pytest.raises(TrainingError, match="raise graphs to at least 2"):
+    with pytest.raises(TrainingError, match="raise problems to at least 2"):
         pretrain(replace(CONFIG, problems=1), tmp_path, group=Group(0, 2))

@@ -18,7 +18,7 @@ METHODS = {
     "latency": ("greedy", "local-search"),
     "makespan": (
         "default", "policy", "composed", "expert", "fusion-greedy", "hdp", "heft", "metis",
-        "random", "annealing",
+        "random", "annealing", "one-device",
     ),
 }  # fmt: skip
 """Every method by objective, under the names that cases carry."""
