@@ -238,12 +238,6 @@ def test_objective_and_hardware_by_default(kind, hardware, objective, wanted):
     assert (problem.objective, problem.hardware.name) == wanted
 
 
-@pytest.mark.parametrize("objective", [None, 3, "rings"])
-def test_methods_of_an_unknown_objective(objective):
-    with pytest.raises(ProblemError, match=f"unknown objective '{objective}'"):
-        go_rl.methods(objective)
-
-
 @pytest.mark.parametrize(
     ("objective", "options", "message"),
     [

@@ -145,9 +145,9 @@ def test_only_hosts_and_cores_are_cpus():
         ("rng36", "unknown hardware 'rng36'; did you mean 'ring36'?"),
         ("ring", "did you mean 'ring"),
         ("zzz", "Presets: ringN"),
-        ("ring0", "chips must number 1 to 64"),
-        ("ring65", "chips must number 1 to 64"),
-        ("a100x999", "hardware 'a100x999': chips must number"),
+        ("ring0", "devices must number 1 to 64"),
+        ("ring65", "devices must number 1 to 64"),
+        ("a100x999", "hardware 'a100x999': devices must number"),
         ("nowhere.json", "nowhere.json: cannot be read"),
     ],
 )

@@ -166,11 +166,11 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"ranks": [0, 1, 2]}, "unknown field 'ranks'."),
     (
         {"dims": {"batch": "b"}},
-        "dims of 'batch' must be a whole number from 1 to 2^63 - 1, not 'b'",
+        "dims of 'batch' must be a whole number from 0 to 2^63 - 1, not 'b'",
     ),
     (
         {"dims": {"batch": True}},
-        "dims of 'batch' must be a whole number from 1 to 2^63 - 1, not True",
+        "dims of 'batch' must be a whole number from 0 to 2^63 - 1, not True",
     ),
     ({"dims": {"batch": -1}}, "dims of 'batch' must be a whole number from 0 to 2^63 - 1, not -1"),
     ({"dtype": {"element_byte": 2}}, "dtype: unknown field 'element_byte'; did you mean"),

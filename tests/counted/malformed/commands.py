@@ -8,8 +8,8 @@ from .profiles import TEXT
 MODEL = {"model.json": TEXT.encode()}
 FLAGS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("--hardware", "ringg36"), "did you mean"),
-    (("--hardware", "ring0"), "chips must number"),
-    (("--hardware", "ring65"), "chips must number"),
+    (("--hardware", "ring0"), "devices must number"),
+    (("--hardware", "ring65"), "devices must number"),
     (("--hardware", "a100x4"), "ring links"),
     (("--hardware", "none.json"), "cannot be read"),
     (("--method", "gredy"), "did you mean 'greedy'"),
