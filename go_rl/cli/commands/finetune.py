@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 import tyro
 
+from go_rl.api.run_lock import locked
 from go_rl.api.training.learner_options import LearnerOptions
 from go_rl.cli.configuration import to_json
 from go_rl.cli.console import console, print_line, working
@@ -16,7 +17,6 @@ from go_rl.cli.folders import own_folder
 from go_rl.cli.model_arguments import ModelArguments, read
 from go_rl.cli.next_command import model_words, say_next
 from go_rl.cli.plan_output import MEMORY, output_folder, print_result
-from go_rl.runtime.run_lock import locked
 from go_rl.train.config import WEIGHTS_FILE
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 
 from go_rl.api.options import OptimizeOptions
+from go_rl.api.run_lock import locked
 from go_rl.cli.configuration import to_json
 from go_rl.cli.console import console, print_json, print_line, working
 from go_rl.cli.exit_codes import FAILED_SEARCH, OK
@@ -18,7 +19,6 @@ from go_rl.cli.folders import own_folder
 from go_rl.cli.model_arguments import ModelArguments, read
 from go_rl.cli.next_command import model_words, say_next
 from go_rl.cli.plan_output import MEMORY, PLAN_FILE, output_folder, print_result
-from go_rl.runtime.run_lock import locked
 
 if TYPE_CHECKING:
     from go_rl.api.optimize import Result

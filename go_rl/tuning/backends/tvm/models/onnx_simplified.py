@@ -289,7 +289,7 @@ def _results(
 
 def _evaluated(
     node: onnx.NodeProto, given: Mapping[str, np.ndarray | None], opsets: dict[str, int]
-) -> Sequence[Any]:
+) -> Any:
     """The results of a node. The reference evaluator knows some operators in their newest form
     alone, so an older one is converted before."""
     from onnx.reference import ReferenceEvaluator
