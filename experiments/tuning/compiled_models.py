@@ -33,8 +33,8 @@ from go_rl.tuning.backends.tvm.models.read_model import read_model
 LIGHT = ("bvlc_alexnet", "densenet121", "inception_v1", "inception_v2", "resnet50", "shufflenet",
          "squeezenet", "vgg19", "zfnet512")  # fmt: skip
 """Files that the package onnx holds, their weights constant numbers; here they are random."""
-ZOO = ("bert-mini", "bert-tiny", "gat-3-layers", "gcn-3-layers", "mobilenet-v1", "mobilenet-v2",
-       "mobilenet-v3-small", "resnet18", "vae-3-layers", "wavenet-1x10")  # fmt: skip
+ZOO = ("bert-mini", "bert-tiny", "deep-autoencoder", "mobilenet-v1", "mobilenet-v2",
+       "mobilenet-v3-small", "ncf", "resnet18", "resnet34", "wavenet-1x10")  # fmt: skip
 TORCH = ("convolutions", "recurrent", "residual", "transformer", "u-net")
 NORMALISED = "BatchNormalization"
 HEADS = ("model", "functions", "tuned", "left untuned, by reason", "largest relative error")

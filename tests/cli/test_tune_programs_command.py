@@ -103,12 +103,16 @@ def test_what_the_back_end_does_not_know_is_named(command, tmp_path, arguments, 
     assert sentence in outcome.err
 
 
-def test_a_network_with_nothing_to_tune_is_named(command, tmp_path):
+def test_a_network_with_nothing_to_tune_is_compiled_and_the_reason_told(command, tmp_path):
     pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[tvm]'")
     saved(lone("Relu"), tmp_path / "relu.onnx")
-    outcome = command("tune", "programs", "relu.onnx", "--scheduler", "ansor", "--tuner", "random")
-    assert outcome.code == 2
-    assert "relu: has no tunable operator" in outcome.err
+    outcome = command("tune", "programs", "relu.onnx", "--minutes", "0.01", "--scheduler", "ansor",
+                      "--out", "tuned", *QUICK)  # fmt: skip
+    assert outcome.code == 0
+    assert "Left untuned, no sum of products: relu 4" in outcome.out
+    kept = json.loads((tmp_path / "tuned" / "schedules.json").read_text())
+    assert [each["reason"] for each in kept["left_untuned"].values()] == ["no sum of products"]
+    assert json.loads((tmp_path / "tuned" / "tuned.json").read_text())["max_relative_error"] == 0.0
 
 
 def test_without_tvm_the_command_that_installs_it_is_told(command, tmp_path, monkeypatch):

@@ -141,11 +141,12 @@ class _SlotLoop:
 
     def _warm_up(self) -> None:
         """Try schedules one by one until each operator that is tuned has one that works or is given
-        up, or no trials are left."""
+        up, or the budget or the trials are used up."""
         for k in range(len(self._tuners)):
             each = self._state.operators[k]
             while each.best is None and not self._state.finished(k):
-                if self._state.trials_left <= 0:
+                late = self._state.elapsed >= self._state.config.seconds
+                if late or self._state.trials_left <= 0:
                     return
                 self._measure("warm-up", k, 0, 1)
             if each.given_up:

@@ -142,3 +142,10 @@ def test_operators_that_are_lacking_are_named_by_their_nodes():
     nodes = [helper.make_node("Det", ["x"], ["d"], "first"), helper.make_node("Det", ["x"], ["y"])]
     model = model_of(nodes, values("x", shape=(2, 2)), values("d y"))
     assert unsupported(simplified(model, PLAIN), PLAIN) == {"Det": ["first", "y"]}
+
+
+def test_sums_of_several_tensors_are_additions():
+    node = helper.make_node("Sum", ["x", "x", "b"], ["s"])
+    model = model_of([node], values("x", shape=(2, 3)), values("s"),
+                     {"b": np.array([1, 2, 4], np.float32)}, opset=9)  # fmt: skip
+    assert agree(model, {"x": RNG.standard_normal((2, 3)).astype(np.float32)}) == {"Add": 2}

@@ -10,6 +10,8 @@ import onnx
 from onnx import TensorProto, helper
 
 Parts = list[onnx.NodeProto]
+BROADCASTING = 7
+"""Opset from which ``Add`` broadcasts without attributes."""
 
 
 def decomposed(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -25,6 +27,31 @@ def decomposed(model: onnx.ModelProto) -> onnx.ModelProto:
     for number, node in enumerate(model.graph.node):
         rule = RULES.get(node.op_type)
         nodes += [node] if rule is None else rule(node, f"{node.op_type}.{number}")
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    return model
+
+
+def with_additions(model: onnx.ModelProto) -> onnx.ModelProto:
+    """Return a model whose sums of several tensors are additions of two, which TVM fuses with what
+    is before them; its own translation stacks the tensors.
+
+    Args:
+        model: it is changed; of opset 7 or later, else it stays as it is.
+    """
+    opset = max((x.version for x in model.opset_import if x.domain in ("", "ai.onnx")), default=1)
+    if opset < BROADCASTING:
+        return model
+    nodes: Parts = []
+    for number, node in enumerate(model.graph.node):
+        if node.op_type != "Sum" or len(node.input) < 2:
+            nodes.append(node)
+            continue
+        total, last = node.input[0], len(node.input) - 1
+        for place, each in enumerate(node.input[1:], 1):
+            made = node.output[0] if place == last else f"Sum.{number}/{place}"
+            nodes.append(helper.make_node("Add", [total, each], [made], node.name))
+            total = made
     del model.graph.node[:]
     model.graph.node.extend(nodes)
     return model

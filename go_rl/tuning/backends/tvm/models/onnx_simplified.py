@@ -18,7 +18,7 @@ import onnx.version_converter
 from onnx import helper, numpy_helper
 
 from go_rl.readers.onnx.fold import shape_result
-from go_rl.tuning.backends.tvm.models.onnx_decomposed import RULES, decomposed
+from go_rl.tuning.backends.tvm.models.onnx_decomposed import RULES, decomposed, with_additions
 from go_rl.tuning.backends.tvm.models.onnx_recurrent import RECURRENT, unrolled
 
 DEFAULT_DOMAINS = ("", "ai.onnx")
@@ -117,6 +117,7 @@ def _with_plain_inputs(model: onnx.ModelProto) -> onnx.ModelProto:
 
 def _expanded(model: onnx.ModelProto, supported: Collection[str]) -> onnx.ModelProto:
     """Expand operators that are functions of others, and recurrent ones into their steps."""
+    model = with_additions(model)
     rewritten = RECURRENT | frozenset(RULES)
     if rewritten & {node.op_type for node in model.graph.node}:
         model = decomposed(_of_opset(model, REWRITTEN_OPSET))
@@ -288,7 +289,7 @@ def _results(
 
 def _evaluated(
     node: onnx.NodeProto, given: Mapping[str, np.ndarray | None], opsets: dict[str, int]
-) -> Sequence[Any]:
+) -> Any:
     """The results of a node. The reference evaluator knows some operators in their newest form
     alone, so an older one is converted before."""
     from onnx.reference import ReferenceEvaluator
