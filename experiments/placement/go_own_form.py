@@ -180,9 +180,10 @@ def page(runs: Sequence[Run], shown: int) -> str:
         "number in brackets where it is not one. *learned*: a policy of the form `nodes` from "
         "untrained weights; *without carrying*: without graph-level numbers and without "
         "carrying plans over; *untrained*: the same draws, nothing is learned; *blind*: it sees no "
-        "edge. The recipe was chosen on training problems, not on these rows. *zero-shot*: weights that were "
-        "pretrained on networks of none of these families, nothing is learned. Means are over the "
-        "rows that an arm has, so they compare only where rows are the same; the pairs below do.\n"
+        "edge. The recipe was chosen on training problems, not on these rows. *zero-shot*: weights "
+        "that were pretrained on networks of none of these families, nothing is learned. Means are "
+        "over the rows that an arm has, so they compare only where rows are the same; the pairs "
+        "below do.\n"
     )
     _milliseconds(out, main_runs, shown)
     _ratios(out, main_runs, shown)
