@@ -277,6 +277,15 @@ def _dot_flops(instruction: Instruction, operands: Sequence[Shape]) -> float:
     return 2.0 * instruction.shape.elements * math.prod(contracted)
 
 
+def _ragged_dot_flops(instruction: Instruction, operands: Sequence[Shape]) -> float:
+    """Every token (row of the ragged dimension) meets one group: ``2 M K N``, not times groups."""
+    contracting = instruction.numbers("lhs_contracting_dims")
+    ragged = instruction.numbers("lhs_ragged_dims")
+    # Where the contracted dimension is ragged, the result has one product for each group.
+    groups = operands[2].dims[-1] if set(ragged) & set(contracting) else 1
+    return _dot_flops(instruction, operands) / groups
+
+
 def _sort_flops(instruction: Instruction, operands: Sequence[Shape]) -> float:
     elements = operands[0].elements
     return float(elements * math.ceil(math.log2(elements))) if elements > 1 else 0.0
@@ -289,6 +298,7 @@ def _fft_flops(instruction: Instruction, operands: Sequence[Shape]) -> float:
 
 _DIRECT: dict[str, Callable[[Instruction, Sequence[Shape]], float | int]] = {
     "dot": _dot_flops,
+    "ragged-dot": _ragged_dot_flops,
     "convolution": lambda i, ops: convolution_flops(i, ops[0], ops[1]),
     "sort": _sort_flops,
     "fft": _fft_flops,

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from go_rl.core import OpKind, ReadError
+from go_rl.readers.cost import expanded_densely
 from go_rl.readers.graph_builder import GraphBuilder, Node
 from go_rl.readers.hlo.cost import Costs, operand_shapes, passes_through
 from go_rl.readers.hlo.geometry import hlo_geometry
@@ -156,7 +157,14 @@ class HloWalk:
                 return _operands(instruction, frame)[0]
             loop = frame.prefix + instruction.name
             self.builder.meta["notes"].append(f"loop {loop} is one node: {trips} trips")
+        if opcode == "ragged-dot":
+            self._note_expansion(instruction, frame)
         return self._node(instruction, frame)
+
+    def _note_expansion(self, instruction: Instruction, frame: _Frame) -> None:
+        groups = operand_shapes(instruction, frame.computation.by_name)[2].dims[-1]
+        note = expanded_densely(frame.prefix + instruction.name, groups)
+        self.builder.meta["notes"].append(note)
 
     def _parameter(self, instruction: Instruction, frame: _Frame) -> Value:
         number = int(instruction.operands[0])

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from go_rl.core import ReadError
+from go_rl.readers.hlo.asynchronous import synchronous
 from go_rl.readers.hlo.shape import Shape, parse_shape
 
 # What is never closed reaches to the end: to look for its end at every start would take forever.
@@ -190,10 +191,11 @@ def _instruction(line: str, sources: _Sources) -> Instruction:
         attributes[key.strip()] = value.strip()
     metadata = attributes.get("metadata", "")
     keep = opcode[1] in ("constant", "parameter")
+    kind, shape, attributes = synchronous(opcode[1], shape, attributes)
     return Instruction(
         name=head[2],
         shape=shape,
-        opcode=opcode[1],
+        opcode=kind,
         operands=tuple(operands) if keep else tuple(o.split()[-1].lstrip("%") for o in operands),
         attributes=attributes,
         is_root=head[1] is not None,

@@ -139,6 +139,19 @@ def _dot_general(inputs: Sequence[Value], outputs: Sequence[Value], params: Para
     return _plain(inputs, outputs, 2.0 * outputs[0].size * depth)
 
 
+def _ragged_dot(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost:
+    """``2 M K N``: every token meets one group.
+
+    Where the contracted dimension is ragged, the result has one product for each group.
+    """
+    numbers = params["ragged_dot_dimension_numbers"]
+    (contracted, _), _ = numbers.dot_dimension_numbers
+    depth = prod(inputs[0].shape[d] for d in contracted)
+    per_group = set(contracted) & set(numbers.lhs_ragged_dimensions)
+    groups = inputs[2].shape[-1] if per_group else 1
+    return _plain(inputs, outputs, 2.0 * outputs[0].size * depth / groups)
+
+
 def _scaled_matmul(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost:
     """The product of block-scaled ``[B, M, K]`` and ``[B, N, K]``, and one scaling of each."""
     lhs, rhs = inputs[0], inputs[1]
@@ -225,6 +238,7 @@ _RULES: dict[str, Rule] = by_name(
         "integer_pow": _integer_pow,
         "iota": lambda i, o, p: _plain((), o),
         "lu": _lu,
+        "ragged_dot_general": _ragged_dot,
         "reduce_window_max reduce_window_min reduce_window_sum": _reduce_window,
         "scaled_matmul_wrapper": _scaled_matmul,
         "slice split": lambda i, o, p: Cost(0.0, 2.0 * _total(o)),

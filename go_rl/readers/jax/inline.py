@@ -16,7 +16,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from go_rl.core.errors import ReadError
 from go_rl.core.graph.op_kind import OpKind
-from go_rl.readers.cost import Cost
+from go_rl.readers.cost import Cost, expanded_densely
 from go_rl.readers.jax.costs import cost_of, shared_splats
 from go_rl.readers.jax.known import known_result, known_scalar
 from go_rl.readers.jax.primitives import IDENTITY, kind_of
@@ -205,6 +205,9 @@ class Inliner:
             return [_view(eqn, inputs[0], outputs[0], cost)]
         if len(outputs) == 1:
             outputs[0].known = known_result(name, inputs, outputs[0])
+        if name == "ragged_dot_general":
+            where = join_scopes(context.scope, name) + (f" ({context.line})" * bool(context.line))
+            self.notes.append(expanded_densely(where, inputs[2].shape[-1]))
         kind = kind_of(name, any(v.producer or v.weights for v in inputs))
         self.emit(Equation(name, kind, inputs, outputs, cost, eqn=eqn), context)
         return outputs
