@@ -269,12 +269,23 @@ def _grouping(instruction: Instruction, operands: list[Value]) -> Value:
         return first[index[0]]
     if instruction.opcode == "bitcast" and isinstance(first, HloTensor):
         return dataclasses.replace(first, shape=instruction.shape)
+    if instruction.opcode == "custom-call" and instruction.shape.leaves():
+        return _passed(instruction.shape, tuple(operands) if instruction.shape.is_tuple else first)
     if instruction.opcode.endswith("-barrier") and len(operands) > 1:
         return tuple(operands)
     # The results of a finished asynchronous operation follow its operands.
     if not instruction.shape.is_tuple and not isinstance(first, HloTensor) and first:
         return first[0]
     return first
+
+
+def _passed(shape: Shape, value: Value) -> Value:
+    """A value whose arrays have another shape: of a whole, the part on one device, or back."""
+    if isinstance(value, HloTensor):
+        return value if shape.is_tuple else dataclasses.replace(value, shape=shape)
+    if len(shape.parts) != len(value):
+        return value
+    return tuple(_passed(part, inner) for part, inner in zip(shape.parts, value, strict=True))
 
 
 def _results(shape: Shape, sender: int | None, weight: str | None) -> Value:

@@ -39,9 +39,11 @@ STRUCTURE = names(
 """No node and no cost: names and groupings of values."""
 CALLS = names("call while conditional fusion")
 KNOWN_CUSTOM_CALLS = names(
-    "Sharding shape_assertion SPMDFullToShardShape SPMDShardToFullShape LayoutConstraint"
+    "Sharding shape_assertion SPMDFullToShardShape SPMDShardToFullShape LayoutConstraint "
+    "xla.sdy.FuncResultSharding xla.sdy.GlobalToLocalShape xla.sdy.LocalToGlobalShape "
+    "xla.sdy.PropagationBarrier xla.sdy.ShardingGroup annotate_device_placement"
 )
-"""Custom calls that pass their operand through."""
+"""Custom calls that pass their operands through, whole or as one device's part."""
 KNOWN = (
     TRANSCENDENTAL | ARITHMETIC | MOVEMENT | INDEXED | REDUCTIONS | DENSE | OTHERS | STRUCTURE
     | CALLS | {"convolution", "custom-call"}

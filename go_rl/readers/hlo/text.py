@@ -70,6 +70,13 @@ class Module:
     name: str
     computations: Mapping[str, Computation]
     entry: str
+    header: str = ""
+    """The first line: ``HloModule name, is_scheduled=true, …``."""
+
+    def number(self, attribute: str) -> int:
+        """Return a number of the header, such as ``num_partitions=4``; 1 where it is absent."""
+        found = re.search(rf"\b{attribute}=(\d{{1,9}})\b", self.header)
+        return int(found[1]) if found else 1
 
 
 @dataclass
@@ -106,7 +113,8 @@ def parse_hlo(text: str) -> Module:
     """
     text = _COMMENT_OR_STRING.sub(_kept, text)
     lines = _whole_statements(text)
-    title = re.match(r"HloModule\s+([^\s,]+)", next(lines, ""))
+    header_line = next(lines, "")
+    title = re.match(r"HloModule\s+([^\s,]+)", header_line)
     if title is None:
         raise ReadError("HLO text begins with 'HloModule name'")
     sources, computations = _Sources(), {}
@@ -132,7 +140,7 @@ def parse_hlo(text: str) -> Module:
         raise ReadError(f"the text ends inside computation {header[2]!r}; it is cut short")
     if not entry:
         raise ReadError("the module has no ENTRY computation; the text is cut short or not HLO")
-    return Module(title[1], computations, entry)
+    return Module(title[1], computations, entry, header_line)
 
 
 def _kept(match: re.Match[str]) -> str:
