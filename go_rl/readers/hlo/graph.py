@@ -17,6 +17,7 @@ from go_rl.core import OpKind, ReadError
 from go_rl.readers.cost import expanded_densely
 from go_rl.readers.graph_builder import GraphBuilder, Node
 from go_rl.readers.hlo.cost import Costs, operand_shapes, passes_through
+from go_rl.readers.hlo.custom_calls import custom_call_kind
 from go_rl.readers.hlo.geometry import hlo_geometry
 from go_rl.readers.hlo.opcodes import STRUCTURE, kind_of
 from go_rl.readers.hlo.shape import Shape
@@ -227,6 +228,8 @@ class HloWalk:
         }
 
     def _kind(self, instruction: Instruction) -> OpKind:
+        if instruction.opcode == "custom-call":
+            return custom_call_kind(instruction)
         if instruction.opcode != "fusion":
             return kind_of(instruction.opcode)
         bodies = (self.module.computations[n] for n in instruction.callees("calls"))
