@@ -14,9 +14,9 @@ def cholesky(n: int) -> float:
     return n**3 / 3
 
 
-def triangular_solve(n: int, right_hand_sides: float) -> float:
+def triangular_solve(n: int, right_hand_sides: float | int) -> float:
     """``n^2`` a right-hand side: one multiply and one add for each entry of the triangle."""
-    return n**2 * right_hand_sides
+    return float(n**2 * right_hand_sides)
 
 
 def lu(rows: int, columns: int) -> float:
@@ -58,7 +58,7 @@ def tridiagonal(n: int) -> float:
     return 4.0 * n**3 / 3
 
 
-def tridiagonal_solve(n: int, right_hand_sides: float) -> float:
+def tridiagonal_solve(n: int, right_hand_sides: float | int) -> float:
     """Thomas's algorithm: 3 FLOP a row to eliminate and 5 a row and right-hand side."""
     return n * (3.0 + 5.0 * right_hand_sides)
 

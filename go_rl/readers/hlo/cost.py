@@ -300,7 +300,7 @@ def _top_k_flops(instruction: Instruction, operands: Sequence[Shape]) -> float:
 def _window_applications(instruction: Instruction, operands: Sequence[Shape]) -> float:
     out = _first_output(instruction)
     each = 1 if is_cumulative(instruction, operands[0], out) else window_elements(instruction) - 1
-    return each * out.elements
+    return float(each * out.elements)
 
 
 _DIRECT: dict[str, Callable[[Instruction, Sequence[Shape]], float | int]] = {

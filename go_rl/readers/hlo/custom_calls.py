@@ -26,6 +26,7 @@ _LIBRARY = re.compile(
     r"([a-z]+\d?)(?:_batched)?(?:_ffi)?"
 )
 """Routines by their LAPACK names."""
+_SCORES = re.compile(r'"intermediate_tensor_shape"\s*:\s*\{.*?"dimensions"\s*:\s*\[([^\]]*)')
 
 
 def target_of(instruction: Instruction) -> str:
@@ -195,22 +196,21 @@ def _attention(products: int) -> Rule:
     """
 
     def flops(call: Instruction, operands: Sequence[Shape]) -> float:
-        config = call.attributes.get("backend_config", "")
-        shape = re.search(r'"intermediate_tensor_shape\\?"\s*:\s*\{.*?"dimensions\\?"\s*:\s*\[([^\]]*)',
-                          config)  # fmt: skip
+        config = call.attributes.get("backend_config", "").replace("\\", "")
+        shape = _SCORES.search(config)
         if shape is None:
             raise ReadError(f"custom call {call.name!r} lacks the shape of its scores")
         scores = math.prod(int(n) for n in re.findall(r"\d+", shape[1]))
-        depth = re.search(r'"lhs_contracting_dimensions\\?"\s*:\s*\[\\?"?(\d+)', config)
+        depth = re.search(r'"lhs_contracting_dimensions"\s*:\s*\["?(\d+)', config)
         place = int(depth[1]) if depth and products == 2 else -1
         return scores * (2.0 * products * operands[0].dims[place] + 4.0)
 
     return flops
 
 
-def _per_element(count: float) -> Rule:
+def _per_element(count: int) -> Rule:
     """``count`` FLOP an element of the first operand."""
-    return lambda call, operands: count * operands[0].elements
+    return lambda call, operands: float(count) * operands[0].elements
 
 
 def _top_k(call: Instruction, operands: Sequence[Shape]) -> float:
@@ -246,7 +246,7 @@ _CALLS: dict[OpKind, dict[str, Rule]] = {
     OpKind.ELEMENTWISE: {
         # 20 rounds of add, rotate (3) and xor, and 5 additions of keys, for each pair of words.
         "cu_threefry2x32_ffi cu_threefry2x32 hip_threefry2x32_ffi": lambda c, o: (
-            117.0 * _result(c).elements
+            117 * _result(c).elements
         ),
     },
     OpKind.CONSTANT: {"AllocateBuffer": lambda c, o: 0.0},
