@@ -9,7 +9,7 @@ inlined computations are not nodes.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -195,7 +195,7 @@ class HloWalk:
         shapes = operand_shapes(instruction, named)
         kept = {t.weight: t.shape for t in read if t.weight is not None}
         kept |= self._fused_constants(instruction)
-        weight_bytes = float(sum(shape.num_bytes for shape in kept.values()))
+        sizes = {name: shape.num_bytes for name, shape in kept.items()}
         sliced = instruction.opcode in _SLICES and bool(kept)
         node = Node(
             name=frame.prefix + instruction.name,
@@ -205,9 +205,9 @@ class HloWalk:
             bytes_accessed=cost.num_bytes,
             output_bytes=instruction.shape.num_bytes,
             # Of a weight that is sliced (the layers of a scan) only the slice is kept.
-            weight_bytes=instruction.shape.num_bytes if sliced else weight_bytes,
+            weight_bytes=instruction.shape.num_bytes if sliced else float(sum(sizes.values())),
             weight_itemsize=max((shape.itemsize for shape in kept.values()), default=0.0),
-            weight_arrays={} if sliced else {w: s.num_bytes for w, s in kept.items()},
+            weight_arrays=_slice_of(instruction, kept) if sliced else sizes,
             source=frame.prefix + instruction.source,
             geometry=hlo_geometry(instruction, shapes),
             **_layout(instruction.shape),
@@ -235,6 +235,15 @@ class HloWalk:
         bodies = (self.module.computations[n] for n in instruction.callees("calls"))
         inside = {kind_of(i.opcode) for body in bodies for i in body.instructions}
         return next((kind for kind in _KIND_ORDER if kind in inside), OpKind.OTHER)
+
+
+def _slice_of(instruction: Instruction, kept: Mapping[str, Shape]) -> dict[str, float]:
+    """The part of a weight that a slice keeps: one array wherever the same part is taken."""
+    part = instruction.attributes.get("slice", "")
+    if not part or len(kept) != 1:
+        return {}
+    (weight,) = kept
+    return {weight + part.replace(" ", ""): instruction.shape.num_bytes}
 
 
 def leaves(value: Value) -> Iterator[HloTensor]:
