@@ -9,7 +9,7 @@ inlined computations are not nodes.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -19,6 +19,8 @@ from go_rl.readers.graph_builder import GraphBuilder, Node
 from go_rl.readers.hlo.cost import Costs, operand_shapes, passes_through
 from go_rl.readers.hlo.custom_calls import custom_call_kind
 from go_rl.readers.hlo.geometry import hlo_geometry
+from go_rl.readers.hlo.known import known_number, part_taken
+from go_rl.readers.hlo.loops import constant_integer
 from go_rl.readers.hlo.opcodes import STRUCTURE, kind_of
 from go_rl.readers.hlo.shape import Shape
 from go_rl.readers.hlo.text import Computation, Instruction
@@ -46,6 +48,8 @@ class HloTensor:
     sender: int | None = None
     output: int = 0
     weight: str | None = None
+    known: int | None = None
+    """The number itself, where a whole number does not depend on the parameters."""
 
 
 Value: TypeAlias = HloTensor | tuple[Any, ...]
@@ -149,7 +153,8 @@ class HloWalk:
         if opcode == "constant":
             weight = f"{frame.computation.name}/{instruction.name}"
             kept = instruction.shape.elements > 1 or bool(instruction.shape.dims)
-            return HloTensor(instruction.shape, weight=weight if kept else None)
+            number = None if kept else constant_integer(instruction)
+            return HloTensor(instruction.shape, weight=weight if kept else None, known=number)
         if opcode in STRUCTURE or passes_through(instruction):
             return _grouping(instruction, _operands(instruction, frame))
         if opcode == "while":
@@ -191,12 +196,14 @@ class HloWalk:
     def _node(self, instruction: Instruction, frame: _Frame) -> Value:
         named = frame.computation.by_name
         cost = self.costs.of_instruction(instruction, named)
-        read = [t for value in _operands(instruction, frame) for t in leaves(value)]
+        operands = _operands(instruction, frame)
+        read = [t for value in operands for t in leaves(value)]
         shapes = operand_shapes(instruction, named)
         kept = {t.weight: t.shape for t in read if t.weight is not None}
         kept |= self._fused_constants(instruction)
         sizes = {name: shape.num_bytes for name, shape in kept.items()}
         sliced = instruction.opcode in _SLICES and bool(kept)
+        numbers = [v.known if isinstance(v, HloTensor) else None for v in operands]
         node = Node(
             name=frame.prefix + instruction.name,
             op_type=instruction.opcode,
@@ -207,7 +214,7 @@ class HloWalk:
             # Of a weight that is sliced (the layers of a scan) only the slice is kept.
             weight_bytes=instruction.shape.num_bytes if sliced else float(sum(sizes.values())),
             weight_itemsize=max((shape.itemsize for shape in kept.values()), default=0.0),
-            weight_arrays=_slice_of(instruction, kept) if sliced else sizes,
+            weight_arrays=_slice_of(instruction, kept, numbers) if sliced else sizes,
             source=frame.prefix + instruction.source,
             geometry=hlo_geometry(instruction, shapes),
             **_layout(instruction.shape),
@@ -216,7 +223,10 @@ class HloWalk:
         for tensor in read:
             if tensor.sender is not None:
                 self.builder.add_edge(tensor.sender, number, tensor.shape.num_bytes, tensor.output)
-        return _results(instruction.shape, number, None)
+        result = _results(instruction.shape, number, None)
+        if isinstance(result, HloTensor):
+            return dataclasses.replace(result, known=known_number(instruction, numbers))
+        return result
 
     def _fused_constants(self, instruction: Instruction) -> dict[str, Shape]:
         """Constant arrays inside a fusion or a folded loop."""
@@ -237,13 +247,13 @@ class HloWalk:
         return next((kind for kind in _KIND_ORDER if kind in inside), OpKind.OTHER)
 
 
-def _slice_of(instruction: Instruction, kept: Mapping[str, Shape]) -> dict[str, float]:
+def _slice_of(
+    instruction: Instruction, kept: Mapping[str, Shape], numbers: Sequence[int | None]
+) -> dict[str, float]:
     """The part of a weight that a slice keeps: one array wherever the same part is taken."""
-    part = instruction.attributes.get("slice", "")
-    if not part or len(kept) != 1:
-        return {}
-    (weight,) = kept
-    return {weight + part.replace(" ", ""): instruction.shape.num_bytes}
+    ((weight, whole), *others) = kept.items()
+    part = part_taken(instruction, whole, numbers[1:])
+    return {weight + part: instruction.shape.num_bytes} if part and not others else {}
 
 
 def leaves(value: Value) -> Iterator[HloTensor]:
