@@ -79,6 +79,24 @@ def test_modules_of_xla():
     assert "stablehlo" in str(_jax.mlir.xla_computation_to_mlir_module(computation))
 
 
+def test_refinement_of_unknown_sizes():
+    """jax._src.interpreters.mlir.make_ir_context, module_to_bytecode; jaxlib.mlir;
+    jaxlib._jax.mlir.refine_polymorphic_shapes."""
+    from go_rl.readers.hlo.stablehlo_sizes import with_sizes
+
+    text = """module @m { func.func public @main(%arg0: tensor<?xf32>) -> tensor<?xf32> {
+      return %arg0 : tensor<?xf32> } }"""
+    assert isinstance(with_sizes(text, {"arg0.0": 3}), bytes)
+
+
+def test_lowering_tables_of_jax():
+    """jax._src.interpreters.mlir._lowerings, _platform_specific_lowerings (tests only)."""
+    from jax._src.interpreters import mlir
+
+    assert "sin" in {p.name for p in mlir._lowerings}
+    assert "cpu" in mlir._platform_specific_lowerings
+
+
 def test_contexts_of_jax():
     """jax._src.interpreters.mlir.make_ir_context: parses StableHLO."""
     from jax._src.interpreters.mlir import make_ir_context

@@ -26,3 +26,11 @@ class Cost:
     def times(self, count: int) -> Cost:
         """Return the cost of ``count`` repetitions."""
         return Cost(self.flops * count, self.num_bytes * count, self.operators * count)
+
+
+def expanded_densely(name: str, groups: int) -> str:
+    """Return the note of a grouped product that XLA may compute with every group."""
+    return (
+        f"{name} is counted as one product for each token; where XLA has no kernel for it (CPU, "
+        f"and GPU by default), it expands it densely to {groups} times that"
+    )

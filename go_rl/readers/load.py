@@ -82,9 +82,11 @@ def _load_file(path: Path, options: ModelOptions) -> OpGraph:
             return read_onnx(path, options.dims, inputs=options.inputs, **counting)
         case Format.ARCHIVE:
             return _bound(load_graph(path), path, options)
-        case Format.HLO | Format.STABLEHLO:
-            read = read_hlo if found is Format.HLO else read_stablehlo
-            return read(path, weights=options.weights or (), **counting)
+        case Format.HLO:
+            return read_hlo(path, weights=options.weights or (), **counting)
+        case Format.STABLEHLO:
+            held = options.weights or ()
+            return read_stablehlo(path, weights=held, dims=options.dims, **counting)
         case Format.PIPEDREAM:
             return read_pipedream(path, options.training)
         case _:
@@ -95,7 +97,7 @@ _TAKEN: Mapping[Format, Sequence[str]] = {
     Format.ONNX: ("dims", "inputs", TRIP_COUNT, "unknown"),
     Format.ARCHIVE: ("dims", TRIP_COUNT, "unknown"),
     Format.HLO: (TRIP_COUNT, "unknown", "weights"),
-    Format.STABLEHLO: (TRIP_COUNT, "unknown", "weights"),
+    Format.STABLEHLO: ("dims", TRIP_COUNT, "unknown", "weights"),
     Format.PIPEDREAM: ("training", "unknown"),
     Format.DNN_PARTITIONING: ("unknown",),
 }

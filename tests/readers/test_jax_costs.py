@@ -59,7 +59,6 @@ EXACT = {
     "sum": (lambda x: x.sum(1), M),
     "max": (lambda x: x.max(0), M),
     "argmax": (lambda x: lax.argmax(x, 1, jnp.int32), M),
-    "cumsum": (lambda x: jnp.cumsum(x, 1), M),
     "softmax": (jax.nn.softmax, M),
     "logsumexp": (lambda x: jax.nn.logsumexp(x, axis=1), M),
     "max pool": (lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (2, 2), (2, 2), "VALID"), M),
@@ -117,6 +116,8 @@ def test_cost_equals_xla(case):
         (lambda x: x.sum(), (floats(10, 20),), 199),
         (lambda x: x**4, (floats(10),), 20),
         (jnp.exp, (floats(10),), 0),
+        (lambda x: jnp.cumsum(x, 1), (floats(10, 20),), 10 * 20),
+        (lambda x: lax.top_k(x, 5), (floats(10, 20),), 10 * 20 * 3),
         (
             lambda x, k: lax.conv(x, k, (1, 1), "VALID"),
             (floats(1, 2, 5, 5), floats(4, 2, 3, 3)),
@@ -132,6 +133,19 @@ def test_cost_equals_xla(case):
             (floats(4, 4), floats(4, 2)),
             4 * 4 * 2,
         ),
+        (lax.linalg.lu, (floats(2, 6, 3),), 2 * 3 * 3 * (6 - 1)),
+        # 2 n^2 (m - n / 3), and of Q's three columns 4 m n^2 - 2 (m + n) n^2 + 4 n^3 / 3.
+        (
+            lambda a: lax.linalg.qr(a, full_matrices=False),
+            (floats(6, 3),),
+            2 * 9 * 5 + 4 * 6 * 9 - 2 * 9 * 9 + 36,
+        ),
+        (lambda a: lax.linalg.svd(a, compute_uv=False), (floats(6, 3),), 4 * 6 * 9 - 36),
+        (lambda a: lax.linalg.svd(a, full_matrices=False), (floats(6, 3),), 6 * 6 * 9 + 20 * 27),
+        (lambda a: lax.linalg.eigh(a, symmetrize_input=False), (floats(4, 4),), 9 * 64),
+        (jnp.fft.rfft, (floats(10, 32),), 8 * 10 * 32 * 5),
+        (jnp.fft.irfft, (jax.ShapeDtypeStruct((10, 17), jnp.complex64),), 8 * 10 * 32 * 5),
+        (jnp.fft.fft2, (jax.ShapeDtypeStruct((8, 4), jnp.complex64),), 8 * 32 * (3 + 2)),
     ],
 )
 def test_flop_by_hand(function, args, flops):

@@ -72,8 +72,10 @@ def test_all_steps_share_one_array_of_recurrent_weights():
     graph = read_onnx_model(layer("LSTM"), "m")
     products = [graph.index[n] for n in graph.names if n.endswith("/state")]
     assert set(graph.weight_bytes[products]) == {4 * 4 * HIDDEN * HIDDEN}
-    assert len(set(graph.weight_group[products])) == 1
-    assert graph.weight_group[products[0]] >= 0
+    shared = graph.tied_array[np.isin(graph.tied_node, products)]
+    assert len(shared) == len(products)
+    assert len(set(shared)) == 1
+    assert graph.tied_bytes[shared[0]] == 4 * 4 * HIDDEN * HIDDEN
 
 
 def test_last_states_and_first_states():

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 from go_rl.core import ReadError, UnknownOperatorError
 from go_rl.core.errors import nearest
+from go_rl.readers import decompositions as dense
 from go_rl.readers.cost import Cost
+from go_rl.readers.hlo.custom_calls import custom_call_flops, target_of
 from go_rl.readers.hlo.loops import trip_count
 from go_rl.readers.hlo.opcodes import (
     ARITHMETIC,
@@ -19,7 +21,7 @@ from go_rl.readers.hlo.opcodes import (
 )
 from go_rl.readers.hlo.shape import Shape
 from go_rl.readers.hlo.text import Computation, Instruction, Module
-from go_rl.readers.hlo.window import convolution_flops, window_elements
+from go_rl.readers.hlo.window import convolution_flops, is_cumulative, window_elements
 
 CALLERS = (
     "to_apply", "calls", "body", "condition", "branch_computations", "true_computation",
@@ -74,6 +76,8 @@ class Costs:
         if opcode == "fusion":
             inside = self._sum(instruction.callees("calls"))
             return Cost(inside.flops, _fusion_bytes(instruction, operands, self.module), 1)
+        if opcode == "custom-call":
+            return Cost(self._custom_call(instruction, operands), num_bytes, 1)
         self._refuse_unknown(instruction)
         return Cost(self._flops(instruction, operands), num_bytes, 1)
 
@@ -102,19 +106,21 @@ class Costs:
     def _sum(self, names: Iterable[str]) -> Cost:
         return sum((self.computations[name] for name in names), Cost())
 
+    def _custom_call(self, instruction: Instruction, operands: Sequence[Shape]) -> float:
+        flops = custom_call_flops(instruction, operands)
+        if flops is None and self.unknown != "bytes":
+            raise UnknownOperatorError(
+                f"instruction {instruction.source}: custom call {target_of(instruction)!r} has no "
+                "known cost; unknown='bytes' counts its bytes only"
+            )
+        return flops or 0.0
+
     def _refuse_unknown(self, instruction: Instruction) -> None:
-        if self.unknown == "bytes":
-            return
         opcode = instruction.opcode
-        if opcode not in KNOWN:
+        if opcode not in KNOWN and self.unknown != "bytes":
             raise UnknownOperatorError(
                 f"instruction {instruction.source}: unknown HLO opcode {opcode!r}"
                 f"{nearest(opcode, KNOWN)} With unknown='bytes' only its bytes are counted"
-            )
-        if opcode == "custom-call":
-            raise UnknownOperatorError(
-                f"instruction {instruction.source}: custom call {_target(instruction)!r} has no "
-                "known cost; unknown='bytes' counts its bytes only"
             )
 
     def _flops(self, instruction: Instruction, operands: Sequence[Shape]) -> float:
@@ -139,11 +145,7 @@ class Costs:
 
 def passes_through(instruction: Instruction) -> bool:
     """True for a custom call that only annotates its operand."""
-    return instruction.opcode == "custom-call" and _target(instruction) in KNOWN_CUSTOM_CALLS
-
-
-def _target(instruction: Instruction) -> str:
-    return instruction.attributes.get("custom_call_target", "").strip('"')
+    return instruction.opcode == "custom-call" and target_of(instruction) in KNOWN_CUSTOM_CALLS
 
 
 def operand_shapes(instruction: Instruction, named: Mapping[str, Instruction]) -> list[Shape]:
@@ -265,7 +267,7 @@ def _first_output(instruction: Instruction) -> Shape:
 
 _APPLIED: dict[str, Callable[[Instruction, Sequence[Shape]], float | int]] = {
     "reduce": lambda i, ops: ops[0].elements - _first_output(i).elements,
-    "reduce-window": lambda i, ops: (window_elements(i) - 1) * _first_output(i).elements,
+    "reduce-window": lambda i, ops: _window_applications(i, ops),
     "scatter": lambda i, ops: ops[-1].elements,
     "map": lambda i, ops: i.shape.elements,
 }
@@ -277,23 +279,39 @@ def _dot_flops(instruction: Instruction, operands: Sequence[Shape]) -> float:
     return 2.0 * instruction.shape.elements * math.prod(contracted)
 
 
-def _sort_flops(instruction: Instruction, operands: Sequence[Shape]) -> float:
-    elements = operands[0].elements
-    return float(elements * math.ceil(math.log2(elements))) if elements > 1 else 0.0
+def _ragged_dot_flops(instruction: Instruction, operands: Sequence[Shape]) -> float:
+    """Every token (row of the ragged dimension) meets one group: ``2 M K N``, not times groups."""
+    contracting = instruction.numbers("lhs_contracting_dims")
+    ragged = instruction.numbers("lhs_ragged_dims")
+    # Where the contracted dimension is ragged, the result has one product for each group.
+    groups = operands[2].dims[-1] if set(ragged) & set(contracting) else 1
+    return _dot_flops(instruction, operands) / groups
 
 
 def _fft_flops(instruction: Instruction, operands: Sequence[Shape]) -> float:
-    logs = math.prod(max(n.bit_length() - 1, 0) for n in instruction.numbers("fft_length"))
-    return 8.0 * logs * instruction.shape.elements
+    elements = max(operands[0].elements, instruction.shape.elements)
+    return dense.fourier(elements, instruction.numbers("fft_length"))
+
+
+def _top_k_flops(instruction: Instruction, operands: Sequence[Shape]) -> float:
+    return dense.top_k(operands[0].elements, _first_output(instruction).dims[-1])
+
+
+def _window_applications(instruction: Instruction, operands: Sequence[Shape]) -> float:
+    out = _first_output(instruction)
+    each = 1 if is_cumulative(instruction, operands[0], out) else window_elements(instruction) - 1
+    return float(each * out.elements)
 
 
 _DIRECT: dict[str, Callable[[Instruction, Sequence[Shape]], float | int]] = {
     "dot": _dot_flops,
+    "ragged-dot": _ragged_dot_flops,
     "convolution": lambda i, ops: convolution_flops(i, ops[0], ops[1]),
-    "sort": _sort_flops,
+    "sort": lambda i, ops: dense.sort(ops[0].elements),
+    "topk": _top_k_flops,
     "fft": _fft_flops,
     "cholesky": lambda i, ops: ops[0].elements * ops[0].dims[-1] / 3,
-    "triangular-solve": lambda i, ops: 2.0 * ops[1].elements * ops[0].dims[-1],
+    "triangular-solve": lambda i, ops: ops[1].elements * ops[0].dims[-1],
     "all-reduce": lambda i, ops: sum(leaf.elements for leaf in i.shape.leaves()),
     "reduce-scatter": lambda i, ops: sum(leaf.elements for leaf in i.shape.leaves()),
 }

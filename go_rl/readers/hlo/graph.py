@@ -9,14 +9,18 @@ inlined computations are not nodes.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from go_rl.core import OpKind, ReadError
+from go_rl.readers.cost import expanded_densely
 from go_rl.readers.graph_builder import GraphBuilder, Node
 from go_rl.readers.hlo.cost import Costs, operand_shapes, passes_through
+from go_rl.readers.hlo.custom_calls import custom_call_kind
 from go_rl.readers.hlo.geometry import hlo_geometry
+from go_rl.readers.hlo.known import known_number, part_taken
+from go_rl.readers.hlo.loops import constant_integer
 from go_rl.readers.hlo.opcodes import STRUCTURE, kind_of
 from go_rl.readers.hlo.shape import Shape
 from go_rl.readers.hlo.text import Computation, Instruction
@@ -44,6 +48,8 @@ class HloTensor:
     sender: int | None = None
     output: int = 0
     weight: str | None = None
+    known: int | None = None
+    """The number itself, where a whole number does not depend on the parameters."""
 
 
 Value: TypeAlias = HloTensor | tuple[Any, ...]
@@ -147,7 +153,8 @@ class HloWalk:
         if opcode == "constant":
             weight = f"{frame.computation.name}/{instruction.name}"
             kept = instruction.shape.elements > 1 or bool(instruction.shape.dims)
-            return HloTensor(instruction.shape, weight=weight if kept else None)
+            number = None if kept else constant_integer(instruction)
+            return HloTensor(instruction.shape, weight=weight if kept else None, known=number)
         if opcode in STRUCTURE or passes_through(instruction):
             return _grouping(instruction, _operands(instruction, frame))
         if opcode == "while":
@@ -156,7 +163,14 @@ class HloWalk:
                 return _operands(instruction, frame)[0]
             loop = frame.prefix + instruction.name
             self.builder.meta["notes"].append(f"loop {loop} is one node: {trips} trips")
+        if opcode == "ragged-dot":
+            self._note_expansion(instruction, frame)
         return self._node(instruction, frame)
+
+    def _note_expansion(self, instruction: Instruction, frame: _Frame) -> None:
+        groups = operand_shapes(instruction, frame.computation.by_name)[2].dims[-1]
+        note = expanded_densely(frame.prefix + instruction.name, groups)
+        self.builder.meta["notes"].append(note)
 
     def _parameter(self, instruction: Instruction, frame: _Frame) -> Value:
         number = int(instruction.operands[0])
@@ -182,12 +196,14 @@ class HloWalk:
     def _node(self, instruction: Instruction, frame: _Frame) -> Value:
         named = frame.computation.by_name
         cost = self.costs.of_instruction(instruction, named)
-        read = [t for value in _operands(instruction, frame) for t in leaves(value)]
+        operands = _operands(instruction, frame)
+        read = [t for value in operands for t in leaves(value)]
         shapes = operand_shapes(instruction, named)
         kept = {t.weight: t.shape for t in read if t.weight is not None}
         kept |= self._fused_constants(instruction)
-        weight_bytes = float(sum(shape.num_bytes for shape in kept.values()))
+        sizes = {name: shape.num_bytes for name, shape in kept.items()}
         sliced = instruction.opcode in _SLICES and bool(kept)
+        numbers = [v.known if isinstance(v, HloTensor) else None for v in operands]
         node = Node(
             name=frame.prefix + instruction.name,
             op_type=instruction.opcode,
@@ -196,9 +212,9 @@ class HloWalk:
             bytes_accessed=cost.num_bytes,
             output_bytes=instruction.shape.num_bytes,
             # Of a weight that is sliced (the layers of a scan) only the slice is kept.
-            weight_bytes=instruction.shape.num_bytes if sliced else weight_bytes,
+            weight_bytes=instruction.shape.num_bytes if sliced else float(sum(sizes.values())),
             weight_itemsize=max((shape.itemsize for shape in kept.values()), default=0.0),
-            weight_arrays={} if sliced else {w: s.num_bytes for w, s in kept.items()},
+            weight_arrays=_slice_of(instruction, kept, numbers) if sliced else sizes,
             source=frame.prefix + instruction.source,
             geometry=hlo_geometry(instruction, shapes),
             **_layout(instruction.shape),
@@ -207,7 +223,10 @@ class HloWalk:
         for tensor in read:
             if tensor.sender is not None:
                 self.builder.add_edge(tensor.sender, number, tensor.shape.num_bytes, tensor.output)
-        return _results(instruction.shape, number, None)
+        result = _results(instruction.shape, number, None)
+        if isinstance(result, HloTensor):
+            return dataclasses.replace(result, known=known_number(instruction, numbers))
+        return result
 
     def _fused_constants(self, instruction: Instruction) -> dict[str, Shape]:
         """Constant arrays inside a fusion or a folded loop."""
@@ -219,11 +238,22 @@ class HloWalk:
         }
 
     def _kind(self, instruction: Instruction) -> OpKind:
+        if instruction.opcode == "custom-call":
+            return custom_call_kind(instruction)
         if instruction.opcode != "fusion":
             return kind_of(instruction.opcode)
         bodies = (self.module.computations[n] for n in instruction.callees("calls"))
         inside = {kind_of(i.opcode) for body in bodies for i in body.instructions}
         return next((kind for kind in _KIND_ORDER if kind in inside), OpKind.OTHER)
+
+
+def _slice_of(
+    instruction: Instruction, kept: Mapping[str, Shape], numbers: Sequence[int | None]
+) -> dict[str, float]:
+    """The part of a weight that a slice keeps: one array wherever the same part is taken."""
+    ((weight, whole), *others) = kept.items()
+    part = part_taken(instruction, whole, numbers[1:])
+    return {weight + part: instruction.shape.num_bytes} if part and not others else {}
 
 
 def leaves(value: Value) -> Iterator[HloTensor]:
@@ -261,12 +291,23 @@ def _grouping(instruction: Instruction, operands: list[Value]) -> Value:
         return first[index[0]]
     if instruction.opcode == "bitcast" and isinstance(first, HloTensor):
         return dataclasses.replace(first, shape=instruction.shape)
+    if instruction.opcode == "custom-call" and instruction.shape.leaves():
+        return _passed(instruction.shape, tuple(operands) if instruction.shape.is_tuple else first)
     if instruction.opcode.endswith("-barrier") and len(operands) > 1:
         return tuple(operands)
     # The results of a finished asynchronous operation follow its operands.
     if not instruction.shape.is_tuple and not isinstance(first, HloTensor) and first:
         return first[0]
     return first
+
+
+def _passed(shape: Shape, value: Value) -> Value:
+    """A value whose arrays have another shape: of a whole, the part on one device, or back."""
+    if isinstance(value, HloTensor):
+        return value if shape.is_tuple else dataclasses.replace(value, shape=shape)
+    if len(shape.parts) != len(value):
+        return value
+    return tuple(_passed(part, inner) for part, inner in zip(shape.parts, value, strict=True))
 
 
 def _results(shape: Shape, sender: int | None, weight: str | None) -> Value:

@@ -81,7 +81,7 @@ def _start_of(
 ) -> int | None:
     if element is None or element >= len(start):
         return None
-    return _integer(_resolved(start[element], named))
+    return constant_integer(_resolved(start[element], named))
 
 
 def _resolved(
@@ -93,7 +93,8 @@ def _resolved(
     return instruction
 
 
-def _integer(instruction: Instruction | None) -> int | None:
+def constant_integer(instruction: Instruction | None) -> int | None:
+    """Return the number of a constant that is one whole number, else None."""
     if instruction is None or instruction.opcode != "constant":
         return None
     if instruction.shape.dims or not instruction.operands:
@@ -113,7 +114,7 @@ class _Scalars:
         return _resolved(self.named.get(name), self.named)
 
     def literal(self, name: str) -> int | None:
-        return _integer(self._resolve(name))
+        return constant_integer(self._resolve(name))
 
     def state_element(self, name: str) -> int | None:
         """Index of the state element called ``name``, or None."""

@@ -18,7 +18,7 @@ ARITHMETIC = names(
 )
 """One FLOP an element of the result."""
 MOVEMENT = names(
-    "bitcast-convert broadcast concatenate copy copy-start iota pad reshape reverse slice "
+    "bitcast-convert broadcast concatenate copy iota pad reshape reverse slice "
     "transpose dynamic-reshape set-dimension-size get-dimension-size"
 )
 INDEXED = names("dynamic-slice dynamic-update-slice gather scatter")
@@ -26,23 +26,24 @@ REDUCTIONS = names(
     "reduce reduce-window select-and-scatter sort topk batch-norm-training batch-norm-inference "
     "batch-norm-grad"
 )
-DENSE = names("dot cholesky triangular-solve")
+DENSE = names("dot ragged-dot cholesky triangular-solve")
 OTHERS = names(
-    "fft map rng rng-bit-generator rng-get-and-update-state all-reduce all-reduce-start "
-    "all-gather all-gather-start all-to-all collective-permute collective-permute-start "
-    "collective-broadcast reduce-scatter partition-id replica-id infeed outfeed send recv"
+    "fft map rng rng-bit-generator rng-get-and-update-state all-reduce all-gather all-to-all "
+    "ragged-all-to-all collective-permute collective-broadcast reduce-scatter partition-id "
+    "replica-id infeed outfeed send recv"
 )
 STRUCTURE = names(
     "parameter constant tuple get-tuple-element bitcast opt-barrier optimization-barrier "
-    "after-all add-dependency domain copy-done all-reduce-done all-gather-done "
-    "collective-permute-done send-done recv-done"
+    "after-all add-dependency domain async-done send-done recv-done"
 )
 """No node and no cost: names and groupings of values."""
 CALLS = names("call while conditional fusion")
 KNOWN_CUSTOM_CALLS = names(
-    "Sharding shape_assertion SPMDFullToShardShape SPMDShardToFullShape LayoutConstraint"
+    "Sharding shape_assertion SPMDFullToShardShape SPMDShardToFullShape LayoutConstraint "
+    "xla.sdy.FuncResultSharding xla.sdy.GlobalToLocalShape xla.sdy.LocalToGlobalShape "
+    "xla.sdy.PropagationBarrier xla.sdy.ShardingGroup annotate_device_placement"
 )
-"""Custom calls that pass their operand through."""
+"""Custom calls that pass their operands through, whole or as one device's part."""
 KNOWN = (
     TRANSCENDENTAL | ARITHMETIC | MOVEMENT | INDEXED | REDUCTIONS | DENSE | OTHERS | STRUCTURE
     | CALLS | {"convolution", "custom-call"}

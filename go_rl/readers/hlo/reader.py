@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from go_rl.core import GoRLError, OpGraph, ReadError, UnknownOperatorError
@@ -10,6 +10,7 @@ from go_rl.readers.file_errors import naming, read_text
 from go_rl.readers.graph_builder import GraphBuilder
 from go_rl.readers.hlo.cost import Costs
 from go_rl.readers.hlo.graph import HloWalk
+from go_rl.readers.hlo.partitions import module_notes
 from go_rl.readers.hlo.text import Module, parse_hlo
 from go_rl.readers.model_options import with_trips
 
@@ -49,16 +50,21 @@ def graph_of_hlo(
     form: str,
     allowed: tuple[str, int | None] = ("error", None),
     weights: Collection[int] = (),
+    dims: Mapping[str, int] | None = None,
+    partitions: int = 1,
 ) -> OpGraph:
-    """Return the graph of an HLO module; ``path`` and ``form`` go into messages and `meta`.
+    """Return the graph of an HLO module; ``path``, ``form`` and ``dims`` go into messages and
+    `meta`.
 
-    ``allowed`` are ``unknown`` and ``trip_count`` of `read_hlo`.
+    ``allowed`` are ``unknown`` and ``trip_count`` of `read_hlo`, ``partitions`` those that the text
+    which the module was made of names.
     """
     unknown, trip_count = allowed
-    dims = with_trips({}, trip_count)
+    dims = with_trips(dims or {}, trip_count)
     try:
         module = parse_hlo(text)
-        builder = GraphBuilder(module.name, {"format": form, "dims": dims, "notes": []})
+        notes = module_notes(module, partitions)
+        builder = GraphBuilder(module.name, {"format": form, "dims": dims, "notes": notes})
         HloWalk(Costs.of(module, unknown, trip_count), builder, weights).run()
     except UnknownOperatorError as error:
         raise UnknownOperatorError(f"{path}: {error}") from error

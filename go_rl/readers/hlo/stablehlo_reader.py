@@ -8,8 +8,10 @@ XLA's own parser reads the text and translates it to HLO in a subprocess, so eve
 from __future__ import annotations
 
 import importlib.util
+import json
+import re
 import tempfile
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -30,16 +32,33 @@ def read_stablehlo(
     unknown: str = "error",
     weights: Collection[int] = (),
     trip_count: int | None = None,
+    dims: Mapping[str, int] | None = None,
 ) -> OpGraph:
-    """Read a StableHLO file; options, costs and errors as in `read_hlo`.
+    """Read a StableHLO file; other options, costs and errors as in `read_hlo`.
+
+    Args:
+        path: the file.
+        unknown: see `read_hlo`.
+        weights: see `read_hlo`.
+        trip_count: see `read_hlo`.
+        dims: sizes that the module leaves unknown, by the names that JAX gave them, or by argument
+            and axis, such as ``arg0.1``.
 
     Raises:
-        ReadError: XLA cannot parse or translate the text; its first complaint is quoted.
+        ReadError: XLA cannot parse or translate the text (its first complaint is quoted), or a
+            size is unknown.
         UnknownOperatorError: see `read_hlo`.
     """
     path = Path(path)
-    text = _hlo_text(read_text(path), path)
-    return graph_of_hlo(text, path, FORMAT, (unknown, trip_count), weights)
+    text = read_text(path)
+    hlo, allowed = _hlo_text(text, path, dims or {}), (unknown, trip_count)
+    return graph_of_hlo(hlo, path, FORMAT, allowed, weights, dims, _partitions(text))
+
+
+def _partitions(text: str) -> int:
+    """``mhlo.num_partitions = 4 : i32`` of the module, which the translation to HLO drops."""
+    found = re.search(r"\bmhlo\.num_partitions = (\d{1,9})\b", text)
+    return int(found[1]) if found else 1
 
 
 def _check_depth(text: str, path: Path) -> None:
@@ -55,7 +74,7 @@ def _check_depth(text: str, path: Path) -> None:
         raise ReadError(f"{path}:{line}: brackets are nested deeper than {DEEPEST}")
 
 
-def _hlo_text(text: str, path: Path) -> str:
+def _hlo_text(text: str, path: Path, dims: Mapping[str, int]) -> str:
     _check_depth(text, path)
     if importlib.util.find_spec("jaxlib") is None:
         raise MissingDependencyError(
@@ -64,10 +83,13 @@ def _hlo_text(text: str, path: Path) -> str:
     with tempfile.TemporaryDirectory(prefix="go_rl_stablehlo_") as name:
         folder = Path(name)
         size = (folder / "in.mlir").write_text(text, "utf-8")
+        (folder / "dims.json").write_text(json.dumps(dict(dims)), "utf-8")
         try:
             wrong = guarded.run_guarded(WORKER, folder, guarded.time_limit(size))
         except TimeoutError:
             wrong = f"not finished in {guarded.time_limit(size):g} s"
+        if (folder / "refusal.txt").exists():
+            raise ReadError(f"{path}: {(folder / 'refusal.txt').read_text('utf-8')}")
         if (folder / "complaint.txt").exists():
             wrong = (folder / "complaint.txt").read_text("utf-8")
         if "bad_alloc" in wrong:

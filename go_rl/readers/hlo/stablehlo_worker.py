@@ -1,15 +1,19 @@
 """XLA's translation of StableHLO to HLO, in a guarded subprocess (`guarded`).
 
-Run as ``python -m go_rl.readers.hlo.stablehlo_worker FOLDER``: reads ``in.mlir``; writes
-``out.hlo``, or XLA's complaint to ``complaint.txt``.
+Run as ``python -m go_rl.readers.hlo.stablehlo_worker FOLDER``: reads ``in.mlir`` and ``dims.json``,
+the sizes that the user gave; writes ``out.hlo``, or XLA's complaint to ``complaint.txt``, or to
+``refusal.txt`` which size is missing.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
+from go_rl.core.errors import ReadError
 from go_rl.readers.guarded import limit_memory
+from go_rl.readers.hlo.stablehlo_sizes import has_unknown_sizes, with_sizes
 
 
 def main(folder: Path) -> None:
@@ -18,10 +22,16 @@ def main(folder: Path) -> None:
     from jaxlib import _hlo, _jax  # pyright: ignore[reportAttributeAccessIssue]
 
     text = (folder / "in.mlir").read_text("utf-8")
+    dims = json.loads((folder / "dims.json").read_text("utf-8"))
     try:
         computation = _jax.mlir.mlir_module_to_xla_computation(
-            text, use_tuple_args=False, return_tuple=False
+            with_sizes(text, dims) if dims or has_unknown_sizes(text) else text,
+            use_tuple_args=False,
+            return_tuple=False,
         )
+    except ReadError as error:
+        (folder / "refusal.txt").write_text(str(error), "utf-8")
+        return
     # jaxlib raises several unrelated classes, RuntimeError among them.
     except Exception as error:
         complaint = (str(error).strip().splitlines() or ["no reason given"])[0]

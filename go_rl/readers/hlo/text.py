@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from go_rl.core import ReadError
+from go_rl.readers.hlo.asynchronous import synchronous
 from go_rl.readers.hlo.shape import Shape, parse_shape
 
 # What is never closed reaches to the end: to look for its end at every start would take forever.
@@ -69,6 +70,13 @@ class Module:
     name: str
     computations: Mapping[str, Computation]
     entry: str
+    header: str = ""
+    """The first line: ``HloModule name, is_scheduled=true, …``."""
+
+    def number(self, attribute: str) -> int:
+        """Return a number of the header, such as ``num_partitions=4``; 1 where it is absent."""
+        found = re.search(rf"\b{attribute}=(\d{{1,9}})\b", self.header)
+        return int(found[1]) if found else 1
 
 
 @dataclass
@@ -105,7 +113,8 @@ def parse_hlo(text: str) -> Module:
     """
     text = _COMMENT_OR_STRING.sub(_kept, text)
     lines = _whole_statements(text)
-    title = re.match(r"HloModule\s+([^\s,]+)", next(lines, ""))
+    header_line = next(lines, "")
+    title = re.match(r"HloModule\s+([^\s,]+)", header_line)
     if title is None:
         raise ReadError("HLO text begins with 'HloModule name'")
     sources, computations = _Sources(), {}
@@ -131,7 +140,7 @@ def parse_hlo(text: str) -> Module:
         raise ReadError(f"the text ends inside computation {header[2]!r}; it is cut short")
     if not entry:
         raise ReadError("the module has no ENTRY computation; the text is cut short or not HLO")
-    return Module(title[1], computations, entry)
+    return Module(title[1], computations, entry, header_line)
 
 
 def _kept(match: re.Match[str]) -> str:
@@ -190,10 +199,11 @@ def _instruction(line: str, sources: _Sources) -> Instruction:
         attributes[key.strip()] = value.strip()
     metadata = attributes.get("metadata", "")
     keep = opcode[1] in ("constant", "parameter")
+    kind, shape, attributes = synchronous(opcode[1], shape, attributes)
     return Instruction(
         name=head[2],
         shape=shape,
-        opcode=opcode[1],
+        opcode=kind,
         operands=tuple(operands) if keep else tuple(o.split()[-1].lstrip("%") for o in operands),
         attributes=attributes,
         is_root=head[1] is not None,

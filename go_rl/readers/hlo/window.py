@@ -83,6 +83,19 @@ def window_elements(instruction: Instruction) -> int:
     return math.prod(w.size for w in windows(instruction))
 
 
+def is_cumulative(instruction: Instruction, operand: Shape, out: Shape) -> bool:
+    """Whether a reduce-window is a cumulative sum or the like: as JAX writes it, one window as long
+    as its axis that every result shares with the next but for one element."""
+    sizes = windows(instruction)
+    long = [d for d, window in enumerate(sizes) if window.size > 1]
+    if len(long) != 1 or operand.dims != out.dims:
+        return False
+    (d,) = long
+    plain = all(w.stride == w.base_dilation == w.window_dilation == 1 for w in sizes)
+    ends = (0, operand.dims[d] - 1)
+    return plain and sizes[d].size == operand.dims[d] and sizes[d].pad_low in ends
+
+
 def convolution_flops(instruction: Instruction, lhs: Shape, rhs: Shape) -> float:
     """FLOP of a convolution: two for each product of valid positions (HloCostAnalysis)."""
     label = instruction.attributes.get("dim_labels", "")

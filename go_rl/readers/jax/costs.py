@@ -16,7 +16,14 @@ import numpy as np
 from go_rl.core.errors import UnknownOperatorError
 from go_rl.readers.cost import Cost
 from go_rl.readers.hlo.window import Window
-from go_rl.readers.jax.primitives import ELEMENTWISE, ONE_FLOP, OPAQUE, REDUCTIONS, TRANSCENDENTAL
+from go_rl.readers.jax.library import LIBRARY
+from go_rl.readers.jax.primitives import (
+    ELEMENTWISE,
+    ONE_FLOP,
+    REDUCTIONS,
+    REFUSED,
+    TRANSCENDENTAL,
+)
 from go_rl.readers.jax.values import Value
 from go_rl.readers.jax.xla_cost import cost_key, xla_cost, xla_saving
 from go_rl.readers.tables import by_name
@@ -40,7 +47,7 @@ def cost_of(
             ``bytes``.
     """
     name = primitive.name
-    if name not in OPAQUE:
+    if name not in REFUSED:
         rule = _rule(name)
         cost = rule(inputs, outputs, params) if rule else None
         if cost is None:
@@ -49,9 +56,10 @@ def cost_of(
             return cost
     if unknown == "bytes":
         return _plain(inputs, outputs)
+    reason = REFUSED.get(name, "its cost is not known")
     raise UnknownOperatorError(
-        f"primitive {name!r}: its cost is not known; pass unknown='bytes' (--unknown bytes) to "
-        "count it by the bytes of its operands and results only"
+        f"primitive {name!r}: {reason}; pass unknown='bytes' (--unknown bytes) to count it by the "
+        "bytes of its operands and results only"
     )
 
 
@@ -94,7 +102,7 @@ def _rule(name: str) -> Rule | None:
         return lambda i, o, p: Cost(0.0, _elementwise_bytes(i, o))
     if name in REDUCTIONS:
         return _reduce
-    return _RULES.get(name)
+    return _RULES.get(name) or LIBRARY.get(name)
 
 
 def _plain(inputs: Sequence[Value], outputs: Sequence[Value], flops: float = 0.0) -> Cost:
@@ -139,22 +147,23 @@ def _dot_general(inputs: Sequence[Value], outputs: Sequence[Value], params: Para
     return _plain(inputs, outputs, 2.0 * outputs[0].size * depth)
 
 
+def _ragged_dot(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost:
+    """``2 M K N``: every token meets one group.
+
+    Where the contracted dimension is ragged, the result has one product for each group.
+    """
+    numbers = params["ragged_dot_dimension_numbers"]
+    (contracted, _), _ = numbers.dot_dimension_numbers
+    depth = prod(inputs[0].shape[d] for d in contracted)
+    per_group = set(contracted) & set(numbers.lhs_ragged_dimensions)
+    groups = inputs[2].shape[-1] if per_group else 1
+    return _plain(inputs, outputs, 2.0 * outputs[0].size * depth / groups)
+
+
 def _scaled_matmul(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost:
     """The product of block-scaled ``[B, M, K]`` and ``[B, N, K]``, and one scaling of each."""
     lhs, rhs = inputs[0], inputs[1]
     return _plain(inputs, outputs, 2.0 * outputs[0].size * lhs.shape[-1] + lhs.size + rhs.size)
-
-
-def _triangular_solve(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost:
-    """Forward substitution: one multiply and add for each entry of the triangle and column."""
-    return _plain(inputs, outputs, float(inputs[1].size * inputs[0].shape[-1]))
-
-
-def _lu(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost:
-    """Gaussian elimination of a tall m × n matrix: n² (m − n / 3) FLOP."""
-    *batch, rows, columns = inputs[0].shape
-    tall, wide = max(rows, columns), min(rows, columns)
-    return _plain(inputs, outputs, prod(batch) * wide**2 * (tall - wide / 3))
 
 
 def _integer_pow(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost | None:
@@ -213,23 +222,29 @@ def _convolution(inputs: Sequence[Value], outputs: Sequence[Value], params: Para
     return _plain(inputs, outputs, 2.0 * products)
 
 
+def _cumulative(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost:
+    """One FLOP an element; XLA's reduce-window, which it rewrites, would count the axis' length."""
+    return _plain(inputs, outputs, float(outputs[0].size)) + Cost(0.0, float(inputs[0].itemsize))
+
+
 _RULES: dict[str, Rule] = by_name(
     {
         "broadcast_in_dim": _broadcast_in_dim,
         "concatenate expand_dims pad reshape rev squeeze": lambda i, o, p: _plain(i, o),
         "conv_general_dilated": _convolution,
         "convert_element_type": _convert,
+        "cummax cummin cumprod cumsum": _cumulative,
         "dot_general": _dot_general,
         "dynamic_slice": _dynamic_slice,
         "dynamic_update_slice": lambda i, o, p: Cost(0.0, 2 * i[1].num_bytes + i[2].num_bytes),
+        "empty empty2": lambda i, o, p: Cost(),
         "integer_pow": _integer_pow,
         "iota": lambda i, o, p: _plain((), o),
-        "lu": _lu,
+        "ragged_dot_general": _ragged_dot,
         "reduce_window_max reduce_window_min reduce_window_sum": _reduce_window,
         "scaled_matmul_wrapper": _scaled_matmul,
         "slice split": lambda i, o, p: Cost(0.0, 2.0 * _total(o)),
         "square": lambda i, o, p: Cost(float(o[0].size), 3.0 * o[0].num_bytes),
         "transpose": lambda i, o, p: Cost(),
-        "triangular_solve": _triangular_solve,
     }
 )

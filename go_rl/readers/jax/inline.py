@@ -16,7 +16,7 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
 from go_rl.core.errors import ReadError
 from go_rl.core.graph.op_kind import OpKind
-from go_rl.readers.cost import Cost
+from go_rl.readers.cost import Cost, expanded_densely
 from go_rl.readers.jax.costs import cost_of, shared_splats
 from go_rl.readers.jax.known import known_result, known_scalar
 from go_rl.readers.jax.primitives import IDENTITY, kind_of
@@ -27,10 +27,13 @@ from go_rl.readers.tables import by_name, names
 
 CALLS = by_name(
     {
-        "checkpoint composite jit pjit remat remat2": "jaxpr",
-        "closed_call core_call custom_jvp_call custom_vjp_call named_call xla_call": "call_jaxpr",
+        "checkpoint composite cudnn_fusion jit pjit remat remat2": "jaxpr",
+        "call closed_call core_call custom_jvp_call custom_vjp_call": "call_jaxpr",
+        "named_call xla_call": "call_jaxpr",
         "custom_vjp_call_jaxpr": "fun_jaxpr",
         "custom_vmap_call": "call",
+        "linear_call": "callee",
+        "remat_opt": "fwd_jaxpr",
     }
 )
 """Primitives that only call another jaxpr, and the parameter that holds it."""
@@ -43,8 +46,14 @@ VIEWS = names(
 )
 """Layout and cast of a weight: the result is still that weight, unless it has grown."""
 
-DROPPED = names("debug_callback debug_print")
+DROPPED = names("dce_sink debug_callback debug_print inspect_sharding")
 """Effects that the cost of an iteration does not include."""
+
+ORDER = names("after_all create_token")
+"""Tokens, which only order effects: values of no size."""
+
+CONTROL = names("cond custom_linear_solve platform_index scan tie while")
+"""Primitives that `Inliner` reads by a rule of its own."""
 
 Finish = Callable[[list[Value]], None]
 """Callback for the results of a jaxpr."""
@@ -191,6 +200,10 @@ class Inliner:
             self._cond(eqn, inputs, bind, context)
         elif name == "platform_index":
             bind([_platform(eqn)])
+        elif name == "tie":
+            bind(inputs[1:2])
+        elif name in ORDER:
+            bind([Value((), np.dtype(bool))])
         elif name in IDENTITY:
             bind(inputs[: len(eqn.outvars)])
         else:
@@ -205,6 +218,9 @@ class Inliner:
             return [_view(eqn, inputs[0], outputs[0], cost)]
         if len(outputs) == 1:
             outputs[0].known = known_result(name, inputs, outputs[0])
+        if name == "ragged_dot_general":
+            where = join_scopes(context.scope, name) + (f" ({context.line})" * bool(context.line))
+            self.notes.append(expanded_densely(where, inputs[2].shape[-1]))
         kind = kind_of(name, any(v.producer or v.weights for v in inputs))
         self.emit(Equation(name, kind, inputs, outputs, cost, eqn=eqn), context)
         return outputs

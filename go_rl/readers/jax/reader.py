@@ -22,7 +22,7 @@ from go_rl.readers.jax.values import Equation, Value, mark_live, view_cost
 from go_rl.readers.model_options import argument_positions
 
 SMALL_WEIGHT_BYTES = 1024
-"""Weights up to this size do not distinguish weight groups, unless a node reads only such."""
+"""Weights up to this size are each reader's own: ties of scalars would say nothing."""
 
 
 def trace_jax(
@@ -49,9 +49,8 @@ def trace_jax(
     one array leaf and there are other arguments. Weights are not nodes: their bytes are on the
     operators that read them, under names such as ``params/dense/kernel``. Reshapes, transposes,
     casts and slices of a weight are still that weight (a slice or a cast counts its own bytes, and
-    the first reader pays for making it). Operators that read exactly the same weight arrays form a
-    weight group; a chip keeps one copy for each group it hosts. Arrays of at most 1 KiB do not
-    count for the group unless they are the only ones.
+    the first reader pays for making it). A chip keeps one copy of each array that
+    its operators read; those of at most 1 KiB each operator holds for itself.
 
     Raises:
         ReadError: the function raises while it is traced, or a ``while`` has unknown trips.

@@ -19,9 +19,9 @@ from onnx import numpy_helper
 from go_rl.core.errors import ReadError, nearest
 from go_rl.core.plan import VALUE_SUFFIX
 from go_rl.readers.model_options import Inputs
-from go_rl.readers.onnx.size_expression import names_of, size_of
 from go_rl.readers.onnx.structure import data_inputs, graphs
 from go_rl.readers.onnx.types import inner_tensor_type, static_shape
+from go_rl.readers.size_expression import names_of, size_of
 from go_rl.readers.tables import names
 
 TRIPS_SUFFIX = ".trips"

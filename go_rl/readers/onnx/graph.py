@@ -4,8 +4,7 @@ Rules stated once:
 
 - A weight is an initializer, or a pure layout or precision change of one (`LAYOUT_OF_WEIGHTS`),
   which is folded into the operators that read it; they count the stored bytes.
-- Operators that read exactly the same weight arrays form a weight group. Arrays up to 1 KiB are
-  ignored in that comparison unless an operator has no larger ones.
+- Operators that read the same weight array share it; one of at most 1 KiB each holds for itself.
 - An `If` becomes the nodes of the branch that `readers.onnx.shapes.control` chose. A `Loop` or
   `Scan` is one node of kind ``CONTROL`` with the work of its body times its trip count; weights
   that its body reads whole are read once, as those of an `LSTM` are, because they stay in place

@@ -9,9 +9,11 @@ Source: ``docs/ContribOperators.md`` of ONNX Runtime.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from go_rl.core.graph.op_kind import OpKind
+from go_rl.readers import decompositions
 from go_rl.readers.onnx.call import (
     Call,
     Costs,
@@ -162,8 +164,10 @@ def gather_dequantized_bytes(call: Call) -> float:
 
 
 def inverse(call: Call) -> float:
-    """``2 n^3`` for each matrix, by LU decomposition and substitution."""
-    return 2.0 * call.operand(0).size * call.operand(0).shape[-1]
+    """LU decomposition of each matrix, and two substitutions for each column of the identity."""
+    *batch, n, _ = call.operand(0).shape
+    substitutions = 2.0 * decompositions.triangular_solve(n, n)
+    return math.prod(batch) * (decompositions.lu(n, n) + substitutions)
 
 
 def real_fourier(call: Call) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from go_rl.core.errors import ReadError
+from go_rl.readers import decompositions as dense
 from go_rl.readers.onnx.call import Call, Formula
 from go_rl.readers.onnx.costs.reductions import ceil_log2
 
@@ -160,7 +161,8 @@ def non_max_suppression(call: Call) -> float:
 
 
 def fourier(call: Call) -> float:
-    """XLA's FFT count, ``8 n floor(log2 length)``; ``n``: elements after padding to the length.
+    """`decompositions.fourier` of the elements after padding to the length, of a halved spectrum
+    those that it makes.
 
     Since operator set 20 the axis is an operand.
     """
@@ -169,9 +171,8 @@ def fourier(call: Call) -> float:
     axis = axis + len(shape) + 1 if axis < 0 else axis
     halved = call.get("inverse", 0) and call.get("onesided", 0)
     length = call.integer(1, call.result.shape[axis] if halved else shape[axis])
-    if not halved:
-        shape[axis] = length
-    return 8.0 * math.prod(shape) * max(1, length.bit_length() - 1)
+    shape[axis] = length
+    return dense.fourier(math.prod(shape), (length,))
 
 
 def short_time_fourier(call: Call) -> float:
@@ -183,9 +184,9 @@ def short_time_fourier(call: Call) -> float:
 
 
 def determinant(call: Call) -> float:
-    """LU decomposition: ``2/3 n^3`` for each matrix."""
-    x = call.operand(0)
-    return x.size * x.shape[-1] * 2.0 / 3.0
+    """LU decomposition of each matrix."""
+    *batch, rows, columns = call.operand(0).shape
+    return math.prod(batch) * dense.lu(rows, columns)
 
 
 def scatter(call: Call) -> float:

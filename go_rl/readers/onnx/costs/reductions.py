@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from go_rl.readers import decompositions as dense
 from go_rl.readers.onnx.call import Call, Formula, per_input
 
 
@@ -48,16 +49,15 @@ def _rows(call: Call) -> int:
 
 
 def top_k(call: Call) -> float:
-    """``n * ceil(log2 k)`` comparisons, at least ``n``: XLA hides its own behind a custom call."""
+    """`decompositions.top_k` along the axis."""
     axis = call.get("axis", -1)
     k = call.result.shape[axis] if call.result.shape else 1
-    return float(call.operand(0).size * max(1, ceil_log2(k)))
+    return dense.top_k(call.operand(0).size, k)
 
 
 def sort(call: Call) -> float:
-    """XLA's sort: ``n * ceil(log2 n)``."""
-    n = call.operand(0).size
-    return float(n * ceil_log2(n))
+    """`decompositions.sort` of all elements."""
+    return dense.sort(call.operand(0).size)
 
 
 def pool(each: int, once: int) -> Formula:

@@ -1,0 +1,98 @@
+"""FLOP of the dense linear algebra that programs leave to a library (LAPACK, cuSOLVER).
+
+One count for every reader. Sources: LAPACK Working Note 41, appendix C (potrf, getrf, geqrf, orgqr,
+ormqr, trsm, gehrd, sytrd); Golub and Van Loan, Matrix Computations, 4th edition, sections 7.5
+(eigenvalues, Schur form), 8.3 (symmetric eigenvalues) and figure 8.6.1 (R-SVD). Lower-order terms
+are left out; a matrix is ``rows`` x ``columns``.
+"""
+
+from __future__ import annotations
+
+
+def cholesky(n: int) -> float:
+    """``n^3 / 3``."""
+    return n**3 / 3
+
+
+def triangular_solve(n: int, right_hand_sides: float | int) -> float:
+    """``n^2`` a right-hand side: one multiply and one add for each entry of the triangle."""
+    return float(n**2 * right_hand_sides)
+
+
+def lu(rows: int, columns: int) -> float:
+    """Gaussian elimination of a tall m x n matrix: ``n^2 (m - n / 3)``."""
+    tall, wide = max(rows, columns), min(rows, columns)
+    return wide**2 * (tall - wide / 3)
+
+
+def qr_factors(rows: int, columns: int) -> float:
+    """Householder reflectors of a tall m x n matrix: ``2 n^2 (m - n / 3)``."""
+    return 2.0 * lu(rows, columns)
+
+
+def householder_product(rows: int, columns: int, reflectors: int) -> float:
+    """The first columns of Q: ``4 m n k - 2 (m + n) k^2 + 4 k^3 / 3``."""
+    m, n, k = rows, columns, reflectors
+    return 4.0 * m * n * k - 2.0 * (m + n) * k**2 + 4.0 * k**3 / 3
+
+
+def apply_reflectors(rows: int, columns: int, reflectors: int, left: bool = True) -> float:
+    """Q times an m x n matrix, or the matrix times Q: ``2 n k (2 m - k)``, ``2 m k (2 n - k)``."""
+    m, n = (rows, columns) if left else (columns, rows)
+    return 2.0 * n * reflectors * (2.0 * m - reflectors)
+
+
+def qr(rows: int, columns: int, q_columns: int) -> float:
+    """The reflectors and then the first ``q_columns`` of Q."""
+    reflectors = min(rows, columns)
+    return qr_factors(rows, columns) + householder_product(rows, q_columns, reflectors)
+
+
+def hessenberg(n: int) -> float:
+    """``10 n^3 / 3``."""
+    return 10.0 * n**3 / 3
+
+
+def tridiagonal(n: int) -> float:
+    """Of a symmetric matrix: ``4 n^3 / 3``."""
+    return 4.0 * n**3 / 3
+
+
+def tridiagonal_solve(n: int, right_hand_sides: float | int) -> float:
+    """Thomas's algorithm: 3 FLOP a row to eliminate and 5 a row and right-hand side."""
+    return n * (3.0 + 5.0 * right_hand_sides)
+
+
+def symmetric_eigen(n: int, vectors: bool = True) -> float:
+    """Symmetric QR: ``9 n^3`` with eigenvectors, else ``4 n^3 / 3``."""
+    return 9.0 * n**3 if vectors else tridiagonal(n)
+
+
+def eigen(n: int, vectors: bool = True) -> float:
+    """Unsymmetric QR: ``25 n^3`` with vectors (or the Schur form with its basis), else 10."""
+    return (25.0 if vectors else 10.0) * n**3
+
+
+def svd(rows: int, columns: int, vectors: bool = True, full: bool = False) -> float:
+    """R-SVD of a tall m x n matrix: values ``4 m n^2 - 4 n^3 / 3``, with thin factors
+    ``6 m n^2 + 20 n^3``, with full ones ``4 m^2 n + 22 n^3``."""
+    m, n = max(rows, columns), min(rows, columns)
+    if not vectors:
+        return 4.0 * m * n**2 - 4.0 * n**3 / 3
+    return 4.0 * m**2 * n + 22.0 * n**3 if full and m > n else 6.0 * m * n**2 + 20.0 * n**3
+
+
+def top_k(elements: int, k: int) -> float:
+    """``n ceil(log2 k)`` comparisons, at least ``n``."""
+    return float(elements * max(1, (max(k, 1) - 1).bit_length()))
+
+
+def sort(elements: int) -> float:
+    """XLA's count: ``n ceil(log2 n)``, for any axis."""
+    return float(elements * max(0, (elements - 1).bit_length()))
+
+
+def fourier(elements: int, lengths: tuple[int, ...]) -> float:
+    """``8 n floor(log2 length)`` for each axis that is transformed, XLA's count of one; ``n``: the
+    elements of the larger side, so that a transform of real numbers is as dear as its inverse."""
+    return 8.0 * elements * sum(max(0, length.bit_length() - 1) for length in lengths)
