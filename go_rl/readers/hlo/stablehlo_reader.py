@@ -8,13 +8,13 @@ XLA's own parser reads the text and translates it to HLO in a subprocess, so eve
 from __future__ import annotations
 
 import importlib.util
-import tempfile
 from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
 
 from go_rl.core import MissingDependencyError, OpGraph, ReadError
+from go_rl.core.files.scratch_folder import scratch_folder
 from go_rl.readers import guarded
 from go_rl.readers.file_errors import read_text
 from go_rl.readers.hlo.reader import graph_of_hlo
@@ -61,8 +61,7 @@ def _hlo_text(text: str, path: Path) -> str:
         raise MissingDependencyError(
             "StableHLO text needs a jaxlib with its MLIR bindings; pip install -U jax"
         )
-    with tempfile.TemporaryDirectory(prefix="go_rl_stablehlo_") as name:
-        folder = Path(name)
+    with scratch_folder("stablehlo") as folder:
         size = (folder / "in.mlir").write_text(text, "utf-8")
         try:
             wrong = guarded.run_guarded(WORKER, folder, guarded.time_limit(size))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from go_rl.readers.guarded import limit_memory
+from go_rl.readers.guarded import begin
 
 
 def main(folder: Path) -> None:
@@ -34,5 +34,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    limit_memory((Path(sys.argv[1]) / "in.mlir").stat().st_size)
-    main(Path(sys.argv[1]))
+    main(begin(sys.argv[1:], "in.mlir"))
