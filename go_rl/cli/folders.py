@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from itertools import chain, count
 from pathlib import Path
 
 from go_rl.core import OpGraph, PlanError
+from go_rl.core.files.scratch_folder import scratch_folder
 from go_rl.core.files.whole_file import check_parents, check_target
 
 PLAN = "plan.json"
@@ -17,6 +17,8 @@ PLAN = "plan.json"
 
 def check_folder(folder: Path, named: str = "--out") -> None:
     """Raise a `PlanError` where nothing can be written: better now than after the search.
+
+    Temporary folders that killed runs left there are removed.
 
     Args:
         folder: to be written; it need not be there yet, and is not made.
@@ -30,7 +32,7 @@ def check_folder(folder: Path, named: str = "--out") -> None:
         ) from error
     there = next(place for place in (folder, *folder.absolute().parents) if os.path.isdir(place))
     try:
-        with tempfile.TemporaryFile(dir=there):
+        with scratch_folder("check", there):
             pass
     except OSError as error:
         raise PlanError(

@@ -28,11 +28,15 @@ def output_folder(chosen: str | None, graph: OpGraph) -> Path:
     which is for when something is to be written.
 
     Raises:
-        PlanError: see `check_folder`.
+        PlanError: see `check_folder` and `check_plan_folder`.
     """
+    from go_rl.report.plan_folder import check_plan_folder
+
     named = re.sub(r"[^\w.-]+", "_", graph.name).strip(".") or "model"
     folder = Path("out") / named if chosen is None else Path(chosen)
     check_folder(folder)
+    if chosen is not None:
+        check_plan_folder(folder)
     return folder
 
 

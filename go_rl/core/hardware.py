@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from go_rl.core.errors import HardwareError, nearest
-from go_rl.core.files.strict_json import parse_json, shown
+from go_rl.core.files.strict_json import read_json, shown
 from go_rl.core.graph.op_kind import OpKind
 
 MAX_DEVICES = 64
@@ -219,7 +219,7 @@ class Hardware:
     def load(cls, path: str | Path) -> Hardware:
         """Read hardware from a JSON file: its own, or a plan.json, which says what it is for."""
         try:
-            document = parse_json(Path(path).read_bytes())
+            document = read_json(path)
         except OSError as error:
             raise HardwareError(f"{path}: cannot be read ({error.strerror})") from error
         except ValueError as error:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from go_rl.core.errors import GoRLError, GraphError, ReadError
+from go_rl.core.files.paths import check_readable
 
 _UNFORESEEN = (ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, OSError,
                RuntimeError, StopIteration, TypeError, ValueError)  # fmt: skip
@@ -51,6 +52,7 @@ def naming(path: str | Path) -> Iterator[None]:
 def read_text(path: Path) -> str:
     """Return the text of a file; a `ReadError` where it is none."""
     try:
+        check_readable(path)
         return path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ReadError(f"{path}: cannot be read as text ({error})") from error

@@ -1,7 +1,7 @@
 """Subprocesses for C++ code that a malformed model may crash, hang or make allocate terabytes.
 
-A worker is a module run as ``python -P -m MODULE FOLDER``, which reads and writes files in the
-folder and calls `limit_memory` first.
+A worker is a module run as ``python -P -m MODULE FOLDER LIFELINE``, which reads and writes files in
+the folder and calls `begin` first.
 """
 
 from __future__ import annotations
@@ -9,7 +9,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+
+from go_rl.runtime.lifeline import die_with
 
 SMALL_BYTES, SMALL_SECONDS = 1 << 20, 28.0
 """Time limit of a model up to this size, weights left out."""
@@ -34,19 +37,42 @@ def run_guarded(module: str, folder: Path, timeout: float) -> str:
     command = [sys.executable, "-P", "-m", module, str(folder)]
     paths = [str(Path(__file__).resolve().parents[2]), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in paths if p)}
+    theirs, ours = os.pipe()
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=timeout, env=environment
-        )
+            [*command, str(theirs)], pass_fds=[theirs], capture_output=True, text=True,
+            timeout=timeout, env=environment,
+        )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise TimeoutError from None
+    finally:
+        os.close(theirs)
+        os.close(ours)
     if not done.returncode:
         return ""
     tail = done.stderr.strip().splitlines()[-1:]
     return tail[0] if tail else f"exit status {done.returncode}"
 
 
-def limit_memory(size: int) -> None:
+def begin(arguments: Sequence[str], model: str) -> Path:
+    """Prepare a worker: it ends with its caller, and its memory befits its model.
+
+    Args:
+        arguments: of the worker: the folder and the reading end of a pipe of its caller, which may
+            lack where a person starts it.
+        model: name of the model's file in the folder.
+
+    Returns:
+        The folder.
+    """
+    folder = Path(arguments[0])
+    if len(arguments) > 1:
+        die_with(int(arguments[1]), os.getpid())
+    _limit_memory((folder / model).stat().st_size)
+    return folder
+
+
+def _limit_memory(size: int) -> None:
     """Limit this process's address space to `MEMORY_BYTES` if its model of ``size`` is small."""
     try:
         import resource

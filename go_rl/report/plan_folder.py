@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from go_rl.core import Objective, PlanError
+from go_rl.core.files.scratch_folder import scratch_folder
+from go_rl.core.files.whole_file import check_target
 from go_rl.report.figures import save_curves, save_loads
 from go_rl.report.tables import csv_text, markdown, rows
 from go_rl.report.timeline.chrome_trace import save_chrome_trace
@@ -26,22 +26,28 @@ FILES = ("plan.json", "table.csv", "table.md", "config.json",
 
 
 def write_plan_folder(folder: Path, result: Result, config: dict[str, Any]) -> tuple[str, ...]:
-    """Write all files elsewhere, then move them into ``folder``; returns the names written.
+    """Write all files into a folder in ``folder``, which may be a mount point, then move them up;
+    returns the names written.
 
     A failed plan has no loads to draw; files of an earlier run under these names are removed.
     """
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+        folder.mkdir(parents=True, exist_ok=True)
+        with scratch_folder("plan", folder) as aside:
+            _write(aside, result, config)
+            return _move(aside, folder)
     except OSError as error:
         raise PlanError(f"{folder}: cannot be written ({error.strerror})") from error
-    try:
-        _write(aside, result, config)
-        return _move(aside, folder)
-    except OSError as error:
-        raise PlanError(f"{folder}: cannot be written ({error.strerror})") from error
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+
+
+def check_plan_folder(folder: Path) -> None:
+    """Raise a `PlanError` where a folder, a device or a pipe has the name of a file that
+    `write_plan_folder` writes."""
+    for name in FILES:
+        try:
+            check_target(folder / name)
+        except OSError as error:
+            raise PlanError(f"{folder / name}: cannot be written ({error.strerror})") from error
 
 
 def _write(aside: Path, result: Result, config: dict[str, Any]) -> None:
@@ -61,7 +67,6 @@ def _write(aside: Path, result: Result, config: dict[str, Any]) -> None:
 
 
 def _move(aside: Path, folder: Path) -> tuple[str, ...]:
-    folder.mkdir(parents=True, exist_ok=True)
     written = tuple(name for name in FILES if (aside / name).exists())
     for name in FILES:
         if name in written:

@@ -8,6 +8,7 @@ import zlib
 from pathlib import Path
 from typing import Any
 
+from go_rl.core.files.paths import check_readable
 from go_rl.runtime.array_file import most_unpacked
 
 DAMAGED = (OSError, EOFError, ValueError, zlib.error)
@@ -41,7 +42,8 @@ def open_packed(path: Path) -> io.BufferedReader:
     """Return the unpacked bytes of a gzip file as a stream; reading raises `DAMAGED`.
 
     Raises:
-        OSError: the file cannot be opened.
+        OSError: the file cannot be opened, or is a named pipe.
     """
+    check_readable(path)
     most = most_unpacked(path.stat().st_size)
     return io.BufferedReader(_Bounded(gzip.open(path, "rb"), most))

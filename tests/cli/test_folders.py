@@ -77,6 +77,55 @@ def test_a_graph_is_not_saved_over_a_pipe(command, chain, tmp_path):
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
 
 
+@pytest.mark.parametrize("name", ["plan.json", "gantt.svg"])
+def test_a_pipe_or_folder_in_the_way_of_a_plan_is_told_before_the_search(
+    name, command, chain, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("go_rl.api.optimize.optimize", None)  # not reached
+    (tmp_path / "pipes").mkdir()
+    os.mkfifo(tmp_path / "pipes" / name)
+    (tmp_path / "folders" / name).mkdir(parents=True)
+    for folder, kind in (("pipes", "a pipe"), ("folders", "a folder")):
+        found = command("optimize", chain, *QUICK, "--out", folder)
+        assert (found.code, found.out) == (2, "")
+        assert found.err == (
+            f"go-rl: {folder}/{name}: cannot be written (it is {kind}, not a regular file)\n"
+        )
+        assert os.listdir(folder) == [name]
+
+
+def test_nothing_is_written_beside_the_folder(command, chain, tmp_path, monkeypatch):
+    """It may be a mount point, and its parent another user's."""
+    seen = []
+
+    def watched(plans, bound, model, stem):
+        seen.append((sorted(os.listdir(tmp_path)), stem.parent.parent))
+
+    monkeypatch.setattr("go_rl.report.plan_folder.save_curves", watched)
+    monkeypatch.setattr("go_rl.report.plan_folder.save_loads", lambda *_: None)
+    before = sorted([*os.listdir(tmp_path), "p"])
+    assert command("optimize", chain, *QUICK, "--out", "p").code == 0
+    assert [(names, place.name) for names, place in seen] == [(before, "p")]
+    assert sorted(os.listdir("p")) == ["config.json", "plan.json", "table.csv", "table.md"]
+
+
+def test_a_plan_from_a_named_pipe_is_refused_and_from_a_pipeline_read(command, chain, tmp_path):
+    os.mkfifo("plan.json")
+    for arguments in (
+        ("check", "plan.json", chain),
+        ("optimize", chain, "--hardware", "plan.json"),
+    ):
+        found = command(*arguments)
+        assert (found.code, found.out) == (2, "")
+        assert "it is a pipe, not a regular file" in found.err
+    assert command("optimize", chain, *QUICK, "--out", "p").code == 0
+    theirs, ours = os.pipe()
+    with open(ours, "wb") as pipe:
+        pipe.write(Path("p/plan.json").read_bytes())
+    with open(theirs):
+        assert command("check", f"/dev/fd/{theirs}", chain).code == 0
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

@@ -1,5 +1,7 @@
 import contextlib
 import dataclasses
+import resource
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -7,8 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import go_rl
 from go_rl.core import OpGraph, OpKind, ReadError
 from go_rl.readers import load, load_graph, save_graph
+from go_rl.readers.archive import ARRAYS
 from go_rl.readers.graph_builder import GraphBuilder, Node
 
 
@@ -131,3 +135,46 @@ def test_fifty_thousand_nodes(tmp_path):
     graph = builder.build()
     save_graph(graph, tmp_path / "long.npz")
     assert load(tmp_path / "long.npz").digest == graph.digest
+
+
+FAR = 2**31 - 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "refused"),
+    [
+        ({"tied_node": [0, 1], "tied_array": [FAR, FAR], "tied_bytes": [1.0]}, "tied_array is"),
+        ({"tied_node": [FAR, FAR], "tied_array": [0, 0], "tied_bytes": [1.0]}, "tied_node is"),
+        ({"senders": [0, 1], "receivers": [FAR, 2]}, "joins nodes of the graph"),
+        ({"senders": [FAR, 1], "receivers": [FAR, 2]}, "joins nodes of the graph"),
+        ({"edge_output": [FAR, 0]}, "digest"),
+        ({"colocation": [FAR] * 50}, "digest"),
+    ],
+)
+def test_absurd_indices_allocate_nothing(saved, changes, refused):
+    """Each once asked for gigabytes, or might."""
+    edges = {"senders": [0, 1], "receivers": [1, 2], "edge_bytes": [1.0, 1.0],
+             "edge_output": [0, 0]} | changes  # fmt: skip
+    _rewrite(saved, {name: np.array(v, ARRAYS[name]) for name, v in edges.items()})
+    tracemalloc.start()
+    with pytest.raises(ReadError, match=refused):
+        load(saved)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1 << 26
+
+
+def test_a_legal_graph_of_absurd_classes_and_outputs_is_planned_in_little_memory():
+    builder = GraphBuilder("far")
+    for i in range(6):
+        builder.add_node(Node(i, "Op", OpKind.OTHER, flops=1e9, colocation=FAR * (i % 2)))
+    for i in range(5):
+        builder.add_edge(i, i + 1, 8.0, FAR)
+    graph = builder.build()
+    go_rl.optimize(graph, "ring2", method="greedy", samples=4)  # imports and compiles
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for hardware, method in (("ring2", "greedy"), ("p100x2", "heft")):
+        result = go_rl.optimize(graph, hardware, method=method, samples=4)
+        assert result.best.evaluation.status.ok
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before  # KiB
+    assert grown < 1 << 19

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+
+import numpy as np
 import pytest
 from onnx import TensorProto, helper
 from onnx_models import array, header, model, value
@@ -173,3 +176,31 @@ def test_of_an_external_file_only_the_array_itself_is_read(tmp_path):
     (tmp_path / "m.onnx").write_bytes(whole.SerializeToString())
     light = load_header(tmp_path / "m.onnx")
     assert light.graph.initializer[0].raw_data == (tmp_path / "data.bin").read_bytes()[:16]
+
+
+def external_shape(folder, *, length, location="data.bin"):
+    """A model whose Reshape has its shape, [3, 2], in another file; ``length`` is what it says."""
+    nodes = [node("Reshape", ["x", "s"], ["y"])]
+    whole = model(nodes, X, [value("y", [3, 2])], [array("s", [3, 2], "int64")])
+    shape = whole.graph.initializer[0]
+    shape.ClearField("raw_data")
+    shape.data_location = TensorProto.EXTERNAL
+    shape.external_data.add(key="location", value=location)
+    shape.external_data.add(key="length", value=str(length))
+    (folder / "m.onnx").write_bytes(whole.SerializeToString())
+    return folder / "m.onnx"
+
+
+def test_a_length_of_gigabytes_is_not_read(tmp_path):
+    with (tmp_path / "data.bin").open("wb") as file:
+        file.write(np.array([3, 2], np.int64).tobytes())
+        file.truncate(6 << 30)  # sparse: it takes no room
+    path = external_shape(tmp_path, length=6 << 30)
+    light = load_header(path)
+    assert light.graph.initializer[0].raw_data == np.array([3, 2], np.int64).tobytes()
+
+
+def test_external_data_in_a_pipe_are_absent(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    light = load_header(external_shape(tmp_path, length=16, location="pipe"))
+    assert light.graph.initializer[0].data_location == TensorProto.EXTERNAL

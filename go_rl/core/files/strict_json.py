@@ -12,6 +12,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
+from go_rl.core.files.paths import check_readable
+
 DEEPEST = 64
 """Maximum depth of nested lists and objects; our documents have five levels."""
 MOST_BYTES = 1 << 28
@@ -24,12 +26,13 @@ _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = LONGEST
 
 
 def read_json(path: str | Path) -> Any:
-    """Return the document in a file, which may be a pipe.
+    """Return the document in a file, or in the anonymous pipe behind ``/dev/stdin``.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: it cannot be read, or is a named pipe (`check_readable`).
         ValueError: see `parse_json`; or it is larger than `MOST_BYTES`, as an endless device is.
     """
+    check_readable(path)
     with Path(path).open("rb") as file:
         content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:

@@ -27,6 +27,7 @@ from zipfile import BadZipFile
 import numpy as np
 from jaxtyping import Float64
 
+from go_rl.core.files.paths import check_readable
 from go_rl.programs.features.compact_ast import CompactAst
 from go_rl.programs.features.layout import LEAF_NUMBERS
 from go_rl.programs.nests import NestError
@@ -76,6 +77,7 @@ def load_cdmpp(path: Path) -> CdmppFile:
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
     try:
+        check_readable(path)
         if not path.read_bytes().startswith(KNOWN_STARTS):
             raise NestError(f"{path}: no feature file, which is an .npz of {', '.join(ARRAYS)}")
         if path.read_bytes().startswith(b"\x93NUMPY"):

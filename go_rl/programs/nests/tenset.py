@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from go_rl.core.files.paths import check_readable
 from go_rl.core.files.strict_json import parse_json
 from go_rl.programs.nests.errors import NestError
 
@@ -57,6 +58,7 @@ def tenset_records(path: Path) -> Iterator[TensetRecord]:
         NestError: it cannot be read, or a line is no record; the message names it.
     """
     try:
+        check_readable(path)
         with path.open("rb") as file:
             for number, line in enumerate(file, 1):
                 if line.strip():

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from go_rl.core.errors import nearest
+from go_rl.core.files.paths import check_readable
 from go_rl.programs.operators.operator_rows import (
     OPERATORS,
     SIZES,
@@ -80,6 +81,7 @@ def _records(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
 
 def _text(path: Path) -> str:
     try:
+        check_readable(path)
         with path.open("rb") as file:
             packed = file.read(2) == b"\x1f\x8b"
         with gzip.open(path, "rb") if packed else path.open("rb") as file:

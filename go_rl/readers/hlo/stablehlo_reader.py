@@ -10,13 +10,13 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
-import tempfile
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import numpy as np
 
 from go_rl.core import MissingDependencyError, OpGraph, ReadError
+from go_rl.core.files.scratch_folder import scratch_folder
 from go_rl.readers import guarded
 from go_rl.readers.file_errors import read_text
 from go_rl.readers.hlo.reader import graph_of_hlo
@@ -80,8 +80,7 @@ def _hlo_text(text: str, path: Path, dims: Mapping[str, int]) -> str:
         raise MissingDependencyError(
             "StableHLO text needs a jaxlib with its MLIR bindings; pip install -U jax"
         )
-    with tempfile.TemporaryDirectory(prefix="go_rl_stablehlo_") as name:
-        folder = Path(name)
+    with scratch_folder("stablehlo") as folder:
         size = (folder / "in.mlir").write_text(text, "utf-8")
         (folder / "dims.json").write_text(json.dumps(dict(dims)), "utf-8")
         try:

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from go_rl.core.errors import ReadError
-from go_rl.readers.guarded import limit_memory
+from go_rl.readers.guarded import begin
 from go_rl.readers.hlo.stablehlo_sizes import has_unknown_sizes, with_sizes
 
 
@@ -44,5 +44,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    limit_memory((Path(sys.argv[1]) / "in.mlir").stat().st_size)
-    main(Path(sys.argv[1]))
+    main(begin(sys.argv[1:], "in.mlir"))

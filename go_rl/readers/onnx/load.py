@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from google.protobuf.message import DecodeError
 from onnx import external_data_helper
 
 from go_rl.core.errors import ReadError
+from go_rl.core.files.paths import check_readable
 from go_rl.readers.onnx.call import itemsize
 from go_rl.readers.onnx.structure import check_structure, graphs
 
@@ -104,20 +106,40 @@ def _guessed_type(attribute: onnx.AttributeProto) -> Any:
 
 def _load_small_external(model: onnx.ModelProto, folder: Path) -> None:
     """Read the data of small arrays that lie in other files, wherever the model holds them."""
+    for tensor in external_tensors(model):
+        if math.prod(tensor.dims) * 8 <= KEPT_BYTES:
+            _load_external(tensor, folder)
+
+
+def external_tensors(model: onnx.ModelProto) -> Iterator[onnx.TensorProto]:
+    """Yield the tensors whose data lie in other files, wherever the model holds them."""
     for graph in graphs(model):
         held = (a.t for node in graph.node for a in node.attribute if a.HasField("t"))
         for tensor in (*graph.initializer, *held):
-            small = math.prod(tensor.dims) * 8 <= KEPT_BYTES
-            if small and tensor.data_location == onnx.TensorProto.EXTERNAL:
-                _load_external(tensor, folder)
+            if tensor.data_location == onnx.TensorProto.EXTERNAL:
+                yield tensor
+
+
+def bound_external(tensor: onnx.TensorProto, folder: Path) -> None:
+    """Have no more read of an external tensor's file than the tensor holds: what else is there,
+    however long the model says that it is, belongs to others.
+
+    Raises:
+        OSError: the file is a pipe (`check_readable`).
+    """
+    others = [entry for entry in tensor.external_data if entry.key != "length"]
+    length = math.ceil(math.prod(tensor.dims) * itemsize(tensor.data_type))
+    del tensor.external_data[:]
+    tensor.external_data.extend(others)
+    tensor.external_data.add(key="length", value=str(length))
+    for entry in others:
+        if entry.key == "location":
+            check_readable(folder / entry.value)
 
 
 def _load_external(tensor: onnx.TensorProto, folder: Path) -> None:
-    if all(entry.key != "length" for entry in tensor.external_data):
-        # Whatever else the file holds, however long it is, belongs to others.
-        length = math.ceil(math.prod(tensor.dims) * itemsize(tensor.data_type))
-        tensor.external_data.add(key="length", value=str(length))
     try:
+        bound_external(tensor, folder)
         with warnings.catch_warnings(action="ignore"):
             external_data_helper.load_external_data_for_tensor(tensor, str(folder))
         tensor.data_location = onnx.TensorProto.DEFAULT

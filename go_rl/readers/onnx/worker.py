@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import onnx
 
 from go_rl.core.errors import GoRLError, ReadError
+from go_rl.core.files.scratch_folder import scratch_folder
 from go_rl.readers import guarded
 
 WORKER = "go_rl.readers.onnx.worker"
@@ -38,8 +38,7 @@ def complete_in_subprocess(
     Raises:
         ReadError: the model is wrong, or the subprocess crashed or ran out of time.
     """
-    with tempfile.TemporaryDirectory(prefix="go_rl_onnx_") as folder:
-        here = Path(folder)
+    with scratch_folder("onnx") as here:
         content = model.SerializeToString()
         (here / "in.onnx").write_bytes(content)
         (here / "settings.json").write_text(json.dumps(settings))
@@ -111,5 +110,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    guarded.limit_memory((Path(sys.argv[1]) / "in.onnx").stat().st_size)
-    main(Path(sys.argv[1]))
+    main(guarded.begin(sys.argv[1:], "in.onnx"))

@@ -4,13 +4,13 @@ computes."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from go_rl.core.files.scratch_folder import scratch_folder
 from go_rl.tuning.backends.tvm.backend import FASTER, TvmBackend
 from go_rl.tuning.backends.tvm.compiled import export_network, max_relative_error, run_network
 from go_rl.tuning.backends.tvm.lowering import LoweredNetwork
@@ -160,8 +160,8 @@ class Finish:
         """Time compiled networks, the tuned one first, and their rivals."""
         backend, expected = self.backend, self.backend.default_seconds
         self.report(f"timing {self.network.name}, whole, about {expected:.2g} s a run at most")
-        with tempfile.TemporaryDirectory(prefix="go_rl_rivals_") as place:
-            rivals, absent = self.network.rivals(Path(place))
+        with scratch_folder("rivals") as place:
+            rivals, absent = self.network.rivals(place)
             outcomes = backend.compare(paths, rivals, expected)
         notes += absent
         times = [x["seconds"] for x in outcomes[: len(paths)] if not isinstance(x, str)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Protocol, runtime_checkable
 
 from go_rl.tuning.programs.events import SlotReport
@@ -65,13 +66,21 @@ def run_tuning(
         known: trials that cost nothing.
         watch: is told of the end of each slot, and of each improvement.
         reuse: see `tune_operators`.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C, or SIGTERM, came before the network's time was known.
     """
     try:
         tune_operators(
             backend, scheduler, make_tuner, slots, journal=journal,
             listener=_Listener(backend, slots, watch), known=known, reuse=reuse,
         )  # fmt: skip
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
+        if not isfinite(backend.default_seconds):
+            raise type(stop)(
+                f"{backend.model}: stopped before the default fusion was measured; what was "
+                "measured is kept, and the same command goes on"
+            ) from None
         return [STOPPED]
     return []
 

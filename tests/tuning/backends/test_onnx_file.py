@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
+import onnx
 import pytest
 from onnx_networks import lone, saved, two_layers
 
@@ -47,3 +50,18 @@ def test_no_network_is_named(tmp_path):
         read_network(tmp_path / "absent.onnx")
     with pytest.raises(TuningError, match="has no operators"):
         read_network(saved(empty, tmp_path / "empty.onnx"))
+
+
+def test_no_more_is_read_of_weights_than_they_hold(tmp_path):
+    path = tmp_path / "mlp.onnx"
+    onnx.save(two_layers(), path, save_as_external_data=True, location="w.bin", size_threshold=0)
+    model = onnx.load(path, load_external_data=False)
+    for tensor in model.graph.initializer:
+        for entry in tensor.external_data:
+            if entry.key == "length":
+                entry.value = str(6 << 30)
+    path.write_bytes(model.SerializeToString())
+    os.truncate(tmp_path / "w.bin", 6 << 30)
+    whole = {each.name: each.raw_data for each in two_layers().graph.initializer}
+    found = read_network(path, {"batch": 3}).model.graph.initializer
+    assert {each.name: each.raw_data for each in found} == whole

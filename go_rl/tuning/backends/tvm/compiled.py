@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import tempfile
 import uuid
 import warnings
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from go_rl.core import MissingDependencyError
+from go_rl.core.files.scratch_folder import scratch_folder
 from go_rl.programs.tiles.stages import import_tvm
 from go_rl.tuning.backends.tvm.lowering import LoweredNetwork
 from go_rl.tuning.backends.tvm.space import scheduled
@@ -73,9 +73,9 @@ def with_schedules(network: LoweredNetwork, schedules: Mapping[int, Schedule]) -
 def run_network(path: Path, operands: list[np.ndarray]) -> list[np.ndarray]:
     """Return the results of a compiled network."""
     tvm = import_tvm()
-    with tempfile.TemporaryDirectory(prefix="go_rl_module_") as folder:
+    with scratch_folder("module") as folder:
         # A library of this name may be loaded already, and would be taken for this one.
-        copy = shutil.copy(path, Path(folder) / f"{uuid.uuid4().hex}.so")
+        copy = shutil.copy(path, folder / f"{uuid.uuid4().hex}.so")
         machine = tvm.relax.VirtualMachine(tvm.runtime.load_module(str(copy)), tvm.cpu())
         found = machine["main"](*(tvm.runtime.tensor(each, tvm.cpu()) for each in operands))
     several = found if not hasattr(found, "numpy") else [found]

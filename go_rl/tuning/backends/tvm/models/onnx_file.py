@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
-from onnx import TensorProto, helper
+from onnx import TensorProto, external_data_helper, helper
 
 from go_rl.programs.nests.tvm_lowering import import_meta_schedule
 from go_rl.readers.model_options import Inputs
 from go_rl.readers.onnx.dimensions import bind_dims, dims_of_inputs
+from go_rl.readers.onnx.load import bound_external, external_tensors
 from go_rl.tuning.backends.tvm.models.model import ModelInput, Rival
 from go_rl.tuning.backends.tvm.models.onnx_simplified import (
     is_function,
@@ -119,7 +120,10 @@ def read_network(
 
 def _loaded(path: Path) -> onnx.ModelProto:
     try:
-        model = onnx.load(str(path))
+        model = onnx.load(str(path), load_external_data=False)
+        for tensor in external_tensors(model):
+            bound_external(tensor, path.parent)
+        external_data_helper.load_external_data_for_model(model, str(path.parent))
     except OSError as error:
         raise TuningError(
             f"{path}: cannot be read ({error.strerror or error}); programs are tuned of ONNX files "
