@@ -92,7 +92,7 @@ _RULES: dict[str, Rule] = by_name(
         "broadcast": _broadcast,
         "concatenate reduce reverse sort": _along,
         "convolution reduce-window select-and-scatter": _window,
-        "dot": _dot,
+        "dot ragged-dot": _dot,
         "dynamic-slice gather pad slice": _resized,
         "transpose": _transpose,
     }
