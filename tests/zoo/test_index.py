@@ -136,5 +136,5 @@ def test_the_page_lists_every_graph_as_it_is_now():
 def test_a_name_like_no_other_gets_no_suggestion_but_the_list():
     with pytest.raises(ZooError, match=r"^zoo-1 has no graph 'nope'\. See go-rl zoo list$"):
         zoo_graph("nope")
-    with pytest.raises(ZooError, match=r"no graph 'bert'; did you mean 'bert-tiny'\? See"):
+    with pytest.raises(ZooError, match=r"no graph 'bert'; did you mean 'bert-base'\? See"):
         zoo_graph("bert")
