@@ -205,7 +205,7 @@ def test_a_target_that_is_no_text_is_refused(store, measured, tmp_path):
     with pytest.raises(RecordError, match=r"records\.db: a target is b'.*' and no text; delete"):
         store.targets()
     run_sql(tmp_path / "records.db", "UPDATE go_rl_records SET reason = x'ff00'")
-    with pytest.raises(RecordError, match="workload 'w' is damaged .its reason is no text"):
+    with pytest.raises(RecordError, match=r"workload 'w' is damaged .its reason is no text"):
         store.find("cpu-1")
 
 
