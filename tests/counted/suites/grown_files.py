@@ -69,10 +69,12 @@ def promised_array(folder: Path, rng: np.random.Generator) -> None:
 def unpacked_array(folder: Path, rng: np.random.Generator) -> None:
     """Zeros, which compress a thousandfold."""
     path = _graph(folder)
-    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
-        with archive.open("geometry.npy", "w", force_zip64=True) as member:
-            for _ in range(int(rng.integers(280, 400))):
-                member.write(bytes(1 << 20))
+    with (
+        zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("geometry.npy", "w", force_zip64=True) as member,
+    ):
+        for _ in range(int(rng.integers(280, 400))):
+            member.write(bytes(1 << 20))
     load_graph(path)
 
 
