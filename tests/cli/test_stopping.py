@@ -86,9 +86,13 @@ def test_sigterm_is_an_exception():
 
 def test_a_signal_in_a_callback_that_forgets_errors_comes_again():
     """As of weak references, where Ctrl-C was once printed and ignored."""
-    with handling({signal.SIGINT: raise_by_signal}), pytest.raises(KeyboardInterrupt):
+
+    def interrupted():
         _remove()
         time.sleep(10.0)
+
+    with handling({signal.SIGINT: raise_by_signal}), pytest.raises(KeyboardInterrupt):
+        interrupted()
 
 
 def _remove():
