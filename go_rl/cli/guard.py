@@ -32,6 +32,7 @@ def guarded(run: Callable[[], int]) -> int:
         return BAD_INPUT
     except KeyboardInterrupt as stop:
         complain(str(stop) or "stopped")
+        exec("")  # CPython forgets that compiled code, such as an import, was interrupted
         return TERMINATED if isinstance(stop, Terminated) else INTERRUPTED
     except BrokenPipeError:
         return PIPE_CLOSED

@@ -22,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run ``go-rl`` with these arguments (the process's own by default); returns the exit code."""
     prepare_streams()
     argv = list(sys.argv[1:] if argv is None else argv)
-    with handling({signal.SIGTERM: raise_by_signal}):
+    with handling({signal.SIGTERM: raise_by_signal, signal.SIGINT: raise_by_signal}):
         return guarded(lambda: _run(argv))
 
 

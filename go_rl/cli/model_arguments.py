@@ -22,7 +22,8 @@ class ModelArguments:
 
     model: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="MODEL")]
     """A file (ONNX, go_rl .npz, dnn-partitioning JSON, PipeDream text, HLO or StableHLO text),
-    module:function for a JAX function, or zoo:NAME (go-rl zoo list)."""
+    module:function for a JAX function, which runs that module's code, or zoo:NAME (go-rl zoo
+    list)."""
     dim: Dims = ()
     """Size of a symbolic dimension, such as batch=8; may be repeated."""
     input: Shapes = ()

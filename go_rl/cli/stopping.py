@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -15,6 +16,10 @@ from go_rl.core.stopping import ask_to_stop, stoppable
 
 GRACE_SECONDS = 5.0
 """Time that a search has to end by itself before it is interrupted."""
+AGAIN_SECONDS = 0.02
+FORGETFUL = frozenset({"_remove", "__del__", "_xla_gc_callback"})
+"""Finalizers, and callbacks of weak references and of the garbage collector: what they raise is
+ignored."""
 STOPPED = "stopped; what is shown is the best plan so far"
 Handler = Callable[[int, FrameType | None], Any]
 
@@ -32,7 +37,15 @@ class Stop:
 
 
 def raise_by_signal(number: int, frame: FrameType | None) -> None:
-    """End a command by an exception, so that files are closed and the cursor is shown again."""
+    """End a command by an exception, so that files are closed and the cursor is shown again; a
+    little later where Python would print and forget it."""
+    while frame is not None:
+        if frame.f_code.co_name in FORGETFUL:
+            again = threading.Timer(AGAIN_SECONDS, os.kill, (os.getpid(), number))
+            again.daemon = True
+            again.start()
+            return
+        frame = frame.f_back
     raise Terminated if number == signal.SIGTERM else KeyboardInterrupt
 
 

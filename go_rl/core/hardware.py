@@ -15,6 +15,8 @@ from go_rl.core.errors import HardwareError, nearest
 from go_rl.core.files.strict_json import read_json, shown
 from go_rl.core.graph.op_kind import OpKind
 
+LONGEST_SECONDS = 1e6
+"""Largest cost of one launch or message, seconds: sums over any model stay finite."""
 MAX_DEVICES = 64
 """Largest number of chips: the solver keeps a node's domain in one 64-bit word."""
 MAX_ENGINES = 62
@@ -102,8 +104,10 @@ class Chip:
         for name in ("peak_flops", "memory_bytes", "memory_bandwidth", "host_bandwidth"):
             if not 0 < getattr(self, name) < inf:
                 raise HardwareError(f"chip {self.kind!r}: {name} must be a finite number > 0")
-        if not 0 <= self.launch_seconds < inf:
-            raise HardwareError(f"chip {self.kind!r}: launch_seconds must be a finite number >= 0")
+        if not 0 <= self.launch_seconds <= LONGEST_SECONDS:
+            raise HardwareError(
+                f"chip {self.kind!r}: launch_seconds must be a number 0 to {LONGEST_SECONDS:g}"
+            )
         _check_engines(self)
 
 
@@ -120,8 +124,8 @@ class Links:
     def __post_init__(self) -> None:
         if not 0 < self.bandwidth < inf:
             raise HardwareError("links: bandwidth must be a finite number > 0 (bytes/s)")
-        if not 0 <= self.latency_seconds < inf:
-            raise HardwareError("links: latency_seconds must be a finite number >= 0")
+        if not 0 <= self.latency_seconds <= LONGEST_SECONDS:
+            raise HardwareError(f"links: latency_seconds must be a number 0 to {LONGEST_SECONDS:g}")
 
 
 @dataclass(frozen=True)

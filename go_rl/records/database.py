@@ -29,13 +29,13 @@ def public_name(url: str | Path) -> str:
     if _is_path(url):
         return str(url)
     try:
-        parsed = sql.make_url(str(url))
+        parsed = sql.make_url(_without_user(str(url)))
     except (exc.ArgumentError, ValueError):
         return f"{str(url).partition('://')[0]}://..."
     place = parsed.database or ""
-    if parsed.host:  # an unquoted @ in the password ends up in what follows it
+    if parsed.host:
         port = f":{parsed.port}" if parsed.port else ""
-        place = f"{parsed.host}{port}/{place}".rpartition("@")[2]
+        place = f"{parsed.host}{port}/{place}"
     return f"{parsed.drivername}://{place if parsed.host else '/' + place}"
 
 
@@ -54,12 +54,15 @@ def open_engine(url: str | Path) -> tuple[sql.Engine, Path | None]:
 
     Raises:
         MissingDependencyError: the driver of the database is not installed.
-        RecordError: the URL is malformed, or names a kind of database that does not exist.
+        RecordError: the URL is malformed, or names a kind of database that does not exist, or a
+            password with an @.
     """
     where, parsed = public_name(url), _parse(url)
     if parsed.get_backend_name() == "sqlite" and parsed.query:
         raise RecordError(f"{where}: options of an SQLite file are not read; leave them out")
     options: dict[str, Any] = {}
+    if parsed.get_backend_name() == "postgresql":
+        options["client_encoding"] = "utf8"  # else text of an SQL_ASCII database comes as bytes
     file = None
     if parsed.get_backend_name() == "sqlite":
         options["connect_args"] = {"timeout": LOCK_SECONDS}
@@ -67,7 +70,7 @@ def open_engine(url: str | Path) -> tuple[sql.Engine, Path | None]:
             file = Path(str(parsed.database))
             options["poolclass"] = NullPool
     try:
-        return sql.create_engine(parsed, **options), file
+        engine = sql.create_engine(parsed, **options)
     except exc.NoSuchModuleError:
         name = parsed.get_backend_name()
         raise RecordError(
@@ -81,6 +84,9 @@ def open_engine(url: str | Path) -> tuple[sql.Engine, Path | None]:
         raise MissingDependencyError(
             f"{where} needs the database driver {error.name!r}; install it with{how}"
         ) from error
+    if _credentials(str(url)).count("@") > 1:
+        raise RecordError(f"{where}: its address has several @; write %40 for those of a password")
+    return engine, file
 
 
 @contextmanager
@@ -102,6 +108,16 @@ def explained(where: str) -> Iterator[None]:
         raise RecordError(
             f"{where}: cannot be opened ({error}); name an SQLite file or a database URL"
         ) from error
+
+
+def _credentials(url: str) -> str:
+    """User and password of a URL with the last @ behind them; nothing where there are none."""
+    kind, _, rest = url.partition("://")
+    return "" if not rest or kind.startswith("sqlite") else rest[: rest.rfind("@") + 1]
+
+
+def _without_user(url: str) -> str:
+    return url.replace(_credentials(url), "", 1)
 
 
 def _is_path(url: str | Path) -> bool:

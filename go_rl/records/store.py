@@ -16,6 +16,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.schema import CreateTable
 
 from go_rl.core.errors import RecordError
+from go_rl.core.files.strict_json import shown
 from go_rl.records.database import explained, open_engine, public_name
 from go_rl.records.record import Record, canonical_json
 
@@ -109,7 +110,13 @@ class RecordStore:
 
     def targets(self) -> list[str]:
         """Return the targets that have records, sorted."""
-        return sorted(row.target for row in self._read(sql.select(_RECORDS.c.target).distinct()))
+        found = [row.target for row in self._read(sql.select(_RECORDS.c.target).distinct())]
+        for target in found:
+            if not isinstance(target, str):  # SQLite keeps whatever it is given
+                raise RecordError(
+                    f"{self._where}: a target is {shown(target)} and no text; delete its records"
+                )
+        return sorted(found)
 
     def count(self, target: str) -> int:
         """Return how many records a target has."""
@@ -165,6 +172,8 @@ class RecordStore:
 
     def _record(self, row: Any) -> Record:
         try:
+            if blobs := [name for name, value in row._mapping.items() if isinstance(value, bytes)]:
+                raise TypeError(f"its {blobs[0]} is no text")
             return Record.from_json({**row._mapping, "details": json.loads(row.details)})
         except (ValueError, TypeError, RecordError) as error:
             raise RecordError(

@@ -198,10 +198,11 @@ def _any_copy(layout: Layout) -> Iterator[str]:
 
 def _copied_class_members(layout: Layout) -> Iterator[str]:
     colocation = layout.problem.graph.colocation
-    size = np.bincount(colocation[colocation != FREE], minlength=1)
+    classes, sizes = np.unique(colocation, return_counts=True)
+    size = dict(zip(classes.tolist(), sizes.tolist(), strict=True))
     copied = np.unique(layout.copy_node)
     for node in copied[colocation[copied] != FREE].tolist():
-        if (mates := int(size[colocation[node]])) > 1:
+        if (mates := size[int(colocation[node])]) > 1:
             yield f"node {layout.named(node)} is one of {mates} of its colocation class"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from readers.onnx_models import one_operator
 
-from go_rl.core import Geometry
+from go_rl.core import Geometry, ReadError
 from go_rl.readers.onnx.reader import read_onnx_model
 
 
@@ -54,3 +54,9 @@ def test_convolutions_of_onnx_runtime_have_that_of_the_standard_one(domain, op):
     graph = read_onnx_model(built, op)
     assert graph.geometry is not None
     assert Geometry(*graph.geometry[graph.index["op"]].tolist()) == standard
+
+
+def test_a_convolution_without_groups_is_refused_by_name():
+    for group in (0, -2):
+        with pytest.raises(ReadError, match=f"attribute group must be 1 or more, not {group}"):
+            geometry("Conv", [[1, 4, 9, 9], [6, 4, 3, 3]], [[1, 6, 7, 7]], group=group)

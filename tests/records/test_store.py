@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from go_rl.core import GoRLError, MissingDependencyError, RecordError
 from go_rl.records import Record, RecordStore
+from go_rl.records.database import open_engine
 
 WRITER = """
 import sys
@@ -196,6 +197,30 @@ def test_damaged_rows_are_refused_by_workload(store, measured, tmp_path, change)
     run_sql(tmp_path / "records.db", f"UPDATE go_rl_records SET {change}")
     with pytest.raises(RecordError, match=r"records\.db: the record of workload 'w' is damaged"):
         store.find("cpu-1")
+
+
+def test_a_target_that_is_no_text_is_refused(store, measured, tmp_path):
+    store.add([measured(), measured("b")])
+    run_sql(tmp_path / "records.db", "UPDATE go_rl_records SET target = x'ff00' WHERE workload='b'")
+    with pytest.raises(RecordError, match=r"records\.db: a target is b'.*' and no text; delete"):
+        store.targets()
+    run_sql(tmp_path / "records.db", "UPDATE go_rl_records SET reason = x'ff00'")
+    with pytest.raises(RecordError, match=r"workload 'w' is damaged .its reason is no text"):
+        store.find("cpu-1")
+
+
+def test_text_of_a_postgresql_database_without_an_encoding_is_text():
+    pytest.importorskip("psycopg")
+    engine, _ = open_engine("postgresql://me@host/x")
+    assert engine.dialect.client_encoding == "utf8"
+
+
+@pytest.mark.parametrize("url", ["postgresql://me:hu@sh@host/x", "postgresql://me:hu@s/h@host/x"])
+def test_a_password_with_an_at_sign_is_refused_unread(url):
+    pytest.importorskip("psycopg")
+    with pytest.raises(RecordError, match=r"^postgresql://host/x: .* write %40 for") as caught:
+        RecordStore(url)
+    assert "hu" not in str(caught.value)
 
 
 def test_a_locked_file_is_an_error_in_words(monkeypatch, tmp_path, measured):

@@ -35,3 +35,15 @@ def test_exact_says_that_nothing_exists():
     plan = Exact().optimize(problem, Budget(seconds=5.0), 0)
     assert plan.evaluation.status is Status.INFEASIBLE
     assert isinstance(Exact(), Optimizer)
+
+
+@pytest.mark.parametrize("work", [0.02, 0.2])
+def test_with_samples_alone_it_repeats_whatever_the_clock_says(monkeypatch, work):
+    monkeypatch.setattr("go_rl.search.ring.exact.WORK_SECONDS", work)
+    problem = random_ring(3, 40, 4)
+
+    def found():
+        plan = Exact(workers=2).optimize(problem, Budget(samples=8), 1)
+        return plan.value, plan.bound, plan.device.tolist(), plan.optimal
+
+    assert found() == found()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
+from go_rl.core.errors import ReadError
 from go_rl.core.graph.geometry import Geometry
 from go_rl.readers.onnx.call import Call
 from go_rl.readers.onnx.costs.dense import pads_begin
@@ -34,13 +35,15 @@ def _padding(call: Call, kernel: tuple[int, ...]) -> float:
 def _convolution(call: Call) -> Geometry:
     kernel = call.operand(1).shape[2:]
     strides, transposed = _spatial(call, "strides"), call.op == "ConvTranspose"
+    if (groups := call.get("group", 1)) < 1:
+        raise ReadError(f"{call.where}: attribute group must be 1 or more, not {groups}")
     return Geometry(
         window=float(prod(kernel)),
         stride=1.0 if transposed else strides,
         padding=_padding(call, kernel),
         window_dilation=_spatial(call, "dilations"),
         input_dilation=strides if transposed else 1.0,
-        groups=float(call.get("group", 1)),
+        groups=float(groups),
     )
 
 

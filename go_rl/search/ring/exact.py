@@ -14,8 +14,9 @@ from go_rl.core.plan import CurvePoint
 from go_rl.objectives.incumbent import Incumbent, finish_plan
 from go_rl.objectives.ring.workspace import ring_workspace
 
-DEFAULT_SECONDS = 60.0
-"""Time limit when the budget counts samples only."""
+WORK_SECONDS = 30.0
+"""CP-SAT's work when the budget counts samples only, in its own seconds, which no machine's load
+changes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +48,12 @@ class Exact:
         hopeless = device is None and evaluation.status is Status.INFEASIBLE
         if hopeless or progress.proved:
             return finish_plan(workspace, incumbent, self.name, seed, progress)
-        seconds = DEFAULT_SECONDS if budget.seconds is None else progress.remaining_seconds
+        timed = budget.seconds is not None
+        seconds = max(progress.remaining_seconds, 0.05) if timed else WORK_SECONDS
         # A bound must hold for plans that copy fewer nodes too, so copies are not charged.
-        options = CpSatOptions(max(seconds, 0.05), self.workers, seed, copies=False)
+        options = CpSatOptions(
+            seconds, self.workers if timed else 1, seed, by_clock=timed, copies=False
+        )
         found = optimise(workspace.solver.instance, options, hint=device)
         copied = workspace.solver.instance.replicated.any()
         if found.device is not None:

@@ -53,8 +53,8 @@ def shares_device(graph: OpGraph) -> Bool[np.ndarray, "N"]:
     classes = graph.colocation
     if (classes == FREE).all():
         return np.zeros(graph.num_nodes, np.bool_)
-    sizes = np.bincount(np.maximum(classes, 0))
-    return (classes != FREE) & (sizes[np.maximum(classes, 0)] > 1)
+    _, which, sizes = np.unique(classes, return_inverse=True, return_counts=True)
+    return (classes != FREE) & (sizes[which] > 1)
 
 
 @kernel

@@ -65,6 +65,9 @@ class CpSatOptions:
     seconds: float = 60.0
     workers: int = 2
     seed: int = 0
+    by_clock: bool = True
+    """False: ``seconds`` are CP-SAT's own, which count its work; with one worker the result is then
+    the same on every machine, however fast."""
     traffic: bool = True
     """False: only compute counts, links are free."""
     copies: bool = True
@@ -114,6 +117,9 @@ def optimise(
     curve = _Curve(model, costs, options.traffic, started, log)
     left = options.seconds - (time.perf_counter() - started)
     solver = _solver(left, options.workers, options.seed)
+    if not options.by_clock:
+        solver.parameters.max_time_in_seconds = float("inf")
+        solver.parameters.max_deterministic_time = options.seconds
     code = solve_interruptibly(solver, model.cp, curve)
     status, wall = _STATUS[code], time.perf_counter() - started
     if status is Status.INFEASIBLE:

@@ -19,6 +19,10 @@ NAMES = (
     "mutants",
     "determinism",
     "kills",
+    "hostile-folders",
+    "two-runs",
+    "signals",
+    "grown-files",
 )
 """All suites, in the order in which they run; the module of ``a-b`` is ``a_b``."""
 

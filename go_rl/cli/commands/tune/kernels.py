@@ -22,7 +22,8 @@ class TuneKernels:
     """Options of ``go-rl tune kernels``."""
 
     model: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="MODEL")]
-    """zoo:NAME (go-rl zoo list), or module:function for a JAX function."""
+    """zoo:NAME (go-rl zoo list), or module:function for a JAX function, which runs that
+    module's code."""
     tune: TuneConfig = field(default_factory=TuneConfig)
     """What is tuned, for how long, and who says what is worth measuring."""
     out: Annotated[str | None, tyro.conf.arg(metavar="DIR")] = None
