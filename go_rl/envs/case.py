@@ -13,10 +13,11 @@ from go_rl.core import DECISIONS, Fidelity, Objective, Problem, Status
 from go_rl.core.decisions import Decisions
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.envs.observation import GraphFeatures, graph_features
-from go_rl.envs.rewards import REWARDS
+from go_rl.envs.rewards import REWARDS, SHAPED
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
+from go_rl.objectives.ring.assignment import RingAssignment
 from go_rl.objectives.ring.workspace import RingWorkspace
-from go_rl.objectives.workspace import UNDECIDED, PlanningWorkspace
+from go_rl.objectives.workspace import UNDECIDED, Assignment, PlanningWorkspace
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +56,8 @@ class Case:
 
     def __init__(self, problem: Problem, reward: str, failure_reward: float | None = None) -> None:
         self.problem = problem
-        self._reward, self._failure = REWARDS[reward], failure_reward
+        self.is_shaped = reward in SHAPED
+        self._reward, self._failure = REWARDS[SHAPED.get(reward, reward)], failure_reward
         self._is_ring = problem.objective is Objective.RING
         self.workspace: PlanningWorkspace = (
             RingWorkspace(problem) if self._is_ring else MakespanWorkspace(problem)
@@ -81,6 +83,14 @@ class Case:
         constants."""
         fed = self.problem.graph.is_fed
         return np.ones_like(fed) if self._is_ring else ~fed
+
+    def potential(self, assignment: Assignment, least: int) -> float:
+        """Return the potential of the rewards of `SHAPED`: what a plan earns that is as fast as
+        the bound on all completions; see `RingAssignment.bound`. 0 for other rewards."""
+        if not self.is_shaped or not isinstance(assignment, RingAssignment):
+            return 0.0
+        bound = np.array([assignment.bound(least)])
+        return float(self._reward(bound, self.workspace.reference_seconds)[0])
 
     def evaluate(self, outcomes: Sequence[Outcome]) -> list[EpisodeResult]:
         """Evaluate finished episodes of this problem, all plans in one batch."""
