@@ -15,9 +15,8 @@ from go_rl.core.evaluation import STATUS_CODES
 from go_rl.envs.observation import GraphFeatures, graph_features
 from go_rl.envs.rewards import REWARDS, SHAPED
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
-from go_rl.objectives.ring.assignment import RingAssignment
 from go_rl.objectives.ring.workspace import RingWorkspace
-from go_rl.objectives.workspace import UNDECIDED, Assignment, PlanningWorkspace
+from go_rl.objectives.workspace import UNDECIDED, PlanningWorkspace
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,13 +83,9 @@ class Case:
         fed = self.problem.graph.is_fed
         return np.ones_like(fed) if self._is_ring else ~fed
 
-    def potential(self, assignment: Assignment, least: int) -> float:
-        """Return the potential of the rewards of `SHAPED`: what a plan earns that is as fast as
-        the bound on all completions; see `RingAssignment.bound`. 0 for other rewards."""
-        if not self.is_shaped or not isinstance(assignment, RingAssignment):
-            return 0.0
-        bound = np.array([assignment.bound(least)])
-        return float(self._reward(bound, self.workspace.reference_seconds)[0])
+    def potential(self, bound: float) -> float:
+        """Return what a plan of these seconds earns: the potential of the rewards of `SHAPED`."""
+        return float(self._reward(np.array([bound]), self.workspace.reference_seconds)[0])
 
     def evaluate(self, outcomes: Sequence[Outcome]) -> list[EpisodeResult]:
         """Evaluate finished episodes of this problem, all plans in one batch."""

@@ -38,8 +38,8 @@ class PlanEnv(gymnasium.Env[Any, Any]):
     still allows; otherwise devices that can run it, its pin, its colocation class), and [20] ones
     for priorities. A device outside it ends the episode as a failure, as any does where no plan
     exists; the mask then, and after the end, is of all devices.
-    ``relative`` (ring): 0, the next node stays on the highest chip that a node was put on so far (at
-    first 0), or 1, it advances to the one after it. The mask holds [stay, advance]; where the
+    ``relative`` (ring): 0, the next node stays on the highest chip that a node was put on so far
+    (at first 0), or 1, it advances to the one after it. The mask holds [stay, advance]; where the
     solver allows neither, 0 is the nearest chip that it allows.
     ``all`` (makespan): decisions for every node, one episode step; pins hold, and a colocation
     class follows its first node. ``fix`` (ring): a chip for every node, repaired by FIX.

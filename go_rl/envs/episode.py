@@ -16,6 +16,7 @@ from go_rl.envs.case import Case, EpisodeResult, Outcome
 from go_rl.envs.config import NODE_BY_NODE
 from go_rl.envs.observation import NO_NODE, EpisodeProgress, Observer
 from go_rl.objectives.makespan.choices import LEVELS
+from go_rl.objectives.ring.assignment import RingAssignment
 from go_rl.objectives.workspace import UNDECIDED, Assignment
 
 Mask = Int8[np.ndarray, "choices"] | tuple[Int8[np.ndarray, "choices"], ...]
@@ -85,10 +86,11 @@ class Episode:
     def _potential(self) -> float:
         """The potential of the decisions so far; 0 after the end, and for rewards that are not
         shaped."""
-        if self.over or not self.by_node:
+        if self.over or not self.case.is_shaped:
             return 0.0
+        assert isinstance(self._assignment, RingAssignment)  # see `EnvironmentConfig`
         least = self._highest if self.form == "relative" else 0
-        return self.case.potential(self._assignment, least)
+        return self.case.potential(self._assignment.bound(least))
 
     @property
     def current(self) -> int:
