@@ -199,7 +199,7 @@ class Episode:
             chip = self._chip(int(action))
             if chip == self.case.problem.hardware.num_chips:
                 return Outcome(
-                    None, Status.ILLEGAL, f"there is no chip after {chip - 1} for node {node}"
+                    None, Status.ILLEGAL, f"node {node} cannot advance: chip {chip - 1} is the last"
                 )
             action, self._highest = np.array([chip]), max(self._highest, chip)
         if node != NO_NODE:
