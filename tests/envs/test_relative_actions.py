@@ -149,7 +149,10 @@ def test_the_vector_form_pays_the_same_shaped_rewards(action):
     [
         ({"action": "relatve"}, "unknown action 'relatve'; did you mean 'relative'"),
         ({"reward": "shaped"}, "unknown reward 'shaped'"),
-        ({"action": "fix", "reward": SHAPED}, "needs a ring and action='node' or 'relative', not r"),
+        (
+            {"action": "fix", "reward": SHAPED},
+            "needs a ring and action='node' or 'relative', not r",
+        ),
     ],
 )
 def test_bad_options_are_refused(fields, sentence):
