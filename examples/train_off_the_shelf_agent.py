@@ -17,28 +17,8 @@ import numpy as np
 
 from go_rl.core import MissingDependencyError, OpKind, load_hardware
 from go_rl.cost import make_problem
-from go_rl.envs import NODE_FEATURES  # importing it registers the environment
+from go_rl.envs import CurrentNode  # importing it registers the environment
 from go_rl.readers.graph_builder import GraphBuilder, Node
-
-
-class CurrentNode(gymnasium.ObservationWrapper[Any, Any, Any]):
-    """The features of the current node, the load of each chip and the work that is left: what the
-    next move needs of a graph of any size."""
-
-    def __init__(self, env: Any) -> None:
-        super().__init__(env)
-        self.chips = env.unwrapped.cases[0].problem.hardware.num_chips
-        shape = (len(NODE_FEATURES) + self.chips + 1,)
-        self.observation_space = gymnasium.spaces.Box(-1.0, np.inf, shape, np.float32)
-
-    def observation(self, observation: Any) -> Any:
-        """Return the summary as one row."""
-        nodes = observation["nodes"]
-        column = {name: nodes[:, i] for i, name in enumerate(NODE_FEATURES)}
-        chip = np.rint(column["chip"] * (self.chips - 1)).astype(np.int64)
-        where = np.where(column["decided"] > 0, chip, self.chips)  # last: not decided yet
-        loads = np.bincount(where, column["seconds_share"], self.chips + 1)
-        return np.concatenate([nodes[column["current"].argmax()], loads]).astype(np.float32)
 
 
 def throughput(agent: Any, env: Any) -> float:

@@ -23,8 +23,8 @@ from matplotlib.figure import Figure
 
 from experiments.csv_rows import GrowingTable
 from experiments.pages import RESULTS, run_script, table_lines, write_page
-from go_rl.core import Budget, MissingDependencyError, load_hardware
-from go_rl.envs import NODE_FEATURES
+from go_rl.core import Budget, MissingDependencyError
+from go_rl.envs import CurrentNode  # importing it registers the environment
 from go_rl.report.figures import LINE_COLOURS, new_figure, save_figure
 from go_rl.search import LinearDP
 
@@ -94,34 +94,12 @@ def main(options: Options) -> None:
     write_page(options.results / NAME, page(table.rows, options), __file__)
 
 
-class CurrentNode(gymnasium.ObservationWrapper[Any, Any, Any]):
-    """The features of the current node, the load of each chip, and the work that is left, both over
-    the mean load of a chip."""
-
-    def __init__(self, env: gymnasium.Env[Any, Any], chips: int) -> None:
-        super().__init__(env)
-        self.chips = chips
-        shape = (len(NODE_FEATURES) + chips + 1,)
-        self.observation_space = gymnasium.spaces.Box(-1.0, np.inf, shape, np.float32)
-
-    def observation(self, observation: Any) -> Any:
-        """Return [F + chips + 1] the summary."""
-        nodes = observation["nodes"]
-        column = {name: nodes[:, i] for i, name in enumerate(NODE_FEATURES)}
-        chip = np.rint(column["chip"] * (self.chips - 1)).astype(np.int64)
-        left = self.chips  # behind the loads: nodes whose turn has not passed
-        where = np.where(column["decided"] > 0, chip, left)
-        loads = np.bincount(where, column["seconds_share"], self.chips + 1)
-        return np.concatenate([nodes[column["current"].argmax()], loads]).astype(np.float32)
-
-
 def environment(arm: str) -> gymnasium.Env[Any, Any]:
     """Return the environment of an arm, observed by `CurrentNode`."""
     action, reward = ARMS[arm]
     env = gymnasium.make("go_rl/Partition-v1", graph=f"zoo:{GRAPH}", hardware=HARDWARE,
                          action=action, reward=reward)  # fmt: skip
-    chips = load_hardware(HARDWARE).num_chips
-    return CurrentNode(env, chips)
+    return CurrentNode(env)
 
 
 def rows_of(arm: str, seed: int, steps: int) -> list[Row]:
@@ -226,7 +204,7 @@ def figure(rows: Sequence[Row]) -> Figure:
 
 def page(rows: Sequence[Row], options: Options) -> str:
     """Return the page."""
-    heads = ["agent", "uniform", "untrained, drawn", "first episodes", "last episodes",
+    heads = ["agent", "seeds", "uniform", "untrained, drawn", "first episodes", "last episodes",
              "trained, drawn", "trained, greedy"]  # fmt: skip
     lines = []
     for arm in ARMS:
@@ -236,13 +214,13 @@ def page(rows: Sequence[Row], options: Options) -> str:
             learned[:, -1], values(rows, arm, "drawn", options.steps),
             values(rows, arm, "greedy", options.steps),
         ]  # fmt: skip
-        lines.append([arm, *(spread(found) for found in cells)])
+        lines.append([arm, str(len(learned)), *(spread(found) for found in cells)])
     same = ["–"] * (len(heads) - 2)
     lines += [["compiler heuristic", *same, "1.000"], ["linear-dp", *same, f"{dynamic():.3f}"]]
     given = ", ".join(f"{name} {setting:g}" for name, setting in AGENT.items())
     return (
         f"# An agent of the shelf\n\nMaskablePPO of sb3-contrib partitions `zoo:{GRAPH}` on "
-        f"`{HARDWARE}`: {options.steps} episode steps, {options.seeds} seeds, MlpPolicy, learning "
+        f"`{HARDWARE}`: {options.steps} episode steps, MlpPolicy, learning "
         f"rate {FIRST_RATE:g} falling to 0, {given}, the same for all. Throughput over the "
         "compiler heuristic's: mean of the seeds (least to greatest). *Uniform*: actions drawn "
         f"from the masks. *First*, *last episodes*: of training, in {WINDOWS} equal windows. "

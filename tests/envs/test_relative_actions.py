@@ -14,7 +14,7 @@ from reference.small_rings import legal_plans, random_ring, ring_problem
 from reference.step_problems import step_problem
 
 from go_rl.core import EnvironmentUseError, Problem, Status
-from go_rl.envs import PlanEnv
+from go_rl.envs import NODE_FEATURES, CurrentNode, PlanEnv
 
 CHAIN = [(0, 1), (1, 2), (2, 3)]
 SHAPED = "shaped-speed-up"
@@ -173,3 +173,23 @@ def test_a_relative_action_is_one_of_two():
     env.reset(seed=0)
     with pytest.raises(EnvironmentUseError, match=r"action names move 2; allowed are 0\.\.1"):
         env.step(2)
+
+
+def test_a_short_observation_by_hand():
+    """Two of four equal nodes are decided, one on each of two chips; a chip's mean load is 2."""
+    env = CurrentNode(PlanEnv(problem=ring_problem(4, CHAIN, 2), action="relative"))
+    env.reset(seed=0)
+    env.step(0)
+    seen = env.step(1)[0]
+    assert seen in env.observation_space
+    assert seen[-3:].tolist() == [0.5, 0.5, 1.0]
+    assert seen[NODE_FEATURES.index("current")] == 1.0
+    assert seen[NODE_FEATURES.index("depth")] == pytest.approx(2 / 3)
+
+
+def test_a_short_observation_needs_a_padded_one_of_a_ring():
+    with pytest.raises(EnvironmentUseError, match="needs observation='dict', not 'graph'"):
+        CurrentNode(PlanEnv(problem=ring_problem(4, CHAIN, 2), observation="graph"))
+    problem = step_problem([1.0] * 3, [(0, 2, 1.0)], 2, decisions=("placement",))
+    with pytest.raises(EnvironmentUseError, match="needs go_rl/Partition-v1"):
+        CurrentNode(PlanEnv(problem=problem))
