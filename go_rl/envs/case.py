@@ -13,7 +13,7 @@ from go_rl.core import DECISIONS, Fidelity, Objective, Problem, Status
 from go_rl.core.decisions import Decisions
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.envs.observation import GraphFeatures, graph_features
-from go_rl.envs.rewards import REWARDS
+from go_rl.envs.rewards import REWARDS, SHAPED
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.objectives.workspace import UNDECIDED, PlanningWorkspace
@@ -55,7 +55,8 @@ class Case:
 
     def __init__(self, problem: Problem, reward: str, failure_reward: float | None = None) -> None:
         self.problem = problem
-        self._reward, self._failure = REWARDS[reward], failure_reward
+        self.is_shaped = reward in SHAPED
+        self._reward, self._failure = REWARDS[SHAPED.get(reward, reward)], failure_reward
         self._is_ring = problem.objective is Objective.RING
         self.workspace: PlanningWorkspace = (
             RingWorkspace(problem) if self._is_ring else MakespanWorkspace(problem)
@@ -81,6 +82,10 @@ class Case:
         constants."""
         fed = self.problem.graph.is_fed
         return np.ones_like(fed) if self._is_ring else ~fed
+
+    def potential(self, bound: float) -> float:
+        """Return what a plan of these seconds earns: the potential of the rewards of `SHAPED`."""
+        return float(self._reward(np.array([bound]), self.workspace.reference_seconds)[0])
 
     def evaluate(self, outcomes: Sequence[Outcome]) -> list[EpisodeResult]:
         """Evaluate finished episodes of this problem, all plans in one batch."""

@@ -25,7 +25,7 @@ from go_rl.core.errors import nearest
 from go_rl.cost import CostModel, ProblemOptions, make_problem, named_cost
 from go_rl.cost.registry import check_cost
 from go_rl.envs.observation import OBSERVATIONS, Observer
-from go_rl.envs.rewards import REWARDS
+from go_rl.envs.rewards import REWARDS, SHAPED
 from go_rl.zoo.load_model import load_model
 
 AS_NEEDED = 0
@@ -34,6 +34,8 @@ GraphSource = str | Path | OpGraph
 """A model file, ``module:function``, ``zoo:NAME``, or a graph."""
 OF_THE_ID = ("objective", "decide")
 """Fields that a registered environment gives, beside a ``config`` that agrees."""
+NODE_BY_NODE = ("node", "relative")
+"""Forms of an action that decide one node."""
 RENAMED = {"tasks": "decide"}
 """New names of old arguments."""
 
@@ -53,12 +55,15 @@ class ObjectiveTraits:
 
 
 TRAITS = {
-    Objective.RING: ObjectiveTraits(("node", "fix", "sample"), "ring36", "speed-up", "chips"),
+    Objective.RING: ObjectiveTraits(
+        (*NODE_BY_NODE, "fix", "sample"), "ring36", "speed-up", "chips"
+    ),
     Objective.MAKESPAN: ObjectiveTraits(("node", "all"), "p100x4", "root", "devices"),
 }
-"""By objective. ``node``: decisions for the next node. ``all``: decisions for every node at once.
-``fix``: a chip for every node, repaired by FIX. ``sample``: log-probabilities for every node, drawn
-by SAMPLE."""
+"""By objective. ``node``: decisions for the next node. ``relative``: whether the next node stays on
+the highest chip that is used so far, or advances to the one after it. ``all``: decisions for every
+node at once. ``fix``: a chip for every node, repaired by FIX. ``sample``: log-probabilities for
+every node, drawn by SAMPLE."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +115,11 @@ class EnvironmentConfig:
         check_choice("action", self.action, self.traits.actions)
         check_choice("observation", self.observation, OBSERVATIONS)
         check_reward(self.reward_name, self.failure_reward)
+        if self.reward_name in SHAPED and not self._can_shape:
+            raise EnvironmentUseError(
+                f"reward {self.reward_name!r} needs a ring and action='node' or 'relative', not "
+                f"{self.resolved_objective} and action={self.action!r}"
+            )
         check_cost(self.cost)
         for name in ("max_nodes", "max_edges"):
             if getattr(self, name) < 0:
@@ -137,6 +147,10 @@ class EnvironmentConfig:
     def reward_name(self) -> str:
         """Name of the reward."""
         return self.traits.reward if self.reward is None else self.reward
+
+    @property
+    def _can_shape(self) -> bool:
+        return self.resolved_objective is Objective.RING and self.action in NODE_BY_NODE
 
     @property
     def _chips(self) -> Hardware:
@@ -267,7 +281,7 @@ def check_choice(field: str, value: str, allowed: Sequence[str]) -> None:
 
 def check_reward(name: str, failure: float | None) -> None:
     """Raise an `EnvironmentUseError` for an unknown reward, or one of failures that is infinite."""
-    check_choice("reward", name, list(REWARDS))
+    check_choice("reward", name, [*REWARDS, *SHAPED])
     if failure is not None and not np.isfinite(failure):
         raise EnvironmentUseError(f"failure_reward must be finite, not {failure}")
 

@@ -15,7 +15,7 @@ from jaxtyping import Bool
 
 from go_rl.core import EnvironmentUseError
 from go_rl.envs.case import Case
-from go_rl.envs.config import EnvironmentConfig, read_config
+from go_rl.envs.config import NODE_BY_NODE, EnvironmentConfig, read_config
 from go_rl.envs.episode import Episode, action_space, check_running, choose_case
 from go_rl.envs.observation import Observer
 
@@ -38,6 +38,9 @@ class PlanEnv(gymnasium.Env[Any, Any]):
     still allows; otherwise devices that can run it, its pin, its colocation class), and [20] ones
     for priorities. A device outside it ends the episode as a failure, as any does where no plan
     exists; the mask then, and after the end, is of all devices.
+    ``relative`` (ring): 0, the next node stays on the highest chip that a node was put on so far
+    (at first 0), or 1, it advances to the one after it. The mask holds [stay, advance]; where the
+    solver allows neither, 0 is the nearest chip that it allows.
     ``all`` (makespan): decisions for every node, one episode step; pins hold, and a colocation
     class follows its first node. ``fix`` (ring): a chip for every node, repaired by FIX.
     ``sample`` (ring): [nodes, chips] log-probabilities, drawn by SAMPLE.
@@ -76,22 +79,22 @@ class PlanEnv(gymnasium.Env[Any, Any]):
         """
         check_running(not self.episode.over)
         outcome = self.episode.act(action, self.np_random)
-        reward, info = 0.0, self.episode.info()
+        reward, info = self.episode.shaping, self.episode.info()
         if outcome is not None:
             result = self.episode.case.evaluate([outcome])[0]
-            reward = result.reward
+            reward += result.reward
             info = self.episode.final_info(result, self.observer.max_nodes)
         return self.episode.observe(self.observer), reward, outcome is not None, False, info
 
     def action_masks(self) -> Bool[np.ndarray, "choices"]:
         """`info["action_mask"]`, all parts of an action in a row, as sb3-contrib's MaskablePPO
-        asks for it (form ``node``).
+        asks for it (forms ``node`` and ``relative``).
 
         Raises:
             EnvironmentUseError: another form of actions.
         """
-        if self.episode.form != "node":
-            raise EnvironmentUseError("action_masks() needs action='node'")
+        if self.episode.form not in NODE_BY_NODE:
+            raise EnvironmentUseError("action_masks() needs action='node' or 'relative'")
         mask = self.episode.action_mask()
         return np.concatenate(mask if isinstance(mask, tuple) else (mask,)).astype(np.bool_)
 

@@ -13,8 +13,10 @@ from go_rl.core import EnvironmentUseError, Fidelity, Status
 from go_rl.core.decisions import Proposals
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.envs.case import Case, EpisodeResult, Outcome
+from go_rl.envs.config import NODE_BY_NODE
 from go_rl.envs.observation import NO_NODE, EpisodeProgress, Observer
 from go_rl.objectives.makespan.choices import LEVELS
+from go_rl.objectives.ring.assignment import RingAssignment
 from go_rl.objectives.workspace import UNDECIDED, Assignment
 
 Mask = Int8[np.ndarray, "choices"] | tuple[Int8[np.ndarray, "choices"], ...]
@@ -26,6 +28,8 @@ REPAIRED = ("fix", "sample")
 """Forms of actions that the solver completes at random."""
 WORDS = {"placement": "device", "schedule": "priority", "fusion": "fusion priority"}
 """What messages call a decision's number."""
+STAY, ADVANCE = 0, 1
+"""Relative actions."""
 COLUMN = {"schedule": 0, "fusion": 1}
 """Columns of `Episode.priorities`."""
 
@@ -34,6 +38,8 @@ def action_space(form: str, decided: Sequence[str], nodes: int, devices: int) ->
     """Return the action space of a form of actions for graphs of up to ``nodes`` nodes."""
     if form == "sample":
         return spaces.Box(-MAX_LOG_PROB, MAX_LOG_PROB, (nodes, devices), np.float32)
+    if form == "relative":
+        return spaces.Discrete(2)
     sizes = [devices if decision == "placement" else LEVELS for decision in decided]
     if form == "node":
         return spaces.Discrete(sizes[0]) if len(sizes) == 1 else spaces.MultiDiscrete(sizes)
@@ -48,12 +54,17 @@ class Episode:
     """The problem, with what evaluates it."""
     index: int
     """Which of the environment's problems that is."""
+    shaping: float
+    """Change of the potential by the last action, which the reward includes."""
     _assignment: Assignment
+    _highest: int
+    """The highest chip that a node was put on; at first 0."""
 
     def __init__(self, form: str, space: spaces.Space[Any]) -> None:
         self.form = form
         self.space = space
         self.over = True
+        self.by_node = form in NODE_BY_NODE
 
     def begin(self, case: Case, index: int) -> None:
         """Start afresh on a problem, the ``index``-th of the environment."""
@@ -61,7 +72,8 @@ class Episode:
         self.case, self.index, self.over, self._turn = case, index, False, 0
         nodes = case.problem.graph.num_nodes
         self.priorities = np.full((nodes, len(COLUMN)), UNDECIDED, np.int64)
-        if self.form == "node":
+        self._highest = 0
+        if self.by_node:
             if fresh:
                 self._assignment = case.workspace.assignment()
             self._assignment.reset()
@@ -69,17 +81,29 @@ class Episode:
             self._device = np.full(nodes, UNDECIDED, np.int16)
         else:
             self._device = case.workspace.reference.device[0]
+        self.shaping, self.potential = 0.0, self._potential()
+
+    def _potential(self) -> float:
+        """The potential of the decisions so far; 0 after the end, and for rewards that are not
+        shaped."""
+        if self.over or not self.case.is_shaped:
+            return 0.0
+        assert isinstance(self._assignment, RingAssignment)  # see `EnvironmentConfig`
+        least = self._highest if self.form == "relative" else 0
+        return self.case.potential(self._assignment.bound(least))
 
     @property
     def current(self) -> int:
         """The node whose turn it is, or `NO_NODE`."""
-        waiting = self.form == "node" and not self.over and self._turn < len(self._assignment.nodes)
+        waiting = self.by_node and not self.over and self._turn < len(self._assignment.nodes)
         return int(self._assignment.nodes[self._turn]) if waiting else NO_NODE
 
     def action_mask(self) -> Mask:
         """[D] 1 where the current node may go, and [`LEVELS`] ones for a priority: a tuple where
         several things are decided. Of everything where nothing is possible: at the end, and where
-        no plan exists; any action then ends the episode."""
+        no plan exists; any action then ends the episode. Relative: [2] for `STAY` and `ADVANCE`."""
+        if self.form == "relative":
+            return self._moves()
         parts = [
             self._possible() if decision == "placement" else np.ones(LEVELS, np.int8)
             for decision in self.case.decided
@@ -94,22 +118,42 @@ class Episode:
                 return possible.astype(np.int8)
         return np.ones(self.case.problem.hardware.num_chips, np.int8)
 
+    def _moves(self) -> Int8[np.ndarray, "2"]:
+        """[2] which moves are possible; `STAY` is where both chips are not, see `_chip`."""
+        possible, reached = self._possible(), self._highest
+        moves = np.zeros(2, np.int8)
+        moves[: len(possible) - reached] = possible[reached : reached + 2]
+        if not moves.any():
+            moves[STAY] = 1
+        return np.ones(2, np.int8) if self.current == NO_NODE else moves
+
+    def _chip(self, move: int) -> int:
+        """Return the chip of a relative action: where neither chip is possible, `STAY` is the
+        nearest one that is."""
+        reached, moves = self._highest, self._moves()
+        possible = np.flatnonzero(self._possible())
+        if move == STAY and reached not in possible and not moves[ADVANCE]:
+            return int(possible[np.abs(possible - reached).argmin()])
+        return reached + move
+
     def observe(self, observer: Observer) -> Any:
         """Return what the agent sees now."""
         decided = np.zeros(len(self.priorities), np.bool_)
-        if self.form == "node":
+        if self.by_node:
             decided[self._assignment.nodes[: self._turn]] = True
         elif self.over:
             decided = self.case.decidable
-        shown = self._device if self.over or self.form != "node" else self._assignment.device
+        shown = self._device if self.over or not self.by_node else self._assignment.device
         progress = EpisodeProgress(shown, decided, self.current, self.priorities)
         return observer.observe(self.case.features, progress)
 
     def info(self) -> dict[str, Any]:
         """Return the ``info`` of a reset, or of an episode step that does not end the episode."""
         info: dict[str, Any] = {"graph": self.index}
-        if self.form == "node":
+        if self.by_node:
             info |= {"action_mask": self.action_mask(), "node": self.current}
+        if self.case.is_shaped:
+            info["potential"] = self.potential
         return info
 
     def final_info(self, result: EpisodeResult, rows: int) -> dict[str, Any]:
@@ -136,12 +180,14 @@ class Episode:
             EnvironmentUseError: the action is not of the space.
         """
         checked = self.check(action)
-        outcome = self._decide(checked) if self.form == "node" else self._plan(checked, random)
+        outcome = self._decide(checked) if self.by_node else self._plan(checked, random)
         if outcome is not None:
             self.over = True
             plan = outcome.decisions
             lost = np.full(len(self.priorities), UNDECIDED, np.int16)
             self._device = lost if plan is None else plan.device[0]
+        before, self.potential = self.potential, self._potential()
+        self.shaping = self.potential - before
         return outcome
 
     def _decide(self, action: np.ndarray) -> Outcome | None:
@@ -149,6 +195,13 @@ class Episode:
         assignment, node = self._assignment, self.current
         if (failure := assignment.infeasible) is not None:
             return Outcome(None, failure.status, failure.detail)
+        if self.form == "relative" and node != NO_NODE:
+            chip = self._chip(int(action))
+            if chip == self.case.problem.hardware.num_chips:
+                return Outcome(
+                    None, Status.ILLEGAL, f"node {node} cannot advance: chip {chip - 1} is the last"
+                )
+            action, self._highest = np.array([chip]), max(self._highest, chip)
         if node != NO_NODE:
             for decision, chosen in zip(self.case.decided, action.reshape(-1), strict=True):
                 if decision != "placement":
@@ -200,9 +253,12 @@ class Episode:
         for decision, values in zip(self.case.decided, columns, strict=True):
             placed = decision == "placement"
             count = self.case.problem.hardware.num_chips if placed else LEVELS
+            word = WORDS[decision]
+            if self.form == "relative":
+                count, word = 2, "move"
             if (wrong := values[(values < 0) | (values >= count)]).size:
                 raise EnvironmentUseError(
-                    f"action names {WORDS[decision]} {wrong[0]}; allowed are 0..{count - 1}"
+                    f"action names {word} {wrong[0]}; allowed are 0..{count - 1}"
                 )
         return array
 

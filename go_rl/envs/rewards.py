@@ -66,3 +66,8 @@ ROOT = Reward(_root, -10.0)
 """-sqrt(seconds / reference); -1: as fast as the reference."""
 REWARDS = {"speed-up": SPEED_UP, "log-speed-up": LOG_SPEED_UP, "root": ROOT}
 """By the name that environments take."""
+SHAPED = {"shaped-speed-up": "speed-up"}
+"""Rewards that pay a part of another one at every decision, by the name that environments of a ring
+take: potential-based shaping (Ng, Harada and Russell, "Policy invariance under reward
+transformations", ICML 1999, with a discount of 1). The potential is what a plan as fast as the
+bound on all completions would earn, 0 after the end."""

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float64
 
 from go_rl.core import EnvironmentUseError
 from go_rl.envs.case import EpisodeResult, Outcome
-from go_rl.envs.config import EnvironmentConfig, read_config
+from go_rl.envs.config import NODE_BY_NODE, EnvironmentConfig, read_config
 from go_rl.envs.environment import environment_parts
 from go_rl.envs.episode import Episode, check_running, choose_case
 from go_rl.runtime.threads import on_threads
@@ -77,8 +77,10 @@ class PlanVectorEnv(VectorEnv[Any, Any, Any]):
         rewards, ended = np.zeros(self.num_envs), np.zeros(self.num_envs, np.bool_)
         infos: dict[str, Any] = {}
         for i, episode in enumerate(self.episodes):
+            rewards[i] = episode.shaping if i in given else 0.0
             if i in results:
-                rewards[i], ended[i] = results[i].reward, True
+                rewards[i] += results[i].reward
+                ended[i] = True
                 info = episode.final_info(results[i], self.observer.max_nodes)
             else:
                 info = episode.info() if i in given else self._begin(i, None)
@@ -95,7 +97,7 @@ class PlanVectorEnv(VectorEnv[Any, Any, Any]):
             for i in (running[row] for row in rows):
                 outcomes[i] = self.episodes[i].act(actions[i], self.random[i])
 
-        whole = self.config.action != "node"
+        whole = self.config.action not in NODE_BY_NODE
         for case in self.cases if whole else ():
             case.workspace.prepare()
         on_threads(share, len(running), None if whole else 1)

@@ -31,7 +31,7 @@ NAMES = {
 FORMS = [
     (name, form)
     for name, decided in NAMES.items()
-    for form in (("node", "fix", "sample") if decided is None else ("node", "all"))
+    for form in (("node", "relative", "fix", "sample") if decided is None else ("node", "all"))
 ]
 """Every environment with each form of its actions."""
 every_form = pytest.mark.parametrize(("name", "form"), FORMS)
@@ -270,7 +270,7 @@ def test_stepping_without_an_episode(name, form):
         env.reset(seed=0)
         while not env.step(env.action_space.sample())[2]:
             pass
-    if form != "node":
+    if form not in ("node", "relative"):
         with pytest.raises(EnvironmentUseError, match="needs action='node'"):
             env.action_masks()
 

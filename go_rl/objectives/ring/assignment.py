@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Bool, Int16, Int64
+from jaxtyping import Bool, Float64, Int16, Int64
 
 from go_rl.core import Evaluation, Status
 from go_rl.core.decisions import Decisions
@@ -16,6 +16,7 @@ class RingAssignment:
 
     def __init__(self, instance: RingInstance) -> None:
         self._store = DomainStore(instance)
+        self._fastest: Float64[np.ndarray, "N"] = instance.problem.seconds.min(axis=0)
         self._possible: dict[int, Bool[np.ndarray, "k"]] = {}
         self.nodes: Int64[np.ndarray, "M"] = np.flatnonzero(~instance.replicated)
 
@@ -53,6 +54,25 @@ class RingAssignment:
             return ""
         name = self._store.problem.graph.names[int(following[0])]
         return f"no legal chip is left for node {name!r}: the partition has no completion"
+
+    def bound(self, least: int = 0) -> float:
+        """Return a lower bound in seconds on the busiest chip's work, given the decisions so far.
+
+        The work that must lie within chips a..b, on the fastest chips, over b - a + 1; the largest
+        such mean.
+
+        Args:
+            least: no node that is still open goes below this chip, unless it must.
+        """
+        domains = self._store.domains()
+        chips = domains.shape[1]
+        low, high = domains.argmax(axis=1), chips - 1 - domains[:, ::-1].argmax(axis=1)
+        low = np.where(low < high, np.clip(least, low, high), low)
+        work = np.zeros((chips, chips))
+        np.add.at(work, (low, high), self._fastest)
+        within = work[::-1].cumsum(axis=0)[::-1].cumsum(axis=1)  # [a, b]: low >= a, high <= b
+        width = np.arange(chips) - np.arange(chips)[:, None] + 1
+        return float((within / np.maximum(width, 1))[width > 0].max())
 
     def decisions(
         self, priority: Int64[np.ndarray, "N"], fusion: Int64[np.ndarray, "N"]
