@@ -105,8 +105,8 @@ def environment(arm: str) -> gymnasium.Env[Any, Any]:
 def rows_of(arm: str, seed: int, steps: int) -> list[Row]:
     """Train an agent; return its rows, the last one of them when it has learned."""
     try:
-        import torch
-        from sb3_contrib import MaskablePPO
+        import torch  # pyright: ignore[reportMissingImports]
+        from sb3_contrib import MaskablePPO  # pyright: ignore[reportMissingImports]
     except ImportError as error:
         raise MissingDependencyError(
             "this experiment needs sb3-contrib: pip install sb3-contrib"

@@ -122,7 +122,7 @@ def _run_shapes(
     path: Path, inputs: Mapping[str, Sequence[int] | int]
 ) -> dict[str, tuple[int, ...]]:
     """Run a model with every tensor of its main graph as a result; return their shapes by name."""
-    import onnxruntime
+    import onnxruntime  # pyright: ignore[reportMissingImports]
 
     model = onnx.load(path)
     results = {o.name for o in model.graph.output}

@@ -22,7 +22,7 @@ import go_rl
 from experiments.csv_rows import GrowingTable
 from experiments.pages import RESULTS, run_script, write_page
 from experiments.tuning.rivals import ONNX_RUNTIME, TVM, WORKER, XLA, Rivals
-from experiments.tuning.schedulers_replayed import Row
+from experiments.tuning.schedulers_replayed import ORDERS, Row
 from experiments.tuning.squeezenet import onnx_network
 from go_rl.core.files.whole_file import write_text
 from go_rl.measure.config import CollectConfig, TimingConfig
@@ -186,7 +186,7 @@ def _order(options: Options) -> str:
 def replayed_rows(options: Options) -> list[Row]:
     """Return the replayed runs of the same network."""
     rows = GrowingTable(Row, options.replayed).rows
-    return [row for row in rows if row.network == REPLAYED]
+    return [row for row in rows if (row.network, row.first_round) == (REPLAYED, ORDERS[0])]
 
 
 def read_curve(path: Path) -> np.ndarray:
