@@ -198,7 +198,7 @@ def figure(rows: Sequence[Row]) -> Figure:
     axes.set_xlabel("episode steps")
     axes.set_ylabel("throughput over the heuristic's")
     axes.set_ylim(0.0, 1.1)
-    axes.legend(frameon=False, loc="upper left")
+    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(0.0, 0.88))
     return drawing
 
 
