@@ -6,7 +6,7 @@ replaced afterwards would fail far from its cause.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from functools import cache
 from importlib.metadata import PackageNotFoundError, requires, version
 
 from packaging.requirements import Requirement
@@ -17,8 +17,10 @@ PRIVATE_PARTS = ("jax", "jaxlib", "numba")
 """Packages of every installation whose private parts go_rl uses (`tests/test_private_parts.py`)."""
 
 
-def check_installed(names: Collection[str] = PRIVATE_PARTS) -> None:
-    """Check that packages that are installed have releases that go_rl was tried with.
+@cache
+def check_installed(names: tuple[str, ...] = PRIVATE_PARTS) -> None:
+    """Check that packages that are installed have releases that go_rl was tried with; once a
+    process, since each look at the metadata takes milliseconds.
 
     Args:
         names: as in ``pyproject.toml``; one that is not installed is passed over.
