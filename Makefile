@@ -9,7 +9,7 @@ BIN := .venv/bin
 STAMP := .venv/installed
 GO_RL := $(BIN)/go-rl
 RESNET := build/resnet50.onnx
-BERT := go_rl.zoo.bert:bert_base
+BERT := go_rl.graphs.zoo.bert:bert_base
 
 demo: $(RESNET)
 	$(GO_RL) optimize $(RESNET) --hardware ring36 --method all --seconds 4 --out out/resnet50
@@ -65,7 +65,7 @@ clean:
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(RESNET): $(STAMP)
-	$(BIN)/python -m go_rl.zoo.resnet50 $@
+	$(BIN)/python -m go_rl.graphs.zoo.resnet50 $@
 
 # The package is installed in place: only new requirements call for a new installation. All cores
 # compile to bytecode, where pip uses one; some files are no Python 3, and never imported.

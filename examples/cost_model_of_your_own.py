@@ -21,7 +21,7 @@ from jaxtyping import Float64
 import go_rl
 import go_rl.envs  # registers the environments
 from go_rl.core import Chip, OpKind
-from go_rl.cost import Kernels
+from go_rl.costs.models import Kernels
 
 ON_MATRIX_UNIT = (OpKind.MATMUL, OpKind.CONVOLUTION)
 FREE = (OpKind.INPUT, OpKind.CONSTANT)
@@ -29,7 +29,7 @@ FREE = (OpKind.INPUT, OpKind.CONSTANT)
 
 @dataclass(frozen=True)
 class MatrixAndVectorUnit:
-    """A `go_rl.cost.CostModel`: any object with ``name`` and ``seconds``; no base class."""
+    """A `go_rl.costs.models.CostModel`: any object with ``name`` and ``seconds``; no base class."""
 
     name: str = "matrix-and-vector-unit"
     """Name in plans and tables."""

@@ -16,9 +16,9 @@ import gymnasium
 import numpy as np
 
 from go_rl.core import MissingDependencyError, OpKind, load_hardware
-from go_rl.cost import make_problem
+from go_rl.costs.models import make_problem
 from go_rl.envs import CurrentNode  # importing it registers the environment
-from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 
 
 def throughput(agent: Any, env: Any) -> float:

@@ -43,9 +43,8 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_ENABLE_XLA_CACHES", "none")
 # Imports and traced programs make objects by the million, and hardly any of them in cycles.
 gc.set_threshold(20_000, 20, 50)
 PACKAGE = ROOT / "go_rl"
-FIRST = ("simulate", "solvers", "objectives", "search", "envs")
-LAST = ("readers", "zoo", "measure", "predictors", "cost", "experiments", "policy", "train",
-        "benchmark", "cli", "test_names.py")  # fmt: skip
+FIRST = ("solvers", "objectives", "envs")
+LAST = ("graphs", "costs", "experiments", "policy", "compare", "cli", "test_names.py")
 """Two processes start with a half each (``--dist worksteal``): Numba's kernels are compiled in one
 of them, JAX's programs in the other, and none in both."""
 

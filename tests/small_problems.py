@@ -22,7 +22,7 @@ from go_rl.core import (
     plan_for,
     rule_set,
 )
-from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.verify.figures import plan_figures
 from go_rl.verify.rules import legal
 

@@ -16,8 +16,8 @@ from packaging.requirements import Requirement
 
 from go_rl.core import MissingDependencyError
 from go_rl.core import installed as installed_releases
+from go_rl.core.compiled_struct import KernelStruct, kernel
 from go_rl.core.installed import PRIVATE_PARTS, check_installed
-from go_rl.runtime.kernel_struct import KernelStruct, kernel
 
 TRIED = {"jax": "0.10.2", "jaxlib": "0.10.2", "numba": "0.68.1"}
 BOUNDS = {
@@ -82,7 +82,7 @@ def test_modules_of_xla():
 def test_refinement_of_unknown_sizes():
     """jax._src.interpreters.mlir.make_ir_context, module_to_bytecode; jaxlib.mlir;
     jaxlib._jax.mlir.refine_polymorphic_shapes."""
-    from go_rl.readers.hlo.stablehlo_sizes import with_sizes
+    from go_rl.graphs.readers.hlo.stablehlo_sizes import with_sizes
 
     text = """module @m { func.func public @main(%arg0: tensor<?xf32>) -> tensor<?xf32> {
       return %arg0 : tensor<?xf32> } }"""
@@ -140,8 +140,9 @@ def test_the_lowest_release_of_a_requirement_serves(name, tmp_path):
     done = subprocess.run([*install, f"{name}=={lowest}.*"], capture_output=True, text=True)
     if done.returncode:
         pytest.skip(f"no index has {name} {lowest}: {done.stderr[-200:]}")
-    tests = {"sqlalchemy": "tests/records", "networkx": "tests/core", "rich": "tests/report",
-             "scipy": "tests/cost", "optax": "tests/policy"}[name]  # fmt: skip
+    tests = {"sqlalchemy": "tests/runtime/records", "networkx": "tests/core", "rich":
+    "tests/report",
+             "scipy": "tests/costs", "optax": "tests/policy"}[name]  # fmt: skip
     run = [str(python), "-m", "pytest", "-q", "-p", "no:xdist", "-m", "not slow", tests]
     ended = subprocess.run(run, capture_output=True, text=True)
     assert ended.returncode == 0, ended.stdout[-2000:]

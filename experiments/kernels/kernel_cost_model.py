@@ -6,7 +6,7 @@ model (the families of the published table are held out whole). *data sheet* is 
 the chip's peak rates and the time of an empty call; *calibrated* the same with all its efficiencies
 and the call fitted to the training split; *xla* the calibrated roofline on the FLOP and bytes of
 XLA's own analysis of the compiled kernel; *boosted* trees on summed features; *learned* the
-ensemble of `go_rl.predictors.kernels` with GraphSAGE, *no neighbours* without (as it ships). Of
+ensemble of `go_rl.costs.kernels` with GraphSAGE, *no neighbours* without (as it ships). Of
 kernels that were also measured under layouts of
 operands, what the choice of one loses: a random one, row by row as they come, or by those who
 learned.
@@ -27,27 +27,25 @@ import numpy as np
 
 from experiments.pages import RESULTS, run_script, write_page
 from go_rl.core import Chip, load_hardware
-from go_rl.cost.analytical import Analytical, Efficiency, calibrate
-from go_rl.cost.cost_model import Kernels
-from go_rl.cost.kernel_work import kernel_work
-from go_rl.measure.kernels.data import KernelData, by_model_split, gather_kernels, load_kernel_data
-from go_rl.predictors.boosted import BoostedTrees, SummedKernels, summed_features
-from go_rl.predictors.kernels.examples import absolute_rows, plain_seconds
-from go_rl.predictors.kernels.features import kernel_features, layout_features
-from go_rl.predictors.kernels.network import Encoder, KernelNetworkConfig
-from go_rl.predictors.kernels.opcodes import vocabulary_of
-from go_rl.predictors.kernels.predictor import KernelPredictor, predict_layouts
-from go_rl.predictors.kernels.training import KernelTrainConfig
-from go_rl.predictors.metrics import (
-    ape,
-    by_model,
-    groups_of,
-    kendall,
-    mape,
-    random_ape,
+from go_rl.costs.kernels.examples import absolute_rows, plain_seconds
+from go_rl.costs.kernels.features import kernel_features, layout_features
+from go_rl.costs.kernels.measure.data import (
+    KernelData,
+    by_model_split,
+    gather_kernels,
+    load_kernel_data,
 )
-from go_rl.records import AS_IT_COMES
-from go_rl.zoo import zoo_entry
+from go_rl.costs.kernels.network import Encoder, KernelNetworkConfig
+from go_rl.costs.kernels.opcodes import vocabulary_of
+from go_rl.costs.kernels.predictor import KernelPredictor, predict_layouts
+from go_rl.costs.kernels.training import KernelTrainConfig
+from go_rl.costs.learning.metrics import ape, by_model, groups_of, kendall, mape, random_ape
+from go_rl.costs.models.analytical import Analytical, Efficiency, calibrate
+from go_rl.costs.models.cost_model import Kernels
+from go_rl.costs.models.kernel_work import kernel_work
+from go_rl.costs.trees.boosted import BoostedTrees, SummedKernels, summed_features
+from go_rl.graphs.zoo import zoo_entry
+from go_rl.runtime.records import AS_IT_COMES
 
 NAME = "kernel_cost_model"
 CHIP = load_hardware("cpu-1").chips[0]

@@ -34,18 +34,18 @@ from experiments.kernels.kernel_cost_model import HELD_OUT, table_row
 from experiments.pages import RESULTS, run_script, write_page
 from go_rl.core import ReadError, TrainingError
 from go_rl.core.plan import write_text
-from go_rl.measure.kernels.data import KernelData, by_model_split, load_kernel_data
-from go_rl.measure.tiles.data import TileData, load_tile_data
-from go_rl.predictors.boosted import BoostedTrees, SummedKernels, summed_features
-from go_rl.predictors.kernels.features import kernel_features
-from go_rl.predictors.kernels.opcodes import vocabulary_of
-from go_rl.predictors.losses import RankLoss
-from go_rl.predictors.metrics import ape, by_model, kendall, random_ape
-from go_rl.predictors.ranks.data import CONFIDENT, RankGroups, Task, flag_groups, tile_groups
-from go_rl.predictors.ranks.predictor import RankPredictor
-from go_rl.predictors.ranks.training import RankTrainConfig
-from go_rl.programs.tiles import TiledProgram, default_tiles, estimate_tiles
-from go_rl.zoo import zoo_entry
+from go_rl.costs.kernels.features import kernel_features
+from go_rl.costs.kernels.measure.data import KernelData, by_model_split, load_kernel_data
+from go_rl.costs.kernels.opcodes import vocabulary_of
+from go_rl.costs.learning.losses import RankLoss
+from go_rl.costs.learning.metrics import ape, by_model, kendall, random_ape
+from go_rl.costs.tiles import TiledProgram, default_tiles, estimate_tiles
+from go_rl.costs.tiles.measure.data import TileData, load_tile_data
+from go_rl.costs.tiles.ranks.data import CONFIDENT, RankGroups, Task, flag_groups, tile_groups
+from go_rl.costs.tiles.ranks.predictor import RankPredictor
+from go_rl.costs.tiles.ranks.training import RankTrainConfig
+from go_rl.costs.trees.boosted import BoostedTrees, SummedKernels, summed_features
+from go_rl.graphs.zoo import zoo_entry
 
 NAME = "kernel_ranks"
 HELD_OUT_TILES = (

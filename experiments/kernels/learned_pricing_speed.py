@@ -17,18 +17,18 @@ import numpy as np
 
 from experiments.pages import RESULTS, repeated_seconds, run_script, write_page
 from go_rl.core import OpGraph, load_hardware
-from go_rl.cost.analytical import Analytical
-from go_rl.cost.cost_model import Kernels
-from go_rl.cost.kernel_cache import KernelCache
-from go_rl.cost.kernel_work import kernel_work
-from go_rl.cost.learned import Learned
-from go_rl.kernels import KernelSet
-from go_rl.measure.kernels.data import load_kernel_data
-from go_rl.predictors.boosted import BoostedTrees, SummedKernels, summed_features
-from go_rl.predictors.kernels.examples import plain_seconds
-from go_rl.predictors.kernels.features import kernel_features
-from go_rl.predictors.kernels.predictor import KernelPredictor
-from go_rl.zoo import zoo_graph
+from go_rl.costs.kernels.examples import plain_seconds
+from go_rl.costs.kernels.features import kernel_features
+from go_rl.costs.kernels.measure.data import load_kernel_data
+from go_rl.costs.kernels.predictor import KernelPredictor
+from go_rl.costs.models.analytical import Analytical
+from go_rl.costs.models.cost_model import Kernels
+from go_rl.costs.models.kernel_cache import KernelCache
+from go_rl.costs.models.kernel_work import kernel_work
+from go_rl.costs.models.learned import Learned
+from go_rl.costs.trees.boosted import BoostedTrees, SummedKernels, summed_features
+from go_rl.graphs.cutting import KernelSet
+from go_rl.graphs.zoo import zoo_graph
 
 NAME = "learned_pricing_speed"
 CHIP = load_hardware("cpu-1").chips[0]

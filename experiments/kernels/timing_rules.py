@@ -4,7 +4,7 @@ Run: ``python -m experiments.kernels.timing_rules DIR [--core 1]`` with a folder
 kernels``. Kernels of several models lie compiled in a worker and are called in turn for some
 minutes; then the same in a fresh process. A rule makes one time of the calls of some successive
 rounds; how far its times of the two processes are apart, for the same kernel, is what it is judged
-by. ``low`` is the rule of `go_rl.measure.timing`: what calls took of the process' own time,
+by. ``low`` is the rule of `go_rl.costs.timing.timing`: what calls took of the process' own time,
 divided by the slow-down of the fixed work in the round, in a low quantile; ``paced`` ones take
 other quantiles of the same, ``quick`` the quickest rounds only, ``raw`` ones wall time.
 """
@@ -23,23 +23,23 @@ import tyro
 from experiments.csv_rows import csv_text
 from experiments.pages import RESULTS, run_script, write_page
 from go_rl.core.plan import write_text
-from go_rl.kernels.file_format import load_kernels
-from go_rl.measure.config import CollectConfig, TimingConfig
-from go_rl.measure.kernels.collect import KERNELS, NODES, RECORDS, first_by_hash
-from go_rl.measure.kernels.exported import part_task, zoo_program
-from go_rl.measure.kernels.worker import KernelTask
-from go_rl.measure.measuring_run import Hold, Visit
-from go_rl.measure.timing import TimingSamples, joined, timing_of
-from go_rl.measure.worker import (
+from go_rl.costs.kernels.measure.collect import KERNELS, NODES, RECORDS, first_by_hash
+from go_rl.costs.kernels.measure.exported import part_task, zoo_program
+from go_rl.costs.kernels.measure.worker import KernelTask
+from go_rl.costs.timing.config import CollectConfig, TimingConfig
+from go_rl.costs.timing.measuring_run import Hold, Visit
+from go_rl.costs.timing.timing import TimingSamples, joined, timing_of
+from go_rl.costs.timing.worker import (
     START_SECONDS,
     WORKER,
     folder_pace,
     worker_core,
     worker_environment,
 )
-from go_rl.records import RecordStore
+from go_rl.graphs.cutting.file_format import load_kernels
+from go_rl.graphs.zoo.models.inventory import zoo_model
+from go_rl.runtime.records import RecordStore
 from go_rl.runtime.warm_worker import WarmWorker
-from go_rl.zoo.models.inventory import zoo_model
 
 NAME = "timing_rules"
 QUICK = 0.2

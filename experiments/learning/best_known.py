@@ -1,4 +1,5 @@
-"""Long runs of every method, for the best plans known: `go_rl.zoo.problems`, one file a problem.
+"""Long runs of every method, for the best plans known: `go_rl.graphs.zoo.problems`, one file a
+problem.
 
 Run: ``python -m experiments.learning.best_known --folder build/best [--only PATTERN ...]
 [--part test] [--objective ring] [--processes 16] [--seconds 120] [--minutes 9]``, as often as
@@ -24,7 +25,7 @@ from pathlib import Path
 
 from experiments.learning.best_known_visit import Visit, read_visits, visit
 from go_rl.core import ZooError
-from go_rl.zoo.problems import PARTS, ZooProblem, zoo_problems
+from go_rl.graphs.zoo.problems import PARTS, ZooProblem, zoo_problems
 
 ONE_THREAD = {
     "JAX_PLATFORMS": "cpu",
@@ -106,7 +107,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--only", nargs="+", metavar="PATTERN", help="names of problems, such as 'gnmt*ring36*'")
     add("--part", choices=PARTS, help="one side of the split")
     add("--objective", choices=("ring", "makespan"))
-    add("--methods", nargs="+", default=(), help="only these methods (go_rl.portfolio.registry)")
+    add(
+        "--methods",
+        nargs="+",
+        default=(),
+        help="only these methods (go_rl.compare.portfolio.registry)",
+    )
     add("--processes", type=int, default=1, help="workers, one core each")
     add("--seconds", type=float, default=60.0, help="of the processor for each problem")
     add("--minutes", type=float, help="of the whole run: no search goes on after it")

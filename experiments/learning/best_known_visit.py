@@ -13,7 +13,7 @@ from typing import Any
 from go_rl.core import Budget, Optimizer, Plan, Problem, with_bound
 from go_rl.core.files.whole_file import write_text
 from go_rl.core.optimizer import Restartable
-from go_rl.zoo.problems import ZooProblem, zoo_problem
+from go_rl.graphs.zoo.problems import ZooProblem, zoo_problem
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def visit(asked: Visit) -> str:
     if time.time() >= asked.ends:
         return f"{named.name}: no time left"
     asked.folder.mkdir(parents=True, exist_ok=True)
-    from go_rl.cost.zoo_problem import priced_problem
+    from go_rl.costs.models.zoo_problem import priced_problem
 
     problem = priced_problem(named)
     known = _Known(named, problem, asked.folder)
@@ -195,7 +195,7 @@ class _Known:
         write_text(visits_path(self.folder, self.named.name), text + "\n")
 
     def _accepted(self, plan: Plan) -> bool:
-        from go_rl.portfolio.result import summarise
+        from go_rl.compare.portfolio.result import summarise
         from go_rl.verify.check_plan import check_plan
 
         confirmed = summarise(self.problem, [plan]).best
@@ -246,7 +246,7 @@ def _turn(
 
 def _methods(known: _Known, asked: Visit) -> dict[str, Callable[[], Optimizer]]:
     """The methods of the objective, those of `TURNS` first."""
-    from go_rl.portfolio.registry import EXACT_CELLS, methods_of
+    from go_rl.compare.portfolio.registry import EXACT_CELLS, methods_of
 
     problem = known.problem
     found = methods_of(problem.objective)

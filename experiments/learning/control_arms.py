@@ -17,9 +17,9 @@ from pathlib import Path
 
 from experiments.pages import RESULTS, run_script, say, write_page
 from experiments.placement.go_rows import ROWS
-from go_rl.benchmark.config import EvaluateConfig
-from go_rl.benchmark.control_table import ControlRow, evaluate_controls
-from go_rl.benchmark.evaluate import Comparison
+from go_rl.compare.benchmark.config import EvaluateConfig
+from go_rl.compare.benchmark.evaluate import Comparison
+from go_rl.compare.controls.control_table import ControlRow, evaluate_controls
 from go_rl.report.control_tables import control_csv, control_markdown
 
 NAME = "control_arms"

@@ -1,4 +1,4 @@
-"""Freeze a folder of best plans as the file that ships (`go_rl.zoo.best_known`).
+"""Freeze a folder of best plans as the file that ships (`go_rl.graphs.zoo.best_known`).
 
 Run: ``python -m experiments.learning.freeze_best FOLDER [--replace]``, with a folder of
 ``best_known.py``. Every plan is checked by `go_rl.verify` once more; problems without one are
@@ -17,9 +17,8 @@ import numpy as np
 
 from experiments.learning.best_known_visit import plan_path, read_visits
 from go_rl.core import Plan, ZooError
-from go_rl.cost.zoo_problem import priced_problem
-from go_rl.verify.check_plan import check_plan
-from go_rl.zoo.best_known import (
+from go_rl.costs.models.zoo_problem import priced_problem
+from go_rl.graphs.zoo.best_known import (
     BEST_VERSION,
     FOLDER,
     BestEntry,
@@ -27,7 +26,8 @@ from go_rl.zoo.best_known import (
     decisions_digest,
     write_best,
 )
-from go_rl.zoo.problems import ZooProblem, zoo_problems
+from go_rl.graphs.zoo.problems import ZooProblem, zoo_problems
+from go_rl.verify.check_plan import check_plan
 
 
 def frozen(problem: ZooProblem, folder: Path) -> tuple[BestEntry, dict[str, np.ndarray]] | None:

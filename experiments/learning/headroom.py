@@ -23,13 +23,13 @@ import numpy as np
 
 from experiments.csv_rows import GrowingTable
 from experiments.pages import NOTHING, RESULTS, run_script, write_page
-from go_rl.benchmark.headroom import REFERENCE_SECONDS, Headroom
+from go_rl.compare.controls.headroom import REFERENCE_SECONDS, Headroom
+from go_rl.compare.portfolio.registry import METHODS
 from go_rl.core import Budget, Optimizer, Plan, Problem
-from go_rl.cost.zoo_problem import priced_problem
-from go_rl.portfolio.registry import METHODS
+from go_rl.costs.models.zoo_problem import priced_problem
+from go_rl.graphs.zoo.best_known import BEST_VERSION, FOLDER, BestEntry, best_entries
+from go_rl.graphs.zoo.problems import ZooProblem, zoo_problems
 from go_rl.report.file_tables import markdown_table
-from go_rl.zoo.best_known import BEST_VERSION, FOLDER, BestEntry, best_entries
-from go_rl.zoo.problems import ZooProblem, zoo_problems
 
 NAME = "headroom"
 CLASSICAL = {

@@ -23,16 +23,16 @@ import numpy as np
 from experiments.csv_rows import GrowingTable, read_rows
 from experiments.learning import headroom
 from experiments.pages import RESULTS, run_script
-from go_rl.benchmark.control_table import bootstrap
-from go_rl.benchmark.headroom import TIE, Headroom
+from go_rl.compare.controls.control_table import bootstrap
+from go_rl.compare.controls.headroom import TIE, Headroom
+from go_rl.compare.portfolio import run
 from go_rl.core import Budget, Problem
-from go_rl.cost.zoo_problem import priced_problem
+from go_rl.costs.models.zoo_problem import priced_problem
+from go_rl.graphs.zoo.best_known import FOLDER, best_entries
+from go_rl.graphs.zoo.index import zoo_entry
+from go_rl.graphs.zoo.problems import ZooProblem, zoo_problem
 from go_rl.policy.weights import load_weights
-from go_rl.portfolio import run
 from go_rl.report.file_tables import markdown_table
-from go_rl.zoo.best_known import FOLDER, best_entries
-from go_rl.zoo.index import zoo_entry
-from go_rl.zoo.problems import ZooProblem, zoo_problem
 
 NAME = "headroom_auto"
 WITHOUT = "auto-classical"

@@ -38,11 +38,11 @@ from experiments.learning.headroom_runs import (
 )
 from experiments.learning.headroom_tables import Scored, scores_csv, section
 from experiments.pages import RESULTS, run_script, say, write_page
-from go_rl.benchmark.headroom import REFERENCE_SECONDS, Headroom
-from go_rl.benchmark.run_store import Run, RunStore
-from go_rl.zoo.best_known import BEST_VERSION, FOLDER, BestEntry, best_entries, frozen_hash
-from go_rl.zoo.index import zoo_entry
-from go_rl.zoo.problems import ZooProblem, zoo_problems
+from go_rl.compare.benchmark.run_store import Run, RunStore
+from go_rl.compare.controls.headroom import REFERENCE_SECONDS, Headroom
+from go_rl.graphs.zoo.best_known import BEST_VERSION, FOLDER, BestEntry, best_entries, frozen_hash
+from go_rl.graphs.zoo.index import zoo_entry
+from go_rl.graphs.zoo.problems import ZooProblem, zoo_problems
 
 NAME = "headroom_closed"
 OBJECTIVES = ("ring", "makespan")

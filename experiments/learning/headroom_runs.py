@@ -13,18 +13,18 @@ from pathlib import Path
 
 import numpy as np
 
-from go_rl.benchmark.config import EvaluateConfig
-from go_rl.benchmark.evaluate import evaluate
-from go_rl.benchmark.run_store import Run
+from go_rl.compare.benchmark.config import EvaluateConfig
+from go_rl.compare.benchmark.evaluate import evaluate
+from go_rl.compare.benchmark.run_store import Run
 from go_rl.core import Optimizer
+from go_rl.graphs.zoo.problems import ZooProblem
+from go_rl.objectives.methods import LinearDP
 from go_rl.policy.config import CONTROLS
 from go_rl.policy.controls import controlled_name
+from go_rl.policy.learn.config import FINE_TUNING
+from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.policy.weights import Weights, load_weights
-from go_rl.search import LinearDP
-from go_rl.train.config import FINE_TUNING
-from go_rl.train.fine_tune import FineTuned
-from go_rl.zoo.problems import ZooProblem
 
 SAMPLES = (20, 200)
 """Counts at which plans are scored; the last is that of every learned run."""

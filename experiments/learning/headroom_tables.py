@@ -19,19 +19,19 @@ from experiments.learning.headroom_runs import (
     samples_to,
 )
 from experiments.pages import NOTHING
-from go_rl.benchmark.control_table import bootstrap
-from go_rl.benchmark.headroom import (
+from go_rl.compare.benchmark.run_store import Run
+from go_rl.compare.controls.control_table import bootstrap
+from go_rl.compare.controls.headroom import (
     Closed,
     Headroom,
     headroom_closed,
     headroom_difference,
     outcomes,
 )
-from go_rl.benchmark.run_store import Run
+from go_rl.graphs.zoo.problems import ZooProblem
 from go_rl.policy.config import CONTROLS
 from go_rl.policy.controls import controlled_name
 from go_rl.report.file_tables import csv_table, markdown_table
-from go_rl.zoo.problems import ZooProblem
 
 TARGETS = {"ring": (0.50, 0.75), "makespan": (0.70, 0.90)}
 """Shares asked for: zero-shot after the first of `SAMPLES`, fine-tuned after the last."""

@@ -48,19 +48,19 @@ from experiments.pages import RESULTS, run_script, write_page
 from go_rl.core import Budget, GoRLError, OpGraph, Plan, PlanError, load_hardware
 from go_rl.core.plan import write_text
 from go_rl.core.presets import CORE
-from go_rl.cost import Analytical, CostModel, named_cost
-from go_rl.measure.config import CollectConfig, TimingConfig
-from go_rl.measure.kernels.collect import RECORDS
-from go_rl.readers.jax.stages import JaxProgram
-from go_rl.records import AS_IT_COMES, RecordStore
+from go_rl.costs.kernels.measure.collect import RECORDS
+from go_rl.costs.models import Analytical, CostModel, named_cost
+from go_rl.costs.timing.config import CollectConfig, TimingConfig
+from go_rl.graphs.readers.jax.stages import JaxProgram
+from go_rl.objectives.methods import Greedy
+from go_rl.objectives.ring.simulate.pricing import RingPricer
 from go_rl.report.figures import save_figure
-from go_rl.search import Greedy
-from go_rl.simulate import RingPricer
+from go_rl.runtime.records import AS_IT_COMES, RecordStore
 from go_rl.tuning import TuningError
-from go_rl.tuning.kernels.budget import TuningBudget
-from go_rl.tuning.kernels.compilable import load_program
-from go_rl.tuning.kernels.fusions import FusionSpace, GraphFusion
-from go_rl.tuning.kernels.kernel_timer import KernelTimer, Source, WorkerSource
+from go_rl.tuning.xla.budget import TuningBudget
+from go_rl.tuning.xla.compilable import load_program
+from go_rl.tuning.xla.fusions import FusionSpace, GraphFusion
+from go_rl.tuning.xla.kernel_timer import KernelTimer, Source, WorkerSource
 from go_rl.verify.check_plan import check_plan
 
 NAME = "learned_rewards"

@@ -9,11 +9,11 @@ from jaxtyping import Int64
 
 from experiments.learning.learned_rewards_page import TaskName
 from go_rl.core import Budget, Objective, OpGraph, Optimizer, Plan, Problem, load_hardware, rule_set
-from go_rl.cost import Analytical, CostModel, ProblemOptions, make_problem
-from go_rl.cost.fused import FusedPrices
-from go_rl.search import Annealing, Greedy, GreedyFusion
-from go_rl.train.fine_tune import FineTuned
-from go_rl.tuning.kernels.budget import TuningBudget
+from go_rl.costs.models import Analytical, CostModel, ProblemOptions, make_problem
+from go_rl.costs.models.fused import FusedPrices
+from go_rl.objectives.methods import Annealing, Greedy, GreedyFusion
+from go_rl.policy.learn.fine_tune import FineTuned
+from go_rl.tuning.xla.budget import TuningBudget
 
 PACKAGES: dict[TaskName, str] = {"fusion": "cpu-1", "partition": "cpu-1-ring4"}
 WARM = 40
@@ -61,7 +61,7 @@ def warm_up(task: TaskName, graph: OpGraph, partitioner: str) -> None:
 
 def settled(problem: Problem, plan: Plan) -> Int64[np.ndarray, "N"]:
     """Return [N] the leader of each node's kernel; kernels that were priced as their nodes one
-    after the other, because the model predicts more (`go_rl.cost.fused`), are split."""
+    after the other, because the model predicts more (`go_rl.costs.models.fused`), are split."""
     own = np.arange(problem.graph.num_nodes)
     leader = own if plan.fusion_group is None else plan.fusion_group
     prices = problem.kernels

@@ -19,10 +19,10 @@ import numpy as np
 from experiments.learning.control_arms import GO
 from experiments.pages import RESULTS, run_script, say, write_page
 from experiments.placement.go_rows import ROWS
-from go_rl.benchmark.config import EvaluateConfig
-from go_rl.benchmark.control_table import bootstrap, paired_logs
-from go_rl.benchmark.evaluate import Comparison, evaluate
-from go_rl.benchmark.run_store import Run
+from go_rl.compare.benchmark.config import EvaluateConfig
+from go_rl.compare.benchmark.evaluate import Comparison, evaluate
+from go_rl.compare.benchmark.run_store import Run
+from go_rl.compare.controls.control_table import bootstrap, paired_logs
 from go_rl.report.file_tables import csv_table, markdown_table
 
 NAME = "makespan_default"

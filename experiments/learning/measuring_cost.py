@@ -9,12 +9,12 @@ from jaxtyping import Float64
 
 from go_rl.core import Chip
 from go_rl.core.graph.op_kind import FREE_KINDS
-from go_rl.cost import Kernels
-from go_rl.kernels import cut_kernels
-from go_rl.records import AS_IT_COMES
-from go_rl.tuning.kernels.budget import TuningBudget
-from go_rl.tuning.kernels.fusions import Part
-from go_rl.tuning.kernels.kernel_timer import KernelTimer
+from go_rl.costs.models import Kernels
+from go_rl.graphs.cutting import cut_kernels
+from go_rl.runtime.records import AS_IT_COMES
+from go_rl.tuning.xla.budget import TuningBudget
+from go_rl.tuning.xla.fusions import Part
+from go_rl.tuning.xla.kernel_timer import KernelTimer
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class Measuring:
     """`CostModel` of one graph on the machine that it runs on.
 
     A kernel that cannot be timed takes for ever, and so does one that is new when the time is over:
-    simulators price it as its nodes one after the other (`go_rl.cost.fused`).
+    simulators price it as its nodes one after the other (`go_rl.costs.models.fused`).
     """
 
     timer: KernelTimer

@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 
 from experiments.pages import NOTHING, RESULTS, run_script, say, write_page
-from go_rl.benchmark.config import EvaluateConfig
-from go_rl.benchmark.control_table import bootstrap, paired_logs
-from go_rl.benchmark.evaluate import evaluate
-from go_rl.benchmark.run_store import Run
+from go_rl.compare.benchmark.config import EvaluateConfig
+from go_rl.compare.benchmark.evaluate import evaluate
+from go_rl.compare.benchmark.run_store import Run
+from go_rl.compare.controls.control_table import bootstrap, paired_logs
 
 NAME = "ring_policies"
 PROBLEMS = {

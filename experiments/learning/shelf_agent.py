@@ -25,8 +25,8 @@ from experiments.csv_rows import GrowingTable
 from experiments.pages import RESULTS, run_script, table_lines, write_page
 from go_rl.core import Budget, MissingDependencyError
 from go_rl.envs import CurrentNode  # importing it registers the environment
+from go_rl.objectives.methods import LinearDP
 from go_rl.report.figures import LINE_COLOURS, new_figure, save_figure
-from go_rl.search import LinearDP
 
 NAME = "shelf_agent"
 GRAPH, HARDWARE = "unet", "ring4"

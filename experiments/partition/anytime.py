@@ -19,9 +19,9 @@ from experiments.csv_rows import GrowingTable
 from experiments.pages import RESULTS, rounded, run_script, say, write_page
 from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
+from go_rl.compare.portfolio import run
+from go_rl.compare.portfolio.portfolio import compile_kernels
 from go_rl.core import Budget, Problem
-from go_rl.portfolio import run
-from go_rl.portfolio.portfolio import compile_kernels
 from go_rl.report.file_tables import markdown_table
 from go_rl.verify.check_plan import check_plan
 

@@ -16,14 +16,14 @@ from functools import partial
 from pathlib import Path
 
 from experiments.pages import RESULTS, run_script, say, write_page
-from go_rl.benchmark.evaluate import Comparison, EvaluateConfig, evaluate
-from go_rl.benchmark.summary import summarise
+from go_rl.compare.benchmark.evaluate import Comparison, EvaluateConfig, evaluate
+from go_rl.compare.benchmark.summary import summarise
 from go_rl.core import Optimizer
 from go_rl.policy.agent import new_agent
 from go_rl.policy.config import PolicyConfig
+from go_rl.policy.learn.config import FineTuneConfig
+from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.report.comparison import write_comparison
-from go_rl.train.config import FineTuneConfig
-from go_rl.train.fine_tune import FineTuned
 
 NAME = "mcm_ablations"
 WHOLE = PolicyConfig()

@@ -54,16 +54,16 @@ from experiments.partition.stage_measurements import (
     pin,
 )
 from go_rl.core import Budget, Objective, Problem, plan_for, rule_set
-from go_rl.cost import ProblemOptions, make_problem
+from go_rl.costs.models import ProblemOptions, make_problem
+from go_rl.graphs.readers.jax.stages import JaxProgram, jax_program
+from go_rl.graphs.zoo.bert import BertConfig, bert
 from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.policy.agent import Agent
 from go_rl.policy.config import SHIPPED_NAMES
+from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
 from go_rl.policy.weights import shipped_agent
-from go_rl.readers.jax.stages import JaxProgram, jax_program
-from go_rl.train.fine_tune import FineTuned
 from go_rl.verify.check_plan import check_plan
-from go_rl.zoo.bert import BertConfig, bert
 
 DRAW_BATCH = 10
 DECODERS = ("placement", "order")

@@ -18,14 +18,14 @@ from pathlib import Path
 import numpy as np
 
 from experiments.pages import RESULTS, geometric_mean, run_script, say, write_page
-from go_rl.benchmark.evaluate import Comparison, EvaluateConfig, best_bounds, evaluate
-from go_rl.benchmark.run_store import Run
-from go_rl.benchmark.summary import summarise
+from go_rl.compare.benchmark.evaluate import Comparison, EvaluateConfig, best_bounds, evaluate
+from go_rl.compare.benchmark.run_store import Run
+from go_rl.compare.benchmark.summary import summarise
+from go_rl.compare.portfolio import portfolio
 from go_rl.core import Budget, Optimizer, Plan, Problem
-from go_rl.portfolio import portfolio
+from go_rl.graphs.zoo import zoo_entry, zoo_names
+from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.report.comparison import write_comparison
-from go_rl.train.fine_tune import FineTuned
-from go_rl.zoo import zoo_entry, zoo_names
 
 NAME = "mcm_rivals"
 WARM_UP = 1.0

@@ -22,22 +22,22 @@ from pathlib import Path
 import numpy as np
 
 from experiments.pages import RESULTS, run_script, say, write_page
-from go_rl.benchmark.comparison import (
+from go_rl.compare.benchmark.comparison import (
     change_points,
     reach_value,
     samples_to_reach,
     throughput_curve,
 )
-from go_rl.benchmark.evaluate import Comparison, EvaluateConfig, evaluate
-from go_rl.benchmark.run_store import Run
-from go_rl.benchmark.summary import by_method, settings, summarise
+from go_rl.compare.benchmark.evaluate import Comparison, EvaluateConfig, evaluate
+from go_rl.compare.benchmark.run_store import Run
+from go_rl.compare.benchmark.summary import by_method, settings, summarise
 from go_rl.core import Objective, Optimizer
 from go_rl.core.plan import write_text
+from go_rl.graphs.zoo import zoo_entry, zoo_names
+from go_rl.objectives.methods import Annealing, RandomSearch
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.report.comparison import comparison_figure, write_comparison
 from go_rl.report.figures import save_figure
-from go_rl.search import Annealing, RandomSearch
-from go_rl.zoo import zoo_entry, zoo_names
 
 NAME = "mcm_transfer"
 SHARES = (0.75, 0.875, 1.0)

@@ -20,15 +20,15 @@ import numpy as np
 
 from experiments.csv_rows import csv_text
 from experiments.pages import RESULTS, module_of, run_script, short, write_page
+from go_rl.compare.portfolio.portfolio import compile_kernels
 from go_rl.core import Budget, Objective, OpGraph, OpKind, load_hardware, rule_set
 from go_rl.core.files.whole_file import write_text
-from go_rl.cost import ProblemOptions, make_problem
+from go_rl.costs.models import ProblemOptions, make_problem
+from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.zoo import zoo_graph
 from go_rl.objectives.ring.workspace import ring_workspace
 from go_rl.policy.policy_search import PolicySearch
-from go_rl.portfolio.portfolio import compile_kernels
-from go_rl.readers.graph_builder import GraphBuilder, Node
 from go_rl.report.file_tables import markdown_table
-from go_rl.zoo import zoo_graph
 
 GRAPHS = ("gpt2-small", "gpt2-medium", "nasnet-large", "rnnlm-8-layers", "gnmt-8-layers",
           "gnmt-8-layers-full", "80000")  # fmt: skip

@@ -24,19 +24,19 @@ import numpy as np
 
 from experiments.csv_rows import GrowingTable, rows_table
 from experiments.pages import RESULTS, geometric_mean, rounded, run_script, write_page
+from go_rl.compare.portfolio.portfolio import compile_kernels, run
 from go_rl.core import Budget, OpGraph, Plan, Problem, load_hardware, plan_for, rule_set
-from go_rl.cost import ProblemOptions, make_problem
-from go_rl.portfolio.portfolio import compile_kernels, run
-from go_rl.readers import load
+from go_rl.costs.models import ProblemOptions, make_problem
+from go_rl.graphs.readers import load
+from go_rl.graphs.zoo.resnet50 import write_resnet50_onnx
+from go_rl.objectives.ring.simulate.pricing import RingPricer
 from go_rl.report.figures import new_figure, save_figure
 from go_rl.report.file_tables import markdown_table
-from go_rl.simulate import RingPricer
 from go_rl.solvers import ring_instance
 from go_rl.solvers.twins.cp_sat import CpSatOptions, optimise
 from go_rl.verify.check_plan import check_plan
-from go_rl.zoo.resnet50 import write_resnet50_onnx
 
-BERT = "go_rl.zoo.bert:bert_base"
+BERT = "go_rl.graphs.zoo.bert:bert_base"
 METHODS = ("greedy", "annealing", "metis", "linear-dp", "ideal-dp", "auto")
 CHIPS = (6, 16, 36)
 RULES = ("strict", "default")

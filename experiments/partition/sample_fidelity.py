@@ -26,8 +26,8 @@ from go_rl.api.problem import problem_for
 from go_rl.core import Budget, Plan
 from go_rl.core.evaluation import effective_count
 from go_rl.core.files.whole_file import write_text
+from go_rl.objectives.ring.methods.linear_dp import LinearDP
 from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
-from go_rl.search.ring.linear_dp import LinearDP
 from go_rl.solvers import Means
 
 GRAPHS = ("bert-base", "gnmt-2-layers", "inception-v3", "nasnet-mobile", "t5-small", "unet")

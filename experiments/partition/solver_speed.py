@@ -20,12 +20,12 @@ from experiments.csv_rows import csv_text
 from experiments.pages import RESULTS, run_script, write_page
 from go_rl.core import OpGraph, OpKind, Problem, load_hardware, rule_set
 from go_rl.core.files.whole_file import write_text
-from go_rl.cost import ProblemOptions, make_problem
-from go_rl.readers import load
-from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.costs.models import ProblemOptions, make_problem
+from go_rl.graphs.readers import load
+from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.report.figures import new_figure, save_figure
-from go_rl.simulate.ring.replication import place_copies, replicas_of
 from go_rl.solvers import RingSolver, SolverOptions
+from go_rl.solvers.replication import place_copies, replicas_of
 from go_rl.solvers.twins.cp_sat import first_partition
 from go_rl.verify.rules import legal
 

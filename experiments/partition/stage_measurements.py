@@ -22,8 +22,8 @@ from jaxtyping import Bool, Float64, Int8, Int16, Int64
 from experiments.csv_rows import GrowingTable
 from go_rl.core import Chip, Evaluation, Hardware, Links, Problem, Status, Topology
 from go_rl.core.evaluation import STATUS_CODES, failed
-from go_rl.readers.jax.stages import JaxProgram, Stage, compiled_bytes
-from go_rl.simulate import RingPricer
+from go_rl.graphs.readers.jax.stages import JaxProgram, Stage, compiled_bytes
+from go_rl.objectives.ring.simulate.pricing import RingPricer
 
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
 LEAST_RUNS, MOST_RUNS, ENOUGH_SECONDS = 5, 30, 0.1

@@ -20,9 +20,9 @@ from experiments.csv_rows import csv_text, rows_table
 from experiments.pages import RESULTS, run_script, write_page
 from go_rl.core import Budget, Objective, Problem
 from go_rl.core.files.whole_file import write_text
-from go_rl.cost import ProblemOptions, file_hardware, make_problem
-from go_rl.readers import load
-from go_rl.search.host.local_search import LocalSearch
+from go_rl.costs.models import ProblemOptions, file_hardware, make_problem
+from go_rl.graphs.readers import load
+from go_rl.objectives.host.methods.local_search import LocalSearch
 from go_rl.verify.check_plan import check_plan
 
 MILLISECONDS = 1e3

@@ -6,11 +6,11 @@ not checked. Greedy fusion as XLA does it, results first, once anywhere and once
 the step is the replay of the kernels in topological order. The regression is the second step's time
 over the first's, less one.
 
-Two definitions of a layer. *Scopes* (`go_rl.kernels.layers`): the scope in a node's name, which is
-a Keras layer or a flax module; what stands outside any scope belongs to the layer before it, and a
-backward node to its forward layer. *Anchored* (`go_rl.objectives.makespan.units`): scopes with a
-matrix product or convolution; glue between them (normalisation, activations, residuals) and the
-updates of weights belong to the layers that they touch.
+Two definitions of a layer. *Scopes* (`go_rl.graphs.cutting.layers`): the scope in a node's name,
+which is a Keras layer or a flax module; what stands outside any scope belongs to the layer before
+it, and a backward node to its forward layer. *Anchored* (`go_rl.objectives.makespan.units`): scopes
+with a matrix product or convolution; glue between them (normalisation, activations, residuals) and
+the updates of weights belong to the layers that they touch.
 
 ``--orders`` further visiting orders, equal for all three, show whether a search for better
 priorities wins the loss back: forwards, largest results first, fewest readers first, then random.
@@ -36,12 +36,12 @@ from go_rl.api.problem import problem_for
 from go_rl.core import OpGraph
 from go_rl.core.decisions import Decisions
 from go_rl.core.plan import write_text
-from go_rl.kernels import Fuser
-from go_rl.kernels.layers import layers
+from go_rl.graphs.cutting import Fuser
+from go_rl.graphs.cutting.layers import layers
+from go_rl.graphs.zoo import zoo_entry, zoo_graph, zoo_names
 from go_rl.objectives.makespan.units import makespan_units
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.report.figures import BLUE, GREY, ORANGE, new_figure, save_figure
-from go_rl.zoo import zoo_entry, zoo_graph, zoo_names
 
 NAME = "fusion_within_layers"
 DEVICE = "p100x1"

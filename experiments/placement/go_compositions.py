@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 from experiments.placement.go_learners import Search
 from go_rl.core import Budget, Plan, Problem, Progress
-from go_rl.search.makespan.composed import Order, composition, expert_placement
+from go_rl.objectives.makespan.methods.composed import Order, composition, expert_placement
 
 
 @dataclass(frozen=True)
 class Compiler:
     """`Optimizer`: the one plan of the expert's placement, HEFT's order and greedy fusion, as far
-    as these decisions are asked for. `go_rl.search.Composed` has the best of all such stacks."""
+    as these decisions are asked for. `go_rl.objectives.methods.Composed` has the best of all such
+    stacks."""
 
     name: str = "compiler"
 

@@ -15,12 +15,12 @@ from typing import Literal
 from experiments.pages import ROOT, run_script
 from experiments.placement.go_rows import ROWS
 from go_rl.core import Objective
+from go_rl.graphs.zoo import ZOO_VERSION, zoo_entry
 from go_rl.policy.agent import Agent, new_agent
+from go_rl.policy.learn.config import MakespanTrainConfig
+from go_rl.policy.learn.critic.teaching import searched, taught
+from go_rl.policy.learn.problems.makespan import MakespanProblems
 from go_rl.policy.weights import Weights, load_weights, save_weights
-from go_rl.train.config import MakespanTrainConfig
-from go_rl.train.critic.teaching import searched, taught
-from go_rl.train.problems.makespan import MakespanProblems
-from go_rl.zoo import ZOO_VERSION, zoo_entry
 
 FOLDER = ROOT / "build" / "go_held_out"
 FOLDS = {

@@ -16,16 +16,16 @@ import numpy as np
 
 from go_rl.core import DECISIONS, Budget, Objective, Plan, Problem, Progress
 from go_rl.core.decisions import Decisions, Scored
-from go_rl.objectives.incumbent import Incumbent, finish_plan
+from go_rl.objectives.common.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.agent import Actions, Agent
+from go_rl.policy.learn.collect import Credit
+from go_rl.policy.learn.config import FINE_TUNING, FineTuneConfig
+from go_rl.policy.learn.fine_tune import FineTuned
+from go_rl.policy.learn.memory import Memory
+from go_rl.policy.learn.ppo import Batch, SampleGroup, new_learner, update
 from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
 from go_rl.policy.plan_decoders.registry import plan_decoder
-from go_rl.train.collect import Credit
-from go_rl.train.config import FINE_TUNING, FineTuneConfig
-from go_rl.train.fine_tune import FineTuned
-from go_rl.train.memory import Memory
-from go_rl.train.ppo import Batch, SampleGroup, new_learner, update
 
 ONE = replace(FINE_TUNING[Objective.MAKESPAN], first=1)
 """How an untrained policy learns on a graph."""

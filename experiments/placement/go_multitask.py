@@ -38,17 +38,17 @@ from experiments.placement.go_rows import ROWS
 from experiments.placement.go_runs import keep_run, read_runs
 from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
+from go_rl.compare.portfolio.portfolio import compile_kernels, run
 from go_rl.core import DECISIONS, Budget, Objective, Plan, Problem
+from go_rl.graphs.zoo import zoo_graph
 from go_rl.objectives.makespan.workspace import makespan_workspace
+from go_rl.objectives.methods import Composed, DefaultPlacement, MakespanAnnealing
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.config import PolicyConfig
+from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.weights import shipped_agent
-from go_rl.portfolio.portfolio import compile_kernels, run
 from go_rl.report.figures import save_figure
-from go_rl.search import Composed, DefaultPlacement, MakespanAnnealing
-from go_rl.train.fine_tune import FineTuned
 from go_rl.verify.check_plan import check_plan
-from go_rl.zoo import zoo_graph
 
 Solve = Callable[[Problem, Budget, int], Plan]
 SINGLE = ("default", "compiler", "composed")

@@ -30,10 +30,9 @@ from experiments.placement.go_runs import keep_run, read_runs
 from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
 from go_rl.core import Budget, Objective, Optimizer, Problem
-from go_rl.policy.agent import new_agent
-from go_rl.policy.config import PolicyConfig
-from go_rl.policy.policy_search import PolicySearch
-from go_rl.search import (
+from go_rl.graphs.zoo import zoo_graph
+from go_rl.objectives.makespan.methods.hdp.hdp import HDP
+from go_rl.objectives.methods import (
     DefaultPlacement,
     Heft,
     MakespanAnnealing,
@@ -41,10 +40,11 @@ from go_rl.search import (
     MakespanMetis,
     MakespanRandom,
 )
-from go_rl.search.makespan.hdp.hdp import HDP
-from go_rl.train.fine_tune import FineTuned
+from go_rl.policy.agent import new_agent
+from go_rl.policy.config import PolicyConfig
+from go_rl.policy.learn.fine_tune import FineTuned
+from go_rl.policy.policy_search import PolicySearch
 from go_rl.verify.check_plan import check_plan
-from go_rl.zoo import zoo_graph
 
 NAME = "go_placement"
 

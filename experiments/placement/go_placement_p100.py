@@ -30,16 +30,13 @@ from experiments.placement.two_prices import ANALYTICAL, LEARNED, moved, seconds
 from go_rl.core import Budget, Objective, OpGraph, Optimizer, Plan
 from go_rl.core.files.whole_file import write_text
 from go_rl.core.presets import GPU_CHIPS
-from go_rl.cost import CostModel
-from go_rl.cost.learned_gpus import LearnedGpus
-from go_rl.objectives.workspace import Workspace
-from go_rl.policy.agent import new_agent
-from go_rl.policy.config import CONTROLS, PolicyConfig
-from go_rl.policy.policy_search import PolicySearch
-from go_rl.policy.weights import load_weights
-from go_rl.predictors.operators import GPU_WEIGHTS
-from go_rl.predictors.operators.predictor import OperatorPredictor
-from go_rl.search import (
+from go_rl.costs.models import CostModel
+from go_rl.costs.models.learned_gpus import LearnedGpus
+from go_rl.costs.operators import GPU_WEIGHTS
+from go_rl.costs.operators.predictor import OperatorPredictor
+from go_rl.graphs.zoo import zoo_graph
+from go_rl.objectives.common.workspace import Workspace
+from go_rl.objectives.methods import (
     DefaultPlacement,
     Heft,
     MakespanAnnealing,
@@ -47,9 +44,12 @@ from go_rl.search import (
     MakespanMetis,
     MakespanRandom,
 )
-from go_rl.train.fine_tune import FineTuned
+from go_rl.policy.agent import new_agent
+from go_rl.policy.config import CONTROLS, PolicyConfig
+from go_rl.policy.learn.fine_tune import FineTuned
+from go_rl.policy.policy_search import PolicySearch
+from go_rl.policy.weights import load_weights
 from go_rl.verify.check_plan import check_plan
-from go_rl.zoo import zoo_graph
 
 NAME = "go_placement_p100"
 QUICK_HOST = "learned, quick host"

@@ -31,11 +31,11 @@ from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
 from go_rl.core import Budget, Problem
 from go_rl.core.decisions import Scored
-from go_rl.search import DefaultPlacement, MakespanExpert
-from go_rl.search.makespan.hdp.config import HDPConfig
-from go_rl.search.makespan.hdp.hdp import HDP
+from go_rl.graphs.zoo import zoo_graph
+from go_rl.objectives.makespan.methods.hdp.config import HDPConfig
+from go_rl.objectives.makespan.methods.hdp.hdp import HDP
+from go_rl.objectives.methods import DefaultPlacement, MakespanExpert
 from go_rl.verify.check_plan import check_plan
-from go_rl.zoo import zoo_graph
 
 NAME = "hdp_reproduction"
 PLAIN = HDPConfig(learning_rate=0.01, placements=4, normalise=False, prior=0.0)

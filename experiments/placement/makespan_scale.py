@@ -34,24 +34,24 @@ from experiments.csv_rows import csv_text
 from experiments.pages import RESULTS, module_of, run_script, short, write_page
 from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
+from go_rl.compare.portfolio.portfolio import compile_kernels
 from go_rl.core import Objective, OpGraph, Problem
 from go_rl.core.plan import write_text
+from go_rl.graphs.readers.archive import load_graph, save_graph
+from go_rl.graphs.zoo.freeze import trace_entry
+from go_rl.graphs.zoo.models.building import Built, flax_model, integers, training
+from go_rl.graphs.zoo.models.language.recurrent import GNMT
+from go_rl.graphs.zoo.models.zoo_model import ZooModel
 from go_rl.policy.agent import Actions, Agent
+from go_rl.policy.learn.collect import Credit, TrainingCase, collect
+from go_rl.policy.learn.config import FINE_TUNING
+from go_rl.policy.learn.ppo import new_learner, update
 from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
 from go_rl.policy.plan_decoders.plan_decoder import Rollouts
 from go_rl.policy.plan_decoders.registry import plan_decoder
 from go_rl.policy.policy_search import BATCH
 from go_rl.policy.weights import shipped_agent
-from go_rl.portfolio.portfolio import compile_kernels
-from go_rl.readers.archive import load_graph, save_graph
 from go_rl.report.figures import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, new_figure, save_figure
-from go_rl.train.collect import Credit, TrainingCase, collect
-from go_rl.train.config import FINE_TUNING
-from go_rl.train.ppo import new_learner, update
-from go_rl.zoo.freeze import trace_entry
-from go_rl.zoo.models.building import Built, flax_model, integers, training
-from go_rl.zoo.models.language.recurrent import GNMT
-from go_rl.zoo.models.zoo_model import ZooModel
 
 NAME = "makespan_scale"
 PLAN = MakespanDecoder.groups[0]

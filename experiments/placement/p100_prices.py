@@ -11,14 +11,14 @@ from jaxtyping import Float64
 
 from go_rl.core import OpKind
 from go_rl.core.presets import GPU_CHIPS
-from go_rl.cost.analytical import Analytical
-from go_rl.cost.cost_model import Kernels
-from go_rl.predictors.metrics import mape
-from go_rl.predictors.operators.examples import ERROR_GROUPS, OperatorExamples, error_groups
-from go_rl.predictors.operators.measured_tables import of_devices, read_measured
-from go_rl.predictors.operators.predictor import OperatorPredictor
-from go_rl.programs.operators import OperatorRows
-from go_rl.zoo import zoo_graph
+from go_rl.costs.learning.metrics import mape
+from go_rl.costs.models.analytical import Analytical
+from go_rl.costs.models.cost_model import Kernels
+from go_rl.costs.operators.examples import ERROR_GROUPS, OperatorExamples, error_groups
+from go_rl.costs.operators.measured_tables import of_devices, read_measured
+from go_rl.costs.operators.predictor import OperatorPredictor
+from go_rl.costs.operators.tables import OperatorRows
+from go_rl.graphs.zoo import zoo_graph
 
 DEVICE = "p100"
 KINDS = {"bmm": OpKind.MATMUL, "linear": OpKind.MATMUL, "conv": OpKind.CONVOLUTION,

@@ -11,11 +11,11 @@ from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
 from go_rl.core import Objective, OpGraph, Plan
 from go_rl.core.decisions import Decisions
-from go_rl.cost import CostModel
+from go_rl.costs.learning.metrics import kendall
+from go_rl.costs.models import CostModel
+from go_rl.objectives.common.workspace import Workspace
 from go_rl.objectives.host.workspace import host_workspace
 from go_rl.objectives.makespan.workspace import makespan_workspace
-from go_rl.objectives.workspace import Workspace
-from go_rl.predictors.metrics import kendall
 
 ANALYTICAL, LEARNED = "analytical", "learned:gpus"
 Minimised = Literal["max-load", "makespan"]

@@ -56,10 +56,10 @@ from experiments.programs.cross_device.tables import (
     run_pieces,
     target_lines,
 )
-from go_rl.predictors.metrics import mape
-from go_rl.predictors.programs.examples import TARGET_FEATURES, ProgramExamples
-from go_rl.predictors.programs.network import ProgramNetworkConfig
-from go_rl.predictors.programs.training import ProgramTrainConfig
+from go_rl.costs.learning.metrics import mape
+from go_rl.costs.programs.learn.examples import TARGET_FEATURES, ProgramExamples
+from go_rl.costs.programs.learn.network import ProgramNetworkConfig
+from go_rl.costs.programs.learn.training import ProgramTrainConfig
 
 NAME = "cross_processor"
 SCENARIOS = {CPU: "CPU → CPU", BOTH_KINDS: "GPUs + CPU → CPU", GPU: "Control: GPUs → CPU"}

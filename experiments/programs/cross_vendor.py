@@ -51,9 +51,9 @@ from experiments.programs.cross_device.tables import (
     run_pieces,
     target_lines,
 )
-from go_rl.predictors.programs.network import ProgramNetworkConfig
-from go_rl.predictors.programs.training import ProgramTrainConfig
-from go_rl.predictors.splits import by_target
+from go_rl.costs.learning.splits import by_target
+from go_rl.costs.programs.learn.network import ProgramNetworkConfig
+from go_rl.costs.programs.learn.training import ProgramTrainConfig
 
 NAME = "cross_vendor"
 TITLES = {

@@ -25,14 +25,14 @@ from go_rl.api.this_device import NETWORKS, CalibrateConfig, calibrate
 from go_rl.core import OpGraph
 from go_rl.core.plan import write_text
 from go_rl.core.processor import processor_name
-from go_rl.kernels.compiled import compiled_network
-from go_rl.measure.config import CollectConfig
-from go_rl.measure.kernels.chosen import ChosenKernel, measure_chosen
-from go_rl.measure.kernels.exported import zoo_program
-from go_rl.predictors.kernels.calibrated import CalibratedKernels
-from go_rl.readers.jax.stages import JaxProgram
-from go_rl.zoo.index import zoo_graph
-from go_rl.zoo.models.inventory import zoo_model
+from go_rl.costs.kernels.calibrated import CalibratedKernels
+from go_rl.costs.kernels.measure.chosen import ChosenKernel, measure_chosen
+from go_rl.costs.kernels.measure.exported import zoo_program
+from go_rl.costs.timing.config import CollectConfig
+from go_rl.graphs.cutting.compiled import compiled_network
+from go_rl.graphs.readers.jax.stages import JaxProgram
+from go_rl.graphs.zoo.index import zoo_graph
+from go_rl.graphs.zoo.models.inventory import zoo_model
 
 NAME = "end_to_end_cpu"
 LOOKED_AT = ("resnet34", "bert-small", "t5-small", "mixer-b16-b8", "whisper-tiny", "hrnet-w18")

@@ -22,25 +22,20 @@ from experiments.csv_rows import csv_text
 from experiments.pages import RESULTS, cell, run_script, write_page
 from experiments.programs.operator_rivals import RIVALS
 from go_rl.core.files.whole_file import write_text
-from go_rl.predictors.metrics import mape
-from go_rl.predictors.operators import GPU_WEIGHTS
-from go_rl.predictors.operators.examples import (
+from go_rl.costs.devices import with_launch
+from go_rl.costs.learning.metrics import mape
+from go_rl.costs.operators import GPU_WEIGHTS
+from go_rl.costs.operators.examples import (
     ERROR_GROUPS,
     GROUPS,
     OperatorExamples,
     OperatorInputs,
     error_groups,
 )
-from go_rl.predictors.operators.fitting import fit_pooled
-from go_rl.predictors.operators.measured_tables import read_measured
-from go_rl.predictors.operators.pooled_params import Arrays
-from go_rl.predictors.operators.predictor import (
-    Fitted,
-    OperatorFitConfig,
-    OperatorPredictor,
-    fit_rows,
-)
-from go_rl.programs.devices import with_launch
+from go_rl.costs.operators.fitting import fit_pooled
+from go_rl.costs.operators.measured_tables import read_measured
+from go_rl.costs.operators.pooled_params import Arrays
+from go_rl.costs.operators.predictor import Fitted, OperatorFitConfig, OperatorPredictor, fit_rows
 
 NAME = "left_out_gpus"
 ALL = "all"

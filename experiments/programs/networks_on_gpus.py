@@ -17,14 +17,14 @@ from experiments.csv_rows import csv_text, rows_table
 from experiments.pages import RESULTS, rounded, run_script, write_page
 from go_rl.api.predict import GPU_WEIGHTS
 from go_rl.core.files.whole_file import write_text
-from go_rl.predictors.launch_prices import launch_prices, total_bounds
-from go_rl.predictors.operators.examples import ERROR_GROUPS, error_groups
-from go_rl.predictors.operators.predictor import OperatorPredictor
-from go_rl.programs.devices import find_device
-from go_rl.programs.launches import Launches, eager_launches, fused_launches
-from go_rl.programs.operators import PRODUCTS
-from go_rl.simulate.issued_ahead import issued_ahead
-from go_rl.zoo.sized import SIZED_NAMES, sized_graph
+from go_rl.costs.devices import find_device
+from go_rl.costs.operators.examples import ERROR_GROUPS, error_groups
+from go_rl.costs.operators.issued_ahead import issued_ahead
+from go_rl.costs.operators.launch_prices import launch_prices, total_bounds
+from go_rl.costs.operators.launches import Launches, eager_launches, fused_launches
+from go_rl.costs.operators.predictor import OperatorPredictor
+from go_rl.costs.operators.tables import PRODUCTS
+from go_rl.graphs.zoo.sized import SIZED_NAMES, sized_graph
 
 NAME = "networks_on_gpus"
 DEVICES = ("t4", "l4", "v100", "a100-40gb", "h100")

@@ -22,16 +22,16 @@ import lightgbm
 import numpy as np
 import optax
 
-from go_rl.predictors.operators.examples import (
+from go_rl.costs.operators.examples import (
     ERROR_GROUPS,
     OperatorExamples,
     OperatorInputs,
     error_groups,
 )
-from go_rl.predictors.operators.fitting import UNKNOWN_TILE
-from go_rl.predictors.operators.product_model import TILES
-from go_rl.programs.operators import OPERATORS, PRODUCTS
-from go_rl.programs.operators.operator_rows import FLOAT_BYTES, SIZES
+from go_rl.costs.operators.fitting import UNKNOWN_TILE
+from go_rl.costs.operators.product_model import TILES
+from go_rl.costs.operators.tables import OPERATORS, PRODUCTS
+from go_rl.costs.operators.tables.operator_rows import FLOAT_BYTES, SIZES
 
 Seconds = Callable[[Any, Any], Any]
 """Outputs of a network, and what is known without it → logarithms of seconds."""

@@ -31,7 +31,7 @@ from experiments.placement.two_prices import (
 from go_rl.api.load import load
 from go_rl.api.optimize import optimize
 from go_rl.core import OpGraph, Plan
-from go_rl.predictors.operators import GPU_WEIGHTS
+from go_rl.costs.operators import GPU_WEIGHTS
 from go_rl.report.file_tables import markdown_table
 
 NAME = "plans_on_gpus"

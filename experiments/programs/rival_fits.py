@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 
 from experiments.programs.cdmpp.runs import Runs, trained
-from go_rl.predictors.boosted import BoostedConfig
-from go_rl.predictors.programs.examples import ProgramExamples, ProgramInputs
-from go_rl.predictors.programs.rivals.lightgbm_trees import LightgbmPrograms
-from go_rl.predictors.programs.rivals.network_rival import NetworkRival
-from go_rl.predictors.programs.rivals.recursive_lstm import RecursiveLstm
-from go_rl.predictors.programs.rivals.summed_mlp import SummedMlp
-from go_rl.predictors.programs.rivals.tlp import TlpPrograms
-from go_rl.predictors.programs.rivals.xgboost_trees import XgboostConfig, XgboostPrograms
-from go_rl.predictors.splits import Split, by_target, by_task, within_task
+from go_rl.costs.learning.splits import Split, by_target, by_task, within_task
+from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
+from go_rl.costs.programs.learn.rivals.lightgbm_trees import LightgbmPrograms
+from go_rl.costs.programs.learn.rivals.network_rival import NetworkRival
+from go_rl.costs.programs.learn.rivals.recursive_lstm import RecursiveLstm
+from go_rl.costs.programs.learn.rivals.summed_mlp import SummedMlp
+from go_rl.costs.programs.learn.rivals.tlp import TlpPrograms
+from go_rl.costs.programs.learn.rivals.xgboost_trees import XgboostConfig, XgboostPrograms
+from go_rl.costs.trees.boosted import BoostedConfig
 
 PROBE = 40
 """Updates that are timed; as many before compile."""

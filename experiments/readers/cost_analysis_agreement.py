@@ -16,8 +16,8 @@ from experiments.csv_rows import csv_text
 from experiments.pages import RESULTS, write_page
 from experiments.readers.cost_analysis_networks import MODELS, Network
 from go_rl.core.files.whole_file import write_text
-from go_rl.readers.jax.inline import JaxOptions
-from go_rl.readers.jax.reader import trace_jax
+from go_rl.graphs.readers.jax.inline import JaxOptions
+from go_rl.graphs.readers.jax.reader import trace_jax
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from experiments.readers import (
 from go_rl.core import OpGraph, ReadError
 from go_rl.core.errors import MissingDependencyError
 from go_rl.core.plan import write_text
-from go_rl.readers import load
+from go_rl.graphs.readers import load
 
 NAME = "foreign_models"
 INSTALL = (

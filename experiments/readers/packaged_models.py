@@ -25,7 +25,7 @@ from experiments.csv_rows import csv_text
 from experiments.pages import RESULTS, run_script, table_lines, write_page
 from go_rl.core import NO_DIM, OpGraph, ReadError
 from go_rl.core.files.whole_file import write_text
-from go_rl.readers.onnx.structure import data_inputs
+from go_rl.graphs.readers.onnx.structure import data_inputs
 
 NAME = "packaged_models"
 PACKAGES = (

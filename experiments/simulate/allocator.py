@@ -22,10 +22,10 @@ from experiments.csv_rows import csv_text
 from experiments.pages import RESULTS, run_script, write_page
 from go_rl.core import Status
 from go_rl.core.files.whole_file import write_text
-from go_rl.simulate.allocator.allocate import Buffers, allocate, check_allocation
-from go_rl.simulate.allocator.cp_sat import solve_with_cp_sat
-from go_rl.simulate.allocator.search import compile_search
-from go_rl.simulate.allocator.sections import sections_of
+from go_rl.objectives.common.allocator.allocate import Buffers, allocate, check_allocation
+from go_rl.objectives.common.allocator.cp_sat import solve_with_cp_sat
+from go_rl.objectives.common.allocator.search import compile_search
+from go_rl.objectives.common.allocator.sections import sections_of
 
 SLACKS = (1.0, 1.05, 1.2)
 """Capacities of generated instances, as multiples of their live bytes."""

@@ -22,15 +22,15 @@ from experiments.csv_rows import csv_text, rows_table
 from experiments.pages import RESULTS, ROOT, rounded, run_script, write_page
 from go_rl.core import Problem, load_hardware, rule_set
 from go_rl.core.files.whole_file import write_text
-from go_rl.cost import ProblemOptions, make_problem
-from go_rl.readers import load
-from go_rl.simulate import RingPricer
+from go_rl.costs.models import ProblemOptions, make_problem
+from go_rl.graphs.readers import load
+from go_rl.objectives.ring.simulate.pricing import RingPricer
 
 sys.path.insert(0, str(ROOT / "tests"))
 from reference.ring import price as price_plainly  # pyright: ignore
 
 GRAPH = Path("throughput/operators/bert_L-12_training.json")
-BERT = "go_rl.zoo.bert:bert_base"
+BERT = "go_rl.graphs.zoo.bert:bert_base"
 CHIPS = 36
 
 

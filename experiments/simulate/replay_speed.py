@@ -19,10 +19,10 @@ from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
 from go_rl.core import Budget
 from go_rl.core.decisions import Decisions
+from go_rl.graphs.zoo import zoo_graph
 from go_rl.objectives.makespan.workspace import makespan_workspace
-from go_rl.search import Heft
+from go_rl.objectives.methods import Heft
 from go_rl.verify.makespan_value import replayed
-from go_rl.zoo import zoo_graph
 
 BATCH = 16
 

@@ -25,10 +25,10 @@ from onnx import helper, numpy_helper
 from experiments.pages import RESULTS, run_script, write_page
 from go_rl.core import GoRLError
 from go_rl.report.file_tables import markdown_table
-from go_rl.tuning.backends.tvm.codegen import code_target
-from go_rl.tuning.backends.tvm.compiled import export_network, max_relative_error, run_network
-from go_rl.tuning.backends.tvm.lowering import lower
-from go_rl.tuning.backends.tvm.models.read_model import read_model
+from go_rl.tuning.tvm.codegen import code_target
+from go_rl.tuning.tvm.compiled import export_network, max_relative_error, run_network
+from go_rl.tuning.tvm.lowering import lower
+from go_rl.tuning.tvm.models.read_model import read_model
 
 LIGHT = ("bvlc_alexnet", "densenet121", "inception_v1", "inception_v2", "resnet50", "shufflenet",
          "squeezenet", "vgg19", "zfnet512")  # fmt: skip

@@ -18,11 +18,11 @@ from matplotlib.figure import Figure
 from experiments.pages import RESULTS, run_script, write_page
 from experiments.tuning.replayed.recorded_paths import PathStore, curves_of
 from go_rl.report.file_tables import markdown_table
-from go_rl.tuning.backends.schedule_pool import FOLDER, PoolSet, load_pools
-from go_rl.tuning.belief.curve_belief import CurveBelief
-from go_rl.tuning.belief.curve_families import FAMILIES
-from go_rl.tuning.belief.segments import segment_starts
-from go_rl.tuning.programs.nouns import Trial
+from go_rl.tuning.loop.belief.curve_belief import CurveBelief
+from go_rl.tuning.loop.belief.curve_families import FAMILIES
+from go_rl.tuning.loop.belief.segments import segment_starts
+from go_rl.tuning.loop.nouns import Trial
+from go_rl.tuning.pools.schedule_pool import FOLDER, PoolSet, load_pools
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt

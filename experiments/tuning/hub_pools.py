@@ -18,11 +18,11 @@ import numpy as np
 import tyro
 
 from experiments.pages import run_script
-from go_rl.programs.features import leaf_vectors
-from go_rl.programs.nests.benchmark_hub import HubRecord, hub_records, nest_from_hub
-from go_rl.records import canonical_json
-from go_rl.tuning.backends.schedule_pool import PoolSet, SchedulePool
-from go_rl.tuning.programs.nouns import TunedOperator
+from go_rl.costs.programs.features import leaf_vectors
+from go_rl.costs.programs.nests.benchmark_hub import HubRecord, hub_records, nest_from_hub
+from go_rl.runtime.records import canonical_json
+from go_rl.tuning.loop.nouns import TunedOperator
+from go_rl.tuning.pools.schedule_pool import PoolSet, SchedulePool
 
 KERNELS = ("convolution/A100", "convolution/MI250X", "dedispersion/A100", "gemm/RTX_3090")
 MOST_PARAMETERS = 20

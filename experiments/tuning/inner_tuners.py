@@ -2,7 +2,7 @@
 
 Run: ``python -m experiments.tuning.inner_tuners POOLS ...`` with files of recorded pools, or the
 names of networks whose pools ship. Every tuner replays its own path over the same measured
-schedules (`go_rl.tuning.backends.replay`), each operator alone, with each seed. A run that was cut
+schedules (`go_rl.tuning.pools.replay`), each operator alone, with each seed. A run that was cut
 off goes on where it stopped (``results/inner_tuners.csv``).
 """
 
@@ -27,11 +27,11 @@ from experiments.tuning.tuner_curves import (
     run_curves,
     seed_means,
 )
-from go_rl.predictors.schedule_ranks import ScheduleRanksConfig
+from go_rl.costs.trees.schedule_ranks import ScheduleRanksConfig
 from go_rl.report.figures import save_figure
 from go_rl.report.file_tables import markdown_table
-from go_rl.tuning.backends.schedule_pool import PoolSet, load_pools
-from go_rl.tuning.programs.nouns import MakeInnerTuner
+from go_rl.tuning.loop.nouns import MakeInnerTuner
+from go_rl.tuning.pools.schedule_pool import PoolSet, load_pools
 from go_rl.tuning.tuners import TUNERS, inner_tuner
 from go_rl.tuning.tuners.online_scorer import OnlineScorerConfig
 from go_rl.tuning.tuners.simulated_annealing import AnnealingConfig, simulated_annealing

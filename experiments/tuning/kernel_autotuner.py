@@ -7,7 +7,7 @@ and measure the best, ``calibrated`` does so by predictions that ``go-rl calibra
 kernels of networks that are not tuned, ``random`` measures what it draws, ``everything`` all that
 there is. All share their records of measurements: what one has measured costs the next the same
 minutes again, but is not run again, so that equal kernels have equal times for everybody. The
-speed-up is that of a fresh measurement at the end (`go_rl.tuning.kernels.alternate_check`); curves
+speed-up is that of a fresh measurement at the end (`go_rl.tuning.xla.alternate_check`); curves
 are of what was believed on the way.
 
 A run that was cut off goes on where it stopped (``results/kernel_autotuner.csv``); the curves are
@@ -32,14 +32,14 @@ from experiments.pages import RESULTS, geometric_mean, run_script, write_page
 from go_rl.api.this_device import NETWORKS, CalibrateConfig, calibrate
 from go_rl.core.plan import write_text
 from go_rl.core.processor import processor_name
-from go_rl.readers.jax.stages import JaxProgram
+from go_rl.graphs.readers.jax.stages import JaxProgram
 from go_rl.report.figures import GREY, LINE_COLOURS, LINE_STYLES, new_figure, save_figure
 from go_rl.tuning import TuneConfig, TuningError
 from go_rl.tuning.config import LEARNED
-from go_rl.tuning.kernels.compilable import load_program
-from go_rl.tuning.kernels.guides import guide_weights
-from go_rl.tuning.kernels.outcome import Tuned
-from go_rl.tuning.kernels.tune_kernels import tune_kernels
+from go_rl.tuning.xla.compilable import load_program
+from go_rl.tuning.xla.guides import guide_weights
+from go_rl.tuning.xla.outcome import Tuned
+from go_rl.tuning.xla.tune_kernels import tune_kernels
 
 NAME = "kernel_autotuner"
 CURVES = f"{NAME}_curves"

@@ -25,8 +25,8 @@ from experiments.tuning.rivals import ONNX_RUNTIME, TVM, WORKER, XLA, Rivals
 from experiments.tuning.schedulers_replayed import ORDERS, Row
 from experiments.tuning.squeezenet import onnx_network
 from go_rl.core.files.whole_file import write_text
-from go_rl.measure.config import CollectConfig, TimingConfig
-from go_rl.measure.worker import folder_pace, worker_core, worker_environment
+from go_rl.costs.timing.config import CollectConfig, TimingConfig
+from go_rl.costs.timing.worker import folder_pace, worker_core, worker_environment
 from go_rl.report.file_tables import markdown_table
 from go_rl.runtime.warm_worker import WarmWorker
 from go_rl.tuning.config import TuneProgramsConfig
@@ -138,7 +138,7 @@ def run(options: Options) -> None:
         f"Each scheduler over the inner tuner `annealing`, {options.minutes:g} minutes a run; "
         "medians over the seeds, in brackets their range; measured beside "
         f"{options.beside}. All networks compute in one process on one core, visited in turn "
-        "(`go_rl.measure.timing`); a ratio above 1 says that the rival "
+        "(`go_rl.costs.timing.timing`); a ratio above 1 says that the rival "
         "is slower than the tuned network. *Untuned*: the loops as they are under LLVM. *heavy*: "
         "``--only-heavy``, the percentage of the FLOP whose operators are tuned.\n\n"
         f"{markdown_table(HEADS, rows)}\n{_order(options)}"

@@ -1,6 +1,6 @@
 """Pools of measured schedules, as they ship, from the records of ``record_pools``.
 
-Run: ``python -m experiments.tuning.make_pools DIR``; writes ``go_rl/tuning/backends/pools``.
+Run: ``python -m experiments.tuning.make_pools DIR``; writes ``go_rl/tuning/pools/recorded``.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from experiments.pages import run_script
 from experiments.tuning.networks import NETWORKS, tunable_operators
 from experiments.tuning.record_pools import CODEGEN
 from go_rl.core.processor import own_target
-from go_rl.measure.kernels.collect import RECORDS
-from go_rl.records import RecordStore
-from go_rl.tuning.backends.pools_from_records import pools_from_records
-from go_rl.tuning.backends.schedule_pool import ENDING, FOLDER
+from go_rl.costs.kernels.measure.collect import RECORDS
+from go_rl.runtime.records import RecordStore
+from go_rl.tuning.pools.pools_from_records import pools_from_records
+from go_rl.tuning.pools.schedule_pool import ENDING, FOLDER
 
 PEAK = 64 * 4.5e9
 """FLOP/s that no operator exceeds: two 512-bit units at the fastest clock of a server."""

@@ -14,10 +14,10 @@ import flax.linen as nn
 import jax.numpy as jnp
 
 from go_rl.core import OpGraph
-from go_rl.programs.tasks import TensorTask, task_uses
-from go_rl.readers.jax.reader import trace_jax
-from go_rl.zoo.index import zoo_graph
-from go_rl.zoo.models.building import flax_model, floats
+from go_rl.costs.programs.workloads import TensorTask, task_uses
+from go_rl.graphs.readers.jax.reader import trace_jax
+from go_rl.graphs.zoo.index import zoo_graph
+from go_rl.graphs.zoo.models.building import flax_model, floats
 
 TUNABLE = ("conv2d", "depthwise_conv2d", "matmul")
 LEAST_FLOPS = 1e6

@@ -15,9 +15,9 @@ import tyro
 
 from experiments.pages import run_script
 from experiments.tuning.networks import NETWORKS, tunable_operators
-from go_rl.measure.config import CollectConfig, ProgramsConfig, SamplingConfig, TimingConfig
-from go_rl.measure.programs.collect import collect_programs
-from go_rl.programs.tasks import TensorTask
+from go_rl.costs.programs.measure.collect import collect_programs
+from go_rl.costs.programs.workloads import TensorTask
+from go_rl.costs.timing.config import CollectConfig, ProgramsConfig, SamplingConfig, TimingConfig
 
 CODEGEN = "x86-64-v4"
 TOGETHER = 25

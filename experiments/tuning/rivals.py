@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from experiments.tuning.squeezenet import SHAPE, jax_network, onnx_network
-from go_rl.measure.config import TimingConfig
-from go_rl.measure.core_speed import CoreSpeed
-from go_rl.measure.timing import clocked, has_a_core, joined, timing_of, visit
+from go_rl.costs.timing.config import TimingConfig
+from go_rl.costs.timing.core_speed import CoreSpeed
+from go_rl.costs.timing.timing import clocked, has_a_core, joined, timing_of, visit
 
 TVM, XLA, ONNX_RUNTIME = "TVM, tuned", "XLA", "ONNX Runtime"
 WORKER = "experiments.tuning.rivals:answer"
@@ -28,7 +28,7 @@ class Rivals:
 
 
 def answer(asked: Rivals) -> dict[str, dict[str, float]]:
-    """Return, by name, what `go_rl.measure.timing.Timing` holds, and ``error``: the largest
+    """Return, by name, what `go_rl.costs.timing.timing.Timing` holds, and ``error``: the largest
     difference from ONNX Runtime's results, relative to their largest magnitude."""
     image = np.random.default_rng(0).standard_normal(SHAPE, np.float32)
     calls = {XLA: _xla(image), ONNX_RUNTIME: _onnx_runtime(image)}
@@ -67,8 +67,8 @@ def _onnx_runtime(image: np.ndarray) -> Callable[[], np.ndarray]:
 
 
 def _tvm(path: str, image: np.ndarray) -> Callable[[], np.ndarray]:
-    from go_rl.programs.nests.tvm_lowering import import_meta_schedule
-    from go_rl.programs.tiles.stages import import_tvm
+    from go_rl.costs.programs.nests.tvm_lowering import import_meta_schedule
+    from go_rl.costs.tiles.stages import import_tvm
 
     import_meta_schedule()
     tvm = import_tvm()

@@ -29,10 +29,10 @@ from experiments.tuning.replayed.replayed_runs import (
 )
 from go_rl.core.files.whole_file import whole_file, write_text
 from go_rl.report.file_tables import markdown_table
-from go_rl.tuning.backends.schedule_pool import FOLDER, PoolSet, load_pools
-from go_rl.tuning.belief.curve_library import SHIPPED
 from go_rl.tuning.config import FirstRound
-from go_rl.tuning.schedulers.registry import WITH_BELIEF
+from go_rl.tuning.loop.belief.curve_library import SHIPPED
+from go_rl.tuning.loop.schedulers.registry import WITH_BELIEF
+from go_rl.tuning.pools.schedule_pool import FOLDER, PoolSet, load_pools
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt

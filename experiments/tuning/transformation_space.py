@@ -20,13 +20,13 @@ from experiments.pages import RESULTS, run_script, write_page
 from experiments.tuning.make_pools import PEAK
 from experiments.tuning.record_pools import CODEGEN
 from go_rl.core.files.whole_file import write_text
-from go_rl.programs.tasks import TensorTask, task_module
-from go_rl.programs.tasks.drawn_programs import codegen_target
-from go_rl.programs.tiles.stages import import_tvm
+from go_rl.costs.programs.workloads import TensorTask, task_module
+from go_rl.costs.programs.workloads.drawn_programs import codegen_target
+from go_rl.costs.tiles.stages import import_tvm
 from go_rl.report.figures import new_figure, save_figure
-from go_rl.tuning.backends.tvm.codegen import CodeTarget
-from go_rl.tuning.backends.tvm.space import TvmSpace, scheduled
-from go_rl.tuning.programs.nouns import Schedule
+from go_rl.tuning.loop.nouns import Schedule
+from go_rl.tuning.tvm.codegen import CodeTarget
+from go_rl.tuning.tvm.space import TvmSpace, scheduled
 
 NAME = "transformation_space"
 OUTPUT, INPUT = 3, 6

@@ -12,9 +12,9 @@ from scipy.stats import t as student
 
 from experiments.csv_rows import GrowingTable
 from go_rl.report.figures import LINE_COLOURS, LINE_STYLES, new_figure
-from go_rl.tuning.backends.replay import ReplayBackend
-from go_rl.tuning.backends.schedule_pool import PoolSet
-from go_rl.tuning.programs.nouns import InnerTuner, MakeInnerTuner
+from go_rl.tuning.loop.nouns import InnerTuner, MakeInnerTuner
+from go_rl.tuning.pools.replay import ReplayBackend
+from go_rl.tuning.pools.schedule_pool import PoolSet
 
 NEAR = 0.95
 """Share of the speed of the pool's best schedule that counts as having found it."""

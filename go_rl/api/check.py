@@ -12,8 +12,8 @@ from go_rl.core import OpGraph, Plan, PlanError, Problem
 from go_rl.verify.check_plan import Verdict, check_plan
 
 if TYPE_CHECKING:
-    from go_rl.portfolio import Result
-    from go_rl.run import Executed
+    from go_rl.compare.portfolio import Result
+    from go_rl.plans.run import Executed
 
 
 __all__ = ["Verdict", "check", "execute", "require_accepted"]
@@ -72,7 +72,7 @@ def execute(
         ExecutionError: JAX shows too few devices; the message says how to get more.
         ReadError: the function cannot be traced or cut.
     """
-    from go_rl.run import execute as run
+    from go_rl.plans.run import execute as run
 
     plan = plan if isinstance(plan, Plan) else Plan.load(plan)
     return run(plan, function, args, kwargs, weights=weights, repeats=repeats, share=share)

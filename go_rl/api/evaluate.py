@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from go_rl.api.progress import Progress, ignore, of_total
-from go_rl.benchmark.config import THRESHOLDS, EvaluateConfig
+from go_rl.compare.benchmark.config import THRESHOLDS, EvaluateConfig
 from go_rl.core import TrainingError
 from go_rl.core.files.run_lock import exclusive
 
 if TYPE_CHECKING:
-    from go_rl.benchmark.control_table import ControlRow
-    from go_rl.benchmark.evaluate import Comparison
-    from go_rl.benchmark.run_store import Setting
-    from go_rl.benchmark.summary import Summary, SummaryRow
+    from go_rl.compare.benchmark.evaluate import Comparison
+    from go_rl.compare.benchmark.run_store import Setting
+    from go_rl.compare.benchmark.summary import Summary, SummaryRow
+    from go_rl.compare.controls.control_table import ControlRow
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,9 @@ def evaluate(
     for threshold in thresholds:
         if not threshold > 0:
             raise TrainingError(f"evaluate: thresholds must be > 0, not {threshold}")
-    from go_rl.benchmark import evaluate as benchmark
-    from go_rl.benchmark.control_table import budgets, evaluate_controls
-    from go_rl.benchmark.summary import summarise
+    from go_rl.compare.benchmark import evaluate as benchmark
+    from go_rl.compare.benchmark.summary import summarise
+    from go_rl.compare.controls.control_table import budgets, evaluate_controls
     from go_rl.report.comparison import write_comparison, write_controls
 
     alone = budgets(config) if config.controls else [config]

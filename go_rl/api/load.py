@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from go_rl.core import OpGraph
 
 if TYPE_CHECKING:
-    from go_rl.readers.model_options import Inputs, Unknown
+    from go_rl.graphs.readers.model_options import Inputs, Unknown
 
 
 def load(
@@ -24,13 +24,14 @@ def load(
 ) -> OpGraph:
     """Read a model file, ``module:function`` or ``zoo:NAME`` into a graph.
 
-    See `go_rl.readers.load` for files, functions and arguments, ``go-rl zoo list`` for the names.
+    See `go_rl.graphs.readers.load` for files, functions and arguments, ``go-rl zoo list`` for the
+    names.
 
     Raises:
         ReadError: see there; also ``dims`` or ``training`` with a graph of the zoo.
         ZooError: the zoo has no such graph.
     """
-    from go_rl.zoo.load_model import load_model
+    from go_rl.graphs.zoo.load_model import load_model
 
     by_reader = {"inputs": inputs, "trip_count": trip_count, "weights": weights}
     return load_model(model, dims, unknown, training, **by_reader)
@@ -38,7 +39,7 @@ def load(
 
 def save_graph(graph: OpGraph, path: str | Path) -> None:
     """Write a graph to an .npz file that `load` reads back."""
-    from go_rl.readers import save_graph as save
+    from go_rl.graphs.readers import save_graph as save
 
     save(graph, path)
 
@@ -60,9 +61,9 @@ def trace(
         weights: positions of the arguments that are weights (see `readers.jax.reader.trace_jax`).
         trip_count: trips of every ``while`` whose count depends on the inputs.
     """
-    from go_rl.readers.jax.inline import JaxOptions
-    from go_rl.readers.jax.reader import trace_jax
-    from go_rl.readers.model_options import with_trips
+    from go_rl.graphs.readers.jax.inline import JaxOptions
+    from go_rl.graphs.readers.jax.reader import trace_jax
+    from go_rl.graphs.readers.model_options import with_trips
 
     options, dims = JaxOptions(trip_count=trip_count), with_trips({}, trip_count)
     return trace_jax(

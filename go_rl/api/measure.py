@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from go_rl.api.progress import Progress, ignore
 from go_rl.core.files.run_lock import exclusive
-from go_rl.measure.config import CollectConfig, ProgramsConfig
+from go_rl.costs.timing.config import CollectConfig, ProgramsConfig
 
 if TYPE_CHECKING:
-    from go_rl.zoo.models.zoo_model import ZooModel
+    from go_rl.graphs.zoo.models.zoo_model import ZooModel
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ def measure_kernels(
         RecordError: nothing can be measured here, or the records cannot be read or written.
         WorkerError: the core cannot be had.
     """
-    from go_rl.measure.kernels.collect import RECORDS, collect_kernels
-    from go_rl.measure.tiles.collect import collect_tiles, tile_programs
-    from go_rl.records import RecordStore
+    from go_rl.costs.kernels.measure.collect import RECORDS, collect_kernels
+    from go_rl.costs.tiles.measure.collect import collect_tiles, tile_programs
+    from go_rl.runtime.records import RecordStore
 
     folder, config, chosen = Path(folder), config or CollectConfig(), _models(models)
     folder.mkdir(parents=True, exist_ok=True)
@@ -91,8 +91,8 @@ def measure_programs(
         WorkerError: the core cannot be had.
         ZooError: a network is unknown.
     """
-    from go_rl.measure.programs.collect import RECORDS, collect_programs, listed_tasks
-    from go_rl.records import RecordStore
+    from go_rl.costs.programs.measure.collect import RECORDS, collect_programs, listed_tasks
+    from go_rl.runtime.records import RecordStore
 
     folder, config = Path(folder), config or ProgramsConfig()
     folder.mkdir(parents=True, exist_ok=True)
@@ -115,7 +115,7 @@ def tensor_tasks(config: ProgramsConfig | None = None) -> list[tuple[str, str, i
     Raises:
         ZooError: a network is unknown.
     """
-    from go_rl.measure.programs.collect import listed_tasks
+    from go_rl.costs.programs.measure.collect import listed_tasks
 
     tasks = listed_tasks(config or ProgramsConfig())
     return [(network, task.title, task.flops) for task, network in tasks.items()]
@@ -123,8 +123,8 @@ def tensor_tasks(config: ProgramsConfig | None = None) -> list[tuple[str, str, i
 
 def _models(names: Sequence[str]) -> list[ZooModel]:
     """The models that were named, which must be here; or all, of which some may be left out."""
-    from go_rl.zoo.models.inventory import ZOO_MODELS, zoo_model
-    from go_rl.zoo.models.vision.keras_applications import require_keras
+    from go_rl.graphs.zoo.models.inventory import ZOO_MODELS, zoo_model
+    from go_rl.graphs.zoo.models.vision.keras_applications import require_keras
 
     chosen = [zoo_model(name) for name in names]
     for model in chosen:

@@ -12,8 +12,8 @@ from go_rl.api.problem import problem_for
 from go_rl.core import Hardware, NodeId, Objective, OpGraph, Optimizer, Problem
 
 if TYPE_CHECKING:
-    from go_rl.portfolio import Result as Result
-    from go_rl.readers.model_options import Inputs
+    from go_rl.compare.portfolio import Result as Result
+    from go_rl.graphs.readers.model_options import Inputs
 
 
 def optimize(
@@ -51,7 +51,7 @@ def optimize(
     Raises:
         GoRLError: bad input. A problem without a solution is a plan whose status says so.
     """
-    from go_rl.portfolio import run
+    from go_rl.compare.portfolio import run
 
     chosen = options_from({"objective": objective, "decide": decide, **options}, "optimize")
     graph = model if isinstance(model, OpGraph) else load(model, dims, inputs=inputs)
@@ -72,7 +72,7 @@ def methods(objective: Any) -> tuple[str, ...]:
     Raises:
         ProblemError: there is no such objective.
     """
-    from go_rl.portfolio import methods_of
+    from go_rl.compare.portfolio import methods_of
 
     check_objective(str(objective))
     return tuple(methods_of(Objective(objective)))
@@ -82,7 +82,7 @@ def _extra_methods(problem: Problem, options: OptimizeOptions, agent: Any) -> tu
     """Methods that only some users ask for, in the order in which they run."""
     extra: list[Optimizer] = []
     if options.finetune:
-        from go_rl.train.fine_tune import FineTuned
+        from go_rl.policy.learn.fine_tune import FineTuned
 
         extra.append(
             FineTuned(
@@ -90,7 +90,7 @@ def _extra_methods(problem: Problem, options: OptimizeOptions, agent: Any) -> tu
             )
         )
     if options.expert is not None:
-        from go_rl.search import Expert, read_split
+        from go_rl.objectives.methods import Expert, read_split
 
         extra.append(Expert(read_split(options.expert, problem)))
     return tuple(extra)

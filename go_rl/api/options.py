@@ -19,8 +19,8 @@ from go_rl.core import (
 )
 from go_rl.core.errors import nearest
 from go_rl.core.plan_json.fields import LARGEST_SEED
-from go_rl.cost import CostModel
-from go_rl.cost.registry import check_cost
+from go_rl.costs.models import CostModel
+from go_rl.costs.models.registry import check_cost
 from go_rl.policy.config import check_control
 
 DEFAULT_SECONDS = 20.0

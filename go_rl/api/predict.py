@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeGuard, get_args
 from go_rl.core import OpGraph, ProblemError
 from go_rl.core.errors import nearest
 from go_rl.core.files.run_lock import exclusive
-from go_rl.predictors.operators import GPU_WEIGHTS
+from go_rl.costs.operators import GPU_WEIGHTS
 
 if TYPE_CHECKING:
-    from go_rl.predictors.operators.predictor import OperatorPredictor
-    from go_rl.programs.devices import DataSheet
-    from go_rl.programs.launches import Launches
-    from go_rl.programs.operators import OperatorRows
+    from go_rl.costs.devices import DataSheet
+    from go_rl.costs.operators.launches import Launches
+    from go_rl.costs.operators.predictor import OperatorPredictor
+    from go_rl.costs.operators.tables import OperatorRows
 
 EVERY_DEVICE, THIS = "all", "this"
 """In place of a device: all of the table; and the machine at hand (`go_rl.calibrate`)."""
@@ -144,7 +144,7 @@ def predict(
         DeviceError: there is no such device, or its data sheet is wrong.
         CheckpointError: there are no such weights.
     """
-    from go_rl.programs.devices import load_device, with_launch
+    from go_rl.costs.devices import load_device, with_launch
 
     _check_fusion(fusion)
     if device == THIS:
@@ -178,7 +178,7 @@ def predict_everywhere(
     Raises:
         See `predict`.
     """
-    from go_rl.programs.devices import device_names, find_device, with_launch
+    from go_rl.costs.devices import device_names, find_device, with_launch
 
     _check_fusion(fusion)
     launch = USUAL_LAUNCH_US if launch_us is None else launch_us
@@ -201,8 +201,8 @@ def train_operators(data: str | Path, out: str | Path) -> OperatorPredictor:
         DeviceError: a device is not in the table of devices.
         CheckpointError: the file cannot be written.
     """
-    from go_rl.predictors.operators.measured_tables import read_measured
-    from go_rl.predictors.operators.predictor import OperatorPredictor
+    from go_rl.costs.operators.measured_tables import read_measured
+    from go_rl.costs.operators.predictor import OperatorPredictor
 
     learned = OperatorPredictor.fit(read_measured(data))
     learned.save(Path(out))
@@ -227,8 +227,8 @@ def _predicted(
     fusion: str,
     options: Mapping[str, Any],
 ) -> tuple[Prediction, ...]:
-    from go_rl.predictors.operators.predictor import OperatorPredictor
-    from go_rl.programs.operators import read_operators
+    from go_rl.costs.operators.predictor import OperatorPredictor
+    from go_rl.costs.operators.tables import read_operators
 
     if is_table(model):
         _refuse_options(model, options)
@@ -249,7 +249,7 @@ def _refuse_options(table: str | Path, options: Mapping[str, Any]) -> None:
 
 def _launches(model: str | Path | OpGraph, fusion: str, options: Mapping[str, Any]) -> Launches:
     from go_rl.api.load import load
-    from go_rl.programs.launches import eager_launches, fused_launches
+    from go_rl.costs.operators.launches import eager_launches, fused_launches
 
     given = dict(options)
     given["weights"] = given.pop("weight_positions", None)
@@ -261,8 +261,8 @@ def _launches(model: str | Path | OpGraph, fusion: str, options: Mapping[str, An
 def _table(rows: OperatorRows, sheet: DataSheet, learned: OperatorPredictor) -> Prediction:
     import numpy as np
 
-    from go_rl.predictors.operators.examples import OperatorInputs
-    from go_rl.programs.devices import assumed
+    from go_rl.costs.devices import assumed
+    from go_rl.costs.operators.examples import OperatorInputs
 
     answer = learned.interval(OperatorInputs(rows, (sheet,), np.zeros(len(rows), np.int64)))
     each = zip(
@@ -277,9 +277,9 @@ def _table(rows: OperatorRows, sheet: DataSheet, learned: OperatorPredictor) -> 
 
 def _network(launches: Launches, sheet: DataSheet, learned: OperatorPredictor) -> Prediction:
 
-    from go_rl.predictors.launch_prices import launch_prices, total_bounds
-    from go_rl.programs.devices import assumed
-    from go_rl.simulate.issued_ahead import issued_ahead
+    from go_rl.costs.devices import assumed
+    from go_rl.costs.operators.issued_ahead import issued_ahead
+    from go_rl.costs.operators.launch_prices import launch_prices, total_bounds
 
     prices = launch_prices(launches, sheet, learned)
     parts = (prices.host, prices.start, prices.busy)

@@ -54,7 +54,7 @@ def problem_for(
     Raises:
         GoRLError: bad input, also an option that has no meaning for the objective.
     """
-    from go_rl.cost import ProblemOptions, make_problem, named_cost
+    from go_rl.costs.models import ProblemOptions, make_problem, named_cost
 
     check_type(memory, bool | None, "memory")
     options = options or OptimizeOptions()
@@ -103,7 +103,7 @@ def _default_hardware(graph: OpGraph, objective: Objective) -> Hardware:
 
 
 def _named_hardware(graph: OpGraph, name: str | Path) -> Hardware:
-    from go_rl.cost import file_hardware
+    from go_rl.costs.models import file_hardware
 
     if name != OWN_HARDWARE:
         return load_hardware(name)
@@ -127,8 +127,8 @@ def problem_of(plan: Plan, graph: OpGraph) -> Problem:
         PlanError: the plan's hardware, objective or cost model is malformed.
         CheckpointError, RecordError: what its cost model learned or measured is not here.
     """
-    from go_rl.cost import ProblemOptions, make_problem, named_cost
-    from go_rl.cost.registry import AUTO, FORMS, WORDS, is_cost
+    from go_rl.costs.models import ProblemOptions, make_problem, named_cost
+    from go_rl.costs.models.registry import AUTO, FORMS, WORDS, is_cost
 
     if plan.cost_model == AUTO or not is_cost(plan.cost_model):
         raise PlanError(

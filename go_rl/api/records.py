@@ -11,7 +11,7 @@ from go_rl.core.errors import RecordError
 from go_rl.core.files.paths import path_of
 
 if TYPE_CHECKING:
-    from go_rl.records import Record
+    from go_rl.runtime.records import Record
 
 EXPORTED = ".gz"
 """End of the name of a file that `export_store` writes."""
@@ -71,7 +71,7 @@ def export_store(store: str | Path, path: str | Path, target: str | None = None)
             file cannot be written, or its name does not end in .gz.
     """
     from go_rl.core.errors import nearest
-    from go_rl.records import export_records
+    from go_rl.runtime.records import export_records
 
     path = path_of(path, "the exported file", RecordError)
     if not str(path).endswith(EXPORTED):
@@ -96,7 +96,7 @@ def merge_stores(into: str | Path, sources: Sequence[str | Path]) -> int:
         MissingDependencyError, RecordError: see `list_records`; sources before the one at fault
             are taken.
     """
-    from go_rl.records import RecordStore, database_of
+    from go_rl.runtime.records import RecordStore, database_of
 
     if isinstance(sources, str | Path):
         raise RecordError(f"merge: sources must be a list of stores, not {sources!r} alone")
@@ -110,7 +110,7 @@ def merge_stores(into: str | Path, sources: Sequence[str | Path]) -> int:
 
 
 def _records(source: str | Path) -> list[Record]:
-    from go_rl.records import RecordStore, database_of, load_records
+    from go_rl.runtime.records import RecordStore, database_of, load_records
 
     where = database_of(source)
     if isinstance(where, Path) and where.name.endswith(EXPORTED):

@@ -16,7 +16,7 @@ from go_rl.api.predict import THIS
 from go_rl.api.progress import Progress, ignore, of_total
 from go_rl.core import TrainingError
 from go_rl.core.processor import own_target, processor_name
-from go_rl.measure.config import CollectConfig
+from go_rl.costs.timing.config import CollectConfig
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
     from go_rl.api.predict import OperatorLatency, Prediction
     from go_rl.core import OpGraph
-    from go_rl.kernels import KernelSet
-    from go_rl.measure.kernels.chosen import ChosenKernel
-    from go_rl.predictors.kernels.calibrated import CalibratedKernels
-    from go_rl.predictors.kernels.memory_floor import MemoryFloor
-    from go_rl.readers.jax.stages import JaxProgram
+    from go_rl.costs.kernels.calibrated import CalibratedKernels
+    from go_rl.costs.kernels.measure.chosen import ChosenKernel
+    from go_rl.costs.kernels.memory_floor import MemoryFloor
+    from go_rl.graphs.cutting import KernelSet
+    from go_rl.graphs.readers.jax.stages import JaxProgram
 
 NETWORKS = ("resnet18", "bert-mini", "gpt-6-layers", "vit-tiny", "mixer-s16", "conformer-s",
             "wavenet-2x18", "ncf")  # fmt: skip
@@ -110,10 +110,10 @@ def calibrate(
         ZooError: a network is unknown.
         CheckpointError: the file cannot be written.
     """
-    from go_rl.measure.kernels.chosen import measure_chosen
-    from go_rl.measure.kernels.cold_products import cold_products
-    from go_rl.predictors.kernels.calibrated import CalibratedKernels, MeasuredKernels
-    from go_rl.predictors.residuals import FEWEST
+    from go_rl.costs.kernels.calibrated import CalibratedKernels, MeasuredKernels
+    from go_rl.costs.kernels.measure.chosen import measure_chosen
+    from go_rl.costs.kernels.measure.cold_products import cold_products
+    from go_rl.costs.kernels.residuals import FEWEST
 
     config, path = config or CalibrateConfig(), Path(out or this_weights())
     if config.kernels < FEWEST:
@@ -154,7 +154,7 @@ def _memory_floor(products: Sequence[tuple[float, float]]) -> MemoryFloor:
     """From bytes of weights, rising, and seconds of programs that read them."""
     import numpy as np
 
-    from go_rl.predictors.kernels.memory_floor import MemoryFloor
+    from go_rl.costs.kernels.memory_floor import MemoryFloor
 
     size, seconds = np.array(products, np.float64).reshape(-1, 2).T
     return MemoryFloor(size.copy(), seconds / size)
@@ -201,8 +201,8 @@ def predict_this(
     from go_rl.api.load import load
     from go_rl.api.predict import Prediction, is_table
     from go_rl.core import OpGraph, ProblemError
-    from go_rl.kernels.compiled import compiled_network
-    from go_rl.programs.launches.operator_view import check_float32
+    from go_rl.costs.operators.launches.operator_view import check_float32
+    from go_rl.graphs.cutting.compiled import compiled_network
 
     if is_table(model):
         raise ProblemError(
@@ -227,7 +227,7 @@ def predict_this(
 
 
 def _calibration(path: Path) -> CalibratedKernels:
-    from go_rl.predictors.kernels.calibrated import CalibratedKernels
+    from go_rl.costs.kernels.calibrated import CalibratedKernels
 
     if not path.exists():
         raise TrainingError(
@@ -267,7 +267,7 @@ def _check(config: CalibrateConfig) -> None:
         TrainingError: the core is another's.
         ZooError: a network is unknown.
     """
-    from go_rl.zoo.models.inventory import zoo_model
+    from go_rl.graphs.zoo.models.inventory import zoo_model
 
     for name in config.networks:
         zoo_model(name)
@@ -291,13 +291,13 @@ def _chosen(
     that each takes the place of."""
     import numpy as np
 
-    from go_rl.kernels import join_kernels
-    from go_rl.measure.kernels.chosen import ChosenKernel
-    from go_rl.measure.kernels.exported import zoo_program
-    from go_rl.measure.kernels.sampling import sample_kernels
-    from go_rl.predictors.programs.select_tasks import select_tasks
-    from go_rl.predictors.residuals import compared_features
-    from go_rl.zoo.models.inventory import zoo_model
+    from go_rl.costs.kernels.measure.chosen import ChosenKernel
+    from go_rl.costs.kernels.measure.exported import zoo_program
+    from go_rl.costs.kernels.measure.sampling import sample_kernels
+    from go_rl.costs.kernels.residuals import compared_features
+    from go_rl.costs.programs.learn.select_tasks import select_tasks
+    from go_rl.graphs.cutting import join_kernels
+    from go_rl.graphs.zoo.models.inventory import zoo_model
 
     sets, chosen, chains, known = [], [], [], set()
     sampling = replace(config.measure.sampling, kernels=10_000, fusions=(1.0,))
@@ -325,9 +325,9 @@ def _chosen(
 
 def _chains(program: JaxProgram, name: str) -> Chains:
     """Chains of a network, whole and their ends alone."""
-    from go_rl.kernels.compiled import chain_kernel, default_leaders
-    from go_rl.kernels.library_chains import library_chains
-    from go_rl.measure.kernels.chosen import ChosenKernel
+    from go_rl.costs.kernels.measure.chosen import ChosenKernel
+    from go_rl.graphs.cutting.compiled import chain_kernel, default_leaders
+    from go_rl.graphs.cutting.library_chains import library_chains
 
     graph = program.graph
     leader, found = default_leaders(graph), {}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from go_rl.zoo import SPLITS, ZOO_VERSION, ZooEntry, zoo_entry, zoo_names
-from go_rl.zoo.best_known import BEST_VERSION, BestEntry, BestKnown, best_entries, best_known
-from go_rl.zoo.load_model import ZOO_PREFIX
-from go_rl.zoo.problems import Objective, ZooProblem, zoo_problems
+from go_rl.graphs.zoo import SPLITS, ZOO_VERSION, ZooEntry, zoo_entry, zoo_names
+from go_rl.graphs.zoo.best_known import BEST_VERSION, BestEntry, BestKnown, best_entries, best_known
+from go_rl.graphs.zoo.load_model import ZOO_PREFIX
+from go_rl.graphs.zoo.problems import Objective, ZooProblem, zoo_problems
 
 __all__ = [
     "BEST_VERSION",

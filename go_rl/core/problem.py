@@ -121,7 +121,8 @@ def rule_set(name: str) -> Rules:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A problem to optimise. Build one with `go_rl.cost.make_problem`, which prices the operators.
+    """A problem to optimise. Build one with `go_rl.costs.models.make_problem`, which prices the
+    operators.
 
     ``K`` device kinds, ``N`` nodes, ``D`` devices. All sizes are in the hardware's number format.
     """

@@ -14,9 +14,9 @@ from go_rl.core.decisions import Decisions
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.envs.observation import GraphFeatures, graph_features
 from go_rl.envs.rewards import REWARDS, SHAPED
+from go_rl.objectives.common.workspace import UNDECIDED, PlanningWorkspace
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.objectives.ring.workspace import RingWorkspace
-from go_rl.objectives.workspace import UNDECIDED, PlanningWorkspace
 
 
 @dataclass(frozen=True, eq=False)

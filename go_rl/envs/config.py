@@ -22,11 +22,11 @@ from go_rl.core import (
     rule_set,
 )
 from go_rl.core.errors import nearest
-from go_rl.cost import CostModel, ProblemOptions, make_problem, named_cost
-from go_rl.cost.registry import check_cost
+from go_rl.costs.models import CostModel, ProblemOptions, make_problem, named_cost
+from go_rl.costs.models.registry import check_cost
 from go_rl.envs.observation import OBSERVATIONS, Observer
 from go_rl.envs.rewards import REWARDS, SHAPED
-from go_rl.zoo.load_model import load_model
+from go_rl.graphs.zoo.load_model import load_model
 
 AS_NEEDED = 0
 """`max_nodes`, `max_edges`: as many as the largest graph has."""

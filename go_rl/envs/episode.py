@@ -15,9 +15,9 @@ from go_rl.core.evaluation import STATUS_CODES
 from go_rl.envs.case import Case, EpisodeResult, Outcome
 from go_rl.envs.config import NODE_BY_NODE
 from go_rl.envs.observation import NO_NODE, EpisodeProgress, Observer
+from go_rl.objectives.common.workspace import UNDECIDED, Assignment
 from go_rl.objectives.makespan.choices import LEVELS
 from go_rl.objectives.ring.assignment import RingAssignment
-from go_rl.objectives.workspace import UNDECIDED, Assignment
 
 Mask = Int8[np.ndarray, "choices"] | tuple[Int8[np.ndarray, "choices"], ...]
 """What ``Space.sample(mask=...)`` takes: 1 for what may be chosen; a tuple where an action has

@@ -13,9 +13,9 @@ from gymnasium import spaces
 from jaxtyping import Bool, Float32, Float64, Int16, Int32, Int64
 
 from go_rl.core import Objective, OpKind, Problem
+from go_rl.objectives.common.workspace import UNDECIDED
 from go_rl.objectives.makespan.choices import LEVELS
-from go_rl.objectives.workspace import UNDECIDED
-from go_rl.simulate.ring.replication import replicated_nodes
+from go_rl.solvers.replication import replicated_nodes
 
 NO_NODE = -1
 """`EpisodeProgress.current`: no node waits for a decision."""

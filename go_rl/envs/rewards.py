@@ -1,4 +1,4 @@
-"""What plans earn, by name: environments pay it, and the learners of `go_rl.train` see it.
+"""What plans earn, by name: environments pay it, and the learners of `go_rl.policy.learn` see it.
 
 ``speed-up`` and ``log-speed-up`` compare with the reference plan of a pipeline as "Partitioning ML
 models on multi-chip modules" (MLSys 2022) does, ``root`` with that of an iteration as "Transferable

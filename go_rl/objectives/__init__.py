@@ -1,1 +1,1 @@
-"""What methods need of a problem: workspaces, reductions, proven bounds, reference plans."""
+"""Objectives, one folder each: simulator, bounds, methods and workspace."""

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from go_rl.policy.config import PolicyConfig
-from go_rl.policy.segmented_attention import SegmentedAttention
+from go_rl.policy.encoder.segmented_attention import SegmentedAttention
 
 
 class DecisionHeads(nn.Module):

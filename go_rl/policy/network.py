@@ -28,8 +28,8 @@ from go_rl.policy.decoders.head_input import HeadInput
 from go_rl.policy.decoders.node_decoder import NodeDecoder
 from go_rl.policy.decoders.order_decoder import OrderActions, OrderDecoder
 from go_rl.policy.decoders.placement_decoder import PlacementDecoder, work_before
-from go_rl.policy.encoder import Encoder
-from go_rl.policy.graph_arrays import hardware_features, node_array
+from go_rl.policy.encoder.encoder import Encoder
+from go_rl.policy.encoder.graph_arrays import hardware_features, node_array
 from go_rl.policy.heads import DecisionHeads
 from go_rl.policy.observations.blind import without_edges
 from go_rl.policy.observations.makespan import MAKESPAN_ORDERS

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float32
 
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress
-from go_rl.objectives.incumbent import Incumbent, finish_plan
+from go_rl.objectives.common.incumbent import Incumbent, finish_plan
 from go_rl.policy.agent import Agent
 from go_rl.policy.config import check_control
 from go_rl.policy.controls import controlled, noted

@@ -11,9 +11,9 @@ import numpy as np
 
 from go_rl.core import Objective, OpGraph, Plan, Problem
 from go_rl.core.printable import name_line
+from go_rl.objectives.makespan.simulate.timeline import TRANSFER, Slice, Timeline
 from go_rl.report.tables import bytes_text
 from go_rl.report.timeline.plan_timeline import plan_timeline
-from go_rl.simulate.makespan.timeline import TRANSFER, Slice, Timeline
 
 NAMED = 2
 """Types of operators that are named."""

@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from go_rl.benchmark.comparison import Axis, Curve
-    from go_rl.benchmark.control_table import ControlRow
-    from go_rl.benchmark.evaluate import Comparison
-    from go_rl.benchmark.run_store import Run, Setting
-    from go_rl.benchmark.summary import Summary
+    from go_rl.compare.benchmark.comparison import Axis, Curve
+    from go_rl.compare.benchmark.evaluate import Comparison
+    from go_rl.compare.benchmark.run_store import Run, Setting
+    from go_rl.compare.benchmark.summary import Summary
+    from go_rl.compare.controls.control_table import ControlRow
 
 FILES = ("runs.csv", "summary.csv", "summary.md", "curves_samples.svg", "curves_samples.png",
          "curves_seconds.svg", "curves_seconds.png")  # fmt: skip
@@ -93,7 +93,7 @@ def comparison_figure(comparison: Comparison, axis: Axis) -> Figure:
     Lines are geometric means over graphs and seeds, bands their 95 % confidence over seeds; the
     grey line is the best that the proven bounds leave possible.
     """
-    from go_rl.benchmark.summary import by_method, settings
+    from go_rl.compare.benchmark.summary import by_method, settings
 
     shown = settings(comparison)
     columns = min(len(shown), max(len({s.hardware for s in shown}), 1))
@@ -125,7 +125,7 @@ def _by_rules(settings: Sequence[Setting]) -> list[Setting]:
 
 
 def _grid(runs: Sequence[Run], axis: Axis) -> Float64[np.ndarray, "P"]:
-    from go_rl.benchmark.comparison import change_points
+    from go_rl.compare.benchmark.comparison import change_points
 
     ends = [float(run.samples if axis == "samples" else run.seconds) for run in runs]
     last = max(ends, default=1.0)
@@ -141,7 +141,7 @@ def _draw(
     grid: Float64[np.ndarray, "P"],
     axis: Axis,
 ) -> None:
-    from go_rl.benchmark.comparison import throughput_curve
+    from go_rl.compare.benchmark.comparison import throughput_curve
 
     curves = [throughput_curve(runs, grid, axis) for runs in methods.values()]
     for i, (method, curve) in enumerate(zip(methods, curves, strict=True)):

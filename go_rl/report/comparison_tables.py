@@ -10,9 +10,9 @@ from go_rl.report.file_tables import Cell, csv_table, markdown_table
 from go_rl.report.tables import HEURISTIC
 
 if TYPE_CHECKING:
-    from go_rl.benchmark.evaluate import Comparison
-    from go_rl.benchmark.run_store import Run
-    from go_rl.benchmark.summary import Summary, SummaryRow
+    from go_rl.compare.benchmark.evaluate import Comparison
+    from go_rl.compare.benchmark.run_store import Run
+    from go_rl.compare.benchmark.summary import Summary, SummaryRow
 
 RUN_COLUMNS = (
     "graph", "nodes", "hardware", "rules", "memory", "method", "seed", "seconds_per_step",
@@ -45,7 +45,7 @@ def summary_csv(summary: Summary) -> str:
 
 def summary_markdown(comparison: Comparison, summary: Summary) -> str:
     """Return the tables of the summary, settings one after the other, under a few words."""
-    from go_rl.benchmark.summary import by_method, settings
+    from go_rl.compare.benchmark.summary import by_method, settings
 
     text = [_introduction(comparison)]
     for setting in settings(comparison):
@@ -155,7 +155,7 @@ def _seconds_table(rows: Sequence[SummaryRow], summary: Summary) -> str:
 
 
 def _graphs_table(comparison: Comparison, by_method: dict[str, list[Run]]) -> str:
-    from go_rl.benchmark.summary import final_curve
+    from go_rl.compare.benchmark.summary import final_curve
 
     shown = {name: runs for name, runs in by_method.items() if name != HEURISTIC}
     problems = list(dict.fromkeys(r.problem for runs in by_method.values() for r in runs))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from go_rl.report.file_tables import csv_table, markdown_table
 
 if TYPE_CHECKING:
-    from go_rl.benchmark.control_table import ControlRow
+    from go_rl.compare.controls.control_table import ControlRow
 
 NOTHING = "–"
 HEADS = ("budget", "method", "throughput", "over seeds", "against the policy", "95 %", "ahead",

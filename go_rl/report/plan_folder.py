@@ -17,7 +17,7 @@ from go_rl.report.timeline.gantt import save_gantt
 from go_rl.report.timeline.plan_timeline import plan_timeline
 
 if TYPE_CHECKING:
-    from go_rl.portfolio import Result
+    from go_rl.compare.portfolio import Result
 
 FILES = ("plan.json", "table.csv", "table.md", "config.json",
          "loads.svg", "loads.png", "curves.svg", "curves.png",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from go_rl.compare.portfolio.registry import ONE_DEVICE
 from go_rl.core import Plan, proved_optimal
-from go_rl.portfolio.registry import ONE_DEVICE
 from go_rl.report.bottleneck import Bottleneck
 from go_rl.report.notes import note_lines
 from go_rl.report.tables import WIDEST_GAP, percent, unit_for

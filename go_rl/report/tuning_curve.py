@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from go_rl.report.figures import BLUE, GREY, SQUEEZED, log_values, new_figure, save_figure
 from go_rl.report.tables import unit_for
-from go_rl.tuning.kernels.outcome import Tuned
-from go_rl.tuning.programs.tuned_network import TunedNetwork
+from go_rl.tuning.loop.tuned_network import TunedNetwork
+from go_rl.tuning.xla.outcome import Tuned
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

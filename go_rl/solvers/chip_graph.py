@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import no_type_check
 
-from go_rl.runtime.kernel_struct import kernel
-from go_rl.simulate.bitset import bit, lowest, up_to
+from go_rl.core.bitset import bit, lowest, up_to
+from go_rl.core.compiled_struct import kernel
 from go_rl.solvers.domains import DONE, OK, RELATIONS, TRIANGLE, clash, shrink
 from go_rl.solvers.network import Network, State
 

@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Int32, Int64
 
 from go_rl.core import Problem
-from go_rl.simulate.bitset import ALL
-from go_rl.solvers.graphs.heads_tails import counts_after, counts_before, sums_after, sums_before
+from go_rl.core.bitset import ALL
+from go_rl.core.graph.heads_tails import counts_after, counts_before, sums_after, sums_before
 
 REPLICATED = -1
 """`Blocks.block_of`: the node is copied and belongs to no block."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Int64
 
-from go_rl.runtime.kernel_struct import KernelStruct
+from go_rl.core.compiled_struct import KernelStruct
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,8 @@ from typing import no_type_check
 
 import numpy as np
 
-from go_rl.runtime.kernel_struct import kernel
-from go_rl.simulate.bitset import bit, highest, lowest, membership, up_to
+from go_rl.core.bitset import bit, highest, lowest, membership, up_to
+from go_rl.core.compiled_struct import kernel
 from go_rl.solvers.chip_counts import check_memory, check_no_skip, drop_heavy
 from go_rl.solvers.chip_graph import copy_relation, join_chips
 from go_rl.solvers.domains import (

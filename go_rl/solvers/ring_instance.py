@@ -15,10 +15,9 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from go_rl.core import FREE, Objective, Problem, ProblemError
-from go_rl.simulate.ring.replication import replicated_nodes
-from go_rl.solvers.graphs.condensation import sorted_rows, topological_numbers
-from go_rl.solvers.graphs.heads_tails import counts_after
-from go_rl.solvers.graphs.intermediate_nodes import intermediate_triples
+from go_rl.core.graph.condensation import sorted_rows, topological_numbers
+from go_rl.core.graph.heads_tails import counts_after
+from go_rl.core.graph.intermediate_nodes import intermediate_triples
 from go_rl.solvers.initial_domains import (
     REPLICATED,
     Blocks,
@@ -27,6 +26,7 @@ from go_rl.solvers.initial_domains import (
     too_few,
 )
 from go_rl.solvers.network import Network
+from go_rl.solvers.replication import replicated_nodes
 
 
 @dataclass(frozen=True, eq=False)

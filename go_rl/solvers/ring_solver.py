@@ -10,18 +10,18 @@ import numpy as np
 from jaxtyping import Float, Float64, Int, Int16
 
 from go_rl.core import Fidelity, Means, Problem, SolverError, Status
+from go_rl.core.bitset import bit
+from go_rl.core.compiled_struct import kernel
 from go_rl.core.fidelity import NOTHING_MADE
 from go_rl.runtime.decoder_calls import count_decoder_calls
-from go_rl.runtime.kernel_struct import kernel
 from go_rl.runtime.threads import on_threads
-from go_rl.simulate.bitset import bit
-from go_rl.simulate.ring.replication import presence
 from go_rl.solvers.domains import OK
 from go_rl.solvers.draws.cut_distribution import cut_windows, log_odds
 from go_rl.solvers.draws.smoothed_order import chip_moments
 from go_rl.solvers.explain import explain
 from go_rl.solvers.network import Network, State, new_state
 from go_rl.solvers.propagation import fill
+from go_rl.solvers.replication import presence
 from go_rl.solvers.ring_instance import RingInstance, ring_instance, without_copied
 from go_rl.solvers.sample_and_fix import Legal, ProposalSearch, SolverOptions
 from go_rl.solvers.samples import CODE, Samples, no_samples

@@ -16,10 +16,10 @@ import numpy as np
 from jaxtyping import Float64, Int16, Int64, UInt64
 
 from go_rl.core import Means
+from go_rl.core.graph.depth_first import depth_first_order
 from go_rl.solvers.draws.cut_distribution import CutDistribution, log_odds
 from go_rl.solvers.draws.independent_draw import draw_independently, log_prob_within
 from go_rl.solvers.draws.smoothed_order import chip_moments, order_of
-from go_rl.solvers.graphs.depth_first import depth_first_order
 from go_rl.solvers.network import Network, State
 from go_rl.solvers.tree_search import EXHAUSTED, FOUND, NO_PROPOSAL, next_uniform, search
 

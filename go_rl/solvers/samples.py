@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Float64, Int, Int8, Int16, Int32, Int64
 
 from go_rl.core import Status
+from go_rl.core.bitset import membership
 from go_rl.core.evaluation import STATUS_CODES
-from go_rl.simulate.bitset import membership
 
 CODE = {status: i for i, status in enumerate(STATUS_CODES)}
 """Small integer of each `Status`, as kernels and `Samples.status` hold it."""

@@ -11,9 +11,9 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int, Int64
 
 from go_rl.core import Problem
+from go_rl.core.graph.heads_tails import sums_before
 from go_rl.core.problem import REPLICATE_SHARE
-from go_rl.simulate.ring.replication import shares_device
-from go_rl.solvers.graphs.heads_tails import sums_before
+from go_rl.solvers.replication import shares_device
 from go_rl.solvers.ring_instance import RingInstance
 
 ROUNDING = 1e-9

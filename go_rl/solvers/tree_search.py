@@ -11,8 +11,8 @@ from typing import no_type_check
 
 import numpy as np
 
-from go_rl.runtime.kernel_struct import kernel
-from go_rl.simulate.bitset import bit, lowest, up_to
+from go_rl.core.bitset import bit, lowest, up_to
+from go_rl.core.compiled_struct import kernel
 from go_rl.solvers.chip_counts import limit_reach
 from go_rl.solvers.domains import DONE, NO_SKIP, OK, RELATIONS, TRAIL, shrink
 from go_rl.solvers.network import Network, State

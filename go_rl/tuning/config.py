@@ -7,7 +7,7 @@ from typing import Literal
 
 from go_rl.core import GoRLError
 from go_rl.core.processor import own_target
-from go_rl.measure.config import ADAPTIVE_VISITS, FEW_VISITS, CollectConfig, TimingConfig
+from go_rl.costs.timing.config import ADAPTIVE_VISITS, FEW_VISITS, CollectConfig, TimingConfig
 
 GuideName = Literal["learned", "analytical", "random", "everything"]
 FirstRound = Literal["slowest", "declared"]

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from go_rl.core.files.whole_file import write_text
-from go_rl.records import RECORDS, database_of
+from go_rl.runtime.records import RECORDS, database_of
 
 JOURNAL, SUMMARY, CURVE = "journal.jsonl", "tuned.json", "curve.csv"
 

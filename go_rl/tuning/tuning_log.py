@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from go_rl.train.run_state.run_log import RunLog
+from go_rl.runtime.run_log import RunLog
 from go_rl.tuning.progress import TuningProgress, Watch
 
 MILLISECONDS = 1000.0

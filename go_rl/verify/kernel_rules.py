@@ -1,6 +1,6 @@
 """The rules of schedules and fused kernels, one rule a line, and `legal_kernels`, the loop.
 
-Shares no code with `go_rl.kernels`, which makes kernels. What may be fused follows
+Shares no code with `go_rl.graphs.cutting`, which makes kernels. What may be fused follows
 XLA: elementwise and layout operators join either side, a matrix product or convolution takes
 them at its end, nothing is fused behind a reduction.
 """

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from predictors.kernels import weights
+from costs.kernels.kernels import weights
 
 import go_rl
 from go_rl.api.options import OptimizeOptions, options_from
@@ -25,9 +25,9 @@ from go_rl.core import (
     SearchError,
     load_hardware,
 )
-from go_rl.cost import ProblemOptions, make_problem
-from go_rl.readers import save_graph
-from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.costs.models import ProblemOptions, make_problem
+from go_rl.graphs.readers import save_graph
+from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.verify.check_plan import check_plan
 
 QUICK = {"method": "greedy", "samples": 10}

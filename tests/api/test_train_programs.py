@@ -9,11 +9,11 @@ import pytest
 
 from go_rl.api.training.programs import TrainProgramsConfig, split_of, train_programs
 from go_rl.core import TrainingError
-from go_rl.predictors.programs import network, reading
-from go_rl.predictors.programs.code_trees import CodeTrees
-from go_rl.predictors.programs.predictor import ProgramPredictor
-from tests.predictors.programs.made_up import TINY, made_up_programs
-from tests.predictors.programs.with_nests import with_nests_and_traces
+from go_rl.costs.programs.learn import network, reading
+from go_rl.costs.programs.learn.code_trees import CodeTrees
+from go_rl.costs.programs.learn.predictor import ProgramPredictor
+from tests.costs.programs.made_up import TINY, made_up_programs
+from tests.costs.programs.with_nests import with_nests_and_traces
 
 FEW = TrainProgramsConfig(steps=20, members=1)
 

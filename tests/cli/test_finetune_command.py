@@ -13,10 +13,10 @@ from policy.tiny import tiny_agent, tiny_makespan_agent
 import go_rl
 from go_rl.api.training.learner_options import LearnerOptions
 from go_rl.core import Budget, Objective, SearchError
+from go_rl.objectives.methods import DefaultPlacement, Greedy
+from go_rl.policy.learn.config import FINE_TUNING, FineTuneConfig
+from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.weights import Weights, load_weights, save_weights
-from go_rl.search import DefaultPlacement, Greedy
-from go_rl.train.config import FINE_TUNING, FineTuneConfig
-from go_rl.train.fine_tune import FineTuned
 
 MODEL = "zoo:vae-3-layers"
 

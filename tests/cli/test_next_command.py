@@ -15,8 +15,8 @@ from rich.console import Console
 from go_rl.cli.model_arguments import ModelArguments
 from go_rl.cli.next_command import model_words, say_next
 from go_rl.core import OpKind
-from go_rl.readers.archive import save_graph
-from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.archive import save_graph
+from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 
 
 def last(text: str) -> str:

@@ -18,7 +18,7 @@ from go_rl.cli.configuration import from_json, to_json
 from go_rl.cli.model_arguments import ModelArguments, positions_of
 from go_rl.cli.table import COMMANDS
 from go_rl.core import GoRLError, Hardware, ReadError, load_hardware
-from go_rl.train.config import MakespanTrainConfig, RingTrainConfig, SampleConfig
+from go_rl.policy.learn.config import MakespanTrainConfig, RingTrainConfig, SampleConfig
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import json
 import pytest
 
 import go_rl
-from go_rl.predictors.operators import GPU_WEIGHTS
-from go_rl.predictors.operators.predictor import OperatorPredictor
+from go_rl.costs.operators import GPU_WEIGHTS
+from go_rl.costs.operators.predictor import OperatorPredictor
 
 TABLE = "op,B,M,N,K,H\nlinear,1,512,1024,4096,\nbmm,16,512,64,512,\nsoftmax,8192,,,,512\n"
 
@@ -159,7 +159,7 @@ def test_bad_input_is_one_line(command, operators, tmp_path):
 
 
 def test_train_operators_writes_weights_that_predict(command, operators, tmp_path, monkeypatch):
-    from predictors.operators import SMALL, toy_examples
+    from costs.operators.operators import SMALL, toy_examples
 
     folder = tmp_path / "data"
     folder.mkdir()

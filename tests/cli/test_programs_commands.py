@@ -12,7 +12,7 @@ from go_rl.api.this_device import Calibrated
 from go_rl.api.training import programs as train_programs
 from go_rl.api.training.programs import TrainedPrograms
 from go_rl.core import TrainingError
-from go_rl.predictors.programs import search
+from go_rl.costs.programs.learn import search
 
 
 @pytest.fixture(autouse=True)

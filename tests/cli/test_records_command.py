@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from go_rl.records import Record, RecordStore
+from go_rl.runtime.records import Record, RecordStore
 
 NOON = "2025-01-31T12:00:00+00:00"
 

@@ -9,15 +9,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from policy.learn.toys import CONFIG, toy_zoo
 from policy.tiny import TINY, tiny_agent, tiny_makespan_agent
-from train.toys import CONFIG, toy_zoo
 
 from go_rl.cli.commands.train.policy import MakespanTraining
 from go_rl.cli.stopping import Terminated
-from go_rl.train.advantage import RunningBaseline
-from go_rl.train.config import MakespanTrainConfig
-from go_rl.train.ppo import new_learner
-from go_rl.train.run_state.checkpoints import Checkpoints, TrainState
+from go_rl.policy.learn.advantage import RunningBaseline
+from go_rl.policy.learn.config import MakespanTrainConfig
+from go_rl.policy.learn.ppo import new_learner
+from go_rl.policy.learn.run_state.checkpoints import Checkpoints, TrainState
 
 MAKESPAN = ("train", "policy", "--objective", "makespan")
 STEP = MakespanTrainConfig(policy=TINY, updates=4)
@@ -100,7 +100,7 @@ def begun(monkeypatch):
         seen.append(config)
         return SimpleNamespace(card={"validation": []})
 
-    monkeypatch.setattr("go_rl.train.pretrain.pretrain", pretrain)
+    monkeypatch.setattr("go_rl.policy.learn.pretrain.pretrain", pretrain)
     return seen
 
 
@@ -178,7 +178,7 @@ def test_a_new_run_is_described_before_it_starts(command, tmp_path, monkeypatch)
         assert json.loads((folder / "config.json").read_text())["seed"] == 7
         return SimpleNamespace(card={"validation": [[2, np.float64(-0.5)]]})
 
-    monkeypatch.setattr("go_rl.train.pretrain.pretrain", pretrain)
+    monkeypatch.setattr("go_rl.policy.learn.pretrain.pretrain", pretrain)
     found = command(*MAKESPAN, "new", "--seed", 7)
     assert (found.code, found.err) == (0, "")
     assert (
@@ -191,7 +191,7 @@ def test_a_stopped_run_says_what_it_kept(command, run, monkeypatch):
     def pretrain(*given, **options):
         raise Terminated
 
-    monkeypatch.setattr("go_rl.train.pretrain.pretrain", pretrain)
+    monkeypatch.setattr("go_rl.policy.learn.pretrain.pretrain", pretrain)
     found = command("train", "policy", run, "--config", "same.json")
     assert found.code == 143
     assert "stopped; the checkpoint after 4 updates is kept" in found.err

@@ -6,18 +6,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from predictors.kernels import few_kernels
-from predictors.ranks import flag_data
+from costs.kernels.kernels import few_kernels
+from costs.tiles.ranks import flag_data
 
 from go_rl.api.training.predictors import TrainKernelsConfig, announcement, only_target, updates_for
 from go_rl.cli.main import main
 from go_rl.core import TrainingError
 from go_rl.core.processor import own_target
-from go_rl.measure.kernels.collect import RECORDS
-from go_rl.measure.kernels.data import KernelData, load_kernel_data, save_kernel_data
-from go_rl.predictors.kernels.predictor import KernelPredictor
-from go_rl.predictors.ranks.predictor import RankPredictor
-from go_rl.records import Record, RecordStore
+from go_rl.costs.kernels.measure.collect import RECORDS
+from go_rl.costs.kernels.measure.data import KernelData, load_kernel_data, save_kernel_data
+from go_rl.costs.kernels.predictor import KernelPredictor
+from go_rl.costs.tiles.ranks.predictor import RankPredictor
+from go_rl.runtime.records import Record, RecordStore
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_a_folder_of_records_is_gathered(tmp_path, monkeypatch, data):
     gathered = load_kernel_data(data)
     asked = []
     monkeypatch.setattr(
-        "go_rl.measure.kernels.data.gather_kernels", lambda *a: asked.append(a) or gathered
+        "go_rl.costs.kernels.measure.data.gather_kernels", lambda *a: asked.append(a) or gathered
     )
     (tmp_path / "folder").mkdir()
     out, kept = str(tmp_path / "w.npz"), str(tmp_path / "kept.npz")

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from go_rl.measure.core_speed_file import FolderPace, pace_path, write_pace
+from go_rl.costs.timing.core_speed_file import FolderPace, pace_path, write_pace
 
 MODULE = """
 import jax, jax.numpy as jnp

@@ -13,12 +13,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tuning.tvm.onnx_networks import lone, saved, two_layers
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tuning" / "backends"))
-from onnx_networks import lone, saved, two_layers
-
-from go_rl.tuning.belief.registry import BELIEFS
-from go_rl.tuning.schedulers.registry import SCHEDULERS
+from go_rl.tuning.loop.belief.registry import BELIEFS
+from go_rl.tuning.loop.schedulers.registry import SCHEDULERS
 from go_rl.tuning.tuners.registry import TUNERS
 
 QUICK = ("--seconds", "0.001", "--least-calls", "1", "--pace-seconds", "0.05", "--batch", "2",

@@ -1,7 +1,7 @@
 """``go-rl zoo``, and graphs of the zoo as models."""
 
-from go_rl.zoo import zoo_entry, zoo_names
-from go_rl.zoo.problems import zoo_problems
+from go_rl.graphs.zoo import zoo_entry, zoo_names
+from go_rl.graphs.zoo.problems import zoo_problems
 
 
 def test_list_shows_every_graph_and_each_part_alone(command):

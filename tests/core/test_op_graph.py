@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from go_rl.core import Geometry, OpGraph, OpKind
-from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 
 
 @pytest.fixture

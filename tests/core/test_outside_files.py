@@ -13,7 +13,7 @@ import pytest
 from go_rl.core import GraphError, OpKind
 from go_rl.core.errors import nearest
 from go_rl.core.files.strict_json import parse_json
-from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.runtime.array_file import UNREADABLE, read_arrays
 
 

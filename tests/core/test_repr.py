@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from reference.small_rings import ring_problem
 
+from go_rl.compare.portfolio import Result
 from go_rl.core import Evaluation, Plan, Problem, Status, plan_for
-from go_rl.portfolio import Result
 
 SIZE = 400
 

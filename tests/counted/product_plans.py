@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from go_rl.compare.portfolio import METHODS
 from go_rl.core import Budget, Objective, Plan, Problem
-from go_rl.portfolio import METHODS
 
 QUICK = {
     Objective.RING: ("greedy", "random", "annealing", "metis", "linear-dp"),

@@ -22,7 +22,7 @@ from go_rl.core import (
     Topology,
     rule_set,
 )
-from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 
 TOPOLOGIES = ("ring", "full", "tree", "host")
 """A ring of chips; devices linked pairwise; a tree of devices; accelerators beside CPUs."""

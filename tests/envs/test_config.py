@@ -7,14 +7,14 @@ from dataclasses import replace
 import gymnasium
 import numpy as np
 import pytest
-from predictors.kernels import weights
+from costs.kernels.kernels import weights
 from reference.small_rings import ring_problem
 
 from go_rl.core import EnvironmentUseError, Objective, ProblemError, ZooError
-from go_rl.cost.learned import Learned
+from go_rl.costs.models.learned import Learned
 from go_rl.envs import EnvironmentConfig, PlanEnv
-from go_rl.readers.archive import save_graph
-from go_rl.readers.jax.reader import trace_jax
+from go_rl.graphs.readers.archive import save_graph
+from go_rl.graphs.readers.jax.reader import trace_jax
 
 SMALL = ring_problem(4, [(0, 1), (1, 2)], 2)
 

@@ -18,7 +18,7 @@ from reference.step_problems import random_step, step_problem
 
 import go_rl.envs
 from go_rl.core import DECISIONS, EnvironmentUseError, Problem, Status, ZooError
-from go_rl.readers.archive import save_graph
+from go_rl.graphs.readers.archive import save_graph
 
 NAMES = {
     "Partition": None,

@@ -9,7 +9,7 @@ from reference.small_rings import ring_problem
 from reference.step_problems import random_step, step_problem
 
 from go_rl.core import DECISIONS, EnvironmentUseError, OpKind, Problem, Status, load_hardware
-from go_rl.cost import ProblemOptions, make_problem
+from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.envs import MAKESPAN_NODE_FEATURES, EnvironmentConfig, PlanEnv
 
 IDS = {

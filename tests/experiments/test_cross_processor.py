@@ -17,10 +17,10 @@ from experiments.programs.cross_device.source_times import (
     scaled_sources,
     twins,
 )
-from go_rl.measure.programs.data import ProgramTarget
-from go_rl.predictors.programs.examples import TARGET_FEATURES
-from go_rl.predictors.programs.training import ProgramTrainConfig
-from tests.predictors.programs.made_up import made_up_programs
+from go_rl.costs.programs.learn.examples import TARGET_FEATURES
+from go_rl.costs.programs.learn.training import ProgramTrainConfig
+from go_rl.costs.programs.measure.data import ProgramTarget
+from tests.costs.programs.made_up import made_up_programs
 
 TASKS, GPU_TASKS = 20, 3
 LEVELS = ("x86-64-v3", "x86-64-v4")

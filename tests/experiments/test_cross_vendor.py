@@ -25,8 +25,8 @@ from experiments.programs.cross_device.source_times import (
     scaled_sources,
 )
 from experiments.programs.cross_device.tables import all_arms, arm_values, arms_of
-from go_rl.predictors.programs.training import ProgramTrainConfig
-from go_rl.predictors.splits import Split
+from go_rl.costs.learning.splits import Split
+from go_rl.costs.programs.learn.training import ProgramTrainConfig
 
 NO_SPLIT = Split(*[np.zeros(0, np.int64)] * 3)
 TILES = {"block_size_x": 16, "block_size_y": 2, "tile_size_x": 1, "tile_size_y": 1}

@@ -20,10 +20,10 @@ from experiments.placement.go_learners import (
     restricted,
 )
 from go_rl.core import DECISIONS, Budget, Objective, OpKind, Problem, Progress
+from go_rl.objectives.methods import Composed
 from go_rl.policy.agent import new_agent
-from go_rl.search import Composed
-from go_rl.train.config import FINE_TUNING
-from go_rl.train.fine_tune import FineTuned
+from go_rl.policy.learn.config import FINE_TUNING
+from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.verify.check_plan import check_plan
 
 SMALL = replace(FINE_TUNING[Objective.MAKESPAN], batch=6, first=6)

@@ -26,9 +26,9 @@ from experiments.learning.headroom_tables import (
     section,
     with_arms,
 )
-from go_rl.benchmark.headroom import Headroom
-from go_rl.benchmark.inputs import settings_of
-from go_rl.zoo.problems import zoo_problem
+from go_rl.compare.benchmark.inputs import settings_of
+from go_rl.compare.controls.headroom import Headroom
+from go_rl.graphs.zoo.problems import zoo_problem
 
 GNMT, NASNET = "gnmt-2-layers.ring16.strict", "nasnet-mobile.ring16.strict"
 CURVE = ((1, 0.1, 4.0), (12, 0.2, 2.0), (150, 0.3, 1.1))

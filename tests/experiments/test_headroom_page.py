@@ -8,8 +8,8 @@ import pytest
 
 from experiments.learning.best_known import in_turn
 from experiments.learning.headroom import Run, headrooms, page, reference_method
-from go_rl.zoo.best_known import BestEntry
-from go_rl.zoo.problems import zoo_problem, zoo_problems
+from go_rl.graphs.zoo.best_known import BestEntry
+from go_rl.graphs.zoo.problems import zoo_problem, zoo_problems
 
 VALIDATION, TEST = "bifpn-d0.ring36.strict", "nasnet-mobile.ring16.strict"
 

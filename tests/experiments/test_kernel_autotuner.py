@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from tuning.kernels.fakes import Machine, tune
+from tuning.xla.fakes import Machine, tune
 
 from experiments.tuning import kernel_autotuner
 from experiments.tuning.kernel_autotuner import (

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from predictors.kernels import few_kernels
+from costs.kernels.kernels import few_kernels
 
 from experiments.kernels.kernel_cost_model import layout_rows, layouts_table
-from go_rl.measure.kernels.data import KernelData
+from go_rl.costs.kernels.measure.data import KernelData
 
 ROW_BY_ROW, TURNED = (f'{{"layouts":[{order}]}}' for order in ("[0,1]", "[1,0]"))
 FASTER_TURNED = {ROW_BY_ROW: 2.0, TURNED: 1.0}

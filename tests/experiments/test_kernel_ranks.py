@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from predictors.ranks import SETTINGS, groups, heavy, tile_data
+from costs.tiles.ranks import SETTINGS, groups, heavy, tile_data
 
 from experiments.kernels.kernel_ranks import (
     FOLDS,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from predictors.kernels import few_kernels
+from costs.kernels.kernels import few_kernels
 
 from experiments.kernels.learned_pricing_speed import median, whole
-from go_rl.cost.kernel_cache import KernelCache
+from go_rl.costs.models.kernel_cache import KernelCache
 
 
 def test_equal_operators_are_priced_once():

@@ -6,19 +6,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tuning.kernels.fakes import MEASURING, Machine, program
+from tuning.xla.fakes import MEASURING, Machine, program
 
 from experiments.learning.learned_rewards import Bench, Options, row_of
 from experiments.learning.learned_rewards_page import Row, cell, figure, page, ratio
 from experiments.learning.learned_rewards_search import problem_of, settled
 from experiments.learning.measuring_cost import Measuring
 from go_rl.core import Budget, load_hardware
-from go_rl.cost import Analytical, Kernels
-from go_rl.measure.config import CollectConfig
-from go_rl.records import RecordStore
-from go_rl.search import Greedy, GreedyFusion
-from go_rl.tuning.kernels.budget import TuningBudget
-from go_rl.tuning.kernels.kernel_timer import KernelTimer
+from go_rl.costs.models import Analytical, Kernels
+from go_rl.costs.timing.config import CollectConfig
+from go_rl.objectives.methods import Greedy, GreedyFusion
+from go_rl.runtime.records import RecordStore
+from go_rl.tuning.xla.budget import TuningBudget
+from go_rl.tuning.xla.kernel_timer import KernelTimer
 
 GRAPH = program().graph
 BUSY = np.flatnonzero(~GRAPH.is_fed)

@@ -16,11 +16,11 @@ from experiments.partition.stage_measurements import (
 )
 from go_rl.core import Status, rule_set
 from go_rl.core.evaluation import STATUS_CODES
-from go_rl.cost import ProblemOptions, make_problem
+from go_rl.costs.models import ProblemOptions, make_problem
+from go_rl.graphs.readers.jax.stages import jax_program
+from go_rl.graphs.zoo.models.building import floats
 from go_rl.objectives.ring.workspace import RingWorkspace
-from go_rl.readers.jax.stages import jax_program
 from go_rl.verify.rules import legal
-from go_rl.zoo.models.building import floats
 
 LAYERS, WIDTH = 4, 64
 LAYER_BYTES = 4 * WIDTH * WIDTH

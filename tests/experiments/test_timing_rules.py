@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from experiments.kernels.timing_rules import ROUNDS, Options, compare, page, successive
-from go_rl.measure.timing import TimingSamples
+from go_rl.costs.timing.timing import TimingSamples
 
 
 def visits(seconds: float, slowed: float, count: int = 30) -> list[TimingSamples]:

@@ -9,8 +9,8 @@ from experiments.tuning import inner_tuners
 from experiments.tuning.guided import schedule_search
 from experiments.tuning.tuner_curves import CurveRow, band, median_found, row_of, seed_means
 from go_rl.core import ReadError
-from go_rl.tuning.backends.schedule_pool import PoolSet, SchedulePool
-from go_rl.tuning.programs.nouns import TunedOperator
+from go_rl.tuning.loop.nouns import TunedOperator
+from go_rl.tuning.pools.schedule_pool import PoolSet, SchedulePool
 
 
 def row(tuner: str, seed: int, found: int, *speeds: float) -> CurveRow:

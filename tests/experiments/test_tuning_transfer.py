@@ -12,9 +12,9 @@ from experiments.tuning.guided.transfer_runs import TransferPlan, TunedPools, ou
 from experiments.tuning.networks import tunable_operators
 from experiments.tuning.replayed import chameleon_replayed, tuned_latency
 from experiments.tuning.schedulers_replayed import Row as ReplayedRun
-from go_rl.tuning.backends.schedule_pool import PoolSet, SchedulePool
-from go_rl.tuning.programs.nouns import TunedOperator
-from tests.predictors.programs.with_nests import with_nests_and_traces
+from go_rl.tuning.loop.nouns import TunedOperator
+from go_rl.tuning.pools.schedule_pool import PoolSet, SchedulePool
+from tests.costs.programs.with_nests import with_nests_and_traces
 
 SECONDS = ((4.0, 1.0, 2.0), (3.0, 6.0, 2.0))
 """Of a heavy operator, used once, and of a light one, used twice."""

@@ -26,7 +26,7 @@ Who reads a clock
     - ``confirm_memory``, after ``auto`` on a ring with memory: two seconds a chip. First fit
       settles the cases here in milliseconds, so they are compared exactly; only a machine some
       hundred times as slow would give another plan.
-    - `go_rl.tuning`, `go_rl.run` and the timing of kernels measure seconds: nothing of them
+    - `go_rl.tuning`, `go_rl.plans.run` and the timing of kernels measure seconds: nothing of them
       is golden.
 
     What depends on a clock is named by its `Case.clocked`: numbers of such facts must lie within a

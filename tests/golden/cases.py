@@ -99,7 +99,7 @@ def _graphs() -> Iterator[Case]:
             yield Case(f"graph/{DATA}{path}{'+training' * training}", find, data=True)
 
 
-JAX_MODELS = ("go_rl.zoo.bert:bert_base",)
+JAX_MODELS = ("go_rl.graphs.zoo.bert:bert_base",)
 """Functions that the reader of JAX traces."""
 
 

@@ -50,7 +50,7 @@ def _onnx_seeds() -> tuple[Any, ...]:
 
 
 def _read_model(path: Path) -> Any:
-    from go_rl.readers import load
+    from go_rl.graphs.readers import load
 
     return load(path)
 
@@ -58,7 +58,7 @@ def _read_model(path: Path) -> Any:
 def _read_onnx(path: Path) -> Any:
     """With the sizes that the seeds need, and without them where the model has no such name."""
     from go_rl.core import GoRLError
-    from go_rl.readers import load
+    from go_rl.graphs.readers import load
 
     try:
         return load(path, DIMS)
@@ -103,7 +103,7 @@ def _read_hardware(path: Path) -> Any:
 def _graph() -> Any:
     """The graph of every archive and plan: small, with all that a graph may have."""
     from go_rl.core import Geometry, OpKind
-    from go_rl.readers.graph_builder import GraphBuilder, Node
+    from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 
     builder = GraphBuilder("seed", {"format": "onnx", "dims": {"batch": 2}, "notes": ["a note"]})
     for i, name in enumerate(("x", "conv", "relu", 7, "out")):
@@ -123,7 +123,7 @@ def _graph() -> Any:
 
 @functools.cache
 def _archive() -> bytes:
-    from go_rl.readers import save_graph
+    from go_rl.graphs.readers import save_graph
 
     with tempfile.TemporaryDirectory() as folder:
         save_graph(_graph(), Path(folder) / "g.npz")
@@ -131,7 +131,7 @@ def _archive() -> bytes:
 
 
 def _seal_graph(arrays: Arrays) -> None:
-    from go_rl.readers.archive import _graph as graph_of
+    from go_rl.graphs.readers.archive import _graph as graph_of
 
     def write(manifest: dict) -> None:
         content = {name: array for name, array in arrays.items() if name != MANIFEST}

@@ -7,7 +7,7 @@ from typing import Any
 import onnx
 from google.protobuf.descriptor import FieldDescriptor
 
-from go_rl.readers.onnx.costs.operators import RULES
+from go_rl.graphs.readers.onnx.costs.operators import RULES
 from mutation.values import FLOATS, INTEGERS, WORDS, Rng, broken_bytes, integer, pick
 
 Site = tuple[Any, FieldDescriptor]

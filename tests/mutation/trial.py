@@ -86,7 +86,7 @@ def trial(kind: str, data: bytes, forked: bool = False) -> tuple[Outcome, str]:
             everything, and not in a new one: many times faster.
     """
     from go_rl.core import GoRLError
-    from go_rl.readers import guarded
+    from go_rl.graphs.readers import guarded
 
     run = run_forked if forked else guarded.run_guarded
     with (
@@ -144,7 +144,8 @@ def _try(kind: str, number: int, leftovers: bool) -> list[Failure]:
 
 
 def run_forked(module: str, folder: Path, timeout: float) -> str:
-    """What `go_rl.readers.guarded.run_guarded` does, in a child that has imported everything."""
+    """What `go_rl.graphs.readers.guarded.run_guarded` does, in a child that has imported
+    everything."""
     with warnings.catch_warnings():
         # JAX and Python warn of locks that other threads may hold: the child calls neither JAX nor
         # threads, and one that waits forever is killed.

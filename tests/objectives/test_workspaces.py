@@ -13,10 +13,10 @@ from reference.step_problems import random_step, step_problem
 from go_rl.core import Objective, Status
 from go_rl.core.decisions import Decisions, Proposals
 from go_rl.core.evaluation import STATUS_CODES
+from go_rl.objectives.common.workspace import Workspace
 from go_rl.objectives.host.workspace import HostWorkspace
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.objectives.ring.workspace import RingWorkspace
-from go_rl.objectives.workspace import Workspace
 
 CHAIN = ring_problem(4, [(0, 1), (1, 2), (2, 3)], 2)
 

@@ -15,10 +15,10 @@ from go_rl.policy.agent import Actions, Agent, new_agent
 from go_rl.policy.buckets import Padded, pad
 from go_rl.policy.config import CONTROLS, PolicyConfig
 from go_rl.policy.controls import controlled
+from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.observations.policy_graph import PolicyGraph
 from go_rl.policy.observations.ring import RING_FROM_EDGES, SCALARS
 from go_rl.policy.policy_search import PolicySearch
-from go_rl.train.fine_tune import FineTuned
 
 HEADS = ("order", "placement")
 NODES, DISPATCH = (replace(TINY, form=form, attention_layers=0) for form in ("nodes", "dispatch"))

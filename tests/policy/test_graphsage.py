@@ -9,7 +9,7 @@ from parameters import random_variables
 from reference.network import graphsage
 from rounding import assert_rounded_alike
 
-from go_rl.policy.graphsage import GraphSage, max_pool
+from go_rl.policy.encoder.graphsage import GraphSage, max_pool
 
 
 def test_the_largest_value_over_the_sources_by_hand():

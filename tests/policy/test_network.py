@@ -15,10 +15,10 @@ from rounding import assert_rounded_alike
 
 from go_rl.policy import buckets
 from go_rl.policy.agent import encode
-from go_rl.policy.encoder import AttentionLayer
+from go_rl.policy.encoder.encoder import AttentionLayer
+from go_rl.policy.encoder.segmented_attention import SegmentedAttention
 from go_rl.policy.heads import DecisionHeads
 from go_rl.policy.network import Policy
-from go_rl.policy.segmented_attention import SegmentedAttention
 
 DECISIONS = ("order", "placement")
 

@@ -17,7 +17,7 @@ from rounding import assert_rounded_alike
 
 from go_rl.core import Budget, Objective, OpKind, PolicyError, Problem, Progress
 from go_rl.core.problem import DECISIONS
-from go_rl.objectives.incumbent import Incumbent, finish_plan
+from go_rl.objectives.common.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.choices import LEVELS
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Agent, new_agent

@@ -10,8 +10,8 @@ from parameters import random_variables
 from reference.network import segmented_attention
 from rounding import assert_rounded_alike
 
-from go_rl.policy import segmented_attention as module
-from go_rl.policy.segmented_attention import SegmentedAttention
+from go_rl.policy.encoder import segmented_attention as module
+from go_rl.policy.encoder.segmented_attention import SegmentedAttention
 
 WIDTH, HEADS, SEGMENT = 6, 2, 4
 

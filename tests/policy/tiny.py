@@ -17,11 +17,11 @@ from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Actions, Agent, new_agent
 from go_rl.policy.buckets import Padded, pad
 from go_rl.policy.config import PolicyConfig
+from go_rl.policy.learn.config import FINE_TUNING
 from go_rl.policy.observations.policy_graph import PolicyGraph
 from go_rl.policy.observations.reference_orders import REFERENCE_ORDERS
 from go_rl.policy.observations.ring import RING_FEATURES, RING_HARDWARE
 from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
-from go_rl.train.config import FINE_TUNING
 
 TINY = PolicyConfig(
     hidden=8, sage_layers=1, attention_layers=1, heads=2, segment=16, decoder_width=8, directions=2

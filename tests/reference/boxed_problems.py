@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from go_rl.core import FREE, Chip, Hardware, Links, Objective, OpKind, Problem, Topology, rule_set
-from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 
 
 def random_problem(seed: int, objective: Objective, nodes: int, devices: int) -> Problem:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from go_rl.benchmark.run_store import ProblemName, Run
+from go_rl.compare.benchmark.run_store import ProblemName, Run
 
 
 def run(

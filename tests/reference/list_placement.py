@@ -1,5 +1,5 @@
-"""Plain twin of `go_rl.search.makespan.list_placement`: dictionaries, one decision after the
-other."""
+"""Plain twin of `go_rl.objectives.makespan.methods.list_placement`: dictionaries, one decision
+after the other."""
 
 from __future__ import annotations
 

@@ -8,9 +8,9 @@ import numpy as np
 from reference.step_problems import STREAMS, random_edges, random_kinds
 
 from go_rl.core import Chip, Hardware, Links, Objective, OpGraph, Problem, Topology
-from go_rl.cost import Analytical, ProblemOptions, make_problem
-from go_rl.cost.analytical import Efficiency
-from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.costs.models import Analytical, ProblemOptions, make_problem
+from go_rl.costs.models.analytical import Efficiency
+from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 
 EVEN = Efficiency(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
 TILE = Chip("tile", 1.0, 1e9, 1.0, launch_seconds=0.5)

@@ -19,7 +19,7 @@ from go_rl.core import (
     Problem,
     Topology,
 )
-from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 
 RULES = tuple(RULE_SETS.values())
 UNIT = 30

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 
 from go_rl.core import FREE, Chip, Hardware, Links, Objective, OpKind, Problem, Topology, rule_set
-from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.verify.rules import legal
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from go_rl.core import Objective, OpGraph, OpKind, Plan, Problem, load_hardware
-from go_rl.cost import ProblemOptions, make_problem
-from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.costs.models import ProblemOptions, make_problem
+from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.verify.check_plan import check_plan
 
 

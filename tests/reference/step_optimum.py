@@ -10,7 +10,7 @@ import numpy as np
 
 from go_rl.core import KernelPrices, Problem
 from go_rl.core.decisions import Decisions
-from go_rl.simulate.makespan.pricing import MakespanPricer
+from go_rl.objectives.makespan.simulate.pricing import MakespanPricer
 from go_rl.verify.kernel_rules import legal_kernels
 
 Order = tuple[int, ...]

@@ -22,8 +22,8 @@ from go_rl.core import (
     rule_set,
 )
 from go_rl.core.decisions import Decisions
-from go_rl.kernels import Fuser
-from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.cutting import Fuser
+from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 
 Edge = tuple[int, int, float] | tuple[int, int, float, int]
 KINDS = (OpKind.ELEMENTWISE, OpKind.ELEMENTWISE, OpKind.MOVEMENT, OpKind.GATHER, OpKind.MATMUL,

@@ -8,7 +8,7 @@ from math import ceil
 
 import numpy as np
 
-from go_rl.programs.tiles import TiledProgram, TileProgram, Tiles
+from go_rl.costs.tiles import TiledProgram, TileProgram, Tiles
 
 
 def compute(program: TileProgram, arrays: dict[str, np.ndarray]) -> np.ndarray:

@@ -9,8 +9,8 @@ import pytest
 
 from go_rl.core import Evaluation, Objective, OpKind, Plan, Problem, Status, load_hardware, plan_for
 from go_rl.core.evaluation import failed
-from go_rl.cost import ProblemOptions, make_problem
-from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.costs.models import ProblemOptions, make_problem
+from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.report.bottleneck import bottleneck
 
 

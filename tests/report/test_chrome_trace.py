@@ -11,8 +11,8 @@ import pytest
 from timelines import one_node, zoo_timeline
 
 from go_rl.core import PlanError, load_hardware
+from go_rl.objectives.makespan.simulate.timeline import TRANSFER
 from go_rl.report.timeline.chrome_trace import chrome_trace, save_chrome_trace
-from go_rl.simulate.makespan.timeline import TRANSFER
 
 TRAINING = "transformer-xl-2-layers-training"
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 from reference.comparison_runs import run
 
-from go_rl.benchmark.evaluate import Comparison, EvaluateConfig, best_bounds
-from go_rl.benchmark.summary import summarise
+from go_rl.compare.benchmark.evaluate import Comparison, EvaluateConfig, best_bounds
+from go_rl.compare.benchmark.summary import summarise
 from go_rl.report.comparison import comparison_figure
 from go_rl.report.comparison_tables import runs_csv, summary_csv, summary_markdown
 

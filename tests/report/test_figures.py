@@ -19,8 +19,8 @@ from go_rl.core import (
     load_hardware,
     plan_for,
 )
-from go_rl.cost import ProblemOptions, make_problem
-from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.costs.models import ProblemOptions, make_problem
+from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.report.figures import curves_figure, loads_figure, save_curves, save_loads
 from go_rl.report.tables import bytes_text
 

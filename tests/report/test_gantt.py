@@ -10,8 +10,8 @@ import pytest
 from timelines import one_node, zoo_timeline
 
 from go_rl.core import Status, load_hardware
+from go_rl.objectives.makespan.simulate.timeline import TRANSFER, MemoryUse, Slice, Timeline, Track
 from go_rl.report.timeline.gantt import COLUMNS, MOST_ROWS, gantt_figure, gantt_rows, save_gantt
-from go_rl.simulate.makespan.timeline import TRANSFER, MemoryUse, Slice, Timeline, Track
 
 STREAM = (Track(0, "stream"),)
 

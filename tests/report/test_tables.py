@@ -19,8 +19,8 @@ from go_rl.core import (
     plan_for,
 )
 from go_rl.core.evaluation import failed
-from go_rl.cost import ProblemOptions, make_problem
-from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.costs.models import ProblemOptions, make_problem
+from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.report.summary import plan_lines
 from go_rl.report.tables import csv_text, json_rows, markdown, percent, rows, unit_for
 

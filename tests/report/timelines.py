@@ -8,11 +8,11 @@ import numpy as np
 
 from go_rl.core import Hardware, Objective, OpKind, load_hardware
 from go_rl.core.decisions import Decisions
-from go_rl.cost import ProblemOptions, make_problem
-from go_rl.kernels import Fuser
-from go_rl.readers.graph_builder import GraphBuilder, Node
-from go_rl.simulate.makespan.timeline import Timeline, timeline_of
-from go_rl.zoo import zoo_graph
+from go_rl.costs.models import ProblemOptions, make_problem
+from go_rl.graphs.cutting import Fuser
+from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.zoo import zoo_graph
+from go_rl.objectives.makespan.simulate.timeline import Timeline, timeline_of
 
 
 @cache

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from jaxtyping import Bool, Float64, Int32, Int64, config
 
-from go_rl.runtime.kernel_struct import KernelStruct, kernel
+from go_rl.core.compiled_struct import KernelStruct, kernel
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,11 +5,11 @@ import gzip
 import pytest
 
 from go_rl.core.errors import GoRLError
-from go_rl.predictors.operators.measured_tables import read_measured
-from go_rl.programs.nests.benchmark_hub import hub_records
-from go_rl.records.record_file import load_records
+from go_rl.costs.operators.measured_tables import read_measured
+from go_rl.costs.programs.nests.benchmark_hub import hub_records
 from go_rl.runtime import array_file
 from go_rl.runtime.packed_file import open_packed
+from go_rl.runtime.records.record_file import load_records
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,6 @@ from reference.small_rings import legal_plans, random_ring, ring_problem
 
 from go_rl.core import OpKind, SolverError, Status
 from go_rl.core.evaluation import STATUS_CODES
-from go_rl.simulate.ring.replication import place_copies, replicas_of
 from go_rl.solvers import (
     AtMostPerChip,
     CustomConstraint,
@@ -16,6 +15,7 @@ from go_rl.solvers import (
     DomainStore,
     sample_with_constraints,
 )
+from go_rl.solvers.replication import place_copies, replicas_of
 from go_rl.verify.rules import legal
 
 CHAIN = [(n, n + 1) for n in range(7)]

@@ -11,8 +11,8 @@ from reference.ring_rules import copied_by, partitions
 from reference.small_rings import ring_problem
 
 from go_rl.core import Problem, SolverError, Status
-from go_rl.simulate.ring.replication import place_copies, replicas_of, replicated_nodes
 from go_rl.solvers import ring_instance
+from go_rl.solvers.replication import place_copies, replicas_of, replicated_nodes
 from go_rl.solvers.stage_costs import stage_costs
 from go_rl.solvers.twins.cp_sat import CpSatOptions, first_partition, optimise
 from go_rl.verify.rules import legal

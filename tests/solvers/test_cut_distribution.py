@@ -8,9 +8,9 @@ from reference.cuts import cut_log_probs, legal_cuts
 from reference.random_rings import random_ring
 from reference.small_rings import ring_problem
 
+from go_rl.core.graph.list_order import list_order
 from go_rl.solvers import ring_instance
 from go_rl.solvers.draws.cut_distribution import CutDistribution
-from go_rl.solvers.graphs.list_order import list_order
 from go_rl.solvers.network import Network
 
 

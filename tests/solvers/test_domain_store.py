@@ -9,9 +9,9 @@ import pytest
 from reference.small_rings import legal_plans, random_ring, ring_problem
 
 from go_rl.core import SolverError
-from go_rl.simulate.ring.replication import place_copies, replicas_of
 from go_rl.solvers import DomainStore
 from go_rl.solvers.constraints.domain_store import OPEN
+from go_rl.solvers.replication import place_copies, replicas_of
 from go_rl.verify.rules import legal
 
 DIAMOND = [(0, 1), (0, 2), (1, 3), (2, 3)]

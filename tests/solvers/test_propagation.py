@@ -10,7 +10,7 @@ from reference.random_rings import random_ring
 from reference.ring_rules import copied_by, partitions
 from reference.small_rings import ring_problem
 
-from go_rl.simulate.bitset import ONE, membership
+from go_rl.core.bitset import ONE, membership
 from go_rl.solvers import ring_instance
 from go_rl.solvers.domains import DONE, NO_SKIP, OK, RELATIONS, SIZE, TRAIL, shrink
 from go_rl.solvers.network import State, new_state

@@ -7,8 +7,8 @@ from reference.small_rings import ring_problem
 
 from go_rl.core import Objective, Problem, ProblemError, Status, load_hardware, rule_set
 from go_rl.core.evaluation import STATUS_CODES
-from go_rl.cost import ProblemOptions, make_problem
-from go_rl.readers import load
+from go_rl.costs.models import ProblemOptions, make_problem
+from go_rl.graphs.readers import load
 from go_rl.solvers import RingSolver, ring_instance
 
 CHAIN = [(0, 1), (1, 2)]

@@ -13,8 +13,8 @@ from reference.ring_rules import copied_by, partitions
 from reference.small_rings import ring_problem
 
 from go_rl.core import Problem, SolverError
-from go_rl.simulate.ring.replication import place_copies, replicas_of
 from go_rl.solvers import Means, RingSolver, SolverOptions
+from go_rl.solvers.replication import place_copies, replicas_of
 from go_rl.verify.rules import legal
 
 

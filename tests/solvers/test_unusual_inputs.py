@@ -9,8 +9,8 @@ import pytest
 from reference.small_rings import ring_problem
 
 from go_rl.core import Means, Problem
-from go_rl.simulate.ring.replication import place_copies, replicas_of
 from go_rl.solvers import RingSolver, Samples
+from go_rl.solvers.replication import place_copies, replicas_of
 from go_rl.verify.rules import legal
 
 CHAIN = [(0, 1), (1, 2), (2, 3)]

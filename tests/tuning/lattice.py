@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from go_rl.tuning.programs.nouns import InnerTuner, Schedule, Trial
+from go_rl.tuning.loop.nouns import InnerTuner, Schedule, Trial
 
 
 @dataclass

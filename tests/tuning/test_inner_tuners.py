@@ -9,9 +9,9 @@ import pytest
 from tuning.lattice import Lattice, tune
 
 from go_rl.core import MissingDependencyError
-from go_rl.predictors.schedule_ranks import ScheduleRanksConfig
+from go_rl.costs.trees.schedule_ranks import ScheduleRanksConfig
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.programs.nouns import Schedule, Trial
+from go_rl.tuning.loop.nouns import Schedule, Trial
 from go_rl.tuning.tuners import TUNERS, inner_tuner
 from go_rl.tuning.tuners.chameleon import ChameleonConfig, chameleon
 from go_rl.tuning.tuners.evolutionary_search import EvolutionConfig, evolutionary_search

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tuning.lattice import Lattice
 
-from go_rl.tuning.programs.nouns import Trial
+from go_rl.tuning.loop.nouns import Trial
 from go_rl.tuning.tuners.adaptive_sampling import adaptive_sample, k_means
 from go_rl.tuning.tuners.chameleon import discounted
 from go_rl.tuning.tuners.diverse_choice import diverse_choice, feature_values

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from go_rl.tuning.backends.replay import ReplayBackend
-from go_rl.tuning.backends.schedule_pool import PoolSet, SchedulePool
-from go_rl.tuning.programs.nouns import Schedule, ScheduleSpace, Trial, TunedOperator
+from go_rl.tuning.loop.nouns import Schedule, ScheduleSpace, Trial, TunedOperator
+from go_rl.tuning.pools.replay import ReplayBackend
+from go_rl.tuning.pools.schedule_pool import PoolSet, SchedulePool
 
 PEAK = 1e11
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from go_rl.core import Objective
-from go_rl.cost import ProblemOptions, file_hardware, make_problem
-from go_rl.readers import load
+from go_rl.costs.models import ProblemOptions, file_hardware, make_problem
+from go_rl.graphs.readers import load
 from go_rl.verify.value import plan_value
 
 FORK = [("a", "b", 100.0, 0), ("a", "c", 100.0, 0), ("a", "d", 20.0, 1), ("b", "d", 10.0, 0)]

@@ -16,7 +16,7 @@ import numpy as np
 from experiments.pages import RESULTS, cell, run_script, write_page
 from experiments.programs.cdmpp.cross_model import both_parts, cross_run
 from experiments.programs.cdmpp.runs import Metrics, Runs, TableOptions, trained
-from go_rl.predictors.programs.network import PAPER
+from go_rl.costs.programs.learn.network import PAPER
 
 NAME, SIZES = "cdmpp_ablations", "sizes"
 TABLES: dict[str, dict[str, dict[str, Any]]] = {

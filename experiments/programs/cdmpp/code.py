@@ -19,19 +19,19 @@ import numpy as np
 from experiments.pages import NOTHING, RESULTS, cell, run_script, write_page
 from experiments.programs.cdmpp.cross_model import COLUMNS, PARTS, both_parts
 from experiments.programs.cdmpp.runs import Metrics, OutOfTimeError, Runs, TableOptions, trained
-from go_rl.predictors.boosted import BoostedTrees, SummedKernels
-from go_rl.predictors.metrics import mape
-from go_rl.predictors.programs.code_inputs import (
+from go_rl.costs.learning.metrics import mape
+from go_rl.costs.learning.splits import HELD_OUT, by_model
+from go_rl.costs.programs.learn.code_inputs import (
     WIDE_NUMBERS,
     code_tree_features,
     log_bound,
     with_code,
 )
-from go_rl.predictors.programs.code_trees import CONFIG, relative_factor
-from go_rl.predictors.programs.examples import KeepRules, ProgramExamples
-from go_rl.predictors.programs.reading import read_examples
-from go_rl.predictors.programs.rivals.summed_features import SUMMED_NAMES
-from go_rl.predictors.splits import HELD_OUT, by_model
+from go_rl.costs.programs.learn.code_trees import CONFIG, relative_factor
+from go_rl.costs.programs.learn.examples import KeepRules, ProgramExamples
+from go_rl.costs.programs.learn.reading import read_examples
+from go_rl.costs.programs.learn.rivals.summed_features import SUMMED_NAMES
+from go_rl.costs.trees.boosted import BoostedTrees, SummedKernels
 
 NAME = "cdmpp_code"
 SUMMED, BOUND, CODE, RATIO, TREES, NETWORK, MEAN = (

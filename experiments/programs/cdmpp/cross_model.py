@@ -15,9 +15,9 @@ import numpy as np
 
 from experiments.pages import RESULTS, cell, run_script, write_page
 from experiments.programs.cdmpp.runs import Metrics, Runs, TableOptions, judged, trained, tuned
-from go_rl.predictors.boosted import BoostedConfig, BoostedTrees, SummedKernels
-from go_rl.predictors.programs.examples import ProgramExamples
-from go_rl.predictors.splits import HELD_OUT
+from go_rl.costs.learning.splits import HELD_OUT
+from go_rl.costs.programs.learn.examples import ProgramExamples
+from go_rl.costs.trees.boosted import BoostedConfig, BoostedTrees, SummedKernels
 
 NAME = "cdmpp_cross_model"
 PARTS = {"test": "same networks", "held": "held-out networks"}

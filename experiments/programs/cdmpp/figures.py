@@ -24,12 +24,12 @@ from experiments.pages import RESULTS, run_script, write_page
 from experiments.programs.cdmpp.code import WideRuns
 from experiments.programs.cdmpp.runs import TableOptions, trained, tuned
 from go_rl.core.files.strict_json import parse_json
-from go_rl.predictors.metrics import mape
-from go_rl.predictors.programs.central_moments import central_moment_discrepancy
-from go_rl.predictors.programs.code_trees import CodeTrees
-from go_rl.predictors.programs.label_transform import LabelTransform
-from go_rl.predictors.programs.prepared import prepare
-from go_rl.predictors.splits import HELD_OUT
+from go_rl.costs.learning.metrics import mape
+from go_rl.costs.learning.splits import HELD_OUT
+from go_rl.costs.programs.learn.central_moments import central_moment_discrepancy
+from go_rl.costs.programs.learn.code_trees import CodeTrees
+from go_rl.costs.programs.learn.label_transform import LabelTransform
+from go_rl.costs.programs.learn.prepared import prepare
 from go_rl.runtime.parameter_file import read_parameters, write_parameters
 
 matplotlib.use("Agg")

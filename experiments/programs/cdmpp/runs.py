@@ -18,18 +18,18 @@ import numpy as np
 
 from go_rl.core import ReadError
 from go_rl.core.files.whole_file import write_text
-from go_rl.predictors.metrics import latency_metrics
-from go_rl.predictors.programs.examples import ProgramExamples, ProgramInputs
-from go_rl.predictors.programs.label_transform import LabelTransform
-from go_rl.predictors.programs.network import SMALL
-from go_rl.predictors.programs.prepared import InputScale, prepare
-from go_rl.predictors.programs.reading import read_examples
-from go_rl.predictors.programs.training import (
+from go_rl.costs.learning.metrics import latency_metrics
+from go_rl.costs.learning.splits import HELD_OUT, Split, by_model
+from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
+from go_rl.costs.programs.learn.label_transform import LabelTransform
+from go_rl.costs.programs.learn.network import SMALL
+from go_rl.costs.programs.learn.prepared import InputScale, prepare
+from go_rl.costs.programs.learn.reading import read_examples
+from go_rl.costs.programs.learn.training import (
     ProgramTrainConfig,
     TrainedProgramNetwork,
     train_programs_network,
 )
-from go_rl.predictors.splits import HELD_OUT, Split, by_model
 
 Metrics = dict[str, float]
 SEEDS = 3

@@ -27,9 +27,9 @@ from experiments.programs.cdmpp.runs import (
     trained,
     tuned,
 )
-from go_rl.predictors.programs.examples import ProgramExamples
-from go_rl.predictors.programs.select_tasks import program_features, select_tasks
-from go_rl.predictors.splits import Split, by_target
+from go_rl.costs.learning.splits import Split, by_target
+from go_rl.costs.programs.learn.examples import ProgramExamples
+from go_rl.costs.programs.learn.select_tasks import program_features, select_tasks
 
 NAME = "cdmpp_sampling"
 TARGET = "x86-64-v4"

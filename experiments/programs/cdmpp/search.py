@@ -18,8 +18,8 @@ import numpy as np
 from experiments.pages import NOTHING, RESULTS, cell, run_script, say, table_lines, write_page
 from experiments.programs.cdmpp.cross_model import PARTS, both_parts
 from experiments.programs.cdmpp.runs import Metrics, OutOfTimeError, Runs, TableOptions, trained
-from go_rl.predictors.programs.network import parameter_count
-from go_rl.predictors.programs.search import (
+from go_rl.costs.programs.learn.network import parameter_count
+from go_rl.costs.programs.learn.search import (
     FILE,
     STUDY,
     ProgramSearchConfig,
@@ -27,7 +27,7 @@ from go_rl.predictors.programs.search import (
     import_optuna,
     search_programs,
 )
-from go_rl.predictors.programs.training import ProgramTrainConfig
+from go_rl.costs.programs.learn.training import ProgramTrainConfig
 
 NAME = "cdmpp_search"
 MOST_LEAVES = 2

@@ -21,14 +21,14 @@ import numpy as np
 from experiments.pages import NOTHING, RESULTS, cell, run_script, write_page
 from experiments.programs.cdmpp.runs import Metrics, OutOfTimeError, Runs, TableOptions, trained
 from go_rl.api.predict import predict
-from go_rl.predictors.boosted import BoostedConfig
-from go_rl.predictors.programs.network import NAMED_CONFIGS, SMALL, parameter_count
-from go_rl.predictors.programs.predictor import ProgramPredictor
-from go_rl.predictors.programs.rivals.lightgbm_trees import LightgbmPrograms
-from go_rl.predictors.programs.rivals.recursive_lstm import RecursiveLstm, RecursiveSizes
-from go_rl.predictors.programs.rivals.summed_features import summed_program_features
-from go_rl.predictors.programs.rivals.xgboost_trees import XgboostConfig, XgboostPrograms
-from go_rl.predictors.programs.training import ProgramTrainConfig
+from go_rl.costs.programs.learn.network import NAMED_CONFIGS, SMALL, parameter_count
+from go_rl.costs.programs.learn.predictor import ProgramPredictor
+from go_rl.costs.programs.learn.rivals.lightgbm_trees import LightgbmPrograms
+from go_rl.costs.programs.learn.rivals.recursive_lstm import RecursiveLstm, RecursiveSizes
+from go_rl.costs.programs.learn.rivals.summed_features import summed_program_features
+from go_rl.costs.programs.learn.rivals.xgboost_trees import XgboostConfig, XgboostPrograms
+from go_rl.costs.programs.learn.training import ProgramTrainConfig
+from go_rl.costs.trees.boosted import BoostedConfig
 
 NAME = "cdmpp_speed"
 PROGRAMS = 400

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from experiments.pages import run_script
-from go_rl.predictors.metrics import latency_metrics
-from go_rl.predictors.programs.predictor import ProgramPredictor
-from go_rl.predictors.programs.reading import read_examples
-from go_rl.predictors.programs.training import ProgramTrainConfig
-from go_rl.predictors.programs.weights_file import SHIPPED
-from go_rl.predictors.splits import by_task
+from go_rl.costs.learning.metrics import latency_metrics
+from go_rl.costs.learning.splits import by_task
+from go_rl.costs.programs.learn.predictor import ProgramPredictor
+from go_rl.costs.programs.learn.reading import read_examples
+from go_rl.costs.programs.learn.training import ProgramTrainConfig
+from go_rl.costs.programs.learn.weights_file import SHIPPED
 
 OTHER_BATCHES = 100
 """Seed of the batches of further training."""

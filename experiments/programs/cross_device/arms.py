@@ -12,14 +12,14 @@ import numpy as np
 
 from experiments.programs.cdmpp.runs import OneNetwork, trained, tuned
 from experiments.programs.cross_device.setting import Setting, joined
-from go_rl.predictors.boosted import BoostedConfig
-from go_rl.predictors.programs.code_trees import CONFIG as CODE_CONFIG
-from go_rl.predictors.programs.code_trees import CodeTrees
-from go_rl.predictors.programs.examples import ProgramExamples, ProgramInputs
-from go_rl.predictors.programs.network import initial_program_params
-from go_rl.predictors.programs.rivals.lightgbm_trees import LightgbmPrograms
-from go_rl.predictors.programs.rivals.xgboost_trees import XgboostConfig, XgboostPrograms
-from go_rl.predictors.programs.training import TrainedProgramNetwork
+from go_rl.costs.programs.learn.code_trees import CONFIG as CODE_CONFIG
+from go_rl.costs.programs.learn.code_trees import CodeTrees
+from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
+from go_rl.costs.programs.learn.network import initial_program_params
+from go_rl.costs.programs.learn.rivals.lightgbm_trees import LightgbmPrograms
+from go_rl.costs.programs.learn.rivals.xgboost_trees import XgboostConfig, XgboostPrograms
+from go_rl.costs.programs.learn.training import TrainedProgramNetwork
+from go_rl.costs.trees.boosted import BoostedConfig
 
 ALONE = 300
 """Updates of a network that learns the measured programs alone."""

@@ -3,7 +3,7 @@
 A kernel's configurations are drawn at random, the same on every GPU. One that did not run on a
 GPU (its ``time`` is no number) is no row of that GPU. Those whose loop nests have equal features
 (they differ in what no nest shows, such as loads through the read-only cache) are one program, the
-median of their seconds, as `go_rl.predictors.programs.examples.examples_of` has it. A task is a
+median of their seconds, as `go_rl.costs.programs.learn.examples.examples_of` has it. A task is a
 kernel; what is split and sampled is the program.
 """
 
@@ -17,15 +17,10 @@ from types import MappingProxyType
 import numpy as np
 
 from experiments.programs.cross_device.setting import Kinds
-from go_rl.measure.programs.data import ProgramTarget
-from go_rl.predictors.programs.examples import ProgramExamples, ProgramInputs, target_numbers
-from go_rl.programs.features import CompactAst, compact_ast, pack_asts
-from go_rl.programs.nests.benchmark_hub import (
-    CHANNELS,
-    HubRecord,
-    hub_records,
-    nest_from_hub,
-)
+from go_rl.costs.programs.features import CompactAst, compact_ast, pack_asts
+from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs, target_numbers
+from go_rl.costs.programs.measure.data import ProgramTarget
+from go_rl.costs.programs.nests.benchmark_hub import CHANNELS, HubRecord, hub_records, nest_from_hub
 
 KERNELS = ("convolution", "dedispersion")
 HUB_KINDS = Kinds(

@@ -2,7 +2,7 @@
 
 Of the new processor are kept the programs that the other one ran, too, so that all arms are judged
 by the same rows. Operators of GPUs are loop nests from their sizes
-(`go_rl.programs.nests.operator_nests`); each operator and size is a task of its own.
+(`go_rl.costs.programs.nests.operator_nests`); each operator and size is a task of its own.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ import numpy as np
 
 from experiments.programs.cross_device.setting import Kinds
 from experiments.programs.cross_device.source_times import NO_TWIN, twins
-from go_rl.measure.programs.data import ProgramTarget
-from go_rl.measure.programs.features_file import nest_features
-from go_rl.predictors.operators.examples import OperatorExamples, error_groups
-from go_rl.predictors.operators.fitting import UNKNOWN_TILE
-from go_rl.predictors.operators.measured_tables import of_devices, read_measured
-from go_rl.predictors.operators.product_model import TILES
-from go_rl.predictors.programs.examples import (
+from go_rl.costs.learning.splits import Split, by_target
+from go_rl.costs.operators.examples import OperatorExamples, error_groups
+from go_rl.costs.operators.fitting import UNKNOWN_TILE
+from go_rl.costs.operators.measured_tables import of_devices, read_measured
+from go_rl.costs.operators.product_model import TILES
+from go_rl.costs.operators.tables.operator_rows import SIZES
+from go_rl.costs.programs.learn.examples import (
     KeepRules,
     ProgramExamples,
     ProgramInputs,
     target_numbers,
 )
-from go_rl.predictors.programs.reading import join_examples, read_examples
-from go_rl.predictors.splits import Split, by_target
-from go_rl.programs.nests import nest_to_json
-from go_rl.programs.nests.operator_nests import nests_of_operators
-from go_rl.programs.operators.operator_rows import SIZES
-from go_rl.programs.tasks.task import SIZES as OPERATOR_SIZES
+from go_rl.costs.programs.learn.reading import join_examples, read_examples
+from go_rl.costs.programs.measure.data import ProgramTarget
+from go_rl.costs.programs.measure.features_file import nest_features
+from go_rl.costs.programs.nests import nest_to_json
+from go_rl.costs.programs.nests.operator_nests import nests_of_operators
+from go_rl.costs.programs.workloads.task import SIZES as OPERATOR_SIZES
 
 GPUS: Mapping[str, str] = MappingProxyType(
     {"p100": "p100", "t4": "t4", "v100": "v100", "a100-40gb": "a100"}

@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 
 from experiments.programs.cdmpp.runs import OneNetwork, trained, tuned
-from go_rl.predictors.programs.examples import ProgramExamples
-from go_rl.predictors.programs.label_transform import LabelTransform
-from go_rl.predictors.programs.prepared import InputScale
-from go_rl.predictors.programs.select_tasks import program_features, select_tasks
-from go_rl.predictors.programs.training import ProgramTrainConfig, TrainedProgramNetwork
-from go_rl.predictors.splits import Split
-from go_rl.programs.features import join_asts
+from go_rl.costs.learning.splits import Split
+from go_rl.costs.programs.features import join_asts
+from go_rl.costs.programs.learn.examples import ProgramExamples
+from go_rl.costs.programs.learn.label_transform import LabelTransform
+from go_rl.costs.programs.learn.prepared import InputScale
+from go_rl.costs.programs.learn.select_tasks import program_features, select_tasks
+from go_rl.costs.programs.learn.training import ProgramTrainConfig, TrainedProgramNetwork
 from go_rl.runtime.parameter_file import parameter_tree, read_parameters, write_parameters
 
 

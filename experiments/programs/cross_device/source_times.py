@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from experiments.programs.cross_device.setting import Kinds, Setting
-from go_rl.predictors.programs.examples import TARGET_FEATURES, ProgramExamples, ProgramInputs
+from go_rl.costs.programs.learn.examples import TARGET_FEATURES, ProgramExamples, ProgramInputs
 
 NO_TWIN = -1
 """No row has the program."""

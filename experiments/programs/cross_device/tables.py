@@ -22,7 +22,7 @@ from experiments.programs.cdmpp.cross_model import COLUMNS
 from experiments.programs.cdmpp.runs import Metrics, OutOfTimeError, RunFolder
 from experiments.programs.cross_device.arms import Arms
 from experiments.programs.cross_device.setting import Setting
-from go_rl.predictors.metrics import latency_metrics
+from go_rl.costs.learning.metrics import latency_metrics
 
 DRAW = re.compile(r"(.*\(random\)) \d+")
 CHANCE = "(random)"

@@ -20,12 +20,12 @@ import tyro
 from experiments.pages import run_script
 from experiments.tuning.guided.recorded_programs import RecordedPrograms, recorded_programs
 from experiments.tuning.guided.schedule_search import save_scores
-from go_rl.predictors.programs.examples import ProgramExamples
-from go_rl.predictors.programs.predictor import ProgramPredictor
-from go_rl.predictors.programs.reading import read_examples
-from go_rl.predictors.programs.training import ProgramTrainConfig
-from go_rl.programs.tasks import TensorTask
-from go_rl.tuning.backends.schedule_pool import ENDING
+from go_rl.costs.programs.learn.examples import ProgramExamples
+from go_rl.costs.programs.learn.predictor import ProgramPredictor
+from go_rl.costs.programs.learn.reading import read_examples
+from go_rl.costs.programs.learn.training import ProgramTrainConfig
+from go_rl.costs.programs.workloads import TensorTask
+from go_rl.tuning.pools.schedule_pool import ENDING
 
 HELD_OUT, UNTRAINED, SHIPPED = "held-out", "untrained", "shipped"
 TOGETHER, REPEATS = 32, 20

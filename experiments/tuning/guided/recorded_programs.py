@@ -12,16 +12,16 @@ from experiments.tuning.guided.schedule_search import pool_key
 from experiments.tuning.networks import tunable_operators
 from experiments.tuning.record_pools import CODEGEN
 from go_rl.core import ReadError
-from go_rl.measure.kernels.collect import RECORDS
-from go_rl.measure.programs.collect import NEST, TRACE
-from go_rl.measure.programs.data import ProgramTarget
-from go_rl.measure.programs.features_file import nest_features
-from go_rl.predictors.programs.examples import ProgramInputs
-from go_rl.predictors.programs.transfer.scorers import programs_of_task
-from go_rl.programs.tasks import TensorTask
-from go_rl.records import Record, RecordStore
-from go_rl.tuning.backends.pools_from_records import pools_from_records
-from go_rl.tuning.backends.schedule_pool import PoolSet, SchedulePool
+from go_rl.costs.kernels.measure.collect import RECORDS
+from go_rl.costs.programs.learn.examples import ProgramInputs
+from go_rl.costs.programs.learn.transfer.scorers import programs_of_task
+from go_rl.costs.programs.measure.collect import NEST, TRACE
+from go_rl.costs.programs.measure.data import ProgramTarget
+from go_rl.costs.programs.measure.features_file import nest_features
+from go_rl.costs.programs.workloads import TensorTask
+from go_rl.runtime.records import Record, RecordStore
+from go_rl.tuning.pools.pools_from_records import pools_from_records
+from go_rl.tuning.pools.schedule_pool import PoolSet, SchedulePool
 
 PEAK = 64 * 4.5e9
 """FLOP/s that no operator exceeds: two 512-bit units at the fastest clock of a server."""

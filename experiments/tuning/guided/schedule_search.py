@@ -30,9 +30,9 @@ from go_rl.core import ReadError
 from go_rl.core.files.whole_file import whole_file
 from go_rl.report.figures import save_figure
 from go_rl.report.file_tables import markdown_table
-from go_rl.tuning.backends.replay import ReplayBackend
-from go_rl.tuning.backends.schedule_pool import PoolSet, load_pools
-from go_rl.tuning.programs.nouns import MakeInnerTuner, Schedule
+from go_rl.tuning.loop.nouns import MakeInnerTuner, Schedule
+from go_rl.tuning.pools.replay import ReplayBackend
+from go_rl.tuning.pools.schedule_pool import PoolSet, load_pools
 from go_rl.tuning.tuners import inner_tuner
 from go_rl.tuning.tuners.evolutionary_search import EvolutionConfig, evolutionary_search
 from go_rl.tuning.tuners.scored_pool import ScheduleScorer

@@ -37,12 +37,12 @@ from experiments.tuning.guided.transfer_runs import (
 )
 from experiments.tuning.tuner_curves import band
 from go_rl.core.files.whole_file import write_text
-from go_rl.predictors.programs.examples import ProgramExamples
-from go_rl.predictors.programs.reading import read_examples
-from go_rl.predictors.programs.transfer.prune import prune
-from go_rl.predictors.programs.transfer.tuner import TransferTuner
-from go_rl.predictors.programs.transfer.tuner_network import TunerSizes
-from go_rl.predictors.programs.transfer.tuner_training import TunerRun
+from go_rl.costs.programs.learn.examples import ProgramExamples
+from go_rl.costs.programs.learn.reading import read_examples
+from go_rl.costs.programs.learn.transfer.prune import prune
+from go_rl.costs.programs.learn.transfer.tuner import TransferTuner
+from go_rl.costs.programs.learn.transfer.tuner_network import TunerSizes
+from go_rl.costs.programs.learn.transfer.tuner_training import TunerRun
 from go_rl.report.file_tables import markdown_table
 
 NAME = "tuning_transfer"

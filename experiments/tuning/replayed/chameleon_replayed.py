@@ -22,7 +22,7 @@ from experiments.tuning.schedulers_replayed import ORDERS, curve_file, run_key
 from go_rl.core import ReadError
 from go_rl.core.files.whole_file import write_text
 from go_rl.report.file_tables import markdown_table
-from go_rl.tuning.backends.schedule_pool import FOLDER, PoolSet, load_pools
+from go_rl.tuning.pools.schedule_pool import FOLDER, PoolSet, load_pools
 
 NAME = "chameleon_replayed"
 OURS, THEIRS = "annealing", "chameleon"

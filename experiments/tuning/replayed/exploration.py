@@ -18,12 +18,12 @@ from experiments.pages import RESULTS, run_script, write_page
 from experiments.tuning.replayed.recorded_paths import PathStore, library_of
 from experiments.tuning.replayed.replayed_runs import NEAR, Setting, at_moments, own_belief, reached
 from go_rl.report.file_tables import markdown_table
-from go_rl.tuning.backends.schedule_pool import FOLDER, load_pools
-from go_rl.tuning.programs.tuning_state import TuningState
-from go_rl.tuning.schedulers import scheduler_of
-from go_rl.tuning.schedulers.first_round import waiting_for_first_slot
-from go_rl.tuning.schedulers.predicted_gains import MILLISECONDS, PredictedGains
-from go_rl.tuning.schedulers.scheduler import Scheduler
+from go_rl.tuning.loop.schedulers import scheduler_of
+from go_rl.tuning.loop.schedulers.first_round import waiting_for_first_slot
+from go_rl.tuning.loop.schedulers.predicted_gains import MILLISECONDS, PredictedGains
+from go_rl.tuning.loop.schedulers.scheduler import Scheduler
+from go_rl.tuning.loop.tuning_state import TuningState
+from go_rl.tuning.pools.schedule_pool import FOLDER, load_pools
 
 NAME = "exploration"
 CHOSEN_ON, JUDGED_ON = ("resnet18", "squeezenet"), ("vgg16-64px", "transformer-encoder")

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from go_rl.core.files.whole_file import whole_file
-from go_rl.tuning.backends.recorded_path import record_path
-from go_rl.tuning.backends.replay import ReplayBackend
-from go_rl.tuning.backends.schedule_pool import PoolSet
-from go_rl.tuning.belief.curve_library import CurveLibrary
-from go_rl.tuning.programs.nouns import Schedule, Trial
-from go_rl.tuning.programs.slots import SlotConfig
+from go_rl.tuning.loop.belief.curve_library import CurveLibrary
+from go_rl.tuning.loop.nouns import Schedule, Trial
+from go_rl.tuning.loop.slots import SlotConfig
+from go_rl.tuning.pools.recorded_path import record_path
+from go_rl.tuning.pools.replay import ReplayBackend
+from go_rl.tuning.pools.schedule_pool import PoolSet
 from go_rl.tuning.tuners import inner_tuner
 
 

@@ -9,21 +9,21 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float64
 
-from go_rl.tuning.backends.recorded_path import RecordedPath
-from go_rl.tuning.backends.replay import ReplayBackend
-from go_rl.tuning.backends.schedule_pool import PoolSet
-from go_rl.tuning.belief.belief import Belief, CurvePrediction
-from go_rl.tuning.belief.curve_belief import CurveBelief
-from go_rl.tuning.belief.curve_library import CurveLibrary
-from go_rl.tuning.belief.transfer_belief import TransferBelief
 from go_rl.tuning.config import FirstRound
-from go_rl.tuning.programs.journal import MemoryJournal
-from go_rl.tuning.programs.nouns import Trial
-from go_rl.tuning.programs.slot_loop import tune_operators
-from go_rl.tuning.programs.slots import SlotConfig
-from go_rl.tuning.programs.tuning_state import TuningState
-from go_rl.tuning.schedulers import SCHEDULERS, Scheduler, scheduler_of
-from go_rl.tuning.schedulers.upper_confidence_bound import DYNATUNE, RELATIVE
+from go_rl.tuning.loop.belief.belief import Belief, CurvePrediction
+from go_rl.tuning.loop.belief.curve_belief import CurveBelief
+from go_rl.tuning.loop.belief.curve_library import CurveLibrary
+from go_rl.tuning.loop.belief.transfer_belief import TransferBelief
+from go_rl.tuning.loop.journal import MemoryJournal
+from go_rl.tuning.loop.nouns import Trial
+from go_rl.tuning.loop.schedulers import SCHEDULERS, Scheduler, scheduler_of
+from go_rl.tuning.loop.schedulers.upper_confidence_bound import DYNATUNE, RELATIVE
+from go_rl.tuning.loop.slot_loop import tune_operators
+from go_rl.tuning.loop.slots import SlotConfig
+from go_rl.tuning.loop.tuning_state import TuningState
+from go_rl.tuning.pools.recorded_path import RecordedPath
+from go_rl.tuning.pools.replay import ReplayBackend
+from go_rl.tuning.pools.schedule_pool import PoolSet
 
 POINTS = 400
 """Moments at which curves are compared, evenly over the budget."""

@@ -24,9 +24,9 @@ from experiments.tuning.networks import NETWORKS, tunable_operators
 from experiments.tuning.record_pools import CODEGEN
 from experiments.tuning.schedulers_replayed import ORDERS, Row
 from go_rl.core.files.whole_file import write_text
-from go_rl.programs.tasks import TensorTask, task_module
-from go_rl.programs.tasks.drawn_programs import codegen_target
-from go_rl.programs.tiles.stages import import_tvm
+from go_rl.costs.programs.workloads import TensorTask, task_module
+from go_rl.costs.programs.workloads.drawn_programs import codegen_target
+from go_rl.costs.tiles.stages import import_tvm
 from go_rl.report.file_tables import markdown_table
 
 NAME, UNTUNED = "tuned_latency", "untuned.json"

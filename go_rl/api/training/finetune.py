@@ -13,12 +13,12 @@ from go_rl.api.problem import problem_for
 from go_rl.api.training.learner_options import LearnerOptions
 from go_rl.core import Budget, Hardware, NodeId, Objective, OpGraph, Problem, SearchError
 from go_rl.policy.config import SHIPPED_NAMES
-from go_rl.train.config import FINE_TUNING, FineTuneConfig
+from go_rl.policy.learn.config import FINE_TUNING, FineTuneConfig
 
 if TYPE_CHECKING:
+    from go_rl.compare.portfolio import Result
+    from go_rl.graphs.readers.model_options import Inputs
     from go_rl.policy.weights import Weights
-    from go_rl.portfolio import Result
-    from go_rl.readers.model_options import Inputs
 
 OPTIONS = ("objective", "decide", "rules", "cost", "weights", "control", "seed")
 """Fields of `OptimizeOptions` that `finetune` takes."""
@@ -56,11 +56,11 @@ def finetune(
     Raises:
         GoRLError: bad input. A problem without a solution is a plan whose status says so.
     """
+    from go_rl.compare.portfolio import methods_for, run, summarise
     from go_rl.policy.controls import controlled_name
     from go_rl.policy.effort import SECONDS_AN_HOUR, Effort
+    from go_rl.policy.learn.fine_tune import FineTuned
     from go_rl.policy.weights import Weights, load_weights
-    from go_rl.portfolio import methods_for, run, summarise
-    from go_rl.train.fine_tune import FineTuned
 
     given = {"objective": objective, "decide": decide, **options}
     chosen = options_from(given, "finetune", OPTIONS)

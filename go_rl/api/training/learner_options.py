@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 from go_rl.core import Objective, SearchError
-from go_rl.train.config import FineTuneConfig, PPOConfig, fine_tuning
+from go_rl.policy.learn.config import FineTuneConfig, PPOConfig, fine_tuning
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,9 @@ from go_rl.core.optimizer import Milestone
 from go_rl.core.processor import own_target
 
 if TYPE_CHECKING:
-    from go_rl.measure.kernels.data import KernelData
-    from go_rl.predictors.kernels.predictor import KernelPredictor
-    from go_rl.predictors.ranks.predictor import RankPredictor
+    from go_rl.costs.kernels.measure.data import KernelData
+    from go_rl.costs.kernels.predictor import KernelPredictor
+    from go_rl.costs.tiles.ranks.predictor import RankPredictor
 
 LEAST_KERNELS = 10
 """To learn from; fewer are refused."""
@@ -105,10 +105,10 @@ def train_kernels(
         ReadError, RecordError: the measurements cannot be read.
         CheckpointError: the weights cannot be written.
     """
-    from go_rl.measure.kernels.data import save_kernel_data
-    from go_rl.predictors.kernels.network import KernelNetworkConfig
-    from go_rl.predictors.kernels.predictor import KernelPredictor
-    from go_rl.predictors.kernels.training import KernelTrainConfig
+    from go_rl.costs.kernels.measure.data import save_kernel_data
+    from go_rl.costs.kernels.network import KernelNetworkConfig
+    from go_rl.costs.kernels.predictor import KernelPredictor
+    from go_rl.costs.kernels.training import KernelTrainConfig
 
     config, out = config or TrainKernelsConfig(), _npz("train kernels: out", out)
     kept = None if data is None else _npz("train kernels: data", data)
@@ -146,11 +146,11 @@ def train_tiles(
         ReadError: there is no such data set.
         CheckpointError: the weights cannot be written.
     """
-    from go_rl.measure.kernels.data import load_kernel_data
-    from go_rl.measure.tiles.data import load_tile_data
-    from go_rl.predictors.ranks.data import flag_groups, tile_groups
-    from go_rl.predictors.ranks.predictor import RankPredictor
-    from go_rl.predictors.ranks.training import RankTrainConfig
+    from go_rl.costs.kernels.measure.data import load_kernel_data
+    from go_rl.costs.tiles.measure.data import load_tile_data
+    from go_rl.costs.tiles.ranks.data import flag_groups, tile_groups
+    from go_rl.costs.tiles.ranks.predictor import RankPredictor
+    from go_rl.costs.tiles.ranks.training import RankTrainConfig
 
     out = _npz("train tiles: out", out)
     groups = [] if config.kernels is None else [flag_groups(load_kernel_data(config.kernels))]
@@ -184,8 +184,8 @@ def only_target(folder: Path) -> str:
     Raises:
         TrainingError: there are several.
     """
-    from go_rl.measure.kernels.collect import RECORDS
-    from go_rl.records import RecordStore
+    from go_rl.costs.kernels.measure.collect import RECORDS
+    from go_rl.runtime.records import RecordStore
 
     with RecordStore(folder / RECORDS) as store:
         targets = store.targets()
@@ -205,7 +205,7 @@ def split_kernels(
     Raises:
         TrainingError: too few are left to learn from.
     """
-    from go_rl.predictors.kernels.examples import plain_seconds
+    from go_rl.costs.kernels.examples import plain_seconds
 
     known = np.flatnonzero(np.isfinite(plain_seconds(data)))
     order = np.random.default_rng(config.seed).permutation(known)
@@ -222,7 +222,7 @@ def split_kernels(
 def _kernel_data(
     source: str | Path, target: str | None, kept: Path | None, out: Path
 ) -> KernelData:
-    from go_rl.measure.kernels.data import gather_kernels, load_kernel_data
+    from go_rl.costs.kernels.measure.data import gather_kernels, load_kernel_data
 
     folder = Path(source)
     if folder.is_dir():
@@ -240,7 +240,7 @@ def _errors(
     weights: KernelPredictor, data: KernelData, which: Int[np.ndarray, "V"]
 ) -> dict[str, float]:
     """Percentage errors on kernels that were not learned from; empty: there are none."""
-    from go_rl.predictors.kernels.examples import plain_seconds
+    from go_rl.costs.kernels.examples import plain_seconds
 
     if not len(which):
         return {}

@@ -13,8 +13,8 @@ from go_rl.core import TrainingError
 from go_rl.core.files.run_lock import locked
 from go_rl.core.files.whole_file import write_text
 from go_rl.core.optimizer import Milestone
-from go_rl.train.config import CHECKPOINTS, CONFIG_FILE, SEARCHES, TrainConfig
-from go_rl.train.processes.config import ProcessConfig
+from go_rl.policy.learn.config import CHECKPOINTS, CONFIG_FILE, SEARCHES, TrainConfig
+from go_rl.policy.learn.processes.config import ProcessConfig
 
 if TYPE_CHECKING:
     from go_rl.policy.weights import Weights
@@ -49,14 +49,14 @@ def pretrain(
         processes: that train together; one by default.
 
     Raises:
-        TrainingError, CheckpointError: see `go_rl.train.pretrain.pretrain` and
-            `go_rl.train.processes.join.joined`; what one process raises, all raise.
+        TrainingError, CheckpointError: see `go_rl.policy.learn.pretrain.pretrain` and
+            `go_rl.policy.learn.processes.join.joined`; what one process raises, all raise.
         MissingDependencyError: Ray is not installed.
     """
-    from go_rl.train import pretrain as training
-    from go_rl.train.problems.curriculum import listed_files
-    from go_rl.train.processes.join import joined
-    from go_rl.train.workers import pricer
+    from go_rl.policy.learn import pretrain as training
+    from go_rl.policy.learn.problems.curriculum import listed_files
+    from go_rl.policy.learn.processes.join import joined
+    from go_rl.policy.learn.workers import pricer
 
     own = config.graphs if graphs is None else [str(each) for each in graphs]
     config = replace(config, graphs=listed_files(own))

@@ -14,15 +14,15 @@ from go_rl.core.files.run_lock import exclusive
 from go_rl.core.optimizer import Milestone
 
 if TYPE_CHECKING:
-    from go_rl.predictors.programs.examples import ProgramExamples
-    from go_rl.predictors.splits import Split
+    from go_rl.costs.learning.splits import Split
+    from go_rl.costs.programs.learn.examples import ProgramExamples
 
 SplitName = Literal["by_task", "within_task", "by_model", "by_target"]
 ModelName = Literal["cdmpp", "cdmpp-code", "code-trees"]
 WEIGHTS, TREES = "weights.npz", "trees.txt"
 """In the folder of the output."""
 LEAST_SEARCH_STEPS, MOST_TRIALS = 3, 1000
-"""A search judges a trial three times (`go_rl.predictors.programs.search`)."""
+"""A search judges a trial three times (`go_rl.costs.programs.learn.search`)."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class TrainedPrograms:
     dropped: tuple[tuple[str, int], ...]
     """Measurements that were not learned from, by rule."""
     errors: Mapping[str, float] = field(default_factory=dict)
-    """Metrics on what was not learned from (`go_rl.predictors.metrics.latency_metrics`)."""
+    """Metrics on what was not learned from (`go_rl.costs.learning.metrics.latency_metrics`)."""
 
 
 @exclusive("out")
@@ -124,10 +124,10 @@ def train_programs(
         CheckpointError: weights cannot be read or written.
         MissingDependencyError: a search without Optuna, or trees without LightGBM.
     """
-    from go_rl.predictors.programs.code_inputs import of_width
-    from go_rl.predictors.programs.examples import KeepRules
-    from go_rl.predictors.programs.predictor import ProgramPredictor, check_enough
-    from go_rl.predictors.programs.reading import read_examples
+    from go_rl.costs.programs.learn.code_inputs import of_width
+    from go_rl.costs.programs.learn.examples import KeepRules
+    from go_rl.costs.programs.learn.predictor import ProgramPredictor, check_enough
+    from go_rl.costs.programs.learn.reading import read_examples
 
     config, out = config or TrainProgramsConfig(), Path(out)
     _check_asked(config, search, fine_tune)
@@ -179,7 +179,7 @@ def split_of(examples: ProgramExamples, config: TrainProgramsConfig) -> Split:
     Raises:
         TrainingError: a part is empty, or there is no such network or target.
     """
-    from go_rl.predictors import splits
+    from go_rl.costs.learning import splits
 
     inputs = examples.inputs
     if config.split == "within_task":
@@ -201,7 +201,7 @@ def split_of(examples: ProgramExamples, config: TrainProgramsConfig) -> Split:
 
 
 def _trees(examples: ProgramExamples, split: Split, out: Path) -> TrainedPrograms:
-    from go_rl.predictors.programs.code_trees import CodeTrees
+    from go_rl.costs.programs.learn.code_trees import CodeTrees
 
     train = examples.take(split.train)
     learned = CodeTrees.fit(train)
@@ -213,16 +213,16 @@ def _trees(examples: ProgramExamples, split: Split, out: Path) -> TrainedProgram
 
 def _judged(learned: Any, examples: ProgramExamples, split: Split) -> dict[str, float]:
     """Metrics on what was held out, else on the part for tests."""
-    from go_rl.predictors.metrics import latency_metrics
+    from go_rl.costs.learning.metrics import latency_metrics
 
     judged = examples.take(split.held_out if len(split.held_out) else split.test)
     return latency_metrics(learned.predict(judged.inputs), judged.seconds, _groups(judged))
 
 
 def _run(config: TrainProgramsConfig) -> Any:
-    from go_rl.predictors.programs.code_inputs import WIDE_NUMBERS
-    from go_rl.predictors.programs.network import NAMED_CONFIGS
-    from go_rl.predictors.programs.training import ProgramTrainConfig
+    from go_rl.costs.programs.learn.code_inputs import WIDE_NUMBERS
+    from go_rl.costs.programs.learn.network import NAMED_CONFIGS
+    from go_rl.costs.programs.learn.training import ProgramTrainConfig
 
     network = NAMED_CONFIGS[config.network]
     if config.model == "cdmpp-code":
@@ -237,7 +237,7 @@ def _searched(
     examples: ProgramExamples, split: Split, out: Path, config: TrainProgramsConfig, run: Any,
     trials: int, report: Progress,
 ) -> Any:  # fmt: skip
-    from go_rl.predictors.programs.search import ProgramSearchConfig, SearchData, search_programs
+    from go_rl.costs.programs.learn.search import ProgramSearchConfig, SearchData, search_programs
 
     others = split.held_out if len(split.held_out) else split.validation
     data = SearchData(

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import tyro
 
 from go_rl.api.zoo import ZOO_PREFIX
-from go_rl.benchmark.config import THRESHOLDS, EvaluateConfig
 from go_rl.cli.console import console, counting, print_line, print_table
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_folder
 from go_rl.cli.next_command import say_next
 from go_rl.cli.plan_output import MEMORY
+from go_rl.compare.benchmark.config import THRESHOLDS, EvaluateConfig
 from go_rl.core import Objective
 from go_rl.report.comparison import CONTROL_FILES, FILES
 from go_rl.report.comparison_tables import samples_cells

@@ -18,7 +18,7 @@ from go_rl.cli.next_command import model_words, say_next
 from go_rl.cli.plan_output import MEMORY, output_folder, print_result
 from go_rl.cli.stopping import STOPPED, keeping_the_best
 from go_rl.core.files.run_lock import locked
-from go_rl.train.config import WEIGHTS_FILE
+from go_rl.policy.learn.config import WEIGHTS_FILE
 
 
 @dataclass(frozen=True)

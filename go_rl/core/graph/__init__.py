@@ -1,1 +1,1 @@
-"""The operator graph: its arrays, its operators' kinds and its invariants."""
+"""The operator graph: its arrays, its invariants, and algorithms on graphs."""

@@ -1,1 +1,1 @@
-"""Max-load and latency: blocks, bounds and reference plans."""
+"""Max-load and latency, where devices exchange through host memory: simulator, bounds, methods."""

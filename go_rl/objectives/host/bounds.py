@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from go_rl.core import Problem
+from go_rl.core.graph.heads_tails import path_sums_before
 from go_rl.objectives.host.hypergraph import Contraction, contract_problem
 from go_rl.objectives.host.max_load_cut_bound import cut_bound, fractional_refutes, seconds_by_side
-from go_rl.solvers.graphs.heads_tails import path_sums_before
 
 ROUNDING = 1e-9
 """Bounds are lowered by this share, so that rounding never lifts one above a real plan."""

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float64, Int16, Int32, Int64
 from numba import njit
 
 from go_rl.core import Problem
-from go_rl.simulate.host.device_rules import NO_PIN, placement
+from go_rl.objectives.host.simulate.device_rules import NO_PIN, placement
 
 
 class Hypergraph(NamedTuple):

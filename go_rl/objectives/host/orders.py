@@ -12,11 +12,11 @@ from jaxtyping import Int, Int32, Int64
 from numba import njit
 
 from go_rl.core import Problem
+from go_rl.core.graph.condensation import sorted_rows
+from go_rl.core.graph.depth_first import depth_first_order
+from go_rl.core.graph.heads_tails import path_sums_before
 from go_rl.objectives.host.hypergraph import Contraction
 from go_rl.objectives.host.latency_blocks import LatencyBlocks
-from go_rl.solvers.graphs.condensation import sorted_rows
-from go_rl.solvers.graphs.depth_first import depth_first_order
-from go_rl.solvers.graphs.heads_tails import path_sums_before
 
 
 def block_orders(

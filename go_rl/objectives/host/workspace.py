@@ -9,13 +9,14 @@ import numpy as np
 
 from go_rl.core import Evaluation, Objective, Problem, Status
 from go_rl.core.decisions import Decisions, Scored
+from go_rl.objectives.common.workspace import Workspace, first_usable
 from go_rl.objectives.host.bounds import latency_bound, max_load_bound
 from go_rl.objectives.host.greedy import greedy_latency, greedy_max_load
 from go_rl.objectives.host.hypergraph import Contraction, contract_problem
 from go_rl.objectives.host.latency_blocks import LatencyBlocks, latency_blocks
 from go_rl.objectives.host.orders import block_orders, latency_orders
-from go_rl.objectives.workspace import Workspace, first_usable
-from go_rl.simulate import evaluate_latency, evaluate_max_load, latency_batch, max_load_batch
+from go_rl.objectives.host.simulate.latency import evaluate_latency, latency_batch
+from go_rl.objectives.host.simulate.max_load import evaluate_max_load, max_load_batch
 
 
 class HostWorkspace(Workspace):

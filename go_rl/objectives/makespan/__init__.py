@@ -1,1 +1,1 @@
-"""The makespan: workspace, choices, units and bounds."""
+"""Makespan on connected devices: simulator, bounds, methods, workspace."""

@@ -7,9 +7,9 @@ from jaxtyping import Bool, Int16, Int64
 
 from go_rl.core import Evaluation
 from go_rl.core.decisions import Decisions, Proposals
+from go_rl.objectives.common.workspace import UNDECIDED, PlanningWorkspace
 from go_rl.objectives.makespan.choices import Choices
 from go_rl.objectives.makespan.infer_devices import beside_readers
-from go_rl.objectives.workspace import UNDECIDED, PlanningWorkspace
 
 
 class MakespanAssignment:

@@ -1,9 +1,9 @@
 """A proven lower bound on the makespan of any plan: the longest path, and the mean load.
 
-Both count what kernels take at least, however nodes are fused (`go_rl.cost.fusion_lower_bound`), on
-the fastest device, and no transfers. Kernels do not wait for each other, so a path that has left a
-kernel never comes back to it: on each of its edges that cannot lie inside a kernel another one
-starts, after the one before has ended.
+Both count what kernels take at least, however nodes are fused
+(`go_rl.costs.models.fusion_lower_bound`), on the fastest device, and no transfers. Kernels do not
+wait for each other, so a path that has left a kernel never comes back to it: on each of its edges
+that cannot lie inside a kernel another one starts, after the one before has ended.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import numpy as np
 from jaxtyping import Float64, Int16
 
 from go_rl.core import FREE, Problem
-from go_rl.cost.fusion_lower_bound import FusionLowerBound, fusion_lower_bound
+from go_rl.costs.models.fusion_lower_bound import FusionLowerBound, fusion_lower_bound
 from go_rl.objectives.makespan.longest_path import longest_tails
-from go_rl.simulate.makespan.replay_arrays import ReplayArrays
+from go_rl.objectives.makespan.simulate.replay_arrays import ReplayArrays
 
 
 def makespan_bound(problem: Problem, a: ReplayArrays, pinned: Int16[np.ndarray, "N"]) -> float:

@@ -13,13 +13,13 @@ from jaxtyping import Bool, Float64, Int32, Int64
 
 from go_rl.core import FREE, Problem
 from go_rl.core.fusion import heavy_nodes
-from go_rl.kernels import Fuser
-from go_rl.kernels.layers import layers
+from go_rl.core.graph.condensation import topological_numbers
+from go_rl.graphs.cutting import Fuser
+from go_rl.graphs.cutting.layers import layers
 from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.objectives.makespan.infer_devices import infer_devices
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.objectives.ring.units import DROPPED, RingUnits, assemble_units
-from go_rl.solvers.graphs.condensation import topological_numbers
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,13 +11,13 @@ from go_rl.core import FREE, Problem, Status
 from go_rl.core.decisions import Decisions, Legalized, Proposals, Scored
 from go_rl.core.errors import name_largest
 from go_rl.core.evaluation import STATUS_CODES, Evaluation
-from go_rl.kernels import Fuser
-from go_rl.kernels.layers import layers
+from go_rl.graphs.cutting import Fuser
+from go_rl.graphs.cutting.layers import layers
+from go_rl.objectives.common.workspace import PlanningWorkspace
 from go_rl.objectives.makespan.assignment import MakespanAssignment
 from go_rl.objectives.makespan.bound import makespan_bound
 from go_rl.objectives.makespan.choices import Choices, softly_placed
-from go_rl.objectives.workspace import PlanningWorkspace
-from go_rl.simulate.makespan.pricing import MakespanPricer
+from go_rl.objectives.makespan.simulate.pricing import MakespanPricer
 
 LEAST = 1e-300
 """Seconds below which logarithms are not taken."""

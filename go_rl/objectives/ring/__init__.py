@@ -1,1 +1,1 @@
-"""The ring: workspace, units, bounds and the reference plan."""
+"""Pipeline over a ring of chips: simulator, bounds, methods, workspace."""

@@ -21,13 +21,13 @@ from typing import no_type_check
 
 import numpy as np
 
+from go_rl.core.compiled_struct import kernel
+from go_rl.core.graph.heads_tails import sums_after
 from go_rl.objectives.ring.chained_edges import chained_between
 from go_rl.objectives.ring.ideals.ideal_dp import NONE, Limits, stages_within
 from go_rl.objectives.ring.triangle_bound import half_between, parts_too_little
 from go_rl.objectives.ring.units import RingUnits, bound_units, contracted
-from go_rl.runtime.kernel_struct import kernel
 from go_rl.solvers import RingInstance
-from go_rl.solvers.graphs.heads_tails import sums_after
 
 STEPS = 40
 """Halvings of the interval in which the bound lies."""

@@ -13,9 +13,9 @@ from typing import Any, no_type_check
 import numpy as np
 from jaxtyping import Float64, Int32
 
+from go_rl.core.compiled_struct import kernel
 from go_rl.objectives.ring.units import RingUnits
 from go_rl.runtime.decoder_calls import count_decoder_calls
-from go_rl.runtime.kernel_struct import kernel
 
 NO_STAGE = np.int64(1 << 20)
 """More stages than any hardware has chips: not reachable."""

@@ -14,9 +14,9 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from go_rl.core import Problem
-from go_rl.runtime.kernel_struct import KernelStruct
+from go_rl.core.compiled_struct import KernelStruct
+from go_rl.core.graph.condensation import sorted_rows, topological_numbers
 from go_rl.solvers import RingInstance
-from go_rl.solvers.graphs.condensation import sorted_rows, topological_numbers
 from go_rl.solvers.stage_costs import other_copies, weights_of_homes
 
 DROPPED = -1

@@ -22,7 +22,7 @@ from go_rl.policy.config import PolicyConfig
 from go_rl.policy.decoders.gaussian import gaussian
 from go_rl.policy.decoders.head_input import HeadInput
 from go_rl.policy.decoders.surroundings import seen_scores
-from go_rl.policy.graph_arrays import node_array
+from go_rl.policy.encoder.graph_arrays import node_array
 from go_rl.policy.observations.reference_orders import REFERENCE_ORDERS
 
 ORDERS = len(REFERENCE_ORDERS)

@@ -11,7 +11,7 @@ import jraph
 from jaxtyping import Array, Bool, Float, Int
 
 from go_rl.policy.config import MAX_CHIPS
-from go_rl.policy.graph_arrays import edges, node_array
+from go_rl.policy.encoder.graph_arrays import edges, node_array
 
 SCALE = 20.0
 """Distances between places are multiplied by this before a network sees them."""

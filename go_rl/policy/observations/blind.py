@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from go_rl.core import Objective, OpKind
-from go_rl.policy.graph_arrays import edges, hardware_features, node_array
+from go_rl.policy.encoder.graph_arrays import edges, hardware_features, node_array
 from go_rl.policy.observations.makespan import (
     MAKESPAN_FROM_EDGES,
     MAKESPAN_HARDWARE,

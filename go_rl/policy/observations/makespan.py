@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from go_rl.core import OpKind
+from go_rl.core.graph.heads_tails import path_sums_after
 from go_rl.objectives.makespan.units import MakespanUnits
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.objectives.ring.orders import list_order, positions
@@ -21,7 +22,6 @@ from go_rl.policy.observations.policy_graph import (
     tensor_seconds,
 )
 from go_rl.policy.observations.reference_orders import REFERENCE_ORDERS, reference_orders
-from go_rl.solvers.graphs.heads_tails import path_sums_after
 
 MAKESPAN_ORDERS = (*REFERENCE_ORDERS, "layer", "upward rank")
 """Places of units; the layer of a backward unit is its forward layer, the upward rank that of HEFT

@@ -20,7 +20,12 @@ from scipy.special import expit, softmax
 
 from go_rl.core.decisions import Decisions
 from go_rl.envs.rewards import ROOT
-from go_rl.objectives.incumbent import Incumbent
+from go_rl.objectives.common.incumbent import Incumbent
+from go_rl.objectives.makespan.methods.list_placement import (
+    ListRules,
+    place_in_order,
+    work_quantile_devices,
+)
 from go_rl.objectives.makespan.units import MakespanUnits, makespan_units
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Actions, Agent, Options, Start
@@ -41,7 +46,6 @@ from go_rl.policy.plan_decoders.node_decisions import (
 )
 from go_rl.policy.plan_decoders.node_options import node_options
 from go_rl.policy.plan_decoders.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
-from go_rl.search.makespan.list_placement import ListRules, place_in_order, work_quantile_devices
 
 ATTACHMENT = 3.0
 """Attachment in mean unit seconds is exp(3 x): x = 0 is one unit."""

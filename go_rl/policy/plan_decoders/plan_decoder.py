@@ -13,8 +13,8 @@ from jaxtyping import Float32, Float64, Int16
 from go_rl.core import Fidelity
 from go_rl.core.decisions import Scored
 from go_rl.envs.rewards import Reward
-from go_rl.objectives.incumbent import Incumbent
-from go_rl.objectives.workspace import Workspace
+from go_rl.objectives.common.incumbent import Incumbent
+from go_rl.objectives.common.workspace import Workspace
 from go_rl.policy.agent import Actions, Agent, Options, Start
 from go_rl.policy.buckets import Padded
 from go_rl.policy.network import Encoded

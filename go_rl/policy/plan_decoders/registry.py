@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 from go_rl.core import Objective, PolicyError, Problem
+from go_rl.objectives.common.workspace import Workspace
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.objectives.ring.workspace import RingWorkspace
-from go_rl.objectives.workspace import Workspace
 from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
 from go_rl.policy.plan_decoders.plan_decoder import PlanDecoder
 from go_rl.policy.plan_decoders.ring_decoder import RingDecoder

@@ -15,11 +15,14 @@ import numpy as np
 from jaxtyping import Float, Float32, Int, Int32
 
 from go_rl.core import EnvironmentUseError, Fidelity, Objective, Problem, SearchError, Status
+from go_rl.core.bitset import membership
 from go_rl.core.decisions import Decisions, Scored
 from go_rl.core.errors import nearest
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.envs.rewards import LOG_SPEED_UP
-from go_rl.objectives.incumbent import Incumbent
+from go_rl.objectives.common.incumbent import Incumbent
+from go_rl.objectives.ring.methods.cut_scores import price_samples, price_scores
+from go_rl.objectives.ring.methods.linear_dp import SQUEEZE
 from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
 from go_rl.policy.agent import Actions
 from go_rl.policy.buckets import Padded, pad
@@ -29,9 +32,6 @@ from go_rl.policy.decoders.placement_decoder import DrawnPlacements, PlacementAc
 from go_rl.policy.network import HEADS
 from go_rl.policy.observations.ring import observe_ring
 from go_rl.policy.plan_decoders.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
-from go_rl.search.ring.cut_scores import price_samples, price_scores
-from go_rl.search.ring.linear_dp import SQUEEZE
-from go_rl.simulate.bitset import membership
 from go_rl.solvers import Means, Samples
 
 LIKELIEST = 20.0

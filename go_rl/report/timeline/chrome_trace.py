@@ -15,7 +15,7 @@ import numpy as np
 
 from go_rl.core import PlanError
 from go_rl.core.files.whole_file import write_text
-from go_rl.simulate.makespan.timeline import Timeline
+from go_rl.objectives.makespan.simulate.timeline import Timeline
 
 TICKS = 1024.0
 """Times are whole multiples of 1 / `TICKS` us, so that sums of them are exact in binary and stay

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from jaxtyping import Float64, Int64
 
+from go_rl.objectives.makespan.simulate.timeline import TRANSFER, Slice, Timeline
 from go_rl.report.figures import (
     BLACK,
     BLUE,
@@ -28,7 +29,6 @@ from go_rl.report.figures import (
     new_figure,
     save_figure,
 )
-from go_rl.simulate.makespan.timeline import TRANSFER, Slice, Timeline
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

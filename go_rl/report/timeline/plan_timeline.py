@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from go_rl.core import Plan, PlanError, Problem
 from go_rl.core.decisions import Decisions
-from go_rl.simulate.makespan.timeline import Timeline, timeline_of
+from go_rl.objectives.makespan.simulate.timeline import Timeline, timeline_of
 from go_rl.verify.check_plan import check_belongs
 from go_rl.verify.kernel_rules import legal_kernels
 from go_rl.verify.rules import legal

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float, Float64, Int16, Int64
 
 from go_rl.core import Means, Problem, Status
-from go_rl.simulate.bitset import ONE
+from go_rl.core.bitset import ONE
 from go_rl.solvers.constraints.custom_constraint import CustomConstraint
 from go_rl.solvers.constraints.domain_store import DomainStore
 from go_rl.solvers.draws.independent_draw import log_prob_within

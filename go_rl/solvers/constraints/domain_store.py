@@ -14,13 +14,13 @@ from jaxtyping import Bool, Int16, Int64
 from numba import njit
 
 from go_rl.core import Problem, SolverError
-from go_rl.simulate.bitset import ONE, bit, lowest, membership
-from go_rl.simulate.ring.replication import place_copies
+from go_rl.core.bitset import ONE, bit, lowest, membership
 from go_rl.solvers.constraints.custom_constraint import CustomConstraint
 from go_rl.solvers.domains import DONE, NO_SKIP, OK, RELATIONS, TRAIL, shrink
 from go_rl.solvers.explain import explain
 from go_rl.solvers.network import Network, State, new_state
 from go_rl.solvers.propagation import propagate, reset, undo
+from go_rl.solvers.replication import place_copies
 from go_rl.solvers.ring_instance import RingInstance, consumer_blocks, ring_instance
 
 OPEN = -1

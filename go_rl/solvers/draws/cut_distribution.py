@@ -24,8 +24,8 @@ from typing import no_type_check
 import numpy as np
 from jaxtyping import Float64, Int16, Int64, UInt64
 
-from go_rl.runtime.kernel_struct import kernel
-from go_rl.simulate.bitset import bit
+from go_rl.core.bitset import bit
+from go_rl.core.compiled_struct import kernel
 from go_rl.solvers.network import Network
 from go_rl.solvers.tree_search import next_uniform
 

@@ -16,8 +16,8 @@ from typing import no_type_check
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from go_rl.runtime.kernel_struct import kernel
-from go_rl.solvers.graphs.list_order import list_order
+from go_rl.core.compiled_struct import kernel
+from go_rl.core.graph.list_order import list_order
 from go_rl.solvers.network import Network
 
 STIFFNESS = 16.0

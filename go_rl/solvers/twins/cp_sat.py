@@ -17,7 +17,7 @@ from ortools.sat.python import cp_model
 
 from go_rl.core import SolverError, Status
 from go_rl.runtime.interruptible_cp_sat import solve_interruptibly
-from go_rl.simulate.ring.replication import place_copies
+from go_rl.solvers.replication import place_copies
 from go_rl.solvers.ring_instance import RingInstance
 from go_rl.solvers.stage_costs import (
     FIRST_CHIP,

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from go_rl.core import FREE, Objective, Problem, SolverError
-from go_rl.simulate.ring.replication import place_copies, replicated_nodes
+from go_rl.solvers.replication import place_copies, replicated_nodes
 
 MANY = 100_000
 """Partitions after which `all_partitions` stops by default."""

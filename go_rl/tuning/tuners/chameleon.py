@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.programs.nouns import Schedule, ScheduleSpace
+from go_rl.tuning.loop.nouns import Schedule, ScheduleSpace
 from go_rl.tuning.tuners.adaptive_sampling import adaptive_sample
 from go_rl.tuning.tuners.model_guided import ModelGuidedTuner
 from go_rl.tuning.tuners.neighbour_policy import MoveExperience, NeighbourMoves, NeighbourPolicy

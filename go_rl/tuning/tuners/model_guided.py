@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from go_rl.tuning.programs.nouns import Schedule, ScheduleSpace, Trial
+from go_rl.tuning.loop.nouns import Schedule, ScheduleSpace, Trial
 from go_rl.tuning.tuners.observed_trials import ObservedTrials
 from go_rl.tuning.tuners.online_scorer import OnlineScorer, OnlineScorerConfig
 from go_rl.tuning.tuners.proposal import check_count, random_batch

@@ -9,9 +9,9 @@ from types import MappingProxyType
 import numpy as np
 from jaxtyping import Float32
 
-from go_rl.predictors.schedule_ranks import MeasuredSchedules
+from go_rl.costs.trees.schedule_ranks import MeasuredSchedules
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.programs.nouns import Schedule, ScheduleSpace, Trial
+from go_rl.tuning.loop.nouns import Schedule, ScheduleSpace, Trial
 
 
 class ObservedTrials:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.programs.nouns import Schedule, draw_fresh
+from go_rl.tuning.loop.nouns import Schedule, draw_fresh
 from go_rl.tuning.tuners.diverse_choice import diverse_choice
 from go_rl.tuning.tuners.observed_trials import ObservedTrials, stochastic_count
 from go_rl.tuning.tuners.scored_pool import ScoredPool, ScoredSchedules

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from go_rl.tuning.programs.nouns import Schedule, ScheduleSpace, Trial
+from go_rl.tuning.loop.nouns import Schedule, ScheduleSpace, Trial
 from go_rl.tuning.tuners.observed_trials import ObservedTrials
 from go_rl.tuning.tuners.proposal import check_count, random_batch
 

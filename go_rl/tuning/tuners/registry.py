@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from go_rl.core.errors import nearest
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.programs.nouns import InnerTuner, MakeInnerTuner, ScheduleSpace
+from go_rl.tuning.loop.nouns import InnerTuner, MakeInnerTuner, ScheduleSpace
 from go_rl.tuning.tuners.chameleon import chameleon
 from go_rl.tuning.tuners.evolutionary_search import evolutionary_search
 from go_rl.tuning.tuners.random_search import RandomSchedules

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float32, Float64, Int64
 
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.programs.nouns import Schedule, ScheduleSpace
+from go_rl.tuning.loop.nouns import Schedule, ScheduleSpace
 
 
 @runtime_checkable

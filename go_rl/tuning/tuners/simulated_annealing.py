@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.programs.nouns import Schedule, ScheduleSpace
+from go_rl.tuning.loop.nouns import Schedule, ScheduleSpace
 from go_rl.tuning.tuners.model_guided import ModelGuidedTuner
 from go_rl.tuning.tuners.observed_trials import ObservedTrials
 from go_rl.tuning.tuners.online_scorer import OnlineScorerConfig

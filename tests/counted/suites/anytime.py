@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from reference.naive_checker import improves_only
 
+from go_rl.compare.portfolio import METHODS
+from go_rl.compare.portfolio.portfolio import compile_kernels, run
 from go_rl.core import Budget, Objective, Plan, Problem
-from go_rl.portfolio import METHODS
-from go_rl.portfolio.portfolio import compile_kernels, run
 from go_rl.verify.check_plan import check_plan
 
 from ..random_problems import TOPOLOGIES, problem_on, random_graph

@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from go_rl.core import GoRLError, OpKind
-from go_rl.readers import load_graph, save_graph
-from go_rl.readers.archive import ARRAYS, SIZED_BY
-from go_rl.readers.graph_builder import GraphBuilder, Node
-from go_rl.records.record_file import load_records
+from go_rl.graphs.readers import load_graph, save_graph
+from go_rl.graphs.readers.archive import ARRAYS, SIZED_BY
+from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.runtime.records.record_file import load_records
 
 from ..suite import Suite
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from go_rl.core import Objective, OpGraph, OpKind, Plan, Problem
-from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.verify.kernel_rules import legal_kernels
 from go_rl.verify.makespan_value import replayed
 from go_rl.verify.rules import legal

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from go_rl.compare.portfolio.portfolio import run
 from go_rl.core import (
     RULE_SETS,
     Budget,
@@ -23,8 +24,7 @@ from go_rl.core import (
     Problem,
     Topology,
 )
-from go_rl.portfolio.portfolio import run
-from go_rl.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.solvers import RingSolver
 from go_rl.verify.check_plan import check_plan
 from go_rl.verify.kernel_rules import legal_kernels

@@ -17,11 +17,11 @@ from reference.ring_rules import copied_by, partitions
 from reference.step_optimum import best_of_all, weak_orders
 from reference.step_problems import random_step
 
+from go_rl.compare.portfolio import methods_of, run
 from go_rl.core import DECISIONS, RULE_SETS, Budget, Hardware, Objective, Plan, Problem, Status
 from go_rl.objectives.host.bounds import latency_bound, max_load_bound
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.objectives.ring.bounds import improve_bound, ring_bound
-from go_rl.portfolio import methods_of, run
 from go_rl.solvers import RingSolver
 from go_rl.verify.check_plan import check_plan
 

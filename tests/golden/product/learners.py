@@ -14,17 +14,14 @@ import jax
 import numpy as np
 
 from go_rl.core import DECISIONS, Budget, Objective
+from go_rl.objectives.makespan.methods.hdp.hdp import HDP, Actors, HDPConfig, draw
+from go_rl.objectives.makespan.methods.hdp.hdp import new_learner as new_hdp_learner
+from go_rl.objectives.makespan.methods.hdp.hdp import update as update_hdp
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.config import PolicyConfig
-from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
-from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
-from go_rl.policy.weights import shipped_agent
-from go_rl.search.makespan.hdp.hdp import HDP, Actors, HDPConfig, draw
-from go_rl.search.makespan.hdp.hdp import new_learner as new_hdp_learner
-from go_rl.search.makespan.hdp.hdp import update as update_hdp
-from go_rl.train.collect import Credit, TrainingCase, collect
-from go_rl.train.config import (
+from go_rl.policy.learn.collect import Credit, TrainingCase, collect
+from go_rl.policy.learn.config import (
     FINE_TUNING,
     CriticConfig,
     FineTuneConfig,
@@ -34,10 +31,13 @@ from go_rl.train.config import (
     SampleConfig,
     SearchConfig,
 )
-from go_rl.train.fine_tune import FineTuned
-from go_rl.train.ppo import new_learner, update
-from go_rl.train.pretrain import pretrain
-from go_rl.train.run_state.run_log import FILE
+from go_rl.policy.learn.fine_tune import FineTuned
+from go_rl.policy.learn.ppo import new_learner, update
+from go_rl.policy.learn.pretrain import pretrain
+from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
+from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
+from go_rl.policy.weights import shipped_agent
+from go_rl.runtime.run_log import FILE
 
 from ..fingerprint import Facts, digest, moments, short
 from .plans import SEED, facts_of

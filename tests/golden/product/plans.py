@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from go_rl import portfolio
+from go_rl.compare import portfolio
 from go_rl.core import Budget, Objective, Optimizer, Plan, Problem
 from go_rl.verify.check_plan import check_plan
 

@@ -10,31 +10,31 @@ from typing import get_args
 
 import numpy as np
 
-from go_rl.kernels import Fuser, KernelSet, cut_kernels, join_kernels
-from go_rl.measure.kernels.data import KernelData, load_kernel_data
-from go_rl.measure.kernels.settings import LAYOUTS
-from go_rl.measure.tiles.data import load_tile_data, program_kernels
-from go_rl.predictors.boosted import BoostedConfig, BoostedTrees, SummedKernels, summed_features
-from go_rl.predictors.kernels.examples import plain_seconds
-from go_rl.predictors.kernels.features import kernel_features
-from go_rl.predictors.kernels.network import KernelNetworkConfig
-from go_rl.predictors.kernels.opcodes import vocabulary_of
-from go_rl.predictors.kernels.predictor import SHIPPED as KERNEL_MODELS
-from go_rl.predictors.kernels.predictor import (
+from go_rl.costs.kernels.examples import plain_seconds
+from go_rl.costs.kernels.features import kernel_features
+from go_rl.costs.kernels.measure.data import KernelData, load_kernel_data
+from go_rl.costs.kernels.measure.settings import LAYOUTS
+from go_rl.costs.kernels.network import KernelNetworkConfig
+from go_rl.costs.kernels.opcodes import vocabulary_of
+from go_rl.costs.kernels.predictor import SHIPPED as KERNEL_MODELS
+from go_rl.costs.kernels.predictor import (
     KernelPredictions,
     KernelPredictor,
     predict_kernels,
     predict_layouts,
 )
-from go_rl.predictors.kernels.training import KernelTrainConfig
-from go_rl.predictors.losses import RankLoss
-from go_rl.predictors.ranks.data import Candidates, flag_groups, tile_candidates, tile_groups
-from go_rl.predictors.ranks.network import RankNetworkConfig
-from go_rl.predictors.ranks.predictor import SHIPPED as RANKS
-from go_rl.predictors.ranks.predictor import FlagRanks, RankPredictor
-from go_rl.predictors.ranks.training import RankTrainConfig
-from go_rl.predictors.residuals import ResidualExamples, Residuals, compared_features
-from go_rl.programs.tiles import TiledProgram, TileProgram, estimate_tiles, tile_configurations
+from go_rl.costs.kernels.residuals import ResidualExamples, Residuals, compared_features
+from go_rl.costs.kernels.training import KernelTrainConfig
+from go_rl.costs.learning.losses import RankLoss
+from go_rl.costs.tiles import TiledProgram, TileProgram, estimate_tiles, tile_configurations
+from go_rl.costs.tiles.measure.data import load_tile_data, program_kernels
+from go_rl.costs.tiles.ranks.data import Candidates, flag_groups, tile_candidates, tile_groups
+from go_rl.costs.tiles.ranks.network import RankNetworkConfig
+from go_rl.costs.tiles.ranks.predictor import SHIPPED as RANKS
+from go_rl.costs.tiles.ranks.predictor import FlagRanks, RankPredictor
+from go_rl.costs.tiles.ranks.training import RankTrainConfig
+from go_rl.costs.trees.boosted import BoostedConfig, BoostedTrees, SummedKernels, summed_features
+from go_rl.graphs.cutting import Fuser, KernelSet, cut_kernels, join_kernels
 
 from ..fingerprint import Facts, digest, moments, short
 from .learners import _weights

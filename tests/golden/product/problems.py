@@ -8,8 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from go_rl.core import Objective, OpGraph, Problem, load_hardware, rule_set
-from go_rl.cost import ProblemOptions, file_hardware, make_problem, named_cost
-from go_rl.zoo.load_model import load_model
+from go_rl.costs.models import ProblemOptions, file_hardware, make_problem, named_cost
+from go_rl.graphs.zoo.load_model import load_model
 
 from ..fingerprint import Facts, digest, moments
 

@@ -12,7 +12,7 @@ from go_rl.cli.console import console, counting, print_line
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_folder
 from go_rl.cli.next_command import say_next
-from go_rl.measure.config import CollectConfig
+from go_rl.costs.timing.config import CollectConfig
 
 
 @dataclass(frozen=True)

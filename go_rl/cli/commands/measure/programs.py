@@ -13,7 +13,7 @@ from go_rl.cli.console import console, counting, print_line
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_folder
 from go_rl.core.processor import own_target
-from go_rl.measure.config import CollectConfig, ProgramsConfig, SamplingConfig, TimingConfig
+from go_rl.costs.timing.config import CollectConfig, ProgramsConfig, SamplingConfig, TimingConfig
 
 
 @dataclass(frozen=True)

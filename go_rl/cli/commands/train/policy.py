@@ -20,7 +20,7 @@ from go_rl.cli.next_command import EXAMPLE_MODEL, say_next
 from go_rl.cli.runtime_log import leaving_at_once
 from go_rl.core import Objective, ProblemError, TrainingError, decision_names
 from go_rl.core.files.strict_json import read_json
-from go_rl.train.config import (
+from go_rl.policy.learn.config import (
     CHECKPOINTS,
     WEIGHTS_FILE,
     MakespanTrainConfig,

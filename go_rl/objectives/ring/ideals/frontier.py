@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float64, Int8, Int32, Int64
 
-from go_rl.runtime.kernel_struct import KernelStruct
+from go_rl.core.compiled_struct import KernelStruct
 
 NO_STATE, DONE, GROW, PAUSE = -1, -2, -3, -4
 """How `grow_layers` ends, if not with the number of the best last state: no state is left, or none

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int32
 
+from go_rl.core.graph.condensation import sorted_rows
 from go_rl.objectives.ring.ideals.frontier import (
     DONE,
     GROW,
@@ -34,7 +35,6 @@ from go_rl.objectives.ring.ideals.frontier import TRUNCATED as DROPPED
 from go_rl.objectives.ring.ideals.states import grow_layers, read_stages
 from go_rl.objectives.ring.units import RingUnits
 from go_rl.runtime.decoder_calls import count_decoder_calls
-from go_rl.solvers.graphs.condensation import sorted_rows
 
 FOUND, NONE, TRUNCATED = 0, 1, 2
 """A partition; proved that there is none; none among the states kept, or stopped."""

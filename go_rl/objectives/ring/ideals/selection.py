@@ -6,6 +6,7 @@ from typing import no_type_check
 
 import numpy as np
 
+from go_rl.core.compiled_struct import kernel
 from go_rl.objectives.ring.ideals.frontier import (
     CHIPS,
     CUT,
@@ -20,7 +21,6 @@ from go_rl.objectives.ring.ideals.frontier import (
     WASTE,
     Frontier,
 )
-from go_rl.runtime.kernel_struct import kernel
 
 
 @kernel

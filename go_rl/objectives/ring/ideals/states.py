@@ -9,6 +9,8 @@ from typing import no_type_check
 
 import numpy as np
 
+from go_rl.core.bitset import lowest
+from go_rl.core.compiled_struct import kernel
 from go_rl.objectives.ring.ideals.frontier import (
     CANDIDATES_A_CALL,
     CHIPS,
@@ -44,8 +46,6 @@ from go_rl.objectives.ring.ideals.frontier import (
 )
 from go_rl.objectives.ring.ideals.selection import select
 from go_rl.objectives.ring.units import RingUnits
-from go_rl.runtime.kernel_struct import kernel
-from go_rl.simulate.bitset import lowest
 
 
 @kernel

@@ -1,0 +1,1 @@
+"""Methods side by side: the portfolio, the benchmark, the control arms."""

@@ -1,0 +1,297 @@
+"""`run`: the heuristic and the best single device, then one method, all, or the portfolio ``auto``,
+within a budget; never worse than these."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from go_rl.compare.portfolio.compilation import Compilation, announced, compile_method
+from go_rl.compare.portfolio.registry import AUTO, IN_ONE_ROUND, METHODS, ONE_DEVICE, methods_for
+from go_rl.compare.portfolio.result import Result, summarise, worth
+from go_rl.compare.portfolio.rounds import Portion, Rounds, first_round, joined
+from go_rl.core import (
+    Budget,
+    Objective,
+    Optimizer,
+    Plan,
+    PolicyError,
+    Problem,
+    Progress,
+    SearchError,
+    Status,
+    with_bound,
+)
+from go_rl.core.errors import nearest
+from go_rl.core.optimizer import Compiled, Cooled, Restartable
+from go_rl.core.stopping import keep_plans, stop_asked
+from go_rl.objectives.methods import Exhaustive, is_small
+from go_rl.objectives.ring.compilation import tiny_problem
+from go_rl.objectives.ring.methods.cut_scores import price_scores
+from go_rl.objectives.ring.workspace import ring_workspace
+
+AUTO_METHOD, ALL_METHODS = "auto", "all"
+CLASSICAL_AUTO = "auto-classical"
+"""Words for several methods; the last is ``auto`` without a policy."""
+WORDS = (AUTO_METHOD, CLASSICAL_AUTO, ALL_METHODS)
+GOOD_ENOUGH = 1e-3
+"""Gap to the proven bound at which ``auto`` stops looking."""
+FALLBACK_SECONDS = 0.25
+"""Time that the search for any plan at all may always take."""
+LONGEST_FALLBACK = 10.0
+"""Time that it may take when the budget counts samples only."""
+
+
+def run(
+    problem: Problem,
+    method: str = AUTO_METHOD,
+    budget: Budget | None = None,
+    seed: int = 0,
+    report: Callable[[str], None] | None = None,
+    extra: tuple[Optimizer, ...] = (),
+    agent: Any = None,
+    control: str | None = None,
+) -> Result:
+    """Run the heuristic and then one method, all of them, or the portfolio ``auto``.
+
+    Args:
+        problem: what to optimise.
+        method: a name in `METHODS`, ``all``, ``auto``, or ``auto-classical``, which leaves the
+            policy out of ``auto``.
+        budget: for all methods together under ``auto``, for each one otherwise.
+        seed: the one seed from which every choice follows.
+        report: called with the name of each method before it runs.
+        extra: further optimizers to run, such as an `Expert` or a `FineTuned` policy; ``auto``
+            runs them first and goes on from the best plan so far.
+        agent: the policy to use instead of the one that ships for the problem's objective.
+        control: arm that decides in the policy's place; see `go_rl.policy.controls`.
+
+    Raises:
+        SearchError: the method is unknown, or cannot work on this objective; a control arm, and
+            none of the methods has a policy.
+    """
+    _check_method(problem, method)
+    if control is not None and not any(map(has_policy, extra)):
+        _check_has_policy(problem, method)
+    budget = budget or Budget(seconds=20.0)
+    with Compilation(problem, report or (lambda text: None), partial(_make, problem)) as compiled:
+        learned = method != CLASSICAL_AUTO
+        search = _Search(problem, budget, seed, compiled, agent, control, learned)
+        plans = search.references()
+        if any(plan.evaluation.status.ok for plan in plans):
+            keep_plans()
+        for plan in search.others(method, extra, plans):
+            plans.append(plan)
+    return summarise(problem, plans)
+
+
+def compile_kernels(objective: Objective) -> None:
+    """Compile (or load from disk) every kernel of an objective, as measurements want it."""
+    for strict in (True, False) if objective is Objective.RING else (False,):
+        problem = tiny_problem(strict, objective)
+        for name in methods_for(problem):
+            compile_method(objective, strict, name, partial(_make, problem))
+        if objective is Objective.RING:
+            price_scores(ring_workspace(problem), np.zeros((2, problem.graph.num_nodes)))
+
+
+def _check_method(problem: Problem, method: str) -> None:
+    allowed = methods_for(problem)
+    if method in (*WORDS, *allowed):
+        return
+    if method in METHODS:
+        raise SearchError(
+            f"method {method!r} cannot work on objective {problem.objective}; "
+            f"use {', '.join(WORDS)} or one of {', '.join(allowed)}"
+        )
+    raise SearchError(
+        f"unknown method {method!r}{nearest(method, (*WORDS, *allowed))} "
+        f"Use {', '.join(WORDS)} or one of {', '.join(allowed)}"
+    )
+
+
+def has_policy(optimizer: Optimizer) -> bool:
+    """Whether control arms of a policy can stand in for what an optimizer learned."""
+    return hasattr(optimizer, "control")
+
+
+def _check_has_policy(problem: Problem, method: str) -> None:
+    known = [name for name in methods_for(problem) if has_policy(_make(problem, name))]
+    if method not in (AUTO_METHOD, ALL_METHODS, *known):
+        raise SearchError(
+            f"control is for methods with a policy, and {method!r} has none; use it with "
+            f"{AUTO_METHOD}, {ALL_METHODS} or {', '.join(known)}, or leave it out"
+        )
+
+
+def _make(problem: Problem, name: str) -> Optimizer:
+    return METHODS[name][problem.objective]()
+
+
+@dataclass(frozen=True)
+class _Search:
+    """One run of methods on a problem."""
+
+    problem: Problem
+    budget: Budget
+    seed: int
+    compilation: Compilation
+    agent: Any
+    """The user's policy, for the methods that have one."""
+    control: str | None = None
+    """Control arm in the policy's place."""
+    learned: bool = True
+    """Whether ``auto`` runs methods with a policy."""
+
+    def references(self) -> list[Plan]:
+        """Run the heuristic and, where several devices may share the work, the best one alone."""
+        plans = [self._reference(methods_for(self.problem)[0])]
+        self.compilation.announce(plans[0])
+        problem = self.problem
+        several = "placement" in problem.decisions and problem.hardware.num_chips > 1
+        if problem.objective is Objective.MAKESPAN and several and not plans[0].optimal:
+            plans.append(self._reference(ONE_DEVICE))
+        return plans
+
+    def _reference(self, name: str) -> Plan:
+        self.compilation.prepare(name)
+        self.compilation.tell(name)
+        return self._optimizer(name).optimize(self.problem, Budget(samples=100), self.seed)
+
+    def others(self, method: str, extra: Sequence[Optimizer], known: list[Plan]) -> Iterator[Plan]:
+        """Yield the plans of all other methods. Asked to stop (`go_rl.core.stopping`), the running
+        one ends early; where it hangs on, the interrupt that follows ends it without its plan."""
+        try:
+            for optimizer in extra:
+                self.compilation.tell(optimizer.name)
+                yield optimizer.optimize(self.problem, self.budget, self.seed)
+            if method in (AUTO_METHOD, CLASSICAL_AUTO):
+                started = time.perf_counter()
+                yield from self.auto(known)
+                if not stop_asked():
+                    yield from self.fallback(known, time.perf_counter() - started)
+                return
+            names = methods_for(self.problem) if method == ALL_METHODS else [method]
+            done = {plan.optimizer for plan in known}
+            for name in names:
+                if name not in done and not stop_asked():
+                    yield self.method(name)
+        except KeyboardInterrupt:
+            if not stop_asked():
+                raise
+
+    def method(self, name: str) -> Plan:
+        """Run one method with the whole budget."""
+        self.compilation.tell(name)
+        optimizer = self._optimizer(name)
+        self.compilation.prepare(name)
+        self._compile(optimizer)
+        return optimizer.optimize(self.problem, self.budget, self.seed)
+
+    def auto(self, known: list[Plan]) -> list[Plan]:
+        """Run the methods of `AUTO` in `Rounds`, each from the best plan so far; end when the gap
+        is closed. Return one plan a method.
+
+        A graph too large for the policy is left to the other methods.
+        """
+        plans: dict[str, Plan] = {}
+        best = with_bound(min(known, key=worth), max(plan.bound for plan in known))
+        progress, rounds = Progress(self.budget), self._rounds()
+        while best.gap > GOOD_ENOUGH and not progress.spent:
+            if (portion := rounds.next()) is None:
+                break
+            try:
+                plan = self._turn(portion, best, progress)
+            except KeyboardInterrupt:
+                if not stop_asked():
+                    raise
+                break
+            if plan is None:
+                rounds.drop(portion)
+                continue
+            progress.samples += plan.samples
+            better, before = worth(plan) < worth(best), plans.get(portion.turn.name)
+            rounds.close(portion, plan, better)
+            if before is not None:
+                # What a method was given to start from is not its own.
+                plan = joined(before, plan, better or plan.value > best.value)
+            plans[portion.turn.name] = plan
+            best = with_bound(min(best, plan, key=worth), max(best.bound, plan.bound))
+        return list(plans.values())
+
+    def _rounds(self) -> Rounds:
+        problem, budget = self.problem, self.budget
+        turns = [
+            turn
+            for turn in AUTO[problem.objective]
+            if turn.suits(problem, budget)
+            if self.learned or not has_policy(_make(problem, turn.name))
+        ]
+        whole = problem.objective in IN_ONE_ROUND
+        return Rounds(tuple(turns), budget if whole else first_round(problem, budget), problem)
+
+    def _turn(self, portion: Portion, best: Plan, progress: Progress) -> Plan | None:
+        """Run one method for one portion; None: it cannot take this problem."""
+        name = portion.turn.name
+        optimizer = self._optimizer(name, best)
+        progress.started += self.compilation.prepare(name)
+        if isinstance(optimizer, Cooled):
+            optimizer = optimizer.with_cooling(portion.budget)
+        try:
+            if portion.round == 0:
+                progress.started += self._compile(optimizer)
+        except PolicyError as error:
+            self.compilation.tell(f"policy left out: {error}")
+            return None
+        self.compilation.tell(name)
+        seed = portion.seed(self.seed)
+        return optimizer.optimize(self.problem, portion.within(progress), seed)
+
+    def fallback(self, plans: list[Plan], spent: float) -> list[Plan]:
+        """Try every plan of a small problem for which nothing was found, nor proved to exist.
+
+        A plan at all is worth `FALLBACK_SECONDS` beyond the ``spent`` seconds of a budget.
+        """
+        problem, budget = self.problem, self.budget
+        best = summarise(problem, plans).best.evaluation.status
+        if best.ok or best in (Status.INFEASIBLE, Status.UNSUPPORTED) or not is_small(problem):
+            return []
+        optimizer = Exhaustive()
+        self.compilation.tell(optimizer.name)
+        used = sum(p.samples for p in plans[1:] if p.optimizer != ONE_DEVICE)
+        samples = None if budget.samples is None else max(1, budget.samples - used)
+        seconds = LONGEST_FALLBACK
+        if budget.seconds is not None:
+            seconds = max(FALLBACK_SECONDS, budget.seconds - spent)
+        return [optimizer.optimize(problem, Budget(samples, seconds), self.seed)]
+
+    def _optimizer(self, name: str, start: Plan | None = None) -> Optimizer:
+        """A method with the user's policy, and a plan to start from, where it takes these."""
+        optimizer: Any = _make(self.problem, name)
+        if self.agent is not None and hasattr(optimizer, "agent"):
+            optimizer = replace(optimizer, agent=self.agent)
+        if self.control is not None and has_policy(optimizer):
+            optimizer = replace(optimizer, control=self.control)
+        if start is not None and start.evaluation.status.ok and isinstance(optimizer, Restartable):
+            return optimizer.with_start(start)
+        return optimizer
+
+    def _compile(self, optimizer: Optimizer) -> float:
+        """Compile networks for graphs of this size; return the seconds, which no budget pays.
+
+        Raises:
+            PolicyError: the graph is larger than any bucket.
+        """
+        if not isinstance(optimizer, Compiled):
+            return 0.0
+        self.compilation.tell(f"{optimizer.name} (compiled once for graphs of this size)")
+        started = time.perf_counter()
+        what = f"the network of {optimizer.name} for graphs of this size, once on this machine"
+        with announced(self.compilation.tell, what):
+            optimizer.prepare(self.problem)
+        return time.perf_counter() - started

@@ -1,0 +1,1 @@
+"""Cost of operators, kernels and tensor programs: features, data, timing and models of each."""

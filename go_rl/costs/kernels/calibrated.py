@@ -1,0 +1,229 @@
+"""`CalibratedKernels`: a kernel cost model that learned on one processor, corrected by kernels that
+were measured on another, with an interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float64
+
+from go_rl.core import CheckpointError, TrainingError
+from go_rl.costs.kernels.memory_floor import NO_FLOOR, MemoryFloor
+from go_rl.costs.kernels.predictor import KernelPredictor, predict_kernels
+from go_rl.costs.kernels.residuals import FEWEST, ResidualExamples, Residuals, compared_features
+from go_rl.costs.learning.predictor import Predictor
+from go_rl.graphs.cutting import KernelSet
+from go_rl.graphs.cutting.compiled import CompiledNetwork
+from go_rl.runtime.parameter_file import check_digest, read_parameters, write_parameters
+
+FORMAT, INTERFACE = "go_rl-calibrated-kernels", 3
+SOURCE = "kernels-cpu-1-v2"
+"""Cost model that is corrected."""
+FOLDS = 5
+TAILS = (0.05, 0.95)
+"""Quantiles of errors on kernels left out that bound a 90 % interval."""
+FEATURES, RATIO, CHAINS = "features", "ratio", "chains"
+WORKING_SET, PER_BYTE = "working_set", "seconds_per_byte"
+PRIOR_CHAINS = 1.0
+"""Chains as fast as their parts that count beside those measured."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredKernels:
+    """``K`` kernels and their seconds on the machine to which a model is calibrated."""
+
+    kernels: KernelSet
+    seconds: Float64[np.ndarray, "K"]
+    processor: str
+    """`go_rl.core.processor.processor_name`."""
+    chains: tuple[tuple[KernelSet, float], ...] = ()
+    """Kernels that XLA's library computes in one piece, and seconds of the piece."""
+    memory: MemoryFloor = NO_FLOOR
+    """Seconds a byte of weights that come from memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class CalibratedPredictions:
+    """What is predicted of ``K`` kernels."""
+
+    seconds: Float64[np.ndarray, "K"]
+    low: Float64[np.ndarray, "K"]
+    high: Float64[np.ndarray, "K"]
+    """[K] bounds of a 90 % interval."""
+    unlike: Bool[np.ndarray, "K"]
+    """[K] unlike what the cost model learned from."""
+
+
+@dataclass(frozen=True, eq=False)
+class CalibratedKernels(Predictor[MeasuredKernels, KernelSet]):
+    """A cost model and its corrections."""
+
+    weights: KernelPredictor
+    source: str
+    """Name or path of the cost model's weights."""
+    examples: ResidualExamples
+    """What was measured."""
+    residuals: Residuals | None
+    """None: a single factor predicts kernels left out better."""
+    factor: float
+    """Median of measured over predicted seconds."""
+    low: float
+    high: float
+    """Quantiles of log errors on kernels left out."""
+    error: float
+    """Mean absolute percentage error on kernels left out."""
+    processor: str
+    chains: Float64[np.ndarray, "C"]
+    """[C] logarithms of measured over predicted seconds of chains, the parts corrected."""
+    memory: MemoryFloor = NO_FLOOR
+    """What kernels of a network take at least, whose weights come from memory."""
+
+    what = "calibrated kernel costs"
+    unit = "seconds"
+
+    def __post_init__(self) -> None:
+        self.check_fitted(bool(len(self.examples.residual)))
+
+    @classmethod
+    def fit(cls, examples: MeasuredKernels, source: str = SOURCE) -> CalibratedKernels:
+        """Return corrections of a cost model.
+
+        Args:
+            examples: at least `FEWEST` kernels.
+            source: weights of the cost model.
+        """
+        count = len(examples.seconds)
+        if count < FEWEST:
+            raise TrainingError(
+                f"calibration: {count} kernels have a time, and {FEWEST} are needed; give it more "
+                "minutes"
+            )
+        weights = KernelPredictor.load(source)
+        ratio = np.log(examples.seconds / weights.predict(examples.kernels))
+        measured = ResidualExamples(compared_features(examples.kernels), ratio)
+        found = cls._of(weights, source, measured, examples.processor, np.zeros(0))
+        chains = [np.log(s / found.predict(parts).sum()) for parts, s in examples.chains]
+        return replace(found, chains=np.array(chains, np.float64), memory=examples.memory)
+
+    @property
+    def chain_factor(self) -> float:
+        """How many times as long as its parts a chain takes; drawn to 1 where few were measured."""
+        return float(np.exp(self.chains.sum() / (len(self.chains) + PRIOR_CHAINS)))
+
+    @classmethod
+    def _of(
+        cls, weights: KernelPredictor, source: str, measured: ResidualExamples, processor: str,
+        chains: Float64[np.ndarray, "C"],
+    ) -> CalibratedKernels:  # fmt: skip
+        ratio = measured.residual
+        smooth, constant = (_left_out(measured, each) for each in (True, False))
+        better = np.abs(np.expm1(-smooth)).mean() < np.abs(np.expm1(-constant)).mean()
+        errors = smooth if better else constant
+        low, high = np.quantile(errors, TAILS)
+        return cls(
+            weights, source, measured, Residuals.fit(measured) if better else None,
+            float(np.exp(np.median(ratio))), float(min(low, 0.0)), float(max(high, 0.0)),
+            100 * float(np.abs(np.expm1(-errors)).mean()), processor, chains,
+        )  # fmt: skip
+
+    def predict(self, inputs: KernelSet) -> Float64[np.ndarray, "K"]:
+        """See `Predictor`."""
+        return self.interval(inputs).seconds
+
+    def interval(self, inputs: KernelSet) -> CalibratedPredictions:
+        """Return predictions, bounds and flags."""
+        found = predict_kernels(self.weights, inputs)
+        shift = (
+            np.full(len(found.seconds), np.log(self.factor))
+            if self.residuals is None
+            else self.residuals.predict(compared_features(inputs))
+        )
+        seconds = found.seconds * np.exp(shift)
+        return CalibratedPredictions(
+            seconds, seconds * np.exp(self.low), seconds * np.exp(self.high), found.unfamiliar
+        )
+
+    def network(
+        self, network: CompiledNetwork, weight_bytes: Float64[np.ndarray, "K"] | None = None
+    ) -> CalibratedPredictions:
+        """Return predictions, bounds and flags of a network's kernels: what they compute again is
+        theirs, those of a chain take longer, and none is faster than its weights are read.
+
+        Args:
+            network: as XLA compiles it.
+            weight_bytes: [K] that each kernel reads in every iteration; None: nothing is known.
+        """
+        found = self.interval(network.kernels)
+        seconds = found.seconds.copy()
+        for chain in network.chains:
+            seconds[list(chain)] *= self.chain_factor
+        if network.again is not None:
+            np.add.at(seconds, network.again_in, self.predict(network.again))
+        bounds = seconds * np.exp(self.low), seconds * np.exp(self.high)
+        read = np.zeros(len(seconds)) if weight_bytes is None else weight_bytes
+        least, low, high = self.memory.seconds(read)
+        return CalibratedPredictions(
+            np.maximum(seconds, least), np.maximum(bounds[0], low), np.maximum(bounds[1], high),
+            found.unlike,
+        )  # fmt: skip
+
+    def save(self, path: Path) -> None:
+        """See `Predictor`; holds what was measured, not the cost model's weights."""
+        arrays = {FEATURES: self.examples.features, RATIO: self.examples.residual,
+                  CHAINS: self.chains, WORKING_SET: self.memory.working_set,
+                  PER_BYTE: self.memory.per_byte}  # fmt: skip
+        about = {"format": FORMAT, "interface": INTERFACE, "source": self.source,
+                 "processor": self.processor}  # fmt: skip
+        write_parameters(path, arrays, about)
+
+    @classmethod
+    def load(cls, source: str | Path) -> CalibratedKernels:
+        """See `Predictor`; none ship."""
+        path = Path(source)
+        manifest, arrays = read_parameters(path)
+        if (manifest.get("format"), manifest.get("interface")) != (FORMAT, INTERFACE):
+            raise CheckpointError(
+                f"{path}: is no file of {cls.what}, or an older one; run go-rl calibrate again"
+            )
+        check_digest(path, manifest, arrays)
+        try:
+            about: tuple[Any, Any] = (manifest["source"], manifest["processor"])
+            measured = ResidualExamples(arrays[FEATURES], arrays[RATIO])
+            chains = arrays[CHAINS]
+            memory = MemoryFloor(arrays[WORKING_SET], arrays[PER_BYTE])
+        except KeyError as error:
+            raise CheckpointError(f"{path}: is damaged ({error})") from error
+        found = cls._of(KernelPredictor.load(about[0]), about[0], measured, about[1], chains)
+        return replace(found, memory=memory)
+
+
+def is_calibration(path: Path) -> bool:
+    """Return whether a file of parameters holds `CalibratedKernels`.
+
+    Raises:
+        CheckpointError: it holds no parameters, or is damaged.
+    """
+    return read_parameters(path)[0].get("format") == FORMAT
+
+
+def _left_out(measured: ResidualExamples, smooth: bool) -> Float64[np.ndarray, "K"]:
+    """[K] log of measured over predicted seconds of each kernel, by the others.
+
+    Args:
+        measured: all of them.
+        smooth: whether like kernels are corrected alike, or all by one factor.
+    """
+    count = len(measured.residual)
+    fold = np.random.default_rng(0).permutation(count) % FOLDS
+    found = np.zeros(count)
+    for each in range(FOLDS):
+        out, rest = fold == each, fold != each
+        known = ResidualExamples(measured.features[rest], measured.residual[rest])
+        if smooth and rest.sum() >= FEWEST:
+            found[out] = Residuals.fit(known).predict(measured.features[out])
+        else:
+            found[out] = np.median(known.residual)
+    return measured.residual - found

@@ -1,0 +1,79 @@
+"""Kernels of a program as they travel to the process that measures them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from go_rl.costs.kernels.measure.worker import KernelTask, Operand
+from go_rl.costs.timing.config import CollectConfig
+from go_rl.graphs.readers.jax.inline import JaxOptions
+from go_rl.graphs.readers.jax.stages import JaxProgram, jax_program
+from go_rl.graphs.zoo.freeze import UNROLL_LIMIT
+from go_rl.graphs.zoo.models.zoo_model import ZooModel
+
+Types = tuple[jax.ShapeDtypeStruct, ...]
+
+
+def zoo_program(model: ZooModel) -> JaxProgram:
+    """Return a model of the zoo as a program that can be cut into its kernels."""
+    function, args, weights = model.build()
+    options = JaxOptions(unroll_limit=UNROLL_LIMIT)
+    return jax_program(function, args, weights=weights, name=model.name, options=options)
+
+
+def part_task(
+    program: JaxProgram, nodes: Sequence[int], config: CollectConfig, full_pace: float
+) -> KernelTask | str:
+    """Return some nodes of a program as they travel to a worker, or why they cannot."""
+    try:
+        stage = program.part(nodes)
+        types = stage.weight_types, stage.input_types
+        return kernel_task(stage.function, *types, config, full_pace)
+    except Exception as error:  # whatever JAX cannot export
+        return f"cannot be exported: {sentence_of(error)}"
+
+
+def kernel_task(
+    function: Callable[..., Any],
+    weights: Types,
+    inputs: Types,
+    config: CollectConfig,
+    full_pace: float,
+) -> KernelTask:
+    """Return a function of two tuples of arrays as it travels to a worker.
+
+    Args:
+        function: what the kernel computes.
+        weights: of the first tuple.
+        inputs: of the second.
+        config: platform and timing.
+        full_pace: see `go_rl.costs.timing.core_speed.CoreSpeed`.
+
+    Raises:
+        ValueError: an operand is no plain array, such as a random key; or there is no such
+            platform.
+    """
+    exported = jax.export.export(jax.jit(function), platforms=(config.platform,))
+    return KernelTask(
+        program=bytes(exported(weights, inputs).serialize()),
+        weights=tuple(map(_operand, weights)),
+        inputs=tuple(map(_operand, inputs)),
+        full_pace=full_pace,
+        timing=config.timing,
+    )
+
+
+def _operand(array: jax.ShapeDtypeStruct) -> Operand:
+    if jnp.issubdtype(array.dtype, jax.dtypes.extended):
+        raise ValueError(f"an operand is of type {array.dtype}")
+    return tuple(array.shape), str(array.dtype)
+
+
+def sentence_of(error: Exception) -> str:
+    """Return an error as one line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__

@@ -1,0 +1,212 @@
+"""`measure_together`: kernels that lie compiled side by side in a worker and are visited in turn.
+
+What disturbs a core lasts for seconds; visits that are seconds apart see it disturbed and not.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import asdict
+from itertools import chain, islice
+from typing import Any, TypeVar
+
+import numpy as np
+
+from go_rl.costs.timing.adaptive_visits import settled
+from go_rl.costs.timing.config import CollectConfig
+from go_rl.costs.timing.measuring_run import Hold, OtherProcessError, Release, Visit
+from go_rl.costs.timing.timing import TimingSamples, joined, timing_of
+from go_rl.costs.timing.worker import reason_of
+from go_rl.runtime.warm_worker import WarmWorker, WorkerDied, WorkerFailed, WorkerTimeout
+
+Outcome = dict[str, Any] | str
+"""What `go_rl.costs.timing.measuring_run.MeasuringRun.answer` returns for a task; or why there is
+no time."""
+VISIT_SECONDS = "visit_seconds"
+"""Field of an outcome: seconds on the wall of all its visits, what is discarded included."""
+PARTIAL = "partial"
+"""Field of an outcome that says that further visits were still to come."""
+LEAST_VISITS = 3
+"""However slow: all calls of one visit may have been disturbed."""
+GROUP = 16
+"""Kernels that are compiled between two rounds of visits: the first have times, and are kept,
+while the last are not compiled yet."""
+DEATHS = 3
+"""Deaths of the worker between two requests, of which no kernel is known to be the cause, until
+that which was asked for next counts as it."""
+MOST_BYTES = 2e9
+"""Of the operands of kernels that are measured together."""
+Keep = Callable[[dict[int, Outcome]], None]
+T = TypeVar("T")
+
+
+def batches(
+    items: Iterable[T], size: Callable[[T], float], most: int
+) -> Iterator[Generator[T, None, None]]:
+    """Yield the items in batches of at most ``most``, whose operands fit into memory together.
+
+    A batch takes each item when it is asked for, so that its first can be used while its last is
+    not made yet; it must be exhausted before the next batch is asked for.
+
+    Args:
+        items: in order.
+        size: bytes of an item's operands.
+        most: items of a batch.
+    """
+    iterator = iter(items)
+    ahead: list[T] = []
+
+    def batch() -> Generator[T, None, None]:
+        count, total = 0, 0.0
+        for item in chain([ahead.pop()], iterator):
+            if count and (count == most or total + size(item) > MOST_BYTES):
+                ahead.append(item)
+                return
+            count, total = count + 1, total + size(item)
+            yield item
+
+    for first in iterator:
+        ahead.append(first)
+        while ahead:
+            yield batch()
+
+
+def measure_together(
+    worker: WarmWorker, tasks: Iterable[Any], config: CollectConfig, keep: Keep | None = None
+) -> list[Outcome]:
+    """Return the outcome of each kernel.
+
+    A kernel that kills the worker, or takes too long, takes down those that wait beside it; these
+    start again without it. Where the worker died between two requests, all start again.
+
+    Args:
+        worker: calls `go_rl.costs.timing.measuring_run.MeasuringRun.answer`.
+        tasks: few enough that their operands fit into memory together; each is taken when its
+            turn to be compiled comes.
+        config: its ``timing`` says how often each is visited, and for how long.
+        keep: is told outcomes, by task, as soon as there are any, and what they have become when
+            their visits are over; who stops before the end has these.
+    """
+    outcomes: dict[int, Outcome] = {}
+    taken: list[Any] = []
+    more = iter(tasks)
+    deaths = 0
+
+    def waiting() -> Iterator[tuple[int, Any]]:
+        yield from [(i, task) for i, task in enumerate(taken) if i not in outcomes]
+        for task in more:
+            taken.append(task)
+            yield len(taken) - 1, task
+
+    while True:
+        try:
+            outcomes |= _Together(worker, config, keep).measure(waiting())
+        except _Lost as lost:
+            deaths += lost.between
+            blamed = not lost.between or deaths == DEATHS
+            outcomes |= ({lost.kernel: lost.reason} if blamed else {}) | lost.failed
+        else:
+            return [outcomes[i] for i in range(len(taken))]
+
+
+def spent(visits: Sequence[TimingSamples]) -> float:
+    """Return the seconds of so many calls as were made, had each been as quick as the quickest:
+    what disturbs one may last longer than it."""
+    calls = np.concatenate([each.seconds for each in visits])
+    return len(calls) * float(calls.min())
+
+
+class _Lost(Exception):  # noqa: N818 - what happened
+    """A kernel took the worker's process with it, and all that it held."""
+
+    def __init__(
+        self, kernel: int, reason: str, failed: dict[int, Outcome], between: bool = False
+    ) -> None:
+        super().__init__(kernel, reason)
+        self.kernel = kernel
+        self.reason = reason
+        self.failed = failed
+        """Why others have no time, either."""
+        self.between = between
+        """Whether that was between two requests: another may have taken it."""
+
+
+class _Together:
+    """Measures kernels together, once."""
+
+    def __init__(self, worker: WarmWorker, config: CollectConfig, keep: Keep | None) -> None:
+        self._worker, self._config, self._keep = worker, config, keep
+        self._failed: dict[int, Outcome] = {}
+        self._about: dict[int, dict[str, Any]] = {}
+        self._seen: dict[int, list[TimingSamples]] = {}
+        self._visiting: dict[int, float] = {}
+
+    def measure(self, tasks: Iterator[tuple[int, Any]]) -> dict[int, Outcome]:
+        """Return the outcome of each task, by its number.
+
+        Raises:
+            _Lost: of one; the worker holds none any longer.
+        """
+        rounds = LEAST_VISITS  # so that who stops a run early has something
+        while group := list(islice(tasks, GROUP)):
+            for i, task in group:
+                self._hold(i, task)
+            for _ in range(rounds):
+                self._round()
+            rounds = 1
+        while self._round():
+            pass
+        if self._seen:
+            self._worker.call(Release(), self._config.timeout)
+        return self._failed | {i: self._outcome(i) for i in self._seen if i not in self._failed}
+
+    def _hold(self, i: int, task: Any) -> None:
+        about = self._ask(i, Hold(len(self._seen), task))
+        if about is not None:
+            self._about[i], self._seen[i] = about, []
+
+    def _round(self) -> bool:
+        """Visit all that are held and need it; False: none does."""
+        visited = [(place, i) for place, i in enumerate(self._seen) if self._unfinished(i)]
+        for place, i in visited:
+            self._visit(i, place)
+        if self._keep is not None:
+            self._keep({i: self._outcome(i) for _, i in visited if self._is_news(i)})
+        return bool(visited)
+
+    def _is_news(self, i: int) -> bool:
+        """Whether the last visit gave the first times that count, or the last."""
+        few = len(self._seen[i]) == LEAST_VISITS
+        return i not in self._failed and (few or not self._unfinished(i))
+
+    def _unfinished(self, i: int) -> bool:
+        seen, timing = self._seen[i], self._config.timing
+        if i in self._failed or len(seen) >= timing.visits or settled(seen, timing.variation):
+            return False
+        return len(seen) < LEAST_VISITS or spent(seen) < timing.patience
+
+    def _visit(self, i: int, place: int) -> None:
+        began = time.perf_counter()
+        samples = self._ask(i, Visit(place, self._config.timing))
+        self._visiting[i] = self._visiting.get(i, 0.0) + time.perf_counter() - began
+        if samples is not None:
+            self._seen[i].append(samples)
+
+    def _outcome(self, i: int) -> Outcome:
+        timing = asdict(timing_of(joined(self._seen[i])))
+        took = {VISIT_SECONDS: self._visiting[i]}
+        return {**timing, **took, **self._about[i], PARTIAL: self._unfinished(i)}
+
+    def _ask(self, i: int, request: Hold | Visit) -> Any:
+        """Return what the worker answers; None where it fails, which is noted."""
+        try:
+            return self._worker.call(request, self._config.timeout)
+        except WorkerFailed as error:
+            if error.kind == OtherProcessError.__name__:
+                reason = "the worker's process died between two requests"
+                raise _Lost(i, reason, self._failed, between=True) from None
+            self._failed[i] = reason_of(error, self._config.timeout)
+        except (WorkerDied, WorkerTimeout) as error:
+            raise _Lost(i, reason_of(error, self._config.timeout), self._failed) from None
+        return None

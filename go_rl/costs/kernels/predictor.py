@@ -1,0 +1,217 @@
+"""`KernelPredictor`: seconds of kernels by an ensemble, with its uncertainty, and whether the
+kernels are unlike its training data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Bool, Float32, Float64, Int64
+
+from go_rl.core import ProblemError, TrainingError
+from go_rl.costs.kernels.ensemble import Ensemble, batch_shapes
+from go_rl.costs.kernels.examples import absolute_rows, plain_seconds
+from go_rl.costs.kernels.features import (
+    KERNEL_FEATURES,
+    NODE_FEATURES,
+    KernelFeatures,
+    kernel_features,
+)
+from go_rl.costs.kernels.measure.data import KernelData
+from go_rl.costs.kernels.network import KernelNetwork, KernelNetworkConfig
+from go_rl.costs.kernels.opcodes import UNKNOWN, opcode, vocabulary_of
+from go_rl.costs.kernels.training import KernelTrainConfig, TrainedNetwork, train_absolute
+from go_rl.costs.learning.losses import LARGEST_DEVIATION, LEAST_DEVIATION
+from go_rl.costs.learning.training import MEMBERS, MemberReport, Report, train_members
+from go_rl.graphs.cutting import KernelSet
+
+SHIPPED = Path(__file__).parent / "pretrained"
+NETWORKS, RANGE = "members", "range"
+PROCESSOR = "processor"
+"""In the card."""
+MARGIN = 1.0
+"""How far a feature may lie outside what was seen, in powers of two, before a kernel is flagged."""
+
+
+@dataclass(frozen=True, eq=False)
+class KernelPredictions:
+    """What an ensemble predicts of ``K`` kernels."""
+
+    seconds: Float64[np.ndarray, "K"]
+    """[K] the mean of the members' logarithms."""
+    deviation: Float64[np.ndarray, "K"]
+    """[K] of the logarithm: the members' own estimates of it, and their disagreement."""
+    unfamiliar: Bool[np.ndarray, "K"]
+    """[K] unlike the training data: an opcode never seen, or a size far outside."""
+    unseen: tuple[str, ...]
+    """Opcodes never seen, sorted."""
+
+
+@dataclass(frozen=True, eq=False)
+class KernelPredictor(Ensemble[TrainedNetwork, KernelData, KernelSet]):
+    """Learned cost model: an ensemble that predicts the seconds of kernels, and the sizes of those
+    that it has seen."""
+
+    low: Float32[np.ndarray, "W"]
+    high: Float32[np.ndarray, "W"]
+    """[W] least and largest `KERNEL_FEATURES`."""
+
+    what = "kernel cost weights"
+    unit = "seconds"
+    format = "go_rl-kernel-cost"
+    interface = 1
+    shipped = SHIPPED
+
+    @property
+    def processor(self) -> str:
+        """Which one its kernels were measured on (`go_rl.core.processor`); "": unknown."""
+        return str(self.card.get(PROCESSOR, ""))
+
+    @classmethod
+    def fit(
+        cls,
+        examples: KernelData,
+        config: KernelTrainConfig | None = None,
+        members: int = MEMBERS,
+        report: Report | None = None,
+    ) -> KernelPredictor:
+        """Return networks that learned from all kernels of a data set, under `absolute_rows`.
+
+        Args:
+            examples: with a time for each kernel; see `KernelData.take` for some of them.
+            config: of each member; its opcodes and seed are set here.
+            members: networks.
+            report: receives the network, every hundredth update, and its loss.
+
+        Raises:
+            TrainingError: a kernel has no time, or the loss became NaN.
+        """
+        config = config or KernelTrainConfig()
+        count = examples.kernels.num_kernels
+        missing = int(np.isnan(plain_seconds(examples)).sum())
+        if missing or not count:
+            raise TrainingError(f"{examples.name}: {missing} of {count} kernels have no time")
+        rows = absolute_rows(examples)
+        vocabulary = vocabulary_of(examples.kernels.graph.op_type)
+        features = kernel_features(examples.kernels, vocabulary).take(examples.kernel[rows])
+        features = features.with_layouts([examples.settings[i] for i in examples.setting[rows]])
+        seconds = examples.seconds[rows]
+        network = replace(config.network, opcodes=len(vocabulary), outputs=2)
+
+        def train_one(seed: int, member: MemberReport) -> TrainedNetwork:
+            run = replace(config, network=network, seed=seed)
+            return train_absolute(features, seconds, run, member)
+
+        card = {
+            "data": examples.name, PROCESSOR: examples.processor,
+            "kernels": count, "measurements": len(rows), "models": len(set(examples.models)),
+            "training": asdict(config),
+        }  # fmt: skip
+        return cls(
+            networks=train_members(train_one, config.seed, members, report),
+            vocabulary=vocabulary,
+            low=features.whole.min(axis=0),
+            high=features.whole.max(axis=0),
+            target=examples.target,
+            name=examples.name,
+            card=card,
+        )
+
+    def predict(self, inputs: KernelSet) -> Float64[np.ndarray, "K"]:
+        """Return [K] seconds of kernels as they come."""
+        return predict_kernels(self, inputs).seconds
+
+    def arrays(self) -> Any:
+        """See `Ensemble`."""
+        return {NETWORKS: self.members(), RANGE: {"low": self.low, "high": self.high}}
+
+    @classmethod
+    def columns(cls) -> list[list[str]]:
+        """See `Ensemble`."""
+        return [list(NODE_FEATURES), list(KERNEL_FEATURES)]
+
+    @classmethod
+    def shapes(cls, network: Mapping[str, Any], members: int) -> tuple[KernelNetworkConfig, Any]:
+        """See `Ensemble`."""
+        config = KernelNetworkConfig(**network)
+        columns = jax.ShapeDtypeStruct((len(KERNEL_FEATURES),), jnp.float32)
+        one = jax.eval_shape(KernelNetwork(config).init, jax.random.key(0), batch_shapes())
+        shapes = {
+            NETWORKS: {str(i): one for i in range(members)},
+            RANGE: {"low": columns, "high": columns},
+        }
+        return config, shapes
+
+    @classmethod
+    def restored(
+        cls, config: KernelNetworkConfig, members: int, tree: Any, about: Mapping[str, Any]
+    ) -> KernelPredictor:
+        """See `Ensemble`."""
+        params = (tree[NETWORKS][str(i)] for i in range(members))
+        return cls(tuple(TrainedNetwork(config, each) for each in params), **about, **tree[RANGE])
+
+
+def predict_kernels(predictor: KernelPredictor, kernels: KernelSet) -> KernelPredictions:
+    """Return what an ensemble predicts for kernels."""
+    return _predicted(predictor, kernels, kernel_features(kernels, predictor.vocabulary))
+
+
+def predict_layouts(
+    predictor: KernelPredictor,
+    kernels: KernelSet,
+    which: Int64[np.ndarray, "J"],
+    settings: Sequence[str],
+) -> KernelPredictions:
+    """Return what an ensemble predicts for kernels under layouts of their operands.
+
+    Args:
+        predictor: the ensemble.
+        kernels: from which these are chosen.
+        which: [J] numbers of kernels; one may be there several times.
+        settings: [J] as records carry them (`go_rl.costs.kernels.measure.settings`), "" for row by
+            row.
+
+    Raises:
+        ProblemError: not one setting for each number, or there is no such kernel.
+        RecordError: a setting is malformed.
+    """
+    if len(which) != len(settings):
+        raise ProblemError(f"layouts: {len(which)} kernels and {len(settings)} settings")
+    if outside := [k for k in which.tolist() if not 0 <= k < kernels.num_kernels]:
+        raise ProblemError(
+            f"layouts: there is no kernel {outside[0]}, only 0 to {kernels.num_kernels - 1}"
+        )
+    asked, place = np.unique(which, return_inverse=True)
+    some = kernels.take(asked)
+    features = kernel_features(some, predictor.vocabulary).take(place).with_layouts(settings)
+    return _predicted(predictor, some, features)
+
+
+def _predicted(
+    predictor: KernelPredictor, kernels: KernelSet, features: KernelFeatures
+) -> KernelPredictions:
+    found = np.stack([network.predict(features) for network in predictor.networks])  # [M, K, 2]
+    variance = np.exp(2.0 * np.clip(found[:, :, 1], LEAST_DEVIATION, LARGEST_DEVIATION)).mean(
+        axis=0
+    )
+    known = set(predictor.vocabulary)
+    names = {opcode(name) for name in kernels.graph.op_type} - {"input"}
+    return KernelPredictions(
+        seconds=np.exp(found[:, :, 0].mean(axis=0)),
+        deviation=np.sqrt(variance + found[:, :, 0].var(axis=0)),
+        unfamiliar=_unfamiliar(predictor, features),
+        unseen=tuple(sorted(names - known)),
+    )
+
+
+def _unfamiliar(predictor: KernelPredictor, features: KernelFeatures) -> Bool[np.ndarray, "K"]:
+    outside = (features.whole < predictor.low - MARGIN) | (features.whole > predictor.high + MARGIN)
+    count = features.num_kernels
+    owner = np.repeat(np.arange(count), np.diff(features.first_node))
+    unseen = np.bincount(owner[features.opcode == UNKNOWN], minlength=count) > 0
+    return np.asarray(outside.any(axis=1) | unseen)

@@ -1,0 +1,123 @@
+"""The analytical cost model: a roofline with an efficiency for each kind of operator.
+
+seconds = max(flops / (peak * e_kind), bytes / (bandwidth * e_memory), streamed / host) + launch
+(Williams, Waterman, Patterson, "Roofline", CACM 2009). Efficiencies are data, one set per chip
+kind, in ``parameters.json``; `calibrate` fits them to measured seconds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
+from importlib.resources import files
+
+import numpy as np
+from jaxtyping import Float64
+
+from go_rl.core import Chip, HardwareError, OpKind, ProblemError
+from go_rl.core.graph.op_kind import FREE_KINDS
+from go_rl.costs.models.cost_model import Kernels
+
+
+@dataclass(frozen=True)
+class Efficiency:
+    """Share of a chip's peak that each kind of operator reaches, in (0, 1]."""
+
+    matmul: float = 0.7
+    convolution: float = 0.6
+    elementwise: float = 0.1
+    reduction: float = 0.1
+    other: float = 0.1
+    memory: float = 0.75
+    """Share of the memory bandwidth, all kinds."""
+
+    def __post_init__(self) -> None:
+        for name, share in asdict(self).items():
+            if not 0 < share <= 1:
+                raise HardwareError(f"efficiency {name} must lie in (0, 1], not {share}")
+
+    def of_kind(self) -> Float64[np.ndarray, "kinds"]:
+        """Return the arithmetic efficiency by `OpKind` value."""
+        table = np.full(len(OpKind), self.other)
+        table[OpKind.MATMUL] = self.matmul
+        table[OpKind.CONVOLUTION] = self.convolution
+        table[OpKind.ELEMENTWISE] = self.elementwise
+        table[OpKind.REDUCTION] = self.reduction
+        return table
+
+
+@cache
+def shipped_parameters() -> Mapping[str, Efficiency]:
+    """Return the efficiencies shipped with the package, by chip kind."""
+    text = files("go_rl.costs.models").joinpath("parameters.json").read_text()
+    return {kind: Efficiency(**shares) for kind, shares in json.loads(text).items()}
+
+
+@dataclass(frozen=True)
+class Analytical:
+    """`CostModel`: the roofline. An unknown chip kind gets the default `Efficiency`."""
+
+    parameters: Mapping[str, Efficiency] | None = None
+    """Efficiencies by chip kind; None: the shipped ones."""
+
+    name: str = "analytical"
+
+    def seconds(self, kernels: Kernels, chip: Chip) -> Float64[np.ndarray, "K"]:
+        """Return [K] seconds an iteration of each kernel on the chip; free kinds cost nothing.
+
+        Raises:
+            ProblemError: the graph brings seconds and no FLOP.
+        """
+        if kernels.graph.seconds and not kernels.graph.has_flops:
+            raise ProblemError(
+                f"graph {kernels.graph.name!r} brings a profile of its operators' seconds and no "
+                "FLOP, which the analytical model needs; use --cost profiled"
+            )
+        table = self.parameters if self.parameters is not None else shipped_parameters()
+        share = table.get(chip.kind, Efficiency())
+        compute = kernels.flops / (chip.peak_flops * share.of_kind()[kernels.kind])
+        memory = kernels.bytes_accessed / (chip.memory_bandwidth * share.memory)
+        streamed = kernels.streamed_bytes / chip.host_bandwidth
+        seconds = np.maximum(np.maximum(compute, memory), streamed) + chip.launch_seconds
+        return np.where(np.isin(kernels.kind, list(FREE_KINDS)), 0.0, seconds)
+
+
+def calibrate(
+    kernels: Kernels, chip: Chip, measured: Float64[np.ndarray, "K"], rounds: int = 4
+) -> Efficiency:
+    """Fit a chip's efficiencies to measured seconds by coordinate search on the log error.
+
+    Args:
+        kernels: what was run.
+        chip: where it was run.
+        measured: [K] seconds, each > 0.
+        rounds: sweeps over the parameters, each on a grid twice as fine.
+
+    Raises:
+        HardwareError: a time is not a number > 0, or the lengths differ.
+    """
+    if measured.shape != kernels.flops.shape:
+        raise HardwareError(f"calibrate: {len(measured)} times for {len(kernels.flops)} kernels")
+    if not (np.isfinite(measured) & (measured > 0)).all():
+        raise HardwareError("calibrate: every measured time must be a number > 0")
+    best = Efficiency()
+    step = 2.0
+    for _ in range(rounds):
+        for name in [f.name for f in fields(Efficiency)]:
+            best = _line_search(best, name, step, kernels, chip, measured)
+        step = step**0.5
+    return best
+
+
+def _line_search(
+    start: Efficiency, name: str, step: float, kernels: Kernels, chip: Chip, measured: np.ndarray
+) -> Efficiency:
+    def error(candidate: Efficiency) -> float:
+        seconds = Analytical({chip.kind: candidate}).seconds(kernels, chip)
+        busy = seconds > 0
+        return float(np.abs(np.log(seconds[busy] / measured[busy])).mean()) if busy.any() else 0.0
+
+    shares = np.clip(getattr(start, name) * step ** np.arange(-4.0, 5.0), 1e-4, 1.0)
+    return min((replace(start, **{name: float(s)}) for s in shares), key=error)

@@ -1,0 +1,121 @@
+"""Seconds of fused kernels: one launch, summed arithmetic, and only the traffic that remains."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int8, Int64
+
+from go_rl.core import Chip, ProblemError
+from go_rl.costs.models.cost_model import CostModel, GraphCostModel, Kernels
+from go_rl.costs.models.profiled import Profiled
+
+
+@dataclass(frozen=True, eq=False)
+class FusedPrices:
+    """`KernelPrices` by a `CostModel` that prices any kernel from its FLOP and bytes.
+
+    A fused kernel reads each outside tensor once and writes only what leaves it; its kind is that
+    of the node with most FLOP. It never costs more than its nodes one after the other, unless a
+    cost model of kernels as graphs (`GraphCostModel`) predicts so.
+    """
+
+    nodes: Kernels
+    """The unfused nodes."""
+    base: Float64[np.ndarray, "K N"]
+    """[K, N] their seconds on each device kind."""
+    edge_bytes: Float64[np.ndarray, "E"]
+    """[E] bytes that travel on each edge, in the hardware's number format."""
+    model: CostModel
+    chips: tuple[Chip, ...]
+    """One of each device kind."""
+
+    def seconds(self, leader: Int64[np.ndarray, "N"]) -> Float64[np.ndarray, "K N"]:
+        """See `go_rl.core.KernelPrices`.
+
+        Raises:
+            ProblemError: nodes are fused, and the cost model knows single nodes only.
+        """
+        alone = np.bincount(leader, minlength=len(leader))
+        fused = np.flatnonzero(alone > 1)
+        if not fused.size:
+            return self.base
+        if isinstance(self.model, Profiled):
+            raise ProblemError(
+                f"graph {self.nodes.graph.name!r} brings measured seconds of single operators; "
+                "fused kernels need a cost model that prices them: leave out the decision fusion"
+            )
+        kernels = Kernels(
+            graph=self.nodes.graph,
+            kind=_kinds(self.nodes, leader)[fused],
+            flops=np.bincount(leader, self.nodes.flops, len(leader))[fused],
+            bytes_accessed=self._bytes(leader)[fused],
+            streamed_bytes=np.bincount(leader, self.nodes.streamed_bytes, len(leader))[fused],
+            leader=leader,
+            which=fused,
+        )
+        table = np.where(alone == 1, self.base, 0.0)
+        able = np.isfinite(self.base)
+        for row, chip in enumerate(self.chips):
+            table[row, fused] = self.model.seconds(kernels, chip)
+            if not isinstance(self.model, GraphCostModel):
+                apart = np.bincount(leader, np.where(able[row], self.base[row], 0.0), len(leader))
+                table[row, fused] = np.minimum(table[row, fused], apart[fused])
+        for row in np.flatnonzero(~able.all(axis=1)):
+            table[row, leader[~able[row]]] = np.inf
+        return table
+
+    def _bytes(self, leader: Int64[np.ndarray, "N"]) -> Float64[np.ndarray, "N"]:
+        """[N] bytes that the kernel of each leader reads and writes."""
+        graph = self.nodes.graph
+        reader = leader[graph.receivers]
+        inside = leader[graph.senders] == reader
+        again = repeats(self.tensor, reader)
+        saved = np.bincount(reader, self.edge_bytes * (inside | again), len(leader))
+        unwritten = self.edge_bytes * (self.first & ~self.leaving(inside))
+        saved += np.bincount(leader[graph.senders], unwritten, len(leader))
+        total = np.bincount(leader, self.nodes.bytes_accessed, len(leader))
+        return np.maximum(total - saved, 0.0)
+
+    @cached_property
+    def tensor(self) -> Int64[np.ndarray, "E"]:
+        """[E] number of the tensor that each edge carries."""
+        return _numbers(self.nodes.graph.senders, self.nodes.graph.edge_output)
+
+    @cached_property
+    def first(self) -> Bool[np.ndarray, "E"]:
+        """[E] the first edge of each tensor."""
+        return ~repeats(self.tensor)
+
+    def leaving(self, inside: Bool[np.ndarray, "E"]) -> Bool[np.ndarray, "E"]:
+        """Return [E] edges of tensors that a node outside the producer's kernel reads; ``inside``
+        [E]: both ends share a kernel."""
+        graph, tensor = self.nodes.graph, self.tensor
+        outside = np.bincount(tensor, ~inside, int(tensor.max(initial=-1)) + 1) > 0
+        return outside[tensor] | graph.is_output[graph.senders]
+
+
+def _numbers(*columns: np.ndarray) -> Int64[np.ndarray, "E"]:
+    """Number the distinct rows of some columns of small integers."""
+    key = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        key = key * (int(column.max(initial=0)) + 1) + column
+    return np.unique(key, return_inverse=True)[1].astype(np.int64)
+
+
+def repeats(*columns: np.ndarray) -> Bool[np.ndarray, "E"]:
+    """Return [E] rows of some columns of small integers that an earlier row equals."""
+    number = _numbers(*columns)
+    first = np.full(int(number.max(initial=-1)) + 1, len(number))
+    np.minimum.at(first, number, np.arange(len(number)))
+    return np.arange(len(number)) > first[number]
+
+
+def _kinds(nodes: Kernels, leader: Int64[np.ndarray, "N"]) -> Int8[np.ndarray, "N"]:
+    """[N] kind of the node with most FLOP in each leader's kernel."""
+    by_flops = np.argsort(nodes.flops, kind="stable")
+    kind = nodes.kind.copy()
+    kind[leader[by_flops]] = nodes.kind[by_flops]
+    return kind

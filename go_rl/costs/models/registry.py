@@ -1,0 +1,214 @@
+"""Cost models by the name that users give and plans carry: ``--cost``."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from go_rl.core import CheckpointError, Hardware, HardwareError, ProblemError, RecordError
+from go_rl.core.errors import nearest
+from go_rl.costs.models.analytical import Analytical
+from go_rl.costs.models.cost_model import CostModel
+from go_rl.costs.models.profiled import Profiled
+from go_rl.costs.operators import GPU_WEIGHTS
+
+if TYPE_CHECKING:
+    from go_rl.costs.models.learned import Learned
+
+AUTO, LEARNED, MEASURED = "auto", "learned", "measured"
+GPUS = "gpus"
+"""``learned:gpus`` prices GPUs by their data sheets, with `GPU_WEIGHTS`."""
+PLAIN: dict[str, type[Analytical] | type[Profiled]] = {
+    "analytical": Analytical,
+    "profiled": Profiled,
+}
+WORDS = (AUTO, *PLAIN, LEARNED, MEASURED)
+"""Prefixes of names."""
+FORMS = (AUTO, *PLAIN, LEARNED, "learned:gpus", "learned:NAME", "learned:FILE.npz",
+         "measured:DIR")  # fmt: skip
+KEPT = 8
+"""Number of files whose weights or records, with the prices of their kernels, are cached."""
+
+
+class _File(NamedTuple):
+    """State of a file when it was read."""
+
+    path: str
+    modified: int
+    size: int
+
+
+def is_cost(name: str) -> bool:
+    """Whether a text has one of `FORMS`; the file that it names may still be missing."""
+    word, colon, source = name.partition(":")
+    if word == LEARNED:
+        return bool(source) == bool(colon)
+    return bool(source) if word == MEASURED else name in (AUTO, *PLAIN)
+
+
+def check_cost(cost: object) -> None:
+    """Raise a `ProblemError` for a text that has none of `FORMS`, or what is neither text nor cost
+    model; nothing is read yet."""
+    if not isinstance(cost, str | CostModel) or isinstance(cost, type):
+        raise ProblemError(
+            f"cost must be one of {', '.join(FORMS)}, or an object with a name and a method "
+            f"seconds(kernels, chip), not {cost!r}"
+        )
+    if isinstance(cost, str) and not is_cost(cost):
+        word = cost.partition(":")[0]
+        near = "." if word in WORDS else nearest(word, WORDS)
+        raise ProblemError(f"unknown cost {cost!r}{near} Use {', '.join(FORMS)} (docs/costs.md)")
+
+
+def named_cost(cost: str | CostModel, hardware: Hardware) -> CostModel | None:
+    """Return the cost model of a name, which its own ``name`` repeats; None for ``auto``: as
+    `make_problem` chooses.
+
+    Weights and records are read once while their files stay as they are, so that all problems of a
+    process share the prices of kernels.
+
+    Args:
+        cost: one of `FORMS`; or a cost model, which is returned.
+        hardware: where kernels run: ``learned`` takes the weights that ship for its kind of chip,
+            ``measured`` the records of it.
+
+    Raises:
+        ProblemError: no such form (the nearest is named).
+        HardwareError: nothing was learned or measured on chips of that kind.
+        CheckpointError: no such weights, or they cannot be read.
+        RecordError: no such records, or they cannot be read.
+    """
+    check_cost(cost)
+    if not isinstance(cost, str):
+        return cost
+    word, _, source = cost.partition(":")
+    if word == LEARNED and source == GPUS:
+        _check_elements(cost, hardware)
+        return _learned_gpus()
+    if word == LEARNED:
+        model = _learned(*_weights(source, hardware))
+        _check_format(model.name, model.weights.target, hardware)
+        return model
+    if word == MEASURED:
+        target = hardware.kinds[0]
+        model = _measured(_records(source), target)
+        _check_format(model.name, target, hardware)
+        return model
+    return PLAIN[word]() if word in PLAIN else None
+
+
+def cost_identity(cost: str, hardware: Hardware) -> str:
+    """Return an identity of the prices: the name of the model and, of a learned one, the
+    first digits of its file's SHA-256. It raises what `named_cost` does."""
+    model = named_cost(cost, hardware)
+    word, _, source = cost.partition(":")
+    if model is None or word != LEARNED:
+        return AUTO if model is None else model.name
+    if source == GPUS:
+        return f"{model.name} {GPU_WEIGHTS}"
+    file, name = _weights(source, hardware)
+    return f"{name} {hashlib.sha256(Path(file.path).read_bytes()).hexdigest()[:12]}"
+
+
+def _check_format(model: str, target: str, hardware: Hardware) -> None:
+    if target in hardware.kinds:
+        _check_elements(model, hardware)
+
+
+def _check_elements(model: str, hardware: Hardware) -> None:
+    if hardware.element_bytes is not None:
+        raise HardwareError(
+            f"cost model {model} knows kernels in the number format of the user's model; hardware "
+            f"{hardware.name!r} has elements of {hardware.element_bytes:g} bytes: leave out its "
+            "element_bytes, or take --cost analytical"
+        )
+
+
+def _weights(source: str, hardware: Hardware) -> tuple[_File, str]:
+    """The file of a learned model, and its name."""
+    from go_rl.costs.kernels.predictor import SHIPPED
+
+    shipped = {path.stem: path for path in sorted(SHIPPED.glob("kernels-*.npz"))}
+    name = source or _for_chips_of(hardware, tuple(shipped))
+    if name in shipped:
+        return _seen(shipped[name]), f"{LEARNED}:{name}"
+    path = Path(name).absolute()
+    if not path.is_file():
+        what = "no such file" if path.suffix == ".npz" else "no such weights ship"
+        known = (*shipped, GPUS)
+        near = "." if path.suffix == ".npz" else nearest(name, known)
+        raise CheckpointError(
+            f"--cost {LEARNED}:{name}: {what}{near} Shipped: {', '.join(known)}; "
+            "go-rl train kernels makes others"
+        )
+    return _seen(path), f"{LEARNED}:{path}"
+
+
+def _for_chips_of(hardware: Hardware, shipped: tuple[str, ...]) -> str:
+    """The latest weights for the first kind of chip that has any: ``kernels-KIND-v2`` replaces
+    ``kernels-KIND``, which plans may still name."""
+    for kind in hardware.kinds:
+        pattern = re.compile(rf"kernels-{re.escape(kind)}(?:-v(\d+))?")
+        versions = [(int(m[1] or 1), name) for name in shipped if (m := pattern.fullmatch(name))]
+        if versions:
+            return max(versions)[1]
+    raise HardwareError(
+        f"--cost {LEARNED}: no learned cost model ships for chips of kind "
+        f"{', '.join(map(repr, hardware.kinds))} (hardware {hardware.name!r}); shipped: "
+        f"{', '.join(shipped) or 'none'}. Take --hardware cpu-1, cpu-1xN or cpu-1-ringN, "
+        f"--cost {LEARNED}:{GPUS} for GPUs, --cost analytical, or learn one from kernels measured "
+        "there (go-rl measure kernels, train kernels)"
+    )
+
+
+def _records(source: str) -> _File:
+    from go_rl.costs.kernels.measure.collect import RECORDS
+
+    path = Path(source).absolute()
+    file = path / RECORDS if path.is_dir() else path
+    if not file.is_file():
+        raise RecordError(
+            f"--cost {MEASURED}:{source}: no records there; name a folder that go-rl measure "
+            f"kernels wrote, or its {RECORDS}"
+        )
+    return _seen(file)
+
+
+def _seen(path: Path) -> _File:
+    stat = path.stat()
+    return _File(str(path), stat.st_mtime_ns, stat.st_size)
+
+
+@cache
+def _learned_gpus() -> CostModel:
+    from go_rl.costs.models.learned_gpus import LearnedGpus
+    from go_rl.costs.operators.predictor import OperatorPredictor
+
+    return LearnedGpus(OperatorPredictor.load(GPU_WEIGHTS))
+
+
+@lru_cache(KEPT)
+def _learned(file: _File, name: str) -> Learned:
+    from go_rl.costs.kernels.predictor import KernelPredictor
+    from go_rl.costs.models.learned import Learned
+
+    return Learned(KernelPredictor.load(file.path), name)
+
+
+@lru_cache(KEPT)
+def _measured(file: _File, target: str) -> CostModel:
+    from go_rl.costs.models.measured import Measured
+    from go_rl.runtime.records import RecordStore
+
+    with RecordStore(file.path) as store:
+        targets = store.targets()
+    if target not in targets:
+        known = ", ".join(targets) or "none"
+        raise HardwareError(
+            f"--cost {MEASURED}:{file.path}: no records of chips of kind {target!r} (targets: "
+            f"{known}); take hardware of such chips, or --cost analytical"
+        )
+    return Measured(file.path, target, f"{MEASURED}:{file.path}")

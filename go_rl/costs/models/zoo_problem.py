@@ -1,0 +1,28 @@
+"""`priced_problem`: a named problem of the zoo as the problem that methods solve."""
+
+from __future__ import annotations
+
+from go_rl.core import Objective, Problem, load_hardware, rule_set
+from go_rl.costs.models.analytical import Analytical
+from go_rl.costs.models.make_problem import ProblemOptions, make_problem
+from go_rl.graphs.zoo import zoo_graph
+from go_rl.graphs.zoo.problems import RULES, ZooProblem
+
+
+def priced_problem(named: ZooProblem) -> Problem:
+    """Return the problem, with memory checked and analytical costs.
+
+    Raises:
+        ZooError: the zoo has no such graph.
+        HardwareError: no such hardware.
+    """
+    ring = named.objective == "ring"
+    options = ProblemOptions(
+        objective=Objective(named.objective),
+        rules=rule_set(RULES if ring else "default"),
+        memory=True,
+        all_chips=named.all_chips,
+        cost_model=Analytical(),
+        decisions=named.decisions,
+    )
+    return make_problem(zoo_graph(named.graph), load_hardware(named.hardware), options)

@@ -1,0 +1,109 @@
+"""Operators with their devices, and what was measured of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64, Int
+
+from go_rl.costs.devices import DataSheet
+from go_rl.costs.operators.architectures import AMPERE, generation_of, power_ratio
+from go_rl.costs.operators.product_model import WINOGRAD, ProductInputs
+from go_rl.costs.operators.stream_model import StreamInputs
+from go_rl.costs.operators.tables import PRODUCTS, STREAMS, OperatorRows
+from go_rl.costs.operators.tables.operator_rows import CONV_KERNEL, CONV_STRIDE
+
+STREAM_GROUP = "streams"
+GROUPS = (*PRODUCTS, STREAM_GROUP)
+"""Operators that share a model."""
+ERROR_GROUPS = (*PRODUCTS, "element-wise", "softmax", "ln")
+"""Operators whose errors are stated, and intervals calibrated, together."""
+
+
+CONV_SLACK = 1.1
+"""Convolutions of some GPUs run on tensor cores: they may exceed Winograd's savings so far."""
+
+
+@dataclass(frozen=True, eq=False)
+class OperatorInputs:
+    """``R`` operators, each on one of ``D`` devices."""
+
+    rows: OperatorRows
+    devices: tuple[DataSheet, ...]
+    """[D]"""
+    device: Int[np.ndarray, "R"]
+    """[R] index of the device."""
+
+    def take(self, rows: np.ndarray) -> OperatorInputs:
+        """Return some rows."""
+        return OperatorInputs(self.rows.take(rows), self.devices, self.device[rows])
+
+    def fields(self, name: str) -> Float64[np.ndarray, "R"]:
+        """Return [R] a number of the data sheet of each row's device."""
+        of_device = np.array([float(getattr(sheet, name)) for sheet in self.devices])
+        return of_device[self.device]
+
+    def generations(self) -> Int[np.ndarray, "R"]:
+        """Return [R] the generation of each row's library; unknown ones count as the latest."""
+        found = [generation_of(sheet) for sheet in self.devices]
+        of_device = np.array([AMPERE if each is None else each for each in found], np.int64)
+        return of_device[self.device]
+
+    def product_inputs(self) -> ProductInputs:
+        """Return what `product_model` reads; of `PRODUCTS` only."""
+        return ProductInputs(
+            *self.rows.products(),
+            flops=self.fields("matrix_flops"),
+            bandwidth=self.fields("memory_bandwidth"),
+            l2=self.fields("l2_bytes"),
+            multiprocessors=self.fields("multiprocessors"),
+            clock=self.fields("clock_hz"),
+            power_ratio=np.array([power_ratio(sheet) for sheet in self.devices])[self.device],
+            peak_share=self._peak_share(),
+        )
+
+    def _peak_share(self) -> Float64[np.ndarray, "R"]:
+        """Winograd's convolutions do with fewer multiplications, if kernel and stride are those
+        for which libraries have them."""
+        size = self.rows.sizes
+        small = (size["kernel_size"] == CONV_KERNEL) & (size["stride"] == CONV_STRIDE)
+        saved = np.where(small, WINOGRAD, 1.0)
+        return np.where(self.rows.op == "conv", saved * CONV_SLACK, 1.0)
+
+    def stream_inputs(self) -> StreamInputs:
+        """Return what `stream_model` reads; of `STREAMS` only."""
+        return StreamInputs(
+            op=np.searchsorted(np.array(STREAMS), self.rows.op),
+            bytes=self.rows.streamed_bytes(),
+            length=self.rows.sizes["H"].astype(np.float64),
+            bandwidth=self.fields("memory_bandwidth"),
+            l2=self.fields("l2_bytes"),
+            multiprocessors=self.fields("multiprocessors"),
+            clock=self.fields("clock_hz"),
+        )
+
+    def in_group(self, group: str) -> np.ndarray:
+        """Return the rows of one of `GROUPS`."""
+        return np.flatnonzero(self.rows.is_any(STREAMS if group == STREAM_GROUP else (group,)))
+
+
+def error_groups(rows: OperatorRows) -> np.ndarray:
+    """Return [R] the index in `ERROR_GROUPS` of each operator."""
+    named = np.where(rows.is_any(ERROR_GROUPS), rows.op, "element-wise")
+    return np.array([ERROR_GROUPS.index(name) for name in named], np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class OperatorExamples:
+    """``R`` measured operators."""
+
+    inputs: OperatorInputs
+    seconds: Float64[np.ndarray, "R"]
+    tile: Int[np.ndarray, "R"]
+    """[R] index in `go_rl.costs.operators.product_model.TILES` of the tile that the library
+    chose; `UNKNOWN_TILE`: it is not known, or there is none."""
+
+    def take(self, rows: np.ndarray) -> OperatorExamples:
+        """Return some rows."""
+        return OperatorExamples(self.inputs.take(rows), self.seconds[rows], self.tile[rows])

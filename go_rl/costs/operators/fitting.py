@@ -1,0 +1,166 @@
+"""Learning the parameters of `product_model` and `stream_model` from the measurements of all GPUs.
+
+Any of the GPUs can be left out: their rows then weigh nothing, so that one compiled program serves
+all fits of a group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from go_rl.core import TrainingError
+from go_rl.costs.operators import product_model, stream_model
+from go_rl.costs.operators.conv_residuals import fit_residuals
+from go_rl.costs.operators.examples import STREAM_GROUP, OperatorExamples
+from go_rl.costs.operators.launch_floor import SHARPNESS, with_floor
+from go_rl.costs.operators.pooled_params import Arrays, initial_params, of_measured
+
+Loss = Callable[[Mapping[str, Any], Any], Any]
+"""Of parameters on data."""
+UNKNOWN_TILE = -1
+OF_TILES = ("share", "prologue", "loop", "resident")
+CHOICE_WEIGHT = 0.03
+"""Of the likelihood of the tile that the library chose, beside errors of seconds."""
+PRIOR, ALIKE, OWN_LIKING = 3e-4, 1e-3, 1e-2
+"""Weights of squares: of distances from the initial parameters, between tiles, and of what one GPU
+likes beyond its generation."""
+MORE_PRIOR = {"floor": 2e-2, "throttle": 1e-2}
+"""Further weights of distances from the initial parameters. The floor of convolutions, hardly any
+of which the host bounds, would else take the place of their latency; what power allows is known
+from two small boards only, one for each generation of kernels."""
+STREAM_PRIORS = {"length": 1e-4, "wider": 1e-2}
+"""Weights of squares: of distances of streams' parameters from the initial ones."""
+RATE = 0.06
+
+
+class FitData(NamedTuple):
+    """``R`` measured rows of one group."""
+
+    x: Any
+    """`ProductInputs` or `StreamInputs`."""
+    place: Any
+    """[R] index of the GPU."""
+    generation: Any
+    """[R] of its library."""
+    tile: Any
+    """[R] index in `TILES`, or `UNKNOWN_TILE`."""
+    target: Any
+    """[R] logarithms of seconds."""
+    weight: Any
+    """[R] that add up to 1; 0: the GPU is left out."""
+    start: Any
+    """Initial parameters."""
+
+
+def fit_pooled(
+    examples: OperatorExamples, group: str, updates: int, left_out: Collection[int] = ()
+) -> Arrays:
+    """Return parameters of `pooled_params.initial_params`.
+
+    Args:
+        examples: rows of the group.
+        group: of `GROUPS`.
+        updates: number of gradient steps.
+        left_out: indices of GPUs whose rows teach nothing.
+    """
+    is_stream = group == STREAM_GROUP
+    inputs = examples.inputs
+    x = inputs.stream_inputs() if is_stream else inputs.product_inputs()
+    numbers = [jnp.asarray(each, jnp.float32) for each in x]
+    if is_stream:
+        numbers[0] = jnp.asarray(x[0], jnp.int32)
+    start = initial_params(group, len(inputs.devices))
+    data = FitData(
+        type(x)(*numbers), jnp.asarray(inputs.device, jnp.int32),
+        jnp.asarray(inputs.generations(), jnp.int32), jnp.asarray(examples.tile, jnp.int32),
+        jnp.asarray(np.log(examples.seconds), jnp.float32),
+        jnp.asarray(_weights(inputs.device, len(inputs.devices), left_out), jnp.float32),
+        {name: jnp.asarray(each) for name, each in start.items()},
+    )  # fmt: skip
+    params, last = _run(data, _stream_loss if is_stream else _product_loss, updates)
+    if not np.isfinite(float(last)):
+        raise TrainingError("operators: the loss became NaN; are all seconds positive?")
+    found = {name: np.asarray(value) for name, value in params.items()}
+    return _with_residuals(found, examples, data) if group == "conv" else found
+
+
+def _with_residuals(params: Arrays, examples: OperatorExamples, data: FitData) -> Arrays:
+    """Parameters with what they leave of convolutions."""
+    x, rows = examples.inputs.product_inputs(), examples.inputs.rows
+    own = of_measured(params, np.asarray(data.place), np.asarray(data.generation), None, np)
+    body = product_model.log_body(own, x)
+    total = with_floor(body, own["floor"], SHARPNESS["conv"], np)
+    weight = np.asarray(data.weight, np.float64)
+    found = fit_residuals(rows, np.log(examples.seconds) - total, weight)
+    return params | {"residuals": found.astype(np.float32)}
+
+
+def _weights(device: np.ndarray, count: int, left_out: Collection[int]) -> np.ndarray:
+    """Equal weights of all GPUs that are not left out."""
+    counts = np.bincount(device, minlength=count).astype(np.float64)
+    counts[list(left_out)] = np.inf
+    weights = 1 / counts[device]
+    return weights / weights.sum()
+
+
+def _product_loss(p: Mapping[str, Any], data: FitData) -> Any:
+    own = of_measured(p, data.place, data.generation, None, jnp)
+    per_tile, padding = product_model.tile_log_seconds(own, data.x, jnp)
+    choice = product_model.log_choice(own, per_tile, padding, jnp)
+    known = (data.tile != UNKNOWN_TILE).astype(jnp.float32)
+    column = jnp.maximum(data.tile, 0)[:, None]
+
+    def seconds(alone: Any) -> Any:
+        body = product_model.with_launch(own, alone, jnp)
+        return with_floor(body, own["floor"], SHARPNESS["linear"], jnp)
+
+    expected = seconds((jnp.exp(choice) * per_tile).sum(1))
+    told = seconds(jnp.take_along_axis(per_tile, column, 1)[:, 0])
+    surprise = -jnp.take_along_axis(choice, column, 1)[:, 0]
+    errors = jnp.abs(expected - data.target)
+    errors = errors + known * (jnp.abs(told - data.target) + CHOICE_WEIGHT * surprise)
+    prior = sum(jnp.square(p[name] - at).mean() for name, at in data.start.items())
+    alike = sum(jnp.square(p[name] - p[name].mean()).mean() for name in OF_TILES)
+    own_liking = jnp.square(p["liked_here"]).mean()
+    more = sum(
+        weight * jnp.square(p[name] - data.start[name]).mean()
+        for name, weight in MORE_PRIOR.items()
+    )
+    prior = PRIOR * prior + more
+    return (errors * data.weight).sum() + prior + ALIKE * alike + OWN_LIKING * own_liking
+
+
+def _stream_loss(p: Mapping[str, Any], data: FitData) -> Any:
+    own = of_measured(p, data.place, data.generation, data.x.op, jnp)
+    body = stream_model.log_body(own, data.x, jnp)
+    errors = jnp.abs(with_floor(body, own["floor"], SHARPNESS[STREAM_GROUP], jnp) - data.target)
+    prior = sum(
+        weight * jnp.square(p[name] - data.start[name]).sum()
+        for name, weight in STREAM_PRIORS.items()
+    )
+    return (errors * data.weight).sum() + prior
+
+
+@partial(jax.jit, static_argnames=("loss", "updates"))
+def _run(data: FitData, loss: Loss, updates: int) -> Any:
+    """Parameters after Adam on clipped gradients with a cosine rate, and the last loss."""
+    rule = optax.chain(
+        optax.clip_by_global_norm(1.0), optax.adam(optax.cosine_decay_schedule(RATE, updates))
+    )
+
+    def update(state: Any, _: Any) -> Any:
+        params, moments = state
+        value, slope = jax.value_and_grad(loss)(params, data)
+        change, moments = rule.update(slope, moments, params)
+        return (optax.apply_updates(params, change), moments), value
+
+    start = (data.start, rule.init(data.start))
+    (params, _), losses = jax.lax.scan(update, start, None, length=updates)
+    return params, losses[-1]

@@ -1,0 +1,62 @@
+"""Prices of a network's launches on a GPU of which only the data sheet is known."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from go_rl.costs.devices import DataSheet
+from go_rl.costs.operators.examples import OperatorInputs, error_groups
+from go_rl.costs.operators.launches import Launches
+from go_rl.costs.operators.predictor import Interval
+
+STREAMED_SHARE = 0.85
+"""Of the bandwidth, at which a fused chain moves its bytes."""
+BETWEEN_GROUPS = 0.5
+"""Correlation that is assumed between the errors of, say, products and softmax on one device; of
+operators of one group it is taken to be 1."""
+
+
+@runtime_checkable
+class PredictsOperators(Protocol):
+    """What prices single operators, as `OperatorPredictor` does."""
+
+    def interval(self, inputs: OperatorInputs) -> Interval:
+        """Return seconds, the interval, and what is unlike anything measured."""
+        ...
+
+
+def launch_prices(launches: Launches, sheet: DataSheet, predictor: PredictsOperators) -> Interval:
+    """Return the prices of L launches; equal ones are predicted once."""
+    rows, which = launches.distinct
+    inputs = OperatorInputs(rows, (sheet,), np.zeros(len(rows), np.int64))
+    found = predictor.interval(inputs)
+    extra = launches.extra_bytes / (STREAMED_SHARE * sheet.memory_bandwidth)
+    return Interval(
+        found.seconds[which] + extra,
+        found.low[which] + extra,
+        found.high[which] + extra,
+        found.unlike[which] | launches.unlike,
+        found.host[which],
+        found.start[which],
+        found.busy[which] + extra,
+    )
+
+
+def total_bounds(launches: Launches, prices: Interval, total: float) -> tuple[float, float]:
+    """Return bounds of a 90 % interval of the seconds of all launches.
+
+    They are as far from ``total``, in proportion, as those of the sum of the launches are from it.
+
+    A device that is faster than predicted at one product is so at all: errors of a group of
+    operators add up, those of different groups partly cancel (`BETWEEN_GROUPS`).
+    """
+    kind = error_groups(launches.rows)
+    bounds = []
+    for sides in (prices.seconds - prices.low, prices.high - prices.seconds):
+        each = np.bincount(kind, sides)
+        joint = BETWEEN_GROUPS * each.sum() ** 2 + (1 - BETWEEN_GROUPS) * (each**2).sum()
+        bounds.append(float(np.sqrt(joint)))
+    alone = float(prices.seconds.sum())
+    return total * max(0.0, 1 - bounds[0] / alone), total * (1 + bounds[1] / alone)

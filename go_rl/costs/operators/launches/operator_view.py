@@ -1,0 +1,185 @@
+"""`OperatorView`: a graph's operators under one set of names, whichever reader made it."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from math import prod
+
+import numpy as np
+
+from go_rl.core import GEOMETRY, OpGraph, OpKind
+from go_rl.costs.operators.tables import OperatorError
+from go_rl.costs.operators.tables.operator_rows import FLOAT_BYTES
+from go_rl.graphs.cutting.opcode_names import opcode
+
+VIEWS = frozenset({
+    "reshape", "squeeze", "expand_dims", "broadcast_in_dim", "Identity", "stop_gradient", "Shape",
+    "Size", "slice", "split", "unstack", "Dropout", "Constant", "ConstantOfShape", "iota",
+    "bitcast", "opt-barrier", "Optional", "OptionalGetElement",
+})  # fmt: skip
+"""Operators that PyTorch answers with another view of the same memory: no launch."""
+ELEMENTWISE, HEAVY = int(OpKind.ELEMENTWISE), (int(OpKind.MATMUL), int(OpKind.CONVOLUTION))
+PARTS = frozenset({"slice", "split", "unstack"})
+"""Views of a part of their operand: tensors of their own."""
+STEPS = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not", "argmax", "argmin",
+                   "sign", "floor", "ceil", "round"})  # fmt: skip
+"""Operators without a gradient."""
+NUMBERS = frozenset({"broadcast_in_dim", "ConstantOfShape", "Constant", "constant"})
+"""Constants that hold one number."""
+HALF = 2
+"""Bytes of an element of float16 and bfloat16."""
+KEPT_NAMES = frozenset({"Relu", "ReduceMean", "relu"})
+"""Names that say more than what `opcode` makes of them."""
+
+
+class OperatorView:
+    """A graph with names, shapes, operands and users by node.
+
+    Raises:
+        OperatorError: products or arithmetic of another type than float32.
+    """
+
+    def __init__(self, graph: OpGraph) -> None:
+        self.graph = graph
+        count = graph.num_nodes
+        self.op = [name if name in KEPT_NAMES else opcode(name) for name in graph.op_type]
+        self.shape = [tuple(int(s) for s in row if s >= 0) for row in graph.output_shape.tolist()]
+        self.elements = [self._elements(node) for node in range(count)]
+        self.weights = [self._weights(node) for node in range(count)]
+        """[N] elements of the weights that a node reads."""
+        self.operands: list[list[int]] = [[] for _ in range(count)]
+        self.users: list[list[int]] = [[] for _ in range(count)]
+        for sender, receiver in zip(graph.senders.tolist(), graph.receivers.tolist(), strict=True):
+            if sender not in self.operands[receiver] and not self._is_number(sender):
+                self.operands[receiver].append(sender)
+                self.users[sender].append(receiver)
+        self.backward = self._backward()
+        """[N] of the backward pass, and what only it reads: derivatives kept on the way."""
+        self.live = self._live()
+        """[N] whether it depends on what the user gives; what does not is computed once."""
+        check_float32(graph)
+
+    @cached_property
+    def is_view(self) -> list[bool]:
+        """[N] whether PyTorch launches nothing for it."""
+        return [op in VIEWS for op in self.op]
+
+    @cached_property
+    def after(self) -> list[bool]:
+        """[N] whether a node of the forward direction follows the backward pass: an update."""
+        return self._updates(self.graph.is_backward.tolist())
+
+    @cached_property
+    def learns(self) -> list[bool]:
+        """[N] whether a result depends on weights, smoothly: whether PyTorch keeps a gradient."""
+        if not any(self.weights):
+            return [op not in STEPS for op in self.op]
+        found: list[bool] = []
+        for node, op in enumerate(self.op):
+            moved = self.weights[node] > 0 or any(found[o] for o in self.operands[node])
+            found.append(moved and op not in STEPS)
+        return found
+
+    def geometry(self, node: int, name: str) -> float:
+        """Return a number of `go_rl.core.Geometry`; NaN where it is unknown."""
+        if self.graph.geometry is None:
+            return float("nan")
+        return float(self.graph.geometry[node, GEOMETRY.index(name)])
+
+    def source(self, node: int) -> int:
+        """Return the node whose memory a view shows."""
+        while self._is_alias(node) and len(self.operands[node]) == 1:
+            node = self.operands[node][0]
+        return node
+
+    def sources(self, node: int) -> list[int]:
+        """Return the distinct operands, through views."""
+        return list(dict.fromkeys(self.source(o) for o in self.operands[node]))
+
+    def real_users(self, node: int) -> list[int]:
+        """Return the distinct users, through views."""
+        found: dict[int, None] = {}
+        stack = list(self.users[node])
+        while stack:
+            user = stack.pop()
+            if self._is_alias(user):
+                stack.extend(self.users[user])
+            else:
+                found.setdefault(user)
+        return sorted(found)
+
+    def only_weights(self, node: int) -> bool:
+        """Whether nothing but weights and constants enters a node."""
+        return not self.live[node]
+
+    def scalar_only(self, node: int) -> bool:
+        """Whether an element-wise node has one operand and, if another, a number."""
+        return len(self.operands[node]) == 1 and self.weights[node] == 0
+
+    def _backward(self) -> list[bool]:
+        stated = self.graph.is_backward.tolist()
+        if not any(stated):
+            return stated
+        updates = self._updates(stated)
+        ahead = [not (b or u) for b, u in zip(stated, updates, strict=True)]
+        needed = [a and bool(o) for a, o in zip(ahead, self.graph.is_output, strict=True)]
+        if not any(needed):
+            needed = [a and not u for a, u in zip(ahead, self.users, strict=True)]
+        for node in reversed(range(len(needed))):
+            if needed[node]:
+                for operand in self.operands[node]:
+                    needed[operand] = True
+        return [b or (a and not n) for b, a, n in zip(stated, ahead, needed, strict=True)]
+
+    def _updates(self, backward: list[bool]) -> list[bool]:
+        found = list(backward)
+        for node in range(len(found)):
+            found[node] = found[node] or any(found[o] for o in self.operands[node])
+        return [f and not b for f, b in zip(found, backward, strict=True)]
+
+    def _is_number(self, node: int) -> bool:
+        """Whether a node is one constant, spread over a tensor: PyTorch passes the number."""
+        offsets = self.graph.predecessors[0]
+        reads = offsets[node] < offsets[node + 1] or self.weights[node]
+        return not reads and self.op[node] in NUMBERS
+
+    def _is_alias(self, node: int) -> bool:
+        """Whether a node shows all of its operand."""
+        return self.is_view[node] and self.op[node] not in PARTS
+
+    def _elements(self, node: int) -> int:
+        graph = self.graph
+        size = graph.output_itemsize[node]
+        if size > 0 and graph.output_bytes[node] > 0:
+            stated = prod(self.shape[node])
+            counted = round(float(graph.output_bytes[node] / size))
+            return stated if self.shape[node] and stated <= counted else counted
+        return prod(self.shape[node])
+
+    def _weights(self, node: int) -> int:
+        size = self.graph.weight_itemsize[node]
+        found = round(float(self.graph.weight_bytes[node] / size)) if size > 0 else 0
+        return found if found > 1 else 0  # one element is a number
+
+    def _live(self) -> list[bool]:
+        kind = self.graph.kind.tolist()
+        given = [k == OpKind.INPUT for k in kind]
+        if not any(given):
+            return [k != OpKind.CONSTANT for k in kind]
+        for node in range(len(given)):
+            given[node] = given[node] or any(given[o] for o in self.operands[node])
+        return given
+
+
+def check_float32(graph: OpGraph) -> None:
+    """Raise an `OperatorError` for products or arithmetic of another type than float32."""
+    size, kind = graph.output_itemsize, graph.kind
+    product = np.isin(kind, HEAVY) & (size != FLOAT_BYTES) & (size > 0)
+    half = np.isin(kind, (ELEMENTWISE, int(OpKind.REDUCTION))) & (size == HALF)
+    wrong = np.flatnonzero(product | half)
+    if wrong.size:
+        node = int(wrong[0])
+        raise OperatorError(
+            f"{graph.name}: only float32 is priced, and {graph.names[node]!r} "
+            f"({graph.op_type[node]}) computes in elements of {size[node]:g} bytes"
+        )

@@ -1,0 +1,151 @@
+"""Launches of matrix products and convolutions, their sizes read off FLOP, shapes and weights.
+
+A result of C elements that sums over N has 2·C·N FLOP; of operands with X and Y elements,
+X·Y / (C·N²) products were batched. What PyTorch adds: a linear layer adds its bias in the same
+launch, and a batched product first copies an operand whose batch dimensions do not lie together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isqrt, prod
+
+from go_rl.core import OpKind
+from go_rl.costs.operators.launches.launch import Launch, moved, stream
+from go_rl.costs.operators.launches.operator_view import OperatorView
+from go_rl.costs.operators.tables.operator_rows import FLOAT_BYTES
+
+DEPTHWISE = "depthwise convolution"
+"""What such a convolution does: a library has a kernel for it, priced by its bytes."""
+
+
+def product_launches(view: OperatorView, node: int, bias: tuple[int, ...]) -> Iterator[Launch]:
+    """Yield the launches of a product: copies of its operands, then itself.
+
+    Args:
+        view: of the graph.
+        node: of kind MATMUL or CONVOLUTION.
+        bias: nodes that add its bias, and the views between.
+    """
+    if view.graph.kind[node] == OpKind.CONVOLUTION:
+        yield _convolution(view, node)
+        return
+    batch, rows, columns, summed = product_sizes(view, node)
+    if batch > 1:
+        yield from _copies(view, node, batch)
+    op = "bmm" if batch > 1 else "linear"
+    sizes = {"B": batch, "M": rows, "N": summed, "K": columns}
+    what = "linear and bias" if bias else ("batched product" if batch > 1 else "linear")
+    yield Launch(op, sizes, (node, *bias), what)
+
+
+def product_sizes(view: OperatorView, node: int) -> tuple[int, int, int, int]:
+    """Return batch, rows, columns and summed length."""
+    made = view.elements[node]
+    summed = max(1, int(float(view.graph.flops[node]) / (2.0 * made)))
+    one, two = _operand_elements(view, node)
+    batch = 1
+    if view.graph.op_type[node] != "Gemm":
+        batch = max(1, round(one * two / (made * summed**2)))
+    rows, columns = one // (batch * summed), two // (batch * summed)
+    if batch * rows * columns != made:
+        # Operands that are read in part, or more than two: the last dimension is the columns.
+        batch, columns = 1, view.shape[node][-1] if view.shape[node] else 1
+        return batch, made // columns, columns, summed
+    if not _ends_in(_result_shape(view, node), columns) and _ends_in(
+        _result_shape(view, node), rows
+    ):
+        rows, columns = columns, rows
+    return batch, rows, columns, summed
+
+
+def _operand_elements(view: OperatorView, node: int) -> tuple[int, int]:
+    """Elements of the two operands, weights as the second."""
+    read = [view.elements[o] for o in view.operands[node]] or [view.weights[node]]
+    if view.weights[node]:
+        return read[0], view.weights[node]
+    if len(read) > 2:
+        read = sorted(read, reverse=True)
+    return read[0], read[min(1, len(read) - 1)]
+
+
+def _result_shape(view: OperatorView, node: int) -> tuple[int, ...]:
+    """Shape of the result, after the transposition that is its only user, if there is one."""
+    users = view.users[node]
+    if len(users) == 1 and view.op[users[0]] == "transpose" and not view.backward[node]:
+        return view.shape[users[0]]
+    return view.shape[node]
+
+
+def _ends_in(shape: tuple[int, ...], size: int) -> bool:
+    """Whether the product of the last dimensions, of some number of them, is a size."""
+    return any(prod(shape[start:]) == size for start in range(len(shape)))
+
+
+def _copies(view: OperatorView, node: int, batch: int) -> Iterator[Launch]:
+    """Copies of operands whose batch dimensions do not come first, as `torch.matmul` makes them;
+    with a batch of one they need none."""
+    shape = view.shape[node]
+    if not shape or shape[0] == 1 or view.backward[node]:
+        return
+    lead = next((n for n in range(1, len(shape)) if prod(shape[:n]) == batch), 0)
+    for operand in view.operands[node]:
+        given = view.shape[operand]
+        if lead > 1 and given[:lead] != shape[:lead] and view.op[operand] != "transpose":
+            yield stream("relu", given, (), "copy of an operand")
+
+
+def _convolution(view: OperatorView, node: int) -> Launch:
+    kernel, stride, groups = (
+        max(1, _whole(view.geometry(node, name))) for name in ("window", "stride", "groups")
+    )
+    shape = list(view.shape[node]) or [1]
+    weights = view.weights[node]
+    last = view.geometry(node, "minor") == 1
+    filters = shape[1] if len(shape) > 2 and not last else shape[-1]
+    made = view.elements[node]
+    weights -= filters * (weights % (kernel * filters) == filters)  # the bias
+    if not weights or len(shape) < 3 or weights % (kernel * filters):
+        return _unfolded(view, node, max(shape[-1], shape[min(1, len(shape) - 1)]))
+    channels = weights // (kernel * filters) * groups
+    if kernel == 1:  # without padding, so that FLOP tell it, with a bias or not
+        channels = int(float(view.graph.flops[node]) / (2.0 * made)) * groups
+    if kernel == 1 and groups == 1:
+        sizes = {"B": 1, "M": made // filters, "N": channels, "K": filters}
+        return Launch("linear", sizes, (node,), "1 × 1 convolution")
+    if groups == channels:
+        num_bytes = FLOAT_BYTES * (sum(view.elements[o] for o in view.operands[node]) + made)
+        return moved(num_bytes, shape[-1], (node,), DEPTHWISE, unlike=True)
+    spatial = shape[1:-1] if last else shape[2:]
+    square = len(spatial) == 2 and len(set(spatial)) == 1
+    if groups > 1 or not square or isqrt(kernel) ** 2 != kernel or isqrt(stride) ** 2 != stride:
+        return _unfolded(view, node, filters)
+    return _square(view, node, channels, filters, last)
+
+
+def _square(view: OperatorView, node: int, channels: int, filters: int, last: bool) -> Launch:
+    """A convolution of square images and kernels, as the table has it."""
+    kernel = isqrt(_whole(view.geometry(node, "window")))
+    stride = isqrt(_whole(view.geometry(node, "stride")))
+    padding = -(-max(0, _whole(view.geometry(node, "padding"))) // 4)
+    out = view.shape[node][1 if last else 2]
+    given = view.shape[view.operands[node][0]]
+    side = given[1 if last else 2] if len(given) == 4 else (out - 1) * stride + kernel - 2 * padding
+    sizes = {
+        "B": view.elements[node] // (filters * out * out), "input_channel": channels,
+        "output_channel": filters, "kernel_size": kernel, "input_size": side, "stride": stride,
+        "padding": padding,
+    }  # fmt: skip
+    return Launch("conv", sizes, (node,), f"{kernel} × {kernel} convolution")
+
+
+def _unfolded(view: OperatorView, node: int, filters: int) -> Launch:
+    """Any other convolution: the product of its unfolded image, by its FLOP."""
+    made = view.elements[node]
+    summed = max(1, round(float(view.graph.flops[node]) / (2 * made)))
+    sizes = {"B": 1, "M": max(1, made // filters), "N": summed, "K": filters}
+    return Launch("linear", sizes, (node,), "convolution by its FLOP", unlike=True)
+
+
+def _whole(number: float) -> int:
+    return round(number) if number == number else 1

@@ -1,0 +1,123 @@
+"""`read_measured`: a folder of measured operators, one table for each operator."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from go_rl.core import TrainingError
+from go_rl.core.errors import nearest
+from go_rl.costs.devices import DataSheet, find_device
+from go_rl.costs.operators.examples import OperatorExamples, OperatorInputs
+from go_rl.costs.operators.fitting import UNKNOWN_TILE
+from go_rl.costs.operators.product_model import TILES
+from go_rl.costs.operators.tables import OPERATORS, OperatorRows
+from go_rl.costs.operators.tables.operator_rows import SIZES, sizes_of
+from go_rl.runtime.packed_file import DAMAGED, open_packed
+
+TILE = re.compile(r"(\d+)x(\d+)")
+LATENCY, DEVICE, KERNEL = "latency_ms", "device", "kernel"
+MILLI = 1e-3
+
+
+def read_measured(folder: str | Path) -> OperatorExamples:
+    """Return the rows of all tables ``OPERATOR.csv`` or ``.csv.gz`` in a folder.
+
+    Columns are the operator's sizes, ``latency_ms``, ``device`` (a name of the table of devices)
+    and, where known, ``kernel``, whose name tells the tile.
+
+    Raises:
+        TrainingError: there is no table, one lacks a column or has a row that is malformed.
+        DeviceError: a device is not in the table of devices.
+    """
+    tables = [
+        (op, path)
+        for op in OPERATORS
+        for path in (Path(folder) / f"{op}.csv.gz", Path(folder) / f"{op}.csv")
+        if path.is_file()
+    ]
+    if not Path(folder).is_dir():
+        raise TrainingError(f"{folder}: no such folder of measured operators")
+    if not tables:
+        raise TrainingError(f"{folder}: has no measured operators (such as linear.csv.gz)")
+    return _joined([_table(op, path) for op, path in tables])
+
+
+Table = tuple[str, dict[str, np.ndarray], list[str], np.ndarray, np.ndarray]
+
+
+def _table(op: str, path: Path) -> Table:
+    """Operator, sizes, devices, seconds and tiles of one file."""
+    try:
+        packed = path.suffix == ".gz"
+        with io.TextIOWrapper(open_packed(path) if packed else path.open("rb"), "utf-8") as file:
+            head, *lines = list(csv.reader(file)) or [[]]
+    except (*DAMAGED, csv.Error) as error:
+        raise TrainingError(f"{path}: cannot be read ({error})") from error
+    for name in (*sizes_of(op), LATENCY, DEVICE):
+        if name not in head:
+            raise TrainingError(f"{path}: has no column {name!r}")
+    if not lines or any(len(line) != len(head) for line in lines):
+        raise TrainingError(f"{path}: is empty, or a row has other columns than its head")
+    column = dict(zip(head, zip(*lines, strict=True), strict=True))
+    try:
+        numbers = {name: np.array(column[name], np.float64) for name in (*sizes_of(op), LATENCY)}
+    except ValueError as error:
+        raise TrainingError(f"{path}: {error}") from error
+    seconds = numbers.pop(LATENCY) * MILLI
+    if not (np.isfinite(seconds).all() and (seconds > 0).all()):
+        raise TrainingError(f"{path}: {LATENCY} must be positive")
+    sizes = {name: each.astype(np.int64) for name, each in numbers.items()}
+    kernels = column.get(KERNEL, ("",) * len(lines))
+    tiles = {kernel: _tile(kernel) for kernel in set(kernels)}
+    tile = np.array([tiles[kernel] for kernel in kernels], np.int64)
+    return op, sizes, list(column[DEVICE]), seconds, tile
+
+
+def _tile(kernel: str) -> int:
+    found = TILE.search(kernel)
+    tile = tuple(map(int, found.groups())) if found else None
+    return TILES.index(tile) if tile in TILES else UNKNOWN_TILE
+
+
+def _joined(tables: Sequence[Table]) -> OperatorExamples:
+    names = np.concatenate([np.array(device) for _, _, device, _, _ in tables])
+    distinct, device = np.unique(names, return_inverse=True)
+    counts = [len(seconds) for *_, seconds, _ in tables]
+    op = np.repeat([op for op, *_ in tables], counts)
+    sizes = {
+        name: np.concatenate(
+            [found.get(name, np.zeros(n, np.int64)) for (_, found, *_), n
+             in zip(tables, counts, strict=True)]
+        )
+        for name in SIZES
+    }  # fmt: skip
+    sheets = tuple(find_device(str(name)) for name in distinct)
+    inputs = OperatorInputs(OperatorRows(op, sizes), sheets, device.astype(np.int64))
+    seconds = np.concatenate([seconds for *_, seconds, _ in tables])
+    return OperatorExamples(inputs, seconds, np.concatenate([tile for *_, tile in tables]))
+
+
+def of_devices(examples: OperatorExamples, wanted: Sequence[str]) -> OperatorExamples:
+    """Return the rows of some devices, by short names.
+
+    Raises:
+        TrainingError: a device has no rows (the nearest is named).
+    """
+    names = [sheet.name for sheet in examples.inputs.devices]
+    for name in wanted:
+        if name not in names:
+            raise TrainingError(f"no rows of device {name!r}{nearest(name, names)}")
+    kept = [names.index(name) for name in wanted]
+    rows = np.flatnonzero(np.isin(examples.inputs.device, kept))
+    number: dict[int, int] = {old: new for new, old in enumerate(kept)}
+    device = np.array([number[int(each)] for each in examples.inputs.device[rows]], np.int64)
+    sheets: tuple[DataSheet, ...] = tuple(examples.inputs.devices[each] for each in kept)
+    part = examples.take(rows)
+    return OperatorExamples(OperatorInputs(part.inputs.rows, sheets, device), part.seconds,
+                            part.tile)  # fmt: skip

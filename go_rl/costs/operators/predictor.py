@@ -1,0 +1,272 @@
+"""`OperatorPredictor`: seconds of single operators on GPUs of which only the data sheet is known.
+
+One physical model of each group of operators (`product_model`, `stream_model`) is fitted to all
+measured GPUs together; what GPUs do not share is told in `pooled_params`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Bool, Float64
+
+from go_rl.core import CheckpointError, TrainingError
+from go_rl.core.files.shipped import shipped_or_given
+from go_rl.costs.devices import DataSheet
+from go_rl.costs.learning.predictor import Predictor
+from go_rl.costs.operators.calibration import Calibration, bounds, calibrate, cells
+from go_rl.costs.operators.examples import (
+    GROUPS,
+    STREAM_GROUP,
+    OperatorExamples,
+    OperatorInputs,
+    error_groups,
+)
+from go_rl.costs.operators.pooled_params import Arrays, initial_params
+from go_rl.costs.operators.pricing import Known, LogSeconds, log_seconds
+from go_rl.costs.operators.reach import Reach, reach_of
+from go_rl.runtime.parameter_file import (
+    check_digest,
+    check_parameters,
+    parameter_tree,
+    read_parameters,
+    write_parameters,
+)
+
+FORMAT, INTERFACE = "go_rl-operators", 3
+SHIPPED = Path(__file__).parent / "pretrained"
+FEWEST_DEVICES, FEWEST_ROWS = 2, 20
+"""GPUs, and rows of a group on each, without which nothing is learned."""
+BATCH = 4096
+"""Rows that are predicted at once: the memory they take is bounded."""
+Fitted = Callable[[str, frozenset[int]], Arrays]
+"""Parameters of a group, learned without some GPUs."""
+
+
+@dataclass(frozen=True)
+class OperatorFitConfig:
+    """How the models are fitted."""
+
+    seed: int = 0
+    """Of the rows that are drawn."""
+    rows: int = 1000
+    """Rows of a GPU and group that are learned from, at most; of streams four times as many."""
+    calibration_rows: int = 400
+    """Rows of a GPU and operator by which left-out GPUs are judged, at most."""
+    updates: int = 250
+    """Gradient steps."""
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            if value < (0 if name == "seed" else 1):
+                raise TrainingError(f"operators: {name} must be positive, not {value}")
+
+
+class Interval(NamedTuple):
+    """``R`` predictions."""
+
+    seconds: Float64[np.ndarray, "R"]
+    low: Float64[np.ndarray, "R"]
+    high: Float64[np.ndarray, "R"]
+    """[R] bounds of a 90 % interval."""
+    unlike: Bool[np.ndarray, "R"]
+    """[R] whether sizes or device lie outside what was learned."""
+    host: Float64[np.ndarray, "R"]
+    """[R] seconds for which the host is busy with the launch; ``seconds`` has them only where the
+    GPU waits for it."""
+    start: Float64[np.ndarray, "R"]
+    """[R] seconds after which the GPU begins; ``seconds`` has them."""
+    busy: Float64[np.ndarray, "R"]
+    """[R] seconds for which the GPU works."""
+
+
+@dataclass(frozen=True, eq=False)
+class OperatorPredictor(Predictor[OperatorExamples, OperatorInputs]):
+    """What was learned."""
+
+    sheets: tuple[DataSheet, ...]
+    """[D] measured GPUs."""
+    params: Mapping[str, Mapping[str, np.ndarray]]
+    """Of groups, as in `pooled_params.initial_params`."""
+    known: Known
+    """Of each of `GROUPS`, from which GPUs it was learned."""
+    calibration: Calibration
+    reach: Reach
+    card: Mapping[str, Any]
+    """Where it comes from: data, configuration."""
+
+    what = "operator latency weights"
+    unit = "seconds"
+
+    def __post_init__(self) -> None:
+        self.check_fitted(bool(self.sheets))
+
+    @classmethod
+    def fit(
+        cls, examples: OperatorExamples, config: OperatorFitConfig | None = None
+    ) -> OperatorPredictor:
+        """Return what is learned from at least two GPUs."""
+        from go_rl.costs.operators.fitting import fit_pooled
+
+        config = config or OperatorFitConfig()
+        drawn = {group: examples.take(fit_rows(examples, group, config)) for group in GROUPS}
+
+        def fitted(group: str, left_out: frozenset[int]) -> Arrays:
+            return fit_pooled(drawn[group], group, config.updates, left_out)
+
+        return cls.assembled(examples, config, fitted)
+
+    @classmethod
+    def assembled(
+        cls, examples: OperatorExamples, config: OperatorFitConfig, fitted: Fitted,
+        left_out: frozenset[int] = frozenset(),
+    ) -> OperatorPredictor:  # fmt: skip
+        """Return the predictor of fits with and without each GPU.
+
+        Args:
+            examples: measured operators.
+            config: of the fits.
+            fitted: gives the fits.
+            left_out: indices of GPUs of which nothing but the data sheet may be used.
+        """
+        known = {group: _known(examples.inputs, group, left_out) for group in GROUPS}
+        if not any(known.values()):
+            raise TrainingError("operators: there are no rows to learn from")
+        params = {group: fitted(group, left_out) for group, each in known.items() if each}
+        kept = np.flatnonzero(~np.isin(examples.inputs.device, list(left_out)))
+        used = examples.take(kept)
+        judged = used.take(_draw_calibration(used, config))
+        found = _calibrated(judged, known, fitted, left_out)
+        present = sorted(set(used.inputs.device.tolist()))
+        sheets = tuple(examples.inputs.devices[each] for each in present)
+        card = {"config": asdict(config), "rows": len(used.seconds),
+                "devices": [sheet.device for sheet in sheets]}  # fmt: skip
+        reach = reach_of(used.inputs, sheets)
+        return cls(examples.inputs.devices, params, known, found, reach, card)
+
+    def predict(self, inputs: OperatorInputs) -> Float64[np.ndarray, "R"]:
+        """Return [R] seconds."""
+        return self.interval(inputs).seconds
+
+    def interval(self, inputs: OperatorInputs) -> Interval:
+        """Return seconds, the interval, and what is unlike anything measured."""
+        parts = [
+            self._interval(inputs.take(np.arange(start, min(start + BATCH, len(inputs.rows)))))
+            for start in range(0, len(inputs.rows), BATCH)
+        ]
+        if not parts:
+            nothing = np.zeros(0)
+            unlike = np.zeros(0, bool)
+            return Interval(nothing, nothing, nothing, unlike, nothing, nothing, nothing)
+        return Interval(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+    def _interval(self, inputs: OperatorInputs) -> Interval:
+        logs = log_seconds(self.params, self.known, self.sheets, inputs)
+        group = error_groups(inputs.rows)
+        stated = np.array([sheet.launch_seconds is not None for sheet in inputs.devices])
+        half_width = np.array(self.calibration.half_width)[cells(group, logs)]
+        half_width = half_width * self.reach.wider(inputs)
+        low, high = bounds(half_width, group, logs, stated[inputs.device])
+        host, start = np.exp(logs.floor), np.exp(logs.start)
+        return Interval(
+            np.exp(logs.total), np.exp(low), np.exp(high), self.reach.outside(inputs),
+            host, start, np.exp(logs.body) - start,
+        )  # fmt: skip
+
+    def save(self, path: Path) -> None:
+        """See `Predictor`."""
+        manifest = {
+            "format": FORMAT, "interface": INTERFACE, "card": dict(self.card),
+            "sheets": [asdict(sheet) for sheet in self.sheets],
+            "calibration": asdict(self.calibration), "reach": asdict(self.reach),
+            "known": dict(self.known),
+        }  # fmt: skip
+        write_parameters(path, {g: dict(arrays) for g, arrays in self.params.items()}, manifest)
+
+    @classmethod
+    def load(cls, source: str | Path) -> OperatorPredictor:
+        """See `Predictor`."""
+        path = shipped_or_given(source, SHIPPED, ".npz", cls.what, CheckpointError)
+        manifest, arrays = read_parameters(path)
+        if manifest.get("format") != FORMAT:
+            raise CheckpointError(f"{path}: is no file of {cls.what}")
+        if manifest.get("interface") != INTERFACE:
+            raise CheckpointError(f"{path}: is of version {manifest.get('interface')!r}, this "
+                                  f"go_rl reads {INTERFACE}; train it again")  # fmt: skip
+        check_digest(path, manifest, arrays)
+        try:
+            sheets = tuple(DataSheet(**sheet) for sheet in manifest["sheets"])
+            learned = manifest["calibration"]
+            covered = {name: float(each) for name, each in learned.get("covered", {}).items()}
+            calibration = Calibration(tuple(map(float, learned["half_width"])), covered)
+            reach = Reach(**manifest["reach"])
+            card = dict(manifest["card"])
+            known = {group: tuple(map(int, manifest["known"][group])) for group in GROUPS}
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise CheckpointError(f"{path}: is damaged ({error})") from error
+        expected = {g: initial_params(g, len(sheets)) for g, each in known.items() if each}
+        check_parameters(path, arrays, expected)
+        return cls(sheets, parameter_tree(arrays), known, calibration, reach, card)
+
+
+def _known(inputs: OperatorInputs, group: str, left_out: frozenset[int]) -> tuple[int, ...]:
+    """The GPUs from which a group is learned."""
+    present = np.unique(inputs.device[inputs.in_group(group)]).tolist()
+    known = tuple(each for each in present if each not in left_out)
+    if known and len(known) < FEWEST_DEVICES:
+        raise TrainingError(f"operators: {group}: {FEWEST_DEVICES} devices or more are needed")
+    return known
+
+
+def fit_rows(examples: OperatorExamples, group: str, config: OperatorFitConfig) -> np.ndarray:
+    """Return the rows of a group from which is learned: so many of each GPU.
+
+    Raises:
+        TrainingError: a GPU has too few, or there is one GPU only.
+    """
+    _known(examples.inputs, group, frozenset())
+    rng = np.random.default_rng(config.seed)
+    rows = examples.inputs.in_group(group)
+    most = 4 * config.rows if group == STREAM_GROUP else config.rows
+    kept = [np.zeros(0, np.int64)]
+    for device in np.unique(examples.inputs.device[rows]):
+        own = rows[examples.inputs.device[rows] == device]
+        if len(own) < FEWEST_ROWS:
+            raise TrainingError(f"operators: {group}: {FEWEST_ROWS} rows or more of each device "
+                                f"are needed, not {len(own)}")  # fmt: skip
+        kept.append(rng.permutation(own)[:most])
+    return np.concatenate(kept)
+
+
+def _draw_calibration(examples: OperatorExamples, config: OperatorFitConfig) -> np.ndarray:
+    """Rows by which left-out GPUs are judged: of each GPU and operator as many."""
+    rng = np.random.default_rng((config.seed, 1))
+    op, device = examples.inputs.rows.op, examples.inputs.device
+    kept = []
+    for name in np.unique(op):
+        for each in np.unique(device):
+            rows = np.flatnonzero((op == name) & (device == each))
+            kept.append(rng.permutation(rows)[: config.calibration_rows])
+    return np.concatenate(kept)
+
+
+def _calibrated(
+    judged: OperatorExamples, known: Known, fitted: Fitted, left_out: frozenset[int]
+) -> Calibration:
+    """Intervals by what fits without each GPU say of it."""
+    inputs = judged.inputs
+    logs = LogSeconds(*(np.zeros(len(judged.seconds)) for _ in LogSeconds._fields))
+    for device in np.unique(inputs.device):
+        rows = np.flatnonzero(inputs.device == device)
+        without = left_out | {int(device)}
+        others = {g: tuple(d for d in each if d != device) for g, each in known.items()}
+        params = {g: fitted(g, without) for g, each in others.items() if device in known[g]}
+        found = log_seconds(params, others, inputs.devices, inputs.take(rows))
+        for whole, part in zip(logs, found, strict=True):
+            whole[rows] = part
+    groups = error_groups(inputs.rows)
+    return calibrate(np.log(judged.seconds), logs, groups, inputs.device)

@@ -1,0 +1,150 @@
+"""`log_seconds`: what the models of all groups say of operators on any devices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Float64, Int
+
+from go_rl.core import TrainingError
+from go_rl.costs.devices import DataSheet
+from go_rl.costs.operators import product_model, stream_model
+from go_rl.costs.operators.architectures import GENERATION_COUNT, generation_of
+from go_rl.costs.operators.conv_residuals import residuals
+from go_rl.costs.operators.examples import GROUPS, STREAM_GROUP, OperatorInputs
+from go_rl.costs.operators.launch_floor import SHARPNESS, with_floor
+from go_rl.costs.operators.pooled_params import UNMEASURED, of_unmeasured, usual_floor
+from go_rl.costs.operators.tables import STREAMS
+
+Known = Mapping[str, tuple[int, ...]]
+"""Of each of `GROUPS`, indices of the GPUs from which it was learned."""
+SAME = ("memory_bandwidth", "vector_flops", "multiprocessors", "clock_hz", "l2_bytes")
+"""Numbers of the data sheet by which a device is one that was measured."""
+HOST_OPERATOR = "add"
+"""The operator whose shortest time, stated for a host, says how slow all its launches are."""
+
+
+class LogSeconds(NamedTuple):
+    """Natural logarithms of seconds of ``R`` operators."""
+
+    total: Float64[np.ndarray, "R"]
+    body: Float64[np.ndarray, "R"]
+    """[R] what the GPU takes."""
+    floor: Float64[np.ndarray, "R"]
+    """[R] what the host needs for a launch."""
+    start: Float64[np.ndarray, "R"]
+    """[R] the part of the floor that adds to what the GPU takes; ``body`` has it."""
+    uncached: Float64[np.ndarray, "R"]
+    """[R] ``body`` if a stream found nothing in the cache, which is hardly measured."""
+
+
+def log_seconds(
+    params: Mapping[str, Mapping[str, np.ndarray]], known: Known,
+    sheets: Sequence[DataSheet], inputs: OperatorInputs,
+) -> LogSeconds:  # fmt: skip
+    """Return what operators take.
+
+    Args:
+        params: of groups.
+        known: see `Known`.
+        sheets: of the GPUs, by index.
+        inputs: operators on any devices.
+
+    Raises:
+        TrainingError: the group of some row was not learned, or the host of a device is stated and
+            nothing was learned of `HOST_OPERATOR`.
+    """
+    found = LogSeconds(*(np.zeros(len(inputs.rows)) for _ in LogSeconds._fields))
+    slower = _hosts(params, known, sheets, inputs.devices)[inputs.device]
+    for group in GROUPS:
+        rows = inputs.in_group(group)
+        if not len(rows):
+            continue
+        if not known[group]:
+            raise TrainingError(f"these weights have learned nothing of {group}")
+        body, floor, start, uncached = _of_group(
+            params[group], group, np.array(known[group]), sheets, inputs.take(rows), slower[rows]
+        )
+        found.total[rows] = with_floor(body, floor, SHARPNESS[group], np)
+        found.body[rows], found.floor[rows] = body, floor
+        found.start[rows], found.uncached[rows] = start, uncached
+    return found
+
+
+def _hosts(
+    params: Mapping[str, Mapping[str, np.ndarray]], known: Known,
+    sheets: Sequence[DataSheet], devices: Sequence[DataSheet],
+) -> Float64[np.ndarray, "devices"]:  # fmt: skip
+    """Logarithms by which the stated hosts of devices are slower than the usual one, nan where none
+    is stated."""
+    stated = [sheet.launch_seconds or np.nan for sheet in devices]
+    if np.isnan(stated).all():
+        return np.full(len(devices), np.nan)
+    among = np.array(known[STREAM_GROUP], np.int64)
+    if not len(among):
+        raise TrainingError(f"these weights have learned nothing of {HOST_OPERATOR}, so a host "
+                            "cannot be stated")  # fmt: skip
+    floor = params[STREAM_GROUP]["floor"][:, STREAMS.index(HOST_OPERATOR)]
+    return np.log(stated) - usual_floor(floor, among)
+
+
+def _of_group(
+    params: Mapping[str, np.ndarray], group: str, known: Int[np.ndarray, "G"],
+    sheets: Sequence[DataSheet], inputs: OperatorInputs, slower: Float64[np.ndarray, "R"],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
+    """Body, floor, start and body without cache: means over the generations that a device's library
+    may be of."""
+    place = _places(inputs.devices, sheets, known)[inputs.device]
+    nowhere = np.full_like(place, UNMEASURED)
+    measured = sorted({each for d in known if (each := generation_of(sheets[d])) is not None})
+    if group == STREAM_GROUP:
+        x = inputs.stream_inputs()
+        own = of_unmeasured(params, known, place, np.zeros_like(place), x.op)
+        usual = of_unmeasured(params, known, nowhere, np.zeros_like(place), x.op)
+        own["floor"] = _on_host(own["floor"], usual["floor"], slower)
+        body, uncached = (stream_model.log_body(own, x, is_cached=each) for each in (True, False))
+        return body, own["floor"], own["start"][x.op] + own["floor"], uncached
+    may_be = np.array([_may_be(each, measured) for each in inputs.devices])[inputs.device]
+    body, floor = np.zeros(len(place)), np.zeros(len(place))
+    for generation in np.flatnonzero(may_be.any(0)):
+        rows = np.flatnonzero(may_be[:, generation])
+        part = inputs.take(rows)
+        same = np.full(len(rows), generation)
+        own = of_unmeasured(params, known, place[rows], same, None)
+        usual = of_unmeasured(params, known, nowhere[rows], same, None)
+        own["floor"] = _on_host(own["floor"], usual["floor"], slower[rows])
+        floor[rows] = own["floor"]
+        body[rows] += product_model.log_body(own, part.product_inputs())
+    body = body / may_be.sum(1)
+    if group == "conv":
+        body = body + residuals(np.asarray(params["residuals"], np.float64), inputs.rows)
+    return body, floor, np.minimum(params["launch"], 0.0) + floor, body
+
+
+def _on_host(
+    own: Float[np.ndarray, "R"],
+    usual: Float[np.ndarray, "R"],
+    slower: Float64[np.ndarray, "R"],
+) -> Float64[np.ndarray, "R"]:
+    """Floors of the host that was measured, or of the usual one made ``slower`` where a host is
+    stated: a host is the same whatever GPU it has."""
+    return np.where(np.isnan(slower), own, usual + slower)
+
+
+def _places(
+    devices: Sequence[DataSheet], sheets: Sequence[DataSheet], known: Int[np.ndarray, "G"]
+) -> np.ndarray:
+    """[devices] index of the measured GPU that each one is, or `UNMEASURED`."""
+    numbers = {tuple(getattr(sheets[d], name) for name in SAME): int(d) for d in known}
+    own = [tuple(getattr(sheet, name) for name in SAME) for sheet in devices]
+    return np.array([numbers.get(each, UNMEASURED) for each in own], np.int64)
+
+
+def _may_be(sheet: DataSheet, measured: Sequence[int]) -> list[bool]:
+    """[generations] whose kernels a device may run: its own if any was measured, else all that
+    were."""
+    own = generation_of(sheet)
+    among = [own] if own in measured else measured
+    return [each in among for each in range(GENERATION_COUNT)]

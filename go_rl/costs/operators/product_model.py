@@ -1,0 +1,175 @@
+"""Latency of matrix products on a GPU: tiles in waves over the multiprocessors, and what they read.
+
+A library cuts the result into tiles of one of `TILES`. Of each kind of tile the model states the
+seconds (arithmetic, latency of the summing loop, traffic of caches and memory, waves), and which
+kind the library would choose: the quickest, of those the one that pads least, blurred. Written over
+an array module, so that JAX learns its parameters and NumPy predicts. All GPUs share the
+parameters, except those of `pooled_params.OF_PLACE`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from go_rl.costs.operators.cache_residency import missed
+from go_rl.costs.operators.tables.operator_rows import FLOAT_BYTES
+
+TILES = ((32, 32), (64, 32), (32, 64), (64, 64), (128, 32), (32, 128), (128, 64), (64, 128),
+         (128, 128))  # fmt: skip
+"""Columns and rows of the result that one block computes."""
+WIDTH, HEIGHT = (np.array(each, np.float32) for each in zip(*TILES, strict=True))
+LARGEST_TILE = 128.0 * 128.0
+WINOGRAD = 2.25
+"""Multiplications of a convolution of kernel 3 and stride 1 over those that Winograd's needs."""
+CEILING_SHARPNESS = 8
+"""Exponent of the smooth maximum of what arithmetic takes and what its power allows."""
+Params = Mapping[str, Any]
+
+
+class ProductInputs(NamedTuple):
+    """``R`` products on ``R`` devices; all [R]."""
+
+    batch: Any
+    rows: Any
+    columns: Any
+    summed: Any
+    flops: Any
+    """Peak, per second."""
+    bandwidth: Any
+    """Bytes per second."""
+    l2: Any
+    """Bytes."""
+    multiprocessors: Any
+    clock: Any
+    """Hertz."""
+    power_ratio: Any
+    """Of `go_rl.costs.operators.architectures.power_ratio`."""
+    peak_share: Any
+    """Largest share of the peak that any tile could reach."""
+
+
+def initial_params() -> dict[str, np.ndarray]:
+    """Return the shared parameters from which learning starts: [tiles], scalars, and ``throttle``
+    [4] (of power, of small tiles, what is long, of short kernels)."""
+    each = {"share": 1.5, "prologue": 3.0, "loop": 1.5, "resident": 0.7}
+    one = {
+        "whole_waves": 1.0, "memory": 1.0, "l2_rate": 0.0, "l2_keeps": -0.7, "launch": -1.7,
+        "sharpness": 0.5, "choice": -1.5, "padding": 1.0, "splits": 0.5, "split_from": 5.5,
+        "split_launch": -12.0,
+    }  # fmt: skip
+    params = {name: np.full(len(TILES), start, np.float32) for name, start in each.items()}
+    params["throttle"] = np.array([0.0, 0.0, 0.0, 0.5], np.float32)
+    return params | {name: np.asarray(start, np.float32) for name, start in one.items()}
+
+
+def log_body(p: Params, x: ProductInputs, xp: Any = np) -> Any:
+    """Return [R] natural logarithms of expected seconds, by the tiles that would be chosen, on a
+    host that needs no time but the launch (`launch_floor.with_floor`).
+
+    ``p`` has besides the shared parameters those of the rows' GPUs: ``floor`` [R], ``liked``
+    [R, tiles], ``stride`` and ``stride_from`` [R].
+    """
+    per_tile, padding = tile_log_seconds(p, x, xp)
+    chosen = xp.exp(log_choice(p, per_tile, padding, xp))
+    return with_launch(p, (chosen * per_tile).sum(1), xp)
+
+
+def tile_log_seconds(p: Params, x: ProductInputs, xp: Any) -> tuple[Any, Any]:
+    """Return [R, tiles] logarithms of seconds of each kind of tile, and of result elements that are
+    computed over those that are kept."""
+    batch, rows, columns, summed, flops, bandwidth, l2, processors, clock = (
+        v[:, None] for v in x[:9]
+    )
+    across, down = xp.ceil(columns / WIDTH), xp.ceil(rows / HEIGHT)
+    tiles = batch * across * down
+    parts = xp.maximum(
+        1.0, xp.minimum(xp.exp(p["splits"]) * processors / tiles,
+                        summed / xp.exp(xp.clip(p["split_from"], 3, 9))),
+    )  # fmt: skip
+    whole = _sigmoid(p["whole_waves"], xp)
+    load = tiles * parts / processors
+    busy = xp.maximum(load, 1.0)
+    waves = xp.where(parts > 1.0, busy, whole * xp.ceil(load) + (1 - whole) * busy)
+    steps = summed / parts + xp.exp(xp.clip(p["prologue"], -3, 7))
+    rate = flops / processors * x.peak_share[:, None] * _sigmoid(p["share"], xp)
+    arithmetic = waves * 2 * WIDTH * HEIGHT * steps / rate
+    length = 2 * WIDTH * HEIGHT * waves * (summed / parts) * processors / flops
+    arithmetic = arithmetic * _throttled(p, length, x.power_ratio[:, None], xp)
+    arithmetic = arithmetic * _stride_penalty(p, summed, processors, tiles, l2, xp)
+    loop = steps * xp.exp(xp.clip(p["loop"], -6, 8)) * 4 / clock * xp.ceil(waves / 4)
+    cached = FLOAT_BYTES * tiles * (WIDTH + HEIGHT) * summed / (
+        flops * xp.exp(p["l2_rate"]) * 0.25
+    )  # fmt: skip
+    moved = _memory_bytes(p, x, across, down, parts, xp)
+    memory = moved / (bandwidth * _sigmoid(p["memory"], xp))
+    power = 1 + xp.exp(xp.clip(p["sharpness"], -1.5, 1.5))
+    scale = xp.maximum(arithmetic, memory)
+    ratios = [(each / scale) ** power for each in (arithmetic, cached, loop, memory)]
+    seconds = scale * sum(ratios) ** (1 / power)
+    seconds = seconds + xp.where(parts > 1.0, xp.exp(p["split_launch"]), 0.0)
+    return xp.log(seconds), xp.log(across * WIDTH * down * HEIGHT / (rows * columns))
+
+
+def _throttled(p: Params, seconds: Any, power_ratio: Any, xp: Any) -> Any:
+    """Slow-down of each kind of tile where its arithmetic would take more power than the board may:
+    more of kernels of a millisecond and longer, and of small tiles, which move more for the same
+    arithmetic."""
+    of_power, of_small, long_from, of_short = (p["throttle"][each] for each in range(4))
+    is_long = _sigmoid(xp.log(seconds) - np.log(1e-3) - long_from, xp)
+    small = 1 + _softplus(of_small - 2, xp) * np.log(LARGEST_TILE / (WIDTH * HEIGHT))
+    always = _sigmoid(of_short, xp)
+    taken = xp.exp(of_power) * _sigmoid(p["share"], xp) * power_ratio * small
+    taken = taken * (always + (1 - always) * is_long)
+    return (1 + taken**CEILING_SHARPNESS) ** (1 / CEILING_SHARPNESS)
+
+
+def _stride_penalty(p: Params, summed: Any, processors: Any, tiles: Any, l2: Any, xp: Any) -> Any:
+    """Slow-down of rows far apart in memory, by what the blocks at work touch over the cache: that
+    of Pascal's GPUs is severe, later ones hardly have it."""
+    resident = xp.minimum(processors * xp.exp(p["resident"]), tiles)
+    touched = FLOAT_BYTES * summed * xp.sqrt(resident) * 64 / l2
+    far = xp.log(touched) - p["stride_from"][:, None]
+    return xp.exp(_softplus(p["stride"], xp)[:, None] * _softplus(far, xp))
+
+
+def _memory_bytes(p: Params, x: ProductInputs, across: Any, down: Any, parts: Any, xp: Any) -> Any:
+    """Bytes from memory: operands once if they stay in the cache, else once a wave for the rows and
+    columns that the wave shares; results once, and again for each part of a split sum; hardly any
+    if all was in the cache before."""
+    batch, rows, columns, summed = (each[:, None] for each in x[:4])
+    tiles = batch * across * down
+    wave = xp.minimum(x.multiprocessors[:, None] * xp.exp(p["resident"]), tiles)
+    wide, tall = xp.minimum(wave, across), xp.clip(wave / across, 1.0, down)
+    several = xp.maximum(wave / (across * down), 1.0)
+    once = FLOAT_BYTES * batch * summed * (rows + columns)
+    shared = (wide * WIDTH + tall * HEIGHT) * several * summed * FLOAT_BYTES
+    again = xp.maximum(xp.maximum(tiles / wave, 1.0) * shared, once)
+    room = xp.log(x.l2[:, None] / (FLOAT_BYTES * summed * (rows + columns)))
+    stays = _sigmoid(2 * (room + p["l2_keeps"]), xp)
+    result = FLOAT_BYTES * batch * rows * columns
+    moved = stays * once + (1 - stays) * again + result * (2 * parts - 1)
+    return moved * missed(once + result, x.l2[:, None], xp)
+
+
+def log_choice(p: Params, per_tile: Any, padding: Any, xp: Any) -> Any:
+    """Return [R, tiles] logarithms of how likely the library takes each kind of tile."""
+    blur = xp.exp(xp.clip(p["choice"], -4, 1))
+    liking = p["liked"] - per_tile / blur - _softplus(p["padding"], xp) * padding
+    liking = liking - liking.max(1, keepdims=True)
+    return liking - xp.log(xp.exp(liking).sum(1, keepdims=True))
+
+
+def with_launch(p: Params, seconds: Any, xp: Any) -> Any:
+    """Return logarithms of seconds with the launch, a part of what the host needs."""
+    return xp.log(xp.exp(p["launch"] + p["floor"]) + xp.exp(seconds))
+
+
+def _sigmoid(v: Any, xp: Any) -> Any:
+    return 0.5 * (1 + xp.tanh(0.5 * v))
+
+
+def _softplus(v: Any, xp: Any) -> Any:
+    return xp.logaddexp(v, xp.zeros_like(v))

@@ -1,0 +1,176 @@
+"""`read_operators`: a table of operators, ``.csv`` or ``.csv.gz``."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import zlib
+from collections.abc import Iterator, Mapping
+from math import inf
+from pathlib import Path
+
+import numpy as np
+
+from go_rl.core.errors import nearest
+from go_rl.core.files.paths import check_readable
+from go_rl.costs.operators.tables.operator_rows import (
+    OPERATORS,
+    SIZES,
+    OperatorError,
+    OperatorRows,
+    sizes_of,
+)
+
+MEASURED = ("latency_ms", "device", "kernel", "grid_x", "grid_y", "grid_z",
+            "block_x", "block_y", "block_z")  # fmt: skip
+"""Columns of measured tables; prices do not depend on them."""
+TYPE = "dtype"
+FLOAT32 = ("", "float32", "fp32", "torch.float32")
+LARGEST = 1 << 40
+"""Largest size."""
+MOST_ELEMENTS = 1 << 50
+"""Most elements of a result."""
+MOST_ROWS = 1_000_000
+MOST_CHARACTERS = 1 << 28
+
+
+def read_operators(path: str | Path) -> OperatorRows:
+    """Return the operators of a table in its order.
+
+    Columns are ``op`` and `SIZES`, those of an operator filled and others empty; `MEASURED`
+    columns may be there.
+
+    Raises:
+        OperatorError: the file cannot be read, a column is unknown or missing, an operator is
+            unknown (the nearest is named), a size is missing, negative, or no whole number, a type
+            is other than float32, or the table is empty.
+    """
+    path = Path(path)
+    ops: list[str] = []
+    sizes: list[list[int]] = []
+    for line, record in _records(path):
+        op, found = _operator(record, f"{path}: line {line}")
+        ops.append(op)
+        sizes.append(found)
+        if len(ops) > MOST_ROWS:
+            raise OperatorError(f"{path}: has more than {MOST_ROWS:,} rows")
+    if not ops:
+        raise OperatorError(f"{path}: has no operators, only a head")
+    columns = np.array(sizes, np.int64).reshape(-1, len(SIZES)).T
+    return OperatorRows(np.array(ops), dict(zip(SIZES, columns, strict=True)))
+
+
+def _records(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
+    """Lines by number, each as columns by name."""
+    text = _text(path).splitlines()
+    try:
+        lines = csv.reader(text, strict=True)
+        head = [name.strip() for name in next(lines, [])]
+        _check_head(head, path)
+        for cells in lines:
+            if not any(cell.strip() for cell in cells):
+                continue
+            if len(cells) != len(head):
+                raise OperatorError(
+                    f"{path}: line {lines.line_num}: has {len(cells)} cells, the head {len(head)}"
+                )
+            yield lines.line_num, dict(zip(head, (cell.strip() for cell in cells), strict=True))
+    except csv.Error as error:
+        raise OperatorError(f"{path}: is no table ({error})") from error
+
+
+def _text(path: Path) -> str:
+    try:
+        check_readable(path)
+        with path.open("rb") as file:
+            packed = file.read(2) == b"\x1f\x8b"
+        with gzip.open(path, "rb") if packed else path.open("rb") as file:
+            content = file.read(MOST_CHARACTERS + 1)
+        if len(content) > MOST_CHARACTERS:
+            raise OperatorError(f"{path}: is larger than {MOST_CHARACTERS >> 20} MiB")
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise OperatorError(f"{path}: is no text (byte {error.start})") from error
+    except (OSError, EOFError, zlib.error) as error:
+        why = getattr(error, "strerror", None) or error
+        raise OperatorError(f"{path}: cannot be read ({why})") from error
+
+
+def _check_head(head: list[str], path: Path) -> None:
+    """Raise an `OperatorError` for columns that are unknown, missing or there twice."""
+    known = ("op", *SIZES, *MEASURED, TYPE)
+    if not any(head):
+        raise OperatorError(f"{path}: is empty; its first line names the columns: op, B, …")
+    for place, name in enumerate(head, 1):
+        if not name:
+            raise OperatorError(f"{path}: column {place} has no name; an index is no column "
+                                "(pandas: to_csv(path, index=False))")  # fmt: skip
+        if name not in known:
+            raise OperatorError(
+                f"{path}: unknown column {name!r}{nearest(name, known)} "
+                f"Columns: op, {', '.join(SIZES)}"
+            )
+        if head.count(name) > 1:
+            raise OperatorError(f"{path}: column {name!r} is there twice")
+    if "op" not in head:
+        raise OperatorError(f"{path}: has no column 'op'")
+
+
+def _operator(record: Mapping[str, str], where: str) -> tuple[str, list[int]]:
+    """The operator of a line, and its sizes in the order of `SIZES`."""
+    op = record["op"]
+    if op not in OPERATORS:
+        raise OperatorError(
+            f"{where}: unknown operator {op!r}{nearest(op, OPERATORS)} "
+            f"Operators: {', '.join(OPERATORS)}"
+        )
+    if record.get(TYPE, "") not in FLOAT32:
+        raise OperatorError(f"{where}: {op}: only float32 is priced, not {record[TYPE]!r}")
+    needed = sizes_of(op)
+    values = []
+    for name in SIZES:
+        text = record.get(name, "")
+        if name not in needed:
+            values.append(0)
+            continue
+        if name not in record:
+            raise OperatorError(f"{where}: {op} needs the column {name!r}, which is missing")
+        values.append(_size(text, name, f"{where}: {op}"))
+    size = dict(zip(SIZES, values, strict=True))
+    _check_reach(op, size, where)
+    return op, values
+
+
+def _size(text: str, name: str, where: str) -> int:
+    """A positive whole number (padding may be 0); ``64.0`` is one."""
+    if not text:
+        raise OperatorError(f"{where}: {name} is missing")
+    try:
+        number = float(text)
+    except ValueError:
+        raise OperatorError(f"{where}: {name} must be a number, not {text[:40]!r}") from None
+    if LARGEST < number < inf:
+        raise OperatorError(f"{where}: {name} must be at most {LARGEST:,}, not {text[:40]}")
+    least = 0 if name == "padding" else 1
+    if not least <= number <= LARGEST or number != int(number):
+        kind = "zero or a positive" if least == 0 else "a positive"
+        raise OperatorError(f"{where}: {name} must be {kind} whole number, not {text[:40]}")
+    return int(number)
+
+
+def _check_reach(op: str, size: Mapping[str, int], where: str) -> None:
+    """Raise an `OperatorError` for sizes that do not fit together, or that no device holds."""
+    if op == "conv":
+        reach = size["input_size"] + 2 * size["padding"]
+        if size["kernel_size"] > reach:
+            raise OperatorError(
+                f"{where}: conv: kernel_size {size['kernel_size']} is larger than the padded "
+                f"input, {reach}"
+            )
+        result = size["B"] * size["output_channel"] * reach**2
+    elif op in ("bmm", "linear"):
+        result = size["B"] * size["M"] * size["K"]
+    else:
+        result = size["B"] * size["H"]
+    if result > MOST_ELEMENTS:
+        raise OperatorError(f"{where}: {op}: its result has {result:.3g} elements, too many")

@@ -1,0 +1,25 @@
+"""Features of loop nests: leaf vectors and the compact AST."""
+
+from go_rl.costs.programs.features.compact_ast import CompactAst, compact_ast, positional_encoding
+from go_rl.costs.programs.features.layout import (
+    FEATURE_NAMES,
+    FEATURE_VERSION,
+    LEAF_NUMBERS,
+    group_slices,
+)
+from go_rl.costs.programs.features.leaf_vectors import leaf_vectors
+from go_rl.costs.programs.features.packed_asts import PackedAsts, join_asts, pack_asts
+
+__all__ = [
+    "FEATURE_NAMES",
+    "FEATURE_VERSION",
+    "LEAF_NUMBERS",
+    "CompactAst",
+    "PackedAsts",
+    "compact_ast",
+    "group_slices",
+    "join_asts",
+    "leaf_vectors",
+    "pack_asts",
+    "positional_encoding",
+]

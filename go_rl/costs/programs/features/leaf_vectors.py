@@ -1,0 +1,124 @@
+"""`leaf_vectors`: 164 numbers for each statement of a loop nest, those of TVM's
+``PerStoreFeature``.
+
+A buffer that several statements write has one vector, that of the last of them; statements that
+write a constant have none. Source of the definition: TVM,
+``src/s_tir/meta_schedule/feature_extractor/per_store_feature.cc`` (Apache-2.0); this is a
+computation of its own over `LoopNest`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+from jaxtyping import Float64
+
+from go_rl.costs.programs.features.buffer_access import (
+    Touched,
+    buffer_uses,
+    bytes_by_level,
+    scaled,
+    use_features,
+)
+from go_rl.costs.programs.features.intensity_curve import intensity_curve
+from go_rl.costs.programs.features.layout import LEAF_NUMBERS, POSITIONS
+from go_rl.costs.programs.nests import OUTSIDE, ForLoop, LoopNest, NestLeaf
+from go_rl.costs.programs.nests.nest import (
+    BLOCKS,
+    ELEMENT_BYTES,
+    OPERATION_NAMES,
+    PARALLEL,
+    THREADS,
+    UNROLLED,
+    VECTORISED,
+    VIRTUAL_THREAD,
+)
+
+FLOAT_KINDS = tuple(i for i, name in enumerate(OPERATION_NAMES) if name.startswith("float"))
+
+
+def leaf_vectors(nest: LoopNest) -> tuple[Float64[np.ndarray, "L numbers"], tuple[NestLeaf, ...]]:
+    """Return [L, 164] vectors, by the first write to their buffers, and the statements described.
+
+    A nest all of whose statements write constants has none: L is 0.
+    """
+    touched = Touched()
+    outer = _iterations_outside(nest)
+    rows: dict[int, tuple[list[float], NestLeaf]] = {}
+    for leaf in nest.leaves:
+        if leaf.statement.constant:
+            continue
+        buffer = leaf.statement.write.buffer
+        uses = buffer_uses(leaf, touched)
+        bytes_touched = bytes_by_level(uses, len(leaf.around))
+        row = [
+            *_arithmetic(leaf),
+            *_annotations(leaf, nest.gpu),
+            *use_features(uses, leaf, nest.buffers, touched),
+            *_intensity(leaf, bytes_touched),
+            *_allocation(nest.buffers[buffer].elements, outer[buffer], leaf),
+            *_nest(leaf),
+        ]
+        rows[buffer] = (row, leaf)
+    vectors = np.array([row for row, _ in rows.values()], np.float64).reshape(-1, LEAF_NUMBERS)
+    return vectors, tuple(leaf for _, leaf in rows.values())
+
+
+def described_leaves(nest: LoopNest) -> tuple[NestLeaf, ...]:
+    """Return the statements that have vectors, by the first write to their buffers: of each buffer
+    the last statement that writes it, those apart that write constants."""
+    last: dict[int, NestLeaf] = {}
+    for leaf in nest.leaves:
+        if not leaf.statement.constant:
+            last[leaf.statement.write.buffer] = leaf
+    return tuple(last.values())
+
+
+def _iterations_outside(nest: LoopNest) -> list[int]:
+    """Return, for each buffer, how often it is allocated."""
+    executed: dict[int, int] = {OUTSIDE: 1}
+    for leaf in nest.leaves:
+        for level, (number, _) in enumerate(leaf.around):
+            executed[number] = prod(loop.extent for _, loop in leaf.around[: level + 1])
+    return [executed[buffer.inside] for buffer in nest.buffers]
+
+
+def _arithmetic(leaf: NestLeaf) -> list[float]:
+    return [scaled(count * leaf.executions) for count in leaf.statement.operations]
+
+
+def _annotations(leaf: NestLeaf, gpu: bool) -> list[float]:
+    loops = [loop for _, loop in leaf.around]
+    numbers = [
+        number
+        for kind in (VECTORISED, UNROLLED, PARALLEL)
+        for number in _kind([loop for loop in loops if loop.annotation == kind])
+    ]
+    bound = [
+        next((loop.extent for loop in loops if gpu and loop.annotation == kind), 1)
+        for kind in (*BLOCKS, *THREADS, VIRTUAL_THREAD)
+    ]
+    return [*numbers, float(gpu), *(scaled(extent) for extent in bound)]
+
+
+def _kind(loops: Sequence[ForLoop]) -> list[float]:
+    position = POSITIONS[-1] if loops else POSITIONS[0]
+    sizes = (len(loops), prod(x.extent for x in loops), loops[-1].extent) if loops else (0, 0, 0)
+    return [*map(scaled, sizes), *(float(position == each) for each in POSITIONS)]
+
+
+def _intensity(leaf: NestLeaf, touched: Sequence[int]) -> list[float]:
+    flops = sum(leaf.statement.operations[i] for i in FLOAT_KINDS)
+    return intensity_curve(flops, [loop.extent for _, loop in leaf.around], touched)
+
+
+def _allocation(elements: int, outer: int, leaf: NestLeaf) -> list[float]:
+    inner = leaf.executions / outer
+    return [scaled(x) for x in (elements * ELEMENT_BYTES, elements * outer, outer, inner)]
+
+
+def _nest(leaf: NestLeaf) -> list[float]:
+    told = [loop.auto_unroll for _, loop in leaf.around if loop.auto_unroll]
+    return [scaled(x) for x in (leaf.executions, len(leaf.around), told[-1] if told else 0)]

@@ -1,0 +1,210 @@
+"""`ProgramInputs`, `ProgramExamples`: tensor programs as arrays, and what was measured of them.
+
+Every learner of programs reads these classes: boosted trees the sums of the leaf vectors
+(`PackedAsts.sums`), recursive networks the loop nests (``nests[nest]``), networks of schedule
+primitives the traces (``traces[trace]``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import log2, nan
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int, Int64
+
+from go_rl.core import TrainingError
+from go_rl.costs.devices.device_features import CDMPP_FEATURES, device_numbers
+from go_rl.costs.learning.metrics import groups_of
+from go_rl.costs.programs.features import PackedAsts
+from go_rl.costs.programs.measure.data import ProgramData, ProgramTarget
+from go_rl.costs.programs.workloads import TensorTask
+
+VECTOR_BYTES = {"x86-64": 16, "x86-64-v2": 16, "x86-64-v3": 32, "x86-64-v4": 64}
+"""Width of the vectors that code for a level of x86-64 may use."""
+TARGET_FEATURES = (*CDMPP_FEATURES, "code_vector_bytes")
+"""Numbers of a target: `go_rl.costs.devices.device_features` of its device, and `VECTOR_BYTES`
+of its code."""
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramInputs:
+    """``P`` programs of ``T`` tasks, each on one of ``G`` targets."""
+
+    asts: PackedAsts
+    """[P] leaf vectors, orderings and where those of each program begin."""
+    task: Int64[np.ndarray, "P"]
+    """[P] number of the task."""
+    target: Int64[np.ndarray, "P"]
+    """[P] number of the target."""
+    tasks: tuple[TensorTask | None, ...]
+    """[T] None: it is not known, as in CDMPP's feature files."""
+    networks: tuple[tuple[str, ...], ...]
+    """[T] every network that has the task."""
+    targets: tuple[ProgramTarget, ...]
+    """[G]"""
+    devices: Float64[np.ndarray, "G D"]
+    """[G, D] `TARGET_FEATURES` of each target, log2 of SI units; NaN where unknown."""
+    nest: Int64[np.ndarray, "P"]
+    """[P] number of the loop nest."""
+    trace: Int64[np.ndarray, "P"]
+    """[P] number of the schedule."""
+    nests: tuple[str, ...] = ()
+    """Loop nests as JSON (`go_rl.costs.programs.nests.nest_from_json`); empty where only features
+    are known."""
+    traces: tuple[str, ...] = ()
+    """Schedules, as TVM prints them; empty where they are not known."""
+
+    @property
+    def num_programs(self) -> int:
+        """``P``."""
+        return len(self.task)
+
+    @property
+    def leaves(self) -> Int64[np.ndarray, "P"]:
+        """[P] leaves of each program."""
+        return self.asts.leaves
+
+    @cached_property
+    def device_features(self) -> Float64[np.ndarray, "P D"]:
+        """[P, D] features of each program's device."""
+        return self.devices[self.target]
+
+    def take(self, which: Int[np.ndarray, "J"]) -> ProgramInputs:
+        """Return some programs, in this order; tasks and targets keep their numbers."""
+        return replace(
+            self,
+            asts=self.asts.take(which),
+            **{name: getattr(self, name)[which] for name in ("task", "target", "nest", "trace")},
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramExamples:
+    """``P`` programs and their measured seconds."""
+
+    inputs: ProgramInputs
+    seconds: Float64[np.ndarray, "P"]
+    spread: Float64[np.ndarray, "P"]
+    """[P] relative half-width of their 95 % interval."""
+    name: str = "programs"
+    dropped: tuple[tuple[str, int], ...] = ()
+    """Measurements that `KeepRules` left out, by rule."""
+
+    def take(self, which: Int[np.ndarray, "J"]) -> ProgramExamples:
+        """Return some of them, in this order."""
+        return replace(
+            self,
+            inputs=self.inputs.take(which),
+            seconds=self.seconds[which],
+            spread=self.spread[which],
+        )
+
+
+@dataclass(frozen=True)
+class KeepRules:
+    """Which measurements are examples. Invalid programs have no time and never are."""
+
+    most_spread: float = 1.0
+    """Noisy: a wider 95 % interval, half its width relative to the seconds."""
+    most_away: float = 0.7
+    """Noisy: others had the core for a larger share of the time."""
+    slowest: float = 100.0
+    """Too slow: more than so many times the task's fastest program on the target. No compiler would
+    run them."""
+    least_programs: int = 2
+    """Too few: tasks with fewer distinct programs on a target."""
+
+    def __post_init__(self) -> None:
+        if not (self.most_spread > 0 and 0 < self.most_away <= 1 and self.slowest > 1):
+            raise TrainingError(
+                "programs: most_spread must be above 0, most_away in (0, 1] and slowest above 1"
+            )
+        if self.least_programs < 1:
+            raise TrainingError(f"programs: least_programs must be >= 1, not {self.least_programs}")
+
+
+def examples_of(
+    data: ProgramData, rules: KeepRules | None = None, sheets: str | None = None
+) -> ProgramExamples:
+    """Return what of measured programs is learned from.
+
+    Equal programs of a task on a target, drawn several times, are one example: the median of their
+    seconds.
+
+    Args:
+        data: what was measured.
+        rules: what is dropped.
+        sheets: JSON file of device features that extends the table; None: the table alone.
+
+    Raises:
+        TrainingError: nothing is left.
+        DeviceError: the file is malformed.
+    """
+    rules = rules or KeepRules()
+    quiet = (data.spread <= rules.most_spread) & (data.away <= rules.most_away)
+    rows, seconds, spread = _merged(data, np.flatnonzero(quiet))
+    slow = seconds > rules.slowest * _fastest(data, rows, seconds)
+    few = _group_sizes(data, rows, ~slow) < rules.least_programs
+    kept = np.flatnonzero(~slow & ~few)
+    dropped = (
+        ("noisy", int((~quiet).sum())),
+        ("drawn again", int(quiet.sum()) - len(rows)),
+        ("too slow", int(slow.sum())),
+        ("too few of their task", int((few & ~slow).sum())),
+    )
+    if not len(kept):
+        raise TrainingError(
+            f"{data.name}: no program is left to learn from; of {len(data.seconds)} measurements "
+            + ", ".join(f"{count} are {why}" for why, count in dropped)
+        )
+    which = rows[kept]
+    inputs = ProgramInputs(
+        asts=data.asts.take(data.nest[which]),
+        task=data.task[which], target=data.target[which], tasks=data.tasks,
+        networks=data.networks, targets=data.targets,
+        devices=np.array([target_numbers(each, sheets) for each in data.targets]),
+        nest=data.nest[which], trace=data.trace[which], nests=data.nests, traces=data.traces,
+    )  # fmt: skip
+    return ProgramExamples(inputs, seconds[kept], spread[kept], data.name, dropped)
+
+
+def target_numbers(target: ProgramTarget, sheets: str | None = None) -> list[float]:
+    """Return `TARGET_FEATURES` of a target, log2; NaN where unknown."""
+    width = VECTOR_BYTES.get(target.codegen)
+    return [*device_numbers(target.device, sheets), log2(width) if width else nan]
+
+
+def _group(data: ProgramData, rows: np.ndarray) -> np.ndarray:
+    """[R] one number for each task on a target."""
+    return data.task[rows] * len(data.targets) + data.target[rows]
+
+
+def _merged(
+    data: ProgramData, rows: np.ndarray
+) -> tuple[np.ndarray, Float64[np.ndarray, "J"], Float64[np.ndarray, "J"]]:
+    """The first row of each distinct program of a task on a target, and medians of all."""
+    number = _group(data, rows) * len(data.nests) + data.nest[rows]
+    groups = [rows[members] for members in groups_of(number)] if len(rows) else []
+    first = np.array([members[0] for members in groups], np.int64)
+    seconds = np.array([np.median(data.seconds[members]) for members in groups], np.float64)
+    spread = np.array([np.median(data.spread[members]) for members in groups], np.float64)
+    return first, seconds, spread
+
+
+def _fastest(
+    data: ProgramData, rows: np.ndarray, seconds: Float64[np.ndarray, "J"]
+) -> Float64[np.ndarray, "J"]:
+    _, place = np.unique(_group(data, rows), return_inverse=True)
+    least = np.full(place.max() + 1 if len(place) else 0, np.inf)
+    np.minimum.at(least, place, seconds)
+    return least[place]
+
+
+def _group_sizes(
+    data: ProgramData, rows: np.ndarray, counted: Bool[np.ndarray, "J"]
+) -> Int64[np.ndarray, "J"]:
+    _, place = np.unique(_group(data, rows), return_inverse=True)
+    size = np.bincount(place, weights=counted, minlength=place.max() + 1 if len(place) else 0)
+    return size[place].astype(np.int64)

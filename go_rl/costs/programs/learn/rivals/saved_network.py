@@ -1,0 +1,130 @@
+"""`SavedNetwork`: a predictor that is one network, with what standardises its inputs, and its file.
+
+The file holds arrays and a manifest, no pickle.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+import flax.linen as nn
+import jax
+import numpy as np
+from jaxtyping import Array
+
+from go_rl.core import CheckpointError, TrainingError
+from go_rl.costs.learning.predictor import Predictor
+from go_rl.costs.learning.training import Params, TrainRun
+from go_rl.costs.programs.features import FEATURE_VERSION
+from go_rl.costs.programs.learn.examples import TARGET_FEATURES, ProgramExamples, ProgramInputs
+from go_rl.runtime.parameter_file import (
+    check_digest,
+    check_parameters,
+    parameter_tree,
+    read_parameters,
+    write_parameters,
+)
+
+NETWORK, SCALE = "network", "scale"
+Made = TypeVar("Made", bound="SavedNetwork")
+
+
+@dataclass(frozen=True, eq=False)
+class SavedNetwork(Predictor[ProgramExamples, ProgramInputs]):
+    """Abstract: a network that learned from programs."""
+
+    sizes: Any
+    """Configuration of the network, a frozen dataclass of numbers and tuples of numbers."""
+    params: Params
+    """None: nothing was learned."""
+    scale: Mapping[str, np.ndarray]
+    """Means and deviations of inputs."""
+    run: TrainRun
+    """By which it was trained."""
+    labels: Mapping[str, Any]
+    """What turns outputs into predictions, as JSON."""
+    drawn: int = field(default=0, compare=False)
+    """Programs that updates read; not in the file."""
+
+    format: ClassVar[str]
+    sizes_type: ClassVar[type[Any]]
+    run_type: ClassVar[type[TrainRun]]
+
+    def __post_init__(self) -> None:
+        self.check_fitted(self.params is not None)
+
+    @classmethod
+    @abstractmethod
+    def module(cls, sizes: Any) -> nn.Module:
+        """Return the network, hashable."""
+
+    @classmethod
+    @abstractmethod
+    def scale_of(cls, inputs: ProgramInputs) -> dict[str, np.ndarray]:
+        """Return what standardises inputs like these."""
+
+    @classmethod
+    @abstractmethod
+    def empty_batch(cls, sizes: Any) -> Any:
+        """Return a batch of one program; parameters' shapes follow from it."""
+
+    @classmethod
+    def initial(cls, sizes: Any, key: Array) -> Params:
+        """Return random parameters."""
+        return cls.module(sizes).init(key, cls.empty_batch(sizes))
+
+    def save(self, path: Path) -> None:
+        """See `Predictor`."""
+        manifest = {
+            **self._key(),
+            "sizes": asdict(self.sizes),
+            "run": asdict(self.run),
+            "labels": dict(self.labels),
+            "scale": {name: len(rows) for name, rows in self.scale.items()},
+        }
+        write_parameters(Path(path), {NETWORK: self.params, SCALE: dict(self.scale)}, manifest)
+
+    @classmethod
+    def load(cls: type[Made], source: str | Path) -> Made:
+        """See `Predictor`; a path, not the name of one that ships."""
+        path = Path(source)
+        manifest, arrays = read_parameters(path)
+        if manifest.get("format") != cls.format:
+            raise CheckpointError(f"{path}: is no file of {cls.what}")
+        if {**manifest, **cls._key()} != manifest:
+            raise CheckpointError(f"{path}: learned from features of another version; retrain")
+        check_digest(path, manifest, arrays)
+        try:
+            sizes = _restored(cls.sizes_type, manifest["sizes"])
+            run = _restored(cls.run_type, manifest["run"])
+            labels = manifest["labels"]
+            shapes = {
+                NETWORK: jax.eval_shape(lambda: cls.initial(sizes, jax.random.key(0))),
+                SCALE: {name: np.empty(rows) for name, rows in manifest["scale"].items()},
+            }
+        except (AttributeError, KeyError, TypeError, ValueError, TrainingError) as error:
+            raise CheckpointError(
+                f"{path}: its manifest does not fit this version ({error})"
+            ) from error
+        check_parameters(path, arrays, shapes)
+        tree = parameter_tree(arrays)
+        return cls(sizes, tree[NETWORK], tree[SCALE], run, labels)
+
+    @classmethod
+    def _key(cls) -> dict[str, Any]:
+        """What the manifests of all files that can be read say."""
+        return {
+            "format": cls.format, "features": FEATURE_VERSION,
+            "target_features": list(TARGET_FEATURES),
+        }  # fmt: skip
+
+
+def _restored(kind: type[Any], document: Mapping[str, Any]) -> Any:
+    """A frozen dataclass of numbers, texts and tuples from its JSON; a `ValueError` for others."""
+    if set(document) != {each.name for each in fields(kind)}:
+        raise ValueError(f"fields of {kind.__name__}: {sorted(document)}")
+    return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in document.items()})

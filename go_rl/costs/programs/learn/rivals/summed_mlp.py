@@ -1,0 +1,113 @@
+"""`SummedMlp`: a multi-layer perceptron on summed leaf vectors, as TenSet's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import flax.linen as nn
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Float32, Int64
+
+from go_rl.core import TrainingError
+from go_rl.costs.programs.learn.examples import ProgramInputs
+from go_rl.costs.programs.learn.network import Layers
+from go_rl.costs.programs.learn.prepared import FARTHEST
+from go_rl.costs.programs.learn.rivals.batched_training import RivalRun
+from go_rl.costs.programs.learn.rivals.network_rival import NetworkRival
+from go_rl.costs.programs.learn.rivals.summed_features import SUMMED_NAMES, summed_program_features
+
+LEAST_DEVIATION = 1e-3
+
+
+@dataclass(frozen=True)
+class MlpSizes:
+    """Of a `SummedMlp`."""
+
+    layers: tuple[int, ...] = (256, 256, 256)
+    """Hidden units."""
+
+    def __post_init__(self) -> None:
+        if not self.layers or min(self.layers) < 1:
+            raise TrainingError("MLP: every layer must have >= 1 units, and there must be one")
+
+
+class MlpNetwork(nn.Module):
+    """Dense layers; reads [B, 2 F] standardised features and which of them are known."""
+
+    sizes: MlpSizes
+
+    @nn.compact
+    def __call__(self, batch: Float[Array, "B N"]) -> Float[Array, "B"]:
+        """Return [B] standardised labels."""
+        return Layers((*self.sizes.layers, 1), name="layers")(batch)[:, 0]
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureRows:
+    """Programs as rows of features, all in one group."""
+
+    rows: Float32[np.ndarray, "P N"]
+
+    @property
+    def groups(self) -> tuple[Int64[np.ndarray, "P"], ...]:
+        """See `BatchedPrograms`."""
+        return (np.arange(len(self.rows)),)
+
+    def batch(self, group: int, which: Int64[np.ndarray, "B"]) -> Float32[np.ndarray, "B N"]:
+        """See `BatchedPrograms`."""
+        return self.rows[which]
+
+
+@dataclass(frozen=True, eq=False)
+class SummedMlp(NetworkRival):
+    """See above."""
+
+    what = "an MLP of summed features"
+    format = "go_rl-programs-mlp"
+    sizes_type = MlpSizes
+    run_defaults = RivalRun(steps=4000)
+
+    @classmethod
+    def module(cls, sizes: MlpSizes) -> nn.Module:
+        """See `NetworkRival`."""
+        return MlpNetwork(sizes)
+
+    @classmethod
+    def scale_of(cls, inputs: ProgramInputs) -> dict[str, np.ndarray]:
+        """See `NetworkRival`."""
+        return column_scale(summed_program_features(inputs))
+
+    @classmethod
+    def batched(
+        cls, inputs: ProgramInputs, scale: Mapping[str, np.ndarray], sizes: Any
+    ) -> FeatureRows:
+        """See `NetworkRival`."""
+        return FeatureRows(masked_rows(summed_program_features(inputs), scale))
+
+    @classmethod
+    def empty_batch(cls, sizes: Any) -> Any:
+        """See `NetworkRival`."""
+        return jnp.zeros((1, 2 * len(SUMMED_NAMES)), jnp.float32)
+
+
+def column_scale(features: Float32[np.ndarray, "P F"]) -> dict[str, np.ndarray]:
+    """Return mean and deviation of each column, over rows in which it is known."""
+    known = np.isfinite(features)
+    count = np.maximum(known.sum(0), 1)
+    mean = np.where(known, features, 0.0).sum(0, dtype=np.float64) / count
+    spread = np.sqrt(np.where(known, np.square(features - mean), 0.0).sum(0) / count)
+    deviation = np.where(spread > LEAST_DEVIATION, spread, 1.0)
+    return {"mean": mean.astype(np.float32), "deviation": deviation.astype(np.float32)}
+
+
+def masked_rows(
+    features: Float32[np.ndarray, "P F"], scale: Mapping[str, np.ndarray]
+) -> Float32[np.ndarray, "P N"]:
+    """Return [P, 2 F] standardised features, 0 where unknown, and 1 for each that is known."""
+    known = np.isfinite(features)
+    rows = (np.where(known, features, scale["mean"]) - scale["mean"]) / scale["deviation"]
+    rows = np.clip(rows, -FARTHEST, FARTHEST)
+    return np.concatenate([rows, known], axis=1).astype(np.float32)

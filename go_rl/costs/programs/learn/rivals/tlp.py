@@ -1,0 +1,156 @@
+"""`TlpPrograms`: a small Transformer over schedule primitives (TLP; Zhai et al., ASPLOS 2023).
+
+    primitives → layer → self-attention → sum over the schedule;  with numbers of the target → label
+
+TLP ranks the programs of one task: primitives do not say what is computed, nor, where nothing is
+tiled, of what size. Here it learns seconds, from the same rows as all others, as in CDMPP's figure
+10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import flax.linen as nn
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Float32, Int64
+
+from go_rl.core import TrainingError
+from go_rl.costs.programs.learn.examples import TARGET_FEATURES, ProgramInputs
+from go_rl.costs.programs.learn.network import Layers
+from go_rl.costs.programs.learn.rivals.batched_training import RivalRun
+from go_rl.costs.programs.learn.rivals.network_rival import NetworkRival
+from go_rl.costs.programs.learn.rivals.schedule_primitives import PRIMITIVES, ROW, primitive_rows
+from go_rl.costs.programs.learn.rivals.summed_mlp import column_scale, masked_rows
+
+LENGTHS = (12, 24, PRIMITIVES)
+"""To which schedules are filled up."""
+
+
+@dataclass(frozen=True)
+class TlpSizes:
+    """Of a `TlpPrograms`."""
+
+    units: int = 64
+    heads: int = 4
+    layers: int = 1
+    """Of self-attention."""
+    decoder_layers: tuple[int, ...] = (128, 128)
+
+    def __post_init__(self) -> None:
+        if min(self.units, self.heads, self.layers, *self.decoder_layers) < 1:
+            raise TrainingError("TLP: sizes must be >= 1")
+        if self.units % self.heads:
+            raise TrainingError(
+                f"TLP: units ({self.units}) must be a multiple of heads ({self.heads})"
+            )
+
+
+class ScheduleBatch(NamedTuple):
+    """``B`` schedules of at most ``T`` primitives."""
+
+    rows: Any
+    """[B, T, `ROW`]"""
+    real: Any
+    """[B, T] 1 for primitives, 0 for what fills up."""
+    devices: Any
+    """[B, 2 D] standardised numbers of targets, and which are known."""
+
+
+class TlpNetwork(nn.Module):
+    """See above."""
+
+    sizes: TlpSizes
+
+    @nn.compact
+    def __call__(self, batch: ScheduleBatch) -> Float[Array, "B"]:
+        """Return [B] standardised labels."""
+        sizes = self.sizes
+        place = self.param("place", nn.initializers.normal(0.02), (PRIMITIVES, sizes.units))
+        x = nn.Dense(sizes.units, name="input")(batch.rows) + place[: batch.rows.shape[1]]
+        mask = batch.real[:, None, None, :] > 0
+        for i in range(sizes.layers):
+            seen = nn.LayerNorm(name=f"before_{i}")(x)
+            attention = nn.MultiHeadDotProductAttention(sizes.heads, name=f"attention_{i}")
+            x = x + attention(seen, seen, mask=mask)
+            x = x + nn.gelu(nn.Dense(sizes.units, name=f"layer_{i}")(x))
+        total = (x * batch.real[..., None]).sum(axis=1)
+        joined = jnp.concatenate([nn.LayerNorm(name="summed")(total), batch.devices], axis=-1)
+        return Layers((*sizes.decoder_layers, 1), name="decoder")(joined)[:, 0]
+
+
+@dataclass(frozen=True, eq=False)
+class SchedulePrograms:
+    """Programs in groups of schedules of like length."""
+
+    groups: tuple[Int64[np.ndarray, "J"], ...]
+    lengths: tuple[int, ...]
+    """To which schedules of each group are filled up."""
+    schedules: tuple[Float32[np.ndarray, "S row"], ...]
+    schedule: Int64[np.ndarray, "P"]
+    """[P] number of each program's schedule."""
+    devices: Float32[np.ndarray, "P D2"]
+
+    def batch(self, group: int, which: Int64[np.ndarray, "B"]) -> ScheduleBatch:
+        """See `BatchedPrograms`."""
+        rows = np.zeros((len(which), self.lengths[group], ROW), np.float32)
+        real = np.zeros(rows.shape[:2], np.float32)
+        for i, number in enumerate(self.schedule[which].tolist()):
+            some = self.schedules[number]
+            rows[i, : len(some)], real[i, : len(some)] = some, 1.0
+        return ScheduleBatch(rows, real, self.devices[which])
+
+
+@dataclass(frozen=True, eq=False)
+class TlpPrograms(NetworkRival):
+    """See above."""
+
+    what = "TLP"
+    format = "go_rl-programs-tlp"
+    sizes_type = TlpSizes
+    run_defaults = RivalRun()
+
+    @classmethod
+    def module(cls, sizes: TlpSizes) -> nn.Module:
+        """See `NetworkRival`."""
+        return TlpNetwork(sizes)
+
+    @classmethod
+    def scale_of(cls, inputs: ProgramInputs) -> dict[str, np.ndarray]:
+        """See `NetworkRival`."""
+        return column_scale(inputs.device_features.astype(np.float32))
+
+    @classmethod
+    def batched(
+        cls, inputs: ProgramInputs, scale: Mapping[str, np.ndarray], sizes: Any
+    ) -> SchedulePrograms:
+        """See `NetworkRival`."""
+        if not inputs.traces:
+            raise TrainingError(
+                f"{cls.what} reads schedule primitives, and of these programs only features are "
+                "known; use records of go-rl measure programs"
+            )
+        numbers, place = np.unique(inputs.trace, return_inverse=True)
+        schedules = tuple(primitive_rows(inputs.traces[i]) for i in numbers.tolist())
+        if min(map(len, schedules)) == 0:
+            raise TrainingError(f"{cls.what}: a program's trace has no schedule primitive")
+        own = np.array([len(some) for some in schedules])[place]
+        filled = np.array(LENGTHS)[np.searchsorted(LENGTHS, own)]
+        lengths = np.unique(filled).tolist()
+        return SchedulePrograms(
+            groups=tuple(np.flatnonzero(filled == length) for length in lengths),
+            lengths=tuple(lengths), schedules=schedules, schedule=place,
+            devices=masked_rows(inputs.device_features.astype(np.float32), scale),
+        )  # fmt: skip
+
+    @classmethod
+    def empty_batch(cls, sizes: Any) -> Any:
+        """See `NetworkRival`."""
+        return ScheduleBatch(
+            jnp.zeros((1, LENGTHS[0], ROW), jnp.float32),
+            jnp.ones((1, LENGTHS[0]), jnp.float32),
+            jnp.zeros((1, 2 * len(TARGET_FEATURES)), jnp.float32),
+        )

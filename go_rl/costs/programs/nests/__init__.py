@@ -1,0 +1,41 @@
+"""Loop nests: scheduled tensor programs as trees of loops and statements, whatever made them."""
+
+from go_rl.costs.programs.nests.check_nest import MOST_LEAVES, check_nest
+from go_rl.costs.programs.nests.errors import NestError
+from go_rl.costs.programs.nests.index import Index, IndexOperation, LoopVariable, affine, index_text
+from go_rl.costs.programs.nests.nest import (
+    ANNOTATIONS,
+    OPERATION_NAMES,
+    OUTSIDE,
+    Access,
+    ForLoop,
+    LoopNest,
+    NestBuffer,
+    NestLeaf,
+    Statement,
+)
+from go_rl.costs.programs.nests.nest_json import nest_from_json, nest_to_json
+from go_rl.costs.programs.nests.nest_text import nest_text
+
+__all__ = [
+    "ANNOTATIONS",
+    "MOST_LEAVES",
+    "OPERATION_NAMES",
+    "OUTSIDE",
+    "Access",
+    "ForLoop",
+    "Index",
+    "IndexOperation",
+    "LoopNest",
+    "LoopVariable",
+    "NestBuffer",
+    "NestError",
+    "NestLeaf",
+    "Statement",
+    "affine",
+    "check_nest",
+    "index_text",
+    "nest_from_json",
+    "nest_text",
+    "nest_to_json",
+]

@@ -1,0 +1,118 @@
+"""Index expressions: where in a buffer a statement reads or writes, from the numbers of loops.
+
+An expression is a whole number, a `LoopVariable` or an `IndexOperation` on two expressions. It is
+kept in the form in which the compiler has it, for TVM's stride depends on that form; `affine`
+returns the coefficients of those that are affine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias, Union
+
+from go_rl.core.files.strict_json import shown
+from go_rl.costs.programs.nests.errors import NestError
+
+OPERATIONS = ("+", "-", "*", "//", "%", "min", "max")
+"""Names of the operations; ``//`` and ``%`` round down, by a divisor above 0."""
+VARIABLE = "i"
+"""What the JSON name of a loop's variable begins with: ``i3`` is that of loop 3."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopVariable:
+    """The number of the iteration of a loop, from 0."""
+
+    loop: int
+    """Number of the loop, in pre-order."""
+
+
+@dataclass(frozen=True, slots=True)
+class IndexOperation:
+    """Two expressions and what joins them."""
+
+    kind: str
+    """One of `OPERATIONS`."""
+    left: Index
+    right: Index
+
+
+Index: TypeAlias = Union[int, LoopVariable, IndexOperation]  # noqa: UP007 - refers to itself
+
+
+def loops_in(index: Index) -> Iterator[int]:
+    """Yield the number of each loop that an expression names, as often as it does."""
+    if isinstance(index, LoopVariable):
+        yield index.loop
+    elif isinstance(index, IndexOperation):
+        yield from loops_in(index.left)
+        yield from loops_in(index.right)
+
+
+def affine(index: Index) -> tuple[int, Mapping[int, int]] | None:
+    """Return the constant and the coefficient of each loop; None: the expression is not affine."""
+    if isinstance(index, int):
+        return index, {}
+    if isinstance(index, LoopVariable):
+        return 0, {index.loop: 1}
+    left, right = affine(index.left), affine(index.right)
+    if left is None or right is None:
+        return None
+    if index.kind in "+-":
+        sign = 1 if index.kind == "+" else -1
+        loops = {**left[1], **right[1]}
+        sums = {k: left[1].get(k, 0) + sign * right[1].get(k, 0) for k in loops}
+        return left[0] + sign * right[0], sums
+    if index.kind == "*" and not (left[1] and right[1]):
+        (factor, _), (constant, terms) = (left, right) if not left[1] else (right, left)
+        return factor * constant, {k: factor * c for k, c in terms.items()}
+    return None
+
+
+def index_text(index: Index) -> str:
+    """Return an expression in the notation of Python."""
+    if isinstance(index, int):
+        return str(index)
+    if isinstance(index, LoopVariable):
+        return f"{VARIABLE}{index.loop}"
+    left, right = index_text(index.left), index_text(index.right)
+    if index.kind in ("min", "max"):
+        return f"{index.kind}({left}, {right})"
+    if index.kind in "+-":
+        return f"{left} {index.kind} {_inside(index.right, right, '+-')}"
+    return f"{_inside(index.left, left, '+-')} {index.kind} {_inside(index.right, right, '+-*//%')}"
+
+
+def _inside(index: Index, text: str, loose: str) -> str:
+    """Return the text in parentheses where its own operation binds no stronger than ``loose``."""
+    return f"({text})" if isinstance(index, IndexOperation) and index.kind in loose else text
+
+
+def index_to_json(index: Index) -> object:
+    """Return an expression as JSON: a number, ``"i3"``, or ``[operation, left, right]``."""
+    if isinstance(index, int):
+        return index
+    if isinstance(index, LoopVariable):
+        return f"{VARIABLE}{index.loop}"
+    return [index.kind, index_to_json(index.left), index_to_json(index.right)]
+
+
+def index_from_json(document: object) -> Index:
+    """Read what `index_to_json` wrote.
+
+    Raises:
+        NestError: it is no expression.
+    """
+    if type(document) is int:
+        return document
+    if isinstance(document, str) and document[:1] == VARIABLE and document[1:].isdecimal():
+        return LoopVariable(int(document[1:]))
+    if isinstance(document, list) and len(document) == 3 and document[0] in OPERATIONS:
+        return IndexOperation(
+            document[0], index_from_json(document[1]), index_from_json(document[2])
+        )
+    raise NestError(
+        f"an index is a whole number, a loop such as 'i3', or [operation, left, right] with one of "
+        f"{', '.join(OPERATIONS)}, not {shown(document)}"
+    )

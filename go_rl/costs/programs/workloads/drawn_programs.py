@@ -1,0 +1,51 @@
+"""`draw_programs`: random schedules of a task, by MetaSchedule. Needs TVM."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from go_rl.costs.programs.nests.tvm_lowering import import_meta_schedule
+from go_rl.costs.programs.workloads.task import TensorTask
+from go_rl.costs.programs.workloads.te_workloads import task_module
+from go_rl.costs.tiles.stages import import_tvm
+
+CODEGEN = ("x86-64-v3", "x86-64-v4", "x86-64-v2")
+"""Levels of x86-64 that programs are compiled for: targets of the code, not processors."""
+
+
+def codegen_target(level: str, cores: int = 1) -> Any:
+    """Return TVM's target: cores of a level of x86-64."""
+    return import_tvm().target.Target({"kind": "llvm", "mcpu": level, "num-cores": cores})
+
+
+def scalar_space() -> Any:
+    """Return MetaSchedule's design space of a CPU without tensor instructions.
+
+    TVM would choose rules by the target's level, and those of x86-64-v4 ask for int8 instructions
+    that `import_meta_schedule` leaves out and float32 programs never use.
+    """
+    schedules, kind = import_meta_schedule(), "llvm"
+    return schedules.space_generator.PostOrderApply(
+        sch_rules=schedules.schedule_rule.ScheduleRule.create(kind),
+        postprocs=schedules.postproc.Postproc.create(kind),
+        mutator_probs=schedules.mutator.Mutator.create(kind),
+    )
+
+
+def draw_programs(task: TensorTask, target: Any, count: int, seed: int) -> list[Any]:
+    """Return candidates (``.sch.mod`` is the scheduled module, ``.sch.trace`` how it came about).
+
+    The same seed and count give the same ones; there may be fewer than asked for.
+
+    Raises:
+        MissingDependencyError: TVM is not installed.
+    """
+    schedules = import_meta_schedule()
+    context = schedules.TuneContext(
+        task_module(task), target=target, space_generator=scalar_space(),
+        search_strategy="replay-trace", rand_state=seed + 1, num_threads=1,
+    )  # fmt: skip
+    spaces = context.generate_design_space()
+    context.pre_tuning(max_trials=count, num_trials_per_iter=count, design_spaces=spaces)
+    found = context.generate_measure_candidates()
+    return [] if found is None else list(found)

@@ -1,0 +1,130 @@
+"""`TensorTask`: one operator with its sizes, for which programs are drawn and measured.
+
+An image is (rows, columns, channels) with the channels contiguous, one at a time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from types import MappingProxyType
+
+from go_rl.core import GoRLError
+from go_rl.core.errors import nearest
+from go_rl.core.files.strict_json import parse_json, shown
+from go_rl.runtime.records import canonical_json
+
+IMAGE = ("batch", "height", "width", "channels")
+WINDOW = ("kernel_height", "kernel_width", "stride")
+SIZES: Mapping[str, tuple[str, ...]] = MappingProxyType({
+    "conv2d": (*IMAGE, "filters", *WINDOW, "padding", "groups"),
+    "depthwise_conv2d": (*IMAGE, *WINDOW, "padding"),
+    "matmul": ("batch", "rows", "columns", "depth"),
+    "max_pool": (*IMAGE, *WINDOW, "padding"),
+    "average_pool": (*IMAGE, *WINDOW, "padding"),
+    "softmax": ("rows", "columns"),
+    "layer_norm": ("rows", "columns"),
+    "reduce_sum": ("rows", "columns"),
+    "elementwise": ("elements",),
+})  # fmt: skip
+"""Sizes of each operator, by name. ``matmul`` is a product of (batch, rows, depth) with (batch,
+depth, columns); ``padding`` is that of all four sides; ``layer_norm`` has no scale and shift."""
+STEPS = ("add", "divide", "exp", "logistic", "maximum", "multiply", "power", "rsqrt", "subtract",
+         "tanh", "erf")  # fmt: skip
+"""What an ``elementwise`` group is made of, one after the other."""
+MAY_BE_ZERO = frozenset({"padding"})
+
+
+class TaskError(GoRLError):
+    """A task of a tensor program is malformed."""
+
+
+@dataclass(frozen=True)
+class TensorTask:
+    """An operator with its sizes.
+
+    Raises:
+        TaskError: the operator, a size or a step is unknown or wrong.
+    """
+
+    op: str
+    """One of `SIZES`."""
+    sizes: tuple[int, ...]
+    """In the order of `SIZES`."""
+    steps: tuple[str, ...] = ()
+    """Of an ``elementwise`` group."""
+
+    def __post_init__(self) -> None:
+        if self.op not in SIZES:
+            raise TaskError(f"unknown operator {self.op!r}{nearest(self.op, SIZES)}")
+        names = SIZES[self.op]
+        if len(self.sizes) != len(names):
+            raise TaskError(f"{self.op} has the sizes {', '.join(names)}, not {self.sizes}")
+        for name, size in zip(names, self.sizes, strict=True):
+            if type(size) is not int or size < (name not in MAY_BE_ZERO):
+                raise TaskError(f"{self.op}: {name} must be a whole number >= 1, not {size!r}")
+        unknown = [step for step in self.steps if step not in STEPS]
+        if unknown:
+            raise TaskError(f"unknown step {unknown[0]!r}{nearest(unknown[0], STEPS)}")
+        if bool(self.steps) != (self.op == "elementwise"):
+            raise TaskError("an elementwise group, and nothing else, has steps")
+
+    @property
+    def named(self) -> dict[str, int]:
+        """Sizes by name."""
+        return dict(zip(SIZES[self.op], self.sizes, strict=True))
+
+    @property
+    def title(self) -> str:
+        """The operator and its sizes, for people."""
+        steps = f" {'+'.join(self.steps)}" if self.steps else ""
+        return f"{self.op} {'x'.join(map(str, self.sizes))}{steps}"
+
+    @property
+    def flops(self) -> int:
+        """Floating-point operations, multiplications and additions apart."""
+        size = self.named
+        if self.op == "matmul":
+            return 2 * prod(self.sizes)
+        if self.op in ("conv2d", "depthwise_conv2d", "max_pool", "average_pool"):
+            window = size["kernel_height"] * size["kernel_width"]
+            each = 2 * size["channels"] // size["groups"] if self.op == "conv2d" else 2
+            wide = size.get("filters", size["channels"])
+            return size["batch"] * prod(self.output_side) * wide * window * each
+        return prod(self.sizes) * {"softmax": 5, "layer_norm": 7}.get(self.op, len(self.steps) or 1)
+
+    @property
+    def output_side(self) -> tuple[int, int]:
+        """Height and width of the result of a window that moves over an image."""
+        size = self.named
+        high = size["height"] + 2 * size["padding"] - size["kernel_height"]
+        wide = size["width"] + 2 * size["padding"] - size["kernel_width"]
+        if min(high, wide) < 0:
+            raise TaskError(f"{self.title}: the window is larger than the image")
+        return high // size["stride"] + 1, wide // size["stride"] + 1
+
+    @property
+    def workload(self) -> str:
+        """Hash that records are kept under."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()[:32]
+
+    def to_json(self) -> str:
+        """Return the task as canonical JSON."""
+        return canonical_json({"op": self.op, "sizes": self.sizes, "steps": self.steps})
+
+    @staticmethod
+    def from_json(text: str) -> TensorTask:
+        """Read what `to_json` wrote.
+
+        Raises:
+            TaskError: it is no task.
+        """
+        try:
+            document = parse_json(text)
+            if set(document) != {"op", "sizes", "steps"}:
+                raise ValueError(f"fields {shown(document)}")
+            return TensorTask(document["op"], tuple(document["sizes"]), tuple(document["steps"]))
+        except (TypeError, ValueError) as error:
+            raise TaskError(f"not a task of a tensor program: {error}") from error

@@ -1,0 +1,85 @@
+"""`MeasuringRun`: a worker's compiled programs, kept side by side to be timed in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from go_rl.core import ExecutionError
+from go_rl.costs.timing.config import TimingConfig
+from go_rl.costs.timing.timing import TimingSamples, timing_of
+
+
+@dataclass(frozen=True)
+class Hold:
+    """Compile a program and keep it, behind those that are held."""
+
+    number: int
+    """How many are."""
+    task: Any
+
+
+@dataclass(frozen=True)
+class Visit:
+    """Time a program that is held; it stays."""
+
+    number: int
+    """In the order they came, from 0."""
+    timing: TimingConfig
+
+
+@dataclass(frozen=True)
+class Release:
+    """Keep no program any longer."""
+
+
+Timed = Callable[[TimingConfig], TimingSamples]
+"""Visits a compiled program."""
+Compile = Callable[[Any], tuple[Timed, dict[str, Any]]]
+"""Compiles a task; returns the program, and what is known of it."""
+
+
+class OtherProcessError(ExecutionError):
+    """Programs were held by a process that is no more: it died between two requests."""
+
+
+class MeasuringRun:
+    """Answers requests in a worker process.
+
+    Args:
+        compile: of the kind of task that comes.
+    """
+
+    def __init__(self, compile: Compile) -> None:
+        self._compile = compile
+        self._held: list[Timed] = []
+
+    def answer(self, request: Any) -> Any:
+        """Do as asked.
+
+        Returns:
+            For `Hold`: what is known of the program. For `Visit`: `TimingSamples`. For any other,
+            which is a task with its ``timing``, compiled, timed in one visit and not kept:
+            ``seconds``, ``spread``, ``calls``, ``slowed``, ``away``
+            (`go_rl.costs.timing.timing.Timing`), and what is known.
+
+        Raises:
+            OtherProcessError: other programs are held than the request supposes.
+        """
+        match request:
+            case Hold(number, _) if number != len(self._held):
+                raise OtherProcessError(f"{len(self._held)} programs are held, not {number}")
+            case Visit(number, _) if number >= len(self._held):
+                raise OtherProcessError(f"{len(self._held)} programs are held, not {number + 1}")
+            case Hold(_, task):
+                program, about = self._compile(task)
+                self._held.append(program)
+                return about
+            case Visit(number, timing):
+                return self._held[number](timing)
+            case Release():
+                self._held.clear()
+                return None
+        program, about = self._compile(request)
+        return {**asdict(timing_of(program(request.timing))), **about}

@@ -1,0 +1,1 @@
+"""Boosted trees as predictors, their files, and ranks of candidates."""

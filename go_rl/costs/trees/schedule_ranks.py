@@ -1,0 +1,128 @@
+"""Boosted trees that rank the schedules of one operator, learned while it is tuned (XGBoost).
+
+The cost model of AutoTVM (Chen et al., "Learning to Optimize Tensor Programs", NeurIPS 2018,
+section 3). Needs XGBoost, an optional extra: ``pip install 'go_rl[tuning]'``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float32, Float64
+
+from go_rl.core import TrainingError
+from go_rl.costs.learning.predictor import Predictor
+from go_rl.costs.trees.booster_file import import_xgboost, load_booster, save_booster
+
+TreeLoss = Literal["regression", "rank"]
+FORMAT = "go_rl-schedule-ranks"
+
+
+@dataclass(frozen=True)
+class ScheduleRanksConfig:
+    """How the trees grow."""
+
+    loss: TreeLoss = "regression"
+    """``regression``: the squared error of the speed relative to the fastest schedule; ``rank``:
+    the logistic loss of pairs."""
+    trees: int = 60
+    depth: int = 6
+    learning_rate: float = 0.2
+    column_share: float = 0.5
+    """Share of the features that a tree sees."""
+    bins: int = 64
+    """Thresholds of a feature, at most."""
+    pairs: int = 8
+    """Of a schedule with others, drawn for each tree of ``rank``."""
+    seed: int = 0
+    """Random seed."""
+
+    def __post_init__(self) -> None:
+        for name in ("trees", "depth", "pairs"):
+            if getattr(self, name) < 1:
+                raise TrainingError(f"schedule ranks: {name} must be >= 1")
+        if self.bins < 2:
+            raise TrainingError(f"schedule ranks: bins must be >= 2, not {self.bins}")
+        for name in ("learning_rate", "column_share"):
+            if not 0 < getattr(self, name) <= 1:
+                raise TrainingError(f"schedule ranks: {name} must be above 0, at most 1")
+
+
+@dataclass(frozen=True, eq=False)
+class MeasuredSchedules:
+    """``S`` schedules of one operator that were measured."""
+
+    features: Float32[np.ndarray, "S K"]
+    """[S, K] what a cost model reads of each (`go_rl.tuning.loop.nouns.ScheduleSpace`)."""
+    seconds: Float64[np.ndarray, "S"]
+    """[S] of one run; infinite for one that failed, which counts as infinitely slow."""
+
+    @property
+    def speed(self) -> Float64[np.ndarray, "S"]:
+        """[S] relative to the fastest: seconds of the fastest over seconds, in [0, 1]."""
+        return self.seconds.min() / self.seconds
+
+
+@dataclass(frozen=True, eq=False)
+class ScheduleRanks(Predictor[MeasuredSchedules, Float32[np.ndarray, "S K"]]):
+    """Trees that score the schedules of one operator: the smallest score is the fastest."""
+
+    booster: Any
+    """XGBoost's; None: nothing."""
+
+    what = "schedule ranks"
+    unit = "score"
+
+    def __post_init__(self) -> None:
+        self.check_fitted(self.booster is not None)
+
+    @classmethod
+    def fit(
+        cls, examples: MeasuredSchedules, config: ScheduleRanksConfig | None = None
+    ) -> ScheduleRanks:
+        """Return trees that learned which of the schedules are fast.
+
+        Raises:
+            MissingDependencyError: XGBoost is not installed.
+            TrainingError: no schedule has a time.
+        """
+        if not np.isfinite(examples.seconds).any():
+            raise TrainingError(f"{cls.what}: no schedule has a time")
+        xgboost, config = import_xgboost(), config or ScheduleRanksConfig()
+        rows = xgboost.DMatrix(examples.features, label=examples.speed, nthread=1)
+        if config.loss == "rank":
+            rows.set_info(qid=np.zeros(len(examples.seconds), np.int32))
+        return cls(xgboost.train(_options(config), rows, num_boost_round=config.trees))
+
+    def predict(self, inputs: Float32[np.ndarray, "S K"]) -> Float64[np.ndarray, "S"]:
+        """Return [S] scores of schedules by their features: minus the relative speed, or what
+        orders like it."""
+        if not len(inputs):
+            return np.zeros(0)
+        return -np.asarray(self.booster.inplace_predict(inputs), np.float64)
+
+    def save(self, path: Path) -> None:
+        """See `Predictor`; JSON."""
+        save_booster(self.booster, path, FORMAT)
+
+    @classmethod
+    def load(cls, source: str | Path) -> ScheduleRanks:
+        """See `Predictor`; none ship."""
+        return cls(load_booster(source, FORMAT, cls.what))
+
+
+def _options(config: ScheduleRanksConfig) -> dict[str, Any]:
+    shared = {
+        "max_depth": config.depth, "eta": config.learning_rate, "tree_method": "hist",
+        "max_bin": config.bins, "colsample_bytree": config.column_share, "nthread": 1,
+        "seed": config.seed, "verbosity": 0,
+    }  # fmt: skip
+    if config.loss == "regression":
+        return {**shared, "objective": "reg:squarederror"}
+    return {
+        **shared, "objective": "rank:pairwise", "lambdarank_pair_method": "mean",
+        "lambdarank_num_pair_per_sample": config.pairs,
+    }  # fmt: skip

@@ -1,0 +1,1 @@
+"""Operator graphs: read from models, kept in the zoo, cut into kernels."""

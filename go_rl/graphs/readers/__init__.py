@@ -1,0 +1,21 @@
+"""Readers: a model file or function becomes an `OpGraph`; the entry point is `load`."""
+
+from go_rl.graphs.readers.archive import load_graph, save_graph
+from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.hlo.reader import read_hlo
+from go_rl.graphs.readers.hlo.stablehlo_reader import read_stablehlo
+from go_rl.graphs.readers.load import load
+from go_rl.graphs.readers.profiles.dnn_partitioning import read_dnn_partitioning
+from go_rl.graphs.readers.profiles.pipedream import read_pipedream
+
+__all__ = [
+    "GraphBuilder",
+    "Node",
+    "load",
+    "load_graph",
+    "read_dnn_partitioning",
+    "read_hlo",
+    "read_pipedream",
+    "read_stablehlo",
+    "save_graph",
+]

@@ -1,0 +1,85 @@
+"""Subprocesses for C++ code that a malformed model may crash, hang or make allocate terabytes.
+
+A worker is a module run as ``python -P -m MODULE FOLDER LIFELINE``, which reads and writes files in
+the folder and calls `begin` first.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from go_rl.runtime.lifeline import die_with
+
+SMALL_BYTES, SMALL_SECONDS = 1 << 20, 28.0
+"""Time limit of a model up to this size, weights left out."""
+LARGE_SECONDS = 300.0
+"""Longest time for a larger one."""
+MEMORY_BYTES = 4 << 30
+"""Address space for a small model."""
+
+
+def time_limit(size: int, share: float = 1.0) -> float:
+    """Return the seconds that one part of the work on a model of ``size`` bytes has."""
+    return share * (SMALL_SECONDS if size <= SMALL_BYTES else LARGE_SECONDS)
+
+
+def run_guarded(module: str, folder: Path, timeout: float) -> str:
+    """Run a worker on a folder; return what went wrong, or an empty string.
+
+    Raises:
+        TimeoutError: it did not finish in ``timeout`` seconds.
+    """
+    # -P: the working folder, often the model's, is no place to import modules from.
+    command = [sys.executable, "-P", "-m", module, str(folder)]
+    paths = [str(Path(__file__).resolve().parents[3]), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in paths if p)}
+    theirs, ours = os.pipe()
+    try:
+        done = subprocess.run(
+            [*command, str(theirs)], pass_fds=[theirs], capture_output=True, text=True,
+            timeout=timeout, env=environment,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise TimeoutError from None
+    finally:
+        os.close(theirs)
+        os.close(ours)
+    if not done.returncode:
+        return ""
+    tail = done.stderr.strip().splitlines()[-1:]
+    return tail[0] if tail else f"exit status {done.returncode}"
+
+
+def begin(arguments: Sequence[str], model: str) -> Path:
+    """Prepare a worker: it ends with its caller, and its memory befits its model.
+
+    Args:
+        arguments: of the worker: the folder and the reading end of a pipe of its caller, which may
+            lack where a person starts it.
+        model: name of the model's file in the folder.
+
+    Returns:
+        The folder.
+    """
+    folder = Path(arguments[0])
+    if len(arguments) > 1:
+        die_with(int(arguments[1]), os.getpid())
+    _limit_memory((folder / model).stat().st_size)
+    return folder
+
+
+def _limit_memory(size: int) -> None:
+    """Limit this process's address space to `MEMORY_BYTES` if its model of ``size`` is small."""
+    try:
+        import resource
+    except ImportError:  # not a POSIX system
+        return
+    if size > SMALL_BYTES:
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = MEMORY_BYTES if most == resource.RLIM_INFINITY else min(MEMORY_BYTES, most)
+    resource.setrlimit(resource.RLIMIT_AS, (wanted, most))

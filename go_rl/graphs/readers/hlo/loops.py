@@ -1,0 +1,151 @@
+"""Trip counts of HLO ``while`` loops."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from go_rl.core import ReadError
+from go_rl.graphs.readers.hlo.text import Computation, Instruction, Module
+
+MOST_TRIPS = 1 << 62
+"""Trips of the longest loop that is followed."""
+
+_ALIASES = frozenset(("copy", "bitcast", "convert", "reshape", "opt-barrier"))
+_MIRRORED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "NE": "NE"}
+
+
+def trip_count(module: Module, loop: Instruction, named: Mapping[str, Instruction]) -> int | None:
+    """Trips of ``loop``, whose operands ``named`` holds, or None when it does not follow from the
+    text.
+
+    Taken from XLA's own ``known_trip_count``, else from the canonical pattern: the condition
+    compares one element of the loop state with a constant (or with an element that the body passes
+    on unchanged), the body adds a constant to it, and it starts at a constant.
+    """
+    known = re.search(
+        r'known_trip_count\\?"\s*:\s*\{\s*\\?"n\\?"\s*:\s*\\?"?(\d+)',
+        loop.attributes.get("backend_config", ""),
+    )
+    if known:
+        return _bounded(int(known[1]), loop)
+    (condition,), (body,) = loop.callees("condition"), loop.callees("body")
+    test = _Scalars(module.computations[condition])
+    step = _Scalars(module.computations[body])
+    start = [named.get(o) for o in _initial(loop, named)]
+    root = test.computation.root
+    if root.opcode != "compare" or len(root.operands) != 2:
+        return None
+    direction = root.attributes.get("direction", "")
+    for operands, way in (
+        (root.operands, direction),
+        (root.operands[::-1], _MIRRORED.get(direction, "")),
+    ):
+        element, limit = test.state_element(operands[0]), test.literal(operands[1])
+        if limit is None:
+            passed = test.state_element(operands[1])
+            if passed is not None and step.element_unchanged(passed):
+                limit = _start_of(start, passed, named)
+        first = _start_of(start, element, named)
+        change = step.increment(element)
+        if first is not None and limit is not None and change:
+            trips = _trips(first, limit, change, way)
+            return None if trips is None else _bounded(trips, loop)
+    return None
+
+
+def _bounded(trips: int, loop: Instruction) -> int:
+    if trips > MOST_TRIPS:
+        raise ReadError(f"loop {loop.name!r} has {str(trips)[:30]} trips; that many never end")
+    return trips
+
+
+def _trips(first: int, limit: int, step: int, direction: str) -> int | None:
+    if direction in ("LE", "GE"):
+        limit += 1 if direction == "LE" else -1
+    distance = limit - first
+    if (direction in ("LT", "LE") and step > 0) or (direction in ("GT", "GE") and step < 0):
+        return max(0, -(-distance // step))
+    if direction == "NE" and distance % step == 0 and distance // step >= 0:
+        return distance // step
+    return None
+
+
+def _initial(loop: Instruction, named: Mapping[str, Instruction]) -> tuple[str, ...]:
+    state = named.get(loop.operands[0]) if loop.operands else None
+    return state.operands if state is not None and state.opcode == "tuple" else ()
+
+
+def _start_of(
+    start: list[Instruction | None], element: int | None, named: Mapping[str, Instruction]
+) -> int | None:
+    if element is None or element >= len(start):
+        return None
+    return constant_integer(_resolved(start[element], named))
+
+
+def _resolved(
+    instruction: Instruction | None, named: Mapping[str, Instruction]
+) -> Instruction | None:
+    """Follow copies and renamings to what they are of."""
+    while instruction is not None and instruction.opcode in _ALIASES:
+        instruction = named.get(instruction.operands[0])
+    return instruction
+
+
+def constant_integer(instruction: Instruction | None) -> int | None:
+    """Return the number of a constant that is one whole number, else None."""
+    if instruction is None or instruction.opcode != "constant":
+        return None
+    if instruction.shape.dims or not instruction.operands:
+        return None
+    literal = instruction.operands[0]
+    return int(literal) if re.fullmatch(r"-?\d+", literal) else None
+
+
+class _Scalars:
+    """Scalars of a loop's condition or body in terms of the loop state."""
+
+    def __init__(self, computation: Computation) -> None:
+        self.computation = computation
+        self.named = computation.by_name
+
+    def _resolve(self, name: str) -> Instruction | None:
+        return _resolved(self.named.get(name), self.named)
+
+    def literal(self, name: str) -> int | None:
+        return constant_integer(self._resolve(name))
+
+    def state_element(self, name: str) -> int | None:
+        """Index of the state element called ``name``, or None."""
+        instruction = self._resolve(name)
+        if instruction is None or instruction.opcode != "get-tuple-element":
+            return None
+        tuple_ = self.named.get(instruction.operands[0])
+        if tuple_ is None or tuple_.opcode != "parameter":
+            return None
+        return instruction.numbers("index")[0]
+
+    def _next(self, element: int | None) -> str | None:
+        root = self.computation.root
+        if element is None or root.opcode != "tuple" or element >= len(root.operands):
+            return None
+        return root.operands[element]
+
+    def element_unchanged(self, element: int) -> bool:
+        name = self._next(element)
+        return name is not None and self.state_element(name) == element
+
+    def increment(self, element: int | None) -> int | None:
+        """The constant that the body adds to state element ``element``, or None."""
+        name = self._next(element)
+        change = None if name is None else self._resolve(name)
+        if change is None or change.opcode not in ("add", "subtract"):
+            return None
+        left, right = change.operands
+        if self.state_element(left) == element:
+            amount = self.literal(right)
+            return -amount if amount is not None and change.opcode == "subtract" else amount
+        if self.state_element(right) == element and change.opcode == "add":
+            return self.literal(left)
+        return None

@@ -1,0 +1,84 @@
+"""HLO text, as XLA prints it (``lowered.as_text("hlo")``, ``compiled.as_text()``), as a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from go_rl.core import GoRLError, OpGraph, ReadError, UnknownOperatorError
+from go_rl.graphs.readers.file_errors import naming, read_text
+from go_rl.graphs.readers.graph_builder import GraphBuilder
+from go_rl.graphs.readers.hlo.cost import Costs
+from go_rl.graphs.readers.hlo.graph import HloWalk
+from go_rl.graphs.readers.hlo.partitions import module_notes
+from go_rl.graphs.readers.hlo.text import Module, parse_hlo
+from go_rl.graphs.readers.model_options import with_trips
+
+FORMAT = "hlo"
+
+
+def read_hlo(
+    path: str | Path,
+    unknown: str = "error",
+    weights: Collection[int] = (),
+    trip_count: int | None = None,
+) -> OpGraph:
+    """Read an HLO text file.
+
+    FLOP and bytes are those of XLA's cost analysis, loops times their trip count; a fusion costs
+    its body's FLOP and its own operands' and result's bytes.
+
+    Args:
+        path: the file.
+        unknown: ``"error"`` refuses unknown opcodes, custom calls and loops of unknown length;
+            ``"bytes"`` counts their bytes (of a loop, one pass).
+        weights: numbers of the entry parameters that stay on the chip between steps; all others
+            are inputs. Constant arrays are always weights of the nodes that read them.
+        trip_count: trips of every loop whose count does not follow from the text.
+
+    Raises:
+        ReadError: the text is not HLO, is cut short, or contradicts itself.
+        UnknownOperatorError: see ``unknown``.
+    """
+    path = Path(path)
+    return graph_of_hlo(read_text(path), path, FORMAT, (unknown, trip_count), weights)
+
+
+def graph_of_hlo(
+    text: str,
+    path: str | Path,
+    form: str,
+    allowed: tuple[str, int | None] = ("error", None),
+    weights: Collection[int] = (),
+    dims: Mapping[str, int] | None = None,
+    partitions: int = 1,
+) -> OpGraph:
+    """Return the graph of an HLO module; ``path``, ``form`` and ``dims`` go into messages and
+    `meta`.
+
+    ``allowed`` are ``unknown`` and ``trip_count`` of `read_hlo`, ``partitions`` those that the text
+    which the module was made of names.
+    """
+    unknown, trip_count = allowed
+    dims = with_trips(dims or {}, trip_count)
+    try:
+        module = parse_hlo(text)
+        notes = module_notes(module, partitions)
+        builder = GraphBuilder(module.name, {"format": form, "dims": dims, "notes": notes})
+        HloWalk(Costs.of(module, unknown, trip_count), builder, weights).run()
+    except UnknownOperatorError as error:
+        raise UnknownOperatorError(f"{path}: {error}") from error
+    except (ArithmeticError, GoRLError, LookupError, TypeError, ValueError) as error:
+        raise ReadError(f"{path}: malformed HLO: {error}") from error
+    _check_weights(module, weights, path)
+    with naming(path):
+        return builder.build()
+
+
+def _check_weights(module: Module, weights: Collection[int], path: str | Path) -> None:
+    entry = module.computations[module.entry].instructions
+    count = sum(each.opcode == "parameter" for each in entry)
+    if beyond := [number for number in weights if number >= count]:
+        raise ReadError(
+            f"{path}: weights names parameter {beyond[0]}, and the module has {count}, from 0"
+        )

@@ -1,0 +1,100 @@
+"""StableHLO text (MLIR as ``lowered.as_text()`` prints it) as a graph, by way of HLO.
+
+XLA's own parser reads the text and translates it to HLO in a subprocess, so every printed form,
+`chlo` operator and composite that this version of jaxlib knows is covered by one reader of truth:
+`readers.hlo.reader`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from go_rl.core import MissingDependencyError, OpGraph, ReadError
+from go_rl.core.files.scratch_folder import scratch_folder
+from go_rl.graphs.readers import guarded
+from go_rl.graphs.readers.file_errors import read_text
+from go_rl.graphs.readers.hlo.reader import graph_of_hlo
+
+FORMAT = "stablehlo"
+WORKER = "go_rl.graphs.readers.hlo.stablehlo_worker"
+DEEPEST = 256
+"""Depth of nested brackets; real programs nest a few dozen."""
+
+
+def read_stablehlo(
+    path: str | Path,
+    unknown: str = "error",
+    weights: Collection[int] = (),
+    trip_count: int | None = None,
+    dims: Mapping[str, int] | None = None,
+) -> OpGraph:
+    """Read a StableHLO file; other options, costs and errors as in `read_hlo`.
+
+    Args:
+        path: the file.
+        unknown: see `read_hlo`.
+        weights: see `read_hlo`.
+        trip_count: see `read_hlo`.
+        dims: sizes that the module leaves unknown, by the names that JAX gave them, or by argument
+            and axis, such as ``arg0.1``.
+
+    Raises:
+        ReadError: XLA cannot parse or translate the text (its first complaint is quoted), or a
+            size is unknown.
+        UnknownOperatorError: see `read_hlo`.
+    """
+    path = Path(path)
+    text = read_text(path)
+    hlo, allowed = _hlo_text(text, path, dims or {}), (unknown, trip_count)
+    return graph_of_hlo(hlo, path, FORMAT, allowed, weights, dims, _partitions(text))
+
+
+def _partitions(text: str) -> int:
+    """``mhlo.num_partitions = 4 : i32`` of the module, which the translation to HLO drops."""
+    found = re.search(r"\bmhlo\.num_partitions = (\d{1,9})\b", text)
+    return int(found[1]) if found else 1
+
+
+def _check_depth(text: str, path: Path) -> None:
+    """XLA's parser recurses for each bracket; too many crash the process."""
+    letters = np.frombuffer(text.encode("utf-8", "replace"), np.uint8)
+    opening = np.isin(letters, np.frombuffer(b"([{<", np.uint8))
+    closing = np.isin(letters, np.frombuffer(b")]}>", np.uint8))
+    arrow = (letters[1:] == ord(">")) & (letters[:-1] == ord("-"))
+    closing[1:] &= ~arrow
+    depth = np.cumsum(opening.astype(np.int32) - closing)
+    if depth.max(initial=0) > DEEPEST:
+        line = text.encode()[: int(np.argmax(depth > DEEPEST))].count(b"\n") + 1
+        raise ReadError(f"{path}:{line}: brackets are nested deeper than {DEEPEST}")
+
+
+def _hlo_text(text: str, path: Path, dims: Mapping[str, int]) -> str:
+    _check_depth(text, path)
+    if importlib.util.find_spec("jaxlib") is None:
+        raise MissingDependencyError(
+            "StableHLO text needs a jaxlib with its MLIR bindings; pip install -U jax"
+        )
+    with scratch_folder("stablehlo") as folder:
+        size = (folder / "in.mlir").write_text(text, "utf-8")
+        (folder / "dims.json").write_text(json.dumps(dict(dims)), "utf-8")
+        try:
+            wrong = guarded.run_guarded(WORKER, folder, guarded.time_limit(size))
+        except TimeoutError:
+            wrong = f"not finished in {guarded.time_limit(size):g} s"
+        if (folder / "refusal.txt").exists():
+            raise ReadError(f"{path}: {(folder / 'refusal.txt').read_text('utf-8')}")
+        if (folder / "complaint.txt").exists():
+            wrong = (folder / "complaint.txt").read_text("utf-8")
+        if "bad_alloc" in wrong:
+            wrong = (
+                f"it takes more memory than the {guarded.MEMORY_BYTES >> 30} GiB of a small file"
+            )
+        if wrong:
+            raise ReadError(f"{path}: XLA cannot read this StableHLO text: {wrong}")
+        return (folder / "out.hlo").read_text("utf-8")

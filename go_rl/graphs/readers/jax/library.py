@@ -1,0 +1,138 @@
+"""Costs of JAX primitives that become library calls, of which XLA sees only what is around them.
+
+Counts are `readers.decompositions`; bytes those of operands and results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any
+
+from go_rl.graphs.readers import decompositions as dense
+from go_rl.graphs.readers.cost import Cost
+from go_rl.graphs.readers.jax.values import Value
+from go_rl.graphs.readers.tables import by_name
+
+Params = Mapping[str, Any]
+Formula = Callable[[Sequence[Value], Sequence[Value], Params], float]
+Rule = Callable[[Sequence[Value], Sequence[Value], Params], Cost]
+
+
+def _plain(formula: Formula) -> Rule:
+    def cost(inputs: Sequence[Value], outputs: Sequence[Value], params: Params) -> Cost:
+        num_bytes = sum(value.num_bytes for value in (*inputs, *outputs))
+        return Cost(float(formula(inputs, outputs, params)), float(num_bytes))
+
+    return cost
+
+
+def _batch(value: Value) -> int:
+    """How many matrices an array holds."""
+    return prod(value.shape[:-2])
+
+
+def _square(formula: Callable[[int], float]) -> Formula:
+    return lambda i, o, p: _batch(i[0]) * formula(i[0].shape[-1])
+
+
+def _tall(formula: Callable[[int, int], float]) -> Formula:
+    return lambda i, o, p: _batch(i[0]) * formula(*i[0].shape[-2:])
+
+
+def _triangular_solve(i: Sequence[Value], o: Sequence[Value], p: Params) -> float:
+    n = i[0].shape[-1]
+    return dense.triangular_solve(n, i[1].size / max(1, n))
+
+
+def _householder_product(i: Sequence[Value], o: Sequence[Value], p: Params) -> float:
+    rows, columns = i[0].shape[-2:]
+    return _batch(i[0]) * dense.householder_product(rows, columns, i[1].shape[-1])
+
+
+def _apply_reflectors(i: Sequence[Value], o: Sequence[Value], p: Params) -> float:
+    rows, columns = i[2].shape[-2:]
+    left = bool(p.get("left", True))
+    return _batch(i[2]) * dense.apply_reflectors(rows, columns, i[1].shape[-1], left)
+
+
+def _qr(i: Sequence[Value], o: Sequence[Value], p: Params) -> float:
+    rows, columns = i[0].shape[-2:]
+    return _batch(i[0]) * dense.qr(rows, columns, o[0].shape[-1])
+
+
+def _eigen(i: Sequence[Value], o: Sequence[Value], p: Params) -> float:
+    names = ("compute_left_eigenvectors", "compute_right_eigenvectors", "compute_schur_vectors")
+    return _batch(i[0]) * dense.eigen(i[0].shape[-1], any(p.get(name) for name in names))
+
+
+def _svd(i: Sequence[Value], o: Sequence[Value], p: Params) -> float:
+    rows, columns = i[0].shape[-2:]
+    full = bool(p.get("full_matrices"))
+    return _batch(i[0]) * dense.svd(rows, columns, bool(p.get("compute_uv", True)), full)
+
+
+def _tridiagonal_solve(i: Sequence[Value], o: Sequence[Value], p: Params) -> float:
+    n, systems = i[0].shape[-1], prod(i[0].shape[:-1])
+    return systems * dense.tridiagonal_solve(n, i[3].size / max(1, n * systems))
+
+
+def _fourier(i: Sequence[Value], o: Sequence[Value], p: Params) -> float:
+    return dense.fourier(max(i[0].size, o[0].size), tuple(p["fft_lengths"]))
+
+
+def _top_k(i: Sequence[Value], o: Sequence[Value], p: Params) -> float:
+    axis = p.get("axis", p.get("reduction_dimension", -1))
+    return dense.top_k(i[0].size, o[0].shape[axis])
+
+
+def _attention(products: int) -> Formula:
+    """Products of heads of queries ``[B, T, N, H]`` (layout 0) or ``[B, N, T, H]``, scaling and
+    softmax of the scores; backward five products, scores made again."""
+
+    def flops(i: Sequence[Value], o: Sequence[Value], p: Params) -> float:
+        query, key = i[0].shape, i[1].shape
+        length, heads = (1, 2) if int(p.get("layout", 0)) == 0 else (2, 1)
+        scores = query[0] * query[heads] * query[length] * key[length]
+        return scores * (2.0 * products * query[-1] + 5.0)
+
+    return flops
+
+
+def _scaled_dot(i: Sequence[Value], o: Sequence[Value], p: Params) -> float:
+    (contracted, _), _ = p["dimension_numbers"]
+    depth = prod(i[0].shape[d] for d in contracted)
+    return 2.0 * o[0].size * depth + i[0].size + i[1].size
+
+
+_FLASH = "dot_product_attention"
+LIBRARY: dict[str, Rule] = {
+    name: _plain(formula)
+    for name, formula in by_name(
+        {
+            "cholesky": _square(dense.cholesky),
+            # Rotations of one column after another: 6 FLOP an entry of the triangle.
+            "cholesky_update": _square(lambda n: 3.0 * n**2),
+            "eig schur": _eigen,
+            "eigh": _square(dense.symmetric_eigen),
+            "fft": _fourier,
+            "geqrf geqp3": _tall(dense.qr_factors),
+            "hessenberg": _square(dense.hessenberg),
+            "householder_product": _householder_product,
+            "lu": _tall(dense.lu),
+            "ormqr": _apply_reflectors,
+            "qr": _qr,
+            "scaled_dot": _scaled_dot,
+            "svd": _svd,
+            "symmetric_product": lambda i, o, p: 2.0 * o[0].size * i[0].shape[-1],
+            "top_k": _top_k,
+            "triangular_solve": _triangular_solve,
+            "tridiagonal": _square(dense.tridiagonal),
+            "tridiagonal_solve": _tridiagonal_solve,
+            f"{_FLASH}_fwd {_FLASH}_fwd_wrapper": _attention(2),
+            f"{_FLASH}_fp8_fwd {_FLASH}_fp8_fwd_wrapper": _attention(2),
+            f"{_FLASH}_bwd {_FLASH}_bwd_wrapper": _attention(5),
+            f"{_FLASH}_fp8_bwd {_FLASH}_fp8_bwd_wrapper": _attention(5),
+        }
+    ).items()
+}

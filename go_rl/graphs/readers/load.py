@@ -1,0 +1,117 @@
+"""`load`: the entry point that turns every model into an `OpGraph`."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from go_rl.core import OpGraph, ReadError
+from go_rl.graphs.readers.archive import load_graph
+from go_rl.graphs.readers.file_errors import reading
+from go_rl.graphs.readers.foreign import foreign_object
+from go_rl.graphs.readers.hlo.reader import read_hlo
+from go_rl.graphs.readers.hlo.stablehlo_reader import read_stablehlo
+from go_rl.graphs.readers.model_options import TRIP_COUNT, Inputs, ModelOptions, Unknown
+from go_rl.graphs.readers.profiles.dnn_partitioning import read_dnn_partitioning
+from go_rl.graphs.readers.profiles.pipedream import read_pipedream
+from go_rl.graphs.readers.recognise import Format, names_function, recognise
+
+__all__ = ["Unknown", "load"]
+
+
+def load(
+    model: str | Path,
+    dims: Mapping[str, int] | None = None,
+    unknown: Unknown = "error",
+    training: bool = False,
+    *,
+    inputs: Inputs | None = None,
+    trip_count: int | None = None,
+    weights: Collection[int] | None = None,
+) -> OpGraph:
+    """Read a model in any accepted format, recognised from its content.
+
+    Args:
+        model: a file (ONNX, go_rl ``.npz``, dnn-partitioning JSON, PipeDream text, HLO or StableHLO
+            text), or ``module:function`` for a JAX function when no such file exists.
+        dims: values for the model's symbolic dimensions, such as ``{"batch": 8}``; also
+            ``{"trip_count": 8}`` for the next but one argument.
+        unknown: ``"error"`` refuses operators of unknown cost, ``"bytes"`` counts their bytes.
+        training: expand a PipeDream profile into its forward and backward pass.
+        inputs: shapes of inputs of an ONNX model by name, such as ``{"x": (1, 224, 224, 3)}``;
+            another way to give its dimensions. A number is the value of an input of one element,
+            such as ``{"rate": 16000}``, which may decide a branch or a size.
+        trip_count: trips of every loop whose count does not follow from an ONNX, HLO, StableHLO or
+            JAX model.
+        weights: positions of the arguments (of HLO: of the parameters) that are weights, which stay
+            on their chips; None: for a JAX function see `readers.jax.reader.trace_jax`.
+
+    Raises:
+        ReadError: no such file, an unknown format, damaged content, or an option that the format
+            does not have; the message names the file.
+        UnknownOperatorError: an operator of unknown cost and ``unknown="error"``.
+    """
+    options = ModelOptions.of(dims, unknown, training, inputs, trip_count, weights)
+    if not isinstance(model, str | Path):
+        said = foreign_object(model) or repr(model)
+        raise ReadError(f"a model is named by a file or module:function, and this is {said}")
+    if names_function(model):
+        return _load_target(str(model), options)
+    with reading(model):
+        return _load_file(Path(model), options)
+
+
+def _load_target(model: str, options: ModelOptions) -> OpGraph:
+    from go_rl.graphs.readers.jax.inline import JaxOptions
+    from go_rl.graphs.readers.jax.target import read_jax_target
+
+    options.refuse(model, Format.JAX, ("dims", TRIP_COUNT, "unknown", "weights"))
+    flattening = JaxOptions(unknown=options.unknown, trip_count=options.trip_count)
+    return read_jax_target(model, options.dims, flattening, options.weights)
+
+
+def _load_file(path: Path, options: ModelOptions) -> OpGraph:
+    found = recognise(path)
+    options.refuse(path, found, _TAKEN[found])
+    counting: dict[str, Any] = {"unknown": options.unknown, TRIP_COUNT: options.trip_count}
+    match found:
+        case Format.ONNX:
+            from go_rl.graphs.readers.onnx.reader import read_onnx
+
+            return read_onnx(path, options.dims, inputs=options.inputs, **counting)
+        case Format.ARCHIVE:
+            return _bound(load_graph(path), path, options)
+        case Format.HLO:
+            return read_hlo(path, weights=options.weights or (), **counting)
+        case Format.STABLEHLO:
+            held = options.weights or ()
+            return read_stablehlo(path, weights=held, dims=options.dims, **counting)
+        case Format.PIPEDREAM:
+            return read_pipedream(path, options.training)
+        case _:
+            return read_dnn_partitioning(path)
+
+
+_TAKEN: Mapping[Format, Sequence[str]] = {
+    Format.ONNX: ("dims", "inputs", TRIP_COUNT, "unknown"),
+    Format.ARCHIVE: ("dims", TRIP_COUNT, "unknown"),
+    Format.HLO: (TRIP_COUNT, "unknown", "weights"),
+    Format.STABLEHLO: ("dims", TRIP_COUNT, "unknown", "weights"),
+    Format.PIPEDREAM: ("training", "unknown"),
+    Format.DNN_PARTITIONING: ("unknown",),
+}
+"""Options that the readers of files take."""
+
+
+def _bound(graph: OpGraph, path: Path, options: ModelOptions) -> OpGraph:
+    """A saved graph has its sizes; giving the same ones again is no error."""
+    saved = dict(graph.meta.get("dims", {}))
+    for name, size in options.all_dims.items():
+        if saved.get(name) != size:
+            had = ", ".join(f"{k}={v}" for k, v in saved.items()) or "none"
+            raise ReadError(
+                f"{path}: a saved graph has no symbolic dimensions, so {name!r} cannot be set to "
+                f"{size}; it was saved with dimensions: {had}"
+            )
+    return graph

@@ -1,0 +1,175 @@
+"""One operator with the static types of its operands, the input of every cost rule."""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto
+
+from go_rl.core.errors import ReadError
+from go_rl.core.graph.op_kind import OpKind
+from go_rl.graphs.readers.tables import by_name
+
+_BITS = {"BOOL": 8, "STRING": 8, "FLOAT": 32, "DOUBLE": 64, "UNDEFINED": 0}
+"""Bits of the element types whose names do not begin with letters and this number."""
+
+
+@functools.cache
+def itemsize(element: int) -> float:
+    """Return the bytes of one element of ONNX element type ``element`` (a string counts as 1).
+
+    Raises:
+        ReadError: ONNX has no such type.
+    """
+    if element not in TensorProto.DataType.values():
+        raise ReadError(f"a tensor is of element type {element}, which ONNX does not have")
+    name = TensorProto.DataType.Name(element)
+    return (_BITS[name] if name in _BITS else int(re.findall(r"\d+", name)[0])) / 8
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A static tensor type."""
+
+    shape: tuple[int, ...]
+    itemsize: float
+    """Bytes of one element; 0.5 for 4-bit types."""
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> float:
+        """Bytes of all elements."""
+        return self.size * self.itemsize
+
+
+@dataclass(frozen=True)
+class Call:
+    """One operator: its attributes and the types of its operands and results."""
+
+    op: str
+    """Operator type, prefixed by its domain unless that is the default one."""
+    version: int
+    """Opset version of its domain."""
+    where: str
+    """Name and place, for messages."""
+    attributes: Mapping[str, Any]
+    inputs: tuple[Tensor | None, ...]
+    """Operands by position; None where one is left out."""
+    outputs: tuple[Tensor | None, ...]
+    """Results by position; None where one is left out."""
+    arrays: tuple[np.ndarray | None, ...] = ()
+    """Values of the operands that are small constants, by position; None for the others."""
+    parameters: Tensor | None = None
+    """All learned parameters in attributes (``ai.onnx.ml``), as one array."""
+
+    def has(self, position: int) -> bool:
+        """True when operand ``position`` is given."""
+        return position < len(self.inputs) and self.inputs[position] is not None
+
+    def integer(self, position: int, default: int) -> int:
+        """Return the value of operand ``position``, or ``default`` where it is left out.
+
+        Raises:
+            ReadError: it is given and not a constant.
+        """
+        if not self.has(position):
+            return default
+        array = self.arrays[position] if position < len(self.arrays) else None
+        if array is None or array.size != 1:
+            raise ReadError(
+                f"{self.where}: operand {position} must be one constant whole number; its value "
+                "is not known"
+            )
+        return int(array.reshape(-1)[0])
+
+    def operand(self, position: int = 0) -> Tensor:
+        """Return operand ``position``; a `ReadError` when it is left out."""
+        tensor = self.inputs[position] if position < len(self.inputs) else None
+        if tensor is None:
+            raise ReadError(f"{self.where}: operand {position} is missing")
+        return tensor
+
+    @property
+    def result(self) -> Tensor:
+        """The first result that is given."""
+        for tensor in self.outputs:
+            if tensor is not None:
+                return tensor
+        raise ReadError(f"{self.where}: the operator has no result")
+
+    def get(self, attribute: str, default: Any) -> Any:
+        """Return an attribute, text as `str`, or ``default``."""
+        found = self.attributes.get(attribute, default)
+        return found.decode() if isinstance(found, bytes) else found
+
+
+Formula = Callable[[Call], float]
+
+
+def per_element(count: float | int) -> Formula:
+    """``count`` FLOP an element of the first result."""
+    return lambda call: float(count * call.result.size)
+
+
+def per_input(count: float | int, position: int = 0) -> Formula:
+    """``count`` FLOP an element of operand ``position``."""
+    return lambda call: float(count * call.operand(position).size)
+
+
+def no_flops(call: Call) -> float:
+    """Layout and transcendentals."""
+    return 0.0
+
+
+def default_bytes(call: Call) -> float:
+    """Return the bytes of all operands and results: XLA's rule for most operators."""
+    tensors = (*call.inputs, *call.outputs)
+    return float(sum(t.nbytes for t in tensors if t is not None))
+
+
+@dataclass(frozen=True)
+class CostRule:
+    """Cost of one operator."""
+
+    kind: OpKind
+    flops: Formula
+    """FLOP as XLA's cost analysis of the unfused program counts them."""
+    num_bytes: Formula = default_bytes
+    """Bytes read and written."""
+    settings: frozenset[int] = frozenset()
+    """Operands that configure the operator (shapes, axes, pads): no weights even if constant."""
+
+
+Costs = Formula | tuple[Formula, Formula]
+"""FLOP, or FLOP and bytes where those are not `default_bytes`."""
+
+
+def cost_rules(
+    domain: str,
+    table: Mapping[OpKind, Mapping[str, Costs]],
+    settings: Mapping[str, Collection[int]] | None = None,
+) -> dict[str, CostRule]:
+    """Return the rules of a table whose rows name several operators, by operator type.
+
+    Args:
+        domain: put before each operator's name: empty, or ``com.microsoft.``.
+        table: costs by names (see `by_name`), by kind.
+        settings: operands of an operator that configure it.
+    """
+    rules = {}
+    for kind, rows in table.items():
+        for op, costs in by_name(rows).items():
+            flops, num_bytes = costs if isinstance(costs, tuple) else (costs, default_bytes)
+            held = frozenset((settings or {}).get(op, ()))
+            rules[domain + op] = CostRule(kind, flops, num_bytes, held)
+    return rules

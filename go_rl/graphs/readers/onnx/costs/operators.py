@@ -1,0 +1,178 @@
+"""The table of ONNX operators: kind, FLOP and bytes of each.
+
+Conventions are those of XLA's ``HloCostAnalysis`` on the unoptimised program: a multiply-add is 2
+FLOP; arithmetic, comparison and conversion 1 FLOP a result element; exp, log, tanh, erf, sqrt,
+power and the like are counted as transcendentals, not FLOP; an operator that XLA does not have
+costs the FLOP of its decomposition.
+"""
+
+from __future__ import annotations
+
+from go_rl.core.graph.op_kind import OpKind
+from go_rl.graphs.readers.onnx.call import (
+    Call,
+    CostRule,
+    Costs,
+    cost_rules,
+    no_flops,
+    per_element,
+    per_input,
+)
+from go_rl.graphs.readers.onnx.costs import dense, fused
+from go_rl.graphs.readers.onnx.costs import reductions as red
+from go_rl.graphs.readers.onnx.costs.contrib import CONTRIB_RULES
+from go_rl.graphs.readers.onnx.costs.ml import ML_RULES
+from go_rl.graphs.readers.tables import by_name, names
+
+
+def per_extra_operand(call: Call) -> float:
+    """`Max`, `Min`, `Sum`: one FLOP an element for each operand after the first."""
+    return float(sum(t is not None for t in call.inputs) - 1) * call.result.size
+
+
+def modulo(call: Call) -> float:
+    """XLA's remainder (1), and the sign repair of Python's rule (7 more) unless ``fmod``."""
+    return (1.0 if call.get("fmod", 0) else 8.0) * call.result.size
+
+
+ELEMENTWISE_FLOPS: dict[int, str] = {
+    0: "Cos Erf Exp Log Pow Sin Sqrt Tan Tanh Atan BitCast",
+    1: "Abs Add And BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Cast CastLike Ceil Div"
+    " Equal Floor Greater GreaterOrEqual IsNaN Less LessOrEqual Mul Neg Not Or Reciprocal Relu"
+    " RegexFullMatch Round Sign Sub Where Xor",
+    2: "IsInf ThresholdedRelu Trilu",
+    3: "LeakyRelu PRelu Sigmoid Softsign DequantizeLinear Acos Cosh",
+    4: "Elu HardSigmoid Swish",
+    5: "Asin HardSwish QuantizeLinear Celu",
+    6: "Atanh Selu Shrink Softplus SwiGLU",
+    7: "Acosh Mish",
+    10: "Sinh",
+    11: "Asinh",
+}
+"""Element-wise operators by FLOP a result element."""
+
+MOVEMENT = (
+    "CenterCropPad Compress Concat DepthToSpace Dropout Expand Flatten Identity Optional"
+    " OptionalGetElement OptionalHasElement Pad Reshape ReverseSequence SequenceAt"
+    " SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength"
+    " ConcatFromSequence Shape Size SpaceToDepth Split SplitToSequence Squeeze"
+    " StringConcat StringNormalizer StringSplit TensorScatter Tile Transpose Unsqueeze"
+)
+"""Operators that only move data."""
+
+CONSTANTS = names(
+    "Constant ConstantOfShape EyeLike MelWeightMatrix Range BlackmanWindow HammingWindow HannWindow"
+)
+"""Operators whose results are known before the first step when their inputs are."""
+
+SETTINGS = by_name(
+    {
+        "AffineGrid CenterCropPad CumProd CumSum Expand OneHot Reshape Split SplitToSequence": (1,),
+        "Squeeze Tile TopK Trilu Unsqueeze Upsample": (1,),
+        "ReduceL1 ReduceL2 ReduceLogSum ReduceLogSumExp ReduceMax ReduceMean": (1,),
+        "ReduceMin ReduceProd ReduceSum ReduceSumSquare": (1,),
+        "Clip Col2Im DFT Dropout": (1, 2),
+        "BlackmanWindow ConstantOfShape HammingWindow HannWindow": (0,),
+        "Loop": (0, 1),
+        "MaxUnpool": (2,),
+        "MelWeightMatrix": (0, 1, 2, 3, 4),
+        "NonMaxSuppression": (2, 3, 4),
+        "Pad Resize": (1, 2, 3),
+        "Range": (0, 1, 2),
+        "STFT": (1, 3),
+        "Slice": (1, 2, 3, 4),
+    }
+)
+"""Operands that set an operator up (shapes, axes, pads, limits) and are no data."""
+
+_TABLE: dict[OpKind, dict[str, Costs]] = {
+    OpKind.ELEMENTWISE: {
+        **{ops: per_element(count) for count, ops in ELEMENTWISE_FLOPS.items()},
+        "AffineGrid": fused.affine_grid,
+        "Bernoulli": per_element(39),
+        "Clip": per_element(1),
+        "DFT": fused.fourier,
+        "Gelu": fused.gelu,
+        "Max Min Sum": per_extra_operand,
+        "Mean": lambda call: per_extra_operand(call) + call.result.size,
+        "Mod": modulo,
+        "Multinomial": per_element(40),
+        "RandomNormal RandomNormalLike RandomUniform RandomUniformLike": per_element(38),
+        "Resize Upsample": fused.resize,
+        "RotaryEmbedding": fused.rotary_embedding,
+        "STFT": fused.short_time_fourier,
+    },
+    OpKind.MOVEMENT: {
+        MOVEMENT: no_flops,
+        "Slice": (no_flops, fused.slice_bytes),
+        **dict.fromkeys(CONSTANTS, no_flops),
+    },
+    OpKind.REDUCTION: {
+        "ArgMax ArgMin": red.arg_reduction,
+        "AveragePool": red.average_pool,
+        "BatchNormalization": red.batch_norm,
+        # XLA's naive lowering of these two to reduce-window would count n an element.
+        "CumProd CumSum": per_element(1),
+        "Det": fused.determinant,
+        "DynamicQuantizeLinear": per_element(7),
+        "GlobalAveragePool": red.global_average_pool,
+        "GlobalLpPool ReduceL1 ReduceL2 ReduceSumSquare": red.reduction(before=1),
+        "GlobalMaxPool ReduceLogSum ReduceMax ReduceMin ReduceProd ReduceSum": red.reduction(),
+        "GroupNormalization InstanceNormalization": red.group_norm,
+        "Hardmax": red.hardmax,
+        "LRN": red.local_response_norm,
+        "LayerNormalization": red.layer_norm,
+        "LogSoftmax Softmax": red.softmax,
+        "LpNormalization": per_input(3),  # power, sum, divide
+        "LpPool": red.lp_pool,
+        "MaxPool": red.max_pool,
+        "MeanVarianceNormalization": per_input(5),  # mean, centre, square, mean, divide
+        "NegativeLogLikelihoodLoss": per_input(3, 1),  # pick the target, negate, average
+        "RMSNormalization SimplifiedLayerNormalization": red.rms_norm,
+        "ReduceLogSumExp": red.reduction(before=2, after=3),
+        "ReduceMean": red.reduction(after=1),
+        "SkipLayerNormalization": red.skip_layer_norm,
+        "SoftmaxCrossEntropyLoss": red.cross_entropy,
+        "TopK": red.top_k,
+        "Unique": red.sort,
+    },
+    OpKind.MATMUL: {
+        "Attention": fused.attention,
+        "Einsum": dense.einsum,
+        "GRU": fused.recurrent(3, 17),
+        "Gemm": dense.gemm,
+        "LSTM": fused.recurrent(4, 17),
+        "LinearAttention": fused.linear_attention,
+        "MatMul": dense.matmul,
+        "MatMulInteger": dense.matmul_integer,
+        "QLinearMatMul": dense.qlinear_matmul,
+        "RNN": fused.recurrent(1, 1),
+    },
+    OpKind.CONVOLUTION: {
+        "CausalConvWithState": lambda c: 2.0 * c.result.size * c.operand(1).shape[-1],
+        "Conv": dense.convolution,
+        "ConvInteger": dense.conv_integer,
+        "ConvTranspose": dense.convolution_transpose,
+        "DeformConv": dense.deformable_convolution,
+        "QLinearConv": dense.qlinear_conv,
+    },
+    OpKind.GATHER: {
+        "Col2Im MaxRoiPool": per_input(1),
+        "Gather GatherElements GatherND": (no_flops, fused.gather_bytes),
+        "GridSample": fused.grid_sample,
+        "MaxUnpool": no_flops,
+        "NonMaxSuppression": fused.non_max_suppression,
+        "NonZero TfIdfVectorizer": per_element(1),
+        "OneHot": per_element(2),
+        "RoiAlign": fused.roi_align,
+        "Scatter ScatterElements ScatterND": (fused.scatter, fused.scatter_bytes),
+    },
+    # Operators that hold subgraphs: `readers.onnx.graph` counts what is in them.
+    OpKind.CONTROL: {"If Loop Scan": no_flops},
+}
+
+RULES = cost_rules("", _TABLE, SETTINGS) | CONTRIB_RULES | ML_RULES
+"""The rule of every operator that is counted, by operator type with its domain in front."""
+
+BYTES_ONLY = CostRule(OpKind.OTHER, no_flops)
+"""An unknown operator, counted by bytes at the user's request."""

@@ -1,0 +1,183 @@
+"""Recurrent layers of ONNX as their steps: a step waits for the one before it.
+
+A layer is, for each direction, one product of all inputs with its input weights, then a product of
+the state with the recurrent weights and a cell for each time step, as libraries run it. Priced as
+one operator, all steps would count as one product as large as all of them, which runs at a far
+higher rate. Long layers are folded into one `OpKind.CONTROL` node, as loops of other formats are.
+
+Letters: T steps, B batch, I inputs, H hidden, G gates, D directions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from go_rl.core.graph.op_kind import OpKind
+from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.onnx.call import Call, Tensor
+from go_rl.graphs.readers.onnx.value import TIE_BYTES, OnnxValue
+
+GATES = {"GRU": 3, "LSTM": 4, "RNN": 1, "com.microsoft.DynamicQuantizeLSTM": 4}
+"""Recurrent operators and their gates."""
+UNROLL_NODES = 20_000
+"""Most nodes into which the recurrent layers of a model are unrolled."""
+
+
+@dataclass(frozen=True)
+class RecurrentLayer:
+    """One recurrent operator: its sizes, its price and what it reads."""
+
+    call: Call
+    flops: float
+    """FLOP of all steps and directions."""
+    operands: Sequence[OnnxValue | None]
+    name: str
+    source: str
+
+    @property
+    def sizes(self) -> tuple[int, int, int, int, int, int]:
+        """T, B, I, H, G, D."""
+        first, second, inputs = self.call.operand(0).shape
+        steps, batch = (second, first) if self.call.get("layout", 0) else (first, second)
+        weights = self.call.operand(2).shape
+        hidden = self.call.get("hidden_size", 0) or min(weights[1:])
+        return steps, batch, inputs, hidden, GATES[self.call.op], weights[0]
+
+    @property
+    def unrolled_nodes(self) -> int:
+        """How many nodes its steps are."""
+        steps, *_, directions = self.sizes
+        return directions * (2 * steps + 1) + 1
+
+    def operand(self, position: int) -> OnnxValue | None:
+        """Return an operand; None where it is left out."""
+        return self.operands[position] if position < len(self.operands) else None
+
+
+def add_steps(builder: GraphBuilder, layer: RecurrentLayer) -> list[OnnxValue]:
+    """Add a layer step by step; return its results: all states, the last ones, the last cells.
+
+    Args:
+        builder: gets the nodes.
+        layer: of at least one step.
+    """
+    directions = layer.sizes[-1]
+    runs = [_add_direction(builder, layer, direction) for direction in range(directions)]
+    results: list[OnnxValue] = []
+    for position, tensor in enumerate(layer.call.outputs):
+        if tensor is None:
+            continue
+        cells = [cell for run in runs for cell in (run if position == 0 else run[-1:])]
+        if len(cells) == 1 and (position == 0 or directions == 1):
+            results.append(OnnxValue(tensor, cells[0], max(0, position - 1)))
+            continue
+        number = _add_join(builder, layer, position, tensor, cells)
+        results.append(OnnxValue(tensor, number))
+    return results
+
+
+def _add_join(
+    builder: GraphBuilder, layer: RecurrentLayer, position: int, tensor: Tensor, cells: list[int]
+) -> int:
+    """Add the node that lays states of steps, or of directions, one beside the other."""
+    number = builder.add_node(
+        Node(
+            name=f"{layer.name}/{('states', 'last', 'last cells')[min(position, 2)]}",
+            op_type="Concat",
+            kind=OpKind.MOVEMENT,
+            bytes_accessed=2.0 * tensor.nbytes,
+            output_bytes=tensor.nbytes,
+            output_itemsize=tensor.itemsize,
+            output_shape=tensor.shape,
+            source=layer.source,
+        )
+    )
+    for cell in cells:
+        builder.add_edge(cell, number, tensor.nbytes / len(cells), max(0, position - 1))
+    return number
+
+
+def _add_direction(builder: GraphBuilder, layer: RecurrentLayer, direction: int) -> list[int]:
+    """Add one direction; return the numbers of its cells in the order of time."""
+    steps, batch, inputs, hidden, gates, directions = layer.sizes
+    item = layer.call.result.itemsize
+    state = Tensor((batch, hidden), item)
+    wide = Tensor((batch, gates * hidden), item)
+    all_steps = Tensor((steps, batch, gates * hidden), item)
+    x = layer.operands[0]
+    place = f"{layer.name}/direction {direction}" if directions > 1 else layer.name
+    of_inputs = 2.0 * steps * batch * gates * hidden * inputs
+    of_state = 2.0 * batch * gates * hidden * hidden
+    of_cell = max(0.0, layer.flops / directions - of_inputs - steps * of_state) / steps
+    products = _Part(layer, direction, all_steps, "MatMul", OpKind.MATMUL)
+    first = products.add(builder, f"{place}/inputs", of_inputs, [x], 1)
+    recurrence = replace(products, result=wide)
+    cells = replace(products, result=state, op_type=layer.call.op, kind=OpKind.ELEMENTWISE)
+    made: list[int] = []
+    before = [layer.operand(5), layer.operand(6)]
+    for step in range(steps):
+        product = recurrence.add(builder, f"{place}/step {step}/state", of_state, before[:1], 2)
+        read = [OnnxValue(wide, first), OnnxValue(wide, product), *before[1:]]
+        cell = cells.add(builder, f"{place}/step {step}/cell", of_cell, read, 3)
+        before = [OnnxValue(state, cell), OnnxValue(state, cell, 1) if gates == 4 else None]
+        made.append(cell)
+    return made
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Nodes of one kind in one direction of a layer."""
+
+    layer: RecurrentLayer
+    direction: int
+    result: Tensor
+    op_type: str
+    kind: OpKind
+
+    def add(
+        self,
+        builder: GraphBuilder,
+        name: str,
+        flops: float,
+        read: Sequence[OnnxValue | None],
+        weights_at: int,
+    ) -> int:
+        """Add a node that reads values, and its direction's share of one operand of the layer."""
+        directions = self.layer.sizes[-1]
+        operand = self.layer.operand(weights_at)
+        stored = operand.weights if operand is not None else {}
+        weights = {key: t.nbytes / directions for key, t in stored.items()}
+        kept, elements = float(sum(weights.values())), sum(t.size for t in stored.values())
+        given = [value for value in read if value is not None]
+        num_bytes = self.result.nbytes + sum(value.tensor.nbytes for value in given)
+        if operand is not None:
+            num_bytes += kept if stored else operand.tensor.nbytes / directions
+            given += [] if stored else [operand]
+        cells = 2 if self.kind is OpKind.ELEMENTWISE and self.layer.sizes[4] == 4 else 1
+        number = builder.add_node(
+            Node(
+                name=name,
+                op_type=self.op_type,
+                kind=self.kind,
+                flops=flops,
+                bytes_accessed=num_bytes,
+                output_bytes=cells * self.result.nbytes,
+                weight_bytes=kept,
+                output_itemsize=self.result.itemsize,
+                weight_itemsize=kept * directions / elements if elements else 0.0,
+                weight_arrays=_shares(weights, self.direction, directions),
+                output_shape=self.result.shape,
+                source=self.layer.source,
+            )
+        )
+        for value in given:
+            if value.producer is not None:
+                builder.add_edge(value.producer, number, value.tensor.nbytes, value.output)
+        return number
+
+
+def _shares(weights: Mapping[str, float], direction: int, directions: int) -> dict[str, float]:
+    """Name the share of each stored array that one direction reads; all steps read the same."""
+    ending = f"[{direction}]" if directions > 1 else ""
+    return {name + ending: size for name, size in weights.items() if size > TIE_BYTES}

@@ -1,0 +1,186 @@
+"""Sequences of tensors whose number of elements is known, and the sizes of what is made of them.
+
+A sequence is typed as one array of all its elements, so that its bytes are those of all of them.
+One of unknown length, such as an input of the model, counts as one of its elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+import numpy as np
+import onnx
+
+from go_rl.core.errors import ReadError
+from go_rl.graphs.readers.onnx.scope import Scope, Shape
+from go_rl.graphs.readers.onnx.structure import DEFAULT_DOMAINS
+from go_rl.graphs.readers.onnx.types import element_type, static_shape, tensor_type
+
+LONGEST = 1 << 16
+"""Elements of the longest sequence that is followed element by element."""
+
+
+def sequence_type(element: int, shapes: Sequence[Shape]) -> onnx.TypeProto:
+    """Return the type of one array of all elements of a sequence."""
+    return tensor_type(element, (sum(map(prod, shapes)),))
+
+
+def define_sequence(scope: Scope, name: str, element: int, shapes: Sequence[Shape]) -> None:
+    """Enter a sequence of tensors of these ``shapes`` and ONNX element type."""
+    if len(shapes) <= LONGEST:
+        scope.sequences[name] = tuple(shapes)
+    scope.types[name] = sequence_type(element, shapes)
+
+
+def complete_sequence(node: onnx.NodeProto, scope: Scope) -> bool:
+    """Type the result of an operator on sequences; False: it is none, or they are not known.
+
+    Raises:
+        ReadError: an operand does not fit the operator.
+    """
+    rule = _RULES.get(node.op_type) if node.domain in DEFAULT_DOMAINS else None
+    return rule is not None and rule(node, scope)
+
+
+def sequence_length(node: onnx.NodeProto, scope: Scope) -> np.ndarray | None:
+    """Return the value of a `SequenceLength`; None where the length is not known."""
+    elements = scope.sequences.get(node.input[0])
+    return None if elements is None else np.array(len(elements), np.int64)
+
+
+_SequenceRule = Callable[[onnx.NodeProto, Scope], bool]
+
+
+def _attribute(node: onnx.NodeProto, name: str, default: int) -> int:
+    return next((a.i for a in node.attribute if a.name == name), default)
+
+
+def _operand(node: onnx.NodeProto, position: int) -> str:
+    return node.input[position] if position < len(node.input) else ""
+
+
+def _construct(node: onnx.NodeProto, scope: Scope) -> bool:
+    shapes = [static_shape(scope.types[i]) for i in node.input]
+    known = [shape for shape in shapes if shape is not None]
+    if any(i in scope.sequences for i in node.input) or len(known) < len(shapes) or not known:
+        return False
+    define_sequence(scope, node.output[0], element_type(scope.types[node.input[0]]), known)
+    return True
+
+
+def _empty(node: onnx.NodeProto, scope: Scope) -> bool:
+    element = _attribute(node, "dtype", onnx.TensorProto.FLOAT)
+    define_sequence(scope, node.output[0], element, ())
+    return True
+
+
+def _same(node: onnx.NodeProto, scope: Scope) -> bool:
+    """Operators that hand a sequence on."""
+    if not node.input or node.input[0] not in scope.sequences:
+        return False
+    scope.sequences[node.output[0]] = scope.sequences[node.input[0]]
+    scope.types[node.output[0]] = scope.types[node.input[0]]
+    return True
+
+
+def _place(node: onnx.NodeProto, operand: int, scope: Scope, alike: bool) -> int | None:
+    """The position that an operand names; None where it is not known and matters."""
+    name = _operand(node, operand)
+    if name in scope.constants:
+        return int(scope.constants[name].reshape(-1)[0])
+    return -1 if alike or not name else None
+
+
+def _insert(node: onnx.NodeProto, scope: Scope) -> bool:
+    before, shape = scope.sequences.get(node.input[0]), static_shape(scope.types[node.input[1]])
+    if before is None or shape is None:
+        return False
+    at = _place(node, 2, scope, len({*before, shape}) == 1)
+    if at is None:
+        return False
+    if not _operand(node, 2) or _operand(node, 2) not in scope.constants:
+        at = len(before)
+    after = [*before[:at], shape, *before[at:]]
+    define_sequence(scope, node.output[0], element_type(scope.types[node.input[1]]), after)
+    return True
+
+
+def _erase(node: onnx.NodeProto, scope: Scope) -> bool:
+    before = scope.sequences.get(node.input[0])
+    at = None if not before else _place(node, 1, scope, len(set(before)) == 1)
+    if not before or at is None:
+        return False
+    _check_place(node, at, before)
+    after = list(before)
+    del after[at]
+    define_sequence(scope, node.output[0], element_type(scope.types[node.input[0]]), after)
+    return True
+
+
+def _at(node: onnx.NodeProto, scope: Scope) -> bool:
+    elements = scope.sequences.get(node.input[0])
+    at = None if not elements else _place(node, 1, scope, len(set(elements)) == 1)
+    if not elements or at is None:
+        return False
+    _check_place(node, at, elements)
+    scope.types[node.output[0]] = tensor_type(
+        element_type(scope.types[node.input[0]]), elements[at]
+    )
+    return True
+
+
+def _check_place(node: onnx.NodeProto, at: int, elements: Sequence[Shape]) -> None:
+    if not -len(elements) <= at < len(elements):
+        raise ReadError(
+            f"{node.op_type} {node.name or node.output[0]!r} ({node.doc_string}): the sequence has "
+            f"{len(elements)} elements, and none at {at}"
+        )
+
+
+def _concat(node: onnx.NodeProto, scope: Scope) -> bool:
+    elements = scope.sequences.get(node.input[0])
+    if not elements:
+        return False
+    axis, first = _attribute(node, "axis", 0), list(elements[0])
+    if _attribute(node, "new_axis", 0):
+        first.insert(axis % (len(first) + 1), len(elements))
+    else:
+        first[axis] = sum(shape[axis] for shape in elements)
+    scope.types[node.output[0]] = tensor_type(element_type(scope.types[node.input[0]]), first)
+    return True
+
+
+def _split(node: onnx.NodeProto, scope: Scope) -> bool:
+    shape, sizes = static_shape(scope.types[node.input[0]]), _operand(node, 1)
+    if shape is None or (sizes and sizes not in scope.constants):
+        return False
+    axis = _attribute(node, "axis", 0) % len(shape)
+    keep = bool(sizes) or bool(_attribute(node, "keepdims", 1))
+    parts = _parts(shape[axis], scope.constants[sizes] if sizes else np.array(1))
+    pieces = [(*shape[:axis], *([n] if keep else []), *shape[axis + 1 :]) for n in parts]
+    define_sequence(scope, node.output[0], element_type(scope.types[node.input[0]]), pieces)
+    return True
+
+
+def _parts(size: int, sizes: np.ndarray) -> list[int]:
+    """Sizes of the parts of an axis: those listed, or equal ones and what is left over."""
+    if sizes.ndim:
+        return [int(n) for n in sizes]
+    each = int(sizes)
+    return [each] * (size // each) + ([size % each] if size % each else [])
+
+
+_RULES: dict[str, _SequenceRule] = {
+    "ConcatFromSequence": _concat,
+    "Identity": _same,
+    "Optional": _same,
+    "OptionalGetElement": _same,
+    "SequenceAt": _at,
+    "SequenceConstruct": _construct,
+    "SequenceEmpty": _empty,
+    "SequenceErase": _erase,
+    "SequenceInsert": _insert,
+    "SplitToSequence": _split,
+}
+"""Operators on sequences."""

@@ -1,0 +1,43 @@
+"""A tensor while a graph is walked: its type, its producer, and the stored arrays in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import onnx
+
+from go_rl.graphs.readers.onnx.call import Tensor, itemsize
+from go_rl.graphs.readers.onnx.structure import check_size
+from go_rl.graphs.readers.onnx.types import element_type, static_shape
+from go_rl.graphs.readers.tables import names
+
+LAYOUT_OF_WEIGHTS = names(
+    "Cast CastLike DequantizeLinear Flatten Identity QuantizeLinear Reshape Squeeze Transpose"
+    " Unsqueeze"
+)
+"""Operators that leave a weight a weight."""
+TIE_BYTES = 1024.0
+"""Arrays up to this size are each reader's own: ties of scalars would say nothing."""
+
+
+@dataclass(frozen=True)
+class OnnxValue:
+    """A tensor during the traversal: its producer, and the weights in it."""
+
+    tensor: Tensor
+    producer: int | None = None
+    """Number of the producing node; None: a weight, or a value from outside a loop's body."""
+    output: int = 0
+    weights: Mapping[str, Tensor] = field(default_factory=dict)
+    """Stored arrays by name, when the value is a weight."""
+    array: np.ndarray | None = None
+    """Its value, when it is a small constant."""
+
+
+def tensor_of(kind: onnx.TypeProto, name: str) -> Tensor:
+    """Return a static ONNX type as a `Tensor`; a `ReadError` names one of impossible size."""
+    shape = static_shape(kind) or ()
+    check_size(shape, f"tensor {name!r}")
+    return Tensor(shape, itemsize(element_type(kind)))

@@ -1,0 +1,158 @@
+"""Which format a file is in, decided by its content and never by its suffix."""
+
+from __future__ import annotations
+
+import enum
+import re
+import zipfile
+from pathlib import Path
+from typing import BinaryIO
+
+from go_rl.core import ReadError
+from go_rl.graphs.readers.archive import MANIFEST
+from go_rl.graphs.readers.foreign import foreign_archive, foreign_folder, foreign_format
+from go_rl.runtime.array_file import UNREADABLE
+
+HEAD_BYTES = 1 << 16
+
+
+class Format(enum.Enum):
+    """The formats that `load` accepts; values are what a message calls them."""
+
+    ONNX = "ONNX"
+    ARCHIVE = "a go_rl graph (.npz)"
+    DNN_PARTITIONING = "dnn-partitioning JSON"
+    PIPEDREAM = "PipeDream graph text"
+    HLO = "HLO text"
+    STABLEHLO = "StableHLO text"
+    JAX = "a JAX function as module:function"
+
+
+ACCEPTED = ", ".join(f.value for f in Format)
+_VARINT, _LENGTH = 0, 2
+_ONNX_WIRE = {1: _VARINT, 5: _VARINT} | dict.fromkeys((2, 3, 4, 6, 7, 8, 14, 20, 25, 26), _LENGTH)
+"""`ModelProto` field number to protobuf wire type (onnx.proto)."""
+
+
+def names_function(model: str | Path) -> bool:
+    """Return whether a model is named as ``module:function`` (``file.py:function``), and no file is
+    called so."""
+    is_target = re.fullmatch(r"[^:\s]+:[A-Za-z_][\w.]*", str(model)) is not None
+    return is_target and not Path(model).exists()
+
+
+def recognise(path: Path) -> Format:
+    """Return the format of the file at ``path``.
+
+    Raises:
+        ReadError: missing, a directory, empty, truncated, or none of the accepted formats.
+    """
+    head = _head(path)
+    if head.startswith(b"PK"):
+        return _zip_format(path)
+    # No text begins with the tags of an ONNX model, but a model may hold any text.
+    if _looks_like_onnx(path):
+        return Format.ONNX
+    text = _as_text(head)
+    found = None if text is None else _text_format(text)
+    if found is not None:
+        return found
+    if foreign := foreign_format(head):
+        raise ReadError(f"{path}: {foreign}")
+    raise ReadError(f"{path}: not a model that go_rl reads; accepted are {ACCEPTED}")
+
+
+def _head(path: Path) -> bytes:
+    try:
+        if path.is_dir() and (foreign := foreign_folder(path)):
+            raise ReadError(f"{path}: {foreign}")
+        if path.is_dir():
+            raise ReadError(f"{path}: a directory; accepted are files: {ACCEPTED}")
+        if path.exists() and not path.is_file():
+            raise ReadError(
+                f"{path}: not a regular file, and a model is read more than once; save it to a "
+                "file first"
+            )
+        with path.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+    except FileNotFoundError as error:
+        raise ReadError(f"{path}: no such file; accepted are {ACCEPTED}") from error
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise ReadError(f"{path}: cannot be read ({why}); accepted are {ACCEPTED}") from error
+    if not head.strip():
+        raise ReadError(f"{path}: the file is empty; accepted are {ACCEPTED}")
+    return head
+
+
+def _zip_format(path: Path) -> Format:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+            if f"{MANIFEST}.npy" in names:
+                return Format.ARCHIVE
+    except UNREADABLE as error:
+        raise ReadError(f"{path}: a truncated or damaged .npz ({error})") from error
+    if foreign := foreign_archive(names):
+        raise ReadError(f"{path}: {foreign}")
+    raise ReadError(f"{path}: a zip file, but not a go_rl graph; accepted are {ACCEPTED}")
+
+
+def _as_text(head: bytes) -> str | None:
+    if b"\0" in head:
+        return None
+    # A multi-byte character may be cut at the end of the head.
+    for cut in range(4):
+        try:
+            return head[: len(head) - cut].decode("utf-8-sig")
+        except UnicodeDecodeError:
+            continue
+    return None
+
+
+def _text_format(text: str) -> Format | None:
+    body = text.lstrip()
+    if body.startswith(("{", "[")):
+        return Format.DNN_PARTITIONING
+    if re.match(r"(//[^\n]*\n|\s)*HloModule\b", body):
+        return Format.HLO
+    if re.match(r"\s*node\S* -- ", text):
+        return Format.PIPEDREAM
+    if re.search(
+        r"^[ \t]*(builtin\.)?module\b|^[ \t]*\"builtin\.module\"|func\.func\b", text, re.M
+    ):
+        return Format.STABLEHLO
+    return None
+
+
+def _looks_like_onnx(path: Path) -> bool:
+    """Walk the top-level protobuf fields; each must be one of `ModelProto`'s."""
+    size, seen = path.stat().st_size, set()
+    with path.open("rb") as file:
+        while file.tell() < size:
+            tag = _read_varint(file)
+            field, wire = tag >> 3, tag & 7
+            if tag < 0 or _ONNX_WIRE.get(field) != wire:
+                return False
+            value = _read_varint(file)
+            if wire == _LENGTH and value >= 0:
+                file.seek(value, 1)
+            if value < 0 or file.tell() > size:
+                if 1 in seen:
+                    raise ReadError(f"{path}: begins like an ONNX model but is truncated")
+                return False
+            seen.add(field)
+    return 7 in seen or {1, 8} <= seen
+
+
+def _read_varint(file: BinaryIO) -> int:
+    """Read one protobuf varint; negative when the file ends or the number is too long."""
+    value = 0
+    for shift in range(0, 70, 7):
+        byte = file.read(1)
+        if not byte:
+            return -1
+        value |= (byte[0] & 0x7F) << shift
+        if byte[0] < 0x80:
+            return value
+    return -1

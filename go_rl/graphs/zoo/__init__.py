@@ -1,0 +1,6 @@
+"""The model zoo: named graphs of real architectures, frozen; their versions and their split."""
+
+from go_rl.graphs.zoo.index import ZOO_VERSION, ZooEntry, zoo_entry, zoo_graph, zoo_names
+from go_rl.graphs.zoo.split import SPLITS
+
+__all__ = ["SPLITS", "ZOO_VERSION", "ZooEntry", "zoo_entry", "zoo_graph", "zoo_names"]

@@ -1,0 +1,125 @@
+"""The frozen zoo: what is in it, and one graph of it by name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from go_rl.core.errors import ZooError, nearest
+from go_rl.graphs.zoo.split import SPLITS
+
+if TYPE_CHECKING:
+    from go_rl.core import OpGraph
+
+ZOO_VERSION = "zoo-1"
+"""Names the set of frozen graphs; a graph never changes under one version."""
+FOLDER = Path(__file__).parent / "graphs" / ZOO_VERSION
+INDEX = "index.json"
+
+
+@dataclass(frozen=True)
+class ZooEntry:
+    """Entry of the index for one frozen graph."""
+
+    name: str
+    """Unique; `zoo_graph` takes it."""
+    family: str
+    """Architecture family, such as ``resnet``."""
+    split: str
+    """One of `go_rl.graphs.zoo.split.SPLITS`."""
+    training: bool
+    """One training step instead of inference."""
+    nodes: int
+    """Operators."""
+    edges: int
+    """Tensors between them, one for each consumer."""
+    flops: float
+    """FLOP an iteration, as XLA's cost analysis counts them."""
+    weight_bytes: float
+    """Bytes of all weights, tied ones once."""
+    digest: str
+    """`OpGraph.digest`."""
+
+
+def zoo_names(split: str | None = None, training: bool = False) -> tuple[str, ...]:
+    """List graphs by name, smallest first.
+
+    Args:
+        split: only this part of the split (`go_rl.graphs.zoo.split.SPLITS`); None: every inference
+            graph.
+        training: with no ``split``: the training forms too.
+
+    Raises:
+        ZooError: no such part.
+    """
+    if split is not None and split not in SPLITS:
+        raise ZooError(
+            f"unknown split {split!r}{nearest(split, SPLITS)} Splits: {', '.join(SPLITS)}"
+        )
+    entries = read_index(FOLDER).values()
+    if split is not None:
+        return tuple(e.name for e in entries if e.split == split)
+    return tuple(e.name for e in entries if training or not e.training)
+
+
+def zoo_entry(name: str) -> ZooEntry:
+    """Return the entry of a graph in the index.
+
+    Raises:
+        ZooError: no graph of that name; the message names the nearest one.
+    """
+    entries = read_index(FOLDER)
+    if not isinstance(name, str):
+        raise ZooError(f"a graph of {ZOO_VERSION} is named by a text, not {name!r}")
+    if name not in entries:
+        near = nearest(name, entries)
+        raise ZooError(f"{ZOO_VERSION} has no graph {name!r}{near} See go-rl zoo list")
+    return entries[name]
+
+
+def zoo_graph(name: str) -> OpGraph:
+    """Read a frozen graph and check it against the index.
+
+    Raises:
+        ZooError: no graph of that name, or the file does not match the index.
+        ReadError: the file is missing or damaged.
+    """
+    from go_rl.graphs.readers.archive import load_graph
+
+    entry = zoo_entry(name)
+    path = graph_path(FOLDER, name)
+    graph = load_graph(path)
+    if graph.digest != entry.digest:
+        raise ZooError(f"{path}: holds another graph than {INDEX} says; reinstall go_rl")
+    return graph
+
+
+def graph_path(folder: Path, name: str) -> Path:
+    """Return where a graph is frozen."""
+    return folder / f"{name}.npz"
+
+
+@cache
+def read_index(folder: Path) -> dict[str, ZooEntry]:
+    """Read the index of a folder, smallest graph first.
+
+    Raises:
+        ZooError: it is missing or malformed.
+    """
+    path = folder / INDEX
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        return {entry["name"]: ZooEntry(**entry) for entry in document["graphs"]}
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ZooError(f"{path}: not a readable index of {ZOO_VERSION} ({error})") from error
+
+
+def index_text(entries: Iterable[ZooEntry]) -> str:
+    """Return the JSON of an index: one graph a line, smallest first."""
+    ordered = sorted(entries, key=lambda e: (e.nodes, e.name))
+    lines = ",\n".join(f"  {json.dumps(asdict(entry))}" for entry in ordered)
+    return f'{{"version": "{ZOO_VERSION}", "graphs": [\n{lines}\n]}}\n'

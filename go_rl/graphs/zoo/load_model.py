@@ -1,0 +1,66 @@
+"""`load_model`: every way of naming a model, graphs of the zoo included."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from go_rl.core import OpGraph, ReadError, ZooError
+from go_rl.core.errors import nearest
+from go_rl.graphs.readers.model_options import ModelOptions
+from go_rl.graphs.zoo.index import ZOO_VERSION, zoo_graph, zoo_names
+from go_rl.graphs.zoo.sized import DIMS, SIZED_NAMES, sized_graph
+
+if TYPE_CHECKING:
+    from go_rl.graphs.readers.load import Unknown
+
+ZOO_PREFIX = "zoo:"
+"""Prefix of graphs of the zoo."""
+
+
+def load_model(
+    model: str | Path,
+    dims: Mapping[str, int] | None = None,
+    unknown: Unknown = "error",
+    training: bool = False,
+    **options: Any,
+) -> OpGraph:
+    """Read a model file, ``module:function`` or ``zoo:NAME`` into a graph.
+
+    See `go_rl.graphs.readers.load` for files, functions and ``options``, `zoo_names` for the names.
+    Where ``dims`` are given, networks of `go_rl.graphs.zoo.sized` are traced anew.
+
+    Raises:
+        ReadError: see there; also ``training`` with a graph of the zoo, and ``dims`` other than
+            those of `go_rl.graphs.zoo.sized`.
+        ZooError: the zoo has no such graph.
+    """
+    if str(model).startswith(ZOO_PREFIX) and not Path(model).exists():
+        name = str(model).removeprefix(ZOO_PREFIX)
+        _refuse(name, training, options)
+        frozen = zoo_names(training=True)
+        if name in SIZED_NAMES and (dims or name not in frozen):
+            return sized_graph(name, ModelOptions.of(dims).all_dims)
+        if name not in frozen:
+            near = nearest(name, (*frozen, *SIZED_NAMES))
+            raise ZooError(f"{ZOO_VERSION} has no graph {name!r}{near} See go-rl zoo list")
+        if dims:
+            raise ReadError(
+                f"{model}: its graph is frozen, without symbolic dimensions, so "
+                f"{next(iter(dims))!r} cannot be set; {', '.join(SIZED_NAMES)} have "
+                f"{' and '.join(DIMS)}"
+            )
+        return zoo_graph(name)
+    from go_rl.graphs.readers import load
+
+    return load(model, dims, unknown, training, **options)
+
+
+def _refuse(name: str, training: bool, options: Mapping[str, Any]) -> None:
+    """Raise a `ReadError` for options that no graph of the zoo has."""
+    if training or any(value is not None for value in options.values()):
+        raise ReadError(
+            f"{ZOO_PREFIX}{name}: a graph of the zoo is frozen, without inputs to size, loops, "
+            "weights to choose or a training option; choose another one (go-rl zoo list)"
+        )

@@ -1,6 +1,0 @@
-"""Cutting a graph into kernels: fusion by priority, what may be fused, kernels as small graphs."""
-
-from go_rl.kernels.fusion import NO_FUSION, Fuser
-from go_rl.kernels.kernel_set import KernelSet, cut_kernels, join_kernels
-
-__all__ = ["NO_FUSION", "Fuser", "KernelSet", "cut_kernels", "join_kernels"]

@@ -1,0 +1,1 @@
+"""What all objectives share: incumbents, the workspace, the memory allocator."""

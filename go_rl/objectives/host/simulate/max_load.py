@@ -1,0 +1,82 @@
+"""The max-load objective of dnn-partitioning: the largest load over the devices of a pipeline.
+
+CPU load: seconds of its nodes. Accelerator load: seconds of its nodes, plus the transfer of each
+distinct external producer that feeds it, once, plus the transfer of each own node with an external
+consumer, once. Source: Tarnawski et al., NeurIPS 2020, section 5.
+"""
+
+from __future__ import annotations
+
+from typing import no_type_check
+
+import numpy as np
+from jaxtyping import Float64, Int8, Int16
+from numba import njit, prange
+
+from go_rl.core import Evaluation, Problem
+from go_rl.core.evaluation import OK
+from go_rl.objectives.host.simulate.device_rules import (
+    check_shape,
+    evaluation,
+    placement,
+    static_status,
+)
+
+
+def max_load_batch(
+    problem: Problem, devices: Int16[np.ndarray, "B N"]
+) -> tuple[Float64[np.ndarray, "B"], Int8[np.ndarray, "B"]]:
+    """Price ``B`` plans at once.
+
+    Returns:
+        values [B] in seconds a step (inf where the plan is unusable) and indices [B] into
+        `go_rl.core.evaluation.STATUS_CODES`.
+    """
+    check_shape(problem, devices)
+    return _price_batch(placement(problem), np.ascontiguousarray(devices))
+
+
+def evaluate_max_load(problem: Problem, device: Int16[np.ndarray, "N"]) -> Evaluation:
+    """Price one plan, with the load of each device."""
+    check_shape(problem, device)
+    place, chips = placement(problem), problem.hardware.num_chips
+    loads = np.zeros(chips)
+    code = _price(place, np.ascontiguousarray(device), loads, np.zeros(chips))
+    value = float(loads.max()) if code == OK else np.inf
+    return evaluation(problem, device, (value, int(code)), loads)
+
+
+@njit(cache=True, nogil=True)
+@no_type_check
+def _price(place, device, loads, held):
+    """Fill ``loads`` [D] for one plan; returns the status code."""
+    loads[:] = 0.0
+    code = static_status(place, device, held)
+    if code != OK:
+        return code
+    nodes = device.shape[0]
+    touched = np.zeros(nodes, np.uint64)
+    for n in range(nodes):
+        touched[n] = np.uint64(1) << np.uint64(device[n])
+        loads[device[n]] += place.seconds[place.kind[device[n]], n]
+    for e in range(place.senders.shape[0]):
+        touched[place.senders[e]] |= np.uint64(1) << np.uint64(device[place.receivers[e]])
+    for n in range(nodes):
+        if touched[n] & (touched[n] - np.uint64(1)):
+            for d in range(loads.shape[0]):
+                if not place.is_cpu[d] and (touched[n] >> np.uint64(d)) & np.uint64(1):
+                    loads[d] += place.transfer[n]
+    return code
+
+
+@njit(cache=True, parallel=True)
+@no_type_check
+def _price_batch(place, devices):
+    batch, chips = devices.shape[0], place.kind.shape[0]
+    values, codes = np.full(batch, np.inf), np.zeros(batch, np.int8)
+    for b in prange(batch):
+        loads = np.zeros(chips)
+        codes[b] = _price(place, devices[b], loads, np.zeros(chips))
+        if codes[b] == OK:
+            values[b] = loads.max()
+    return values, codes

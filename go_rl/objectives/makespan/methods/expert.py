@@ -1,0 +1,152 @@
+"""The human expert's placement: a rule for each family of networks, read from the node names.
+
+Recurrent networks: each LSTM layer on a device of its own, as Wu et al. 2016 ("Google's neural
+machine translation system") ran GNMT and Mirhoseini et al. 2017 ("Device placement optimization
+with reinforcement learning") let their expert do; the embedding with the first layer, the softmax
+with the last, the attention with the decoder's bottom layer, which it serves. Transformers, WaveNet
+and AmoebaNet: contiguous ranges of layers or cells (Huang et al. 2019, "GPipe"). Inception: the
+branches of a block side by side (Szegedy et al. 2015, "Going deeper with convolutions"). Any other
+network: contiguous layers of equal work. A backward node and the update of a weight sit with their
+forward layer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from jaxtyping import Int16, Int64
+
+from go_rl.core.decisions import Decisions
+from go_rl.graphs.cutting.layers import layer_names, layers
+from go_rl.objectives.makespan.choices import NOWHERE, softly_placed
+from go_rl.objectives.makespan.infer_devices import infer_devices
+from go_rl.objectives.makespan.methods.best_of import BestOf
+from go_rl.objectives.makespan.methods.towers import tower_devices
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
+
+
+def _plans(workspace: MakespanWorkspace, seed: int) -> Iterator[Decisions]:
+    device = softly_placed(workspace.choices, expert_devices(workspace)[None])
+    yield workspace.decisions(device)
+
+
+MakespanExpert = partial(BestOf, "expert", _plans)
+"""`Optimizer`: the one plan that the family's rule gives, in topological order, unfused."""
+
+
+@dataclass(frozen=True)
+class ExpertStage:
+    """Scopes that make up one part of a network."""
+
+    pattern: str
+    """Searched in the scope; its number, if any, counts the layers of a chain."""
+    chain: str
+    """Chain of layers that is spread over the devices, or `FIRST` or `LAST` device."""
+    skip: int = 0
+    """Numbers that come before the first layer."""
+    each: int = 1
+    """Numbers of one layer."""
+    spare: int = 0
+    """Highest numbers, which belong to the last layer."""
+
+
+FIRST, LAST = "first", "last"
+
+FAMILIES: dict[str, tuple[ExpertStage, ...]] = {
+    r"^RNNLM": (
+        ExpertStage(r"Embed_", FIRST),
+        ExpertStage(r"LSTMCell_(\d+)", "layers"),
+        ExpertStage(r"Dense_", LAST),
+    ),
+    r"^GNMT": (
+        ExpertStage(r"Embed_", FIRST),
+        ExpertStage(r"_encoded.*LSTMCell_(\d+)", "encoder", skip=1),  # 0 and 1: the two directions
+        ExpertStage(r"_decoded.*LSTMCell_(\d+)", "decoder"),
+        ExpertStage(r"_bottom", "decoder"),
+        ExpertStage(r"Dense_", LAST),
+    ),
+    r"^TransformerXL": (
+        ExpertStage(r"attend$", LAST),
+        ExpertStage(r"Embed_", FIRST),
+        ExpertStage(r"(?:RelativeAttention|FeedForward)_(\d+)", "layers"),
+        ExpertStage(r"LayerNorm_(\d+)", "layers", each=2),
+    ),
+    r"^WaveNet": (
+        ExpertStage(r"/Conv_0$", FIRST),
+        ExpertStage(r"Conv_(\d+)", "layers", skip=1, each=3, spare=2),
+    ),
+    r"^AmoebaNet": (
+        ExpertStage(r"/Cell_(\d+)", "cells"),
+        ExpertStage(r"Dense_", LAST),
+        ExpertStage(r"(?:Conv|BatchNorm)_0$", FIRST),
+    ),
+}
+"""Parts of a network by a scope that identifies its family; the first pattern found counts."""
+
+
+def expert_devices(workspace: MakespanWorkspace) -> Int16[np.ndarray, "N"]:
+    """Return [N] devices by the rule of the graph's family."""
+    graph, devices = workspace.problem.graph, workspace.num_devices
+    scopes = layer_names(graph)
+    for root, stages in FAMILIES.items():
+        if any(re.search(root, scope) for scope in set(scopes)):
+            by_scope = _staged(sorted(set(scopes)), stages, devices)
+            break
+    else:
+        by_scope = tower_devices(workspace, scopes)
+    if by_scope:
+        device = np.array([by_scope.get(scope, NOWHERE) for scope in scopes], np.int64)
+    else:
+        device = _pipeline(workspace, scopes)
+    return infer_devices(graph, graph.is_fed, device)
+
+
+def _staged(scopes: list[str], stages: tuple[ExpertStage, ...], devices: int) -> dict[str, int]:
+    """Device of each scope that a stage knows: layer i of n on device i D // n."""
+    matches: dict[str, tuple[ExpertStage, int]] = {}
+    for scope in scopes:
+        for stage in stages:
+            if found := re.search(stage.pattern, scope):
+                matches[scope] = (stage, int(found[1]) if found.groups() else NOWHERE)
+                break
+    last = {
+        stage: max((n for s, n in matches.values() if s == stage), default=0) for stage in stages
+    }
+    chains: dict[str, dict[str, int]] = {}
+    for scope, (stage, number) in matches.items():
+        layer = max(min(number, last[stage] - stage.spare) - stage.skip, NOWHERE) // stage.each
+        chains.setdefault(stage.chain, {})[scope] = layer
+    return {
+        scope: device
+        for chain, members in chains.items()
+        for scope, device in _spread(chain, members, devices).items()
+    }
+
+
+def _spread(chain: str, layer_of: dict[str, int], devices: int) -> dict[str, int]:
+    if chain in (FIRST, LAST):
+        return dict.fromkeys(layer_of, 0 if chain == FIRST else devices - 1)
+    found = sorted(set(layer_of.values()) - {NOWHERE}) or [NOWHERE]
+    place = {layer: i for i, layer in enumerate(found)}
+    return {scope: place.get(n, 0) * devices // len(found) for scope, n in layer_of.items()}
+
+
+def _pipeline(workspace: MakespanWorkspace, scopes: tuple[str, ...]) -> Int64[np.ndarray, "N"]:
+    """[N] device of layers in the order of the network, cut into equal work; unscoped: unknown.
+
+    A graph without scopes is cut node by node, which leaves out its backward nodes.
+    """
+    graph, devices = workspace.problem.graph, workspace.num_devices
+    layer, known = layers(graph), np.array([bool(scope) for scope in scopes])
+    if len(set(layer.tolist())) < 2:
+        layer, known = np.arange(graph.num_nodes), ~graph.is_backward
+    seconds = workspace.problem.seconds.min(axis=0)
+    costs = known & np.isfinite(seconds) & ~graph.is_fed
+    work = np.bincount(layer[costs], seconds[costs], int(layer.max(initial=0)) + 1)
+    middle = (np.cumsum(work) - 0.5 * work) / max(float(work.sum()), 1e-300)
+    device = np.minimum((middle * devices).astype(np.int64), devices - 1)
+    return np.where(known, device[layer], NOWHERE)

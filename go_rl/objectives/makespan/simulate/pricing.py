@@ -1,0 +1,173 @@
+"""`MakespanPricer`: seconds a step of placements, schedules and fusions on connected devices."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float64, Int8, Int64
+
+from go_rl.core import Evaluation, PlanError, Problem, Status
+from go_rl.core.decisions import Decisions
+from go_rl.core.errors import name_largest
+from go_rl.core.evaluation import OK, STATUS_CODES
+from go_rl.objectives.makespan.simulate.jobs import Jobs, lay_out
+from go_rl.objectives.makespan.simulate.peak import held_at_peak
+from go_rl.objectives.makespan.simulate.replay import Trace, replay
+from go_rl.objectives.makespan.simulate.replay_arrays import ReplayArrays, replay_arrays
+from go_rl.runtime.threads import on_threads
+
+
+class MakespanPricer:
+    """Replays plans of one problem; build once, then price batches.
+
+    Static rules are not checked: `go_rl.graphs.cutting.fusion` makes legal kernels, and
+    `go_rl.verify.check_plan` verifies what is reported.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self._whole = np.arange(problem.graph.num_nodes, dtype=np.int64)
+
+    @cached_property
+    def arrays(self) -> ReplayArrays:
+        """What the kernel reads."""
+        return replay_arrays(self.problem)
+
+    def price(self, plans: Decisions) -> tuple[Float64[np.ndarray, "B"], Int8[np.ndarray, "B"]]:
+        """Return [B] seconds a step (inf for a failure) and [B] indices into `STATUS_CODES`."""
+        count = len(plans.device)
+        seconds, codes = np.empty(count), np.zeros(count, np.int8)
+
+        def share(rows: range) -> None:
+            trace = self._room()
+            for i in rows:
+                codes[i], seconds[i], _ = self._replay(plans, i, trace)
+
+        _ = self.arrays
+        on_threads(share, count)
+        seconds[codes != OK] = np.inf
+        return seconds, codes
+
+    def trace(self, plans: Decisions, row: int = 0) -> tuple[Status, float, Trace]:
+        """Return status, makespan (finite also where memory does not suffice) and all slices."""
+        trace = self._room()
+        code, makespan, pieces = self._replay(plans, row, trace)
+        cut = trace._replace(
+            start=trace.start[:pieces],
+            end=trace.end[:pieces],
+            job=trace.job[:pieces],
+            slot=trace.slot[:pieces],
+        )
+        return STATUS_CODES[code], makespan, cut
+
+    def jobs(self, plans: Decisions, row: int = 0) -> Jobs:
+        """Return the kernels and transfers of a plan, which `Trace.job` numbers."""
+        return lay_out(self.arrays, *self._rows(plans, row))
+
+    def evaluate(self, plans: Decisions, row: int = 0) -> Evaluation:
+        """Price one plan in full."""
+        status, makespan, trace = self.trace(plans, row)
+        devices = self.problem.hardware.num_chips
+        leader = self._leader(plans, row)
+        alone = leader == self._whole
+        device = plans.device[row].astype(np.int64)
+        seconds = np.where(alone, self._seconds(plans, row), 0.0)
+        link, size = self._links(device, leader)
+        moved = np.bincount(link, size, devices * devices).astype(np.float64)
+        links = self.problem.hardware.links
+        busy = moved / links.bandwidth
+        return Evaluation(
+            status=status,
+            seconds=makespan if status.ok else float("inf"),
+            device_seconds=np.bincount(device, seconds, devices),
+            link_seconds=busy,
+            link_bytes=moved,
+            weight_bytes=trace.weights.copy(),
+            streamed_bytes=np.zeros(devices),
+            peak_bytes=trace.peak.copy(),
+            detail=self._detail(status, plans, row, trace),
+        )
+
+    def _detail(self, status: Status, plans: Decisions, row: int, trace: Trace) -> str:
+        if status is not Status.OUT_OF_MEMORY:
+            return "" if status.ok else status.sentence
+        limit = np.array([chip.memory_bytes for chip in self.problem.hardware.chips])
+        worst = int(np.argmax(trace.peak / limit))
+        plan = plans.device[row].astype(np.int64), self._leader(plans, row)
+        replayed = self.jobs(plans, row), trace
+        held = held_at_peak(self.problem.graph, self.arrays, plan, replayed, worst)
+        return (
+            f"device {worst} needs {trace.peak[worst]:.6g} bytes ({trace.weights[worst]:.6g} of "
+            f"them weights); its memory is {limit[worst]:.6g}; the largest there at that moment: "
+            f"{name_largest(held)}"
+        )
+
+    def _links(
+        self, device: Int64[np.ndarray, "N"], leader: Int64[np.ndarray, "N"]
+    ) -> tuple[Int64[np.ndarray, "X"], Float64[np.ndarray, "X"]]:
+        """Link (producer's device times D plus reader's) and bytes of every transfer."""
+        a, devices = self.arrays, self.problem.hardware.num_chips
+        tensor = np.repeat(np.arange(len(a.tensor_bytes)), np.diff(a.use_ptr))
+        producer = np.repeat(self._whole, np.diff(a.tensor_of))[tensor]
+        there = device[leader[a.user]]
+        moved = (device[producer] != there) & ~a.fed[producer]
+        pairs = np.unique(tensor[moved] * devices + there[moved])
+        which, to = pairs // devices, pairs % devices
+        owner = np.repeat(self._whole, np.diff(a.tensor_of))[which]
+        return device[owner] * devices + to, a.tensor_bytes[which]
+
+    def _replay(self, plans: Decisions, row: int, trace: Trace) -> tuple[int, float, int]:
+        return replay(self.arrays, *self._rows(plans, row), trace)
+
+    def _rows(
+        self, plans: Decisions, row: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Device, priority, leader and seconds of each node, [N] each.
+
+        Raises:
+            PlanError: decisions for another number of nodes, which the kernel would not notice.
+        """
+        for name in ("device", "priority", "kernel_leader"):
+            given = getattr(plans, name)
+            if given is not None and len(given[row]) != len(self._whole):
+                raise PlanError(
+                    f"{name} has {len(given[row])} entries; {self.problem.graph.name!r} has "
+                    f"{len(self._whole)} nodes"
+                )
+        priority = self._whole * 0 if plans.priority is None else plans.priority[row]
+        leader, device = self._leader(plans, row), plans.device[row].astype(np.int64)
+        return device, priority, leader, self._seconds(plans, row)
+
+    def _leader(self, plans: Decisions, row: int) -> Int64[np.ndarray, "N"]:
+        return self._whole if plans.kernel_leader is None else plans.kernel_leader[row]
+
+    def _seconds(self, plans: Decisions, row: int) -> Float64[np.ndarray, "N"]:
+        """[N] seconds of each leader's kernel on its device."""
+        problem, table = self.problem, self.problem.seconds
+        if plans.kernel_leader is not None:
+            table = self._kernels(plans.kernel_leader[row])
+        kind = problem.device_kind[plans.device[row]]
+        seconds = table[kind.astype(np.int64), self._whole]
+        return np.where(self.arrays.fed, 0.0, seconds)
+
+    def _kernels(self, leader: Int64[np.ndarray, "N"]) -> Float64[np.ndarray, "K N"]:
+        """[K, N] seconds of kernels at their leaders; without prices of kernels, of their nodes."""
+        if self.problem.kernels is not None:
+            return self.problem.kernels.seconds(leader)
+        count = len(leader)
+        return np.stack([np.bincount(leader, row, count) for row in self.problem.seconds])
+
+    def _room(self) -> Trace:
+        a = self.arrays
+        pieces = len(a.op_kind) * int(np.where(a.split, a.engines, 1).max()) + len(a.user)
+        pieces += len(a.tensor_bytes)
+        devices = len(a.capacity)
+        return Trace(
+            start=np.zeros(pieces),
+            end=np.zeros(pieces),
+            job=np.zeros(pieces, np.int64),
+            slot=np.zeros(pieces, np.int64),
+            peak=np.zeros(devices),
+            weights=np.zeros(devices),
+        )

@@ -1,0 +1,95 @@
+"""A human expert's split, where one is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from go_rl.core import Budget, NodeId, Objective, Plan, Problem, Progress, SearchError
+from go_rl.core.decisions import Decisions
+from go_rl.core.errors import nearest
+from go_rl.core.files.strict_json import read_json, shown
+from go_rl.objectives.common.incumbent import Incumbent, finish_plan
+from go_rl.objectives.host.workspace import host_workspace
+from go_rl.objectives.ring.workspace import ring_workspace
+
+
+@dataclass(frozen=True)
+class Expert:
+    """`Optimizer`: prices the given split; on a ring, the solver repairs it first."""
+
+    split: Mapping[NodeId, int]
+    """Device of each node by name."""
+    name: str = "expert"
+
+    def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
+        """Return the expert's plan; a `SearchError` names a node without device."""
+        progress = Progress(budget)
+        device = np.zeros(problem.graph.num_nodes, np.int16)
+        for i, node in enumerate(problem.graph.names):
+            if node not in self.split:
+                raise SearchError(f"expert split: node {node!r} has no device")
+            chip = self.split[node]
+            if not 0 <= chip < problem.hardware.num_chips:
+                raise SearchError(
+                    f"expert split: node {node!r} is on device {chip}; "
+                    f"devices are 0..{problem.hardware.num_chips - 1}"
+                )
+            device[i] = chip
+        if problem.objective is Objective.RING:
+            workspace = ring_workspace(problem)
+            incumbent = Incumbent(workspace, progress)
+            incumbent.offer(*workspace.repair(device, seed))
+        else:
+            workspace = host_workspace(problem)
+            incumbent = Incumbent(workspace, progress)
+            decisions = Decisions(device[None])
+            incumbent.offer(decisions, workspace.detail(decisions))
+        return finish_plan(workspace, incumbent, self.name, seed, progress)
+
+
+def read_split(path: str | Path, problem: Problem) -> dict[NodeId, int]:
+    """Read a split: dnn-partitioning's expert JSON (``fpgas`` and ``cpus`` with their ``nodes``),
+    or a JSON object of device by node name.
+
+    Raises:
+        SearchError: unreadable, or a node that the graph does not have.
+    """
+    try:
+        document = read_json(path)
+    except (OSError, ValueError) as error:
+        raise SearchError(f"{path}: not a readable JSON split ({error})") from error
+    if not isinstance(document, dict):
+        raise SearchError(f"{path}: a split is a JSON object of device by node name")
+    pairs = _pairs(document, problem.hardware.num_accelerators, path)
+    by_text = {str(name): name for name in problem.graph.names}
+    split: dict[NodeId, int] = {}
+    for name, chip in pairs:
+        if str(name) not in by_text:
+            near = nearest(str(name), by_text)
+            raise SearchError(f"{path}: node {shown(name)} is not in the graph{near}")
+        if type(chip) is not int or not 0 <= chip < problem.hardware.num_chips:
+            raise SearchError(
+                f"{path}: the device of node {shown(name)} must be an index from 0 to "
+                f"{problem.hardware.num_chips - 1}, not {shown(chip)}"
+            )
+        split[by_text[str(name)]] = chip
+    return split
+
+
+def _pairs(document: dict[str, Any], accelerators: int, path: str | Path) -> list[tuple[Any, Any]]:
+    """Node and device of each entry; CPUs come behind the accelerators."""
+    if "fpgas" not in document:
+        return list(document.items())
+    try:
+        fpgas = [(n, i) for i, d in enumerate(document["fpgas"]) for n in d["nodes"]]
+        cpus = [(n, i) for i, d in enumerate(document.get("cpus", [])) for n in d["nodes"]]
+    except (TypeError, KeyError) as error:
+        raise SearchError(
+            f"{path}: fpgas and cpus must be lists of objects that list their nodes"
+        ) from error
+    return fpgas + [(node, accelerators + i) for node, i in cpus]

@@ -1,0 +1,1 @@
+"""A plan leaves: it is executed on the devices of this machine."""

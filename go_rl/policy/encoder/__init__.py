@@ -1,0 +1,1 @@
+"""GraphSAGE and segmented recurrent attention over operator graphs."""

@@ -1,0 +1,333 @@
+"""`TrainConfig`: one pretraining run, for each objective."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, ClassVar
+
+from go_rl.core import DECISIONS, RULE_SETS, Objective, TrainingError, decision_names
+from go_rl.core.errors import nearest
+from go_rl.costs.models.registry import check_cost
+from go_rl.graphs.zoo.split import TRAINED
+from go_rl.policy.config import ADDED, OLD_NAMES, SHIPPED_NAMES, PolicyConfig, current_names
+from go_rl.policy.learn.config.checks import check_least, check_top
+from go_rl.policy.learn.config.learner import PPO_ADDED, PPOConfig, SampleConfig
+from go_rl.policy.learn.config.stages import (
+    RING_IMITATION,
+    CriticConfig,
+    ImitationConfig,
+    SearchConfig,
+)
+
+CONFIG_FILE = "config.json"
+"""The configuration of a run, in its folder; that of its searches, in theirs."""
+CHECKPOINTS = "checkpoints"
+"""Folder of the checkpoints, in that of the run."""
+SEARCHES = "searches"
+"""Folder of a makespan run's searches, in that of the run."""
+WEIGHTS_FILE = "weights.npz"
+"""The best weights so far, in the folder of the run."""
+RENAMED = {
+    **OLD_NAMES,
+    "packages": "hardware",
+    "validation_packages": "validation_hardware",
+    "tasks": "decide",
+}
+"""Fields that runs of older versions hold, and their names now."""
+WORKERS = ("local", "ray")
+"""Where samples are solved and priced."""
+GO_GRAPHS = (
+    "rnnlm-2-layers", "rnnlm-4-layers", "rnnlm-8-layers", "gnmt-2-layers", "gnmt-4-layers",
+    "transformer-xl-2-layers", "transformer-xl-4-layers", "transformer-xl-8-layers",
+    "inception-v3-b32", "amoebanet-d-6-192", "wavenet-2x18", "wavenet-4x36",
+)  # fmt: skip
+"""Of the six families of GO."""
+
+
+@dataclass(frozen=True)
+class TrainConfig(ABC):
+    """Abstract: one pretraining run; the same configuration and machine give the same weights."""
+
+    objective: ClassVar[Objective]
+    added: ClassVar[tuple[str, ...]] = ("cost", "attempts", "graphs")
+    """Fields that older runs lack: left out of the text while they have their default, so that such
+    runs can be resumed."""
+
+    name: str
+    """Name of the weights."""
+    split: str = "train"
+    """Split of the zoo that is trained on."""
+    hardware: tuple[str, ...] = ()
+    """Hardware, each as often as the others."""
+    validation_hardware: tuple[str, ...] = ()
+    """Hardware of the validation problems."""
+    cost: str = "auto"
+    """Cost model: auto, analytical, profiled, learned[:gpus|NAME|FILE] or measured:DIR
+    (docs/costs.md)."""
+    max_nodes: int = 2500
+    """Larger graphs are left out of updates and validation: they cost too much."""
+    updates: int = 600
+    """Updates of the weights by PPO; 0: what searches or imitation taught before is kept."""
+    graphs: tuple[str, ...] = ()
+    """Own models instead of the zoo's: files that go-rl graph reads, .npz graphs, folders of such.
+    They teach and validate."""
+    problems: int = 6
+    """Problems in each update."""
+    ppo: PPOConfig = field(default_factory=PPOConfig)
+    """The learner."""
+    policy: PolicyConfig = field(default_factory=PolicyConfig)
+    """The network."""
+    seed: int = 0
+    """Random seed."""
+    attempts: int = 1
+    """Training runs that were tried for these weights, this one included; only the card says it."""
+    validate_every: int = 50
+    """Updates between validations."""
+    checkpoint_every: int = 50
+    """Updates between checkpoints."""
+
+    def __post_init__(self) -> None:
+        whole = ("problems", "max_nodes", "validate_every", "checkpoint_every", "attempts")
+        check_least("train", self, 1, *whole)
+        check_least("train", self, 0, "updates", "seed")
+        for name in ("hardware", "validation_hardware"):
+            if not getattr(self, name):
+                raise TrainingError(f"train: {name} needs at least one entry")
+        check_cost(self.cost)
+        self.check_own_fields()
+        if not self.updates and not self.prepares:
+            raise TrainingError(
+                "train: updates 0 and nothing before them leave nothing to learn; raise updates, "
+                "or ask for imitation.rounds"
+            )
+
+    @abstractmethod
+    def check_own_fields(self) -> None:
+        """Raise a `TrainingError` for a bad value of a field that only this objective has."""
+
+    @property
+    @abstractmethod
+    def prepares(self) -> bool:
+        """Whether searches or imitation teach anything before the updates."""
+
+    @property
+    @abstractmethod
+    def sizes(self) -> dict[str, int]:
+        """Samples drawn on each problem, by group of the objective's decoder."""
+
+    @property
+    def batches(self) -> int:
+        """Batches drawn on each problem in an update, one after the other."""
+        return 1
+
+    @property
+    @abstractmethod
+    def teaching_share(self) -> float | None:
+        """Share of a batch that teaches, as `Credit.top`."""
+
+    def to_json(self) -> str:
+        """Return the configuration as JSON text; see `added`."""
+        default, values = TRAINING[self.objective](), asdict(self)
+        for name in ADDED:
+            if getattr(self.policy, name) == getattr(default.policy, name):
+                del values["policy"][name]
+        for name in self.added:
+            if getattr(self, name) == getattr(default, name):
+                del values[name]
+        for name in PPO_ADDED:
+            if getattr(self.ppo, name) == getattr(PPOConfig(), name):
+                del values["ppo"][name]
+        return json.dumps(values, indent=2)
+
+    def differing(self, text: str) -> str:
+        """Return the fields in which the JSON text of a run differs from this one, as the end of a
+        sentence; empty where it does not. A run goes on to more ``updates``, so these may."""
+        try:
+            theirs, mine = json.loads(text), json.loads(self.to_json())
+        except ValueError:
+            return "its configuration is damaged"
+        default = json.loads(TRAINING[self.objective]().to_json())
+        named = sorted({*_fields(theirs), *_fields(mine)} - {"updates"})
+        known = [{**_fields(default), **_fields(each)} for each in (theirs, mine)]
+        return ", ".join(
+            f"{name} was {known[0].get(name)!r} and is {known[1].get(name)!r}"
+            for name in named
+            if known[0].get(name) != known[1].get(name)
+        )
+
+
+def _fields(document: Any, prefix: str = "") -> dict[str, Any]:
+    """The fields of a JSON object by their dotted names, those of its parts included."""
+    if not isinstance(document, dict):
+        return {prefix: document}
+    found: dict[str, Any] = {}
+    for name, value in current_fields(document).items():
+        found |= _fields(value, f"{prefix}.{name}" if prefix else name)
+    return found
+
+
+@dataclass(frozen=True)
+class RingTrainConfig(TrainConfig):
+    """Pretraining of a policy for rings."""
+
+    objective = Objective.RING
+    added = ("validation_hardware", "cost", "attempts", "imitation", "named_share", "graphs")
+
+    name: str = SHIPPED_NAMES[Objective.RING]
+    """Name of the weights."""
+    validation: str = "validation"
+    """Split whose mean reward chooses the weights that are kept."""
+    hardware: tuple[str, ...] = ("ring6", "ring16", "ring36")
+    """Hardware, each as often as the others."""
+    rules: tuple[str, ...] = ("strict", "strict", "strict", "default")
+    """Rule sets, each as often as it is listed."""
+    validation_hardware: tuple[str, ...] = ("ring16", "ring36")
+    """Hardware of the validation problems, under strict rules."""
+    named_share: float = 0.0
+    """Share of the draws that go to the named problems of the zoo's side ``train``, where linear
+    DP leaves something to win and memory is checked."""
+    max_nodes: int = 1300
+    """Larger graphs of the split are left out: their updates cost too much."""
+    samples: SampleConfig = field(default_factory=lambda: SampleConfig(12, 4))
+    """Samples drawn on each problem."""
+    imitation: ImitationConfig = field(default_factory=lambda: RING_IMITATION)
+    """What is learned from plans, before all updates; ``rounds`` 0: nothing. Later updates start
+    from there."""
+    ppo: PPOConfig = field(
+        default_factory=lambda: PPOConfig(learning_rate=6e-4, epochs=2, decay_updates=600)
+    )
+    """The learner."""
+
+    def check_own_fields(self) -> None:
+        """See `TrainConfig`."""
+        for rules in self.rules:
+            if rules not in RULE_SETS:
+                raise TrainingError(
+                    f"train: unknown rules {rules!r}{nearest(rules, RULE_SETS)} "
+                    f"Use {', '.join(RULE_SETS)}"
+                )
+        if not 0 <= self.named_share <= 1:
+            raise TrainingError(f"train: named_share must be 0 to 1, not {self.named_share}")
+        if not self.rules:
+            raise TrainingError("train: rules need at least one entry")
+
+    @property
+    def prepares(self) -> bool:
+        """See `TrainConfig`."""
+        return self.imitation.teaches
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Orders and placements."""
+        return {"order": self.samples.orders, "placement": self.samples.placements}
+
+    @property
+    def teaching_share(self) -> None:
+        """All samples teach, against a running baseline."""
+
+
+@dataclass(frozen=True)
+class MakespanTrainConfig(TrainConfig):
+    """Pretraining of a policy for placement, schedule and fusion on connected devices."""
+
+    objective = Objective.MAKESPAN
+    added = ("cost", "imitation", "chained", "graphs")
+
+    name: str = SHIPPED_NAMES[Objective.MAKESPAN]
+    """Name of the weights."""
+    split: str = "train"
+    """Split of the zoo that is trained on: inference graphs only."""
+    further: tuple[str, ...] = tuple(f"{name}-training" for name in (*GO_GRAPHS, *TRAINED))
+    """Training graphs that are trained on as well."""
+    further_share: float = 0.8
+    """Share of the draws that go to these."""
+    validation: str | None = None
+    """Split whose best rewards choose the weights that are kept; None: the further graphs. On
+    inference graphs one device and fusion is nearly all that can be had, whatever the policy."""
+    hardware: tuple[str, ...] = ("p100x2", "p100x4", "p100x8")
+    """Hardware, each as often as the others."""
+    validation_hardware: tuple[str, ...] = ("p100x4",)
+    """Hardware of the validation problems."""
+    decide: tuple[tuple[str, ...], ...] = (
+        DECISIONS,
+        ("placement",),
+        DECISIONS,
+        ("placement", "schedule"),
+    )
+    """Sets of decisions, each as often as it is listed."""
+    updates: int = 160
+    """Updates of the weights by PPO; 0: what searches or imitation taught before is kept."""
+    samples: int = 20
+    """Plans drawn on each problem."""
+    chained: int = 1
+    """Batches drawn on each problem in an update, one after the other; policies of the form
+    ``nodes`` draw each from the best plan of those before it, as they do in a search."""
+    top: float | None = None
+    """Share of these that teach: the best; 1: all, against their mean. None: as `TOP` has it for
+    the policy's form."""
+    searches: SearchConfig = field(default_factory=SearchConfig)
+    """What comes before. A critic judges graph-level decisions, so ``nodes`` have none."""
+    critic: CriticConfig = field(default_factory=CriticConfig)
+    """What the critic makes of the searches."""
+    imitation: ImitationConfig = field(default_factory=ImitationConfig)
+    """What a policy of the form ``dispatch`` learns from plans, before all updates."""
+    ppo: PPOConfig = field(
+        default_factory=lambda: PPOConfig(
+            learning_rate=5e-4, epochs=2, order_entropy=5e-3, decay_updates=160
+        )
+    )
+    """The learner."""
+    validate_every: int = 20
+    """Updates between validations."""
+    checkpoint_every: int = 20
+    """Updates between checkpoints."""
+
+    def check_own_fields(self) -> None:
+        """See `TrainConfig`."""
+        check_least("train", self, 2, "samples")
+        check_least("train", self, 1, "chained")
+        check_top(self.top, "train")
+        if self.policy.form != "orders" and self.searches.samples:
+            object.__setattr__(self, "searches", replace(self.searches, samples=0))
+        if not 0 <= self.further_share <= 1:
+            raise TrainingError(f"train: further_share must be 0 to 1, not {self.further_share}")
+        if not self.decide:
+            raise TrainingError("train: decide needs at least one entry")
+        for names in self.decide:
+            decision_names(names, error=TrainingError)
+
+    @property
+    def prepares(self) -> bool:
+        """See `TrainConfig`."""
+        imitates = self.policy.form == "dispatch" and self.imitation.teaches
+        return imitates or self.searches.samples > 0
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Plans."""
+        return {"plan": self.samples}
+
+    @property
+    def batches(self) -> int:
+        """See `chained`."""
+        return self.chained
+
+    @property
+    def teaching_share(self) -> float | None:
+        """As configured."""
+        return self.top
+
+
+TRAINING: dict[Objective, Callable[[], TrainConfig]] = {
+    Objective.RING: RingTrainConfig,
+    Objective.MAKESPAN: MakespanTrainConfig,
+}
+"""Configuration of pretraining by objective."""
+
+
+def current_fields(document: Any) -> Any:
+    """Return the JSON document of a run with the names that its fields have today."""
+    return current_names(document, RENAMED)

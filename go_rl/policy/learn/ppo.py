@@ -1,0 +1,233 @@
+"""Proximal policy optimisation of a policy (Schulman et al. 2017, equation 7).
+
+Every unit's decision in every iteration has its own probability ratio, clipped apart, and so has a
+graph-level decision; all share the advantage of the plan they belong to. Ratios of SAMPLE use
+log-probabilities renormalised over the chips that were possible; units that others decided have no
+part in the loss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple, cast
+
+import jax
+import jax.numpy as jnp
+import jraph
+import optax
+from jaxtyping import Array, Float, Int
+
+from go_rl.core import Objective, TrainingError
+from go_rl.policy.agent import Actions
+from go_rl.policy.learn.config import PPOConfig
+from go_rl.policy.learn.processes.group import Share, everything
+from go_rl.policy.network import Params, Policy
+
+
+class SampleGroup(NamedTuple):
+    """``B`` samples that share their advantages over all that was decided."""
+
+    actions: Actions
+    """By decision, as `Policy.judge` takes them."""
+    advantage: Float[Array, "B"]
+
+
+class Batch(NamedTuple):
+    """Samples of one graph."""
+
+    graph: jraph.GraphsTuple
+    real: Float[Array, "U"]
+    chips: Int[Array, ""]
+    groups: dict[str, SampleGroup]
+    """By name; see `PlanDecoder.groups`."""
+
+
+class Metrics(NamedTuple):
+    """What an update did; means over its epochs."""
+
+    loss: Float[Array, ""]
+    entropy: Float[Array, ""]
+    """Mean over the decisions but for chips."""
+    chip_entropy: Float[Array, ""]
+    """Of chips on a ring; 0 where none were drawn."""
+    clipped: Float[Array, ""]
+    """Share of ratios outside the clip range."""
+    gradient_norm: Float[Array, ""]
+
+
+class Learner(NamedTuple):
+    """What training changes."""
+
+    params: Params
+    optimizer: Any
+    """State of Adam."""
+
+
+def transformation(config: PPOConfig) -> optax.GradientTransformation:
+    """Return the optimizer's rule."""
+    rate = config.learning_rate
+    if config.decay_updates:
+        rate = optax.cosine_decay_schedule(rate, config.decay_updates * config.epochs, alpha=0.1)
+    return optax.chain(optax.clip_by_global_norm(config.gradient_norm), optax.adam(rate))
+
+
+def new_learner(params: Params, config: PPOConfig) -> Learner:
+    """Return a learner that has not stepped yet."""
+    return Learner(params, transformation(config).init(params))
+
+
+def update(
+    policy: Policy,
+    config: PPOConfig,
+    learner: Learner,
+    batches: Sequence[Batch],
+    share: Share | None = None,
+    start: Params | None = None,
+) -> tuple[Learner, Metrics]:
+    """Return the learner after `PPOConfig.epochs` gradient steps on the batches of several graphs.
+
+    Args:
+        policy: what learns.
+        config: how.
+        learner: its weights so far; the same in all processes.
+        batches: those of this process.
+        share: whose they are; None: one process has them all. The gradients of all batches are
+            averaged in their order, so that the weights are those of one process.
+        start: weights that `PPOConfig.anchor` holds the learner near to; None: no such.
+
+    Raises:
+        TrainingError: a loss or gradient is not finite; the learner is left as it was.
+    """
+    share = share or everything(len(batches))
+    old = [judge(policy, learner.params, batch) for batch in batches]
+    held = start is not None and config.anchor > 0
+    near = [judge(policy, start, batch) if held else None for batch in batches]
+
+    def gradients(params: Params) -> list[tuple[Params, Metrics]]:
+        cases = list(zip(batches, old, near, strict=True))
+        return share.compute(lambda _: [gradient(policy, config, params, *case) for case in cases])
+
+    metrics: list[Metrics] = []
+    for _ in range(config.epochs):
+        found = gradients(learner.params)
+        learner, norm = descend(config, learner, [g for g, _ in found])
+        metrics += [m._replace(gradient_norm=norm) for _, m in found]
+    means = jax.tree.map(lambda *x: jnp.stack(x).mean(), *metrics)
+    if not all(bool(jnp.isfinite(x)) for x in means):
+        raise TrainingError(
+            f"an update gave loss {float(means.loss)} and gradient norm "
+            f"{float(means.gradient_norm)}; lower ppo.learning_rate "
+            f"({config.learning_rate}), or look for a graph with extreme costs"
+        )
+    return learner, means
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def gradient(
+    policy: Policy,
+    config: PPOConfig,
+    params: Params,
+    batch: Batch,
+    old: Judged,
+    near: Judged | None = None,
+) -> tuple[Params, Metrics]:
+    """Return the gradient of the loss on one batch."""
+    return jax.grad(loss, argnums=2, has_aux=True)(policy, config, params, batch, old, near)
+
+
+@partial(jax.jit, static_argnums=0)
+def descend(
+    config: PPOConfig, learner: Learner, gradients: list[Params]
+) -> tuple[Learner, Float[Array, ""]]:
+    """Return the learner after one step along the mean gradient, and the gradient's norm."""
+    mean = jax.tree.map(lambda *g: sum(g) / len(g), *gradients)
+    updates, optimizer = transformation(config).update(mean, learner.optimizer, learner.params)
+    return Learner(optax.apply_updates(learner.params, updates), optimizer), optax.tree.norm(mean)
+
+
+Judged = dict[str, dict[str, tuple[Any, Array]]]
+"""Log-densities of a batch's decisions with their entropies, by group and decision."""
+
+
+@partial(jax.jit, static_argnums=0)
+def judge(policy: Policy, params: Params, batch: Batch) -> Judged:
+    """Return the log-densities of the decisions; the graph is encoded once for all samples."""
+    graph = batch.graph
+    encoded = policy.apply(params, graph, batch.real, batch.chips, method=Policy.encode)
+    return {
+        name: {
+            decision: cast(
+                "tuple[Any, Array]",
+                policy.apply(params, encoded, graph, decision, actions, method=Policy.judge),
+            )
+            for decision, actions in group.actions.items()
+        }
+        for name, group in batch.groups.items()
+    }
+
+
+def loss(
+    policy: Policy,
+    config: PPOConfig,
+    params: Params,
+    batch: Batch,
+    old: Judged,
+    near: Judged | None = None,
+) -> tuple[Float[Array, ""], Metrics]:
+    """Return the clipped surrogate, negated, less the entropy bonus; with what other weights say of
+    the batch, ``near``, plus `PPOConfig.anchor` times the divergence from them."""
+    new = judge(policy, params, batch)
+    total, clipped = jnp.float32(0.0), []
+    entropies: list[Array] = []
+    chip_entropy = jnp.float32(0.0)
+    for name, group in batch.groups.items():
+        for decision, (now, entropy) in new[name].items():
+            before = old[name][decision][0].parts(batch.real)
+            for (log_prob, weight), (was, _) in zip(now.parts(batch.real), before, strict=True):
+                part, share = surrogate(log_prob - was, group.advantage, weight, config.clip)
+                total, clipped = total - part, [*clipped, share]
+            if near is not None:
+                theirs = near[name][decision][0].parts(batch.real)
+                for (log_prob, weight), (other, _) in zip(
+                    now.parts(batch.real), theirs, strict=True
+                ):
+                    total += config.anchor * divergence(log_prob, other, weight)
+            if policy.objective is Objective.RING and decision == "placement":
+                chip_entropy = entropy
+            else:
+                entropies.append(entropy)
+    entropy = jnp.stack(entropies).mean() if entropies else jnp.float32(0.0)
+    if config.least_entropy is not None:
+        total += jnp.maximum(config.least_entropy - entropy, 0.0)
+    total = total - config.order_entropy * entropy - config.placement_entropy * chip_entropy
+    share = jnp.stack(clipped).mean()
+    return total, Metrics(total, entropy, chip_entropy, share, jnp.float32(0.0))
+
+
+def surrogate(
+    log_ratio: Float[Array, "B *X"],
+    advantage: Float[Array, "B"],
+    weight: Float[Array, "B *X"],
+    clip: float,
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """Return the weighted mean of min(r A, clip(r) A), and the share of clipped ratios."""
+    ratio = jnp.exp(jnp.clip(log_ratio, -20.0, 20.0))
+    gain = advantage.reshape(-1, *(1,) * (ratio.ndim - 1))
+    lowest = jnp.minimum(ratio * gain, jnp.clip(ratio, 1 - clip, 1 + clip) * gain)
+    outside = (jnp.abs(ratio - 1.0) > clip).astype(jnp.float32)
+    return _mean(lowest, weight), _mean(outside, weight)
+
+
+def divergence(
+    log_prob: Float[Array, "B *X"], other: Float[Array, "B *X"], weight: Float[Array, "B *X"]
+) -> Float[Array, ""]:
+    """Return an estimate of the Kullback-Leibler divergence from ``other`` over samples of
+    ``log_prob``: the mean of q / p - 1 - log(q / p), never negative."""
+    apart = jnp.clip(other - log_prob, -10.0, 5.0)
+    return _mean(jnp.expm1(apart) - apart, weight)
+
+
+def _mean(values: Float[Array, "*X"], weight: Float[Array, "*#X"]) -> Float[Array, ""]:
+    weight = jnp.broadcast_to(weight, values.shape)
+    return (values * weight).sum() / jnp.maximum(weight.sum(), 1.0)

@@ -1,7 +1,0 @@
-"""Which methods run, in what order, within a budget."""
-
-from go_rl.portfolio.portfolio import run
-from go_rl.portfolio.registry import METHODS, methods_for, methods_of
-from go_rl.portfolio.result import Result, summarise
-
-__all__ = ["METHODS", "Result", "methods_for", "methods_of", "run", "summarise"]

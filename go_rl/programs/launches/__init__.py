@@ -1,7 +1,0 @@
-"""A network's graph as the kernels that it launches on a GPU."""
-
-from go_rl.programs.launches.eager import eager_launches
-from go_rl.programs.launches.fused import fused_launches
-from go_rl.programs.launches.launch import Launch, Launches
-
-__all__ = ["Launch", "Launches", "eager_launches", "fused_launches"]

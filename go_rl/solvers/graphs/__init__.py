@@ -1,1 +1,0 @@
-"""Algorithms on graphs that the solver needs."""

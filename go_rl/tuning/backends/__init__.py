@@ -1,1 +1,0 @@
-"""Back ends: where schedules of tensor programs are built and timed."""

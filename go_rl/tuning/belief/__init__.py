@@ -1,6 +1,0 @@
-"""Beliefs: what an operator's curve of best performance will be."""
-
-from go_rl.tuning.belief.belief import Belief, CurvePrediction
-from go_rl.tuning.belief.registry import BELIEFS, belief_of
-
-__all__ = ["BELIEFS", "Belief", "CurvePrediction", "belief_of"]

@@ -1,0 +1,41 @@
+"""`Scheduler`: which operator gets the next slot."""
+
+from __future__ import annotations
+
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from go_rl.tuning.loop.tuning_state import TuningState
+
+
+@runtime_checkable
+class Scheduler(Protocol):
+    """Decides by the state alone: equal states and seeds give equal choices, so that a run can go
+    on in another process."""
+
+    @property
+    def name(self) -> str:
+        """As in the registry."""
+        ...
+
+    @property
+    def dynamic(self) -> bool:
+        """Whether slots of finished operators go to others; a static scheme's lapse."""
+        ...
+
+    def choose(self, state: TuningState) -> int | None:
+        """Return the operator of the next slot. A dynamic scheme chooses among
+        ``state.unfinished``, of which there is one; a static one may return a finished operator,
+        whose slot lapses, or None: its plan is at its end."""
+        ...
+
+    def predicted(self, state: TuningState, operator: int) -> float | None:
+        """Return by how many seconds a slot of an operator is predicted to shorten the network;
+        None: the scheme predicts nothing."""
+        ...
+
+
+def slot_rng(state: TuningState) -> np.random.Generator:
+    """Return the randomness of the next slot: of the seed and the number of the slot."""
+    return np.random.default_rng((state.config.seed, state.slot))

@@ -1,0 +1,66 @@
+"""`SlotConfig`: how tuning time is cut into slots, and when an operator is done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, isfinite
+
+from go_rl.tuning.config import FirstRound, TuningError
+
+LONGEST_SLOT = 100.0
+"""Seconds of a slot, at most (DynaTune, section 5)."""
+SLOTS_AN_OPERATOR = 10
+"""A budget buys at least so many slots for each operator."""
+
+
+@dataclass(frozen=True)
+class SlotConfig:
+    """Budget, batches and the end of an operator.
+
+    Raises:
+        TuningError: a number is out of range.
+    """
+
+    seconds: float = 1200.0
+    """Budget, by the back end's clock."""
+    trials: int | None = None
+    """Trials, at most, those of earlier runs of the journal included; None: as many as the budget
+    allows."""
+    batch: int = 16
+    """Schedules that the inner tuner proposes, and that are measured, together."""
+    patience: int = 200
+    """Trials without improvement behind which an operator is finished."""
+    seed: int = 0
+    """Random seed of scheduler, belief and inner tuners."""
+    heavy: float = 1.0
+    """Share of the network's FLOP whose operators are tuned
+    (`go_rl.tuning.loop.heavy_operators`); the others get one batch each, at the end, of
+    schedules like those that were found (`go_rl.tuning.loop.reuse`)."""
+    first_round: FirstRound = "slowest"
+    """Order in which dynamic schedulers give each operator its first slot
+    (`go_rl.tuning.loop.schedulers.first_round`)."""
+    slot: float | None = None
+    """Seconds of a slot; None: `LONGEST_SLOT` or the budget over `SLOTS_AN_OPERATOR` slots an
+    operator, whichever is less."""
+
+    def __post_init__(self) -> None:
+        if not (self.seconds > 0 and isfinite(self.seconds)):
+            raise TuningError(f"tuning: the budget must be above 0 seconds, not {self.seconds}")
+        if self.trials is not None and self.trials < 1:
+            raise TuningError(f"tuning: trials must be >= 1, not {self.trials}")
+        if self.batch < 1 or self.patience < 1:
+            raise TuningError(
+                f"tuning: batch and patience must be >= 1, not {self.batch} and {self.patience}"
+            )
+        if not 0 < self.heavy <= 1:
+            raise TuningError(f"tuning: the share of FLOP must lie in (0, 1], not {self.heavy}")
+        if self.seed < 0:
+            raise TuningError(f"tuning: seed must be >= 0, not {self.seed}")
+        if self.slot is not None and not 0 < self.slot < inf:
+            raise TuningError(f"tuning: a slot must last more than 0 seconds, not {self.slot}")
+
+    def slot_seconds(self, operators: int) -> float:
+        """Return the seconds of one slot; each slot has at least one batch of trials."""
+        if self.slot is not None:
+            return self.slot
+        return min(LONGEST_SLOT, self.seconds / (SLOTS_AN_OPERATOR * operators))

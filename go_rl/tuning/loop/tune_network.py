@@ -1,0 +1,125 @@
+"""`tune_network`: a network in; tuned, compiled, compared with the untuned one and written out.
+
+The folder's journal holds each batch of trials: whoever is killed, or stops with Ctrl-C, loses the
+batch that was being measured, and the same command goes on behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from go_rl.runtime.records import RecordStore
+from go_rl.tuning.config import TuneProgramsConfig
+from go_rl.tuning.loop.finish import Finish
+from go_rl.tuning.loop.journal import FileJournal
+from go_rl.tuning.loop.nouns import MakeInnerTuner
+from go_rl.tuning.loop.reuse.registry import attention_reuse
+from go_rl.tuning.loop.schedulers.registry import WITH_BELIEF, live_scheduler
+from go_rl.tuning.loop.schedulers.scheduler import Scheduler
+from go_rl.tuning.loop.slot_loop import NothingWorksError
+from go_rl.tuning.loop.slots import SlotConfig
+from go_rl.tuning.loop.time_budget import TimeBudget
+from go_rl.tuning.loop.trial_records import known_trials
+from go_rl.tuning.loop.tuned_network import TunedNetwork, write_tuned_network
+from go_rl.tuning.loop.tuning_run import run_tuning
+from go_rl.tuning.progress import Watch, unwatched
+from go_rl.tuning.result_folder import JOURNAL, records_of
+from go_rl.tuning.tuners.registry import inner_tuner
+from go_rl.tuning.tvm.backend import TvmBackend
+from go_rl.tuning.tvm.codegen import code_target
+from go_rl.tuning.tvm.lowering import LoweredNetwork, lower
+from go_rl.tuning.tvm.models.model import TunableNetwork
+
+
+def tune_network(
+    network: TunableNetwork,
+    folder: Path,
+    config: TuneProgramsConfig,
+    *,
+    records: str | Path | None = None,
+    watch: Watch = unwatched,
+    report: Callable[[str], None] = lambda _: None,
+) -> TunedNetwork:
+    """Tune a network's operators on this machine.
+
+    Args:
+        network: with its weights.
+        folder: of everything that is written; a run that began here goes on.
+        config: who tunes what, for how long.
+        records: store of trials, a folder, a file or a URL, which several runs may share; None: the
+            folder's own. A run that begins knows what it has.
+        watch: is told how far tuning is.
+        report: is told what is done before and after.
+
+    Raises:
+        MissingDependencyError: TVM, a C compiler, or what the scheduler needs is not installed.
+        RecordError: the store cannot be read or written.
+        TuningError: the network cannot be tuned, a name is unknown, or the folder is of another
+            run.
+        WorkerError: the core cannot be had.
+    """
+    scheduler, make_tuner = deciders(config)
+    budget = TimeBudget(60.0 * config.minutes)
+    report(f"importing {network.name}")
+    pace = min(config.timing.pace_seconds, budget.pace)
+    quick = replace(config, timing=replace(config.timing, pace_seconds=pace))
+    lowered = lower(network, code_target(config.target, config.cores))
+    store_at, pace_at = records_of(records, folder)
+    with (
+        RecordStore(store_at) as store,
+        TvmBackend(lowered, quick, pace_at) as backend,
+    ):
+        journal = FileJournal(folder / JOURNAL, _about(lowered, backend, config))
+        backend.start(store, budget.preparing, report)
+        known = known_trials(store, backend.target, backend.operators)
+        before = sum(len(batch.trials) for batch in journal.batches())
+        resumed = before or sum(map(len, known.values()))
+        slots = _slots(config, budget, len(backend.operators))
+        notes: list[str] = []
+        if backend.operators:
+            report(f"tuning {len(backend.operators)} operators")
+            with suppress(NothingWorksError):  # told of each operator
+                notes += run_tuning(
+                    backend, scheduler, make_tuner, slots, journal, known=known, watch=watch,
+                    reuse=attention_reuse(backend) if config.only_heavy < 1 else None,
+                )  # fmt: skip
+        finish = Finish(network, lowered, backend, journal, slots, budget, report)
+        tuned = finish.tuned(folder, config, resumed, notes)
+    write_tuned_network(tuned, config, folder)
+    return tuned
+
+
+def _slots(config: TuneProgramsConfig, budget: TimeBudget, operators: int) -> SlotConfig:
+    """Slots of what is left of the minutes; a slot is as long as if all of them were left."""
+    whole = SlotConfig(
+        seconds=budget.seconds, trials=config.trials, batch=config.batch, seed=config.seed,
+        heavy=config.only_heavy, first_round=config.first_round,
+    )  # fmt: skip
+    slot = whole.slot_seconds(max(operators, 1))
+    return replace(whole, seconds=budget.tuning(), slot=slot)
+
+
+def deciders(config: TuneProgramsConfig) -> tuple[Scheduler, MakeInnerTuner]:
+    """Return who gives slots to operators, and what makes their inner tuners.
+
+    Raises:
+        MissingDependencyError: what the scheduler's belief needs is not installed.
+        TuningError: a name is unknown; or the scheduler sees recorded curves only.
+    """
+    return live_scheduler(config.scheduler, config.belief), inner_tuner(config.tuner)
+
+
+def _about(
+    lowered: LoweredNetwork, backend: TvmBackend, config: TuneProgramsConfig
+) -> dict[str, object]:
+    """What a journal is of."""
+    belief = {"belief": config.belief} if config.scheduler in WITH_BELIEF else {}
+    heavy = {"only_heavy": config.only_heavy} if config.only_heavy < 1 else {}
+    return {
+        "network": lowered.name, "target": backend.target, "seed": config.seed, **heavy,
+        "scheduler": config.scheduler, **belief, "tuner": config.tuner,
+        "operators": [[x.workload, x.repeats] for x in backend.operators],
+    }  # fmt: skip

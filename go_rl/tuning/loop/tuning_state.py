@@ -1,0 +1,252 @@
+"""`TuningState`: what tuning knows, a function of the measured batches alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, Literal
+
+from go_rl.tuning.loop.heavy_operators import heavy_operators
+from go_rl.tuning.loop.nouns import Schedule, Trial, TunedOperator
+from go_rl.tuning.loop.slots import SlotConfig
+
+HOPELESS = 32
+"""Trials behind which an operator is given up where none worked."""
+Phase = Literal["known", "warm-up", "slot", "lapse", "reuse"]
+"""Why a batch is there: trials of earlier runs; the search for a first schedule that works; a slot
+of the scheduler; a static scheme's slot of a finished operator, which lapses; schedules like those
+of tuned operators, for one that is not tuned."""
+
+
+@dataclass(frozen=True)
+class TrialBatch:
+    """Trials of one operator that were measured together."""
+
+    phase: Phase
+    operator: int
+    """By its number."""
+    slot: int
+    """Number of the slot, from 1; 0 before the first."""
+    trials: tuple[Trial, ...]
+    """In the order of the proposal."""
+    seconds: float
+    """Of the clock since the batch before: scheduling, proposing, building, timing."""
+    exhausted: bool = False
+    """The inner tuner proposed none: the space has no more."""
+
+
+@dataclass(eq=False)
+class OperatorState:
+    """What is known of one operator."""
+
+    operator: TunedOperator
+    best: Trial | None = None
+    """The fastest trial."""
+    curve: list[float] = field(default_factory=list)
+    """Best FLOP/s known after each trial; 0 until one works."""
+    stale: int = 0
+    """Trials since the best."""
+    slots: int = 0
+    """Slots it was given: pulls of the arm."""
+    slot_ends: list[float] = field(default_factory=list)
+    """Best seconds after each of its slots."""
+    first_seconds: float | None = None
+    """Of the first trial that worked: the untuned operator."""
+    spent: float = 0.0
+    """Seconds of the clock, those of known trials left out."""
+    own_trials: int = 0
+    """Trials, those of earlier runs left out."""
+    exhausted: bool = False
+    """The space has no more."""
+    given_up: bool = False
+    """No schedule works: it stays as it is, and is no part of any latency."""
+
+    @property
+    def seconds(self) -> float:
+        """Best seconds of one run; infinite until one works."""
+        return inf if self.best is None or self.best.seconds is None else self.best.seconds
+
+    @property
+    def weighted(self) -> float:
+        """Best seconds of all its runs in the network."""
+        counts = self.operator.repeats and not self.given_up
+        return self.operator.repeats * self.seconds if counts else 0.0
+
+    def horizon(self, slot_seconds: float, batch: int) -> int:
+        """Return how many trials a slot buys, at the pace so far; at least a batch."""
+        if not self.own_trials or self.spent <= 0:
+            return batch
+        return max(batch, round(slot_seconds * self.own_trials / self.spent))
+
+    def add(self, batch: TrialBatch) -> None:
+        """Take in a batch."""
+        for trial in batch.trials:
+            self._add(trial)
+        if batch.phase != "known":
+            self.spent += batch.seconds
+            self.own_trials += len(batch.trials)
+        self.exhausted = self.exhausted or batch.exhausted
+
+    def _add(self, trial: Trial) -> None:
+        self.stale += 1
+        if trial.seconds is not None:
+            if self.first_seconds is None:
+                self.first_seconds = trial.seconds
+            faster = trial.seconds < self.seconds if trial.verdict is None else trial.verdict
+            if faster:
+                self.best, self.stale = trial, 0
+        self.curve.append(0.0 if self.best is None else self.operator.flops / self.seconds)
+
+
+class TuningState:
+    """All operators, and where in which slot the run is.
+
+    Args:
+        operators: of the network.
+        fixed_seconds: of what is not tuned.
+        peak_flops: FLOP/s of the target, at most.
+        config: see there.
+    """
+
+    def __init__(
+        self,
+        operators: Sequence[TunedOperator],
+        fixed_seconds: float,
+        peak_flops: float,
+        config: SlotConfig,
+    ) -> None:
+        self.operators = [OperatorState(operator) for operator in operators]
+        self.config, self.peak_flops = config, peak_flops
+        tuned = heavy_operators(operators, config.heavy)
+        self.slot_seconds = config.slot_seconds(len(tuned))
+        self.elapsed = 0.0
+        """Seconds of the clock since the start."""
+        self.slot = 0
+        """Number of the slot that began last, from 1; 0 before the first."""
+        self.current: int | None = None
+        """Operator of that slot, while it lasts."""
+        self.trials = 0
+        """Measured in this run."""
+        self.waiting = [k for k in range(len(operators)) if k not in tuned]
+        """Operators that are not tuned and have had no schedules like those of others yet."""
+        self._light = frozenset(self.waiting)
+        self._fixed = fixed_seconds
+        self._in_slot = 0.0
+
+    def meet(self, operators: Sequence[TunedOperator]) -> None:
+        """Take in what operators there are now: those known, in their order, and new ones."""
+        for state, operator in zip(self.operators, operators, strict=False):
+            state.operator = operator
+        self.operators += map(OperatorState, operators[len(self.operators) :])
+
+    @property
+    def latency(self) -> float:
+        """Seconds of the network with the best schedules; infinite while an operator that is tuned
+        has none, those given up left out. Operators that are not tuned count from their first
+        time on."""
+        return self._fixed + sum(each.weighted for each in self._counted)
+
+    @property
+    def untuned_latency(self) -> float:
+        """Seconds of the network with the first schedules that worked."""
+        first = (
+            inf if each.first_seconds is None else each.first_seconds * each.operator.repeats
+            for each in self._counted
+            if each.operator.repeats and not each.given_up
+        )  # fmt: skip
+        return self._fixed + sum(first)
+
+    @property
+    def arms(self) -> list[int]:
+        """Operators that are tuned, by number; those that joined are."""
+        return [k for k in range(len(self.operators)) if k not in self._light]
+
+    @property
+    def _counted(self) -> list[OperatorState]:
+        """Operators that make up the network: those of the whole, and those that are not tuned and
+        have no time yet, left out."""
+        return [
+            each for k, each in enumerate(self.operators)
+            if not each.operator.whole and (k not in self._light or each.best is not None)
+        ]  # fmt: skip
+
+    def finished(self, operator: int) -> bool:
+        """Whether an operator is done: no improvement for long, no schedules left, not tuned, or
+        not used any more."""
+        each = self.operators[operator]
+        done = each.exhausted or each.given_up or each.stale >= self.config.patience
+        return done or operator in self._light or not each.operator.repeats
+
+    @property
+    def unfinished(self) -> list[int]:
+        """Operators that are not done."""
+        return [k for k in range(len(self.operators)) if not self.finished(k)]
+
+    @property
+    def kept_trials(self) -> int:
+        """Trials that are kept for operators that wait for schedules of others: a batch each."""
+        return self.config.batch * len(self.waiting)
+
+    @property
+    def trials_left(self) -> float:
+        """Trials that may still be made; infinite where only the budget bounds them."""
+        return inf if self.config.trials is None else float(self.config.trials - self.trials)
+
+    @property
+    def over(self) -> bool:
+        """Whether the schedules, the budget or the trials are used up, but for what is kept for
+        operators that wait."""
+        pace = self.elapsed / max(self.trials, 1)
+        late = self.elapsed + pace * self.kept_trials >= self.config.seconds
+        return late or self.trials_left <= self.kept_trials or not self.unfinished
+
+    def add(self, batch: TrialBatch) -> None:
+        """Take in a batch, in the order in which they were measured."""
+        state = self.operators[batch.operator]
+        if batch.slot > self.slot:
+            self._end_slot()
+            self.slot, self.current, self._in_slot = batch.slot, batch.operator, 0.0
+            state.slots += 1
+        state.add(batch)
+        hope = min(HOPELESS, self.config.patience)
+        state.given_up = state.best is None and (state.exhausted or state.stale >= hope)
+        self.elapsed += batch.seconds
+        self.trials += len(batch.trials) if batch.phase != "known" else 0
+        if batch.phase == "reuse":
+            self.waiting.remove(batch.operator)
+        if batch.phase in ("slot", "lapse"):
+            self._in_slot += batch.seconds
+            if self._in_slot >= self.slot_seconds or self.finished(batch.operator) or self.over:
+                self._end_slot()
+
+    def _end_slot(self) -> None:
+        if self.current is not None:
+            state = self.operators[self.current]
+            state.slot_ends.append(state.seconds)
+        self.current = None
+
+    def summary(self) -> dict[str, Any]:
+        """Return everything that a later decision depends on, as JSON: equal summaries go on in
+        the same way."""
+        return {
+            "elapsed": self.elapsed, "slot": self.slot, "current": self.current,
+            "in_slot": self._in_slot, "trials": self.trials,
+            "operators": [
+                {
+                    "name": each.operator.name, "best": None if each.best is None else _key(each),
+                    "curve": each.curve, "stale": each.stale, "slots": each.slots,
+                    "slot_ends": each.slot_ends, "spent": each.spent, "done": each.exhausted,
+                }
+                for each in self.operators
+            ],
+        }  # fmt: skip
+
+    def best_schedules(self) -> list[Schedule | None]:
+        """Return the fastest schedule of each operator; None where none worked."""
+        return [None if each.best is None else each.best.schedule for each in self.operators]
+
+
+def _key(state: OperatorState) -> str:
+    assert state.best is not None
+    return state.best.schedule.key

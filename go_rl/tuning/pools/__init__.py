@@ -1,0 +1,1 @@
+"""Recorded candidates of tensor programs, replayed in place of measuring."""

@@ -1,0 +1,114 @@
+"""`pools_from_records`: the records of a folder of measured programs as pools."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from go_rl.costs.kernels.measure.rounds import VISIT_SECONDS
+from go_rl.costs.programs.features import LEAF_NUMBERS, leaf_vectors
+from go_rl.costs.programs.measure.collect import NEST, TRACE
+from go_rl.costs.programs.nests import nest_from_json
+from go_rl.costs.programs.workloads import TensorTask
+from go_rl.runtime.records import Record
+from go_rl.tuning.config import TuningError
+from go_rl.tuning.loop.nouns import TunedOperator
+from go_rl.tuning.pools.schedule_pool import PoolSet, SchedulePool
+
+COMPILE_SECONDS = "compile_seconds"
+MEDIAN = "median"
+NOT_DRAWN = "could be drawn"
+"""In the reason of a record that stands for no schedule."""
+UNKNOWN_VISITS = 0.2
+"""Seconds of timing where a record does not tell them: about the median of those that do."""
+
+
+def pools_from_records(
+    network: str,
+    uses: Mapping[TensorTask, int],
+    records: Iterable[Record],
+    peak_flops: float,
+    provenance: Mapping[str, Any],
+    timeout: float = 20.0,
+) -> PoolSet:
+    """Return the pools of a network.
+
+    Seconds are the median of a schedule's calls: of so few, the low quantile that a record calls
+    its seconds is the least, which a core shared with others may put far below the truth. Schedules
+    with the same trace are one, the first. Failures keep their place with NaN seconds, and so do
+    schedules that would be faster than the peak: their measurement is wrong. Their number is in the
+    provenance (``impossible``).
+
+    Args:
+        network: its name.
+        uses: its tunable operators, each with how often it is used.
+        records: of one target and codegen; those of other tasks are left out.
+        peak_flops: of the target.
+        provenance: what the file says of the measurement.
+        timeout: seconds that a schedule took which took too long.
+
+    Raises:
+        TuningError: there is no record of an operator, or records are of several targets.
+    """
+    wanted = {task.workload: task for task in uses}
+    kept = [x for x in records if x.workload in wanted and NOT_DRAWN not in x.reason]
+    targets = {record.target for record in kept}
+    if len(targets) != 1:
+        found = ", ".join(sorted(targets)) or "none"
+        raise TuningError(f"{network}: records must be of one target, not of {found}")
+    pools = tuple(
+        _pool(task, count, [x for x in kept if x.workload == task.workload], timeout)
+        for task, count in uses.items()
+    )
+    possible, impossible = _without_impossible(pools, peak_flops)
+    about = {**provenance, "seconds": "median", "impossible": impossible}
+    return PoolSet(network, targets.pop(), peak_flops, possible, about)
+
+
+def _without_impossible(
+    pools: tuple[SchedulePool, ...], peak_flops: float
+) -> tuple[tuple[SchedulePool, ...], int]:
+    """Return the pools with NaN for seconds that no processor could keep, and their number."""
+    found, count = [], 0
+    for pool in pools:
+        wrong = pool.seconds < pool.operator.flops / peak_flops
+        count += int(wrong.sum())
+        found.append(replace(pool, seconds=np.where(wrong, np.float32(np.nan), pool.seconds)))
+    return tuple(found), count
+
+
+def _pool(task: TensorTask, count: int, records: list[Record], timeout: float) -> SchedulePool:
+    operator = TunedOperator(task.title, task.workload, count, float(task.flops))
+    rows: dict[int, tuple[float, float, np.ndarray]] = {}
+    for record in sorted(records, key=lambda each: each.setting):
+        row = _row(record, timeout)
+        rows.setdefault(_key(record), row)
+    if not any(np.isfinite(seconds) for seconds, _, _ in rows.values()):
+        raise TuningError(f"{task.title}: there is no record with a time")
+    seconds, spent, features = zip(*rows.values(), strict=True)
+    return SchedulePool(
+        operator, np.array(seconds, np.float32), np.array(spent, np.float32),
+        np.array(features, np.float16).astype(np.float32), np.array(list(rows), np.uint64),
+    )  # fmt: skip
+
+
+def _row(record: Record, timeout: float) -> tuple[float, float, np.ndarray]:
+    """Return seconds, seconds spent and features."""
+    details = record.details
+    if record.seconds is None or NEST not in details:
+        slow = "more than" in record.reason
+        return np.nan, timeout if slow else UNKNOWN_VISITS, np.zeros(LEAF_NUMBERS)
+    spent = float(details[COMPILE_SECONDS]) + float(details.get(VISIT_SECONDS, UNKNOWN_VISITS))
+    vectors, _ = leaf_vectors(nest_from_json(details[NEST]))
+    seconds = float(details.get(MEDIAN, record.seconds))
+    return seconds, max(spent, 1e-3), vectors.sum(0)
+
+
+def _key(record: Record) -> int:
+    """Return the name of a schedule: a hash of its trace; of a failure, of its setting."""
+    text = record.details.get(TRACE, record.setting)
+    return int.from_bytes(hashlib.sha256(str(text).encode()).digest()[:8], "big")

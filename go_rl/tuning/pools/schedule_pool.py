@@ -1,0 +1,176 @@
+"""`PoolSet`: measured schedules of a network's operators, as one compact file.
+
+A file is an .npz with ``header`` (JSON: format, version, operators, target, provenance, digest)
+and, for all schedules of all operators in a row, ``seconds`` (float32; NaN: it failed), ``spent``
+(float32), ``features`` (float16, [S, numbers]) and ``keys`` (uint64).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float32, UInt64
+
+from go_rl.core.files.shipped import shipped_or_given
+from go_rl.core.files.strict_json import parse_json
+from go_rl.core.files.whole_file import whole_file
+from go_rl.runtime.array_file import UNREADABLE, read_arrays
+from go_rl.runtime.records import canonical_json
+from go_rl.tuning.config import TuningError
+from go_rl.tuning.loop.nouns import TunedOperator
+
+FORMAT, VERSION = "go_rl schedule pools", 1
+FOLDER = Path(__file__).parent / "pools"
+"""Of the pools that ship."""
+ENDING = ".npz"
+_ARRAYS = ("seconds", "spent", "features", "keys")
+
+
+@dataclass(frozen=True, eq=False)
+class SchedulePool:
+    """``S`` measured schedules of one operator."""
+
+    operator: TunedOperator
+    seconds: Float32[np.ndarray, "S"]
+    """[S] of one run; NaN: it failed."""
+    spent: Float32[np.ndarray, "S"]
+    """[S] seconds that building and timing took."""
+    features: Float32[np.ndarray, "S numbers"]
+    """[S, numbers] leaf vectors, summed over statements."""
+    keys: UInt64[np.ndarray, "S"]
+    """[S] distinct names."""
+
+    def __post_init__(self) -> None:
+        count = len(self.seconds)
+        if not count or len({count, len(self.spent), len(self.features), len(self.keys)}) > 1:
+            raise TuningError(f"pool of {self.operator.name}: arrays are empty or differ in length")
+        if len(np.unique(self.keys)) < count:
+            raise TuningError(f"pool of {self.operator.name}: a schedule is there twice")
+        if not np.nanmin(self.seconds, initial=np.inf) > 0 or not (self.spent > 0).all():
+            raise TuningError(f"pool of {self.operator.name}: seconds must be above 0")
+
+
+@dataclass(frozen=True, eq=False)
+class PoolSet:
+    """Pools of one network on one target."""
+
+    network: str
+    target: str
+    peak_flops: float
+    """FLOP/s of the target, at most."""
+    pools: tuple[SchedulePool, ...]
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    """How they were measured: JSON."""
+
+    @property
+    def schedules(self) -> int:
+        """Of all operators."""
+        return sum(len(pool.seconds) for pool in self.pools)
+
+    @property
+    def digest(self) -> str:
+        """Hash of what was measured, 16 digits."""
+        hashed = hashlib.sha256(canonical_json(self._described()).encode())
+        for array in self._joined().values():
+            hashed.update(np.ascontiguousarray(array).tobytes())
+        return hashed.hexdigest()[:16]
+
+    def save(self, path: str | Path) -> None:
+        """Write the file; one that is there is replaced once the new one is complete.
+
+        Raises:
+            TuningError: it cannot be written.
+        """
+        header = self._described() | {"format": FORMAT, "version": VERSION, "digest": self.digest}
+        told = np.frombuffer(canonical_json(header).encode(), np.uint8)
+        try:
+            with whole_file(path) as file:
+                arrays: dict[str, Any] = self._joined()
+                np.savez_compressed(file, header=told, **arrays)
+        except OSError as error:
+            raise TuningError(f"{path}: cannot be written ({error.strerror})") from error
+
+    def _described(self) -> dict[str, Any]:
+        operators = [
+            [
+                p.operator.name,
+                p.operator.workload,
+                p.operator.repeats,
+                p.operator.flops,
+                len(p.keys),
+            ]
+            for p in self.pools
+        ]
+        return {
+            "network": self.network, "target": self.target, "peak_flops": self.peak_flops,
+            "operators": operators, "provenance": dict(self.provenance),
+        }  # fmt: skip
+
+    def _joined(self) -> dict[str, np.ndarray]:
+        kinds = {"features": np.float16}
+        return {
+            name: np.concatenate([getattr(pool, name) for pool in self.pools]).astype(
+                kinds.get(name, getattr(self.pools[0], name).dtype)
+            )
+            for name in _ARRAYS
+        }
+
+
+def load_pools(source: str | Path) -> PoolSet:
+    """Read a file that `PoolSet.save` wrote, or pools that ship by the name of their network.
+
+    Raises:
+        TuningError: no such file or name; it is damaged, of another version, or no pool file.
+    """
+    path = shipped_or_given(source, FOLDER, ENDING, "recorded network", TuningError)
+    header, arrays = _contents(path)
+    if header.get("format") != FORMAT:
+        raise TuningError(f"{path}: does not say {FORMAT!r}; name a file of schedule pools")
+    if header.get("version") != VERSION:
+        raise TuningError(
+            f"{path}: pools of version {header.get('version')!r}, and this go_rl reads {VERSION}; "
+            "make them again from their records"
+        )
+    try:
+        found = PoolSet(
+            header["network"], header["target"], float(header["peak_flops"]),
+            _split(header["operators"], arrays), header["provenance"],
+        )  # fmt: skip
+        whole = found.digest == header["digest"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise TuningError(f"{path}: is damaged ({error}); get it again") from error
+    if not whole:
+        raise TuningError(f"{path}: is damaged (its digest is another); get it again")
+    return found
+
+
+def _contents(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    try:
+        file = read_arrays(path)
+        header = parse_json(file["header"].tobytes().decode())
+        arrays = {name: file[name] for name in _ARRAYS}
+    except UNREADABLE as error:
+        what = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise TuningError(f"{path}: cannot be read as schedule pools ({what})") from error
+    if not isinstance(header, dict):
+        raise TuningError(f"{path}: does not say {FORMAT!r}; name a file of schedule pools")
+    return header, arrays
+
+
+def _split(
+    operators: list[list[Any]], arrays: Mapping[str, np.ndarray]
+) -> tuple[SchedulePool, ...]:
+    if sum(row[4] for row in operators) != len(arrays["seconds"]):
+        raise ValueError("operators and arrays count different schedules")
+    found, start = [], 0
+    for name, workload, repeats, flops, count in operators:
+        part = {key: array[start : start + count] for key, array in arrays.items()}
+        part["features"] = part["features"].astype(np.float32)
+        found.append(SchedulePool(TunedOperator(name, workload, repeats, float(flops)), **part))
+        start += count
+    return tuple(found)

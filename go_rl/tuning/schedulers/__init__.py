@@ -1,6 +1,0 @@
-"""Schedulers: which operator gets the next slot of tuning time."""
-
-from go_rl.tuning.schedulers.registry import SCHEDULERS, scheduler_of
-from go_rl.tuning.schedulers.scheduler import Scheduler
-
-__all__ = ["SCHEDULERS", "Scheduler", "scheduler_of"]

@@ -1,0 +1,217 @@
+"""`tune_kernels`: a model in, what was found and checked out.
+
+The folder's journal holds each batch of trials, as that of `go_rl.tuning.loop.tune_network`
+does: whoever is killed, or stops with Ctrl-C, loses the batch that was being measured.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from go_rl.costs.kernels.measure.settings import FLAGS, flag_settings
+from go_rl.graphs.readers.jax.stages import JaxProgram
+from go_rl.runtime.records import RecordStore
+from go_rl.tuning.config import GUIDED, ROUNDS, TuneConfig, TuningError
+from go_rl.tuning.loop.journal import FileJournal, Journal
+from go_rl.tuning.loop.schedulers.registry import SEQUENTIAL, WITH_BELIEF, live_scheduler
+from go_rl.tuning.loop.schedulers.scheduler import Scheduler
+from go_rl.tuning.loop.slots import SlotConfig
+from go_rl.tuning.loop.tuning_run import run_tuning
+from go_rl.tuning.loop.tuning_state import TrialBatch
+from go_rl.tuning.progress import Watch, unwatched
+from go_rl.tuning.result_folder import JOURNAL, records_of
+from go_rl.tuning.xla.alternate_check import check_alternately
+from go_rl.tuning.xla.budget import TuningBudget
+from go_rl.tuning.xla.fusions import FusionSpace
+from go_rl.tuning.xla.guided_tuner import kernel_tuner
+from go_rl.tuning.xla.guides import Guide, guide_of
+from go_rl.tuning.xla.kernel_backend import KernelBackend
+from go_rl.tuning.xla.kernel_timer import KernelTimer, WorkerSource
+from go_rl.tuning.xla.kernel_times import KernelTimes
+from go_rl.tuning.xla.outcome import Check, Tuned, TunePoint, write_tuned
+
+FAST_MATH = "xla_cpu_enable_fast_math"
+ONE_BATCH = 1e-9
+"""Seconds of a slot of the scheduler `ROUNDS`: a slot has at least one batch of trials."""
+ENDLESS = 10**9
+"""Trials without improvement: a kernel is finished when its settings are, fusions never."""
+
+
+def tune_kernels(
+    program: JaxProgram,
+    folder: Path,
+    config: TuneConfig,
+    guide: Guide | None = None,
+    report: Callable[[str], None] = lambda _: None,
+    records: str | Path | None = None,
+    watch: Watch = unwatched,
+) -> Tuned:
+    """Tune a model on this machine, and leave ``tuned.json`` and ``curve.csv`` in a folder.
+
+    Args:
+        program: of the model.
+        folder: where these go; a run that began here goes on.
+        config: how.
+        guide: None: the one that the configuration names.
+        report: is told what is going on.
+        records: store of measurements, a folder, a file or a URL, which several runs may share:
+            what it knows is not measured again, and takes as long as it took then; None: the
+            folder's own.
+        watch: is told of each improvement, and of the end of each slot.
+
+    Raises:
+        MissingDependencyError: what the scheduler or the inner tuner needs is not installed.
+        TuningError: as `guide_of` and `KernelBackend.measure`; a name is unknown, or the folder is
+            of another run.
+        RecordError: nothing can be measured here, or the records cannot be read or written.
+        WorkerError: the core cannot be had.
+    """
+    guide, measuring = guide or guide_of(config), config.measuring
+    store_at, pace_at = records_of(records, folder)
+    with (
+        RecordStore(store_at) as store,
+        WorkerSource(program, measuring, pace_at) as source,
+    ):
+        budget = TuningBudget(60.0 * config.minutes)
+        timer = KernelTimer(store, source, measuring, program.graph.name, budget)
+        run = KernelTuning(FusionSpace(program.graph), guide, timer, budget, config, report, watch)
+        tuned = run.tune(FileJournal(folder / JOURNAL, run.about))
+    write_tuned(tuned, config, folder)
+    return tuned
+
+
+@dataclass(frozen=True)
+class KernelTuning:
+    """Tunes the kernels of one graph."""
+
+    space: FusionSpace
+    guide: Guide
+    timer: KernelTimer
+    budget: TuningBudget
+    config: TuneConfig
+    report: Callable[[str], None] = lambda _: None
+    watch: Watch = unwatched
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What a journal is of."""
+        config = self.config
+        names = ("target", "seed", "scheduler", "tuner", "cost", "ranks", "k_graph", "k_kernel",
+                 "candidates")  # fmt: skip
+        chosen = {name: getattr(config, name) for name in names}
+        if config.scheduler in WITH_BELIEF:
+            chosen["belief"] = config.belief
+        return {"graph": self.space.graph.digest, "guide": self.guide.name, **chosen}
+
+    def tune(self, journal: Journal) -> Tuned:
+        """Return what is found when the time is over, or nothing is left to be tried, checked by a
+        fresh measurement.
+
+        Args:
+            journal: of this run; what it holds is not measured again.
+        """
+        times = KernelTimes.of(self.space)
+        make_tuner = kernel_tuner(times, self.guide, self.budget, self.config)
+        self.budget.charge(sum((batch.seconds for batch in journal.batches()), 0.0))
+        backend = KernelBackend(times, self.timer, self.budget, self.config.target)
+        slots = self._slots()
+        ends = run_tuning(
+            backend, self._scheduler(slots), make_tuner, slots, journal, known=backend.known,
+            watch=self.watch,
+        )  # fmt: skip
+        if not times.tried:
+            raise TuningError(
+                f"{self.space.graph.name}: stopped before the default fusion was measured; what "
+                "was measured is kept, and the same command goes on"
+            )
+        if not self.budget.over and any(b.exhausted and not b.operator for b in journal.batches()):
+            ends.append("Nothing new was left to be tried")
+        notes = [*self.guide.notes, *times.notes, *ends]
+        return self._checked(times, list(journal.batches()), notes)
+
+    def _scheduler(self, slots: SlotConfig) -> Scheduler:
+        """Sequential: each has an equal share of the time, as fusions are never finished."""
+        name, share = self.config.scheduler, None
+        if name == SEQUENTIAL:
+            share = self.budget.seconds / (1 + self._kernels)
+        return live_scheduler(name, self.config.belief, share)
+
+    def _slots(self) -> SlotConfig:
+        config = self.config
+        count = max(config.k_graph, config.k_kernel)
+        if not self.guide.selective and config.tuner == GUIDED:
+            count = max(config.candidates, len(flag_settings()))
+        slots = SlotConfig(
+            seconds=self.budget.seconds, trials=config.trials, batch=count, patience=ENDLESS,
+            seed=config.seed,
+        )  # fmt: skip
+        slot = slots.slot_seconds(1 + self._kernels)
+        return replace(slots, slot=ONE_BATCH if config.scheduler == ROUNDS else slot)
+
+    @property
+    def _kernels(self) -> int:
+        """Distinct ones of the default fusion."""
+        return len({part.hash for part in self.space.default.parts})
+
+    def _checked(
+        self, times: KernelTimes, batches: Sequence[TrialBatch], notes: list[str]
+    ) -> Tuned:
+        minutes, space, config = self.budget.spent / 60.0, self.space, self.config
+        settings = {p.hash: times.settings[p.hash] for p in times.best.parts
+                    if p.hash in times.settings}  # fmt: skip
+        check = self._check(times, settings, notes)
+        kept = check is not None and check.faster
+        if kept and any(FAST_MATH in json.loads(s)[FLAGS] for s in settings.values()):
+            notes.append("Some kernels run with fast math: their results differ in rounding")
+        return Tuned(
+            model=space.graph.name, guide=self.guide.name, target=config.target,
+            scheduler=config.scheduler, tuner=config.tuner,
+            fusion=times.best if kept else space.default,
+            settings=settings if kept else {},
+            seconds=times.seconds if kept else times.plain,
+            kept="tuned" if kept else "baseline",
+            check=check, curve=kernel_curve(space, batches), minutes=minutes,
+            measured=self.timer.made, replayed=self.timer.replayed,
+            trials=sum(len(b.trials) for b in batches if b.phase != "known"),
+            candidates=len(times.tried), notes=tuple(dict.fromkeys(notes)),
+        )  # fmt: skip
+
+    def _check(
+        self, times: KernelTimes, settings: dict[str, str], notes: list[str]
+    ) -> Check | None:
+        """Both times; None where there is nothing to check, or it failed."""
+        default = self.space.default
+        if times.best.key == default.key and not settings:
+            notes.append("Nothing faster than the baseline was found")
+            return None
+        self.report("measuring the best and the baseline again")
+        rounds = self.config.check_rounds
+        check = check_alternately(self.timer, default, times.best, settings, rounds)
+        if isinstance(check, str):
+            notes.append(f"The baseline is kept: {check}")
+            return None
+        if not check.faster:
+            notes.append("The baseline is kept: measured again, the best was not faster")
+        return check
+
+
+def kernel_curve(space: FusionSpace, batches: Sequence[TrialBatch]) -> tuple[TunePoint, ...]:
+    """Return the best so far, from the default on, whenever another fusion or setting became it.
+
+    Args:
+        space: of the graph.
+        batches: of the run, in order.
+    """
+    times, elapsed, points = KernelTimes.of(space), 0.0, list[TunePoint]()
+    for batch in batches:
+        elapsed += batch.seconds
+        kernel = times.operators[batch.operator].workload if batch.operator else None
+        times.observe(batch.trials, kernel)
+        if any(trial.verdict for trial in batch.trials):
+            what = times.best.origin if kernel is None else times.settings[kernel]
+            points.append(TunePoint(elapsed / 60.0, times.total, times.default_total, what))
+    return tuple(points)

@@ -1,6 +1,0 @@
-"""The model zoo: named graphs of real architectures, frozen; their versions and their split."""
-
-from go_rl.zoo.index import ZOO_VERSION, ZooEntry, zoo_entry, zoo_graph, zoo_names
-from go_rl.zoo.split import SPLITS
-
-__all__ = ["SPLITS", "ZOO_VERSION", "ZooEntry", "zoo_entry", "zoo_graph", "zoo_names"]

@@ -1,0 +1,177 @@
+"""Kernel costs corrected by what was measured on this machine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from go_rl.api.this_device import (
+    CalibrateConfig,
+    calibrate,
+    predict_this,
+    this_weights,
+)
+from go_rl.core import CheckpointError, ProblemError, TrainingError
+from go_rl.core.processor import processor_name
+from go_rl.costs.kernels.calibrated import SOURCE, CalibratedKernels, MeasuredKernels
+from go_rl.costs.kernels.measure.cold_products import cold_products
+from go_rl.costs.kernels.memory_floor import NO_FLOOR, SCATTER, MemoryFloor
+from go_rl.costs.kernels.predictor import KernelPredictor
+from go_rl.costs.operators.tables import OperatorError
+from go_rl.graphs.cutting.compiled import compiled_network
+from go_rl.graphs.readers.jax.reader import trace_jax
+from go_rl.graphs.zoo.index import zoo_graph
+from go_rl.tuning.config import TuneConfig, TuningError
+from go_rl.tuning.xla.fusions import FusionSpace
+from go_rl.tuning.xla.guides import guide_of
+
+NETWORK = "bert-tiny"
+
+
+@pytest.fixture(scope="module")
+def graph():
+    return zoo_graph(NETWORK)
+
+
+@pytest.fixture(scope="module")
+def calibrated(graph) -> CalibratedKernels:
+    """A machine on which every kernel takes twice as long as predicted."""
+    kernels = compiled_network(graph).kernels
+    seconds = 2 * KernelPredictor.load(SOURCE).predict(kernels)
+    return CalibratedKernels.fit(MeasuredKernels(kernels, seconds, processor_name()))
+
+
+def test_a_constant_factor_is_found(graph, calibrated):
+    kernels = compiled_network(graph).kernels
+    expected = 2 * KernelPredictor.load(SOURCE).predict(kernels)
+    assert calibrated.predict(kernels) == pytest.approx(expected, rel=1e-3)
+    assert calibrated.error < 0.1
+    found = calibrated.interval(kernels)
+    assert (found.low <= found.seconds).all()
+    assert (found.seconds <= found.high).all()
+
+
+def test_file_round_trip(tmp_path, graph, calibrated):
+    calibrated.save(tmp_path / "this.npz")
+    kernels = compiled_network(graph).kernels
+    again = CalibratedKernels.load(tmp_path / "this.npz")
+    assert again.predict(kernels) == pytest.approx(calibrated.predict(kernels))
+
+
+def test_a_network_is_the_sum_of_its_kernels(tmp_path, graph, calibrated):
+    calibrated.save(tmp_path / "this.npz")
+    found = predict_this(graph, tmp_path / "this.npz")
+    network = compiled_network(graph)
+    again = 0.0 if network.again is None else calibrated.predict(network.again).sum()
+    expected = calibrated.predict(network.kernels).sum() + again
+    assert found.latency_ms == pytest.approx(1e3 * expected)
+    assert any(each.what.startswith("dot_general + add") for each in found.operators)
+    assert found.low_ms is not None
+    assert found.low_ms <= found.latency_ms * (1 + 1e-9)
+    busy = {str(graph.names[node]) for node in np.flatnonzero(~graph.is_fed).tolist()}
+    assert busy <= {name for each in found.operators for name in each.nodes}
+    assert len(network.nodes) < len(busy)
+    alone = predict_this(graph, tmp_path / "this.npz", fusion="none")
+    assert len(alone.operators) > len(found.operators)
+
+
+def test_it_guides_the_tuner_of_kernels(tmp_path, graph, calibrated):
+    calibrated.save(tmp_path / "this.npz")
+    guide = guide_of(TuneConfig(cost=f"learned:{tmp_path / 'this.npz'}"))
+    expected = calibrated.predict(compiled_network(graph).kernels).sum()
+    assert guide.fusions.order([FusionSpace(graph).default]) == pytest.approx(expected)
+    assert not any("learned on a processor" in note for note in guide.notes)
+
+
+def test_another_processor_is_refused(tmp_path, graph, calibrated):
+    other = CalibratedKernels.fit(
+        MeasuredKernels(
+            compiled_network(graph).kernels,
+            np.exp(calibrated.examples.residual),
+            "GenuineIntel family 99 model 1",
+        )
+    )
+    other.save(tmp_path / "this.npz")
+    with pytest.raises(TrainingError, match="calibrated to a processor GenuineIntel family 99"):
+        predict_this(graph, tmp_path / "this.npz")
+    with pytest.raises(TuningError, match="calibrated to a processor GenuineIntel family 99"):
+        guide_of(TuneConfig(cost=f"learned:{tmp_path / 'this.npz'}"))
+
+
+def test_bad_input(tmp_path, monkeypatch, graph, calibrated):
+    with pytest.raises(TrainingError, match="run go-rl calibrate --device this"):
+        predict_this(graph, tmp_path / "none.npz")
+    (tmp_path / "bad.npz").write_bytes(b"bad")
+    with pytest.raises(CheckpointError):
+        predict_this(graph, tmp_path / "bad.npz")
+    calibrated.save(tmp_path / "this.npz")
+    with pytest.raises(ProblemError, match="a table of operators is of GPUs"):
+        predict_this("table.csv", tmp_path / "this.npz")
+    half = jax.ShapeDtypeStruct((8, 8), jnp.float16)
+    with pytest.raises(OperatorError, match="only float32 is priced"):
+        predict_this(trace_jax(lambda x: x @ x, half), tmp_path / "this.npz")
+    few = compiled_network(graph).kernels.take(np.arange(3))
+    with pytest.raises(TrainingError, match="3 kernels have a time, and 8 are needed"):
+        CalibratedKernels.fit(MeasuredKernels(few, np.ones(3), "cpu"))
+    with pytest.raises(TrainingError, match="minutes must lie in"):
+        CalibrateConfig(minutes=0.0)
+    with pytest.raises(TrainingError, match="7 kernels are too few; 8 or more are needed"):
+        calibrate(tmp_path / "new.npz", CalibrateConfig(kernels=7))
+    with pytest.raises(TrainingError, match=r"the name of .*new must end in \.npz"):
+        calibrate(tmp_path / "new")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert this_weights().parent == tmp_path / "go_rl"
+
+
+FLOOR = MemoryFloor(np.array([1e6, 1e8]), np.array([2e-11, 1e-10]))
+
+
+def test_weights_beyond_the_cache_cost_what_memory_takes():
+    """By hand: seconds a byte between 1 MB and 100 MB in the logarithm of the working set."""
+    seconds, low, high = FLOOR.seconds(np.array([4e7, 0.0, 6e7]))
+    assert seconds == pytest.approx([4e-3, 0.0, 6e-3])
+    half = 2e-11 + 8e-11 * np.log(50) / np.log(100)
+    assert low[0] == pytest.approx(4e7 * half / SCATTER)
+    assert high[0] == pytest.approx(4e-3 * SCATTER)
+    warm, _, _ = FLOOR.seconds(np.array([5e5]))
+    assert warm[0] == pytest.approx(5e5 * 2e-11)
+    middle, _, _ = FLOOR.seconds(np.array([1e7]))
+    assert middle[0] == pytest.approx(1e7 * 6e-11)
+    assert NO_FLOOR.seconds(np.array([1e9]))[2][0] == 0.0
+
+
+def test_decoding_is_no_faster_than_its_weights_are_read(tmp_path, calibrated):
+    """Eight matrices of 16 MB, each read once for one row; a table that is gathered from counts
+    for nothing."""
+
+    def decode(weights, table, row, token):
+        row = row + table[token]
+        for weight in weights:
+            row = jnp.tanh(row @ weight)
+        return row
+
+    square = jax.ShapeDtypeStruct((2048, 2048), jnp.float32)
+    graph = trace_jax(
+        decode, (square,) * 8, jax.ShapeDtypeStruct((500_000, 2048), jnp.float32),
+        jax.ShapeDtypeStruct((1, 2048), jnp.float32), jax.ShapeDtypeStruct((1,), jnp.int32),
+        weights=(0, 1),
+    )  # fmt: skip
+    slow = replace(FLOOR, per_byte=10 * FLOOR.per_byte)
+    replace(calibrated, memory=slow).save(tmp_path / "cold.npz")
+    calibrated.save(tmp_path / "warm.npz")
+    cold, warm = (predict_this(graph, tmp_path / f"{name}.npz") for name in ("cold", "warm"))
+    least = 1e3 * 8 * 4 * 2048**2 * 1e-9
+    assert warm.latency_ms < least <= cold.latency_ms < 1.2 * least + warm.latency_ms
+    assert cold.low_ms is not None
+    assert cold.low_ms < cold.latency_ms
+
+
+def test_products_that_are_timed_read_more_and_more():
+    sizes = [size for size, _ in cold_products()]
+    assert sizes == sorted(sizes)
+    size, kernel = cold_products()[0]
+    assert kernel.program.graph.weight_bytes.sum() == size == 4 * 1024**2

@@ -1,0 +1,141 @@
+"""The networks see kernels, not padding; losses by hand; what is simple is learned."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from costs.kernels.kernels import few_features, few_kernels
+from parameters import random_variables
+from rounding import assert_rounded_alike
+
+from go_rl.core import TrainingError
+from go_rl.costs.kernels.batch import KernelBatch, batch_of
+from go_rl.costs.kernels.network import KernelNetwork, KernelNetworkConfig, LogSum, PiecewiseLinear
+from go_rl.costs.kernels.opcodes import vocabulary_of
+from go_rl.costs.kernels.training import KernelTrainConfig, train_absolute
+from go_rl.costs.learning.losses import absolute_loss, rank_loss
+from go_rl.costs.learning.training import bins_of
+
+TINY = KernelNetworkConfig(width=8, layers=2, head=8, opcode_width=4, opcodes=20)
+
+
+def batch(which, size: int, length: int) -> KernelBatch:
+    return jax.tree.map(jnp.asarray, batch_of(few_features(), which, size, length))
+
+
+@pytest.mark.parametrize(
+    ("encoder", "reduction"),
+    [
+        ("graphsage", "column"), ("attention", "column"), ("sequence", "column"),
+        ("none", "column"), ("graphsage", "lstm"), ("graphsage", "transformer"),
+    ],
+)  # fmt: skip
+def test_neither_padding_nor_the_rest_of_a_batch_is_seen(encoder, reduction):
+    features = few_features()
+    network = KernelNetwork(replace(TINY, encoder=encoder, reduction=reduction))
+    short = np.flatnonzero(np.diff(features.first_node) <= 8)[:5]
+    alone = batch(short, 5, 8)
+    apply = jax.jit(network.apply)
+    params = random_variables(network.init, alone)
+    wide = np.asarray(apply(params, batch(short[::-1].copy(), 9, 24)))
+    assert_rounded_alike(wide[:5][::-1], apply(params, alone))
+
+
+def test_edges_are_seen():
+    features = few_features()
+    network = KernelNetwork(TINY)
+    which = np.flatnonzero((np.diff(features.first_edge) > 1) & (np.diff(features.first_node) <= 8))
+    one = batch(which[:1], 1, 8)
+    apply = jax.jit(network.apply)
+    params = random_variables(network.init, one)
+    apart = one._replace(adjacent=jnp.zeros_like(one.adjacent))
+    assert not np.allclose(apply(params, one), apply(params, apart), atol=1e-4)
+
+
+def test_the_absolute_loss_by_hand():
+    """Errors 0.04, within Huber's 0.1, and 2, beyond it; deviations 1; the third row is padding."""
+    predicted = jnp.array([[0.04, 0.0], [2.0, 0.0], [9.0, 0.0]])
+    loss = absolute_loss(predicted, jnp.zeros((3, 1)), jnp.array([1.0, 1.0, 0.0]))
+    huber = (0.04**2 / 2 / 0.1 + (2.0 - 0.05)) / 2
+    assert loss == pytest.approx(huber + 0.1 * (0.04**2 / 2 + 2.0) / 2)
+
+
+def test_the_seconds_of_parts_add_up():
+    """Of two nodes with the logs 0 and log 3, the sum is 4; a row of padding says 0."""
+    h = jnp.array([[[0.0], [np.log(3.0)], [9.0]], [[9.0], [9.0], [9.0]]])
+    real = jnp.array([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    params = {"params": {"part": {"kernel": jnp.ones((1, 1)), "bias": jnp.zeros(1)}}}
+    found = LogSum().apply(params, h, real)
+    np.testing.assert_allclose(found, [np.log(4.0), 0.0], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        ("hinge", (0.0 + 3.0) / 2),
+        ("logistic", (np.log1p(np.exp(-1.0)) + np.log1p(np.exp(2.0))) / 2),
+    ],
+)
+def test_the_rank_loss_by_hand(function, expected):
+    """0 is slower than 1 and scored so by 1; 2 is slower than 3 and scored 2 the wrong way; the
+    pairs between the groups do not count, nor does padding."""
+    predicted = jnp.array([[1.0], [0.0], [0.0], [2.0], [7.0]])
+    target = jnp.array([[2.0, 0.0], [1.0, 0.0], [5.0, 1.0], [4.0, 1.0], [9.0, 1.0]])
+    real = jnp.array([1.0, 1.0, 1.0, 1.0, 0.0])
+    assert rank_loss(function, predicted, target, real) == pytest.approx(expected)
+
+
+def test_pairs_may_count_by_how_far_they_are_apart():
+    """By hand as above: 1 apart counts 1 and costs 0, 4 apart counts 3 at most and costs 3."""
+    predicted = jnp.array([[1.0], [0.0], [0.0], [2.0]])
+    target = jnp.array([[2.0, 0.0], [1.0, 0.0], [9.0, 1.0], [5.0, 1.0]])
+    found = rank_loss("hinge", predicted, target, jnp.ones(4), most=3.0)
+    assert found == pytest.approx((1 * 0.0 + 3 * 3.0) / 4)
+
+
+def test_places_in_bins():
+    """Quartiles of 0, ..., 8 are bins of width 2; a column of equal numbers crosses none."""
+    rows = np.stack([np.arange(9.0), np.full(9, 5.0)], axis=1)
+    bins = {"scale": bins_of(rows, 4)}
+    found = PiecewiseLinear(4).apply(bins, jnp.array([[3.0, 5.0], [9.0, 7.0], [-1.0, 5.0]]))
+    expected = [[1, 0, 0.5, 0, 0, 0, 0, 0], [1, 0, 1, 0, 1, 0, 1, 0], [0] * 8]
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_equal_times_rank_nothing():
+    loss = partial(rank_loss, "hinge")(jnp.zeros((3, 1)), jnp.ones((3, 2)), jnp.ones(3))
+    assert loss == 0.0
+
+
+def test_times_that_follow_from_flop_and_bytes_are_learned():
+    kernels, features = few_kernels(), few_features()
+    work = np.bincount(kernels.kernel, kernels.graph.flops + kernels.graph.output_bytes)
+    seconds = 1e-6 + 1e-9 * work
+    network = replace(TINY, opcodes=len(vocabulary_of(kernels.graph.op_type)))
+    config = KernelTrainConfig(network, steps=300, nodes=320, learning_rate=1e-2)
+    losses: list[float] = []
+    trained = train_absolute(features, seconds, config, lambda _, loss: losses.append(loss))
+    guess = np.exp(trained.predict(features)[:, 0])
+    blind = np.abs(np.log(seconds) - np.log(seconds).mean()).mean()
+    assert np.abs(np.log(guess / seconds)).mean() < 0.25 * blind
+    assert len(losses) == 3
+    again = train_absolute(features, seconds, config)
+    np.testing.assert_array_equal(again.predict(features), trained.predict(features))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"steps": 0}, {"nodes": 159}, {"learning_rate": 0.0}, {"forget": 1.0}]
+)
+def test_bad_configurations_are_refused(wrong):
+    with pytest.raises(TrainingError, match=next(iter(wrong))):
+        KernelTrainConfig(**wrong)
+
+
+def test_a_width_must_divide_among_the_heads():
+    with pytest.raises(TrainingError, match="width must be a multiple of 4, not 6"):
+        KernelNetworkConfig(width=6)

@@ -1,0 +1,212 @@
+"""Kernels are visited in turn; one that takes the worker down leaves a reason, the others times."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from go_rl.core import ExecutionError
+from go_rl.costs.kernels.measure.collect import ModelEnd, Wanted
+from go_rl.costs.kernels.measure.rounds import GROUP, PARTIAL, Outcome, batches, measure_together
+from go_rl.costs.kernels.measure.worker import KernelTask
+from go_rl.costs.timing.config import CollectConfig, TimingConfig
+from go_rl.costs.timing.measuring_run import Hold, MeasuringRun, Release, Timed, Visit
+from go_rl.costs.timing.timing import TimingSamples
+from go_rl.runtime.warm_worker import WarmWorker, WorkerDied, WorkerFailed, WorkerTimeout
+
+CONFIG = CollectConfig(timing=TimingConfig(visits=3))
+
+
+def task(name: str, *shape: int) -> KernelTask:
+    return KernelTask(name.encode(), (), ((shape, "float32"),), 1e-5)
+
+
+class Machine(WarmWorker):
+    """Starts no process: a kernel takes as many milliseconds as it was visited.
+
+    Args:
+        trouble: raised at the visits of a kernel; of one named "hold x", when x is to be held.
+    """
+
+    def __init__(self, trouble: dict[str, BaseException], config: CollectConfig = CONFIG) -> None:
+        super().__init__("no:worker")
+        self.config = config
+        self.trouble = trouble
+        self.held: list[str] = []
+        self.visits: list[str] = []
+
+    def call(self, request: Any, timeout: float) -> Any:
+        assert timeout == self.config.timeout
+        match request:
+            case Hold(number, task):
+                assert number == len(self.held)
+                name = task.program.decode()
+                self._fail(f"hold {name}")
+                self.held.append(name)
+                return {"compile_seconds": 1.0, "xla": {}}
+            case Visit(number, timing):
+                name = self.held[number]
+                self._fail(name)
+                self.visits.append(name)
+                assert timing == self.config.timing
+                return TimingSamples(
+                    np.array([1e-3 * self.visits.count(name)]), np.array([1.0]), np.zeros(1)
+                )
+            case Release():
+                self.held.clear()
+        return None
+
+    def _fail(self, name: str) -> None:
+        error = self.trouble.pop(name, None)
+        if error and not isinstance(error, WorkerFailed):
+            self.held.clear()
+        if error:
+            raise error
+
+
+def told(outcomes: list[Outcome], name: str) -> list[Any]:
+    return [each[name] for each in outcomes if not isinstance(each, str)]
+
+
+def test_kernels_are_visited_in_turn_and_then_released():
+    machine = Machine({})
+    outcomes = measure_together(machine, [task("a"), task("b")], CONFIG)
+    assert machine.visits == ["a", "b"] * 3
+    assert machine.held == []
+    assert told(outcomes, "calls") == [3, 3]
+    assert told(outcomes, "seconds") == [1e-3, 1e-3]  # a low quantile of 1, 2 and 3
+    assert told(outcomes, "compile_seconds") == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("moment", ["hold b", "b"])
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (WorkerTimeout("no answer"), "took more than 30 s"),
+        (WorkerDied("killed"), "WorkerDied: killed"),
+        (WorkerFailed("ValueError", "wrong"), "WorkerFailed: ValueError: wrong"),
+    ],
+)
+def test_the_others_have_times_whatever_becomes_of_one(moment, error, said):
+    machine = Machine({moment: error})
+    outcomes = measure_together(machine, [task("a"), task("b"), task("c")], CONFIG)
+    assert outcomes[1] == said
+    assert told(outcomes, "calls") == [3, 3]
+
+
+class Mortal(WarmWorker):
+    """A program is the number of seconds that it takes; the process dies unseen before some calls.
+
+    Args:
+        deaths: the calls, from 0.
+    """
+
+    def __init__(self, deaths: set[int]) -> None:
+        super().__init__("no:worker")
+        self.deaths = deaths
+        self.calls = 0
+        self.process = MeasuringRun(self.compile)
+
+    def call(self, payload: Any, timeout: float) -> Any:
+        if self.calls in self.deaths:
+            self.process = MeasuringRun(self.compile)
+        self.calls += 1
+        try:
+            return self.process.answer(payload)
+        except ExecutionError as error:
+            raise WorkerFailed(type(error).__name__, str(error)) from error
+
+    @staticmethod
+    def compile(seconds: float) -> tuple[Timed, dict[str, Any]]:
+        samples = TimingSamples(np.full(3, seconds), np.ones(3), np.zeros(3))
+        return lambda timing: samples, {}
+
+
+@pytest.mark.parametrize("death", range(9))
+def test_nobody_has_the_time_of_another_whenever_the_process_dies(death):
+    """Two requests hold programs, six visit them, one releases them."""
+    assert told(measure_together(Mortal({death}), [1.0, 2.0], CONFIG), "seconds") == [1.0, 2.0]
+
+
+def test_who_is_asked_for_behind_the_third_death_has_no_time():
+    """Each time it dies in front of the second program."""
+    outcomes = measure_together(Mortal({1, 3, 5}), [1.0, 2.0], CONFIG)
+    assert told(outcomes, "seconds") == [1.0]
+    assert outcomes[1] == "the worker's process died between two requests"
+
+
+@pytest.mark.parametrize(("patience", "calls"), [(4.5e-3, 5), (1.5e-3, 3)])
+def test_slow_ones_are_visited_until_patience_ends(patience, calls):
+    """Its quickest call takes 1 ms, and five of these 5; three visits are the least."""
+    config = replace(CONFIG, timing=replace(CONFIG.timing, visits=9, patience=patience))
+    machine = Machine({}, config)
+    assert told(measure_together(machine, [task("a")], config), "calls") == [calls]
+
+
+@pytest.mark.parametrize(("variation", "calls"), [(0.48, 2), (0.47, 9), (0.0, 9)])
+def test_what_varies_little_is_not_visited_again(variation, calls):
+    """Visits take 1, 2, 3, ... ms: of the first two the standard deviation is sqrt(0.5) and the
+    mean 1.5, a variation of 0.471; of more, the variation is larger."""
+    config = replace(CONFIG, timing=replace(CONFIG.timing, visits=9, variation=variation))
+    machine = Machine({}, config)
+    assert told(measure_together(machine, [task("a")], config), "calls") == [calls]
+
+
+def test_nothing_to_measure_asks_nobody():
+    assert measure_together(Machine({}), [], CONFIG) == []
+
+
+def in_batches(items: list[Wanted | ModelEnd], most: int) -> list[list[Wanted | ModelEnd]]:
+    return [list(batch) for batch in batches(items, lambda item: item.size, most)]
+
+
+def test_batches_end_where_memory_does():
+    """Operands of 0, 0.8, 0.8 and 0.8 GB, of which two fit; the last is alone."""
+    large = task("large", 200_000_000)
+    items = [
+        Wanted("m", "0", "", "no time"),
+        Wanted("m", "1", "", large),
+        Wanted("m", "2", "", large),
+        ModelEnd("m", None),
+        Wanted("n", "3", "", large),
+    ]
+    assert in_batches(items, 10) == [items[:4], items[4:]]
+    assert in_batches(items, 2) == [items[:2], items[2:4], items[4:]]
+
+
+def test_times_are_kept_as_they_come_and_again_when_they_are_whole():
+    """Both are visited four times: kept after the third, and after the last."""
+    config = replace(CONFIG, timing=replace(CONFIG.timing, visits=4))
+    machine, kept = Machine({}, config), []
+
+    def keep(outcomes: dict[int, Outcome]) -> None:
+        kept.extend((i, told([o], "calls")[0], told([o], PARTIAL)[0]) for i, o in outcomes.items())
+
+    outcomes = measure_together(machine, [task("a"), task("b")], config, keep)
+    assert kept == [(0, 3, True), (1, 3, True), (0, 4, False), (1, 4, False)]
+    assert told(outcomes, PARTIAL) == [False, False]
+
+
+def test_the_first_have_times_while_the_last_are_not_compiled_yet():
+    """Three rounds of visits follow the first group, and the run stops behind them."""
+    names = [f"k{i}" for i in range(GROUP + 1)]
+    machine, kept = Machine({f"hold {names[-1]}": KeyboardInterrupt()}), {}
+    with pytest.raises(KeyboardInterrupt):
+        measure_together(machine, [task(name) for name in names], CONFIG, kept.update)
+    assert sorted(kept) == list(range(GROUP))
+
+
+def test_the_first_have_times_while_the_next_are_not_made_yet():
+    """Tasks are cut while others are measured: a run stopped at the second group has the first."""
+
+    def cut():
+        yield from (task(f"k{i}") for i in range(GROUP))
+        raise KeyboardInterrupt
+
+    kept = {}
+    with pytest.raises(KeyboardInterrupt):
+        measure_together(Machine({}), cut(), CONFIG, kept.update)
+    assert sorted(kept) == list(range(GROUP))

@@ -1,0 +1,110 @@
+"""The roofline: hand-computed times, parameters, calibration."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from importlib.resources import files
+
+import numpy as np
+import pytest
+
+from go_rl.core import Chip, HardwareError, OpKind
+from go_rl.core.presets import EXAMPLES, load_hardware
+from go_rl.costs.devices import device_names
+from go_rl.costs.models import (
+    Analytical,
+    CostModel,
+    Efficiency,
+    Kernels,
+    calibrate,
+    shipped_parameters,
+)
+from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+
+CHIP = Chip("tile", peak_flops=1e12, memory_bytes=1e9, memory_bandwidth=1e11, host_bandwidth=1e10)
+EVEN = Analytical({"tile": Efficiency(0.5, 0.25, 0.1, 0.2, 0.05, 0.8)})
+
+
+def kernels(kinds: list[OpKind], flops, accessed, streamed=0.0) -> Kernels:
+    builder = GraphBuilder("kernels")
+    for i, kind in enumerate(kinds):
+        builder.add_node(Node(i, "Op", kind))
+    size = len(kinds)
+    return Kernels(
+        graph=builder.build(),
+        kind=np.array(kinds, np.int8),
+        flops=np.broadcast_to(np.array(flops, np.float64), size).copy(),
+        bytes_accessed=np.broadcast_to(np.array(accessed, np.float64), size).copy(),
+        streamed_bytes=np.broadcast_to(np.array(streamed, np.float64), size).copy(),
+    )
+
+
+def test_each_kind_reaches_its_own_share_of_the_peak():
+    """1 GFLOP at 1 TFLOP/s is 1 ms at full rate."""
+    kinds = [OpKind.MATMUL, OpKind.CONVOLUTION, OpKind.ELEMENTWISE, OpKind.REDUCTION]
+    others = [OpKind.MOVEMENT, OpKind.GATHER, OpKind.CONTROL, OpKind.OTHER]
+    seconds = EVEN.seconds(kernels(kinds + others, 1e9, 0.0), CHIP)
+    assert seconds.tolist() == pytest.approx([2e-3, 4e-3, 10e-3, 5e-3] + [20e-3] * 4)
+
+
+def test_the_slowest_of_compute_memory_and_host_counts():
+    """2 ms of arithmetic; 0.4 GB at 80 GB/s is 5 ms; 0.1 GB from the host at 10 GB/s is 10 ms."""
+    matmul = [OpKind.MATMUL] * 3
+    seconds = EVEN.seconds(kernels(matmul, 1e9, [0.0, 4e8, 4e8], [0.0, 0.0, 1e8]), CHIP)
+    assert seconds.tolist() == pytest.approx([2e-3, 5e-3, 10e-3])
+
+
+def test_launch_is_added_and_free_kinds_cost_nothing():
+    chip = replace(CHIP, launch_seconds=1e-3)
+    kinds = [OpKind.INPUT, OpKind.CONSTANT, OpKind.OTHER, OpKind.MATMUL]
+    seconds = EVEN.seconds(kernels(kinds, [0.0, 0.0, 0.0, 1e9], 0.0), chip)
+    assert seconds.tolist() == pytest.approx([0.0, 0.0, 1e-3, 3e-3])
+
+
+def test_an_unknown_chip_gets_the_default_shares():
+    work = kernels([OpKind.MATMUL], 1e9, 0.0)
+    assert EVEN.seconds(work, replace(CHIP, kind="new"))[0] == pytest.approx(1e-3 / 0.7)
+
+
+def test_shipped_parameters_are_valid_and_cover_the_presets():
+    text = files("go_rl.costs.models").joinpath("parameters.json").read_text()
+    shipped = shipped_parameters()
+    assert set(shipped) == set(json.loads(text))
+    kinds = {c.kind for name in EXAMPLES for c in load_hardware(name).chips}
+    # GPUs of the table of devices are known by their data sheets; the default shares serve them.
+    assert kinds - set(shipped) <= set(device_names())
+    assert isinstance(Analytical(), CostModel)
+    assert Analytical().name == "analytical"
+
+
+@pytest.mark.parametrize("share", [0.0, -0.1, 1.5, float("nan")])
+def test_a_share_outside_zero_to_one_is_refused(share):
+    with pytest.raises(HardwareError, match=r"efficiency matmul must lie in \(0, 1\]"):
+        Efficiency(matmul=share)
+
+
+def test_calibration_recovers_known_shares():
+    rng = np.random.default_rng(0)
+    kinds = [OpKind.MATMUL, OpKind.CONVOLUTION, OpKind.ELEMENTWISE, OpKind.REDUCTION, OpKind.OTHER]
+    kinds = kinds * 12
+    flops = 10 ** rng.uniform(8, 10, 60)
+    accessed = np.where(np.arange(60) % 4 == 0, 5e9, 1.0)
+    work = kernels(kinds, flops, accessed)
+    truth = Efficiency(0.4, 0.3, 0.05, 0.2, 0.02, 0.5)
+    measured = Analytical({"tile": truth}).seconds(work, CHIP)
+    found = Analytical({"tile": calibrate(work, CHIP, measured, rounds=8)}).seconds(work, CHIP)
+    error = np.abs(np.log(found / measured))
+    assert np.median(error) < 0.05
+    assert error.max() < 0.2
+
+
+@pytest.mark.parametrize(
+    ("measured", "message"),
+    [([1.0], "1 times for 2 kernels"), ([1.0, 0.0], "every measured time"),
+     ([1.0, np.nan], "every measured time")],
+)  # fmt: skip
+def test_calibration_refuses_bad_times(measured, message):
+    work = kernels([OpKind.MATMUL] * 2, 1e9, 0.0)
+    with pytest.raises(HardwareError, match=message):
+        calibrate(work, CHIP, np.array(measured))

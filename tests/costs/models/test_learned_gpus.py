@@ -1,0 +1,111 @@
+"""`learned:gpus`: kernels on GPUs known by their data sheets; the presets agree with these."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from go_rl.core import CheckpointError, HardwareError
+from go_rl.core.hardware import Chip
+from go_rl.core.presets import GPU_CHIPS, GPU_LINKS, load_hardware
+from go_rl.costs.devices import find_device
+from go_rl.costs.models.cost_model import Kernels
+from go_rl.costs.models.learned_gpus import DATA_SHEETS, LearnedGpus, kernel_launches
+from go_rl.costs.models.registry import cost_identity, is_cost, named_cost
+from go_rl.costs.operators import GPU_WEIGHTS
+from go_rl.costs.operators.predictor import OperatorPredictor
+from go_rl.graphs.cutting import cut_kernels
+from go_rl.graphs.readers.jax.reader import trace_jax
+from go_rl.graphs.zoo.models.building import floats
+
+TENSOR_CORES = ("a100", "h100")
+"""Chips whose peak is that of TF32."""
+WITH_TF32_PEAK = {*TENSOR_CORES, "p100", "v100"}
+"""Presets older than the table of devices, whose boards differ a little."""
+
+
+@pytest.fixture(scope="module")
+def model():
+    return LearnedGpus(OperatorPredictor.load(GPU_WEIGHTS))
+
+
+@pytest.fixture(scope="module")
+def graph():
+    def layer(x, w, b):
+        return jnp.tanh(jax.nn.relu(x @ w + b) + x).reshape(-1)
+
+    return trace_jax(layer, floats(256, 512), floats(512, 512), floats(512), weights=(1, 2))
+
+
+def _kernels(graph, leader=None, which=None):
+    rows = np.arange(graph.num_nodes) if which is None else which
+    zero = np.zeros(len(rows))
+    return Kernels(graph, graph.kind[rows], graph.flops[rows], zero, zero, leader, which)
+
+
+def test_a_fused_kernel_is_its_product_and_the_bytes_beyond(graph, model):
+    leader = np.where(graph.is_fed, np.arange(graph.num_nodes), 1).astype(np.int64)
+    launches, kernel, extra = kernel_launches(cut_kernels(graph, leader)[0])
+    assert [(each.op, tuple(each.sizes.values())) for each in launches] == [
+        ("linear", (1, 256, 512, 512))
+    ]
+    assert kernel.tolist() == [0]
+    # x comes in once for the product and the sum alike; the bias is all that is read beyond.
+    assert extra.tolist() == [4 * 512]
+    chip = GPU_CHIPS["v100"]
+    whole = model.seconds(_kernels(graph, leader, np.array([1])), chip)[0]
+    apart = model.seconds(_kernels(graph), chip)
+    product = graph.op_type.index("dot_general")
+    assert apart[product] <= whole < apart.sum()
+    assert whole == pytest.approx(apart[product], rel=0.01)
+
+
+def test_views_and_inputs_are_free_and_faster_devices_are_faster(graph, model):
+    slow, fast = (model.seconds(_kernels(graph), GPU_CHIPS[kind]) for kind in ("p4", "a100"))
+    free = graph.is_fed | (np.array(graph.op_type) == "reshape")
+    assert (slow[free] == 0).all()
+    assert (slow[~free] > 0).all()
+    product = graph.op_type.index("dot_general")
+    assert slow[product] > 1.5 * fast[product]
+    assert "Tesla P4" in model.notes(_kernels(graph), GPU_CHIPS["p4"])[0]
+
+
+def test_it_is_named_and_identified():
+    assert is_cost("learned:gpus")
+    hardware = load_hardware("v100x4")
+    found = named_cost("learned:gpus", hardware)
+    assert found is named_cost("learned:gpus", load_hardware("t4"))
+    assert found is not None
+    assert found.name == "learned:gpus"
+    assert cost_identity("learned:gpus", hardware) == f"learned:gpus {GPU_WEIGHTS}"
+
+
+def test_other_chips_and_number_formats_are_refused(graph, model):
+    with pytest.raises(HardwareError, match="'abacus' are no GPUs of the table"):
+        model.seconds(_kernels(graph), Chip("abacus", 1e12, 1e9, 1e9))
+    with pytest.raises(HardwareError, match="number format"):
+        named_cost("learned:gpus", load_hardware("ring4"))
+    with pytest.raises(HardwareError, match="learned:gpus for GPUs"):
+        named_cost("learned", load_hardware("t4"))
+    with pytest.raises(CheckpointError, match="did you mean 'gpus'"):
+        named_cost("learned:gpu", load_hardware("t4"))
+
+
+@pytest.mark.parametrize("kind", sorted(set(GPU_CHIPS) - WITH_TF32_PEAK))
+def test_presets_are_the_data_sheets(kind):
+    chip, sheet = GPU_CHIPS[kind], find_device(kind)
+    assert chip.peak_flops == pytest.approx(sheet.matrix_flops, rel=0.01)
+    assert chip.memory_bytes == sheet.memory_bytes
+    assert chip.memory_bandwidth == sheet.memory_bandwidth
+
+
+def test_presets_by_name():
+    assert load_hardware("t4").name == "t4x1"
+    assert len(load_hardware("a100-40gbx4").chips) == 4
+    assert set(GPU_CHIPS) == set(GPU_LINKS)
+    for kind in GPU_CHIPS:
+        assert find_device(DATA_SHEETS.get(kind, kind))
+    with pytest.raises(HardwareError, match="did you mean 't4'"):
+        load_hardware("tt4")

@@ -1,0 +1,86 @@
+"""Tables of operators."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+
+from go_rl.costs.operators.tables import OperatorError, read_operators
+
+HEAD = "op,B,M,N,K,H,input_channel,output_channel,kernel_size,input_size,stride,padding"
+
+
+def table(tmp_path, *lines: str, head: str = HEAD) -> str:
+    path = tmp_path / "operators.csv"
+    path.write_text("\n".join([head, *lines]) + "\n")
+    return str(path)
+
+
+def test_sizes_flops_and_bytes(tmp_path):
+    rows = read_operators(table(
+        tmp_path, "bmm,2,3,5,7,,,,,,,", "linear,2,3,5,7,,,,,,,", "add,4,,,,6,,,,,,",
+        "softmax,4,,,,6,,,,,,", "conv,2,,,,,3,4,3,8,1,1",
+    ))  # fmt: skip
+    assert rows.op.tolist() == ["bmm", "linear", "add", "softmax", "conv"]
+    np.testing.assert_array_equal(rows.flops(), [420, 420, 24, 24, 2 * 2 * 64 * 4 * 27])
+    conv_bytes = 4 * (2 * 3 * 64 + 27 * 4 + 2 * 64 * 4)
+    np.testing.assert_array_equal(
+        rows.least_bytes(),
+        [4 * 2 * (15 + 35 + 21), 4 * (30 + 35 + 42), 4 * 3 * 24, 4 * 2 * 24, conv_bytes],
+    )
+
+
+def test_packed_tables_and_measured_columns_are_read(tmp_path):
+    path = tmp_path / "operators.csv.gz"
+    path.write_bytes(gzip.compress(b"latency_ms,device,op,B,H\n0.1,Tesla T4,relu,8.0,16\n"))
+    rows = read_operators(path)
+    assert (rows.sizes["B"].tolist(), rows.sizes["H"].tolist()) == ([8], [16])
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("bmn,2,3,5,7,,,,,,,", "line 2: unknown operator 'bmn'; did you mean 'bmm'"),
+        ("bmm,2,-3,5,7,,,,,,,", "line 2: bmm: M must be a positive whole number, not -3"),
+        ("bmm,2,0,5,7,,,,,,,", "M must be a positive whole number, not 0"),
+        ("bmm,2,,5,7,,,,,,,", "line 2: bmm: M is missing"),
+        ("bmm,2,2.5,5,7,,,,,,,", "M must be a positive whole number, not 2.5"),
+        ("bmm,2,nan,5,7,,,,,,,", "M must be a positive whole number, not nan"),
+        ("bmm,2,many,5,7,,,,,,,", "M must be a number, not 'many'"),
+        ("bmm,1e12,1e12,5,1e12,,,,,,,", "its result has 1e.36 elements, too many"),
+        ("conv,2,,,,,3,4,9,2,1,1", "kernel_size 9 is larger than the padded input, 4"),
+        ("conv,2,,,,,3,4,3,2,1,-1", "padding must be zero or a positive whole number"),
+        ("bmm,1e15,3,5,7,,,,,,,", "B must be at most 1,099,511,627,776, not 1e15"),
+        ("BMM,2,3,5,7,,,,,,,", "unknown operator 'BMM'; did you mean 'bmm'"),
+        ("add,2,3", "has 3 cells, the head 12"),
+    ],
+)
+def test_wrong_rows_are_one_clear_error(line, message, tmp_path):
+    with pytest.raises(OperatorError, match=message):
+        read_operators(table(tmp_path, line))
+
+
+@pytest.mark.parametrize(
+    ("head", "lines", "message"),
+    [
+        (HEAD, (), "has no operators"),
+        ("", (), "is empty"),
+        ("B,H", ("1,2",), "has no column 'op'"),
+        ("op,B", ("add,1",), "add needs the column 'H', which is missing"),
+        ("op,b,H", ("add,1,2",), "unknown column 'b'; did you mean 'B'"),
+        (",op,B,H", ("0,add,1,2",), "column 1 has no name; .*index=False"),
+        ("op,B,H,Q", ("add,1,2,3",), "unknown column 'Q'"),
+        ("op,B,H,B", ("add,1,2,3",), "column 'B' is there twice"),
+        ("op,B,H,dtype", ("add,1,2,float16",), "only float32 is priced, not 'float16'"),
+    ],
+)
+def test_wrong_tables_are_one_clear_error(head, lines, message, tmp_path):
+    with pytest.raises(OperatorError, match=message):
+        read_operators(table(tmp_path, *lines, head=head))
+
+
+def test_an_absent_file_is_one_clear_error(tmp_path):
+    with pytest.raises(OperatorError, match="cannot be read"):
+        read_operators(tmp_path / "none.csv")

@@ -1,0 +1,102 @@
+"""The replayer: literal times, streams, cores, an obvious twin, what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from go_rl.costs.operators.launch_replay import Operators, ReplayError, replay, split_over_cores
+
+
+def _operators(duration, before, device=None, gap=0.0):
+    device = [0] * len(duration) if device is None else device
+    return Operators(np.array(duration, float), tuple(before), np.array(device, np.int64), gap)
+
+
+def test_one_stream_is_a_sum_with_gaps():
+    found = replay(_operators([3.0, 1.0, 2.0], [(), (0,), (1,)], gap=0.5))
+    assert found.seconds == 3 + 1 + 2 + 3 * 0.5
+    assert found.start.tolist() == [0.0, 3.5, 5.0]
+
+
+def test_two_streams_run_side_by_side_and_wait_for_each_other():
+    """A diamond: 0, then 1 on its own stream beside 2, then 3."""
+    found = replay(_operators([1.0, 5.0, 2.0, 1.0], [(), (0,), (0,), (1, 2)], [0, 1, 0, 0]))
+    assert found.start.tolist() == [0.0, 1.0, 1.0, 6.0]
+    assert found.seconds == 7.0
+    assert found.device_time.tolist() == [7.0, 6.0]
+
+
+def test_what_is_ready_first_runs_first():
+    found = replay(_operators([4.0, 1.0, 1.0, 1.0], [(), (), (1,), (0,)], [0, 1, 0, 1]))
+    assert found.start.tolist() == [0.0, 0.0, 4.0, 4.0]
+
+
+def test_a_convolution_is_cut_over_three_matrix_cores():
+    """CDMPP's HL-100: 3 matrix cores (0 to 2) and 8 vector cores (3 to 10)."""
+    whole = _operators([6.0, 8.0], [(), (0,)])
+    found = replay(split_over_cores(whole, [range(3), range(3, 11)]))
+    assert len(found.start) == 11
+    assert found.start.tolist() == [0.0] * 3 + [2.0] * 8
+    assert found.seconds == 6 / 3 + 8 / 8
+
+
+def _twin(duration, before, device, gap):
+    """The same rule, by looking at all operators each time."""
+    count, done, time, end = len(duration), set(), [0.0] * (max(device) + 1), {}
+    while len(done) < count:
+        ready = {
+            u: max((end[b] for b in before[u]), default=0.0)
+            for u in range(count) if u not in done and set(before[u]) <= done
+        }  # fmt: skip
+        chosen = min({device[u] for u in ready}, key=lambda d: (time[d], d))
+        u = min((u for u in ready if device[u] == chosen), key=lambda u: (ready[u], u))
+        time[chosen] = max(time[chosen], ready[u]) + duration[u] + gap
+        end[u] = time[chosen]
+        done.add(u)
+    return max(time)
+
+
+@given(st.data())
+def test_it_agrees_with_its_twin(data):
+    count = data.draw(st.integers(1, 9))
+    duration = data.draw(st.lists(st.integers(0, 5), min_size=count, max_size=count))
+    before = [
+        tuple(data.draw(st.sets(st.integers(0, u - 1), max_size=3))) if u else ()
+        for u in range(count)
+    ]
+    device = data.draw(st.lists(st.integers(0, 2), min_size=count, max_size=count))
+    found = replay(_operators(duration, before, device, 0.25)).seconds
+    assert found == _twin(duration, before, device, 0.25)
+    assert found <= sum(duration) + 0.25 * count
+    assert found >= max(sum(d for d, at in zip(duration, device, strict=True) if at == own)
+                        for own in device)  # fmt: skip
+
+
+def test_nothing_takes_no_time():
+    assert replay(_operators([], [])).seconds == 0.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([1.0], [(), ()]), "equally many"),
+        (([-1.0], [()]), "not negative"),
+        (([np.inf], [()]), "finite"),
+        (([1.0], [(1,)]), "is not there"),
+        (([1.0], [()], [-1]), "numbered from 0"),
+        (([1.0], [()], [0], -1.0), "gap must not be negative"),
+    ],
+)
+def test_bad_input(arguments, message):
+    with pytest.raises(ReplayError, match=message):
+        _operators(*arguments)
+
+
+def test_circles_and_missing_cores_are_refused():
+    with pytest.raises(ReplayError, match="in a circle"):
+        replay(_operators([1.0, 1.0], [(1,), (0,)]))
+    with pytest.raises(ReplayError, match="one core or more"):
+        split_over_cores(_operators([1.0], [()]), [[]])

@@ -1,0 +1,194 @@
+"""Loop nests: their order, rules, JSON and text."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from go_rl.costs.programs.nests import (
+    MOST_LEAVES,
+    OPERATION_NAMES,
+    Access,
+    ForLoop,
+    IndexOperation,
+    LoopNest,
+    LoopVariable,
+    NestBuffer,
+    NestError,
+    Statement,
+    affine,
+    check_nest,
+    index_text,
+    nest_from_json,
+    nest_text,
+    nest_to_json,
+)
+from go_rl.costs.programs.nests.index import index_from_json, index_to_json
+
+I0, I1, I2 = map(LoopVariable, range(3))
+MULTIPLY_ADD = tuple(int(n in ("float_mul", "float_add_sub")) for n in OPERATION_NAMES)
+
+
+def matmul() -> LoopNest:
+    """C[4, 8] = A[4, 16] B[16, 8], its first loop parallel and its last a vector."""
+    a, b, c = NestBuffer("A", (4, 16)), NestBuffer("B", (16, 8)), NestBuffer("C", (4, 8))
+    clear = Statement(Access(2, (I0, I1)), constant=True)
+    write, k = Access(2, (I0, I1)), I2
+    add = Statement(
+        write, (write, Access(0, (I0, k)), Access(1, (k, I1))), MULTIPLY_ADD
+    )  # fmt: skip
+    inner = ForLoop(16, "unrolled", (add,))
+    return LoopNest((a, b, c), (ForLoop(4, "parallel", (ForLoop(8, "serial", (clear, inner)),)),))
+
+
+def test_leaves_come_in_preorder_with_the_loops_around_them():
+    clear, add = matmul().leaves
+    assert [number for number, _ in clear.around] == [0, 1]
+    assert [number for number, _ in add.around] == [0, 1, 2]
+    assert (clear.executions, add.executions) == (32, 512)
+    assert [(x.node, x.leaf) for x in (clear, add)] == [(2, 0), (4, 1)]
+    assert [loop.extent for loop in matmul().loops] == [4, 8, 16]
+
+
+def test_the_text_is_as_people_write_loops():
+    assert nest_text(matmul()) == "\n".join(
+        [
+            "A: float32[4, 16] global",
+            "B: float32[16, 8] global",
+            "C: float32[4, 8] global",
+            "for i0 in 4: parallel",
+            "  for i1 in 8:",
+            "    C[i0, i1] = constant",
+            "    for i2 in 16: unrolled",
+            "      C[i0, i1] = f(C[i0, i1], A[i0, i2], B[i2, i1])  # 1 float_add_sub, 1 float_mul",
+        ]
+    )
+
+
+def test_json_brings_the_nest_back():
+    local = NestBuffer("T", (), "local", inside=1)
+    nest = replace(matmul(), buffers=(*matmul().buffers, local), gpu=True)
+    assert nest_from_json(nest_to_json(nest)) == nest
+
+
+def indices() -> st.SearchStrategy[Any]:
+    leaves = st.one_of(st.integers(-9, 9), st.builds(LoopVariable, st.integers(0, 3)))
+    kinds = st.sampled_from(("+", "-", "*", "min", "max"))
+    divisions = st.sampled_from(("//", "%"))
+
+    def deeper(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+        divided = st.builds(IndexOperation, divisions, inner, st.integers(1, 9))
+        return st.one_of(st.builds(IndexOperation, kinds, inner, inner), divided)
+
+    return st.recursive(leaves, deeper, max_leaves=8)
+
+
+def value_of(index: Any, at: list[int]) -> int:
+    """What an expression is worth where the loops stand so."""
+    if isinstance(index, int):
+        return index
+    if isinstance(index, LoopVariable):
+        return at[index.loop]
+    names = {f"i{n}": x for n, x in enumerate(at)} | {"min": min, "max": max}
+    return eval(index_text(index), {}, names)
+
+
+@given(indices())
+def test_the_text_of_an_index_is_the_index(index: Any):
+    at = [3, 1, 4, 1]
+    assert index_from_json(json.loads(json.dumps(index_to_json(index)))) == index
+    assert value_of(index, at) == computed(index, at)
+
+
+def computed(index: Any, at: list[int]) -> int:
+    """The same, without its text."""
+    if not isinstance(index, IndexOperation):
+        return value_of(index, at)
+    left, right = computed(index.left, at), computed(index.right, at)
+    results = {"+": left + right, "-": left - right, "*": left * right}
+    results |= {"min": min(left, right), "max": max(left, right)}
+    if index.kind in ("//", "%"):
+        return left // right if index.kind == "//" else left % right
+    return results[index.kind]
+
+
+@given(indices(), st.lists(st.integers(0, 5), min_size=4, max_size=4))
+def test_an_affine_form_has_the_value_of_the_index(index: Any, at: list[int]):
+    found = affine(index)
+    if found is not None:
+        constant, factors = found
+        assert constant + sum(f * at[n] for n, f in factors.items()) == computed(index, at)
+
+
+def test_quotients_and_extrema_are_not_affine():
+    assert affine(IndexOperation("//", I0, 2)) is None
+    assert affine(IndexOperation("*", I0, I1)) is None
+    assert affine(IndexOperation("*", IndexOperation("+", I0, 3), 4)) == (12, {0: 4})
+
+
+def changed(**fields: Any) -> LoopNest:
+    return replace(matmul(), **fields)
+
+
+BODY = matmul().body
+A_LOOP = ForLoop(2, body=(Statement(Access(2, (0, 0))),))
+
+
+@pytest.mark.parametrize(
+    ("nest", "said"),
+    [
+        (changed(body=()), "a loop nest without a statement"),
+        (changed(body=(replace(A_LOOP, extent=-2),)), "loop 0: extent .* >= 1, not -2"),
+        (changed(body=(replace(A_LOOP, annotation="unroled"),)), "did you mean 'unrolled'"),
+        (changed(body=(replace(A_LOOP, auto_unroll=-1),)), "auto_unroll must be"),
+        (changed(body=(*BODY, ForLoop(2))), "loop 3 repeats nothing"),
+        (changed(body=A_LOOP.body * (MOST_LEAVES + 1)), "65 leaves; at most 64"),
+        (changed(buffers=(NestBuffer("A", (4, 16), dtype="float16"),)), "type is float16; only"),
+        (changed(buffers=(NestBuffer("A", (4, 0)),)), r"'A': a shape has .* not \(4, 0\)"),
+        (changed(buffers=(NestBuffer("A", (4,), inside=3),)), "inside of loop 3; there are 3"),
+        (changed(body=(Statement(Access(3, ())),)), "statement 0: buffer 3 of 3"),
+        (changed(body=(Statement(Access(0, (0,))),)), "1 indices into buffer 'A' of 2"),
+        (changed(body=(Statement(Access(0, (I0, 0))),)), "loop 0 is not around it"),
+        (
+            changed(body=(Statement(Access(0, (IndexOperation("%", 3, 0), 0))),)),
+            "divisor of '%' must be a whole number above 0",
+        ),
+        (changed(body=(Statement(Access(0, (0, 0)), operations=(1,)),)), "must be 16 whole"),
+    ],
+)
+def test_a_broken_nest_is_refused(nest: LoopNest, said: str):
+    with pytest.raises(NestError, match=said):
+        check_nest(nest)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"version": 2}, "of version 2; this version of go_rl reads 1"),
+        ({"gpu": 1}, "'gpu' must be true or false"),
+        ({"nodes": [[0, 4, 99, 0]]}, "annotation 99"),
+        ({"nodes": [[1, 4, 0, 0]]}, "a node of depth 1 behind 0 open loops"),
+        ({"nodes": [[0, 4]]}, "a loop is"),
+        ({"nodes": [{"d": 0}]}, "a statement is"),
+        ({"nodes": [{"d": 0, "w": [0, "j"], "r": [], "o": {}}]}, "an index is"),
+        ({"nodes": [{"d": 0, "w": [], "r": [], "o": {}}]}, "an access is"),
+        ({"nodes": [{"d": 0, "w": [0], "r": [], "o": {"float_sin": 1}}]}, "operations have"),
+        ({"buffers": [["A", [2], "global"]]}, "a buffer is"),
+        ({"buffers": 3}, "buffers must be a list"),
+        ({"more": 3}, "a loop nest is an object of"),
+    ],
+)
+def test_json_that_is_no_nest_is_refused(change: dict[str, Any], said: str):
+    document = json.loads(nest_to_json(matmul())) | change
+    with pytest.raises(NestError, match=said):
+        nest_from_json(json.dumps(document))
+
+
+def test_what_is_no_json_is_refused():
+    with pytest.raises(NestError, match="a loop nest is not JSON"):
+        nest_from_json("{")

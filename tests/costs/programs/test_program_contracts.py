@@ -1,0 +1,148 @@
+"""The contract of predictors, for CDMPP, its rivals and `CodeTrees`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from costs.trees.test_predictor import PredictorContract, mean_error
+
+from go_rl.core import TrainingError
+from go_rl.costs.programs.learn.code_trees import CodeTrees
+from go_rl.costs.programs.learn.predictor import ProgramPredictor
+from go_rl.costs.programs.learn.rivals.lightgbm_trees import LightgbmPrograms
+from go_rl.costs.programs.learn.rivals.recursive_lstm import RecursiveLstm
+from go_rl.costs.programs.learn.rivals.summed_mlp import SummedMlp
+from go_rl.costs.programs.learn.rivals.tlp import TlpPrograms
+from go_rl.costs.programs.learn.rivals.xgboost_trees import XgboostConfig, XgboostPrograms
+from go_rl.costs.trees.boosted import BoostedConfig
+from tests.costs.programs.made_up import TINY_RUN, made_up_programs
+from tests.costs.programs.test_program_rivals import RUN, SIZES
+from tests.costs.programs.with_nests import with_nests_and_traces
+
+LIGHTGBM = BoostedConfig(trees=30, leaves=4, learning_rate=0.3, least_rows=1)
+
+
+class ProgramContract(PredictorContract):
+    """Of programs with nests and schedules; a subclass names its kind and how it is fitted."""
+
+    examples = staticmethod(cache(lambda: with_nests_and_traces(80, 10)))
+
+    def inputs(self, count=None):
+        given = self.examples().inputs
+        return given if count is None else given.take(np.arange(count))
+
+    def losses(self, predicted):
+        truth = np.log(self.examples().seconds)
+        return mean_error(np.log(predicted), truth), mean_error(np.median(truth), truth)
+
+
+class NetworkContract(ProgramContract):
+    """Eight programs, learned by heart."""
+
+    examples = staticmethod(cache(with_nests_and_traces))
+
+    def fitted(self):
+        return _network(self.kind)
+
+    def unfitted(self):
+        return replace(self.fitted(), params=None)
+
+
+@cache
+def _network(kind: Any) -> Any:
+    slow = replace(RUN, steps=600, schedule="constant")  # one number tells schedules apart
+    return kind.fit(with_nests_and_traces(), slow if kind is TlpPrograms else RUN, SIZES[kind])
+
+
+class TestSummedMlp(NetworkContract):
+    kind = SummedMlp
+
+
+class TestRecursiveLstm(NetworkContract):
+    kind = RecursiveLstm
+
+    def test_order_of_programs_does_not_matter(self):
+        order = np.random.default_rng(0).permutation(8)
+        found = self.fitted().predict(self.inputs().take(order))
+        assert found == pytest.approx(self.fitted().predict(self.inputs())[order], rel=1e-5)
+
+
+class TestTlp(NetworkContract):
+    kind = TlpPrograms
+
+
+class TreeContract(ProgramContract):
+    """Of a library that may not be there."""
+
+    library: ClassVar[str]
+    config: ClassVar[Any]
+
+    @pytest.fixture(autouse=True)
+    def _has_library(self):
+        pytest.importorskip(self.library, reason="an extra of go_rl")
+
+    def fitted(self):
+        return _trees(self.kind, self.config)
+
+    def unfitted(self):
+        kind: Any = self.kind
+        return kind(None)
+
+
+@cache
+def _trees(kind: Any, config: Any) -> Any:
+    return kind.fit(TreeContract.examples(), config)
+
+
+class TestXgboost(TreeContract):
+    kind, library = XgboostPrograms, "xgboost"
+    config = XgboostConfig(trees=30, learning_rate=0.3, row_share=1.0)
+
+
+class TestLightgbm(TreeContract):
+    kind, library, config = LightgbmPrograms, "lightgbm", LIGHTGBM
+
+
+class TestCodeTrees(TreeContract):
+    kind, library = CodeTrees, "lightgbm"
+    config = replace(LIGHTGBM, column_share=1.0)
+
+    def test_predictions_are_made_smaller_for_relative_errors(self):
+        """Trees that know nothing of the noise: e^±1 at the same features is best predicted low."""
+        examples = self.examples()
+        noise = np.exp(np.where(np.random.default_rng(0).random(80) < 0.5, 1.0, -1.0))
+        noisy = replace(examples, seconds=1e-5 * noise)
+        low = CodeTrees.fit(noisy, self.config).predict(noisy.inputs)
+        plain = CodeTrees.fit(noisy, self.config, factor=False).predict(noisy.inputs)
+        assert np.log(low / plain).mean() == pytest.approx(-0.5, abs=0.05)
+
+    def test_programs_without_nests_are_refused(self):
+        with pytest.raises(TrainingError, match="code features read loop nests"):
+            CodeTrees.fit(made_up_programs(), self.config)
+
+    def test_code_for_other_processors_is_refused(self):
+        examples = self.examples()
+        targets = tuple(replace(each, codegen="armv8") for each in examples.inputs.targets)
+        other = replace(examples.inputs, targets=targets)
+        with pytest.raises(TrainingError, match="not for 'armv8'"):
+            self.fitted().predict(other)
+
+
+@cache
+def _cdmpp() -> ProgramPredictor:
+    return ProgramPredictor.fit(made_up_programs(), TINY_RUN, members=2)
+
+
+class TestCdmpp(ProgramContract):
+    kind = ProgramPredictor
+    examples = staticmethod(cache(made_up_programs))
+
+    def fitted(self):
+        return _cdmpp()
+
+    def unfitted(self):
+        return replace(_cdmpp(), networks=())

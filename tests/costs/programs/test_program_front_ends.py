@@ -1,0 +1,197 @@
+"""Nests of GPU kernels, of the benchmark hub; TenSet's records; CDMPP's features; tasks."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from go_rl.costs.operators.tables import OperatorRows
+from go_rl.costs.programs.features import compact_ast
+from go_rl.costs.programs.features.cdmpp_files import load_cdmpp
+from go_rl.costs.programs.nests import LoopNest, NestError
+from go_rl.costs.programs.nests.benchmark_hub import hub_records, nest_from_hub
+from go_rl.costs.programs.nests.gpu_nests import (
+    ProductTiling,
+    nest_of_elementwise,
+    nest_of_product,
+    nest_of_reduction,
+)
+from go_rl.costs.programs.nests.nest import OPERATION_NAMES
+from go_rl.costs.programs.nests.operator_nests import nests_of_operators
+from go_rl.costs.programs.nests.tenset import tenset_labels, tenset_records
+
+FLOAT = tuple(OPERATION_NAMES.index(name) for name in ("float_add_sub", "float_mul"))
+
+
+def flops(nest: LoopNest) -> int:
+    return sum(sum(x.statement.operations[i] for i in FLOAT) * x.executions for x in nest.leaves)
+
+
+def bound(nest: LoopNest) -> dict[str, int]:
+    return {x.annotation: x.extent for x in nest.loops if "." in x.annotation}
+
+
+def test_a_product_does_its_work_on_its_blocks_and_threads():
+    nest = nest_of_product(3, 128, 256, 64, ProductTiling((64, 32), (4, 8), 16))
+    assert flops(nest) == 2 * 3 * 128 * 256 * 64
+    threads = {"thread.y": 16, "thread.x": 4}
+    assert bound(nest) == {"block.z": 3, "block.y": 2, "block.x": 8, **threads}
+    assert compact_ast(nest).num_leaves == 4
+
+
+def test_a_partial_tile_counts_as_a_whole_one():
+    assert flops(nest_of_product(1, 65, 64, 8)) == 2 * 128 * 64 * 8
+
+
+def test_elementwise_and_reductions_do_their_work():
+    pointwise = nest_of_elementwise(8192, 2, {"float_mul": 3}, threads=128, per_thread=4)
+    assert (flops(pointwise), bound(pointwise)) == (3 * 8192, {"block.x": 16, "thread.x": 128})
+    assert flops(nest_of_reduction(16, 1024)) == 16 * 1024
+    twice = nest_of_reduction(16, 1024, passes=2, writes_rows=True)
+    assert flops(twice) == 16 * 1024 * (1 + 3 + 2)
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: ProductTiling((64, 64), (3, 4)), "threads' divide blocks'"),
+        (lambda: nest_of_product(1, 0, 8, 8), "extent must be"),
+        (lambda: nest_of_elementwise(8, operations={"float_sin": 1}), "unknown operation"),
+    ],
+)
+def test_nests_that_cannot_be_are_refused(make: Any, said: str):
+    with pytest.raises(NestError, match=said):
+        make()
+
+
+def test_operators_of_a_table_do_their_work():
+    """A batched product, a linear layer, a convolution, a division and a softmax."""
+    sizes = {
+        "B": [3, 2, 1, 8, 8], "M": [64, 32, 0, 0, 0], "N": [16, 16, 0, 0, 0],
+        "K": [64, 64, 0, 0, 0], "H": [0, 0, 0, 256, 256], "input_channel": [0, 0, 8, 0, 0],
+        "output_channel": [0, 0, 64, 0, 0], "kernel_size": [0, 0, 3, 0, 0],
+        "input_size": [0, 0, 8, 0, 0], "stride": [0, 0, 1, 0, 0], "padding": [0, 0, 1, 0, 0],
+    }  # fmt: skip
+    op = np.array(["bmm", "linear", "conv", "div", "softmax"])
+    rows = OperatorRows(op, {name: np.array(each) for name, each in sizes.items()})
+    tiled = (32, 64)  # columns and rows
+    nests = nests_of_operators(rows, [tiled, None, None, None, None])
+    products = [2 * 3 * 64 * 16 * 64, 2 * 64 * 16 * 64, 2 * 64 * 72 * 64]
+    assert [flops(nest) for nest in nests[:3]] == products
+    assert bound(nests[0]) == {"block.z": 3, "block.y": 1, "block.x": 2, "thread.y": 16,
+                               "thread.x": 16}  # fmt: skip
+    (division,) = nests[3].leaves
+    assert division.statement.operations[OPERATION_NAMES.index("float_div_mod")] == 1
+    assert (len(division.statement.reads), division.executions) == (2, 8 * 256)
+    assert flops(nests[4]) == 8 * 256 * (1 + 3 + 2)
+
+
+GEMM = {"MWG": 64, "NWG": 32, "KWG": 32, "MDIMC": 16, "NDIMC": 8}
+TILES = {"block_size_x": 32, "block_size_y": 4, "tile_size_x": 2, "tile_size_y": 1}
+CONVOLUTION = {**TILES, "use_padding": 1, "use_shmem": 1, "filter_height": 15, "filter_width": 15}
+STRIDES = {"tile_stride_x": 1, "tile_stride_y": 0, "loop_unroll_factor_channel": 0}
+
+
+def test_the_hub_s_kernels_do_their_work():
+    assert flops(nest_from_hub("Xgemm", (4096, 4096), GEMM)) == 2 * 4096**3
+    for shared in (0, 1):
+        nest = nest_from_hub(
+            "convolution_kernel", (4096, 4096), CONVOLUTION | {"use_shmem": shared}
+        )
+        assert flops(nest) == 2 * 4096**2 * 225
+        assert len(nest.leaves) == 2 + shared
+    nest = nest_from_hub("dedispersion_kernel", (4096, 2048, 1), TILES | STRIDES)
+    assert flops(nest) == 2 * 1536 * 4096 * 2048
+    assert compact_ast(nest).num_leaves == 2
+
+
+def test_the_hub_s_files_are_read(tmp_path: Path):
+    cache = {"a": {**GEMM, "time": 2.5}, "b": {**GEMM, "time": "CompilationFailedConfig"}}
+    document = {
+        "kernel_name": "Xgemm", "device_name": "some GPU", "problem_size": [4096, 4096],
+        "tune_params_keys": list(GEMM), "cache": cache,
+    }  # fmt: skip
+    path = tmp_path / "gpu.json.gz"
+    path.write_bytes(gzip.compress(json.dumps(document).encode()))
+    kernel, device, size, records = hub_records(path)
+    assert (kernel, device, size) == ("Xgemm", "some GPU", (4096, 4096))
+    assert [(r.parameters, r.seconds) for r in records] == [(GEMM, 2.5e-3), (GEMM, None)]
+    path.write_bytes(b"nothing")
+    with pytest.raises(NestError, match="not a cache file"):
+        hub_records(path)
+    with pytest.raises(NestError, match="unknown kernel"):
+        nest_from_hub("hotspot", (1, 1), {})
+    with pytest.raises(NestError, match="parameter 'MDIMC' is missing"):
+        nest_from_hub("Xgemm", (1, 1), {"MWG": 1})
+
+
+def line(costs: list[float], error: int = 0, step: str = "SP") -> str:
+    steps = [["CI", 5], [step, 3, 0, 1000, [20, 1], 1]]
+    task = ['["d7b65649a4dd54becea0a52aabbc5af5", 1, 1000]', "llvm -mcpu=x", [16, 64]]
+    return json.dumps({"i": [task, [[], steps]], "r": [costs, error, 0.3, 1.0], "v": "v0.6"})
+
+
+def test_tenset_s_records_are_read(tmp_path: Path):
+    path = tmp_path / "records.json"
+    path.write_text("\n".join([line([2e-3, 4e-3]), line([1e-3]), line([1e10], 4)]))
+    records = list(tenset_records(path))
+    assert [r.seconds for r in records] == [3e-3, 1e-3, None]
+    assert records[0].spread == pytest.approx(1 / 3)
+    assert [p.name for p in records[0].primitives] == ["CI", "SP"]
+    assert records[0].primitives[1].arguments == (3, 0, 1000, [20, 1], 1)
+    np.testing.assert_allclose(tenset_labels(records), [1 / 3, 1, 0])
+
+
+def test_a_line_that_is_no_record_is_named(tmp_path: Path):
+    path = tmp_path / "records.json"
+    for text, said in (("{}", "line 1: not a record"), (line([1.0], step="XX"), "unknown step")):
+        path.write_text(text)
+        with pytest.raises(NestError, match=said):
+            list(tenset_records(path))
+
+
+def columns() -> dict[str, Any]:
+    return {
+        "seconds": [1e-3, 2e-3], "spread": [1e-5, 0.0], "flops": [10, -1],
+        "vectors": np.ones((3, 164)), "nodes": [2, 4, 1], "tree": [0, 1, 2, -1, 3, 4, -1, 0, 1, -1],
+        "leaves": [2, 1], "sizes": [7, 3],
+    }  # fmt: skip
+
+
+def test_cdmpp_s_features_are_read(tmp_path: Path):
+    path = tmp_path / "features.npz"
+    np.savez(path, **columns())
+    found = load_cdmpp(path)
+    assert [each.ordering.tolist() for each in found.programs] == [[2, 5], [1]]
+    np.testing.assert_allclose(found.spread, [0.01, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"vectors": np.ones((3, 163))}, "a leaf has 164 numbers"),
+        ({"leaves": [2, 2]}, "do not add up"),
+        ({"nodes": [2, 9, 1]}, "leaf 9 is not in"),
+        ({"seconds": [0.0, 1.0]}, "seconds must be"),
+        ({"tree": np.array([{}], object)}, "pickled objects"),
+    ],
+)
+def test_features_that_contradict_each_other_are_refused(
+    change: dict[str, Any], said: str, tmp_path: Path
+):
+    path = tmp_path / "features.npz"
+    np.savez(path, **(columns() | change))
+    with pytest.raises(NestError, match=said):
+        load_cdmpp(path)
+
+
+def test_pickles_are_not_read(tmp_path: Path):
+    path = tmp_path / "released.npy"
+    np.save(path, np.array([[1.0, None]], object))
+    with pytest.raises(NestError, match="can run any code and are not read"):
+        load_cdmpp(path)

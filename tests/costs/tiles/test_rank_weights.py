@@ -1,0 +1,76 @@
+"""Weights of ranks on disk: read as written, and refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from costs.tiles.ranks import flag_data, learned
+
+from go_rl.core import CheckpointError
+from go_rl.costs.tiles.ranks import predictor
+from go_rl.costs.tiles.ranks.predictor import FlagRanks, RankPredictor, shipped_ranks
+from go_rl.runtime.parameter_file import read_parameters, write_parameters
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    found = tmp_path_factory.mktemp("ranks") / "ranks-cpu-1.npz"
+    learned().save(found)
+    return found
+
+
+def test_weights_are_read_as_they_were_written(path):
+    again = RankPredictor.load(path)
+    assert (again.vocabulary, again.target) == (learned().vocabulary, "cpu-1")
+    assert again.tasks == ("flags", "tiles")
+    assert again.card["groups"]["flags"] == flag_data().kernels.num_kernels - 1
+    np.testing.assert_array_equal(
+        FlagRanks(again).order(flag_data().kernels),
+        FlagRanks(learned()).order(flag_data().kernels),
+    )
+
+
+def test_shipped_weights_are_found_by_target_and_task(path, monkeypatch):
+    monkeypatch.setattr(predictor, "SHIPPED", path.parent)
+    found = shipped_ranks("cpu-1", "tiles")
+    assert found is not None
+    assert found.name == "ranks-cpu-1"
+    assert shipped_ranks("cpu-2", "tiles") is None
+
+
+def test_other_files_are_refused(path, tmp_path, monkeypatch):
+    with pytest.raises(CheckpointError, match="no rank weights 'ranks-9'"):
+        RankPredictor.load("ranks-9")
+    bad = tmp_path / "bad.npz"
+    bad.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(CheckpointError, match=r"bad\.npz: cannot be read as weights"):
+        RankPredictor.load(bad)
+    manifest, arrays = read_parameters(path)
+    for changed, complaint in (
+        ({"format": "go_rl-kernel-cost"}, "is no file of rank weights"),
+        ({"interface": 1}, "learned from other features"),
+        ({"network": {"embedding": 3}}, "manifest does not fit this version"),
+        ({"network": {**manifest["network"], "head": 4}}, "this version expects"),
+    ):
+        write_parameters(bad, _tree(arrays), {**manifest, **changed})
+        with pytest.raises(CheckpointError, match=complaint):
+            RankPredictor.load(bad)
+    monkeypatch.setattr("go_rl.costs.tiles.ranks.data.feature_names", lambda: ("one",))
+    with pytest.raises(CheckpointError, match="learned from other features"):
+        RankPredictor.load(path)
+
+
+def test_a_task_never_learned_is_named():
+    config = replace(learned().networks[0].config, flags=0)
+    network = replace(learned().networks[0], config=config)
+    other = replace(learned(), networks=(network,))
+    with pytest.raises(CheckpointError, match="weights 'ranks-cpu-1' rank tiles, not flags"):
+        FlagRanks(other).order(flag_data().kernels)
+
+
+def _tree(arrays):
+    from go_rl.runtime.parameter_file import parameter_tree
+
+    return parameter_tree(arrays)

@@ -1,0 +1,128 @@
+"""Scheduled programs compute what the program says, in the nest that the tiles say."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Any
+
+import numpy as np
+import pytest
+from reference.tile_programs import compute
+
+from go_rl.core import ExecutionError
+from go_rl.costs.tiles import (
+    TiledProgram,
+    TileProgram,
+    Tiles,
+    default_tiles,
+    naive_tiles,
+    tile_configurations,
+)
+from go_rl.costs.tiles import schedule as scheduling
+from go_rl.costs.tiles.measure.measure import example_arguments
+
+tvm = pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[tvm]'")
+
+PROGRAMS = [
+    TileProgram("matmul", (10, 48, 20), "bias+gelu"),
+    TileProgram("matmul", (6, 20, 9)),
+    TileProgram("conv2d", (2, 9, 8, 6, 3, 3, 16, 2, 1), "bias+add+relu"),
+    TileProgram("conv2d", (1, 6, 7, 5, 2, 3, 12, 1, 0), "scale"),
+    TileProgram("reduce_sum", (30, 96, 1), "add+tanh"),
+    TileProgram("reduce_max", (12, 40, 0), "sigmoid"),
+    TileProgram("reduce_max", (10, 24, 1)),
+]
+
+
+def run_once(tiled: TiledProgram, arguments: dict[str, np.ndarray]) -> np.ndarray:
+    names = tiled.program.input_shapes
+    result = np.full(tiled.program.output_shape, np.nan, np.float32)
+    held = [tvm.runtime.tensor(array) for array in (*(arguments[n] for n in names), result)]
+    scheduling.build(tiled)["main"](*held)
+    return held[-1].numpy()
+
+
+def agrees(program: TileProgram, tiles: Tiles) -> None:
+    arguments = example_arguments(program, 3)
+    found = run_once(TiledProgram(program, tiles), arguments)
+    np.testing.assert_allclose(found, compute(program, arguments), rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.title)
+@pytest.mark.usefixtures("builder")
+def test_configurations_compute_the_program(program: TileProgram):
+    for tiles in tile_configurations(program, 5, 7):
+        agrees(program, tiles)
+
+
+@pytest.mark.parametrize("outside", [False, True])
+@pytest.mark.usefixtures("builder")
+def test_partial_cache_tiles_compute_the_program(outside: bool):
+    """5 of 10 rows are 2 tiles of 4; 48 columns 1.5 of 32; 20 steps 1.67 of 12."""
+    program = TileProgram("matmul", (10, 48, 20), "bias+tanh")
+    agrees(program, Tiles((4, 32, 12), (2, 16, 4), True, outside))
+    reduction = TileProgram("reduce_sum", (10, 48, 1), "scale")
+    agrees(reduction, Tiles((4, 32), (2, 16), True, outside))
+
+
+def loops_of(tiled: TiledProgram, name: str) -> list[Any]:
+    """The TVM loops around a block, from the outermost."""
+    schedule = tvm.s_tir.Schedule(scheduling.scheduled_module(tiled))
+    block = schedule.get_sblock(name)
+    return [schedule.get(loop) for loop in schedule.get_loops(block)]
+
+
+@pytest.mark.parametrize(
+    ("program", "tiles"),
+    [
+        (TileProgram("matmul", (8, 48, 12)), Tiles((4, 32, 6), (2, 16, 3), True)),
+        (TileProgram("matmul", (8, 48, 12), "relu"), Tiles((4, 32, 6), (2, 16, 3), True, True)),
+        (
+            TileProgram("conv2d", (1, 8, 8, 4, 3, 3, 16, 1, 1)),
+            Tiles((1, 4, 8, 16, 3, 3, 2), (1, 1, 4, 8, 1, 3, 2), True),
+        ),
+        (TileProgram("reduce_sum", (8, 64, 1)), Tiles((4, 32), (2, 8), True)),
+    ],
+    ids=lambda x: x.title if isinstance(x, TileProgram) else None,
+)
+def test_the_loops_are_those_of_the_nest(program: TileProgram, tiles: Tiles):
+    """Loop for loop; the vector loop's last is vectors in a row, and lanes."""
+    tiled = TiledProgram(program, tiles)
+    extents = [int(loop.extent) for loop in loops_of(tiled, "heavy_update")]
+    expected = [ceil(x.trips) for x in tiled.nest[:-1]]
+    assert extents == [*expected, 1, 1, tiled.lanes]
+
+
+def kinds_of(tiles: Tiles) -> list[int]:
+    tiled = TiledProgram(TileProgram("matmul", (8, 48, 12)), tiles)
+    return [int(loop.kind) for loop in loops_of(tiled, "heavy_update")]
+
+
+def test_register_tiles_are_vectors_and_unrolled_when_asked():
+    serial, vectorized, unrolled = 0, 2, 3
+    rolled = kinds_of(Tiles((4, 48, 6), (2, 24, 3)))
+    assert rolled[-2:] == [unrolled, vectorized], "24 columns are three vectors of eight"
+    assert set(rolled[:-2]) == {serial}
+    assert kinds_of(Tiles((4, 48, 6), (2, 24, 3), True))[6:8] == [unrolled, unrolled]
+    assert vectorized not in kinds_of(Tiles((4, 48, 6), (2, 1, 3)))
+
+
+def test_the_epilogue_follows_each_tile_unless_the_reduction_is_outside():
+    program = TileProgram("matmul", (8, 48, 12), "relu")
+    inside = loops_of(TiledProgram(program, Tiles((4, 16, 6), (2, 8, 3))), "epilogue")
+    assert [int(loop.extent) for loop in inside][:3] == [2, 3, 4]
+    outside = loops_of(TiledProgram(program, Tiles((4, 16, 6), (2, 8, 3), False, True)), "epilogue")
+    assert [int(loop.extent) for loop in outside][:1] == [8]
+
+
+def test_nothing_runs_in_parallel():
+    for program in PROGRAMS[:3]:
+        for tiles in (naive_tiles(program), default_tiles(program)):
+            text = str(scheduling.scheduled_module(TiledProgram(program, tiles)))
+            assert "T.parallel" not in text
+
+
+def test_a_processor_without_the_instructions_is_refused(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(scheduling.platform, "machine", lambda: "arm64")
+    with pytest.raises(ExecutionError, match="for x86-64, not for arm64"):
+        scheduling.check_processor()

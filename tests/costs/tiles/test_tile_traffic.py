@@ -1,0 +1,101 @@
+"""Footprints against counted cache lines, traffic worked out by hand."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from reference.tile_programs import walk
+
+from go_rl.costs.tiles import TiledProgram, TileProgram, Tiles, tile_configurations
+from go_rl.costs.tiles.traffic import fitting_depth, footprints, ranges_inside, traffic
+
+LINE = 16
+"""Elements of a cache line."""
+
+
+def touched_lines(tiled: TiledProgram, ranges: dict[str, int]) -> list[int]:
+    """Distinct cache lines that the first ``ranges`` iterations touch, operand by operand."""
+    counts = []
+    for operand in tiled.program.operands:
+        lines = set()
+        for at in product(*(range(ranges[loop.name]) for loop in tiled.program.loops)):
+            place = dict(zip((loop.name for loop in tiled.program.loops), at, strict=True))
+            index = [sum(step * place[name] for name, step in d) for d in operand.index]
+            lines.add((*index[:-1], index[-1] // LINE))
+        counts.append(len(lines))
+    return counts
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        TileProgram("matmul", (4, 48, 20)),
+        TileProgram("conv2d", (1, 4, 3, 16, 2, 2, 16, 1, 0)),
+        TileProgram("reduce_sum", (6, 40, 0)),
+        TileProgram("reduce_sum", (40, 6, 1)),
+    ],
+    ids=lambda p: p.title,
+)
+def test_footprints_are_the_lines_touched(program: TileProgram):
+    for tiles in tile_configurations(program, 5, 1):
+        tiled = TiledProgram(program, tiles)
+        if tiled.has_partial_sums:
+            continue
+        for depth in range(len(tiled.nest) + 1):
+            expected = touched_lines(tiled, ranges_inside(tiled, depth))
+            assert footprints(tiled)[depth] == tuple(64 * count for count in expected)
+
+
+def test_lanes_of_partial_sums_count_as_result():
+    tiled = TiledProgram(TileProgram("reduce_sum", (4, 64, 1)), Tiles((4, 64), (2, 32)))
+    assert footprints(tiled)[0] == (4 * 64 * 4, 4 * 32 * 4)
+
+
+def test_ranges_inside_are_what_the_nest_walks():
+    tiled = TiledProgram(TileProgram("matmul", (4, 32, 6)), Tiles((2, 16, 6), (1, 8, 2)))
+    assert ranges_inside(tiled, 0) == {"m": 4, "n": 32, "k": 6}
+    assert ranges_inside(tiled, 3) == {"m": 2, "n": 16, "k": 6}
+    assert ranges_inside(tiled, 6) == {"m": 1, "n": 8, "k": 2}
+    assert ranges_inside(tiled, 9) == {"m": 1, "n": 1, "k": 1}
+    first = [at["m"] for at in walk(tiled)][: 2 * 16 * 6]
+    assert max(first) == 1, "a cache tile has two rows"
+
+
+MATMUL = TiledProgram(TileProgram("matmul", (64, 64, 64)), Tiles((16, 32, 64), (4, 16, 1)))
+"""Cache tiles of 16 x 64 (4 KiB) and 64 x 32 (8 KiB) for 16 x 32 sums (2 KiB)."""
+
+
+def test_data_that_fit_move_nothing():
+    assert fitting_depth(MATMUL, 3.0 * 64 * 64 * 4) == 0
+    assert traffic(MATMUL, 3.0 * 64 * 64 * 4) == 0
+
+
+def test_traffic_of_cache_tiles_by_hand():
+    """Inside the rows' loop: 4 KiB of left, all 16 KiB of right, 4 KiB of sums. Inside the
+    columns' loop: 4 + 8 + 2 KiB. A cache of 14 KiB loads left once a row tile, right's 8 KiB for
+    each of 4 x 2 tiles, and each tile of sums twice."""
+    assert [sum(size) for size in footprints(MATMUL)[:3]] == [48 * 1024, 24 * 1024, 14 * 1024]
+    assert fitting_depth(MATMUL, 14.0 * 1024) == 2
+    left, right, sums = 4 * 4096, 8 * 8192, 2 * 8 * 2048
+    assert traffic(MATMUL, 14.0 * 1024) == left + right + sums
+
+
+def test_what_a_loop_does_not_move_stays():
+    """A cache of 24 KiB keeps all of right while the row tiles change."""
+    assert traffic(MATMUL, 24.0 * 1024) == 4 * 4096 + 16 * 1024 + 2 * 4 * 4096
+
+
+def test_partial_tiles_count_by_their_share():
+    """48 columns are 1.5 tiles of 32."""
+    tiled = TiledProgram(TileProgram("matmul", (64, 48, 64)), Tiles((16, 32, 64), (4, 16, 1)))
+    assert traffic(tiled, 14.0 * 1024) == 4 * 4096 + 4 * 1.5 * 8192 + 2 * 4 * 1.5 * 2048
+
+
+def test_larger_caches_move_less():
+    program = TileProgram("conv2d", (1, 14, 14, 32, 3, 3, 64, 1, 1))
+    for tiles in tile_configurations(program, 8, 2):
+        moved = [traffic(TiledProgram(program, tiles), size) for size in (2e3, 3e4, 1e6, 1e9)]
+        assert (np.diff(moved) <= 0).all()
+        assert moved[-1] == 0

@@ -1,0 +1,297 @@
+"""The contract of `go_rl.costs.learning.predictor.Predictor`, which every learner inherits."""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from costs.kernels.kernels import few_kernels, weights
+from costs.kernels.test_kernel_fit import SMALL, data
+from costs.operators.operators import toy_examples, toy_predictor
+from costs.tiles.ranks import CONFIG, groups, learned
+from costs.trees.test_boosted import summed
+
+from go_rl.core import CheckpointError, MissingDependencyError, TrainingError
+from go_rl.costs.kernels.examples import plain_seconds
+from go_rl.costs.kernels.predictor import KernelPredictor
+from go_rl.costs.kernels.residuals import ResidualExamples, Residuals
+from go_rl.costs.learning.metrics import ape, random_ape
+from go_rl.costs.learning.predictor import Predictor
+from go_rl.costs.operators.predictor import OperatorPredictor
+from go_rl.costs.tiles.ranks.data import Candidates
+from go_rl.costs.tiles.ranks.predictor import RankPredictor
+from go_rl.costs.trees.boosted import BoostedConfig, BoostedTrees, SummedKernels
+from go_rl.costs.trees.schedule_ranks import (
+    MeasuredSchedules,
+    ScheduleRanks,
+    ScheduleRanksConfig,
+    TreeLoss,
+)
+
+
+def mean_error(predicted: np.ndarray, truth: np.ndarray) -> float:
+    return float(np.abs(predicted - truth).mean())
+
+
+class PredictorContract(ABC):
+    """What a predictor must do; a subclass makes one."""
+
+    kind: type[Predictor[Any, Any]]
+
+    @abstractmethod
+    def fitted(self) -> Predictor[Any, Any]:
+        """One that learned from a toy set."""
+
+    @abstractmethod
+    def inputs(self, count: int | None = None) -> Any:
+        """The inputs of the toy set; or the first ones."""
+
+    @abstractmethod
+    def losses(self, predicted: np.ndarray) -> tuple[float, float]:
+        """Losses on the toy set: of predictions, and of what knows nothing of the inputs."""
+
+    @abstractmethod
+    def unfitted(self) -> Predictor[Any, Any]:
+        """One made by hand that learned nothing."""
+
+    def test_learning_lowers_the_loss(self):
+        predicted = self.fitted().predict(self.inputs())
+        assert predicted.dtype == np.float64
+        loss, blind = self.losses(predicted)
+        assert loss < 0.7 * blind
+
+    def test_the_same_predictions_come_from_its_file(self, tmp_path):
+        path = tmp_path / "predictor.npz"
+        self.fitted().save(path)
+        again = self.kind.load(path)
+        assert type(again) is self.kind
+        for count in (None, 1):
+            inputs = self.inputs(count)
+            expected = self.fitted().predict(inputs)
+            np.testing.assert_array_equal(again.predict(inputs), expected)
+
+    def test_of_nothing_it_predicts_nothing(self):
+        predicted = self.fitted().predict(self.inputs(0))
+        assert (predicted.shape, predicted.dtype) == ((0,), np.float64)
+
+    def test_its_words_and_unit_are_stated(self):
+        assert self.kind.what
+        assert self.kind.unit in ("seconds", "score", "log ratio")
+
+    def test_one_that_learned_nothing_cannot_be_made(self):
+        with pytest.raises(TrainingError, match=f"{self.kind.what}: nothing is learned yet"):
+            self.unfitted()
+
+    @pytest.mark.parametrize("content", [None, b"", b"nothing of the kind \xff"])
+    def test_wrong_files_are_one_clear_error(self, content, tmp_path):
+        path = tmp_path / "other.npz"
+        if content is not None:
+            path.write_bytes(content)
+        with pytest.raises(CheckpointError, match="other"):
+            self.kind.load(path)
+
+    def test_the_file_of_another_predictor_is_one_clear_error(self, tmp_path):
+        path = tmp_path / "other.npz"
+        (learned() if self.kind is KernelPredictor else weights()).save(path)
+        with pytest.raises(CheckpointError, match=rf"other\.npz: is no file of {self.kind.what}"):
+            self.kind.load(path)
+
+    def test_a_file_that_cannot_be_written_is_one_clear_error(self, tmp_path):
+        (tmp_path / "folder").mkdir()
+        with pytest.raises(CheckpointError, match="folder: cannot be written"):
+            self.fitted().save(tmp_path / "folder")
+
+
+@cache
+def _kernel_predictor() -> KernelPredictor:
+    return KernelPredictor.fit(data().take(np.arange(few_kernels().num_kernels - 1)), SMALL, 2)
+
+
+class TestKernelPredictor(PredictorContract):
+    kind = KernelPredictor
+
+    def fitted(self):
+        return _kernel_predictor()
+
+    def inputs(self, count=None):
+        size = few_kernels().num_kernels - 1 if count is None else count
+        return few_kernels().take(np.arange(size))
+
+    def losses(self, predicted):
+        truth = np.log(plain_seconds(data())[:-1])
+        return mean_error(np.log(predicted), truth), mean_error(truth.mean(), truth)
+
+    def unfitted(self):
+        return replace(weights(), networks=())
+
+
+class TestRankPredictor(PredictorContract):
+    kind = RankPredictor
+
+    def fitted(self):
+        return learned()
+
+    def inputs(self, count=None):
+        given = groups()["tiles"].inputs
+        if count is None:
+            return given
+        return Candidates("tiles", given.kernels, given.kernel[:count], given.features[:count])
+
+    def losses(self, predicted):
+        tiles = groups()["tiles"]
+        return ape(predicted, tiles.seconds, tiles.group), random_ape(tiles.seconds, tiles.group)
+
+    def unfitted(self):
+        return replace(learned(), networks=())
+
+    def test_the_two_tasks_are_predicted_alike(self):
+        flags = groups()["flags"]
+        assert self.fitted().predict(flags.inputs).shape == flags.seconds.shape
+        assert CONFIG.network.tasks == ()
+
+
+@cache
+def _boosted_trees() -> BoostedTrees:
+    pytest.importorskip("lightgbm", reason="LightGBM is an extra: pip install 'go_rl[trees]'")
+    config = BoostedConfig(trees=200, learning_rate=0.1, least_rows=2)
+    return BoostedTrees.fit(SummedKernels(summed(), np.exp(summed()[:, 3].astype(float))), config)
+
+
+class TestBoostedTrees(PredictorContract):
+    kind = BoostedTrees
+
+    @pytest.fixture(autouse=True)
+    def _has_lightgbm(self):
+        pytest.importorskip("lightgbm", reason="LightGBM is an extra: pip install 'go_rl[trees]'")
+
+    def fitted(self):
+        return _boosted_trees()
+
+    def inputs(self, count=None):
+        return summed()[:count]
+
+    def losses(self, predicted):
+        truth = summed()[:, 3]
+        return mean_error(np.log(predicted), truth), mean_error(truth.mean(), truth)
+
+    def unfitted(self):
+        return BoostedTrees(None)
+
+
+@cache
+def _measured_schedules() -> MeasuredSchedules:
+    """The farther two features are from 0.3, the slower; one in eight failed."""
+    features = np.random.default_rng(0).uniform(size=(80, 3)).astype(np.float32)
+    seconds = 1e-3 * (1.0 + 4.0 * np.abs(features[:, :2] - 0.3).sum(axis=1, dtype=np.float64))
+    return MeasuredSchedules(features, np.where(np.arange(80) % 8 == 7, np.inf, seconds))
+
+
+@cache
+def _schedule_ranks(loss: TreeLoss) -> ScheduleRanks:
+    config = ScheduleRanksConfig(loss, trees=40, depth=3, column_share=1.0)
+    return ScheduleRanks.fit(_measured_schedules(), config)
+
+
+class TestScheduleRanks(PredictorContract):
+    kind = ScheduleRanks
+    loss: TreeLoss = "regression"
+
+    @pytest.fixture(autouse=True)
+    def _has_xgboost(self):
+        pytest.importorskip("xgboost", reason="XGBoost is an extra: pip install 'go_rl[tuning]'")
+
+    def fitted(self):
+        return _schedule_ranks(self.loss)
+
+    def inputs(self, count=None):
+        return _measured_schedules().features[:count]
+
+    def losses(self, predicted):
+        seconds, all_alike = _measured_schedules().seconds, np.zeros(80, np.int64)
+        return ape(predicted, seconds, all_alike), random_ape(_timed(seconds), all_alike[:70])
+
+    def unfitted(self):
+        return ScheduleRanks(None)
+
+    def test_failed_schedules_are_ranked_behind_the_fast_ones(self):
+        predicted, speed = self.fitted().predict(self.inputs()), _measured_schedules().speed
+        assert speed[7] == 0.0
+        assert speed.max() == 1.0
+        assert predicted[np.argsort(-speed)[:10]].max() < predicted[speed == 0].mean()
+
+    def test_nothing_is_learned_where_all_failed(self):
+        failed = MeasuredSchedules(self.inputs(), np.full(80, np.inf))
+        with pytest.raises(TrainingError, match="no schedule has a time"):
+            ScheduleRanks.fit(failed)
+
+    def test_without_the_library_the_command_is_named(self, monkeypatch):
+        monkeypatch.setitem(sys.modules, "xgboost", None)
+        with pytest.raises(MissingDependencyError, match=r"pip install 'go_rl\[tuning\]'"):
+            ScheduleRanks.fit(_measured_schedules())
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [{"trees": 0}, {"bins": 1}, {"learning_rate": 0.0}, {"column_share": 1.1}],
+    )
+    def test_bad_configurations_are_refused(self, wrong):
+        with pytest.raises(TrainingError, match=next(iter(wrong))):
+            ScheduleRanksConfig(**wrong)
+
+
+class TestScheduleRanksOfPairs(TestScheduleRanks):
+    loss: TreeLoss = "rank"
+
+
+def _timed(seconds: np.ndarray) -> np.ndarray:
+    return seconds[np.isfinite(seconds)]
+
+
+def _residual_examples() -> ResidualExamples:
+    features = np.random.default_rng(0).normal(size=(60, 3))
+    features[:, 1] = 7.0  # it never changes
+    return ResidualExamples(features, np.sin(features[:, 0]))
+
+
+@cache
+def _residuals() -> Residuals:
+    return Residuals.fit(_residual_examples())
+
+
+class TestResiduals(PredictorContract):
+    kind = Residuals
+
+    def fitted(self):
+        return _residuals()
+
+    def inputs(self, count=None):
+        return _residual_examples().features[:count]
+
+    def losses(self, predicted):
+        truth = _residual_examples().residual
+        return mean_error(predicted, truth), mean_error(np.median(truth), truth)
+
+    def unfitted(self):
+        return replace(_residuals(), known=np.zeros((0, 3)), weights=np.zeros(0))
+
+
+class TestOperatorPredictor(PredictorContract):
+    kind = OperatorPredictor
+
+    def fitted(self):
+        return toy_predictor()
+
+    def inputs(self, count=None):
+        given = toy_examples().inputs
+        return given if count is None else given.take(np.arange(count))
+
+    def losses(self, predicted):
+        truth = np.log(toy_examples().seconds)
+        return mean_error(np.log(predicted), truth), mean_error(np.median(truth), truth)
+
+    def unfitted(self):
+        return replace(toy_predictor(), sheets=())

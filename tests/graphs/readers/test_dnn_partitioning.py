@@ -1,0 +1,170 @@
+import copy
+import json
+import math
+
+import pytest
+
+import go_rl
+from go_rl.core import FREE, OpKind, ReadError
+from go_rl.graphs.readers import load
+
+
+def _node(number, **changes):
+    fields = {
+        "id": number,
+        "name": f"MatMul{number}",
+        "supportedOnFpga": True,
+        "cpuLatency": 20.0,
+        "fpgaLatency": 2.0,
+        "isBackwardNode": 0,
+        "size": 100,
+        "unheard_of": [1],
+    }
+    return fields | changes
+
+
+def _edge(source, target, **changes):
+    return {"sourceId": source, "destId": target, "cost": 0.5, "size": 8} | changes
+
+
+FILE = {
+    "maxSizePerFPGA": 1000.0,
+    "maxFPGAs": 3,
+    "maxCPUs": 1,
+    "nodes": [
+        _node(7, colorClass=40, isBackwardNode=True, name="MatMul1_Grad/Transpose_0"),
+        _node(5, cpuLatency=0, fpgaLatency=0, name="weight"),
+        _node(3, cpuLatency=0, fpgaLatency=0.0, size=0),
+        _node(9, colorClass=40, supportedOnFpga=0),
+        _node(2, colorClass=41, name="node2grad"),
+        _node(1, colorClass=None, name=None),
+    ],
+    "edges": [_edge(5, 9), _edge(3, 9), _edge(9, 7), _edge(9, 2, size=16), _edge(2, 1)],
+}
+
+
+def _write(tmp_path, content):
+    path = tmp_path / "graph.anything"
+    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    return path
+
+
+def test_every_field_lands_where_it_belongs(tmp_path):
+    graph = load(_write(tmp_path, FILE))
+    at = graph.index
+    assert set(graph.names) == {7, 5, 3, 9, 2, 1}
+    assert graph.op_type[at[7]] == "Transpose"
+    assert [graph.op_type[at[n]] for n in (5, 3, 2, 1)] == [
+        "constant", "input", "layer", "operator",
+    ]  # fmt: skip
+    assert graph.kind[at[5]] == OpKind.CONSTANT
+    assert graph.kind[at[3]] == OpKind.INPUT
+    assert graph.kind[at[9]] == OpKind.OTHER
+    assert graph.seconds["accelerator"][at[7]] == pytest.approx(0.002)
+    assert graph.seconds["cpu"][at[7]] == pytest.approx(0.02)
+    assert math.isinf(graph.seconds["accelerator"][at[9]])
+    assert graph.weight_bytes[at[7]] == 100
+    assert not graph.output_bytes.any()
+    assert graph.transfer_seconds[at[9]] == pytest.approx(0.0005)
+    assert graph.transfer_seconds[at[7]] == 0
+    assert graph.colocation[at[7]] == graph.colocation[at[9]] == 0
+    assert graph.colocation[at[2]] == graph.colocation[at[1]] == FREE
+    assert graph.is_backward.tolist() == [n == 7 for n in graph.names]
+    assert graph.source[at[9]] == "nodes[3]"
+    assert graph.edge_bytes[graph.senders == at[9]].tolist() == [16, 16]
+    assert graph.meta["accelerators"] == 3
+    assert graph.meta["cpus"] == 1
+    assert graph.meta["memory_bytes"] == 1000
+    assert graph.meta["training"] is True
+
+
+def _change(path, value):
+    """FILE with one field changed; ``value`` None removes it."""
+    content = copy.deepcopy(FILE)
+    *way, last = path
+    place = content
+    for step in way:
+        place = place[step]
+    if value is None:
+        del place[last]
+    else:
+        place[last] = value
+    return content
+
+
+BAD = [
+    (("nodes", 0, "fpgaLatency"), None, "no field 'fpgaLatency'"),
+    (("nodes", 0, "id"), None, r"nodes\[0\] has no field 'id'"),
+    (("edges", 1, "cost"), None, r"edges\[1\] has no field 'cost'"),
+    (("maxFPGAs",), None, "the file has no field 'maxFPGAs'"),
+    (("nodes",), {}, "a list of nodes"),
+    (("nodes", 1), 5, r"nodes\[1\] is 5; it must be an object"),
+    (("nodes",), [], "absent|no nodes|id of a node"),
+    (("nodes", 0, "id"), 5, "two nodes have the id 5"),
+    (("nodes", 0, "id"), 1.5, "an integer or a string"),
+    (("edges", 0, "destId"), 77, "destId is 77; it must be the id of a node"),
+    (("edges", 0, "sourceId"), 9, "feeds itself"),
+    (("edges", 4, "destId"), 9, "cycle"),
+    (("nodes", 0, "cpuLatency"), float("nan"), "no JSON number"),
+    (("nodes", 0, "cpuLatency"), float("inf"), "no JSON number"),
+    (("nodes", 0, "size"), -1, "finite number >= 0"),
+    (("nodes", 0, "size"), "12", "a number >= 0"),
+    (("nodes", 0, "isBackwardNode"), "yes", "true, false, 0 or 1"),
+    (("nodes", 0, "colorClass"), [1], "colorClass"),
+    (("edges", 2, "cost"), 0.25, "as on the other edges that leave node 9"),
+    (("edges", 2, "cost"), float("nan"), "no JSON number"),
+    (("maxFPGAs",), 2.5, "whole number"),
+]
+
+
+@pytest.mark.parametrize(("place", "value", "message"), BAD)
+def test_bad_fields_are_named(tmp_path, place, value, message):
+    path = _write(tmp_path, _change(place, value))
+    with pytest.raises(ReadError, match=message) as error:
+        load(path)
+    assert str(path) in str(error.value)
+
+
+def test_no_nodes_at_all(tmp_path):
+    with pytest.raises(ReadError, match="no nodes"):
+        load(_write(tmp_path, FILE | {"nodes": [], "edges": []}))
+
+
+def test_a_long_chain_needs_no_recursion(tmp_path):
+    chain = FILE | {
+        "nodes": [_node(i) for i in range(5_000)],
+        "edges": [_edge(i, i + 1) for i in range(4_999)],
+    }
+    graph = load(_write(tmp_path, chain))
+    assert graph.num_nodes == 5_000
+    assert graph.names[-1] == 4_999
+
+
+def test_the_real_files(data_folder):
+    files = sorted((data_folder / "dnn-partitioning" / "throughput").glob("*/*.json"))
+    graphs = {f"{p.parent.name}/{p.stem}": load(p) for p in files}
+    sizes = {name: (g.num_nodes, g.num_edges) for name, g in graphs.items()}
+    assert sizes["operators/bert_L-12_training"] == (2012, 2751)
+    assert sizes["layers/bert24_inference"] == (32, 55)
+    # "Everything on one accelerator" of the authors' own program, in ms.
+    one = graphs["layers/bert24_inference"].seconds["accelerator"].sum()
+    assert one * 1000 == pytest.approx(92.406)
+    one = graphs["operators/resnet50_inference"].seconds["accelerator"].sum()
+    assert one * 1000 == pytest.approx(325.132, rel=1e-5)
+
+
+@pytest.mark.parametrize(("limit", "load"), [(0, 18e-3), (1, 18e-3), (30, 2e-3)])
+def test_no_memory_at_all_is_a_limit(tmp_path, limit, load):
+    """Two nodes of size 10: on the accelerator 1 ms each, on the CPU 9 ms."""
+    nodes = [
+        {"id": i, "supportedOnFpga": 1, "cpuLatency": 9, "fpgaLatency": 1, "isBackwardNode": 0,
+         "size": 10} for i in (3, 8)
+    ]  # fmt: skip
+    document = {
+        "maxSizePerFPGA": limit, "maxFPGAs": 1, "maxCPUs": 1, "nodes": nodes,
+        "edges": [{"sourceId": 3, "destId": 8, "cost": 0.5}],
+    }  # fmt: skip
+    path = tmp_path / "m.json"
+    path.write_text(json.dumps(document))
+    found = go_rl.optimize(path, seconds=0.2)
+    assert found.best.value == pytest.approx(load)

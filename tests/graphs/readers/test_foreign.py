@@ -1,0 +1,83 @@
+"""Models of other tools are told by name, with the way out."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import export
+
+from go_rl.core import ReadError
+from go_rl.graphs.readers import load
+from go_rl.graphs.readers.foreign import foreign_object
+
+EXPORTED = bytes(export.export(jax.jit(lambda x: x @ x))(jnp.ones((4, 4))).serialize())
+HEADER = json.dumps({"w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
+FILES = {
+    "model.tflite": (b"\x1c\x00\x00\x00TFL3" + bytes(40), "tf2onnx.convert --tflite"),
+    "w.safetensors": (len(HEADER).to_bytes(8, "little") + HEADER + bytes(4), "weights without"),
+    "model.jax": (EXPORTED, r"an export of JAX; write its StableHLO"),
+    "model.mlirbc": (b"ML\xefR" + bytes(8), "MLIR bytecode; write it as text"),
+    "model.h5": (b"\x89HDF\r\n\x1a\n" + bytes(8), "HDF5, as Keras saves"),
+    "model.pkl": (b"\x80\x04\x95" + bytes(8), "a pickle, which is not opened"),
+}
+ARCHIVES = {
+    "model.pt2": ("m/archive_format", r"an export of PyTorch \(.pt2\); write ONNX"),
+    "old.pt2": ("models/model.json", r"an export of PyTorch \(.pt2\); write ONNX"),
+    "script.pt": ("m/constants.pkl", "TorchScript; from the model"),
+    "weights.pt": ("m/data.pkl", "a checkpoint of PyTorch, weights without a model"),
+    "model.keras": ("model.weights.h5", "a Keras model; load it in Keras"),
+}
+
+
+@pytest.mark.parametrize(("name", "content", "said"), [(n, *each) for n, each in FILES.items()])
+def test_files(tmp_path, name, content, said):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ReadError, match=said):
+        load(tmp_path / name)
+
+
+@pytest.mark.parametrize(("name", "member", "said"), [(n, *each) for n, each in ARCHIVES.items()])
+def test_archives(tmp_path, name, member, said):
+    with zipfile.ZipFile(tmp_path / name, "w") as archive:
+        archive.writestr(member, b"x")
+    with pytest.raises(ReadError, match=said):
+        load(tmp_path / name)
+
+
+def test_a_saved_model(tmp_path):
+    (tmp_path / "saved_model.pb").write_bytes(b"x")
+    with pytest.raises(ReadError, match=r"tf2onnx\.convert --saved-model"):
+        load(tmp_path)
+
+
+class Module:
+    """Stands for torch's, which is not installed."""
+
+    def __call__(self, x):
+        return x
+
+
+Module.__module__, Module.__qualname__ = "torch.nn.modules.module", "Module"
+
+
+class Network(Module):
+    """A user's model."""
+
+
+def test_objects_and_attributes(tmp_path):
+    assert str(foreign_object(Network())).startswith("a module of PyTorch; torch.onnx.export")
+    assert str(foreign_object(len)).startswith("a function; go_rl.trace")
+    assert str(foreign_object(EXPORTED)).startswith("an export of JAX")
+    assert foreign_object(7) is None
+    (tmp_path / "nets.py").write_text(
+        "class Module:\n    def __call__(self, x): return x\n"
+        "Module.__module__ = 'torch.nn.modules.module'\n"
+        "class Net(Module): pass\nnet = Net()\nmake = lambda: Net()\n"
+    )
+    for name in ("net", "make"):
+        with pytest.raises(ReadError, match="a module of PyTorch"):
+            load(f"{tmp_path / 'nets.py'}:{name}")

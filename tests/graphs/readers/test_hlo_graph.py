@@ -1,0 +1,241 @@
+"""Structure of the graphs read from HLO text, on small modules with answers by hand."""
+
+import pytest
+
+from go_rl.core import OpKind, ReadError, UnknownOperatorError
+from go_rl.graphs.readers import load, read_hlo
+
+ADD = "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n"
+TOY = f"""HloModule toy, entry_computation_layout={{(f32[4,8]{{1,0}})->f32[4]{{0}}}}
+
+{ADD}
+%double (p: f32[4,16]) -> (f32[4,16], f32[4,16]) {{
+  %p = f32[4,16]{{1,0}} parameter(0)
+  %twice = f32[4,16]{{1,0}} add(f32[4,16]{{1,0}} %p, f32[4,16]{{1,0}} %p)
+  ROOT %pair = (f32[4,16]{{1,0}}, f32[4,16]{{1,0}}) tuple(%p, %twice)
+}}
+
+ENTRY main {{
+  x = f32[4,8]{{1,0}} parameter(0)
+  w = f32[8,16]{{1,0}} parameter(1)
+  table = f32[16]{{0}} constant({{1, 2, 3, 4, 5, 6, 7, 8,
+    9, 10, 11, 12, 13, 14, 15, 16}})
+  zero = f32[] constant(0)
+  d = f32[4,16]{{1,0}} dot(x, w), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}, \
+metadata={{op_name="jit(f)/dot, {{odd" source_file="/a/b/model.py" source_line=7}}
+  two = (f32[4,16]{{1,0}}, /*index=1*/f32[4,16]{{1,0}}) call(d), to_apply=%double
+  first = f32[4,16]{{1,0}} get-tuple-element(two), index=0
+  second = f32[4,16]{{1,0}} get-tuple-element(two), index=1
+  wide = f32[4,16]{{1,0}} broadcast(table), dimensions={{1}}
+  again = f32[4,16]{{1,0}} broadcast(table), dimensions={{1}}
+  m = f32[4,16]{{1,0}} multiply(second, wide)
+  both = (f32[4,16]{{1,0}}, s32[4,16]{{1,0}}) custom-call(m, again), custom_call_target="Pair"
+  e = s32[4,16]{{1,0}} get-tuple-element(both), index=1
+  f = f32[4,16]{{1,0}} convert(e)
+  flat = f32[64]{{0}} bitcast(f)
+  r = f32[4]{{0}} reduce(first, zero), dimensions={{1}}, to_apply=add
+  ROOT out = (f32[64]{{0}}, f32[4]{{0}}) tuple(flat, r)
+}}
+"""
+
+
+def _write(tmp_path, text):
+    path = tmp_path / "module.txt"
+    path.write_text(text)
+    return path
+
+
+def _edges(graph):
+    names = graph.names
+    return {
+        (names[u], names[v]): (size, output)
+        for u, v, size, output in zip(
+            graph.senders.tolist(),
+            graph.receivers.tolist(),
+            graph.edge_bytes.tolist(),
+            graph.edge_output.tolist(),
+            strict=True,
+        )
+    }
+
+
+def test_structure_of_a_small_module(tmp_path):
+    graph = read_hlo(_write(tmp_path, TOY), unknown="bytes", weights=[1])
+    at = graph.index
+    assert graph.name == "toy"
+    assert set(at) == {"x", "d", "two/twice", "wide", "again", "m", "both", "f", "r"}
+    assert _edges(graph) == {
+        ("x", "d"): (128, 0),
+        ("d", "two/twice"): (256, 0),
+        ("d", "r"): (256, 0),
+        ("two/twice", "m"): (256, 0),
+        ("wide", "m"): (256, 0),
+        ("m", "both"): (256, 0),
+        ("again", "both"): (256, 0),
+        ("both", "f"): (256, 1),
+    }
+    assert graph.flops[at["d"]] == 2 * 4 * 8 * 16
+    assert graph.bytes_accessed[at["d"]] == 128 + 512 + 256
+    assert graph.flops[at["r"]] == 64 - 4
+    assert graph.flops[at["two/twice"]] == 64
+    assert graph.kind[at["x"]] == OpKind.INPUT
+    assert graph.kind[at["d"]] == OpKind.MATMUL
+    assert graph.weight_bytes[at["d"]] == 512
+    assert at["d"] not in graph.tied_node
+    assert graph.weight_bytes[at["wide"]] == graph.weight_bytes[at["again"]] == 64
+    assert graph.tied_node.tolist() == sorted([at["wide"], at["again"]])
+    assert (graph.tied_array.tolist(), graph.tied_bytes.tolist()) == ([0, 0], [64])
+    assert {n for n, out in zip(graph.names, graph.is_output, strict=True) if out} == {"f", "r"}
+    assert graph.source[at["d"]] == "d (jit(f)/dot, {odd, model.py:7)"
+    assert graph.output_bytes[at["both"]] == 512
+    assert graph.output_shape[at["r"]].tolist() == [4, -1]
+
+
+def test_weights_beyond_the_parameters_are_refused(tmp_path):
+    with pytest.raises(ReadError, match=r"weights names parameter 7, and the module has \d"):
+        read_hlo(_write(tmp_path, TOY), unknown="bytes", weights=[1, 7])
+
+
+def test_parameters_are_inputs_unless_named_weights(tmp_path):
+    graph = read_hlo(_write(tmp_path, TOY), unknown="bytes")
+    assert graph.kind[graph.index["w"]] == OpKind.INPUT
+    assert graph.weight_bytes[graph.index["d"]] == 0
+
+
+LOOP = """HloModule loop
+
+cond {{
+  s = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  n = s32[] constant({limit})
+  ROOT c = pred[] compare(i, n), direction={direction}
+}}
+
+body {{
+  s = (s32[], f32[8]) parameter(0)
+  i = s32[] get-tuple-element(s), index=0
+  one = s32[] constant({step})
+  j = s32[] add(i, one)
+  x = f32[8] get-tuple-element(s), index=1
+  y = f32[8] multiply(x, x)
+  ROOT t = (s32[], f32[8]) tuple(j, y)
+}}
+
+ENTRY main {{
+  x = f32[8] parameter(0)
+  start = s32[] {start}
+  s = (s32[], f32[8]) tuple(start, x)
+  w = (s32[], f32[8]) while(s), condition=cond, body=body{extra}
+  ROOT y = f32[8] get-tuple-element(w), index=1
+}}
+"""
+CANONICAL = {"limit": 10, "direction": "LT", "step": 3, "start": "constant(1)", "extra": ""}
+KNOWN = ', backend_config={"known_trip_count":{"n":"7"},"x":"{"}'
+
+
+@pytest.mark.parametrize(
+    ("changes", "trips"),
+    [
+        ({}, 3),
+        ({"direction": "LE"}, 4),
+        ({"limit": -8, "step": -3, "direction": "GT"}, 3),
+        ({"limit": -8, "step": -3, "direction": "GE"}, 4),
+        ({"direction": "NE"}, 3),
+        ({"limit": 1}, 0),
+        ({"extra": KNOWN}, 7),
+        ({"extra": KNOWN, "start": "convert(x)"}, 7),
+    ],
+)
+def test_trip_counts(tmp_path, changes, trips):
+    graph = load(_write(tmp_path, LOOP.format(**CANONICAL | changes)))
+    assert graph.op_type.count("multiply") == trips
+    assert sum(name.endswith("/y") for name in graph.names) == trips
+    if trips:
+        assert graph.is_output[graph.index[f"w/{trips - 1}/y"]]
+
+
+@pytest.mark.parametrize(
+    "changes", [{"direction": "GT"}, {"step": 0}, {"start": "convert(x)"}, {"direction": "EQ"}]
+)
+def test_loops_of_unknown_length(tmp_path, changes):
+    path = _write(tmp_path, LOOP.format(**CANONICAL | changes))
+    with pytest.raises(UnknownOperatorError, match="loop w: its trip count is not known"):
+        load(path)
+    assert load(path, unknown="bytes").op_type.count("multiply") == 1
+
+
+def test_a_long_loop_is_folded(tmp_path):
+    path = _write(tmp_path, LOOP.format(**CANONICAL | {"limit": 3001, "step": 1}))
+    graph = load(path)
+    assert graph.names == ("x", "w")
+    assert graph.kind[1] == OpKind.CONTROL
+    assert graph.flops[1] == 3000 * (8 + 1 + 1)
+    assert graph.meta["notes"] == ["loop w is one node: 3000 trips"]
+
+
+FUSION = """HloModule fused
+
+inside {
+  p = f32[8,16] parameter(0)
+  q = f32[4,8] parameter(1)
+  k = f32[4,16] constant({...})
+  d = f32[4,16] dot(q, p), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT t = f32[4,16] add(d, k)
+}
+
+ENTRY main {
+  a = f32[8,16] parameter(0)
+  b = f32[4,8] parameter(1)
+  ROOT f = f32[4,16] fusion(a, b), kind=kOutput, calls=inside
+}
+"""
+
+
+def test_a_fusion_is_one_node(tmp_path):
+    graph = load(_write(tmp_path, FUSION))
+    assert graph.names == ("a", "b", "f")
+    assert graph.kind[2] == OpKind.MATMUL
+    assert graph.flops[2] == 2 * 4 * 8 * 16 + 64
+    assert graph.bytes_accessed[2] == 512 + 128 + 256
+    assert graph.weight_bytes[2] == 256
+
+
+PLAIN = TOY.replace("custom-call(", "all-to-all(")
+BAD = [
+    (PLAIN.replace("convert(e)", "conwert(e)"), UnknownOperatorError, "'conwert'.*'convert'"),
+    (TOY, UnknownOperatorError, "custom call 'Pair'"),
+    (TOY[: len(TOY) // 2], ReadError, "cut short"),
+    (TOY.replace("ENTRY ", ""), ReadError, "no ENTRY"),
+    (TOY.replace("to_apply=add", "to_apply=ad"), ReadError, "calls 'ad', which is absent.*'add'"),
+    (TOY.replace("dot(x, w)", "dot(x, v)"), ReadError, "reads 'v', which is absent"),
+    (PLAIN.replace("add(f32[4,16]{1,0} %p", "add(%pair"), ReadError, "no earlier instruction"),
+    (TOY.replace("f32[8,16]", "f32[8,sixteen]"), ReadError, "not numbers"),
+    (TOY.replace("f32[8,16]", "quux[8,16]"), ReadError, "element type 'quux'"),
+    (PLAIN.replace("(two), index=1", "(two), index=5"), ReadError, "absent element"),
+    (TOY.replace("add(a, b)", "add(a, b), to_apply=add"), ReadError, "calls itself"),
+    (TOY.replace("  again =", "  wide ="), ReadError, "two instructions alike"),
+    (TOY.replace("%double (p", "%add (p"), ReadError, "defined twice"),
+    ("HloModule empty\n\nENTRY main {\n}\n", ReadError, "no instructions"),
+    ("HloModule empty\n", ReadError, "no ENTRY"),
+    (
+        "HloModule none\n\nENTRY main {\n  ROOT c = f32[] constant(1)\n}\n",
+        ReadError,
+        "no nodes",
+    ),
+    (f"HloModule deep\n\nENTRY m {{\n  ROOT p = {'(' * 99}", ReadError, "nested deeper"),
+]
+
+
+@pytest.mark.parametrize(("text", "error", "message"), BAD)
+def test_bad_modules_are_named(tmp_path, text, error, message):
+    path = _write(tmp_path, text)
+    with pytest.raises(error, match=message) as caught:
+        load(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_long_chain_needs_no_recursion(tmp_path):
+    lines = [f"  v{i} = f32[8] negate(v{i - 1})" for i in range(1, 1000)]
+    start = ["HloModule long", "ENTRY m {", "  v0 = f32[8] parameter(0)"]
+    text = "\n".join([*start, *lines, "  ROOT r = f32[8] copy(v999)", "}"])
+    assert load(_write(tmp_path, text)).num_nodes == 1001

@@ -1,0 +1,312 @@
+"""Graphs of JAX functions: nodes, edges, names, weights and outputs."""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from go_rl.core import GraphError, OpKind, ReadError, UnknownOperatorError
+from go_rl.graphs.readers.jax.inline import JaxOptions
+from go_rl.graphs.readers.jax.reader import trace_jax
+
+
+def floats(*shape: int) -> jax.ShapeDtypeStruct:
+    return jax.ShapeDtypeStruct(shape, jnp.float32)
+
+
+PARAMS = {"dense": {"kernel": floats(20, 30), "bias": floats(30)}, "out": floats(30, 5)}
+
+
+def network(params, x):
+    with jax.named_scope("encoder"):
+        hidden = jnp.tanh(x @ params["dense"]["kernel"] + params["dense"]["bias"])
+    return hidden @ params["out"]
+
+
+def test_a_two_layer_network_node_by_node():
+    graph = trace_jax(network, PARAMS, floats(4, 20))
+    assert graph.names == (
+        "x",
+        "encoder/dot_general.0",
+        "encoder/add.0",
+        "encoder/tanh.0",
+        "dot_general.1",
+    )
+    assert graph.op_type == ("input", "dot_general", "add", "tanh", "dot_general")
+    kinds = [
+        OpKind.INPUT,
+        OpKind.MATMUL,
+        OpKind.ELEMENTWISE,
+        OpKind.ELEMENTWISE,
+        OpKind.MATMUL,
+    ]
+    assert graph.kind.tolist() == kinds
+    assert graph.flops.tolist() == [0, 2 * 4 * 20 * 30, 4 * 30, 0, 2 * 4 * 30 * 5]
+    assert graph.output_bytes.tolist() == [320, 480, 480, 480, 80]
+    assert graph.weight_bytes.tolist() == [0, 2400, 120, 0, 600]
+    assert graph.output_shape.tolist() == [[4, 20], [4, 30], [4, 30], [4, 30], [4, 5]]
+    assert list(zip(graph.senders.tolist(), graph.receivers.tolist(), strict=True)) == [
+        (0, 1),
+        (1, 2),
+        (2, 3),
+        (3, 4),
+    ]
+    assert graph.edge_bytes.tolist() == [320, 480, 480, 480]
+    assert graph.is_output.tolist() == [False, False, False, False, True]
+    assert not len(graph.tied_bytes)
+    assert graph.meta == {"format": "jax", "dims": {}, "notes": []}
+
+
+def test_source_names_the_scope_and_the_line_but_no_folder():
+    graph = trace_jax(network, PARAMS, floats(4, 20))
+    source = graph.source[graph.names.index("encoder/dot_general.0")]
+    assert source.startswith("encoder test_jax_reader.py:")
+    assert not any("/tests" in s or "\\" in s for s in graph.source)
+
+
+def test_reading_twice_gives_the_same_digest():
+    first, second = (trace_jax(network, PARAMS, floats(4, 20)) for _ in range(2))
+    assert first.digest == second.digest
+
+
+def test_nothing_is_computed():
+    huge = trace_jax(lambda x, y: x @ y, floats(10**6, 10**6), floats(10**6, 10**6))
+    assert huge.flops.sum() == 2e18
+
+
+def test_inputs_are_named_by_argument_and_path():
+    def model(params, batch, *, scale):
+        return batch["ids"] * batch["mask"] * scale * params["a"] * params["b"]
+
+    params = {"a": floats(3), "b": floats(3)}
+    batch = {"ids": floats(3), "mask": floats(3)}
+    graph = trace_jax(model, params, batch, scale=floats())
+    assert [n for n, t in zip(graph.names, graph.op_type, strict=True) if t == "input"] == [
+        "batch/ids",
+        "batch/mask",
+        "scale",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("weights", "inputs"),
+    [(None, ["b", "c"]), ((), ["a/0", "a/1", "b", "c"]), ((1,), ["a/0", "a/1", "c"])],
+)
+def test_which_arguments_are_weights(weights, inputs):
+    def model(a, b, c):
+        return a[0] + a[1] + b + c
+
+    graph = trace_jax(model, [floats(3), floats(3)], floats(3), floats(3), weights=weights)
+    assert [n for n, k in zip(graph.names, graph.kind, strict=True) if k == OpKind.INPUT] == inputs
+
+
+def test_a_lone_pytree_is_input_not_weights():
+    graph = trace_jax(lambda a: a[0] + a[1], [floats(3), floats(3)])
+    assert graph.weight_bytes.sum() == 0
+    assert graph.names[:2] == ("a/0", "a/1")
+
+
+def test_closed_over_arrays_are_weights_and_scalars_are_literals():
+    table, scalar = np.ones((20, 20), np.float32), np.float32(2)
+    graph = trace_jax(lambda x: (x @ table) * scalar, floats(4, 20))
+    assert graph.op_type == ("input", "dot_general", "mul")
+    assert graph.weight_bytes.tolist() == [0, 1600, 0]
+
+
+def test_a_view_of_a_weight_is_still_the_weight():
+    def model(w, x):
+        view = jnp.swapaxes(w[0].astype(jnp.bfloat16), 0, 1).reshape(2, 15, 20)
+        return jnp.einsum("bi,nij->bnj", x, view) + w[1].sum()
+
+    x = jax.ShapeDtypeStruct((4, 15), jnp.bfloat16)
+    graph = trace_jax(model, (floats(20, 30), floats(3)), x)
+    product = graph.op_type.index("dot_general")
+    assert "transpose" not in graph.op_type[:product]
+    assert "reshape" not in graph.op_type[:product]
+    assert graph.weight_bytes[product] == 20 * 30 * 2
+    assert graph.weight_itemsize[product] == 2
+
+
+def test_the_first_reader_pays_for_the_view():
+    def model(w, x):
+        half = w[0].astype(jnp.bfloat16)
+        return x @ half, (2 * x) @ half + w[1]
+
+    x = jax.ShapeDtypeStruct((4, 20), jnp.bfloat16)
+    graph = trace_jax(model, (floats(20, 30), jax.ShapeDtypeStruct((30,), jnp.bfloat16)), x)
+    first, second = (i for i, t in enumerate(graph.op_type) if t == "dot_general")
+    assert graph.flops[first] - graph.flops[second] == 20 * 30
+    assert graph.bytes_accessed[first] - graph.bytes_accessed[second] == 20 * 30 * (4 + 2)
+
+
+def test_a_weight_that_grows_by_broadcasting_is_a_node():
+    graph = trace_jax(
+        lambda w, x: x * jnp.broadcast_to(w[0], (50, 30)) + w[1],
+        (floats(30), floats(1)),
+        floats(50, 30),
+    )
+    assert "broadcast_in_dim" in graph.op_type
+    assert graph.weight_bytes[graph.op_type.index("broadcast_in_dim")] == 120
+
+
+def test_tied_weights_form_one_group():
+    def model(w, x):
+        return ((x @ w["tied"]) @ w["own"]) @ w["tied"]
+
+    graph = trace_jax(model, {"tied": floats(20, 20), "own": floats(20, 20)}, floats(4, 20))
+    assert (graph.tied_node.tolist(), graph.tied_array.tolist()) == ([1, 3], [0, 0])
+    assert graph.tied_bytes.tolist() == [1600]
+
+
+def test_small_arrays_do_not_split_a_group():
+    def model(w, x):
+        first = jax.lax.conv(x, w["k"], (1, 1), "SAME") + w["s"]
+        return jax.lax.conv(first, w["k"], (1, 1), "SAME") * w["s"]
+
+    w = {"k": floats(8, 8, 3, 3), "s": floats(4, 8, 9, 9)}
+    graph = trace_jax(model, w, floats(4, 8, 9, 9))
+    pairs = zip(graph.tied_node, graph.tied_array, strict=True)
+    tied = [(graph.op_type[n], int(a)) for n, a in pairs]
+    convolution = [("conv_general_dilated", 0), ("add", 1)]
+    assert tied == [*convolution, ("conv_general_dilated", 0), ("mul", 1)]
+
+
+def test_slices_of_one_weight_are_weights_of_their_own():
+    def model(w, x):
+        return x @ w["both"][:, :20] + x @ w["both"][:, 20:] + w["b"]
+
+    graph = trace_jax(model, {"both": floats(20, 40), "b": floats(20)}, floats(4, 20))
+    products = [i for i, t in enumerate(graph.op_type) if t == "dot_general"]
+    assert graph.weight_bytes[products].tolist() == [1600, 1600]
+    assert not len(graph.tied_bytes)
+
+
+def test_several_results_are_told_apart_on_the_edges():
+    def model(x):
+        values, places = jax.lax.top_k(x, 2)
+        return jnp.exp(values), places + 1
+
+    graph = trace_jax(model, floats(3, 10))
+    top = graph.op_type.index("top_k")
+    out = {
+        graph.op_type[r]: (o, b)
+        for s, r, o, b in zip(
+            graph.senders, graph.receivers, graph.edge_output, graph.edge_bytes, strict=True
+        )
+        if s == top
+    }
+    assert out == {"exp": (0, 24), "add": (1, 24)}
+    assert graph.output_bytes[top] == 48
+    assert graph.is_output.sum() == 2
+
+
+def test_backward_nodes_are_marked_and_updates_are_outputs():
+    def step(params, x):
+        grads = jax.grad(lambda p: jnp.square(network(p, x)).sum())(params)
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads)
+
+    graph = trace_jax(step, PARAMS, floats(4, 20))
+    backward = {t for t, b in zip(graph.op_type, graph.is_backward, strict=True) if b}
+    assert "dot_general" in backward
+    assert "tanh" not in backward
+    updates = [i for i, out in enumerate(graph.is_output) if out]
+    assert [graph.op_type[i] for i in updates] == ["sub"] * 3
+    assert sorted(graph.weight_bytes[updates]) == [120, 600, 2400]
+    products = [i for i, t in enumerate(graph.op_type) if t == "dot_general"]
+    assert graph.is_backward[products].sum() == 3
+
+
+def test_calls_are_inlined():
+    @jax.custom_vjp
+    def gate(x):
+        return jnp.sin(x)
+
+    gate.defvjp(lambda x: (jnp.sin(x), x), lambda x, g: (jnp.cos(x) * g,))
+    layers = (jax.jit(jax.nn.relu), jax.checkpoint(jnp.exp), gate, jax.nn.relu)
+
+    def model(x):
+        for layer in layers:
+            x = layer(x)
+        return x
+
+    assert trace_jax(model, floats(7)).op_type == ("input", "max", "exp", "sin", "max")
+
+
+def test_dead_code_and_unread_inputs_are_left_out():
+    def model(x, y):
+        jnp.exp(y)
+        return x * 2
+
+    graph = trace_jax(model, floats(3), floats(3), weights=())
+    assert graph.op_type == ("input", "mul")
+    assert graph.meta["notes"] == ["inputs that no result depends on are left out: y"]
+
+
+def test_identities_leave_no_node():
+    graph = trace_jax(lambda x: jax.lax.stop_gradient(x) + jnp.float32(1), floats(3))
+    assert graph.op_type == ("input", "add")
+
+
+def test_constants_made_by_the_program_are_nodes():
+    graph = trace_jax(lambda x: x + jnp.arange(5.0), floats(5))
+    kinds = dict(zip(graph.op_type, graph.kind, strict=True))
+    assert kinds["iota"] == OpKind.CONSTANT
+    assert graph.flops[graph.op_type.index("iota")] == 0
+
+
+def test_an_input_may_be_an_output():
+    graph = trace_jax(lambda x, y: (x, y + 1), floats(3), floats(3))
+    assert graph.is_output.tolist() == [True, False, True]
+
+
+def test_partial_and_jitted_functions_have_names():
+    assert trace_jax(functools.partial(jnp.add, 1.0), floats(3)).num_nodes == 2
+    assert trace_jax(jax.jit(network), PARAMS, floats(4, 20)).name == "network"
+    assert trace_jax(network, PARAMS, floats(4, 20), name="mine").name == "mine"
+
+
+@pytest.mark.parametrize("trips", [600, pytest.param(17_000, marks=pytest.mark.slow)])
+def test_long_programs_need_no_recursion(trips):
+    def body(x, _):
+        return jnp.tanh(x * 1.5) + x, None
+
+    options = JaxOptions(unroll_limit=100_000)
+    graph = trace_jax(
+        lambda x: jax.lax.scan(body, x, None, length=trips)[0], floats(8), options=options
+    )
+    assert graph.num_nodes == 3 * trips + 1
+
+
+def opaque(x):
+    return jax.pure_callback(lambda v: v, floats(3), x) + 1
+
+
+def test_unknown_primitives_are_named_or_counted_by_bytes():
+    with pytest.raises(UnknownOperatorError, match=r"'pure_callback'.*--unknown bytes"):
+        trace_jax(opaque, floats(3))
+    graph = trace_jax(opaque, floats(3), options=JaxOptions(unknown="bytes"))
+    assert graph.bytes_accessed[graph.op_type.index("pure_callback")] == 24
+
+
+@pytest.mark.parametrize(
+    ("function", "args", "options", "error", "message"),
+    [
+        (lambda x, y: x @ y, (floats(3, 4), floats(3, 4)), {}, ReadError, "raised while .* traced"),
+        (lambda x: 1 / 0, (floats(3),), {}, ReadError, "ZeroDivisionError: division by zero"),
+        (lambda x: x, (floats(3),), {"weights": (1,)}, ReadError, r"argument 1; .* 0\.\.0"),
+        (lambda x: None, (floats(3),), {}, GraphError, "no nodes"),
+    ],
+)
+def test_bad_functions(function, args, options, error, message):
+    with pytest.raises(error, match=message):
+        trace_jax(function, *args, **options)
+
+
+@pytest.mark.parametrize("field", [{"unknown": "skip"}, {"unroll_limit": -1}, {"trip_count": -1}])
+def test_bad_options(field):
+    with pytest.raises(ReadError, match=next(iter(field))):
+        JaxOptions(**field)

@@ -1,0 +1,222 @@
+"""Stages of a plan compute, one after the other, what the function computes."""
+
+from __future__ import annotations
+
+import functools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from rounding import assert_rounded_alike
+
+from go_rl.core import PlanError, ReadError
+from go_rl.graphs.readers.jax.inline import JaxOptions
+from go_rl.graphs.readers.jax.reader import trace_jax
+from go_rl.graphs.readers.jax.stages import compiled_bytes, jax_program, run_stages
+from go_rl.graphs.zoo.bert import BertConfig, bert
+from go_rl.graphs.zoo.models.building import flax_model, floats
+from go_rl.graphs.zoo.models.vision import networks as vision
+
+TABLE = np.arange(12.0, dtype=np.float32).reshape(3, 4)
+PARAMS = {"kernel": floats(4, 6), "bias": floats(6)}
+
+
+def network(params, x, scale):
+    hidden = jnp.tanh(x @ params["kernel"] + params["bias"])
+    low, high = jnp.split(hidden, 2, axis=1)
+    return {"product": low @ TABLE * scale, "tail": high @ params["kernel"][:3].astype(jnp.float32)}
+
+
+def network_arguments():
+    return (PARAMS, floats(2, 4), floats())
+
+
+def small_bert():
+    config = BertConfig(layers=2, hidden=32, heads=2, feed_forward=64, vocabulary=50, positions=16)
+    function, args, _ = bert(config, batch=2, sequence=8, masked=True)
+    return function, args
+
+
+def small_resnet():
+    function, args, _ = flax_model(vision.ResNet(), floats(1, 32, 32, 3))
+    return function, args
+
+
+def numbers(args, seed=0):
+    """Positive, so that variances are; small, so that nothing overflows."""
+    rng = np.random.default_rng(seed)
+
+    def fill(kind):
+        if jnp.issubdtype(kind.dtype, jnp.integer):
+            return jnp.asarray(rng.integers(0, 2, kind.shape), kind.dtype)
+        return jnp.asarray(0.01 + 0.1 * rng.random(kind.shape), kind.dtype)
+
+    return jax.tree.map(fill, args)
+
+
+def random_cuts(nodes, chips, rng):
+    """The graph's own order is topological: any ascending chips are a legal pipeline."""
+    return np.sort(rng.integers(0, chips, nodes)).astype(np.int16)
+
+
+@pytest.mark.parametrize(
+    ("function", "args"),
+    [
+        pytest.param(network, network_arguments(), id="mlp"),
+        pytest.param(*small_bert(), id="bert"),
+        pytest.param(*small_resnet(), id="resnet"),
+    ],
+)
+def test_stages_in_turn_give_the_function_s_numbers(function, args):
+    program = jax_program(function, args)
+    given = numbers(args)
+    wanted = jax.jit(function)(*given)
+    for chips in (1, 3):
+        device = random_cuts(program.graph.num_nodes, chips, np.random.default_rng(chips))
+        stages = program.stages(device)
+        assert [n for s in stages for n in s.nodes] == list(range(program.graph.num_nodes))
+        made = run_stages(program, stages, given)
+        assert jax.tree.structure(made) == jax.tree.structure(wanted)
+        jax.tree.map(
+            lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4), made, wanted
+        )
+
+
+def test_the_program_s_graph_is_the_reader_s():
+    assert (
+        jax_program(*small_bert()).graph.digest
+        == trace_jax(small_bert()[0], *small_bert()[1]).digest
+    )
+
+
+def test_names_of_what_each_chip_reads_and_sends():
+    program = jax_program(network, network_arguments())
+    names = program.graph.names
+    device = np.array([0 if n in ("x", "dot_general.0", "add.0", "tanh.0") else 1 for n in names])
+    first, second = program.stages(device.astype(np.int16))
+    assert (first.chip, first.inputs, first.outputs) == (0, ("x",), ("tanh.0",))
+    assert set(first.weights) == {"params/kernel", "params/bias"}
+    assert set(second.inputs) == {"scale", "tanh.0"}
+    assert set(second.weights) == {"const/0", "params/kernel"}
+    assert len(second.outputs) == 2
+    assert [t.shape for t in first.weight_types] == [(4, 6), (6,)]
+    assert [t.shape for t in first.input_types] == [(2, 4)]
+
+
+def test_a_result_of_several_is_named_by_its_number():
+    program = jax_program(network, network_arguments())
+    split = program.graph.op_type.index("split")
+    stages = program.stages((np.arange(program.graph.num_nodes) > split).astype(np.int16))
+    assert stages[0].outputs == ("split.0:0", "split.0:1")
+
+
+def test_a_copied_node_is_computed_on_both_chips():
+    program = jax_program(network, network_arguments())
+    names = list(program.graph.names)
+    tanh = names.index("tanh.0")
+    device = (np.arange(len(names)) > tanh).astype(np.int16)
+    copies = dict.fromkeys(range(tanh + 1), (1,))
+    _, second = program.stages(device, copies)
+    assert set(second.inputs) == {"x", "scale"}
+    given = numbers(network_arguments())
+    made = run_stages(program, program.stages(device, copies), given)
+    assert_rounded_alike(made["tail"], network(*given)["tail"])
+
+
+def test_results_that_are_arguments_weights_or_written_down():
+    def function(params, x):
+        return params["bias"].reshape(2, 3), x, x + 1.0
+
+    args = (PARAMS, floats(2))
+    given = numbers(args)
+    program = jax_program(function, args)
+    made = run_stages(program, program.stages(np.zeros(2, np.int16)), given)
+    jax.tree.map(np.testing.assert_array_equal, made, function(*given))
+
+
+def test_compiled_bytes_of_a_product_by_hand():
+    program = jax_program(lambda w, x: x @ w, (floats(8, 4), floats(2, 8)), weights=(0,))
+    (stage,) = program.stages(np.zeros(program.graph.num_nodes, np.int16))
+    held = compiled_bytes(stage.lower().compile())
+    assert 4 * (8 * 4 + 2 * 8 + 2 * 4) <= held < 4 * (8 * 4 + 2 * 8 + 2 * 4) + 256
+
+
+def test_equal_stages_lower_to_equal_text():
+    function, args = small_bert()
+    program = jax_program(function, args)
+    layer = [next((int(p[6:]) for p in str(n).split("/") if p.startswith("layer_")), -1)
+             for n in program.graph.names]  # fmt: skip
+    first_last = [
+        int(np.flatnonzero(np.array(layer) == i)[[0, -1]][j]) for i in (0, 1) for j in (0, 1)
+    ]
+    nodes = np.arange(program.graph.num_nodes)
+    device = np.searchsorted([first_last[0], first_last[2], first_last[3] + 1], nodes, "right")
+    texts = {s.chip: s.lower().as_text() for s in program.stages(device.astype(np.int16))}
+    assert texts[1] == texts[2] != texts[0]
+
+
+def scanned(weights, x, reverse=False):
+    def step(carry, row):
+        weight, item = row
+        carry = jnp.tanh(carry @ weight + item)
+        return carry, carry.sum()
+
+    return jax.lax.scan(step, jnp.ones(3), (weights["rows"], x), reverse=reverse)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("limit", [0, 1000])
+def test_scans_run_folded_and_unrolled(reverse, limit):
+    function = functools.partial(scanned, reverse=reverse)
+    args = ({"rows": floats(4, 3, 3), "unread": floats(2)}, floats(4, 3))
+    program = jax_program(function, args, options=JaxOptions(unroll_limit=limit))
+    assert ("scan" in program.graph.op_type) == (limit == 0)
+    device = random_cuts(program.graph.num_nodes, 2, np.random.default_rng(0))
+    given = numbers(args)
+    made = run_stages(program, program.stages(device), given)
+    jax.tree.map(assert_rounded_alike, made, function(*given))
+
+
+def branching(x):
+    return jax.lax.cond(x[0] > 0, jnp.sin, jnp.cos, x)
+
+
+def counted(x):
+    return jax.lax.while_loop(lambda c: c[0] < 3, lambda c: c + 1, x)
+
+
+@pytest.mark.parametrize(
+    ("function", "options", "message"),
+    [
+        (branching, None, "cond at .* cannot be cut into stages"),
+        (counted, JaxOptions(trip_count=3), "while at .* cannot be cut into stages"),
+    ],
+)
+def test_what_cannot_be_cut_is_refused(function, options, message):
+    with pytest.raises(ReadError, match=message):
+        jax_program(function, (floats(4),),
+                    options=options)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("device", "replicas", "message"),
+    [
+        ([0, 0], None, "device has 2 entries"),
+        ([0, 0, -1], None, "is on chip -1"),
+        ([0, 0, 1, 0], None, "chips .* need each other's results"),
+    ],
+)
+def test_a_plan_that_does_not_fit_is_refused(device, replicas, message):
+    def function(x):
+        return jnp.cos(jnp.sin(jnp.exp(x))) if len(device) > 3 else jnp.sin(jnp.exp(x))
+
+    program = jax_program(function, (floats(3),))
+    with pytest.raises(PlanError, match=message):
+        program.stages(np.array(device, np.int16), replicas)
+
+
+def test_other_arguments_than_traced_are_refused():
+    program = jax_program(network, network_arguments())
+    with pytest.raises(PlanError, match="traced with 4 arrays in its arguments, given 1"):
+        program.inputs((jnp.zeros(3),))

@@ -1,0 +1,212 @@
+"""What users may say of a model besides its name: sizes, inputs, trips, weights."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper
+from onnx_models import model, value
+
+from go_rl.core import ReadError, UnknownOperatorError
+from go_rl.graphs.readers import guarded, load, save_graph
+from go_rl.graphs.readers.onnx.worker import main
+
+WHILE = """\
+HloModule m
+
+body {
+  state = (f32[4], pred[]) parameter(0)
+  x = f32[4] get-tuple-element(state), index=0
+  go = pred[] get-tuple-element(state), index=1
+  y = f32[4] add(x, x)
+  ROOT next = (f32[4], pred[]) tuple(y, go)
+}
+
+condition {
+  state = (f32[4], pred[]) parameter(0)
+  ROOT go = pred[] get-tuple-element(state), index=1
+}
+
+ENTRY main {
+  x = f32[4] parameter(0)
+  go = pred[] parameter(1)
+  start = (f32[4], pred[]) tuple(x, go)
+  loop = (f32[4], pred[]) while(start), condition=condition, body=body
+  ROOT last = f32[4] get-tuple-element(loop), index=0
+}
+"""
+FACTORY = """\
+import jax, jax.numpy as jnp
+
+def pair(batch=2):
+    array = jax.ShapeDtypeStruct((batch, 4), jnp.float32)
+    kernel = jax.ShapeDtypeStruct((4, 4), jnp.float32)
+    return lambda w, x: x @ w, (kernel, array)
+
+def halving():
+    def run(x):
+        return jax.lax.while_loop(lambda y: y.sum() > 1, lambda y: y / 2, x)
+    return run, (jax.ShapeDtypeStruct((4,), jnp.float32),)
+
+def taking(trip_count=1):
+    return lambda x: x * trip_count, (jax.ShapeDtypeStruct((trip_count,), jnp.float32),)
+"""
+
+
+@pytest.fixture(autouse=True)
+def inference_in_this_process(monkeypatch):
+    """The subprocess that guards users against ONNX's C++ code takes most of a second."""
+    monkeypatch.setattr(guarded, "run_guarded", lambda module, folder, time: main(folder) or "")
+
+
+@pytest.fixture
+def symbolic(tmp_path):
+    """``y = relu(x) + z`` with a dimension that an exporter named, and one that it did not."""
+    nodes = [helper.make_node("Relu", ["x"], ["r"]), helper.make_node("Add", ["r", "z"], ["y"])]
+    inputs = [value("x", ["unk__397", 3]), value("z", ["unk__397", None])]
+    path = tmp_path / "m.onnx"
+    onnx.save(model(nodes, inputs, [value("y", ["unk__397", 3])], shapes=[value("r", None)]), path)
+    return path
+
+
+load_unchecked = inspect.unwrap(load)
+"""As users call it: without the type checker that watches over tests."""
+
+
+def dims(graph):
+    return graph.meta["dims"]
+
+
+def test_inputs_give_the_sizes_that_exporters_named(symbolic):
+    told = load(symbolic, {"unk__397": 2, "z_1": 3})
+    shaped = load(symbolic, inputs={"x": (2, 3), "z": (2, 3)})
+    assert shaped.digest == told.digest
+    assert dims(shaped) == dims(told) == {"unk__397": 2, "z_1": 3}
+    given = {"unk__397": np.int64(2)}, {"z": [2, np.int64(3)]}
+    assert dims(load_unchecked(symbolic, given[0], inputs=given[1])) == dims(told)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ({"xx": (2, 3)}, r"no input 'xx' \(it has: x, z\); did you mean 'x'"),
+        ({"x": (2, 3, 4)}, "input 'x' has 2 dimensions, not the 3 of 2x3x4"),
+        ({"x": (2, 4)}, "input 'x', axis 1: its size is 3 in the file, and 4 was given"),
+        (
+            {"x": (2, 3), "z": (5, 3)},
+            "input 'z', axis 0: its size is 2 as dimension 'unk__397', and 5 was given",
+        ),
+        (
+            {"x": (2, 3)},
+            r"give --dim z_1=<size>, or whole shapes: --input x=<unk__397>x3 --input z=",
+        ),
+        ({"x": (2, 0)}, "'x': the size of axis 1 must be at least 1"),
+        ({"x": "2x3"}, r"'x' must have a shape, such as .*not '2x3'"),
+        ({"x": (2, "3")}, "'x': the size of axis 1 must be a whole number >= 1, not '3'"),
+        ([("x", 3)], "inputs must be shapes by name"),
+    ],
+)
+def test_shapes_that_do_not_fit_are_refused(symbolic, inputs, message):
+    with pytest.raises(ReadError, match=message):
+        load_unchecked(symbolic, inputs=inputs)
+
+
+def test_a_size_and_a_shape_must_agree(symbolic):
+    with pytest.raises(ReadError, match="its size is 4 as dimension 'unk__397', and 2 was given"):
+        load(symbolic, {"unk__397": 4}, inputs={"x": (2, 3)})
+
+
+def test_an_input_without_a_rank_can_be_given_one(tmp_path):
+    path = tmp_path / "rankless.onnx"
+    onnx.save(model([helper.make_node("Relu", ["x"], ["y"])], [value("x", None)], ["y"]), path)
+    with pytest.raises(ReadError, match="not even a rank; give it with --input x=<size>x<size>"):
+        load(path)
+    graph = load(path, inputs={"x": (4, 5)})
+    assert graph.flops.sum() == 20
+    assert load(path, dims(graph)).digest == graph.digest
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dims": 5}, "dims must be sizes by name"),
+        ({"dims": {"batch": "8"}}, "dimension 'batch' must be a whole number >= 1, not '8'"),
+        ({"dims": {"batch": True}}, "dimension 'batch' must be a whole number >= 1, not True"),
+        ({"dims": {"batch": 10**30}}, "no more than 2\\^62"),
+        ({"unknown": "skip"}, "unknown must be 'error' or 'bytes', not 'skip'"),
+        ({"training": 1}, "training must be True or False, not 1"),
+        ({"trip_count": "7"}, "trip_count must be a whole number >= 1, not '7'"),
+        (
+            {"trip_count": 3, "dims": {"trip_count": 4}},
+            "trip_count is 3, and among the dims it is 4",
+        ),
+        ({"weights": 0}, r"weights must list positions of arguments, such as \(0, 2\), not 0"),
+        ({"weights": (-1,)}, "weights must list positions of arguments, 0 or more, not -1"),
+        ({"weights": (0,)}, "weights does not apply to ONNX"),
+    ],
+)
+def test_options_of_another_type_are_refused(symbolic, options, message):
+    with pytest.raises(ReadError, match=message):
+        load_unchecked(symbolic, **options)
+
+
+def test_what_is_no_name_of_a_model_is_refused():
+    for thing in (5, None, b"m.onnx"):
+        with pytest.raises(ReadError, match="a model is named by a file or module:function"):
+            load_unchecked(thing)
+    with pytest.raises(ReadError, match="cannot be read \\(File name too long\\)"):
+        load("a" * 5000)
+    with pytest.raises(ReadError, match="not a regular file"):
+        load("/dev/null")
+
+
+def test_trips_of_hlo_loops_can_be_given(tmp_path):
+    path = tmp_path / "loop.hlo"
+    path.write_text(WHILE)
+    with pytest.raises(UnknownOperatorError, match=r"trip_count=N \(--trip-count N\)"):
+        load(path)
+    assert load(path, trip_count=5).flops.sum() == 5 * 4
+    assert load(path, {"trip_count": 3}).flops.sum() == 3 * 4
+    assert load(path, unknown="bytes").flops.sum() == 4
+    with pytest.raises(ReadError, match="HLO text has no inputs without a size"):
+        load(path, inputs={"x": (4,)})
+
+
+def test_a_saved_graph_is_read_with_the_sizes_it_was_saved_with(symbolic, tmp_path):
+    graph = load(symbolic, inputs={"x": (2, 3), "z": (2, 3)})
+    path = tmp_path / "saved.npz"
+    save_graph(graph, path)
+    assert load(path, dims(graph)).digest == load(path).digest == graph.digest
+    with pytest.raises(ReadError, match=r"'z_1' cannot be set to 4; .*unk__397=2, z_1=3"):
+        load(path, {"z_1": 4})
+
+
+@pytest.fixture
+def functions(tmp_path, monkeypatch):
+    (tmp_path / "options_of_models.py").write_text(FACTORY)
+    monkeypatch.chdir(tmp_path)
+    return "options_of_models.py"
+
+
+def test_weights_and_trips_of_functions_can_be_given(functions):
+    bare = load(f"{functions}:pair")
+    assert bare.weight_bytes.sum() == 0
+    (note,) = bare.meta["notes"]
+    assert note.startswith(
+        "no argument is taken for weights, and for inputs 0 (w), 1 (x); weights=("
+    )
+    assert "--weight-args" in note
+    held = load(f"{functions}:pair", weights=(0,))
+    assert held.weight_bytes.sum() == 64
+    assert held.meta["notes"] == []
+    with pytest.raises(ReadError, match=r"trip_count=N \(--trip-count N\)"):
+        load(f"{functions}:halving")
+    graph = load(f"{functions}:halving", trip_count=3)
+    assert graph.op_type.count("div") == 3
+    assert dims(graph) == {"trip_count": 3}
+    assert load(f"{functions}:halving", dims(graph)).digest == graph.digest
+    # A factory's own parameter of that name is meant, too.
+    assert load(f"{functions}:taking", {"trip_count": 6}).flops.sum() == 6

@@ -1,0 +1,291 @@
+"""``ai.onnx.ml`` operators: result types by the specification, costs counted by hand."""
+
+from __future__ import annotations
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+from onnx_models import array, model, untyped_operator, value
+
+from go_rl.core.errors import ReadError
+from go_rl.core.graph.op_kind import OpKind
+from go_rl.graphs.readers.onnx.reader import read_onnx_model
+
+ML = "ai.onnx.ml"
+FLOAT, INT64, STRING = TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING
+
+pytestmark = pytest.mark.usefixtures("in_process")
+
+
+def read_one(op, inputs, results=1, **attributes):
+    """The graph of one operator on ``inputs``, (shape, element) pairs, and its node's number."""
+    built = untyped_operator(op, inputs, results, ML, **attributes)
+    graph = read_onnx_model(built, "m")
+    return graph, graph.index["op"]
+
+
+def shape_of(graph, node):
+    return [int(n) for n in graph.output_shape[node] if n >= 0]
+
+
+# Two trees on 3 features: a root with two leaves; a root with a leaf and an inner node.
+TREES = {
+    "nodes_treeids": [0, 0, 0, 1, 1, 1, 1, 1],
+    "nodes_nodeids": [0, 1, 2, 0, 1, 2, 3, 4],
+    "nodes_featureids": [0, 0, 0, 1, 0, 2, 0, 0],
+    "nodes_values": [0.5] * 8,
+    "nodes_modes": [
+        "BRANCH_LEQ",
+        "LEAF",
+        "LEAF",
+        "BRANCH_LEQ",
+        "LEAF",
+        "BRANCH_LEQ",
+        "LEAF",
+        "LEAF",
+    ],
+    "nodes_truenodeids": [1, 0, 0, 1, 0, 3, 0, 0],
+    "nodes_falsenodeids": [2, 0, 0, 2, 0, 4, 0, 0],
+}
+MODES_BYTES = 3 * 10 + 5 * 4
+TREE_BYTES = 8 * (5 * 8 + 4) + MODES_BYTES
+TREE_RESULTS = {
+    "target_treeids": [0, 0, 1, 1, 1],
+    "target_nodeids": [1, 2, 1, 3, 4],
+    "target_ids": [0] * 5,
+    "target_weights": [1.0] * 5,
+    "n_targets": 1,
+}
+
+
+def test_a_forest_compares_down_to_its_farthest_leaves():
+    graph, op = read_one("TreeEnsembleRegressor", [([4, 3], FLOAT)], **TREES, **TREE_RESULTS)
+    assert shape_of(graph, op) == [4, 1]
+    assert graph.kind[op] == OpKind.GATHER
+    assert graph.flops[op] == 4 * (1 + 2 + 2)  # depths 1 and 2, a weight of each tree
+    stored = TREE_BYTES + 5 * (3 * 8 + 4)
+    assert graph.weight_bytes[op] == stored
+    assert graph.bytes_accessed[op] == 4 * 3 * 4 + 4 * 4 + stored  # 4 samples reach every node
+
+
+def test_one_sample_reads_only_the_nodes_on_its_way():
+    graph, op = read_one("TreeEnsembleRegressor", [([1, 3], FLOAT)], **TREES, **TREE_RESULTS)
+    stored = float(graph.weight_bytes[op])
+    assert graph.bytes_accessed[op] == pytest.approx(12 + 4 + 3 * stored / 8)
+
+
+def test_a_forest_of_classes_gives_labels_and_scores():
+    graph, op = read_one(
+        "TreeEnsembleClassifier",
+        [([4, 3], FLOAT)],
+        results=2,
+        **TREES,
+        class_treeids=[0, 0, 1, 1, 1],
+        class_nodeids=[1, 2, 1, 3, 4],
+        class_ids=[0] * 5,
+        class_weights=[1.0] * 5,
+        classlabels_int64s=[0, 1],
+        post_transform="LOGISTIC",
+    )
+    assert shape_of(graph, op) == [4]
+    assert graph.output_bytes[op] == 4 * 8 + 4 * 2 * 4
+    assert graph.flops[op] == 4 * (3 + 2 + 2 * 3 + 1)  # walk, weights, two sigmoids, the label
+
+
+def test_a_tree_ensemble_of_version_5():
+    graph, op = read_one(
+        "TreeEnsemble",
+        [([4, 3], TensorProto.DOUBLE)],
+        n_targets=2,
+        tree_roots=[0],
+        nodes_featureids=[0, 1],
+        nodes_modes=array("modes", [0, 0], "uint8"),
+        nodes_splits=array("splits", [0.5, 0.5], "float64"),
+        nodes_truenodeids=[1, 0],
+        nodes_trueleafs=[0, 1],
+        nodes_falsenodeids=[2, 1],
+        nodes_falseleafs=[1, 1],
+        leaf_targetids=[0, 1, 0],
+        leaf_weights=array("weights", [1.0, 2.0, 3.0], "float64"),
+    )
+    assert shape_of(graph, op) == [4, 2]
+    assert graph.output_bytes[op] == 4 * 2 * 8
+    assert graph.flops[op] == 4 * (2 + 1)
+    assert graph.weight_bytes[op] == 2 + 16 + 24 + (1 + 5 * 2 + 3) * 8
+
+
+@pytest.mark.parametrize(
+    ("field", "values", "message"),
+    [
+        (
+            "nodes_truenodeids",
+            [9, 0, 0, 1, 0, 3, 0, 0],
+            "a node of its trees leads to one that is not there",
+        ),
+        ("nodes_falsenodeids", [0, 0, 0, 2, 0, 4, 0, 0], "a cycle, or branches that meet"),
+        ("nodes_modes", ["BRANCH_LEQ"], "nodes_modes 1; all must have as many"),
+    ],
+)
+def test_damaged_trees_are_refused(field, values, message):
+    with pytest.raises(ReadError, match=message):
+        read_one(
+            "TreeEnsembleRegressor",
+            [([4, 3], FLOAT)],
+            **{**TREES, **TREE_RESULTS, field: values},
+        )
+
+
+def test_a_linear_classifier_of_two_classes_has_two_columns():
+    graph, op = read_one(
+        "LinearClassifier",
+        [([4, 3], FLOAT)],
+        results=2,
+        coefficients=[1.0] * 3,
+        intercepts=[0.0],
+        classlabels_strings=["no", "yes"],
+        post_transform="LOGISTIC",
+    )
+    assert graph.kind[op] == OpKind.MATMUL
+    assert graph.flops[op] == 4 * (2 * 3 + 1 + 3)
+    assert graph.output_bytes[op] == 4 * 1 + 4 * 2 * 4  # a string counts as one byte
+    assert graph.weight_bytes[op] == 3 * 4 + 4 + len("no") + len("yes")
+
+
+def test_a_linear_regressor():
+    graph, op = read_one(
+        "LinearRegressor",
+        [([4, 3], FLOAT)],
+        coefficients=[1.0] * 6,
+        intercepts=[0.0] * 2,
+        targets=2,
+    )
+    assert shape_of(graph, op) == [4, 2]
+    assert graph.flops[op] == 4 * (2 * 6 + 2)
+
+
+SVM = {"kernel_type": "RBF", "kernel_params": [0.1, 0.0, 3.0]}
+
+
+def test_support_vectors_vote_by_pairs_of_classes():
+    graph, op = read_one(
+        "SVMClassifier",
+        [([4, 3], FLOAT)],
+        results=2,
+        **SVM,
+        support_vectors=[0.0] * (8 * 3),
+        coefficients=[0.0] * (8 * 3),
+        vectors_per_class=[2, 2, 2, 2],
+        rho=[0.0] * 6,
+        classlabels_ints=[0, 1, 2, 3],
+    )
+    assert graph.output_bytes[op] == 4 * 8 + 4 * 6 * 4  # six pairs of four classes
+    assert graph.flops[op] == 4 * (8 * (3 * 3 + 1) + 2 * 24 + 6 + 5)
+
+
+def test_a_support_vector_regressor():
+    graph, op = read_one(
+        "SVMRegressor",
+        [([4, 3], FLOAT)],
+        **{**SVM, "kernel_type": "LINEAR"},
+        support_vectors=[0.0] * (5 * 3),
+        coefficients=[0.0] * 5,
+        n_supports=5,
+        rho=[0.0],
+    )
+    assert shape_of(graph, op) == [4, 1]
+    assert graph.flops[op] == 4 * (5 * 2 * 3 + 2 * 5 + 1)
+
+
+@pytest.mark.parametrize("value", [7, "TANH"])
+def test_a_post_transform_that_does_not_exist_is_refused(value):
+    with pytest.raises(ReadError, match=f"post_transform is {value!r}; one of NONE, SOFTMAX, "):
+        read_one("LinearRegressor", [([4, 3], FLOAT)], coefficients=[1.0] * 3, post_transform=value)
+
+
+PLAIN = [
+    # operator, inputs, attributes, result shape, bytes of the result, FLOP
+    ("ArrayFeatureExtractor", [([4, 9], FLOAT), ([1, 2], INT64)], {}, [4, 2], 32, 0),
+    ("ArrayFeatureExtractor", [([9], FLOAT), ([5], INT64)], {}, [1, 5], 20, 0),
+    ("Binarizer", [([4, 9], FLOAT)], {"threshold": 0.5}, [4, 9], 144, 36),
+    ("CategoryMapper", [([4], STRING)], {"cats_strings": ["a"], "cats_int64s": [0]}, [4], 32, 0),
+    ("FeatureVectorizer", [([4, 2], FLOAT), ([4, 3], FLOAT)], {"inputdimensions": [2, 3]}, [4, 5],
+     80, 0),
+    ("Imputer", [([4, 9], FLOAT)], {"imputed_value_floats": [0.0]}, [4, 9], 144, 72),
+    ("LabelEncoder", [([4], STRING)], {"keys_strings": ["a"], "values_int64s": [1]}, [4], 32, 0),
+    ("LabelEncoder", [([4], INT64)], {"keys_int64s": [1], "values_strings": ["a"]}, [4], 4, 0),
+    ("LabelEncoder", [([4], INT64)], {"classes_strings": ["a", "b"]}, [4], 4, 0),
+    ("Normalizer", [([4, 9], INT64)], {"norm": "L2"}, [4, 9], 144, 108),
+    ("OneHotEncoder", [([4, 1], STRING)], {"cats_strings": ["a", "b", "c"]}, [4, 1, 3], 48, 12),
+    ("Scaler", [([4, 9], INT64)], {"offset": [0.0], "scale": [1.0]}, [4, 9], 144, 72),
+    ("ZipMap", [([4, 3], FLOAT)], {"classlabels_int64s": [0, 1, 2]}, [4, 3], 48, 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("op", "inputs", "attributes", "shape", "num_bytes", "flops"), PLAIN)
+def test_encoders_and_scalers(op, inputs, attributes, shape, num_bytes, flops):
+    graph, node = read_one(op, inputs, **attributes)
+    assert shape_of(graph, node) == shape
+    assert graph.output_bytes[node] == num_bytes
+    assert graph.flops[node] == flops
+
+
+def _of_map(op, **attributes):
+    """A model of one operator on a map from words to numbers."""
+    node = helper.make_node(op, ["row"], ["y"], name="op", domain=ML, **attributes)
+    kind = helper.make_map_type_proto(STRING, helper.make_tensor_type_proto(FLOAT, []))
+    built = model([node], [], [], domains=[ML])
+    built.graph.input.append(helper.make_value_info("row", kind))
+    built.graph.output.append(onnx.ValueInfoProto(name="y"))
+    return built
+
+
+def test_a_map_is_a_tensor_with_an_axis_of_its_entries():
+    built = _of_map("DictVectorizer", string_vocabulary=["a", "b", "c"])
+    with pytest.raises(ReadError, match=r"'row_0' of input 'row' .*give --dim row_0=<size>"):
+        read_onnx_model(built, "m")
+    graph = read_onnx_model(built, "m", {"row_0": 2})
+    assert shape_of(graph, graph.index["op"]) == [1, 3]
+    assert graph.output_bytes[graph.index["row"]] == 8
+
+
+def test_a_sequence_of_maps_may_be_a_result():
+    """As scikit-learn's classifiers end: `ZipMap` makes a map from labels to scores a sample."""
+    scores = helper.make_node("Softmax", ["x"], ["s"])
+    zipped = helper.make_node(
+        "ZipMap", ["s"], ["y"], name="zip", domain=ML, classlabels_strings=["a", "b", "c"]
+    )
+    row = helper.make_map_type_proto(STRING, helper.make_tensor_type_proto(FLOAT, []))
+    built = model([scores, zipped], [value("x", ["n", 3])], [], domains=[ML])
+    built.graph.output.append(helper.make_value_info("y", helper.make_sequence_type_proto(row)))
+    graph = read_onnx_model(built, "m", {"n": 5})
+    assert shape_of(graph, graph.index["zip"]) == [5, 3]
+    assert graph.is_output[graph.index["zip"]]
+
+
+def _words():
+    tokens = helper.make_node(
+        "Tokenizer", ["t"], ["w"], name="split", domain="com.microsoft", mark=0, pad_value="#"
+    )
+    counts = helper.make_node(
+        "TfIdfVectorizer",
+        ["w"],
+        ["y"],
+        name="count",
+        mode="TF",
+        min_gram_length=1,
+        max_gram_length=1,
+        max_skip_count=0,
+        ngram_counts=[0],
+        ngram_indexes=[0, 1, 2],
+        pool_strings=["a", "b", "c"],
+    )
+    text = value("t", [4], STRING)
+    return model([tokens, counts], [text], ["y"], domains=["com.microsoft"])
+
+
+def test_words_of_a_text_are_counted_as_the_user_says():
+    with pytest.raises(ReadError, match=r"give it with --dim split\.tokens=<count>"):
+        read_onnx_model(_words(), "m")
+    graph = read_onnx_model(_words(), "m", {"split.tokens": 7})
+    assert shape_of(graph, graph.index["split"]) == [4, 7]
+    assert shape_of(graph, graph.index["count"]) == [4, 3]

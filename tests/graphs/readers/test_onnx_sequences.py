@@ -1,0 +1,183 @@
+"""Sequences of static tensors have static sizes; one of unknown length counts as one element."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+from onnx_models import array, model, value
+
+from go_rl.core.errors import ReadError
+from go_rl.graphs.readers import guarded, load
+from go_rl.graphs.readers.onnx.reader import read_onnx_model
+from go_rl.graphs.readers.onnx.worker import main
+
+node = helper.make_node
+
+
+@pytest.fixture(autouse=True)
+def inference_in_this_process(monkeypatch):
+    monkeypatch.setattr(guarded, "run_guarded", lambda module, folder, time: main(folder) or "")
+
+
+def integers(name, *numbers):
+    return array(name, list(numbers), np.int64)
+
+
+OPERATORS = {
+    "construct and concatenate": (
+        [
+            node("SequenceConstruct", ["x", "x2", "x"], ["q"]),
+            node("ConcatFromSequence", ["q"], ["y"], axis=0),
+        ],
+        [17, 4],
+    ),
+    "stack": (
+        [
+            node("SequenceConstruct", ["x", "x", "x"], ["q"]),
+            node("ConcatFromSequence", ["q"], ["y"], axis=-1, new_axis=1),
+        ],
+        [5, 4, 3],
+    ),
+    "split by sizes": (
+        [
+            node("SplitToSequence", ["x3", "parts"], ["q"], axis=0),
+            node("SequenceAt", ["q", "two"], ["y"]),
+        ],
+        [6, 4],
+    ),
+    "split evenly, with a rest": (
+        [
+            node("SplitToSequence", ["x3", "five"], ["q"], axis=0),
+            node("SequenceAt", ["q", "two"], ["y"]),
+        ],
+        [2, 4],
+    ),
+    "split into rows": (
+        [
+            node("SplitToSequence", ["x3"], ["q"], axis=0, keepdims=0),
+            node("SequenceAt", ["q", "n"], ["y"]),
+        ],
+        [4],
+    ),
+    "insert": (
+        [
+            node("SequenceEmpty", [], ["e"]),
+            node("SequenceInsert", ["e", "x"], ["q"]),
+            node("SequenceInsert", ["q", "x2", "zero"], ["r"]),
+            node("SequenceAt", ["r", "zero"], ["y"]),
+        ],
+        [7, 4],
+    ),
+    "erase": (
+        [
+            node("SequenceConstruct", ["x", "x2"], ["q"]),
+            node("SequenceErase", ["q"], ["r"]),
+            node("SequenceAt", ["r", "last"], ["y"]),
+        ],
+        [5, 4],
+    ),
+    "length": (
+        [
+            node("SequenceConstruct", ["x", "x2", "x"], ["q"]),
+            node("SequenceLength", ["q"], ["l"]),
+            node("Unsqueeze", ["l", "zero1"], ["t"]),
+            node("Expand", ["one", "t"], ["y"]),
+        ],
+        [3],
+    ),
+    "optional": (
+        [
+            node("SequenceConstruct", ["x", "x2"], ["q"]),
+            node("Optional", ["q"], ["o"]),
+            node("OptionalGetElement", ["o"], ["r"]),
+            node("ConcatFromSequence", ["r"], ["y"], axis=0),
+        ],
+        [12, 4],
+    ),
+}
+WEIGHTS = [
+    integers("parts", 2, 4, 6),
+    *(array(n, v, np.int64) for n, v in (("zero", 0), ("two", 2), ("five", 5), ("last", -1))),
+    integers("zero1", 0),
+    array("one", [1.0]),
+]
+
+
+@pytest.mark.parametrize("what", OPERATORS)
+def test_a_sequence_of_static_tensors(what):
+    nodes, shape = OPERATORS[what]
+    inputs = [value("x", [5, 4]), value("x2", [7, 4]), value("x3", [12, 4])]
+    inputs.append(value("n", [], TensorProto.INT64))
+    graph = read_onnx_model(
+        model([*nodes, node("Relu", ["y"], ["z"])], inputs, ["z"], WEIGHTS), "m"
+    )
+    place = list(graph.op_type).index("Relu") if "Relu" in graph.op_type else None
+    if what == "length":  # all of it is known
+        assert graph.output_bytes[-1] == 3 * 4
+    else:
+        assert [n for n in graph.output_shape[place] if n >= 0] == shape
+
+
+def test_a_sequence_weighs_what_all_its_elements_weigh():
+    nodes, _ = OPERATORS["construct and concatenate"]
+    inputs = [value("x", [5, 4]), value("x2", [7, 4])]
+    graph = read_onnx_model(model(nodes, inputs, ["y"]), "m")
+    place = list(graph.op_type).index("SequenceConstruct")
+    assert graph.output_bytes[place] == 17 * 4 * 4
+
+
+def test_an_element_that_is_not_there():
+    nodes = [node("SequenceConstruct", ["x", "x"], ["q"]), node("SequenceAt", ["q", "two"], ["y"])]
+    with pytest.raises(ReadError, match="the sequence has 2 elements, and none at 2"):
+        read_onnx_model(model(nodes, [value("x", [5, 4])], ["y"], WEIGHTS), "m")
+
+
+@pytest.mark.parametrize("trips", [1, 2, 5])
+def test_a_loop_that_appends(trips):
+    """ONNX's own example of a list comprehension."""
+    body = helper.make_graph(
+        [
+            node("Identity", ["go"], ["go2"]),
+            node("Mul", ["x", "x"], ["row"]),
+            node("SequenceInsert", ["q", "row"], ["q2"]),
+        ],
+        "b",
+        [value("i", [], 7), value("go", [], 9), onnx.ValueInfoProto(name="q")],
+        [value("go2", [], 9), onnx.ValueInfoProto(name="q2")],
+    )
+    nodes = [
+        node("SequenceEmpty", [], ["e"]),
+        node("Loop", ["n", "", "e"], ["all"], body=body, name="loop"),
+        node("ConcatFromSequence", ["all"], ["y"], axis=0),
+    ]
+    weights = [array("n", trips, np.int64)]
+    graph = read_onnx_model(model(nodes, [value("x", [5, 4])], ["y"], weights), "m")
+    assert list(graph.output_shape[-1]) == [5 * trips, 4]
+    assert graph.flops.sum() == 20 * trips
+
+
+@pytest.mark.parametrize("kind", ["sequence", "optional", "optional sequence"])
+def test_an_input_that_is_a_sequence_or_an_optional(kind, tmp_path):
+    typed = helper.make_tensor_type_proto(TensorProto.FLOAT, None)
+    if kind != "optional":
+        typed = helper.make_sequence_type_proto(typed)
+    if kind != "sequence":
+        typed = helper.make_optional_type_proto(typed)
+    nodes = []
+    if kind != "sequence":
+        nodes.append(node("OptionalGetElement", ["q"], ["o"]))
+    if kind != "optional":
+        nodes.append(node("SequenceAt", ["o" if nodes else "q", "zero"], ["y"]))
+    read = nodes[-1].output[0]
+    made = model(
+        [*nodes, node("Relu", [read], ["z"])],
+        [helper.make_value_info("q", typed)],
+        ["z"],
+        [array("zero", 0, np.int64)],
+    )
+    onnx.save(made, tmp_path / "m.onnx")
+    with pytest.raises(ReadError, match=r"give it with --input q=<size>x<size>"):
+        load(tmp_path / "m.onnx")
+    assert load(tmp_path / "m.onnx", inputs={"q": (3, 4)}).flops.sum() == 12

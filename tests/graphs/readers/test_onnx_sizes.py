@@ -1,0 +1,120 @@
+"""Sizes of inputs: placeholders, sizes made of others, and shapes that the file states wrongly."""
+
+from __future__ import annotations
+
+import pytest
+from onnx import helper
+from onnx_models import array, header, model, value
+
+from go_rl.core.errors import ReadError
+from go_rl.graphs.readers.onnx.dimensions import PLACEHOLDERS, dims_of_inputs
+from go_rl.graphs.readers.onnx.reader import read_onnx_model
+from go_rl.graphs.readers.size_expression import names_of, size_of
+
+node = helper.make_node
+
+
+@pytest.mark.parametrize("name", sorted(PLACEHOLDERS))
+def test_two_sizes_with_one_placeholder_are_two_sizes(name, in_process):
+    weights = [header("w", [8, 3, 3, 3])]
+    made = model(
+        [node("Conv", ["x", "w"], ["y"])], [value("x", [-1, 3, name, name])], ["y"], weights
+    )
+    dims = dims_of_inputs(made, {"x": (6, 3, 48, 192)}, {}, "m")
+    assert dims == {"x_0": 6, "x_2": 48, "x_3": 192}
+    graph = read_onnx_model(made, "m", dims)
+    assert graph.flops.sum() == 2 * 27 * 8 * 6 * 46 * 190
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("s0 + 1", 6),
+        ("2*s0 - batch", 7),
+        ("s0//2", 2),
+        ("floor(s0/2)", 2),
+        ("ceiling(s0/2)", 3),
+        ("Max(1, batch - s0)", 1),
+        ("Mod(s0, batch)", 2),
+        ("(s0 + 1)*batch", 18),
+        ("-s0 + 7", 2),
+        ("s0/2", None),
+        ("s1 + 1", None),
+        ("s0 / 0", None),
+        ("__import__('os')", None),
+        ("s0.real", None),
+        ("s0 +", None),
+        ("unk__12", None),
+    ],
+)
+def test_a_size_made_of_others(text, size):
+    assert size_of(text, {"s0": 5, "batch": 3}) == size
+
+
+def test_names_in_a_size():
+    assert names_of("past + Max(new, 1)") == {"past", "new"}
+    assert names_of("DynamicDimension.0") == frozenset()
+
+
+def cache():
+    """A mask as long as the cache and the new words."""
+    inputs = [value("past", ["b", "p"]), value("new", ["b", "n"]), value("mask", ["b", "p + n"])]
+    nodes = [node("Concat", ["past", "new"], ["all"], axis=1), node("Add", ["all", "mask"], ["y"])]
+    return model(nodes, inputs, [value("y", ["b", "p + n"])])
+
+
+def test_a_dimension_made_of_others_follows_from_them(in_process):
+    graph = read_onnx_model(cache(), "m", {"b": 2, "p": 5, "n": 1})
+    assert graph.flops.sum() == 2 * 6
+    again = read_onnx_model(cache(), "m", {"b": 2, "p": 5, "n": 1, "p + n": 6})
+    assert again.flops.sum() == 2 * 6
+
+
+def test_a_dimension_made_of_others_that_are_missing(in_process):
+    with pytest.raises(ReadError, match=r"'p' of input 'past' .*give .*--dim '?p=<size>"):
+        read_onnx_model(cache(), "m", {"b": 2})
+    with pytest.raises(
+        ReadError, match=r"'p \+ n' of input 'mask' \(axis 1\) is 6 by .*7 was given"
+    ):
+        read_onnx_model(cache(), "m", {"b": 2, "p": 5, "n": 1, "p + n": 7})
+
+
+def test_a_name_with_a_sign_is_a_name(in_process):
+    made = model([node("Relu", ["x"], ["y"])], [value("x", ["seq-len"])], ["y"])
+    assert read_onnx_model(made, "m", {"seq-len": 3}).flops.sum() == 3
+
+
+def test_a_shape_in_the_file_does_not_outlive_the_size_it_was_made_with(in_process):
+    """Exporters state the shapes of the inputs that they tried."""
+    nodes = [node("MatMul", ["x", "w"], ["h"]), node("Relu", ["h"], ["y"])]
+    weights = [header("w", [3, 4])]
+    made = model(
+        nodes, [value("x", ["N", 3])], [value("y", [1, 4])], weights, shapes=[value("h", [1, 4])]
+    )
+    graph = read_onnx_model(made, "m", {"N": 8})
+    assert graph.flops.tolist() == [0, 2 * 8 * 3 * 4, 8 * 4]
+
+
+def test_a_stated_shape_of_which_nothing_is_inferred_is_noted(in_process):
+    nodes = [node("Strange", ["x"], ["h"], domain="own"), node("Relu", ["h"], ["y"])]
+    made = model(nodes, [value("x", ["N"])], ["y"], shapes=[value("h", [7])], domains=["own"])
+    graph = read_onnx_model(made, "m", {"N": 8}, unknown="bytes")
+    assert graph.flops[-1] == 7
+    assert (
+        "Strange: the shape of 'h' does not follow from its operands; [7] is used, as the file"
+        in (" ".join(graph.meta["notes"]))
+    )
+
+
+def test_sizes_that_contradict_the_model_are_refused_whatever_the_file_states(in_process):
+    nodes = [node("Reshape", ["x", "t"], ["h"]), node("Relu", ["h"], ["y"])]
+    made = model(
+        nodes,
+        [value("x", ["N", 6])],
+        ["y"],
+        [array("t", [2, 3], "int64")],
+        shapes=[value("h", [2, 3])],
+    )
+    assert read_onnx_model(made, "m", {"N": 1}).flops.sum() == 6
+    with pytest.raises(ReadError, match="Reshape"):
+        read_onnx_model(made, "m", {"N": 2})

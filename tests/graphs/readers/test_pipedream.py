@@ -1,0 +1,103 @@
+import pytest
+
+from go_rl.core import FREE, OpKind, ReadError
+from go_rl.graphs.readers import load, read_pipedream
+
+PROFILE = "forward_compute_time={}, backward_compute_time={}, activation_size={}, parameter_size={}"
+TEXT = "\n".join(
+    [
+        "node1 -- Input0 -- " + PROFILE.format("0.000", "0.000", "0.0", "0.000"),
+        "node2 -- Conv2d(3, 64, stride=(1, 1)) -- " + PROFILE.format("1.5", "3.0", "100.0", "40.0"),
+        "node3 -- LSTM(2048, 1024) -- "
+        + PROFILE.format("2.0", "4.0", "[30.0; 1.0; 1.0]", "8.0")
+        + ", stage_id=1",
+        "node4 -- Add(inplace) -- " + PROFILE.format("0.0", "0.5", "16.0", "0.0"),
+        "\tnode1 -- node2",
+        "\tnode2 -- node3",
+        "\tnode2 -- node4",
+        "\tnode3 -- node4",
+        "",
+    ]
+)
+
+
+def _write(tmp_path, text):
+    path = tmp_path / "graph.bin"
+    path.write_text(text)
+    return path
+
+
+def test_the_forward_graph(tmp_path):
+    graph = load(_write(tmp_path, TEXT))
+    assert graph.names == ("node1", "node2", "node3", "node4")
+    assert graph.op_type == ("Input", "Conv2d", "LSTM", "Add")
+    assert graph.kind[0] == OpKind.INPUT
+    assert graph.seconds["accelerator"].tolist() == pytest.approx([0, 0.0015, 0.002, 0])
+    assert graph.output_bytes.tolist() == [0, 100, 32, 16]
+    assert graph.weight_bytes.tolist() == [0, 40, 8, 0]
+    assert graph.edge_bytes.tolist() == [0, 100, 100, 32]
+    assert graph.colocation.tolist() == [FREE] * 4
+    assert not graph.is_backward.any()
+    assert graph.is_output.tolist() == [False, False, False, True]
+    assert graph.source[1] == "line 2"
+
+
+def test_the_training_graph_mirrors_the_forward_one(tmp_path):
+    graph = load(_write(tmp_path, TEXT), training=True)
+    names = graph.names
+    edges = {
+        (names[u], names[v]): size
+        for u, v, size in zip(
+            graph.senders.tolist(), graph.receivers.tolist(), graph.edge_bytes.tolist(), strict=True
+        )
+    }
+    assert set(names) == {
+        "node1", "node2", "node3", "node4",
+        "node2_backward", "node3_backward", "node4_backward",
+    }  # fmt: skip
+    assert edges[("node4_backward", "node3_backward")] == 32
+    assert edges[("node4_backward", "node2_backward")] == 100
+    assert edges[("node3", "node3_backward")] == 32
+    assert ("node2_backward", "node1") not in edges
+    at = graph.index
+    assert graph.colocation[at["node3"]] == graph.colocation[at["node3_backward"]] != FREE
+    assert graph.seconds["accelerator"][at["node3_backward"]] == pytest.approx(0.004)
+    assert graph.weight_bytes.sum() == 48
+    assert graph.output_bytes[at["node4_backward"]] == 132
+    assert graph.is_backward.sum() == 3
+    out = graph.edge_output[graph.senders == at["node4_backward"]]
+    assert sorted(out.tolist()) == [0, 1], "two different gradients leave the addition"
+
+
+BAD = [
+    ("node9 -- Op() -- forward_compute_time=1\n", "no backward_compute_time"),
+    (TEXT + "\tnode4 -- node2\n", "cycle"),
+    (TEXT + "\tnode4 -- node8\n", "'node8', which is absent"),
+    (TEXT + "\tnode4 -- node4\n", "feeds itself"),
+    (TEXT + "node4 -- Op -- " + PROFILE.format(1, 1, 1, 1), "defined twice"),
+    (TEXT + "hello\n", ":9: 'hello' is no node or edge"),
+    (TEXT.replace("1.5", "nan"), "'node2', forward_compute_time is 'nan'"),
+    (TEXT.replace("1.5", "-1.5"), "finite number >= 0"),
+    (TEXT.replace("1.5", "fast"), "finite number >= 0"),
+    (TEXT.replace("[30.0; 1.0; 1.0]", "[]"), "activation_size is"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BAD)
+def test_bad_lines_are_named(tmp_path, text, message):
+    path = _write(tmp_path, text)
+    with pytest.raises(ReadError, match=message) as error:
+        load(path)
+    assert str(path) in str(error.value)
+
+
+def test_no_nodes(tmp_path):
+    with pytest.raises(ReadError, match="no nodes"):
+        read_pipedream(_write(tmp_path, "\n\n"))
+
+
+def test_the_real_files(data_folder):
+    sizes = {p.stem: load(p).num_nodes for p in (data_folder / "pipedream").glob("[a-z]*.txt")}
+    assert sizes["alexnet"] == 23
+    assert sizes["nasnetamobile"] == 921
+    assert load(data_folder / "pipedream" / "gnmt.txt", training=True).is_backward.sum() == 45

@@ -1,0 +1,36 @@
+"""Files beside a model are never run while it is read."""
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import go_rl
+from go_rl.graphs.readers import guarded
+
+STDLIB = ("json", "pathlib", "os", "onnx", "numpy", "jaxlib", "resource")
+
+
+@pytest.fixture
+def planted(tmp_path, monkeypatch):
+    """A working folder whose modules leave a trace when they are imported."""
+    for name in STDLIB:
+        (tmp_path / f"{name}.py").write_text(
+            f"open({str(tmp_path / 'ran')!r}, 'a').write({name!r})"
+        )
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_worker_imports_nothing_from_the_working_folder(planted):
+    (planted / "in.mlir").write_text("module {}")
+    guarded.run_guarded("go_rl.graphs.readers.hlo.stablehlo_worker", planted, 60.0)
+    assert not (planted / "ran").exists()
+
+
+def test_an_onnx_model_beside_planted_modules_is_read(planted):
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 3])
+    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [x], [y])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), "m.onnx")
+    assert go_rl.load("m.onnx").op_type == ("Input", "Relu")
+    assert not (planted / "ran").exists()

@@ -1,0 +1,137 @@
+"""The best plan so far, finished plans, and what the checker says of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+from reference.step_problems import random_plans, random_step, step_problem
+
+from go_rl.core import Budget, OpKind, Plan, Problem, Progress, Status
+from go_rl.core.decisions import Decisions
+from go_rl.objectives.common.incumbent import Incumbent, finish_plan
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
+from go_rl.objectives.methods import DefaultPlacement
+from go_rl.verify.check_plan import check_plan
+
+
+def finished(problem: Problem, seed: int) -> Plan:
+    """The best of some random proposals."""
+    workspace, progress = MakespanWorkspace(problem), Progress(Budget(samples=6))
+    incumbent = Incumbent(workspace, progress)
+    device, priority, _ = random_plans(seed, problem, 6)
+    wish = np.random.default_rng(seed).integers(-1, 3, device.shape)
+    incumbent.offer_scored(workspace.evaluate(workspace.decisions(device, priority, wish)))
+    return finish_plan(workspace, incumbent, "by-chance", seed, progress)
+
+
+def random_asked(seed: int) -> Problem:
+    """A random problem with some decisions, classes, and pins that do not contradict them."""
+    rng = np.random.default_rng(seed)
+    decisions = [("placement", "schedule", "fusion"), ("placement", "fusion"), ("placement",)]
+    problem = random_step(seed, 10, decisions=decisions[seed % 3])
+    nodes, devices = problem.graph.num_nodes, problem.hardware.num_chips
+    colour = rng.integers(-1, 2, nodes) if rng.random() < 0.4 else np.full(nodes, -1)
+    free = np.flatnonzero(colour < 0)[:2]
+    return replace(
+        problem,
+        graph=replace(problem.graph, colocation=colour.astype(np.int32)),
+        fixed={int(n): int(rng.integers(devices)) for n in free} if rng.random() < 0.4 else {},
+    )
+
+
+def test_the_checker_accepts_every_finished_plan():
+    seen: Counter[str] = Counter()
+    for seed in range(120):
+        problem = random_asked(seed)
+        plan = finished(problem, seed)
+        verdict = check_plan(plan, problem)
+        assert verdict.status is plan.evaluation.status, verdict.sentence
+        assert 0 <= plan.bound <= plan.value
+        seen[verdict.status] += 1
+        if verdict.ok:
+            assert verdict.value == plan.value
+            again = Plan.from_json(plan.to_json())
+            assert check_plan(again, problem).value == plan.value
+            seen["fused"] += plan.fusion_group is not None
+            seen["ordered"] += plan.priority is not None
+    assert min(seen[Status.OK], seen["fused"], seen["ordered"]) > 10
+
+
+def test_an_incumbent_counts_every_plan_and_keeps_the_best():
+    problem = step_problem([1.0, 1.0, 5.0], [(1, 2, 1.0)], 2, decisions=("placement", "schedule"))
+    workspace, progress = MakespanWorkspace(problem), Progress(Budget(samples=9))
+    incumbent = Incumbent(workspace, progress)
+    assert incumbent.seconds == np.inf
+    assert incumbent.evaluation.status is Status.GAVE_UP
+    device = np.array([[0, 0, 1]] * 3)
+    priority = np.array([[0, 0, 0], [0, 1, 0], [1, 0, 0]])
+    priced = workspace.evaluate(workspace.decisions(device, priority))
+    assert priced.seconds.tolist() == [8.0, 7.0, 8.0]
+    incumbent.offer_scored(priced)
+    assert (incumbent.seconds, progress.samples) == (7.0, 3)
+    assert [(p.samples, p.seconds) for p in progress.curve] == [(1, 8.0), (2, 7.0)]
+    incumbent.offer_scored(priced, range(2))
+    assert progress.samples == 5
+    plan = finish_plan(workspace, incumbent, "by-hand", 3, progress, bound=6.5)
+    assert (plan.optimizer, plan.seed, plan.samples) == ("by-hand", 3, 5)
+    assert plan.device.tolist() == [0, 0, 1]
+    assert plan.priority is not None
+    assert plan.priority.tolist() == [0, 1, 0]
+    assert (plan.value, plan.bound, plan.optimal) == (7.0, 6.5, False)
+    assert finish_plan(workspace, incumbent, "by-hand", 3, progress, bound=9.0).optimal
+
+
+def test_the_first_failure_says_why_until_something_works():
+    weights = [6.0, 0.0, 6.0]
+    problem = step_problem([1.0] * 3, [(0, 1, 5.0)], 2, weights=weights, memory_bytes=12.0)
+    workspace, progress = MakespanWorkspace(problem), Progress(Budget(samples=9))
+    incumbent = Incumbent(workspace, progress)
+    priced = workspace.evaluate(workspace.decisions(np.array([[0, 1, 0], [1, 0, 1], [0, 1, 1]])))
+    assert priced.ok.tolist() == [False, False, True]
+    incumbent.offer_scored(priced, range(1))
+    assert incumbent.evaluation.status is Status.OUT_OF_MEMORY
+    assert "device 0 needs 17 bytes" in incumbent.evaluation.detail
+    incumbent.offer_scored(priced)
+    assert (incumbent.seconds, incumbent.decisions.device.tolist()) == (7.0, [[0, 1, 1]])
+
+
+def test_what_is_impossible_is_hopeless_from_the_start():
+    problem = step_problem([1.0] * 4, [], 2, weights=[8.0] * 4, memory_bytes=15.0)
+    workspace, progress = MakespanWorkspace(problem), Progress(Budget(samples=1))
+    incumbent = Incumbent(workspace, progress)
+    assert incumbent.hopeless
+    assert incumbent.evaluation.status is Status.INFEASIBLE
+    plan = finish_plan(workspace, incumbent, "by-hand", 0, progress)
+    assert (plan.value, plan.optimal) == (np.inf, False)
+    assert check_plan(plan, problem).status is Status.INFEASIBLE
+    assert DefaultPlacement().optimize(problem, Budget(samples=1), 0).samples == 0
+
+
+def test_one_of_a_batch():
+    plans = Decisions(*random_plans(0, random_step(0), 3))
+    second = plans.row(1)
+    for mine, theirs in (
+        (second.device, plans.device),
+        (second.priority, plans.priority),
+        (second.kernel_leader, plans.kernel_leader),
+    ):
+        assert mine is not None
+        assert theirs is not None
+        assert mine.tolist() == theirs[1:2].tolist()
+    bare = Decisions(plans.device).row(2)
+    assert (bare.priority, bare.kernel_leader) == (None, None)
+
+
+# the pricer calls a constant free on a device that cannot run it; the checker's rule
+# `supported` refuses the plan. Profiles do have such nodes (dnn-partitioning: supportedOnFpga).
+def test_pricer_and_checker_agree_on_inputs_that_a_device_cannot_run():
+    kinds = [OpKind.CONSTANT, OpKind.ELEMENTWISE, OpKind.ELEMENTWISE]
+    seconds = [[np.inf, 3.0, 1.0], [0.0, 4.0, 1.0]]
+    problem = step_problem(seconds, [(0, 1, 1.0), (1, 2, 1.0)], 2, kinds=kinds)
+    workspace, progress = MakespanWorkspace(problem), Progress(Budget(samples=1))
+    incumbent = Incumbent(workspace, progress)
+    incumbent.offer_scored(workspace.evaluate(workspace.decisions(np.array([[0, 0, 1]]))))
+    plan = finish_plan(workspace, incumbent, "by-hand", 0, progress)
+    assert check_plan(plan, problem).status is plan.evaluation.status

@@ -1,0 +1,75 @@
+"""Lower bounds on max-load never exceed the optimum, and are tight where the reasons say so."""
+
+import numpy as np
+import pytest
+from reference.boxed_problems import random_problem
+from reference.max_load import max_load, optimum
+
+from go_rl.core import Objective
+from go_rl.objectives.host.bounds import fractional_bound, max_load_bound
+from go_rl.objectives.host.hypergraph import contract_problem
+from go_rl.objectives.host.max_load_cut_bound import cut_bound, fractional_knapsack
+from go_rl.objectives.host.methods.max_load_dp import assignment_value
+from go_rl.objectives.host.methods.max_load_exact import solve_exactly
+
+UNLIMITED = 60.0
+
+
+@pytest.mark.parametrize("seed", range(100, 125))
+def test_every_bound_is_below_the_optimum(seed):
+    problem = random_problem(seed, Objective.MAX_LOAD, 2 + seed % 5, 1 + seed % 3)
+    best = optimum(problem, max_load)
+    contraction = contract_problem(problem)
+    low = fractional_bound(contraction)
+    assert low <= best * (1 + 1e-9)
+    high = best if np.isfinite(best) else 100.0
+    for start in (high, 1.7 * high):
+        assert cut_bound(contraction, min(low, start), start, UNLIMITED) <= best * (1 + 1e-9)
+        assert max_load_bound(problem, start, UNLIMITED) <= best * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(200, 212))
+def test_cp_sat_proves_the_optimum(seed):
+    problem = random_problem(seed, Objective.MAX_LOAD, 2 + seed % 5, 1 + seed % 3)
+    best = optimum(problem, max_load)
+    if np.isinf(best):
+        return
+    contraction = contract_problem(problem)
+    anything = np.zeros(len(contraction.hypergraph.size), np.int16)
+    bound, device = solve_exactly(contraction, 0.0, (1.5 * best, anything), UNLIMITED, 1)
+    assert bound == pytest.approx(best, rel=1e-5)
+    assert bound <= best * (1 + 1e-9)
+    assert device is not None
+    assert assignment_value(contraction, device) == pytest.approx(best)
+
+
+def test_a_costly_cut_keeps_a_chain_on_one_device():
+    """Each of two heavy nodes costs 5 to part from the other: 3 + 3 together beats 3 + 5."""
+    from dataclasses import replace
+
+    from go_rl.core import Chip, Hardware, Links, OpKind, Topology
+    from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+
+    builder = GraphBuilder("pair")
+    for n in range(2):
+        builder.add_node(Node(n, "Op", OpKind.OTHER))
+    builder.add_edge(0, 1, 1.0)
+    tile = Chip("tile", 1.0, 10.0, 1.0)
+    problem = replace(
+        random_problem(0, Objective.MAX_LOAD, 2, 1),
+        graph=builder.build(),
+        hardware=Hardware("two", (tile, tile), Links(Topology.FULL, 1.0)),
+        seconds=np.array([[3.0, 3.0]]),
+        transfer_seconds=np.array([5.0, 5.0]),
+        edge_bytes=np.zeros(1),
+        memory=False,
+        fixed={},
+    )
+    assert fractional_bound(contract_problem(problem)) == pytest.approx(3.0)
+    assert max_load_bound(problem, 6.0, UNLIMITED) == pytest.approx(6.0, rel=1e-5)
+
+
+def test_the_knapsack_takes_the_best_rate_first():
+    value, price = np.array([6.0, 10.0, 4.0, 7.0]), np.array([2.0, 5.0, 0.0, np.inf])
+    assert fractional_knapsack(value, price, 4.5) == pytest.approx(4 + 6 + 10 * 2.5 / 5)
+    assert fractional_knapsack(value, price, -1.0) == pytest.approx(4.0)

@@ -1,0 +1,153 @@
+"""Lower bounds on a step with fusion: by hand, and against every legal plan of small graphs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import permutations
+
+import numpy as np
+import pytest
+from reference.priced_steps import TILE, graph_of, priced, random_problem
+from reference.step_optimum import best_of_all
+from reference.step_problems import step_problem
+
+from go_rl.compare.portfolio.portfolio import run
+from go_rl.core import (
+    Budget,
+    Engine,
+    OpKind,
+    Problem,
+)
+from go_rl.costs.models.analytical import Efficiency
+from go_rl.costs.models.fusion_lower_bound import fusion_lower_bound
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
+from go_rl.objectives.methods import DefaultPlacement
+
+ELEMENTWISE, MATMUL, REDUCTION = OpKind.ELEMENTWISE, OpKind.MATMUL, OpKind.REDUCTION
+
+
+def bound(problem: Problem) -> float:
+    return MakespanWorkspace(problem).bound
+
+
+def test_one_node_is_a_kernel_of_its_own():
+    alone = priced(graph_of([ELEMENTWISE], [], [3.0], [2.0]))
+    assert bound(alone) == 3.5
+    plan = DefaultPlacement().optimize(alone, Budget(samples=1), 0)
+    assert (plan.value, plan.bound, plan.optimal) == (3.5, 3.5, True)
+
+
+def test_auto_stops_at_once_where_the_default_meets_the_bound():
+    problem = priced(graph_of([MATMUL], [], [3.0], [2.0]), (TILE, TILE))
+    result = run(problem, budget=Budget(samples=50))
+    assert [plan.optimizer for plan in result.plans] == ["default"]
+    assert result.best.optimal
+
+
+def test_launches_that_no_fusion_saves():
+    """Products never join their producers: each of the three in a row launches. What is fused into
+    them is not: its FLOP add up with theirs, its traffic may vanish."""
+    edges = [(0, 1, 2.0), (1, 2, 2.0), (2, 3, 2.0)]
+    kinds = [MATMUL, ELEMENTWISE, MATMUL, MATMUL]
+    problem = priced(graph_of(kinds, edges, [5.0, 1.0, 6.0, 7.0], [3.0, 4.0, 4.0, 3.0]))
+    floor = fusion_lower_bound(problem)
+    assert floor is not None
+    assert floor.inner.tolist() == [True, False, False]
+    assert floor.component.tolist() == [0, 0, 1, 2]
+    assert floor.start.tolist() == [0.5, 0.5, 0.0, 0.0]
+    assert floor.seconds.tolist() == [5.0, 1.0, 6.5, 7.5]
+    assert floor.total == bound(problem) == 5.0 + 1.0 + 0.5 + 6.5 + 7.5
+
+
+def test_bytes_that_every_fusion_moves():
+    """0 reads 5 bytes of its own and writes 9 for 1, which reads 4 more, and for 2, which joins
+    neither; 1 writes 6 that leave. Fused: 5 + 9 + 4 + 6; the 9 are not read again."""
+    kinds = [ELEMENTWISE, ELEMENTWISE, OpKind.OTHER]
+    made = graph_of(kinds, [(0, 1, 9.0), (0, 2, 9.0)], [1.0] * 3, [14.0, 19.0, 9.0])
+    floor = fusion_lower_bound(priced(made))
+    assert floor is not None
+    assert floor.seconds.tolist() == [14.0, 10.0, 9.5]
+    # Without 2 the 9 bytes need not be written; as a result of the model they must.
+    pair = graph_of(kinds[:2], [(0, 1, 9.0)], [1.0] * 2, [14.0, 19.0])
+    assert bound(priced(pair)) == 0.5 + 5.0 + 10.0
+    kept = graph_of(kinds[:2], [(0, 1, 9.0)], [1.0] * 2, [14.0, 19.0], is_output=(0,))
+    assert bound(priced(kept)) == 0.5 + 14.0 + 10.0
+
+
+def test_what_two_nodes_read_may_be_read_once():
+    """Both read 0's 8 bytes, and 1 feeds 2: the kernel of the two reads them once."""
+    kinds = [OpKind.OTHER, ELEMENTWISE, ELEMENTWISE]
+    made = graph_of(kinds, [(0, 1, 8.0), (0, 2, 8.0), (1, 2, 3.0)], [0.0] * 3, [8.0, 11.0, 13.0])
+    floor = fusion_lower_bound(priced(made))
+    assert floor is not None
+    assert floor.seconds.tolist() == [8.5, 8.0, 2.0]
+
+
+def test_a_node_may_run_at_the_pace_of_one_with_more_work():
+    """Two elementwise nodes of 8 FLOP at a tenth of the pace; beside a product of 8 they may run at
+    its pace, beside one of 7 they are the kernel's main work."""
+    shares = Efficiency(matmul=1.0, elementwise=0.1, memory=1.0)
+    for flops, least in ((8.0, 8.0), (7.0, 80.0)):
+        made = graph_of([MATMUL, ELEMENTWISE], [(0, 1, 1.0)], [flops, 8.0], [1.0, 1.0])
+        floor = fusion_lower_bound(priced(made, shares=shares))
+        assert floor is not None
+        assert floor.seconds.tolist() == [flops, least]
+
+
+def test_arithmetic_of_a_product_and_traffic_of_another_do_not_hide_in_each_other():
+    """9 s of FLOP, then 9 s of bytes: two kernels, for a reduction takes products in no kernel."""
+    made = graph_of([MATMUL, MATMUL], [(0, 1, 1.0)], [9.0, 1.0], [1.0, 9.0])
+    assert bound(priced(made)) == 9.5 + 9.5
+
+
+def test_a_node_that_saves_more_than_it_reads_is_set_against_the_others():
+    """1 reads 1 of 0's 10 bytes, yet saves 10: the pair moves 12 + 1 - 20 = 0 bytes at least."""
+    made = graph_of([ELEMENTWISE, ELEMENTWISE], [(0, 1, 10.0)], [2.0, 1.0], [12.0, 1.0])
+    problem = priced(made)
+    assert problem.kernels is not None
+    assert problem.kernels.seconds(np.array([0, 0])).tolist() == [[3.5, 0.0]]
+    assert bound(problem) == 3.5
+
+
+def test_the_load_counts_only_engines_that_a_node_may_have():
+    made = graph_of([MATMUL] * 4, [], [3.0] * 4, [1.0] * 4)
+    assert bound(priced(made, (TILE, TILE))) == 2 * 3.5
+    assert bound(priced(made, (TILE, TILE), decisions=("fusion",))) == 4 * 3.5
+    assert bound(priced(made, (TILE, TILE), fixed={0: 0, 1: 1, 2: 0, 3: 1})) == 2 * 3.5
+
+
+def test_split_engines_and_gaps():
+    """A product of 6 s in two parts, a gap of 2 and 1: kernels have at least the smaller gap."""
+    cores = (Engine("core", 2, ("matmul",), split=True), Engine("rest"))
+    made = graph_of([MATMUL, ELEMENTWISE], [(0, 1, 1.0)], [6.0, 2.0], [1.0, 1.0])
+    gap = np.array([2.0, 1.0])
+    problem = priced(made, (replace(TILE, engines=cores),), gap_seconds=gap)
+    assert bound(problem) == (0.5 + 6.0 + 2.0) / 2 + 1.0
+
+
+def test_nothing_is_claimed_of_prices_that_are_not_known():
+    row = step_problem([1.0] * 3, [(0, 1, 1.0), (1, 2, 1.0)], kinds=[ELEMENTWISE] * 3)
+    assert bound(row) == 0.0
+    apart = step_problem([1.0, 2.0, 4.0], [(0, 1, 1.0)], kinds=[REDUCTION] * 3)
+    assert bound(apart) == 7.0
+    known = priced(graph_of([ELEMENTWISE] * 2, [(0, 1, 1.0)], [4.0, 4.0], [1.0, 1.0]))
+    assert bound(known) == 8.5
+    assert bound(replace(known, seconds=known.seconds / 2)) == 0.0
+
+
+@pytest.mark.parametrize(("nodes", "seeds"), [(4, 300), (6, 60)])
+def test_no_plan_at_all_is_below_the_bound(nodes, seeds):
+    """All orders of up to four kernels; of up to six three orders and every fusion."""
+    met = known = 0
+    for seed in range(seeds):
+        problem = random_problem(seed + 1000 * nodes, nodes)
+        count = problem.graph.num_nodes
+        rng = np.random.default_rng(seed)
+        some = [tuple(range(count)), tuple(range(count))[::-1], tuple(rng.permutation(count))]
+        orders = list(permutations(range(count))) if nodes <= 4 else some
+        best, least = best_of_all(problem, orders), bound(problem)
+        assert least <= best * (1 + 1e-9), f"seed {seed}: {least} above {best}"
+        met += least >= best * (1 - 1e-9)
+        known += least > 0.4 * best
+    assert met > seeds // 10
+    assert known > seeds // 2

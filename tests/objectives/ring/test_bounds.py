@@ -1,0 +1,145 @@
+"""Proven bounds on the ring never exceed the best legal plan, whatever it copies."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from jaxtyping import config
+from reference.random_rings import random_ring
+from reference.ring_optimum import copyable, optimum
+from reference.small_rings import ring_problem
+
+from go_rl.core import Budget, Hardware, Links, Problem, Topology
+from go_rl.objectives.methods import Exact, IdealDP
+from go_rl.objectives.ring.bounds import improve_bound, ring_bound
+from go_rl.solvers import ring_instance
+
+SLACK = 1 + 1e-9
+
+
+@pytest.fixture(autouse=True)
+def unchecked_types():
+    """Type checks cost more than the work on thousands of tiny problems."""
+    config.update("jaxtyping_disable", True)
+    yield
+    config.update("jaxtyping_disable", False)
+
+
+def tiny(seed: int) -> Problem:
+    """Up to five nodes on up to three chips; every fifth problem mixes two kinds of chips."""
+    problem = random_ring(seed, 5, 3)
+    if seed % 5 < 4:
+        return problem
+    rng = np.random.default_rng(seed)
+    chips = [replace(c, kind=f"tile{rng.integers(2)}") for c in problem.hardware.chips]
+    hardware = Hardware("mixed", tuple(chips), problem.hardware.links)
+    seconds = rng.integers(0, 9, (len(hardware.kinds), problem.graph.num_nodes)).astype(np.float64)
+    return replace(problem, hardware=hardware, seconds=seconds)
+
+
+@pytest.mark.parametrize("chunk", range(5))
+def test_bounds_hold_against_brute_force(chunk):
+    """600 problems under all rule sets, with traffic, memory, pins, classes and free copies."""
+    tight: Counter[str] = Counter()
+    for seed in range(120 * chunk, 120 * chunk + 120):
+        problem = tiny(seed)
+        best = optimum(problem)
+        assert best is not None
+        instance = ring_instance(problem)
+        quick = ring_bound(instance)
+        high = 2 * best + 1 if np.isfinite(best) else 100.0
+        better = improve_bound(instance, quick, high, 1.0)
+        plan = IdealDP().optimize(problem, Budget(samples=40), 0)
+        assert quick <= better
+        for name, bound in (("quick", quick), ("better", better), ("ideal", plan.bound)):
+            assert bound <= best * SLACK, (seed, name, bound, best)
+            tight[name] += bool(np.isfinite(best) and bound >= 0.999 * best)
+        if plan.evaluation.status.ok:
+            assert plan.value * SLACK >= best, seed
+            assert not plan.optimal or plan.value <= best * SLACK, seed
+    assert min(tight["quick"], tight["better"], tight["ideal"]) > 20
+
+
+def test_some_of_these_problems_allow_copies_that_the_solver_never_makes():
+    others = 0
+    for seed in range(300):
+        problem = tiny(seed)
+        copied = ring_instance(problem).replicated
+        others += any(copyable(problem, n) for n in np.flatnonzero(~copied).tolist())
+    assert others > 20
+
+
+def test_exact_bounds_hold_too():
+    proved = 0
+    for seed in range(60):
+        problem = tiny(seed)
+        plan = Exact(workers=1).optimize(problem, Budget(seconds=5.0), 0)
+        best = optimum(problem)
+        assert best is not None
+        assert plan.bound <= best * SLACK, seed
+        proved += plan.optimal
+        assert not plan.optimal or plan.value <= best * (1 + 1e-6), seed
+    assert proved > 10
+
+
+def chain(work: list[float], chips: int, rules: str = "strict", **options) -> Problem:
+    edges = [(i, i + 1) for i in range(len(work) - 1)]
+    return ring_problem(len(work), edges, chips, rules, seconds=work, memory=False, **options)
+
+
+def bound_of(problem: Problem) -> float:
+    return ring_bound(ring_instance(problem))
+
+
+def test_work_over_chips_and_the_largest_node():
+    assert bound_of(chain([2.0, 2.0, 2.0, 2.0], 2)) == pytest.approx(4.0)
+    assert bound_of(chain([1.0, 7.0, 1.0], 3)) == pytest.approx(7.0)
+
+
+def test_large_units_need_a_chip_each():
+    """Three of 4 on two chips: two share one, 8; work over chips says 6."""
+    assert bound_of(chain([4.0, 4.0, 4.0], 2)) == pytest.approx(8.0, rel=1e-5)
+
+
+def test_a_tensor_too_expensive_to_send_joins_its_ends():
+    problem = replace(
+        chain([3.0, 3.0, 3.0], 3),
+        edge_bytes=np.array([100.0, 0.1]),
+        hardware=replace(chain([1.0], 3).hardware, links=Links(Topology.RING, 1.0)),
+    )
+    assert bound_of(problem) == pytest.approx(6.0, rel=1e-5)
+
+
+def test_latency_is_counted_once_a_link_not_once_a_tensor():
+    """Two tensors leave node 0: 1 + 1 + latency 3 = 5 s on the link, not 8; work is 6 a chip."""
+    problem = ring_problem(3, [(0, 1), (0, 2)], 2, "relay", seconds=[6.0, 3.0, 3.0], memory=False)
+    problem = replace(
+        problem,
+        graph=replace(problem.graph, edge_output=np.array([0, 1], np.int32)),
+        hardware=replace(problem.hardware, links=Links(Topology.RING, 1.0, 3.0)),
+        edge_bytes=np.array([1.0, 1.0]),
+    )
+    assert optimum(problem) == 6.0
+    plan = IdealDP().optimize(problem, Budget(samples=20), 0)
+    assert (plan.value, plan.bound) == (6.0, 6.0)
+
+
+def test_under_the_triangle_rule_an_edge_keeps_what_lies_between_on_two_chips():
+    """0 -> 1 -> 2 -> 3 and 0 -> 3 of 2 s each: 8 s on two chips; without the rule 2 s each."""
+    edges = [(0, 1), (1, 2), (2, 3), (0, 3)]
+    strict, relay = (ring_problem(4, edges, 4, r, seconds=[2.0] * 4) for r in ("strict", "relay"))
+    assert bound_of(strict) == pytest.approx(4.0)
+    assert bound_of(relay) == pytest.approx(2.0)
+    assert (optimum(strict), optimum(relay)) == (4.0, 2.0)
+
+
+def test_no_work_has_no_bound():
+    assert bound_of(chain([0.0, 0.0], 2)) == 0.0
+    assert bound_of(chain([0.0, 0.0], 2, all_chips=True)) == 0.0
+
+
+def test_a_node_that_no_chip_can_run_leaves_no_plan():
+    assert bound_of(chain([1.0, np.inf], 2)) == np.inf

@@ -1,0 +1,300 @@
+"""Ring pricing: hand-computed plans, an independent twin, and the checker's own value."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reference.random_rings import random_ring
+from reference.ring import price
+from reference.small_rings import ring_problem
+from tied_weights import tied
+
+from go_rl.core import Chip, Hardware, Links, Problem, Status, Topology
+from go_rl.core.evaluation import STATUS_CODES
+from go_rl.objectives.ring.simulate.pricing import RingPricer
+from go_rl.solvers.replication import replicas_of
+from go_rl.verify.rules import legal
+from go_rl.verify.value import plan_value
+
+LINK = 4.0
+"""Bytes a second of the links in `problem_with`."""
+
+
+def problem_with(nodes: int, edges: list[tuple[int, int, float]], chips: int, **options) -> Problem:
+    """Every node takes one second; edges carry the bytes given."""
+    outputs = options.pop("edge_output", [0] * len(edges))
+    groups = options.pop("groups", [-1] * nodes)
+    final = options.pop("is_output", [False] * nodes)
+    latency = options.pop("latency", 0.0)
+    made = options.pop("output_bytes", [0.0] * nodes)
+    base = ring_problem(nodes, [(u, v) for u, v, _ in edges], chips, **options)
+    order = sorted(range(len(edges)), key=lambda e: edges[e][:2])
+    changed = replace(
+        base,
+        hardware=replace(base.hardware, links=Links(Topology.RING, LINK, latency)),
+        graph=replace(
+            base.graph,
+            edge_output=np.array([outputs[e] for e in order], np.int32),
+            is_output=np.array(final),
+        ),
+        edge_bytes=np.array([edges[e][2] for e in order], np.float64),
+        output_bytes=np.array(made, np.float64),
+    )
+    return tied(changed, groups)
+
+
+def evaluate(problem: Problem, *device: int):
+    return RingPricer(problem).evaluate(np.array(device, np.int16))
+
+
+def test_two_chips():
+    problem = problem_with(3, [(0, 1, 8.0), (1, 2, 20.0)], 2, seconds=[1.0, 2.0, 4.0])
+    found = evaluate(problem, 0, 0, 1)
+    assert found.device_seconds.tolist() == [3.0, 4.0]
+    assert found.link_bytes.tolist() == [20.0, 0.0]
+    assert found.link_seconds.tolist() == [5.0, 0.0]
+    assert found.seconds == 5.0
+    assert found.throughput == 0.2
+
+
+def test_latency_is_paid_only_by_links_that_carry_something():
+    problem = problem_with(3, [(0, 1, 8.0), (1, 2, 0.0)], 3, latency=7.0)
+    found = evaluate(problem, 0, 1, 2)
+    assert found.link_seconds.tolist() == [9.0, 0.0, 0.0]
+    assert found.seconds == 9.0
+
+
+def test_what_passes_a_chip_is_counted_on_every_link_between():
+    problem = problem_with(4, [(0, 1, 1.0), (1, 2, 2.0), (0, 3, 16.0)], 4, rules="relay",
+                           edge_output=[0, 0, 1])  # fmt: skip
+    found = evaluate(problem, 0, 1, 2, 3)
+    assert found.link_bytes.tolist() == [17.0, 18.0, 16.0, 0.0]
+    assert found.seconds == 18.0 / LINK
+
+
+def test_a_tensor_is_sent_once_to_several_consumers_but_two_results_are_two():
+    edges = [(0, 1, 12.0), (0, 2, 12.0), (0, 3, 8.0)]
+    assert evaluate(problem_with(4, edges, 2), 0, 1, 1, 1).link_bytes[0] == 12.0
+    two = problem_with(4, edges, 2, edge_output=[0, 0, 1])
+    assert evaluate(two, 0, 1, 1, 1).link_bytes[0] == 20.0
+
+
+def test_the_largest_edge_of_a_tensor_is_its_size():
+    problem = problem_with(3, [(0, 1, 12.0), (0, 2, 4.0)], 3, rules="relay")
+    assert evaluate(problem, 0, 0, 2).link_bytes.tolist() == [12.0, 12.0, 0.0]
+
+
+def test_a_copy_makes_traffic_vanish_and_costs_its_work_and_weights_on_each_chip():
+    edges = [(0, 1, 40.0), (0, 2, 40.0), (1, 2, 4.0)]
+    options = {"seconds": [0.0, 3.0, 5.0], "weights": [2.0, 10.0, 20.0]}
+    strict = evaluate(problem_with(3, edges, 2, **options), 0, 0, 1)
+    assert strict.link_bytes[0] == 44.0
+    assert strict.seconds == 11.0
+    copied = problem_with(3, edges, 2, rules="replicate", **options)
+    pricer = RingPricer(copied)
+    assert pricer.replicated.tolist() == [True, False, False]
+    device = np.array([1, 0, 1], np.int16)
+    found = pricer.evaluate(device)
+    assert found.link_bytes[0] == 4.0
+    assert found.weight_bytes.tolist() == [12.0, 22.0]
+    assert found.seconds == 5.0
+    assert pricer.replicas(device) == {0: (1,)}
+    assert pricer.place(device)[0].tolist() == [0, 0, 1]
+
+
+def test_a_copy_is_busy_on_every_chip_that_holds_it():
+    edges = [(0, 1, 1e6), (0, 2, 1e6)]
+    problem = problem_with(3, edges, 2, rules="replicate", seconds=[1.0, 1000.0, 3000.0])
+    assert evaluate(problem, 0, 0, 1).device_seconds.tolist() == [1001.0, 3001.0]
+
+
+def test_a_tied_array_counts_once_a_chip_and_own_arrays_beside_it():
+    """Nodes 0 to 2 read an array of 8 bytes, and node 1 a bias of 2 more."""
+    problem = problem_with(
+        4, [], 2, groups=[0, 0, 0, -1], weights=[8.0, 10.0, 8.0, 1.0], memory_bytes=11.0
+    )
+    assert evaluate(problem, 0, 0, 1, 0).weight_bytes.tolist() == [11.0, 8.0]
+    assert evaluate(problem, 0, 0, 1, 0).status is Status.OK
+    assert evaluate(problem, 0, 0, 0, 1).weight_bytes.tolist() == [10.0, 1.0]
+
+
+def test_a_tied_array_counts_once_a_chip():
+    problem = problem_with(
+        4, [], 2, groups=[0, 0, 0, -1], weights=[8.0, 8.0, 8.0, 1.0], memory_bytes=9.0
+    )
+    assert evaluate(problem, 0, 0, 1, 0).weight_bytes.tolist() == [9.0, 8.0]
+    assert evaluate(problem, 0, 0, 1, 0).status is Status.OK
+
+
+def test_peak_of_a_chain_by_hand():
+    """Results 10, 6, 3 on one chip: while node 1 runs, 10 + 6 are alive; then 6 + 3; weights 5."""
+    chain = [(0, 1, 10.0), (1, 2, 6.0), (2, 3, 3.0)]
+    problem = problem_with(4, chain, 2, weights=[5.0, 0.0, 0.0, 0.0])
+    assert evaluate(problem, 0, 0, 0, 0).peak_bytes.tolist() == [21.0, 0.0]
+
+
+def test_what_is_sent_lives_to_the_end_and_what_is_received_from_the_start():
+    """Chip 0 keeps 6 for the link beside the 10 of node 0; chip 1 has 6 in, 3 made, then 3."""
+    chain = [(0, 1, 10.0), (1, 2, 6.0), (2, 3, 3.0)]
+    assert evaluate(problem_with(4, chain, 2), 0, 0, 1, 1).peak_bytes.tolist() == [16.0, 9.0]
+    late = problem_with(4, [(0, 1, 10.0), (0, 2, 10.0), (1, 3, 6.0)], 2)
+    assert evaluate(late, 0, 0, 1, 1).peak_bytes.tolist() == [16.0, 16.0]
+
+
+def test_a_result_of_the_model_lives_to_the_end():
+    edges = [(0, 1, 10.0), (1, 2, 1.0), (2, 3, 30.0)]
+    plain = evaluate(problem_with(4, edges, 1), 0, 0, 0, 0)
+    kept = evaluate(problem_with(4, edges, 1, is_output=[True, False, False, False]), 0, 0, 0, 0)
+    assert (plain.peak_bytes[0], kept.peak_bytes[0]) == (31.0, 41.0)
+
+
+def test_what_nobody_reads_takes_its_place_to_the_end():
+    problem = problem_with(2, [(0, 1, 4.0)], 1, output_bytes=[10.0, 5.0])
+    assert evaluate(problem, 0, 0).peak_bytes[0] == 15.0
+
+
+def test_forwarding_takes_memory_between_under_relay_only():
+    edges = [(0, 1, 2.0), (1, 2, 3.0), (0, 2, 50.0)]
+    relay = evaluate(problem_with(3, edges, 3, rules="relay", edge_output=[0, 0, 1]), 0, 1, 2)
+    strict = evaluate(problem_with(3, edges, 3, edge_output=[0, 0, 1]), 0, 1, 2)
+    assert relay.peak_bytes.tolist() == [52.0, 55.0, 53.0]
+    assert strict.peak_bytes.tolist() == [52.0, 5.0, 53.0]
+
+
+def test_out_of_memory_is_a_status_that_names_the_chip():
+    problem = problem_with(2, [(0, 1, 8.0)], 2, weights=[0.0, 93.0])
+    found = evaluate(problem, 0, 1)
+    assert found.status is Status.OUT_OF_MEMORY
+    assert found.seconds == np.inf
+    assert found.peak_bytes.tolist() == [8.0, 101.0]
+    assert "chip 1" in found.detail
+    assert evaluate(replace(problem, memory=False), 0, 1).status is Status.OK
+
+
+def test_backward_flow_is_illegal_and_says_so():
+    found = evaluate(problem_with(2, [(0, 1, 8.0)], 2), 1, 0)
+    assert found.status is Status.ILLEGAL
+    assert "lower chip" in found.detail
+
+
+def test_a_node_that_a_chip_cannot_run_is_unsupported():
+    problem = problem_with(2, [(0, 1, 8.0)], 2)
+    other = replace(problem.hardware.chips[0], kind="other")
+    mixed = replace(problem.hardware, chips=(problem.hardware.chips[0], other))
+    seconds = np.array([[1.0, 1.0], [np.inf, 3.0]])
+    mixed_problem = replace(problem, hardware=mixed, seconds=seconds)
+    found = evaluate(mixed_problem, 1, 1)
+    assert found.status is Status.UNSUPPORTED
+    assert "chip 1" in found.detail
+    assert evaluate(mixed_problem, 0, 1).device_seconds.tolist() == [1.0, 3.0]
+
+
+def test_copies_stream_their_weights_too():
+    problem = replace(problem_with(2, [], 3), streamed_bytes=np.array([3.0, 500.0]))
+    home, present = np.array([0, 2], np.int16), np.array([0b011, 0b100], np.int64)
+    found = RingPricer(problem).evaluate_placed(home, present)
+    assert found.streamed_bytes.tolist() == [3.0, 3.0, 500.0]
+
+
+def test_streamed_weights_are_shown_and_not_resident():
+    problem = replace(problem_with(2, [], 2), streamed_bytes=np.array([0.0, 500.0]))
+    found = evaluate(problem, 0, 1)
+    assert found.streamed_bytes.tolist() == [0.0, 500.0]
+    assert found.weight_bytes.tolist() == [0.0, 0.0]
+
+
+def richer(seed: int) -> Problem:
+    """A random ring with outputs, results of the model and memory from tight to loose."""
+    problem = random_ring(seed, 12, 6)
+    rng = np.random.default_rng(seed)
+    nodes = problem.graph.num_nodes
+    room = float(rng.integers(10, 400))
+    chips = tuple(
+        Chip("tile", 1.0, float(rng.integers(10, 400)), 1.0) if rng.random() < 0.2
+        else Chip("tile", 1.0, room, 1.0)
+        for _ in problem.hardware.chips
+    )  # fmt: skip
+    return replace(
+        problem,
+        hardware=Hardware("tight", chips, problem.hardware.links),
+        graph=replace(problem.graph, is_output=rng.random(nodes) < 0.2),
+        output_bytes=rng.integers(0, 20, nodes).astype(np.float64),
+        streamed_bytes=np.where(rng.random(nodes) < 0.1, 50.0, 0.0),
+    )
+
+
+def random_devices(seed: int, problem: Problem, plans: int) -> np.ndarray:
+    """Mostly monotone assignments, which are seldom illegal."""
+    rng = np.random.default_rng(seed)
+    devices = rng.integers(0, problem.hardware.num_chips, (plans, problem.graph.num_nodes))
+    devices[1:] = np.sort(devices[1:], axis=1)
+    return devices.astype(np.int16)
+
+
+def sets_of(present: np.ndarray) -> list[frozenset[int]]:
+    return [frozenset(c for c in range(64) if (int(word) >> c) & 1) for word in present]
+
+
+def agrees(problem: Problem, home: np.ndarray, present: np.ndarray, evaluation) -> Status:
+    twin = price(problem, home.tolist(), sets_of(present))
+    assert evaluation.status is twin.status
+    assert evaluation.seconds == pytest.approx(twin.seconds, rel=1e-12)
+    for mine, theirs in (
+        (evaluation.device_seconds, twin.device_seconds),
+        (evaluation.link_bytes, twin.link_bytes),
+        (evaluation.weight_bytes, twin.weights),
+    ):
+        assert mine.tolist() == pytest.approx(theirs, rel=1e-12)
+    if twin.status is not Status.ILLEGAL:  # nothing is received against the flow
+        assert evaluation.peak_bytes.tolist() == pytest.approx(twin.peak_bytes, rel=1e-12)
+    return twin.status
+
+
+def test_the_kernel_agrees_with_its_twin_and_with_the_checker():
+    """300 problems: several results a node, tied weights, copies, all rule sets and memories."""
+    seen: Counter[str] = Counter()
+    for seed in range(300):
+        problem = richer(seed)
+        pricer = RingPricer(problem)
+        devices = random_devices(seed, problem, 3)
+        values, codes = pricer.price(devices)
+        for device, value, code in zip(devices, values, codes, strict=True):
+            home, present = pricer.place(device)
+            found = pricer.evaluate(device)
+            status = agrees(problem, home, present, found)
+            assert STATUS_CODES[code] is status
+            assert value == found.seconds
+            seen[status] += 1
+            copies = replicas_of(home, present)
+            seen["copies"] += bool(copies)
+            if status.ok and not legal(problem, home, copies):
+                seen["legal"] += 1
+                assert plan_value(problem, home, copies) == pytest.approx(value, rel=1e-12)
+    assert min(seen[Status.OK], seen[Status.ILLEGAL], seen[Status.OUT_OF_MEMORY]) > 50
+    assert min(seen["copies"], seen["legal"]) > 50
+
+
+@given(st.integers(0, 20_000))
+@settings(max_examples=60, deadline=None)
+def test_any_set_of_copies_is_priced_as_the_twin_does(seed):
+    problem = richer(seed)
+    rng = np.random.default_rng(seed)
+    home = random_devices(seed, problem, 2)[1]
+    extra = rng.integers(0, 1 << problem.hardware.num_chips, len(home))
+    present = (1 << home.astype(np.int64)) | np.where(rng.random(len(home)) < 0.3, extra, 0)
+    agrees(problem, home, present, RingPricer(problem).evaluate_placed(home, present))
+
+
+def test_a_batch_is_priced_as_its_plans_one_by_one():
+    problem = richer(3)
+    devices = random_devices(3, problem, 33)
+    pricer = RingPricer(problem)
+    values, codes = pricer.price(devices)
+    one = [pricer.price(device[None]) for device in devices]
+    assert values.tolist() == [float(v[0]) for v, _ in one]
+    assert codes.tolist() == [int(c[0]) for _, c in one]

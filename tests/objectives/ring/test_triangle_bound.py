@@ -1,0 +1,152 @@
+"""Bounds under the triangle rule: by hand, and against every legal plan of small graphs."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from jaxtyping import config
+from reference.ring_optimum import optimum
+from reference.small_rings import ring_problem
+
+from go_rl.core import Budget, Links, Problem, Topology
+from go_rl.objectives.methods import RingLocalSearch
+from go_rl.objectives.ring.bounds import ring_bound
+from go_rl.objectives.ring.chained_edges import chained_between
+from go_rl.objectives.ring.triangle_bound import half_between, parts_too_little
+from go_rl.objectives.ring.units import bound_units
+from go_rl.solvers import ring_instance
+
+
+@pytest.fixture(autouse=True)
+def unchecked_types():
+    """Type checks cost more than the work on many tiny problems."""
+    config.update("jaxtyping_disable", True)
+    yield
+    config.update("jaxtyping_disable", False)
+
+
+def star(
+    branches: int, length: int, chips: int, work: list[float], sizes: list[float], rules: str
+) -> Problem:
+    """A source, branches of ``length`` nodes each, and a sink; ``sizes`` of each edge in bytes, at
+    one byte a second; all that a node sends is one tensor."""
+    nodes, edges = 2 + branches * length, []
+    for b in range(branches):
+        chain = [0, *range(1 + b * length, 1 + (b + 1) * length), nodes - 1]
+        edges += list(itertools.pairwise(chain))
+    problem = ring_problem(nodes, sorted(edges), chips, rules, seconds=work, memory=False)
+    links = Links(Topology.RING, 1.0)
+    own = np.array([sizes[u] for u in problem.graph.senders])
+    return replace(problem, edge_bytes=own, hardware=replace(problem.hardware, links=links))
+
+
+def bound_of(problem: Problem) -> float:
+    return ring_bound(ring_instance(problem))
+
+
+def test_a_source_that_feeds_branches_must_be_sent_or_hold_half_the_work():
+    """Three branches of 4 s, source and sink free: on two chips 8 s (whole branches), on more the
+    source's tensor of 5 s must be sent, 5 s on its link. Work over chips is 2.4 s."""
+    problem = star(3, 1, 5, [0.0, 4, 4, 4, 0.0], [5.0, 0, 0, 0, 0], "strict")
+    assert bound_of(problem) == pytest.approx(5.0, rel=1e-5)
+    assert optimum(problem) == pytest.approx(5.0)
+
+
+def test_many_small_tensors_count_together():
+    """Cut before or after the first nodes of the branches: 9 s, or 3 times 2 s, the least. Without
+    the rule one branch may stay with the source: 5 s of work there, 4 s on its link."""
+    work, sizes = [0.0, 0, 5, 0, 5, 0, 5, 0.0], [9.0, 2, 1, 2, 1, 2, 1, 0]
+    assert bound_of(star(3, 2, 4, work, sizes, "strict")) == pytest.approx(6.0, rel=1e-5)
+    assert bound_of(star(3, 2, 4, work, sizes, "relay")) == pytest.approx(5.0, rel=1e-5)
+
+
+def test_an_edge_beside_a_path_holds_it_on_two_chips():
+    """0 -> 4 beside 0 -> 1 -> 2 -> 3 -> 4, each of 2 s: 10 s on two chips."""
+    edges = [(0, 1), (0, 4), (1, 2), (2, 3), (3, 4)]
+    problem = ring_problem(5, edges, 5, "strict", seconds=[2.0] * 5, memory=False)
+    units = bound_units(ring_instance(problem))
+    assert half_between(units) == 5.0
+    assert parts_too_little(units, 4.9)
+    assert not parts_too_little(units, 5.1)
+
+
+@pytest.mark.parametrize("rules", ["strict", "replicate"])
+@pytest.mark.parametrize("seed", range(60))
+def test_no_legal_plan_is_faster(seed, rules):
+    rng = np.random.default_rng(seed)
+    branches, length = ((2, 2), (3, 1), (4, 1))[seed % 3]
+    nodes = 2 + branches * length
+    work = rng.integers(0, 7, nodes).astype(float).tolist()
+    work[0] += rules == "replicate"  # not worth a copy: too many plans to try them all
+    problem = star(branches, length, 4, work, rng.integers(0, 7, nodes).tolist(), rules)
+    if rng.random() < 0.4:
+        problem = replace(
+            problem, hardware=replace(problem.hardware, links=Links(Topology.RING, 1.0, 2.0))
+        )
+    best = optimum(problem)
+    assert best is not None
+    assert bound_of(problem) <= best * (1 + 1e-9)
+
+
+def test_the_cut_decides_many_of_them():
+    raised = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        first, second, third = rng.integers(4, 7, 3).astype(float).tolist()
+        work, sizes = [0.0, 0, first, 0, second, 0, third, 0], [20, *rng.integers(1, 4, 6), 0]
+        strict, relay = (star(3, 2, 3, work, sizes, rules) for rules in ("strict", "relay"))
+        raised += bound_of(strict) > bound_of(relay) * (1 + 1e-6)
+        if seed < 6:
+            best = optimum(strict)
+            assert best is not None
+            assert bound_of(strict) <= best * (1 + 1e-9)
+    assert raised >= 5
+
+
+def test_edges_from_one_source_hold_what_they_pass_on_three_chips():
+    """Two edges 0 -> 4 and 0 -> 8, each beside a path of three units of 2 s: 12 s on the chips of
+    0, 4 and 8, so 4 s; half the work beside one edge is 3 s, and a plan has 4 s."""
+    edges = [(0, 1), (0, 4), (0, 5), (0, 8), (1, 2), (2, 3), (3, 4), (5, 6), (6, 7), (7, 8)]
+    work = [0.0, 2, 2, 2, 0, 2, 2, 2, 0]
+    problem = ring_problem(9, edges, 8, "strict", seconds=work, memory=False)
+    units = bound_units(ring_instance(problem))
+    assert half_between(units) == 3.0
+    assert chained_between(units, 8) == 4.0
+    plan = RingLocalSearch().optimize(problem, Budget(samples=2000), 0)
+    assert plan.value == plan.bound == 4.0
+    free = ring_problem(9, edges, 8, "relay", seconds=work, memory=False)
+    assert bound_of(free) == 2.0
+
+
+def test_an_edge_between_two_held_ends_costs_no_chip():
+    """0 -> 3 holds 1 and 2; 3 -> 6 holds 4 and 5; 0 -> 6 then joins two held ends: what is between
+    all of them, 7 too, is on three chips at most; 2 s a unit but the ends."""
+    edges = [(0, 1), (0, 3), (0, 6), (0, 7), (1, 2), (2, 3), (3, 4), (3, 6), (4, 5), (5, 6), (7, 6)]
+    work = [0.0, 2, 2, 0, 2, 2, 0, 2]
+    problem = ring_problem(8, sorted(edges), 8, "strict", seconds=work, memory=False)
+    units = bound_units(ring_instance(problem))
+    assert chained_between(units, 8) == half_between(units) == 5.0
+    assert bound_of(problem) == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize("rules", ["strict", "replicate"])
+def test_chained_edges_hold_against_brute_force(rules):
+    """Random graphs with many edges beside paths."""
+    raised = 0
+    for seed in range(80):
+        rng = np.random.default_rng(seed)
+        pairs = [(u, v) for u in range(7) for v in range(u + 1, 7)]
+        edges = [e for e in pairs if rng.random() < 0.35]
+        work = rng.integers(1, 6, 7).astype(float).tolist()
+        problem = ring_problem(7, edges, 4, rules, seconds=work, memory=False)
+        best = optimum(problem)
+        if best is None:
+            continue
+        units = bound_units(ring_instance(problem))
+        chained = chained_between(units, 4)
+        assert chained <= best * (1 + 1e-9), seed
+        raised += chained > half_between(units)
+    assert raised >= (3 if rules == "strict" else 1)

@@ -1,0 +1,47 @@
+"""The learning optimizers under the conformance suite of all optimizers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import jaxtyping
+import pytest
+from objectives.conformance import RingConformance
+from policy.tiny import tiny_agent
+
+from go_rl.core import Optimizer, Problem
+from go_rl.policy.learn.config import FineTuneConfig
+from go_rl.policy.learn.fine_tune import FineTuned
+from go_rl.policy.policy_search import PolicySearch
+
+
+@pytest.fixture(autouse=True)
+def unchecked_types() -> Iterator[None]:
+    """Type checks cost more than the work on tiny problems."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
+class TestPolicyByOrder(RingConformance):
+    def make(self, problem: Problem) -> Optimizer:
+        return PolicySearch(tiny_agent(), "order")
+
+
+class TestPolicyByPlacement(RingConformance):
+    def make(self, problem: Problem) -> Optimizer:
+        return PolicySearch(tiny_agent(), "placement")
+
+
+class TestFineTunedByOrder(RingConformance):
+    slack_seconds = 90.0
+
+    def make(self, problem: Problem) -> Optimizer:
+        return FineTuned(tiny_agent(), "order", FineTuneConfig(batch=16, first=16))
+
+
+class TestFineTunedByPlacement(RingConformance):
+    slack_seconds = 90.0
+
+    def make(self, problem: Problem) -> Optimizer:
+        return FineTuned(tiny_agent(), "placement", FineTuneConfig(batch=16, first=16))

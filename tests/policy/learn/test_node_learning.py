@@ -1,0 +1,255 @@
+"""GO's own form of the step policy learns, trains and travels as the other form does."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from policy.tiny import TINY
+from reference.step_problems import step_problem
+
+from go_rl.api.training.learner_options import LearnerOptions
+from go_rl.core import Budget, Objective, OpKind, Problem, TrainingError
+from go_rl.core.decisions import Decisions, Scored
+from go_rl.objectives.makespan.workspace import makespan_workspace
+from go_rl.policy.agent import Agent, new_agent
+from go_rl.policy.decoders.node_decoder import NodeActions
+from go_rl.policy.learn import fine_tune
+from go_rl.policy.learn import pretrain as pretraining
+from go_rl.policy.learn.advantage import top_advantage
+from go_rl.policy.learn.collect import Credit, TrainingCase, collect, collect_share
+from go_rl.policy.learn.config import (
+    FINE_TUNING,
+    FineTuneConfig,
+    MakespanTrainConfig,
+    PPOConfig,
+    fine_tuning,
+)
+from go_rl.policy.learn.fine_tune import FineTuned
+from go_rl.policy.learn.ppo import gradient, judge, new_learner, update
+from go_rl.policy.learn.pretrain import pretrain
+from go_rl.policy.plan_decoders.carried import Carried
+from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
+from go_rl.policy.plan_decoders.plan_decoder import Rollouts
+from go_rl.policy.weights import Weights, load_weights, save_weights
+from go_rl.runtime.parameter_file import MANIFEST
+from go_rl.verify.check_plan import check_plan
+
+NODES = replace(TINY, form="nodes", attention_layers=0)
+BATCH = 16
+LEARN = replace(
+    FINE_TUNING[Objective.MAKESPAN],
+    batch=BATCH,
+    first=BATCH,
+    ppo=PPOConfig(learning_rate=3e-3, epochs=4, order_entropy=1e-3),
+)
+
+
+@cache
+def tiny() -> Agent:
+    """Untrained."""
+    return new_agent(NODES, 0, Objective.MAKESPAN)
+
+
+@cache
+def forgetful() -> Agent:
+    """Untrained; every draw starts anew, so that it shows what the policy itself has learned."""
+    return new_agent(replace(NODES, carry=False), 0, Objective.MAKESPAN)
+
+
+@cache
+def chains(here: float, there: float, pieces: int = 5) -> Problem:
+    """Two chains of matrix products on two devices: a piece takes ``here`` seconds on its chain's
+    own device and ``there`` on the other; a transfer takes one second."""
+    first = [here, there] * pieces
+    edges = [(i, i + 2, 1.0) for i in range(2 * (pieces - 1))]
+    kinds = [OpKind.MATMUL] * (2 * pieces)
+    return step_problem([first, first[::-1]], edges, 2, kinds=kinds, decisions=("placement",))
+
+
+def test_each_chain_finds_its_own_device():
+    """5 s instead of 20: not only the best plan, but whatever the policy draws in the end."""
+    problem = chains(1.0, 3.0)
+    plan, learned = FineTuned(forgetful(), config=LEARN).learn(problem, Budget(samples=640), 0)
+    assert plan.value == 5.0
+    assert check_plan(plan, problem).ok
+    decoder, ones = MakespanDecoder(makespan_workspace(problem)), np.ones(BATCH, np.float32)
+    before, after = (
+        decoder.sample(agent, "plan", ones, 9)[1].priced.seconds for agent in (forgetful(), learned)
+    )
+    assert before.mean() > 10.0
+    assert after.mean() < 7.0
+
+
+def test_two_equal_chains_share_the_devices_better_than_the_default():
+    problem = chains(3.0, 3.0)
+    plan = FineTuned(tiny(), config=LEARN).optimize(problem, Budget(samples=320), 0)
+    assert makespan_workspace(problem).reference_seconds == 30.0
+    assert plan.value <= 20.0
+    assert check_plan(plan, problem).ok
+
+
+def test_all_of_a_batch_teaches_by_default():
+    """From the mean: -1 earned twice, -2 and the failure -10 are (3.5 - 1, ..., 3.5 - 10) / std."""
+    rewards = np.array([-1.0, -1.0, -2.0, -10.0])
+    assert top_advantage(rewards, 1.0) == pytest.approx((rewards + 3.5) / rewards.std())
+    assert top_advantage(np.r_[np.full(99, -1.0), -10.0], 1.0).min() == -4.0
+    assert not top_advantage(np.full(4, -1.0), 1.0).any()
+    decoder = MakespanDecoder(makespan_workspace(chains(1.0, 3.0)))
+    case = TrainingCase("chains", decoder)
+    plain, best = (
+        collect(tiny(), case, {"plan": BATCH}, Credit(top), 0).batch.groups["plan"]
+        for top in (None, 0.3)
+    )
+    assert float(plain.advantage.sum()) == pytest.approx(0.0, abs=1e-4)
+    assert float(best.advantage.min()) == 0.0
+    for config in (FineTuneConfig, MakespanTrainConfig):
+        with pytest.raises(TrainingError, match="top must be above 0 and at most 1, not"):
+            config(top=1.5)
+
+
+def test_an_update_starts_from_ratio_one_and_its_gradient_is_finite():
+    decoder = MakespanDecoder(makespan_workspace(chains(1.0, 3.0)))
+    batch = collect(tiny(), TrainingCase("chains", decoder), {"plan": BATCH}, Credit(0.3), 0).batch
+    config, policy, params = LEARN.ppo, tiny().policy, tiny().params
+    old = judge(policy, params, batch)
+    _, first = gradient(policy, config, params, batch, old)
+    surrogate = float(first.loss + config.order_entropy * first.entropy)
+    gain = 2 * float(batch.groups["plan"].advantage.mean())  # of units and of the whole
+    assert surrogate == pytest.approx(-gain, abs=1e-3)
+    learner, metrics = update(policy, config, new_learner(params, config), [batch])
+    assert all(np.isfinite(float(x)) for x in metrics)
+    assert float(metrics.gradient_norm) > 0.0
+    moved = jax.tree.map(lambda a, b: bool(jnp.any(a != b)), params, learner.params)
+    assert any(jax.tree.leaves(moved["params"]["decoders_placement"]))
+    assert not any(jax.tree.leaves(moved["params"]["decoders_fusion"]))
+
+
+@pytest.mark.parametrize("change", [{"directions": 0}, {"carry": False}])
+def test_each_addition_can_be_left_out(change):
+    agent = new_agent(replace(NODES, **change), 0, Objective.MAKESPAN)
+    plan = FineTuned(agent, config=LEARN).optimize(chains(1.0, 3.0), Budget(samples=64), 0)
+    assert plan.value < 20.0
+
+
+def test_a_search_goes_on_from_the_best_plan_so_far(monkeypatch):
+    """What a batch starts from is as good as the best plan of all batches before it."""
+    problem = chains(3.0, 3.0, 8)
+    seen, best = [], [makespan_workspace(problem).reference_seconds]
+
+    def noting(agent, case, sizes, credit, seed):
+        seen.append((case.start, best[0]))
+        found = collect(agent, case, sizes, credit, seed)
+        best[0] = min(best[0], found.rollouts["plan"].priced.seconds.min())
+        return found
+
+    monkeypatch.setattr(fine_tune, "collect", noting)
+    FineTuned(tiny(), config=replace(LEARN, first=1)).optimize(problem, Budget(samples=82), 0)
+    decoder = MakespanDecoder(makespan_workspace(problem))
+    started = [(start, seconds) for start, seconds in seen if start is not None]
+    assert len(started) >= 2
+    for start, seconds in started:
+        chosen = NodeActions(jnp.asarray(start["placement"])[None, None], jnp.zeros((1, 1, 2)))
+        plan = decoder.decisions({"placement": chosen})
+        assert decoder.workspace.evaluate(plan).seconds[0] <= seconds
+
+
+def test_the_best_of_the_samples_that_count_is_carried_over():
+    """Three samples of 5, 3 and 1 second, of which two count; then nothing better comes."""
+    rows = jnp.arange(6).reshape(3, 1, 2)
+    drawn = {"placement": NodeActions(rows, jnp.zeros((3, 2, 2)))}
+    seconds = np.array([5.0, 3.0, 1.0])
+    plans = Decisions(np.zeros((3, 2), np.int16))
+    scored = Rollouts(Scored(plans, seconds, np.zeros(3, np.int8)), -seconds)
+    carried = Carried(4.0)
+    carried.offer(drawn, scored, 1)
+    assert carried.start is None
+    carried.offer(drawn, scored, 2)
+    assert carried.seconds == 3.0
+    assert carried.start is not None
+    assert carried.start["placement"].tolist() == [2, 3]
+    carried.offer({"order": rows}, scored, 3)
+    assert carried.seconds == 3.0
+
+
+def test_without_graph_level_numbers_units_alone_are_credited():
+    agent = new_agent(replace(NODES, directions=0, carry=False), 0, Objective.MAKESPAN)
+    decoder = MakespanDecoder(makespan_workspace(chains(1.0, 3.0)))
+    case = TrainingCase("chains", decoder)
+    batch = collect(agent, case, {"plan": BATCH}, Credit(1.0), 0).batch
+    judged = judge(agent.policy, agent.params, batch)["plan"]["placement"][0]
+    assert len(judged.parts(batch.real)) == 1
+    assert batch.groups["plan"].actions["placement"].latent.shape == (BATCH, 0)
+
+
+def test_each_form_is_fine_tuned_in_its_own_way():
+    makespan = Objective.MAKESPAN
+    assert fine_tuning(makespan, "nodes").batch == 32
+    for form in ("orders", "dispatch"):
+        assert fine_tuning(makespan, form) == FINE_TUNING[makespan]
+    assert fine_tuning(Objective.RING, "nodes") == FINE_TUNING[Objective.RING]
+    assert LearnerOptions(top=0.5).config_for(makespan, "nodes").batch == 32
+
+
+def test_batches_of_an_update_follow_each_other(tmp_path, monkeypatch):
+    """The second batch of a problem starts from the best plan of the first, where it is better."""
+    starts = []
+
+    def noting(agent, cases, *rest):
+        starts.append([case.start for case, _ in cases])
+        return collect_share(agent, cases, *rest)
+
+    monkeypatch.setattr(pretraining, "collect_share", noting)
+    run = replace(
+        SHORT, updates=1, validate_every=1, checkpoint_every=1, chained=2, hardware=("p100x4",)
+    )
+    pretrain(run, tmp_path)
+    assert len(starts) == 2
+    assert starts[0] == [None]
+    with pytest.raises(TrainingError, match="train: chained must be >= 1, not 0"):
+        MakespanTrainConfig(chained=0)
+
+
+SHORT = MakespanTrainConfig(
+    validation="train", max_nodes=80, updates=2, problems=1, samples=BATCH, hardware=("p100x2",),
+    validation_hardware=("p100x2",), further=(), decide=(("placement",),), policy=NODES,
+    validate_every=2, checkpoint_every=2, ppo=PPOConfig(epochs=1, decay_updates=4),
+)  # fmt: skip
+
+
+def test_pretraining_takes_either_form(tmp_path):
+    run = SHORT
+    assert not run.searches.samples  # a critic judges orders, of which this form has none
+    weights = pretrain(run, tmp_path)
+    assert weights.agent.config == NODES
+    again = load_weights(tmp_path / "weights.npz")
+    assert again.agent.config == NODES
+    pairs = zip(*(jax.tree.leaves(w.agent.params) for w in (weights, again)), strict=True)
+    assert all(np.array_equal(a, b) for a, b in pairs)
+
+
+@pytest.mark.parametrize("named", [None, "step_form"])
+def test_files_from_before_there_were_forms_hold_orders(named, tmp_path):
+    path, shapes = (
+        tmp_path / "old.npz",
+        jax.eval_shape(lambda: new_agent(TINY, 0, Objective.MAKESPAN).params),
+    )
+    agent = Agent(
+        TINY, jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes), Objective.MAKESPAN
+    )
+    save_weights(Weights(agent, "old-1.0", {}), path)
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    manifest = json.loads(arrays[MANIFEST].tobytes().decode())
+    assert manifest["config"] == asdict(TINY)
+    form = manifest["config"].pop("form")
+    if named is not None:
+        manifest["config"][named] = form
+    arrays[MANIFEST] = np.frombuffer(json.dumps(manifest).encode(), np.uint8)
+    np.savez(path, **arrays)
+    assert load_weights(path).agent.config == TINY

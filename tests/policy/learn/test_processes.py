@@ -1,0 +1,180 @@
+"""Several processes learn, bit for bit, what one learns, and end together when one fails."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from go_rl.cli.runtime_log import sentence
+from go_rl.core import TrainingError
+from go_rl.policy.learn.processes.config import ProcessConfig
+from go_rl.policy.learn.processes.group import ALONE, Group, everything
+from go_rl.policy.weights import load_weights
+
+TRAIN = Path(__file__).parent / "processes_program.py"
+EXCHANGE = Path(__file__).parent / "exchange_program.py"
+ROOT = Path(__file__).parents[3]
+
+
+def free_port() -> int:
+    """A port that was free a moment ago."""
+    with socket.socket() as taken:
+        taken.bind(("localhost", 0))
+        return taken.getsockname()[1]
+
+
+class Pair:
+    """Two processes of a program; what they said, and their exit codes."""
+
+    def __init__(self, program: Path, *words: str, cache: Path | None = None) -> None:
+        address = f"localhost:{free_port()}"
+        self.processes = [
+            start(program, *words[:1], address, "2", str(i), *words[1:], cache=cache)
+            for i in (1, 0)
+        ][::-1]
+        self.said = [each.communicate(timeout=240)[1] for each in self.processes]
+        self.codes = [each.returncode for each in self.processes]
+
+
+def start(program: Path, *words: str, cache: Path | None = None) -> subprocess.Popen[str]:
+    """Start a program; compiled code is kept in ``cache``."""
+    path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
+    env = os.environ | {"JAX_PLATFORMS": "cpu", "PYTHONPATH": path}
+    if cache is not None:
+        env |= {"JAX_COMPILATION_CACHE_DIR": str(cache)}
+        env |= {"JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0.1"}
+    return subprocess.Popen(
+        [sys.executable, str(program), *words], env=env, stderr=subprocess.PIPE, text=True
+    )
+
+
+def test_what_is_known_of_a_run_must_be_whole():
+    for values, message in [
+        ({"coordinator": "host:1"}, "count and index must be given"),
+        ({"count": 2}, "coordinator and index must be given"),
+        ({"coordinator": "host", "count": 2, "index": 0}, "must be HOST:PORT"),
+        ({"coordinator": "host:99999", "count": 2, "index": 0}, "port of 1 to 65535"),
+        ({"coordinator": "host:1", "count": 2, "index": 2}, "index 2 is out of range"),
+        ({"coordinator": "host:1", "count": 2, "index": -1}, "index must be >= 0"),
+        ({"coordinator": "host:1", "count": 0, "index": 0}, "count must be >= 1"),
+        ({"launcher": "slrum"}, "did you mean 'slurm'"),
+        ({"lost_seconds": 0}, "lost_seconds must be >= 1"),
+    ]:
+        with pytest.raises(TrainingError, match=message):
+            ProcessConfig(**values)
+    assert not ProcessConfig().several
+    assert ProcessConfig(launcher="slurm").several
+
+
+def test_a_launcher_that_is_not_there_is_named():
+    code = (
+        "from go_rl.policy.learn.processes.config import ProcessConfig as P\n"
+        "from go_rl.policy.learn.processes.join import joined\n"
+        "with joined(P(launcher='slurm'), P()): pass"
+    )
+    env = {name: value for name, value in os.environ.items() if not name.startswith("SLURM")}
+    path = env | {"PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
+    said = subprocess.run([sys.executable, "-c", code], env=path, capture_output=True, text=True)
+    assert "no environment of the launcher 'slurm'" in said.stderr
+
+
+def test_the_most_costly_work_is_shared_out_first():
+    group = Group(0, 2)
+    assert group.share([1, 5, 3, 1, 1]).owner == (1, 0, 1, 1, 0)
+    assert group.share([1, 5, 3, 1, 1]).mine == [1, 4]
+    assert everything(3).mine == [0, 1, 2]
+    assert everything(3).compute(lambda mine: [i * i for i in mine]) == [0, 1, 4]
+    assert ALONE.on_first(lambda: 7) == 7
+
+
+@pytest.mark.parametrize(
+    ("log", "expected"),
+    [
+        ("RegisterTask Unexpected task registered with task=2", "counts fewer processes"),
+        ("RegisterTask request from a newer incarnation", "the same --processes.index"),
+        ("absl::Status: DEADLINE_EXCEEDED RPC: RegisterTask", "not all processes of the run met"),
+        ("tasks are unhealthy (stopped sending heartbeats):\n1\nThe", "process 1 has ended"),
+        ("absl::Status: UNAVAILABLE: leader", "process 0 or another has ended"),
+    ],
+)
+def test_the_log_of_the_runtime_becomes_a_sentence(log, expected):
+    assert expected in sentence(log)
+
+
+def test_two_processes_exchange_values_and_errors():
+    pair = Pair(EXCHANGE, "fail")
+    assert pair.codes == [2, 2], pair.said
+    assert "values ['zero', 'one'], first zero, shared [0, 10, 20, 30, 40]" in pair.said[0]
+    assert "values ['zero', 'one'], first zero, shared [0, 10, 20, 30, 40]" in pair.said[1]
+    assert "go-rl: process 1 of 2: no more paper" in pair.said[0]
+    assert "go-rl: no more paper" in pair.said[1]
+
+
+def test_processes_that_differ_are_told_in_what():
+    pair = Pair(EXCHANGE, "differ")
+    assert pair.codes == [2, 2], pair.said
+    for said in pair.said:
+        assert "process 1 of 2 differs from process 0 in ppo.clip: 0.3, not 0.2" in said
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    """Compiled code, shared by the runs."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory, cache):
+    """The folder of a run in one process."""
+    folder = tmp_path_factory.mktemp("alone")
+    process = start(TRAIN, str(folder), "none", "1", "0", cache=cache)
+    assert process.communicate(timeout=240)[1] is not None
+    assert process.returncode == 0
+    return folder
+
+
+def same(one: Path, two: Path) -> bool:
+    """Whether two runs wrote the same log and, bit for bit, the same weights."""
+    first, second = (
+        jax.tree.leaves(load_weights(folder / "weights.npz").agent.params) for folder in (one, two)
+    )
+    bits = all(
+        np.asarray(a).tobytes() == np.asarray(b).tobytes()
+        for a, b in zip(first, second, strict=True)
+    )
+    return bits and (one / "log.jsonl").read_text() == (two / "log.jsonl").read_text()
+
+
+@pytest.mark.slow
+def test_two_processes_learn_what_one_learns(alone, cache, tmp_path):
+    pair = Pair(TRAIN, str(tmp_path), cache=cache)
+    assert pair.codes == [0, 0], pair.said
+    assert same(alone, tmp_path)
+
+
+@pytest.mark.slow
+def test_a_killed_process_ends_the_other_and_the_run_goes_on(alone, cache, tmp_path):
+    pair = Pair(TRAIN, str(tmp_path), "killed", cache=cache)
+    assert pair.codes == [2, -9], pair.said
+    assert "another process has ended or cannot be reached" in pair.said[0]
+    again = start(TRAIN, str(tmp_path), "none", "1", "0", cache=cache)  # also in one process
+    again.communicate(timeout=240)
+    assert again.returncode == 0
+    assert same(alone, tmp_path)
+
+
+def test_more_processes_than_problems_are_refused(tmp_path):
+    from policy.learn.toys import CONFIG
+
+    from go_rl.policy.learn.pretrain import pretrain
+
+    with pytest.raises(TrainingError, match="raise problems to at least 2"):
+        pretrain(replace(CONFIG, problems=1), tmp_path, group=Group(0, 2))

@@ -1,0 +1,160 @@
+"""A run that was killed goes on exactly as if it had not been."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+from policy.learn.toys import CONFIG, toy_zoo
+
+from go_rl.core import CheckpointError, TrainingError
+from go_rl.policy.agent import new_agent
+from go_rl.policy.effort import effort_of
+from go_rl.policy.learn.advantage import RunningBaseline
+from go_rl.policy.learn.config import WEIGHTS_FILE, SampleConfig
+from go_rl.policy.learn.ppo import new_learner
+from go_rl.policy.learn.pretrain import COMPILING, pretrain
+from go_rl.policy.learn.run_state.checkpoints import Checkpoints, TrainState
+from go_rl.policy.weights import load_weights
+
+
+def killed_after(updates: int):
+    def report(step: int, sentence: str) -> None:
+        if step == updates:
+            raise KeyboardInterrupt
+
+    return report
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """One run of four updates, and one killed after the third, between two checkpoints."""
+    with pytest.MonkeyPatch.context() as patch:
+        toy_zoo(patch)
+        whole, cut = tmp_path_factory.mktemp("whole"), tmp_path_factory.mktemp("cut")
+        one = pretrain(CONFIG, whole)
+        with pytest.raises(KeyboardInterrupt):
+            pretrain(CONFIG, cut, report=killed_after(3))
+        lines = (cut / "log.jsonl").read_text().splitlines()
+        two = pretrain(CONFIG, cut)
+        yield (whole, one), (cut, two), len(lines)
+
+
+def equal(one, two) -> bool:
+    """Bit for bit."""
+    one, two = jax.tree.leaves(one), jax.tree.leaves(two)
+    return len(one) == len(two) and all(
+        np.asarray(a).tobytes() == np.asarray(b).tobytes() for a, b in zip(one, two, strict=True)
+    )
+
+
+def fresh() -> TrainState:
+    """Before any update."""
+    params = new_agent(CONFIG.policy, CONFIG.seed).params
+    learner = new_learner(params, CONFIG.ppo)
+    return TrainState(0, learner, RunningBaseline(), params, -np.inf, [])
+
+
+def state_of(folder):
+    checkpoints = Checkpoints(folder / "checkpoints")
+    try:
+        return checkpoints.restore(fresh(), CONFIG)
+    finally:
+        checkpoints.close()
+
+
+def test_weights_and_optimizer_are_those_of_the_uninterrupted_run(runs):
+    (whole, one), (cut, two), logged = runs
+    assert logged == 3
+    assert equal(one.agent.params, two.agent.params)
+    first, second = state_of(whole), state_of(cut)
+    assert first.step == second.step == 4
+    assert equal(first.learner, second.learner)
+    assert (first.baseline.mean, first.baseline.variance) == (
+        second.baseline.mean, second.baseline.variance,
+    )  # fmt: skip
+    assert first.curve == second.curve
+    assert not equal(first.learner.params, fresh().learner.params)
+
+
+def test_the_log_is_that_of_the_uninterrupted_run(runs):
+    (whole, _), (cut, _), _ = runs
+    lines = (whole / "log.jsonl").read_text()
+    assert lines == (cut / "log.jsonl").read_text()
+    steps = [json.loads(line) for line in lines.splitlines()]
+    assert [line["step"] for line in steps] == [1, 2, 3, 4]
+    validated = [any(name.startswith("validation/") for name in line) for line in steps]
+    assert validated == [False, True, False, True]
+
+
+def test_the_weights_file_holds_the_best_validation(runs):
+    (whole, one), _, _ = runs
+    found = load_weights(whole / WEIGHTS_FILE)
+    assert found.name == "toy"
+    assert equal(found.agent.params, one.agent.params)
+    curve = found.card["validation"]
+    assert [point[0] for point in curve] == [2, 4]
+    assert found.card["best_validation"] == max(point[1] for point in curve)
+
+
+def test_the_card_says_what_training_took(runs):
+    """Of an interrupted run all that was drawn counts, whether it was drawn again or not."""
+    (whole, one), _, _ = runs
+    drawn = CONFIG.updates * CONFIG.problems * sum(CONFIG.sizes.values())
+    effort = effort_of(load_weights(whole / WEIGHTS_FILE).card)
+    assert effort is not None
+    assert (effort.samples, effort.attempts) == (drawn, 1)
+    assert 0 < effort.core_hours < 1
+    assert effort_of(one.card) == effort
+
+
+def test_another_configuration_does_not_go_on(runs, monkeypatch):
+    toy_zoo(monkeypatch)
+    (whole, _), _, _ = runs
+    with pytest.raises(CheckpointError, match="another configuration: seed was 0 and is 1;"):
+        pretrain(replace(CONFIG, seed=1), whole)
+    larger = replace(CONFIG.ppo, epochs=3)
+    with pytest.raises(CheckpointError, match=r"another configuration: ppo.epochs was 2 and is 3"):
+        pretrain(replace(CONFIG, ppo=larger), whole)
+
+
+def test_a_run_goes_on_to_more_updates_and_is_then_that_of_the_larger_number(
+    runs, tmp_path, monkeypatch
+):
+    toy_zoo(monkeypatch)
+    (whole, one), _, _ = runs
+    pretrain(replace(CONFIG, updates=2), tmp_path)
+    two = pretrain(CONFIG, tmp_path)
+    assert equal(one.agent.params, two.agent.params)
+    assert (whole / "log.jsonl").read_text() == (tmp_path / "log.jsonl").read_text()
+    with pytest.raises(CheckpointError, match="holds 4 updates, more than updates=2"):
+        pretrain(replace(CONFIG, updates=2), tmp_path)
+
+
+@pytest.mark.parametrize(("orders", "placements"), [(4, 0), (0, 4)])
+def test_a_run_may_draw_one_kind_of_samples_only(orders, placements, tmp_path, monkeypatch):
+    toy_zoo(monkeypatch)
+    samples = SampleConfig(orders=orders, placements=placements)
+    sentences: list[str] = []
+    config = replace(CONFIG, samples=samples, updates=1, validate_every=1)
+    pretrain(config, tmp_path, report=lambda _, sentence: sentences.append(sentence))
+    said, sentence = sentences
+    assert said == COMPILING
+    assert ("order" in sentence, "placement" in sentence) == (orders > 0, placements > 0)
+
+
+def test_a_reward_that_is_not_finite_stops_the_run_before_it_is_saved(tmp_path, monkeypatch):
+    toy_zoo(monkeypatch)
+
+    def spoil(asked):
+        raise TrainingError("case 'chain': a order earned nan")
+
+    with pytest.raises(TrainingError, match="earned nan"):
+        pretrain(CONFIG, tmp_path, pricer=spoil)
+    assert not (tmp_path / WEIGHTS_FILE).exists()
+    checkpoints = Checkpoints(tmp_path / "checkpoints")
+    assert checkpoints.latest is None
+    checkpoints.close()

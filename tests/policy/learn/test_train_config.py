@@ -1,0 +1,116 @@
+"""Configurations of training: bad values are named, JSON round trips."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+from policy.learn.toys import CONFIG
+
+from go_rl.cli.configuration import from_json
+from go_rl.core import ProblemError, TrainingError
+from go_rl.policy.config import PolicyConfig
+from go_rl.policy.learn.advantage import RunningBaseline
+from go_rl.policy.learn.config import (
+    FineTuneConfig,
+    MakespanTrainConfig,
+    PPOConfig,
+    RingTrainConfig,
+    SampleConfig,
+    current_fields,
+)
+from go_rl.policy.learn.problems.makespan import MakespanProblems
+from go_rl.policy.learn.problems.ring import RingProblems
+from go_rl.policy.weights import load_weights
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: SampleConfig(1, 0), "orders 1 and placements 0 must be >= 0 and at least 2"),
+        (lambda: SampleConfig(-1, 4), "orders -1 and placements 4"),
+        (
+            lambda: SampleConfig(solver="guess"),
+            "solver must be one of sample, fix, none, not 'guess'",
+        ),
+        (lambda: PPOConfig(learning_rate=0.0), "ppo: learning_rate must be > 0, not 0.0"),
+        (lambda: PPOConfig(learning_rate=float("nan")), "ppo: learning_rate must be > 0, not nan"),
+        (lambda: PPOConfig(clip=-0.1), "ppo: clip must be > 0, not -0.1"),
+        (lambda: PPOConfig(gradient_norm=0.0), "ppo: gradient_norm must be > 0"),
+        (lambda: PPOConfig(order_entropy=-1.0), "ppo: order_entropy must be >= 0, not -1.0"),
+        (lambda: PPOConfig(decay_updates=-1), "ppo: decay_updates must be >= 0, not -1"),
+        (lambda: PPOConfig(epochs=0), "ppo: epochs must be >= 1, not 0"),
+        (lambda: FineTuneConfig(batch=1), "fine-tuning: batch must be >= 2, not 1"),
+        (lambda: RingTrainConfig(updates=-1), "train: updates must be >= 0, not -1"),
+        (lambda: RingTrainConfig(updates=0), "updates 0 .* leave nothing to learn"),
+        (
+            lambda: MakespanTrainConfig(updates=0, policy=PolicyConfig(form="nodes")),
+            "updates 0 .* leave nothing to learn",
+        ),
+        (lambda: RingTrainConfig(hardware=()), "train: hardware needs at least one entry"),
+        (lambda: RingTrainConfig(rules=("strickt",)), "unknown rules 'strickt'.*'strict'"),
+        (lambda: RingTrainConfig(seed=-1), "train: seed must be >= 0, not -1"),
+        (lambda: MakespanTrainConfig(seed=-1), "train: seed must be >= 0, not -1"),
+        (
+            lambda: MakespanTrainConfig(validation_hardware=()),
+            "validation_hardware needs at",
+        ),
+        (
+            lambda: MakespanTrainConfig(decide=((),)),
+            "name some of placement",
+        ),
+        (
+            lambda: MakespanTrainConfig(decide=(("fussion",),)),
+            "decision 'fussion'.*'fusion'",
+        ),
+    ],
+)
+def test_bad_values_are_named(make, message):
+    with pytest.raises(TrainingError, match=message):
+        make()
+
+
+def test_fields_that_older_runs_lack_are_written_only_when_they_matter():
+    for config in (RingTrainConfig(), MakespanTrainConfig()):
+        assert "cost" not in json.loads(config.to_json())
+        told = replace(config, cost="learned:w.npz", validation_hardware=("cpu-1-ring4",))
+        document = json.loads(told.to_json())
+        assert (document["cost"], document["validation_hardware"]) == (told.cost, ["cpu-1-ring4"])
+        assert from_json(type(config), document) == told
+
+
+def test_runs_of_older_versions_are_the_same_run():
+    config = MakespanTrainConfig(decide=(("fusion",),), policy=PolicyConfig(form="nodes"))
+    document = json.loads(config.to_json())
+    renamed = {"packages": "hardware", "validation_packages": "validation_hardware"}
+    for old, new in {**renamed, "tasks": "decide"}.items():
+        document[old] = document.pop(new)
+    document["policy"]["step_form"] = document["policy"].pop("form")
+    assert not config.differing(json.dumps(document))
+    assert from_json(MakespanTrainConfig, current_fields(document)) == config
+    differing = replace(config, decide=(("placement",),)).differing(json.dumps(document))
+    assert differing.startswith("decide was [")
+    assert config.differing("{") == "its configuration is damaged"
+
+
+def test_the_cost_reaches_the_problems_of_a_run():
+    """Graphs of the zoo bring no profile."""
+    with pytest.raises(ProblemError, match="brings no measured seconds"):
+        RingProblems(replace(CONFIG, cost="profiled")).draw(0, RunningBaseline())
+    with pytest.raises(ProblemError, match="brings no measured seconds"):
+        MakespanProblems(MakespanTrainConfig(cost="profiled")).draw(0, RunningBaseline())
+
+
+def test_the_recipe_of_dispatch_is_that_of_its_card():
+    document = json.loads((ROOT / "experiments/learning/dispatch.json").read_text())
+    recipe = json.loads(json.dumps(asdict(from_json(MakespanTrainConfig, document))))
+    card = load_weights("dispatch-1.1").card["training"]
+    assert recipe["updates"] == 0
+    for name in ("further", "hardware", "decide", "seed"):
+        assert recipe[name] == card[name], name
+    for name in ("policy", "imitation"):  # which have gained fields since then
+        assert card[name].items() <= recipe[name].items(), name

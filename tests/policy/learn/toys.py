@@ -1,0 +1,38 @@
+"""What the tests of training share, so that they share compilations, too."""
+
+from __future__ import annotations
+
+import pytest
+from policy.tiny import TINY, chain, lattice
+
+from go_rl.objectives.ring.workspace import RingWorkspace
+from go_rl.policy.learn.collect import TrainingCase
+from go_rl.policy.learn.config import PPOConfig, RingTrainConfig, SampleConfig
+from go_rl.policy.learn.problems import ring
+from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
+
+PPO = PPOConfig(learning_rate=1e-3, epochs=2)
+SAMPLES = SampleConfig(orders=4, placements=4)
+CONFIG = RingTrainConfig(
+    name="toy",
+    updates=4,
+    problems=1,
+    samples=SAMPLES,
+    ppo=PPO,
+    policy=TINY,
+    validate_every=2,
+    checkpoint_every=2,
+)
+
+
+def toy_zoo(patch: pytest.MonkeyPatch) -> None:
+    """Let a run draw from two small problems instead of the zoo's."""
+    names = {"train": ["lattice", "chain"], "validation": ["chain"]}
+
+    def case(name: str, hardware: str, rules: str, cost: str, solver: str) -> TrainingCase:
+        problem = lattice(1, rules="relay") if name == "lattice" else chain(9)
+        return TrainingCase(name, RingDecoder(problem, RingWorkspace(problem), solver))
+
+    patch.setattr(ring, "small_graphs", lambda split, max_nodes: names[split])
+    patch.setattr(ring, "graph_size", len)
+    patch.setattr(ring, "ring_case", case)

@@ -1,0 +1,133 @@
+"""A record checks itself and survives JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from go_rl.core import RecordError
+from go_rl.runtime.records import Record, canonical_json
+
+
+def test_canonical_json_does_not_depend_on_order_or_type_of_sequence():
+    text = '{"a":[1,2.5,null],"b":{"c":"\\u00e9","d":true}}'
+    assert canonical_json({"b": {"d": True, "c": "é"}, "a": (1, 2.5, None)}) == text
+    assert canonical_json(json.loads(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"workload": " "}, "^workload must not be empty"),
+        ({"target": ""}, "^target must not be empty"),
+        ({"workload": "a\0b"}, "^workload must be text without NUL characters, not 'a"),
+        ({"target": "\udc80"}, r"^target must be Unicode text, not '\\udc80'"),
+        ({"setting": "{"}, r"^setting must be JSON, not '\{'"),
+        ({"setting": "NaN"}, "^document must be JSON"),
+        ({"setting": '{"b": 1, "a": 2}'}, r"""^setting must be canonical JSON, '{"a":2,"b":1}'"""),
+        ({"round": -1}, "^round must be 0 to 2147483647, not -1"),
+        ({"round": 2**31}, "^round must be 0 to 2147483647, not 2147483648"),
+        ({"repeats": -1}, "^repeats must be 0 to 2147483647"),
+        ({"repeats": 0}, "^repeats must be at least 1 where there are seconds, not 0"),
+        ({"seconds": 0.0}, "^seconds must be finite and above 0, or None, not 0.0"),
+        ({"seconds": -1.0}, "^seconds must be finite"),
+        ({"seconds": math.inf}, "^seconds must be finite"),
+        ({"seconds": math.nan}, "^seconds must be finite"),
+        ({"spread": -0.1}, "^spread must be finite and at least 0, or None, not -0.1"),
+        ({"spread": math.nan}, "^spread must be finite"),
+        ({"reason": "too slow"}, "^reason must be empty where there are seconds, not 'too slow'"),
+        ({"seconds": None}, "^reason must be given where there are no seconds, not ''"),
+        ({"seconds": None, "reason": "\t"}, "^reason must be given"),
+        ({"seconds": None, "reason": "r", "spread": 0.1}, "^spread must be None where there are"),
+        ({"measured_at": "yesterday"}, "^measured_at must be ISO 8601 in UTC, such as 2025"),
+        ({"measured_at": "2025-01-31T12:00:00"}, "^measured_at must be ISO 8601 in UTC"),
+        ({"measured_at": "2025-01-31T12:00:00+01:00"}, "^measured_at must be ISO 8601 in UTC"),
+        ({"details": {"a": [1, math.nan]}}, r"^details\['a'\]\[1\] must be JSON .* not nan"),
+        ({"details": {"a": {"b": np.int64(1)}}}, r"^details\['a'\]\['b'\] must be JSON"),
+        ({"details": {"a": {1: 2}}}, r"^details\['a'\] must have text as keys, not \[1\]"),
+    ],
+)
+def test_what_cannot_be_is_refused_by_field(measured, changed, said):
+    with pytest.raises(RecordError, match=said):
+        measured(**changed)
+
+
+def test_a_failure_is_a_record(measured):
+    record = measured(seconds=None, repeats=0, reason="killed by SIGSEGV")
+    assert (record.seconds, record.reason) == (None, "killed by SIGSEGV")
+    assert record.key == ("w", "cpu-1", "", 0)
+
+
+def test_a_record_is_made_now_unless_said_otherwise():
+    record = Record(workload="w", target="t", seconds=1.0, repeats=1)
+    age = datetime.now(UTC) - datetime.fromisoformat(record.measured_at)
+    assert timedelta(0) <= age < timedelta(minutes=1)
+
+
+def test_details_are_kept_as_json_reads_them_back(measured):
+    given = {"shape": (2, 3), "text": "é\ud800", "number": np.float64(0.5)}
+    record = measured(details=given)
+    assert record.details == {"shape": [2, 3], "text": "é\ud800", "number": 0.5}
+    assert type(record.details["number"]) is float
+    given["text"] = "changed"
+    assert record.details["text"] == "é\ud800"
+    assert len({record, measured(details={})}) == 2
+
+
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)  # fmt: skip
+
+
+@given(
+    seconds=st.floats(1e-300, 1e300),
+    spread=st.none() | st.floats(0, 1e300),
+    setting=PLAIN,
+    details=st.dictionaries(st.text(), PLAIN, max_size=3),
+)
+def test_json_round_trip(seconds, spread, setting, details):
+    record = Record(
+        workload="w", target="t", setting=canonical_json(setting), seconds=seconds, spread=spread,
+        repeats=1, details=details,
+    )  # fmt: skip
+    assert Record.from_json(json.loads(json.dumps(record.to_json()))) == record
+
+
+def test_whole_numbers_may_stand_for_seconds(measured):
+    record = Record.from_json(measured().to_json() | {"seconds": 2, "spread": 0})
+    assert (type(record.seconds), record.seconds, record.spread) == (float, 2.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"seconds": "1"}, "^seconds must be float or int or null, not '1'"),
+        ({"seconds": 10**400}, "^seconds must be finite"),
+        ({"round": True}, "^round must be int, not True"),
+        ({"repeats": 1.0}, "^repeats must be int, not 1.0"),
+        ({"details": []}, r"^details must be dict, not \[\]"),
+        ({"reason": None}, "^reason must be str, not None"),
+        ({"secnods": 1}, "^unknown field 'secnods'; did you mean 'seconds'?"),
+    ],
+)
+def test_malformed_documents_are_refused_by_field(measured, changed, said):
+    with pytest.raises(RecordError, match=said):
+        Record.from_json(measured().to_json() | changed)
+
+
+def test_missing_fields_and_other_documents_are_refused(measured):
+    document = measured().to_json()
+    del document["spread"]
+    with pytest.raises(RecordError, match=r"^field 'spread' is missing"):
+        Record.from_json(document)
+    with pytest.raises(RecordError, match=r"^a record is a JSON object"):
+        Record.from_json([1])

@@ -1,0 +1,230 @@
+"""Schedulers: scores worked out by hand, choices, names."""
+
+from __future__ import annotations
+
+from math import inf, isnan, log, sqrt
+
+import numpy as np
+import pytest
+
+from go_rl.tuning.config import TuningError
+from go_rl.tuning.loop.belief.belief import CurvePrediction
+from go_rl.tuning.loop.nouns import Schedule, Trial, TunedOperator
+from go_rl.tuning.loop.schedulers import SCHEDULERS, scheduler_of
+from go_rl.tuning.loop.schedulers.ansor_gradient import AnsorGradient
+from go_rl.tuning.loop.schedulers.predicted_gains import PredictedGains
+from go_rl.tuning.loop.schedulers.registry import WITH_BELIEF, live_scheduler
+from go_rl.tuning.loop.schedulers.sequential import Sequential
+from go_rl.tuning.loop.schedulers.upper_confidence_bound import RELATIVE, UpperConfidenceBound
+from go_rl.tuning.loop.slot_loop import tune_operators
+from go_rl.tuning.loop.slots import SlotConfig
+from go_rl.tuning.loop.tuning_state import TrialBatch, TuningState
+from go_rl.tuning.pools.recorded_path import RecordedPath, record_path
+from go_rl.tuning.pools.replay import ReplayBackend
+from go_rl.tuning.tuners import inner_tuner
+from tests.tuning.toy_pools import PEAK, InOrder, paths_of, pool, pool_set
+
+
+def state_of(operators, slots, first, seed=0, seconds=1000.0):
+    """A state after a warm-up with ``first`` seconds of each operator, and slots, each an operator
+    with the seconds of its only trial."""
+    config = SlotConfig(seconds=seconds, seed=seed, slot=1.0)
+    state = TuningState(operators, 0.0, PEAK, config)
+    for k, each in enumerate(first):
+        state.add(TrialBatch("warm-up", k, 0, (Trial(Schedule(f"w{k}"), each, 1.0),), 1.0))
+    for number, (k, each) in enumerate(slots, 1):
+        state.add(TrialBatch("slot", k, number, (Trial(Schedule(f"s{number}"), each, 1.0),), 1.0))
+    return state
+
+
+def operators(*repeats, kinds=("conv2d", "matmul")):
+    return tuple(
+        TunedOperator(f"{kinds[k % len(kinds)]} {k}", f"w{k}", count, 1e7)
+        for k, count in enumerate(repeats)
+    )
+
+
+class Improves:
+    """Believes in so much more FLOP/s of each operator, by the length of its curve."""
+
+    def __init__(self, by_length) -> None:
+        self.by_length, self.asked = by_length, []
+
+    def predict(self, curve, horizon, peak, seed) -> CurvePrediction:
+        self.asked.append((len(curve), horizon, seed))
+        return CurvePrediction(curve[-1], 0.0, self.by_length[len(curve)])
+
+
+def test_rounds_go_from_the_whole_to_the_slowest_and_back():
+    """Of 10 ms, a takes 6 and b 3.5: together more than nine tenths, so c has no turn."""
+    whole = TunedOperator("fusion of net", "w", 1, 3e7, whole=True)
+    named = (whole, *operators(2, 1, 1))
+    state = state_of(named, [], [1e-2, 3e-3, 3.5e-3, 5e-4])
+    rounds = scheduler_of("rounds")
+    assert state.latency == pytest.approx(1e-2)
+    chosen = []
+    for number in range(1, 6):
+        k = rounds.choose(state)
+        chosen.append(k)
+        trial = Trial(Schedule(f"s{number}"), 9e-3, 1.0)
+        state.add(TrialBatch("slot", k, number, (trial,), 1.0, exhausted=number in (2, 3)))
+    assert chosen == [0, 1, 2, 0, 0]
+    state.add(TrialBatch("slot", 0, 6, (), 1.0, exhausted=True))
+    assert rounds.choose(state) == 3
+
+
+def test_operators_join_and_leave():
+    state = state_of(operators(2, 1), [], [1e-3, 2e-3])
+    state.meet((*operators(0, 3), TunedOperator("conv2d c", "w2", 1, 1e7)))
+    assert state.latency == float("inf")
+    state.add(TrialBatch("known", 2, 0, (Trial(Schedule("a"), 4e-3, 0.0),), 0.0))
+    assert state.latency == pytest.approx(3 * 2e-3 + 4e-3)
+    assert (state.finished(0), state.unfinished) == (True, [1, 2])
+
+
+def test_a_verdict_counts_more_than_seconds():
+    state = state_of(operators(1), [], [2e-3])
+    for seconds, verdict in ((1e-3, False), (2.5e-3, True)):
+        trial = Trial(Schedule("x"), seconds, 1.0, verdict=verdict)
+        state.add(TrialBatch("slot", 0, 1, (trial,), 1.0))
+    assert state.latency == pytest.approx(2.5e-3)
+
+
+def test_the_upper_confidence_bound_by_hand():
+    # a: 8 ms at first, now 2 ms = 5 GFLOP/s; 5 more are 1 ms less, three times in the network.
+    state = state_of(operators(3, 9), [(0, 4e-3), (1, 5e-4), (0, 2e-3)], [8e-3, 5e-4])
+    belief = Improves({3: 5e9, 2: 0.0})
+    scheduler = UpperConfidenceBound(PredictedGains(belief))
+    assert scheduler.score(state, 0) == pytest.approx(3.0 + sqrt(2 * log(4) / 2))
+    assert scheduler.score(state, 0) == pytest.approx(4.177410, abs=1e-6)
+    # 0.5 ms at first, yet C is 2: the network took more than 1 ms
+    assert scheduler.score(state, 1) == pytest.approx(sqrt(2 * log(4)))
+    assert scheduler.choose(state) == 0
+    assert scheduler.predicted(state, 0) == pytest.approx(3e-3)
+    assert len(belief.asked) == 2  # once an operator, however often it is looked at
+
+
+def test_the_bonus_of_a_short_network_and_one_in_proportion_to_the_latency():
+    nothing = PredictedGains(Improves(dict.fromkeys(range(9), 0.0)))
+    short = state_of(operators(1, 1), [(0, 1e-4), (0, 1e-4), (1, 8e-4)], [1e-4, 8e-4])
+    paper = UpperConfidenceBound(nothing)
+    assert paper.score(short, 0) == pytest.approx(sqrt(0.2 * log(4) / 2))
+    assert paper.score(short, 1) == pytest.approx(sqrt(0.2 * log(4)))
+    # 0.1 % of 0.9 ms stand for a millisecond
+    relative = UpperConfidenceBound(nothing, RELATIVE)
+    assert relative.score(short, 0) == pytest.approx(0.9e-3 * sqrt(2 * log(4) / 2))
+    assert relative.choose(short) == 1
+
+
+def test_only_the_operator_that_had_trials_is_believed_anew():
+    state = state_of(operators(1, 1), [(0, 4e-3), (1, 4e-3)], [8e-3, 8e-3])
+    belief = Improves(dict.fromkeys(range(1, 9), 1e9))
+    scheduler = UpperConfidenceBound(PredictedGains(belief))
+    scheduler.choose(state)
+    state.add(TrialBatch("slot", 1, 3, (Trial(Schedule("x"), 3e-3, 1.0),), 1.0))
+    scheduler.choose(state)
+    assert [(length, seed) for length, _, seed in belief.asked] == [
+        (2, (0, 0)), (2, (0, 1)), (3, (0, 1)),
+    ]  # fmt: skip
+
+
+def test_operators_that_never_had_a_slot_come_first_the_slowest_of_them_before_others():
+    state = state_of(operators(1, 2, 1), [(0, 4e-3)], [8e-3, 3e-3, 5e-3])
+    gains = PredictedGains(Improves(dict.fromkeys(range(9), 1e9)))
+    scheduler = UpperConfidenceBound(gains)
+    assert scheduler.score(state, 1) == inf
+    assert scheduler.choose(state) == 1  # 2 · 3 ms before 5 ms
+
+
+def test_ansors_gradient_by_hand():
+    ends = [8e-3, 4e-3, 2e-3, 1e-3]
+    slots = [(0, each) for each in ends] + [(1, 1e-4)]
+    alone = state_of(operators(2, 1), slots, [9e-3, 1e-3])
+    # backward (1 - 8) / 3 ms; forward 1 - 1/4 - 1 ms; 2 · (0.2 · -7/3 + 0.8 · -1/4) ms
+    assert AnsorGradient().gradient(alone, 0) == pytest.approx(-4e-3 / 3)
+    # another convolution has 1e11 FLOP/s: β · 1e7 / 1e11 = 0.2 ms, so that forward is -0.8 ms
+    alike = state_of(operators(2, 1, kinds=("conv2d",)), slots, [9e-3, 1e-3])
+    assert AnsorGradient().gradient(alike, 0) == pytest.approx(2 * (-1.4e-3 / 3 - 0.64e-3))
+    assert AnsorGradient().choose(alike) == 0
+
+
+def test_ansor_gives_each_a_slot_in_turn_first():
+    state = state_of(operators(1, 1, 1), [(0, 1e-3)], [1e-3, 1e-3, 1e-3])
+    assert AnsorGradient().choose(state) == 1
+
+
+def test_linear_gives_slots_in_proportion_to_flop():
+    a, b = TunedOperator("conv2d a", "a", 3, 1e7), TunedOperator("conv2d b", "b", 1, 1e7)
+    state, chosen = state_of((a, b), [], [1e-3, 1e-3]), []
+    for number in range(1, 9):
+        chosen.append(scheduler_of("linear").choose(state))
+        state.add(TrialBatch("lapse", chosen[-1], number, (), 1.0))
+    assert (chosen.count(0), chosen.count(1)) == (6, 2)
+
+
+def test_sequential_moves_on_when_an_operator_is_finished_or_had_its_share():
+    state = state_of(operators(1, 1), [(0, 1e-3)], [1e-3, 1e-3])
+    assert Sequential().choose(state) == 0
+    assert Sequential(share=2.0).choose(state) == 1  # the warm-up's second and the slot's
+    assert Sequential(share=1.0).choose(state) is None
+    state.operators[0].exhausted = True
+    assert Sequential().choose(state) == 1
+
+
+def test_draws_depend_on_seed_and_slot_alone():
+    first, second = (state_of(operators(1, 1, 1), [(0, 1e-3)], [1e-3] * 3, seed=7) for _ in "ab")
+    for name in ("random", "dynamic-random"):
+        scheduler = scheduler_of(name)
+        assert scheduler.choose(first) == scheduler.choose(first) == scheduler.choose(second)
+
+
+def falling(rng, count):
+    """Seconds whose best falls with diminishing returns."""
+    return (1e-3 + 5e-3 * np.exp(-np.arange(count) / rng.uniform(3, 12))) * rng.uniform(0.5, 2)
+
+
+def test_the_oracle_is_at_least_as_good_as_all_on_convex_curves():
+    rng = np.random.default_rng(0)
+    pools = pool_set(*(
+        pool(f"conv2d {k}", int(rng.integers(1, 4)), 1e7, falling(rng, 60)) for k in range(4)
+    ))  # fmt: skip
+    config = SlotConfig(seconds=60.0, batch=4, patience=60, slot=4.0)
+    found = {}
+    for name in SCHEDULERS:
+        if name in WITH_BELIEF:
+            belief = Improves(dict.fromkeys(range(999), 1e9))
+            scheduler = scheduler_of(name, belief)
+        else:
+            scheduler = scheduler_of(name, paths=paths_of(pools))
+        found[name] = tune_operators(ReplayBackend(pools), scheduler, InOrder, config).latency
+    assert min(found, key=found.__getitem__) == "oracle"
+    assert found["oracle"] < found["sequential"]
+
+
+def test_a_recorded_path_is_walked_as_the_inner_tuner_made_it():
+    rng = np.random.default_rng(3)
+    pools = pool_set(*(pool(f"conv2d {k}", 1, 1e7, falling(rng, 40)) for k in range(2)))
+    config = SlotConfig(seconds=1e6, batch=4, patience=20, seed=5)
+    paths = [record_path(pools, k, inner_tuner("random"), config) for k in range(2)]
+    walked = iter(paths)
+    scheduler = scheduler_of("dynamic-random")
+    live = tune_operators(ReplayBackend(pools), scheduler, inner_tuner("random"), config)
+    again = tune_operators(
+        ReplayBackend(pools), scheduler, lambda *_: RecordedPath(next(walked)), config
+    )
+    assert again.summary() == live.summary()
+
+
+def test_names_that_are_not_there():
+    with pytest.raises(TuningError, match="unknown scheduler 'dynatun'; did you mean 'dynatune'"):
+        scheduler_of("dynatun")
+    with pytest.raises(TuningError, match="the oracle sees recorded curves"):
+        scheduler_of("oracle")
+    with pytest.raises(TuningError, match=r"unknown scheduler 'oracl'\. There are .*sequential$"):
+        live_scheduler("oracl", "log-power")  # which there is no sense in naming
+    with pytest.raises(TuningError, match="share must be above 0 seconds, not 0"):
+        scheduler_of("sequential", share=0.0)
+    for name in SCHEDULERS:
+        scheduler = scheduler_of(name, Improves({}), paths=[])
+        assert scheduler.name == name
+    assert isnan(CurvePrediction(1.0, 1.0, 0.0).acceptance)

@@ -1,0 +1,259 @@
+"""The slot loop: slots, lapses, the end of operators, and runs that were killed."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+import numpy as np
+import pytest
+
+from go_rl.tuning.config import TuningError
+from go_rl.tuning.loop.events import SlotReport
+from go_rl.tuning.loop.journal import FileJournal, MemoryJournal
+from go_rl.tuning.loop.nouns import Schedule, Trial
+from go_rl.tuning.loop.schedulers import SCHEDULERS, scheduler_of
+from go_rl.tuning.loop.schedulers.registry import WITH_BELIEF
+from go_rl.tuning.loop.slot_loop import tune_operators
+from go_rl.tuning.loop.slots import SlotConfig
+from go_rl.tuning.pools.replay import ReplayBackend
+from go_rl.tuning.tuners import inner_tuner
+from tests.tuning.toy_pools import InOrder, paths_of, pool, pool_set
+
+FALLING = [8e-3, 4e-3, 2e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3]
+FLAT = [1e-3, 1e-3, 1e-3, 1e-3]
+
+
+def tune(pools, name="round-robin", journal=None, listener=None, known=None, **config):
+    given = {"seconds": 100.0, "batch": 2, "patience": 3, "slot": 2.0, **config}
+    scheduler = scheduler_of(name, paths=paths_of(pools))
+    return tune_operators(
+        ReplayBackend(pools), scheduler, InOrder, SlotConfig(**given), journal=journal,
+        listener=listener, known=known,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("seconds", "operators", "slot"), [(1200.0, 12, 10.0), (1e6, 5, 100.0), (60.0, 6, 1.0)]
+)
+def test_a_slot_is_a_tenth_of_an_operators_share_or_100_seconds(seconds, operators, slot):
+    assert SlotConfig(seconds=seconds).slot_seconds(operators) == slot
+
+
+def test_static_slots_of_finished_operators_lapse_and_dynamic_ones_are_given_to_others():
+    pools = pool_set(pool("conv2d a", 1, 1e7, FALLING), pool("conv2d b", 1, 1e7, FLAT))
+    static, dynamic = (
+        tune(pools, name, patience=2) for name in ("round-robin", "dynamic-round-robin")
+    )
+    # Warm-up: a trial of each, 2 s. Slots of 2 trials and 2 s: a has 3; b has 3, the last two no
+    # better, and is finished; a has 5; b's slot lapses, or goes to a; a has 7 and is finished.
+    assert (static.elapsed, static.slot, static.trials) == (12.0, 5, 10)
+    assert (dynamic.elapsed, dynamic.slot, dynamic.trials) == (10.0, 4, 10)
+    assert static.latency == dynamic.latency == pytest.approx(2e-3)
+    assert [each.slots for each in static.operators] == [3, 2]
+
+
+def test_the_warm_up_looks_for_a_first_schedule_that_works():
+    pools = pool_set(pool("conv2d a", 2, 1e7, [np.nan, np.nan, 5e-3, 1e-3, 1e-3, 1e-3]))
+    journal = MemoryJournal()
+    state = tune(pools, journal=journal)
+    assert [(b.phase, len(b.trials)) for b in journal.kept][:4] == [
+        ("warm-up", 1), ("warm-up", 1), ("warm-up", 1), ("slot", 2),
+    ]  # fmt: skip
+    assert state.untuned_latency == pytest.approx(1e-2)
+    assert state.latency == pytest.approx(2e-3)
+    assert state.operators[0].curve[:3] == [0.0, 0.0, pytest.approx(2e9)]
+
+
+def test_an_operator_without_a_schedule_that_works_is_given_up():
+    """The other goes on, and the network's latency is without it."""
+    pools = pool_set(
+        pool("conv2d a", 3, 1e7, [np.nan] * 6), pool("conv2d b", 2, 1e7, [4e-3, 2e-3, 1e-3, 1e-3])
+    )
+    for scheduler in ("round-robin", "dynamic-round-robin", "rounds", "ansor"):
+        state = tune(pools, scheduler)
+        assert [each.given_up for each in state.operators] == [True, False]
+        assert len(state.operators[0].curve) == 3  # the patience of these tests
+        assert state.latency == pytest.approx(2e-3)
+        assert state.untuned_latency < np.inf
+
+
+def test_no_schedule_that_works_of_any_operator_is_an_error():
+    pools = pool_set(pool("conv2d a", 1, 1e7, [np.nan, np.nan, np.nan, np.nan]))
+    with pytest.raises(TuningError, match="conv2d a: none of 3 schedules works"):
+        tune(pools)
+    with pytest.raises(TuningError, match="no tunable operator"):
+        tune(pool_set())
+
+
+def test_no_more_trials_are_made_than_asked_for_and_more_may_be_asked_for(tmp_path):
+    pools = pool_set(pool("conv2d a", 1, 1e7, FALLING), pool("conv2d b", 1, 1e7, FALLING))
+
+    def once(trials, folder="a"):
+        journal = FileJournal(tmp_path / f"{folder}.jsonl", {"seed": 0})
+        return tune(pools, "dynamic-round-robin", journal, trials=trials)
+
+    assert [once(trials, str(trials)).trials for trials in (1, 2, 5)] == [1, 2, 5]
+    first, again = once(7), once(7)
+    assert (first.trials, again.summary()) == (7, first.summary())
+    assert once(9).trials == 9
+    with pytest.raises(TuningError, match="trials must be >= 1, not 0"):
+        SlotConfig(trials=0)
+
+
+def test_known_trials_cost_nothing():
+    pools = pool_set(pool("conv2d a", 1, 1e7, FALLING))
+    known = {0: [Trial(Schedule(f"{i:016x}"), FALLING[i], 1.0) for i in range(4)]}
+    state = tune(pools, known=known)
+    assert state.operators[0].seconds == pytest.approx(1e-3)
+    assert (state.elapsed, state.trials) == (4.0, 4)  # 3 without improvement, in batches of 2
+
+
+class Listener:
+    def __init__(self) -> None:
+        self.told: list[tuple] = []
+
+    def on_trial(self, state, operator: int, trial: Trial) -> None:
+        self.told.append((operator, trial.schedule.key, trial.seconds))
+
+    def on_slot(self, state, report: SlotReport) -> None:
+        self.told.append((report.number, report.operator, report.trials, report.gain))
+
+
+def test_events_are_the_same_in_every_run():
+    pools = pool_set(pool("conv2d a", 1, 1e7, FALLING), pool("conv2d b", 3, 1e7, FLAT))
+    first, second = Listener(), Listener()
+    for listener in (first, second):
+        tune(pools, "dynamic-random", listener=listener)
+    assert first.told == second.told
+    slots = [told for told in first.told if len(told) == 4]
+    assert [number for number, *_ in slots] == list(range(1, len(slots) + 1))
+    gains = [gain for _, operator, _, gain in slots if operator == 0]
+    assert gains[0] == pytest.approx(8e-3 - 2e-3, rel=1e-6)
+    assert sum(gains) == pytest.approx(8e-3 - 1e-3, rel=1e-6)
+
+
+def many_pools():
+    rng = np.random.default_rng(5)
+    return pool_set(*(
+        pool(f"conv2d {k}", k + 1, 1e7, 1e-4 + 1e-2 * rng.random(60) ** 3, 0.1 + 0.1 * k)
+        for k in range(4)
+    ))  # fmt: skip
+
+
+class Killed(Exception):  # noqa: N818 - what happened
+    """The process is gone."""
+
+
+class KillingBackend(ReplayBackend):
+    """Dies at the n-th measurement."""
+
+    def __init__(self, pools, after: int) -> None:
+        super().__init__(pools)
+        self.after = after
+
+    def measure(self, operator, schedules):
+        self.after -= 1
+        if self.after < 0:
+            raise Killed
+        return super().measure(operator, schedules)
+
+
+@pytest.mark.parametrize("kills", [8, pytest.param(50, marks=pytest.mark.slow)])
+def test_kills_are_each_resumed_to_the_same_state(tmp_path, kills):
+    pools, rng = many_pools(), np.random.default_rng(1)
+    config = SlotConfig(seconds=20.0, batch=4, patience=30, seed=3)
+
+    def go(backend, name, journal):
+        return tune_operators(
+            backend, scheduler_of(name, paths=paths_of(pools)), inner_tuner("random"), config,
+            journal=journal,
+        )  # fmt: skip
+
+    names = ("dynamic-random", "ansor", "round-robin", "random", "oracle")
+    whole = {name: go(ReplayBackend(pools), name, None).summary() for name in names}
+    for kill in range(kills):
+        name, path = names[kill % len(names)], tmp_path / f"{kill}.jsonl"
+        for after in rng.integers(1, 12, 2).tolist():
+            with pytest.raises(Killed):
+                go(KillingBackend(pools, after), name, FileJournal(path, {"seed": 3}))
+            text = path.read_bytes()
+            torn = int(rng.integers(0, 40))  # the last line may be half written
+            path.write_bytes(text[: len(text) - torn] if kill % 2 else text)
+        resumed = go(ReplayBackend(pools), name, FileJournal(path, {"seed": 3}))
+        assert _without_rounding(resumed.summary()) == _without_rounding(whole[name])
+
+
+def test_a_disk_that_fills_loses_nothing(tmp_path, monkeypatch):
+    pools, path, synced = many_pools(), tmp_path / "journal.jsonl", os.fsync
+    whole = tune(pools, "dynamic-random", seconds=20.0, batch=4, patience=30).summary()
+    room = [5]
+
+    def full(number: int) -> None:
+        room[0] -= 1
+        if room[0] < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        synced(number)
+
+    def go():
+        journal = FileJournal(path, {"seed": 3})
+        return tune(pools, "dynamic-random", journal, seconds=20.0, batch=4, patience=30)
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(TuningError, match=r"journal\.jsonl: cannot be written \(No space left"):
+        go()
+    monkeypatch.undo()
+    assert path.read_bytes().count(b"\n") == 1 + 5
+    assert _without_rounding(go().summary()) == _without_rounding(whole)
+
+
+def _without_rounding(document):
+    """Clocks that start anew differ in the last digit."""
+    if isinstance(document, dict):
+        return {key: _without_rounding(item) for key, item in document.items()}
+    if isinstance(document, list):
+        return [_without_rounding(item) for item in document]
+    return round(document, 9) if isinstance(document, float) else document
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda text: text.replace(b'"version":1', b'"version":2'), "of version 2"),
+        (lambda text: text.replace(b'"seed":3', b'"seed":4', 1), "another run .*differs in seed"),
+        (lambda text: b"what\n" + text, "line 1 does not say"),
+        (lambda text: text.replace(b'"phase":"slot"', b'"phase":"sl"', 1), "line .* is damaged"),
+    ],
+)
+def test_journals_that_are_not_of_this_run_are_refused(tmp_path, change, said):
+    path, pools = tmp_path / "journal.jsonl", many_pools()
+    about = {"seed": 3}
+    tune(pools, journal=FileJournal(path, about), seconds=5.0)
+    path.write_bytes(change(path.read_bytes()))
+    with pytest.raises(TuningError, match=said):
+        FileJournal(path, about)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"seconds": 0.0}, "budget must be above 0"),
+        ({"seconds": float("inf")}, "budget must be above 0"),
+        ({"batch": 0}, "batch and patience must be >= 1"),
+        ({"patience": 0}, "batch and patience"),
+        ({"seed": -1}, "seed must be >= 0"),
+        ({"slot": 0.0}, "a slot must last"),
+    ],
+)
+def test_configurations_out_of_range_are_refused(given, said):
+    with pytest.raises(TuningError, match=said):
+        SlotConfig(**given)
+
+
+def test_every_scheduler_spends_no_more_than_the_budget_and_a_batch():
+    pools = many_pools()
+    for name in SCHEDULERS:
+        if name in WITH_BELIEF:
+            continue  # tests of the belief
+        state = tune(pools, name, seconds=12.0, batch=4, patience=30, slot=None)
+        assert state.elapsed <= 12.0 + 4 * 0.4 + 1e-6

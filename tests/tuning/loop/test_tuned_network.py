@@ -1,0 +1,159 @@
+"""What tuning a network leaves behind."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from go_rl.costs.timing.config import CollectConfig
+from go_rl.report.tuning_curve import save_network_curve
+from go_rl.runtime.records import RecordStore
+from go_rl.tuning.config import TuneProgramsConfig, TuningError
+from go_rl.tuning.loop.finish import fastest_schedules
+from go_rl.tuning.loop.nouns import Schedule, Trial, TunedOperator
+from go_rl.tuning.loop.trial_records import known_trials, trial_record
+from go_rl.tuning.loop.tuned_network import (
+    LatencyPoint,
+    LeftOperator,
+    OperatorOutcome,
+    RivalTime,
+    TunedNetwork,
+    latency_curve,
+    write_tuned_network,
+)
+from go_rl.tuning.loop.tuning_state import TrialBatch
+from go_rl.tuning.tvm.backend import credible
+from go_rl.tuning.tvm.compiled import max_relative_error
+
+OPERATORS = (TunedOperator("conv 3", "w0", 2, 1e6), TunedOperator("matmul 4", "w1", 1, 1e6))
+
+
+def trial(key: str, seconds: float | None) -> Trial:
+    return Trial(Schedule(key, [key]), seconds, 0.5, "" if seconds else "it crashed")
+
+
+def batch(operator: int, *times: float | None, seconds: float = 30.0) -> TrialBatch:
+    return TrialBatch("slot", operator, 1, tuple(trial(f"s{t}", t) for t in times), seconds)
+
+
+def test_latency_falls_by_uses_times_what_an_operator_gains():
+    batches = [batch(0, 0.5, None), batch(1, 4.0), batch(1, 1.0, 2.0), batch(0, 0.25)]
+    points = list(latency_curve(batches, OPERATORS, untuned=[1.0, 3.0], fixed=10.0))
+    assert points == [
+        LatencyPoint(0.0, 15.0, 0),
+        LatencyPoint(0.5, 14.0, 2),
+        LatencyPoint(1.5, 12.0, 5),
+        LatencyPoint(2.0, 11.5, 6),
+    ]
+
+
+TUNED = TunedNetwork(
+    model="net", target="cpu+x86-64-v3", scheduler="dynatune", tuner="annealing",
+    operators=(
+        OperatorOutcome(OPERATORS[0], Schedule("k", [[], []]), 0.4, 1.0, 3, 0.75),
+        OperatorOutcome(OPERATORS[1], None, 3.0, 3.0, 1, 0.25, "no schedule was faster"),
+    ),
+    left=(LeftOperator(TunedOperator("relu 4", "w2", 3, 0.0), "no sum of products", 0.5,
+                       Schedule("light", [[]])),),
+    fixed_seconds=10.0, curve=(LatencyPoint(0.0, 15.0, 0), LatencyPoint(1.0, 13.8, 3)),
+    minutes=2.0, run_minutes=2.5,
+    rivals=(RivalTime("XLA", 9e3),), trials=4, resumed_trials=1, failed_trials=1, untuned_ms=15e3,
+    latency_ms=10e3,
+    max_relative_error=1e-6, notes=(),
+)  # fmt: skip
+
+
+def test_a_folder_holds_summary_schedules_and_curve(tmp_path):
+    write_tuned_network(TUNED, TuneProgramsConfig(), tmp_path)
+    save_network_curve(TUNED, tmp_path / "curve")
+    summary = json.loads((tmp_path / "tuned.json").read_text())
+    assert {"trials": 4, "resumed_trials": 1, "untuned_ms": 15e3, "latency_ms": 10e3,
+            "max_relative_error": 1e-6, "speedup": 1.5}.items() <= summary.items()  # fmt: skip
+    assert summary["operators"][0]["best_ms"] == 400.0
+    assert summary["operators"][1]["schedule"] is None
+    assert summary["operators"][1]["left_untuned"] == "no schedule was faster"
+    assert summary["left_untuned"] == [
+        {"name": "relu 4", "uses": 3, "flops": 0.0, "ms": 500.0, "reason": "no sum of products",
+         "light_schedule": "light"}
+    ]  # fmt: skip
+    assert summary["rivals"] == [{"name": "XLA", "latency_ms": 9e3}]
+    kept = json.loads((tmp_path / "schedules.json").read_text())
+    assert kept["schedules"] == {
+        "w0": {"operator": "conv 3", "key": "k", "trace": [[], []]},
+        "w2": {"operator": "relu 4", "key": "light", "trace": [[]]},
+    }
+    assert kept["left_untuned"] == {
+        "w1": {"operator": "matmul 4", "reason": "no schedule was faster"},
+        "w2": {"operator": "relu 4", "reason": "no sum of products"},
+    }
+    rows = list(csv.DictReader((tmp_path / "curve.csv").read_text().splitlines()))
+    assert [float(row["seconds"]) for row in rows] == [15.0, 13.8]
+    assert (tmp_path / "curve.svg").stat().st_size > 0
+    write_tuned_network(replace(TUNED, max_relative_error=np.inf), TuneProgramsConfig(), tmp_path)
+    assert json.loads((tmp_path / "tuned.json").read_text())["max_relative_error"] is None
+
+
+def test_the_fastest_schedules_are_distinct_and_in_order():
+    batches = [batch(0, 0.5, None, 0.2), batch(1, 4.0), batch(0, 0.3, 0.4)]
+    found = fastest_schedules(batches, 2)
+    assert {k: [schedule.key for schedule in each] for k, each in found.items()} == {
+        0: ["s0.2", "s0.3"], 1: ["s4.0"],
+    }  # fmt: skip
+
+
+def test_times_that_disagree_are_not_taken_at_their_least():
+    assert credible({"seconds": 1.0, "median": 1.4}) == {"seconds": 1.0, "median": 1.4}
+    assert credible({"seconds": 0.4, "median": 1.4}) == {"seconds": 1.4, "median": 1.4}
+
+
+def test_adaptive_is_adatunes_number_of_visits():
+    assert TuneProgramsConfig().schedule_timing == TuneProgramsConfig().timing
+    timing = TuneProgramsConfig(adaptive=True).schedule_timing
+    assert (timing.visits, timing.variation) == (8, 0.02)
+    assert TuneProgramsConfig(adaptive=True).measuring("here").timing == timing
+
+
+def test_trials_come_back_from_the_store(tmp_path):
+    config = CollectConfig(target="here")
+    times = {"seconds": 0.25, "spread": 0.1, "calls": 3, "median": 0.3, "compile_seconds": 0.1,
+             "slowed": 1.0, "away": 0.0}  # fmt: skip
+    good, bad = trial("good", 0.25), trial("bad", None)
+    with RecordStore(tmp_path / "records.sqlite") as store:
+        store.add([trial_record(OPERATORS[1], good, times, config),
+                   trial_record(OPERATORS[1], bad, "it crashed", config)])  # fmt: skip
+        assert known_trials(store, "elsewhere", OPERATORS) == {}
+        found = known_trials(store, "here", OPERATORS)
+    assert list(found) == [1]
+    assert sorted(found[1], key=lambda t: t.schedule.key) == [bad, good]
+
+
+def test_errors_are_relative_to_the_largest_magnitude():
+    wanted = [np.array([0.0, -4.0], np.float32), np.array([[1.0]], np.float32)]
+    found = [np.array([0.5, -4.0], np.float32), np.array([[1.0]], np.float32)]
+    assert max_relative_error(found, wanted) == 0.125
+    assert max_relative_error([np.array([np.nan])], [np.array([1.0])]) == np.inf
+    assert max_relative_error([np.array([-np.inf])], [np.array([np.inf])]) == np.inf
+    same, other = np.array([np.nan, np.inf, 4.0]), np.array([np.nan, np.inf, 5.0])
+    assert max_relative_error([other], [same]) == 0.25
+    with pytest.raises(TuningError, match="has results of shapes"):
+        max_relative_error(found[:1], wanted)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"minutes": 0.0}, "minutes must be finite and above 0"),
+        ({"minutes": float("nan")}, "minutes must be finite and above 0"),
+        ({"trials": 0}, "trials must be >= 1"),
+        ({"batch": 0}, "batch and check-visits must be >= 1"),
+        ({"seed": -1}, "seed must be >= 0"),
+        ({"memory": 5.0}, "memory must be at least"),
+    ],
+)
+def test_wrong_configurations_are_named(changes, sentence):
+    with pytest.raises(TuningError, match=sentence):
+        replace(TuneProgramsConfig(), **changes)

@@ -1,0 +1,94 @@
+"""Schedules of functions that are not tuned: they compute what the loops as they are compute."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx_networks import activated, saved
+
+pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[tvm]'")
+
+from go_rl.costs.tiles.stages import import_tvm
+from go_rl.tuning.tvm.codegen import CodeTarget, levels_here
+from go_rl.tuning.tvm.compiled import export_network, max_relative_error, run_network
+from go_rl.tuning.tvm.light_schedules import light_schedules
+from go_rl.tuning.tvm.lowering import lower
+from go_rl.tuning.tvm.models.onnx_file import read_network
+from go_rl.tuning.tvm.space import scheduled
+
+pytestmark = pytest.mark.skipif(not levels_here(), reason="not an x86-64 of level 2 or more")
+LEVEL = "x86-64-v2"
+"""Vectors of four numbers."""
+
+
+def sums_of_squares(rows, columns):
+    """Of [rows, columns] numbers, the sum of squares of each row."""
+    tvm = import_tvm()
+    te = tvm.te
+    given = te.placeholder((rows, columns), name="given")
+    squares = te.compute((rows, columns), lambda i, j: given[i, j] * given[i, j], name="squares")
+    k = te.reduce_axis((0, columns), name="k")
+    sums = te.compute((rows,), lambda i: te.sum(squares[i, k], axis=k), name="sums")
+    function = te.create_prim_func([given, sums]).with_attr("global_symbol", "main")
+    return tvm.IRModule({"main": function})
+
+
+def transposed(rows, columns):
+    """Of [rows, columns] numbers, twice the transpose."""
+    tvm = import_tvm()
+    te = tvm.te
+    given = te.placeholder((rows, columns), name="given")
+    twice = te.compute((rows, columns), lambda i, j: 2.0 * given[i, j], name="twice")
+    result = te.compute((columns, rows), lambda i, j: twice[j, i], name="result")
+    function = te.create_prim_func([given, result]).with_attr("global_symbol", "main")
+    return tvm.IRModule({"main": function})
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+@pytest.mark.parametrize(
+    ("make", "shape", "expected", "schedules"),
+    [
+        (sums_of_squares, (3, 32), lambda x: (x * x).sum(1), 2),
+        (sums_of_squares, (3, 6), lambda x: (x * x).sum(1), 1),  # no multiple of four
+        (transposed, (8, 5), lambda x: 2 * x.T, 2),
+    ],
+)
+def test_they_compute_what_the_loops_compute(make, shape, expected, schedules, cores):
+    tvm, code = import_tvm(), CodeTarget(LEVEL, cores)
+    module, given = make(*shape), np.random.default_rng(0).standard_normal(shape, np.float32)
+    found = light_schedules(module, code)
+    assert len(found) == len({each.key for each in found}) == schedules
+    for each in found:
+        made = scheduled(module, each.document).mod
+        wanted = expected(given)
+        result = tvm.runtime.tensor(np.zeros(wanted.shape, np.float32))
+        tvm.compile(made, target=code.tvm()).jit()["main"](tvm.runtime.tensor(given), result)
+        np.testing.assert_allclose(result.numpy(), wanted, rtol=1e-5)
+        assert not any(name in str(made) for name in ("squares", "twice"))  # computed where read
+
+
+def test_loops_of_unknown_length_have_no_vectors():
+    tvm = import_tvm()
+    te, n = tvm.te, tvm.te.var("n")
+    given = te.placeholder((n,), name="given")
+    result = te.compute((n,), lambda i: given[i] + 1.0, name="result")
+    function = te.create_prim_func([given, result]).with_attr("global_symbol", "main")
+    found = light_schedules(tvm.IRModule({"main": function}), CodeTarget(LEVEL))
+    assert len(found) <= 1
+
+
+@pytest.mark.parametrize("op", ["Tanh", "Sigmoid", "Erf"])
+def test_activations_are_polynomials_in_the_product_s_loops(tmp_path, op):
+    network = read_network(saved(activated(op), tmp_path / "net.onnx"), {})
+    net = lower(network, CodeTarget(LEVEL))
+    if op == "Tanh":
+        assert "fast_tanh" in net.tuned[0].names[0]
+    path, rng = tmp_path / "module.so", np.random.default_rng(0)
+    light = {
+        number: light_schedules(each.module, net.code)[-1]
+        for number, each in enumerate(net.functions)
+        if number >= len(net.tuned)
+    }
+    export_network(net, light, path)
+    operands = [each.random(rng) for each in network.inputs]
+    assert max_relative_error(run_network(path, operands), network.results(operands)) < 1e-5

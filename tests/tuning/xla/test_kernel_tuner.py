@@ -1,0 +1,271 @@
+"""Tuning on a made-up machine: what it finds, what it spends, and what it never does twice."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from tuning.xla.fakes import MEASURING, Machine, program, space, tune
+
+from go_rl.runtime.records import RecordStore
+from go_rl.tuning.config import TuneConfig, TuningError
+from go_rl.tuning.xla.guides import FixedSettings, Guide
+from go_rl.tuning.xla.outcome import write_tuned
+
+EVERYTHING = TuneConfig(minutes=60.0, guide="everything", candidates=16, target="cpu-1")
+O1, FAST = '{"flags":{"xla_backend_optimization_level":1}}', "xla_cpu_enable_fast_math"
+OPERATORS = np.flatnonzero(~program().graph.is_fed).tolist()
+SECOND_LAYER = OPERATORS[3:]
+
+
+def fused_is_slow(nodes, setting) -> float:
+    """10 us for each operator, 5 us for a kernel; the second layer fused whole: 60 us more, its
+    product with tanh: 4 us less. Whatever has that product is twice as fast at level 1."""
+    seconds = 5e-6 + 1e-5 * len(nodes)
+    seconds += 6e-5 * (list(nodes) == SECOND_LAYER) - 4e-6 * (list(nodes) == SECOND_LAYER[:2])
+    return seconds / (2.0 if setting == O1 and nodes[0] == SECOND_LAYER[0] else 1.0)
+
+
+def test_it_finds_the_best_fusion_and_the_best_setting(tmp_path):
+    """The first layer whole: 35 us; of the second, the product and tanh fused, under level 1: 10.5
+    us, and the last operator: 15 us. The default: 35 + 95 us."""
+    tuned = tune(Machine(fused_is_slow), tmp_path, EVERYTHING)
+    assert tuned.kept == "tuned"
+    assert tuned.baseline_seconds == pytest.approx(130e-6)
+    assert tuned.kept_seconds == pytest.approx(60.5e-6)
+    assert tuned.speedup == pytest.approx(130 / 60.5)
+    assert [len(part.nodes) for part in tuned.fusion.parts] == [3, 2, 1]
+    assert list(tuned.settings.values()) == [O1]
+    assert tuned.curve[0].seconds == pytest.approx(130e-6)
+    assert {point.default_seconds for point in tuned.curve} == {tuned.curve[0].seconds}
+    values = [point.seconds for point in tuned.curve]
+    assert values == sorted(values, reverse=True)
+    assert values[-1] == pytest.approx(60.5e-6)
+
+
+def test_a_fusion_that_is_hardly_faster_is_not_taken(tmp_path):
+    """Without fusion, the six operators take 1 % less than the default's two kernels."""
+    machine = Machine(lambda nodes, setting: 99e-6 / 6 if len(nodes) == 1 else 50e-6)
+    tuned = tune(machine, tmp_path, EVERYTHING)
+    assert (tuned.kept, len(tuned.curve)) == ("baseline", 1)
+
+
+def test_time_is_obeyed_and_getting_ready_does_not_count(tmp_path):
+    """Two minutes are twelve measurements: two of the default; six of what is not fused, which is
+    faster, but comparing these eight again would take too long; four settings."""
+    machine = Machine(fused_is_slow)
+    tuned = tune(machine, tmp_path, replace(EVERYTHING, minutes=2.0))
+    assert 2.0 <= tuned.minutes < 2.0 + 1.1 * MEASURING / 60
+    assert tuned.measured == len(machine.asked)
+    assert machine.now > 1000.0
+    with RecordStore(tmp_path / "records.sqlite") as store:
+        records = store.find("cpu-1", round=0)
+    assert [bool(record.setting) for record in records].count(True) == 4
+    assert len(records) == len(machine.asked) == 12
+    assert tuned.kept == "baseline"
+
+
+def test_what_is_known_is_not_measured_again_but_paid_for(tmp_path):
+    first = tune(Machine(fused_is_slow), tmp_path, replace(EVERYTHING, minutes=4.0))
+    again = Machine(fused_is_slow)
+    second = tune(again, tmp_path, replace(EVERYTHING, minutes=4.0))
+    assert again.asked == []
+    assert second.replayed == first.measured
+    assert first.kept == "tuned"
+    assert (second.kept, second.speedup) == (first.kept, first.speedup)
+    assert second.minutes == pytest.approx(first.minutes, abs=0.1)
+
+
+def test_a_larger_budget_goes_on_as_if_it_had_been_given_at_once(tmp_path):
+    """One minute: two measurements of the default, three of what is not fused and one setting,
+    which is not asked for again. Then the other three, eight that compare both, and so on."""
+    once = tune(Machine(fused_is_slow), tmp_path / "once", replace(EVERYTHING, minutes=4.0))
+    for folder, minutes in (("twice", 1.0), ("twice", 4.0)):
+        machine = Machine(fused_is_slow)
+        tuned = tune(machine, tmp_path / folder, replace(EVERYTHING, minutes=minutes))
+    assert (tuned.kept_seconds, tuned.candidates) == (once.kept_seconds, once.candidates)
+    assert tuned.replayed == 5
+    assert len(machine.asked) == once.measured - 5
+
+
+def test_a_selective_guide_measures_its_first_k(tmp_path):
+    """k = 1: beside the default, one fusion a round, and one setting of each kernel."""
+    config = replace(
+        EVERYTHING, guide="analytical", k_graph=1, k_kernel=1, candidates=4, minutes=2.0
+    )
+    machine = Machine(lambda nodes, setting: 1e-5)
+    tune(machine, tmp_path, config)
+    flags = [setting for _, setting in machine.asked if setting]
+    assert set(flags) == {'{"flags":{"xla_backend_optimization_level":0}}'}
+    assert len(flags) == 2
+
+
+def test_a_kernel_that_fails_drops_its_candidates_and_leaves_a_record(tmp_path):
+    """The product of the second layer alone cannot be timed."""
+
+    def seconds(nodes, setting):
+        if nodes == (SECOND_LAYER[0],):
+            return "took more than 30 s"
+        return fused_is_slow(nodes, setting)
+
+    tuned = tune(Machine(seconds), tmp_path, EVERYTHING)
+    assert tuned.kept_seconds == pytest.approx(60.5e-6)
+    assert "The kernel of 1 nodes from 'dot_general.1': took more than 30 s" in tuned.notes
+    assert "A fusion (none) was dropped: a kernel cannot be timed" in tuned.notes
+    with RecordStore(tmp_path / "records.sqlite") as store:
+        failed = [record for record in store.find("cpu-1") if record.seconds is None]
+    assert [record.reason for record in failed] == ["took more than 30 s"]
+
+
+def test_a_setting_that_fails_is_passed_over(tmp_path):
+    def seconds(nodes, setting):
+        return "crashed" if setting == O1 else fused_is_slow(nodes, setting)
+
+    tuned = tune(Machine(seconds), tmp_path, EVERYTHING)
+    assert tuned.kept_seconds == pytest.approx(71e-6)
+    assert tuned.settings == {}
+    assert any('level":1}}: crashed' in note for note in tuned.notes)
+
+
+def test_a_baseline_that_cannot_be_timed_is_an_error(tmp_path):
+    with pytest.raises(TuningError, match=r"default fusion cannot be timed: .*crashed"):
+        tune(Machine(lambda nodes, setting: "crashed"), tmp_path, EVERYTHING)
+
+
+def test_too_few_minutes_for_the_baseline_are_an_error_that_says_how_far_it_came(tmp_path):
+    with pytest.raises(TuningError, match="1 of the 2 kernels of the default fusion"):
+        tune(Machine(fused_is_slow), tmp_path, replace(EVERYTHING, minutes=0.1))
+
+
+def slow_unless_default(nodes, setting) -> float:
+    """Kernels that are not the default's take five times as long."""
+    whole = {part.nodes for part in space().default.parts}
+    return fused_is_slow(nodes, setting) * (1.0 if tuple(nodes) in whole and not setting else 5.0)
+
+
+def test_what_was_luck_is_not_taken(tmp_path):
+    """Measured again, nothing is faster than the default."""
+    machine = Machine(lambda nodes, setting: 0.0)
+
+    def seconds(nodes, setting):
+        again = machine.asked.count((tuple(nodes), setting)) > 1
+        return (slow_unless_default if again else fused_is_slow)(nodes, setting)
+
+    machine.seconds = seconds
+    tuned = tune(machine, tmp_path, EVERYTHING)
+    assert (tuned.kept, tuned.check, tuned.speedup) == ("baseline", None, 1.0)
+    assert len(tuned.curve) == 1
+    assert "Nothing faster than the baseline was found" in tuned.notes
+    assert len(machine.asked) > len(set(machine.asked))
+
+
+def test_what_is_known_better_counts(tmp_path):
+    """The default seems to take 130 us at first and takes 60; the best of all others takes 71, and
+    is not taken when both are compared."""
+    machine = Machine(lambda nodes, setting: 0.0)
+    whole = {part.nodes for part in space().default.parts}
+
+    def seconds(nodes, setting):
+        again = machine.asked.count((tuple(nodes), setting)) > 1
+        return 30e-6 if tuple(nodes) in whole and again else fused_is_slow(nodes, "")
+
+    machine.seconds = seconds
+    tuned = tune(machine, tmp_path, EVERYTHING)
+    assert (tuned.kept, len(tuned.curve)) == ("baseline", 1)
+    assert 60e-6 < sum(tuned.seconds[part.hash] for part in tuned.fusion.parts) < 80e-6
+
+
+def test_what_is_new_of_several_fusions_is_measured_together(tmp_path):
+    """Two kernels of the default, the first alone; then all others at once."""
+    machine = Machine(lambda nodes, setting: 1e-5)
+    batches: list[tuple[int, int]] = []
+
+    def together(jobs, times=1):
+        batches.append((len(jobs), times))
+        return [machine.time_one(nodes, setting) for nodes, setting in jobs]
+
+    machine.together = together
+    tune(machine, tmp_path, EVERYTHING)
+    assert batches[:2] == [(1, 1), (1, 1)]
+    assert batches[2][0] > 6
+    assert {times for _, times in batches} == {1}
+
+
+def test_fusions_whose_kernels_are_known_cost_nothing(tmp_path):
+    """A guide that puts the default and no fusion first, and of all others measures one."""
+
+    class TwoFirst:
+        def order(self, fusions):
+            return np.array([f.origin not in ("default", "none") for f in fusions], np.float64)
+
+        def learn(self, measured):
+            learned.append(set(measured))
+
+    learned: list[set[str]] = []
+    guide = Guide("two first", TwoFirst(), FixedSettings())
+    config = replace(EVERYTHING, k_graph=1, minutes=60.0)
+    tuned = tune(Machine(fused_is_slow), tmp_path, config, guide)
+    assert tuned.kept == "tuned"
+    assert tuned.candidates > 1 + len(learned)
+    assert learned[0] == {part.hash for part in space().default.parts}
+    assert all(before <= after for before, after in pairwise(learned))
+
+
+def test_a_winner_that_was_luck_gives_way_to_the_baseline(tmp_path):
+    """In the check, kernels that are not the baseline's take five times as long."""
+    machine = Machine(fused_is_slow)
+
+    def report(text: str) -> None:
+        if text.startswith("measuring the best and the baseline again"):
+            machine.seconds = slow_unless_default
+
+    tuned = tune(machine, tmp_path, replace(EVERYTHING, check_rounds=2), report=report)
+    assert (tuned.kept, tuned.speedup) == ("baseline", 1.0)
+    assert tuned.check is not None
+    assert tuned.check.tuned_seconds == pytest.approx((35 + 5 * 25.5) * 1e-6)
+    assert tuned.fusion.origin == "default"
+    assert "The baseline is kept: measured again, the best was not faster" in tuned.notes
+
+
+def test_a_kernel_that_fails_when_compared_is_not_taken(tmp_path):
+    machine = Machine(lambda nodes, setting: 0.0)
+
+    def seconds(nodes, setting):
+        again = machine.asked.count((tuple(nodes), setting)) > 1
+        return "crashed" if again and setting == O1 else fused_is_slow(nodes, setting)
+
+    machine.seconds = seconds
+    tuned = tune(machine, tmp_path, EVERYTHING)
+    assert tuned.settings == {}
+    assert tuned.kept_seconds == pytest.approx(71e-6)
+    assert any('level":1}}, again: crashed' in note for note in tuned.notes)
+
+
+def test_where_nothing_is_faster_nothing_is_checked(tmp_path):
+    machine = Machine(lambda nodes, setting: 1e-5)
+    tuned = tune(machine, tmp_path, EVERYTHING)
+    assert (tuned.kept, tuned.check, tuned.speedup) == ("baseline", None, 1.0)
+    assert len(machine.asked) == len(set(machine.asked))
+    assert "Nothing new was left to be tried" in tuned.notes
+
+
+def test_the_folder_says_what_is_kept_and_how_it_was_found(tmp_path):
+    def seconds(nodes, setting):
+        return fused_is_slow(nodes, setting) * (0.5 if FAST in setting else 1.0)
+
+    tuned = tune(Machine(seconds), tmp_path, EVERYTHING)
+    write_tuned(tuned, EVERYTHING, tmp_path)
+    document = json.loads((tmp_path / "tuned.json").read_text())
+    assert document["speedup"] == pytest.approx(tuned.speedup)
+    assert len(document["fusion"]["leader"]) == program().graph.num_nodes
+    assert document["kernels"][0]["nodes"] == ["dot_general.0", "tanh.0", "mul.0"]
+    assert document["kernels"][0]["setting"] == {"flags": {FAST: True}}
+    assert document["kernels"][0]["seconds"] == pytest.approx(17.5e-6)
+    assert any("fast math" in note for note in document["notes"])
+    rows = list(csv.DictReader((tmp_path / "curve.csv").read_text().splitlines()))
+    assert len(rows) == len(tuned.curve) == len(document["curve"])
+    assert float(rows[-1]["seconds"]) == tuned.curve[-1].seconds
