@@ -17,7 +17,7 @@ from go_rl.costs.programs.learn.reading import read_examples
 from go_rl.costs.programs.learn.transfer.prune import prune
 from go_rl.costs.programs.learn.transfer.tuner import TransferTuner
 from go_rl.costs.programs.learn.transfer.tuner_training import TunerRun
-from go_rl.tuning.loop.reuse.registry import WEIGHTS
+from go_rl.tuning.tvm.tune_network import TRANSFER_WEIGHTS
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def main(options: Options) -> None:
     def report(update: int, loss: float) -> None:
         print(update, f"{loss:.4f}", flush=True)
 
-    TransferTuner.fit(examples, run, SIZES, report).save(WEIGHTS)
+    TransferTuner.fit(examples, run, SIZES, report).save(TRANSFER_WEIGHTS)
 
 
 if __name__ == "__main__":

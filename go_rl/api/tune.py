@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from go_rl.core.files.run_lock import exclusive
 from go_rl.graphs.readers.model_options import Inputs
 from go_rl.tuning.config import TuneConfig, TuneProgramsConfig, TuningConfig
-from go_rl.tuning.progress import TuningProgress, Watch, unwatched
+from go_rl.tuning.loop.progress import TuningProgress, Watch, unwatched
 
 if TYPE_CHECKING:
     from go_rl.graphs.readers.model_options import Inputs
-    from go_rl.tuning.loop.tuned_network import TunedNetwork as TunedNetwork
+    from go_rl.tuning.tvm.tuned_network import TunedNetwork as TunedNetwork
     from go_rl.tuning.xla.outcome import Tuned as Tuned
 
 __all__ = [
@@ -59,7 +59,7 @@ def tune_kernels(
     """
     from go_rl.report.tuning_curve import save_tuning_curve
     from go_rl.tuning.loop.schedulers.registry import live_scheduler
-    from go_rl.tuning.tuning_log import logged
+    from go_rl.tuning.loop.tuning_log import logged
     from go_rl.tuning.xla import tune_kernels as tuning
     from go_rl.tuning.xla.compilable import load_program
     from go_rl.tuning.xla.guided_tuner import check_tuner
@@ -119,10 +119,10 @@ def tune_programs(
     """
     from go_rl.costs.tiles.stages import import_tvm
     from go_rl.report.tuning_curve import save_network_curve
-    from go_rl.tuning.loop.tune_network import deciders, tune_network
-    from go_rl.tuning.tuning_log import logged
+    from go_rl.tuning.loop.tuning_log import logged
     from go_rl.tuning.tvm.codegen import code_target
     from go_rl.tuning.tvm.models.read_model import read_model
+    from go_rl.tuning.tvm.tune_network import deciders, tune_network
 
     folder, config = Path(folder), config or TuneProgramsConfig()
     deciders(config)  # names are checked before anything is read
@@ -143,7 +143,7 @@ def summary(tuned: Tuned | TunedNetwork, config: TuningConfig) -> dict[str, Any]
         tuned: what `tune_kernels` or `tune_programs` returned.
         config: that it was given.
     """
-    from go_rl.tuning.loop.tuned_network import summary_document
+    from go_rl.tuning.tvm.tuned_network import summary_document
     from go_rl.tuning.xla.outcome import Tuned, tuned_document
 
     if isinstance(tuned, Tuned):

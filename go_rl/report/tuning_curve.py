@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from go_rl.report.figures import BLUE, GREY, SQUEEZED, log_values, new_figure, save_figure
 from go_rl.report.tables import unit_for
-from go_rl.tuning.loop.tuned_network import TunedNetwork
+from go_rl.tuning.tvm.tuned_network import TunedNetwork
 from go_rl.tuning.xla.outcome import Tuned
 
 if TYPE_CHECKING:

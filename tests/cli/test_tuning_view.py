@@ -7,7 +7,7 @@ import io
 from rich.console import Console
 
 from go_rl.cli.tuning_view import dashboard, line, sparkline, tuning_view
-from go_rl.tuning.progress import PartProgress, TuningProgress
+from go_rl.tuning.loop.progress import PartProgress, TuningProgress
 
 PARTS = (
     PartProgress("matmul 4x8", 1, 1e-3, 4e-3, 16, 0.25),

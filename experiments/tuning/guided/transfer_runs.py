@@ -13,7 +13,7 @@ from experiments.tuning.guided.recorded_programs import RecordedPrograms
 from go_rl.costs.programs.learn.examples import ProgramInputs
 from go_rl.costs.programs.learn.transfer.attention_memory import TEMPERATURE, AttentionMemory
 from go_rl.costs.programs.learn.transfer.tuner import TransferTuner
-from go_rl.tuning.loop.heavy_operators import heavy_operators
+from go_rl.tuning.loop.tuning_state import heavy_operators
 
 ATTENTION, OWN = "attention", "tuner alone"
 FLOP, SHAPE, CHANCE, NONE = "nearest FLOP", "nearest shape", "random operator", "no reuse"

@@ -34,7 +34,7 @@ class SlotConfig:
     """Random seed of scheduler, belief and inner tuners."""
     heavy: float = 1.0
     """Share of the network's FLOP whose operators are tuned
-    (`go_rl.tuning.loop.heavy_operators`); the others get one batch each, at the end, of
+    (`heavy_operators`); the others get one batch each, at the end, of
     schedules like those that were found (`go_rl.tuning.loop.reuse`)."""
     first_round: FirstRound = "slowest"
     """Order in which dynamic schedulers give each operator its first slot

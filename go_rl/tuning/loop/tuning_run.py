@@ -9,12 +9,12 @@ from typing import Protocol, runtime_checkable
 from go_rl.tuning.loop.events import SlotReport
 from go_rl.tuning.loop.journal import Journal
 from go_rl.tuning.loop.nouns import Backend, MakeInnerTuner, Trial
+from go_rl.tuning.loop.progress import PartProgress, TuningProgress, Watch, unwatched
 from go_rl.tuning.loop.reuse.schedule_reuse import ScheduleReuse
 from go_rl.tuning.loop.schedulers.scheduler import Scheduler
 from go_rl.tuning.loop.slot_loop import tune_operators
 from go_rl.tuning.loop.slots import SlotConfig
 from go_rl.tuning.loop.tuning_state import TuningState
-from go_rl.tuning.progress import PartProgress, TuningProgress, Watch, unwatched
 
 STOPPED = "Stopped early; the same command goes on"
 

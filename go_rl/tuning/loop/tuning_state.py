@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Literal
 
-from go_rl.tuning.loop.heavy_operators import heavy_operators
-from go_rl.tuning.loop.nouns import Schedule, Trial, TunedOperator
+from go_rl.tuning.loop.nouns import Trial, TunedOperator
 from go_rl.tuning.loop.slots import SlotConfig
 
 HOPELESS = 32
@@ -242,11 +241,27 @@ class TuningState:
             ],
         }  # fmt: skip
 
-    def best_schedules(self) -> list[Schedule | None]:
-        """Return the fastest schedule of each operator; None where none worked."""
-        return [None if each.best is None else each.best.schedule for each in self.operators]
-
 
 def _key(state: OperatorState) -> str:
     assert state.best is not None
     return state.best.schedule.key
+
+
+def heavy_operators(operators: Sequence[TunedOperator], share: float) -> tuple[int, ...]:
+    """Return the numbers of the fewest operators that make up a share of a network's FLOP, the
+    heaviest first: kernels are sorted by occurrences and FLOP (Verma et al. 2023, section 4.4).
+
+    Args:
+        operators: operators of a network.
+        share: part of the FLOP of all, in (0, 1].
+    """
+    if share >= 1:
+        return tuple(range(len(operators)))
+    flops = [each.flops * each.repeats for each in operators]
+    wanted, found, total = share * sum(flops), [], 0.0
+    for k in sorted(range(len(operators)), key=lambda k: (-flops[k], k)):
+        if total >= wanted * (1 - 1e-9) and found:
+            break
+        found.append(k)
+        total += flops[k]
+    return tuple(found)

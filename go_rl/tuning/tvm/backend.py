@@ -20,12 +20,18 @@ from go_rl.tuning.loop.nouns import Schedule, Trial, TunedOperator
 from go_rl.tuning.loop.trial_records import known_trials, trial_record
 from go_rl.tuning.tvm.light_schedules import light_schedules
 from go_rl.tuning.tvm.lowering import LoweredNetwork
-from go_rl.tuning.tvm.measurers import LocalMeasurer, Measurer
+from go_rl.tuning.tvm.measure.measurers import LocalMeasurer, Measurer
+from go_rl.tuning.tvm.measure.ray_measurer import RayMeasurer
+from go_rl.tuning.tvm.measure.worker import (
+    SLOW_SECONDS,
+    Measuring,
+    NetworkTask,
+    RivalTask,
+    ScheduleTask,
+)
 from go_rl.tuning.tvm.models.model import Rival
 from go_rl.tuning.tvm.operators import NetworkFunction, is_tuned
-from go_rl.tuning.tvm.ray_measurer import RayMeasurer
 from go_rl.tuning.tvm.space import TvmSpace
-from go_rl.tuning.tvm.worker import SLOW_SECONDS, Measuring, NetworkTask, RivalTask, ScheduleTask
 
 PRIVATE_CACHE = 1 << 20
 """Bytes of weights that a network has at least where operators are timed with flushed caches."""

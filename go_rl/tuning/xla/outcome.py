@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from go_rl.tuning.config import TuneConfig, TuningConfig
-from go_rl.tuning.result_folder import SUMMARY, write_results
+from go_rl.tuning.loop.result_folder import SUMMARY, write_results
 from go_rl.tuning.xla.fusions import GraphFusion
 
 

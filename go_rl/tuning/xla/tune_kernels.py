@@ -1,6 +1,6 @@
 """`tune_kernels`: a model in, what was found and checked out.
 
-The folder's journal holds each batch of trials, as that of `go_rl.tuning.loop.tune_network`
+The folder's journal holds each batch of trials, as that of `go_rl.tuning.tvm.tune_network`
 does: whoever is killed, or stops with Ctrl-C, loses the batch that was being measured.
 """
 
@@ -17,13 +17,13 @@ from go_rl.graphs.readers.jax.stages import JaxProgram
 from go_rl.runtime.records import RecordStore
 from go_rl.tuning.config import GUIDED, ROUNDS, TuneConfig, TuningError
 from go_rl.tuning.loop.journal import FileJournal, Journal
+from go_rl.tuning.loop.progress import Watch, unwatched
+from go_rl.tuning.loop.result_folder import JOURNAL, records_of
 from go_rl.tuning.loop.schedulers.registry import SEQUENTIAL, WITH_BELIEF, live_scheduler
 from go_rl.tuning.loop.schedulers.scheduler import Scheduler
 from go_rl.tuning.loop.slots import SlotConfig
 from go_rl.tuning.loop.tuning_run import run_tuning
 from go_rl.tuning.loop.tuning_state import TrialBatch
-from go_rl.tuning.progress import Watch, unwatched
-from go_rl.tuning.result_folder import JOURNAL, records_of
 from go_rl.tuning.xla.alternate_check import check_alternately
 from go_rl.tuning.xla.budget import TuningBudget
 from go_rl.tuning.xla.fusions import FusionSpace

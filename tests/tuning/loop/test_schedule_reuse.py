@@ -14,16 +14,16 @@ from go_rl.costs.programs.learn.transfer.tuner import TransferTuner
 from go_rl.costs.programs.measure.data import ProgramTarget
 from go_rl.costs.programs.nests import NestError
 from go_rl.tuning.config import TuneProgramsConfig, TuningError
-from go_rl.tuning.loop.heavy_operators import heavy_operators
 from go_rl.tuning.loop.journal import FileJournal, MemoryJournal
 from go_rl.tuning.loop.nouns import Schedule, Trial, TunedOperator
 from go_rl.tuning.loop.reuse.attention_reuse import AttentionReuse
-from go_rl.tuning.loop.reuse.registry import WEIGHTS
 from go_rl.tuning.loop.schedulers import SCHEDULERS, scheduler_of
 from go_rl.tuning.loop.schedulers.registry import WITH_BELIEF
 from go_rl.tuning.loop.slot_loop import tune_operators
 from go_rl.tuning.loop.slots import SlotConfig
+from go_rl.tuning.loop.tuning_state import heavy_operators
 from go_rl.tuning.pools.replay import ReplayBackend
+from go_rl.tuning.tvm.tune_network import TRANSFER_WEIGHTS
 from tests.tuning.lattice import Lattice
 from tests.tuning.toy_pools import InOrder, paths_of, pool, pool_set
 
@@ -180,7 +180,7 @@ def test_failed_trials_are_no_source():
 
 
 def test_the_tuner_that_ships_can_be_read():
-    tuner = TransferTuner.load(WEIGHTS)
+    tuner = TransferTuner.load(TRANSFER_WEIGHTS)
     assert (tuner.sizes.units, tuner.sizes.lstm_layers, tuner.sizes.heads) == (32, 3, 2)
 
 

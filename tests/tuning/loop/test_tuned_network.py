@@ -13,10 +13,13 @@ from go_rl.costs.timing.config import CollectConfig
 from go_rl.report.tuning_curve import save_network_curve
 from go_rl.runtime.records import RecordStore
 from go_rl.tuning.config import TuneProgramsConfig, TuningError
-from go_rl.tuning.loop.finish import fastest_schedules
 from go_rl.tuning.loop.nouns import Schedule, Trial, TunedOperator
 from go_rl.tuning.loop.trial_records import known_trials, trial_record
-from go_rl.tuning.loop.tuned_network import (
+from go_rl.tuning.loop.tuning_state import TrialBatch
+from go_rl.tuning.tvm.backend import credible
+from go_rl.tuning.tvm.compiled import max_relative_error
+from go_rl.tuning.tvm.finish import fastest_schedules
+from go_rl.tuning.tvm.tuned_network import (
     LatencyPoint,
     LeftOperator,
     OperatorOutcome,
@@ -25,9 +28,6 @@ from go_rl.tuning.loop.tuned_network import (
     latency_curve,
     write_tuned_network,
 )
-from go_rl.tuning.loop.tuning_state import TrialBatch
-from go_rl.tuning.tvm.backend import credible
-from go_rl.tuning.tvm.compiled import max_relative_error
 
 OPERATORS = (TunedOperator("conv 3", "w0", 2, 1e6), TunedOperator("matmul 4", "w1", 1, 1e6))
 

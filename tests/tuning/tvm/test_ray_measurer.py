@@ -12,8 +12,13 @@ import pytest
 
 from go_rl.costs.timing.config import CollectConfig, TimingConfig
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.tvm.ray_measurer import ProcessorGroup, RayMeasurer, agreeing, check_answers
-from go_rl.tuning.tvm.ray_worker import write_where_other
+from go_rl.tuning.tvm.measure.ray_measurer import (
+    ProcessorGroup,
+    RayMeasurer,
+    agreeing,
+    check_answers,
+)
+from go_rl.tuning.tvm.measure.ray_worker import write_where_other
 
 CONFIG = CollectConfig(target="here", timeout=15.0, timing=TimingConfig(visits=3, patience=1e-3))
 

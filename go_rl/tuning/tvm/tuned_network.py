@@ -10,8 +10,8 @@ from typing import Any
 
 from go_rl.tuning.config import TuneProgramsConfig, TuningConfig
 from go_rl.tuning.loop.nouns import Schedule, TunedOperator
+from go_rl.tuning.loop.result_folder import SUMMARY, write_results
 from go_rl.tuning.loop.tuning_state import TrialBatch
-from go_rl.tuning.result_folder import SUMMARY, write_results
 
 SCHEDULES, MODULE = "schedules.json", "module.so"
 MS = 1e3

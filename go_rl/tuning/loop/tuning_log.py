@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from go_rl.runtime.run_log import RunLog
-from go_rl.tuning.progress import TuningProgress, Watch
+from go_rl.tuning.loop.progress import TuningProgress, Watch
 
 MILLISECONDS = 1000.0
 """Steps of the log in a second of tuning: a run that goes on continues behind the last one."""

@@ -11,27 +11,34 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from go_rl.core.processor import own_target
+from go_rl.costs.programs.learn.transfer.tuner import TransferTuner
+from go_rl.costs.programs.learn.weights_file import SHIPPED
+from go_rl.costs.programs.measure.data import ProgramTarget
 from go_rl.runtime.records import RecordStore
 from go_rl.tuning.config import TuneProgramsConfig
-from go_rl.tuning.loop.finish import Finish
 from go_rl.tuning.loop.journal import FileJournal
 from go_rl.tuning.loop.nouns import MakeInnerTuner
-from go_rl.tuning.loop.reuse.registry import attention_reuse
+from go_rl.tuning.loop.progress import Watch, unwatched
+from go_rl.tuning.loop.result_folder import JOURNAL, records_of
+from go_rl.tuning.loop.reuse.attention_reuse import AttentionReuse
 from go_rl.tuning.loop.schedulers.registry import WITH_BELIEF, live_scheduler
 from go_rl.tuning.loop.schedulers.scheduler import Scheduler
 from go_rl.tuning.loop.slot_loop import NothingWorksError
 from go_rl.tuning.loop.slots import SlotConfig
 from go_rl.tuning.loop.time_budget import TimeBudget
 from go_rl.tuning.loop.trial_records import known_trials
-from go_rl.tuning.loop.tuned_network import TunedNetwork, write_tuned_network
 from go_rl.tuning.loop.tuning_run import run_tuning
-from go_rl.tuning.progress import Watch, unwatched
-from go_rl.tuning.result_folder import JOURNAL, records_of
 from go_rl.tuning.tuners.registry import inner_tuner
 from go_rl.tuning.tvm.backend import TvmBackend
 from go_rl.tuning.tvm.codegen import code_target
+from go_rl.tuning.tvm.finish import Finish
 from go_rl.tuning.tvm.lowering import LoweredNetwork, lower
 from go_rl.tuning.tvm.models.model import TunableNetwork
+from go_rl.tuning.tvm.tuned_network import TunedNetwork, write_tuned_network
+
+TRANSFER_WEIGHTS = SHIPPED / "transfer-1.npz"
+"""Weights of the tuner by which untuned operators reuse candidates."""
 
 
 def tune_network(
@@ -84,12 +91,18 @@ def tune_network(
             with suppress(NothingWorksError):  # told of each operator
                 notes += run_tuning(
                     backend, scheduler, make_tuner, slots, journal, known=known, watch=watch,
-                    reuse=attention_reuse(backend) if config.only_heavy < 1 else None,
+                    reuse=_reuse(backend) if config.only_heavy < 1 else None,
                 )  # fmt: skip
         finish = Finish(network, lowered, backend, journal, slots, budget, report)
         tuned = finish.tuned(folder, config, resumed, notes)
     write_tuned_network(tuned, config, folder)
     return tuned
+
+
+def _reuse(backend: TvmBackend) -> AttentionReuse:
+    """Return reuse among a network's operators by the transfer tuner that ships."""
+    target = ProgramTarget(own_target(), backend.network.code.level)
+    return AttentionReuse(backend.space, TransferTuner.load(TRANSFER_WEIGHTS), target)
 
 
 def _slots(config: TuneProgramsConfig, budget: TimeBudget, operators: int) -> SlotConfig:

@@ -16,7 +16,12 @@ from go_rl.tuning.loop.journal import FileJournal
 from go_rl.tuning.loop.nouns import Schedule, Trial
 from go_rl.tuning.loop.slots import SlotConfig
 from go_rl.tuning.loop.time_budget import TimeBudget
-from go_rl.tuning.loop.tuned_network import (
+from go_rl.tuning.loop.tuning_state import OperatorState, TrialBatch, TuningState
+from go_rl.tuning.tvm.backend import FASTER, TvmBackend
+from go_rl.tuning.tvm.compiled import export_network, max_relative_error, run_network
+from go_rl.tuning.tvm.lowering import LoweredNetwork
+from go_rl.tuning.tvm.models.model import TunableNetwork
+from go_rl.tuning.tvm.tuned_network import (
     MODULE,
     MS,
     LeftOperator,
@@ -25,11 +30,6 @@ from go_rl.tuning.loop.tuned_network import (
     TunedNetwork,
     latency_curve,
 )
-from go_rl.tuning.loop.tuning_state import OperatorState, TrialBatch, TuningState
-from go_rl.tuning.tvm.backend import FASTER, TvmBackend
-from go_rl.tuning.tvm.compiled import export_network, max_relative_error, run_network
-from go_rl.tuning.tvm.lowering import LoweredNetwork
-from go_rl.tuning.tvm.models.model import TunableNetwork
 
 UNTUNED = ".untuned.so"
 AGAIN = 3

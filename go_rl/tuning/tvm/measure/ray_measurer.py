@@ -27,8 +27,8 @@ from go_rl.costs.kernels.measure.rounds import Outcome
 from go_rl.costs.timing.config import CollectConfig
 from go_rl.costs.timing.worker import START_SECONDS
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.tvm.measurers import WORKER
-from go_rl.tuning.tvm.ray_worker import RayWorker
+from go_rl.tuning.tvm.measure.measurers import WORKER
+from go_rl.tuning.tvm.measure.ray_worker import RayWorker
 
 AGREE = 1.25
 """Workers of one processor whose reference kernel takes longer than so many times the median are
@@ -94,7 +94,7 @@ class ProcessorGroup:
 
 
 class RayMeasurer:
-    """See `go_rl.tuning.tvm.measurers.Measurer`.
+    """See `go_rl.tuning.tvm.measure.measurers.Measurer`.
 
     Args:
         address: ``ray``: a cluster on this machine; else of a running one.

@@ -13,7 +13,7 @@ from go_rl.costs.timing.worker import START_SECONDS, folder_pace, worker_core, w
 from go_rl.runtime.warm_worker import WarmWorker
 from go_rl.tuning.tvm.codegen import own_cores
 
-WORKER = "go_rl.tuning.tvm.worker:answer"
+WORKER = "go_rl.tuning.tvm.measure.worker:answer"
 
 
 def threads(cores: int) -> Mapping[str, str]:

@@ -17,7 +17,7 @@ from go_rl.costs.timing.core_speed import full_pace
 from go_rl.costs.timing.measuring_run import Release
 from go_rl.costs.timing.worker import START_SECONDS, worker_environment
 from go_rl.runtime.warm_worker import WarmWorker
-from go_rl.tuning.tvm.measurers import threads
+from go_rl.tuning.tvm.measure.measurers import threads
 
 REFERENCE_CALLS = 200
 
