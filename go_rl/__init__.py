@@ -54,8 +54,6 @@ _MODULES = {
     "zoo_names": "zoo",
 }
 """Where in `go_rl.api` each name is defined."""
-_RENAMED = {"fine_tune": "finetune", "fine_tune_step": "finetune", "partition": "optimize"}
-"""Names of earlier versions, and those that do their work now."""
 __all__ = [
     "calibrate",
     "check",
@@ -88,8 +86,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _RENAMED:
-        raise AttributeError(f"go_rl.{name} is gone; use go_rl.{_RENAMED[name]}")
     if name not in _MODULES:
         raise AttributeError(f"module 'go_rl' has no attribute {name!r}; it has {__all__}")
     from importlib import import_module

@@ -12,7 +12,6 @@ from pathlib import Path
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.guard import guarded
 from go_rl.cli.parsing.parse import parse
-from go_rl.cli.parsing.renamed import check_renamed
 from go_rl.cli.stopping import handling, raise_by_signal
 from go_rl.cli.streams import prepare_streams
 from go_rl.core.installed import check_installed
@@ -31,7 +30,6 @@ def _run(argv: list[str]) -> int:
         sys.stdout.write(f"go-rl {version('go_rl')}\n")
         return OK
     check_installed()
-    check_renamed(argv)
     _keep_compiled_programs()
     command, options = parse(argv)
     return command.load().run(options)

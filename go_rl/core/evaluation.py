@@ -83,7 +83,7 @@ class Evaluation:
     def to_json(self) -> dict[str, Any]:
         """Return plain lists and numbers; infinities become None."""
         document: dict[str, Any] = {"status": str(self.status), "detail": self.detail}
-        document["seconds_per_step"] = finite(self.seconds)
+        document["seconds"] = finite(self.seconds)
         for name in _ARRAYS:
             document[name] = [finite(x) for x in getattr(self, name)]
         return document
@@ -91,7 +91,7 @@ class Evaluation:
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Evaluation:
         """Read what `to_json` wrote."""
-        seconds = document["seconds_per_step"]
+        seconds = document["seconds"]
         return cls(
             status=Status(document["status"]),
             seconds=float("inf") if seconds is None else float(seconds),

@@ -24,9 +24,6 @@ from go_rl.core.problem import Objective, Problem
 
 PLAN_FORMAT = "go_rl-plan-1"
 """Version of the JSON layout described in docs/plan.md."""
-OLD_HARDWARE = "package"
-"""Field that held the hardware before ``hardware`` did; both are written, either is read."""
-
 VALUE_SUFFIX = ".value"
 """Ends the name of a value among the sizes of a model: ``<input>.value``, of an input of one
 element."""
@@ -124,14 +121,12 @@ class Plan:
                 for n, devices in sorted(self.replicas.items())
             },
             "hardware": dict(self.hardware),
-            OLD_HARDWARE: dict(self.hardware),
             "rules": self.rules,
             "objective": self.objective,
             "memory": self.memory,
             "all_chips": self.all_chips,
             "fixed": {str(self.nodes[n]): int(d) for n, d in sorted(self.fixed.items())},
             "value": finite(self.value),
-            "seconds_per_step": finite(self.value),
             "throughput": self.evaluation.throughput,
             "bound": finite(self.bound),
             "gap": finite(self.gap),

@@ -36,8 +36,6 @@ OF_THE_ID = ("objective", "decide")
 """Fields that a registered environment gives, beside a ``config`` that agrees."""
 NODE_BY_NODE = ("node", "relative")
 """Forms of an action that decide one node."""
-RENAMED = {"tasks": "decide"}
-"""New names of old arguments."""
 
 
 @dataclass(frozen=True)
@@ -264,8 +262,6 @@ def from_arguments(given: Mapping[str, Any]) -> EnvironmentConfig:
     """
     known = [f.name for f in fields(EnvironmentConfig)]
     for name in given:
-        if name in RENAMED:
-            raise EnvironmentUseError(f"{name}= is now {RENAMED[name]}=")
         if name not in known:
             raise EnvironmentUseError(f"unknown argument {name!r}{nearest(name, known)}")
     return EnvironmentConfig(**given)

@@ -161,7 +161,6 @@ class Episode:
         info = self.info()
         for name in ("status", "detail", "seconds", "reference_seconds"):
             info[name] = getattr(result, name)
-        info["baseline_seconds"] = result.reference_seconds  # its name in go_rl 0.x
         if result.fidelity is not None:
             info |= _shown(result.fidelity)
         for name, values in result.plan.items():

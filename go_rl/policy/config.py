@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
 
 from go_rl.core import Objective, PolicyError
 from go_rl.core.errors import nearest
@@ -22,13 +20,8 @@ CONTROLS = ("untrained", "random-encoder", "blind", "zero-output")
 """Control arms of a policy; see `go_rl.policy.controls`."""
 SHIPPED_NAMES = {Objective.RING: "partition-1.1", Objective.MAKESPAN: "graph-1.0"}
 """The weights of ``--method policy``, by objective."""
-OLD_NAMES = {"step_form": "form"}
-"""Fields that files of older versions hold, and their names now."""
 MOST = {"sage_layers": 64, "attention_layers": 64, "iterations": 64, "best_of": 4096}
 """Largest values of what a network repeats; a damaged file may ask for billions."""
-ADDED = ("carry",)
-"""Fields that files of older versions lack: left out of a run's text while they have their default,
-so that such runs can be resumed."""
 MAY_BE_ZERO = ("sage_layers", "attention_layers", "directions")
 """Numbers that may be 0, the last for the form ``nodes`` only."""
 WIDEST = 1 << 16
@@ -102,12 +95,3 @@ def check_control(control: str | None) -> None:
             f"control must be one of {', '.join(CONTROLS)}, not "
             f"{control!r}{nearest(str(control), CONTROLS)}"
         )
-
-
-def current_names(document: Any, names: Mapping[str, str] = OLD_NAMES) -> Any:
-    """Return a JSON value in which every field of an older version has its name of today."""
-    if isinstance(document, list):
-        return [current_names(value, names) for value in document]
-    if not isinstance(document, dict):
-        return document
-    return {names.get(key, key): current_names(value, names) for key, value in document.items()}

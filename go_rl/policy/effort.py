@@ -9,7 +9,7 @@ from typing import Any
 SECONDS_AN_HOUR = 3600.0
 FIELD = "effort"
 """Of a card."""
-UNRECORDED = "effort of training: not recorded (weights of an older version)"
+UNRECORDED = "effort of training: not recorded"
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Effort:
 
 
 def effort_of(card: Mapping[str, Any]) -> Effort | None:
-    """Return the effort in a card; None: it is of an older version, or not as `Effort` has it."""
+    """Return the effort in a card; None: it has none, or not as `Effort` has it."""
     found = card.get(FIELD)
     try:
         values = float(found["core_hours"]), int(found["samples"]), int(found["attempts"])  # pyright: ignore[reportOptionalSubscript]

@@ -1,8 +1,7 @@
 """Trained weights of policies, each a parameter file (`go_rl.runtime.parameter_file`).
 
 A name such as ``partition-1.0`` is interface-major, weights-minor: files of another major are
-refused, files of another minor hold other numbers for the same network. Files that go_rl 0.x wrote
-in a format of each objective still read.
+refused, files of another minor hold other numbers for the same network.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import jax
 from go_rl.core import CheckpointError, Objective, PolicyError
 from go_rl.core.errors import nearest
 from go_rl.policy.agent import Agent, new_agent
-from go_rl.policy.config import SHIPPED_NAMES, PolicyConfig, current_names
+from go_rl.policy.config import SHIPPED_NAMES, PolicyConfig
 from go_rl.runtime.parameter_file import (
     check_digest,
     check_parameters,
@@ -30,8 +29,6 @@ from go_rl.runtime.parameter_file import (
 INTERFACE = 1
 """Major version: what the networks take and give."""
 FORMAT = "go_rl-policy-2"
-OLD_FORMATS = {"go_rl-policy": Objective.RING, "go_rl-step-policy": Objective.MAKESPAN}
-"""Formats without a field ``objective``."""
 SHIPPED = Path(__file__).parent / "pretrained"
 
 
@@ -111,23 +108,20 @@ def _load(path: Path, time_written: int, size: int) -> Weights:
         )
     check_digest(path, manifest, arrays)
     try:
-        config = PolicyConfig(**current_names(manifest["config"]))
-        name, card = str(manifest["name"]), dict(manifest["card"])
+        config = PolicyConfig(**manifest["config"])
+        name, card, blind = str(manifest["name"]), dict(manifest["card"]), bool(manifest["blind"])
     except (KeyError, TypeError, ValueError, PolicyError) as error:
         raise CheckpointError(
             f"{path}: its manifest does not fit this version ({type(error).__name__}: {error})"
         ) from error
     if path.parent != SHIPPED:  # the tests check what ships; tracing a template takes half a second
         check_parameters(path, arrays, _shapes(config, objective))
-    blind = bool(manifest.get("blind", False))
     return Weights(Agent(config, parameter_tree(arrays), objective, blind), name, card)
 
 
 def _objective(path: Path, manifest: Mapping[str, Any]) -> Objective:
     """The objective of a policy's file, whose format is checked."""
     kind = manifest.get("format")
-    if isinstance(kind, str) and kind in OLD_FORMATS:
-        return OLD_FORMATS[kind]
     if kind != FORMAT:
         what = f" but {kind!r}" if kind else ""
         raise CheckpointError(f"{path}: is not a policy's weights file of format {FORMAT!r}{what}")

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from go_rl.compare.benchmark.summary import Summary, SummaryRow
 
 RUN_COLUMNS = (
-    "graph", "nodes", "hardware", "rules", "memory", "method", "seed", "seconds_per_step",
-    "heuristic_seconds_per_step", "improvement", "bound", "gap", "samples", "wall_seconds",
+    "graph", "nodes", "hardware", "rules", "memory", "method", "seed", "value",
+    "heuristic_value", "improvement", "bound", "gap", "samples", "wall_seconds",
     "cold_seconds", "status", "detail", "decide", "decoder_calls",
 )  # fmt: skip
 NEVER = "never"

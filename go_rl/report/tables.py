@@ -43,7 +43,7 @@ class Row:
 
     method: str
     """Name of the optimizer."""
-    seconds_per_step: float | None
+    value: float | None
     """The objective, seconds."""
     throughput: float | None
     """Iterations a second."""
@@ -87,7 +87,7 @@ def _row(plan: Plan, reference: float, bound: float) -> Row:
     improvement = reference / value if isfinite(reference) and value > 0 else None
     return Row(
         method=plan.optimizer,
-        seconds_per_step=finite(value),
+        value=finite(value),
         throughput=finite(1 / value if value > 0 else inf) if usable else None,
         improvement=finite(improvement) if usable else None,
         gap=finite(max(0.0, value / bound - 1)) if bound > 0 else None,
@@ -141,7 +141,7 @@ def cells(row: Row, unit: Unit, objective: str) -> tuple[str, ...]:
     chips = (_number(row.effective_chips, 1.0, "{:.1f}"),) if objective == Objective.RING else ()
     return (
         row.method,
-        _number(row.seconds_per_step, unit[0], "{:.4g}"),
+        _number(row.value, unit[0], "{:.4g}"),
         _throughput(row.throughput),
         _number(row.improvement, 1.0, "{:.2f}×"),
         "–" if row.gap is None else percent(row.gap),
@@ -172,7 +172,7 @@ def _throughput(steps: float | None) -> str:
 
 def table_unit(table: Sequence[Row]) -> Unit:
     """Return the unit that suits the smallest time in the table."""
-    return unit_for(min((r.seconds_per_step for r in table if r.seconds_per_step), default=0.0))
+    return unit_for(min((r.value for r in table if r.value), default=0.0))
 
 
 def markdown(table: Sequence[Row], objective: str) -> str:

@@ -62,10 +62,6 @@ def test_names_of_the_package():
     assert set(go_rl.__all__) <= set(dir(go_rl))
     with pytest.raises(AttributeError, match="has no attribute 'optimise'"):
         _ = go_rl.optimise
-    for old, new in (("partition", "optimize"), ("fine_tune", "finetune"),
-                     ("fine_tune_step", "finetune")):  # fmt: skip
-        with pytest.raises(AttributeError, match=f"go_rl.{old} is gone; use go_rl.{new}"):
-            getattr(go_rl, old)
 
 
 def test_optimize_a_graph_and_check_the_plan(graph, tmp_path):

@@ -44,7 +44,7 @@ def test_tables_and_curves_of_a_chain(command, chain):
     ]  # fmt: skip
     assert {r["graph"] for r in runs} == {"chain"}
     # Six operators of 1 ms on two chips: three each, and one link.
-    assert float(runs[0]["seconds_per_step"]) == pytest.approx(3e-3, rel=1e-3)
+    assert float(runs[0]["value"]) == pytest.approx(3e-3, rel=1e-3)
     summary = rows("summary.csv")
     assert [r["method"] for r in summary] == ["greedy", "annealing", "random"]
     assert summary[0]["improvement_at_10_samples"] == "1.0"

@@ -35,7 +35,7 @@ KINDS = (
     Kind(
         "ring",
         ("--hardware", "ring4", "--rules", "strict"),
-        {"hardware": "ring4", "package": "ring4", "rules": "strict"},
+        {"hardware": "ring4", "rules": "strict"},
         Greedy,
     ),
     Kind(
@@ -43,9 +43,7 @@ KINDS = (
         ("--hardware", "p100x2", "--decide", "placement,fusion"),
         {
             "hardware": "p100x2",
-            "package": "p100x2",
             "decisions": ["placement", "fusion"],
-            "tasks": ["placement", "fusion"],
         },
         DefaultPlacement,
     ),

@@ -82,8 +82,7 @@ def test_check_refuses_a_plan_for_another_graph(command, plan, tmp_path):
     ("change", "message"),
     [
         ({"device": None}, "device"),
-        ({"package": {"chips": []}}, "'hardware' and 'package', its older name, must be equal"),
-        ({"hardware": {"chips": []}, "package": {"chips": []}}, "the plan's hardware"),
+        ({"hardware": {"chips": []}}, "the plan's hardware"),
         ({"cost_model": "guess"}, "cost_model"),
         ({"rules": "loose"}, "unknown rules"),
         ({"objective": "speed"}, "objective"),
@@ -298,29 +297,6 @@ def test_measure_names_what_is_wrong_and_writes_nothing(command, tmp_path):
     assert unknown.code == 2
     assert "did you mean 'bert-tiny'?" in unknown.err
     assert not (tmp_path / "new").exists()
-
-
-@pytest.mark.parametrize(
-    ("words", "answer"),
-    [
-        (("package", "list"), "go-rl package is called go-rl hardware now"),
-        (("optimize", "m.onnx", "--package", "ring4"), "--package is called --hardware now"),
-        (("optimize", "m.onnx", "--package=ring4"), "--package is called --hardware now"),
-        (("optimize", "m.onnx", "--tasks", "fusion"), "--tasks is called --decide now"),
-        (("finetune", "m.onnx", "--task", "order"), "--task is called --decoder now"),
-        (("measure", "kernels", "d", "--task", "tiles"), "--task is called --vary now"),
-        (("partition", "m.onnx"), "go-rl partition is called go-rl optimize now"),
-        (("finetune-step", "m.onnx"), "go-rl finetune-step is called go-rl finetune now"),
-        (("train", "runs/mine"), "go-rl train DIR is called go-rl train policy DIR now"),
-        (("train-step", "r"), "called go-rl train policy --objective makespan now"),
-        (("train-cost", "d", "w.npz"), "go-rl train-cost is called go-rl train kernels now"),
-        (("train-ranks", "r.npz"), "go-rl train-ranks is called go-rl train tiles now"),
-    ],
-)
-def test_old_words_are_answered_with_the_new_ones(command, words, answer):
-    found = command(*words)
-    assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
-    assert answer in found.err
 
 
 @pytest.mark.parametrize(

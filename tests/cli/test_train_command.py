@@ -113,27 +113,6 @@ def test_a_step_run_takes_its_whole_configuration_from_a_file(command, tmp_path,
     assert (tmp_path / "new" / "config.json").read_text() == wanted.to_json() + "\n"
 
 
-def test_a_file_of_an_older_version_is_read(command, tmp_path, begun):
-    (tmp_path / "old.json").write_text('{"packages": ["p100x8"], "tasks": [["fusion"]]}')
-    found = command(*MAKESPAN, "new", "--config", "old.json")
-    assert (found.code, found.err) == (0, "")
-    assert begun == [MakespanTrainConfig(hardware=("p100x8",), decide=(("fusion",),))]
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("--packages", "--hardware"),
-        ("--validation-packages", "--validation-hardware"),
-        ("--policy.step-form", "--policy.form"),
-    ],
-)
-def test_old_flags_are_answered_with_the_new_ones(command, old, new):
-    found = command(*MAKESPAN, "new", old, "p100x4")
-    assert found.code == 2
-    assert f"{old} is called {new} now" in found.err
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -142,7 +121,7 @@ def test_old_flags_are_answered_with_the_new_ones(command, old, new):
         ('{"udpates": 3}', "odd.json: unknown field 'udpates'; did you mean 'updates'?"),
         ('{"ppo": {"clipp": 3}}', "odd.json: ppo: unknown field 'clipp'; did you mean 'clip'?"),
         ('{"updates": -1}', "updates must be >= 0"),
-        ('{"tasks": [["placment"]]}', "unknown decision 'placment'; did you mean 'placement'?"),
+        ('{"decide": [["placment"]]}', "unknown decision 'placment'; did you mean 'placement'?"),
     ],
 )
 def test_an_odd_file_is_refused_before_anything_is_written(command, tmp_path, begun, text, message):

@@ -58,7 +58,7 @@ def test_the_document_says_what_an_outside_program_needs(plan):
     assert document["device"] == [0, 1, 2]
     assert document["replicas"] == {"a": [1, 2]}
     assert (document["objective"], document["rules"]) == ("ring", "default")
-    assert (document["value"], document["seconds_per_step"]) == (1.25, 1.25)
+    assert (document["value"], document["evaluation"]["seconds"]) == (1.25, 1.25)
     assert (document["bound"], document["gap"], document["throughput"]) == (1.0, 0.25, 0.8)
     assert document["status"] == "ok"
     assert document["curve"] == [[1, 0.1, None], [3, 0.5, 1.25]]
@@ -73,11 +73,10 @@ def test_a_plan_says_how_it_follows_from_its_proposal(plan):
         assert through_json(replace(plan, fidelity=part)).fidelity == part
 
 
-def test_older_plans_have_neither_fidelity_nor_effective_chips(plan):
-    older = plan.to_json()
-    del older["fidelity"], older["effective_chips"]
-    read = Plan.from_json(older)
-    assert (read.fidelity, read.value) == (None, plan.value)
+def test_a_plan_without_fidelity_was_not_repaired(plan):
+    document = plan.to_json()
+    del document["fidelity"]
+    assert Plan.from_json(document).fidelity is None
 
 
 @pytest.mark.parametrize(
@@ -198,7 +197,6 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"curve": [[1, 2, 3], [2, "2", 3]]}, "curve[1] must be"),
     ({"bound": "low"}, "field 'bound' must be a int or float or NoneType"),
     ({"value": 1.0}, "field 'value' is 1.0, but the plan's evaluation and bound make it 1.25"),
-    ({"seconds_per_step": 1.0}, "field 'seconds_per_step' is 1.0"),
     ({"throughput": 9.0}, "field 'throughput' is 9.0"),
     ({"gap": 0.0}, "field 'gap' is 0.0"),
     ({"gap": None}, "field 'gap' is None"),
@@ -229,20 +227,9 @@ BAD: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-def test_the_older_name_of_the_hardware_is_written_and_read(plan):
-    document = plan.to_json()
-    assert document["package"] == document["hardware"]
-    for name in ("package", "hardware"):
-        alone = {k: v for k, v in document.items() if k != name}
-        assert Plan.from_json(alone).to_json() == document
-    with pytest.raises(PlanError, match="'hardware' and 'package', its older name, must be equal"):
-        Plan.from_json({**document, "package": {}})
-
-
 @pytest.mark.parametrize(("change", "words"), BAD, ids=[f"{i}-{w}" for i, (_, w) in enumerate(BAD)])
 def test_bad_documents_are_refused(change, words, plan):
     document = {**plan.to_json(), **change}
-    del document["package"]
     document = {k: v for k, v in document.items() if v is not DROP}
     with pytest.raises(PlanError) as error:
         Plan.from_json(document, "where")
@@ -310,12 +297,12 @@ def test_an_unknown_status_is_refused(plan):
             "evaluation: peak_bytes must be a list of numbers, null for infin",
         ),
         ({"link_bytes": [1.0, "2"]}, "evaluation: link_bytes must be a list of numbers"),
-        ({"seconds_per_step": "1"}, "evaluation: seconds_per_step must be a number, null for inf"),
+        ({"seconds": "1"}, "evaluation: seconds must be a number, null for inf"),
         ({"detail": 3}, "evaluation: detail must be text, not 3"),
         ({"peak_bytes": [1.0]}, "peak_bytes has 1 entries, and device_seconds 3"),
         ({"link_bytes": []}, "link_bytes has 0 entries, and link_seconds 3"),
         ({"device_seconds": [10**400, 0, 0]}, "device_seconds must be a list of numbers"),
-        ({"seconds_per_step": float("nan")}, "seconds_per_step must be a number"),
+        ({"seconds": float("nan")}, "seconds must be a number"),
         ({"peak_byte": [1.0]}, "evaluation: unknown field 'peak_byte'; did you mean 'peak_bytes'"),
     ],
 )

@@ -90,7 +90,6 @@ def test_a_configuration_does_as_well_as_keywords():
         ),
         ({"problem": SMALL, "objective": "rign"}, "did you mean 'ring'"),
         ({"problem": SMALL, "decide": "schedule"}, "unknown decision 'schedule'"),
-        ({"problem": SMALL, "tasks": "placement"}, "tasks= is now decide="),
         ({"problem": SMALL, "action": "all"}, "unknown action 'all'"),
         ({"problem": [SMALL, ring_problem(4, [], 3)]}, "has 3 chips and 'small' 2"),
         ({"config": EnvironmentConfig(SMALL), "action": "fix"}, r"not both"),

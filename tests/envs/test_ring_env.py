@@ -68,7 +68,6 @@ def test_the_optimum_is_never_worse_than_the_real_heuristic():
     env = PlanEnv(problem=chain())
     reward, info = play(env, [0, 0, 1, 1])
     assert reward == info["reference_seconds"] / 2.0 >= 1.0
-    assert info["baseline_seconds"] == info["reference_seconds"]
 
 
 @pytest.mark.usefixtures("one_chip_baseline")

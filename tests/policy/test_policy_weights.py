@@ -8,11 +8,11 @@ from dataclasses import asdict, replace
 import jax
 import numpy as np
 import pytest
-from policy.tiny import TINY, lively_agent, tiny_makespan_agent
+from policy.tiny import TINY, lively_agent
 
 from go_rl.core import CheckpointError, Objective, PolicyError
 from go_rl.policy.agent import new_agent
-from go_rl.policy.config import SHIPPED_NAMES, PolicyConfig, current_names
+from go_rl.policy.config import SHIPPED_NAMES, PolicyConfig
 from go_rl.policy.weights import (
     SHIPPED,
     Weights,
@@ -172,34 +172,10 @@ def test_what_ships_has_the_shapes_of_its_network(name):
     """`load_weights` does not trace the network of a shipped file."""
     path = SHIPPED / f"{name}.npz"
     manifest, arrays = read_parameters(path)
-    config = PolicyConfig(**current_names(manifest["config"]))
+    config = PolicyConfig(**manifest["config"])
     objective = load_weights(name).agent.objective
     shapes = jax.eval_shape(lambda: new_agent(config, 0, objective).params)
     check_parameters(path, arrays, shapes)
-
-
-def old_format(path, name: str) -> None:
-    """As files were before they named their objective."""
-
-    def change(manifest, arrays):
-        manifest["format"] = name
-        del manifest["objective"]
-
-    rewrite(path, change)
-
-
-def test_files_of_both_older_formats_are_read(copy, tmp_path):
-    old_format(copy, "go_rl-policy")
-    found = load_weights(copy)
-    assert found.agent.objective is Objective.RING
-    assert (found.name, found.agent.config) == ("toy-1.0", TINY)
-    path = tmp_path / "makespan.npz"
-    save_weights(Weights(tiny_makespan_agent(), "toy-2.0", CARD), path)
-    old_format(path, "go_rl-step-policy")
-    found = load_weights(path)
-    assert found.agent.objective is Objective.MAKESPAN
-    leaves = (jax.tree.leaves(agent.params) for agent in (found.agent, tiny_makespan_agent()))
-    assert all(np.array_equal(a, b) for a, b in zip(*leaves, strict=True))
 
 
 @pytest.mark.parametrize("objective", SHIPPED_NAMES)

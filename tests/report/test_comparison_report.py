@@ -36,7 +36,7 @@ def test_the_markdown_by_hand(comparison):
 
 def test_the_csv_by_hand(comparison):
     header, greedy, *others = runs_csv(comparison).splitlines()
-    assert header.startswith("graph,nodes,hardware,rules,memory,method,seed,seconds_per_step")
+    assert header.startswith("graph,nodes,hardware,rules,memory,method,seed,value")
     assert greedy == "a,5,ring2,strict,off,greedy,0,8.0,8.0,1.0,1.0,7.0,100,10.0,,ok,,,"
     assert others[0].split(",")[7:12] == ["2.0", "8.0", "4.0", "1.0", "1.0"]
     assert others[-1].split(",")[7:12] == ["", "8.0", "", "1.0", ""]

@@ -47,11 +47,11 @@ def test_rows_by_hand():
     assert greedy["improvement"] == 1.0
     assert greedy["gap"] == pytest.approx(3.0)
     assert dp == {
-        "method": "dp", "seconds_per_step": 1.25e-3, "throughput": 800.0, "improvement": 3.2,
+        "method": "dp", "value": 1.25e-3, "throughput": 800.0, "improvement": 3.2,
         "gap": pytest.approx(0.25), "effective_chips": pytest.approx(4 / 3**0.75),
         "samples": 7, "wall_seconds": 0.5, "status": "ok",
     }  # fmt: skip
-    missing = {"seconds_per_step", "throughput", "improvement", "gap", "effective_chips"}
+    missing = {"value", "throughput", "improvement", "gap", "effective_chips"}
     assert {k for k, v in random.items() if v is None} == missing
     assert random["status"] == "gave-up"
 
@@ -73,7 +73,7 @@ def test_the_best_single_device_is_what_others_are_compared_with():
 
 def test_a_model_without_work_has_no_throughput():
     (row,) = rows([plan("greedy", 0.0)], 0.0)
-    assert (row.seconds_per_step, row.throughput, row.improvement) == (0.0, None, None)
+    assert (row.value, row.throughput, row.improvement) == (0.0, None, None)
 
 
 def test_markdown_and_csv_say_the_same():

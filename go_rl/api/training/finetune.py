@@ -108,10 +108,9 @@ def _check_asked(
 def _card(before: Any, problem: Problem, samples: int) -> dict[str, Any]:
     """The model card of weights that learned on one problem: from which, where, how long."""
     graph = problem.graph
-    hardware = problem.hardware.name
     card = {"fine-tuned from": before.name, "graph": graph.name, "digest": graph.digest,
-            "hardware": hardware, "package": hardware, "cost": problem.cost_model,
+            "hardware": problem.hardware.name, "cost": problem.cost_model,
             "samples": samples, "before": dict(before.card)}  # fmt: skip
     if problem.objective is Objective.RING:
         return card | {"rules": problem.rules.name}
-    return card | {"decisions": list(problem.decisions), "tasks": list(problem.decisions)}
+    return card | {"decisions": list(problem.decisions)}

@@ -67,9 +67,8 @@ def _command_of(argv: Sequence[str]) -> tuple[Command, list[str]]:
         return known[f"{first} {second}"], rest[1:]
     choices = [words.partition(" ")[2] for words in known]
     end = nearest(second, choices) if second else "."
-    policy = " go-rl train DIR is called go-rl train policy DIR now." if first == "train" else ""
     known_words = " or ".join(filter(None, (", ".join(choices[:-1]), choices[-1])))
-    raise UsageError(f"go-rl {first} takes {known_words}, not {second!r}{end}{policy}")
+    raise UsageError(f"go-rl {first} takes {known_words}, not {second!r}{end}")
 
 
 def _explain(usage: str, description: str, commands: Sequence[Command]) -> None:

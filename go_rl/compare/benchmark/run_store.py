@@ -118,7 +118,6 @@ class Run:
     @staticmethod
     def from_json(document: dict[str, Any]) -> Run:
         """Read what `to_json` wrote; a malformed one raises KeyError, TypeError or ValueError."""
-        document = {"weights": "", "decoder_calls": None, **document}
         values = {f.name: document[f.name] for f in fields(Run)}
         samples, seconds = values["budget"]
         return Run(

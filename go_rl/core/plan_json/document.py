@@ -19,7 +19,7 @@ from go_rl.core.errors import PlanError, nearest
 from go_rl.core.evaluation import Evaluation, Status
 from go_rl.core.fidelity import Fidelity, Means
 from go_rl.core.files.strict_json import shown
-from go_rl.core.plan import OLD_HARDWARE, PLAN_FORMAT, CurvePoint, Plan
+from go_rl.core.plan import PLAN_FORMAT, CurvePoint, Plan
 from go_rl.core.plan_json.fields import (
     LARGEST,
     LARGEST_SEED,
@@ -34,12 +34,8 @@ from go_rl.core.plan_json.fields import (
 )
 from go_rl.core.problem import Objective
 
-KEYS = {"seconds": "seconds_per_step"}
-"""Keys of an evaluation that differ from its fields."""
-DERIVED = ("value", "seconds_per_step", "throughput", "gap", "status")
+DERIVED = ("value", "throughput", "gap", "effective_chips", "status")
 """Fields for outside readers that follow from others."""
-LATER = ("effective_chips",)
-"""The same; plans of earlier versions lack them."""
 REQUIRED = (
     "format", "nodes", "device", "replicas", "graph_hash", "hardware", "objective", "rules",
     "memory", "all_chips", "fixed", "cost_model", "bound", "optimal", "evaluation", *DERIVED,
@@ -88,7 +84,6 @@ def read_plan(document: object, where: str) -> Plan:
     """
     if not isinstance(document, dict):
         raise PlanError(f"{where}: a plan is a JSON object with nodes and device")
-    document = _with_hardware(document, where)
     check_there(document, REQUIRED, where)
     try:
         plan = _read(document, where)
@@ -98,23 +93,9 @@ def read_plan(document: object, where: str) -> Plan:
         raise PlanError(f"{where}: a field is malformed ({error})") from error
     written = plan.to_json()
     check_known(document, written, where)
-    _check_derived(document, written, DERIVED, where)
     _check_failure(plan, where)
-    _check_derived(document, written, [name for name in LATER if name in document], where)
+    _check_derived(document, written, DERIVED, where)
     return plan
-
-
-def _with_hardware(document: dict[str, Any], where: str) -> dict[str, Any]:
-    """The fields without the older name of ``hardware``, which older plans have alone."""
-    if OLD_HARDWARE not in document:
-        return document
-    fields = dict(document)
-    older = fields.pop(OLD_HARDWARE)
-    if fields.setdefault("hardware", older) != older:
-        raise PlanError(
-            f"{where}: fields 'hardware' and {OLD_HARDWARE!r}, its older name, must be equal"
-        )
-    return fields
 
 
 def _read(document: dict[str, Any], where: str) -> Plan:
@@ -261,11 +242,11 @@ def _read_seed(seed: int, where: str) -> int:
 
 def _read_evaluation(document: dict[str, Any], where: str) -> Evaluation:
     where = f"{where}: evaluation"
-    names = [KEYS.get(field.name, field.name) for field in fields(Evaluation)]
+    names = [field.name for field in fields(Evaluation)]
     check_known(document, names, where)
     check_there(document, [name for name in names if name != "detail"], where)
     for name, value in document.items():
-        numbers = [value] if name == "seconds_per_step" else value
+        numbers = [value] if name == "seconds" else value
         if name in ("status", "detail"):
             if not isinstance(value, str):
                 raise PlanError(f"{where}: {name} must be text, not {shown(value)}")

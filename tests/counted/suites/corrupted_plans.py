@@ -28,7 +28,6 @@ def trial(index: int) -> str | None:
     problem, plan = legal_plan(index)
     corruption = CORRUPTIONS[index % len(CORRUPTIONS)]
     document = json.loads(json.dumps(plan.to_json()))
-    del document["package"]  # the older name of hardware
     text = corrupted(corruption, np.random.default_rng((index, 1)), document)
     name = corruption.apply.__name__
     with tempfile.TemporaryDirectory() as folder:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from go_rl.core import CheckpointError
@@ -16,10 +14,10 @@ CONFIG = RingTrainConfig(attempts=3)
 
 
 def test_a_resumed_run_goes_on_counting(tmp_path):
-    first = EffortLog(tmp_path, CONFIG, begun=False)
+    first = EffortLog(tmp_path, CONFIG)
     first.count(100)
     once = effort_of(first.card())
-    second = EffortLog(tmp_path, CONFIG, begun=True)
+    second = EffortLog(tmp_path, CONFIG)
     second.count(20)
     twice = effort_of(second.card())
     assert once is not None
@@ -33,28 +31,21 @@ def test_searches_are_samples_too(tmp_path):
     (tmp_path / SEARCHES).mkdir()
     for name in ("a", "b", "c"):
         (tmp_path / SEARCHES / f"{name}.npz").touch()
-    log = EffortLog(tmp_path, config, begun=False)
+    log = EffortLog(tmp_path, config)
     log.count(5)
     effort = effort_of(log.card())
     assert effort is not None
     assert effort.samples == 5 + 3 * 64
 
 
-def test_a_run_of_an_older_version_has_no_effort(tmp_path):
-    log = EffortLog(tmp_path, CONFIG, begun=True)
-    log.count(7)
-    assert log.card() == {}
-    assert not (tmp_path / FILE).exists()
-
-
 def test_a_damaged_file_is_named(tmp_path):
     (tmp_path / FILE).write_text("{}")
     with pytest.raises(CheckpointError, match=r"effort.json: is damaged"):
-        EffortLog(tmp_path, CONFIG, begun=True)
+        EffortLog(tmp_path, CONFIG)
 
 
 @pytest.mark.parametrize("name", sorted({*shipped_weights()} - {"dispatch-1.1", "partition-1.1"}))
-def test_shipped_files_of_older_versions_read(name):
+def test_shipped_files_without_a_record_say_so(name):
     card = load_weights(name).card
     assert effort_of(card) is None
     assert effort_sentence(card) == UNRECORDED
@@ -66,10 +57,3 @@ def test_the_sentence():
         "effort of training: 1.25 core-hours, 57,600 samples, 2 attempts"
     )
     assert effort_sentence({"effort": {"core_hours": "much"}}) == UNRECORDED
-
-
-def test_attempts_do_not_keep_an_older_run_from_going_on():
-    older = RingTrainConfig()
-    assert "attempts" not in older.to_json()
-    assert not older.differing(RingTrainConfig().to_json())
-    assert "attempts was 2 and is None" in older.differing(replace(older, attempts=2).to_json())

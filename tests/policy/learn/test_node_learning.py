@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import cache
 
 import jax
@@ -36,8 +35,7 @@ from go_rl.policy.learn.pretrain import pretrain
 from go_rl.policy.plan_decoders.carried import Carried
 from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
 from go_rl.policy.plan_decoders.plan_decoder import Rollouts
-from go_rl.policy.weights import Weights, load_weights, save_weights
-from go_rl.runtime.parameter_file import MANIFEST
+from go_rl.policy.weights import load_weights
 from go_rl.verify.check_plan import check_plan
 
 NODES = replace(TINY, form="nodes", attention_layers=0)
@@ -231,25 +229,3 @@ def test_pretraining_takes_either_form(tmp_path):
     assert again.agent.config == NODES
     pairs = zip(*(jax.tree.leaves(w.agent.params) for w in (weights, again)), strict=True)
     assert all(np.array_equal(a, b) for a, b in pairs)
-
-
-@pytest.mark.parametrize("named", [None, "step_form"])
-def test_files_from_before_there_were_forms_hold_orders(named, tmp_path):
-    path, shapes = (
-        tmp_path / "old.npz",
-        jax.eval_shape(lambda: new_agent(TINY, 0, Objective.MAKESPAN).params),
-    )
-    agent = Agent(
-        TINY, jax.tree.map(lambda x: np.zeros(x.shape, x.dtype), shapes), Objective.MAKESPAN
-    )
-    save_weights(Weights(agent, "old-1.0", {}), path)
-    with np.load(path) as file:
-        arrays = {name: file[name] for name in file.files}
-    manifest = json.loads(arrays[MANIFEST].tobytes().decode())
-    assert manifest["config"] == asdict(TINY)
-    form = manifest["config"].pop("form")
-    if named is not None:
-        manifest["config"][named] = form
-    arrays[MANIFEST] = np.frombuffer(json.dumps(manifest).encode(), np.uint8)
-    np.savez(path, **arrays)
-    assert load_weights(path).agent.config == TINY

@@ -27,7 +27,6 @@ from go_rl.policy.learn.config import (
     PPOConfig,
     RingTrainConfig,
     TrainConfig,
-    current_fields,
 )
 
 DecisionSets = tuple[tuple[str, ...], ...]
@@ -210,4 +209,4 @@ def _document(path: Path) -> dict[str, Any]:
         raise TrainingError(f"{path}: is not JSON ({error})") from error
     if not isinstance(document, dict):
         raise TrainingError(f"{path}: must be a JSON object with the fields of a training run")
-    return current_fields(document)
+    return document

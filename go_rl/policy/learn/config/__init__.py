@@ -19,7 +19,6 @@ from go_rl.policy.learn.config.run import (
     MakespanTrainConfig,
     RingTrainConfig,
     TrainConfig,
-    current_fields,
 )
 from go_rl.policy.learn.config.stages import (
     RING_IMITATION,
@@ -48,6 +47,5 @@ __all__ = [
     "SampleConfig",
     "SearchConfig",
     "TrainConfig",
-    "current_fields",
     "fine_tuning",
 ]

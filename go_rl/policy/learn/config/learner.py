@@ -64,10 +64,6 @@ class PPOConfig:
         check_least("ppo", self, 1, "epochs")
 
 
-PPO_ADDED = ("least_entropy", "anchor")
-"""As `TrainConfig.added`, of `PPOConfig`."""
-
-
 @dataclass(frozen=True)
 class FineTuneConfig:
     """How a policy learns on one graph; `FINE_TUNING` holds what serves each objective."""

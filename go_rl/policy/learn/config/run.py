@@ -12,9 +12,9 @@ from go_rl.core import DECISIONS, RULE_SETS, Objective, TrainingError, decision_
 from go_rl.core.errors import nearest
 from go_rl.costs.models.registry import check_cost
 from go_rl.graphs.zoo.split import TRAINED
-from go_rl.policy.config import ADDED, OLD_NAMES, SHIPPED_NAMES, PolicyConfig, current_names
+from go_rl.policy.config import SHIPPED_NAMES, PolicyConfig
 from go_rl.policy.learn.config.checks import check_least, check_top
-from go_rl.policy.learn.config.learner import PPO_ADDED, PPOConfig, SampleConfig
+from go_rl.policy.learn.config.learner import PPOConfig, SampleConfig
 from go_rl.policy.learn.config.stages import (
     RING_IMITATION,
     CriticConfig,
@@ -30,13 +30,6 @@ SEARCHES = "searches"
 """Folder of a makespan run's searches, in that of the run."""
 WEIGHTS_FILE = "weights.npz"
 """The best weights so far, in the folder of the run."""
-RENAMED = {
-    **OLD_NAMES,
-    "packages": "hardware",
-    "validation_packages": "validation_hardware",
-    "tasks": "decide",
-}
-"""Fields that runs of older versions hold, and their names now."""
 WORKERS = ("local", "ray")
 """Where samples are solved and priced."""
 GO_GRAPHS = (
@@ -52,9 +45,6 @@ class TrainConfig(ABC):
     """Abstract: one pretraining run; the same configuration and machine give the same weights."""
 
     objective: ClassVar[Objective]
-    added: ClassVar[tuple[str, ...]] = ("cost", "attempts", "graphs")
-    """Fields that older runs lack: left out of the text while they have their default, so that such
-    runs can be resumed."""
 
     name: str
     """Name of the weights."""
@@ -129,33 +119,20 @@ class TrainConfig(ABC):
         """Share of a batch that teaches, as `Credit.top`."""
 
     def to_json(self) -> str:
-        """Return the configuration as JSON text; see `added`."""
-        default, values = TRAINING[self.objective](), asdict(self)
-        for name in ADDED:
-            if getattr(self.policy, name) == getattr(default.policy, name):
-                del values["policy"][name]
-        for name in self.added:
-            if getattr(self, name) == getattr(default, name):
-                del values[name]
-        for name in PPO_ADDED:
-            if getattr(self.ppo, name) == getattr(PPOConfig(), name):
-                del values["ppo"][name]
-        return json.dumps(values, indent=2)
+        """Return the configuration as JSON text."""
+        return json.dumps(asdict(self), indent=2)
 
     def differing(self, text: str) -> str:
         """Return the fields in which the JSON text of a run differs from this one, as the end of a
         sentence; empty where it does not. A run goes on to more ``updates``, so these may."""
         try:
-            theirs, mine = json.loads(text), json.loads(self.to_json())
+            theirs, mine = _fields(json.loads(text)), _fields(json.loads(self.to_json()))
         except ValueError:
             return "its configuration is damaged"
-        default = json.loads(TRAINING[self.objective]().to_json())
-        named = sorted({*_fields(theirs), *_fields(mine)} - {"updates"})
-        known = [{**_fields(default), **_fields(each)} for each in (theirs, mine)]
         return ", ".join(
-            f"{name} was {known[0].get(name)!r} and is {known[1].get(name)!r}"
-            for name in named
-            if known[0].get(name) != known[1].get(name)
+            f"{name} was {theirs.get(name)!r} and is {mine.get(name)!r}"
+            for name in sorted({*theirs, *mine} - {"updates"})
+            if theirs.get(name) != mine.get(name)
         )
 
 
@@ -164,7 +141,7 @@ def _fields(document: Any, prefix: str = "") -> dict[str, Any]:
     if not isinstance(document, dict):
         return {prefix: document}
     found: dict[str, Any] = {}
-    for name, value in current_fields(document).items():
+    for name, value in document.items():
         found |= _fields(value, f"{prefix}.{name}" if prefix else name)
     return found
 
@@ -174,7 +151,6 @@ class RingTrainConfig(TrainConfig):
     """Pretraining of a policy for rings."""
 
     objective = Objective.RING
-    added = ("validation_hardware", "cost", "attempts", "imitation", "named_share", "graphs")
 
     name: str = SHIPPED_NAMES[Objective.RING]
     """Name of the weights."""
@@ -234,7 +210,6 @@ class MakespanTrainConfig(TrainConfig):
     """Pretraining of a policy for placement, schedule and fusion on connected devices."""
 
     objective = Objective.MAKESPAN
-    added = ("cost", "imitation", "chained", "graphs")
 
     name: str = SHIPPED_NAMES[Objective.MAKESPAN]
     """Name of the weights."""
@@ -326,8 +301,3 @@ TRAINING: dict[Objective, Callable[[], TrainConfig]] = {
     Objective.MAKESPAN: MakespanTrainConfig,
 }
 """Configuration of pretraining by objective."""
-
-
-def current_fields(document: Any) -> Any:
-    """Return the JSON document of a run with the names that its fields have today."""
-    return current_names(document, RENAMED)

@@ -71,7 +71,7 @@ def taught_agent(
             return load_weights(path, Objective.MAKESPAN).agent
         lessons = searched(agent, keys, config.searches, kept, report, config.cost)
         learned = taught(agent, lessons, config, report)
-        card = {"searches": len(lessons), **EffortLog(folder, config, begun=False).card()}
+        card = {"searches": len(lessons), **EffortLog(folder, config).card()}
         save_weights(Weights(learned, "taught", card), path)
         return learned
 

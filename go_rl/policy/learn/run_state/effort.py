@@ -19,25 +19,21 @@ FILE = "effort.json"
 class EffortLog:
     """Counts core-seconds of this process and samples, and adds them to those of the folder.
 
-    A run that an older version began, which counted nothing, has no effort. Ray workers' cores are
-    not counted.
+    Ray workers' cores are not counted.
 
     Raises:
         CheckpointError: the folder's file is damaged.
     """
 
-    def __init__(self, folder: str | Path, config: TrainConfig, begun: bool) -> None:
-        """Go on counting; ``begun``: whether the folder holds a run already."""
+    def __init__(self, folder: str | Path, config: TrainConfig) -> None:
+        """Go on counting what the folder's run has taken."""
         self.path, self._config = Path(folder) / FILE, config
-        self.known = self.path.exists() or not begun
         self._core_seconds, self._samples = self._read() if self.path.exists() else (0.0, 0)
         self._since = time.process_time()
 
     def count(self, samples: int = 0, elsewhere: float = 0.0) -> None:
         """Add samples, the time since the last call and that of other processes; all are on
         the disk when this returns."""
-        if not self.known:
-            return
         now = time.process_time()
         self._core_seconds, self._since = self._core_seconds + now - self._since, now
         self._core_seconds += elsewhere
@@ -47,9 +43,7 @@ class EffortLog:
 
     def card(self) -> dict[str, Any]:
         """Return the field of a card with what was counted, searches included, which are files of
-        the folder; empty: the run was begun by a version that did not count."""
-        if not self.known:
-            return {}
+        the folder."""
         samples = self._samples
         if isinstance(self._config, MakespanTrainConfig):
             searches = len(list((self.path.parent / SEARCHES).glob("*.npz")))

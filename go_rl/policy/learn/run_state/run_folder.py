@@ -12,7 +12,7 @@ import numpy as np
 
 from go_rl.graphs.zoo import ZOO_VERSION
 from go_rl.policy.agent import Agent
-from go_rl.policy.learn.config import CHECKPOINTS, SEARCHES, WEIGHTS_FILE, TrainConfig
+from go_rl.policy.learn.config import CHECKPOINTS, WEIGHTS_FILE, TrainConfig
 from go_rl.policy.learn.processes.group import Group
 from go_rl.policy.learn.run_state.checkpoints import Checkpoints, TrainState
 from go_rl.policy.learn.run_state.effort import EffortLog
@@ -96,8 +96,7 @@ class RunFolder:
 
     def _open_checkpoints(self) -> None:
         self._checkpoints = Checkpoints(self.folder / CHECKPOINTS)
-        begun = self._checkpoints.latest is not None or (self.folder / SEARCHES).exists()
-        self._effort = EffortLog(self.folder, self.config, begun)
+        self._effort = EffortLog(self.folder, self.config)
 
     def _lap(self) -> float:
         """Core-seconds of this process since the last call."""
