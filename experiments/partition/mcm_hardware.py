@@ -61,7 +61,7 @@ from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.policy.agent import Agent
 from go_rl.policy.config import SHIPPED_NAMES
 from go_rl.policy.learn.fine_tune import FineTuned
-from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
+from go_rl.policy.ring.ring_plans import RingPlans
 from go_rl.policy.weights import shipped_agent
 from go_rl.verify.check_plan import check_plan
 
@@ -274,7 +274,7 @@ def _draws(experiment: Experiment, chips: int, decoder: str, agent: Agent) -> li
     options = experiment.options
     workspace = RingWorkspace(experiment.problem(chips))
     pricer = CompiledPricer(workspace.problem, experiment.bench, 0.0, punish=False)
-    plans = RingDecoder(workspace.problem, workspace)
+    plans = RingPlans(workspace.problem, workspace)
     noise = np.ones(DRAW_BATCH, np.float32)
     for i in range(-(-options.draws // DRAW_BATCH)):
         seed = options.seed * 1_000_003 + i

@@ -24,8 +24,8 @@ from go_rl.policy.learn.config import FINE_TUNING, FineTuneConfig
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.learn.memory import Memory
 from go_rl.policy.learn.ppo import Batch, SampleGroup, new_learner, update
-from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
-from go_rl.policy.plan_decoders.registry import plan_decoder
+from go_rl.policy.makespan_plans import MakespanDecoder
+from go_rl.policy.kinds import plan_decoder
 
 ONE = replace(FINE_TUNING[Objective.MAKESPAN], first=1)
 """How an untrained policy learns on a graph."""

@@ -46,9 +46,9 @@ from go_rl.policy.agent import Actions, Agent
 from go_rl.policy.learn.collect import Credit, TrainingCase, collect
 from go_rl.policy.learn.config import FINE_TUNING
 from go_rl.policy.learn.ppo import new_learner, update
-from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
-from go_rl.policy.plan_decoders.plan_decoder import Rollouts
-from go_rl.policy.plan_decoders.registry import plan_decoder
+from go_rl.policy.makespan_plans import MakespanDecoder
+from go_rl.policy.plan_decoder import Rollouts
+from go_rl.policy.kinds import plan_decoder
 from go_rl.policy.policy_search import BATCH
 from go_rl.policy.weights import shipped_agent
 from go_rl.report.figures import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, new_figure, save_figure

@@ -16,13 +16,13 @@ from jaxtyping import Float32, Int32
 from go_rl.core import Objective, PolicyError
 from go_rl.core.problem import DECISIONS
 from go_rl.objectives.makespan.choices import LEVELS
-from go_rl.policy.buckets import Padded, pad
-from go_rl.policy.config import MAX_CHIPS, PolicyConfig
+from go_rl.policy.config import MAX_CHIPS, NodesPolicyConfig, PolicyConfig
+from go_rl.policy.dispatch.dispatch_policy import DispatchPolicy
 from go_rl.policy.network import Encoded, Params, Policy
-from go_rl.policy.observations.makespan import MAKESPAN_FEATURES, MAKESPAN_HARDWARE, MAKESPAN_ORDERS
+from go_rl.policy.nodes.nodes_policy import NodesPolicy
+from go_rl.policy.observations.buckets import Padded, pad
 from go_rl.policy.observations.policy_graph import tiny_graph
-from go_rl.policy.observations.reference_orders import REFERENCE_ORDERS
-from go_rl.policy.observations.ring import RING_FEATURES, RING_HARDWARE
+from go_rl.policy.ring.ring_policy import RingPolicy
 
 Actions = dict[str, Any]
 """What was drawn for each decision: `OrderActions`, `DrawnPlacements`, `NodeActions` or
@@ -30,12 +30,11 @@ Actions = dict[str, Any]
 Options = Mapping[str, Float32[np.ndarray, "U _"]]
 """What each unit may choose, by decision; see `node_options`."""
 Start = Mapping[str, Int32[np.ndarray, "U"]]
-"""What the first iteration sees of a plan, by decision; form ``nodes`` only."""
-SHAPES = {
-    Objective.RING: (RING_FEATURES, len(REFERENCE_ORDERS), len(RING_HARDWARE)),
-    Objective.MAKESPAN: (MAKESPAN_FEATURES, len(MAKESPAN_ORDERS), len(MAKESPAN_HARDWARE)),
-}
-"""Columns of what the policies of each objective see: features, places, hardware."""
+"""What the first iteration of a node policy sees of a plan, by decision."""
+NETWORKS: dict[str, type[Policy]] = {
+    "ring": RingPolicy, "nodes": NodesPolicy, "dispatch": DispatchPolicy
+}  # fmt: skip
+"""Networks by the name of their policy."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,23 +43,22 @@ class Agent:
 
     config: PolicyConfig
     params: Params
-    objective: Objective = Objective.RING
     blind: bool = False
     """Whether the network sees no edges; a control arm."""
 
     @property
-    def policy(self) -> Policy:
-        """The network without weights."""
-        return Policy(self.config, self.objective, self.blind)
+    def objective(self) -> Objective:
+        """Objective that the policy solves."""
+        return self.config.objective
 
     @property
-    def num_parameters(self) -> int:
-        """Numbers in the weights."""
-        return sum(int(leaf.size) for leaf in jax.tree.leaves(self.params))
+    def policy(self) -> Policy:
+        """The network without weights."""
+        return NETWORKS[self.config.kind](self.config, self.blind)
 
     def having(self, params: Params) -> Agent:
         """Return an agent with the same network and other weights."""
-        return Agent(self.config, params, self.objective, self.blind)
+        return Agent(self.config, params, self.blind)
 
     def encode(self, padded: Padded) -> Encoded:
         """Embed a graph; once serves any number of draws."""
@@ -79,29 +77,27 @@ class Agent:
     ) -> Actions:
         """Draw [B] samples of every decision; ``noise`` scales the deviations (0: the likeliest).
 
-        A policy of the form ``nodes`` chooses among ``options`` (`MakespanDecoder.options`); its
-        first iteration sees ``start``, if the policy carries plans over.
+        A node policy chooses among ``options`` (`NodesPlans.options`); its first iteration sees
+        ``start``, if the policy carries plans over.
 
         Raises:
             PolicyError: it has no options, or places on more devices than `MAX_CHIPS`.
         """
         among = self._options(options, decisions)
-        seen = dict(start or {}) if self.policy.carries else {}
+        carries = isinstance(self.config, NodesPolicyConfig) and self.config.carry
+        seen = dict(start or {}) if carries else {}
         return draw(
             self.policy, self.params, encoded, padded.graph, decisions, key, noise, among, seen
         )
 
     def _options(self, options: Options | None, decisions: tuple[str, ...]) -> Options:
-        if not self.policy.chooses_by_unit:
+        if not isinstance(self.config, NodesPolicyConfig):
             return {}
         if options is None or any(decision not in options for decision in decisions):
-            raise PolicyError(
-                "a policy of the form 'nodes' draws among MakespanDecoder.options; give them"
-            )
+            raise PolicyError("a node policy draws among NodesPlans.options; give them")
         if "placement" in decisions and options["placement"].shape[1] > MAX_CHIPS:
             raise PolicyError(
-                f"a policy of the form 'nodes' places on at most {MAX_CHIPS} devices; "
-                "use one of the form 'orders'"
+                f"a node policy places on at most {MAX_CHIPS} devices; use a dispatch policy"
             )
         return {decision: options[decision] for decision in decisions}
 
@@ -121,16 +117,15 @@ def widened(agent: Agent, factor: float) -> Agent:
     return agent.having(params)
 
 
-def new_agent(config: PolicyConfig, seed: int, objective: Objective = Objective.RING) -> Agent:
+def new_agent(config: PolicyConfig, seed: int) -> Agent:
     """Return an untrained agent."""
-    key = jax.random.key(seed)
-    padded = pad(tiny_graph(*SHAPES[objective]))
+    key, policy = jax.random.key(seed), NETWORKS[config.kind](config)
+    columns, options = policy.columns, {}
+    padded = pad(tiny_graph(columns.features, len(columns.orders), len(columns.hardware)))
     graph, real = jax.tree.map(jnp.asarray, (padded.graph, padded.real))
-    policy, options = Policy(config, objective), {}
-    if policy.chooses_by_unit:
+    if isinstance(config, NodesPolicyConfig):
         options = {decision: jnp.zeros((len(real), LEVELS)) for decision in DECISIONS}
-    params = _first_params(policy, key, graph, real, options)
-    return Agent(config, params, objective)
+    return Agent(config, _first_params(policy, key, graph, real, options))
 
 
 @partial(jax.jit, static_argnums=0)
@@ -160,33 +155,11 @@ def draw(
     options: Mapping[str, jax.Array | np.ndarray],
     start: Mapping[str, jax.Array | np.ndarray],
 ) -> Actions:
-    """Draw every decision, compiled; with a critic, for each sample the best of
-    `PolicyConfig.best_of` graph-level decisions."""
-    apply = partial(policy.apply, params)
-    if policy.objective is Objective.RING:
-        keys = dict.fromkeys(decisions, key)
-    else:
-        keys = dict(zip(decisions, jax.random.split(key, len(decisions)), strict=True))
-    if not policy.has_critic:
-        given = {decision: (options.get(decision), start.get(decision)) for decision in decisions}
-        return {
-            decision: apply(
-                encoded, graph, decision, one, noise, *given[decision], method=Policy.draw
-            )
-            for decision, one in keys.items()
-        }
-    pairs = {decision: jax.random.split(one) for decision, one in keys.items()}
-    among = jnp.repeat(jnp.asarray(noise), policy.config.best_of)
-    mixes = {
-        decision: apply(encoded, decision, pair[0], among, method=Policy.propose)
-        for decision, pair in pairs.items()
-    }
-    scores = cast("jax.Array", apply(encoded.known, mixes, method=Policy.criticise))
-    best = scores.mean(0).reshape(len(noise), -1).argmin(1)
-    chosen = best + jnp.arange(len(noise)) * policy.config.best_of
-    return {
-        decision: apply(
-            encoded, graph, decision, mixes[decision][chosen], pair[1], noise, method=Policy.follow
+    """Draw every decision, compiled."""
+    drawn = {}
+    for decision, one in policy.keys(decisions, key).items():
+        among = (options[decision], start.get(decision)) if decision in options else ()
+        drawn[decision] = policy.apply(
+            params, encoded, graph, decision, one, noise, *among, method="draw"
         )
-        for decision, pair in pairs.items()
-    }
+    return drawn

@@ -1,8 +1,11 @@
-"""`PolicyConfig`: sizes and switches of the policy. Imports nothing heavy."""
+"""Configurations of the three policies: `RingPolicyConfig`, `NodesPolicyConfig`,
+`DispatchPolicyConfig`. Imports nothing heavy."""
 
 from __future__ import annotations
 
+from abc import ABC
 from dataclasses import dataclass, fields
+from typing import ClassVar
 
 from go_rl.core import Objective, PolicyError
 from go_rl.core.errors import nearest
@@ -13,24 +16,27 @@ SEGMENT_UNIT = 128
 """Divides the nodes of every padded graph; segments divide it."""
 SOLVER_MODES = ("sample", "fix", "none")
 """How placements on a ring go through the solver."""
-FORMS = ("orders", "nodes", "dispatch")
-"""What a makespan policy decides: scores for a list scheduler; each unit by itself, as in GO; or
-one after the other, which unit is next and on which device."""
 CONTROLS = ("untrained", "random-encoder", "blind", "zero-output")
 """Control arms of a policy; see `go_rl.policy.controls`."""
-SHIPPED_NAMES = {Objective.RING: "partition-1.1", Objective.MAKESPAN: "graph-1.0"}
-"""The weights of ``--method policy``, by objective."""
-MOST = {"sage_layers": 64, "attention_layers": 64, "iterations": 64, "best_of": 4096}
+SHIPPED_NAMES = {Objective.RING: "partition-1.1", Objective.MAKESPAN: "dispatch-1.1"}
+"""Weights of ``--method policy``, by objective."""
+MOST = {"sage_layers": 64, "attention_layers": 64, "iterations": 64}
 """Largest values of what a network repeats; a damaged file may ask for billions."""
-MAY_BE_ZERO = ("sage_layers", "attention_layers", "directions")
-"""Numbers that may be 0, the last for the form ``nodes`` only."""
 WIDEST = 1 << 16
 """Largest value of any other number."""
 
 
 @dataclass(frozen=True)
-class PolicyConfig:
-    """What the network is made of; the weights fit one such configuration only."""
+class PolicyConfig(ABC):
+    """Abstract: sizes of the encoder and the heads, which every policy has. Weights fit one
+    configuration only."""
+
+    kind: ClassVar[str]
+    """Name of the policy: ring, nodes or dispatch."""
+    objective: ClassVar[Objective]
+    """Objective that the policy solves."""
+    may_be_zero: ClassVar[tuple[str, ...]] = ("sage_layers", "attention_layers")
+    """Numbers that may be 0."""
 
     hidden: int = 64
     """Width of a node's embedding."""
@@ -46,24 +52,10 @@ class PolicyConfig:
     """Whether nodes attend to the previous segment as well."""
     conditioning: bool = True
     """Whether every layer's input is multiplied by a gate computed from the input features."""
-    decoder_width: int = 32
-    """Width of the per-sample part of a decoder."""
-    directions: int = 8
-    """Learned directions along which a graph-level decision bends the order; of the form ``nodes``
-    the logits of all units, 0: none, as in GO."""
-    iterations: int = 2
-    """Decoding iterations, each conditioned on the decisions of the one before."""
-    best_of: int = 8
-    """Graph-level decisions drawn for each that a makespan policy uses: the best for its critic."""
-    form: str = "orders"
-    """Form of a makespan policy: orders, nodes or dispatch; those of rings have one form only."""
-    carry: bool = True
-    """Form ``nodes``: whether the first iteration sees the best plan known, at first the reference
-    plan; else it sees nothing, as in GO."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            least = 0 if field.name in MAY_BE_ZERO else 1
+            least = 0 if field.name in self.may_be_zero else 1
             value = getattr(self, field.name)
             most = MOST.get(field.name, WIDEST)
             if field.type == "int" and (type(value) is not int or not least <= value <= most):
@@ -73,19 +65,69 @@ class PolicyConfig:
                 )
             if field.type == "bool" and not isinstance(value, bool):
                 raise PolicyError(f"policy: {field.name} must be true or false, not {value!r}")
-        if self.form not in FORMS:
-            raise PolicyError(
-                f"policy: form must be one of {', '.join(FORMS)}, not "
-                f"{self.form!r}{nearest(str(self.form), FORMS)}"
-            )
-        if self.form != "nodes" and not self.directions:
-            raise PolicyError("policy: directions must be a whole number >= 1, not 0")
         if SEGMENT_UNIT % self.segment:
             raise PolicyError(f"policy: segment must divide {SEGMENT_UNIT}, not {self.segment}")
         if self.hidden % self.heads:
             raise PolicyError(
                 f"policy: hidden {self.hidden} must be a multiple of heads {self.heads}"
             )
+
+
+@dataclass(frozen=True)
+class RingPolicyConfig(PolicyConfig):
+    """Policy of a ring: an order that is cut, and chips that go through the solver."""
+
+    kind = "ring"
+    objective = Objective.RING
+
+    decoder_width: int = 32
+    """Width of the per-sample part of a decoder."""
+    directions: int = 8
+    """Learned directions along which a graph-level decision bends the order."""
+    iterations: int = 2
+    """Decoding iterations, each conditioned on the decisions of the one before."""
+
+
+@dataclass(frozen=True)
+class NodesPolicyConfig(PolicyConfig):
+    """Policy for makespan in which each unit chooses by itself, as in GO."""
+
+    kind = "nodes"
+    objective = Objective.MAKESPAN
+    may_be_zero = ("sage_layers", "attention_layers", "directions")
+
+    decoder_width: int = 32
+    """Width of the per-sample part of a decoder."""
+    directions: int = 8
+    """Learned directions along which a graph-level decision shifts the logits of all units; 0:
+    none, as in GO."""
+    iterations: int = 2
+    """Decoding iterations, each conditioned on the decisions of the one before."""
+    carry: bool = True
+    """Whether the first iteration sees the best plan known, at first the reference plan; else it
+    sees nothing, as in GO."""
+
+
+@dataclass(frozen=True)
+class DispatchPolicyConfig(PolicyConfig):
+    """Policy for makespan that chooses one unit after the other, and its device."""
+
+    kind = "dispatch"
+    objective = Objective.MAKESPAN
+
+
+POLICIES: dict[str, type[PolicyConfig]] = {
+    each.kind: each for each in (RingPolicyConfig, NodesPolicyConfig, DispatchPolicyConfig)
+}
+"""Configurations by the name of their policy."""
+
+
+def check_policy(kind: str) -> None:
+    """Raise a `PolicyError` unless there is a policy of this name."""
+    if kind not in POLICIES:
+        raise PolicyError(
+            f"policy must be one of {', '.join(POLICIES)}, not {kind!r}{nearest(kind, POLICIES)}"
+        )
 
 
 def check_control(control: str | None) -> None:

@@ -3,10 +3,10 @@
 A policy that is not clearly ahead of its control arms decides nothing by what it learned:
 
 - ``untrained``: the same configuration, fresh weights;
-- ``random-encoder``: fresh weights of the encoder; heads, decoders and critic as trained;
+- ``random-encoder``: fresh weights of the encoder; heads and decoders as trained;
 - ``blind``: the network sees no edges and nothing that derives from them (`without_edges`);
 - ``zero-output``: the output layers of the decoders are exactly zero, so that every graph gets the
-  same numbers; a critic stays.
+  same numbers.
 
 Fresh weights are drawn from the run's seed, apart from those that training with it starts from.
 """
@@ -77,7 +77,7 @@ def noted(plan: Plan, control: str | None) -> Plan:
 
 def _fresh(agent: Agent, seed: int) -> Params:
     drawn = int(np.random.SeedSequence((seed, FRESH)).generate_state(1)[0])
-    return new_agent(agent.config, drawn, agent.objective).params
+    return new_agent(agent.config, drawn).params
 
 
 def _without_outputs(agent: Agent) -> Params:

@@ -14,10 +14,10 @@ from go_rl.objectives.common.incumbent import Incumbent, finish_plan
 from go_rl.policy.agent import Agent
 from go_rl.policy.config import check_control
 from go_rl.policy.controls import controlled, noted
-from go_rl.policy.plan_decoders.carried import Carried
-from go_rl.policy.plan_decoders.plan_decoder import PlanDecoder, ProposalArrays
-from go_rl.policy.plan_decoders.registry import plan_decoder
-from go_rl.policy.plan_decoders.ring_decoder import check_group
+from go_rl.policy.kinds import plan_decoder
+from go_rl.policy.nodes.carried import Carried
+from go_rl.policy.plan_decoder import PlanDecoder, ProposalArrays
+from go_rl.policy.ring.ring_plans import check_group
 from go_rl.policy.weights import shipped_agent
 
 BATCH = 16
@@ -51,7 +51,8 @@ class PolicySearch:
             PolicyError: the graph is larger than any bucket, or no policy solves the objective.
             CheckpointError: the weights cannot be read.
         """
-        agent, decoder = self._agent(problem, 0), plan_decoder(problem)
+        agent = self._agent(problem, 0)
+        decoder = plan_decoder(problem, agent.config.kind)
         if decoder.decides:
             noise, group = np.ones(BATCH, np.float32), group_of(decoder, self.decoder)
             actions = decoder.draw(
@@ -65,7 +66,8 @@ class PolicySearch:
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the best plan drawn; see `go_rl.core.Optimizer`."""
-        agent, decoder = self._agent(problem, seed), plan_decoder(problem)
+        agent = self._agent(problem, seed)
+        decoder = plan_decoder(problem, agent.config.kind)
         progress = Progress(budget, OPEN_SAMPLES)
         incumbent = Incumbent(decoder.workspace, progress)
         if decoder.start(incumbent, seed) and not progress.spent:
@@ -118,7 +120,7 @@ def _search(
 
 def _noise(agent: Agent, group: str, rounds: int) -> Float32[np.ndarray, "B"]:
     """[B] scales of a batch's draws; the first of all is the likeliest decision."""
-    plain = group == "placement" or agent.policy.chooses_by_unit
+    plain = group == "placement" or agent.config.kind == "nodes"
     scales = (1.0,) if plain else DOUBT
     noise = np.resize(np.array(scales, np.float32), BATCH)
     noise[0] = min(rounds, 1)

@@ -17,7 +17,7 @@ import jax
 from go_rl.core import CheckpointError, Objective, PolicyError
 from go_rl.core.errors import nearest
 from go_rl.policy.agent import Agent, new_agent
-from go_rl.policy.config import SHIPPED_NAMES, PolicyConfig
+from go_rl.policy.config import POLICIES, SHIPPED_NAMES, PolicyConfig
 from go_rl.runtime.parameter_file import (
     check_digest,
     check_parameters,
@@ -28,7 +28,7 @@ from go_rl.runtime.parameter_file import (
 
 INTERFACE = 1
 """Major version: what the networks take and give."""
-FORMAT = "go_rl-policy-2"
+FORMAT = "go_rl-policy-3"
 SHIPPED = Path(__file__).parent / "pretrained"
 
 
@@ -52,7 +52,7 @@ def save_weights(weights: Weights, path: str | Path) -> None:
     manifest = {
         "format": FORMAT,
         "interface": INTERFACE,
-        "objective": str(agent.objective),
+        "policy": agent.config.kind,
         "name": weights.name,
         "config": asdict(agent.config),
         "blind": agent.blind,
@@ -78,8 +78,7 @@ def load_weights(source: str | Path, objective: Objective | None = None) -> Weig
     if objective is not None and theirs is not objective:
         raise CheckpointError(
             f"{path}: weights of a policy for objective {theirs}, not {objective}; use "
-            f"{SHIPPED_NAMES[objective]!r}, or train some with: go-rl train policy DIR --objective "
-            f"{objective}"
+            f"{SHIPPED_NAMES[objective]!r}, or train some with: go-rl train policy DIR"
         )
     return found
 
@@ -99,7 +98,7 @@ def shipped_agent(objective: Objective) -> Agent:
 def _load(path: Path, time_written: int, size: int) -> Weights:
     """Read a file once; another file in its place is another key."""
     manifest, arrays = read_parameters(path)
-    objective = _objective(path, manifest)
+    policy = _policy(path, manifest)
     if manifest.get("interface") != INTERFACE:
         raise CheckpointError(
             f"{path}: weights of interface {manifest.get('interface')}; this version of go_rl "
@@ -108,35 +107,34 @@ def _load(path: Path, time_written: int, size: int) -> Weights:
         )
     check_digest(path, manifest, arrays)
     try:
-        config = PolicyConfig(**manifest["config"])
+        config = policy(**manifest["config"])
         name, card, blind = str(manifest["name"]), dict(manifest["card"]), bool(manifest["blind"])
     except (KeyError, TypeError, ValueError, PolicyError) as error:
         raise CheckpointError(
             f"{path}: its manifest does not fit this version ({type(error).__name__}: {error})"
         ) from error
     if path.parent != SHIPPED:  # the tests check what ships; tracing a template takes half a second
-        check_parameters(path, arrays, _shapes(config, objective))
-    return Weights(Agent(config, parameter_tree(arrays), objective, blind), name, card)
+        check_parameters(path, arrays, _shapes(config))
+    return Weights(Agent(config, parameter_tree(arrays), blind), name, card)
 
 
-def _objective(path: Path, manifest: Mapping[str, Any]) -> Objective:
-    """The objective of a policy's file, whose format is checked."""
+def _policy(path: Path, manifest: Mapping[str, Any]) -> type[PolicyConfig]:
+    """The configuration class of a policy's file, whose format is checked."""
     kind = manifest.get("format")
     if kind != FORMAT:
         what = f" but {kind!r}" if kind else ""
         raise CheckpointError(f"{path}: is not a policy's weights file of format {FORMAT!r}{what}")
-    if manifest.get("objective") not in list(SHIPPED_NAMES):
+    if manifest.get("policy") not in POLICIES:
         raise CheckpointError(
-            f"{path}: objective {manifest.get('objective')!r} must be one of "
-            f"{', '.join(SHIPPED_NAMES)}"
+            f"{path}: policy {manifest.get('policy')!r} must be one of {', '.join(POLICIES)}"
         )
-    return Objective(manifest["objective"])
+    return POLICIES[manifest["policy"]]
 
 
 @cache
-def _shapes(config: PolicyConfig, objective: Objective) -> Any:
+def _shapes(config: PolicyConfig) -> Any:
     """Shapes of the parameters of a configuration; to trace the network takes half a second."""
-    return jax.eval_shape(lambda: new_agent(config, 0, objective).params)
+    return jax.eval_shape(lambda: new_agent(config, 0).params)
 
 
 def shipped_weights() -> tuple[str, ...]:

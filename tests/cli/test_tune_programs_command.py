@@ -13,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tuning.tvm.onnx_networks import lone, saved, two_layers
+from tuning.through_tvm.onnx_networks import lone, saved, two_layers
 
 from go_rl.tuning.loop.belief.registry import BELIEFS
 from go_rl.tuning.loop.schedulers.registry import SCHEDULERS

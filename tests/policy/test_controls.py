@@ -12,12 +12,12 @@ from policy.tiny import TINY, chain, lively_agent, random_graph, two_chains
 
 from go_rl.core import Budget, Objective, PolicyError
 from go_rl.policy.agent import Actions, Agent, new_agent
-from go_rl.policy.buckets import Padded, pad
+from go_rl.policy.observations.buckets import Padded, pad
 from go_rl.policy.config import CONTROLS, PolicyConfig
 from go_rl.policy.controls import controlled
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.observations.policy_graph import PolicyGraph
-from go_rl.policy.observations.ring import RING_FROM_EDGES, SCALARS
+from go_rl.policy.ring.observation import RING_FROM_EDGES, SCALARS
 from go_rl.policy.policy_search import PolicySearch
 
 HEADS = ("order", "placement")

@@ -10,7 +10,7 @@ from reference.cuts import cut_log_probs as every_log_prob
 from reference.cuts import legal_cuts
 from reference.random_rings import random_ring
 
-from go_rl.policy.decoders.cut_log_probs import CutWindows, cut_log_probs, window_log_sums
+from go_rl.policy.ring.cut_log_probs import CutWindows, cut_log_probs, window_log_sums
 from go_rl.solvers import ring_instance
 from go_rl.solvers.draws.cut_distribution import CutDistribution
 from go_rl.solvers.network import Network

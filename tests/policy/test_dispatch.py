@@ -15,11 +15,11 @@ from reference.step_problems import random_edges, random_step, step_problem
 from go_rl.core import Budget, Objective, OpKind, Problem
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Agent, new_agent
-from go_rl.policy.decoders.dispatch_decoder import SEEN, DispatchActions, untrained_weights
+from go_rl.policy.dispatch.dispatch_decoder import SEEN, DispatchActions, untrained_weights
 from go_rl.policy.dispatch.features import WINDOW
 from go_rl.policy.dispatch.rollout import Dispatched, Dispatcher, HeadWeights
 from go_rl.policy.network import DISPATCHED, head_input
-from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
+from go_rl.policy.makespan_plans import MakespanDecoder
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.verify.check_plan import check_plan
 

@@ -13,11 +13,11 @@ from policy.tiny import TINY, as_arrays, lively_agent, random_graph, small_padde
 from reference.network import layer_norm
 from rounding import assert_rounded_alike
 
-from go_rl.policy import buckets
+from go_rl.policy.observations import buckets
 from go_rl.policy.agent import encode
 from go_rl.policy.encoder.encoder import AttentionLayer
 from go_rl.policy.encoder.segmented_attention import SegmentedAttention
-from go_rl.policy.heads import DecisionHeads
+from go_rl.policy.encoder.heads import DecisionHeads
 from go_rl.policy.network import Policy
 
 DECISIONS = ("order", "placement")

@@ -22,12 +22,12 @@ from go_rl.objectives.makespan.choices import LEVELS
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.config import PolicyConfig
-from go_rl.policy.decoders.device_logits import DeviceLogits, DeviceTerms, device_logits
-from go_rl.policy.decoders.head_input import HeadInput
-from go_rl.policy.decoders.node_decoder import MOVED, NodeActions, staying
-from go_rl.policy.decoders.surroundings import seen_devices
+from go_rl.policy.nodes.device_logits import DeviceLogits, DeviceTerms, device_logits
+from go_rl.policy.distributions.head_input import HeadInput
+from go_rl.policy.nodes.node_decoder import MOVED, NodeActions, staying
+from go_rl.policy.distributions.surroundings import seen_devices
 from go_rl.policy.network import Policy
-from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
+from go_rl.policy.makespan_plans import MakespanDecoder
 from go_rl.verify.check_plan import check_plan
 
 NODES = replace(TINY, form="nodes", attention_layers=0)

@@ -12,11 +12,11 @@ from rounding import assert_rounded_alike
 
 from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.policy.config import MAX_CHIPS
-from go_rl.policy.decoders.cut_log_probs import blank_windows
-from go_rl.policy.decoders.placement_decoder import PlacementActions, work_before
-from go_rl.policy.decoders.surroundings import seen_chips
+from go_rl.policy.ring.cut_log_probs import blank_windows
+from go_rl.policy.ring.placement_decoder import PlacementActions, work_before
+from go_rl.policy.distributions.surroundings import seen_chips
 from go_rl.policy.network import Policy
-from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
+from go_rl.policy.ring.ring_plans import RingPlans
 from go_rl.solvers import Means
 
 KEY = jax.random.key(7)
@@ -128,7 +128,7 @@ def test_credit_is_what_the_solver_says_its_samples_are_worth(rules, options):
     """The log-probabilities of the last iteration, chips or pieces, sum to `Samples.log_prob`."""
     problem = lattice(2, chips=CHIPS, rules=rules, **options)
     workspace, agent = RingWorkspace(problem), lively_agent()
-    decoder = RingDecoder(problem, workspace)
+    decoder = RingPlans(problem, workspace)
     padded, noise = decoder.padded, np.ones(16, np.float32)
     encoded = agent.encode(padded)
     actions = decoder.draw(agent, encoded, "placement", noise, KEY)

@@ -7,7 +7,7 @@ import pytest
 from policy.tiny import random_graph
 
 from go_rl.core import PolicyError
-from go_rl.policy.buckets import BUCKETS, EDGES_PER_NODE, bucket, pad
+from go_rl.policy.observations.buckets import BUCKETS, EDGES_PER_NODE, bucket, pad
 from go_rl.policy.config import SEGMENT_UNIT, PolicyConfig
 
 

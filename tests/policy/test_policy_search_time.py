@@ -12,7 +12,7 @@ from reference.step_networks import operators, priced
 from go_rl.core import Budget, Plan, Problem, Progress
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Agent
-from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
+from go_rl.policy.makespan_plans import MakespanDecoder
 from go_rl.policy.policy_search import BATCH, DOUBT, PolicySearch
 
 

@@ -11,7 +11,7 @@ from reference.small_rings import ring_problem
 from go_rl.core import EnvironmentUseError, Means, Problem
 from go_rl.envs.rewards import LOG_SPEED_UP
 from go_rl.objectives.ring.workspace import RingWorkspace
-from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
+from go_rl.policy.ring.ring_plans import RingPlans
 from go_rl.verify.rules import legal
 
 
@@ -21,11 +21,11 @@ def lattice(chips: int = 3, rules: str = "relay", **options) -> Problem:
     return ring_problem(10, edges, chips, rules, seconds=seconds, **options)
 
 
-def make(problem: Problem) -> RingDecoder:
-    return RingDecoder(problem, RingWorkspace(problem))
+def make(problem: Problem) -> RingPlans:
+    return RingPlans(problem, RingWorkspace(problem))
 
 
-def uniform(rollouts: RingDecoder, batch: int = 6) -> np.ndarray:
+def uniform(rollouts: RingPlans, batch: int = 6) -> np.ndarray:
     """[B, U, k] log-probabilities that prefer nothing."""
     chips = rollouts.workspace.chips
     return np.full((batch, rollouts.workspace.units.num_units, chips), -np.log(chips))
@@ -161,7 +161,7 @@ def test_identical_nodes_without_edges():
 def test_an_infeasible_problem_earns_the_failure_reward():
     """0 -> 1 with 1 pinned below 0."""
     problem = ring_problem(2, [(0, 1)], 2, fixed={0: 1, 1: 0})
-    rollouts = RingDecoder(problem, RingWorkspace(problem))
+    rollouts = RingPlans(problem, RingWorkspace(problem))
     units = rollouts.workspace.units.num_units
     assert rollouts.workspace.reference_seconds == 2.0
     for found in (

@@ -12,21 +12,23 @@ import numpy as np
 from reference.small_rings import ring_problem
 from reference.step_problems import step_problem
 
-from go_rl.core import Objective, OpKind, Problem
+from go_rl.core import OpKind, Problem
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Actions, Agent, new_agent
-from go_rl.policy.buckets import Padded, pad
-from go_rl.policy.config import PolicyConfig
+from go_rl.policy.observations.buckets import Padded, pad
+from go_rl.policy.config import DispatchPolicyConfig, NodesPolicyConfig, RingPolicyConfig
 from go_rl.policy.learn.config import FINE_TUNING
 from go_rl.policy.observations.policy_graph import PolicyGraph
 from go_rl.policy.observations.reference_orders import REFERENCE_ORDERS
-from go_rl.policy.observations.ring import RING_FEATURES, RING_HARDWARE
-from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
+from go_rl.policy.ring.observation import RING_COLUMNS, RING_HARDWARE
+from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
+from go_rl.policy.makespan_plans import MakespanPlans
 
-TINY = PolicyConfig(
-    hidden=8, sage_layers=1, attention_layers=1, heads=2, segment=16, decoder_width=8, directions=2
-)
-SMALL_LESSON = replace(FINE_TUNING[Objective.MAKESPAN], batch=8, first=8)
+SIZES = {"hidden": 8, "sage_layers": 1, "attention_layers": 1, "heads": 2, "segment": 16}
+TINY = RingPolicyConfig(**SIZES, decoder_width=8, directions=2)
+TINY_NODES = NodesPolicyConfig(**SIZES, decoder_width=8, directions=2)
+TINY_DISPATCH = DispatchPolicyConfig(**SIZES)
+SMALL_LESSON = replace(FINE_TUNING["dispatch"], batch=8, first=8)
 """What is drawn, judged and remembered comes in eights: programs of one shape."""
 
 
@@ -39,21 +41,21 @@ def tiny_agent() -> Agent:
 @cache
 def tiny_makespan_agent() -> Agent:
     """Untrained."""
-    return new_agent(TINY, 0, Objective.MAKESPAN)
+    return new_agent(TINY_DISPATCH, 0)
 
 
-def drawn_plans(agent: Agent, decoder: MakespanDecoder, noise: np.ndarray, seed: int) -> Actions:
+def drawn_plans(agent: Agent, decoder: MakespanPlans, noise: np.ndarray, seed: int) -> Actions:
     """Decisions of an agent, neither decoded nor priced."""
     key = jax.random.key(seed)
     return decoder.draw(agent, agent.encode(decoder.padded), "plan", noise, key)
 
 
 @cache
-def two_chains() -> MakespanDecoder:
+def two_chains() -> DispatchPlans:
     """Two independent chains of matrix products on two devices; transfers are expensive."""
     edges = [(i, i + 2, 2.0) for i in range(6)]
     problem = step_problem([3.0] * 8, edges, 2, kinds=[OpKind.MATMUL] * 8, decisions=("placement",))
-    return MakespanDecoder(MakespanWorkspace(problem))
+    return DispatchPlans(MakespanWorkspace(problem))
 
 
 @cache
@@ -86,7 +88,7 @@ def random_graph(seed: int, units: int, chips: int = 3) -> PolicyGraph:
     places = np.stack([(np.arange(units) + rng.random(units)) / units for _ in REFERENCE_ORDERS], 1)
     share = rng.random(units)
     return PolicyGraph(
-        features=rng.standard_normal((units, RING_FEATURES)).astype(np.float32),
+        features=rng.standard_normal((units, RING_COLUMNS.features)).astype(np.float32),
         places=places.astype(np.float32),
         share=(share / share.sum()).astype(np.float32),
         senders=senders,

@@ -12,8 +12,8 @@ from go_rl.api.options import options_from
 from go_rl.api.problem import problem_for
 from go_rl.api.training.learner_options import LearnerOptions
 from go_rl.core import Budget, Hardware, NodeId, Objective, OpGraph, Problem, SearchError
-from go_rl.policy.config import SHIPPED_NAMES
-from go_rl.policy.learn.config import FINE_TUNING, FineTuneConfig
+from go_rl.policy.config import POLICIES, SHIPPED_NAMES
+from go_rl.policy.learn.config import FineTuneConfig
 
 if TYPE_CHECKING:
     from go_rl.compare.portfolio import Result
@@ -71,7 +71,7 @@ def finetune(
     before = load_weights(source, problem.objective)
     if config is None or isinstance(config, LearnerOptions):
         changes = config or LearnerOptions()
-        config = changes.config_for(problem.objective, before.agent.config.form)
+        config = changes.config_for(before.agent.config.kind)
     learner = FineTuned(before.agent, decoder, config, control=chosen.control)
     budget = Budget(samples=samples)
     heuristic = run(problem, methods_for(problem)[0], None, chosen.seed, report).plans
@@ -93,14 +93,15 @@ def _check_asked(
     objective: Objective, config: FineTuneConfig | LearnerOptions | None, decoder: str
 ) -> None:
     """Refuse what has no meaning, before weights are read."""
-    if objective not in FINE_TUNING:
+    if objective not in SHIPPED_NAMES:
         raise SearchError(
-            f"finetune: policies work on objectives {', '.join(FINE_TUNING)}, not {objective}"
+            f"finetune: policies work on objectives {', '.join(SHIPPED_NAMES)}, not {objective}"
         )
     if objective is not Objective.RING and decoder != DEFAULT_DECODER:
         raise SearchError(f"decoder has no meaning for objective {objective}; leave it out")
     if isinstance(config, LearnerOptions):
-        config.config_for(objective)
+        kinds = [kind for kind, each in POLICIES.items() if each.objective is objective]
+        config.config_for(kinds[0])
     elif config is not None and not isinstance(config, FineTuneConfig):
         raise SearchError(f"finetune: config must be a FineTuneConfig, not {config!r}")
 

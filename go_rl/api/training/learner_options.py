@@ -6,7 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 
 from go_rl.core import Objective, SearchError
-from go_rl.policy.learn.config import FineTuneConfig, PPOConfig, fine_tuning
+from go_rl.policy.config import POLICIES
+from go_rl.policy.learn.config import FINE_TUNING, FineTuneConfig, PPOConfig
 
 
 @dataclass(frozen=True)
@@ -14,23 +15,23 @@ class LearnerOptions:
     """Changes to the configuration that an objective's policies learn with; None: as it is."""
 
     batch: int | None = None
-    """Samples of an update. Default: 10; of the form nodes 32."""
+    """Samples of an update. Default: 10; node policies 32."""
     first: int | None = None
-    """Samples of the unchanged policy, its likeliest decision first, before that. Default: 10; of
-    the form nodes 1."""
+    """Samples of the unchanged policy, its likeliest decision first, before that. Default: 10; node
+    policies 1."""
     widen: float | None = None
     """Factor on the spread of graph-level decisions before learning starts. Default: 4 for ring, 1
     for makespan."""
     top: float | None = None
-    """Share of a batch that teaches, the best; 1: all, against their mean. Default: for ring all,
-    against a running baseline; for makespan by the policy's form."""
+    """Share of a batch that teaches, the best; 1: all, against their mean. Default: ring policies
+    all, against a running baseline; others 0.3."""
     remembered: int | None = None
-    """Best decisions so far that are learned again with each batch; 0: none. Default: 0 for ring,
-    8 for makespan, but 0 of the form nodes."""
+    """Best decisions so far that are learned again with each batch; 0: none. Default: 8 for
+    dispatch policies, else 0."""
     learning_rate: float | None = None
     """Adam's first learning rate. Default: 1e-3 for ring, 3e-3 for makespan."""
     epochs: int | None = None
-    """Gradient steps on one batch of samples. Default: 4; of the form nodes 2."""
+    """Gradient steps on one batch of samples. Default: 4; node policies 2."""
     clip: float | None = None
     """Probability ratios beyond 1 +- clip earn nothing more. Default: 0.2."""
     order_entropy: float | None = None
@@ -43,15 +44,14 @@ class LearnerOptions:
     """Updates over which the learning rate falls to a tenth, along a cosine; 0: it stays.
     Default: 0."""
 
-    def config_for(self, objective: Objective, form: str = "orders") -> FineTuneConfig:
-        """Return the configuration of an objective and, for makespan, of a policy's form, with
-        these changes.
+    def config_for(self, kind: str) -> FineTuneConfig:
+        """Return the configuration of a policy, by its name, with these changes.
 
         Raises:
-            SearchError: an option has no meaning for the objective.
+            SearchError: an option has no meaning for the policy.
             TrainingError: a value is out of range.
         """
-        default = fine_tuning(objective, form)
+        default, objective = FINE_TUNING[kind], POLICIES[kind].objective
         given = {f.name: v for f in fields(self) if (v := getattr(self, f.name)) is not None}
         only_ring = {"placement_entropy"} if objective is Objective.MAKESPAN else set()
         own, ppo = ({f.name for f in fields(kind)} for kind in (default, PPOConfig))

@@ -13,7 +13,7 @@ from go_rl.core import TrainingError
 from go_rl.core.files.run_lock import locked
 from go_rl.core.files.whole_file import write_text
 from go_rl.core.optimizer import Milestone
-from go_rl.policy.learn.config import CHECKPOINTS, CONFIG_FILE, SEARCHES, TrainConfig
+from go_rl.policy.learn.config import CHECKPOINTS, CONFIG_FILE, TrainConfig
 from go_rl.policy.learn.processes.config import ProcessConfig
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def pretrain(
     touches the folder.
 
     Args:
-        config: `RingTrainConfig` or `MakespanTrainConfig`.
+        config: `RingTrainConfig`, `NodesTrainConfig` or `DispatchTrainConfig`.
         folder: for config.json, checkpoints, logs and weights.npz.
         report: called with the updates done, all updates and a sentence.
         graphs: own models instead of the zoo's (``config.graphs``): files that `go_rl.load` reads,
@@ -77,7 +77,6 @@ def _write_config(config: TrainConfig, folder: Path) -> None:
     refuses. A run that goes on to more updates has these in its file."""
     path = folder / CONFIG_FILE
     begun = any(p.name.isdecimal() for p in (folder / CHECKPOINTS).glob("*"))
-    begun = begun or (folder / SEARCHES / CONFIG_FILE).exists()
     if path.exists() and begun and config.differing(path.read_text(encoding="utf-8")):
         return
     try:

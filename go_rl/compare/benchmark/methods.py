@@ -7,11 +7,15 @@ from dataclasses import replace
 
 from go_rl.core import Objective, Optimizer
 from go_rl.policy.agent import new_agent
-from go_rl.policy.config import PolicyConfig
+from go_rl.policy.config import DispatchPolicyConfig, PolicyConfig, RingPolicyConfig
 from go_rl.policy.learn.config import FINE_TUNING
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.policy_search import PolicySearch
 
+UNTRAINED: dict[Objective, PolicyConfig] = {
+    Objective.RING: RingPolicyConfig(), Objective.MAKESPAN: DispatchPolicyConfig()
+}  # fmt: skip
+"""Configuration of the policy that starts without weights."""
 UNTRAINED_SEED = 0
 """Seed of the weights that training from scratch starts with."""
 
@@ -27,7 +31,7 @@ def learned_methods(objective: Objective) -> dict[str, Callable[[], Optimizer]]:
         "finetuned": FineTuned,
         "scratch": lambda: _untrained(objective, "order", "scratch"),
         "untrained": lambda: PolicySearch(
-            new_agent(PolicyConfig(), UNTRAINED_SEED, objective), name="untrained"
+            new_agent(UNTRAINED[objective], UNTRAINED_SEED), name="untrained"
         ),
     }
     if objective is Objective.RING:
@@ -41,6 +45,6 @@ def learned_methods(objective: Objective) -> dict[str, Callable[[], Optimizer]]:
 
 
 def _untrained(objective: Objective, decoder: str, name: str) -> Optimizer:
-    agent = new_agent(PolicyConfig(), UNTRAINED_SEED, objective)
-    config = replace(FINE_TUNING[objective], widen=1.0, first=1)
+    agent = new_agent(UNTRAINED[objective], UNTRAINED_SEED)
+    config = replace(FINE_TUNING[agent.config.kind], widen=1.0, first=1)
     return FineTuned(agent, decoder, config, name=name)

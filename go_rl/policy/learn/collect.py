@@ -10,13 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float64
 
-from go_rl.core import Objective, TrainingError
+from go_rl.core import TrainingError
 from go_rl.policy.agent import Actions, Agent, Start
 from go_rl.policy.learn.advantage import RunningBaseline, top_advantage
-from go_rl.policy.learn.config import TOP
 from go_rl.policy.learn.ppo import Batch, SampleGroup
 from go_rl.policy.learn.processes.group import Share, everything
-from go_rl.policy.plan_decoders.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
+from go_rl.policy.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,18 +39,16 @@ class Credit:
     """How rewards become advantages."""
 
     top: float | None = None
-    """Share of a batch that teaches, the best; 1: all, against their mean. None: on a ring all,
-    against the running baseline of the problem; for makespan as `TOP` has it."""
+    """Share of a batch that teaches, the best; 1: all, against their mean. None: all, against the
+    running baseline of the problem."""
     baseline: RunningBaseline = field(default_factory=RunningBaseline)
     """Of every problem and group."""
 
-    def advantage(self, agent: Agent, key: str, reward: Float64[np.ndarray, "B"]) -> np.ndarray:
+    def advantage(self, key: str, reward: Float64[np.ndarray, "B"]) -> np.ndarray:
         """Return [B] advantages of a batch; the baseline learns from it."""
-        top = self.top
-        if top is None and agent.objective is not Objective.RING:
-            top = TOP[agent.config.form]
-        gain = self.baseline.advantage(key, reward) if top is None else top_advantage(reward, top)
-        return gain.astype(np.float32)
+        if self.top is None:
+            return self.baseline.advantage(key, reward).astype(np.float32)
+        return top_advantage(reward, self.top).astype(np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,10 +142,7 @@ def collect_share(
 
     earned = share.compute(rewards)
     gains = [
-        {
-            name: credit.advantage(agent, f"{case.name}/{name}", reward)
-            for name, reward in each.items()
-        }
+        {name: credit.advantage(f"{case.name}/{name}", reward) for name, reward in each.items()}
         for (case, _), each in zip(cases, earned, strict=True)
     ]
     found = [assemble(cases[i][0], one, rollouts, gains[i]) for i, one, rollouts in own]

@@ -16,16 +16,16 @@ from go_rl.objectives.common.workspace import Workspace
 from go_rl.policy.agent import Agent, widened
 from go_rl.policy.config import check_control
 from go_rl.policy.controls import controlled, noted
+from go_rl.policy.kinds import plan_decoder
 from go_rl.policy.learn.collect import Credit, TrainingCase, collect
-from go_rl.policy.learn.config import FineTuneConfig, fine_tuning
+from go_rl.policy.learn.config import FineTuneConfig
 from go_rl.policy.learn.devices import on_all_devices, split_samples
 from go_rl.policy.learn.memory import Memory
 from go_rl.policy.learn.ppo import Learner, new_learner, update
-from go_rl.policy.plan_decoders.carried import Carried
-from go_rl.policy.plan_decoders.plan_decoder import ProposalArrays, Rollouts
-from go_rl.policy.plan_decoders.registry import plan_decoder
-from go_rl.policy.plan_decoders.ring_decoder import check_group
+from go_rl.policy.nodes.carried import Carried
+from go_rl.policy.plan_decoder import ProposalArrays, Rollouts
 from go_rl.policy.policy_search import group_of
+from go_rl.policy.ring.ring_plans import check_group
 from go_rl.policy.weights import shipped_agent
 
 
@@ -83,9 +83,9 @@ class FineTuned:
     ) -> tuple[Plan, Agent]:
         """Return the best plan seen, and the agent after its last update."""
         given = controlled(self.agent or shipped_agent(problem.objective), self.control, seed)
-        config = self.config or fine_tuning(problem.objective, given.config.form)
+        config = self.config or FINE_TUNING[given.config.kind]
         agent = widened(given, config.widen)
-        decoder = plan_decoder(problem, workspace, self.solver)
+        decoder = plan_decoder(problem, given.config.kind, workspace, self.solver)
         if self.samples is not None:
             budget = Budget(self.samples, self.seconds)
         progress = Progress(budget, OPEN_SAMPLES, to_the_end=to_the_end)

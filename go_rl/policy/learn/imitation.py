@@ -2,7 +2,7 @@
 
 The likelihood of the best decisions known of each problem is maximised, as in the cross-entropy
 method (Rubinstein 1999), but for all graphs at once, through the network. What teaches are the
-finds of searches; see `go_rl.policy.learn.teachers` (dispatch: weights of the heads) and
+finds of searches; see `go_rl.policy.learn.dispatch_teachers` (dispatch: weights of the heads) and
 `go_rl.policy.learn.ring_imitation` (rings: chips and orders).
 """
 
@@ -22,12 +22,12 @@ from jaxtyping import Array, Float
 
 from go_rl.core import TrainingError
 from go_rl.policy.agent import Agent
-from go_rl.policy.decoders.dispatch_decoder import DispatchActions
+from go_rl.policy.dispatch.dispatch_decoder import DispatchActions
+from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
 from go_rl.policy.dispatch.rollout import HeadWeights
 from go_rl.policy.learn.config import ImitationConfig
 from go_rl.policy.learn.ppo import Batch, SampleGroup, judge
 from go_rl.policy.network import Params, Policy
-from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
 
 ROUND = 50
 """Updates between two sentences of a report."""
@@ -51,7 +51,7 @@ class DispatchLesson(Lesson):
     """Weights of a dispatcher's heads that are worth imitating on one problem."""
 
     name: str
-    decoder: MakespanDecoder
+    decoder: DispatchPlans
     weights: HeadWeights
     """[K] of the heads, the best first."""
 
@@ -72,7 +72,7 @@ def imitate(
     """Return the agent after imitating, and the negative log-density of weights by update.
 
     Args:
-        agent: of a ring, or of the form ``dispatch``.
+        agent: ring or dispatch policy.
         lessons: what to imitate.
         config: gradient steps, lessons in each of them, and the learner.
         seed: chooses lessons.

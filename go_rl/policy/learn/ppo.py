@@ -18,7 +18,7 @@ import jraph
 import optax
 from jaxtyping import Array, Float, Int
 
-from go_rl.core import Objective, TrainingError
+from go_rl.core import TrainingError
 from go_rl.policy.agent import Actions
 from go_rl.policy.learn.config import PPOConfig
 from go_rl.policy.learn.processes.group import Share, everything
@@ -193,7 +193,7 @@ def loss(
                     now.parts(batch.real), theirs, strict=True
                 ):
                     total += config.anchor * divergence(log_prob, other, weight)
-            if policy.objective is Objective.RING and decision == "placement":
+            if decision == policy.chip_decision:
                 chip_entropy = entropy
             else:
                 entropies.append(entropy)

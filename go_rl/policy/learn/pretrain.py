@@ -1,5 +1,5 @@
 """Pretraining across the zoo: collect, update, validate, checkpoint; resumable, bit for bit on a
-CPU. For makespan, searches teach a critic first."""
+CPU. Imitation may come first."""
 
 from __future__ import annotations
 
@@ -21,9 +21,14 @@ from go_rl.policy.learn.collect import (
     collect_share,
     price_here,
 )
-from go_rl.policy.learn.config import MakespanTrainConfig, RingTrainConfig, TrainConfig
-from go_rl.policy.learn.critic.teaching import taught_agent
+from go_rl.policy.learn.config import (
+    DispatchTrainConfig,
+    MakespanTrainConfig,
+    RingTrainConfig,
+    TrainConfig,
+)
 from go_rl.policy.learn.devices import on_all_devices, split_samples
+from go_rl.policy.learn.dispatch_teachers import imitating_agent
 from go_rl.policy.learn.ppo import Metrics, new_learner, update
 from go_rl.policy.learn.problems.curriculum import Curriculum
 from go_rl.policy.learn.problems.makespan import MakespanProblems
@@ -32,8 +37,7 @@ from go_rl.policy.learn.processes.group import ALONE, Group
 from go_rl.policy.learn.ring_imitation.teachers import imitating_ring_agent
 from go_rl.policy.learn.run_state.checkpoints import TrainState
 from go_rl.policy.learn.run_state.run_folder import RunFolder
-from go_rl.policy.learn.teachers import imitating_agent
-from go_rl.policy.plan_decoders.carried import Carried
+from go_rl.policy.nodes.carried import Carried
 from go_rl.policy.weights import Weights
 
 Report = Callable[[int, str], None]
@@ -54,8 +58,7 @@ def pretrain(
     Args:
         config: what to do.
         folder: where checkpoints, logs and weights go; a run found there is resumed.
-        report: called with the updates done and a sentence, after every search, the critic and
-            every update.
+        report: called with the updates done and a sentence, after every search and every update.
         pricer: solves and prices samples.
         stop_after: stop after this many updates of this call, as if killed right after a
             checkpoint; None: go on to the end.
@@ -100,17 +103,19 @@ def _problems(config: TrainConfig) -> Curriculum[TrainConfig]:
 def _first(problems: Curriculum[TrainConfig], run: RunFolder, report: Report) -> TrainState:
     """Return the state of the run found in the folder, else of a new one."""
     config, group = problems.config, run.group
-    agent = new_agent(config.policy, config.seed, config.objective)
+    agent = new_agent(config.policy, config.seed)
     found = run.restored(_start(agent, config))
     if found is not None:
         return found
     tell = run.counting(lambda sentence: report(0, sentence))
-    if isinstance(problems, MakespanProblems):
-        agent = _before_updates(agent, problems, run, tell)
-    elif isinstance(problems, RingProblems):
-        own, rings = agent, problems  # process 0 imitates alone: its plans are those of its folder
+    own = agent  # process 0 imitates alone: its plans are those of its folder
+    if isinstance(problems, RingProblems):
         agent = group.on_first(
-            lambda: imitating_ring_agent(own, rings, run.folder, tell, run.count)
+            lambda: imitating_ring_agent(own, problems, run.folder, tell, run.count)
+        )
+    elif isinstance(problems, MakespanProblems) and isinstance(config, DispatchTrainConfig):
+        agent = group.on_first(
+            lambda: imitating_agent(own, problems, config, run.folder, tell, run.count)
         )
     state = group.on_first(lambda: _start(agent, config))
     if not config.updates:
@@ -119,19 +124,6 @@ def _first(problems: Curriculum[TrainConfig], run: RunFolder, report: Report) ->
         # What precedes the updates may be better than all that follows.
         _validate(state, problems, group)
     return state
-
-
-def _before_updates(
-    agent: Agent, problems: MakespanProblems, run: RunFolder, report: Callable[[str], None]
-) -> Agent:
-    """Return the agent after what precedes PPO: a critic; for dispatchers also imitation."""
-    agent = taught_agent(agent, problems, run.folder, report, run.group)
-    if not agent.policy.dispatches:
-        return agent
-    taught = agent  # process 0 imitates alone: its plans are those of its folder
-    return run.group.on_first(
-        lambda: imitating_agent(taught, problems, run.folder, report, run.count)
-    )
 
 
 def _start(agent: Agent, config: TrainConfig) -> TrainState:
@@ -209,4 +201,4 @@ def _seed(seed: int, update: int, index: int) -> int:
 
 
 def _agent(config: TrainConfig, params: object) -> Agent:
-    return Agent(config.policy, params, config.objective)
+    return Agent(config.policy, params)

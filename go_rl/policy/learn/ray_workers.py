@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from go_rl.core import MissingDependencyError, Problem, TrainingError
+from go_rl.policy.kinds import plan_decoder
 from go_rl.policy.learn.collect import Asked, Pricer, TrainingCase, price
-from go_rl.policy.plan_decoders.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
-from go_rl.policy.plan_decoders.registry import plan_decoder
+from go_rl.policy.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
 
 
 class RolloutWorker:
@@ -23,9 +23,9 @@ class RolloutWorker:
     def __init__(self) -> None:
         self._decoders: dict[str, PlanDecoder] = {}
 
-    def learn(self, name: str, problem: Problem, solver: str) -> None:
-        """Keep a problem, and how its placements go through the solver."""
-        self._decoders[name] = plan_decoder(problem, None, solver)
+    def learn(self, name: str, problem: Problem, kind: str, solver: str) -> None:
+        """Keep a problem, the policy, and how its placements go through the solver."""
+        self._decoders[name] = plan_decoder(problem, kind, solver=solver)
 
     def price(
         self, name: str, proposals: dict[str, ProposalArrays], seed: int
@@ -57,7 +57,9 @@ def ray_pricer(workers: int | None = None) -> Pricer:
         """Send a batch to the worker that has the problem's solver."""
         number, decoder = sum(case.name.encode()) % len(pool), case.decoder
         if (number, case.name) not in known:
-            pool[number].learn.remote(case.name, decoder.workspace.problem, decoder.solver)
+            pool[number].learn.remote(
+                case.name, decoder.workspace.problem, decoder.kind, decoder.solver
+            )
             known.add((number, case.name))
         return pool[number].price.remote(case.name, proposals, seed)
 

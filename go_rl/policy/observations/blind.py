@@ -2,37 +2,40 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import jax.numpy as jnp
 import jraph
 import numpy as np
 from jaxtyping import Bool
 
-from go_rl.core import Objective, OpKind
+from go_rl.core import OpKind
 from go_rl.policy.encoder.graph_arrays import edges, hardware_features, node_array
-from go_rl.policy.observations.makespan import (
-    MAKESPAN_FROM_EDGES,
-    MAKESPAN_HARDWARE,
-    MAKESPAN_ORDERS,
-    MAKESPAN_SCALARS,
-)
-from go_rl.policy.observations.reference_orders import REFERENCE_ORDERS
-from go_rl.policy.observations.ring import RING_FROM_EDGES, RING_HARDWARE, SCALARS
 
 UNKNOWN_PLACE = 0.5
 """Place of every unit in every order: the middle."""
-_COLUMNS = {
-    Objective.RING: (SCALARS, REFERENCE_ORDERS, RING_HARDWARE, RING_FROM_EDGES),
-    Objective.MAKESPAN: (
-        MAKESPAN_SCALARS,
-        MAKESPAN_ORDERS,
-        MAKESPAN_HARDWARE,
-        MAKESPAN_FROM_EDGES,
-    ),
-}
-"""Scalars of units, their places, features of the hardware, and which of these come from edges."""
 
 
-def without_edges(graph: jraph.GraphsTuple, objective: Objective) -> jraph.GraphsTuple:
+@dataclass(frozen=True)
+class Columns:
+    """Columns of what a policy sees of a problem."""
+
+    scalars: tuple[str, ...]
+    """Numbers of a unit."""
+    orders: tuple[str, ...]
+    """Reference orders in which a unit has a place."""
+    hardware: tuple[str, ...]
+    """Numbers of the hardware and the whole graph."""
+    from_edges: tuple[str, ...]
+    """Scalars and numbers of the hardware that derive from edges, as all places do."""
+
+    @property
+    def features(self) -> int:
+        """F, features of a unit: its scalars, kinds of operators, places."""
+        return len(self.scalars) + len(OpKind) + len(self.orders)
+
+
+def without_edges(graph: jraph.GraphsTuple, columns: Columns) -> jraph.GraphsTuple:
     """Return a padded graph without edges, its features without what derives from them.
 
     Degrees, spans, depths and path lengths become 0, places in orders the middle. ``places`` and
@@ -41,13 +44,14 @@ def without_edges(graph: jraph.GraphsTuple, objective: Objective) -> jraph.Graph
 
     Args:
         graph: see `Padded.graph`.
-        objective: whose columns the features have.
+        columns: those of the features.
     """
-    scalars, orders, hardware, derived = _COLUMNS[objective]
-    features = node_array(graph, "features")
-    features = jnp.where(_among((*scalars, *OpKind), derived, len(orders)), 0.0, features)
-    features = features.at[:, -len(orders) :].set(UNKNOWN_PLACE)
-    shown = jnp.where(_among(hardware, derived), 0.0, hardware_features(graph))
+    orders, features = len(columns.orders), node_array(graph, "features")
+    features = jnp.where(
+        _among((*columns.scalars, *OpKind), columns.from_edges, orders), 0.0, features
+    )
+    features = features.at[:, -orders:].set(UNKNOWN_PLACE)
+    shown = jnp.where(_among(columns.hardware, columns.from_edges), 0.0, hardware_features(graph))
     senders, _ = edges(graph)
     nowhere = jnp.full(senders.shape, len(features) - 1, senders.dtype)
     nodes = {**graph.nodes, "features": features}  # pyright: ignore[reportGeneralTypeIssues]

@@ -13,6 +13,7 @@ from go_rl.core.graph.heads_tails import path_sums_after
 from go_rl.objectives.makespan.units import MakespanUnits
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.objectives.ring.orders import list_order, positions
+from go_rl.policy.observations.blind import Columns
 from go_rl.policy.observations.policy_graph import (
     PolicyGraph,
     log_degrees,
@@ -34,11 +35,11 @@ MAKESPAN_HARDWARE = ("devices", "placement", "schedule", "fusion", "traffic", "l
 10 of the whole traffic, the largest unit and the longest path against the whole work; of the
 longest path against an equal share of the work (crowding: above 0, the path is longer); of layers
 against units; of a link's latency against the mean unit; and of the units / 4."""
-MAKESPAN_FEATURES = len(MAKESPAN_SCALARS) + len(OpKind) + len(MAKESPAN_ORDERS)
-"""F."""
-MAKESPAN_FROM_EDGES = ("in_degree", "out_degree", "span_level", "layer", "tail",
-                       "longest", "crowding", "layers")  # fmt: skip
-"""Scalars and features of the hardware that derive from edges, as all places do."""
+MAKESPAN_COLUMNS = Columns(
+    MAKESPAN_SCALARS, MAKESPAN_ORDERS, MAKESPAN_HARDWARE,
+    from_edges=("in_degree", "out_degree", "span_level", "layer", "tail",
+                "longest", "crowding", "layers"),
+)  # fmt: skip
 
 
 def observe_makespan(workspace: MakespanWorkspace, merged: MakespanUnits) -> PolicyGraph:

@@ -34,8 +34,8 @@ from go_rl.policy.learn.config import (
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.learn.ppo import new_learner, update
 from go_rl.policy.learn.pretrain import pretrain
-from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
-from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
+from go_rl.policy.makespan_plans import MakespanDecoder
+from go_rl.policy.ring.ring_plans import RingPlans
 from go_rl.policy.weights import shipped_agent
 from go_rl.runtime.run_log import FILE
 
@@ -68,7 +68,7 @@ def _metrics(metrics: Any) -> list[float]:
 def ring_update(solver: str) -> Facts:
     """One PPO update of the shipped ring policy on orders and placements."""
     agent = shipped_agent(Objective.RING)
-    case = TrainingCase("golden", RingDecoder(problem(RING), solver=solver))
+    case = TrainingCase("golden", RingPlans(problem(RING), solver=solver))
     found = collect(agent, case, {"order": 8, "placement": 8}, Credit(), SEED)
     learner = new_learner(agent.params, PPO)
     learner, metrics = update(agent.policy, PPO, learner, [found.batch])

@@ -10,8 +10,8 @@ import numpy as np
 
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.network import Policy
-from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
-from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
+from go_rl.policy.makespan_plans import MakespanDecoder
+from go_rl.policy.ring.ring_plans import RingPlans
 from go_rl.policy.weights import load_weights, shipped_weights
 
 from ..fingerprint import Facts, moments
@@ -32,7 +32,7 @@ def shipped() -> set[str]:
 
 def ring_predictions(name: str, setting: Setting) -> Facts:
     """Return scores of orders and distributions of chips that a ring policy draws."""
-    agent, padded = load_weights(name).agent, RingDecoder(problem(setting)).padded
+    agent, padded = load_weights(name).agent, RingPlans(problem(setting)).padded
     encoded, key = agent.encode(padded), jax.random.key(SEED)
     orders = agent.draw(padded, encoded, ("order",), key, NOISE)["order"]
     placed = agent.draw(padded, encoded, ("placement",), key, NOISE)["placement"]

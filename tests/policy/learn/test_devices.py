@@ -17,7 +17,7 @@ from go_rl.core import load_hardware, rule_set
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.policy.agent import new_agent
 from go_rl.policy.config import PolicyConfig
-from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
+from go_rl.policy.ring.ring_plans import RingPlans
 from go_rl.policy.learn.collect import TrainingCase, Credit, collect
 from go_rl.policy.learn.config import PPOConfig
 from go_rl.policy.learn.devices import on_all_devices, split_samples
@@ -26,7 +26,7 @@ from go_rl.graphs.zoo import zoo_graph
 
 options = ProblemOptions(rules=rule_set("strict"), memory=False)
 problem = make_problem(zoo_graph("ncf"), load_hardware("ring6"), options)
-case = TrainingCase("ncf", RingDecoder(problem))
+case = TrainingCase("ncf", RingPlans(problem))
 agent = new_agent(PolicyConfig(hidden=8, heads=2, decoder_width=4), 0)
 config = PPOConfig(epochs=2)
 batch = collect(agent, case, {"order": 4, "placement": 3}, Credit(), 0).batch

@@ -16,7 +16,7 @@ from reference.step_problems import random_edges, step_problem
 from go_rl.core import Budget, CheckpointError, Objective, OpKind, Problem, TrainingError
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.agent import Agent, new_agent
-from go_rl.policy.decoders.dispatch_decoder import untrained_weights
+from go_rl.policy.dispatch.dispatch_decoder import untrained_weights
 from go_rl.policy.dispatch.rollout import HeadWeights
 from go_rl.policy.learn.config import (
     FineTuneConfig,
@@ -28,8 +28,8 @@ from go_rl.policy.learn.config import (
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.learn.imitation import DispatchLesson, imitate
 from go_rl.policy.learn.pretrain import pretrain
-from go_rl.policy.learn.teachers import Teacher, explored
-from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
+from go_rl.policy.learn.dispatch_teachers import Teacher, explored
+from go_rl.policy.makespan_plans import MakespanDecoder
 from go_rl.policy.weights import load_weights
 from go_rl.verify.check_plan import check_plan
 

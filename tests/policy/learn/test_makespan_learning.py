@@ -20,7 +20,7 @@ from go_rl.policy.learn.config import MakespanTrainConfig, PPOConfig, SearchConf
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.learn.ppo import gradient, judge, new_learner, update
 from go_rl.policy.learn.pretrain import pretrain
-from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
+from go_rl.policy.makespan_plans import MakespanDecoder
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.policy.weights import Weights, load_weights, save_weights
 from go_rl.verify.check_plan import check_plan

@@ -17,7 +17,7 @@ from go_rl.core import Budget, Objective, OpKind, Problem, TrainingError
 from go_rl.core.decisions import Decisions, Scored
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.agent import Agent, new_agent
-from go_rl.policy.decoders.node_decoder import NodeActions
+from go_rl.policy.nodes.node_decoder import NodeActions
 from go_rl.policy.learn import fine_tune
 from go_rl.policy.learn import pretrain as pretraining
 from go_rl.policy.learn.advantage import top_advantage
@@ -32,9 +32,9 @@ from go_rl.policy.learn.config import (
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.learn.ppo import gradient, judge, new_learner, update
 from go_rl.policy.learn.pretrain import pretrain
-from go_rl.policy.plan_decoders.carried import Carried
-from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
-from go_rl.policy.plan_decoders.plan_decoder import Rollouts
+from go_rl.policy.nodes.carried import Carried
+from go_rl.policy.makespan_plans import MakespanDecoder
+from go_rl.policy.plan_decoder import Rollouts
 from go_rl.policy.weights import load_weights
 from go_rl.verify.check_plan import check_plan
 

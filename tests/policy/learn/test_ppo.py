@@ -16,7 +16,7 @@ from go_rl.policy.agent import Agent
 from go_rl.policy.learn.advantage import LARGEST, RunningBaseline
 from go_rl.policy.learn.collect import Collected, Credit, TrainingCase, collect
 from go_rl.policy.learn.ppo import Learner, judge, new_learner, surrogate, update
-from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
+from go_rl.policy.ring.ring_plans import RingPlans
 
 
 class Setting(NamedTuple):
@@ -29,7 +29,7 @@ class Setting(NamedTuple):
 @pytest.fixture(scope="module")
 def setting() -> Setting:
     """One batch of one small problem."""
-    agent, case = tiny_agent(), TrainingCase("lattice", RingDecoder(lattice(1, rules="relay")))
+    agent, case = tiny_agent(), TrainingCase("lattice", RingPlans(lattice(1, rules="relay")))
     found = collect(agent, case, CONFIG.sizes, Credit(), 0)
     return Setting(agent, case, new_learner(agent.params, PPO), found)
 
@@ -143,7 +143,7 @@ def test_a_gain_that_is_no_number_is_refused_and_nothing_is_learnt(setting, task
 @pytest.mark.parametrize("task", ["order", "placement"])
 def test_a_reward_that_is_not_finite_stops_training(setting, monkeypatch, task, reward):
     case = TrainingCase("odd", setting.case.decoder)
-    inner = RingDecoder._rollouts
+    inner = RingPlans._rollouts
 
     def spoiled(self, priced, drawn=None):
         found = inner(self, priced, drawn)
@@ -151,7 +151,7 @@ def test_a_reward_that_is_not_finite_stops_training(setting, monkeypatch, task, 
             found.reward[2] = reward
         return found
 
-    monkeypatch.setattr(RingDecoder, "_rollouts", spoiled)
+    monkeypatch.setattr(RingPlans, "_rollouts", spoiled)
     with pytest.raises(TrainingError, match=f"case 'odd': a sample of '{task}' earned {reward}"):
         collect(setting.agent, case, CONFIG.sizes, Credit(), 0)
 
@@ -165,7 +165,7 @@ def test_the_same_seed_collects_the_same_batch(setting):
 
 
 def test_fix_credits_the_proposal_with_every_chip_possible(setting):
-    decoder = RingDecoder(lattice(1, rules="relay"), solver="fix")
+    decoder = RingPlans(lattice(1, rules="relay"), solver="fix")
     found = collect(lively_agent(), TrainingCase("lattice", decoder), {"placement": 4}, Credit(), 0)
     assert set(found.rollouts) == set(found.batch.groups) == {"placement"}
     credited = found.batch.groups["placement"].actions["placement"]

@@ -14,7 +14,7 @@ from go_rl.policy.agent import new_agent
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.learn.collect import Credit, TrainingCase, collect_all
 from go_rl.policy.learn.workers import pricer
-from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
+from go_rl.policy.ring.ring_plans import RingPlans
 
 ray = pytest.importorskip("ray", reason="Ray is an optional extra: pip install 'go_rl[ray]'")
 
@@ -23,7 +23,7 @@ def _cases() -> list[TrainingCase]:
     options = ProblemOptions(rules=rule_set("strict"), memory=False)
     names = ("ncf", "vae-3-layers")
     problems = (make_problem(zoo_graph(n), load_hardware("ring6"), options) for n in names)
-    return [TrainingCase(n, RingDecoder(p)) for n, p in zip(names, problems, strict=True)]
+    return [TrainingCase(n, RingPlans(p)) for n, p in zip(names, problems, strict=True)]
 
 
 @pytest.mark.slow

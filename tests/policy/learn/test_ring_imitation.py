@@ -19,14 +19,14 @@ from go_rl.policy.learn.ppo import divergence
 from go_rl.policy.learn.problems.ring import RingProblems
 from go_rl.policy.learn.ring_imitation.lesson import RingLesson, _pairs
 from go_rl.policy.learn.ring_imitation.teachers import RingTeacher, explored, first_ring_teacher
-from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
+from go_rl.policy.ring.ring_plans import RingPlans
 
 QUICK = replace(RING_IMITATION, updates=120, problems=1, learning_rate=1e-2, astray=0.0)
 
 
 @cache
-def decoder() -> RingDecoder:
-    return RingDecoder(chain(8))
+def decoder() -> RingPlans:
+    return RingPlans(chain(8))
 
 
 def lesson(mix: float = 1.0, taught: bool = True) -> RingLesson:
@@ -65,7 +65,7 @@ def test_pairs_put_the_lower_chip_first():
 
 
 def test_teachers_only_improve_and_survive_the_file(tmp_path: Path):
-    uneven = RingDecoder(lattice(1))
+    uneven = RingPlans(lattice(1))
     first = first_ring_teacher(uneven, None, 0)
     later = explored(tiny_agent(), uneven, first, 16, 0)
     assert later.seconds <= first.seconds
@@ -83,7 +83,7 @@ def test_teachers_only_improve_and_survive_the_file(tmp_path: Path):
 
 
 def test_a_known_plan_teaches_where_it_is_better():
-    uneven = RingDecoder(lattice(1))
+    uneven = RingPlans(lattice(1))
     first = first_ring_teacher(uneven, None, 0)
     known = uneven.workspace.nodes_of(first.chip[None])[0]
     assert first_ring_teacher(uneven, known, 1).seconds <= first.seconds

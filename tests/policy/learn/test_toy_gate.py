@@ -13,7 +13,7 @@ from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.policy.agent import Agent
 from go_rl.policy.learn.config import FineTuneConfig, PPOConfig
 from go_rl.policy.learn.fine_tune import FineTuned
-from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
+from go_rl.policy.ring.ring_plans import RingPlans
 
 
 def two_chains() -> Problem:
@@ -32,7 +32,7 @@ def throughputs(agent: Agent, problem: Problem, task: str, optimum: float) -> np
     """[16] throughputs of the agent's samples as a share of the optimum's; first the likeliest."""
     noise = np.ones(16, np.float32)
     noise[0] = 0.0
-    decoder = RingDecoder(problem, RingWorkspace(problem))
+    decoder = RingPlans(problem, RingWorkspace(problem))
     return optimum / decoder.sample(agent, task, noise, 99)[1].priced.seconds
 
 

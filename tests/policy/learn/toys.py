@@ -9,7 +9,7 @@ from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.policy.learn.collect import TrainingCase
 from go_rl.policy.learn.config import PPOConfig, RingTrainConfig, SampleConfig
 from go_rl.policy.learn.problems import ring
-from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
+from go_rl.policy.ring.ring_plans import RingPlans
 
 PPO = PPOConfig(learning_rate=1e-3, epochs=2)
 SAMPLES = SampleConfig(orders=4, placements=4)
@@ -31,7 +31,7 @@ def toy_zoo(patch: pytest.MonkeyPatch) -> None:
 
     def case(name: str, hardware: str, rules: str, cost: str, solver: str) -> TrainingCase:
         problem = lattice(1, rules="relay") if name == "lattice" else chain(9)
-        return TrainingCase(name, RingDecoder(problem, RingWorkspace(problem), solver))
+        return TrainingCase(name, RingPlans(problem, RingWorkspace(problem), solver))
 
     patch.setattr(ring, "small_graphs", lambda split, max_nodes: names[split])
     patch.setattr(ring, "graph_size", len)

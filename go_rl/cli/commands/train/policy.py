@@ -20,10 +20,12 @@ from go_rl.cli.next_command import EXAMPLE_MODEL, say_next
 from go_rl.cli.runtime_log import leaving_at_once
 from go_rl.core import Objective, ProblemError, TrainingError, decision_names
 from go_rl.core.files.strict_json import read_json
+from go_rl.policy.config import POLICIES
 from go_rl.policy.learn.config import (
     CHECKPOINTS,
     WEIGHTS_FILE,
-    MakespanTrainConfig,
+    DispatchTrainConfig,
+    NodesTrainConfig,
     PPOConfig,
     RingTrainConfig,
     TrainConfig,
@@ -59,24 +61,33 @@ class MakespanPPO(PPOConfig):
     """Not read: a policy for makespan has one entropy."""
 
 
+def _plain(training: TrainConfig, kind: type[TrainConfig]) -> TrainConfig:
+    """Return the configuration that the library knows, of flags for connected devices."""
+    values: dict[str, Any] = {f.name: getattr(training, f.name) for f in fields(kind)}
+    values["ppo"] = PPOConfig(**asdict(values["ppo"]))
+    return kind(**values)
+
+
 @dataclass(frozen=True)
-class MakespanTraining(MakespanTrainConfig):
+class NodesTraining(NodesTrainConfig):
     """One pretraining run; the same configuration and machine give the same weights."""
 
-    decide: Annotated[DecisionSets, DECISION_SETS] = MakespanTrainConfig.decide
+    decide: Annotated[DecisionSets, DECISION_SETS] = NodesTrainConfig.decide
     """Sets of decisions, each as often as it is listed."""
-    ppo: MakespanPPO = field(
-        default_factory=lambda: MakespanPPO(**asdict(MakespanTrainConfig().ppo))
-    )
+    ppo: MakespanPPO = field(default_factory=lambda: MakespanPPO(**asdict(NodesTrainConfig().ppo)))
     """The learner."""
 
-    def plain(self) -> MakespanTrainConfig:
-        """Return the configuration that the library knows."""
-        values: dict[str, Any] = {
-            f.name: getattr(self, f.name) for f in fields(MakespanTrainConfig)
-        }
-        values["ppo"] = PPOConfig(**asdict(self.ppo))
-        return MakespanTrainConfig(**values)
+
+@dataclass(frozen=True)
+class DispatchTraining(DispatchTrainConfig):
+    """One pretraining run; the same configuration and machine give the same weights."""
+
+    decide: Annotated[DecisionSets, DECISION_SETS] = DispatchTrainConfig.decide
+    """Sets of decisions, each as often as it is listed."""
+    ppo: MakespanPPO = field(
+        default_factory=lambda: MakespanPPO(**asdict(DispatchTrainConfig().ppo))
+    )
+    """The learner."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,8 +104,8 @@ class TrainOptions(ABC):
     'go_rl[ray]')."""
     processes: ProcessConfig = field(default_factory=ProcessConfig)
     """Processes that train together, on one host or many; the same command in each."""
-    objective: Literal["ring", "makespan"]
-    """What the policy minimises; the flags below are those of its configuration."""
+    network: Literal["ring", "nodes", "dispatch"]
+    """Policy that is trained; the flags below are those of its configuration."""
 
     @property
     @abstractmethod
@@ -113,8 +124,8 @@ class TrainOptions(ABC):
 class TrainRing(TrainOptions):
     """Options of ``go-rl train policy``."""
 
-    objective: Literal["ring", "makespan"] = "ring"
-    """What the policy minimises; the flags below are those of its configuration."""
+    network: Literal["ring", "nodes", "dispatch"] = "ring"
+    """Policy that is trained; the flags below are those of its configuration."""
     training: Annotated[RingTrainConfig, tyro.conf.arg(name="")] = field(
         default_factory=RingTrainConfig
     )
@@ -126,26 +137,48 @@ class TrainRing(TrainOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainMakespan(TrainOptions):
-    """Options of ``go-rl train policy --objective makespan``."""
+class TrainNodes(TrainOptions):
+    """Options of ``go-rl train policy --network nodes``."""
 
-    objective: Literal["ring", "makespan"] = "makespan"
-    """What the policy minimises; the flags below are those of its configuration."""
-    training: Annotated[MakespanTraining, tyro.conf.arg(name="")] = field(
-        default_factory=MakespanTraining
+    network: Literal["ring", "nodes", "dispatch"] = "nodes"
+    """Policy that is trained; the flags below are those of its configuration."""
+    training: Annotated[NodesTraining, tyro.conf.arg(name="")] = field(
+        default_factory=NodesTraining
     )
 
     @property
     def given(self) -> TrainConfig:
         """The configuration that the flags describe."""
-        return self.training.plain()
+        return _plain(self.training, NodesTrainConfig)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainDispatch(TrainOptions):
+    """Options of ``go-rl train policy --network dispatch``."""
+
+    network: Literal["ring", "nodes", "dispatch"] = "dispatch"
+    """Policy that is trained; the flags below are those of its configuration."""
+    training: Annotated[DispatchTraining, tyro.conf.arg(name="")] = field(
+        default_factory=DispatchTraining
+    )
+
+    @property
+    def given(self) -> TrainConfig:
+        """The configuration that the flags describe."""
+        return _plain(self.training, DispatchTrainConfig)
+
+
+OPTIONS: dict[str, type[TrainOptions]] = {
+    "ring": TrainRing, "nodes": TrainNodes, "dispatch": TrainDispatch
+}  # fmt: skip
+"""Options by the name of the policy."""
 
 
 def options_of(argv: Sequence[str]) -> type[TrainOptions]:
-    """Return the options for the objective that the arguments name."""
+    """Return the options for the policy that the arguments name."""
     words = " ".join(argv).replace("=", " ").split()
-    named = words[words.index("--objective") + 1 :] if "--objective" in words else []
-    return TrainMakespan if named[:1] == [Objective.MAKESPAN] else TrainRing
+    named = words[words.index("--network") + 1 :] if "--network" in words else []
+    return OPTIONS.get(named[0] if named else "", TrainRing)
 
 
 def run(config: TrainOptions) -> int:
@@ -178,8 +211,8 @@ def _train(config: TrainOptions) -> int:
                         f"{updates:g} updates")  # fmt: skip
     print_line(out, effort_sentence(weights.card))
     print_line(out, f"written to {path}")
-    if config.objective == Objective.MAKESPAN:
-        use = ["optimize", EXAMPLE_MODEL, "--objective", config.objective]
+    if POLICIES[config.network].objective is Objective.MAKESPAN:
+        use = ["optimize", EXAMPLE_MODEL, "--objective", Objective.MAKESPAN]
     else:
         use = ["evaluate", "zoo:test", "--methods", "greedy", "policy"]
     say_next(out, *use, "--weights", path)

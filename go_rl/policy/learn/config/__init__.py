@@ -2,50 +2,39 @@
 
 from go_rl.policy.learn.config.learner import (
     FINE_TUNING,
-    FORM_FINE_TUNING,
-    TOP,
     FineTuneConfig,
     PPOConfig,
     SampleConfig,
-    fine_tuning,
 )
 from go_rl.policy.learn.config.run import (
     CHECKPOINTS,
     CONFIG_FILE,
-    SEARCHES,
     TRAINING,
     WEIGHTS_FILE,
     WORKERS,
+    DispatchTrainConfig,
     MakespanTrainConfig,
+    NodesTrainConfig,
     RingTrainConfig,
     TrainConfig,
 )
-from go_rl.policy.learn.config.stages import (
-    RING_IMITATION,
-    CriticConfig,
-    ImitationConfig,
-    SearchConfig,
-)
+from go_rl.policy.learn.config.stages import RING_IMITATION, ImitationConfig
 
 __all__ = [
     "CHECKPOINTS",
     "CONFIG_FILE",
     "FINE_TUNING",
-    "FORM_FINE_TUNING",
     "RING_IMITATION",
-    "SEARCHES",
-    "TOP",
     "TRAINING",
     "WEIGHTS_FILE",
     "WORKERS",
-    "CriticConfig",
+    "DispatchTrainConfig",
     "FineTuneConfig",
     "ImitationConfig",
     "MakespanTrainConfig",
+    "NodesTrainConfig",
     "PPOConfig",
     "RingTrainConfig",
     "SampleConfig",
-    "SearchConfig",
     "TrainConfig",
-    "fine_tuning",
 ]

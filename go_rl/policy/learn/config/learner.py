@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from go_rl.core import Objective, TrainingError
+from go_rl.core import TrainingError
 from go_rl.policy.config import SOLVER_MODES
 from go_rl.policy.learn.config.checks import check_least, check_positive, check_top
-
-TOP = {"orders": 0.3, "nodes": 1.0, "dispatch": 0.3}
-"""Share of a batch that teaches, for each form of makespan policies; GO's learns from all."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +42,7 @@ class PPOConfig:
     clip: float = 0.2
     """Ratios beyond 1 +- clip earn nothing more."""
     order_entropy: float = 1e-3
-    """Weight of the entropy of orders; for makespan of all decisions, whatever the form."""
+    """Weight of the entropy of orders; for makespan of all decisions."""
     placement_entropy: float = 1e-3
     """Weight of the entropy of chips on a ring."""
     gradient_norm: float = 1.0
@@ -66,7 +63,7 @@ class PPOConfig:
 
 @dataclass(frozen=True)
 class FineTuneConfig:
-    """How a policy learns on one graph; `FINE_TUNING` holds what serves each objective."""
+    """How a policy learns on one graph; `FINE_TUNING` holds what serves each policy."""
 
     batch: int = 10
     """Samples of an update."""
@@ -77,8 +74,8 @@ class FineTuneConfig:
     first: int = 10
     """Samples of the policy as it came, its likeliest decision first, before all that."""
     top: float | None = None
-    """Share of a batch that teaches, the best; 1: all, against their mean. None: on a ring all,
-    against a running baseline; for makespan as `TOP` has it for the policy's form."""
+    """Share of a batch that teaches, the best; 1: all, against their mean. None: all, against a
+    running baseline."""
     remembered: int = 0
     """Best decisions so far that are learned again with each batch; 0: none."""
 
@@ -90,22 +87,12 @@ class FineTuneConfig:
 
 
 FINE_TUNING = {
-    Objective.RING: FineTuneConfig(),
-    Objective.MAKESPAN: FineTuneConfig(
-        ppo=PPOConfig(learning_rate=3e-3, epochs=4), widen=1.0, remembered=8
-    ),
-}
-"""By objective."""
-FORM_FINE_TUNING = {
+    "ring": FineTuneConfig(),
     "nodes": FineTuneConfig(
         batch=32, first=1, widen=1.0, top=0.3, ppo=PPOConfig(learning_rate=3e-3, epochs=2)
-    )
+    ),
+    "dispatch": FineTuneConfig(
+        ppo=PPOConfig(learning_rate=3e-3, epochs=4), widen=1.0, top=0.3, remembered=8
+    ),
 }
-"""Of makespan policies whose form is served by another one."""
-
-
-def fine_tuning(objective: Objective, form: str) -> FineTuneConfig:
-    """Return what serves a policy of an objective and, for makespan, of a form."""
-    if objective is Objective.MAKESPAN:
-        return FORM_FINE_TUNING.get(form, FINE_TUNING[objective])
-    return FINE_TUNING[objective]
+"""What serves each policy, by its name."""

@@ -1,33 +1,31 @@
-"""`TrainConfig`: one pretraining run, for each objective."""
+"""`TrainConfig`: one pretraining run, for each policy."""
 
 from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
 from go_rl.core import DECISIONS, RULE_SETS, Objective, TrainingError, decision_names
 from go_rl.core.errors import nearest
 from go_rl.costs.models.registry import check_cost
 from go_rl.graphs.zoo.split import TRAINED
-from go_rl.policy.config import SHIPPED_NAMES, PolicyConfig
+from go_rl.policy.config import (
+    SHIPPED_NAMES,
+    DispatchPolicyConfig,
+    NodesPolicyConfig,
+    PolicyConfig,
+    RingPolicyConfig,
+)
 from go_rl.policy.learn.config.checks import check_least, check_top
 from go_rl.policy.learn.config.learner import PPOConfig, SampleConfig
-from go_rl.policy.learn.config.stages import (
-    RING_IMITATION,
-    CriticConfig,
-    ImitationConfig,
-    SearchConfig,
-)
+from go_rl.policy.learn.config.stages import RING_IMITATION, ImitationConfig
 
 CONFIG_FILE = "config.json"
-"""The configuration of a run, in its folder; that of its searches, in theirs."""
+"""Configuration of a run, in its folder."""
 CHECKPOINTS = "checkpoints"
 """Folder of the checkpoints, in that of the run."""
-SEARCHES = "searches"
-"""Folder of a makespan run's searches, in that of the run."""
 WEIGHTS_FILE = "weights.npz"
 """The best weights so far, in the folder of the run."""
 WORKERS = ("local", "ray")
@@ -44,7 +42,8 @@ GO_GRAPHS = (
 class TrainConfig(ABC):
     """Abstract: one pretraining run; the same configuration and machine give the same weights."""
 
-    objective: ClassVar[Objective]
+    kind: ClassVar[str]
+    """Policy that is trained: ring, nodes or dispatch."""
 
     name: str
     """Name of the weights."""
@@ -60,7 +59,7 @@ class TrainConfig(ABC):
     max_nodes: int = 2500
     """Larger graphs are left out of updates and validation: they cost too much."""
     updates: int = 600
-    """Updates of the weights by PPO; 0: what searches or imitation taught before is kept."""
+    """Updates of the weights by PPO; 0: what imitation taught before is kept."""
     graphs: tuple[str, ...] = ()
     """Own models instead of the zoo's: files that go-rl graph reads, .npz graphs, folders of such.
     They teach and validate."""
@@ -68,8 +67,8 @@ class TrainConfig(ABC):
     """Problems in each update."""
     ppo: PPOConfig = field(default_factory=PPOConfig)
     """The learner."""
-    policy: PolicyConfig = field(default_factory=PolicyConfig)
-    """The network."""
+    policy: PolicyConfig = field(default_factory=RingPolicyConfig)
+    """Network."""
     seed: int = 0
     """Random seed."""
     attempts: int = 1
@@ -101,7 +100,7 @@ class TrainConfig(ABC):
     @property
     @abstractmethod
     def prepares(self) -> bool:
-        """Whether searches or imitation teach anything before the updates."""
+        """Whether imitation teaches anything before the updates."""
 
     @property
     @abstractmethod
@@ -109,9 +108,9 @@ class TrainConfig(ABC):
         """Samples drawn on each problem, by group of the objective's decoder."""
 
     @property
+    @abstractmethod
     def batches(self) -> int:
         """Batches drawn on each problem in an update, one after the other."""
-        return 1
 
     @property
     @abstractmethod
@@ -150,7 +149,7 @@ def _fields(document: Any, prefix: str = "") -> dict[str, Any]:
 class RingTrainConfig(TrainConfig):
     """Pretraining of a policy for rings."""
 
-    objective = Objective.RING
+    kind = "ring"
 
     name: str = SHIPPED_NAMES[Objective.RING]
     """Name of the weights."""
@@ -176,6 +175,8 @@ class RingTrainConfig(TrainConfig):
         default_factory=lambda: PPOConfig(learning_rate=6e-4, epochs=2, decay_updates=600)
     )
     """The learner."""
+    policy: RingPolicyConfig = field(default_factory=RingPolicyConfig)
+    """Network."""
 
     def check_own_fields(self) -> None:
         """See `TrainConfig`."""
@@ -192,7 +193,7 @@ class RingTrainConfig(TrainConfig):
 
     @property
     def prepares(self) -> bool:
-        """See `TrainConfig`."""
+        """Whether imitation teaches anything."""
         return self.imitation.teaches
 
     @property
@@ -201,15 +202,18 @@ class RingTrainConfig(TrainConfig):
         return {"order": self.samples.orders, "placement": self.samples.placements}
 
     @property
+    def batches(self) -> int:
+        """One batch a problem."""
+        return 1
+
+    @property
     def teaching_share(self) -> None:
         """All samples teach, against a running baseline."""
 
 
 @dataclass(frozen=True)
-class MakespanTrainConfig(TrainConfig):
-    """Pretraining of a policy for placement, schedule and fusion on connected devices."""
-
-    objective = Objective.MAKESPAN
+class MakespanTrainConfig(TrainConfig, ABC):
+    """Abstract: pretraining of a policy for placement, schedule and fusion on connected devices."""
 
     name: str = SHIPPED_NAMES[Objective.MAKESPAN]
     """Name of the weights."""
@@ -234,21 +238,11 @@ class MakespanTrainConfig(TrainConfig):
     )
     """Sets of decisions, each as often as it is listed."""
     updates: int = 160
-    """Updates of the weights by PPO; 0: what searches or imitation taught before is kept."""
+    """Updates of the weights by PPO; 0: what imitation taught before is kept."""
     samples: int = 20
     """Plans drawn on each problem."""
-    chained: int = 1
-    """Batches drawn on each problem in an update, one after the other; policies of the form
-    ``nodes`` draw each from the best plan of those before it, as they do in a search."""
-    top: float | None = None
-    """Share of these that teach: the best; 1: all, against their mean. None: as `TOP` has it for
-    the policy's form."""
-    searches: SearchConfig = field(default_factory=SearchConfig)
-    """What comes before. A critic judges graph-level decisions, so ``nodes`` have none."""
-    critic: CriticConfig = field(default_factory=CriticConfig)
-    """What the critic makes of the searches."""
-    imitation: ImitationConfig = field(default_factory=ImitationConfig)
-    """What a policy of the form ``dispatch`` learns from plans, before all updates."""
+    top: float = 0.3
+    """Share of these that teach: the best; 1: all, against their mean."""
     ppo: PPOConfig = field(
         default_factory=lambda: PPOConfig(
             learning_rate=5e-4, epochs=2, order_entropy=5e-3, decay_updates=160
@@ -263,10 +257,7 @@ class MakespanTrainConfig(TrainConfig):
     def check_own_fields(self) -> None:
         """See `TrainConfig`."""
         check_least("train", self, 2, "samples")
-        check_least("train", self, 1, "chained")
         check_top(self.top, "train")
-        if self.policy.form != "orders" and self.searches.samples:
-            object.__setattr__(self, "searches", replace(self.searches, samples=0))
         if not 0 <= self.further_share <= 1:
             raise TrainingError(f"train: further_share must be 0 to 1, not {self.further_share}")
         if not self.decide:
@@ -275,20 +266,9 @@ class MakespanTrainConfig(TrainConfig):
             decision_names(names, error=TrainingError)
 
     @property
-    def prepares(self) -> bool:
-        """See `TrainConfig`."""
-        imitates = self.policy.form == "dispatch" and self.imitation.teaches
-        return imitates or self.searches.samples > 0
-
-    @property
     def sizes(self) -> dict[str, int]:
         """Plans."""
         return {"plan": self.samples}
-
-    @property
-    def batches(self) -> int:
-        """See `chained`."""
-        return self.chained
 
     @property
     def teaching_share(self) -> float | None:
@@ -296,8 +276,60 @@ class MakespanTrainConfig(TrainConfig):
         return self.top
 
 
-TRAINING: dict[Objective, Callable[[], TrainConfig]] = {
-    Objective.RING: RingTrainConfig,
-    Objective.MAKESPAN: MakespanTrainConfig,
+@dataclass(frozen=True)
+class NodesTrainConfig(MakespanTrainConfig):
+    """Pretraining of a node policy."""
+
+    kind = "nodes"
+
+    name: str = "nodes"
+    """Name of the weights."""
+    chained: int = 1
+    """Batches drawn on each problem in an update, one after the other, each from the best plan of
+    those before it, as in a search."""
+    top: float = 1.0
+    """Share of the samples that teach: the best; 1: all, against their mean, as in GO."""
+    policy: NodesPolicyConfig = field(default_factory=NodesPolicyConfig)
+    """Network."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_least("train", self, 1, "chained")
+
+    @property
+    def prepares(self) -> bool:
+        """Nothing precedes the updates."""
+        return False
+
+    @property
+    def batches(self) -> int:
+        """Batches drawn on each problem in an update."""
+        return self.chained
+
+
+@dataclass(frozen=True)
+class DispatchTrainConfig(MakespanTrainConfig):
+    """Pretraining of a dispatch policy."""
+
+    kind = "dispatch"
+
+    imitation: ImitationConfig = field(default_factory=ImitationConfig)
+    """What is learned from plans, before all updates."""
+    policy: DispatchPolicyConfig = field(default_factory=DispatchPolicyConfig)
+    """Network."""
+
+    @property
+    def prepares(self) -> bool:
+        """Whether imitation teaches anything."""
+        return self.imitation.teaches
+
+    @property
+    def batches(self) -> int:
+        """One batch a problem."""
+        return 1
+
+
+TRAINING: dict[str, type[TrainConfig]] = {
+    each.kind: each for each in (RingTrainConfig, NodesTrainConfig, DispatchTrainConfig)
 }
-"""Configuration of pretraining by objective."""
+"""Configurations of pretraining by the name of their policy."""

@@ -1,4 +1,4 @@
-"""What precedes the updates of a run: searches, a critic, imitation."""
+"""Imitation, which precedes the updates of a run."""
 
 from __future__ import annotations
 
@@ -8,50 +8,9 @@ from go_rl.policy.learn.config.checks import check_least, check_positive
 
 
 @dataclass(frozen=True)
-class SearchConfig:
-    """Searches that teach a critic; see `go_rl.policy.learn.critic.searches`."""
-
-    samples: int = 256
-    """Decisions drawn on each problem, in whole batches, at least one; 0: none, and no critic."""
-    batch: int = 32
-    """Decisions drawn at a time."""
-
-    def __post_init__(self) -> None:
-        check_least("searches", self, 0, "samples")
-        check_least("searches", self, 2, "batch")
-
-    @property
-    def drawn(self) -> int:
-        """Decisions that one search draws: whole batches."""
-        return max(1, self.samples // self.batch) * self.batch
-
-
-@dataclass(frozen=True)
-class CriticConfig:
-    """How the critic of a makespan policy learns from searches; see
-    `go_rl.policy.learn.critic.learning`."""
-
-    steps: int = 800
-    """Updates."""
-    problems: int = 32
-    """Problems of each set of decisions in an update."""
-    decisions: int = 48
-    """Decisions of each problem in an update."""
-    learning_rate: float = 2e-3
-    """AdamW's first step."""
-    weight_decay: float = 1e-3
-    """AdamW's."""
-
-    def __post_init__(self) -> None:
-        check_least("critic", self, 1, "steps", "problems", "decisions")
-        check_least("critic", self, 0, "weight_decay")
-        check_positive("critic", self, "learning_rate")
-
-
-@dataclass(frozen=True)
 class ImitationConfig:
-    """How a policy of rings, or of the form ``dispatch``, learns from what searches found before
-    PPO; see `go_rl.policy.learn.teachers` and `go_rl.policy.learn.ring_imitation.teachers`."""
+    """How a ring or dispatch policy learns from what searches found, before PPO; see
+    `go_rl.policy.learn.dispatch_teachers` and `go_rl.policy.learn.ring_imitation.teachers`."""
 
     rounds: int = 2
     """Rounds; before each the policy looks for better decisions itself. 0: no imitation."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import product
 
 import numpy as np
@@ -12,6 +12,7 @@ from go_rl.costs.models import ProblemOptions, make_problem, named_cost
 from go_rl.graphs.zoo import zoo_entry
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Agent
+from go_rl.policy.kinds import MAKESPAN_PLANS
 from go_rl.policy.learn.advantage import RunningBaseline
 from go_rl.policy.learn.collect import TrainingCase
 from go_rl.policy.learn.config import MakespanTrainConfig
@@ -26,7 +27,7 @@ from go_rl.policy.learn.problems.curriculum import (
     training_graph,
 )
 from go_rl.policy.learn.processes.group import ALONE, Group
-from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
+from go_rl.policy.makespan_plans import MakespanPlans
 
 VALIDATION_SAMPLES = 16
 SMALL, MEDIUM = 5_000, 13_000
@@ -57,7 +58,7 @@ class MakespanProblems(Curriculum[MakespanTrainConfig]):
                 f"train: no graph of split {config.split!r} or for validation has at most "
                 f"max_nodes={config.max_nodes} nodes; raise max_nodes"
             )
-        self.decoder = lru_cache(KEPT)(makespan_decoder)
+        self.decoder = lru_cache(KEPT)(partial(makespan_plans, config.kind))
 
     def draw(self, update: int, baseline: RunningBaseline) -> list[TrainingCase]:
         """Return the problems of one update; the same update gives the same problems."""
@@ -112,12 +113,12 @@ class MakespanProblems(Curriculum[MakespanTrainConfig]):
         return decoder.sample(agent, "plan", noise, VALIDATION_SEED)[1].reward.max()
 
 
-def makespan_decoder(
-    name: str, hardware: str, decide: tuple[str, ...], cost: str = "auto"
-) -> MakespanDecoder:
-    """Return a problem with its units."""
+def makespan_plans(
+    policy: str, name: str, hardware: str, decide: tuple[str, ...], cost: str = "auto"
+) -> MakespanPlans:
+    """Return a problem with its units, as a policy sees it."""
     devices = load_hardware(hardware)
     model = named_cost(cost, devices)
     options = ProblemOptions(objective=Objective.MAKESPAN, decisions=decide, cost_model=model)
     problem = make_problem(training_graph(name), devices, options)
-    return MakespanDecoder(MakespanWorkspace(problem))
+    return MAKESPAN_PLANS[policy](MakespanWorkspace(problem))

@@ -32,7 +32,7 @@ from go_rl.policy.learn.problems.curriculum import (
     training_graph,
 )
 from go_rl.policy.learn.processes.group import ALONE, Group
-from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
+from go_rl.policy.ring.ring_plans import RingPlans
 
 DULL = 2e-3
 """Standard deviation of the rewards of a problem that teaches nothing."""
@@ -49,7 +49,7 @@ class TaughtRing:
     """A problem whose best plan is imitated."""
 
     name: str
-    decoder: RingDecoder
+    decoder: RingPlans
     known: Int16[np.ndarray, "N"] | None
     """[N] chips of the best plan known, where the zoo has one."""
 
@@ -120,7 +120,7 @@ class RingProblems(Curriculum[RingTrainConfig]):
             for j in range(TURNS):
                 hardware = config.hardware[(i + j) % len(config.hardware)]
                 case = self._case(name, hardware, "strict", solver=config.samples.solver)
-                assert isinstance(case.decoder, RingDecoder)
+                assert isinstance(case.decoder, RingPlans)
                 yield TaughtRing(case.name.replace("/", "--"), case.decoder, None)
 
     def validate(self, agent: Agent, group: Group = ALONE) -> tuple[float, dict[str, float]]:
@@ -151,7 +151,7 @@ class RingProblems(Curriculum[RingTrainConfig]):
 def _named_ring(named: ZooProblem) -> TaughtRing:
     known = teaching_plan(named.name) if named.name in teaching_names("ring") else None
     device = known.device if known is not None else None
-    return TaughtRing(named.name, RingDecoder(priced_problem(named)), device)
+    return TaughtRing(named.name, RingPlans(priced_problem(named)), device)
 
 
 def ring_case(name: str, hardware: str, rules: str, cost: str, solver: str) -> TrainingCase:
@@ -161,5 +161,5 @@ def ring_case(name: str, hardware: str, rules: str, cost: str, solver: str) -> T
         rules=rule_set(rules), memory=False, cost_model=named_cost(cost, chips)
     )
     problem = make_problem(training_graph(name), chips, options)
-    decoder = RingDecoder(problem, RingWorkspace(problem), solver)
+    decoder = RingPlans(problem, RingWorkspace(problem), solver)
     return TrainingCase(f"{short_name(name)}/{hardware}/{rules}", decoder)

@@ -21,10 +21,11 @@ import numpy as np
 from jaxtyping import Array, Float, Int, Int16
 
 from go_rl.policy.config import MAX_CHIPS
-from go_rl.policy.decoders.order_decoder import OrderActions
 from go_rl.policy.learn.imitation import Lesson
 from go_rl.policy.network import Params, Policy
-from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
+from go_rl.policy.ring.order_decoder import OrderActions
+from go_rl.policy.ring.ring_plans import RingPlans
+from go_rl.policy.ring.ring_policy import RingPolicy
 
 PAIRS = 1024
 """Pairs of units that a gradient compares."""
@@ -56,7 +57,7 @@ class RingLesson(Lesson):
     """The best cuts known of one problem."""
 
     name: str
-    decoder: RingDecoder
+    decoder: RingPlans
     chip: Int16[np.ndarray, "U"]
     """[U] chip of each unit."""
     mixes: Float[np.ndarray, "M G"]
@@ -101,7 +102,7 @@ def _pairs(chip: Int16[np.ndarray, "U"], rng: np.random.Generator) -> Int[np.nda
 
 @partial(jax.jit, static_argnums=0)
 def ring_unlikelihood(
-    policy: Policy,
+    policy: RingPolicy,
     params: Params,
     graph: jraph.GraphsTuple,
     real: Float[Array, "U"],
@@ -116,12 +117,14 @@ def ring_unlikelihood(
             "OrderActions",
             policy.apply(
                 params, encoded, graph, "order", jax.random.key(0), jnp.zeros(1),
-                method=Policy.draw,
+                method=RingPolicy.draw,
             ),
         )  # fmt: skip
         seen = jnp.broadcast_to(target.seen, (policy.config.iterations, len(real)))
-        log_probs = policy.apply(params, encoded, graph, seen[None], method=Policy.chip_log_probs)
-        mix = policy.apply(params, encoded, target.mixes, method=Policy.mix_log_prob)
+        log_probs = policy.apply(
+            params, encoded, graph, seen[None], method=RingPolicy.chip_log_probs
+        )
+        mix = policy.apply(params, encoded, target.mixes, method=RingPolicy.mix_log_prob)
         total = _unlike_chips(cast("Array", log_probs)[0], target.chip, chips, real)
         total += _disorder(likeliest.scores[0], target.pairs, chips)
         return total - MIX_WEIGHT * target.taught * cast("Array", mix).mean()

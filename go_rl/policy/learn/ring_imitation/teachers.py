@@ -27,7 +27,7 @@ from go_rl.policy.learn.config import ImitationConfig
 from go_rl.policy.learn.imitation import imitate
 from go_rl.policy.learn.problems.ring import RingProblems, TaughtRing
 from go_rl.policy.learn.ring_imitation.lesson import RingLesson
-from go_rl.policy.plan_decoders.ring_decoder import RingDecoder
+from go_rl.policy.ring.ring_plans import RingPlans
 from go_rl.policy.weights import Weights, load_weights, save_weights
 from go_rl.runtime.array_file import UNREADABLE, read_arrays
 
@@ -79,7 +79,7 @@ class RingTeacher:
         except (*UNREADABLE, KeyError) as error:
             raise CheckpointError(f"{path}: is no file of a plan ({error}); delete it") from error
 
-    def lesson(self, name: str, decoder: RingDecoder) -> RingLesson | None:
+    def lesson(self, name: str, decoder: RingPlans) -> RingLesson | None:
         """Return what is imitated; None where no plan is known."""
         if not np.isfinite(self.seconds):
             return None
@@ -158,7 +158,7 @@ def _taught(
 
 
 def first_ring_teacher(
-    decoder: RingDecoder, known: Int16[np.ndarray, "N"] | None, seed: int
+    decoder: RingPlans, known: Int16[np.ndarray, "N"] | None, seed: int
 ) -> RingTeacher:
     """Return the best cuts of linear DP's orders, and of the orders of plans without that limit."""
     workspace = decoder.workspace
@@ -178,7 +178,7 @@ def first_ring_teacher(
 
 
 def explored(
-    agent: Agent, decoder: RingDecoder, known: RingTeacher, rollouts: int, seed: int
+    agent: Agent, decoder: RingPlans, known: RingTeacher, rollouts: int, seed: int
 ) -> RingTeacher:
     """Return the teacher after the agent's own orders, half of them drawn widely."""
     seconds, chip = known.seconds, known.chip

@@ -11,7 +11,7 @@ from go_rl.core import CheckpointError
 from go_rl.core.files.strict_json import read_json
 from go_rl.core.files.whole_file import write_text
 from go_rl.policy.effort import SECONDS_AN_HOUR, Effort
-from go_rl.policy.learn.config import SEARCHES, MakespanTrainConfig, TrainConfig
+from go_rl.policy.learn.config import TrainConfig
 
 FILE = "effort.json"
 
@@ -42,14 +42,9 @@ class EffortLog:
         write_text(self.path, json.dumps(document) + "\n")
 
     def card(self) -> dict[str, Any]:
-        """Return the field of a card with what was counted, searches included, which are files of
-        the folder."""
-        samples = self._samples
-        if isinstance(self._config, MakespanTrainConfig):
-            searches = len(list((self.path.parent / SEARCHES).glob("*.npz")))
-            samples += searches * self._config.searches.drawn
+        """Return the field of a card with what was counted."""
         hours = self._core_seconds / SECONDS_AN_HOUR
-        return Effort(hours, samples, self._config.attempts).to_card()
+        return Effort(hours, self._samples, self._config.attempts).to_card()
 
     def _read(self) -> tuple[float, int]:
         try:

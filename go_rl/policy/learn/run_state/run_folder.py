@@ -91,7 +91,7 @@ class RunFolder:
             **({} if self._effort is None else self._effort.card()),
         }
         config = self.config
-        agent = Agent(config.policy, jax.tree.map(np.asarray, params), config.objective)
+        agent = Agent(config.policy, jax.tree.map(np.asarray, params))
         return Weights(agent, config.name, card)
 
     def _open_checkpoints(self) -> None:

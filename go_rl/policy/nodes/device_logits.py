@@ -18,9 +18,9 @@ import flax.linen as nn
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from go_rl.policy.config import MAX_CHIPS, PolicyConfig
-from go_rl.policy.decoders.head_input import HeadInput
-from go_rl.policy.decoders.surroundings import LARGEST
+from go_rl.policy.config import MAX_CHIPS, NodesPolicyConfig
+from go_rl.policy.distributions.head_input import HeadInput
+from go_rl.policy.distributions.surroundings import LARGEST
 
 WAVES = 4
 """Cosines of a device's place among the others that describe it, beside its binary digits."""
@@ -50,7 +50,7 @@ class DeviceLogits(nn.Module):
     looks for there, so that any number of them is served by the same weights.
     """
 
-    config: PolicyConfig
+    config: NodesPolicyConfig
 
     @nn.compact
     def __call__(self, head: HeadInput, options: Float[Array, "U K"]) -> DeviceTerms:

@@ -12,7 +12,7 @@ from go_rl.core.decisions import Decisions
 from go_rl.objectives.makespan.choices import softly_placed
 from go_rl.objectives.makespan.units import MakespanUnits
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
-from go_rl.policy.decoders.node_decoder import NodeActions
+from go_rl.policy.nodes.node_decoder import NodeActions
 
 
 def node_decisions(

@@ -19,12 +19,12 @@ from jaxtyping import Float32, Float64
 from go_rl.core import CheckpointError, Objective
 from go_rl.core.files.whole_file import whole_file
 from go_rl.policy.agent import Agent
+from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
 from go_rl.policy.dispatch.rollout import HeadWeights
-from go_rl.policy.learn.config import ImitationConfig, MakespanTrainConfig
+from go_rl.policy.learn.config import DispatchTrainConfig, ImitationConfig
 from go_rl.policy.learn.imitation import DispatchLesson, imitate
 from go_rl.policy.learn.problems.curriculum import short_name
-from go_rl.policy.learn.problems.makespan import MakespanProblems, ProblemKey, makespan_decoder
-from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
+from go_rl.policy.learn.problems.makespan import MakespanProblems, ProblemKey, makespan_plans
 from go_rl.policy.weights import Weights, load_weights, save_weights
 from go_rl.runtime.array_file import UNREADABLE, read_arrays
 
@@ -83,13 +83,15 @@ class Teacher:
 
 
 def imitating_agent(
-    agent: Agent, problems: MakespanProblems, folder: Path, report: Report, count: Count
-) -> Agent:
+    agent: Agent, problems: MakespanProblems, whole: DispatchTrainConfig, folder: Path,
+    report: Report, count: Count,
+) -> Agent:  # fmt: skip
     """Return the agent after all rounds of imitation; without any, as it is.
 
     Args:
-        agent: untrained, of the form ``dispatch``.
+        agent: untrained dispatch policy.
         problems: those of the run.
+        whole: configuration of the run.
         folder: of the run.
         report: called with a sentence now and then.
         count: called with numbers of plans priced.
@@ -98,18 +100,18 @@ def imitating_agent(
         CheckpointError: a kept file is damaged.
         TrainingError: no problem has a plan, or a loss is not finite.
     """
-    config = problems.config.imitation
+    config = whole.imitation
     if not config.teaches:
         return agent
     kept = folder / FINDS
     kept.mkdir(parents=True, exist_ok=True)
-    keys = [key for key in _some(problems) if _fits(key, problems.config)]
+    keys = [key for key in _some(problems, config) if _fits(key, whole)]
     for turn in range(config.rounds):
         path = folder / f"imitated-{turn}.npz"
         if path.exists():
             agent = load_weights(path, Objective.MAKESPAN).agent
             continue
-        lessons = _lessons(agent, keys, problems.config, kept, turn, report, count)
+        lessons = _lessons(agent, keys, whole, kept, turn, report, count)
         seed = problems.config.seed + turn
         agent, _ = imitate(
             agent, lessons, config, seed,
@@ -119,12 +121,12 @@ def imitating_agent(
     return agent
 
 
-def _some(problems: MakespanProblems) -> list[ProblemKey]:
+def _some(problems: MakespanProblems, config: ImitationConfig) -> list[ProblemKey]:
     """At most `ImitationConfig.each` problems of each graph, the same for a seed."""
     by_graph: dict[str, list[ProblemKey]] = {}
     for key in problems.taught():
         by_graph.setdefault(key[0], []).append(key)
-    rng, most = np.random.default_rng(problems.config.seed), problems.config.imitation.each
+    rng, most = np.random.default_rng(problems.config.seed), config.each
     return [
         keys[i]
         for keys in by_graph.values()
@@ -132,20 +134,27 @@ def _some(problems: MakespanProblems) -> list[ProblemKey]:
     ]
 
 
-def _fits(key: ProblemKey, config: MakespanTrainConfig) -> bool:
-    units = makespan_decoder(*key, config.cost).units.num_units
+def dispatch_plans(key: ProblemKey, config: DispatchTrainConfig) -> DispatchPlans:
+    """Return a training problem of a dispatch policy."""
+    found = makespan_plans(config.kind, *key, config.cost)
+    assert isinstance(found, DispatchPlans)
+    return found
+
+
+def _fits(key: ProblemKey, config: DispatchTrainConfig) -> bool:
+    units = dispatch_plans(key, config).units.num_units
     return 1 < units <= config.imitation.max_units
 
 
 def _lessons(
-    agent: Agent, keys: list[ProblemKey], config: MakespanTrainConfig, folder: Path, turn: int,
+    agent: Agent, keys: list[ProblemKey], config: DispatchTrainConfig, folder: Path, turn: int,
     report: Report, count: Count,
 ) -> list[DispatchLesson]:  # fmt: skip
     """The best decisions of every problem, after the agent's search of this turn."""
     lessons, better = [], 0
     for i, key in enumerate(keys):
         name = "--".join((short_name(key[0]), key[1], "+".join(key[2])))
-        path, decoder = folder / f"{name}.{turn}.npz", makespan_decoder(*key, config.cost)
+        path, decoder = folder / f"{name}.{turn}.npz", dispatch_plans(key, config)
         before = folder / f"{name}.{turn - 1}.npz"
         if path.exists():
             teacher = Teacher.load(path)
@@ -171,7 +180,7 @@ def _lessons(
 
 
 def explored(
-    agent: Agent, decoder: MakespanDecoder, known: Teacher | None, config: ImitationConfig,
+    agent: Agent, decoder: DispatchPlans, known: Teacher | None, config: ImitationConfig,
     seed: int,
 ) -> Teacher:  # fmt: skip
     """Return the best decisions after a search by the cross-entropy method (Rubinstein 1999).
@@ -180,7 +189,7 @@ def explored(
     each number, around the best decisions so far.
 
     Args:
-        agent: of the form ``dispatch``.
+        agent: dispatch policy.
         decoder: of the problem.
         known: the best decisions so far; None: there are none.
         config: how many rollouts.

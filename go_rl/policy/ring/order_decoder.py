@@ -18,10 +18,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from go_rl.policy.config import PolicyConfig
-from go_rl.policy.decoders.gaussian import gaussian
-from go_rl.policy.decoders.head_input import HeadInput
-from go_rl.policy.decoders.surroundings import seen_scores
+from go_rl.policy.config import RingPolicyConfig
+from go_rl.policy.distributions.gaussian import gaussian
+from go_rl.policy.distributions.head_input import HeadInput
+from go_rl.policy.distributions.surroundings import seen_scores
 from go_rl.policy.encoder.graph_arrays import node_array
 from go_rl.policy.observations.reference_orders import REFERENCE_ORDERS
 
@@ -65,26 +65,22 @@ class OrderDecoder(nn.Module):
 
     outputs: ClassVar[tuple[str, ...]] = ("mix_mean", "mix_spread", "emit")
     """Layers that give the numbers of the distribution."""
-    config: PolicyConfig
-    orders: int = ORDERS
-    """J."""
-    extras: int = 0
-    """Further graph-level numbers, which scores do not depend on."""
+    config: RingPolicyConfig
 
     def setup(self) -> None:
         width = self.config.decoder_width
-        count = self.orders + self.config.directions + self.extras
+        count = ORDERS + self.config.directions
         zeros = nn.initializers.zeros
         self.mix_mean = nn.Dense(count, kernel_init=zeros)
         self.mix_spread = nn.Dense(count, kernel_init=zeros)
         self.project = nn.Dense(width)
         self.condition = nn.Dense(width)
-        self.emit = nn.Dense(self.orders + self.config.directions + 2, kernel_init=zeros)
+        self.emit = nn.Dense(ORDERS + self.config.directions + 2, kernel_init=zeros)
 
     def mixing(self, pooled: Float[Array, "D"]) -> tuple[Float[Array, "G"], Float[Array, "G"]]:
         """Return [G] mean and [G] log standard deviation of the graph-level decision."""
         mean = self.mix_mean(pooled)
-        first = jnp.where(jnp.arange(mean.shape[0]) < self.orders, FIRST_SPREAD, 1.0)
+        first = jnp.where(jnp.arange(mean.shape[0]) < ORDERS, FIRST_SPREAD, 1.0)
         spread = jnp.log(first) + self.mix_spread(pooled)
         return mean, jnp.clip(spread, *LOG_SPREAD)
 
@@ -98,11 +94,11 @@ class OrderDecoder(nn.Module):
         seen = seen_scores(head.graph, before) * float(iteration > 0)
         hidden = nn.relu(self.project(head.h)[None] + self.condition(seen))
         out = self.emit(hidden)
-        last = self.orders + self.config.directions
-        tilt, bend, own = jnp.split(out, (self.orders, last), axis=-1)
-        weights = nn.softmax(mix[:, None, : self.orders] + tilt, axis=-1)
+        last = ORDERS + self.config.directions
+        tilt, bend, own = jnp.split(out, (ORDERS, last), axis=-1)
+        weights = nn.softmax(mix[:, None, :ORDERS] + tilt, axis=-1)
         places = (weights * node_array(head.graph, "places")[None]).sum(axis=-1)
-        steps = mix[:, None, self.orders : last] / jnp.sqrt(float(self.config.directions))
+        steps = mix[:, None, ORDERS:last] / jnp.sqrt(float(self.config.directions))
         bent = BEND * ((steps * nn.tanh(bend)).sum(axis=-1) + nn.tanh(own[..., 0]))
         log_sigma = jnp.clip(jnp.log(FIRST_SIGMA) + own[..., 1], *LOG_SIGMA)
         return places + bent, log_sigma
@@ -110,34 +106,22 @@ class OrderDecoder(nn.Module):
     def sample(self, head: HeadInput, key: Array, noise: Float[Array, "B"]) -> OrderActions:
         """Draw [B] samples; ``noise`` [B] scales the deviations from the mean (0: the mean)."""
         keys = jax.random.split(key, self.config.iterations + 1)
-        mix = self.sample_mix(head.pooled, keys[0], noise)
-        return self.sample_scores(head, mix, keys[1:], noise)
-
-    def sample_mix(
-        self, pooled: Float[Array, "D"], key: Array, noise: Float[Array, "B"]
-    ) -> Float[Array, "B G"]:
-        """Draw [B] graph-level decisions."""
-        mean, spread = self.mixing(pooled)
-        drawn = jax.random.normal(key, (noise.shape[0], mean.shape[0]))
-        return mean + noise[:, None] * jnp.exp(spread) * drawn
+        mean, spread = self.mixing(head.pooled)
+        drawn = jax.random.normal(keys[0], (noise.shape[0], mean.shape[0]))
+        mix = mean + noise[:, None] * jnp.exp(spread) * drawn
+        before, scores = jnp.zeros((len(noise), len(head.h))), []
+        for t in range(self.config.iterations):
+            middle, log_sigma = self.scoring(head, mix, before, t)
+            draw = jax.random.normal(keys[1 + t], middle.shape)
+            before = middle + noise[:, None] * jnp.exp(log_sigma) * draw
+            scores.append(before)
+        return OrderActions(mix, jnp.stack(scores, axis=1))
 
     def mix_log_prob(
         self, pooled: Float[Array, "D"], mix: Float[Array, "B G"]
     ) -> Float[Array, "B G"]:
         """Return the log-densities of graph-level decisions."""
         return gaussian(mix, *self.mixing(pooled))
-
-    def sample_scores(
-        self, head: HeadInput, mix: Float[Array, "B G"], keys: Array, noise: Float[Array, "B"]
-    ) -> OrderActions:
-        """Draw the scores that follow graph-level decisions; ``keys`` has one an iteration."""
-        before, scores = jnp.zeros((len(noise), len(head.h))), []
-        for t in range(self.config.iterations):
-            middle, log_sigma = self.scoring(head, mix, before, t)
-            draw = jax.random.normal(keys[t], middle.shape)
-            before = middle + noise[:, None] * jnp.exp(log_sigma) * draw
-            scores.append(before)
-        return OrderActions(mix, jnp.stack(scores, axis=1))
 
     def log_prob(
         self, head: HeadInput, actions: OrderActions

@@ -1,4 +1,4 @@
-"""`RingDecoder`: orders and placements of a ring policy, solved and priced.
+"""`RingPlans`: orders and placements of a ring policy, solved and priced.
 
 Every proposal goes through the solver, and a batch is priced at once. Decisions are per unit (block
 of the solver), ``U`` of them. Group ``order``: scores, whose list schedule is cut by dynamic
@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float, Float32, Int, Int32
 
-from go_rl.core import EnvironmentUseError, Fidelity, Objective, Problem, SearchError, Status
+from go_rl.core import EnvironmentUseError, Fidelity, Problem, SearchError, Status
 from go_rl.core.bitset import membership
 from go_rl.core.decisions import Decisions, Scored
 from go_rl.core.errors import nearest
@@ -24,14 +24,15 @@ from go_rl.objectives.common.incumbent import Incumbent
 from go_rl.objectives.ring.methods.cut_scores import price_samples, price_scores
 from go_rl.objectives.ring.methods.linear_dp import SQUEEZE
 from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
-from go_rl.policy.agent import Actions
-from go_rl.policy.buckets import Padded, pad
+from go_rl.policy.agent import Actions, Agent, Start
 from go_rl.policy.config import MAX_CHIPS
-from go_rl.policy.decoders.cut_log_probs import CutWindows, blank_windows
-from go_rl.policy.decoders.placement_decoder import DrawnPlacements, PlacementActions
-from go_rl.policy.network import HEADS
-from go_rl.policy.observations.ring import observe_ring
-from go_rl.policy.plan_decoders.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
+from go_rl.policy.network import Encoded
+from go_rl.policy.observations.buckets import Padded, pad
+from go_rl.policy.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
+from go_rl.policy.ring.cut_log_probs import CutWindows, blank_windows
+from go_rl.policy.ring.observation import observe_ring
+from go_rl.policy.ring.placement_decoder import DrawnPlacements, PlacementActions
+from go_rl.policy.ring.ring_policy import RingPolicy
 from go_rl.solvers import Means, Samples
 
 LIKELIEST = 20.0
@@ -40,18 +41,19 @@ LIKELIEST = 20.0
 
 def check_group(group: str) -> None:
     """Raise a `SearchError` unless ring policies draw such a group."""
-    if group not in RingDecoder.groups:
+    if group not in RingPlans.groups:
         raise SearchError(
-            f"decoder must be one of {', '.join(RingDecoder.groups)}, not "
-            f"{group!r}{nearest(group, RingDecoder.groups)}"
+            f"decoder must be one of {', '.join(RingPlans.groups)}, not "
+            f"{group!r}{nearest(group, RingPlans.groups)}"
         )
 
 
-class RingDecoder(PlanDecoder):
+class RingPlans(PlanDecoder):
     """A ring problem as a policy sees it."""
 
+    kind = "ring"
     reward = LOG_SPEED_UP
-    groups = HEADS[Objective.RING]
+    groups = RingPolicy.head_names
     workspace: RingWorkspace
 
     def __init__(
@@ -59,7 +61,7 @@ class RingDecoder(PlanDecoder):
     ) -> None:
         self.problem = problem
         self.workspace = workspace or ring_workspace(problem)
-        self.solver, self.options = solver, {}
+        self.solver = solver
         self._squeeze = 1.0
 
     @cached_property
@@ -81,6 +83,18 @@ class RingDecoder(PlanDecoder):
     def decisions_of(self, group: str) -> tuple[str, ...]:
         """The group is one."""
         return (group,)
+
+    def draw(
+        self,
+        agent: Agent,
+        encoded: Encoded,
+        group: str,
+        noise: Float32[np.ndarray, "B"],
+        key: jax.Array,
+        start: Start | None = None,
+    ) -> Actions:
+        """Draw scores or chips."""
+        return agent.draw(self.padded, encoded, (group,), key, noise)
 
     def proposals(self, actions: Actions, noise: Float32[np.ndarray, "B"]) -> ProposalArrays:
         """Return [B, U] scores, or [B, U] chips with [B, U, k] log-probabilities."""

@@ -1,12 +1,12 @@
-"""`Carried`: the best plan of a search, from which a policy of the form ``nodes`` goes on."""
+"""`Carried`: the best plan of a search, from which a node policy goes on."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from go_rl.policy.agent import Start
-from go_rl.policy.decoders.node_decoder import NodeActions
-from go_rl.policy.plan_decoders.plan_decoder import ProposalArrays, Rollouts
+from go_rl.policy.nodes.node_decoder import NodeActions
+from go_rl.policy.plan_decoder import ProposalArrays, Rollouts
 
 
 class Carried:
@@ -19,8 +19,8 @@ class Carried:
         """The choices of the best plan; None: no draw beat the first one."""
 
     def offer(self, proposals: ProposalArrays, rollouts: Rollouts, count: int) -> None:
-        """Take the best of the first ``count`` samples, if it is better; only samples of the form
-        ``nodes`` are looked at."""
+        """Take the best of the first ``count`` samples, if it is better; only samples of a node
+        policy are looked at."""
         drawn = {name: one for name, one in proposals.items() if isinstance(one, NodeActions)}
         if not drawn or not count:
             return

@@ -19,10 +19,9 @@ import numpy as np
 from flax.linen.initializers import zeros
 from jaxtyping import Array, Float, Float32
 
-from go_rl.policy.config import PolicyConfig
-from go_rl.policy.decoders.gaussian import gaussian
-from go_rl.policy.decoders.head_input import HeadInput
 from go_rl.policy.dispatch.features import PLACE_FEATURES, SELECT_FEATURES
+from go_rl.policy.distributions.gaussian import gaussian
+from go_rl.policy.distributions.head_input import HeadInput
 
 SEEN = {"placement": PLACE_FEATURES, "schedule": SELECT_FEATURES}
 """What the head of each decision sees."""
@@ -72,7 +71,6 @@ class DispatchDecoder(nn.Module):
 
     outputs: ClassVar[tuple[str, ...]] = ("mix_mean", "mix_spread")
     """Layers that give the numbers of the distribution."""
-    config: PolicyConfig
     decision: str
 
     def setup(self) -> None:

@@ -11,6 +11,7 @@ from jaxtyping import Float32, Float64
 from go_rl.core import OpKind
 from go_rl.objectives.ring.orders import positions
 from go_rl.objectives.ring.workspace import RingWorkspace
+from go_rl.policy.observations.blind import Columns
 from go_rl.policy.observations.policy_graph import (
     PolicyGraph,
     log_degrees,
@@ -31,10 +32,10 @@ SCALARS = ("log_seconds", "load_share", "log_weight_bytes", "weight_share", "log
 difference of places."""
 
 
-RING_FEATURES = len(SCALARS) + len(OpKind) + len(REFERENCE_ORDERS)
-"""F."""
-RING_FROM_EDGES = ("in_degree", "out_degree", "span_level", "span_barycentric")
-"""Scalars that derive from edges, as all places do."""
+RING_COLUMNS = Columns(
+    SCALARS, REFERENCE_ORDERS, RING_HARDWARE,
+    from_edges=("in_degree", "out_degree", "span_level", "span_barycentric"),
+)  # fmt: skip
 
 
 def observe_ring(workspace: RingWorkspace) -> PolicyGraph:

@@ -4,7 +4,7 @@ T iterations, each conditioned on the choices of the one before (iterative non-a
 decoding, GO, section 3.3): p(y^t | G) = prod_u p(y_u^t | h_G, y^(t-1)). The last are the plan.
 Two additions, for placement only, both optional: graph-level Gaussian numbers z shift the logits of
 all units at once, p(y, z | G) = p(z | G) p(y | z, G), so that plans differ in whole groups of units
-(`PolicyConfig.directions`); and y^0 is the best plan known (`PolicyConfig.carry`).
+(`NodesPolicyConfig.directions`); and y^0 is the best plan known (`NodesPolicyConfig.carry`).
 
 Dimension letters: ``B`` samples, ``T`` iterations, ``U`` units, ``K`` choices of a unit, ``L``
 graph-level numbers, ``D`` width of embeddings.
@@ -20,17 +20,17 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from go_rl.objectives.makespan.choices import LEVELS
-from go_rl.policy.config import PolicyConfig
-from go_rl.policy.decoders.choices import (
+from go_rl.policy.config import NodesPolicyConfig
+from go_rl.policy.distributions.choices import (
     NEVER,
     ChoiceLogProbs,
     draw_choices,
     entropies,
     log_prob_of,
 )
-from go_rl.policy.decoders.device_logits import DeviceLogits, DeviceTerms, device_logits
-from go_rl.policy.decoders.head_input import HeadInput
-from go_rl.policy.decoders.surroundings import seen_devices, seen_levels
+from go_rl.policy.distributions.head_input import HeadInput
+from go_rl.policy.distributions.surroundings import seen_devices, seen_levels
+from go_rl.policy.nodes.device_logits import DeviceLogits, DeviceTerms, device_logits
 
 MOVED = 1.2
 """Units that leave in an iteration: sqrt(U) exp(1.2 x), the graph-level number x."""
@@ -84,7 +84,7 @@ class NodeLogProbs(NamedTuple):
 class LevelLogits(nn.Module):
     """Logits of a level of priority for every unit (decisions schedule and fusion)."""
 
-    config: PolicyConfig
+    config: NodesPolicyConfig
 
     @nn.compact
     def __call__(self, head: HeadInput, before: Int[Array, "B U"] | None) -> Float[Array, "#B U K"]:
@@ -102,7 +102,7 @@ class NodeDecoder(nn.Module):
 
     outputs: ClassVar[tuple[str, ...]] = ("emit", "key", "weigh", "bend", "latent")
     """Layers that give the numbers of the distribution: of levels, or of devices."""
-    config: PolicyConfig
+    config: NodesPolicyConfig
     decision: str
 
     def setup(self) -> None:

@@ -16,17 +16,17 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from go_rl.policy.config import MAX_CHIPS, PolicyConfig
-from go_rl.policy.decoders.choices import (
+from go_rl.policy.config import MAX_CHIPS, RingPolicyConfig
+from go_rl.policy.distributions.choices import (
     NEVER,
     ChoiceLogProbs,
     draw_choices,
     entropies,
     log_prob_of,
 )
-from go_rl.policy.decoders.cut_log_probs import CutWindows, cut_log_probs
-from go_rl.policy.decoders.head_input import HeadInput
-from go_rl.policy.decoders.surroundings import seen_chips
+from go_rl.policy.distributions.head_input import HeadInput
+from go_rl.policy.distributions.surroundings import seen_chips
+from go_rl.policy.ring.cut_log_probs import CutWindows, cut_log_probs
 
 FIRST_WIDTH = 0.5
 """Standard deviation of a node's chip before any training, in chips."""
@@ -84,7 +84,7 @@ class PlacementDecoder(nn.Module):
 
     outputs: ClassVar[tuple[str, ...]] = ("emit",)
     """Layers that give the numbers of the distribution."""
-    config: PolicyConfig
+    config: RingPolicyConfig
 
     def setup(self) -> None:
         width = self.config.decoder_width

@@ -15,9 +15,9 @@ from go_rl.core.decisions import Scored
 from go_rl.envs.rewards import Reward
 from go_rl.objectives.common.incumbent import Incumbent
 from go_rl.objectives.common.workspace import Workspace
-from go_rl.policy.agent import Actions, Agent, Options, Start
-from go_rl.policy.buckets import Padded
+from go_rl.policy.agent import Actions, Agent, Start
 from go_rl.policy.network import Encoded
+from go_rl.policy.observations.buckets import Padded
 from go_rl.solvers import Samples
 
 ProposalArrays = dict[str, Any]
@@ -41,13 +41,13 @@ class PlanDecoder(ABC):
     """One problem as a policy sees it; everything expensive is built when first used. Not
     thread-safe."""
 
+    kind: ClassVar[str]
+    """Policy that draws."""
     reward: ClassVar[Reward]
     """What its plans earn while a policy learns."""
     groups: ClassVar[tuple[str, ...]]
     """Names of what is drawn together and shares an advantage."""
     workspace: Workspace
-    options: Options
-    """What each unit may choose, for policies of the form ``nodes``; a ring has none."""
     solver: str = "sample"
     """How placements on a ring go through the solver, one of `SOLVER_MODES`."""
 
@@ -69,6 +69,7 @@ class PlanDecoder(ABC):
     def decisions_of(self, group: str) -> tuple[str, ...]:
         """Return the decisions that are drawn together."""
 
+    @abstractmethod
     def draw(
         self,
         agent: Agent,
@@ -78,11 +79,8 @@ class PlanDecoder(ABC):
         key: jax.Array,
         start: Start | None = None,
     ) -> Actions:
-        """Draw [B] samples of a group, compiled; ``noise`` 0 gives the likeliest decision;
-        draws go on from ``start``, see `Carried`."""
-        options = self.options if agent.policy.chooses_by_unit else None
-        decisions = self.decisions_of(group)
-        return agent.draw(self.padded, encoded, decisions, key, noise, options, start)
+        """Draw [B] samples of a group, compiled; ``noise`` 0 gives the likeliest decision; a node
+        policy goes on from ``start``, see `Carried`."""
 
     @abstractmethod
     def proposals(self, actions: Actions, noise: Float32[np.ndarray, "B"]) -> ProposalArrays:

@@ -1,1 +1,0 @@
-"""One decoder for each decision."""

@@ -1,0 +1,54 @@
+"""`DispatchPolicy`: a `DispatchDecoder` for what is placed and one for what is next."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax.numpy as jnp
+import jraph
+from jaxtyping import Array, Float
+
+from go_rl.policy.config import DispatchPolicyConfig
+from go_rl.policy.dispatch.dispatch_decoder import DispatchDecoder
+from go_rl.policy.makespan_policy import MakespanPolicy
+from go_rl.policy.network import Encoded
+
+DISPATCHED = ("placement", "schedule")
+"""Decisions that a dispatcher draws, whatever a problem decides."""
+
+
+class DispatchPolicy(MakespanPolicy):
+    """One policy for all graphs and connected devices; units are taken one after the other."""
+
+    config: DispatchPolicyConfig
+    head_names = DISPATCHED
+    decoder_kinds = {f"decoders_{name}": DispatchDecoder for name in DISPATCHED}  # noqa: RUF012
+
+    def setup(self) -> None:
+        self.setup_summary()
+        self.decoders = {name: DispatchDecoder(name) for name in DISPATCHED}
+
+    def draw(
+        self,
+        encoded: Encoded,
+        graph: jraph.GraphsTuple,
+        decision: str,
+        key: Array,
+        noise: Float[Array, "B"],
+    ) -> Any:
+        """Draw [B] decisions; ``noise`` [B] scales the deviations from the likeliest one."""
+        head = self.head_input(encoded, graph, decision)
+        return self.decoders[decision].sample(head, key, noise)
+
+    def __call__(
+        self,
+        graph: jraph.GraphsTuple,
+        real: Float[Array, "U"],
+        key: Array,
+        noise: Array,
+        options: Mapping[str, Float[Array, "U _"]],
+    ) -> Any:
+        """Touch every parameter; used to initialise them."""
+        encoded = self.encode(graph, real, jnp.int32(2))
+        return [self.draw(encoded, graph, name, key, noise) for name in self.head_names]

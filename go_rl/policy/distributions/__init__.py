@@ -1,0 +1,1 @@
+"""Distributions that decoders share, and what they read of an encoded graph."""

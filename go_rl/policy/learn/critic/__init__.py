@@ -1,1 +1,0 @@
-"""A critic of graph-level decisions, taught by searches (makespan)."""

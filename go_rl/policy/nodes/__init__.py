@@ -1,0 +1,1 @@
+"""Node policy, GO's own: every unit chooses among its options."""

@@ -1,0 +1,59 @@
+"""`NodesPolicy`: a `NodeDecoder` for each decision, as in GO."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax.numpy as jnp
+import jraph
+from jaxtyping import Array, Float, Int
+
+from go_rl.core.problem import DECISIONS
+from go_rl.policy.config import NodesPolicyConfig
+from go_rl.policy.makespan_policy import MakespanPolicy
+from go_rl.policy.network import Encoded
+from go_rl.policy.nodes.node_decoder import NodeDecoder
+
+
+class NodesPolicy(MakespanPolicy):
+    """One policy for all graphs and connected devices; each unit chooses by itself."""
+
+    config: NodesPolicyConfig
+    head_names = DECISIONS
+    decoder_kinds = {f"decoders_{name}": NodeDecoder for name in DECISIONS}  # noqa: RUF012
+
+    def setup(self) -> None:
+        self.setup_summary()
+        self.decoders = {name: NodeDecoder(self.config, name) for name in DECISIONS}
+
+    def draw(
+        self,
+        encoded: Encoded,
+        graph: jraph.GraphsTuple,
+        decision: str,
+        key: Array,
+        noise: Float[Array, "B"],
+        options: Float[Array, "U K"],
+        start: Int[Array, "U"] | None = None,
+    ) -> Any:
+        """Draw [B] decisions; ``noise`` [B] scales the deviations from the likeliest one.
+
+        ``options`` [U, K]: what each unit may choose, ``start`` [U]: what the first iteration sees.
+        """
+        head = self.head_input(encoded, graph, decision)
+        return self.decoders[decision].sample(head, key, noise, options, start)
+
+    def __call__(
+        self,
+        graph: jraph.GraphsTuple,
+        real: Float[Array, "U"],
+        key: Array,
+        noise: Array,
+        options: Mapping[str, Float[Array, "U _"]],
+    ) -> Any:
+        """Touch every parameter; used to initialise them."""
+        encoded = self.encode(graph, real, jnp.int32(2))
+        return [
+            self.draw(encoded, graph, name, key, noise, options[name]) for name in self.head_names
+        ]

@@ -1,1 +1,0 @@
-"""From what a policy draws to plans: one decoder for each objective."""

@@ -1,0 +1,90 @@
+"""`RingPolicy`: an `OrderDecoder`, whose order is cut by dynamic programming, and a
+`PlacementDecoder`, whose chips go through the constraint solver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jraph
+from jaxtyping import Array, Float, Int
+
+from go_rl.policy.config import RingPolicyConfig
+from go_rl.policy.encoder.graph_arrays import node_array
+from go_rl.policy.network import Encoded, Policy
+from go_rl.policy.ring.observation import RING_COLUMNS
+from go_rl.policy.ring.order_decoder import OrderDecoder
+from go_rl.policy.ring.placement_decoder import PlacementDecoder, work_before
+
+
+class RingPolicy(Policy):
+    """One policy for all graphs and rings."""
+
+    config: RingPolicyConfig
+    head_names = ("order", "placement")
+    columns = RING_COLUMNS
+    chip_decision = "placement"
+    decoder_kinds = {"order": OrderDecoder, "placement": PlacementDecoder}  # noqa: RUF012
+
+    def setup(self) -> None:
+        self.setup_encoder()
+        self.order = OrderDecoder(self.config)
+        self.placement = PlacementDecoder(self.config)
+
+    def decoder(self, decision: str) -> Any:
+        """Return the decoder of a decision."""
+        return getattr(self, decision)
+
+    def summary(self, pooled: Float[Array, "D"], graph: jraph.GraphsTuple) -> Float[Array, "D"]:
+        """Return the encoder's summary."""
+        return pooled
+
+    @staticmethod
+    def keys(decisions: tuple[str, ...], key: jax.Array) -> dict[str, jax.Array]:
+        """Return the key for each decision: none is drawn together with another."""
+        return dict.fromkeys(decisions, key)
+
+    def draw(
+        self,
+        encoded: Encoded,
+        graph: jraph.GraphsTuple,
+        decision: str,
+        key: Array,
+        noise: Float[Array, "B"],
+    ) -> Any:
+        """Draw [B] decisions; ``noise`` [B] scales the deviations from the likeliest one."""
+        head = self.head_input(encoded, graph, decision)
+        if decision == "placement":
+            return self.placement.sample(head, key, noise, self.place(encoded, graph))
+        return self.order.sample(head, key, noise)
+
+    def place(self, encoded: Encoded, graph: jraph.GraphsTuple) -> Float[Array, "U"]:
+        """Return [U] where the likeliest order puts each unit, as the share of the work before."""
+        actions = self.draw(encoded, graph, "order", jax.random.key(0), jnp.zeros(1))
+        return work_before(actions.scores[0, -1], node_array(graph, "share"), encoded.real)
+
+    def chip_log_probs(
+        self, encoded: Encoded, graph: jraph.GraphsTuple, chosen: Int[Array, "B T U"]
+    ) -> Float[Array, "B T U K"]:
+        """Return the distributions over chips in every iteration, each of which sees the [B, T, U]
+        chips of the one before."""
+        head = self.head_input(encoded, graph, "placement")
+        return self.placement.every_iteration(head, self.place(encoded, graph), chosen)
+
+    def mix_log_prob(self, encoded: Encoded, mix: Float[Array, "B G"]) -> Float[Array, "B"]:
+        """Return the log-density of graph-level decisions of the order."""
+        return self.order.mix_log_prob(encoded.pooled, mix).sum(-1)
+
+    def __call__(
+        self,
+        graph: jraph.GraphsTuple,
+        real: Float[Array, "U"],
+        key: Array,
+        noise: Array,
+        options: Mapping[str, Float[Array, "U _"]],
+    ) -> Any:
+        """Touch every parameter; used to initialise them."""
+        encoded = self.encode(graph, real, jnp.int32(2))
+        return [self.draw(encoded, graph, name, key, noise) for name in self.head_names]
