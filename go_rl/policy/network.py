@@ -34,6 +34,12 @@ class Encoded(NamedTuple):
     chips: Int[Array, ""]
 
 
+def head_input(encoded: Encoded, graph: jraph.GraphsTuple, decision: str) -> HeadInput:
+    """Return what the decoder of a decision reads."""
+    h = encoded.heads[decision]
+    return HeadInput(h, encoded.pooled, graph, encoded.real, encoded.chips)
+
+
 class Policy(nn.Module):
     """Abstract: one policy for all graphs and hardware of an objective."""
 
@@ -81,14 +87,9 @@ class Policy(nn.Module):
         """Return the graph as the network may see it."""
         return without_edges(graph, self.columns) if self.blind else graph
 
-    def head_input(self, encoded: Encoded, graph: jraph.GraphsTuple, decision: str) -> HeadInput:
-        """Return what the decoder of a decision reads."""
-        h = encoded.heads[decision]
-        return HeadInput(h, encoded.pooled, self.seen(graph), encoded.real, encoded.chips)
-
     def judge(
         self, encoded: Encoded, graph: jraph.GraphsTuple, decision: str, actions: Any
     ) -> tuple[Any, Float[Array, ""]]:
         """Return log-densities of decisions and their entropy; see the decoder's ``log_prob``."""
-        head = self.head_input(encoded, graph, decision)
+        head = head_input(encoded, self.seen(graph), decision)
         return self.decoder(decision).log_prob(head, actions)

@@ -220,7 +220,6 @@ def _predictions() -> Iterator[Case]:
     ]
     for kind, names, settings, find in (
         ("ring-policy", policies.RING_POLICIES, rings, policies.ring_predictions),
-        ("step-policy", policies.STEP_POLICIES, shared, policies.step_predictions),
         ("dispatch-policy", policies.DISPATCH_POLICIES, shared, policies.dispatch_predictions),
     ):
         for name in names:

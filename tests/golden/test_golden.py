@@ -64,7 +64,7 @@ def test_every_plan_that_was_found_is_legal(recorded):
 def test_nothing_that_go_rl_has_is_left_out():
     """Whoever adds a method or ships weights adds their cases."""
     assert {name for known in plans.METHODS.values() for name in known} == plans.registered()
-    named = {*policies.RING_POLICIES, *policies.STEP_POLICIES, *policies.DISPATCH_POLICIES}
+    named = {*policies.RING_POLICIES, *policies.DISPATCH_POLICIES}
     assert named == policies.shipped()
 
 

@@ -8,29 +8,30 @@ from functools import cache
 import jax
 import numpy as np
 import pytest
-from policy.tiny import TINY
+from policy.tiny import TINY_DISPATCH
 from reference.dispatch import PlainDispatch
 from reference.step_problems import random_edges, random_step, step_problem
 
-from go_rl.core import Budget, Objective, OpKind, Problem
+from go_rl.core import Budget, OpKind, Problem
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.dispatch.dispatch_decoder import SEEN, DispatchActions, untrained_weights
+from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
+from go_rl.policy.dispatch.dispatch_policy import DISPATCHED
 from go_rl.policy.dispatch.features import WINDOW
 from go_rl.policy.dispatch.rollout import Dispatched, Dispatcher, HeadWeights
-from go_rl.policy.network import DISPATCHED, head_input
-from go_rl.policy.makespan_plans import MakespanDecoder
+from go_rl.policy.network import head_input
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.verify.check_plan import check_plan
 
-DISPATCH = replace(TINY, form="dispatch", attention_layers=0)
+DISPATCH = replace(TINY_DISPATCH, attention_layers=0)
 HEADS = ("schedule", "placement")
 
 
 @cache
 def agent(seed: int = 0) -> Agent:
     """Random weights, so that every feature counts."""
-    untrained = new_agent(DISPATCH, seed, Objective.MAKESPAN)
+    untrained = new_agent(DISPATCH, seed)
     leaves, tree = jax.tree.flatten(untrained.params)
     rng = np.random.default_rng(seed)
     moved = [np.asarray(x + 0.3 * rng.standard_normal(x.shape), np.float32) for x in leaves]
@@ -51,8 +52,8 @@ def problem(seed: int) -> Problem:
     )
 
 
-def decoder(seed: int) -> MakespanDecoder:
-    return MakespanDecoder(MakespanWorkspace(problem(seed)))
+def decoder(seed: int) -> DispatchPlans:
+    return DispatchPlans(MakespanWorkspace(problem(seed)))
 
 
 def random_weights(seed: int, rows: int = 4) -> HeadWeights:
@@ -62,7 +63,7 @@ def random_weights(seed: int, rows: int = 4) -> HeadWeights:
     )
 
 
-def rolled(seed: int) -> tuple[MakespanDecoder, Dispatched]:
+def rolled(seed: int) -> tuple[DispatchPlans, Dispatched]:
     found = decoder(seed)
     return found, found.dispatcher.roll_out(random_weights(seed))
 
@@ -103,7 +104,7 @@ def test_a_device_without_room_is_not_chosen_while_another_has_some():
 
 def test_an_untrained_policy_is_a_list_scheduler_in_the_mean():
     """Earliest finish time by upward rank; draws differ."""
-    found, untrained = decoder(3), new_agent(DISPATCH, 0, Objective.MAKESPAN)
+    found, untrained = decoder(3), new_agent(DISPATCH, 0)
     noise = np.array([0.0, 1.0, 1.0], np.float32)
     actions, _ = found.sample(untrained, "plan", noise, 0)
     for head in HEADS:

@@ -13,12 +13,12 @@ from policy.tiny import TINY, as_arrays, lively_agent, random_graph, small_padde
 from reference.network import layer_norm
 from rounding import assert_rounded_alike
 
-from go_rl.policy.observations import buckets
 from go_rl.policy.agent import encode
 from go_rl.policy.encoder.encoder import AttentionLayer
-from go_rl.policy.encoder.segmented_attention import SegmentedAttention
 from go_rl.policy.encoder.heads import DecisionHeads
-from go_rl.policy.network import Policy
+from go_rl.policy.encoder.segmented_attention import SegmentedAttention
+from go_rl.policy.observations import buckets
+from go_rl.policy.ring.ring_policy import RingPolicy
 
 DECISIONS = ("order", "placement")
 
@@ -108,7 +108,7 @@ def test_layers_can_be_left_out():
     graph, real = as_arrays(small_padded())
     key = jax.random.key(0)
     noise = jnp.ones(1)
-    shapes = jax.eval_shape(Policy(config).init, key, graph, real, key, noise, {})["params"]
+    shapes = jax.eval_shape(RingPolicy(config).init, key, graph, real, key, noise, {})["params"]
     assert set(shapes["encoder"]) == {"embed", "pool"}
     assert not any("attention" in name for name in shapes["heads"])
 
@@ -117,7 +117,7 @@ def test_parameters_depend_on_no_graph():
     key = jax.random.key(0)
     one, two = (
         jax.eval_shape(
-            Policy(TINY).init, key, *as_arrays(small_padded(seed, units)), key, jnp.ones(1), {}
+            RingPolicy(TINY).init, key, *as_arrays(small_padded(seed, units)), key, jnp.ones(1), {}
         )
         for seed, units in ((0, 5), (1, 40))
     )

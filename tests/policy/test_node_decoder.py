@@ -10,27 +10,28 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from policy.tiny import TINY, drawn_plans
+from policy.tiny import TINY_NODES, drawn_plans
 from reference.node_logits import device_log_probs, level_log_probs
 from reference.step_problems import random_step, step_problem
 from rounding import assert_rounded_alike
 
-from go_rl.core import Budget, Objective, OpKind, PolicyError, Problem, Progress
+from go_rl.core import Budget, OpKind, PolicyError, Problem, Progress
 from go_rl.core.problem import DECISIONS
 from go_rl.objectives.common.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.choices import LEVELS
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Agent, new_agent
-from go_rl.policy.config import PolicyConfig
-from go_rl.policy.nodes.device_logits import DeviceLogits, DeviceTerms, device_logits
 from go_rl.policy.distributions.head_input import HeadInput
-from go_rl.policy.nodes.node_decoder import MOVED, NodeActions, staying
 from go_rl.policy.distributions.surroundings import seen_devices
 from go_rl.policy.network import Policy
-from go_rl.policy.makespan_plans import MakespanDecoder
+from go_rl.policy.nodes.device_logits import DeviceLogits, DeviceTerms, device_logits
+from go_rl.policy.nodes.node_decisions import node_decisions
+from go_rl.policy.nodes.node_decoder import MOVED, NodeActions, staying
+from go_rl.policy.nodes.nodes_plans import NodesPlans
+from go_rl.policy.nodes.nodes_policy import NodesPolicy
 from go_rl.verify.check_plan import check_plan
 
-NODES = replace(TINY, form="nodes", attention_layers=0)
+NODES = replace(TINY_NODES, attention_layers=0)
 EDGES = [(0, 2, 1.0), (1, 2, 1.0), (2, 3, 2.0), (2, 4, 1.0), (3, 5, 1.0)]
 DEVICES, NOISE = 3, np.array([1.0, 1.0, 2.0, 0.0], np.float32)
 
@@ -38,11 +39,11 @@ DEVICES, NOISE = 3, np.array([1.0, 1.0, 2.0, 0.0], np.float32)
 @cache
 def lively() -> Agent:
     """Random weights everywhere, so that every input shows in the output."""
-    agent = new_agent(NODES, 0, Objective.MAKESPAN)
+    agent = new_agent(NODES, 0)
     leaves, tree = jax.tree.flatten(agent.params)
     rng = np.random.default_rng(1)
     moved = [x + jnp.asarray(0.4 * rng.standard_normal(x.shape), jnp.float32) for x in leaves]
-    return Agent(NODES, jax.tree.unflatten(tree, moved), Objective.MAKESPAN)
+    return Agent(NODES, jax.tree.unflatten(tree, moved))
 
 
 def lattice() -> Problem:
@@ -58,14 +59,14 @@ def lattice() -> Problem:
 @pytest.fixture(scope="module")
 def drawn():
     """An agent, a decoder, and four samples of every task, the last without noise."""
-    agent, decoder = lively(), MakespanDecoder(MakespanWorkspace(lattice()))
+    agent, decoder = lively(), NodesPlans(MakespanWorkspace(lattice()))
     return agent, decoder, drawn_plans(agent, decoder, NOISE, 7)
 
 
 @jax.jit
 def judged(params, graph, real, actions):
     """Log-probabilities and entropy by task."""
-    policy, chips = Policy(NODES, Objective.MAKESPAN), jnp.int32(DEVICES)
+    policy, chips = NodesPolicy(NODES), jnp.int32(DEVICES)
     encoded = policy.apply(params, graph, real, chips, method=Policy.encode)
     return encoded, {
         task: policy.apply(params, encoded, graph, task, one, method=Policy.judge)
@@ -73,7 +74,7 @@ def judged(params, graph, real, actions):
     }
 
 
-def judge(agent: Agent, decoder: MakespanDecoder, actions):
+def judge(agent: Agent, decoder: NodesPlans, actions):
     return judged(agent.params, decoder.padded.graph, decoder.padded.real, actions)
 
 
@@ -197,7 +198,7 @@ def test_options_by_hand():
         [[1.0, 2.0, 1.0], [2.0, 2.0, 1.0]], [(0, 1, 1.0), (1, 2, 1.0)], 2, fixed={2: 1},
         kinds=[OpKind.REDUCTION, OpKind.MATMUL, OpKind.ELEMENTWISE], decisions=DECISIONS,
     )  # fmt: skip
-    decoder = MakespanDecoder(MakespanWorkspace(problem))
+    decoder = NodesPlans(MakespanWorkspace(problem))
     unit = decoder.units.unit_of
     options = decoder.options
     assert options["placement"][unit].tolist() == [[0, 1], [0, 0], [np.inf, 0]]
@@ -222,10 +223,12 @@ def test_decisions_are_the_plan_by_hand():
     kinds = [OpKind.MATMUL, OpKind.OTHER] * 2
     edges = [(0, 1, 1.0), (2, 3, 1.0)]
     problem = step_problem([1.0] * 4, edges, 2, kinds=kinds, decisions=DECISIONS)
-    decoder = MakespanDecoder(MakespanWorkspace(problem))
+    decoder = NodesPlans(MakespanWorkspace(problem))
     assert decoder.units.unit_of.tolist() == [0, 1, 2, 3]
-    plans = decoder.decisions(
-        chosen({"placement": [[0, 1, 1, 0]], "schedule": [[3, 19, 0, 7]], "fusion": [[0] * 4]})
+    plans = node_decisions(
+        decoder.workspace,
+        decoder.units,
+        chosen({"placement": [[0, 1, 1, 0]], "schedule": [[3, 19, 0, 7]], "fusion": [[0] * 4]}),
     )
     assert plans.device.tolist() == [[0, 1, 1, 0]]
     assert plans.priority is not None
@@ -239,13 +242,13 @@ def test_levels_decide_what_is_fused():
     problem = step_problem([1.0] * 3, [(0, 2, 1.0), (1, 2, 1.0)], 1,
                            kinds=[OpKind.MATMUL, OpKind.MATMUL, OpKind.ELEMENTWISE],
                            decisions=("fusion",))  # fmt: skip
-    decoder = MakespanDecoder(MakespanWorkspace(problem))
+    decoder = NodesPlans(MakespanWorkspace(problem))
     first, second = decoder.units.unit_of[:2]
     leaders = []
     for levels in ((5, 9), (9, 5), (0, 0)):
         row = [0] * decoder.units.num_units
         row[first], row[second] = levels
-        plans = decoder.decisions(chosen({"fusion": [row]}))
+        plans = node_decisions(decoder.workspace, decoder.units, chosen({"fusion": [row]}))
         assert plans.kernel_leader is not None
         leaders.append(plans.kernel_leader[0].tolist())
     assert leaders == [[0, 1, 1], [0, 1, 0], [0, 1, 2]]
@@ -258,9 +261,9 @@ def test_a_class_goes_where_its_first_unit_goes_and_nodes_go_where_they_can_run(
         seconds, [(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0)], 2, colocation=[4, 4, -1, -1],
         kinds=[OpKind.INPUT] + [OpKind.MATMUL] * 3, decisions=("placement",),
     )  # fmt: skip
-    decoder = MakespanDecoder(MakespanWorkspace(problem))
+    decoder = NodesPlans(MakespanWorkspace(problem))
     assert decoder.units.unit_of.tolist() == [-1, 0, 1, 2]
-    plans = decoder.decisions(chosen({"placement": [[1, 0, 0]]}))
+    plans = node_decisions(decoder.workspace, decoder.units, chosen({"placement": [[1, 0, 0]]}))
     assert plans.device.tolist() == [[1, 1, 0, 1]]
 
 
@@ -269,11 +272,13 @@ def test_plans_of_random_problems_are_legal():
     judged = 0
     for seed in range(40):
         problem = random_step(seed, decisions=DECISIONS)
-        decoder = MakespanDecoder(MakespanWorkspace(problem))
+        decoder = NodesPlans(MakespanWorkspace(problem))
         workspace = decoder.workspace
         if problem.hardware.num_chips < 3 or workspace.infeasible or not decoder.units.num_units:
             continue
-        plans = decoder.decisions(drawn_plans(lively(), decoder, NOISE, seed))
+        plans = node_decisions(
+            decoder.workspace, decoder.units, drawn_plans(lively(), decoder, NOISE, seed)
+        )
         for row in range(len(NOISE)):
             progress = Progress(Budget(samples=1), 1)
             incumbent = Incumbent(workspace, progress)
@@ -289,10 +294,7 @@ def test_plans_of_random_problems_are_legal():
 
 
 def test_what_is_asked_wrongly_is_said():
-    asked = r"^policy: form must be one of orders, nodes, dispatch, not 'node'.*nodes"
-    with pytest.raises(PolicyError, match=asked):
-        PolicyConfig(form="node")
-    agent, decoder = lively(), MakespanDecoder(MakespanWorkspace(lattice()))
+    agent, decoder = lively(), NodesPlans(MakespanWorkspace(lattice()))
     padded, key = decoder.padded, jax.random.key(0)
     encoded = agent.encode(padded)
     with pytest.raises(PolicyError, match=r"draws among .*; give them"):
@@ -307,7 +309,7 @@ def test_the_first_iteration_sees_the_reference_plan_unless_told_otherwise(drawn
     _, decoder, actions = drawn
     rows, units = len(decoder.padded.real), decoder.units.num_units
     assert np.asarray(actions["placement"].start)[:, :units].tolist() == [[0] * units] * 4
-    forgetful = new_agent(replace(NODES, carry=False), 0, Objective.MAKESPAN)
+    forgetful = new_agent(replace(NODES, carry=False), 0)
     anew = drawn_plans(forgetful, decoder, NOISE, 7)["placement"]
     assert anew.start is None
     assert anew.stay is None
@@ -323,8 +325,8 @@ def test_the_first_iteration_sees_the_reference_plan_unless_told_otherwise(drawn
 def test_graph_level_numbers_have_their_own_density():
     """An untrained policy draws them from N(0, 1): log p = -sum z^2 / 2 but for a constant."""
     agent, decoder = (
-        new_agent(NODES, 0, Objective.MAKESPAN),
-        MakespanDecoder(MakespanWorkspace(lattice())),
+        new_agent(NODES, 0),
+        NodesPlans(MakespanWorkspace(lattice())),
     )
     actions = drawn_plans(agent, decoder, NOISE, 3)
     _, found = judge(agent, decoder, actions)

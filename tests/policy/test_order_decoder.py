@@ -12,10 +12,11 @@ from rounding import assert_rounded_alike
 from scipy.stats import norm
 
 from go_rl.policy.agent import draw
-from go_rl.policy.ring.order_decoder import OrderActions, OrderDecoder
 from go_rl.policy.distributions.surroundings import seen_scores
 from go_rl.policy.network import Policy, head_input
 from go_rl.policy.observations.reference_orders import REFERENCE_ORDERS
+from go_rl.policy.ring.order_decoder import OrderActions, OrderDecoder
+from go_rl.policy.ring.ring_policy import RingPolicy
 
 KEY = jax.random.key(7)
 UNITS = 24
@@ -59,7 +60,7 @@ def judge():
 
     @jax.jit
     def log_prob(params, encoded, graph, actions):
-        return Policy(TINY).apply(params, encoded, graph, "order", actions, method=Policy.judge)
+        return RingPolicy(TINY).apply(params, encoded, graph, "order", actions, method=Policy.judge)
 
     return log_prob
 

@@ -12,11 +12,12 @@ from rounding import assert_rounded_alike
 
 from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.policy.config import MAX_CHIPS
-from go_rl.policy.ring.cut_log_probs import blank_windows
-from go_rl.policy.ring.placement_decoder import PlacementActions, work_before
 from go_rl.policy.distributions.surroundings import seen_chips
 from go_rl.policy.network import Policy
+from go_rl.policy.ring.cut_log_probs import blank_windows
+from go_rl.policy.ring.placement_decoder import PlacementActions, work_before
 from go_rl.policy.ring.ring_plans import RingPlans
+from go_rl.policy.ring.ring_policy import RingPolicy
 from go_rl.solvers import Means
 
 KEY = jax.random.key(7)
@@ -40,7 +41,7 @@ def judge():
 
 @jax.jit
 def judge_actions(params, encoded, graph, actions):
-    return Policy(TINY).apply(params, encoded, graph, "placement", actions, method=Policy.judge)
+    return RingPolicy(TINY).apply(params, encoded, graph, "placement", actions, method=Policy.judge)
 
 
 def placements(agent, padded, encoded, noise):

@@ -7,8 +7,8 @@ import pytest
 from policy.tiny import random_graph
 
 from go_rl.core import PolicyError
+from go_rl.policy.config import SEGMENT_UNIT, NodesPolicyConfig, RingPolicyConfig, check_policy
 from go_rl.policy.observations.buckets import BUCKETS, EDGES_PER_NODE, bucket, pad
-from go_rl.policy.config import SEGMENT_UNIT, PolicyConfig
 
 
 @pytest.mark.parametrize(
@@ -19,19 +19,29 @@ from go_rl.policy.config import SEGMENT_UNIT, PolicyConfig
         ({"sage_layers": -1}, "sage_layers must be a whole number >= 0, not -1"),
         ({"iterations": 0}, "iterations must be a whole number >= 1, not 0"),
         ({"directions": 0}, "directions must be a whole number >= 1, not 0"),
-        ({"form": "nodes", "directions": -1}, "directions must be a whole number >= 0, not -1"),
         ({"segment": 0}, "segment must be a whole number >= 1, not 0"),
         ({"segment": 96}, f"segment must divide {SEGMENT_UNIT}, not 96"),
     ],
 )
 def test_a_configuration_is_checked_field_by_field(change, message):
     with pytest.raises(PolicyError, match=f"^policy: {message}"):
-        PolicyConfig(**change)
+        RingPolicyConfig(**change)
+
+
+def test_a_node_policy_may_have_no_directions():
+    assert NodesPolicyConfig(directions=0).directions == 0
+    with pytest.raises(PolicyError, match="directions must be a whole number >= 0, not -1"):
+        NodesPolicyConfig(directions=-1)
+
+
+def test_an_unknown_policy_is_named():
+    with pytest.raises(PolicyError, match=r"one of ring, nodes, dispatch, not 'dispach'.*dispatch"):
+        check_policy("dispach")
 
 
 def test_a_segment_divides_every_bucket():
     assert all(nodes % SEGMENT_UNIT == 0 for nodes in BUCKETS)
-    assert PolicyConfig(segment=16).segment == 16
+    assert RingPolicyConfig(segment=16).segment == 16
 
 
 @pytest.mark.parametrize(

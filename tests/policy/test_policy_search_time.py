@@ -12,7 +12,7 @@ from reference.step_networks import operators, priced
 from go_rl.core import Budget, Plan, Problem, Progress
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Agent
-from go_rl.policy.makespan_plans import MakespanDecoder
+from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
 from go_rl.policy.policy_search import BATCH, DOUBT, PolicySearch
 
 
@@ -28,7 +28,7 @@ def searched(**budget) -> Plan:
 def whole_batches(samples: int, seed: int) -> list[float]:
     """Seconds of the default plan and of batches drawn, decoded and priced whole."""
     workspace = MakespanWorkspace(problem())
-    decoder = MakespanDecoder(workspace)
+    decoder = DispatchPlans(workspace)
     found = workspace.evaluate(workspace.reference).seconds.tolist()
     for rounds in range(-(-samples // BATCH)):
         noise = np.resize(np.array(DOUBT, np.float32), BATCH)

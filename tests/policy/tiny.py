@@ -15,14 +15,14 @@ from reference.step_problems import step_problem
 from go_rl.core import OpKind, Problem
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Actions, Agent, new_agent
-from go_rl.policy.observations.buckets import Padded, pad
 from go_rl.policy.config import DispatchPolicyConfig, NodesPolicyConfig, RingPolicyConfig
+from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
 from go_rl.policy.learn.config import FINE_TUNING
+from go_rl.policy.makespan_plans import MakespanPlans
+from go_rl.policy.observations.buckets import Padded, pad
 from go_rl.policy.observations.policy_graph import PolicyGraph
 from go_rl.policy.observations.reference_orders import REFERENCE_ORDERS
 from go_rl.policy.ring.observation import RING_COLUMNS, RING_HARDWARE
-from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
-from go_rl.policy.makespan_plans import MakespanPlans
 
 SIZES = {"hidden": 8, "sage_layers": 1, "attention_layers": 1, "heads": 2, "segment": 16}
 TINY = RingPolicyConfig(**SIZES, decoder_width=8, directions=2)

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 from go_rl.policy.config import DispatchPolicyConfig
 from go_rl.policy.dispatch.dispatch_decoder import DispatchDecoder
 from go_rl.policy.makespan_policy import MakespanPolicy
-from go_rl.policy.network import Encoded
+from go_rl.policy.network import Encoded, head_input
 
 DISPATCHED = ("placement", "schedule")
 """Decisions that a dispatcher draws, whatever a problem decides."""
@@ -38,7 +38,7 @@ class DispatchPolicy(MakespanPolicy):
         noise: Float[Array, "B"],
     ) -> Any:
         """Draw [B] decisions; ``noise`` [B] scales the deviations from the likeliest one."""
-        head = self.head_input(encoded, graph, decision)
+        head = head_input(encoded, self.seen(graph), decision)
         return self.decoders[decision].sample(head, key, noise)
 
     def __call__(

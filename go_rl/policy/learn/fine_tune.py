@@ -18,7 +18,7 @@ from go_rl.policy.config import check_control
 from go_rl.policy.controls import controlled, noted
 from go_rl.policy.kinds import plan_decoder
 from go_rl.policy.learn.collect import Credit, TrainingCase, collect
-from go_rl.policy.learn.config import FineTuneConfig
+from go_rl.policy.learn.config import FINE_TUNING, FineTuneConfig
 from go_rl.policy.learn.devices import on_all_devices, split_samples
 from go_rl.policy.learn.memory import Memory
 from go_rl.policy.learn.ppo import Learner, new_learner, update
@@ -39,7 +39,7 @@ class FineTuned:
     """Rings: ``order`` (scores, cut by dynamic programming) or ``placement`` (chips, by the
     solver)."""
     config: FineTuneConfig | None = None
-    """None: what `fine_tuning` has for the objective and the policy's form."""
+    """None: what `FINE_TUNING` has for the policy."""
     solver: str = "sample"
     """How placements go through the solver: ``sample``, ``fix`` or ``none``."""
     samples: int | None = None

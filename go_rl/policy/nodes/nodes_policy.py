@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, Int
 from go_rl.core.problem import DECISIONS
 from go_rl.policy.config import NodesPolicyConfig
 from go_rl.policy.makespan_policy import MakespanPolicy
-from go_rl.policy.network import Encoded
+from go_rl.policy.network import Encoded, head_input
 from go_rl.policy.nodes.node_decoder import NodeDecoder
 
 
@@ -41,7 +41,7 @@ class NodesPolicy(MakespanPolicy):
 
         ``options`` [U, K]: what each unit may choose, ``start`` [U]: what the first iteration sees.
         """
-        head = self.head_input(encoded, graph, decision)
+        head = head_input(encoded, self.seen(graph), decision)
         return self.decoders[decision].sample(head, key, noise, options, start)
 
     def __call__(

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, Int
 
 from go_rl.policy.config import RingPolicyConfig
 from go_rl.policy.encoder.graph_arrays import node_array
-from go_rl.policy.network import Encoded, Policy
+from go_rl.policy.network import Encoded, Policy, head_input
 from go_rl.policy.ring.observation import RING_COLUMNS
 from go_rl.policy.ring.order_decoder import OrderDecoder
 from go_rl.policy.ring.placement_decoder import PlacementDecoder, work_before
@@ -55,7 +55,7 @@ class RingPolicy(Policy):
         noise: Float[Array, "B"],
     ) -> Any:
         """Draw [B] decisions; ``noise`` [B] scales the deviations from the likeliest one."""
-        head = self.head_input(encoded, graph, decision)
+        head = head_input(encoded, self.seen(graph), decision)
         if decision == "placement":
             return self.placement.sample(head, key, noise, self.place(encoded, graph))
         return self.order.sample(head, key, noise)
@@ -70,7 +70,7 @@ class RingPolicy(Policy):
     ) -> Float[Array, "B T U K"]:
         """Return the distributions over chips in every iteration, each of which sees the [B, T, U]
         chips of the one before."""
-        head = self.head_input(encoded, graph, "placement")
+        head = head_input(encoded, self.seen(graph), "placement")
         return self.placement.every_iteration(head, self.place(encoded, graph), chosen)
 
     def mix_log_prob(self, encoded: Encoded, mix: Float[Array, "B G"]) -> Float[Array, "B"]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,22 +18,20 @@ from go_rl.objectives.makespan.methods.hdp.hdp import new_learner as new_hdp_lea
 from go_rl.objectives.makespan.methods.hdp.hdp import update as update_hdp
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.agent import Agent, new_agent
-from go_rl.policy.config import PolicyConfig
+from go_rl.policy.config import DispatchPolicyConfig, NodesPolicyConfig, RingPolicyConfig
+from go_rl.policy.kinds import plan_decoder
 from go_rl.policy.learn.collect import Credit, TrainingCase, collect
 from go_rl.policy.learn.config import (
-    FINE_TUNING,
-    CriticConfig,
+    DispatchTrainConfig,
     FineTuneConfig,
-    MakespanTrainConfig,
+    ImitationConfig,
     PPOConfig,
     RingTrainConfig,
     SampleConfig,
-    SearchConfig,
 )
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.learn.ppo import new_learner, update
 from go_rl.policy.learn.pretrain import pretrain
-from go_rl.policy.makespan_plans import MakespanDecoder
 from go_rl.policy.ring.ring_plans import RingPlans
 from go_rl.policy.weights import shipped_agent
 from go_rl.runtime.run_log import FILE
@@ -45,10 +42,11 @@ from .problems import Setting, problem
 
 RING = Setting("zoo:vae-3-layers", "ring", "ring6", "strict")
 DEVICES = Setting("zoo:deep-autoencoder", "makespan", "p100x2")
-TINY = PolicyConfig(
-    hidden=16, sage_layers=1, attention_layers=1, heads=2, segment=32, decoder_width=8, directions=2
-)
+SIZES = {"hidden": 16, "sage_layers": 1, "attention_layers": 1, "heads": 2, "segment": 32}
+TINY = RingPolicyConfig(**SIZES, decoder_width=8, directions=2)
 PPO = PPOConfig(epochs=2)
+TOP = {"nodes": 1.0, "dispatch": 0.3}
+"""Share of the samples that teach."""
 SAMPLES = 24
 """Plans that fine-tuning learns from."""
 
@@ -79,12 +77,12 @@ def ring_update(solver: str) -> Facts:
     }
 
 
-def step_update(form: str) -> Facts:
-    """One PPO update of a policy for placement, schedule and fusion: the shipped one, or an
-    untrained one of the form ``nodes``."""
-    agent = _step_agent(form)
-    case = TrainingCase("golden", MakespanDecoder(makespan_workspace(problem(DEVICES))))
-    found = collect(agent, case, {"plan": 8}, Credit(), SEED)
+def step_update(kind: str) -> Facts:
+    """One PPO update of a policy for placement, schedule and fusion: the shipped dispatcher, or an
+    untrained node policy."""
+    agent = _step_agent(kind)
+    case = TrainingCase("golden", plan_decoder(problem(DEVICES), kind))
+    found = collect(agent, case, {"plan": 8}, Credit(TOP[kind]), SEED)
     learner = new_learner(agent.params, PPO)
     learner, metrics = update(agent.policy, PPO, learner, [found.batch])
     return _weights(agent.params, learner.params) | {
@@ -93,10 +91,10 @@ def step_update(form: str) -> Facts:
     }
 
 
-def _step_agent(form: str) -> Agent:
-    if form == "orders":
+def _step_agent(kind: str) -> Agent:
+    if kind == "dispatch":
         return shipped_agent(Objective.MAKESPAN)
-    return new_agent(PolicyConfig(form=form), 0, Objective.MAKESPAN)
+    return new_agent(NodesPolicyConfig(), 0)
 
 
 def ring_pretraining() -> Facts:
@@ -111,14 +109,14 @@ def ring_pretraining() -> Facts:
 
 
 def step_pretraining() -> Facts:
-    """A critic from searches, then two updates of a tiny policy for connected devices."""
-    config = MakespanTrainConfig(
+    """Imitation, then two updates of a tiny dispatcher."""
+    config = DispatchTrainConfig(
         validation="train", max_nodes=51, updates=2, problems=2, samples=4, hardware=("p100x2",),
-        validation_hardware=("p100x2",), further=(), policy=TINY, validate_every=1,
-        checkpoint_every=2, ppo=PPO, searches=SearchConfig(samples=16, batch=8),
-        critic=CriticConfig(steps=20, problems=2, decisions=8), decide=(DECISIONS,),
+        validation_hardware=("p100x2",), further=(), policy=DispatchPolicyConfig(**SIZES),
+        validate_every=1, checkpoint_every=2, ppo=PPO, decide=(DECISIONS,),
+        imitation=ImitationConfig(rounds=1, updates=3, problems=1, rollouts=32, max_units=60),
     )  # fmt: skip
-    before = new_agent(config.policy, config.seed, config.objective).params
+    before = new_agent(config.policy, config.seed).params
     return _run(lambda folder: pretrain(config, folder), before)
 
 
@@ -153,11 +151,12 @@ def ring_fine_tuning(task: str) -> Facts:
     return facts_of(plan, given) | _weights(before, agent.params)
 
 
-def step_fine_tuning(form: str) -> Facts:
-    """The same on connected devices; of the form ``nodes``, from scratch."""
-    before = _step_agent(form)
+def step_fine_tuning(kind: str) -> Facts:
+    """The same on connected devices; a node policy learns from scratch."""
+    before = _step_agent(kind)
     learner = FineTuned(
-        before, config=replace(FINE_TUNING[Objective.MAKESPAN], batch=8, ppo=PPO, first=4)
+        before,
+        config=FineTuneConfig(batch=8, ppo=PPO, first=4, widen=1.0, top=TOP[kind], remembered=8),
     )
     given = problem(DEVICES)
     plan, agent = learner.learn(given, Budget(samples=SAMPLES), SEED)
@@ -177,11 +176,11 @@ def hdp_update() -> Facts:
 
 LEARNERS: Sequence[tuple[str, Callable[[], Facts]]] = (
     *((f"ring-ppo/{mode}", partial(ring_update, mode)) for mode in ("sample", "fix", "none")),
-    *((f"step-ppo/{form}", partial(step_update, form)) for form in ("orders", "nodes")),
+    *((f"step-ppo/{form}", partial(step_update, form)) for form in ("nodes", "dispatch")),
     ("ring-pretraining", ring_pretraining),
-    ("step-pretraining-and-critic", step_pretraining),
+    ("step-pretraining", step_pretraining),
     *((f"ring-fine-tuning/{t}", partial(ring_fine_tuning, t)) for t in ("order", "placement")),
-    *((f"step-fine-tuning/{f}", partial(step_fine_tuning, f)) for f in ("orders", "nodes")),
+    *((f"step-fine-tuning/{f}", partial(step_fine_tuning, f)) for f in ("nodes", "dispatch")),
     ("hdp", hdp_update),
 )
 """Every learner of policies."""

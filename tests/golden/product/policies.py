@@ -1,16 +1,14 @@
-"""What the shipped policies and the critic say of problems."""
+"""What the shipped policies say of problems."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from go_rl.objectives.makespan.workspace import makespan_workspace
-from go_rl.policy.network import Policy
-from go_rl.policy.makespan_plans import MakespanDecoder
+from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
 from go_rl.policy.ring.ring_plans import RingPlans
 from go_rl.policy.weights import load_weights, shipped_weights
 
@@ -20,7 +18,7 @@ from .problems import Setting, problem
 
 NOISE = np.array([0.0, 1.0, 1.0, 2.0], np.float32)
 """Of the draws: the likeliest decision first."""
-RING_POLICIES, STEP_POLICIES = ("partition-1.0", "partition-1.1"), ("graph-1.0",)
+RING_POLICIES = ("partition-1.0", "partition-1.1")
 DISPATCH_POLICIES = ("dispatch-1.1",)
 """Shipped weights of each kind."""
 
@@ -50,31 +48,11 @@ def ring_predictions(name: str, setting: Setting) -> Facts:
     }
 
 
-def step_predictions(name: str, setting: Setting) -> Facts:
-    """Return the decisions that a policy for connected devices draws, and its critic's scores."""
-    agent, given = load_weights(name).agent, problem(setting)
-    decoder = MakespanDecoder(makespan_workspace(given))
-    padded = decoder.padded
-    encoded, key = agent.encode(padded), jax.random.key(SEED)
-    actions = agent.draw(padded, encoded, given.decisions, key, NOISE)
-    mixes = {task: jnp.asarray(each.mix) for task, each in actions.items()}
-    scores = agent.policy.apply(agent.params, encoded.known, mixes, method=Policy.criticise)
-    units = padded.num_units
-    return {
-        "units": units,
-        "observation": _moments(padded.graph.nodes, padded.graph.globals),
-        "known": _moments(encoded.known),
-        "decisions": _moments(mixes),
-        "scores": _moments([each.scores[:, :, :units] for each in actions.values()]),
-        "critic": _moments(scores),
-    }
-
-
 def dispatch_predictions(name: str, setting: Setting) -> Facts:
     """Return the weights of the heads that a dispatching policy draws; what follows from them is a
     matter of near ties, which other processors round otherwise."""
     agent = load_weights(name).agent
-    decoder = MakespanDecoder(makespan_workspace(problem(setting)))
+    decoder = DispatchPlans(makespan_workspace(problem(setting)))
     encoded = agent.encode(decoder.padded)
     drawn = decoder.draw(agent, encoded, "plan", NOISE, jax.random.key(SEED)).values()
     return {"units": decoder.units.num_units, "heads": _moments([d.weights for d in drawn])}

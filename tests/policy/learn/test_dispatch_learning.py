@@ -10,30 +10,29 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
-from policy.tiny import TINY
+from policy.tiny import TINY_DISPATCH
 from reference.step_problems import random_edges, step_problem
 
-from go_rl.core import Budget, CheckpointError, Objective, OpKind, Problem, TrainingError
+from go_rl.core import Budget, CheckpointError, OpKind, Problem, TrainingError
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.dispatch.dispatch_decoder import untrained_weights
+from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
 from go_rl.policy.dispatch.rollout import HeadWeights
 from go_rl.policy.learn.config import (
+    DispatchTrainConfig,
     FineTuneConfig,
     ImitationConfig,
-    MakespanTrainConfig,
     PPOConfig,
-    SearchConfig,
 )
+from go_rl.policy.learn.dispatch_teachers import Teacher, explored
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.learn.imitation import DispatchLesson, imitate
 from go_rl.policy.learn.pretrain import pretrain
-from go_rl.policy.learn.dispatch_teachers import Teacher, explored
-from go_rl.policy.makespan_plans import MakespanDecoder
 from go_rl.policy.weights import load_weights
 from go_rl.verify.check_plan import check_plan
 
-DISPATCH = replace(TINY, form="dispatch", attention_layers=0)
+DISPATCH = replace(TINY_DISPATCH, attention_layers=0)
 LEARN = FineTuneConfig(
     batch=16, first=16, widen=1.0, remembered=8, ppo=PPOConfig(learning_rate=1e-2, epochs=4)
 )
@@ -41,7 +40,7 @@ LEARN = FineTuneConfig(
 
 @cache
 def untrained() -> Agent:
-    return new_agent(DISPATCH, 0, Objective.MAKESPAN)
+    return new_agent(DISPATCH, 0)
 
 
 def toy(seed: int) -> Problem:
@@ -67,7 +66,7 @@ def test_a_policy_from_scratch_comes_within_five_percent_of_the_optimum(seed):
 
 def test_what_is_imitated_is_what_is_drawn_in_the_end():
     """Weights that no list scheduler has: the latest end, the lowest rank."""
-    decoder = MakespanDecoder(makespan_workspace(toy(0)))
+    decoder = DispatchPlans(makespan_workspace(toy(0)))
     rows = [untrained_weights(head) for head in ("schedule", "placement")]
     wanted = HeadWeights(*(np.tile(mean + 2.0 * spread, (3, 1)) for mean, spread in rows))
     config = ImitationConfig(updates=200, problems=1, learning_rate=2e-2)
@@ -82,7 +81,7 @@ def test_what_is_imitated_is_what_is_drawn_in_the_end():
 
 
 def test_a_search_improves_and_keeps_the_best_first():
-    decoder, config = MakespanDecoder(makespan_workspace(toy(1))), ImitationConfig(rollouts=96)
+    decoder, config = DispatchPlans(makespan_workspace(toy(1))), ImitationConfig(rollouts=96)
     first = explored(untrained(), decoder, None, ImitationConfig(rollouts=32), 0)
     more = explored(untrained(), decoder, first, config, 1)
     assert more.seconds[0] <= first.seconds[0]
@@ -96,12 +95,12 @@ def test_nothing_to_imitate_is_an_error():
         imitate(untrained(), [], ImitationConfig(), 0)
 
 
-def _run(updates: int = 2) -> MakespanTrainConfig:
-    return MakespanTrainConfig(
+def _run(updates: int = 2) -> DispatchTrainConfig:
+    return DispatchTrainConfig(
         split="train", validation="train", max_nodes=80, updates=updates, problems=1, samples=8,
         hardware=("p100x2",), validation_hardware=("p100x2",), further=(), policy=DISPATCH,
         decide=(("placement",),), validate_every=2, checkpoint_every=2,
-        searches=SearchConfig(samples=0), ppo=PPOConfig(epochs=1),
+        ppo=PPOConfig(epochs=1),
         imitation=ImitationConfig(rounds=2, updates=3, problems=1, rollouts=32, max_units=60),
     )  # fmt: skip
 

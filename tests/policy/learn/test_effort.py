@@ -6,7 +6,7 @@ import pytest
 
 from go_rl.core import CheckpointError
 from go_rl.policy.effort import UNRECORDED, Effort, effort_of, effort_sentence
-from go_rl.policy.learn.config import SEARCHES, MakespanTrainConfig, RingTrainConfig, SearchConfig
+from go_rl.policy.learn.config import RingTrainConfig
 from go_rl.policy.learn.run_state.effort import FILE, EffortLog
 from go_rl.policy.weights import load_weights, shipped_weights
 
@@ -24,18 +24,6 @@ def test_a_resumed_run_goes_on_counting(tmp_path):
     assert twice is not None
     assert (once.samples, twice.samples, twice.attempts) == (100, 120, 3)
     assert twice.core_hours >= once.core_hours
-
-
-def test_searches_are_samples_too(tmp_path):
-    config = MakespanTrainConfig(searches=SearchConfig(samples=70, batch=32))
-    (tmp_path / SEARCHES).mkdir()
-    for name in ("a", "b", "c"):
-        (tmp_path / SEARCHES / f"{name}.npz").touch()
-    log = EffortLog(tmp_path, config)
-    log.count(5)
-    effort = effort_of(log.card())
-    assert effort is not None
-    assert effort.samples == 5 + 3 * 64
 
 
 def test_a_damaged_file_is_named(tmp_path):

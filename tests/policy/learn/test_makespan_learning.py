@@ -7,20 +7,20 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from objectives.conformance import OptimizerConformance
-from policy.tiny import SMALL_LESSON, TINY
+from policy.tiny import SMALL_LESSON, TINY_DISPATCH
 from policy.tiny import tiny_makespan_agent as tiny
 from reference.step_problems import step_problem
 
 from go_rl.core import DECISIONS, Budget, CheckpointError, Objective, OpKind, Optimizer, Problem
 from go_rl.envs.rewards import ROOT
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
+from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
 from go_rl.policy.learn.advantage import top_advantage
 from go_rl.policy.learn.collect import Credit, TrainingCase, collect
-from go_rl.policy.learn.config import MakespanTrainConfig, PPOConfig, SearchConfig
+from go_rl.policy.learn.config import DispatchTrainConfig, ImitationConfig, PPOConfig
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.learn.ppo import gradient, judge, new_learner, update
 from go_rl.policy.learn.pretrain import pretrain
-from go_rl.policy.makespan_plans import MakespanDecoder
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.policy.weights import Weights, load_weights, save_weights
 from go_rl.verify.check_plan import check_plan
@@ -75,7 +75,7 @@ def test_samples_are_counted_exactly_and_the_default_is_kept(samples, which):
 def test_only_the_decisions_asked_are_decided():
     for decided in (("placement",), ("schedule",), ("fusion",), DECISIONS):
         problem = chains(decisions=decided)
-        decoder = MakespanDecoder(MakespanWorkspace(problem))
+        decoder = DispatchPlans(MakespanWorkspace(problem))
         plans = decoder.sample(tiny(), "plan", np.ones(8, np.float32), 0)[1].priced.decisions
         assert (plans.priority is not None) == ("schedule" in decided)
         assert (plans.kernel_leader is not None) == ("fusion" in decided)
@@ -98,9 +98,9 @@ def test_rewards_are_those_of_go():
 
 
 def test_an_update_starts_from_ratio_one_and_moves_the_weights():
-    decoder = MakespanDecoder(MakespanWorkspace(chains()))
+    decoder = DispatchPlans(MakespanWorkspace(chains()))
     case = TrainingCase("chains", decoder)
-    batches = (collect(tiny(), case, {"plan": 8}, Credit(), seed).batch for seed in range(20))
+    batches = (collect(tiny(), case, {"plan": 8}, Credit(0.3), seed).batch for seed in range(20))
     batch = next(found for found in batches if found.groups["plan"].advantage.any())
     config = SMALL_LESSON.ppo
     policy, params = tiny().policy, tiny().params
@@ -123,12 +123,12 @@ def test_only_the_best_plans_teach():
     assert not top_advantage(np.full(4, -1.0), 0.3).any()
 
 
-RUN = MakespanTrainConfig(
+RUN = DispatchTrainConfig(
     validation="train", max_nodes=80, updates=4, problems=2, samples=8, hardware=("p100x2",),
     decide=(("placement", "schedule", "fusion"),),
-    validation_hardware=("p100x2",), further=(), policy=TINY,
+    validation_hardware=("p100x2",), further=(), policy=TINY_DISPATCH,
     validate_every=2, checkpoint_every=2, ppo=PPOConfig(epochs=1, decay_updates=4),
-    searches=SearchConfig(samples=0),
+    imitation=ImitationConfig(rounds=0),
 )  # fmt: skip
 
 
@@ -139,7 +139,7 @@ def test_a_run_cut_off_and_resumed_is_the_run(tmp_path):
     assert whole.card["validation"] == resumed.card["validation"]
     for a, b in zip(*(jax.tree.leaves(w.agent.params) for w in (whole, resumed)), strict=True):
         assert np.array_equal(a, b)
-    other = MakespanTrainConfig(**{**vars(RUN), "samples": 9})
+    other = DispatchTrainConfig(**{**vars(RUN), "samples": 9})
     with pytest.raises(CheckpointError, match="another configuration"):
         pretrain(other, tmp_path / "cut")
 
@@ -147,7 +147,7 @@ def test_a_run_cut_off_and_resumed_is_the_run(tmp_path):
 def test_weights_travel_through_a_file_and_kinds_are_not_mixed_up(tmp_path):
     save_weights(Weights(tiny(), "toy-1.0", {"zoo": "zoo-1"}), tmp_path / "toy.npz")
     found = load_weights(tmp_path / "toy.npz")
-    assert (found.name, found.agent.config) == ("toy-1.0", TINY)
+    assert (found.name, found.agent.config) == ("toy-1.0", TINY_DISPATCH)
     for a, b in zip(*(jax.tree.leaves(x.params) for x in (tiny(), found.agent)), strict=True):
         assert np.array_equal(a, b)
     with pytest.raises(CheckpointError, match="for objective ring, not makespan"):

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from go_rl.core import TrainingError
-from go_rl.policy.ring.order_decoder import OrderActions
 from go_rl.policy.learn.config import FineTuneConfig
 from go_rl.policy.learn.memory import Memory
 from go_rl.policy.learn.ppo import Batch, SampleGroup
+from go_rl.policy.ring.order_decoder import OrderActions
 
 GRAPH = jraph.GraphsTuple(None, None, None, None, None, np.zeros(1), np.zeros(1))
 

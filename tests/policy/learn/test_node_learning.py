@@ -1,4 +1,4 @@
-"""GO's own form of the step policy learns, trains and travels as the other form does."""
+"""The node policy, GO's own, learns, trains and travels."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from policy.tiny import TINY
+from policy.tiny import TINY_NODES
 from reference.step_problems import step_problem
 
 from go_rl.api.training.learner_options import LearnerOptions
-from go_rl.core import Budget, Objective, OpKind, Problem, TrainingError
+from go_rl.core import Budget, OpKind, Problem, TrainingError
 from go_rl.core.decisions import Decisions, Scored
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.agent import Agent, new_agent
-from go_rl.policy.nodes.node_decoder import NodeActions
 from go_rl.policy.learn import fine_tune
 from go_rl.policy.learn import pretrain as pretraining
 from go_rl.policy.learn.advantage import top_advantage
@@ -25,25 +24,27 @@ from go_rl.policy.learn.collect import Credit, TrainingCase, collect, collect_sh
 from go_rl.policy.learn.config import (
     FINE_TUNING,
     FineTuneConfig,
-    MakespanTrainConfig,
+    NodesTrainConfig,
     PPOConfig,
-    fine_tuning,
 )
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.learn.ppo import gradient, judge, new_learner, update
 from go_rl.policy.learn.pretrain import pretrain
 from go_rl.policy.nodes.carried import Carried
-from go_rl.policy.makespan_plans import MakespanDecoder
+from go_rl.policy.nodes.node_decisions import node_decisions
+from go_rl.policy.nodes.node_decoder import NodeActions
+from go_rl.policy.nodes.nodes_plans import NodesPlans
 from go_rl.policy.plan_decoder import Rollouts
 from go_rl.policy.weights import load_weights
 from go_rl.verify.check_plan import check_plan
 
-NODES = replace(TINY, form="nodes", attention_layers=0)
+NODES = replace(TINY_NODES, attention_layers=0)
 BATCH = 16
 LEARN = replace(
-    FINE_TUNING[Objective.MAKESPAN],
+    FINE_TUNING["dispatch"],
     batch=BATCH,
     first=BATCH,
+    top=1.0,
     ppo=PPOConfig(learning_rate=3e-3, epochs=4, order_entropy=1e-3),
 )
 
@@ -51,13 +52,13 @@ LEARN = replace(
 @cache
 def tiny() -> Agent:
     """Untrained."""
-    return new_agent(NODES, 0, Objective.MAKESPAN)
+    return new_agent(NODES, 0)
 
 
 @cache
 def forgetful() -> Agent:
     """Untrained; every draw starts anew, so that it shows what the policy itself has learned."""
-    return new_agent(replace(NODES, carry=False), 0, Objective.MAKESPAN)
+    return new_agent(replace(NODES, carry=False), 0)
 
 
 @cache
@@ -76,7 +77,7 @@ def test_each_chain_finds_its_own_device():
     plan, learned = FineTuned(forgetful(), config=LEARN).learn(problem, Budget(samples=640), 0)
     assert plan.value == 5.0
     assert check_plan(plan, problem).ok
-    decoder, ones = MakespanDecoder(makespan_workspace(problem)), np.ones(BATCH, np.float32)
+    decoder, ones = NodesPlans(makespan_workspace(problem)), np.ones(BATCH, np.float32)
     before, after = (
         decoder.sample(agent, "plan", ones, 9)[1].priced.seconds for agent in (forgetful(), learned)
     )
@@ -98,7 +99,7 @@ def test_all_of_a_batch_teaches_by_default():
     assert top_advantage(rewards, 1.0) == pytest.approx((rewards + 3.5) / rewards.std())
     assert top_advantage(np.r_[np.full(99, -1.0), -10.0], 1.0).min() == -4.0
     assert not top_advantage(np.full(4, -1.0), 1.0).any()
-    decoder = MakespanDecoder(makespan_workspace(chains(1.0, 3.0)))
+    decoder = NodesPlans(makespan_workspace(chains(1.0, 3.0)))
     case = TrainingCase("chains", decoder)
     plain, best = (
         collect(tiny(), case, {"plan": BATCH}, Credit(top), 0).batch.groups["plan"]
@@ -106,13 +107,13 @@ def test_all_of_a_batch_teaches_by_default():
     )
     assert float(plain.advantage.sum()) == pytest.approx(0.0, abs=1e-4)
     assert float(best.advantage.min()) == 0.0
-    for config in (FineTuneConfig, MakespanTrainConfig):
+    for config in (FineTuneConfig, NodesTrainConfig):
         with pytest.raises(TrainingError, match="top must be above 0 and at most 1, not"):
             config(top=1.5)
 
 
 def test_an_update_starts_from_ratio_one_and_its_gradient_is_finite():
-    decoder = MakespanDecoder(makespan_workspace(chains(1.0, 3.0)))
+    decoder = NodesPlans(makespan_workspace(chains(1.0, 3.0)))
     batch = collect(tiny(), TrainingCase("chains", decoder), {"plan": BATCH}, Credit(0.3), 0).batch
     config, policy, params = LEARN.ppo, tiny().policy, tiny().params
     old = judge(policy, params, batch)
@@ -130,7 +131,7 @@ def test_an_update_starts_from_ratio_one_and_its_gradient_is_finite():
 
 @pytest.mark.parametrize("change", [{"directions": 0}, {"carry": False}])
 def test_each_addition_can_be_left_out(change):
-    agent = new_agent(replace(NODES, **change), 0, Objective.MAKESPAN)
+    agent = new_agent(replace(NODES, **change), 0)
     plan = FineTuned(agent, config=LEARN).optimize(chains(1.0, 3.0), Budget(samples=64), 0)
     assert plan.value < 20.0
 
@@ -148,12 +149,12 @@ def test_a_search_goes_on_from_the_best_plan_so_far(monkeypatch):
 
     monkeypatch.setattr(fine_tune, "collect", noting)
     FineTuned(tiny(), config=replace(LEARN, first=1)).optimize(problem, Budget(samples=82), 0)
-    decoder = MakespanDecoder(makespan_workspace(problem))
+    decoder = NodesPlans(makespan_workspace(problem))
     started = [(start, seconds) for start, seconds in seen if start is not None]
     assert len(started) >= 2
     for start, seconds in started:
         chosen = NodeActions(jnp.asarray(start["placement"])[None, None], jnp.zeros((1, 1, 2)))
-        plan = decoder.decisions({"placement": chosen})
+        plan = node_decisions(decoder.workspace, decoder.units, {"placement": chosen})
         assert decoder.workspace.evaluate(plan).seconds[0] <= seconds
 
 
@@ -176,8 +177,8 @@ def test_the_best_of_the_samples_that_count_is_carried_over():
 
 
 def test_without_graph_level_numbers_units_alone_are_credited():
-    agent = new_agent(replace(NODES, directions=0, carry=False), 0, Objective.MAKESPAN)
-    decoder = MakespanDecoder(makespan_workspace(chains(1.0, 3.0)))
+    agent = new_agent(replace(NODES, directions=0, carry=False), 0)
+    decoder = NodesPlans(makespan_workspace(chains(1.0, 3.0)))
     case = TrainingCase("chains", decoder)
     batch = collect(agent, case, {"plan": BATCH}, Credit(1.0), 0).batch
     judged = judge(agent.policy, agent.params, batch)["plan"]["placement"][0]
@@ -185,13 +186,10 @@ def test_without_graph_level_numbers_units_alone_are_credited():
     assert batch.groups["plan"].actions["placement"].latent.shape == (BATCH, 0)
 
 
-def test_each_form_is_fine_tuned_in_its_own_way():
-    makespan = Objective.MAKESPAN
-    assert fine_tuning(makespan, "nodes").batch == 32
-    for form in ("orders", "dispatch"):
-        assert fine_tuning(makespan, form) == FINE_TUNING[makespan]
-    assert fine_tuning(Objective.RING, "nodes") == FINE_TUNING[Objective.RING]
-    assert LearnerOptions(top=0.5).config_for(makespan, "nodes").batch == 32
+def test_a_node_policy_is_fine_tuned_in_its_own_way():
+    assert FINE_TUNING["nodes"].batch == 32
+    assert LearnerOptions(top=0.5).config_for("nodes").batch == 32
+    assert LearnerOptions(top=0.5).config_for("dispatch").batch == 10
 
 
 def test_batches_of_an_update_follow_each_other(tmp_path, monkeypatch):
@@ -210,19 +208,18 @@ def test_batches_of_an_update_follow_each_other(tmp_path, monkeypatch):
     assert len(starts) == 2
     assert starts[0] == [None]
     with pytest.raises(TrainingError, match="train: chained must be >= 1, not 0"):
-        MakespanTrainConfig(chained=0)
+        NodesTrainConfig(chained=0)
 
 
-SHORT = MakespanTrainConfig(
+SHORT = NodesTrainConfig(
     validation="train", max_nodes=80, updates=2, problems=1, samples=BATCH, hardware=("p100x2",),
     validation_hardware=("p100x2",), further=(), decide=(("placement",),), policy=NODES,
     validate_every=2, checkpoint_every=2, ppo=PPOConfig(epochs=1, decay_updates=4),
 )  # fmt: skip
 
 
-def test_pretraining_takes_either_form(tmp_path):
+def test_pretraining_writes_the_weights(tmp_path):
     run = SHORT
-    assert not run.searches.samples  # a critic judges orders, of which this form has none
     weights = pretrain(run, tmp_path)
     assert weights.agent.config == NODES
     again = load_weights(tmp_path / "weights.npz")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from policy.learn.toys import CONFIG
-from policy.tiny import TINY, chain
+from policy.tiny import TINY_DISPATCH, chain
 
 import go_rl
 from go_rl.api.load import save_graph
 from go_rl.core import GoRLError
-from go_rl.policy.learn.config import MakespanTrainConfig, SearchConfig
+from go_rl.policy.learn.config import DispatchTrainConfig
 from go_rl.policy.learn.problems.curriculum import listed_files
 from go_rl.policy.learn.problems.makespan import MakespanProblems
 
@@ -44,8 +44,9 @@ def test_a_folder_teaches_and_validates(folder, tmp_path):
 
 
 def test_makespan_searches_and_draws_them_only(folder):
-    config = MakespanTrainConfig(policy=TINY, hardware=("p100x2",), graphs=listed_files([folder]),
-                                 searches=SearchConfig(samples=0))  # fmt: skip
+    config = DispatchTrainConfig(
+        policy=TINY_DISPATCH, hardware=("p100x2",), graphs=listed_files([folder])
+    )
     problems = MakespanProblems(config)
     assert {Path(key[0]).name for key in problems.taught()} == {"chain-5.npz", "chain-7.npz"}
 
