@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from go_rl.api.check import check, execute
+    from go_rl.api.check import check, execute, explain
     from go_rl.api.evaluate import evaluate
     from go_rl.api.load import load, trace
     from go_rl.api.measure import measure_kernels, measure_programs
@@ -29,6 +29,7 @@ _MODULES = {
     "check": "check",
     "evaluate": "evaluate",
     "execute": "check",
+    "explain": "check",
     "export_store": "records",
     "finetune": "training.finetune",
     "list_records": "records",
@@ -59,6 +60,7 @@ __all__ = [
     "check",
     "evaluate",
     "execute",
+    "explain",
     "export_store",
     "finetune",
     "list_records",

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any
 from go_rl.api.load import load
 from go_rl.api.problem import problem_of
 from go_rl.core import OpGraph, Plan, PlanError, Problem
-from go_rl.verify.check_plan import Verdict, check_plan
+from go_rl.verify.check_plan import Verdict, check_belongs, check_plan
 
 if TYPE_CHECKING:
     from go_rl.compare.portfolio import Result
     from go_rl.plans.run import Executed
+    from go_rl.solvers.enumeration import Explanation
 
 
-__all__ = ["Verdict", "check", "execute", "require_accepted"]
+__all__ = ["Verdict", "check", "execute", "explain", "require_accepted"]
 
 
 def check(plan: Plan | str | Path, model: OpGraph | Problem | str | Path) -> Verdict:
@@ -29,12 +30,33 @@ def check(plan: Plan | str | Path, model: OpGraph | Problem | str | Path) -> Ver
     Raises:
         PlanError: the plan is malformed or belongs to another graph.
     """
+    return check_plan(*_given(plan, model))
+
+
+def _given(plan: Plan | str | Path, model: OpGraph | Problem | str | Path) -> tuple[Plan, Problem]:
     if not isinstance(plan, Plan | str | Path):
         raise PlanError(f"a plan is a Plan or the path of a plan.json, not {plan!r}")
     plan = plan if isinstance(plan, Plan) else Plan.load(plan)
     if not isinstance(model, OpGraph | Problem):
         model = load(model, plan.dims)
-    return check_plan(plan, model if isinstance(model, Problem) else problem_of(plan, model))
+    return plan, model if isinstance(model, Problem) else problem_of(plan, model)
+
+
+def explain(plan: Plan | str | Path, model: OpGraph | Problem | str | Path) -> Explanation:
+    """Say what is legal beside the split of a small ring plan: every partition is tried.
+
+    Args:
+        plan, model: as for `check`.
+
+    Raises:
+        PlanError: the plan is malformed or belongs to another graph.
+        SolverError: the plan is not for a ring, or its problem has too many assignments to try.
+    """
+    from go_rl.solvers.enumeration import explain_partition
+
+    plan, problem = _given(plan, model)
+    check_belongs(plan, problem)
+    return explain_partition(problem, plan.device)
 
 
 def require_accepted(result: Result) -> None:

@@ -15,10 +15,10 @@ from reference.small_rings import ring_problem
 from go_rl.core import Problem, Status
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.solvers import RingSolver, SolverOptions, ring_instance
+from go_rl.solvers.enumeration import all_partitions
 from go_rl.solvers.replication import place_copies, replicas_of, replicated_nodes
 from go_rl.solvers.stage_costs import other_copies
 from go_rl.solvers.twins.cp_sat import first_partition
-from go_rl.solvers.twins.python_constraint import all_partitions
 from go_rl.verify.rules import legal
 
 ONE_THREAD = SolverOptions(threads=1)

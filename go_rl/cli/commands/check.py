@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
@@ -12,12 +12,13 @@ from go_rl.cli.console import console, print_json, print_line, working
 from go_rl.cli.exit_codes import OK, REJECTED
 from go_rl.cli.model_arguments import ModelArguments, read
 from go_rl.cli.next_command import model_words, say_next
-from go_rl.core import Hardware, HardwareError, Objective, Plan, load_hardware
+from go_rl.core import Hardware, HardwareError, Objective, OpGraph, Plan, load_hardware
 from go_rl.core.evaluation import finite
 from go_rl.core.printable import message_line
 
 if TYPE_CHECKING:
     from go_rl.api.check import Verdict
+    from go_rl.solvers.enumeration import Explanation
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,9 @@ class CheckOptions:
     plan: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PLAN")]
     """A plan.json."""
     source: ModelArguments
+    explain: bool = False
+    """Of a small ring plan also say which rule forbids every partition, or which legal one is
+    nearest; all are tried."""
     json: bool = False
     """Print one JSON document and nothing else."""
 
@@ -38,13 +42,18 @@ def run(config: CheckOptions) -> int:
     if not source.dim and not source.input:
         source = replace(source, dim=tuple(f"{name}={size}" for name, size in plan.dims.items()))
     with working(f"reading {source.model}"):
-        from go_rl.api.check import check
+        from go_rl.api.check import check, explain
 
-        verdict = check(plan, read(source))
+        graph = read(source)
+        verdict = check(plan, graph)
+        beside = explain(plan, graph) if config.explain else None
     if config.json:
-        print_json(_document(verdict))
+        said = {} if beside is None else {"explanation": asdict(beside)}
+        print_json(_document(verdict) | said)
     else:
         _print(verdict, plan)
+        if beside is not None:
+            print_line(console(), message_line(_explained(beside, graph)))
         say_next(console(), *_after(verdict, plan, config.plan, source))
     return OK if verdict.ok else REJECTED
 
@@ -70,6 +79,20 @@ def _print(verdict: Verdict, plan: Plan) -> None:
         if math.isfinite(plan.gap):
             bound = f"proven bound {plan.bound:.6g} s, gap {100 * plan.gap:.2f} %"
         print_line(out, f"{verdict.value:.6g} s an iteration, {bound}")
+
+
+def _explained(found: Explanation, graph: OpGraph) -> str:
+    """The legal partitions in a sentence."""
+    if not found.partitions and not found.blamed:
+        return "no partition is legal, and leaving out one rule would not change that"
+    if not found.partitions:
+        rules = " or ".join(found.blamed)
+        return f"no partition is legal; without rule {rules} there would be some"
+    count = f"{found.partitions:,} legal partition" + "s" * (found.partitions > 1)
+    if not found.moves:
+        return f"{count}; this is one of them"
+    moves = ", ".join(f"{graph.names[n]!r} to chip {c}" for n, c in found.moves.items())
+    return f"{count}; the nearest moves {moves}"
 
 
 def _after(verdict: Verdict, plan: Plan, path: str, source: ModelArguments) -> list[str]:
