@@ -16,7 +16,7 @@ import jax, numpy as np
 from go_rl.core import load_hardware, rule_set
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.policy.agent import new_agent
-from go_rl.policy.config import PolicyConfig
+from go_rl.policy.config import RingPolicyConfig
 from go_rl.policy.ring.ring_plans import RingPlans
 from go_rl.policy.learn.collect import TrainingCase, Credit, collect
 from go_rl.policy.learn.config import PPOConfig
@@ -27,7 +27,7 @@ from go_rl.graphs.zoo import zoo_graph
 options = ProblemOptions(rules=rule_set("strict"), memory=False)
 problem = make_problem(zoo_graph("ncf"), load_hardware("ring6"), options)
 case = TrainingCase("ncf", RingPlans(problem))
-agent = new_agent(PolicyConfig(hidden=8, heads=2, decoder_width=4), 0)
+agent = new_agent(RingPolicyConfig(hidden=8, heads=2, decoder_width=4), 0)
 config = PPOConfig(epochs=2)
 batch = collect(agent, case, {"order": 4, "placement": 3}, Credit(), 0).batch
 learner = on_all_devices(new_learner(agent.params, config))

@@ -11,7 +11,7 @@ from go_rl.core import TrainingError, load_hardware, rule_set
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.zoo import zoo_graph
 from go_rl.policy.agent import new_agent
-from go_rl.policy.config import PolicyConfig
+from go_rl.policy.config import RingPolicyConfig
 from go_rl.policy.learn.collect import Credit, TrainingCase, collect_all
 from go_rl.policy.learn.workers import pricer
 from go_rl.policy.ring.ring_plans import RingPlans
@@ -29,7 +29,7 @@ def _cases() -> list[TrainingCase]:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_ray_and_this_process_agree_bit_for_bit():
-    agent = new_agent(PolicyConfig(hidden=8, heads=2, decoder_width=4), 0)
+    agent = new_agent(RingPolicyConfig(hidden=8, heads=2, decoder_width=4), 0)
     sizes, found = {"order": 3, "placement": 3}, []
     for run in (pricer("local"), pricer("ray")):
         credit = Credit()
@@ -61,7 +61,7 @@ def test_a_dead_worker_is_named_with_its_problem(monkeypatch):
         os._exit(1)
 
     monkeypatch.setattr(ray_workers.RolloutWorker, "price", die)
-    agent = new_agent(PolicyConfig(hidden=8, heads=2, decoder_width=4), 0)
+    agent = new_agent(RingPolicyConfig(hidden=8, heads=2, decoder_width=4), 0)
     run = ray_workers.ray_pricer(1)
     with pytest.raises(TrainingError, match="worker died while it worked on 'ncf'"):
         collect_all(agent, [(_cases()[0], 1)], {"order": 2, "placement": 2}, Credit(), run)
