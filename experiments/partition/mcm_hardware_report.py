@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from matplotlib.figure import Figure
 from scipy.stats import pearsonr, spearmanr
 
-from experiments.page_text import geometric_mean
+from experiments.experiment import Experiment
+from experiments.page_text import Column, geometric_mean
 from experiments.partition.random_partitions import CUTS, UNIFORM
+from experiments.rows import rows_table
 from go_rl.report.figures import new_figure
 from go_rl.report.file_tables import markdown_table
 

@@ -26,6 +26,7 @@ from go_rl.compare.benchmark.comparison import (
     throughput_curve,
 )
 from go_rl.compare.benchmark.evaluate import Comparison, EvaluateConfig, evaluate
+from go_rl.compare.benchmark.methods import learned_methods
 from go_rl.compare.benchmark.run_store import Run
 from go_rl.compare.benchmark.summary import by_method, settings, summarise
 from go_rl.core import Objective, Optimizer

@@ -8,6 +8,7 @@ Writes ``experiments/results/solver_speed.csv``, ``.md``, ``solver_size_curve.pn
 
 from __future__ import annotations
 
+import os
 import resource
 import time
 from dataclasses import dataclass

@@ -128,7 +128,7 @@ def _row(options: DnnPartitioning, problem: Problem, reference: Reference) -> Ro
         graph=reference.graph,
         nodes=problem.graph.num_nodes,
         accelerators=problem.hardware.num_accelerators,
-        memory="on" if memory else "off",
+        memory="on" if problem.memory else "off",
         reference_ms=reference.milliseconds,
         reference_by=reference.source,
         ours_ms=round(value, 4),

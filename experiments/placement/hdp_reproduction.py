@@ -135,8 +135,8 @@ def page(runs: Sequence[Run]) -> str:
             run.row, run.attempt, str(run.seed), f"{run.default_ms:.1f}", f"{run.expert_ms:.1f}",
             *cells, *(f"{number:.1f}" for number in ends),
         ])  # fmt: skip
-    heads = ("row", "attempt", "seed", "default", "expert", *map(str, AFTER), "drawn, first", "last",
-             "minutes")  # fmt: skip
+    heads = ("row", "attempt", "seed", "default", "expert", *map(str, AFTER), "drawn, first",
+             "last", "minutes")  # fmt: skip
     settings = [
         f"- *{attempt}*: {settings or 'none'}\n"
         for attempt in ATTEMPTS

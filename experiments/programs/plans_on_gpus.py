@@ -27,6 +27,7 @@ from experiments.placement.two_prices import (
     seconds_of,
     workspaces,
 )
+from experiments.rows import rows_table
 from go_rl.api.load import load
 from go_rl.api.optimize import optimize
 from go_rl.core import OpGraph, Plan
