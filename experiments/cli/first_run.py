@@ -19,20 +19,37 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.pages import RESULTS, run_script, write_page
+from experiments.experiment import Experiment
 
 ANNOUNCED = "first legal plan"
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class FirstRun(Experiment):
+    """Options of this experiment."""
 
     model: str = "zoo:bert-base"
     hardware: str = "ring36"
     seconds: float = 2.0
     """Budget of the search."""
     rounds: int = 5
+
+    def run(self) -> None:
+        """Measure and write the table."""
+        waits = [_round(self) for _ in range(self.rounds)]
+        cold, warm = zip(*waits, strict=True)
+        out = io.StringIO()
+        out.write(
+            f"# First run\n\n`go-rl optimize {self.model} --hardware {self.hardware} --seconds "
+            f"{self.seconds:g}`, {self.rounds} rounds on {os.cpu_count()} cores. Median wall "
+            "seconds (least to most) from the start of the process.\n\n| run | first legal plan | "
+            "done |\n| --- | ---: | ---: |\n"
+        )
+        out.write(f"| kernels to be compiled | {_spread([w.first for w in cold])} | ")
+        out.write(f"{_spread([w.whole for w in cold])} |\n")
+        out.write(f"| the next one | | {_spread([w.whole for w in warm])} |\n")
+        print(out.getvalue())
+        self.write_page(out.getvalue())
 
 
 @dataclass(frozen=True)
@@ -44,25 +61,7 @@ class Wait:
     whole: float
 
 
-def main(options: Options) -> None:
-    """Measure and write the table."""
-    waits = [_round(options) for _ in range(options.rounds)]
-    cold, warm = zip(*waits, strict=True)
-    out = io.StringIO()
-    out.write(
-        f"# First run\n\n`go-rl optimize {options.model} --hardware {options.hardware} --seconds "
-        f"{options.seconds:g}`, {options.rounds} rounds on {os.cpu_count()} cores. Median wall "
-        "seconds (least to most) from the start of the process.\n\n| run | first legal plan | done "
-        "|\n| --- | ---: | ---: |\n"
-    )
-    out.write(f"| kernels to be compiled | {_spread([w.first for w in cold])} | ")
-    out.write(f"{_spread([w.whole for w in cold])} |\n")
-    out.write(f"| the next one | | {_spread([w.whole for w in warm])} |\n")
-    print(out.getvalue())
-    write_page(RESULTS / "first_run", out.getvalue(), __file__)
-
-
-def _round(options: Options) -> tuple[Wait, Wait]:
+def _round(options: FirstRun) -> tuple[Wait, Wait]:
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "NUMBA_CACHE_DIR": str(Path(folder) / "kernels")}
         command = [
@@ -90,4 +89,4 @@ def _spread(seconds: list[float]) -> str:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    FirstRun.main()

@@ -21,8 +21,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from experiments.csv_rows import csv_text, rows_of_run, run_name
-from experiments.pages import RESULTS, run_script, write_page
+from experiments.experiment import Experiment
+from experiments.rows import csv_text, rows_of_run, run_name
 from go_rl.core.plan import write_text
 from go_rl.costs.kernels.examples import plain_seconds
 from go_rl.costs.kernels.measure.data import KernelData, load_kernel_data
@@ -30,15 +30,14 @@ from go_rl.costs.kernels.network import KernelNetworkConfig
 from go_rl.costs.kernels.predictor import KernelPredictor
 from go_rl.costs.kernels.training import KernelTrainConfig
 
-NAME = "kernel_ablations"
 SHARES = (0.0625, 0.125, 0.25, 0.5)
 """Of the training split, in the learning curve; the whole is the first row of the parts."""
 DRAWS = 10
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class KernelAblations(Experiment):
+    """Options of this experiment."""
 
     data: str = "kernels-cpu-1"
     """A data set that ships, or a file."""
@@ -50,6 +49,27 @@ class Options:
     """Splits on which the parts are compared; data and draws have the first."""
     seed: int = 0
     """Of the first split, and of the draws; the other splits have the next."""
+
+    def run(self) -> None:
+        """Train what is missing and write the page."""
+        data = load_kernel_data(self.data)
+        known = np.flatnonzero(np.isfinite(plain_seconds(data)))
+        path = self.path(".csv")
+        run = run_name(f"{self.steps} {self.seed}", plain_seconds(data))
+        done = {row.key: row for row in rows_of_run(Row, path, run)}
+        judged = len(known) // 5
+        for seed in range(self.seed, self.seed + self.repeats):
+            order = np.random.default_rng(seed).permutation(known)
+            for variant in variants(replace(self, seed=seed)):
+                key = (seed, variant.part, variant.name)
+                if key in done or (seed != self.seed and variant.part in ONCE):
+                    continue
+                row = judge(data, variant, order[judged:], order[:judged], run)
+                print(row, flush=True)
+                done[key] = row
+                write_text(path, csv_text(Row, done.values()))
+        text = page(list(done.values()), data.name, judged, self.steps)
+        self.write_page(text)
 
 
 ONCE = ("data", "draws")
@@ -91,7 +111,7 @@ class Row:
         return self.seed, self.part, self.variant
 
 
-def variants(options: Options) -> list[Variant]:
+def variants(options: KernelAblations) -> list[Variant]:
     """Return what is compared; all others differ from the first in one part."""
     network = KernelNetworkConfig(encoder="graphsage", reduction="column")
     plain = KernelTrainConfig(network, steps=options.steps, seed=options.seed)
@@ -121,28 +141,6 @@ def _drawn(plain: KernelTrainConfig, number: int, rng: np.random.Generator) -> V
     network = replace(plain.network, width=width, layers=layers, head=head)
     name = f"{number + 1}: width {width}, {layers} layers, head {head}, rate {rate:.1e}"
     return Variant("draws", name, replace(plain, network=network, learning_rate=rate))
-
-
-def main(options: Options) -> None:
-    """Train what is missing and write the page."""
-    data = load_kernel_data(options.data)
-    known = np.flatnonzero(np.isfinite(plain_seconds(data)))
-    path = RESULTS / f"{NAME}.csv"
-    run = run_name(f"{options.steps} {options.seed}", plain_seconds(data))
-    done = {row.key: row for row in rows_of_run(Row, path, run)}
-    judged = len(known) // 5
-    for seed in range(options.seed, options.seed + options.repeats):
-        order = np.random.default_rng(seed).permutation(known)
-        for variant in variants(replace(options, seed=seed)):
-            key = (seed, variant.part, variant.name)
-            if key in done or (seed != options.seed and variant.part in ONCE):
-                continue
-            row = judge(data, variant, order[judged:], order[:judged], run)
-            print(row, flush=True)
-            done[key] = row
-            write_text(path, csv_text(Row, done.values()))
-    text = page(list(done.values()), data.name, judged, options.steps)
-    write_page(RESULTS / NAME, text, __file__)
 
 
 def judge(data: KernelData, variant: Variant, train: np.ndarray, test: np.ndarray, run: str) -> Row:
@@ -192,4 +190,4 @@ def page(rows: Sequence[Row], data: str, judged: int, steps: int) -> str:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    KernelAblations.main()

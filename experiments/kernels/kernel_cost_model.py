@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.pages import RESULTS, run_script, write_page
+from experiments.experiment import Experiment
 from go_rl.core import Chip, load_hardware
 from go_rl.costs.kernels.examples import absolute_rows, plain_seconds
 from go_rl.costs.kernels.features import kernel_features, layout_features
@@ -47,7 +47,6 @@ from go_rl.costs.trees.boosted import BoostedTrees, SummedKernels, summed_featur
 from go_rl.graphs.zoo import zoo_entry
 from go_rl.runtime.records import AS_IT_COMES
 
-NAME = "kernel_cost_model"
 CHIP = load_hardware("cpu-1").chips[0]
 """One core of the machine that measured, by its data sheet."""
 SHEET = Efficiency(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
@@ -58,8 +57,8 @@ HELD_OUT = ("convdraw", "wavernn", "gnmt", "ssd", "rnnlm", "resnet", "transforme
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class KernelCostModel(Experiment):
+    """Options of this experiment."""
 
     folder: Path | None = None
     """Gather the data from a folder of go-rl measure kernels."""
@@ -72,35 +71,34 @@ class Options:
     seed: int = 0
     """Of the random split."""
 
+    def run(self) -> None:
+        """Compare on both splits and write the page."""
+        data = (
+            load_kernel_data(self.data)
+            if self.folder is None
+            else gather_kernels(self.folder, "cpu-1", self.data)
+        )
+        seconds = plain_seconds(data)
+        known = np.flatnonzero(np.isfinite(seconds))
+        out = io.StringIO()
+        models = len(set(data.models))
+        out.write(
+            f"# Kernel cost models\n\n{len(known)} kernels of {models} models, one core; mean "
+            f"absolute percentage errors of kernels not learned from; *learned*: {self.members} "
+            f"networks of {self.steps} updates. {_noise(data)}\n"
+        )
+        order = np.random.default_rng(self.seed).permutation(known)
+        splits = {"At random": (order[len(order) // 5 :], order[: len(order) // 5])}
+        families = [zoo_entry(name).family for name in data.models]
+        train, test = by_model_split(families, HELD_OUT)
+        splits["By model"] = (np.intersect1d(train, known), np.intersect1d(test, known))
+        for title, (learned_from, judged) in splits.items():
+            _compare(out, title, data, (learned_from, judged), self)
+        self.write_page(out.getvalue())
+
 
 Predict = Callable[[np.ndarray, Sequence[str]], np.ndarray]
 """From kernels (numbers) and their settings ("": XLA's default; only layouts matter) to seconds."""
-
-
-def main(options: Options) -> None:
-    """Compare on both splits and write the page."""
-    data = (
-        load_kernel_data(options.data)
-        if options.folder is None
-        else gather_kernels(options.folder, "cpu-1", options.data)
-    )
-    seconds = plain_seconds(data)
-    known = np.flatnonzero(np.isfinite(seconds))
-    out = io.StringIO()
-    models = len(set(data.models))
-    out.write(
-        f"# Kernel cost models\n\n{len(known)} kernels of {models} models, one core; mean absolute "
-        f"percentage errors of kernels not learned from; *learned*: {options.members} networks of "
-        f"{options.steps} updates. {_noise(data)}\n"
-    )
-    order = np.random.default_rng(options.seed).permutation(known)
-    splits = {"At random": (order[len(order) // 5 :], order[: len(order) // 5])}
-    families = [zoo_entry(name).family for name in data.models]
-    train, test = by_model_split(families, HELD_OUT)
-    splits["By model"] = (np.intersect1d(train, known), np.intersect1d(test, known))
-    for title, (learned_from, judged) in splits.items():
-        _compare(out, title, data, (learned_from, judged), options)
-    write_page(RESULTS / NAME, out.getvalue(), __file__)
 
 
 def _noise(data: KernelData) -> str:
@@ -118,7 +116,7 @@ def _compare(
     title: str,
     data: KernelData,
     split: tuple[np.ndarray, np.ndarray],
-    options: Options,
+    options: KernelCostModel,
 ) -> None:
     train, test = split
     seconds = plain_seconds(data)
@@ -186,7 +184,7 @@ def layout_rows(data: KernelData, which: np.ndarray) -> np.ndarray:
     return rows[counts[data.kernel[rows]] > 1]
 
 
-def _sheet(data: KernelData, train: np.ndarray, options: Options) -> Predict:
+def _sheet(data: KernelData, train: np.ndarray, options: KernelCostModel) -> Predict:
     del train, options
     return _roofline(kernel_work(data.kernels), CHIP, SHEET)
 
@@ -196,12 +194,12 @@ def _roofline(work: Kernels, chip: Chip, efficiency: Efficiency) -> Predict:
     return lambda which, settings: priced[which]
 
 
-def _calibrated(data: KernelData, train: np.ndarray, options: Options) -> Predict:
+def _calibrated(data: KernelData, train: np.ndarray, options: KernelCostModel) -> Predict:
     del options
     return _fitted(kernel_work(data.kernels), plain_seconds(data), train)
 
 
-def _xla(data: KernelData, train: np.ndarray, options: Options) -> Predict:
+def _xla(data: KernelData, train: np.ndarray, options: KernelCostModel) -> Predict:
     """Where XLA gives none, the graph's own FLOP and bytes."""
     del options
     work, xla = kernel_work(data.kernels), data.xla
@@ -229,7 +227,7 @@ def _fitted(work: Kernels, seconds: np.ndarray, train: np.ndarray) -> Predict:
     return _roofline(work, *best)
 
 
-def _boosted(data: KernelData, train: np.ndarray, options: Options) -> Predict:
+def _boosted(data: KernelData, train: np.ndarray, options: KernelCostModel) -> Predict:
     del options
     vocabulary = vocabulary_of(data.kernels.take(train).graph.op_type)
     every = kernel_features(data.kernels, vocabulary)
@@ -244,8 +242,8 @@ def _boosted(data: KernelData, train: np.ndarray, options: Options) -> Predict:
     return lambda which, settings: trees.predict(table(which, settings))
 
 
-def _network(encoder: Encoder) -> Callable[[KernelData, np.ndarray, Options], Predict]:
-    def fit(data: KernelData, train: np.ndarray, options: Options) -> Predict:
+def _network(encoder: Encoder) -> Callable[[KernelData, np.ndarray, KernelCostModel], Predict]:
+    def fit(data: KernelData, train: np.ndarray, options: KernelCostModel) -> Predict:
         config = KernelTrainConfig(KernelNetworkConfig(encoder=encoder), steps=options.steps)
         weights = KernelPredictor.fit(data.take(train), config, options.members)
         return lambda which, settings: (
@@ -255,7 +253,7 @@ def _network(encoder: Encoder) -> Callable[[KernelData, np.ndarray, Options], Pr
     return fit
 
 
-METHODS: dict[str, Callable[[KernelData, np.ndarray, Options], Predict]] = {
+METHODS: dict[str, Callable[[KernelData, np.ndarray, KernelCostModel], Predict]] = {
     "data sheet": _sheet,
     "calibrated": _calibrated,
     "xla": _xla,
@@ -268,4 +266,4 @@ LAID_OUT = ("boosted", "learned", "no neighbours")
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    KernelCostModel.main()

@@ -21,8 +21,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Int64
 
-from experiments.csv_rows import csv_text, rows_of_run, run_name
-from experiments.pages import RESULTS, run_script, write_page
+from experiments.experiment import Experiment
+from experiments.rows import csv_text, rows_of_run, run_name
 from go_rl.core.files.whole_file import write_text
 from go_rl.costs.kernels.examples import plain_seconds
 from go_rl.costs.kernels.measure.data import KernelData, load_kernel_data
@@ -32,7 +32,6 @@ from go_rl.costs.kernels.predictor import KernelPredictor
 from go_rl.costs.kernels.training import KernelTrainConfig
 from go_rl.graphs.zoo import zoo_entry
 
-NAME = "kernel_fusion_size"
 VARIANTS = {
     "GraphSAGE": KernelNetworkConfig(encoder="graphsage"),
     "no neighbours": KernelNetworkConfig(encoder="none"),
@@ -56,8 +55,8 @@ DRAWS = 10_000
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class KernelFusionSize(Experiment):
+    """Options of this experiment."""
 
     data: str = "kernels-cpu-1"
     """A data set that ships, or a file."""
@@ -67,6 +66,37 @@ class Options:
     """Splits, with seeds 0, 1, …"""
     variants: tuple[str, ...] = tuple(VARIANTS)
     """Networks to train; the page shows all that were trained."""
+
+    def run(self) -> None:
+        """Train what is missing and write the page."""
+        data = load_kernel_data(self.data)
+        seconds = plain_seconds(data)
+        families = np.array([zoo_entry(name).family for name in data.models])
+        count = operators(data)
+        path = self.path(".csv")
+        run = run_name(str(self.steps), seconds)
+        rows = rows_of_run(Row, path, run)
+        for seed in range(self.splits):
+            held = held_out(families, np.isfinite(seconds), seed)
+            for variant in self.variants:
+                if (variant, seed) in {row.key for row in rows}:
+                    continue
+                network = VARIANTS[variant]
+                config = replace(KernelTrainConfig(steps=self.steps, seed=seed), network=network)
+                known = np.isfinite(seconds)
+                weights = KernelPredictor.fit(data.take(np.flatnonzero(known & ~held)), config, 1)
+                asked = np.flatnonzero(known & held)
+                error = 100 * np.abs(weights.predict(data.kernels.take(asked)) / seconds[asked] - 1)
+                for family in sorted(set(families[asked])):
+                    for size, (least, most) in SIZES.items():
+                        own = (families[asked] == family) & (count[asked] >= least)
+                        own &= count[asked] <= (most or np.inf)
+                        if own.any():
+                            mean = float(error[own].mean())
+                            rows.append(Row(run, variant, seed, family, size, int(own.sum()), mean))
+                print(variant, seed, round(float(error.mean()), 2), flush=True)
+                write_text(path, csv_text(Row, rows))
+        self.write_page(page(rows, data.name, self.steps))
 
 
 @dataclass(frozen=True)
@@ -88,38 +118,6 @@ class Row:
     def key(self) -> tuple[str, int]:
         """Key of the network."""
         return self.variant, self.seed
-
-
-def main(options: Options) -> None:
-    """Train what is missing and write the page."""
-    data = load_kernel_data(options.data)
-    seconds = plain_seconds(data)
-    families = np.array([zoo_entry(name).family for name in data.models])
-    count = operators(data)
-    path = RESULTS / f"{NAME}.csv"
-    run = run_name(str(options.steps), seconds)
-    rows = rows_of_run(Row, path, run)
-    for seed in range(options.splits):
-        held = held_out(families, np.isfinite(seconds), seed)
-        for variant in options.variants:
-            if (variant, seed) in {row.key for row in rows}:
-                continue
-            network = VARIANTS[variant]
-            config = replace(KernelTrainConfig(steps=options.steps, seed=seed), network=network)
-            known = np.isfinite(seconds)
-            weights = KernelPredictor.fit(data.take(np.flatnonzero(known & ~held)), config, 1)
-            asked = np.flatnonzero(known & held)
-            error = 100 * np.abs(weights.predict(data.kernels.take(asked)) / seconds[asked] - 1)
-            for family in sorted(set(families[asked])):
-                for size, (least, most) in SIZES.items():
-                    own = (families[asked] == family) & (count[asked] >= least)
-                    own &= count[asked] <= (most or np.inf)
-                    if own.any():
-                        mean = float(error[own].mean())
-                        rows.append(Row(run, variant, seed, family, size, int(own.sum()), mean))
-            print(variant, seed, round(float(error.mean()), 2), flush=True)
-            write_text(path, csv_text(Row, rows))
-    write_page(RESULTS / NAME, page(rows, data.name, options.steps), __file__)
 
 
 def operators(data: KernelData) -> Int64[np.ndarray, "K"]:
@@ -217,4 +215,4 @@ def _family_logs(
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    KernelFusionSize.main()

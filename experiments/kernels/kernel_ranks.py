@@ -24,14 +24,13 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Literal, cast
 
 import numpy as np
 
-from experiments.csv_rows import csv_text, rows_of_run, run_name
+from experiments.experiment import Experiment
 from experiments.kernels.kernel_cost_model import HELD_OUT, table_row
-from experiments.pages import RESULTS, run_script, write_page
+from experiments.rows import csv_text, rows_of_run, run_name
 from go_rl.core import ReadError, TrainingError
 from go_rl.core.plan import write_text
 from go_rl.costs.kernels.features import kernel_features
@@ -47,7 +46,6 @@ from go_rl.costs.tiles.ranks.training import RankTrainConfig
 from go_rl.costs.trees.boosted import BoostedTrees, SummedKernels, summed_features
 from go_rl.graphs.zoo import zoo_entry
 
-NAME = "kernel_ranks"
 HELD_OUT_TILES = (
     "gnmt", "lstm-medium", "lstm-small", "resnet18", "resnet50", "resnext50", "transformer-base",
     "transformer-big", "yolo-tiny",
@@ -66,8 +64,8 @@ FOLDS = 5
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class KernelRanks(Experiment):
+    """Options of this experiment."""
 
     kernels: str = "kernels-cpu-1"
     """Kernels measured under settings of flags: a data set that ships, or a file."""
@@ -79,8 +77,26 @@ class Options:
     """Networks of an ensemble."""
     seed: int = 0
     """Of the folds."""
-    results: Path = RESULTS
-    """Folder that is written to."""
+
+    def run(self) -> None:
+        """Compare on both splits what is missing; write the page and its table."""
+        known, path = load(self), self.path(".csv")
+        run = run_of(known, self)
+        found, sizes = judgements(rows_of_run(Row, path, run)), {}
+        for name, split in splits(known, self.seed).items():
+            for task, folds in split.items():
+                sizes[task, name] = (len(folds[0][0]), sum(len(test) for _, test in folds))
+                found.setdefault((task, name), {})
+            for method in (*METHODS, *LEARNED):
+                if all(method in found[task, name] for task in split):
+                    continue
+                for task, judged in compare(method, known, split, self).items():
+                    found[task, name][method] = judged
+                write_text(path, csv_text(Row, table(found, run)))
+        shown: dict[Task, tuple[str, ...]] = {task: each.held_out for task, each in known.items()}
+        text = page({key: found[key] for key in sizes}, sizes, shown, self)
+        text += "".join(f"\n{each.again}" for each in known.values() if each.again)
+        self.write_page(text)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,34 +165,13 @@ class Row:
 Found = dict[tuple[Task, SplitName], dict[str, Judgement]]
 
 
-def main(options: Options) -> None:
-    """Compare on both splits what is missing; write the page and its table."""
-    known, path = load(options), options.results / f"{NAME}.csv"
-    run = run_of(known, options)
-    found, sizes = judgements(rows_of_run(Row, path, run)), {}
-    for name, split in splits(known, options.seed).items():
-        for task, folds in split.items():
-            sizes[task, name] = (len(folds[0][0]), sum(len(test) for _, test in folds))
-            found.setdefault((task, name), {})
-        for method in (*METHODS, *LEARNED):
-            if all(method in found[task, name] for task in split):
-                continue
-            for task, judged in compare(method, known, split, options).items():
-                found[task, name][method] = judged
-            write_text(path, csv_text(Row, table(found, run)))
-    shown: dict[Task, tuple[str, ...]] = {task: each.held_out for task, each in known.items()}
-    text = page({key: found[key] for key in sizes}, sizes, shown, options)
-    text += "".join(f"\n{each.again}" for each in known.values() if each.again)
-    write_page(options.results / NAME, text, __file__)
-
-
-def run_of(known: Mapping[Task, Ranked], options: Options) -> str:
+def run_of(known: Mapping[Task, Ranked], options: KernelRanks) -> str:
     """Return the name of a run."""
     words = f"{sorted(known)} {options.steps} {options.members} {options.seed}"
     return run_name(words, *(each.groups.seconds for each in known.values()))
 
 
-def load(options: Options) -> dict[Task, Ranked]:
+def load(options: KernelRanks) -> dict[Task, Ranked]:
     """Return the tasks with data; print those that are left out."""
     found: dict[Task, Ranked] = {}
     try:
@@ -253,7 +248,7 @@ def label_folds(ranked: Ranked, seed: int) -> list[tuple[str, ...]]:
 
 
 def compare(
-    method: str, known: Mapping[Task, Ranked], split: Split, options: Options
+    method: str, known: Mapping[Task, Ranked], split: Split, options: KernelRanks
 ) -> dict[Task, Judgement]:
     """Return the time lost by the choices of a method, for the tasks that it applies to."""
     began = time.perf_counter()
@@ -270,7 +265,7 @@ def compare(
 
 
 def fold_scores(
-    method: str, known: Mapping[Task, Ranked], folds: Mapping[Task, Fold], options: Options
+    method: str, known: Mapping[Task, Ranked], folds: Mapping[Task, Fold], options: KernelRanks
 ) -> Mapping[Task, Scores | str]:
     """Return a method's scores of the tested candidates of a fold."""
     if method in LEARNED:
@@ -292,7 +287,7 @@ def joint(
 
 
 def networks(
-    method: str, known: Mapping[Task, Ranked], folds: Mapping[Task, Fold], options: Options
+    method: str, known: Mapping[Task, Ranked], folds: Mapping[Task, Fold], options: KernelRanks
 ) -> dict[Task, Scores]:
     """Return the scores of ranking networks that learned all tasks together."""
     learned = [known[task].groups.take(train) for task, (train, _) in folds.items()]
@@ -384,7 +379,7 @@ def page(
     found: Mapping[tuple[Task, SplitName], Mapping[str, Judgement]],
     sizes: Mapping[tuple[Task, SplitName], tuple[int, int]],
     shown: Mapping[Task, tuple[str, ...]],
-    options: Options,
+    options: KernelRanks,
 ) -> str:
     """Return the page: of each task and split a table of APE, with a column for each method."""
     out = io.StringIO()
@@ -445,4 +440,4 @@ def judgements(rows: Sequence[Row]) -> Found:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    KernelRanks.main()

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.pages import RESULTS, repeated_seconds, run_script, write_page
+from experiments.experiment import Experiment, repeated_seconds
 from go_rl.core import OpGraph, load_hardware
 from go_rl.costs.kernels.examples import plain_seconds
 from go_rl.costs.kernels.features import kernel_features
@@ -30,13 +30,12 @@ from go_rl.costs.trees.boosted import BoostedTrees, SummedKernels, summed_featur
 from go_rl.graphs.cutting import KernelSet
 from go_rl.graphs.zoo import zoo_graph
 
-NAME = "learned_pricing_speed"
 CHIP = load_hardware("cpu-1").chips[0]
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class LearnedPricingSpeed(Experiment):
+    """Options of this experiment."""
 
     graphs: tuple[str, ...] = (
         "bert-base",
@@ -52,24 +51,23 @@ class Options:
     """That the trees learn from."""
     repeats: int = 9
 
-
-def main(options: Options) -> None:
-    """Measure and write the page."""
-    weights = KernelPredictor.load(options.weights)
-    trees = grown(options.data, weights)
-    out = io.StringIO()
-    out.write(
-        "# Pricing all operators of a graph\n\nWall milliseconds with nothing remembered, "
-        f"compilation not counted, the median of {options.repeats}; each operator a kernel, equal "
-        "ones priced once.\n\n"
-        "| graph | nodes | distinct kernels | learned | boosted | analytical | "
-        "learned / boosted |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
-    )
-    for name in options.graphs:
-        line = row(name, weights, trees, options.repeats)
-        print(line, end="", flush=True)
-        out.write(line)
-    write_page(RESULTS / NAME, out.getvalue(), __file__)
+    def run(self) -> None:
+        """Measure and write the page."""
+        weights = KernelPredictor.load(self.weights)
+        trees = grown(self.data, weights)
+        out = io.StringIO()
+        out.write(
+            "# Pricing all operators of a graph\n\nWall milliseconds with nothing remembered, "
+            f"compilation not counted, the median of {self.repeats}; each operator a kernel, equal "
+            "ones priced once.\n\n"
+            "| graph | nodes | distinct kernels | learned | boosted | analytical | "
+            "learned / boosted |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+        )
+        for name in self.graphs:
+            line = row(name, weights, trees, self.repeats)
+            print(line, end="", flush=True)
+            out.write(line)
+        self.write_page(out.getvalue())
 
 
 def row(name: str, weights: KernelPredictor, trees: BoostedTrees, repeats: int) -> str:
@@ -117,4 +115,4 @@ def median(run: Callable[[], object], repeats: int) -> float:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    LearnedPricingSpeed.main()

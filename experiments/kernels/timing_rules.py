@@ -20,9 +20,7 @@ from pathlib import Path
 import numpy as np
 import tyro
 
-from experiments.csv_rows import csv_text
-from experiments.pages import RESULTS, run_script, write_page
-from go_rl.core.plan import write_text
+from experiments.experiment import Experiment
 from go_rl.costs.kernels.measure.collect import KERNELS, NODES, RECORDS, first_by_hash
 from go_rl.costs.kernels.measure.exported import part_task, zoo_program
 from go_rl.costs.kernels.measure.worker import KernelTask
@@ -41,7 +39,6 @@ from go_rl.graphs.zoo.models.inventory import zoo_model
 from go_rl.runtime.records import RecordStore
 from go_rl.runtime.warm_worker import WarmWorker
 
-NAME = "timing_rules"
 QUICK = 0.2
 """Share of the calls: the fastest ones by core speed."""
 
@@ -68,8 +65,8 @@ DRAWS = 20
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class TimingRules(Experiment):
+    """Options of this experiment."""
 
     folder: tyro.conf.Positional[Path]
     """Of go-rl measure kernels."""
@@ -81,8 +78,18 @@ class Options:
     """For each process."""
     visit_seconds: float = 3e-3
     """Seconds of calls in one round."""
-    results: Path = RESULTS
-    """Folder that is written to."""
+
+    def run(self) -> None:
+        """Time, compare, and write table and page."""
+        config = CollectConfig(core=self.core)
+        full_pace = folder_pace(self.folder, config)
+        tasks, seconds = zip(*timed_kernels(self, config, full_pace), strict=True)
+        first, second = (visits_of(tasks, self, config) for _ in range(2))
+        rows = compare(first, second, seconds)
+        self.write_rows(rows)
+        rounds = min(len(each) for each in (*first, *second))
+        slowed = np.median(np.concatenate([s.slowed for each in first for s in each]))
+        self.write_page(page(rows, len(tasks), rounds, self, slowed))
 
 
 @dataclass(frozen=True)
@@ -96,21 +103,8 @@ class Row:
     long_percent: float
 
 
-def main(options: Options) -> None:
-    """Time, compare, and write table and page."""
-    config = CollectConfig(core=options.core)
-    full_pace = folder_pace(options.folder, config)
-    tasks, seconds = zip(*timed_kernels(options, config, full_pace), strict=True)
-    first, second = (visits_of(tasks, options, config) for _ in range(2))
-    rows = compare(first, second, seconds)
-    write_text(options.results / f"{NAME}.csv", csv_text(Row, rows))
-    rounds = min(len(each) for each in (*first, *second))
-    slowed = np.median(np.concatenate([s.slowed for each in first for s in each]))
-    write_page(options.results / NAME, page(rows, len(tasks), rounds, options, slowed), __file__)
-
-
 def timed_kernels(
-    options: Options, config: CollectConfig, full_pace: float
+    options: TimingRules, config: CollectConfig, full_pace: float
 ) -> list[tuple[KernelTask, float]]:
     """Return kernels of a folder, of as many models as possible, and their seconds."""
     found: list[tuple[KernelTask, float]] = []
@@ -133,7 +127,7 @@ def timed_kernels(
 
 
 def visits_of(
-    tasks: Sequence[KernelTask], options: Options, config: CollectConfig
+    tasks: Sequence[KernelTask], options: TimingRules, config: CollectConfig
 ) -> list[list[TimingSamples]]:
     """Return the rounds of each kernel in a fresh process."""
     timing = TimingConfig(seconds=options.visit_seconds, least_calls=1, visits=1)
@@ -187,7 +181,9 @@ def successive(
     return joined(visits[start : start + count])
 
 
-def page(rows: Sequence[Row], kernels: int, rounds: int, options: Options, slowed: float) -> str:
+def page(
+    rows: Sequence[Row], kernels: int, rounds: int, options: TimingRules, slowed: float
+) -> str:
     """Return the page."""
     out = io.StringIO()
     out.write(
@@ -208,4 +204,4 @@ def page(rows: Sequence[Row], kernels: int, rounds: int, options: Options, slowe
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    TimingRules.main()

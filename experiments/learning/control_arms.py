@@ -13,16 +13,15 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
-from pathlib import Path
 
-from experiments.pages import RESULTS, run_script, say, write_page
+from experiments.experiment import Experiment, say
 from experiments.placement.go_rows import ROWS
 from go_rl.compare.benchmark.config import EvaluateConfig
 from go_rl.compare.benchmark.evaluate import Comparison
 from go_rl.compare.controls.control_table import ControlRow, evaluate_controls
+from go_rl.core.files.whole_file import write_text
 from go_rl.report.control_tables import control_csv, control_markdown
 
-NAME = "control_arms"
 RINGS = ("bert-medium", "convdraw", "dlrm-rm2", "gnmt-2-layers", "nasnet-mobile", "t5-small")
 """Test graphs, each of another family."""
 GO = ("RNNLM 2 layers", "GNMT 2 layers", "Transformer-XL 2 layers", "Inception-v3 b32",
@@ -31,8 +30,8 @@ GO = ("RNNLM 2 layers", "GNMT 2 layers", "Transformer-XL 2 layers", "Inception-v
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class ControlArms(Experiment):
+    """Options of this experiment."""
 
     rings: tuple[str, ...] = RINGS
     """Graphs of the zoo for 36 chips."""
@@ -48,11 +47,23 @@ class Options:
     """Methods with a policy; on devices only those that work there."""
     seeds: int = 5
     """Runs of each method on each problem; fresh weights of an arm follow from the seed."""
-    folder: Path = RESULTS / NAME
-    """Where finished runs are kept."""
+
+    def run(self) -> None:
+        """Make the missing runs, then the page."""
+        rows: dict[str, list[ControlRow]] = {}
+        comparisons: list[Comparison] = []
+        for weights, chosen in configs(self).items():
+            rows[weights] = []
+            for config in chosen:
+                found = evaluate_controls(config, self.stem, say)
+                rows[weights] += found.rows
+                comparisons += found.comparisons
+        self.write_page(page(rows, comparisons, self))
+        every = [row for some in rows.values() for row in some]
+        write_text(self.path(".csv"), control_csv(every))
 
 
-def configs(options: Options) -> dict[str, list[EvaluateConfig]]:
+def configs(options: ControlArms) -> dict[str, list[EvaluateConfig]]:
     """Return the comparisons of each weights file."""
     shared = tuple(name for name in options.methods if not name.endswith("-placement"))
     classical = ("expert", "heft", "annealing", "random")
@@ -92,22 +103,9 @@ def configs(options: Options) -> dict[str, list[EvaluateConfig]]:
     return found
 
 
-def main(options: Options) -> None:
-    """Make the missing runs, then the page."""
-    rows: dict[str, list[ControlRow]] = {}
-    comparisons: list[Comparison] = []
-    for weights, chosen in configs(options).items():
-        rows[weights] = []
-        for config in chosen:
-            found = evaluate_controls(config, options.folder, say)
-            rows[weights] += found.rows
-            comparisons += found.comparisons
-    write_page(RESULTS / NAME, page(rows, comparisons, options), __file__)
-    every = [row for some in rows.values() for row in some]
-    (RESULTS / f"{NAME}.csv").write_text(control_csv(every), encoding="utf-8")
-
-
-def page(rows: dict[str, list[ControlRow]], comparisons: list[Comparison], options: Options) -> str:
+def page(
+    rows: dict[str, list[ControlRow]], comparisons: list[Comparison], options: ControlArms
+) -> str:
     """Return the page."""
     out = io.StringIO()
     runs = [run for comparison in comparisons for run in comparison.runs]
@@ -137,4 +135,4 @@ def _lost(weights: str, rows: list[ControlRow]) -> str:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    ControlArms.main()

@@ -21,8 +21,9 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.csv_rows import GrowingTable
-from experiments.pages import NOTHING, RESULTS, run_script, write_page
+from experiments.experiment import Experiment
+from experiments.page_text import NOTHING
+from experiments.rows import KeptRows
 from go_rl.compare.controls.headroom import REFERENCE_SECONDS, Headroom
 from go_rl.compare.portfolio.registry import METHODS
 from go_rl.core import Budget, Optimizer, Plan, Problem
@@ -59,8 +60,8 @@ ROUNDS = 2_000
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class HeadroomExperiment(Experiment):
+    """Options of this experiment."""
 
     only: tuple[str, ...] = ("*",)
     """Patterns of names of problems."""
@@ -77,6 +78,23 @@ class Options:
     only_pages: bool = False
     """Run nothing."""
 
+    def run(self) -> None:
+        """Make the missing runs, then the page."""
+        table = self.kept_rows(Run)
+        ends = time.time() + 60 * self.minutes if self.minutes else float("inf")
+        for objective in CLASSICAL:
+            if self.only_pages or self.objective not in ("", objective):
+                continue
+            for problem in _named(objective, self, ("validation",)):
+                if not _run_missing(table, problem, CLASSICAL[objective], 1, ends):
+                    return
+            chosen = reference_method(objective, table.rows)
+            if chosen is not None:
+                for problem in _named(objective, self, self.parts):
+                    if not _run_missing(table, problem, (chosen,), self.seeds, ends):
+                        return
+        self.write_page(page(table.rows, best_entries(self.best)))
+
 
 @dataclass(frozen=True)
 class Run:
@@ -89,24 +107,6 @@ class Run:
     """Seconds an iteration; inf: no plan."""
     samples: int
     processor_seconds: float
-
-
-def main(options: Options) -> None:
-    """Make the missing runs, then the page."""
-    table = GrowingTable(Run, RESULTS / f"{NAME}.csv")
-    ends = time.time() + 60 * options.minutes if options.minutes else float("inf")
-    for objective in CLASSICAL:
-        if options.only_pages or options.objective not in ("", objective):
-            continue
-        for problem in _named(objective, options, ("validation",)):
-            if not _run_missing(table, problem, CLASSICAL[objective], 1, ends):
-                return
-        chosen = reference_method(objective, table.rows)
-        if chosen is not None:
-            for problem in _named(objective, options, options.parts):
-                if not _run_missing(table, problem, (chosen,), options.seeds, ends):
-                    return
-    write_page(RESULTS / NAME, page(table.rows, best_entries(options.best)), __file__)
 
 
 def reference_method(objective: str, rows: Iterable[Run]) -> str | None:
@@ -232,7 +232,7 @@ def _validation_table(objective: str, rows: list[Run]) -> str:
     )
 
 
-def _named(objective: str, options: Options, parts: tuple[str, ...]) -> list[ZooProblem]:
+def _named(objective: str, options: HeadroomExperiment, parts: tuple[str, ...]) -> list[ZooProblem]:
     """Return the chosen problems, part by part, in which families take turns."""
     found, met = [], Counter()
     for problem in zoo_problems():
@@ -245,7 +245,7 @@ def _named(objective: str, options: Options, parts: tuple[str, ...]) -> list[Zoo
 
 
 def _run_missing(
-    table: GrowingTable[Run], named: ZooProblem, methods: Iterable[str], seeds: int, ends: float
+    table: KeptRows[Run], named: ZooProblem, methods: Iterable[str], seeds: int, ends: float
 ) -> bool:
     """Make the runs of a problem that are not in the table; False when time ran out before."""
     missing = [
@@ -330,4 +330,4 @@ def timed(problem: Problem, optimizer: Optimizer, budget: Budget, seed: int) -> 
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    HeadroomExperiment.main()

@@ -20,9 +20,9 @@ from unittest import mock
 
 import numpy as np
 
-from experiments.csv_rows import GrowingTable, read_rows
+from experiments.experiment import RESULTS, Experiment
 from experiments.learning import headroom
-from experiments.pages import RESULTS, run_script
+from experiments.rows import KeptRows, read_rows
 from go_rl.compare.controls.control_table import bootstrap
 from go_rl.compare.controls.headroom import TIE, Headroom
 from go_rl.compare.portfolio import run
@@ -43,8 +43,8 @@ ASKED = 1.03
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class HeadroomAuto(Experiment):
+    """Options of this experiment."""
 
     weights: tuple[str, ...] = ("partition-1.1", "graph-1.0", "dispatch-1.1")
     """Names or files of weights, of either objective."""
@@ -61,6 +61,19 @@ class Options:
     minutes: float = 0.0
     """Time after which no run begins; 0: none."""
 
+    def run(self) -> None:
+        """Make the missing runs, families taking turns."""
+        table = self.kept_rows(AutoRun)
+        ends = time.time() + 60 * self.minutes if self.minutes else float("inf")
+        agents = [load_weights(name) for name in self.weights]
+        for problem, _ in entering(self.objective, self.most_nodes, self.best):
+            if not any(fnmatch(problem.name, pattern) for pattern in self.only):
+                continue
+            mine = {w.name: w.agent for w in agents if str(w.agent.objective) == problem.objective}
+            _rounds(table, problem, {WITHOUT: None, **mine}, self.seeds, ends)
+            if time.time() >= ends:
+                return
+
 
 @dataclass(frozen=True)
 class AutoRun:
@@ -73,20 +86,6 @@ class AutoRun:
     value: float
     """Seconds an iteration; inf: no plan."""
     processor_seconds: float
-
-
-def main(options: Options) -> None:
-    """Make the missing runs, families taking turns."""
-    table = GrowingTable(AutoRun, RESULTS / f"{NAME}.csv")
-    ends = time.time() + 60 * options.minutes if options.minutes else float("inf")
-    agents = [load_weights(name) for name in options.weights]
-    for problem, _ in entering(options.objective, options.most_nodes, options.best):
-        if not any(fnmatch(problem.name, pattern) for pattern in options.only):
-            continue
-        mine = {w.name: w.agent for w in agents if str(w.agent.objective) == problem.objective}
-        _rounds(table, problem, {WITHOUT: None, **mine}, options.seeds, ends)
-        if time.time() >= ends:
-            return
 
 
 def entering(objective: str, most_nodes: int, best: Path) -> list[tuple[ZooProblem, Headroom]]:
@@ -105,7 +104,7 @@ def entering(objective: str, most_nodes: int, best: Path) -> list[tuple[ZooProbl
 
 
 def _rounds(
-    table: GrowingTable[AutoRun],
+    table: KeptRows[AutoRun],
     named: ZooProblem,
     arms: dict[str, object],
     seeds: int,
@@ -193,4 +192,4 @@ def _cells(logs: dict[str, float]) -> list[str]:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    HeadroomAuto.main()

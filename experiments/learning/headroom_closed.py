@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.csv_rows import read_rows
+from experiments.experiment import RESULTS, Experiment, say
 from experiments.learning import headroom, headroom_auto
 from experiments.learning.headroom_runs import (
     MOST,
@@ -37,9 +37,10 @@ from experiments.learning.headroom_runs import (
     zero_shot,
 )
 from experiments.learning.headroom_tables import Scored, scores_csv, section
-from experiments.pages import RESULTS, run_script, say, write_page
+from experiments.rows import read_rows
 from go_rl.compare.benchmark.run_store import Run, RunStore
 from go_rl.compare.controls.headroom import REFERENCE_SECONDS, Headroom
+from go_rl.core.files.whole_file import write_text
 from go_rl.graphs.zoo.best_known import BEST_VERSION, FOLDER, BestEntry, best_entries, frozen_hash
 from go_rl.graphs.zoo.index import zoo_entry
 from go_rl.graphs.zoo.problems import ZooProblem, zoo_problems
@@ -54,8 +55,8 @@ STAGES = ("classical", "zero-shot", "placement", "learning")
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class HeadroomClosed(Experiment):
+    """Options of this experiment."""
 
     weights: tuple[str, ...] = SHIPPED
     """Names or files of weights, of either objective."""
@@ -84,22 +85,21 @@ class Options:
     only_pages: bool = False
     """Run nothing."""
 
+    def run(self) -> None:
+        """Make the missing runs; where none is missing, the page."""
+        ends = time.time() + 60 * self.minutes if self.minutes else float("inf")
+        for objective in OBJECTIVES:
+            if self.only_pages or self.objective not in ("", objective):
+                continue
+            for part in self.parts:
+                if not _make(scored_problems(objective, part, self), self, ends):
+                    return
+        text, rows = page(self)
+        self.write_page(text)
+        write_text(self.path(".csv"), scores_csv(rows))
 
-def main(options: Options) -> None:
-    """Make the missing runs; where none is missing, the page."""
-    ends = time.time() + 60 * options.minutes if options.minutes else float("inf")
-    for objective in OBJECTIVES:
-        if options.only_pages or options.objective not in ("", objective):
-            continue
-        for part in options.parts:
-            if not _make(scored_problems(objective, part, options), options, ends):
-                return
-    text, rows = page(options)
-    write_page(RESULTS / NAME, text, __file__)
-    (RESULTS / f"{NAME}.csv").write_text(scores_csv(rows), encoding="utf-8")
 
-
-def scored_problems(objective: str, part: str, options: Options) -> list[Scored]:
+def scored_problems(objective: str, part: str, options: HeadroomClosed) -> list[Scored]:
     """Return all problems of a part, smallest graph first, with the runs that exist of them.
 
     On validation a problem needs no headroom: thresholds are chosen there, nothing is scored.
@@ -156,7 +156,7 @@ def key_of(problem: ZooProblem) -> tuple[str, ...]:
     return problem.graph, problem.hardware, decide, str(problem.all_chips)
 
 
-def _make(scored: Sequence[Scored], options: Options, ends: float) -> bool:
+def _make(scored: Sequence[Scored], options: HeadroomClosed, ends: float) -> bool:
     """Make the missing runs, families taking turns; False when time ran out before."""
     for each in in_turn([s for s in scored if not s.left_out]):
         problem = each.problem
@@ -200,7 +200,7 @@ def in_turn(scored: Sequence[Scored]) -> list[Scored]:
     return [each for _, each in sorted(turns, key=lambda turn: turn[0])]
 
 
-def page(options: Options) -> tuple[str, list[Scored]]:
+def page(options: HeadroomClosed) -> tuple[str, list[Scored]]:
     """Return the page, and the test problems behind it."""
     entries = best_entries(options.best).values()
     hours = sum(entry.processor_seconds for entry in entries) / 3600
@@ -230,4 +230,4 @@ def page(options: Options) -> tuple[str, list[Scored]]:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    HeadroomClosed.main()

@@ -18,7 +18,7 @@ from experiments.learning.headroom_runs import (
     Plans,
     samples_to,
 )
-from experiments.pages import NOTHING
+from experiments.page_text import NOTHING
 from go_rl.compare.benchmark.run_store import Run
 from go_rl.compare.controls.control_table import bootstrap
 from go_rl.compare.controls.headroom import (

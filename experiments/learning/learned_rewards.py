@@ -33,7 +33,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Int64
 
-from experiments.csv_rows import csv_text, read_rows
+from experiments.experiment import Experiment
 from experiments.learning.learned_rewards_page import Key, Row, TaskName, figure, page
 from experiments.learning.learned_rewards_search import (
     PACKAGES,
@@ -44,7 +44,7 @@ from experiments.learning.learned_rewards_search import (
     warm_up,
 )
 from experiments.learning.measuring_cost import Measuring
-from experiments.pages import RESULTS, run_script, write_page
+from experiments.rows import csv_text, read_rows
 from go_rl.core import Budget, GoRLError, OpGraph, Plan, PlanError, load_hardware
 from go_rl.core.plan import write_text
 from go_rl.core.presets import CORE
@@ -54,7 +54,6 @@ from go_rl.costs.timing.config import CollectConfig, TimingConfig
 from go_rl.graphs.readers.jax.stages import JaxProgram
 from go_rl.objectives.methods import Greedy
 from go_rl.objectives.ring.simulate.pricing import RingPricer
-from go_rl.report.figures import save_figure
 from go_rl.runtime.records import AS_IT_COMES, RecordStore
 from go_rl.tuning import TuningError
 from go_rl.tuning.xla.budget import TuningBudget
@@ -63,7 +62,6 @@ from go_rl.tuning.xla.fusions import FusionSpace, GraphFusion
 from go_rl.tuning.xla.kernel_timer import KernelTimer, Source, WorkerSource
 from go_rl.verify.check_plan import check_plan
 
-NAME = "learned_rewards"
 MODELS = ("bert-tiny", "resnet18", "transformer-xl-2-layers", "dlrm-kaggle", "mobilenet-v2")
 LEARNERS = ("analytical", "learned", "measured")
 """Methods that search, by their prices."""
@@ -76,8 +74,8 @@ LONG_ROUNDS = TimingConfig(seconds=0.05, least_calls=8, most_calls=1000, visits=
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class LearnedRewards(Experiment):
+    """Options of this experiment."""
 
     models: tuple[str, ...] = MODELS
     """Models of the zoo that are JAX functions."""
@@ -97,8 +95,6 @@ class Options:
     """Core that measures; default: the last one of this process."""
     folder: Path = Path("out/learned-rewards")
     """Records of the kernels of all plans, and the reference speed of the core."""
-    results: Path = RESULTS
-    """Folder that is written to."""
 
     @property
     def measuring(self) -> CollectConfig:
@@ -108,6 +104,21 @@ class Options:
     def limit(self, task: TaskName) -> float:
         """Return the minutes of a search."""
         return self.minutes if task == "fusion" else self.partition_minutes
+
+    def run(self) -> None:
+        """Search and measure what is missing; write table, page and figure."""
+        path = self.path(".csv")
+        done = {row.key: row for row in read_rows(Row, path)}
+        _check_minutes(list(done.values()), self, path)
+        for task in self.tasks:
+            for model in self.models:
+                for row in missing_rows(task, model, self, done):
+                    print(row, flush=True)
+                    done[row.key] = row
+                    write_text(path, csv_text(Row, done.values()))
+        rows = list(done.values())
+        self.write_page(page(rows))
+        self.save_figure(figure(rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,31 +181,15 @@ class Bench:
 
 
 @contextmanager
-def opened(model: str, options: Options) -> Iterator[Bench]:
+def opened(model: str, options: LearnedRewards) -> Iterator[Bench]:
     """Within it, the kernels of a model can be measured."""
     program = load_program(f"zoo:{model}")
     with WorkerSource(program, options.measuring, options.folder) as source:
         yield Bench(program, source, options.folder, options.measuring)
 
 
-def main(options: Options) -> None:
-    """Search and measure what is missing; write table, page and figure."""
-    path = options.results / f"{NAME}.csv"
-    done = {row.key: row for row in read_rows(Row, path)}
-    _check_minutes(list(done.values()), options, path)
-    for task in options.tasks:
-        for model in options.models:
-            for row in missing_rows(task, model, options, done):
-                print(row, flush=True)
-                done[row.key] = row
-                write_text(path, csv_text(Row, done.values()))
-    rows = list(done.values())
-    write_page(options.results / NAME, page(rows), __file__)
-    save_figure(figure(rows), options.results / NAME)
-
-
 def missing_rows(
-    task: TaskName, model: str, options: Options, done: Mapping[Key, Row]
+    task: TaskName, model: str, options: LearnedRewards, done: Mapping[Key, Row]
 ) -> Iterator[Row]:
     """Yield the missing rows of a model; print those that cannot be made."""
     jobs = [job for job in _jobs(task, options) if (task, model, *job) not in done]
@@ -210,14 +205,14 @@ def missing_rows(
                 print(f"{task} of {model}, {method}: left out: {error}", flush=True)
 
 
-def _jobs(task: TaskName, options: Options) -> list[tuple[str, int]]:
+def _jobs(task: TaskName, options: LearnedRewards) -> list[tuple[str, int]]:
     """Methods and seeds; baselines have one."""
     return [(name, 0) for name in BASELINES[task]] + [
         (name, seed) for seed in options.seeds for name in LEARNERS
     ]
 
 
-def _check_minutes(rows: Sequence[Row], options: Options, path: Path) -> None:
+def _check_minutes(rows: Sequence[Row], options: LearnedRewards, path: Path) -> None:
     """Raise a `TuningError` for rows of other searches."""
     for row in rows:
         if row.minutes not in (0.0, options.limit(row.task)):
@@ -227,7 +222,7 @@ def _check_minutes(rows: Sequence[Row], options: Options, path: Path) -> None:
             )
 
 
-def row_of(task: TaskName, bench: Bench, method: str, seed: int, options: Options) -> Row:
+def row_of(task: TaskName, bench: Bench, method: str, seed: int, options: LearnedRewards) -> Row:
     """Make a plan by a method, and measure it."""
     name, nodes = bench.graph.name, bench.graph.num_nodes
     blank = Row(task, name, nodes, method, seed, 0.0, 0, 0.0, 0, np.nan, np.nan)
@@ -264,7 +259,7 @@ def _judged(row: Row, bench: Bench, plan: Plan, which: np.ndarray) -> Row:
 
 @contextmanager
 def _prices(
-    method: str, bench: Bench, budget: TuningBudget, options: Options
+    method: str, bench: Bench, budget: TuningBudget, options: LearnedRewards
 ) -> Iterator[CostModel]:
     """Within it, the prices of a method can be asked for; those measured begin with no records."""
     if method != "measured":
@@ -278,4 +273,4 @@ def _prices(
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    LearnedRewards.main()

@@ -16,13 +16,14 @@ from unittest import mock
 
 import numpy as np
 
+from experiments.experiment import RESULTS, Experiment, say
 from experiments.learning.control_arms import GO
-from experiments.pages import RESULTS, run_script, say, write_page
 from experiments.placement.go_rows import ROWS
 from go_rl.compare.benchmark.config import EvaluateConfig
 from go_rl.compare.benchmark.evaluate import Comparison, evaluate
 from go_rl.compare.benchmark.run_store import Run
 from go_rl.compare.controls.control_table import bootstrap, paired_logs
+from go_rl.core.files.whole_file import write_text
 from go_rl.report.file_tables import csv_table, markdown_table
 
 NAME = "makespan_default"
@@ -34,8 +35,8 @@ TIE = 1e-3
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class MakespanDefault(Experiment):
+    """Options of this experiment."""
 
     candidate: str = "dispatch-1.1"
     """Weights."""
@@ -54,28 +55,26 @@ class Options:
     minutes: float = 0.0
     """Time after which no comparison of a row begins; 0: none."""
 
-
-def main(options: Options) -> None:
-    """Make the missing runs; where none is missing, the page."""
-    ends = time.time() + 60 * options.minutes if options.minutes else float("inf")
-    cells = []
-    for config in configs(options):
-        found: dict[str, list[Run]] = defaultdict(list)
-        families: dict[str, str] = {}
-        for row in options.rows:
-            for weights in (options.candidate, options.rival):
-                if time.time() >= ends:
-                    return
-                compared = _compared(replace(config, graphs=(_graph(row),), weights=weights))
-                found[weights] += compared.runs
-                families |= compared.families
-        cells.append(_cells(config, found[options.candidate], found[options.rival], families))
-    write_page(RESULTS / NAME, page(options, cells), __file__)
-    table = csv_table(HEADS, cells)
-    (RESULTS / f"{NAME}.csv").write_text(table, encoding="utf-8")
+    def run(self) -> None:
+        """Make the missing runs; where none is missing, the page."""
+        ends = time.time() + 60 * self.minutes if self.minutes else float("inf")
+        cells = []
+        for config in configs(self):
+            found: dict[str, list[Run]] = defaultdict(list)
+            families: dict[str, str] = {}
+            for row in self.rows:
+                for weights in (self.candidate, self.rival):
+                    if time.time() >= ends:
+                        return
+                    compared = _compared(replace(config, graphs=(_graph(row),), weights=weights))
+                    found[weights] += compared.runs
+                    families |= compared.families
+            cells.append(_cells(config, found[self.candidate], found[self.rival], families))
+        self.write_page(page(self, cells))
+        write_text(self.path(".csv"), csv_table(HEADS, cells))
 
 
-def configs(options: Options) -> list[EvaluateConfig]:
+def configs(options: MakespanDefault) -> list[EvaluateConfig]:
     """Return one comparison for each set of decisions and budget."""
     budgets = [(samples, None) for samples in options.samples]
     budgets += [(None, seconds) for seconds in options.seconds]
@@ -121,7 +120,7 @@ def _cells(
     ]  # fmt: skip
 
 
-def page(options: Options, cells: list[list[str]]) -> str:
+def page(options: MakespanDefault, cells: list[list[str]]) -> str:
     """Return the page."""
     return (
         f"# `{options.candidate}` against `{options.rival}`\n\n"
@@ -137,4 +136,4 @@ def page(options: Options, cells: list[list[str]]) -> str:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    MakespanDefault.main()

@@ -13,17 +13,16 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
-from experiments.pages import NOTHING, RESULTS, run_script, say, write_page
+from experiments.experiment import Experiment, say
+from experiments.page_text import NOTHING
 from go_rl.compare.benchmark.config import EvaluateConfig
 from go_rl.compare.benchmark.evaluate import evaluate
 from go_rl.compare.benchmark.run_store import Run
 from go_rl.compare.controls.control_table import bootstrap, paired_logs
 
-NAME = "ring_policies"
 PROBLEMS = {
     "ring36": ("bifpn-d0", "densenet121", "moe-8-experts", "ssd-mobilenet", "wavernn-896"),
     "ring16": ("bifpn-d0", "wavernn-896"),
@@ -39,8 +38,8 @@ DECODERS = {"policy-placement": "placement", "policy": "order"}
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class RingPolicies(Experiment):
+    """Options of this experiment."""
 
     weights: str = "partition-1.1"
     """Weights whose control arms are run."""
@@ -52,29 +51,26 @@ class Options:
     """Runs of each method on each problem."""
     tuned_seeds: int = 2
     """The same of fine-tuning and scratch; 0: not run."""
-    folder: Path = RESULTS / NAME
-    """Where finished runs are kept."""
+
+    def run(self) -> None:
+        """Make the missing runs, then the page."""
+        families: Families = {}
+        own: list[Run] = []
+        rivals: dict[str, list[Run]] = {name: [] for name in self.others}
+        for method in self.decoders:
+            own += _runs(self, families, self.weights, method, controls=True)
+            for name, runs in rivals.items():
+                runs += _runs(self, families, name, method)
+        tuned = list(_tuned(self, families)) if self.tuned_seeds else []
+        self.write_page(page(self, families, own, rivals, tuned))
 
 
 Families = dict[str, str]
 """Family of each graph."""
 
 
-def main(options: Options) -> None:
-    """Make the missing runs, then the page."""
-    families: Families = {}
-    own: list[Run] = []
-    rivals: dict[str, list[Run]] = {name: [] for name in options.others}
-    for method in options.decoders:
-        own += _runs(options, families, options.weights, method, controls=True)
-        for name, runs in rivals.items():
-            runs += _runs(options, families, name, method)
-    tuned = list(_tuned(options, families)) if options.tuned_seeds else []
-    write_page(RESULTS / NAME, page(options, families, own, rivals, tuned), __file__)
-
-
 def _runs(
-    options: Options, families: Families, weights: str, method: str, controls: bool = False
+    options: RingPolicies, families: Families, weights: str, method: str, controls: bool = False
 ) -> Iterable[Run]:
     """All runs of a method with some weights; classical ones beside the first control arms."""
     first = controls and method == options.decoders[0]
@@ -90,12 +86,12 @@ def _runs(
             samples=MANY,
             seeds=options.seeds,
         )
-        found = evaluate(config, options.folder, say)
+        found = evaluate(config, options.stem, say)
         families |= found.families
         yield from found.runs
 
 
-def _tuned(options: Options, families: Families) -> Iterable[Run]:
+def _tuned(options: RingPolicies, families: Families) -> Iterable[Run]:
     """Fine-tuning and learning from scratch, placement alone."""
     config = EvaluateConfig(
         graphs=tuple(f"zoo:{name}" for name in LEARNED_ON),
@@ -105,7 +101,7 @@ def _tuned(options: Options, families: Families) -> Iterable[Run]:
         samples=MANY,
         seeds=options.tuned_seeds,
     )
-    found = evaluate(config, options.folder, say)
+    found = evaluate(config, options.stem, say)
     families |= found.families
     yield from found.runs
 
@@ -117,7 +113,7 @@ def after(run: Run, samples: int) -> Run:
 
 
 def page(
-    options: Options,
+    options: RingPolicies,
     families: Families,
     own: Sequence[Run],
     rivals: dict[str, list[Run]],
@@ -221,4 +217,4 @@ def _throughput(runs: Sequence[Run]) -> str:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    RingPolicies.main()

@@ -14,21 +14,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import gymnasium
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.csv_rows import GrowingTable
-from experiments.pages import RESULTS, run_script, table_lines, write_page
+from experiments.experiment import Experiment
+from experiments.page_text import table_lines
 from go_rl.core import Budget, MissingDependencyError
 from go_rl.envs import CurrentNode  # importing it registers the environment
 from go_rl.objectives.methods import LinearDP
-from go_rl.report.figures import LINE_COLOURS, new_figure, save_figure
+from go_rl.report.figures import LINE_COLOURS, new_figure
 
-NAME = "shelf_agent"
 GRAPH, HARDWARE = "unet", "ring4"
 WINDOWS = 15
 """Points of a curve."""
@@ -55,15 +53,24 @@ PRICED = 100
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class ShelfAgent(Experiment):
+    """Options of this experiment."""
 
     steps: int = 30_000
     """Episode steps of each run."""
     seeds: int = 3
     """Runs of each arm."""
-    results: Path = RESULTS
-    """Folder that is written to."""
+
+    def run(self) -> None:
+        """Make the rows that are missing; write the page and its figure."""
+        table = self.kept_rows(Row)
+        for seed in range(1, self.seeds + 1):  # 0 was used to choose the hyper-parameters
+            for arm in ARMS:
+                if not table.has(arm, seed, "drawn", self.steps):
+                    for row in rows_of(arm, seed, self.steps):
+                        table.add(row)
+        self.save_figure(figure(table.rows))
+        self.write_page(page(table.rows, self))
 
 
 @dataclass(frozen=True)
@@ -80,18 +87,6 @@ class Row:
     """Episode steps learned by then; at the end of a window."""
     throughput: float
     """Mean over the heuristic's."""
-
-
-def main(options: Options) -> None:
-    """Make the rows that are missing; write the page and its figure."""
-    table = GrowingTable(Row, options.results / f"{NAME}.csv")
-    for seed in range(1, options.seeds + 1):  # 0 was used to choose the hyper-parameters
-        for arm in ARMS:
-            if not table.has(arm, seed, "drawn", options.steps):
-                for row in rows_of(arm, seed, options.steps):
-                    table.add(row)
-    save_figure(figure(table.rows), options.results / NAME)
-    write_page(options.results / NAME, page(table.rows, options), __file__)
 
 
 def environment(arm: str) -> gymnasium.Env[Any, Any]:
@@ -202,7 +197,7 @@ def figure(rows: Sequence[Row]) -> Figure:
     return drawing
 
 
-def page(rows: Sequence[Row], options: Options) -> str:
+def page(rows: Sequence[Row], options: ShelfAgent) -> str:
     """Return the page."""
     heads = ["agent", "seeds", "uniform", "untrained, drawn", "first episodes", "last episodes",
              "trained, drawn", "trained, greedy"]  # fmt: skip
@@ -229,7 +224,7 @@ def page(rows: Sequence[Row], options: Options) -> str:
         "not shown.\n\n"
         + "\n".join(table_lines(heads, lines))
         + f"\n\n![Throughput against episode steps; bands from the least to the greatest seed]"
-        f"({NAME}.svg)\n"
+        f"({options.stem.name}.svg)\n"
     )
 
 
@@ -249,4 +244,4 @@ def dynamic() -> float:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    ShelfAgent.main()

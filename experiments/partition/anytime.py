@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 
 import go_rl
-from experiments.csv_rows import GrowingTable
-from experiments.pages import RESULTS, rounded, run_script, say, write_page
+from experiments.experiment import Experiment
+from experiments.page_text import rounded
 from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
 from go_rl.compare.portfolio import run
@@ -38,8 +37,8 @@ NOISE = 0.005
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class Anytime(Experiment):
+    """Options of this experiment."""
 
     seconds: tuple[float, ...] = (3.0, 10.0, 40.0)
     """Budgets."""
@@ -47,8 +46,21 @@ class Options:
     """Runs of each budget."""
     only: str = ""
     """Graphs whose name contains this."""
-    out: Path = RESULTS
-    """Where the table goes; rows there are kept."""
+
+    def run(self) -> None:
+        """Run what is missing and write the page."""
+        table = self.kept_rows(AnytimeRow)
+        for key in PROBLEMS:
+            if self.only not in key[0]:
+                continue
+            runs = [(s, seed) for seed in range(self.seeds) for s in self.seconds]
+            missing = [(s, seed) for s, seed in runs if not table.has(*key, s, seed)]
+            problem = _problem(*key) if missing else None
+            for seconds, seed in missing:
+                assert problem is not None
+                table.add(_row(problem, key, seconds, seed))
+        if table.rows:
+            self.write_page(_page(table.rows))
 
 
 @dataclass(frozen=True)
@@ -69,23 +81,6 @@ class AnytimeRow:
     """Of all methods."""
     verdict: str
     """Of the independent checker."""
-
-
-def main(options: Options) -> None:
-    """Run what is missing and write the page."""
-    table = GrowingTable(AnytimeRow, options.out / "anytime.csv")
-    for key in PROBLEMS:
-        if options.only not in key[0]:
-            continue
-        runs = [(s, seed) for seed in range(options.seeds) for s in options.seconds]
-        missing = [(s, seed) for s, seed in runs if not table.has(*key, s, seed)]
-        problem = _problem(*key) if missing else None
-        for seconds, seed in missing:
-            assert problem is not None
-            table.add(_row(problem, key, seconds, seed))
-            say(len(table.rows), str(table.rows[-1]))
-    if table.rows:
-        write_page(options.out / "anytime", _page(table.rows), __file__)
 
 
 def _problem(name: str, hardware: str, setting: str) -> Problem:
@@ -125,14 +120,8 @@ def _page(rows: Sequence[AnytimeRow]) -> str:
             worse += sum(b > a * (1 + NOISE) for a, b in later)
         finders = ", ".join(dict.fromkeys(r.method for r in own if r.seconds == budgets[-1]))
         lines.append([*key, str(len({r.seed for r in own})), *cells, finders])
-    head = [
-        "graph",
-        "hardware",
-        "rules or decisions",
-        "seeds",
-        *(f"{s:g} s" for s in budgets),
-        "found by",
-    ]
+    times = (f"{s:g} s" for s in budgets)
+    head = ["graph", "hardware", "rules or decisions", "seeds", *times, "found by"]
     return (
         "# More seconds for `auto`\n\n"
         "Plan over the best bound that any run of the row proved: mean of the seeds (smallest to "
@@ -152,4 +141,4 @@ def _cell(ratios: list[float]) -> str:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    Anytime.main()

@@ -9,13 +9,12 @@ would cost hours; this shows what a part is worth where a policy learns on the g
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 
-from experiments.pages import RESULTS, run_script, say, write_page
+from experiments.experiment import Experiment, say
+from experiments.page_text import markdown_table
 from go_rl.compare.benchmark.evaluate import Comparison, EvaluateConfig, evaluate
 from go_rl.compare.benchmark.summary import summarise
 from go_rl.core import Optimizer
@@ -25,7 +24,6 @@ from go_rl.policy.learn.config import FineTuneConfig
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.report.comparison import write_comparison
 
-NAME = "mcm_ablations"
 WHOLE = PolicyConfig()
 UNTRAINED = FineTuneConfig(widen=1.0, first=1)
 NETWORKS = {
@@ -45,8 +43,8 @@ SOLVERS = {
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class McmAblations(Experiment):
+    """Options of this experiment."""
 
     graphs: tuple[str, ...] = ("dlrm-kaggle", "dlrm-rm2", "convdraw", "bert-medium")
     """Graphs of the zoo."""
@@ -54,8 +52,19 @@ class Options:
     """Plans of each run."""
     seeds: int = 2
     """Runs of each variant on each graph."""
-    folder: Path = RESULTS / NAME
-    """Where finished runs are kept."""
+
+    def run(self) -> None:
+        """Make the missing runs, then the table."""
+        config = EvaluateConfig(
+            graphs=tuple(f"zoo:{name}" for name in self.graphs),
+            memory=False,
+            methods=("greedy",),
+            samples=self.samples,
+            seeds=self.seeds,
+        )
+        comparison = evaluate(config, self.stem, say, variants())
+        write_comparison(comparison, self.stem, summarise(comparison))
+        self.write_page(_report(comparison, self))
 
 
 def variants() -> dict[str, Callable[[], Optimizer]]:
@@ -72,38 +81,23 @@ def _placement(mode: str, label: str) -> Optimizer:
     return FineTuned(new_agent(WHOLE, 0), "placement", UNTRAINED, solver=mode, name=label)
 
 
-def main(options: Options) -> None:
-    """Make the missing runs, then the table."""
-    config = EvaluateConfig(
-        graphs=tuple(f"zoo:{name}" for name in options.graphs),
-        memory=False,
-        methods=("greedy",),
-        samples=options.samples,
-        seeds=options.seeds,
-    )
-    comparison = evaluate(config, options.folder, say, variants())
-    write_comparison(comparison, options.folder, summarise(comparison))
-    write_page(RESULTS / NAME, _report(comparison, options), __file__)
-
-
-def _report(comparison: Comparison, options: Options) -> str:
-    out = io.StringIO()
+def _report(comparison: Comparison, options: McmAblations) -> str:
     hours = sum(run.seconds + (run.cold_seconds or 0.0) for run in comparison.runs) / 3600
-    out.write(
+    summary = summarise(comparison)
+    counts = [i for i, n in enumerate(summary.samples) if n in (10, 50, 100)]
+    heads = ["variant", *(f"at {summary.samples[i]:g}" for i in counts), "at the end"]
+    cells = [
+        [row.method, *(f"{row.at_samples[i]:.4f}" for i in counts), f"{row.improvement[0]:.4f}"]
+        for row in summary.rows
+    ]
+    return (
         f"# Ablations\n\nLearning from scratch on {len(options.graphs)} test graphs "
         f"({', '.join(options.graphs)}), ring36, strict rules, {options.samples} samples, "
         f"{options.seeds} seeds; {hours:.1f} hours on two shared cores. Throughput over the "
         "compiler heuristic, geometric mean; every curve starts at the heuristic's plan, 1.\n\n"
+        f"{markdown_table(heads, cells)}"
     )
-    summary = summarise(comparison)
-    counts = [i for i, n in enumerate(summary.samples) if n in (10, 50, 100)]
-    heads = " | ".join(f"at {summary.samples[i]:g}" for i in counts)
-    out.write(f"| variant | {heads} | at the end |\n| --- |{' --- |' * (len(counts) + 1)}\n")
-    for row in summary.rows:
-        cells = " | ".join(f"{row.at_samples[i]:.4f}" for i in counts)
-        out.write(f"| {row.method} | {cells} | {row.improvement[0]:.4f} |\n")
-    return out.getvalue()
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    McmAblations.main()

@@ -33,8 +33,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.csv_rows import GrowingTable
-from experiments.pages import RESULTS, rounded, run_script
+from experiments.experiment import Experiment
+from experiments.page_text import rounded
 from experiments.partition.mcm_hardware_report import (
     PUBLISHED_FAILURES,
     Failures,
@@ -53,6 +53,7 @@ from experiments.partition.stage_measurements import (
     measure_rates,
     pin,
 )
+from experiments.rows import KeptRows
 from go_rl.core import Budget, Objective, Problem, plan_for, rule_set
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.readers.jax.stages import JaxProgram, jax_program
@@ -72,8 +73,8 @@ BEFORE, STATIC, COMPILED = "zero-shot", "fine-tuned, analytical", "fine-tuned, f
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class McmHardware(Experiment):
+    """Options of this experiment."""
 
     chips: tuple[int, ...] = (6, 16)
     """Chips of each hardware whose random plans are measured."""
@@ -100,8 +101,6 @@ class Options:
     """Samples of a fine-tuning."""
     core: int = 1
     """The core that everything runs on."""
-    out: Path = RESULTS
-    """Where tables and figure go; rows there are kept."""
     seed: int = 0
     """Of plans, numbers and policies."""
 
@@ -110,16 +109,35 @@ class Options:
         """Bytes."""
         return 1e6 * self.memory_megabytes
 
+    def run(self) -> None:
+        """Fill the tables, then write the page and the figure."""
+        pin(self.core)
+        experiment = Bench(self)
+        plans = self.kept_rows(Measured)
+        failures = self.kept_rows(Failures, "_failures.csv")
+        simulated: dict[int, np.ndarray] = {}
+        page = partial(write_report, self, experiment.setting, plans.rows, failures.rows, simulated)
+        for chips in self.chips:
+            simulated[chips] = measure_plans(experiment, chips, plans)
+            page()
+        if self.draws:
+            agent = shipped_agent(Objective.RING)
+            print(f"policy: {SHIPPED_NAMES[Objective.RING]}", flush=True)
+            for chips in self.failure_chips:
+                for decoder in self.decoders:
+                    count_failures(experiment, chips, decoder, agent, failures)
+                    page()
 
-class Experiment:
+
+class Bench:
     """State shared by all parts."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: McmHardware) -> None:
         self.options = options
         self.started = time.perf_counter()
         self.program, args = _program(options)
-        self.rates = _rates(options.out / "mcm_hardware_cpu.json")
-        self.bench = StageBench(self.program, args, options.out / "mcm_hardware_stages.csv")
+        self.rates = _rates(options.path("_cpu.json"))
+        self.bench = StageBench(self.program, args, options.path("_stages.csv"))
 
     @property
     def spent(self) -> bool:
@@ -146,27 +164,7 @@ class Experiment:
         return make_problem(self.program.graph, ring, rules)
 
 
-def main(options: Options) -> None:
-    """Fill the tables, then write the page and the figure."""
-    pin(options.core)
-    experiment = Experiment(options)
-    plans = GrowingTable(Measured, options.out / "mcm_hardware.csv")
-    failures = GrowingTable(Failures, options.out / "mcm_hardware_failures.csv")
-    simulated: dict[int, np.ndarray] = {}
-    page = partial(write_report, options.out / "mcm_hardware", experiment.setting)
-    for chips in options.chips:
-        simulated[chips] = measure_plans(experiment, chips, plans)
-        page(plans.rows, failures.rows, simulated, __file__)
-    if options.draws:
-        agent = shipped_agent(Objective.RING)
-        print(f"policy: {SHIPPED_NAMES[Objective.RING]}", flush=True)
-        for chips in options.failure_chips:
-            for decoder in options.decoders:
-                count_failures(experiment, chips, decoder, agent, failures)
-                page(plans.rows, failures.rows, simulated, __file__)
-
-
-def measure_plans(experiment: Experiment, chips: int, table: GrowingTable) -> np.ndarray:
+def measure_plans(experiment: Bench, chips: int, table: KeptRows) -> np.ndarray:
     """Price all random plans, measure the first; return the analytical T_max of all, seconds."""
     options = experiment.options
     workspace = RingWorkspace(experiment.problem(chips))
@@ -192,12 +190,11 @@ def measure_plans(experiment: Experiment, chips: int, table: GrowingTable) -> np
                 cpu_seconds=round(time.process_time() - before, 2),
             )
         )
-        print(table.rows[-1], flush=True)
     return seconds
 
 
 def count_failures(
-    experiment: Experiment, chips: int, decoder: str, agent: Agent, table: GrowingTable
+    experiment: Bench, chips: int, decoder: str, agent: Agent, table: KeptRows
 ) -> None:
     """Draw plans before learning, after fine-tuning, and after fine-tuning with punishment."""
     before = cache(lambda: _draws(experiment, chips, decoder, agent))
@@ -220,7 +217,6 @@ def count_failures(
                 learned, seen = _fine_tuned(experiment, chips, decoder, agent, limit)
                 drawn = _draws(experiment, chips, decoder, learned)
             table.add(_failures(key, limit, drawn, seen, time.process_time() - started))
-            print(table.rows[-1], flush=True)
 
 
 def published_limit(drawn: Sequence[Drawn]) -> float | None:
@@ -257,7 +253,7 @@ def _failures(
 
 
 def _fine_tuned(
-    experiment: Experiment, chips: int, decoder: str, agent: Agent, limit: float | None
+    experiment: Bench, chips: int, decoder: str, agent: Agent, limit: float | None
 ) -> tuple[Agent, list[Drawn]]:
     """Return the agent after fine-tuning and the plans it saw; ``limit`` None: none is punished."""
     problem = experiment.problem(chips)
@@ -270,7 +266,7 @@ def _fine_tuned(
     return learned, pricer.seen
 
 
-def _draws(experiment: Experiment, chips: int, decoder: str, agent: Agent) -> list[Drawn]:
+def _draws(experiment: Bench, chips: int, decoder: str, agent: Agent) -> list[Drawn]:
     options = experiment.options
     workspace = RingWorkspace(experiment.problem(chips))
     pricer = CompiledPricer(workspace.problem, experiment.bench, 0.0, punish=False)
@@ -283,7 +279,7 @@ def _draws(experiment: Experiment, chips: int, decoder: str, agent: Agent) -> li
     return pricer.seen
 
 
-def _program(options: Options) -> tuple[JaxProgram, tuple[Any, ...]]:
+def _program(options: McmHardware) -> tuple[JaxProgram, tuple[Any, ...]]:
     """Trace the BERT and fill its arguments with numbers."""
     config = BertConfig(
         layers=options.layers,
@@ -330,4 +326,4 @@ def _assert_legal(workspace: RingWorkspace, device: np.ndarray) -> None:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    McmHardware.main()

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+from matplotlib.figure import Figure
 from scipy.stats import pearsonr, spearmanr
 
-from experiments.pages import geometric_mean, write_page
+from experiments.experiment import Experiment
+from experiments.page_text import Column, geometric_mean
 from experiments.partition.random_partitions import CUTS, UNIFORM
-from go_rl.report.figures import new_figure, save_figure
+from experiments.rows import rows_table
+from go_rl.report.figures import new_figure
 from go_rl.report.file_tables import markdown_table
 
 PUBLISHED_CORRELATION, PUBLISHED_FAILURES = 0.91, 0.135
@@ -43,23 +46,23 @@ class Failures:
 
     chips: int
     decoder: str
-    rule: str
+    rule: Annotated[str, Column("limit")]
     """How the limit was chosen."""
     policy: str
-    limit_mb: float
+    limit_mb: Annotated[float, Column("MB", ".1f")]
     """Memory limit of a compiled stage, 1e6 bytes."""
-    draws: int
-    failed: float
+    draws: Annotated[int, Column("drawn")]
+    failed: Annotated[float, Column("", ".1%")]
     """Share of drawn plans that need too much memory somewhere."""
-    median_mb: float
+    median_mb: Annotated[float, Column("median MB", ".1f")]
     """Of the largest compiled stage of each drawn plan."""
-    best_ms: float
+    best_ms: Annotated[float, Column("best that fits [ms]", ".1f")]
     """Smallest analytical T_max of the drawn plans that fit; inf: none fits."""
-    median_ms: float
+    median_ms: Annotated[float, Column("median [ms]", ".1f")]
     """Median analytical T_max of all drawn plans."""
-    seen_first: float
+    seen_first: Annotated[float, Column("failed in first quarter", ".1%")]
     """Share of failures in the first quarter of the fine-tuning; nan: nothing was learned."""
-    seen_last: float
+    seen_last: Annotated[float, Column("in last quarter", ".1%")]
     """In the last quarter."""
     cpu_seconds: float
 
@@ -79,15 +82,13 @@ class Setting:
 
 
 def write_report(
-    stem: Path,
+    experiment: Experiment,
     setting: Setting,
     plans: Sequence[Measured],
     failures: Sequence[Failures],
     simulated: Mapping[int, np.ndarray],
-    script: str,
 ) -> None:
-    """Write ``stem``.md, .png and .svg; ``simulated`` holds [B] analytical seconds by chips,
-    ``script`` is the file of the experiment."""
+    """Write the page and its figure; ``simulated`` holds [B] analytical seconds by chips."""
     hours = (sum(r.cpu_seconds for r in plans) + sum(r.cpu_seconds for r in failures)) / 3600
     text = [
         "# Analytical against measured T_max",
@@ -126,15 +127,11 @@ def write_report(
             "Nine chips were picked because there some and not all placements of provisional "
             "weights exceeded 128 MB: the share at 9 is no estimate for other packages.",
             "",
-            markdown_table(
-                ["chips", "decoder", "limit", "MB", "policy", "drawn", "failed", "median MB",
-                 "best that fits [ms]", "median [ms]", "failed in first quarter",
-                 "in last quarter"],
-                [_failure_line(r) for r in failures],
-            ),
-        ]  # fmt: skip
-    write_page(stem, "\n".join(text) + "\n", script)
-    _draw(plans, stem)
+            rows_table(failures, ("cpu_seconds",)),
+        ]
+    experiment.write_page(text)
+    if plans:
+        experiment.save_figure(_figure(plans))
 
 
 def _correlations(
@@ -163,18 +160,9 @@ def _correlations(
     return lines
 
 
-def _failure_line(row: Failures) -> list[str]:
-    shares = ["–" if np.isnan(s) else f"{s:.1%}" for s in (row.seen_first, row.seen_last)]
-    return [str(row.chips), row.decoder, row.rule, f"{row.limit_mb:.1f}", row.policy,
-            str(row.draws), f"{row.failed:.1%}", f"{row.median_mb:.1f}", f"{row.best_ms:.1f}",
-            f"{row.median_ms:.1f}", *shares]  # fmt: skip
-
-
-def _draw(plans: Sequence[Measured], stem: Path) -> None:
+def _figure(plans: Sequence[Measured]) -> Figure:
     """Scatter plots, a panel for each hardware; the line is measured = analytical."""
     packages = sorted({r.chips for r in plans})
-    if not packages:
-        return
     figure = new_figure(5.0 * len(packages), 4.6)
     panels = figure.subplots(1, len(packages), squeeze=False)
     for axes, chips in zip(panels[0], packages, strict=True):
@@ -195,4 +183,4 @@ def _draw(plans: Sequence[Measured], stem: Path) -> None:
             title += f": Pearson {pearsonr(*both)[0]:.3f}"
         axes.set_title(title)
         axes.legend()
-    save_figure(figure, stem)
+    return figure

@@ -10,16 +10,15 @@ there.
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
-from experiments.pages import RESULTS, geometric_mean, run_script, say, write_page
+from experiments.experiment import Experiment, say
+from experiments.page_text import NOTHING, geometric_mean, markdown_table
 from go_rl.compare.benchmark.evaluate import Comparison, EvaluateConfig, best_bounds, evaluate
-from go_rl.compare.benchmark.run_store import Run
+from go_rl.compare.benchmark.run_store import ProblemName, Run
 from go_rl.compare.benchmark.summary import summarise
 from go_rl.compare.portfolio import portfolio
 from go_rl.core import Budget, Optimizer, Plan, Problem
@@ -27,15 +26,15 @@ from go_rl.graphs.zoo import zoo_entry, zoo_names
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.report.comparison import write_comparison
 
-NAME = "mcm_rivals"
 WARM_UP = 1.0
 """Seconds of the run that compiles."""
+HEADS = ("package", "method", "graphs", "T_max / best bound", "throughput / heuristic", "no plan")
 CHIPS = ("ring6", "ring16", "ring36")
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class McmRivals(Experiment):
+    """Options of this experiment."""
 
     seconds: float = 10.0
     """Time of each method on each problem."""
@@ -47,8 +46,25 @@ class Options:
     """Runs of each method on each problem."""
     hardware: tuple[str, ...] = CHIPS
     """Hardware."""
-    folder: Path = RESULTS / NAME
-    """Where finished runs are kept."""
+
+    def run(self) -> None:
+        """Make the missing runs, then the tables."""
+        config = EvaluateConfig(
+            graphs=("zoo:test",),
+            hardware=self.hardware,
+            rules=("strict",),
+            memory=False,
+            methods=("greedy", "metis", "annealing", "linear-dp", "ideal-dp", "policy"),
+            samples=None,
+            seconds=self.seconds,
+            seeds=self.seeds,
+        )
+        comparison = evaluate(config, self.stem, say, METHODS)
+        exact = _exact(config, self)
+        bounds = best_bounds([*comparison.runs, *exact])
+        comparison = replace(comparison, bounds=bounds)
+        write_comparison(comparison, self.stem, summarise(comparison))
+        self.write_page(_report(comparison, exact, self))
 
 
 @dataclass(frozen=True)
@@ -67,27 +83,7 @@ class Auto:
 METHODS: dict[str, Callable[[], Optimizer]] = {"finetuned": FineTuned, "auto": Auto}
 
 
-def main(options: Options) -> None:
-    """Make the missing runs, then the tables."""
-    config = EvaluateConfig(
-        graphs=("zoo:test",),
-        hardware=options.hardware,
-        rules=("strict",),
-        memory=False,
-        methods=("greedy", "metis", "annealing", "linear-dp", "ideal-dp", "policy"),
-        samples=None,
-        seconds=options.seconds,
-        seeds=options.seeds,
-    )
-    comparison = evaluate(config, options.folder, say, METHODS)
-    exact = _exact(config, options)
-    bounds = best_bounds([*comparison.runs, *exact])
-    comparison = replace(comparison, bounds=bounds)
-    write_comparison(comparison, options.folder, summarise(comparison))
-    write_page(RESULTS / NAME, _report(comparison, exact, options), __file__)
-
-
-def _exact(config: EvaluateConfig, options: Options) -> tuple[Run, ...]:
+def _exact(config: EvaluateConfig, options: McmRivals) -> tuple[Run, ...]:
     if options.exact_seconds <= 0:
         return ()
     small = [n for n in zoo_names("test") if zoo_entry(n).nodes <= options.exact_nodes]
@@ -99,50 +95,48 @@ def _exact(config: EvaluateConfig, options: Options) -> tuple[Run, ...]:
         seconds=options.exact_seconds,
         seeds=1,
     )
-    return evaluate(asked, options.folder, say).runs
+    return evaluate(asked, options.stem, say).runs
 
 
-def _report(comparison: Comparison, exact: tuple[Run, ...], options: Options) -> str:
-    out = io.StringIO()
+def _report(comparison: Comparison, exact: tuple[Run, ...], options: McmRivals) -> str:
     hours = sum(r.seconds + (r.cold_seconds or 0.0) for r in (*comparison.runs, *exact)) / 3600
-    out.write(
+    problems = dict.fromkeys(run.problem for run in comparison.runs)
+    every = [
+        _line(comparison, method, [p for p in problems if p.hardware == hardware])
+        for hardware in comparison.config.hardware
+        for method in comparison.methods
+    ]
+    text = (
         f"# Strong rivals at equal seconds\n\nThe 16 test graphs of the zoo, strict rules, memory "
         f"off, {options.seconds:g} s for each method on two shared cores, {hours:.1f} hours in "
         "all. Geometric means; a method without a plan counts as the compiler heuristic's plan.\n"
-        "\n| package | method | graphs | T_max / best bound | throughput / heuristic | no plan |\n"
-        "| --- | --- | --- | --- | --- | --- |\n"
+        f"\n{markdown_table(HEADS, every)}"
     )
-    for hardware in comparison.config.hardware:
-        for method in comparison.methods:
-            runs = [r for r in comparison.runs
-                    if r.problem.hardware == hardware and r.method == method]  # fmt: skip
-            out.write(_line(hardware, method, runs, comparison))
-    if exact:
-        out.write(
-            f"\n## Against {options.exact_seconds:g} s of CP-SAT, 36 chips, graphs of at most "
-            f"{options.exact_nodes} nodes\n\n| package | method | graphs | T_max / best bound | "
-            "throughput / heuristic | no plan |\n| --- | --- | --- | --- | --- | --- |\n"
-        )
-        names = {run.problem for run in exact}
-        out.write(_line("ring36", "exact", list(exact), comparison))
-        for method in comparison.methods:
-            runs = [r for r in comparison.runs if r.problem in names and r.method == method]
-            out.write(_line("ring36", method, runs, comparison))
-    return out.getvalue()
+    if not exact:
+        return text
+    names = [run.problem for run in exact]
+    both = replace(comparison, runs=(*exact, *comparison.runs))
+    against = [_line(both, method, names) for method in ("exact", *comparison.methods)]
+    return (
+        f"{text}\n## Against {options.exact_seconds:g} s of CP-SAT, 36 chips, graphs of at most "
+        f"{options.exact_nodes} nodes\n\n{markdown_table(HEADS, against)}"
+    )
 
 
-def _line(hardware: str, method: str, runs: list[Run], comparison: Comparison) -> str:
+def _line(comparison: Comparison, method: str, problems: Sequence[ProblemName]) -> list[str]:
+    runs = [r for r in comparison.runs if r.problem in problems and r.method == method]
+    hardware = problems[0].hardware
     usable = [r for r in runs if r.heuristic is not None and comparison.bounds[r.problem] > 0]
     if not usable:
-        return f"| {hardware} | {method} | 0 | – | – | {len(runs)} |\n"
+        return [hardware, method, "0", NOTHING, NOTHING, str(len(runs))]
     values = np.array([r.value or r.heuristic for r in usable], np.float64)
     heuristic = np.array([r.heuristic for r in usable], np.float64)
     bound = np.array([comparison.bounds[r.problem] for r in usable])
     graphs = len({r.problem for r in usable})
     over, gain = geometric_mean(values / bound), geometric_mean(heuristic / values)
     failed = sum(r.value is None for r in runs)
-    return f"| {hardware} | {method} | {graphs} | {over:.4f} | {gain:.4f} | {failed} |\n"
+    return [hardware, method, str(graphs), f"{over:.4f}", f"{gain:.4f}", str(failed)]
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    McmRivals.main()

@@ -13,15 +13,12 @@ learner's gain.
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 
-from experiments.pages import RESULTS, run_script, say, write_page
+from experiments.experiment import Experiment, say
 from go_rl.compare.benchmark.comparison import (
     change_points,
     reach_value,
@@ -29,6 +26,7 @@ from go_rl.compare.benchmark.comparison import (
     throughput_curve,
 )
 from go_rl.compare.benchmark.evaluate import Comparison, EvaluateConfig, evaluate
+from go_rl.compare.benchmark.methods import learned_methods
 from go_rl.compare.benchmark.run_store import Run
 from go_rl.compare.benchmark.summary import by_method, settings, summarise
 from go_rl.core import Objective, Optimizer
@@ -37,22 +35,23 @@ from go_rl.graphs.zoo import zoo_entry, zoo_names
 from go_rl.objectives.methods import Annealing, RandomSearch
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.report.comparison import comparison_figure, write_comparison
-from go_rl.report.figures import save_figure
+from go_rl.report.file_tables import csv_table, markdown_table
 
-NAME = "mcm_transfer"
 SHARES = (0.75, 0.875, 1.0)
 """The paper's thresholds as shares of what its learner gained from scratch."""
 QUICK = ("random", "annealing", "untrained", "zero-shot", "zero-shot, placement")
 """Methods that do not learn on the graph; they run on every graph."""
 LEARNERS = ("scratch", "finetuned")
 """Methods that do. ``scratch, placement`` and ``finetuned, placement`` run when asked for."""
+CATCH_UP = ("method", "runs that reach it", "samples, median", "seconds, median",
+            "scratch: samples", "scratch: seconds")  # fmt: skip
 FINAL = "scratch"
 """The method whose final result others are timed against."""
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class McmTransfer(Experiment):
+    """Options of this experiment."""
 
     graphs: tuple[str, ...] = ("zoo:test",)
     """Graphs, or splits of the zoo."""
@@ -62,12 +61,38 @@ class Options:
     """Plans of each run."""
     seeds: int = 3
     """Runs of each method on each graph."""
-    folder: Path = RESULTS / NAME
-    """Where finished runs are kept."""
     learner_nodes: int = 2500
     """Training on the graph itself is compared on graphs up to this size."""
     methods: tuple[str, ...] = ()
     """Only make the runs of these methods, and no tables; none: everything."""
+
+    def run(self) -> None:
+        """Make the missing runs, then all tables and figures."""
+        config = EvaluateConfig(
+            graphs=self.graphs,
+            hardware=(self.hardware,),
+            rules=("strict",),
+            memory=False,
+            methods=("greedy",),
+            samples=self.samples,
+            seeds=self.seeds,
+        )
+        named = methods()
+        if self.methods:
+            evaluate(config, self.stem, say, {name: named[name] for name in self.methods})
+            return
+        quick = {name: make for name, make in named.items() if name in QUICK}
+        learned = {name: make for name, make in named.items() if name in (*QUICK, *LEARNERS)}
+        small = [g for g in zoo_names("test") if zoo_entry(g).nodes <= self.learner_nodes]
+        everywhere = evaluate(config, self.stem, say, quick)
+        within = replace(config, graphs=tuple(f"zoo:{name}" for name in small))
+        comparison = evaluate(within, self.stem, say, learned)
+        write_comparison(comparison, self.stem, summarise(comparison, thresholds(comparison)))
+        text = _report(comparison) + _end(everywhere)
+        text += (self.stem / "summary.md").read_text(encoding="utf-8")
+        self.write_page(text)
+        write_text(self.path("_graphs.csv"), _by_graph(everywhere) + _by_graph(comparison))
+        self.save_figure(comparison_figure(comparison, "samples"))
 
 
 def methods() -> dict[str, Callable[[], Optimizer]]:
@@ -86,48 +111,19 @@ def methods() -> dict[str, Callable[[], Optimizer]]:
     }
 
 
-def main(options: Options) -> None:
-    """Make the missing runs, then all tables and figures."""
-    config = EvaluateConfig(
-        graphs=options.graphs,
-        hardware=(options.hardware,),
-        rules=("strict",),
-        memory=False,
-        methods=("greedy",),
-        samples=options.samples,
-        seeds=options.seeds,
-    )
-    named = methods()
-    if options.methods:
-        evaluate(config, options.folder, say, {name: named[name] for name in options.methods})
-        return
-    quick = {name: make for name, make in named.items() if name in QUICK}
-    learned = {name: make for name, make in named.items() if name in (*QUICK, *LEARNERS)}
-    small = [g for g in zoo_names("test") if zoo_entry(g).nodes <= options.learner_nodes]
-    everywhere = evaluate(config, options.folder, say, quick)
-    within = replace(config, graphs=tuple(f"zoo:{name}" for name in small))
-    comparison = evaluate(within, options.folder, say, learned)
-    write_comparison(comparison, options.folder, summarise(comparison, thresholds(comparison)))
-    text = _report(comparison) + _end(everywhere)
-    text += (options.folder / "summary.md").read_text(encoding="utf-8")
-    write_page(RESULTS / NAME, text, __file__)
-    write_text(RESULTS / f"{NAME}_graphs.csv", _by_graph(everywhere) + _by_graph(comparison))
-    save_figure(comparison_figure(comparison, "samples"), RESULTS / NAME)
-
-
 def _end(comparison: Comparison) -> str:
     """Return the table of all graphs at the end of the runs, for methods that do not learn."""
     graphs = len({run.problem.graph for run in comparison.runs})
-    out = io.StringIO()
-    out.write(
-        f"## All {graphs} test graphs, methods that do not learn on the graph\n\n| method | "
-        "throughput / heuristic at 20 | at 200 | T_max / best bound |\n| --- | --- | --- | --- |\n"
-    )
+    lines = []
     for row in summarise(comparison).rows:
         early = throughput_curve(_runs(comparison, row.method), np.array([20.0])).mean[0]
-        cells = f"{early:.4f} | {row.improvement[0]:.4f} | {row.over_bound:.4f}"
-        out.write(f"| {row.method} | {cells} |\n")
-    return out.getvalue() + "\n"
+        numbers = (early, row.improvement[0], row.over_bound)
+        lines.append([row.method, *(f"{number:.4f}" for number in numbers)])
+    heads = ("method", "throughput / heuristic at 20", "at 200", "T_max / best bound")
+    return (
+        f"## All {graphs} test graphs, methods that do not learn on the graph\n\n"
+        f"{markdown_table(heads, lines)}\n"
+    )
 
 
 def thresholds(comparison: Comparison) -> tuple[float, ...]:
@@ -144,36 +140,30 @@ def _runs(comparison: Comparison, method: str) -> list[Run]:
 
 def _report(comparison: Comparison) -> str:
     """Return the tables that the paper prints, with our figures."""
-    out = io.StringIO()
     runs = comparison.runs
     hours = sum(run.seconds + (run.cold_seconds or 0.0) for run in runs) / 3600
     graphs = len({run.problem.graph for run in runs})
-    out.write(
+    limits = thresholds(comparison)
+    reached = []
+    for method in comparison.methods:
+        found = _runs(comparison, method)
+        reach = samples_to_reach(throughput_curve(found, change_points(found)), limits)
+        reached.append([method, *("never" if x is None else f"{x:.0f}" for x in reach)])
+    later = [_catch_up(comparison, m) for m in comparison.methods if m not in (FINAL, "greedy")]
+    return (
         f"# Transfer to unseen graphs\n\n{graphs} test graphs of the zoo, "
         f"{comparison.config.hardware[0]}, strict rules, {comparison.config.samples} samples, "
         f"{comparison.config.seeds} seeds; {hours:.1f} hours on two shared cores.\n\n"
         "Without a suffix a policy gives an order, cut by dynamic programming; with "
         "`, placement` it gives chips, drawn by SAMPLE, as in the paper.\n\n"
         "## Samples until the mean over the graphs reaches a throughput\n\n"
+        f"{markdown_table(['method', *(f'{x:.3f}x' for x in limits)], reached)}\n"
+        f"## Until the final result of `{FINAL}` on the same graph and seed\n\n"
+        f"{markdown_table(CATCH_UP, later)}\n"
     )
-    limits = thresholds(comparison)
-    out.write("| method | " + " | ".join(f"{x:.3f}x" for x in limits) + " |\n")
-    out.write("| --- |" + " --- |" * len(limits) + "\n")
-    for method in comparison.methods:
-        found = _runs(comparison, method)
-        reach = samples_to_reach(throughput_curve(found, change_points(found)), limits)
-        cells = ["never" if x is None else f"{x:.0f}" for x in reach]
-        out.write(f"| {method} | " + " | ".join(cells) + " |\n")
-    out.write(f"\n## Until the final result of `{FINAL}` on the same graph and seed\n\n")
-    out.write("| method | runs that reach it | samples, median | seconds, median | scratch: "
-              "samples | scratch: seconds |\n| --- | --- | --- | --- | --- | --- |\n")  # fmt: skip
-    for method in comparison.methods:
-        if method not in (FINAL, "greedy"):
-            out.write(_catch_up(comparison, method))
-    return out.getvalue() + "\n"
 
 
-def _catch_up(comparison: Comparison, method: str) -> str:
+def _catch_up(comparison: Comparison, method: str) -> list[str]:
     """One line: how soon a method is as good as the learner from scratch at its end."""
     final = {(r.problem, r.seed): r for r in _runs(comparison, FINAL) if r.value is not None}
     samples, seconds, total = [], [], 0
@@ -190,19 +180,17 @@ def _catch_up(comparison: Comparison, method: str) -> str:
     own = [reach_value(r, r.value or 0.0) or 0.0 for r in final.values()]
     when = [reach_value(r, r.value or 0.0, "seconds") or 0.0 for r in final.values()]
     middle = [f"{np.median(x):.4g}" if x else "–" for x in (samples, seconds, own, when)]
-    return f"| {method} | {len(samples)} of {total} | {' | '.join(middle)} |\n"
+    return [method, f"{len(samples)} of {total}", *middle]
 
 
 def _by_graph(comparison: Comparison) -> str:
     """Return CSV: T_max over the best bound and throughput over the heuristic, graph by graph."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(("graph", "nodes", "method", "over_heuristic", "over_bound", "failed"))
+    rows = []
     for problem in dict.fromkeys(run.problem for run in comparison.runs):
         for method in comparison.methods:
             runs = [r for r in comparison.runs if r.problem == problem and r.method == method]
-            writer.writerow((problem.graph, runs[0].nodes, method, *_cells(comparison, runs)))
-    return out.getvalue()
+            rows.append((problem.graph, runs[0].nodes, method, *_cells(comparison, runs)))
+    return csv_table(("graph", "nodes", "method", "over_heuristic", "over_bound", "failed"), rows)
 
 
 def _cells(comparison: Comparison, runs: Sequence[Run]) -> tuple[str, str, int]:
@@ -216,4 +204,4 @@ def _cells(comparison: Comparison, runs: Sequence[Run]) -> tuple[str, str, int]:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    McmTransfer.main()

@@ -11,24 +11,22 @@ from __future__ import annotations
 
 import json
 import resource
-import subprocess
-import sys
 import time
 from dataclasses import asdict, dataclass
+from typing import Annotated
 
 import numpy as np
 
-from experiments.csv_rows import csv_text
-from experiments.pages import RESULTS, module_of, run_script, short, write_page
+from experiments.experiment import Experiment
+from experiments.page_text import FOUR, Column
+from experiments.rows import rows_table
 from go_rl.compare.portfolio.portfolio import compile_kernels
 from go_rl.core import Budget, Objective, OpGraph, OpKind, load_hardware, rule_set
-from go_rl.core.files.whole_file import write_text
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.graphs.zoo import zoo_graph
 from go_rl.objectives.ring.workspace import ring_workspace
 from go_rl.policy.policy_search import PolicySearch
-from go_rl.report.file_tables import markdown_table
 
 GRAPHS = ("gpt2-small", "gpt2-medium", "nasnet-large", "rnnlm-8-layers", "gnmt-8-layers",
           "gnmt-8-layers-full", "80000")  # fmt: skip
@@ -38,13 +36,31 @@ MEBIBYTE = 2**20
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class PolicyScale(Experiment):
+    """Options of this experiment."""
 
     graph: str | None = None
     """Measure this graph in this process and print JSON; used by the script itself."""
     rules: str = "strict"
     """Rule set."""
+
+    def run(self) -> None:
+        """Measure one graph, or all of them, each in its own process."""
+        if self.graph is not None:
+            print(json.dumps(asdict(measure(self.graph, self.rules))))
+            return
+        rows: list[Row] = []
+        for name in GRAPHS:
+            answer = self.in_own_process("--graph", name, "--rules", self.rules)
+            answer.check_returncode()
+            rows.append(Row(**json.loads(answer.stdout.splitlines()[-1])))
+            print(rows[-1], flush=True)
+        self.write_rows(rows)
+        self.write_page(
+            "# A zero-shot plan by size of the graph\n\n36 chips, strict rules, two shared cores. "
+            "Cold: first plan of a process, with loading and compilation; warm: heuristic and one "
+            f"sample of the policy; then sixteen samples more.\n\n{rows_table(rows)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -54,16 +70,16 @@ class Row:
     graph: str
     nodes: int
     units: int
-    prepare_s: float
+    prepare_s: Annotated[float, Column("prepare, s", FOUR)]
     """Reading, pricing, solver and features."""
-    cold_s: float
+    cold_s: Annotated[float, Column("cold, s", FOUR)]
     """First plan: weights, compilation, everything."""
-    warm_s: float
+    warm_s: Annotated[float, Column("warm, s", FOUR)]
     """Heuristic's plan and one sample of the policy, once all is compiled."""
-    sixteen_s: float
+    sixteen_s: Annotated[float, Column("16 samples, s", FOUR)]
     """Sixteen more samples."""
-    peak_mib: float
-    over_heuristic: float
+    peak_mib: Annotated[float, Column("peak MiB", FOUR)]
+    over_heuristic: Annotated[float, Column("throughput / heuristic", FOUR)]
     """Throughput of the one sample over the compiler heuristic's."""
 
 
@@ -118,40 +134,5 @@ def large_graph() -> OpGraph:
     return builder.build()
 
 
-def main(options: Options) -> None:
-    """Measure one graph, or all of them, each in its own process."""
-    if options.graph is not None:
-        print(json.dumps(asdict(measure(options.graph, options.rules))))
-        return
-    rows: list[Row] = []
-    for name in GRAPHS:
-        command = [
-            sys.executable,
-            "-m",
-            module_of(__file__),
-            "--graph",
-            name,
-            "--rules",
-            options.rules,
-        ]
-        answer = subprocess.run(command, check=True, capture_output=True, text=True)
-        rows.append(Row(**json.loads(answer.stdout.splitlines()[-1])))
-        print(rows[-1], flush=True)
-    _write(rows)
-
-
-def _write(rows: list[Row]) -> None:
-    write_text(RESULTS / "policy_scale.csv", csv_text(Row, rows))
-    heads = ("graph", "nodes", "units", "prepare, s", "cold, s", "warm, s", "16 samples, s",
-             "peak MiB", "throughput / heuristic")  # fmt: skip
-    cells = [[short(value) for value in asdict(row).values()] for row in rows]
-    text = (
-        "# A zero-shot plan by size of the graph\n\n36 chips, strict rules, two shared cores. "
-        "Cold: first plan of a process, with loading and compilation; warm: heuristic and one "
-        "sample of the policy; then sixteen samples more.\n\n"
-    )
-    write_page(RESULTS / "policy_scale", text + markdown_table(heads, cells), __file__)
-
-
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    PolicyScale.main()

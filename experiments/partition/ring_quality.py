@@ -21,16 +21,18 @@ from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
+from matplotlib.figure import Figure
 
-from experiments.csv_rows import GrowingTable, rows_table
-from experiments.pages import RESULTS, geometric_mean, rounded, run_script, write_page
+from experiments.experiment import Experiment
+from experiments.page_text import geometric_mean, rounded
+from experiments.rows import KeptRows, rows_table
 from go_rl.compare.portfolio.portfolio import compile_kernels, run
 from go_rl.core import Budget, OpGraph, Plan, Problem, load_hardware, plan_for, rule_set
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.readers import load
 from go_rl.graphs.zoo.resnet50 import write_resnet50_onnx
 from go_rl.objectives.ring.simulate.pricing import RingPricer
-from go_rl.report.figures import new_figure, save_figure
+from go_rl.report.figures import new_figure
 from go_rl.report.file_tables import markdown_table
 from go_rl.solvers import ring_instance
 from go_rl.solvers.twins.cp_sat import CpSatOptions, optimise
@@ -41,14 +43,16 @@ METHODS = ("greedy", "annealing", "metis", "linear-dp", "ideal-dp", "auto")
 CHIPS = (6, 16, 36)
 RULES = ("strict", "default")
 RIVAL_CHIPS, RIVAL_RULES = 36, ("strict", "replicate", "default")
+RIVAL = "ring_rival"
+"""Page and rows of the second table."""
 MILLISECONDS = 1e3
 PAPER = "strict"
 """Rules of the multi-chip-module paper."""
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class RingQuality(Experiment):
+    """Options of this experiment."""
 
     data: Path | None = None
     """Folder with the graphs."""
@@ -62,10 +66,12 @@ class Options:
     """Graphs whose name contains this."""
     most_nodes: int = 1_000_000
     """Larger graphs are left out."""
-    out: Path = RESULTS
-    """Where tables and figure go; rows there are kept."""
     seed: int = 0
     """Of every search."""
+
+    def run(self) -> None:
+        """Make one of the two tables."""
+        (rival if self.rival else quality)(self)
 
 
 @dataclass(frozen=True)
@@ -108,14 +114,9 @@ class Rival:
     cp_sat_verdict: str
 
 
-def main(options: Options) -> None:
-    """Make one of the two tables."""
-    (rival if options.rival else quality)(options)
-
-
-def quality(options: Options) -> None:
+def quality(options: RingQuality) -> None:
     """Every method on every graph."""
-    table = GrowingTable(Quality, options.out / "ring_quality.csv")
+    table = options.kept_rows(Quality)
     for name, read in _graphs(options).items():
         for chips in CHIPS:
             for rules in RULES:
@@ -125,14 +126,13 @@ def quality(options: Options) -> None:
                     continue
                 for method in missing:
                     table.add(_quality_row(problem, name, chips, method, options))
-                    print(table.rows[-1], flush=True)
     if table.rows:
         _write_quality(table.rows, options)
 
 
-def rival(options: Options) -> None:
+def rival(options: RingQuality) -> None:
     """Ours against CP-SAT on every operator graph."""
-    table = GrowingTable(Rival, options.out / "ring_rival.csv")
+    table = KeptRows(Rival, options.out / f"{RIVAL}.csv")
     for name, read in _graphs(options).items():
         if "operators/" not in name:
             continue
@@ -144,12 +144,11 @@ def rival(options: Options) -> None:
                 continue
             free = replace(problem, edge_bytes=np.zeros_like(problem.edge_bytes))
             table.add(_rival_row(free, name, options))
-            print(table.rows[-1], flush=True)
     if table.rows:
         _write_rival(table.rows, options)
 
 
-def _graphs(options: Options) -> dict[str, Callable[[], OpGraph]]:
+def _graphs(options: RingQuality) -> dict[str, Callable[[], OpGraph]]:
     """Name and reader of each inference graph."""
     found: dict[str, Callable[[], OpGraph]] = {"resnet50-onnx": _resnet50, "bert-base": _bert}
     if options.data is not None:
@@ -181,7 +180,9 @@ def _problem(graph: OpGraph, chips: int, rules: str) -> Problem:
     return make_problem(graph, load_hardware(f"ring{chips}"), ProblemOptions(rules=rule_set(rules)))
 
 
-def _quality_row(problem: Problem, name: str, chips: int, method: str, options: Options) -> Quality:
+def _quality_row(
+    problem: Problem, name: str, chips: int, method: str, options: RingQuality
+) -> Quality:
     plan, seconds = _plan(problem, method, options)
     return Quality(
         graph=name,
@@ -198,7 +199,7 @@ def _quality_row(problem: Problem, name: str, chips: int, method: str, options: 
     )
 
 
-def _plan(problem: Problem, method: str, options: Options) -> tuple[Plan, float]:
+def _plan(problem: Problem, method: str, options: RingQuality) -> tuple[Plan, float]:
     """The method's own plan (for ``auto`` the best of its stages) and the seconds it took."""
     compile_kernels(problem.objective)
     started = time.perf_counter()
@@ -207,7 +208,7 @@ def _plan(problem: Problem, method: str, options: Options) -> tuple[Plan, float]
     return (result.best if method == "auto" else result.plans[-1]), seconds
 
 
-def _rival_row(problem: Problem, name: str, options: Options) -> Rival:
+def _rival_row(problem: Problem, name: str, options: RingQuality) -> Rival:
     plan, seconds = _plan(problem, "auto", options)
     started = time.perf_counter()
     limits = CpSatOptions(options.rival_seconds, 2, options.seed)
@@ -283,7 +284,7 @@ def _means(rows: list[Quality]) -> list[list[str]]:
     return lines
 
 
-def _write_quality(rows: list[Quality], options: Options) -> None:
+def _write_quality(rows: list[Quality], options: RingQuality) -> None:
     head = ["chips", "rules", "method", "graphs", "T_max / best bound", "throughput / heuristic"]
     means = _means(rows)
     text = (
@@ -292,12 +293,12 @@ def _write_quality(rows: list[Quality], options: Options) -> None:
         f"method proved.\n\n{markdown_table(head, means, ('rules', 'method', 'graphs'))}\n"
         f"{rows_table(rows)}"
     )
-    write_page(options.out / "ring_quality", text, __file__)
+    options.write_page(text)
     if means:
-        _draw(means, options.out / "ring_quality")
+        options.save_figure(_figure(means))
 
 
-def _write_rival(rows: list[Rival], options: Options) -> None:
+def _write_rival(rows: list[Rival], options: RingQuality) -> None:
     ratios = [r.ratio for r in rows if 0 < r.ratio < np.inf]
     mean = geometric_mean(ratios)
     text = (
@@ -306,10 +307,10 @@ def _write_rival(rows: list[Rival], options: Options) -> None:
         f"CP-SAT: below 1, ours is better; geometric mean {mean:.4f} over {len(ratios)} problems."
         f"\n\n{rows_table(rows)}"
     )
-    write_page(options.out / "ring_rival", text, __file__)
+    options.write_page(text, RIVAL)
 
 
-def _draw(means: list[list[str]], stem: Path) -> None:
+def _figure(means: list[list[str]]) -> Figure:
     """Mean distance from the bound: a panel for each rule set, a group for each hardware."""
     figure = new_figure(11.0, 4.0)
     panels = figure.subplots(1, len(RULES), sharey=True)
@@ -325,8 +326,8 @@ def _draw(means: list[list[str]], stem: Path) -> None:
         axes.set_title(f"rules {rules}" + (" (the paper's)" if rules == PAPER else ""))
     panels[0].set_ylabel("T_max above the best bound [%], geometric mean")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper")
-    save_figure(figure, stem)
+    return figure
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    RingQuality.main()

@@ -10,38 +10,49 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 from jaxtyping import Float64, Int16
 
 import go_rl
-from experiments.csv_rows import csv_text, rows_table
-from experiments.pages import RESULTS, rounded, run_script, say, write_page
+from experiments.experiment import Experiment, say
+from experiments.page_text import Column
+from experiments.rows import rows_table
 from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
 from go_rl.core import Budget, Plan
 from go_rl.core.evaluation import effective_count
-from go_rl.core.files.whole_file import write_text
 from go_rl.objectives.ring.methods.linear_dp import LinearDP
 from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
 from go_rl.solvers import Means
 
 GRAPHS = ("bert-base", "gnmt-2-layers", "inception-v3", "nasnet-mobile", "t5-small", "unet")
+Number = Annotated[float, Column(form=".3g")]
 WIDTHS, NOISE = (0.0, 1.0, 2.0, 4.0), (0.0, 1.0, 2.0)
 
 
 @dataclass(frozen=True)
-class Options:
+class SampleFidelity(Experiment):
     """What is measured."""
 
-    out: Path = RESULTS
-    """Folder of the results."""
     quick: bool = False
     """A smoke test: two graphs, two draws."""
+
+    def run(self) -> None:
+        """Measure and write."""
+        graphs, draws, seconds = (GRAPHS[-2:], 2, 0.5) if self.quick else (GRAPHS, 20, 5.0)
+        rows: list[Row] = []
+        for name in graphs:
+            for row in rows_of(name, draws, seconds):
+                rows.append(row)
+                say(len(rows), str(row))
+        rivals = [row for name in graphs for row in rivals_of(name, 10 * draws, seconds)]
+        self.write_rows(rows)
+        self.write_rows(rivals, "_random.csv")
+        self.write_page(page(rows, rivals))
 
 
 @dataclass(frozen=True)
@@ -50,22 +61,22 @@ class Row:
 
     graph: str
     units: int
-    width: float
+    width: Number
     """Standard deviation of each unit's distribution, chips; 0: certain."""
-    noise: float
+    noise: Number
     """Standard deviation by which the middles are moved, chips."""
-    independent: float
+    independent: Number
     """Distance of independent draws from the plan; hardly ever legal."""
-    sample: float
+    sample: Number
     """Distance of SAMPLE from the plan."""
-    fix: float
+    fix: Number
     """Distance of FIX of an independent draw from the plan."""
-    gap: float
+    gap: Number
     """How far the mean log-probability of a unit's chip lies below that of the likeliest legal
     cuts; negative where a draw is likelier than any cuts of the order."""
     means: str
     """How most samples were made legal."""
-    median_ms: float
+    median_ms: Number
     """Median milliseconds of one SAMPLE on one thread."""
 
 
@@ -77,12 +88,12 @@ class RivalRow:
     plan: str
     """``random``: uniform cuts of random orders, legal; ``independent``: a chip drawn for each unit
     on its own, hardly ever legal; ``linear-dp``: the plan of the first table."""
-    effective_chips: float
+    effective_chips: Number
     """Exponential of the entropy of work over 36 chips; mean over draws."""
-    lowest: float
-    highest: float
+    lowest: Number
+    highest: Number
     """Over draws."""
-    slowdown: float
+    slowdown: Number
     """Geometric mean of T_max over that of ``linear-dp``; nan where plans are not legal."""
 
 
@@ -188,39 +199,15 @@ def page(rows: list[Row], rivals: list[RivalRow]) -> str:
         "Distances are mean chips from the plan, lower is better; *independent* draws are what a "
         "policy proposes, and hardly ever legal. *gap*: mean log-probability below that of the "
         "likeliest legal cuts. *median_ms*: of one SAMPLE on one thread, on a shared machine.\n\n"
-        f"Over all rows, {said}.\n\n{rows_table(rounded_rows(rows))}\n\n"
+        f"Over all rows, {said}.\n\n{rows_table(rows)}\n\n"
         "## The random rival\n\n"
         "*random* is uniform cuts of random orders, what `--method random` draws; *independent* "
         "draws a chip for each unit on its own, which is hardly ever legal. *effective_chips* is "
         "the exponential of the entropy of the chips' shares of the work, of 36, mean, lowest and "
         "highest over draws; *slowdown* is T_max over that of `linear-dp`, geometric mean.\n\n"
-        f"{rows_table(rounded_rows(rivals))}\n"
+        f"{rows_table(rivals)}\n"
     )
 
 
-def rounded_rows(rows: list[Any]) -> list[Any]:
-    """Return rows with as many digits as are worth reading."""
-
-    def short(row: Any) -> Any:
-        numbers = {name: x for name, x in asdict(row).items() if isinstance(x, float)}
-        return replace(row, **{name: rounded(x, 3) for name, x in numbers.items()})
-
-    return [short(row) for row in rows]
-
-
-def main(options: Options) -> None:
-    """Measure and write."""
-    graphs, draws, seconds = (GRAPHS[-2:], 2, 0.5) if options.quick else (GRAPHS, 20, 5.0)
-    rows: list[Row] = []
-    for name in graphs:
-        for row in rows_of(name, draws, seconds):
-            rows.append(row)
-            say(len(rows), str(row))
-    rivals = [row for name in graphs for row in rivals_of(name, 10 * draws, seconds)]
-    write_text(options.out / "sample_fidelity.csv", csv_text(Row, rows))
-    write_text(options.out / "sample_fidelity_random.csv", csv_text(RivalRow, rivals))
-    write_page(options.out / "sample_fidelity", page(rows, rivals), __file__)
-
-
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    SampleFidelity.main()

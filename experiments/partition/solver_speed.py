@@ -13,13 +13,15 @@ import resource
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
+from matplotlib.figure import Figure
 
-from experiments.csv_rows import csv_text
-from experiments.pages import RESULTS, run_script, write_page
+from experiments.experiment import Experiment
+from experiments.page_text import Column
+from experiments.rows import rows_table
 from go_rl.core import OpGraph, OpKind, Problem, load_hardware, rule_set
-from go_rl.core.files.whole_file import write_text
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.readers import load
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
@@ -55,6 +57,38 @@ class Settings:
 
 
 @dataclass(frozen=True)
+class SolverSpeed(Experiment):
+    """Options of this experiment."""
+
+    data: Path | None = None
+    """Folder that holds ``dnn-partitioning/throughput``."""
+    quick: bool = False
+    """Run a smoke test."""
+
+    def run(self) -> None:
+        """Measure everything and write the results."""
+        settings = (
+            Settings(samples=3, rival_seconds=5.0, sizes=(500, 1000), judged=1)
+            if self.quick
+            else Settings(samples=50, rival_seconds=60.0, sizes=SIZES, judged=10)
+        )
+        rows = on_growing_graphs(settings)
+        if self.data:
+            rows = on_published_graphs(self.data, settings) + rows
+        self.write_rows(rows)
+        save_figure(curve(rows), self.out / "solver_size_curve")
+        self.write_page(
+            f"# Ring solver: time of one legal SAMPLE\n\n{settings.samples} samples a row, one "
+            f"thread, after warm-up; the first {settings.judged} were judged independently. "
+            "*CP-SAT* is the time to its first legal partition (2 workers, at most "
+            f"{settings.rival_seconds:.0f} s, inf: none by then). *build* is paid once for a "
+            "problem. *memory* is the process's peak so far. *core ms* hardly depends on what else "
+            f"runs; at the end the machine's {os.cpu_count()} cores had a mean load of "
+            f"{os.getloadavg()[-1]:.1f} over 15 minutes.\n\n{rows_table(rows, ('edges',))}"
+        )
+
+
+@dataclass(frozen=True)
 class Row:
     """One row of the table."""
 
@@ -64,22 +98,22 @@ class Row:
     chips: int
     rules: str
     probabilities: str
-    build_ms: float
+    build_ms: Annotated[float, Column("build ms", ".0f")]
     """Milliseconds to build the solver."""
-    median_ms: float
+    median_ms: Annotated[float, Column("median ms", ".2f")]
     """Median milliseconds of one SAMPLE on one thread."""
-    cpu_ms: float
+    cpu_ms: Annotated[float, Column("median core ms", ".2f")]
     """Median milliseconds of a core in one SAMPLE, which other programs hardly change."""
-    worst_ms: float
-    success: float
+    worst_ms: Annotated[float, Column("worst ms", ".2f")]
+    success: Annotated[float, Column(form=".1%")]
     """Share of samples that are legal partitions."""
     violations: int
     """Violations, by the independent checker."""
-    cp_sat_s: float
+    cp_sat_s: Annotated[float, Column("CP-SAT s", ".2f")]
     """Seconds to CP-SAT's first partition, 2 workers; nan: not asked, inf: none in time."""
-    ratio: float
+    ratio: Annotated[float, Column(form="{:.0f} ×")]
     """CP-SAT's time over the median sample's."""
-    peak_mib: float
+    peak_mib: Annotated[float, Column("memory MiB", ".0f")]
     """Largest resident memory of this process so far, MiB."""
 
 
@@ -138,7 +172,7 @@ def measure(problem: Problem, name: str, settings: Settings, rival: float) -> li
                 peak_mib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
             )
         )
-        print(_line(rows[-1]), flush=True)
+        print(rows[-1], flush=True)
     return rows
 
 
@@ -192,81 +226,23 @@ def on_growing_graphs(settings: Settings) -> list[Row]:
     return rows
 
 
-def _line(row: Row) -> str:
-    rival = "–" if np.isnan(row.cp_sat_s) else f"{row.cp_sat_s:.2f}"
-    ratio = "–" if np.isnan(row.ratio) else f"{row.ratio:.0f} ×"
-    return (
-        f"| {row.graph} | {row.nodes} | {row.chips} | {row.rules} | {row.probabilities} "
-        f"| {row.median_ms:.2f} | {row.cpu_ms:.2f} | {row.worst_ms:.2f} | {row.success:.1%} "
-        f"| {row.violations} "
-        f"| {rival} | {ratio} | {row.build_ms:.0f} | {row.peak_mib:.0f} |"
-    )
-
-
-def write(rows: list[Row], settings: Settings, folder: Path) -> None:
-    """Write the CSV, the Markdown table and the curve."""
-    write_text(folder / "solver_speed.csv", csv_text(Row, rows))
-    lines = [
-        "# Ring solver: time of one legal SAMPLE",
-        "",
-        f"{settings.samples} samples a row, one thread, after warm-up; the first {settings.judged} "
-        "were judged independently. *CP-SAT* is the time to its first legal partition (2 workers, "
-        f"at most {settings.rival_seconds:.0f} s, inf: none by then). *build* is paid once for a "
-        "problem. *memory* is the process's peak so far. *core ms* hardly depends on what else "
-        f"runs; at the end the machine's {os.cpu_count()} cores had a mean load of "
-        f"{os.getloadavg()[-1]:.1f} over 15 minutes.",
-        "",
-        "| graph | nodes | chips | rules | probabilities | median ms | median core ms | worst ms "
-        "| success | violations | CP-SAT s | ratio | build ms | memory MiB |",
-        "|---|--:|--:|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
-        *map(_line, rows),
-    ]
-    write_page(folder / "solver_speed", "\n".join(lines) + "\n", __file__)
-    draw(rows, folder)
-
-
-def draw(rows: list[Row], folder: Path) -> None:
-    """Seconds a sample over nodes, both axes logarithmic, with a line of slope one."""
+def curve(rows: list[Row]) -> Figure:
+    """Return seconds a sample over nodes, both axes logarithmic, with a line of slope one."""
     figure = new_figure(6.0, 4.0)
     axes = figure.subplots()
-    curve = [row for row in rows if row.graph.startswith("layered")]
+    grown = [row for row in rows if row.graph.startswith("layered")]
     for rules in ("strict", "default"):
         for kind in SHARPNESS:
-            mine = [r for r in curve if (r.rules, r.probabilities) == (rules, kind)]
+            mine = [r for r in grown if (r.rules, r.probabilities) == (rules, kind)]
             nodes, seconds = [r.nodes for r in mine], [r.cpu_ms / 1e3 for r in mine]
             axes.loglog(nodes, seconds, marker="o", label=f"{rules}, {kind}")
-    sizes = np.array(sorted({r.nodes for r in curve}), float)
-    first = min(r.cpu_ms / 1e3 for r in curve)
+    sizes = np.array(sorted({r.nodes for r in grown}), float)
+    first = min(r.cpu_ms / 1e3 for r in grown)
     axes.loglog(sizes, first * sizes / sizes[0], "k:", label="linear")
     axes.set(xlabel="nodes", ylabel="core seconds a sample", title="Legal SAMPLE on 36 chips")
     axes.legend()
-    save_figure(figure, folder / "solver_size_curve")
-
-
-@dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
-
-    data: Path | None = None
-    """Folder that holds ``dnn-partitioning/throughput``."""
-    quick: bool = False
-    """Run a smoke test."""
-    out: Path = RESULTS
-    """Where tables and figure go."""
-
-
-def main(options: Options) -> None:
-    """Measure everything and write the results."""
-    settings = (
-        Settings(samples=3, rival_seconds=5.0, sizes=(500, 1000), judged=1)
-        if options.quick
-        else Settings(samples=50, rival_seconds=60.0, sizes=SIZES, judged=10)
-    )
-    rows = on_growing_graphs(settings)
-    if options.data:
-        rows = on_published_graphs(options.data, settings) + rows
-    write(rows, settings, options.out)
+    return figure
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    SolverSpeed.main()

@@ -19,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Bool, Float64, Int8, Int16, Int64
 
-from experiments.csv_rows import GrowingTable
+from experiments.rows import KeptRows
 from go_rl.core import Chip, Evaluation, Hardware, Links, Problem, Status, Topology
 from go_rl.core.evaluation import STATUS_CODES, failed
 from go_rl.graphs.readers.jax.stages import JaxProgram, Stage, compiled_bytes
@@ -103,7 +103,7 @@ class StageBench:
     def __init__(self, program: JaxProgram, args: Sequence[Any], path: Path) -> None:
         self.program = program
         self.values = _all_values(program, args)
-        self._table = GrowingTable(StageRow, path)
+        self._table = KeptRows(StageRow, path)
         self._by_hash: dict[str, StageRow] = {r.text_hash: r for r in self._table.rows}
         self._hash_of: dict[tuple[int, ...], str] = {}
 

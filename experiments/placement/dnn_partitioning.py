@@ -16,10 +16,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from experiments.csv_rows import csv_text, rows_table
-from experiments.pages import RESULTS, run_script, write_page
+from experiments.experiment import Experiment
+from experiments.rows import rows_table
 from go_rl.core import Budget, Objective, Problem
-from go_rl.core.files.whole_file import write_text
 from go_rl.costs.models import ProblemOptions, file_hardware, make_problem
 from go_rl.graphs.readers import load
 from go_rl.objectives.host.methods.local_search import LocalSearch
@@ -60,8 +59,8 @@ LATENCY = (
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class DnnPartitioning(Experiment):
+    """Options of this experiment."""
 
     data: Path
     """Folder with ``throughput`` and ``latency``, or the one that holds ``dnn-partitioning``."""
@@ -71,6 +70,34 @@ class Options:
     """Which table to make."""
     seed: int = 0
     """Seed of every search."""
+
+    def run(self) -> None:
+        """Run every graph and write the tables, after each row."""
+        inner = self.data / "dnn-partitioning"
+        data = inner if inner.is_dir() else self.data
+        for objective, folder, references in (
+            (Objective.MAX_LOAD, "throughput", MAX_LOAD),
+            (Objective.LATENCY, "latency", LATENCY),
+        ):
+            if self.objective not in ("both", str(objective)):
+                continue
+            rows: list[Row] = []
+            for reference in references:
+                problem = _problem(data / folder / f"{reference.graph}.json", objective)
+                for memory in (True, False) if "over memory" in reference.source else (True,):
+                    rows.append(_row(self, replace(problem, memory=memory), reference))
+                    print(rows[-1], flush=True)
+                    self._write(rows, objective)
+
+    def _write(self, rows: list[Row], objective: Objective) -> None:
+        name = f"_{objective.replace('-', '_')}"
+        self.write_rows(rows, f"{name}.csv")
+        self.write_page(
+            f"# dnn-partitioning, objective {objective}\n\nMethod local-search, at most "
+            f"{self.seconds:g} s a graph on 2 cores shared with other jobs; milliseconds. Ratio "
+            f"below 1: better than every reference.\n\n{rows_table(rows)}",
+            self.stem.name + name,
+        )
 
 
 @dataclass(frozen=True)
@@ -92,36 +119,16 @@ class Row:
     verdict: str
 
 
-def main(options: Options) -> None:
-    """Run every graph and write the tables, after each row."""
-    if (options.data / "dnn-partitioning").is_dir():
-        options = replace(options, data=options.data / "dnn-partitioning")
-    jobs = ((Objective.MAX_LOAD, "throughput", MAX_LOAD), (Objective.LATENCY, "latency", LATENCY))
-    for objective, folder, references in jobs:
-        if options.objective not in ("both", str(objective)):
-            continue
-        rows: list[Row] = []
-        for reference in references:
-            for memory in (True, False) if "over memory" in reference.source else (True,):
-                rows.append(_row(options, objective, folder, reference, memory))
-                print(rows[-1], flush=True)
-                _write(rows, objective, options.seconds)
-
-
-def _row(
-    options: Options, objective: Objective, folder: str, reference: Reference, memory: bool
-) -> Row:
-    problem = _problem(options.data / folder / f"{reference.graph}.json", objective)
-    problem = replace(problem, memory=memory)
+def _row(options: DnnPartitioning, problem: Problem, reference: Reference) -> Row:
     started = time.perf_counter()
     plan = LocalSearch().optimize(problem, Budget(seconds=options.seconds), options.seed)
-    seconds = time.perf_counter() - started
+    spent = time.perf_counter() - started
     value = plan.value * MILLISECONDS
     return Row(
         graph=reference.graph,
         nodes=problem.graph.num_nodes,
         accelerators=problem.hardware.num_accelerators,
-        memory="on" if memory else "off",
+        memory="on" if problem.memory else "off",
         reference_ms=reference.milliseconds,
         reference_by=reference.source,
         ours_ms=round(value, 4),
@@ -129,7 +136,7 @@ def _row(
         bound_ms=round(plan.bound * MILLISECONDS, 4),
         gap=round(plan.gap, 5),
         samples=plan.samples,
-        seconds=round(seconds, 1),
+        seconds=round(spent, 1),
         verdict=str(check_plan(plan, problem).status),
     )
 
@@ -144,16 +151,5 @@ def _problem(path: Path, objective: Objective) -> Problem:
     return make_problem(graph, hardware, ProblemOptions(objective=objective))
 
 
-def _write(rows: list[Row], objective: Objective, limit: float) -> None:
-    stem = RESULTS / f"dnn_partitioning_{objective.replace('-', '_')}"
-    write_text(stem.with_suffix(".csv"), csv_text(Row, rows))
-    text = (
-        f"# dnn-partitioning, objective {objective}\n\nMethod local-search, at most {limit:g} s a "
-        "graph on 2 cores shared with other jobs; milliseconds. Ratio below 1: better than every "
-        f"reference.\n\n{rows_table(rows)}"
-    )
-    write_page(stem, text, __file__)
-
-
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    DnnPartitioning.main()

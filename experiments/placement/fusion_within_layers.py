@@ -23,34 +23,31 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from jaxtyping import Int64
 from matplotlib.figure import Figure
 
-from experiments.csv_rows import csv_text
-from experiments.pages import RESULTS, geometric_mean, run_script, write_page
+from experiments.experiment import Experiment
+from experiments.page_text import geometric_mean
 from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
 from go_rl.core import OpGraph
 from go_rl.core.decisions import Decisions
-from go_rl.core.plan import write_text
 from go_rl.graphs.cutting import Fuser
 from go_rl.graphs.cutting.layers import layers
 from go_rl.graphs.zoo import zoo_entry, zoo_graph, zoo_names
 from go_rl.objectives.makespan.units import makespan_units
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
-from go_rl.report.figures import BLUE, GREY, ORANGE, new_figure, save_figure
+from go_rl.report.figures import BLUE, GREY, ORANGE, new_figure
 
-NAME = "fusion_within_layers"
 DEVICE = "p100x1"
 PUBLISHED_MEAN, PUBLISHED_MOST = 1.32, 2.6
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class FusionWithinLayers(Experiment):
+    """Options of this experiment."""
 
     graphs: tuple[str, ...] = ()
     """Graphs of the zoo; none: all."""
@@ -58,8 +55,16 @@ class Options:
     """Orders of producers beside the greedy one."""
     seed: int = 0
     """Of random orders."""
-    out: Path = RESULTS
-    """Where the tables and the figure go."""
+
+    def run(self) -> None:
+        """Measure all graphs and write tables and figure."""
+        rows = []
+        for name in self.graphs or zoo_names(training=True):
+            rows.append(row_of(zoo_graph(name), self))
+            print(f"{name}: {rows[-1].slowdown('scopes'):.3f} {rows[-1].slowdown('anchored'):.3f}")
+        self.write_rows(rows)
+        self.write_page(_page(rows, self))
+        self.save_figure(_figure(rows))
 
 
 @dataclass(frozen=True)
@@ -92,18 +97,7 @@ class Row:
         return getattr(self, within + end) / getattr(self, "anywhere" + end)
 
 
-def main(options: Options) -> None:
-    """Measure all graphs and write tables and figure."""
-    rows = []
-    for name in options.graphs or zoo_names(training=True):
-        rows.append(row_of(zoo_graph(name), options))
-        print(f"{name}: {rows[-1].slowdown('scopes'):.3f} {rows[-1].slowdown('anchored'):.3f}")
-    write_text(options.out / f"{NAME}.csv", csv_text(Row, rows))
-    write_page(options.out / NAME, _page(rows, options), __file__)
-    save_figure(_figure(rows), options.out / NAME)
-
-
-def row_of(graph: OpGraph, options: Options) -> Row:
+def row_of(graph: OpGraph, options: FusionWithinLayers) -> Row:
     """Fuse and replay one graph."""
     workspace = MakespanWorkspace(
         problem_for(graph, DEVICE, OptimizeOptions("makespan", "fusion"), memory=False)
@@ -137,7 +131,9 @@ def row_of(graph: OpGraph, options: Options) -> Row:
     )
 
 
-def visiting_orders(workspace: MakespanWorkspace, options: Options) -> Int64[np.ndarray, "B N"]:
+def visiting_orders(
+    workspace: MakespanWorkspace, options: FusionWithinLayers
+) -> Int64[np.ndarray, "B N"]:
     """Return [B, N] fusion priorities, all above `NO_FUSION`; the first are equal: greedy."""
     graph, rng = workspace.problem.graph, np.random.default_rng(options.seed)
     count = graph.num_nodes
@@ -151,7 +147,7 @@ def visiting_orders(workspace: MakespanWorkspace, options: Options) -> Int64[np.
 WITHIN = ("scopes", "anchored")
 
 
-def _page(rows: list[Row], options: Options) -> str:
+def _page(rows: list[Row], options: FusionWithinLayers) -> str:
     out = io.StringIO()
     out.write(
         f"# Fusion limited to within layers\n\n{len(rows)} graphs of the zoo, one {DEVICE[:-2]} "
@@ -231,4 +227,4 @@ def _figure(rows: list[Row]) -> Figure:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    FusionWithinLayers.main()

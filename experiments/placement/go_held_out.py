@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from experiments.pages import ROOT, run_script
+from experiments.experiment import ROOT, Script
 from experiments.placement.go_rows import ROWS
 from go_rl.core import Objective
 from go_rl.graphs.zoo import ZOO_VERSION, zoo_entry
@@ -31,10 +31,29 @@ FOLDS = {
 
 
 @dataclass(frozen=True)
-class Options:
+class GoHeldOut(Script):
     """Which half."""
 
     fold: Literal["first", "second", "both"] = "both"
+
+    def run(self) -> None:
+        """Make what is missing."""
+        config = MakespanTrainConfig()
+        agent = new_agent(config.policy, config.seed, config.objective)
+        keys = MakespanProblems(config).taught()
+        lessons = searched(agent, keys, config.searches, FOLDER / "searches", print)
+        for fold, families in FOLDS.items():
+            path = FOLDER / f"{fold}.npz"
+            if self.fold not in (fold, "both") or path.exists():
+                continue
+            seen = [
+                (key, lesson) for key, lesson in lessons if zoo_entry(key[0]).family not in families
+            ]
+            print(
+                f"without {', '.join(families)}: {len(seen)} of {len(lessons)} problems", flush=True
+            )
+            card = {"zoo": ZOO_VERSION, "held out": list(families), "searches": len(seen)}
+            save_weights(Weights(taught(agent, seen, config, print), fold, card), path)
 
 
 def held_out_agent(row: str) -> Agent:
@@ -47,23 +66,5 @@ def held_out_agent(row: str) -> Agent:
     return load_weights(path, Objective.MAKESPAN).agent
 
 
-def main(options: Options) -> None:
-    """Make what is missing."""
-    config = MakespanTrainConfig()
-    agent = new_agent(config.policy, config.seed, config.objective)
-    keys = MakespanProblems(config).taught()
-    lessons = searched(agent, keys, config.searches, FOLDER / "searches", print)
-    for fold, families in FOLDS.items():
-        path = FOLDER / f"{fold}.npz"
-        if options.fold not in (fold, "both") or path.exists():
-            continue
-        seen = [
-            (key, lesson) for key, lesson in lessons if zoo_entry(key[0]).family not in families
-        ]
-        print(f"without {', '.join(families)}: {len(seen)} of {len(lessons)} problems", flush=True)
-        card = {"zoo": ZOO_VERSION, "held out": list(families), "searches": len(seen)}
-        save_weights(Weights(taught(agent, seen, config, print), fold, card), path)
-
-
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    GoHeldOut.main()

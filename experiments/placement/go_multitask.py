@@ -19,12 +19,12 @@ well.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import jax
 
-from experiments.pages import run_script, write_page
+from experiments.experiment import Experiment
 from experiments.placement.go_compositions import Compiler
 from experiments.placement.go_learners import (
     ONE,
@@ -33,22 +33,17 @@ from experiments.placement.go_learners import (
     SequentialLearner,
     restricted,
 )
-from experiments.placement.go_multitask_report import JOINT, NAME, SETS, Options, Run, page, picture
-from experiments.placement.go_rows import ROWS
-from experiments.placement.go_runs import keep_run, read_runs
-from go_rl.api.options import OptimizeOptions
-from go_rl.api.problem import problem_for
+from experiments.placement.go_multitask_report import COLUMNS, JOINT, SETS, Run, page, picture
+from experiments.placement.go_rows import ROWS, milliseconds, row_problem, searched
+from experiments.rows import KeptRows
 from go_rl.compare.portfolio.portfolio import compile_kernels, run
 from go_rl.core import DECISIONS, Budget, Objective, Plan, Problem
-from go_rl.graphs.zoo import zoo_graph
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.objectives.methods import Composed, DefaultPlacement, MakespanAnnealing
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.weights import shipped_agent
-from go_rl.report.figures import save_figure
-from go_rl.verify.check_plan import check_plan
 
 Solve = Callable[[Problem, Budget, int], Plan]
 SINGLE = ("default", "compiler", "composed")
@@ -87,36 +82,49 @@ METHODS: dict[str, Solve] = {
 }
 
 
-def main(options: Options) -> None:
-    """Make the missing runs, then the tables and the figure."""
-    compile_kernels(problem_for(zoo_graph("ncf"), "p100x2").objective)
-    path = options.folder / "runs.jsonl"
-    runs = read_runs(Run, path)
-    done = {(r.row, r.method, r.tasks, r.seed, r.samples) for r in runs}
-    for row in options.rows:
-        name, devices = ROWS[row]
-        problem = problem_for(
-            zoo_graph(name), f"p100x{devices}", OptimizeOptions("makespan", DECISIONS)
-        )
-        for tasks in SETS:
-            missing = [
-                (method, seed)
-                for method in options.methods
-                if tasks == JOINT or method in EVERY_SET
-                for seed in range(1 if method in SINGLE else options.seeds)
-                if (row, method, "+".join(tasks), seed, options.samples) not in done
-            ]
-            part = part_of(problem, tasks) if missing else problem
-            for method in dict.fromkeys(method for method, _ in missing):
-                if method in WARM:
-                    METHODS[method](part, Budget(samples=WARM[method]), 0)
-            for method, seed in missing:
-                runs.append(_run(row, method, part, seed, options.samples))
-                keep_run(path, runs[-1])
-        # Programs of all rows together take more memory maps than Linux grants a process.
-        jax.clear_caches()
-    write_page(options.out / NAME, page(runs, options), __file__)
-    save_figure(picture(runs, options), options.out / NAME)
+@dataclass(frozen=True)
+class GoMultitask(Experiment):
+    """Options of this experiment."""
+
+    rows: tuple[str, ...] = tuple(ROWS)
+    """Rows of the table."""
+    samples: int = 200
+    """Plans that a search may price."""
+    seeds: int = 1
+    """Runs of each method that draws."""
+    methods: tuple[str, ...] = COLUMNS
+    """Methods to run, annealing as well if named; the tables show all that were ever run."""
+
+    def run(self) -> None:
+        """Make the missing runs, then the tables and the figure."""
+        compile_kernels(Objective.MAKESPAN)
+        table = self.kept_runs(Run)
+        for row in self.rows:
+            problem = row_problem(row, DECISIONS)
+            for tasks in SETS:
+                self._run_missing(table, row, problem, tasks)
+            # Programs of all rows together take more memory maps than Linux grants a process.
+            jax.clear_caches()
+        self.write_page(page(table.rows, self.samples, self.seeds))
+        self.save_figure(picture(table.rows, self.samples))
+
+    def _run_missing(
+        self, table: KeptRows[Run], row: str, problem: Problem, tasks: tuple[str, ...]
+    ) -> None:
+        done = {(r.row, r.method, r.tasks, r.seed, r.samples) for r in table.rows}
+        missing = [
+            (method, seed)
+            for method in self.methods
+            if tasks == JOINT or method in EVERY_SET
+            for seed in range(1 if method in SINGLE else self.seeds)
+            if (row, method, "+".join(tasks), seed, self.samples) not in done
+        ]
+        part = part_of(problem, tasks) if missing else problem
+        for method in dict.fromkeys(method for method, _ in missing):
+            if method in WARM:
+                METHODS[method](part, Budget(samples=WARM[method]), 0)
+        for method, seed in missing:
+            table.add(_run(row, method, part, seed, self.samples))
 
 
 def part_of(problem: Problem, tasks: tuple[str, ...]) -> Problem:
@@ -127,17 +135,12 @@ def part_of(problem: Problem, tasks: tuple[str, ...]) -> Problem:
 
 
 def _run(row: str, method: str, problem: Problem, seed: int, samples: int) -> Run:
-    started = time.perf_counter()
-    plan = METHODS[method](problem, Budget(samples=samples), seed)
-    spent = time.perf_counter() - started
-    if plan.evaluation.status.ok:
-        verdict = check_plan(plan, problem)
-        assert verdict.ok, verdict.sentence
-    value = 1e3 * plan.value if plan.evaluation.status.ok else None
+    budget = Budget(samples=samples)
+    plan, spent = searched(lambda: METHODS[method](problem, budget, seed), problem)
     curve = [[c.samples, c.wall_seconds, 1e3 * c.seconds] for c in plan.curve]
     tasks = "+".join(problem.decisions)
-    return Run(row, method, tasks, seed, samples, value, round(spent, 3), curve)
+    return Run(row, method, tasks, seed, samples, milliseconds(plan), round(spent, 3), curve)
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    GoMultitask.main()

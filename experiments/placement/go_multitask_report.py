@@ -6,17 +6,20 @@ import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.pages import RESULTS
+from experiments.page_text import NOTHING, markdown_table
 from experiments.placement.go_rows import ROWS
 from go_rl.core import DECISIONS
 from go_rl.report.figures import GREY, LINE_COLOURS, new_figure
 
-NAME = "go_multitask"
+COLUMNS = (
+    "default", "compiler", "composed", "one", "fine-tuned", "auto", "separate", "sequential",
+    "sequential, tuned",
+)  # fmt: skip
+"""Methods in the order of the columns; others come behind."""
 JOINT = DECISIONS
 SETS: tuple[tuple[str, ...], ...] = tuple(
     chosen for count in (1, 2, 3) for chosen in combinations(DECISIONS, count)
@@ -26,27 +29,6 @@ FUSED = ("compiler", ("fusion",))
 """Method and decisions of the default plan with greedy fusion."""
 PUBLISHED = (0.33, 0.60)
 """Speed-up over TensorFlow's default."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
-
-    rows: tuple[str, ...] = tuple(ROWS)
-    """Rows of the table."""
-    samples: int = 200
-    """Plans that a search may price."""
-    seeds: int = 1
-    """Runs of each method that draws."""
-    methods: tuple[str, ...] = (
-        "default", "compiler", "composed", "one", "fine-tuned", "auto", "separate", "sequential",
-        "sequential, tuned",
-    )  # fmt: skip
-    """Methods to run, annealing as well if named; the tables show all that were ever run."""
-    folder: Path = RESULTS / NAME
-    """Where finished runs are kept."""
-    out: Path = RESULTS
-    """Where the tables and the figure go."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +73,7 @@ class Table:
         mean = self.mean(row, method, tasks)
         spread = float(np.std(self._found.get((row, method, "+".join(tasks)), [np.nan])))
         shown = f"{mean:.2f} ± {spread:.2f}" if spread > 0 else f"{mean:.2f}"
-        return "–" if np.isnan(mean) else shown
+        return NOTHING if np.isnan(mean) else shown
 
     def speedup(self, row: str, method: str, tasks: tuple[str, ...] = JOINT) -> float:
         """Default over this."""
@@ -101,17 +83,17 @@ class Table:
         """Geometric mean over the rows that have both, as text."""
         ratios = [over(row) / under(row) for row in self.rows]
         usable = [r for r in ratios if np.isfinite(r)]
-        return f"{np.exp(np.mean(np.log(usable))):.3f} ({len(usable)})" if usable else "–"
+        return f"{np.exp(np.mean(np.log(usable))):.3f} ({len(usable)})" if usable else NOTHING
 
 
-def page(runs: Sequence[Run], options: Options) -> str:
-    """Return the tables."""
-    table, out = Table(runs, options.samples), io.StringIO()
+def page(runs: Sequence[Run], samples: int, seeds: int) -> str:
+    """Return the tables of the runs of so many samples."""
+    table, out = Table(runs, samples), io.StringIO()
     hours = sum(run.seconds for run in table.runs) / 3600
     out.write(
-        f"# Placement, schedule and fusion together\n\nMilliseconds a step, {options.samples} "
+        f"# Placement, schedule and fusion together\n\nMilliseconds a step, {samples} "
         "samples, P100-class devices by the analytical cost model, one simulator for all; "
-        f"{options.seeds} seed(s), mean and standard deviation. Search {hours:.2f} hours on two "
+        f"{seeds} seed(s), mean and standard deviation. Search {hours:.2f} hours on two "
         "shared cores. The shipped weights, from which *fine-tuned* starts, learned from searches "
         "on graphs of all these families. Default: everything on one device if it fits, "
         "topological order, nothing fused; on one device with one stream a schedule by itself "
@@ -128,19 +110,15 @@ def page(runs: Sequence[Run], options: Options) -> str:
 
 
 def _known(runs: Sequence[Run]) -> list[str]:
-    return list(dict.fromkeys([*Options().methods, *(run.method for run in runs)]))
-
-
-def _head(out: io.StringIO, names: Sequence[str]) -> None:
-    out.write("| " + " | ".join(names) + " |\n| --- |" + " ---: |" * (len(names) - 1) + "\n")
+    return list(dict.fromkeys([*COLUMNS, *(run.method for run in runs)]))
 
 
 def _joint(out: io.StringIO, table: Table, methods: list[str]) -> None:
-    out.write("## All three tasks\n\n")
-    _head(out, ["row", "devices", *methods])
-    for row in table.rows:
-        cells = [table.cell(row, method) for method in methods]
-        out.write(f"| {row} | {ROWS[row][1]} | " + " | ".join(cells) + " |\n")
+    lines = [
+        [row, str(ROWS[row][1]), *(table.cell(row, method) for method in methods)]
+        for row in table.rows
+    ]
+    out.write(f"## All three tasks\n\n{markdown_table(['row', 'devices', *methods], lines)}")
     others = [method for method in methods if method != "default"]
     least, most = (f"{100 * x:.0f}" for x in PUBLISHED)
     out.write(
@@ -156,21 +134,19 @@ def _joint(out: io.StringIO, table: Table, methods: list[str]) -> None:
 def _gains(
     out: io.StringIO, table: Table, methods: list[str], baseline: Callable[[str], float]
 ) -> None:
-    _head(out, ["row", *methods])
     found = {
         method: np.array([baseline(row) / table.mean(row, method) for row in table.rows])
         for method in methods
     }
-    for i, row in enumerate(table.rows):
-        out.write(f"| {row} | " + " | ".join(_gain(found[m][i]) for m in methods) + " |\n")
+    lines = [[row, *(_gain(found[m][i]) for m in methods)] for i, row in enumerate(table.rows)]
     logs = [np.log(gains[np.isfinite(gains)]) for gains in found.values()]
-    means = [_gain(float(np.exp(log.mean()))) if log.size else "–" for log in logs]
-    out.write("| geometric mean | " + " | ".join(means) + " |\n")
+    means = [_gain(float(np.exp(log.mean()))) if log.size else NOTHING for log in logs]
+    out.write(markdown_table(["row", *methods], [*lines, ["geometric mean", *means]]))
 
 
 def _gain(speedup: float) -> str:
     if not np.isfinite(speedup):
-        return "–"
+        return NOTHING
     return f"{100 * (speedup - 1):.1f} ({100 * (1 - 1 / speedup):.1f})"
 
 
@@ -179,13 +155,14 @@ def _name(tasks: tuple[str, ...]) -> str:
 
 
 def _sets(out: io.StringIO, table: Table, method: str) -> None:
-    out.write(f"\n## Sets of tasks: {method}\n\n")
-    _head(out, ["row", "default", *(_name(tasks) for tasks in SETS)])
-    for row in table.rows:
-        cells = [table.cell(row, method, tasks) for tasks in SETS]
-        if set(cells) == {"–"}:
-            continue
-        out.write(f"| {row} | {table.cell(row, 'default')} | " + " | ".join(cells) + " |\n")
+    heads = ["row", "default", *(_name(tasks) for tasks in SETS)]
+    cells = {row: [table.cell(row, method, tasks) for tasks in SETS] for row in table.rows}
+    lines = [
+        [row, table.cell(row, "default"), *found]
+        for row, found in cells.items()
+        if set(found) != {NOTHING}
+    ]
+    out.write(f"\n## Sets of tasks: {method}\n\n{markdown_table(heads, lines)}")
 
 
 def _worth(out: io.StringIO, table: Table, methods: list[str]) -> None:
@@ -198,9 +175,8 @@ def _worth(out: io.StringIO, table: Table, methods: list[str]) -> None:
         "that task alone. Left out: the other two tasks / all three; 1.05 means that without the "
         "task a step takes 5 % longer.\n\n"
     )
-    _head(
-        out, ["method", *(f"{t} alone" for t in DECISIONS), *(f"{t} left out" for t in DECISIONS)]
-    )
+    heads = ["method", *(f"{t} alone" for t in DECISIONS), *(f"{t} left out" for t in DECISIONS)]
+    lines = []
     for method in shown:
         cells = [
             table.ratio(
@@ -217,7 +193,8 @@ def _worth(out: io.StringIO, table: Table, methods: list[str]) -> None:
             )
             for task in DECISIONS
         ]
-        out.write(f"| {method} | " + " | ".join(cells) + " |\n")
+        lines.append([method, *cells])
+    out.write(markdown_table(heads, lines))
 
 
 PAIRS = (
@@ -238,7 +215,7 @@ def _shared(out: io.StringIO, table: Table) -> None:
         "\n## Jointly or not, shared or not\n\nStep times at equal samples, geometric mean and in "
         "brackets the rows; above 1 the second is better.\n\n"
     )
-    _head(out, ["comparison", "ratio", "rows that the second wins", "search seconds, ratio"])
+    lines = []
     for first, second, words in shown:
         ratio = table.ratio(
             lambda row, m=first: table.mean(row, m), lambda row, m=second: table.mean(row, m)
@@ -248,7 +225,9 @@ def _shared(out: io.StringIO, table: Table) -> None:
             lambda row, m=first: _seconds(table, row, m),
             lambda row, m=second: _seconds(table, row, m),
         )
-        out.write(f"| {words} | {ratio} | {wins} | {seconds} |\n")
+        lines.append([words, ratio, str(wins), seconds])
+    heads = ("comparison", "ratio", "rows that the second wins", "search seconds, ratio")
+    out.write(markdown_table(heads, lines))
 
 
 def _seconds(table: Table, row: str, method: str) -> float:
@@ -257,9 +236,9 @@ def _seconds(table: Table, row: str, method: str) -> float:
     return float(np.mean([run.seconds for run in chosen])) if chosen else float("nan")
 
 
-def picture(runs: Sequence[Run], options: Options) -> Figure:
+def picture(runs: Sequence[Run], samples: int) -> Figure:
     """Return the figure: speed-up over the default of each row, by method."""
-    table = Table(runs, options.samples)
+    table = Table(runs, samples)
     methods = [m for m in ("compiler", "composed", "one", "fine-tuned", "auto") if table.has(m)]
     figure = new_figure(11.0, 4.2)
     axes = figure.subplots()

@@ -26,20 +26,17 @@ table of their own.
 
 from __future__ import annotations
 
-import io
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
-from experiments.pages import RESULTS, ROOT, cell, geometric_mean, run_script, write_page
-from experiments.placement.go_rows import ROWS
-from experiments.placement.go_runs import keep_run, read_runs
-from go_rl.api.options import OptimizeOptions
-from go_rl.api.problem import problem_for
+from experiments.experiment import ROOT, Experiment
+from experiments.page_text import NOTHING, cell, geometric_mean, markdown_table
+from experiments.placement.go_rows import ROWS, row_problem, searched
 from go_rl.core import Budget, Objective, Optimizer, Problem
-from go_rl.graphs.zoo import zoo_graph
 from go_rl.objectives.methods import MakespanAnnealing, MakespanExpert
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.config import PolicyConfig
@@ -47,10 +44,8 @@ from go_rl.policy.learn.config import FORM_FINE_TUNING
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.policy.weights import load_weights
-from go_rl.verify.check_plan import check_plan
 
-NAME = "go_own_form"
-WEIGHTS = ROOT / "build" / NAME / "weights.npz"
+WEIGHTS = ROOT / "build" / "go_own_form" / "weights.npz"
 POLICY = PolicyConfig(
     form="nodes", hidden=32, sage_layers=2, attention_layers=0, iterations=3, directions=8
 )
@@ -95,8 +90,8 @@ ARMS: dict[str, Callable[[int], Optimizer]] = {
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class GoOwnForm(Experiment):
+    """Options of this experiment."""
 
     rows: tuple[str, ...] = SMALL_FIRST
     """Rows of GO's table."""
@@ -110,6 +105,16 @@ class Options:
     """After so many no further run is begun."""
     shown: int = 2000
     """Number of samples of the page's main tables."""
+
+    def run(self) -> None:
+        """Make the missing runs, then the page."""
+        table = self.kept_runs(Run)
+        end = time.perf_counter() + 60 * self.minutes
+        done = {(r.row, r.arm, r.seed, r.samples) for r in table.rows}
+        for seed, row, arm in product(range(self.seeds), self.rows, self.arms):
+            if (row, arm, seed, self.samples) not in done and time.perf_counter() < end:
+                table.add(_run(row, arm, seed, self.samples))
+        self.write_page(page(table.rows, self.shown))
 
 
 @dataclass(frozen=True)
@@ -129,31 +134,9 @@ class Run:
     """[samples, ms] at every improvement."""
 
 
-def main(options: Options) -> None:
-    """Make the missing runs, then the page."""
-    path = RESULTS / NAME / "runs.jsonl"
-    runs = read_runs(Run, path)
-    end = time.perf_counter() + 60 * options.minutes
-    done = {(r.row, r.arm, r.seed, r.samples) for r in runs}
-    for seed in range(options.seeds):
-        for row in options.rows:
-            for arm in options.arms:
-                missing = (row, arm, seed, options.samples) not in done
-                if missing and time.perf_counter() < end:
-                    runs.append(_run(row, arm, seed, options.samples))
-                    keep_run(path, runs[-1])
-    write_page(RESULTS / NAME, page(runs, options.shown), __file__)
-
-
 def _run(row: str, arm: str, seed: int, samples: int) -> Run:
-    name, devices = ROWS[row]
-    asked = OptimizeOptions("makespan", "placement")
-    problem = problem_for(zoo_graph(name), f"p100x{devices}", asked)
-    started = time.perf_counter()
-    plan = ARMS[arm](seed).optimize(problem, Budget(samples=samples), seed)
-    spent = time.perf_counter() - started
-    verdict = check_plan(plan, problem)
-    assert verdict.ok, verdict.sentence
+    problem, budget = row_problem(row), Budget(samples=samples)
+    plan, spent = searched(lambda: ARMS[arm](seed).optimize(problem, budget, seed), problem)
     return Run(
         row=row,
         arm=arm,
@@ -173,8 +156,7 @@ def _expert(problem: Problem) -> float:
 def page(runs: Sequence[Run], shown: int) -> str:
     """Return the page; runs of other numbers of samples than ``shown`` have their own table."""
     main_runs = [r for r in runs if r.samples == shown]
-    out = io.StringIO()
-    out.write(
+    text = (
         "# GO's own form, learning alone on each row\n\nMilliseconds a step of the best placement, "
         "P100-class devices by the analytical cost model; mean over the seeds of an arm, their "
         "number in brackets where it is not one. *learned*: a policy of the form `nodes` from "
@@ -185,13 +167,9 @@ def page(runs: Sequence[Run], shown: int) -> str:
         "over the rows that an arm has, so they compare only where rows are the same; the pairs "
         "below do.\n"
     )
-    _milliseconds(out, main_runs, shown)
-    _ratios(out, main_runs, shown)
-    _pairs(out, main_runs, shown)
+    text += _milliseconds(main_runs, shown) + _ratios(main_runs, shown) + _pairs(main_runs, shown)
     more = sorted({r.samples for r in runs if r.samples != shown})
-    for count in more:
-        _ratios(out, [r for r in runs if r.samples == count], count)
-    return out.getvalue()
+    return text + "".join(_ratios([r for r in runs if r.samples == n], n) for n in more)
 
 
 def _arms(runs: Sequence[Run]) -> list[str]:
@@ -215,56 +193,53 @@ def _ratio(runs: Sequence[Run], row: str, arm: str, count: int) -> float:
     return geometric_mean(_after(r, count) / r.expert_ms for r in _of(runs, row, arm))
 
 
-def _head(out: io.StringIO, names: Sequence[str]) -> None:
-    out.write(f"| {' | '.join(names)} |\n| --- |{' ---: |' * (len(names) - 1)}\n")
-
-
-def _milliseconds(out: io.StringIO, runs: Sequence[Run], shown: int) -> None:
-    arms = _arms(runs)
-    out.write(f"\n## Milliseconds after {shown:,} samples\n\n")
-    _head(out, ["row", "expert", *arms, "seconds, learned"])
+def _milliseconds(runs: Sequence[Run], shown: int) -> str:
+    arms, lines = _arms(runs), []
     for row in _rows(runs):
-        expert = next(r.expert_ms for r in runs if r.row == row)
         cells = []
         for arm in arms:
             found = [r.milliseconds for r in _of(runs, row, arm)]
             seeds = f" ({len(found)})" if len(found) > 1 else ""
-            cells.append(f"{np.mean(found):.2f}{seeds}" if found else "–")
+            cells.append(f"{np.mean(found):.2f}{seeds}" if found else NOTHING)
+        expert = next(r.expert_ms for r in runs if r.row == row)
         learned = [r.seconds for r in _of(runs, row, "learned")]
-        spent = f"{np.mean(learned):.0f}" if learned else "–"
-        out.write(f"| {row} | {expert:.2f} | {' | '.join(cells)} | {spent} |\n")
+        spent = f"{np.mean(learned):.0f}" if learned else NOTHING
+        lines.append([row, f"{expert:.2f}", *cells, spent])
+    table = markdown_table(["row", "expert", *arms, "seconds, learned"], lines)
+    return f"\n## Milliseconds after {shown:,} samples\n\n{table}"
 
 
-def _ratios(out: io.StringIO, runs: Sequence[Run], shown: int) -> None:
+def _ratios(runs: Sequence[Run], shown: int) -> str:
     """Ratio to the expert by row and number of samples, with the geometric mean over rows."""
     arms, rows = _arms(runs), _rows(runs)
     counts = [*(n for n in AFTER if n < shown), shown]
-    out.write(f"\n## Over the expert, runs of {shown:,} samples\n\nAfter")
-    out.write(f" {', '.join(f'{n:,}' for n in counts)} samples.\n\n")
-    _head(out, ["row", *arms])
-    for row in rows:
-        cells = [
-            " / ".join(cell(_ratio(runs, row, arm, n)) for n in counts)
-            if _of(runs, row, arm)
-            else "–"
-            for arm in arms
+    lines = [
+        [
+            row,
+            *(
+                " / ".join(cell(_ratio(runs, row, arm, n)) for n in counts)
+                if _of(runs, row, arm)
+                else NOTHING
+                for arm in arms
+            ),
         ]
-        out.write(f"| {row} | {' | '.join(cells)} |\n")
-    cells = []
+        for row in rows
+    ]
+    last = ["**geometric mean**"]
     for arm in arms:
         mine = [row for row in rows if _of(runs, row, arm)]
         means = [geometric_mean(_ratio(runs, row, arm, n) for row in mine) for n in counts]
-        cells.append(f"{' / '.join(map(cell, means))} ({len(mine)} rows)")
-    out.write(f"| **geometric mean** | {' | '.join(cells)} |\n")
-
-
-def _pairs(out: io.StringIO, runs: Sequence[Run], shown: int) -> None:
-    """What learning adds: paired with every other arm, on the rows and seeds that both have."""
-    out.write(
-        "\n## What learning adds\n\nStep time of *learned* over another arm's, paired by row "
+        last.append(f"{' / '.join(map(cell, means))} ({len(mine)} rows)")
+    return (
+        f"\n## Over the expert, runs of {shown:,} samples\n\nAfter "
+        f"{', '.join(f'{n:,}' for n in counts)} samples.\n\n"
+        f"{markdown_table(['row', *arms], [*lines, last])}"
     )
-    out.write("and seed: geometric mean, and rows where it is shorter, level (0.5 %), longer.\n\n")
-    _head(out, ["against", "ratio", "shorter", "level", "longer"])
+
+
+def _pairs(runs: Sequence[Run], shown: int) -> str:
+    """What learning adds: paired with every other arm, on the rows and seeds that both have."""
+    lines = []
     for arm in _arms(runs):
         if arm == "learned":
             continue
@@ -280,9 +255,14 @@ def _pairs(out: io.StringIO, runs: Sequence[Run], shown: int) -> None:
                 ratios.append(geometric_mean(pairs))
         less = sum(x < 0.995 for x in ratios)
         more = sum(x > 1.005 for x in ratios)
-        level = len(ratios) - less - more
-        out.write(f"| {arm} | {cell(geometric_mean(ratios))} | {less} | {level} | {more} |\n")
+        counts = map(str, (less, len(ratios) - less - more, more))
+        lines.append([arm, cell(geometric_mean(ratios)), *counts])
+    return (
+        "\n## What learning adds\n\nStep time of *learned* over another arm's, paired by row "
+        "and seed: geometric mean, and rows where it is shorter, level (0.5 %), longer.\n\n"
+        f"{markdown_table(['against', 'ratio', 'shorter', 'level', 'longer'], lines)}"
+    )
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    GoOwnForm.main()

@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from experiments.pages import cell, geometric_mean
+from experiments.page_text import cell, geometric_mean
 from experiments.placement.go_rows import ROWS
 from experiments.placement.two_prices import ANALYTICAL, LEARNED
 

@@ -16,21 +16,15 @@ HDP is not reproduced (``hdp_reproduction.py``): the page gives no ratio to it.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
-from experiments.pages import RESULTS, run_script, write_page
+from experiments.experiment import Experiment
 from experiments.placement.go_held_out import held_out_agent
 from experiments.placement.go_learners import ONE
 from experiments.placement.go_placement_report import Run, page
-from experiments.placement.go_rows import ROWS
-from experiments.placement.go_runs import keep_run, read_runs
-from go_rl.api.options import OptimizeOptions
-from go_rl.api.problem import problem_for
+from experiments.placement.go_rows import ROWS, milliseconds, row_problem, searched
 from go_rl.core import Budget, Objective, Optimizer, Problem
-from go_rl.graphs.zoo import zoo_graph
 from go_rl.objectives.makespan.methods.hdp.hdp import HDP
 from go_rl.objectives.methods import (
     DefaultPlacement,
@@ -44,14 +38,11 @@ from go_rl.policy.agent import new_agent
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.policy_search import PolicySearch
-from go_rl.verify.check_plan import check_plan
-
-NAME = "go_placement"
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class GoPlacement(Experiment):
+    """Options of this experiment."""
 
     rows: tuple[str, ...] = tuple(ROWS)
     """Rows of the table."""
@@ -64,8 +55,18 @@ class Options:
         "fine-tuned", "hdp",
     )  # fmt: skip
     """Methods to run; the table shows all that were ever run."""
-    folder: Path = RESULTS / NAME
-    """Where finished runs are kept."""
+
+    def run(self) -> None:
+        """Make the missing runs, then the table."""
+        table = self.kept_runs(Run)
+        done = {(r.row, r.method, r.seed, r.samples) for r in table.rows}
+        for row in self.rows:
+            problem = row_problem(row)
+            for method in self.methods:
+                for seed in range(1 if method in SINGLE else self.seeds):
+                    if (row, method, seed, self.samples) not in done:
+                        table.add(_run(row, method, seed, problem, self.samples))
+        self.write_page(page(table.rows, tuple(METHODS), self.samples))
 
 
 SINGLE = ("default", "expert", "metis", "heft")
@@ -93,40 +94,17 @@ METHODS: dict[str, Callable[[str], Optimizer]] = {
 LEARNERS = ("one", "one, nodes", "fine-tuned", "zero-shot", "hdp")
 
 
-def main(options: Options) -> None:
-    """Make the missing runs, then the table."""
-    path = options.folder / "runs.jsonl"
-    runs = read_runs(Run, path)
-    done = {(r.row, r.method, r.seed, r.samples) for r in runs}
-    for row in options.rows:
-        name, devices = ROWS[row]
-        problem = problem_for(
-            zoo_graph(name), f"p100x{devices}", OptimizeOptions("makespan", "placement")
-        )
-        for method in options.methods:
-            for seed in range(1 if method in SINGLE else options.seeds):
-                if (row, method, seed, options.samples) in done:
-                    continue
-                runs.append(_run(row, method, seed, problem, options.samples))
-                keep_run(path, runs[-1])
-    write_page(RESULTS / NAME, page(runs, tuple(METHODS), options.samples), __file__)
-
-
 def _run(row: str, method: str, seed: int, problem: Problem, samples: int) -> Run:
     optimizer = METHODS[method](row)
     # Learners compile for each size of graph: a short run first, which is not timed.
     if method in LEARNERS:
         optimizer.optimize(problem, Budget(samples=25), seed)
-    started = time.perf_counter()
-    plan = optimizer.optimize(problem, Budget(samples=samples), seed)
-    spent = time.perf_counter() - started
-    if plan.evaluation.status.ok:
-        verdict = check_plan(plan, problem)
-        assert verdict.ok, verdict.sentence
-    value = 1e3 * plan.value if plan.evaluation.status.ok else None
+    budget = Budget(samples=samples)
+    plan, spent = searched(lambda: optimizer.optimize(problem, budget, seed), problem)
     curve = [[c.samples, c.wall_seconds, 1e3 * c.seconds] for c in plan.curve]
-    return Run(row, method, seed, samples, value, round(spent, 3), 1e3 * plan.bound, curve)
+    spent, bound = round(spent, 3), 1e3 * plan.bound
+    return Run(row, method, seed, samples, milliseconds(plan), spent, bound, curve)
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    GoPlacement.main()

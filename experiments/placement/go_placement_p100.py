@@ -11,7 +11,6 @@ then judged by all of them. *policy* is ``graph-1.0`` (its families are those of
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,14 +18,14 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.csv_rows import csv_text, read_rows, rows_table
-from experiments.pages import RESULTS, ROOT, rounded, run_script, write_page
+from experiments.experiment import ROOT, Experiment
+from experiments.page_text import rounded
 from experiments.placement.go_learners import ONE
 from experiments.placement.go_p100_report import Run, page
-from experiments.placement.go_rows import ROWS
-from experiments.placement.go_runs import keep_run, read_runs
+from experiments.placement.go_rows import ROWS, searched
 from experiments.placement.p100_prices import PriceError, price_errors
 from experiments.placement.two_prices import ANALYTICAL, LEARNED, moved, seconds_of, workspaces
+from experiments.rows import csv_text, read_rows, rows_table
 from go_rl.core import Budget, Objective, OpGraph, Optimizer, Plan
 from go_rl.core.files.whole_file import write_text
 from go_rl.core.presets import GPU_CHIPS
@@ -49,9 +48,7 @@ from go_rl.policy.config import CONTROLS, PolicyConfig
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.policy.weights import load_weights
-from go_rl.verify.check_plan import check_plan
 
-NAME = "go_placement_p100"
 QUICK_HOST = "learned, quick host"
 """The learned prices with the analytical model's time of a launch in place of the host's."""
 WEIGHTS = {"policy": "graph-1.0", "dispatch": "dispatch-1.1"}
@@ -84,8 +81,8 @@ METHODS: dict[str, Callable[[], Optimizer]] = {
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class GoPlacementP100(Experiment):
+    """Options of this experiment."""
 
     rows: tuple[str, ...] = tuple(ROWS)
     """Rows of the table."""
@@ -95,37 +92,33 @@ class Options:
     """Placements that a search may price."""
     seeds: int = 2
     """Runs of each method that draws; *one* has a single run."""
-    folder: Path = RESULTS / NAME
-    """Where finished runs are kept."""
     data: Path = ROOT.parent / "shared" / "data" / "neusight" / "train"
     """Folder of measured operators, for the errors of the prices; where it is missing the page has
     those found last."""
 
-
-def main(options: Options) -> None:
-    """Make the missing runs, then the page."""
-    path = options.folder / "runs.jsonl"
-    runs = [run for run in read_runs(Run, path)
-            if (run.samples, run.weights) == (options.samples, GPU_WEIGHTS)]  # fmt: skip
-    done = {(run.row, run.method, run.seed) for run in runs}
-    for row in options.rows:
-        name, devices = ROWS[row]
-        graph = zoo_graph(name)
-        spaces = workspaces(graph, f"p100x{devices}", "makespan", "placement", prices())
-        for method in options.methods:
-            for seed in range(1 if method in (*SINGLE, LEARNS) else options.seeds):
-                if (row, method, seed) not in done:
-                    searched = _searched(method, seed, spaces, options.samples)
-                    key = Run(row, method, seed, options.samples, weights=GPU_WEIGHTS)
-                    runs.append(_judged(key, searched, graph, spaces))
-                    keep_run(path, runs[-1])
-    errors = _errors(options)
-    accuracy = rows_table(errors) if errors else "Not known without the measured operators."
-    write_page(RESULTS / NAME, page(runs, tuple(METHODS), options.samples, accuracy), __file__)
+    def run(self) -> None:
+        """Make the missing runs, then the page."""
+        table = self.kept_runs(Run)
+        done = {(r.row, r.method, r.seed, r.samples, r.weights) for r in table.rows}
+        for row in self.rows:
+            name, devices = ROWS[row]
+            graph = zoo_graph(name)
+            spaces = workspaces(graph, f"p100x{devices}", "makespan", "placement", prices())
+            for method in self.methods:
+                for seed in range(1 if method in (*SINGLE, LEARNS) else self.seeds):
+                    if (row, method, seed, self.samples, GPU_WEIGHTS) not in done:
+                        found = _searched(method, seed, spaces, self.samples)
+                        key = Run(row, method, seed, self.samples, weights=GPU_WEIGHTS)
+                        table.add(_judged(key, found, graph, spaces))
+        now = (self.samples, GPU_WEIGHTS)
+        runs = [run for run in table.rows if (run.samples, run.weights) == now]
+        errors = _errors(self)
+        accuracy = rows_table(errors) if errors else "Not known without the measured operators."
+        self.write_page(page(runs, tuple(METHODS), self.samples, accuracy))
 
 
-def _errors(options: Options) -> list[PriceError]:
-    path = options.folder / "prices.csv"
+def _errors(options: GoPlacementP100) -> list[PriceError]:
+    path = options.stem / "prices.csv"
     if options.data.is_dir():
         errors = price_errors(options.data, OperatorPredictor.load(GPU_WEIGHTS))
         write_text(path, csv_text(PriceError, errors))
@@ -152,13 +145,10 @@ def _searched(method: str, seed: int, spaces: dict[str, Workspace], samples: int
     """Plans of one method and seed under each of the prices."""
     found: Searched = {}
     optimizer = METHODS[method]()
+    budget = Budget(samples=samples)
     for name, space in spaces.items():
-        started = time.perf_counter()
-        plan = optimizer.optimize(space.problem, Budget(samples=samples), seed)
-        found[name] = plan, time.perf_counter() - started
-        if plan.evaluation.status.ok:
-            verdict = check_plan(plan, space.problem)
-            assert verdict.ok, verdict.sentence
+        solve = partial(optimizer.optimize, space.problem, budget, seed)
+        found[name] = searched(solve, space.problem)
     return found
 
 
@@ -176,4 +166,4 @@ def _judged(key: Run, searched: Searched, graph: OpGraph, spaces: dict[str, Work
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    GoPlacementP100.main()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.pages import cell, geometric_mean
+from experiments.page_text import cell, geometric_mean
 from experiments.placement.go_rows import ROWS
 
 MINE = ("one", "one, nodes", "zero-shot", "fine-tuned")

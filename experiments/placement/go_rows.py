@@ -2,6 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
+
+from go_rl.api.options import OptimizeOptions
+from go_rl.api.problem import problem_for
+from go_rl.core import Plan, Problem
+from go_rl.graphs.zoo import zoo_graph
+from go_rl.verify.check_plan import check_plan
+
 ROWS = {
     "RNNLM 2 layers": ("rnnlm-2-layers-training", 2),
     "RNNLM 4 layers": ("rnnlm-4-layers-training", 4),
@@ -19,3 +28,26 @@ ROWS = {
     "WaveNet 4x36": ("wavenet-4x36-training", 4),
 }
 """Graph of the zoo and number of devices."""
+
+
+def row_problem(row: str, decide: str | tuple[str, ...] = "placement") -> Problem:
+    """Return the problem of a row, with analytical prices."""
+    name, devices = ROWS[row]
+    asked = OptimizeOptions("makespan", decide)
+    return problem_for(zoo_graph(name), f"p100x{devices}", asked)
+
+
+def searched(solve: Callable[[], Plan], problem: Problem) -> tuple[Plan, float]:
+    """Return a plan, which the checker accepts if it is usable, and the seconds of its search."""
+    started = time.perf_counter()
+    plan = solve()
+    spent = time.perf_counter() - started
+    if plan.evaluation.status.ok:
+        verdict = check_plan(plan, problem)
+        assert verdict.ok, verdict.sentence
+    return plan, spent
+
+
+def milliseconds(plan: Plan) -> float | None:
+    """Return the milliseconds of an iteration; None: the plan does not fit."""
+    return 1e3 * plan.value if plan.evaluation.status.ok else None

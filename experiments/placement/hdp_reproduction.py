@@ -17,27 +17,21 @@ and then repeats the last one; ours goes on. Every finished run is kept in
 
 from __future__ import annotations
 
-import io
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
-from experiments.pages import RESULTS, run_script, write_page
-from experiments.placement.go_rows import ROWS
-from experiments.placement.go_runs import keep_run, read_runs
-from go_rl.api.options import OptimizeOptions
-from go_rl.api.problem import problem_for
+from experiments.experiment import Experiment
+from experiments.page_text import markdown_table
+from experiments.placement.go_rows import ROWS, row_problem, searched
 from go_rl.core import Budget, Problem
 from go_rl.core.decisions import Scored
-from go_rl.graphs.zoo import zoo_graph
 from go_rl.objectives.makespan.methods.hdp.config import HDPConfig
 from go_rl.objectives.makespan.methods.hdp.hdp import HDP
 from go_rl.objectives.methods import DefaultPlacement, MakespanExpert
-from go_rl.verify.check_plan import check_plan
 
-NAME = "hdp_reproduction"
 PLAIN = HDPConfig(learning_rate=0.01, placements=4, normalise=False, prior=0.0)
 ATTEMPTS = {
     "published": replace(PLAIN, published=True, failure_first=True, learning_rate=0.1),
@@ -53,8 +47,8 @@ AFTER = (200, 1000, 2000, 5000, 10_000)
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class HdpReproduction(Experiment):
+    """Options of this experiment."""
 
     rows: tuple[str, ...] = ("RNNLM 2 layers", "GNMT 2 layers")
     """Rows of GO's table."""
@@ -64,6 +58,15 @@ class Options:
     """Placements that a search may price."""
     seeds: int = 1
     """Searches of each attempt."""
+
+    def run(self) -> None:
+        """Make the missing runs, then the page."""
+        table = self.kept_runs(Run)
+        done = {(r.row, r.attempt, r.seed, r.samples) for r in table.rows}
+        for seed, attempt, row in product(range(self.seeds), self.attempts, self.rows):
+            if (row, attempt, seed, self.samples) not in done:
+                table.add(_run(row, attempt, seed, self.samples))
+        self.write_page(page([r for r in table.rows if r.samples == self.samples]))
 
 
 @dataclass(frozen=True)
@@ -88,33 +91,11 @@ class Run:
     """Mean step time in milliseconds of the placements drawn, each tenth of the search."""
 
 
-def main(options: Options) -> None:
-    """Make the missing runs, then the page."""
-    path = RESULTS / NAME / "runs.jsonl"
-    runs = read_runs(Run, path)
-    done = {(r.row, r.attempt, r.seed, r.samples) for r in runs}
-    for seed in range(options.seeds):
-        for attempt in options.attempts:
-            for row in options.rows:
-                if (row, attempt, seed, options.samples) in done:
-                    continue
-                runs.append(_run(row, attempt, seed, options.samples))
-                keep_run(path, runs[-1])
-    write_page(RESULTS / NAME, page([r for r in runs if r.samples == options.samples]), __file__)
-
-
 def _run(row: str, attempt: str, seed: int, samples: int) -> Run:
-    name, devices = ROWS[row]
-    problem = problem_for(
-        zoo_graph(name), f"p100x{devices}", OptimizeOptions("makespan", "placement")
-    )
-    config, priced = ATTEMPTS[attempt], list[Scored]()
+    problem, config, priced = row_problem(row), ATTEMPTS[attempt], list[Scored]()
     HDP(config).prepare(problem)
-    started = time.perf_counter()
-    plan = HDP(config, report=priced.append).optimize(problem, Budget(samples=samples), seed)
-    spent = time.perf_counter() - started
-    verdict = check_plan(plan, problem)
-    assert verdict.ok, verdict.sentence
+    method, budget = HDP(config, report=priced.append), Budget(samples=samples)
+    plan, spent = searched(lambda: method.optimize(problem, budget, seed), problem)
     milliseconds = 1e3 * np.concatenate([each.seconds for each in priced])
     return Run(
         row=row,
@@ -141,17 +122,7 @@ def _settings(config: HDPConfig) -> str:
 
 def page(runs: Sequence[Run]) -> str:
     """Return the page."""
-    out = io.StringIO()
-    out.write(
-        "# HDP against the expert's step time\n\nMilliseconds a step of the best placement after "
-        "so many samples, P100-class devices by the analytical cost model; in brackets over the "
-        "expert's. *drawn*: mean of the placements drawn in the first and in the last tenth of "
-        "the search.\n\n| row | attempt | seed | default | expert | "
-        + " | ".join(f"{count}" for count in AFTER)
-        + " | drawn, first | last | minutes |\n| --- | --- |"
-        + " ---: |" * (len(AFTER) + 6)
-        + "\n"
-    )
+    lines = []
     for run in sorted(
         runs, key=lambda r: (list(ROWS).index(r.row), list(ATTEMPTS).index(r.attempt), r.seed)
     ):
@@ -159,17 +130,26 @@ def page(runs: Sequence[Run]) -> str:
         for count in AFTER:
             best = min(ms for samples, ms in run.curve if samples <= count)
             cells.append(f"{best:.1f} ({best / run.expert_ms:.2f})")
-        out.write(
-            f"| {run.row} | {run.attempt} | {run.seed} | {run.default_ms:.1f} | "
-            f"{run.expert_ms:.1f} | {' | '.join(cells)} | {run.means[0]:.1f} | "
-            f"{run.means[-1]:.1f} | {run.seconds / 60:.1f} |\n"
-        )
-    out.write("\nSettings:\n\n")
-    for attempt in ATTEMPTS:
-        for settings in sorted({r.settings for r in runs if r.attempt == attempt}):
-            out.write(f"- *{attempt}*: {settings or 'none'}\n")
-    return out.getvalue()
+        ends = (run.means[0], run.means[-1], run.seconds / 60)
+        lines.append([
+            run.row, run.attempt, str(run.seed), f"{run.default_ms:.1f}", f"{run.expert_ms:.1f}",
+            *cells, *(f"{number:.1f}" for number in ends),
+        ])  # fmt: skip
+    heads = ("row", "attempt", "seed", "default", "expert", *map(str, AFTER), "drawn, first",
+             "last", "minutes")  # fmt: skip
+    settings = [
+        f"- *{attempt}*: {settings or 'none'}\n"
+        for attempt in ATTEMPTS
+        for settings in sorted({r.settings for r in runs if r.attempt == attempt})
+    ]
+    return (
+        "# HDP against the expert's step time\n\nMilliseconds a step of the best placement after "
+        "so many samples, P100-class devices by the analytical cost model; in brackets over the "
+        "expert's. *drawn*: mean of the placements drawn in the first and in the last tenth of "
+        f"the search.\n\n{markdown_table(heads, lines, ('attempt',))}\nSettings:\n\n"
+        f"{''.join(settings)}"
+    )
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    HdpReproduction.main()

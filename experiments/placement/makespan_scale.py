@@ -14,29 +14,26 @@ Published: GO handles graphs of 80,000 nodes; its 8-layer GNMT has over 50,000.
 
 from __future__ import annotations
 
-import io
 import json
 import resource
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import jax
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.csv_rows import csv_text
-from experiments.pages import RESULTS, module_of, run_script, short, write_page
+from experiments.experiment import Experiment
+from experiments.page_text import FOUR, Column
+from experiments.rows import rows_table
 from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
 from go_rl.compare.portfolio.portfolio import compile_kernels
 from go_rl.core import Objective, OpGraph, Problem
-from go_rl.core.plan import write_text
 from go_rl.graphs.readers.archive import load_graph, save_graph
 from go_rl.graphs.zoo.freeze import trace_entry
 from go_rl.graphs.zoo.models.building import Built, flax_model, integers, training
@@ -51,9 +48,8 @@ from go_rl.policy.plan_decoder import Rollouts
 from go_rl.policy.kinds import plan_decoder
 from go_rl.policy.policy_search import BATCH
 from go_rl.policy.weights import shipped_agent
-from go_rl.report.figures import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, new_figure, save_figure
+from go_rl.report.figures import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, new_figure
 
-NAME = "makespan_scale"
 PLAN = MakespanDecoder.groups[0]
 LEARNING = FINE_TUNING[Objective.MAKESPAN]
 NODES_PER_STEP = {2: 338, 8: 956}
@@ -67,21 +63,30 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class MakespanScale(Experiment):
+    """Options of this experiment."""
 
     sizes: tuple[int, ...] = (1_000, 10_000, 20_000, 50_000, 80_000)
     """Nodes, about."""
     hardware: str = "p100x8"
     """Hardware."""
-    folder: Path = Path(tempfile.gettempdir()) / NAME
+    folder: Path = Path(tempfile.gettempdir()) / "makespan_scale"
     """Where traced graphs are kept between runs."""
-    out: Path = RESULTS
-    """Where the table and the figure go."""
     trace: int | None = None
     """Only trace the graph of this size, in this process; used by the script itself."""
     measure: int | None = None
     """Measure the graph of this size in this process and print JSON; used by the script itself."""
+
+    def run(self) -> None:
+        """Trace or measure one graph in this process, or all of them, each in its own."""
+        if self.trace is not None:
+            save_graph(traced(self.trace), _file(self, self.trace))
+        elif self.measure is not None:
+            graph = load_graph(_file(self, self.measure))
+            print(json.dumps(asdict(measured(graph, _file(self, self.measure), self.hardware))))
+        else:
+            rows = [_in_own_process(size, self) for size in self.sizes]
+            _write(rows, self)
 
 
 @dataclass(frozen=True)
@@ -91,48 +96,34 @@ class Row:
     graph: str
     nodes: int
     units: int = 0
-    bucket: int = 0
+    bucket: Annotated[int, Column("padded to")] = 0
     """Rows of the padded observation."""
-    read_s: float = float("nan")
+    read_s: Annotated[float, Column("read, s", FOUR)] = float("nan")
     """Reading the file, checking and pricing the operators."""
-    units_s: float = float("nan")
+    units_s: Annotated[float, Column("units, s", FOUR)] = float("nan")
     """Default plan, units and observation."""
-    cold_s: float = float("nan")
+    cold_s: Annotated[float, Column("cold, s", FOUR)] = float("nan")
     """First batch of zero-shot plans: weights, compilation, everything."""
-    warm_s: float = float("nan")
+    warm_s: Annotated[float, Column("warm, s", FOUR)] = float("nan")
     """The same once all is compiled."""
-    draw_s: float = float("nan")
+    draw_s: Annotated[float, Column("of it network, s", FOUR)] = float("nan")
     """Part of it that is the network's."""
-    decode_s: float = float("nan")
+    decode_s: Annotated[float, Column("of it decoding, s", FOUR)] = float("nan")
     """Part of it that makes plans of the network's numbers: lists, cuts, kernels."""
-    plans_mib: float = float("nan")
+    plans_mib: Annotated[float, Column("MiB", FOUR)] = float("nan")
     """Peak memory of the process so far."""
-    update_cold_s: float = float("nan")
+    update_cold_s: Annotated[float, Column("update cold, s", FOUR)] = float("nan")
     """First PPO update, with compilation."""
-    update_s: float = float("nan")
+    update_s: Annotated[float, Column("update, s", FOUR)] = float("nan")
     """Another."""
-    replay_ms: float = float("nan")
+    replay_ms: Annotated[float, Column("replay, ms a plan", FOUR)] = float("nan")
     """Replay of one of the warm plans, in a batch of them on all cores."""
-    peak_mib: float = float("nan")
+    peak_mib: Annotated[float, Column("peak MiB", FOUR)] = float("nan")
     """Peak memory of the process at its end."""
-    over_default: float = float("nan")
+    over_default: Annotated[float, Column("default / best plan", FOUR)] = float("nan")
     """Default's makespan over that of the best plan drawn."""
     failure: str = ""
     """Last line of what went wrong."""
-
-
-def main(options: Options) -> None:
-    """Trace or measure one graph in this process, or all of them, each in its own."""
-    if options.trace is not None:
-        save_graph(traced(options.trace), _file(options, options.trace))
-    elif options.measure is not None:
-        graph = load_graph(_file(options, options.measure))
-        print(
-            json.dumps(asdict(measured(graph, _file(options, options.measure), options.hardware)))
-        )
-    else:
-        rows = [_in_own_process(size, options) for size in options.sizes]
-        _write(rows, options)
 
 
 def shape(size: int) -> tuple[int, int]:
@@ -226,28 +217,20 @@ def _peak_mib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MEBIBYTE
 
 
-def _file(options: Options, size: int) -> Path:
+def _file(options: MakespanScale, size: int) -> Path:
     options.folder.mkdir(parents=True, exist_ok=True)
     return options.folder / f"{size}.npz"
 
 
-def _in_own_process(size: int, options: Options) -> Row:
+def _in_own_process(size: int, options: MakespanScale) -> Row:
     """Trace the graph unless it is there, then measure it."""
     answer = None
     for mode in ("--trace", "--measure"):
         if mode == "--trace" and _file(options, size).exists():
             continue
-        command = [
-            sys.executable,
-            "-m",
-            module_of(__file__),
-            mode,
-            str(size),
-            "--hardware",
-            options.hardware,
-        ]
-        command += ["--folder", str(options.folder)]
-        answer = subprocess.run(command, capture_output=True, text=True)
+        answer = options.in_own_process(
+            mode, size, "--hardware", options.hardware, "--folder", options.folder
+        )
         if answer.returncode:
             lines = answer.stderr.strip().splitlines() or [f"exit code {answer.returncode}"]
             row = Row(f"{size} nodes", size, failure=lines[-1])
@@ -259,41 +242,31 @@ def _in_own_process(size: int, options: Options) -> Row:
     return row
 
 
-def _write(rows: list[Row], options: Options) -> None:
-    write_text(options.out / f"{NAME}.csv", csv_text(Row, rows))
-    write_page(options.out / NAME, _page(rows, options), __file__)
+def _write(rows: list[Row], options: MakespanScale) -> None:
+    options.write_rows(rows)
+    options.write_page(_page(rows, options))
     good = [row for row in rows if not row.failure]
     if good:
-        save_figure(_figure(good), options.out / NAME)
+        options.save_figure(_figure(good))
 
 
-def _page(rows: list[Row], options: Options) -> str:
-    head = (
-        "graph", "nodes", "units", "padded to", "read, s", "units, s", "cold, s", "warm, s",
-        "of it network, s", "of it decoding, s", "MiB", "update cold, s", "update, s",
-        "replay, ms a plan", "peak MiB", "default / best plan",
-    )  # fmt: skip
-    out = io.StringIO()
-    out.write(
+def _page(rows: list[Row], options: MakespanScale) -> str:
+    good = [row for row in rows if not row.failure]
+    failed = [f"\n{row.graph} fails: {row.failure}\n" for row in rows if row.failure]
+    text = (
         f"# Planning a training iteration by size of the graph\n\n{options.hardware}, all three "
         f"decisions, two shared cores, each graph in its own process. Cold and warm: {BATCH} "
         "zero-shot plans, with compilation and without; MiB: peak memory by then. Update: PPO on "
         f"{LEARNING.batch} plans, {LEARNING.ppo.epochs} epochs. Replay: in a batch of {BATCH} on "
-        "all cores.\n\n"
+        f"all cores.\n\n{rows_table(good, ('failure',)) if good else ''}{''.join(failed)}"
     )
-    out.write("| " + " | ".join(head) + " |\n| --- |" + " ---: |" * (len(head) - 1) + "\n")
-    for row in rows:
-        *cells, failure = asdict(row).values()
-        shown = [failure] if failure else [short(cell) for cell in cells[3:]]
-        out.write(f"| {row.graph} | {row.nodes} | {row.units} | " + " | ".join(shown) + " |\n")
-    good = [row for row in rows if not row.failure]
     worst = max((row.peak_mib for row in good), default=0.0)
     verdict = "within" if worst <= LIMIT_MIB else "beyond"
-    out.write(f"\nLargest peak {worst:.0f} MiB, {verdict} 16 GiB.")
+    text += f"\nLargest peak {worst:.0f} MiB, {verdict} 16 GiB."
     if len(good) > 1:
         slopes = ", ".join(f"{name} {_slope(good, name):.2f}" for name in CURVES)
-        out.write(f" Exponents of a power law in the nodes: {slopes}.")
-    return out.getvalue() + "\n"
+        text += f" Exponents of a power law in the nodes: {slopes}."
+    return text + "\n"
 
 
 CURVES = {
@@ -339,4 +312,4 @@ def _figure(rows: list[Row]) -> Figure:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    MakespanScale.main()

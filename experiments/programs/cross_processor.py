@@ -18,7 +18,8 @@ from typing import Annotated
 import numpy as np
 import tyro
 
-from experiments.pages import RESULTS, cell, run_script, table_lines, write_page
+from experiments.experiment import Experiment
+from experiments.page_text import cell, table_lines
 from experiments.programs.cdmpp.cross_model import TUNING
 from experiments.programs.cdmpp.runs import Metrics
 from experiments.programs.cross_device.arms import (
@@ -61,7 +62,6 @@ from go_rl.costs.programs.learn.examples import TARGET_FEATURES, ProgramExamples
 from go_rl.costs.programs.learn.network import ProgramNetworkConfig
 from go_rl.costs.programs.learn.training import ProgramTrainConfig
 
-NAME = "cross_processor"
 SCENARIOS = {CPU: "CPU → CPU", BOTH_KINDS: "GPUs + CPU → CPU", GPU: "Control: GPUs → CPU"}
 SAME, PEAK = "times as on the source processor", "these, scaled by peak FLOP/s"
 SAME_FACTOR = "times as on the source, times a factor of these"
@@ -86,7 +86,7 @@ top-5 is mostly all of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(CrossOptions):
+class CrossProcessor(CrossOptions, Experiment):
     """Options of this table."""
 
     folder: Annotated[Path, tyro.conf.Positional]
@@ -106,25 +106,22 @@ class Options(CrossOptions):
     trees: int = 600
     """Of each arm of boosted trees."""
 
-
-def main(options: Options) -> None:
-    """Make the missing pieces, those of the tables first, and the page of what there is."""
-    known = read_processors(
-        options.source, options.target, options.folder, options.rows, options.runs
-    )
-    size = len(known.examples.seconds)
-    setting = cache(lambda learned, seed: setting_of(options, known, learned, seed))
-    found, missing = run_pieces(
-        options,
-        [(learned, seed) for learned in SCENARIOS for seed in range(options.seeds)],
-        lambda learned, seed: f"{learned.replace(' ', '-')}-{seed}-{options.steps}-{size}",
-        setting,
-        partial(_arms, options),
-    )
-    write_page(RESULTS / NAME, _page(options, known, found, missing), __file__)
+    def run(self) -> None:
+        """Make the missing pieces, those of the tables first, and the page of what there is."""
+        known = read_processors(self.source, self.target, self.folder, self.rows, self.runs)
+        size = len(known.examples.seconds)
+        setting = cache(lambda learned, seed: setting_of(self, known, learned, seed))
+        found, missing = run_pieces(
+            self,
+            [(learned, seed) for learned in SCENARIOS for seed in range(self.seeds)],
+            lambda learned, seed: f"{learned.replace(' ', '-')}-{seed}-{self.steps}-{size}",
+            setting,
+            partial(_arms, self),
+        )
+        self.write_page(_page(self, known, found, missing))
 
 
-def setting_of(options: Options, known: Processors, learned: str, seed: int) -> Setting:
+def setting_of(options: CrossProcessor, known: Processors, learned: str, seed: int) -> Setting:
     """Return the rows and the configuration of one scenario and seed."""
     examples, split = known.examples, known.split(learned, seed)
     used = np.concatenate([split.train, split.adapt, split.held_out])
@@ -145,7 +142,7 @@ def setting_of(options: Options, known: Processors, learned: str, seed: int) -> 
     )
 
 
-def _arms(options: Options, setting: Setting, piece: Piece) -> Arms:
+def _arms(options: CrossProcessor, setting: Setting, piece: Piece) -> Arms:
     if piece.draw is not None:
         return _drawn(setting, setting.drawn(piece.count, piece.draw))
     if piece.count == 0:
@@ -205,7 +202,10 @@ def _peak_ratio(setting: Setting) -> float:
 
 
 def _page(
-    options: Options, known: Processors, found: dict[str, list[Metrics]], missing: dict[str, int]
+    options: CrossProcessor,
+    known: Processors,
+    found: dict[str, list[Metrics]],
+    missing: dict[str, int],
 ) -> str:
     dropped = ", ".join(f"{count:,} {why}" for why, count in known.examples.dropped if count)
     lines = [
@@ -261,4 +261,4 @@ def _columns(learned: str) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    CrossProcessor.main()

@@ -17,7 +17,7 @@ from typing import Annotated
 import numpy as np
 import tyro
 
-from experiments.pages import RESULTS, run_script, write_page
+from experiments.experiment import Experiment
 from experiments.programs.cdmpp.cross_model import TUNING
 from experiments.programs.cdmpp.runs import Metrics
 from experiments.programs.cross_device.arms import (
@@ -55,7 +55,6 @@ from go_rl.costs.learning.splits import by_target
 from go_rl.costs.programs.learn.network import ProgramNetworkConfig
 from go_rl.costs.programs.learn.training import ProgramTrainConfig
 
-NAME = "cross_vendor"
 TITLES = {
     "MI250X": "AMD Instinct MI250X (one of its two dies)", "W6600": "AMD Radeon PRO W6600",
     "A4000": "Control: NVIDIA RTX A4000", "A6000": "Control: NVIDIA RTX A6000",
@@ -69,7 +68,7 @@ latents without the device, differs by chance alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(CrossOptions):
+class CrossVendor(CrossOptions, Experiment):
     """Options of this table."""
 
     folder: Annotated[Path, tyro.conf.Positional]
@@ -81,23 +80,22 @@ class Options(CrossOptions):
     configurations: int = 1000
     """Of each kernel, drawn at random."""
 
-
-def main(options: Options) -> None:
-    """Make the missing pieces, those of the tables first, and the page of what there is."""
-    hub, networks = read_hub(options.folder, options.configurations), KeptNetworks(options.runs)
-    setting = cache(lambda target, seed: setting_of(options, hub, networks, target, seed))
-    found, missing = run_pieces(
-        options,
-        [(target, seed) for target in options.targets for seed in range(options.seeds)],
-        lambda target, seed: f"{target}-{seed}-{options.steps}-{options.configurations}",
-        setting,
-        partial(_arms, options),
-    )
-    write_page(RESULTS / NAME, _page(options, hub, found, missing), __file__)
+    def run(self) -> None:
+        """Make the missing pieces, those of the tables first, and the page of what there is."""
+        hub, networks = read_hub(self.folder, self.configurations), KeptNetworks(self.runs)
+        setting = cache(lambda target, seed: setting_of(self, hub, networks, target, seed))
+        found, missing = run_pieces(
+            self,
+            [(target, seed) for target in self.targets for seed in range(self.seeds)],
+            lambda target, seed: f"{target}-{seed}-{self.steps}-{self.configurations}",
+            setting,
+            partial(_arms, self),
+        )
+        self.write_page(_page(self, hub, found, missing))
 
 
 def setting_of(
-    options: Options, hub: HubExamples, networks: KeptNetworks, target: str, seed: int
+    options: CrossVendor, hub: HubExamples, networks: KeptNetworks, target: str, seed: int
 ) -> Setting:
     """Return the rows and the configuration of one target and seed."""
     sources = tuple(name for name in NVIDIA if name != target)
@@ -110,7 +108,7 @@ def setting_of(
     return Setting(examples, (number,), split, "nest", HUB_KINDS, config, tuning, networks)
 
 
-def _arms(options: Options, setting: Setting, piece: Piece) -> Arms:
+def _arms(options: CrossVendor, setting: Setting, piece: Piece) -> Arms:
     test = setting.test.inputs
     if piece.draw is not None:
         return {RANDOM: setting.tuned_on(setting.drawn(piece.count, piece.draw))}
@@ -133,7 +131,7 @@ def _arms(options: Options, setting: Setting, piece: Piece) -> Arms:
 
 
 def _page(
-    options: Options,
+    options: CrossVendor,
     hub: HubExamples,
     found: dict[str, list[Metrics]],
     missing: dict[str, int],
@@ -160,4 +158,4 @@ def _page(
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    CrossVendor.main()

@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 
 import numpy as np
 import tyro
 
-from experiments.pages import NOTHING, RESULTS, run_script, write_page
+from experiments.experiment import Experiment
+from experiments.page_text import NOTHING
 from go_rl.api.this_device import NETWORKS, CalibrateConfig, calibrate
 from go_rl.core import OpGraph
 from go_rl.core.plan import write_text
@@ -34,7 +35,6 @@ from go_rl.graphs.readers.jax.stages import JaxProgram
 from go_rl.graphs.zoo.index import zoo_graph
 from go_rl.graphs.zoo.models.inventory import zoo_model
 
-NAME = "end_to_end_cpu"
 LOOKED_AT = ("resnet34", "bert-small", "t5-small", "mixer-b16-b8", "whisper-tiny", "hrnet-w18")
 UNSEEN = ("unet", "fractalnet-4", "hrnet-w32-small", "vit-small-b8", "swin-tiny", "gpt2-small",
           "transformer-base", "wav2vec2-base", "bert-medium", "convdraw")  # fmt: skip
@@ -43,7 +43,7 @@ Part = Literal["calibrations", "networks", "page"]
 
 
 @dataclass(frozen=True)
-class Options:
+class EndToEndCpu(Experiment):
     """Options of this experiment."""
 
     folder: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="FOLDER")]
@@ -62,10 +62,25 @@ class Options:
     """That measures; by default the last one of this process."""
     beside: str = ""
     """What ran on the machine meanwhile, for the page."""
-    name: str = NAME
-    """Of the page: each processor has its own."""
+    page_name: Annotated[str, tyro.conf.arg(name="name")] = field(default="", kw_only=True)
+    """Name of the page, one for each processor; empty: that of the script."""
     parts: tuple[Part, ...] = ("calibrations", "networks", "page")
     """What is done now."""
+
+    def run(self) -> None:
+        """Make what is asked for."""
+        folder = Path(self.folder)
+        calibrations = []
+        for seed in self.seeds if "calibrations" in self.parts else ():
+            _calibrate(folder, seed, self)
+        names = (*self.looked_at, *self.unseen)
+        if "networks" in self.parts:
+            measured_networks(folder, names, self.core)
+        if "page" not in self.parts:
+            return
+        calibrations = [_found(folder, seed) for seed in self.seeds]
+        seconds = {name: _kept(folder, name) for name in names}
+        self.write_page(page(self, calibrations, seconds))
 
 
 @dataclass(frozen=True)
@@ -77,22 +92,6 @@ class Found:
     """That it took; NaN: its kernels were timed in several runs."""
     timed: int
     """Kernels and chains."""
-
-
-def main(options: Options) -> None:
-    """Make what is asked for."""
-    folder = Path(options.folder)
-    calibrations = []
-    for seed in options.seeds if "calibrations" in options.parts else ():
-        _calibrate(folder, seed, options)
-    names = (*options.looked_at, *options.unseen)
-    if "networks" in options.parts:
-        measured_networks(folder, names, options.core)
-    if "page" not in options.parts:
-        return
-    calibrations = [_found(folder, seed) for seed in options.seeds]
-    seconds = {name: _kept(folder, name) for name in names}
-    write_page(RESULTS / options.name, page(options, calibrations, seconds), __file__)
 
 
 def measured_networks(folder: Path, names: Sequence[str], core: int | None) -> None:
@@ -111,7 +110,7 @@ def measured_networks(folder: Path, names: Sequence[str], core: int | None) -> N
 
 
 def page(
-    options: Options, calibrations: Sequence[Found], seconds: Mapping[str, float | None]
+    options: EndToEndCpu, calibrations: Sequence[Found], seconds: Mapping[str, float | None]
 ) -> str:
     """Return the page."""
     lines = [
@@ -190,7 +189,7 @@ def _minutes(found: Found) -> str:
     return NOTHING if np.isnan(found.minutes) else f"{found.minutes:.1f}"
 
 
-def _calibrate(folder: Path, seed: int, options: Options) -> None:
+def _calibrate(folder: Path, seed: int, options: EndToEndCpu) -> None:
     """Make a calibration, or leave it if it is there; one that was cut off goes on."""
     path = folder / f"this-{seed}.npz"
     about = path.with_suffix(".txt")
@@ -225,4 +224,4 @@ def _say(done: int, total: int, sentence: str) -> None:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    EndToEndCpu.main()

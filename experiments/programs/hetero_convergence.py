@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import matplotlib
 from matplotlib.figure import Figure
 
-from experiments.pages import NOTHING, RESULTS, cell, table_lines
+from experiments.experiment import RESULTS
+from experiments.page_text import NOTHING, cell, table_lines
 from experiments.programs.cdmpp.runs import Metrics
 from experiments.programs.hetero_runs import DATA, MARKS
 

@@ -14,7 +14,8 @@ from itertools import product
 
 import numpy as np
 
-from experiments.pages import NOTHING, RESULTS, cell, run_script, table_lines, write_page
+from experiments.experiment import Experiment
+from experiments.page_text import NOTHING, cell, table_lines
 from experiments.programs.cdmpp.runs import Metrics, OutOfTimeError, Runs, TableOptions
 from experiments.programs.hetero_convergence import LEARNERS, TUNERS, converged_lines
 from experiments.programs.hetero_runs import (
@@ -36,7 +37,6 @@ from experiments.programs.rival_fits import split_rows
 from go_rl.costs.programs.learn.examples import ProgramExamples
 from go_rl.costs.programs.learn.transfer.prune import PruneRules, kernel_shape, prune
 
-NAME = "hetero_transfer"
 SPLITS = ("within_task", "by_task", "by_target")
 VALIDATED = 3
 """Seeds by which rules of pruning are compared."""
@@ -45,8 +45,8 @@ BATCHES, SWEPT = (16, 64, 256), 1000
 
 
 @dataclass(frozen=True)
-class Options(TableOptions):
-    """Options of these tables."""
+class HeteroTransfer(TableOptions, Experiment):
+    """HeteroTransfer of these tables."""
 
     runs: str = "build/hetero_transfer"
     """Folder of finished cells."""
@@ -64,6 +64,35 @@ class Options(TableOptions):
         """Of pruning."""
         return PruneRules(share=self.share)
 
+    def run(self) -> None:
+        """Run the cells that are missing, those that matter most first; write the page."""
+        runs = Runs(self, time.monotonic())
+        cells = Cells(runs, self)
+        importance = cells.kept("importance", lambda: importance_cell(runs))
+        pruned = {**cells.orders(DATA[0]), **cells.orders(DATA[1])}
+        of_trees = [(who, data) for who in LEARNERS if who not in TUNERS for data in DATA]
+        converged = {
+            key: cells.converged(*key) for key in [*of_trees, *[("tuner", d) for d in DATA]]
+        }
+        tried = {
+            split: [cells.rules_tried(split, seed) for seed in range(VALIDATED)] for split in SPLITS
+        }
+        transfer = {data: cells.transfer(data) for data in DATA}
+        converged |= {(who, DATA[0]): cells.converged(who, DATA[0]) for who in TUNERS}
+        pruned |= cells.orders(RANDOM)
+        swept = {
+            batch: cells.kept(f"sweep-{batch}", lambda b=batch: sweep_cell(runs, b, SWEPT))
+            for batch in BATCHES
+        }
+        lines = [
+            *_head(runs.examples, self), *_kernels(runs.examples), *_rules(runs, self.rules),
+            *_tried(tried), *_sizes(pruned), *order_table(runs, pruned),
+            *converged_lines(converged, self.converging),
+            *_sweep(swept), *_transferred(transfer, self), *_importance(importance),
+        ]  # fmt: skip
+        lines += ["", "## Not run yet", "", "; ".join(cells.missing) + "."] if cells.missing else []
+        self.write_page("\n".join([*lines, ""]))
+
 
 Orders = dict[tuple[str, str, str], list[Metrics]]
 """Metrics of each seed by split, model and data."""
@@ -74,7 +103,7 @@ class Cells:
     """Finished cells, and the names of those that time did not allow."""
 
     runs: Runs
-    options: Options
+    options: HeteroTransfer
     missing: list[str] = field(default_factory=list)
 
     def kept(self, name: str, make: Callable[[], Metrics]) -> Metrics:
@@ -131,34 +160,6 @@ class Cells:
         return "" if data == DATA[0] else f"-{self.options.share:g}"
 
 
-def main(options: Options) -> None:
-    """Run the cells that are missing, those that matter most first; write the page."""
-    runs = Runs(options, time.monotonic())
-    cells = Cells(runs, options)
-    importance = cells.kept("importance", lambda: importance_cell(runs))
-    pruned = {**cells.orders(DATA[0]), **cells.orders(DATA[1])}
-    of_trees = [(who, data) for who in LEARNERS if who not in TUNERS for data in DATA]
-    converged = {key: cells.converged(*key) for key in [*of_trees, *[("tuner", d) for d in DATA]]}
-    tried = {
-        split: [cells.rules_tried(split, seed) for seed in range(VALIDATED)] for split in SPLITS
-    }
-    transfer = {data: cells.transfer(data) for data in DATA}
-    converged |= {(who, DATA[0]): cells.converged(who, DATA[0]) for who in TUNERS}
-    pruned |= cells.orders(RANDOM)
-    swept = {
-        batch: cells.kept(f"sweep-{batch}", lambda b=batch: sweep_cell(runs, b, SWEPT))
-        for batch in BATCHES
-    }
-    lines = [
-        *_head(runs.examples, options), *_kernels(runs.examples), *_rules(runs, options.rules),
-        *_tried(tried), *_sizes(pruned), *order_table(runs, pruned),
-        *converged_lines(converged, options.converging),
-        *_sweep(swept), *_transferred(transfer, options), *_importance(importance),
-    ]  # fmt: skip
-    lines += ["", "## Not run yet", "", "; ".join(cells.missing) + "."] if cells.missing else []
-    write_page(RESULTS / NAME, "\n".join([*lines, ""]), __file__)
-
-
 def _mean(results: list[Metrics], name: str, digits: int) -> str:
     return cell(float(np.mean([r[name] for r in results])), digits) if results else NOTHING
 
@@ -167,7 +168,7 @@ def _one(found: Metrics, name: str, digits: int = 3) -> str:
     return cell(found[name], digits) if found else NOTHING
 
 
-def _head(examples: ProgramExamples, options: Options) -> list[str]:
+def _head(examples: ProgramExamples, options: HeteroTransfer) -> list[str]:
     return [
         "# Transfer across heterogeneous features", "",
         f"{len(examples.seconds):,} programs of one processor, "
@@ -302,7 +303,7 @@ def _sweep(found: dict[int, Metrics]) -> list[str]:
     ]  # fmt: skip
 
 
-def _transferred(found: dict[str, Metrics], options: Options) -> list[str]:
+def _transferred(found: dict[str, Metrics], options: HeteroTransfer) -> list[str]:
     rows = [
         [data, name, *(_one(each, f"{name} {key}", 4) for key in ("pca", "top_1", "top_5", "rmse"))]
         for data, each in found.items()
@@ -342,4 +343,4 @@ def _importance(found: Metrics) -> list[str]:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    HeteroTransfer.main()

@@ -18,10 +18,9 @@ from typing import Annotated
 import numpy as np
 import tyro
 
-from experiments.csv_rows import csv_text
-from experiments.pages import RESULTS, cell, run_script, write_page
+from experiments.experiment import Experiment
+from experiments.page_text import cell, markdown_table
 from experiments.programs.operator_rivals import RIVALS
-from go_rl.core.files.whole_file import write_text
 from go_rl.costs.devices import with_launch
 from go_rl.costs.learning.metrics import mape
 from go_rl.costs.operators import GPU_WEIGHTS
@@ -37,7 +36,6 @@ from go_rl.costs.operators.measured_tables import read_measured
 from go_rl.costs.operators.pooled_params import Arrays
 from go_rl.costs.operators.predictor import Fitted, OperatorFitConfig, OperatorPredictor, fit_rows
 
-NAME = "left_out_gpus"
 ALL = "all"
 LEFT_OUT = {"A100": ("a100-40gb", "a100-80gb"), "P100": ("p100",), "P4": ("p4",), "T4": ("t4",),
             "V100": ("v100",)}  # fmt: skip
@@ -53,7 +51,7 @@ SHARE_OF_PEAK, SHARE_OF_BANDWIDTH = 0.7, 0.7
 
 
 @dataclass(frozen=True)
-class Options:
+class LeftOutGpus(Experiment):
     """Options of the script."""
 
     data: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="DIR")]
@@ -66,6 +64,29 @@ class Options:
     """Gradient steps of a fit."""
     tested: int = 1000
     """Rows of each operator on a left-out GPU that are tested, drawn at random."""
+
+    def run(self) -> None:
+        """Fit, leave out, write the page."""
+        examples = read_measured(self.data)
+        folder = Path(self.fits)
+        folder.mkdir(parents=True, exist_ok=True)
+        config = OperatorFitConfig(rows=self.rows, updates=self.updates)
+        fitted = fits_of(examples, config, folder)
+        shipped = OperatorPredictor.assembled(examples, config, fitted)
+        shipped.save(folder / f"{GPU_WEIGHTS}.npz")
+        rows: list[ErrorRow] = []
+        for gpu, names in LEFT_OUT.items():
+            left_out = frozenset(
+                place for place, sheet in enumerate(examples.inputs.devices) if sheet.name in names
+            )
+            of_gpu = np.flatnonzero(np.isin(examples.inputs.device, list(left_out)))
+            op = examples.inputs.rows.op[of_gpu]
+            tested = examples.take(of_gpu[drawn_rows(op, self.tested)])
+            learned = OperatorPredictor.assembled(examples, config, fitted, left_out)
+            rows += _own_errors(gpu, learned, tested)
+            rows += _rival_errors(gpu, examples, config, left_out, tested, folder)
+        self.write_page(_page(rows, shipped.calibration.covered))
+        self.write_rows(rows)
 
 
 @dataclass(frozen=True)
@@ -83,29 +104,6 @@ class ErrorRow:
     """Rows within the interval; nan: the method has none."""
     width: float
     """Median of the upper over the lower bound."""
-
-
-def main(options: Options) -> None:
-    """Fit, leave out, write the page."""
-    examples = read_measured(options.data)
-    folder = Path(options.fits)
-    folder.mkdir(parents=True, exist_ok=True)
-    config = OperatorFitConfig(rows=options.rows, updates=options.updates)
-    fitted = fits_of(examples, config, folder)
-    shipped = OperatorPredictor.assembled(examples, config, fitted)
-    shipped.save(folder / f"{GPU_WEIGHTS}.npz")
-    rows: list[ErrorRow] = []
-    for gpu, names in LEFT_OUT.items():
-        left_out = frozenset(
-            place for place, sheet in enumerate(examples.inputs.devices) if sheet.name in names
-        )
-        of_gpu = np.flatnonzero(np.isin(examples.inputs.device, list(left_out)))
-        op = examples.inputs.rows.op[of_gpu]
-        tested = examples.take(of_gpu[drawn_rows(op, options.tested)])
-        learned = OperatorPredictor.assembled(examples, config, fitted, left_out)
-        rows += _own_errors(gpu, learned, tested)
-        rows += _rival_errors(gpu, examples, config, left_out, tested, folder)
-    _write(rows, shipped.calibration.covered)
 
 
 def fits_of(examples: OperatorExamples, config: OperatorFitConfig, folder: Path) -> Fitted:
@@ -282,24 +280,22 @@ TABLES = (
 )
 
 
-def _write(rows: list[ErrorRow], covered: Mapping[str, float]) -> None:
+def _page(rows: list[ErrorRow], covered: Mapping[str, float]) -> str:
     heads = ("operators", *LEFT_OUT, "mean", "NeuSight, published")
     value = {(row.method, row.gpu, row.operators): row for row in rows}
-    page = [HEAD]
+    parts = [HEAD]
     for method, key, title, digits in TABLES:
-        page += ["", f"## {title}", "", f"| {' | '.join(heads)} |",
-                 "|---" * len(heads) + "|"]  # fmt: skip
+        lines = []
         for group in (*ERROR_GROUPS, ALL):
             found = [value.get((method, gpu, group)) for gpu in LEFT_OUT]
             numbers = [float("nan") if row is None else getattr(row, key) for row in found]
-            cells = [cell(number, digits) for number in (*numbers, float(np.mean(numbers)))]
             stated = cell(PUBLISHED.get(group, float("nan")), 1) if key == "error" else ""
-            page.append(f"| {group} | {' | '.join(cells)} | {stated} |")
+            means = (*numbers, float(np.mean(numbers)))
+            lines.append([group, *(cell(number, digits) for number in means), stated])
+        parts += [f"## {title}", markdown_table(heads, lines).rstrip()]
     shares = ", ".join(f"{name} {100 * share:.1f}" for name, share in covered.items())
-    page += ["", SHIPPED.format(covered=shares), "", TRIED]
-    write_page(RESULTS / NAME, "\n".join(page) + "\n", __file__)
-    write_text(RESULTS / f"{NAME}.csv", csv_text(ErrorRow, rows))
+    return "\n\n".join([*parts, SHIPPED.format(covered=shares), TRIED])
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    LeftOutGpus.main()

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from experiments.csv_rows import csv_text, rows_table
-from experiments.pages import RESULTS, rounded, run_script, write_page
+from experiments.experiment import Experiment
+from experiments.page_text import rounded
+from experiments.rows import rows_table
 from go_rl.api.predict import GPU_WEIGHTS
-from go_rl.core.files.whole_file import write_text
 from go_rl.costs.devices import find_device
 from go_rl.costs.operators.examples import ERROR_GROUPS, error_groups
 from go_rl.costs.operators.issued_ahead import issued_ahead
@@ -26,7 +25,6 @@ from go_rl.costs.operators.predictor import OperatorPredictor
 from go_rl.costs.operators.tables import PRODUCTS
 from go_rl.graphs.zoo.sized import SIZED_NAMES, sized_graph
 
-NAME = "networks_on_gpus"
 DEVICES = ("t4", "l4", "v100", "a100-40gb", "h100")
 HEAD = """# Language models on GPUs that are not here
 
@@ -40,7 +38,7 @@ optimiser's step."""
 
 
 @dataclass(frozen=True)
-class Options:
+class NetworksOnGpus(Experiment):
     """Options of the script."""
 
     batch: int = 8
@@ -49,8 +47,22 @@ class Options:
     """Tokens of each."""
     training: bool = True
     """Training steps too."""
-    out: Path = RESULTS
-    """Folder of the page."""
+
+    def run(self) -> None:
+        """Price all networks and write the page."""
+        learned = OperatorPredictor.load(GPU_WEIGHTS)
+        rows: list[Row] = []
+        for name in SIZED_NAMES:
+            if name.endswith("-training") and not self.training:
+                continue
+            found = list(_rows(name, self, learned))
+            rows += found
+            said = [f"{row.device} {row.fusion} {row.latency_ms:.4g}" for row in found]
+            print(name, said, flush=True)
+        self.write_rows(rows)
+        sizes = f"Batch {self.batch}, {self.sequence} tokens."
+        page = f"{HEAD.format(weights=GPU_WEIGHTS)}\n\n{sizes}\n\n{rows_table(rows)}\n"
+        self.write_page(page)
 
 
 @dataclass(frozen=True)
@@ -75,24 +87,7 @@ class Row:
     unlike: float
 
 
-def main(options: Options) -> None:
-    """Price all networks and write the page."""
-    learned = OperatorPredictor.load(GPU_WEIGHTS)
-    rows: list[Row] = []
-    for name in SIZED_NAMES:
-        if name.endswith("-training") and not options.training:
-            continue
-        found = list(_rows(name, options, learned))
-        rows += found
-        said = [f"{row.device} {row.fusion} {row.latency_ms:.4g}" for row in found]
-        print(name, said, flush=True)
-    write_text(options.out / f"{NAME}.csv", csv_text(Row, rows))
-    sizes = f"Batch {options.batch}, {options.sequence} tokens."
-    page = f"{HEAD.format(weights=GPU_WEIGHTS)}\n\n{sizes}\n\n{rows_table(rows)}\n"
-    write_page(options.out / NAME, page, __file__)
-
-
-def _rows(name: str, options: Options, learned: OperatorPredictor) -> Iterator[Row]:
+def _rows(name: str, options: NetworksOnGpus, learned: OperatorPredictor) -> Iterator[Row]:
     graph = sized_graph(name, {"batch": options.batch, "sequence": options.sequence})
     eager = eager_launches(graph)
     for fusion, launches in (("none", eager), ("chains", fused_launches(eager))):
@@ -127,4 +122,4 @@ def _row(
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    NetworksOnGpus.main()

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from experiments.csv_rows import GrowingTable, cell_text
-from experiments.pages import RESULTS, geometric_mean, rounded, run_script, write_page
+from experiments.experiment import Experiment
+from experiments.page_text import geometric_mean, rounded
 from experiments.placement.two_prices import (
     ANALYTICAL,
     LEARNED,
@@ -28,13 +27,13 @@ from experiments.placement.two_prices import (
     seconds_of,
     workspaces,
 )
+from experiments.rows import rows_table
 from go_rl.api.load import load
 from go_rl.api.optimize import optimize
 from go_rl.core import OpGraph, Plan
 from go_rl.costs.operators import GPU_WEIGHTS
 from go_rl.report.file_tables import markdown_table
 
-NAME = "plans_on_gpus"
 METHOD = "auto-classical"
 NAMED = ("decision", "samples", "weights")
 """Columns that the page tells beside its tables."""
@@ -62,7 +61,7 @@ each."""
 
 
 @dataclass(frozen=True)
-class Options:
+class PlansOnGpus(Experiment):
     """Options of the script."""
 
     graphs: tuple[str, ...] = ("transformer-xl-2-layers-training", "resnet50-b8-training",
@@ -76,8 +75,19 @@ class Options:
     """Plans that each method may price."""
     seed: int = 0
     """Random seed of the methods."""
-    out: Path = RESULTS
-    """Folder of the page."""
+
+    def run(self) -> None:
+        """Plan what is missing and write the page."""
+        table = self.kept_rows(Row)
+        for name in self.graphs:
+            graph = load(f"zoo:{name}")
+            for hardware in self.hardware:
+                for decision in self.decisions:
+                    if not table.has(decision, hardware, graph.name, self.samples, GPU_WEIGHTS):
+                        table.add(_row(graph, hardware, decision, self))
+        now = (self.samples, GPU_WEIGHTS)
+        rows = [row for row in table.rows if (row.samples, row.weights) == now]
+        self.write_page(_page(rows, self.samples))
 
 
 @dataclass(frozen=True)
@@ -101,22 +111,7 @@ class Row:
     kernels_learned: int
 
 
-def main(options: Options) -> None:
-    """Plan what is missing and write the page."""
-    table = GrowingTable(Row, options.out / f"{NAME}.csv")
-    for name in options.graphs:
-        graph = load(f"zoo:{name}")
-        for hardware in options.hardware:
-            for decision in options.decisions:
-                if not table.has(decision, hardware, graph.name, options.samples, GPU_WEIGHTS):
-                    table.add(_row(graph, hardware, decision, options))
-                    print(table.rows[-1], flush=True)
-    now = (options.samples, GPU_WEIGHTS)
-    rows = [row for row in table.rows if (row.samples, row.weights) == now]
-    write_page(options.out / NAME, _page(rows, options.samples), __file__)
-
-
-def _row(graph: OpGraph, hardware: str, decision: str, options: Options) -> Row:
+def _row(graph: OpGraph, hardware: str, decision: str, options: PlansOnGpus) -> Row:
     objective, decide = DECISIONS[decision]
     spaces = workspaces(
         graph, hardware, objective, decide, {ANALYTICAL: ANALYTICAL, LEARNED: LEARNED}
@@ -150,14 +145,9 @@ def _page(rows: Sequence[Row], samples: int) -> str:
     parts = [HEAD.format(method=METHOD, samples=samples, weights=GPU_WEIGHTS),
              "Geometric means of the losses with smallest and largest, means of the shares:",
              markdown_table(heads, means)]  # fmt: skip
-    columns = [name for name in Row.__dataclass_fields__ if name not in NAMED]
     for name in shown:
-        cells = [
-            [cell_text(getattr(row, column)) for column in columns]
-            for row in rows
-            if row.decision == name
-        ]
-        parts += [f"## {name.capitalize()}", markdown_table(columns, cells)]
+        own = [row for row in rows if row.decision == name]
+        parts += [f"## {name.capitalize()}", rows_table(own, NAMED)]
     return "\n\n".join(part.rstrip() for part in parts) + "\n"
 
 
@@ -174,4 +164,4 @@ def _means(name: str, rows: Sequence[Row]) -> list[str]:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    PlansOnGpus.main()

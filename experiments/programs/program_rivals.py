@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.pages import NOTHING, RESULTS, cell, run_script, write_page
+from experiments.experiment import Experiment
+from experiments.page_text import NOTHING, cell
 from experiments.programs.cdmpp.runs import (
     Metrics,
     OutOfTimeError,
@@ -24,7 +25,6 @@ from experiments.programs.cdmpp.runs import (
 )
 from experiments.programs.rival_fits import RIVALS, fit_rival, split_rows
 
-NAME = "program_rivals"
 SPLITS = {
     "by_task": "Other tasks (`by_task`)",
     "by_model": "ResNet-50, MobileNet-V2, BERT-tiny (by model)",
@@ -43,7 +43,7 @@ NeuSight's figures). The kernel GraphSAGE reads kernels of XLA's graphs, not sch
 
 
 @dataclass(frozen=True)
-class Options(TableOptions):
+class ProgramRivals(TableOptions, Experiment):
     """Options of this table."""
 
     runs: str = "build/program_rivals"
@@ -51,32 +51,31 @@ class Options(TableOptions):
     seconds: float = 20.0
     """Of a processor, for the fit of each network."""
 
+    def run(self) -> None:
+        """Run the cells that are missing; write the page."""
+        runs = Runs(self, time.monotonic())
+        found: dict[tuple[str, str], list[Metrics]] = {}
+        missing: list[str] = []
 
-def main(options: Options) -> None:
-    """Run the cells that are missing; write the page."""
-    runs = Runs(options, time.monotonic())
-    found: dict[tuple[str, str], list[Metrics]] = {}
-    missing: list[str] = []
+        def kept(name: str, make: Callable[[], Metrics]) -> list[Metrics]:
+            try:
+                return [runs.kept(f"{name}-{self.seconds:g}s", make)]
+            except OutOfTimeError:
+                missing.append(name)
+                return []
 
-    def kept(name: str, make: Callable[[], Metrics]) -> list[Metrics]:
-        try:
-            return [runs.kept(f"{name}-{options.seconds:g}s", make)]
-        except OutOfTimeError:
-            missing.append(name)
-            return []
-
-    for seed in range(options.seeds):
-        for split in SPLITS:
-            for rival in RIVALS:
-                name = f"{split}-{rival.split(' (')[0].replace(' ', '-')}-{seed}"
-                key = (split, rival)
-                found.setdefault(key, []).extend(
-                    kept(name, lambda s=split, r=rival, n=seed: _cell(runs, options, s, r, n))
-                )
-    write_page(RESULTS / NAME, _page(runs, options, found, missing), __file__)
+        for seed in range(self.seeds):
+            for split in SPLITS:
+                for rival in RIVALS:
+                    name = f"{split}-{rival.split(' (')[0].replace(' ', '-')}-{seed}"
+                    key = (split, rival)
+                    found.setdefault(key, []).extend(
+                        kept(name, lambda s=split, r=rival, n=seed: _cell(runs, self, s, r, n))
+                    )
+        self.write_page(_page(runs, self, found, missing))
 
 
-def _cell(runs: Runs, options: Options, split: str, rival: str, seed: int) -> Metrics:
+def _cell(runs: Runs, options: ProgramRivals, split: str, rival: str, seed: int) -> Metrics:
     train, test, _ = split_rows(split, runs, seed)
     fitted = fit_rival(rival, runs, runs.examples.take(train), options.seconds, seed)
     found = np.full(len(runs.examples.seconds), np.nan)
@@ -89,7 +88,7 @@ def _cell(runs: Runs, options: Options, split: str, rival: str, seed: int) -> Me
 
 def _page(
     runs: Runs,
-    options: Options,
+    options: ProgramRivals,
     found: dict[tuple[str, str], list[Metrics]],
     missing: list[str],
 ) -> str:
@@ -131,4 +130,4 @@ def rival_row(rival: str, results: list[Metrics]) -> str:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    ProgramRivals.main()

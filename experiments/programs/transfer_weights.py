@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from experiments.pages import run_script
+from experiments.experiment import Script
 from experiments.tuning.guided.transfer_runs import hidden
 from experiments.tuning.guided.tuning_transfer import SIZES
 from go_rl.costs.programs.learn.reading import read_examples
@@ -21,26 +21,25 @@ from go_rl.tuning.tvm.tune_network import TRANSFER_WEIGHTS
 
 
 @dataclass(frozen=True)
-class Options:
+class TransferWeights(Script):
     """Options of the script."""
 
     data: str = "programs-1"
     epochs: int = 30
     seed: int = 0
 
+    def run(self) -> None:
+        """Train and write."""
+        examples = read_examples(self.data)
+        examples = examples.take(prune(examples).rows)
+        examples = replace(examples, inputs=hidden(examples.inputs))
+        run = TunerRun(epochs=self.epochs, batch=64, seed=self.seed)
 
-def main(options: Options) -> None:
-    """Train and write."""
-    examples = read_examples(options.data)
-    examples = examples.take(prune(examples).rows)
-    examples = replace(examples, inputs=hidden(examples.inputs))
-    run = TunerRun(epochs=options.epochs, batch=64, seed=options.seed)
+        def report(update: int, loss: float) -> None:
+            print(update, f"{loss:.4f}", flush=True)
 
-    def report(update: int, loss: float) -> None:
-        print(update, f"{loss:.4f}", flush=True)
-
-    TransferTuner.fit(examples, run, SIZES, report).save(TRANSFER_WEIGHTS)
+        TransferTuner.fit(examples, run, SIZES, report).save(TRANSFER_WEIGHTS)
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    TransferWeights.main()

@@ -8,14 +8,14 @@ so for networks with loops it is given the same network with every loop written 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 
-from experiments.csv_rows import csv_text
-from experiments.pages import RESULTS, write_page
+from experiments.experiment import Experiment
+from experiments.page_text import Column
 from experiments.readers.cost_analysis_networks import MODELS, Network
-from go_rl.core.files.whole_file import write_text
+from experiments.rows import rows_table
 from go_rl.graphs.readers.jax.inline import JaxOptions
 from go_rl.graphs.readers.jax.reader import trace_jax
 
@@ -24,14 +24,14 @@ from go_rl.graphs.readers.jax.reader import trace_jax
 class Agreement:
     """One row of the table."""
 
-    model: str
+    model: Annotated[str, Column("network")]
     nodes: int
-    flops: float
-    xla_flops: float
-    flops_ratio: float
-    bytes_accessed: float
-    xla_bytes: float
-    bytes_ratio: float
+    flops: Annotated[float, Column("FLOP")]
+    xla_flops: Annotated[float, Column("XLA's FLOP")]
+    flops_ratio: Annotated[float, Column("ratio", ".4f")]
+    bytes_accessed: Annotated[float, Column("bytes")]
+    xla_bytes: Annotated[float, Column("XLA's bytes")]
+    bytes_ratio: Annotated[float, Column("ratio", ".4f")]
 
     @property
     def worst(self) -> float:
@@ -67,41 +67,25 @@ def xla_analysis(function: Any, args: Any) -> dict[str, float]:
     return dict(analysis)
 
 
-def page(rows: list[Agreement]) -> str:
-    """Return the table."""
-    worst = max(row.worst for row in rows)
-    within = sum(row.worst <= 0.05 for row in rows)
-    lines = [
-        "# FLOP and bytes against XLA's cost analysis of the unoptimised program",
-        "",
-        f"{within} of {len(rows)} networks within 5 % on both; the worst error is {worst:.2%}. "
-        f"JAX {jax.__version__}.",
-        "",
-        "| network | nodes | FLOP | XLA's FLOP | ratio | bytes | XLA's bytes | ratio |",
-        "|---|--:|--:|--:|--:|--:|--:|--:|",
-    ]
-    lines += [
-        f"| {r.model} | {r.nodes} | {r.flops:.6g} | {r.xla_flops:.6g} | {r.flops_ratio:.4f} "
-        f"| {r.bytes_accessed:.6g} | {r.xla_bytes:.6g} | {r.bytes_ratio:.4f} |"
-        for r in rows
-    ]
-    return "\n".join(lines) + "\n"
+@dataclass(frozen=True)
+class CostAnalysisAgreement(Experiment):
+    """Options of this experiment."""
 
-
-def main() -> None:
-    """Compare every network and write the tables."""
-    rows = []
-    for model in MODELS:
-        rows.append(compare(model))
-        row = rows[-1]
-        print(
-            f"{row.model:22s} {row.nodes:6d} nodes  FLOP ×{row.flops_ratio:.4f}  "
-            f"bytes ×{row.bytes_ratio:.4f}",
-            flush=True,
+    def run(self) -> None:
+        """Compare every network and write the tables."""
+        rows: list[Agreement] = []
+        for model in MODELS:
+            rows.append(compare(model))
+            print(rows[-1], flush=True)
+        worst = max(row.worst for row in rows)
+        within = sum(row.worst <= 0.05 for row in rows)
+        self.write_rows(rows)
+        self.write_page(
+            "# FLOP and bytes against XLA's cost analysis of the unoptimised program\n\n"
+            f"{within} of {len(rows)} networks within 5 % on both; the worst error is {worst:.2%}. "
+            f"JAX {jax.__version__}.\n\n{rows_table(rows)}"
         )
-    write_text(RESULTS / "cost_analysis_agreement.csv", csv_text(Agreement, rows))
-    write_page(RESULTS / "cost_analysis_agreement", page(rows), __file__)
 
 
 if __name__ == "__main__":
-    main()
+    CostAnalysisAgreement.main()

@@ -21,8 +21,7 @@ from pathlib import Path
 
 import tyro
 
-from experiments.csv_rows import csv_text
-from experiments.pages import RESULTS, run_script, write_page
+from experiments.experiment import Experiment
 from experiments.readers import (
     foreign_keras,
     foreign_onnxruntime,
@@ -31,10 +30,8 @@ from experiments.readers import (
 )
 from go_rl.core import OpGraph, ReadError
 from go_rl.core.errors import MissingDependencyError
-from go_rl.core.plan import write_text
 from go_rl.graphs.readers import load
 
-NAME = "foreign_models"
 INSTALL = (
     "pip install --target GENERATORS onnx onnxruntime scikit-learn skl2onnx onnxmltools pandas"
     " xgboost lightgbm torch onnxscript keras tensorflow tf2onnx transformers sympy"
@@ -70,15 +67,36 @@ KINDS = {
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class ForeignModels(Experiment):
+    """Options of this experiment."""
 
     folder: tyro.conf.Positional[Path]
     """Where the models are kept."""
     only: tuple[str, ...] = ()
     """Only models with one of these in their name; the table is then shown, not written."""
-    out: Path = RESULTS
-    """Where the table goes."""
+
+    def run(self) -> None:
+        """Make what is missing, read everything, write the table."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        makers = all_makers()
+        if self.only:
+            makers = {m: make for m, make in makers.items() if any(o in m for o in self.only)}
+        failed = make_missing(self.folder, makers)
+        readings: dict[str, Reading] = {}
+        rows: list[Row] = []
+        for model in makers:
+            if model in failed:
+                continue
+            readings[model] = read_as_advised(self.folder / f"{model}.onnx")
+            source = readings.get(source_of(model))
+            rows.append(row_of(model, readings[model], source.graph if source else None))
+            print(f"{rows[-1].outcome} {model}", flush=True)
+        text = page(rows, failed)
+        if self.only:
+            print(text)
+            return
+        self.write_page(text)
+        self.write_rows(rows)
 
 
 @dataclass(frozen=True)
@@ -237,29 +255,5 @@ def page(rows: list[Row], failed: Mapping[str, str]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main(options: Options) -> None:
-    """Make what is missing, read everything, write the table."""
-    options.folder.mkdir(parents=True, exist_ok=True)
-    makers = all_makers()
-    if options.only:
-        makers = {m: make for m, make in makers.items() if any(o in m for o in options.only)}
-    failed = make_missing(options.folder, makers)
-    readings: dict[str, Reading] = {}
-    rows: list[Row] = []
-    for model in makers:
-        if model in failed:
-            continue
-        readings[model] = read_as_advised(options.folder / f"{model}.onnx")
-        source = readings.get(source_of(model))
-        rows.append(row_of(model, readings[model], source.graph if source else None))
-        print(f"{rows[-1].outcome} {model}", flush=True)
-    text = page(rows, failed)
-    if options.only:
-        print(text)
-        return
-    write_page(options.out / NAME, text, __file__)
-    write_text(options.out / f"{NAME}.csv", csv_text(Row, rows))
-
-
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    ForeignModels.main()

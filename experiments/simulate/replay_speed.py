@@ -8,13 +8,13 @@ several repeats.
 
 from __future__ import annotations
 
-import io
 import time
 from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.pages import RESULTS, repeated_seconds, run_script, write_page
+from experiments.experiment import Experiment, repeated_seconds
+from experiments.page_text import markdown_table
 from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
 from go_rl.core import Budget
@@ -25,11 +25,12 @@ from go_rl.objectives.methods import Heft
 from go_rl.verify.makespan_value import replayed
 
 BATCH = 16
+HEADS = ("graph", "nodes", "plan", "one core", "batch", "plain", "plain / one core")
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class ReplaySpeed(Experiment):
+    """Options of this experiment."""
 
     graphs: tuple[str, ...] = (
         "transformer-xl-8-layers-training",
@@ -42,24 +43,21 @@ class Options:
     repeats: int = 20
     """Of the compiled kernel; the plain twin runs once."""
 
-
-def main(options: Options) -> None:
-    """Measure and write the table."""
-    out = io.StringIO()
-    out.write(
-        "# Replaying plans\n\nMilliseconds of CPU a plan on one core; *batch*: wall milliseconds a "
-        f"plan of {BATCH} at once on two shared cores; *plain*: the checker's Python on the same "
-        "plan, in the same run.\n\n| graph | nodes | plan | one core | batch | plain | plain / one "
-        "core |\n| --- | ---: | --- | ---: | ---: | ---: | ---: |\n"
-    )
-    for name in options.graphs:
-        for row in _rows(name, options):
-            print(row, flush=True)
-            out.write(row + "\n")
-    write_page(RESULTS / "replay_speed", out.getvalue(), __file__)
+    def run(self) -> None:
+        """Measure and write the table."""
+        rows = []
+        for name in self.graphs:
+            for row in _rows(name, self):
+                print(*row, sep=" | ", flush=True)
+                rows.append(row)
+        self.write_page(
+            "# Replaying plans\n\nMilliseconds of CPU a plan on one core; *batch*: wall "
+            f"milliseconds a plan of {BATCH} at once on two shared cores; *plain*: the checker's "
+            f"Python on the same plan, in the same run.\n\n{markdown_table(HEADS, rows, ('plan',))}"
+        )
 
 
-def _rows(name: str, options: Options) -> list[str]:
+def _rows(name: str, options: ReplaySpeed) -> list[list[str]]:
     graph = zoo_graph(name)
     problem = problem_for(
         graph, options.hardware, OptimizeOptions("makespan", "placement,schedule")
@@ -89,12 +87,12 @@ def _rows(name: str, options: Options) -> list[str]:
         plain = replayed(problem, plan.device[0], priority, None)
         spent = time.process_time() - started
         assert plain.seconds == workspace.evaluate(plan).seconds[0]
-        rows.append(
-            f"| {name} | {graph.num_nodes} | {label} | {1e3 * one:.2f} | {1e3 * batch:.2f} | "
-            f"{1e3 * spent:.0f} | {spent / one:.0f} |"
-        )
+        rows.append([
+            name, str(graph.num_nodes), label, f"{1e3 * one:.2f}", f"{1e3 * batch:.2f}",
+            f"{1e3 * spent:.0f}", f"{spent / one:.0f}",
+        ])  # fmt: skip
     return rows
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    ReplaySpeed.main()

@@ -22,7 +22,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from experiments.pages import RESULTS, run_script, write_page
+from experiments.experiment import Experiment
 from go_rl.core import GoRLError
 from go_rl.report.file_tables import markdown_table
 from go_rl.tuning.tvm.codegen import code_target
@@ -41,11 +41,23 @@ HEADS = ("model", "functions", "tuned", "left untuned, by reason", "largest rela
 
 
 @dataclass(frozen=True)
-class Options:
+class CompiledModels(Experiment):
     """Options of the script."""
 
     only: tuple[str, ...] = ()
     """Names of models; default: all."""
+
+    def run(self) -> None:
+        """Compile, compare, write the page."""
+        table = markdown_table(HEADS, list(_rows(self)))
+        text = (
+            "# Models that TVM compiles\n\nEvery operator that is tuned has one random schedule; "
+            "results are compared with ONNX Runtime's or, for models of the zoo, XLA's, on random "
+            "operands: the largest difference over the largest magnitude. Functions are the "
+            "distinct ones behind fusion. Weights of the light models of the package onnx are "
+            f"random, for their own are one number each.\n\n{table}"
+        )
+        self.write_page(text)
 
 
 @dataclass(frozen=True)
@@ -209,7 +221,7 @@ def _torch_models() -> dict[str, Callable[[], tuple[Any, tuple[int, ...]]]]:
             "transformer": transformer, "u-net": unet}  # fmt: skip
 
 
-def _rows(options: Options) -> Iterator[list[str]]:
+def _rows(options: CompiledModels) -> Iterator[list[str]]:
     for name in options.only or names():
         if name.startswith("torch ") and find_spec("torch") is None:
             yield [name, "", "", "", "torch is not installed"]
@@ -226,19 +238,5 @@ def _rows(options: Options) -> Iterator[list[str]]:
         yield row
 
 
-def run(options: Options) -> None:
-    """Compile, compare, write the page."""
-    table = markdown_table(HEADS, list(_rows(options)))
-    text = (
-        "# Models that TVM compiles\n\nEvery operator that is tuned has one random schedule; "
-        "results are compared with ONNX Runtime's or, for models of the zoo, XLA's, on random "
-        "operands: the largest difference over the largest magnitude. Functions are the distinct "
-        "ones behind fusion. Weights of the light models of the package onnx are random, for "
-        "their own are one number each.\n\n"
-        f"{table}"
-    )
-    write_page(RESULTS / "compiled_models", text, __file__)
-
-
 if __name__ == "__main__":
-    run_script(run, Options, __doc__)
+    CompiledModels.main()

@@ -15,7 +15,7 @@ import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.pages import RESULTS, run_script, write_page
+from experiments.experiment import Experiment
 from experiments.tuning.replayed.recorded_paths import PathStore, curves_of
 from go_rl.report.file_tables import markdown_table
 from go_rl.tuning.loop.belief.curve_belief import CurveBelief
@@ -27,7 +27,6 @@ from go_rl.tuning.pools.schedule_pool import FOLDER, PoolSet, load_pools
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-NAME = "dynatune_figures"
 CHAIN_AT, HORIZON = 100, 50
 """Trials behind which the chains are shown, and how far they predict."""
 HEAD = """# Operators, curves and chains of recorded tuning
@@ -45,7 +44,7 @@ DynaTune's figures on the pools of {network} (inner tuner `{tuner}`, seed {seed}
 
 
 @dataclass(frozen=True)
-class Options:
+class DynatuneFigures(Experiment):
     """Options of the script."""
 
     folder: Path = Path("build/schedulers_replayed")
@@ -56,35 +55,33 @@ class Options:
     seed: int = 0
     batch: int = 32
     patience: int = 200
-    out: Path = RESULTS / NAME
 
-
-def run(options: Options) -> None:
-    """Draw the figures and write the page."""
-    pools = load_pools(options.pools / f"{options.network}.npz")
-    store = PathStore(options.folder / "paths", options.tuner, options.batch, options.patience)
-    paths = store.paths(pools, options.seed)
-    curves = curves_of(pools, paths)
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    gain, cost, flops = _shares(pools, paths)
-    _gains(gain, cost, flops, options)
-    _curves(pools, curves, options)
-    _segments(pools, curves, options)
-    slowest = int(np.argmax(gain))
-    acceptance = _chains(curves[slowest], pools.peak_flops, options)
-    head = HEAD.format(
-        network=options.network, tuner=options.tuner, seed=options.seed,
-        at=min(CHAIN_AT, len(curves[slowest])),
-        flop=_rank_correlation(flops, gain), cost=_rank_correlation(cost, gain),
-        acceptance=acceptance, name=options.out.name,
-    )  # fmt: skip
-    shares = np.stack([gain, cost, flops], axis=1) * 100
-    cells = [
-        [pool.operator.name, *(f"{share:.1f}" for share in row), str(_segment_count(curve))]
-        for pool, row, curve in zip(pools.pools, shares, curves, strict=True)
-    ]
-    heads = ["operator", "gain, %", "cost, %", "FLOP, %", "segments"]
-    write_page(options.out, head + "\n" + markdown_table(heads, cells), __file__)
+    def run(self) -> None:
+        """Draw the figures and write the page."""
+        pools = load_pools(self.pools / f"{self.network}.npz")
+        store = PathStore(self.folder / "paths", self.tuner, self.batch, self.patience)
+        paths = store.paths(pools, self.seed)
+        curves = curves_of(pools, paths)
+        self.out.mkdir(parents=True, exist_ok=True)
+        gain, cost, flops = _shares(pools, paths)
+        _gains(gain, cost, flops, self)
+        _curves(pools, curves, self)
+        _segments(pools, curves, self)
+        slowest = int(np.argmax(gain))
+        acceptance = _chains(curves[slowest], pools.peak_flops, self)
+        head = HEAD.format(
+            network=self.network, tuner=self.tuner, seed=self.seed,
+            at=min(CHAIN_AT, len(curves[slowest])),
+            flop=_rank_correlation(flops, gain), cost=_rank_correlation(cost, gain),
+            acceptance=acceptance, name=self.stem.name,
+        )  # fmt: skip
+        shares = np.stack([gain, cost, flops], axis=1) * 100
+        cells = [
+            [pool.operator.name, *(f"{share:.1f}" for share in row), str(_segment_count(curve))]
+            for pool, row, curve in zip(pools.pools, shares, curves, strict=True)
+        ]
+        heads = ["operator", "gain, %", "cost, %", "FLOP, %", "segments"]
+        self.write_page(head + "\n" + markdown_table(heads, cells))
 
 
 def _segment_count(curve: np.ndarray) -> int:
@@ -109,7 +106,7 @@ def _rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.corrcoef(np.argsort(np.argsort(a)), np.argsort(np.argsort(b)))[0, 1])
 
 
-def _gains(gain: np.ndarray, cost: np.ndarray, flops: np.ndarray, options: Options) -> None:
+def _gains(gain: np.ndarray, cost: np.ndarray, flops: np.ndarray, options: DynatuneFigures) -> None:
     figure, axis = plt.subplots(figsize=(7, 3))
     places = np.arange(len(gain))
     for shift, (name, share) in enumerate((("gain", gain), ("cost", cost), ("FLOP", flops))):
@@ -119,7 +116,7 @@ def _gains(gain: np.ndarray, cost: np.ndarray, flops: np.ndarray, options: Optio
     _save(figure, options, "gains")
 
 
-def _curves(pools: PoolSet, curves: Sequence[np.ndarray], options: Options) -> None:
+def _curves(pools: PoolSet, curves: Sequence[np.ndarray], options: DynatuneFigures) -> None:
     figure, axes = plt.subplots(4, 4, figsize=(10, 8))
     for axis, curve, pool in zip(axes.flat, curves, pools.pools, strict=False):
         axis.plot(100 * curve)
@@ -131,7 +128,7 @@ def _curves(pools: PoolSet, curves: Sequence[np.ndarray], options: Options) -> N
     _save(figure, options, "curves")
 
 
-def _segments(pools: PoolSet, curves: Sequence[np.ndarray], options: Options) -> None:
+def _segments(pools: PoolSet, curves: Sequence[np.ndarray], options: DynatuneFigures) -> None:
     figure, axis = plt.subplots(figsize=(6, 3))
     curve = max(curves, key=_segment_count)
     starts = segment_starts(curve.tolist())
@@ -141,7 +138,7 @@ def _segments(pools: PoolSet, curves: Sequence[np.ndarray], options: Options) ->
     _save(figure, options, "segments")
 
 
-def _chains(curve: np.ndarray, peak: float, options: Options) -> float:
+def _chains(curve: np.ndarray, peak: float, options: DynatuneFigures) -> float:
     """Draw the positions of all walkers; returns the mean acceptance."""
     belief = CurveBelief()
     values = (curve[:CHAIN_AT].astype(float) * peak).tolist()
@@ -157,12 +154,11 @@ def _chains(curve: np.ndarray, peak: float, options: Options) -> float:
     return acceptance
 
 
-def _save(figure: Figure, options: Options, name: str) -> None:
+def _save(figure: Figure, options: DynatuneFigures, name: str) -> None:
     figure.tight_layout()
-    path = options.out.with_name(f"{options.out.name}_{name}.svg")
-    figure.savefig(path, metadata={"Date": None})
+    figure.savefig(options.path(f"_{name}.svg"), metadata={"Date": None})
     plt.close(figure)
 
 
 if __name__ == "__main__":
-    run_script(run, Options, __doc__)
+    DynatuneFigures.main()

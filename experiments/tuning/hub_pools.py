@@ -17,7 +17,7 @@ from typing import Annotated
 import numpy as np
 import tyro
 
-from experiments.pages import run_script
+from experiments.experiment import Script
 from go_rl.costs.programs.features import leaf_vectors
 from go_rl.costs.programs.nests.benchmark_hub import HubRecord, hub_records, nest_from_hub
 from go_rl.runtime.records import canonical_json
@@ -32,7 +32,7 @@ PEAK_FLOPS = 4e13
 
 
 @dataclass(frozen=True)
-class Options:
+class HubPools(Script):
     """Options of the script."""
 
     folder: Annotated[Path, tyro.conf.Positional]
@@ -46,15 +46,14 @@ class Options:
     seed: int = 0
     """Of the draws."""
 
+    def run(self) -> None:
+        """Write the pools."""
+        pools = tuple(pool_of(self, name) for name in self.kernels)
+        about = {"source": "benchmark hub", "schedules": self.schedules, "seed": self.seed}
+        PoolSet("benchmark-hub", "gpus", PEAK_FLOPS, pools, about).save(self.out)
 
-def main(options: Options) -> None:
-    """Write the pools."""
-    pools = tuple(pool_of(options, name) for name in options.kernels)
-    about = {"source": "benchmark hub", "schedules": options.schedules, "seed": options.seed}
-    PoolSet("benchmark-hub", "gpus", PEAK_FLOPS, pools, about).save(options.out)
 
-
-def pool_of(options: Options, name: str) -> SchedulePool:
+def pool_of(options: HubPools, name: str) -> SchedulePool:
     """Return the pool of one kernel on one GPU."""
     kernel, _, size, records = hub_records(options.folder / f"{name}.json.gz")
     every = list(records)
@@ -84,4 +83,4 @@ def keys_of(records: Sequence[HubRecord]) -> np.ndarray:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    HubPools.main()

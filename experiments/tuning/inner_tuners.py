@@ -9,15 +9,15 @@ off goes on where it stopped (``results/inner_tuners.csv``).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
 import tyro
 
-from experiments.csv_rows import GrowingTable, run_name
-from experiments.pages import RESULTS, cell, run_script, write_page
+from experiments.experiment import Experiment
+from experiments.page_text import cell
+from experiments.rows import run_name
 from experiments.tuning.tuner_curves import (
     NEAR,
     CurveRow,
@@ -28,7 +28,6 @@ from experiments.tuning.tuner_curves import (
     seed_means,
 )
 from go_rl.costs.trees.schedule_ranks import ScheduleRanksConfig
-from go_rl.report.figures import save_figure
 from go_rl.report.file_tables import markdown_table
 from go_rl.tuning.loop.nouns import MakeInnerTuner
 from go_rl.tuning.pools.schedule_pool import PoolSet, load_pools
@@ -36,7 +35,6 @@ from go_rl.tuning.tuners import TUNERS, inner_tuner
 from go_rl.tuning.tuners.online_scorer import OnlineScorerConfig
 from go_rl.tuning.tuners.simulated_annealing import AnnealingConfig, simulated_annealing
 
-NAME = "inner_tuners"
 SHARES = (0.1, 0.25, 0.5, 1.0)
 """Of the trials: columns of the page."""
 COLUMNS = (
@@ -57,8 +55,8 @@ ARMS: Mapping[str, Callable[[], MakeInnerTuner]] = {
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class InnerTuners(Experiment):
+    """Options of this experiment."""
 
     pools: Annotated[tuple[str, ...], tyro.conf.Positional]
     """Files of recorded pools, or names of networks whose pools ship."""
@@ -70,23 +68,20 @@ class Options:
     """Of each tuner and operator."""
     operators: int = 4
     """Of each network, those with the most FLOP."""
-    name: str = NAME
-    """Of the page, its table and its figure."""
-    results: Path = RESULTS
-    """Folder that is written to."""
+    page_name: Annotated[str, tyro.conf.arg(name="name")] = field(default="", kw_only=True)
+    """Name of the page, its table and its figure; empty: that of the script."""
 
-
-def main(options: Options) -> None:
-    """Make the rows that are missing; write the page and its figure."""
-    pools = [heaviest(load_pools(each), options.operators) for each in options.pools]
-    run = run_name(
-        f"{[pool.digest for pool in pools]} {options.trials} {options.batch} {options.operators}"
-    )
-    table = GrowingTable(CurveRow, options.results / f"{options.name}.csv")
-    arms = {name: (lambda _pool, _k, make=make: make()) for name, make in ARMS.items()}
-    rows = run_curves(table, run, pools, arms, range(options.seeds), options.trials, options.batch)
-    save_figure(figure(rows, tuple(ARMS), options.batch), options.results / options.name)
-    write_page(options.results / options.name, page(rows, pools, options), __file__)
+    def run(self) -> None:
+        """Make the rows that are missing; write the page and its figure."""
+        pools = [heaviest(load_pools(each), self.operators) for each in self.pools]
+        run = run_name(
+            f"{[pool.digest for pool in pools]} {self.trials} {self.batch} {self.operators}"
+        )
+        table = self.kept_rows(CurveRow)
+        arms = {name: (lambda _pool, _k, make=make: make()) for name, make in ARMS.items()}
+        rows = run_curves(table, run, pools, arms, range(self.seeds), self.trials, self.batch)
+        self.save_figure(figure(rows, tuple(ARMS), self.batch))
+        self.write_page(page(rows, pools, self))
 
 
 def heaviest(pools: PoolSet, count: int) -> PoolSet:
@@ -97,7 +92,7 @@ def heaviest(pools: PoolSet, count: int) -> PoolSet:
     )
 
 
-def page(rows: Sequence[CurveRow], pools: Sequence[PoolSet], options: Options) -> str:
+def page(rows: Sequence[CurveRow], pools: Sequence[PoolSet], options: InnerTuners) -> str:
     """Return the page."""
     sizes = [len(each.seconds) for pool in pools for each in pool.pools]
     seeds = len({row.seed for row in rows})
@@ -109,7 +104,7 @@ def page(rows: Sequence[CurveRow], pools: Sequence[PoolSet], options: Options) -
         f"{options.batch}, {seeds} seeds. {COLUMNS}\n\n"
     )
     text += markdown_table(*table(rows, options.batch))
-    return f"{text}\n![Speed against trials]({options.name}.svg)\n"
+    return f"{text}\n![Speed against trials]({options.stem.name}.svg)\n"
 
 
 def table(rows: Sequence[CurveRow], batch: int) -> tuple[list[str], list[list[str]]]:
@@ -133,4 +128,4 @@ def _annealing(config: AnnealingConfig) -> MakeInnerTuner:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    InnerTuners.main()

@@ -27,13 +27,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.csv_rows import csv_text, read_rows
-from experiments.pages import RESULTS, geometric_mean, run_script, write_page
+from experiments.experiment import Experiment
+from experiments.page_text import geometric_mean
+from experiments.rows import csv_text, read_rows
 from go_rl.api.this_device import NETWORKS, CalibrateConfig, calibrate
 from go_rl.core.plan import write_text
 from go_rl.core.processor import processor_name
 from go_rl.graphs.readers.jax.stages import JaxProgram
-from go_rl.report.figures import GREY, LINE_COLOURS, LINE_STYLES, new_figure, save_figure
+from go_rl.report.figures import GREY, LINE_COLOURS, LINE_STYLES, new_figure
 from go_rl.tuning import TuneConfig, TuningError
 from go_rl.tuning.config import LEARNED
 from go_rl.tuning.xla.compilable import load_program
@@ -41,8 +42,6 @@ from go_rl.tuning.xla.guides import guide_weights
 from go_rl.tuning.xla.outcome import Tuned
 from go_rl.tuning.xla.tune_kernels import tune_kernels
 
-NAME = "kernel_autotuner"
-CURVES = f"{NAME}_curves"
 MODELS = ("bert-tiny", "resnet18", "transformer-xl-2-layers", "mobilenet-v2")
 Arm = Literal["learned", "calibrated", "analytical", "random", "everything"]
 GUIDES: tuple[Arm, ...] = get_args(Arm)
@@ -56,8 +55,8 @@ POINTS = 200
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class KernelAutotuner(Experiment):
+    """Options of this experiment."""
 
     models: tuple[str, ...] = MODELS
     """Models of the zoo that are JAX functions."""
@@ -83,8 +82,33 @@ class Options:
     """Times that winner and default are measured again at the end."""
     folder: Path = Path("out/kernel-autotuner")
     """Records, and what each run found."""
-    results: Path = RESULTS
-    """Folder that is written to."""
+
+    def run(self) -> None:
+        """Make the runs that are missing; write tables, page and figure."""
+        path, curves = self.path(".csv"), self.path("_curves.csv")
+        rows, points = read_rows(Row, path), read_rows(Point, curves)
+        _check_minutes(rows, self, path)
+        done = {row.key for row in rows}
+        for model in self.models:
+            jobs: list[tuple[Arm, int]] = [
+                (g, s) for s in self.seeds for g in self.guides if (model, g, s) not in done
+            ]
+            program = load_program(f"zoo:{model}") if jobs else None
+            for guide, seed in jobs:
+                assert program is not None
+                try:
+                    row, found = run(program, model, guide, seed, self)
+                except TuningError as error:
+                    print(f"{model}, {guide}, seed {seed}: left out: {error}", flush=True)
+                    continue
+                print(row, flush=True)
+                rows = [*rows, row]
+                points = [*(p for p in points if p.key != row.key), *found]
+                write_text(curves, csv_text(Point, points))
+                write_text(path, csv_text(Row, rows))
+        self.write_page(page(rows, points))
+        if rows:
+            self.save_figure(figure(rows, points))
 
 
 Key = tuple[str, str, int]
@@ -143,35 +167,7 @@ class Point:
         return self.model, self.guide, self.seed
 
 
-def main(options: Options) -> None:
-    """Make the runs that are missing; write tables, page and figure."""
-    path, curves = options.results / f"{NAME}.csv", options.results / f"{CURVES}.csv"
-    rows, points = read_rows(Row, path), read_rows(Point, curves)
-    _check_minutes(rows, options, path)
-    done = {row.key for row in rows}
-    for model in options.models:
-        jobs: list[tuple[Arm, int]] = [
-            (g, s) for s in options.seeds for g in options.guides if (model, g, s) not in done
-        ]
-        program = load_program(f"zoo:{model}") if jobs else None
-        for guide, seed in jobs:
-            assert program is not None
-            try:
-                row, found = run(program, model, guide, seed, options)
-            except TuningError as error:
-                print(f"{model}, {guide}, seed {seed}: left out: {error}", flush=True)
-                continue
-            print(row, flush=True)
-            rows = [*rows, row]
-            points = [*(p for p in points if p.key != row.key), *found]
-            write_text(curves, csv_text(Point, points))
-            write_text(path, csv_text(Row, rows))
-    write_page(options.results / NAME, page(rows, points), __file__)
-    if rows:
-        save_figure(figure(rows, points), options.results / NAME)
-
-
-def _check_minutes(rows: Sequence[Row], options: Options, path: Path) -> None:
+def _check_minutes(rows: Sequence[Row], options: KernelAutotuner, path: Path) -> None:
     """Raise a `TuningError` for rows of other minutes."""
     if others := {f"{row.minutes:g}" for row in rows if row.minutes != options.minutes}:
         raise TuningError(
@@ -181,7 +177,7 @@ def _check_minutes(rows: Sequence[Row], options: Options, path: Path) -> None:
 
 
 def run(
-    program: JaxProgram, model: str, guide: Arm, seed: int, options: Options
+    program: JaxProgram, model: str, guide: Arm, seed: int, options: KernelAutotuner
 ) -> tuple[Row, list[Point]]:
     """Tune a model; return its row and its curve."""
     path, calibration = calibrated(options) if guide == CALIBRATED else (None, "")
@@ -228,7 +224,7 @@ def row_of(tuned: Tuned, model: str, guide: str, seed: int, minutes: float) -> R
     )
 
 
-def calibrated(options: Options) -> tuple[Path, str]:
+def calibrated(options: KernelAutotuner) -> tuple[Path, str]:
     """Return the calibration and what the page says of it; it is made where there is none."""
     path = options.calibration or options.folder / "this.npz"
     about = path.with_suffix(".txt")
@@ -360,4 +356,4 @@ def _draw(axes: Axes, rows: Sequence[Row], points: Sequence[Point], minutes: flo
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    KernelAutotuner.main()

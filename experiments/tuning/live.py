@@ -12,15 +12,15 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import onnx
 import tyro
 
 import go_rl
-from experiments.csv_rows import GrowingTable
-from experiments.pages import RESULTS, run_script, write_page
+from experiments.experiment import RESULTS, Experiment
+from experiments.rows import KeptRows
 from experiments.tuning.rivals import ONNX_RUNTIME, TVM, WORKER, XLA, Rivals
 from experiments.tuning.schedulers_replayed import ORDERS, Row
 from experiments.tuning.squeezenet import onnx_network
@@ -48,8 +48,10 @@ Times = dict[str, dict[str, float]]
 
 
 @dataclass(frozen=True)
-class Options:
+class Live(Experiment):
     """Options of the script."""
+
+    page_name: ClassVar[str] = "live_tuning"
 
     folder: Annotated[Path, tyro.conf.Positional]
     """What is tuned there goes on."""
@@ -69,8 +71,30 @@ class Options:
     beside: str = "nothing else"
     """What else the machine does; the page says so."""
 
+    def run(self) -> None:
+        """Tune, compare, write the page."""
+        summaries = {name: tuned(self, name) for name in configs(self)}
+        times = compared(self)
+        groups = grouped(summaries)
+        rows = [
+            _row(name, [summaries[x] for x in runs], [times[f"{TVM}: {x}"] for x in runs], times)
+            for name, runs in groups.items()
+        ]
+        text = (
+            "# Live tuning of SqueezeNet 1.1 (128 x 128) through TVM on one core\n\nEach scheduler "
+            f"over the inner tuner `annealing`, {self.minutes:g} minutes a run; medians over the "
+            f"seeds, in brackets their range; measured beside {self.beside}. All networks compute "
+            "in one process on one core, visited in turn (`go_rl.costs.timing.timing`); a ratio "
+            "above 1 says that the rival is slower than the tuned network. *Untuned*: the loops as "
+            "they are under LLVM. *heavy*: ``--only-heavy``, the percentage of the FLOP whose "
+            f"operators are tuned.\n\n{markdown_table(HEADS, rows)}\n{_order(self)}"
+        )
+        self.write_page(text)
+        table = "\n".join(",".join(row) for row in (HEADS, *rows))
+        write_text(self.path(".csv"), table + "\n")
 
-def configs(options: Options) -> dict[str, TuneProgramsConfig]:
+
+def configs(options: Live) -> dict[str, TuneProgramsConfig]:
     """Return what is tuned how, by the name of its folder: seed by seed, all schedulers in turn."""
     first, lowest = options.schedulers[0], options.seeds[0]
     plain = TuneProgramsConfig(minutes=options.minutes, core=options.core)
@@ -92,14 +116,14 @@ def folder_name(scheduler: str, seed: int) -> str:
     return scheduler if seed == 0 else f"{scheduler}{SEED}{seed}"
 
 
-def known_summary(options: Options, name: str) -> dict[str, Any] | None:
+def known_summary(options: Live, name: str) -> dict[str, Any] | None:
     """Return the summary of a run that has had its minutes; None: there is none."""
     path = options.folder / name / "tuned.json"
     known = json.loads(path.read_text()) if path.exists() else {}
     return known if known.get("config", {}).get("minutes", 0) >= options.minutes else None
 
 
-def tuned(options: Options, name: str) -> dict[str, Any]:
+def tuned(options: Live, name: str) -> dict[str, Any]:
     """Return the summary of the tuned network; one that had its minutes is not tuned again."""
     if known := known_summary(options, name):
         return known
@@ -111,7 +135,7 @@ def tuned(options: Options, name: str) -> dict[str, Any]:
     return json.loads((folder / "tuned.json").read_text())
 
 
-def compared(options: Options) -> Times:
+def compared(options: Live) -> Times:
     """Return times of the tuned networks and their rivals, visited in turn."""
     pace = TimingConfig(pace_seconds=5.0)
     config = CollectConfig(target="live", core=options.core, timing=pace)
@@ -126,29 +150,7 @@ def compared(options: Options) -> Times:
         return worker.call(asked, TIMEOUT)
 
 
-def run(options: Options) -> None:
-    """Tune, compare, write the page."""
-    summaries = {name: tuned(options, name) for name in configs(options)}
-    times = compared(options)
-    groups = grouped(summaries)
-    rows = [_row(name, [summaries[x] for x in runs], [times[f"{TVM}: {x}"] for x in runs], times)
-            for name, runs in groups.items()]  # fmt: skip
-    text = (
-        "# Live tuning of SqueezeNet 1.1 (128 x 128) through TVM on one core\n\n"
-        f"Each scheduler over the inner tuner `annealing`, {options.minutes:g} minutes a run; "
-        "medians over the seeds, in brackets their range; measured beside "
-        f"{options.beside}. All networks compute in one process on one core, visited in turn "
-        "(`go_rl.costs.timing.timing`); a ratio above 1 says that the rival "
-        "is slower than the tuned network. *Untuned*: the loops as they are under LLVM. *heavy*: "
-        "``--only-heavy``, the percentage of the FLOP whose operators are tuned.\n\n"
-        f"{markdown_table(HEADS, rows)}\n{_order(options)}"
-    )
-    write_page(RESULTS / "live_tuning", text, __file__)
-    table = "\n".join(",".join(row) for row in (HEADS, *rows))
-    write_text(RESULTS / "live_tuning.csv", table + "\n")
-
-
-def _order(options: Options) -> str:
+def _order(options: Live) -> str:
     """Latency while tuning, beside what the replay of recorded curves says of each scheduler."""
     regret = {row.scheduler: [] for row in replayed_rows(options)}
     for row in replayed_rows(options):
@@ -183,9 +185,9 @@ def _order(options: Options) -> str:
     )
 
 
-def replayed_rows(options: Options) -> list[Row]:
+def replayed_rows(options: Live) -> list[Row]:
     """Return the replayed runs of the same network."""
-    rows = GrowingTable(Row, options.replayed).rows
+    rows = KeptRows(Row, options.replayed).rows
     return [row for row in rows if (row.network, row.first_round) == (REPLAYED, ORDERS[0])]
 
 
@@ -245,4 +247,4 @@ def _row(
 
 
 if __name__ == "__main__":
-    run_script(run, Options, __doc__)
+    Live.main()

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import tyro
 
-from experiments.pages import run_script
+from experiments.experiment import Script
 from experiments.tuning.networks import NETWORKS, tunable_operators
 from experiments.tuning.record_pools import CODEGEN
 from go_rl.core.processor import own_target
@@ -25,7 +25,7 @@ PEAK = 64 * 4.5e9
 
 
 @dataclass(frozen=True)
-class Options:
+class MakePools(Script):
     """Options of the script."""
 
     folder: Annotated[Path, tyro.conf.Positional]
@@ -36,27 +36,28 @@ class Options:
     """Of the records."""
     networks: tuple[str, ...] = tuple(NETWORKS)
 
-
-def run(options: Options) -> None:
-    """Write the pools."""
-    options.out.mkdir(parents=True, exist_ok=True)
-    with RecordStore(options.folder / RECORDS) as store:
-        for network in options.networks:
-            uses = tunable_operators(network)
-            records = store.find(options.target, [task.workload for task in uses])
-            chosen = [record for record in records if f'"codegen":"{CODEGEN}"' in record.setting]
-            newest = max((record.measured_at for record in chosen), default="")
-            about = {
-                "measured": newest, "codegen": CODEGEN, "batch": 1, "cores": 1,
-                "schedules": "random draws of TVM 0.27 MetaSchedule, no tensor instructions",
-            }  # fmt: skip
-            pools = pools_from_records(network, uses, chosen, PEAK, about)
-            pools.save(options.out / f"{network}{ENDING}")
-            least = min(len(pool.keys) for pool in pools.pools)
-            print(f"{network}: {pools.schedules} schedules, {least} or more of each of "
-                  f"{len(pools.pools)} operators, {pools.provenance['impossible']} impossible, "
-                  f"digest {pools.digest}", flush=True)  # fmt: skip
+    def run(self) -> None:
+        """Write the pools."""
+        self.out.mkdir(parents=True, exist_ok=True)
+        with RecordStore(self.folder / RECORDS) as store:
+            for network in self.networks:
+                uses = tunable_operators(network)
+                records = store.find(self.target, [task.workload for task in uses])
+                chosen = [
+                    record for record in records if f'"codegen":"{CODEGEN}"' in record.setting
+                ]
+                newest = max((record.measured_at for record in chosen), default="")
+                about = {
+                    "measured": newest, "codegen": CODEGEN, "batch": 1, "cores": 1,
+                    "schedules": "random draws of TVM 0.27 MetaSchedule, no tensor instructions",
+                }  # fmt: skip
+                pools = pools_from_records(network, uses, chosen, PEAK, about)
+                pools.save(self.out / f"{network}{ENDING}")
+                least = min(len(pool.keys) for pool in pools.pools)
+                print(f"{network}: {pools.schedules} schedules, {least} or more of each of "
+                      f"{len(pools.pools)} operators, {pools.provenance['impossible']} impossible, "
+                      f"digest {pools.digest}", flush=True)  # fmt: skip
 
 
 if __name__ == "__main__":
-    run_script(run, Options, __doc__)
+    MakePools.main()

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import tyro
 
-from experiments.pages import run_script
+from experiments.experiment import Script
 from experiments.tuning.networks import NETWORKS, tunable_operators
 from go_rl.costs.programs.measure.collect import collect_programs
 from go_rl.costs.programs.workloads import TensorTask
@@ -25,7 +25,7 @@ TOGETHER = 25
 
 
 @dataclass(frozen=True)
-class Options:
+class RecordPools(Script):
     """Options of the script."""
 
     folder: Annotated[Path, tyro.conf.Positional]
@@ -37,22 +37,21 @@ class Options:
     networks: tuple[str, ...] = tuple(NETWORKS)
     """Whose operators are recorded."""
 
-
-def run(options: Options) -> None:
-    """Record."""
-    tasks: dict[TensorTask, str] = {}
-    for network in options.networks:
-        for task in tunable_operators(network):
-            tasks.setdefault(task, network)
-    measure = CollectConfig(
-        core=options.core, timeout=20.0, timing=TimingConfig(visits=4, least_calls=3)
-    )
-    config = ProgramsConfig(schedules=TOGETHER, codegen=(CODEGEN,), measure=measure)
-    options.folder.mkdir(parents=True, exist_ok=True)
-    for seed in range(-(-options.schedules // TOGETHER)):
-        drawn = replace(config, measure=replace(measure, sampling=SamplingConfig(seed=seed)))
-        made = collect_programs(options.folder, drawn, _say, tasks)
-        print(f"{(seed + 1) * TOGETHER} schedules of each: {made} measured now", flush=True)
+    def run(self) -> None:
+        """Record."""
+        tasks: dict[TensorTask, str] = {}
+        for network in self.networks:
+            for task in tunable_operators(network):
+                tasks.setdefault(task, network)
+        measure = CollectConfig(
+            core=self.core, timeout=20.0, timing=TimingConfig(visits=4, least_calls=3)
+        )
+        config = ProgramsConfig(schedules=TOGETHER, codegen=(CODEGEN,), measure=measure)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for seed in range(-(-self.schedules // TOGETHER)):
+            drawn = replace(config, measure=replace(measure, sampling=SamplingConfig(seed=seed)))
+            made = collect_programs(self.folder, drawn, _say, tasks)
+            print(f"{(seed + 1) * TOGETHER} schedules of each: {made} measured now", flush=True)
 
 
 def _say(sentence: str) -> None:
@@ -60,4 +59,4 @@ def _say(sentence: str) -> None:
 
 
 if __name__ == "__main__":
-    run_script(run, Options, __doc__)
+    RecordPools.main()

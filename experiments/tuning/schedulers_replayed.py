@@ -15,8 +15,8 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 
-from experiments.csv_rows import GrowingTable, csv_text, run_name
-from experiments.pages import RESULTS, run_script, write_page
+from experiments.experiment import Experiment
+from experiments.rows import KeptRows, run_name
 from experiments.tuning.replayed.recorded_paths import PathStore, library_of
 from experiments.tuning.replayed.replayed_runs import (
     ALL,
@@ -27,7 +27,7 @@ from experiments.tuning.replayed.replayed_runs import (
     own_belief,
     reached,
 )
-from go_rl.core.files.whole_file import whole_file, write_text
+from go_rl.core.files.whole_file import whole_file
 from go_rl.report.file_tables import markdown_table
 from go_rl.tuning.config import FirstRound
 from go_rl.tuning.loop.belief.curve_library import SHIPPED
@@ -37,7 +37,6 @@ from go_rl.tuning.pools.schedule_pool import FOLDER, PoolSet, load_pools
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-NAME = "schedulers_replayed"
 HEAD = """# Schedulers on recorded curves
 
 Every scheduler walks the same paths: those of the inner tuner `{tuner}` over recorded pools of
@@ -60,7 +59,7 @@ ORDERS: tuple[FirstRound, ...] = ("slowest", "declared")
 
 
 @dataclass(frozen=True)
-class Options:
+class SchedulersReplayed(Experiment):
     """Options of the script."""
 
     folder: Path = Path("build/schedulers_replayed")
@@ -75,8 +74,26 @@ class Options:
     patience: int = 200
     ship: bool = False
     """Write the curves of all paths as those that ship with our own belief."""
-    out: Path = RESULTS / NAME
-    """Name of page, table and figure, without an ending."""
+
+    def run(self) -> None:
+        """Run what is missing, and write the page."""
+        sets = [load_pools(self.pools / f"{name}.npz") for name in self.networks]
+        store = PathStore(self.folder / "paths", self.tuner, self.batch, self.patience)
+        library = library_of(sets, store, range(self.seeds))
+        if self.ship:
+            library.save(SHIPPED)
+        table = KeptRows(Row, self.folder / "runs.csv")
+        for pools in sets:
+            key = run_key(pools, self.tuner, self.batch, self.patience)
+            for seed in range(self.seeds):
+                own = own_belief(library, pools.network)
+                paths = store.paths(pools, seed)
+                setting = Setting(pools, paths, seed, self.batch, self.patience, own=own)
+                for order in ORDERS:
+                    _runs(replace(setting, first_round=order), key, table, self.folder)
+        keys = {run_key(each, self.tuner, self.batch, self.patience) for each in sets}
+        rows = [row for row in table.rows if row.run in keys and row.seed < self.seeds]
+        _write(rows, sets, self)
 
 
 @dataclass(frozen=True)
@@ -103,33 +120,12 @@ class Row:
     acceptance: float
 
 
-def run(options: Options) -> None:
-    """Run what is missing, and write the page."""
-    sets = [load_pools(options.pools / f"{name}.npz") for name in options.networks]
-    store = PathStore(options.folder / "paths", options.tuner, options.batch, options.patience)
-    library = library_of(sets, store, range(options.seeds))
-    if options.ship:
-        library.save(SHIPPED)
-    table = GrowingTable(Row, options.folder / "runs.csv")
-    for pools in sets:
-        key = run_key(pools, options.tuner, options.batch, options.patience)
-        for seed in range(options.seeds):
-            own = own_belief(library, pools.network)
-            paths = store.paths(pools, seed)
-            setting = Setting(pools, paths, seed, options.batch, options.patience, own=own)
-            for order in ORDERS:
-                _runs(replace(setting, first_round=order), key, table, options.folder)
-    keys = {run_key(each, options.tuner, options.batch, options.patience) for each in sets}
-    rows = [row for row in table.rows if row.run in keys and row.seed < options.seeds]
-    _write(rows, sets, options)
-
-
 def run_key(pools: PoolSet, tuner: str, batch: int, patience: int) -> str:
     """Return the name of runs on pools."""
     return run_name(f"{pools.digest} {tuner} {batch} {patience}")
 
 
-def _runs(setting: Setting, key: str, table: GrowingTable[Row], folder: Path) -> None:
+def _runs(setting: Setting, key: str, table: KeptRows[Row], folder: Path) -> None:
     """Run the schedulers that have no row yet; oracle and sequential first."""
     names = [name for name in ALL if name not in TRANSFER or setting.own is not None]
     network, seed, order = setting.pools.network, setting.seed, setting.first_round
@@ -156,7 +152,6 @@ def _runs(setting: Setting, key: str, table: GrowingTable[Row], folder: Path) ->
             1e3 * float(np.mean(belief.seconds)) if fits else np.nan,
             float(np.nanmean(belief.acceptance)) if fits and name not in TRANSFER else np.nan,
         ))  # fmt: skip
-        print(network, seed, order, name, f"{1e3 * state.latency:.4g} ms", flush=True)
 
 
 def _sooner(points: np.ndarray, sequential: np.ndarray, latency: float) -> float:
@@ -171,7 +166,7 @@ def curve_file(
     return folder / "curves" / f"{key}-{network}-{seed}-{order}-{name}.npy"
 
 
-def _write(rows: Sequence[Row], sets: Sequence[PoolSet], options: Options) -> None:
+def _write(rows: Sequence[Row], sets: Sequence[PoolSet], options: SchedulersReplayed) -> None:
     head = HEAD.format(
         tuner=options.tuner, schedules=f"{sum(pools.schedules for pools in sets):,}",
         networks=", ".join(pools.network for pools in sets), seeds=options.seeds,
@@ -182,9 +177,9 @@ def _write(rows: Sequence[Row], sets: Sequence[PoolSet], options: Options) -> No
              _table(declared, "regret_percent", "Regret, %, declared order"),
              _table(slowest, "sooner_near", "Within 1 %, slowest first"),
              _table(slowest, "sooner", "Sooner, slowest first"), _cost(rows), _facts(rows, sets),
-             f"![Latency over virtual time, and regret]({options.out.name}.svg)\n"]  # fmt: skip
-    write_page(options.out, "\n\n".join(parts), __file__)
-    write_text(options.out.with_suffix(".csv"), csv_text(Row, rows))
+             f"![Latency over virtual time, and regret]({options.stem.name}.svg)\n"]  # fmt: skip
+    options.write_page("\n\n".join(parts))
+    options.write_rows(rows)
     _figure(slowest, sets, options)
 
 
@@ -246,7 +241,7 @@ def _facts(rows: Sequence[Row], sets: Sequence[PoolSet]) -> str:
     return "## Networks\n\n" + markdown_table(heads, cells, words=("digest",))
 
 
-def _figure(rows: Sequence[Row], sets: Sequence[PoolSet], options: Options) -> None:
+def _figure(rows: Sequence[Row], sets: Sequence[PoolSet], options: SchedulersReplayed) -> None:
     """Above, latency over that which the sequential tuner ends with; below, regret."""
     figure, axes = plt.subplots(2, len(sets), figsize=(4.2 * len(sets), 6.4), squeeze=False)
     shown = ("sequential", "dynamic-random", "ansor", "dynatune", "dynatune-transfer", "oracle")
@@ -265,15 +260,13 @@ def _figure(rows: Sequence[Row], sets: Sequence[PoolSet], options: Options) -> N
     axes[1][0].set_ylabel("regret against the oracle, %")
     axes[0][-1].legend(fontsize=7)
     figure.tight_layout()
-    options.out.parent.mkdir(parents=True, exist_ok=True)
-    for ending in (".svg", ".png"):
-        figure.savefig(
-            options.out.with_suffix(ending), metadata={"Date": None} if ending == ".svg" else None
-        )
+    options.save_figure(figure)
     plt.close(figure)
 
 
-def _curves(rows: Sequence[Row], pools: PoolSet, name: str, options: Options) -> np.ndarray | None:
+def _curves(
+    rows: Sequence[Row], pools: PoolSet, name: str, options: SchedulersReplayed
+) -> np.ndarray | None:
     """[seeds, moments] of one scheduler, by seed; None where it did not run."""
     own = [row for row in rows if (row.network, row.scheduler) == (pools.network, name)]
     files = [
@@ -291,4 +284,4 @@ def _band(axis: Axes, name: str, curves: np.ndarray) -> None:
 
 
 if __name__ == "__main__":
-    run_script(run, Options, __doc__)
+    SchedulersReplayed.main()

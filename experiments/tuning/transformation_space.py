@@ -10,25 +10,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.figure import Figure
 
-from experiments.csv_rows import csv_text
-from experiments.pages import RESULTS, run_script, write_page
+from experiments.experiment import Experiment
 from experiments.tuning.make_pools import PEAK
 from experiments.tuning.record_pools import CODEGEN
-from go_rl.core.files.whole_file import write_text
 from go_rl.costs.programs.workloads import TensorTask, task_module
 from go_rl.costs.programs.workloads.drawn_programs import codegen_target
 from go_rl.costs.tiles.stages import import_tvm
-from go_rl.report.figures import new_figure, save_figure
+from go_rl.report.figures import new_figure
 from go_rl.tuning.loop.nouns import Schedule
 from go_rl.tuning.tvm.codegen import CodeTarget
 from go_rl.tuning.tvm.space import TvmSpace, scheduled
 
-NAME = "transformation_space"
 OUTPUT, INPUT = 3, 6
 """Places of output and input channels among the tiled loops: batch, height, width, output; height,
 width and channels of the kernel."""
@@ -36,7 +33,7 @@ TILES = "SamplePerfectTile"
 
 
 @dataclass(frozen=True)
-class Options:
+class TransformationSpace(Experiment):
     """Options of the script."""
 
     sizes: tuple[int, ...] = (1, 28, 28, 128, 128, 3, 3, 1, 1, 1)
@@ -48,7 +45,34 @@ class Options:
     calls: int = 9
     """Of each schedule; the median counts."""
     seed: int = 0
-    out: Path = RESULTS / NAME
+
+    def run(self) -> None:
+        """Measure, draw, write the page."""
+        task = TensorTask("conv2d", self.sizes)
+        space = TvmSpace(task_module(task), CodeTarget(CODEGEN))
+        drawn = space.draw(self.drawn, np.random.default_rng(self.seed))
+        speeds = [_gflops(task, schedule, self) for schedule in drawn]
+        base = drawn[int(np.argmax(speeds))]
+        channels = {"output": task.named["filters"], "input": task.named["channels"]}
+        tiles = {name: _divisors(count, self.largest) for name, count in channels.items()}
+        points = [
+            TilePoint(output, input, _varied(space, task, base, output, input, self))
+            for output in tiles["output"]
+            for input in tiles["input"]
+        ]
+        self.save_figure(_figure(points, tiles))
+        found = np.array([point.gflops for point in points if point.gflops > 0])
+        text = (
+            f"# Transformation space of {task.title}\n\nDynaTune's figure 3: innermost tiles of "
+            "input and output channels of a convolution of ResNet-18 vary, everything else is that "
+            f"of the fastest of {self.drawn} random schedules ({max(speeds):.1f} GFLOP/s, "
+            f"{100e9 * max(speeds) / PEAK:.0f} % of the peak). {len(found)} of {len(points)} "
+            f"points are legal: {found.min():.1f} to {found.max():.1f} GFLOP/s, median "
+            f"{np.median(found):.1f}; one core, one run, median of {self.calls} "
+            f"calls.\n\n![GFLOP/s by tiles]({self.stem.name}.svg)\n"
+        )
+        self.write_page(text)
+        self.write_rows(points)
 
 
 @dataclass(frozen=True)
@@ -59,35 +83,6 @@ class TilePoint:
     input_tile: int
     gflops: float
     """0: the schedule is not legal."""
-
-
-def main(options: Options) -> None:
-    """Measure, draw, write the page."""
-    task = TensorTask("conv2d", options.sizes)
-    space = TvmSpace(task_module(task), CodeTarget(CODEGEN))
-    drawn = space.draw(options.drawn, np.random.default_rng(options.seed))
-    speeds = [_gflops(task, schedule, options) for schedule in drawn]
-    base = drawn[int(np.argmax(speeds))]
-    channels = {"output": task.named["filters"], "input": task.named["channels"]}
-    tiles = {name: _divisors(count, options.largest) for name, count in channels.items()}
-    points = [
-        TilePoint(output, input, _varied(space, task, base, output, input, options))
-        for output in tiles["output"]
-        for input in tiles["input"]
-    ]
-    _figure(points, tiles, options)
-    found = np.array([point.gflops for point in points if point.gflops > 0])
-    text = (
-        f"# Transformation space of {task.title}\n\n"
-        "DynaTune's figure 3: innermost tiles of input and output channels of a convolution of "
-        f"ResNet-18 vary, everything else is that of the fastest of {options.drawn} random "
-        f"schedules ({max(speeds):.1f} GFLOP/s, {100e9 * max(speeds) / PEAK:.0f} % of the peak). "
-        f"{len(found)} of {len(points)} points are legal: {found.min():.1f} to {found.max():.1f} "
-        f"GFLOP/s, median {np.median(found):.1f}; one core, one run, median of {options.calls} "
-        f"calls.\n\n![GFLOP/s by tiles]({options.out.name}.svg)\n"
-    )
-    write_page(options.out, text, __file__)
-    write_text(options.out.with_suffix(".csv"), csv_text(TilePoint, points))
 
 
 def with_tiles(document: Any, changes: Mapping[int, int]) -> Any:
@@ -120,13 +115,18 @@ def _tiling(tiles: list[int], innermost: int) -> list[int]:
 
 
 def _varied(
-    space: TvmSpace, task: TensorTask, base: Schedule, output: int, input: int, options: Options
+    space: TvmSpace,
+    task: TensorTask,
+    base: Schedule,
+    output: int,
+    input: int,
+    options: TransformationSpace,
 ) -> float:
     made = space.adapted(with_tiles(base.document, {OUTPUT: output, INPUT: input}))
     return 0.0 if made is None else _gflops(task, made, options)
 
 
-def _gflops(task: TensorTask, schedule: Schedule, options: Options) -> float:
+def _gflops(task: TensorTask, schedule: Schedule, options: TransformationSpace) -> float:
     tvm, module = import_tvm(), task_module(task)
     made = scheduled(module, schedule.document)
     kernel = tvm.compile(made.mod, target=codegen_target(CODEGEN)).jit()
@@ -145,7 +145,7 @@ def _divisors(count: int, largest: int) -> list[int]:
     return [d for d in range(1, min(count, largest) + 1) if count % d == 0]
 
 
-def _figure(points: list[TilePoint], tiles: Mapping[str, list[int]], options: Options) -> None:
+def _figure(points: list[TilePoint], tiles: Mapping[str, list[int]]) -> Figure:
     table = np.array([p.gflops for p in points]).reshape(len(tiles["output"]), -1)
     picture = new_figure(5.0, 4.0)
     axes = picture.subplots()
@@ -155,8 +155,8 @@ def _figure(points: list[TilePoint], tiles: Mapping[str, list[int]], options: Op
     axes.set_xlabel("innermost tile of input channels")
     axes.set_ylabel("innermost tile of output channels")
     picture.colorbar(shown, label="GFLOP/s")
-    save_figure(picture, options.out)
+    return picture
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    TransformationSpace.main()

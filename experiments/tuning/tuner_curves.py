@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.stats import t as student
 
-from experiments.csv_rows import GrowingTable
+from experiments.rows import KeptRows
 from go_rl.report.figures import LINE_COLOURS, LINE_STYLES, new_figure
 from go_rl.tuning.loop.nouns import InnerTuner, MakeInnerTuner
 from go_rl.tuning.pools.replay import ReplayBackend
@@ -76,7 +76,7 @@ def tune_operator(
 
 
 def run_curves(
-    table: GrowingTable[CurveRow],
+    table: KeptRows[CurveRow],
     run: str,
     pools: Sequence[PoolSet],
     tuners: Mapping[str, Callable[[PoolSet, int], MakeInnerTuner]],

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments.csv_rows import csv_text, read_rows, rows_of_run, run_name
-from experiments.kernels.kernel_ablations import SHARES, Options, Row, page, variants
+from experiments.kernels.kernel_ablations import SHARES, KernelAblations, Row, page, variants
+from experiments.rows import csv_text, read_rows, rows_of_run, run_name
 from go_rl.core import ReadError, TrainingError
 
 ROWS = (
@@ -20,7 +20,7 @@ ROWS = (
 
 
 def test_each_variant_differs_from_the_first():
-    found = variants(Options(steps=7, draws=3, seed=5))
+    found = variants(KernelAblations(steps=7, draws=3, seed=5))
     plain = found[0]
     assert (plain.part, plain.config.steps, plain.config.seed) == ("base", 7, 5)
     assert len({(each.part, each.name) for each in found}) == len(found)
@@ -31,7 +31,7 @@ def test_each_variant_differs_from_the_first():
     assert replace(by_part["reduction"], reduction="column") == plain.config.network
     assert replace(by_part["encoder"], encoder="graphsage") == plain.config.network
     assert sum(each.part == "draws" for each in found) == 3
-    assert variants(Options(steps=7, draws=3, seed=5)) == found
+    assert variants(KernelAblations(steps=7, draws=3, seed=5)) == found
 
 
 def test_the_page():

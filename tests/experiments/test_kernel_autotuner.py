@@ -9,11 +9,10 @@ from tuning.xla.fakes import Machine, tune
 
 from experiments.tuning import kernel_autotuner
 from experiments.tuning.kernel_autotuner import (
-    Options,
+    KernelAutotuner,
     Point,
     Row,
     figure,
-    main,
     mean_speedup_at,
     page,
     row_of,
@@ -65,7 +64,7 @@ def test_the_page_says_what_was_calibrated_and_what_ran_beside():
 
 def test_a_network_that_is_tuned_does_not_calibrate(tmp_path):
     with pytest.raises(TuningError, match="vit-tiny: is tuned and would calibrate"):
-        kernel_autotuner.calibrated(Options(models=("vit-tiny",), folder=tmp_path))
+        kernel_autotuner.calibrated(KernelAutotuner(models=("vit-tiny",), folder=tmp_path))
 
 
 def test_the_figure_has_a_panel_for_each_model_and_one_for_all():
@@ -98,16 +97,16 @@ def test_runs_go_on_where_they_stopped(tmp_path, monkeypatch, tuned):
         return tuned
 
     monkeypatch.setattr(kernel_autotuner, "tune_kernels", made)
-    monkeypatch.setattr(kernel_autotuner, "save_figure", lambda figure, stem: None)
+    monkeypatch.setattr(KernelAutotuner, "save_figure", lambda self, figure: None)
     monkeypatch.setattr(kernel_autotuner, "load_program", lambda name: name)
-    plain = Options(models=("mlp",), guides=("everything",), seeds=(0,), results=tmp_path)
-    main(plain)
+    plain = KernelAutotuner(models=("mlp",), guides=("everything",), seeds=(0,), out=tmp_path)
+    plain.run()
     first = (tmp_path / "kernel_autotuner.csv").read_text()
-    main(replace(plain, seeds=(0, 1)))
+    replace(plain, seeds=(0, 1)).run()
     assert asked == [
         ("zoo:mlp", f"everything-{seed}", "everything", seed, "records") for seed in (0, 1)
     ]
     assert (tmp_path / "kernel_autotuner.csv").read_text().startswith(first)
     assert "| mlp |" in (tmp_path / "kernel_autotuner.md").read_text()
     with pytest.raises(TuningError, match="has runs of 5 minutes"):
-        main(replace(plain, minutes=6.0))
+        replace(plain, minutes=6.0).run()

@@ -12,7 +12,7 @@ from experiments.kernels.kernel_ranks import (
     FOLDS,
     METHODS,
     Judgement,
-    Options,
+    KernelRanks,
     Ranked,
     Row,
     compare,
@@ -85,12 +85,12 @@ def test_a_method_is_judged_on_all_folds_together(flags):
     split = splits({"flags": flags}, 0)["at random"]
     every = np.arange(flags.groups.count)
     for method in ("default", "random"):
-        found = compare(method, {"flags": flags}, split, Options())["flags"]
+        found = compare(method, {"flags": flags}, split, KernelRanks())["flags"]
         scores = METHODS[method](flags, every, every)
         whole = judge(flags, every, scores, found.seconds)
         assert (found.total, found.apes) == (whole.total, whole.apes)
-    assert compare("analytical", {"flags": flags}, split, Options()) == {}
-    learned = compare("weighted", {"flags": flags}, split, Options(steps=2, members=1))["flags"]
+    assert compare("analytical", {"flags": flags}, split, KernelRanks()) == {}
+    learned = compare("weighted", {"flags": flags}, split, KernelRanks(steps=2, members=1))["flags"]
     assert set(learned.apes) == {"a", "b"}
 
 
@@ -131,7 +131,7 @@ def test_the_tables():
     one = Judgement({"a": 1.0, "b": 4.0, "c": 9.0}, 3.0, float("nan"), 0.5)
     two = Judgement({"a": 2.0, "b": 2.0, "c": 0.0}, 1.25, 0.625, 2.0)
     found = {("tiles", "at random"): {"random": one, "hinge": two}}
-    options = Options(steps=7, members=2, seed=3)
+    options = KernelRanks(steps=7, members=2, seed=3)
     text = page(found, {("tiles", "at random"): (8, 2)}, {"tiles": ("a", "b")}, options)
     assert "five folds (seed 3). *mse* to *weighted*: 2 networks of 7 updates.\n" in text
     assert text.split("\n\n", 2)[2] == (

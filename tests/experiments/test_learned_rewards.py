@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tuning.xla.fakes import MEASURING, Machine, program
 
-from experiments.learning.learned_rewards import Bench, Options, row_of
+from experiments.learning.learned_rewards import Bench, LearnedRewards, row_of
 from experiments.learning.learned_rewards_page import Row, cell, figure, page, ratio
 from experiments.learning.learned_rewards_search import problem_of, settled
 from experiments.learning.measuring_cost import Measuring
@@ -85,7 +85,7 @@ def test_kernels_that_are_slower_than_their_nodes_are_taken_apart(bench, tmp_pat
 
 
 def test_plans_are_judged_by_what_was_measured(bench):
-    options = Options()
+    options = LearnedRewards()
     assert bench.sum_seconds(pairs()) == (4.5, 3)
     unfused = row_of("fusion", bench, "unfused", 0, options)
     assert (unfused.parts, unfused.measured_ms, unfused.minutes) == (6, 6000.0, 0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from experiments.kernels.timing_rules import ROUNDS, Options, compare, page, successive
+from experiments.kernels.timing_rules import ROUNDS, TimingRules, compare, page, successive
 from go_rl.costs.timing.timing import TimingSamples
 
 
@@ -22,7 +22,7 @@ def test_a_slowed_process_matters_to_raw_times_only(tmp_path):
     for row in rows:
         apart = 50.0 if row.rule.startswith("raw") else 0.0
         assert (row.short_percent, row.long_percent) == pytest.approx((apart, apart))
-    text = page(rows, 2, 30, Options(tmp_path), 1.5)
+    text = page(rows, 2, 30, TimingRules(tmp_path), 1.5)
     assert "| low | 0.0 / 0.0 |" in text
     assert "| quick | 0.0 / 0.0 |" in text
     assert "| raw, least | 50.0 / 50.0 |" in text

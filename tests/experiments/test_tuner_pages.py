@@ -65,15 +65,15 @@ def test_both_scripts_on_a_small_pool(tmp_path, monkeypatch):
     pools().save(path)
     few = {name: inner_tuners.ARMS[name] for name in ("annealing", "random")}
     monkeypatch.setattr(inner_tuners, "ARMS", few)
-    options = inner_tuners.Options((str(path),), 12, 6, 2, 1, results=tmp_path)
-    inner_tuners.main(options)
+    options = inner_tuners.InnerTuners((str(path),), 12, 6, 2, 1, out=tmp_path)
+    options.run()
     made = (tmp_path / "inner_tuners.csv").read_text()
-    inner_tuners.main(options)
+    options.run()
     assert (tmp_path / "inner_tuners.csv").read_text() == made
     assert len(made.splitlines()) == 1 + 2 * 2
     at = np.arange(30.0)
     schedule_search.save_scores(scores, at.astype(np.uint64) + 1, np.abs(at - 12), 1e-3)
-    schedule_search.main(schedule_search.Options(str(path), (f"knows={scores}",), 1, 2, tmp_path))
+    schedule_search.ScheduleSearch(str(path), (f"knows={scores}",), 1, 2, out=tmp_path).run()
     text = (tmp_path / "schedule_search.md").read_text()
     assert "| knows | 1.000 ± 0.000" in text
     assert "knows, corrected" in text

@@ -105,7 +105,7 @@ def test_chameleons_page_tells_ratios():
         row("r", "toy", 1, 5.0, 4.0, 90.0, float("inf"), 90.0, 45.0, *near, 30, 40),
         row("r", "toy", 2, 5.0, 4.0, 60.0, 50.0, 40.0, 20.0, *near, 30, 40),
     ]
-    options = chameleon_replayed.Options(seeds=3)
+    options = chameleon_replayed.ChameleonReplayed(seeds=3)
     text = chameleon_replayed._page(rows, [pools().recorded.pools], options)
     assert "| toy | 3.00 (2.00–4.00) | 1.50 (1.00–2.00) | 1.20 (never–1.25) | 3.00 (3.00" in text
     assert "75 %" in text

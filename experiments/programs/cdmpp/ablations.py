@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from experiments.pages import RESULTS, cell, run_script, write_page
+from experiments.experiment import Experiment
+from experiments.page_text import cell
 from experiments.programs.cdmpp.cross_model import both_parts, cross_run
 from experiments.programs.cdmpp.runs import Metrics, Runs, TableOptions, trained
 from go_rl.costs.programs.learn.network import PAPER
 
-NAME, SIZES = "cdmpp_ablations", "sizes"
+SIZES = "sizes"
 TABLES: dict[str, dict[str, dict[str, Any]]] = {
     "Positional encoding (figure 14a)": {"with": {}, "without": {"positional": False}},
     "Label transform (Table 3)": {
@@ -39,24 +40,25 @@ FIRST_RUN = "first run"
 
 
 @dataclass(frozen=True)
-class Options(TableOptions):
-    """Options of these tables."""
+class CdmppAblations(TableOptions, Experiment):
+    """CdmppAblations of these tables."""
 
+    page_name: ClassVar[str] = "cdmpp_ablations"
 
-def main(options: Options) -> None:
-    """Make the tables."""
-    runs = Runs(options, time.monotonic())
-    found = {
-        title: {
-            name: [_kept(runs, changed, seed) for seed in range(_seeds(options, title))]
-            for name, changed in rows.items()
+    def run(self) -> None:
+        """Make the tables."""
+        runs = Runs(self, time.monotonic())
+        found = {
+            title: {
+                name: [_kept(runs, changed, seed) for seed in range(_seeds(self, title))]
+                for name, changed in rows.items()
+            }
+            for title, rows in TABLES.items()
         }
-        for title, rows in TABLES.items()
-    }
-    write_page(RESULTS / NAME, _page(runs, found), __file__)
+        self.write_page(_page(runs, found))
 
 
-def _seeds(options: Options, title: str) -> int:
+def _seeds(options: CdmppAblations, title: str) -> int:
     return 1 if FIRST_RUN in title else options.seeds
 
 
@@ -99,4 +101,4 @@ def _page(runs: Runs, found: dict[str, dict[str, list[Metrics]]]) -> str:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    CdmppAblations.main()

@@ -13,10 +13,12 @@ import time
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
-from experiments.pages import NOTHING, RESULTS, cell, run_script, write_page
+from experiments.experiment import Experiment
+from experiments.page_text import NOTHING, cell
 from experiments.programs.cdmpp.cross_model import COLUMNS, PARTS, both_parts
 from experiments.programs.cdmpp.runs import Metrics, OutOfTimeError, Runs, TableOptions, trained
 from go_rl.costs.learning.metrics import mape
@@ -33,7 +35,6 @@ from go_rl.costs.programs.learn.reading import read_examples
 from go_rl.costs.programs.learn.rivals.summed_features import SUMMED_NAMES
 from go_rl.costs.trees.boosted import BoostedTrees, SummedKernels
 
-NAME = "cdmpp_code"
 SUMMED, BOUND, CODE, RATIO, TREES, NETWORK, MEAN = (
     "boosted trees on summed leaf vectors", "… learning seconds over the bound",
     "… and the code of loops", "… learning seconds over the bound, with both",
@@ -50,11 +51,34 @@ NETWORK_STEPS = 1500
 
 
 @dataclass(frozen=True)
-class Options(TableOptions):
+class CdmppCode(TableOptions, Experiment):
     """Options of this table."""
+
+    page_name: ClassVar[str] = "cdmpp_code"
 
     steps: int = NETWORK_STEPS
     """Updates of CDMPP's network."""
+
+    def run(self) -> None:
+        """Run the arms that are missing; write the page."""
+        runs = WideRuns(self, time.monotonic())
+        found: dict[str, list[Metrics]] = {arm: [] for arm in (*ARMS, "single")}
+        missing: list[str] = []
+        for seed in range(self.seeds):
+            for name, make in (("trees", _tree_arms), ("network", _network), ("single", _single)):
+                try:
+                    kept = runs.kept(f"code-{name}-{seed}", lambda m=make, s=seed: m(runs, s))
+                except OutOfTimeError:
+                    missing.append(f"{name}-{seed}")
+                    continue
+                for arm in found:
+                    own = {
+                        k.removeprefix(f"{arm} "): v
+                        for k, v in kept.items()
+                        if k.startswith(f"{arm} ")
+                    }
+                    found[arm] += [own] if own else []
+        self.write_page(_page(runs, found, missing))
 
 
 class WideRuns(Runs):
@@ -78,26 +102,6 @@ class WideRuns(Runs):
     def features(self) -> np.ndarray:
         """[P, F] what trees read."""
         return code_tree_features(self.wide.inputs)
-
-
-def main(options: Options) -> None:
-    """Run the arms that are missing; write the page."""
-    runs = WideRuns(options, time.monotonic())
-    found: dict[str, list[Metrics]] = {arm: [] for arm in (*ARMS, "single")}
-    missing: list[str] = []
-    for seed in range(options.seeds):
-        for name, make in (("trees", _tree_arms), ("network", _network), ("single", _single)):
-            try:
-                kept = runs.kept(f"code-{name}-{seed}", lambda m=make, s=seed: m(runs, s))
-            except OutOfTimeError:
-                missing.append(f"{name}-{seed}")
-                continue
-            for arm in found:
-                own = {
-                    k.removeprefix(f"{arm} "): v for k, v in kept.items() if k.startswith(f"{arm} ")
-                }
-                found[arm] += [own] if own else []
-    write_page(RESULTS / NAME, _page(runs, found, missing), __file__)
 
 
 def _tree_arms(runs: WideRuns, seed: int) -> Metrics:
@@ -215,4 +219,4 @@ def _mean(results: list[Metrics], name: str) -> str:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    CdmppCode.main()

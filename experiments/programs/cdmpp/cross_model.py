@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from experiments.pages import RESULTS, cell, run_script, write_page
+from experiments.experiment import Experiment
+from experiments.page_text import cell
 from experiments.programs.cdmpp.runs import Metrics, Runs, TableOptions, judged, trained, tuned
 from go_rl.costs.learning.splits import HELD_OUT
 from go_rl.costs.programs.learn.examples import ProgramExamples
 from go_rl.costs.trees.boosted import BoostedConfig, BoostedTrees, SummedKernels
 
-NAME = "cdmpp_cross_model"
 PARTS = {"test": "same networks", "held": "held-out networks"}
 COLUMNS = {
     "mape": "MAPE %", "median": "median %", "rmse_ms": "RMSE ms", "within_5": "within 5 %",
@@ -34,24 +35,25 @@ CMD = "cmd "
 
 
 @dataclass(frozen=True)
-class Options(TableOptions):
+class CdmppCrossModel(TableOptions, Experiment):
     """Options of this table."""
 
+    page_name: ClassVar[str] = "cdmpp_cross_model"
 
-def main(options: Options) -> None:
-    """Make the table."""
-    runs = Runs(options, time.monotonic())
-    cdmpp = [cross_run(runs, seed) for seed in range(options.seeds)]
-    trees = [
-        runs.kept(f"cross-trees-{seed}", lambda seed=seed: _trees(runs, seed))
-        for seed in range(options.seeds)
-    ]
-    found = {
-        "CDMPP": cdmpp,
-        "CDMPP, fine-tuned with CMD": [_with(each, CMD) for each in cdmpp],
-        "boosted trees (LightGBM)": trees,
-    }
-    write_page(RESULTS / NAME, _page(runs, found), __file__)
+    def run(self) -> None:
+        """Make the table."""
+        runs = Runs(self, time.monotonic())
+        cdmpp = [cross_run(runs, seed) for seed in range(self.seeds)]
+        trees = [
+            runs.kept(f"cross-trees-{seed}", lambda seed=seed: _trees(runs, seed))
+            for seed in range(self.seeds)
+        ]
+        found = {
+            "CDMPP": cdmpp,
+            "CDMPP, fine-tuned with CMD": [_with(each, CMD) for each in cdmpp],
+            "boosted trees (LightGBM)": trees,
+        }
+        self.write_page(_page(runs, found))
 
 
 def cross_run(runs: Runs, seed: int) -> Metrics:
@@ -146,4 +148,4 @@ def _mean(results: list[Metrics], name: str) -> str:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    CdmppCrossModel.main()

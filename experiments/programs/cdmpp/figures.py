@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import jax.numpy as jnp
 import matplotlib
@@ -20,7 +21,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from scipy.stats import gaussian_kde, rankdata
 
-from experiments.pages import RESULTS, run_script, write_page
+from experiments.experiment import RESULTS, Experiment
 from experiments.programs.cdmpp.code import WideRuns
 from experiments.programs.cdmpp.runs import TableOptions, trained, tuned
 from go_rl.core.files.strict_json import parse_json
@@ -49,13 +50,27 @@ TRANSFORMS = {"none": "latency", "box-cox": "Box-Cox", "yeo-johnson": "Yeo-Johns
 
 
 @dataclass(frozen=True)
-class Options(TableOptions):
+class CdmppFigures(TableOptions, Experiment):
     """Options of the figures."""
+
+    page_name: ClassVar[str] = NAME
 
     runs: str = "build/cdmpp_figures"
     """Folder of what was computed."""
     subsets: int = 120
     """Random subsets of which discrepancy and error are compared."""
+
+    def run(self) -> None:
+        """Draw the figures; write the page."""
+        runs = WideRuns(self, time.monotonic())
+        outputs = _outputs(runs)
+        nodes, leaves = _tree_sizes(runs)
+        skew = _transforms(runs)
+        _errors(runs, outputs)
+        moved = _latents(runs, outputs)
+        rank = _discrepancy(runs, outputs)
+        _sampling()
+        self.write_page(_page(nodes, leaves, skew, moved, rank))
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,19 +81,6 @@ class Outputs:
     """[P] by `PREDICTIONS`."""
     latents: dict[str, np.ndarray]
     """[P, E] before and after fine-tuning."""
-
-
-def main(options: Options) -> None:
-    """Draw the figures; write the page."""
-    runs = WideRuns(options, time.monotonic())
-    outputs = _outputs(runs)
-    nodes, leaves = _tree_sizes(runs)
-    skew = _transforms(runs)
-    _errors(runs, outputs)
-    moved = _latents(runs, outputs)
-    rank = _discrepancy(runs, outputs)
-    _sampling()
-    write_page(RESULTS / NAME, _page(nodes, leaves, skew, moved, rank), __file__)
 
 
 def _outputs(runs: WideRuns) -> Outputs:
@@ -277,4 +279,4 @@ def _save(figure: Figure, name: str) -> None:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    CdmppFigures.main()

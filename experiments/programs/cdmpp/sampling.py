@@ -13,10 +13,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
-from experiments.pages import NOTHING, RESULTS, cell, run_script, write_page
+from experiments.experiment import Experiment
+from experiments.page_text import NOTHING, cell
 from experiments.programs.cdmpp.runs import (
     Metrics,
     OneNetwork,
@@ -31,47 +33,50 @@ from go_rl.costs.learning.splits import Split, by_target
 from go_rl.costs.programs.learn.examples import ProgramExamples
 from go_rl.costs.programs.learn.select_tasks import program_features, select_tasks
 
-NAME = "cdmpp_sampling"
 TARGET = "x86-64-v4"
 TUNING = 0.2
 
 
 @dataclass(frozen=True)
-class Options(TableOptions):
+class CdmppSampling(TableOptions, Experiment):
     """Options of this table."""
+
+    page_name: ClassVar[str] = "cdmpp_sampling"
 
     counts: tuple[int, ...] = (5, 10, 20, 50, 100)
     """Tasks measured on the new target."""
     draws: int = 10
     """Repetitions of random choice."""
 
+    def run(self) -> None:
+        """Run what is missing; write the page."""
+        runs = Runs(self, time.monotonic())
+        tasks = len(runs.examples.inputs.tasks)
+        counts = [count for count in self.counts if count <= 0.8 * tasks]
+        found: dict[str, list[float]] = {}
+        missing: list[str] = []
 
-def main(options: Options) -> None:
-    """Run what is missing; write the page."""
-    runs = Runs(options, time.monotonic())
-    tasks = len(runs.examples.inputs.tasks)
-    counts = [count for count in options.counts if count <= 0.8 * tasks]
-    found: dict[str, list[float]] = {}
-    missing: list[str] = []
+        def kept(name: str, seed: int, make: Callable[[], Metrics]) -> None:
+            try:
+                error = runs.kept(f"mixed-{name}-{seed}", make)["mape"]
+                found.setdefault(name, []).append(error)
+            except OutOfTimeError:
+                missing.append(f"{name}-{seed}")
 
-    def kept(name: str, seed: int, make: Callable[[], Metrics]) -> None:
-        try:
-            error = runs.kept(f"mixed-{name}-{seed}", make)["mape"]
-            found.setdefault(name, []).append(error)
-        except OutOfTimeError:
-            missing.append(f"{name}-{seed}")
-
-    for seed in range(options.seeds):
-        setting = _Setting(runs, seed)
-        kept("none", seed, setting.untuned)
-        kept("cmd", seed, setting.unlabelled)
-        for count in counts:
-            kept(f"kmeans-{count}", seed, lambda s=setting, n=count: s.tuned_on(n, None))
-            for i in range(options.draws):
-                kept(f"random-{count}-{i}", seed, lambda s=setting, n=count, i=i: s.tuned_on(n, i))
-    page = _page(found, counts, options)
-    page += "\n".join(["", "## Not run yet", "", ", ".join(missing) + ".", ""] if missing else [])
-    write_page(RESULTS / NAME, page, __file__)
+        for seed in range(self.seeds):
+            setting = _Setting(runs, seed)
+            kept("none", seed, setting.untuned)
+            kept("cmd", seed, setting.unlabelled)
+            for count in counts:
+                kept(f"kmeans-{count}", seed, lambda s=setting, n=count: s.tuned_on(n, None))
+                for i in range(self.draws):
+                    kept(
+                        f"random-{count}-{i}",
+                        seed,
+                        lambda s=setting, n=count, i=i: s.tuned_on(n, i),
+                    )
+        lost = f"\n## Not run yet\n\n{', '.join(missing)}.\n" if missing else ""
+        self.write_page(_page(found, counts, self) + lost)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +136,7 @@ class _Setting:
         return judged(seconds, self.runs.examples, self._split().held_out)
 
 
-def _page(found: dict[str, list[float]], counts: Sequence[int], options: Options) -> str:
+def _page(found: dict[str, list[float]], counts: Sequence[int], options: CdmppSampling) -> str:
     runs = len(found.get("none", []))
     lines = [
         "# Tasks to measure for another target", "",
@@ -159,4 +164,4 @@ def _mean(found: dict[str, list[float]], name: str) -> str:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    CdmppSampling.main()

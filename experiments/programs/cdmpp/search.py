@@ -12,10 +12,12 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
-from experiments.pages import NOTHING, RESULTS, cell, run_script, say, table_lines, write_page
+from experiments.experiment import Experiment, say
+from experiments.page_text import NOTHING, cell, table_lines
 from experiments.programs.cdmpp.cross_model import PARTS, both_parts
 from experiments.programs.cdmpp.runs import Metrics, OutOfTimeError, Runs, TableOptions, trained
 from go_rl.costs.programs.learn.network import parameter_count
@@ -29,15 +31,16 @@ from go_rl.costs.programs.learn.search import (
 )
 from go_rl.costs.programs.learn.training import ProgramTrainConfig
 
-NAME = "cdmpp_search"
 MOST_LEAVES = 2
 """Of the programs of a trial: each leaf count is compiled for each trial."""
 ARMS = ("default", "winner")
 
 
 @dataclass(frozen=True)
-class Options(TableOptions):
+class CdmppSearch(TableOptions, Experiment):
     """Options of this table."""
+
+    page_name: ClassVar[str] = "cdmpp_search"
 
     trials: int = 20
     """Of the search."""
@@ -48,29 +51,28 @@ class Options(TableOptions):
     chunk: int = 8
     """Trials of a call; the next call goes on."""
 
-
-def main(options: Options) -> None:
-    """Go on with the search; behind it, train winner and default; write the page."""
-    runs = Runs(options, time.monotonic())
-    folder = Path(options.runs) / "search"
-    done = len(_trials(folder))
-    config = ProgramSearchConfig(
-        min(done + options.chunk, options.trials), options.programs, options.updates
-    )
-    winner = search_programs(_data(runs), folder, config, runs.run_config(0), say)
-    found: dict[str, list[Metrics]] = {arm: [] for arm in ARMS}
-    if len(_trials(folder)) >= options.trials:
-        for seed in range(options.seeds):
-            for arm in ARMS:
-                base = runs.run_config(seed)
-                run = base if arm == ARMS[0] else _sized(replace(winner, seed=seed), base)
-                try:
-                    found[arm].append(
-                        runs.kept(f"search-{arm}-{seed}", lambda r=run: _learned(runs, r))
-                    )
-                except OutOfTimeError:
-                    print(f"{arm} {seed} is to be run; call again to go on")
-    write_page(RESULTS / NAME, _page(options, folder, found), __file__)
+    def run(self) -> None:
+        """Go on with the search; behind it, train winner and default; write the page."""
+        runs = Runs(self, time.monotonic())
+        folder = Path(self.runs) / "search"
+        done = len(_trials(folder))
+        config = ProgramSearchConfig(
+            min(done + self.chunk, self.trials), self.programs, self.updates
+        )
+        winner = search_programs(_data(runs), folder, config, runs.run_config(0), say)
+        found: dict[str, list[Metrics]] = {arm: [] for arm in ARMS}
+        if len(_trials(folder)) >= self.trials:
+            for seed in range(self.seeds):
+                for arm in ARMS:
+                    base = runs.run_config(seed)
+                    run = base if arm == ARMS[0] else _sized(replace(winner, seed=seed), base)
+                    try:
+                        found[arm].append(
+                            runs.kept(f"search-{arm}-{seed}", lambda r=run: _learned(runs, r))
+                        )
+                    except OutOfTimeError:
+                        print(f"{arm} {seed} is to be run; call again to go on")
+        self.write_page(_page(self, folder, found))
 
 
 def _sized(run: ProgramTrainConfig, base: ProgramTrainConfig) -> ProgramTrainConfig:
@@ -107,7 +109,7 @@ def _trials(folder: Path) -> list:
     return [trial for trial in study.trials if trial.state.is_finished()]
 
 
-def _page(options: Options, folder: Path, found: dict[str, list[Metrics]]) -> str:
+def _page(options: CdmppSearch, folder: Path, found: dict[str, list[Metrics]]) -> str:
     trials = _trials(folder)
     counts = {
         name: sum(trial.state.name == name for trial in trials)
@@ -144,4 +146,4 @@ def _mean(results: list[Metrics], name: str, digits: int = 2) -> str:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    CdmppSearch.main()

@@ -15,10 +15,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from resource import RUSAGE_SELF, getrusage
+from typing import ClassVar
 
 import numpy as np
 
-from experiments.pages import NOTHING, RESULTS, cell, run_script, write_page
+from experiments.experiment import Experiment
+from experiments.page_text import NOTHING, cell
 from experiments.programs.cdmpp.runs import Metrics, OutOfTimeError, Runs, TableOptions, trained
 from go_rl.api.predict import predict
 from go_rl.costs.programs.learn.network import NAMED_CONFIGS, SMALL, parameter_count
@@ -30,7 +32,6 @@ from go_rl.costs.programs.learn.rivals.xgboost_trees import XgboostConfig, Xgboo
 from go_rl.costs.programs.learn.training import ProgramTrainConfig
 from go_rl.costs.trees.boosted import BoostedConfig
 
-NAME = "cdmpp_speed"
 PROGRAMS = 400
 TREES = 600
 SHIPPED = "the weights that ship"
@@ -44,8 +45,10 @@ PRICED, DEVICE = 10_000, "tesla-t4"
 
 
 @dataclass(frozen=True)
-class Options(TableOptions):
+class CdmppSpeed(TableOptions, Experiment):
     """Options of this table."""
+
+    page_name: ClassVar[str] = "cdmpp_speed"
 
     runs: str = "build/cdmpp_speed"
     """Folder of finished rows."""
@@ -56,28 +59,27 @@ class Options(TableOptions):
     repeats: int = 20
     """Of pricing; of the paper's configuration a fifth."""
 
+    def run(self) -> None:
+        """Make the rows that are missing; write the page."""
+        runs = Runs(self, time.monotonic())
+        makers: dict[str, Callable[[], Metrics]] = {
+            **{f"CDMPP, {n}": lambda n=n: _of_network(runs, n, self) for n in self.configs},
+            f"CDMPP, {SHIPPED}": lambda: _of_shipped(runs, self),
+            XGBOOST: lambda: _of_xgboost(runs, self),
+            "LightGBM": lambda: _of_lightgbm(runs, self),
+            TRAINING: lambda: _against_lstm(runs, self),
+            OPERATORS: _of_operators,
+        }
+        found: dict[str, Metrics] = {}
+        for name, make in makers.items():
+            try:
+                found[name] = runs.kept(f"speed-{name.replace(' ', '-').replace(',', '')}", make)
+            except OutOfTimeError:
+                print(f"{name} is to be run; call again to go on")
+        self.write_page(_page(runs, self, found))
 
-def main(options: Options) -> None:
-    """Make the rows that are missing; write the page."""
-    runs = Runs(options, time.monotonic())
-    makers: dict[str, Callable[[], Metrics]] = {
-        **{f"CDMPP, {n}": lambda n=n: _of_network(runs, n, options) for n in options.configs},
-        f"CDMPP, {SHIPPED}": lambda: _of_shipped(runs, options),
-        XGBOOST: lambda: _of_xgboost(runs, options),
-        "LightGBM": lambda: _of_lightgbm(runs, options),
-        TRAINING: lambda: _against_lstm(runs, options),
-        OPERATORS: _of_operators,
-    }
-    found: dict[str, Metrics] = {}
-    for name, make in makers.items():
-        try:
-            found[name] = runs.kept(f"speed-{name.replace(' ', '-').replace(',', '')}", make)
-        except OutOfTimeError:
-            print(f"{name} is to be run; call again to go on")
-    write_page(RESULTS / NAME, _page(runs, options, found), __file__)
 
-
-def _page(runs: Runs, options: Options, found: dict[str, Metrics]) -> str:
+def _page(runs: Runs, options: CdmppSpeed, found: dict[str, Metrics]) -> str:
     rival = found.get(XGBOOST, {}).get("cpu_ms", np.nan)
     training, operators = (found.pop(name, {}) for name in (TRAINING, OPERATORS))
     lines = [
@@ -141,7 +143,7 @@ def operator_lines(found: Metrics) -> list[str]:
     ]
 
 
-def _of_network(runs: Runs, name: str, options: Options) -> Metrics:
+def _of_network(runs: Runs, name: str, options: CdmppSpeed) -> Metrics:
     large = NAMED_CONFIGS[name] is not SMALL
     updates, repeats = (options.updates // 20, options.repeats // 5) if large else (
         options.updates, options.repeats
@@ -159,7 +161,7 @@ def _of_network(runs: Runs, name: str, options: Options) -> Metrics:
     }  # fmt: skip
 
 
-def _of_shipped(runs: Runs, options: Options) -> Metrics:
+def _of_shipped(runs: Runs, options: CdmppSpeed) -> Metrics:
     """An ensemble, with interval and flags."""
     weights = ProgramPredictor.load(runs.options.data)
     inputs = runs.examples.inputs.take(_some(runs))
@@ -170,18 +172,18 @@ def _of_shipped(runs: Runs, options: Options) -> Metrics:
     }
 
 
-def _of_xgboost(runs: Runs, options: Options) -> Metrics:
+def _of_xgboost(runs: Runs, options: CdmppSpeed) -> Metrics:
     config = XgboostConfig(TREES)
     return _of_trees(runs, options, lambda: XgboostPrograms.fit(runs.examples, config))
 
 
-def _of_lightgbm(runs: Runs, options: Options) -> Metrics:
+def _of_lightgbm(runs: Runs, options: CdmppSpeed) -> Metrics:
     config = BoostedConfig(trees=TREES, learning_rate=0.05)
     return _of_trees(runs, options, lambda: LightgbmPrograms.fit(runs.examples, config))
 
 
 def _of_trees(
-    runs: Runs, options: Options, fit: Callable[[], XgboostPrograms | LightgbmPrograms]
+    runs: Runs, options: CdmppSpeed, fit: Callable[[], XgboostPrograms | LightgbmPrograms]
 ) -> Metrics:
     began = time.process_time()
     learned = fit()
@@ -197,7 +199,7 @@ def _of_trees(
     return {"samples": speed, **_least(price, options.repeats)}
 
 
-def _against_lstm(runs: Runs, options: Options) -> Metrics:
+def _against_lstm(runs: Runs, options: CdmppSpeed) -> Metrics:
     """Programs a second of a processor while training, the best of three in turn."""
     config = replace(runs.run_config(0), steps=options.updates)
     lstm = replace(RecursiveLstm.run_defaults, steps=options.updates)
@@ -261,4 +263,4 @@ def _least(work: Callable[[], object], repeats: int) -> Metrics:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    CdmppSpeed.main()

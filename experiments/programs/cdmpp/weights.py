@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from experiments.pages import run_script
+from experiments.experiment import Script
 from go_rl.costs.learning.metrics import latency_metrics
 from go_rl.costs.learning.splits import by_task
 from go_rl.costs.programs.learn.predictor import ProgramPredictor
@@ -23,7 +23,7 @@ OTHER_BATCHES = 100
 
 
 @dataclass(frozen=True)
-class Options:
+class WeightsExperiment(Script):
     """Options of this script."""
 
     data: str = "programs-1"
@@ -35,36 +35,37 @@ class Options:
     go_on: bool = False
     """Train those that ship further, by so many updates, instead of new ones."""
 
+    def run(self) -> None:
+        """Train and write."""
+        examples = read_examples(self.data)
+        inputs = examples.inputs
+        split = by_task(inputs.task)
+        learned_from = examples.take(np.concatenate([split.train, split.validation]))
+        judged = examples.take(split.test)
+        config = ProgramTrainConfig(steps=self.steps)
 
-def main(options: Options) -> None:
-    """Train and write."""
-    examples = read_examples(options.data)
-    inputs = examples.inputs
-    split = by_task(inputs.task)
-    learned_from = examples.take(np.concatenate([split.train, split.validation]))
-    judged = examples.take(split.test)
-    config = ProgramTrainConfig(steps=options.steps)
+        def report(member: int, update: int, loss: float) -> None:
+            print(member, update, f"{loss:.4f}", flush=True)
 
-    def report(member: int, update: int, loss: float) -> None:
-        print(member, update, f"{loss:.4f}", flush=True)
-
-    if options.go_on:
-        start = ProgramPredictor.load(options.data)
-        learned = start.fine_tuned(
-            learned_from, None, replace(config, seed=OTHER_BATCHES), report, judged
+        if self.go_on:
+            start = ProgramPredictor.load(self.data)
+            learned = start.fine_tuned(
+                learned_from, None, replace(config, seed=OTHER_BATCHES), report, judged
+            )
+        else:
+            learned = ProgramPredictor.fit(learned_from, config, self.members, report, judged)
+        known = judged.take(
+            np.flatnonzero(np.isin(judged.inputs.leaves, learned_from.inputs.leaves))
         )
-    else:
-        learned = ProgramPredictor.fit(learned_from, config, options.members, report, judged)
-    known = judged.take(np.flatnonzero(np.isin(judged.inputs.leaves, learned_from.inputs.leaves)))
-    found = learned.predict(known.inputs)
-    group = known.inputs.task * len(inputs.targets) + known.inputs.target
-    errors = latency_metrics(found, known.seconds, group)
-    errors |= {"programs": len(known.seconds), "tasks": len(np.unique(known.inputs.task))}
-    card = {**learned.card, "judged": errors}
-    SHIPPED.mkdir(exist_ok=True)
-    replace(learned, name=options.data, card=card).save(SHIPPED / f"{options.data}.npz")
-    print(errors)
+        found = learned.predict(known.inputs)
+        group = known.inputs.task * len(inputs.targets) + known.inputs.target
+        errors = latency_metrics(found, known.seconds, group)
+        errors |= {"programs": len(known.seconds), "tasks": len(np.unique(known.inputs.task))}
+        card = {**learned.card, "judged": errors}
+        SHIPPED.mkdir(exist_ok=True)
+        replace(learned, name=self.data, card=card).save(SHIPPED / f"{self.data}.npz")
+        print(errors)
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    WeightsExperiment.main()

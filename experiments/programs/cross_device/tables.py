@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.pages import cell, table_lines
+from experiments.page_text import cell, table_lines
 from experiments.programs.cdmpp.cross_model import COLUMNS
 from experiments.programs.cdmpp.runs import Metrics, OutOfTimeError, RunFolder
 from experiments.programs.cross_device.arms import Arms

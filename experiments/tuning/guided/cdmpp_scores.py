@@ -17,7 +17,7 @@ from typing import Annotated
 import numpy as np
 import tyro
 
-from experiments.pages import run_script
+from experiments.experiment import Script
 from experiments.tuning.guided.recorded_programs import RecordedPrograms, recorded_programs
 from experiments.tuning.guided.schedule_search import save_scores
 from go_rl.costs.programs.learn.examples import ProgramExamples
@@ -33,7 +33,7 @@ TOGETHER, REPEATS = 32, 20
 
 
 @dataclass(frozen=True)
-class Options:
+class CdmppScores(Script):
     """Options of the script."""
 
     folder: Annotated[Path, tyro.conf.Positional]
@@ -46,14 +46,13 @@ class Options:
     members: int = 2
     """Networks of the ensemble that is trained here."""
 
-
-def main(options: Options) -> None:
-    """Write pools, weights and scores."""
-    recorded = recorded_programs(options.folder, options.network)
-    recorded.pools.save(options.folder / f"{options.network}{ENDING}")
-    print(f"{recorded.pools.schedules} schedules, {recorded.failed} failed", flush=True)
-    for name in (SHIPPED, HELD_OUT, UNTRAINED):
-        _write(name, _predictor(name, recorded, options), recorded, options)
+    def run(self) -> None:
+        """Write pools, weights and scores."""
+        recorded = recorded_programs(self.folder, self.network)
+        recorded.pools.save(self.folder / f"{self.network}{ENDING}")
+        print(f"{recorded.pools.schedules} schedules, {recorded.failed} failed", flush=True)
+        for name in (SHIPPED, HELD_OUT, UNTRAINED):
+            _write(name, _predictor(name, recorded, self), recorded, self)
 
 
 def without(examples: ProgramExamples, tasks: tuple[TensorTask, ...]) -> ProgramExamples:
@@ -62,7 +61,7 @@ def without(examples: ProgramExamples, tasks: tuple[TensorTask, ...]) -> Program
     return examples.take(np.flatnonzero(~np.isin(examples.inputs.task, own)))
 
 
-def _predictor(name: str, recorded: RecordedPrograms, options: Options) -> ProgramPredictor:
+def _predictor(name: str, recorded: RecordedPrograms, options: CdmppScores) -> ProgramPredictor:
     """Return a predictor; one that was trained here before is read."""
     if name == SHIPPED:
         return ProgramPredictor.load(options.data)
@@ -77,7 +76,7 @@ def _predictor(name: str, recorded: RecordedPrograms, options: Options) -> Progr
 
 
 def _write(
-    name: str, predictor: ProgramPredictor, recorded: RecordedPrograms, options: Options
+    name: str, predictor: ProgramPredictor, recorded: RecordedPrograms, options: CdmppScores
 ) -> None:
     scores = [predictor.predict(programs) for programs in recorded.programs]
     keys = np.concatenate([pool.keys for pool in recorded.pools.pools])
@@ -101,4 +100,4 @@ def _said(member: int, update: int, loss: float) -> None:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    CdmppScores.main()

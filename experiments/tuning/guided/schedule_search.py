@@ -22,13 +22,12 @@ import numpy as np
 import tyro
 from jaxtyping import Float64, UInt64
 
-from experiments.csv_rows import GrowingTable, run_name
-from experiments.pages import RESULTS, run_script, write_page
+from experiments.experiment import Experiment
+from experiments.rows import run_name
 from experiments.tuning.inner_tuners import COLUMNS, table
 from experiments.tuning.tuner_curves import CurveRow, figure, run_curves, tune_operator
 from go_rl.core import ReadError
 from go_rl.core.files.whole_file import whole_file
-from go_rl.report.figures import save_figure
 from go_rl.report.file_tables import markdown_table
 from go_rl.tuning.loop.nouns import MakeInnerTuner, Schedule
 from go_rl.tuning.pools.replay import ReplayBackend
@@ -44,8 +43,8 @@ TREES, CHANCE, BLIND = "XGBoost", "random", "random scores"
 
 
 @dataclass(frozen=True)
-class Options:
-    """Command line of this experiment."""
+class ScheduleSearch(Experiment):
+    """Options of this experiment."""
 
     pools: Annotated[str, tyro.conf.Positional]
     """File of recorded pools of one network, or the name of a network whose pools ship."""
@@ -54,8 +53,23 @@ class Options:
     rounds: int = 20
     """Of each operator."""
     seeds: int = 5
-    results: Path = RESULTS
-    """Folder that is written to."""
+
+    def run(self) -> None:
+        """Make the rows that are missing; write the page and its figure."""
+        pools = load_pools(self.pools)
+        known = dict(named_scores(each) for each in self.predicted)
+        arms = arms_of({name: table_scorer(each.scores) for name, each in known.items()})
+        scores = (np.array([*each.scores.values()]) for each in known.values())
+        run = run_name(f"{pools.digest} {self.rounds}", *scores)
+        rows = run_curves(
+            self.kept_rows(CurveRow), run, [pools],
+            {name: (lambda _pool, _k, make=make: make) for name, make in arms.items()},
+            range(self.seeds), self.rounds * MEASURED, MEASURED,
+        )  # fmt: skip
+        self.save_figure(figure(rows, tuple(arms), MEASURED))
+        counts = {name: scored_a_trial(pools, each, self) for name, each in known.items()}
+        costs = {name: 1e3 * known[name].seconds * count for name, count in counts.items()}
+        self.write_page(page(rows, pools, self, costs))
 
 
 @dataclass(frozen=True)
@@ -68,25 +82,7 @@ class KnownScores:
     """CPU seconds of one score."""
 
 
-def main(options: Options) -> None:
-    """Make the rows that are missing; write the page and its figure."""
-    pools = load_pools(options.pools)
-    known = dict(named_scores(each) for each in options.predicted)
-    arms = arms_of({name: table_scorer(each.scores) for name, each in known.items()})
-    scores = (np.array([*each.scores.values()]) for each in known.values())
-    run = run_name(f"{pools.digest} {options.rounds}", *scores)
-    rows = run_curves(
-        GrowingTable(CurveRow, options.results / f"{NAME}.csv"), run, [pools],
-        {name: (lambda _pool, _k, make=make: make) for name, make in arms.items()},
-        range(options.seeds), options.rounds * MEASURED, MEASURED,
-    )  # fmt: skip
-    save_figure(figure(rows, tuple(arms), MEASURED), options.results / NAME)
-    counts = {name: scored_a_trial(pools, each, options) for name, each in known.items()}
-    costs = {name: 1e3 * known[name].seconds * count for name, count in counts.items()}
-    write_page(options.results / NAME, page(rows, pools, options, costs), __file__)
-
-
-def scored_a_trial(pools: PoolSet, known: KnownScores, options: Options) -> float:
+def scored_a_trial(pools: PoolSet, known: KnownScores, options: ScheduleSearch) -> float:
     """Return how many schedules the search guided by a predictor alone scores for each trial."""
     scored, trials, backend = 0, 0, ReplayBackend(pools)
     table = table_scorer(known.scores)
@@ -171,7 +167,7 @@ def named_scores(argument: str) -> tuple[str, KnownScores]:
 
 
 def page(
-    rows: Sequence[CurveRow], pools: PoolSet, options: Options, costs: Mapping[str, float]
+    rows: Sequence[CurveRow], pools: PoolSet, options: ScheduleSearch, costs: Mapping[str, float]
 ) -> str:
     """Return the page.
 
@@ -192,7 +188,7 @@ def page(
         "search asks for them; *measuring*: building and timing as recorded, mean over the pool. "
         f"*Ratio*: time of a search over that of {TREES}, equal rounds (published: 1.5 to 2 over "
         f"2,000 rounds).\n\n{_times(rows, pools, costs)}\n"
-        f"![Speed against trials]({NAME}.svg)\n"
+        f"![Speed against trials]({options.stem.name}.svg)\n"
     )
 
 
@@ -225,4 +221,4 @@ def _evolution(prior: ScheduleScorer | None, learn: bool) -> MakeInnerTuner:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    ScheduleSearch.main()

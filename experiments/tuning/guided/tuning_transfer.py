@@ -18,8 +18,7 @@ from typing import Annotated
 import numpy as np
 import tyro
 
-from experiments.csv_rows import csv_text
-from experiments.pages import RESULTS, run_script, write_page
+from experiments.experiment import Experiment
 from experiments.tuning.guided.cdmpp_scores import without
 from experiments.tuning.guided.recorded_programs import RecordedPrograms, recorded_programs
 from experiments.tuning.guided.transfer_runs import (
@@ -36,7 +35,6 @@ from experiments.tuning.guided.transfer_runs import (
     tuned_pools,
 )
 from experiments.tuning.tuner_curves import band
-from go_rl.core.files.whole_file import write_text
 from go_rl.costs.programs.learn.examples import ProgramExamples
 from go_rl.costs.programs.learn.reading import read_examples
 from go_rl.costs.programs.learn.transfer.prune import prune
@@ -45,7 +43,6 @@ from go_rl.costs.programs.learn.transfer.tuner_network import TunerSizes
 from go_rl.costs.programs.learn.transfer.tuner_training import TunerRun
 from go_rl.report.file_tables import markdown_table
 
-NAME = "tuning_transfer"
 WITHIN = 0.02
 """Of the latency of full tuning: what is asked for."""
 SIZES = TunerSizes(units=32)
@@ -53,7 +50,7 @@ EVERY = "no reuse: all operators by the tuner"
 
 
 @dataclass(frozen=True)
-class Options:
+class TuningTransfer(Experiment):
     """Options of the script."""
 
     folder: Annotated[Path, tyro.conf.Positional]
@@ -72,7 +69,21 @@ class Options:
     tuners: int = 4
     """Tuners that are trained, each with its own seed."""
     epochs: int = 30
-    out: Path = RESULTS / NAME
+
+    def run(self) -> None:
+        """Train what is missing, run all cells, write the page."""
+        recorded = [recorded_programs(self.folder, name) for name in self.networks]
+        held = without_all(read_examples("programs-1"), recorded)
+        tuners = [trained(held, self, seed) for seed in range(self.tuners)]
+        rows, sources = [], []
+        for each in recorded:
+            pools = [tuned_pools(each, tuner) for tuner in tuners]
+            rows += rows_of(pools, self)
+            sources.append(source_line(pools[0], self.shown))
+            print(f"{pools[0].network}: done", flush=True)
+        text = page(rows, recorded, sources, self, len(held.seconds))
+        self.write_page(text)
+        self.write_rows(rows)
 
 
 @dataclass(frozen=True)
@@ -100,22 +111,6 @@ class Row:
         return TransferPlan(self.share, self.tried, self.measured)
 
 
-def main(options: Options) -> None:
-    """Train what is missing, run all cells, write the page."""
-    recorded = [recorded_programs(options.folder, name) for name in options.networks]
-    held = without_all(read_examples("programs-1"), recorded)
-    tuners = [trained(held, options, seed) for seed in range(options.tuners)]
-    rows, sources = [], []
-    for each in recorded:
-        pools = [tuned_pools(each, tuner) for tuner in tuners]
-        rows += rows_of(pools, options)
-        sources.append(source_line(pools[0], options.shown))
-        print(f"{pools[0].network}: done", flush=True)
-    text = page(rows, recorded, sources, options, len(held.seconds))
-    write_page(options.out, text, __file__)
-    write_text(options.out.with_suffix(".csv"), csv_text(Row, rows))
-
-
 def without_all(examples: ProgramExamples, recorded: Sequence[RecordedPrograms]) -> ProgramExamples:
     """Return the examples of tasks that no recorded network has, sizes hidden."""
     held = without(examples, tuple(task for each in recorded for task in each.tasks))
@@ -123,7 +118,7 @@ def without_all(examples: ProgramExamples, recorded: Sequence[RecordedPrograms])
     return replace(pruned, inputs=hidden(pruned.inputs))
 
 
-def trained(examples: ProgramExamples, options: Options, seed: int) -> TransferTuner:
+def trained(examples: ProgramExamples, options: TuningTransfer, seed: int) -> TransferTuner:
     """Return the tuner; one that was trained before is read."""
     names = "-".join(sorted(options.networks))
     path = options.folder / f"tuner-{names}-{options.epochs}-{seed}.npz"
@@ -137,7 +132,7 @@ def trained(examples: ProgramExamples, options: Options, seed: int) -> TransferT
     return TransferTuner.load(path)
 
 
-def rows_of(pools: Sequence[TunedPools], options: Options) -> list[Row]:
+def rows_of(pools: Sequence[TunedPools], options: TuningTransfer) -> list[Row]:
     """Return the rows of one network.
 
     Args:
@@ -179,7 +174,7 @@ def page(
     rows: Sequence[Row],
     recorded: Sequence[RecordedPrograms],
     sources: Sequence[str],
-    options: Options,
+    options: TuningTransfer,
     learned: int,
 ) -> str:
     """Return the page."""
@@ -213,7 +208,7 @@ def page(
     )
 
 
-def _first(rows: Sequence[Row], options: Options) -> str:
+def _first(rows: Sequence[Row], options: TuningTransfer) -> str:
     cells = []
     for row in rows:
         if row.plan == options.shown:
@@ -226,7 +221,7 @@ def _first(rows: Sequence[Row], options: Options) -> str:
     return markdown_table(heads, cells)
 
 
-def _least(rows: Sequence[Row], options: Options) -> str:
+def _least(rows: Sequence[Row], options: TuningTransfer) -> str:
     """The plan of least time whose mean latency is near that of full tuning, of each arm."""
     cells = []
     for arm in (*ARMS, EVERY):
@@ -257,7 +252,7 @@ def _told(row: Row) -> str:
     return f"({row.share:.0%}, {row.tried or 'all'}, {row.measured})"
 
 
-def _every(rows: Sequence[Row], options: Options) -> str:
+def _every(rows: Sequence[Row], options: TuningTransfer) -> str:
     cells = []
     shown = options.shown.measured
     for row in (row for row in rows if (row.arm, row.measured) == (ATTENTION, shown)):
@@ -276,4 +271,4 @@ def _every(rows: Sequence[Row], options: Options) -> str:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    TuningTransfer.main()

@@ -14,23 +14,21 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.csv_rows import GrowingTable, csv_text, run_name
-from experiments.pages import RESULTS, run_script, write_page
+from experiments.experiment import Experiment
+from experiments.rows import KeptRows, run_name
 from experiments.tuning.replayed.recorded_paths import PathStore
 from experiments.tuning.replayed.replayed_runs import NEAR, Setting, reached
 from experiments.tuning.schedulers_replayed import ORDERS, curve_file, run_key
 from go_rl.core import ReadError
-from go_rl.core.files.whole_file import write_text
 from go_rl.report.file_tables import markdown_table
 from go_rl.tuning.pools.schedule_pool import FOLDER, PoolSet, load_pools
 
-NAME = "chameleon_replayed"
 OURS, THEIRS = "annealing", "chameleon"
 DYNAMIC, STATIC = "dynatune", "sequential"
 
 
 @dataclass(frozen=True)
-class Options:
+class ChameleonReplayed(Experiment):
     """Options of the script."""
 
     folder: Path = Path("build/schedulers_replayed")
@@ -40,7 +38,20 @@ class Options:
     seeds: int = 5
     batch: int = 32
     patience: int = 200
-    out: Path = RESULTS / NAME
+
+    def run(self) -> None:
+        """Run what is missing, and write the page."""
+        sets = [load_pools(self.pools / f"{name}.npz") for name in self.networks]
+        table = KeptRows(ChameleonRow, self.folder / "chameleon_replayed.csv")
+        keys = []
+        for pools in sets:
+            keys.append(run_name(f"{pools.digest} {self.batch} {self.patience}"))
+            for seed in range(self.seeds):
+                if not table.has(keys[-1], pools.network, seed):
+                    table.add(_row(keys[-1], pools, seed, self))
+        rows = [row for row in table.rows if row.run in keys and row.seed < self.seeds]
+        self.write_page(_page(rows, sets, self))
+        self.write_rows(rows)
 
 
 @dataclass(frozen=True)
@@ -73,23 +84,7 @@ class ChameleonRow:
     """Of annealing."""
 
 
-def main(options: Options) -> None:
-    """Run what is missing, and write the page."""
-    sets = [load_pools(options.pools / f"{name}.npz") for name in options.networks]
-    table = GrowingTable(ChameleonRow, options.folder / f"{NAME}.csv")
-    keys = []
-    for pools in sets:
-        keys.append(run_name(f"{pools.digest} {options.batch} {options.patience}"))
-        for seed in range(options.seeds):
-            if not table.has(keys[-1], pools.network, seed):
-                table.add(_row(keys[-1], pools, seed, options))
-                print(f"{pools.network}: seed {seed}", flush=True)
-    rows = [row for row in table.rows if row.run in keys and row.seed < options.seeds]
-    write_page(options.out, _page(rows, sets, options), __file__)
-    write_text(options.out.with_suffix(".csv"), csv_text(ChameleonRow, rows))
-
-
-def _row(key: str, pools: PoolSet, seed: int, options: Options) -> ChameleonRow:
+def _row(key: str, pools: PoolSet, seed: int, options: ChameleonReplayed) -> ChameleonRow:
     chameleon, own = (_setting(tuner, pools, seed, options) for tuner in (THEIRS, OURS))
     state, theirs = chameleon.run(STATIC)
     final = float(theirs[-1, 1])
@@ -107,12 +102,12 @@ def _row(key: str, pools: PoolSet, seed: int, options: Options) -> ChameleonRow:
     )  # fmt: skip
 
 
-def _setting(tuner: str, pools: PoolSet, seed: int, options: Options) -> Setting:
+def _setting(tuner: str, pools: PoolSet, seed: int, options: ChameleonReplayed) -> Setting:
     store = PathStore(options.folder / "paths", tuner, options.batch, options.patience)
     return Setting(pools, store.paths(pools, seed), seed, options.batch, options.patience)
 
 
-def _known(pools: PoolSet, seed: int, final: float, options: Options) -> np.ndarray:
+def _known(pools: PoolSet, seed: int, final: float, options: ChameleonReplayed) -> np.ndarray:
     """[POINTS, 2] virtual seconds and latency of DynaTune over annealing, as
     ``schedulers_replayed`` keeps them.
 
@@ -130,7 +125,7 @@ def _known(pools: PoolSet, seed: int, final: float, options: Options) -> np.ndar
     return np.stack([np.linspace(0, budget, len(curve)), final * np.array(curve)], axis=1)
 
 
-def _page(rows: Sequence[ChameleonRow], sets: Sequence[PoolSet], options: Options) -> str:
+def _page(rows: Sequence[ChameleonRow], sets: Sequence[PoolSet], options: ChameleonReplayed) -> str:
     cells = []
     for pools in sets:
         own = [row for row in rows if row.network == pools.network]
@@ -175,4 +170,4 @@ def _ratio(found: Sequence[float]) -> str:
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    ChameleonReplayed.main()

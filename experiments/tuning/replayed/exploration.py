@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.pages import RESULTS, run_script, write_page
+from experiments.experiment import Experiment
 from experiments.tuning.replayed.recorded_paths import PathStore, library_of
 from experiments.tuning.replayed.replayed_runs import NEAR, Setting, at_moments, own_belief, reached
 from go_rl.report.file_tables import markdown_table
@@ -25,7 +25,6 @@ from go_rl.tuning.loop.schedulers.scheduler import Scheduler
 from go_rl.tuning.loop.tuning_state import TuningState
 from go_rl.tuning.pools.schedule_pool import FOLDER, load_pools
 
-NAME = "exploration"
 CHOSEN_ON, JUDGED_ON = ("resnet18", "squeezenet"), ("vgg16-64px", "transformer-encoder")
 SHORT, LONG = sqrt(0.2), sqrt(2.0)
 """√C of DynaTune, in milliseconds, where the initial latency is below 1 ms, and else."""
@@ -48,7 +47,7 @@ see `schedulers_replayed`; medians, in brackets the range of the seeds. Shares w
 
 
 @dataclass(frozen=True)
-class Options:
+class ExplorationPage(Experiment):
     """Options of the script."""
 
     folder: Path = Path("build/schedulers_replayed")
@@ -58,7 +57,28 @@ class Options:
     seeds: int = 5
     batch: int = 32
     patience: int = 200
-    out: Path = RESULTS / NAME
+
+    def run(self) -> None:
+        """Walk, and write the page."""
+        networks = (*CHOSEN_ON, *JUDGED_ON)
+        sets = [load_pools(self.pools / f"{name}.npz") for name in networks]
+        store = PathStore(self.folder / "paths", self.tuner, self.batch, self.patience)
+        library = library_of(sets, store, range(self.seeds))
+        found: dict[tuple[str, str], list[tuple[float, ...]]] = {}
+        for pools in sets:
+            for seed in range(self.seeds):
+                own = own_belief(library, pools.network)
+                paths = store.paths(pools, seed)
+                setting = Setting(pools, paths, seed, self.batch, self.patience, own=own)
+                for name, figures in _figures(setting).items():
+                    found.setdefault((name, pools.network), []).append(figures)
+            print(pools.network, flush=True)
+        head = HEAD.format(
+            seeds=self.seeds, chosen=" and ".join(CHOSEN_ON), judged=" and ".join(JUDGED_ON)
+        )
+        titles = ("Sooner", f"Within {NEAR:.0%}", "Regret, %")
+        tables = [f"## {title}\n\n{_table(found, i, networks)}" for i, title in enumerate(titles)]
+        self.write_page("\n\n".join((head.rstrip(), *tables)))
 
 
 Score = Callable[[PredictedGains, TuningState, int], float]
@@ -71,7 +91,7 @@ class Scored:
 
     gains: PredictedGains
     score: Score
-    name: str = NAME
+    name: str = "exploration"
     dynamic: bool = True
 
     def choose(self, state: TuningState) -> int:
@@ -144,29 +164,6 @@ RIVALS = ("epsilon-greedy", "ansor", "dynamic-random", "dynamic-round-robin")
 """Schedulers of the registry that are compared, `epsilon-greedy` over the same belief."""
 
 
-def main(options: Options) -> None:
-    """Walk, and write the page."""
-    networks = (*CHOSEN_ON, *JUDGED_ON)
-    sets = [load_pools(options.pools / f"{name}.npz") for name in networks]
-    store = PathStore(options.folder / "paths", options.tuner, options.batch, options.patience)
-    library = library_of(sets, store, range(options.seeds))
-    found: dict[tuple[str, str], list[tuple[float, ...]]] = {}
-    for pools in sets:
-        for seed in range(options.seeds):
-            own = own_belief(library, pools.network)
-            paths = store.paths(pools, seed)
-            setting = Setting(pools, paths, seed, options.batch, options.patience, own=own)
-            for name, figures in _figures(setting).items():
-                found.setdefault((name, pools.network), []).append(figures)
-        print(pools.network, flush=True)
-    head = HEAD.format(
-        seeds=options.seeds, chosen=" and ".join(CHOSEN_ON), judged=" and ".join(JUDGED_ON)
-    )
-    titles = ("Sooner", f"Within {NEAR:.0%}", "Regret, %")
-    tables = [f"## {title}\n\n{_table(found, i, networks)}" for i, title in enumerate(titles)]
-    write_page(options.out, "\n\n".join((head.rstrip(), *tables)), __file__)
-
-
 def _figures(setting: Setting) -> dict[str, tuple[float, float, float]]:
     """How many times sooner the final latency is there, and one near it, and the regret."""
     assert setting.own is not None
@@ -200,4 +197,4 @@ def _table(
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    ExplorationPage.main()

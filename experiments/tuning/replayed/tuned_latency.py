@@ -18,8 +18,8 @@ from typing import Annotated, Any
 import numpy as np
 import tyro
 
-from experiments.csv_rows import GrowingTable
-from experiments.pages import RESULTS, run_script, write_page
+from experiments.experiment import RESULTS, Experiment
+from experiments.rows import KeptRows
 from experiments.tuning.networks import NETWORKS, tunable_operators
 from experiments.tuning.record_pools import CODEGEN
 from experiments.tuning.schedulers_replayed import ORDERS, Row
@@ -29,44 +29,41 @@ from go_rl.costs.programs.workloads.drawn_programs import codegen_target
 from go_rl.costs.tiles.stages import import_tvm
 from go_rl.report.file_tables import markdown_table
 
-NAME, UNTUNED = "tuned_latency", "untuned.json"
+UNTUNED = "untuned.json"
 SCHEDULERS = ("sequential", "dynatune")
 LEAST_CALLS, LEAST_SECONDS = 3, 0.2
 """Of an operator; the median counts."""
 
 
 @dataclass(frozen=True)
-class Options:
+class TunedLatency(Experiment):
     """Options of the script."""
 
     folder: Annotated[Path, tyro.conf.Positional]
     """Keeps the times of untuned operators."""
     runs: Path = RESULTS / "schedulers_replayed.csv"
     networks: tuple[str, ...] = tuple(NETWORKS)
-    out: Path = RESULTS / NAME
+
+    def run(self) -> None:
+        """Time what is missing, and write the page."""
+        rows = [row for row in KeptRows(Row, self.runs).rows if row.first_round == ORDERS[0]]
+        untuned = untuned_times(self)
+        cells = [line for name in self.networks for line in _lines(name, untuned, rows)]
+        heads = ["network", "untuned, ms", *(f"{name}, ms" for name in SCHEDULERS), "less, %",
+                 "times as fast"]  # fmt: skip
+        text = (
+            "# Tuned networks against untuned TVM\n\nMilliseconds of a network's tunable operators "
+            "on one core, each times its uses. *Untuned*: loops as they are under LLVM, what TVM "
+            "0.27 compiles without a schedule; its hand-written schedules for CPUs, against which "
+            "DynaTune's authors state up to 26.7 % less (figure 11), are no longer part of TVM, so "
+            "the percentages do not compare. *Sequential*, *dynatune*: ends of the replayed runs, "
+            "median over seeds, in brackets their range. *Less*, *times as fast*: "
+            f"`{SCHEDULERS[-1]}` against untuned.\n\n{markdown_table(heads, cells)}"
+        )
+        self.write_page(text)
 
 
-def main(options: Options) -> None:
-    """Time what is missing, and write the page."""
-    rows = [row for row in GrowingTable(Row, options.runs).rows if row.first_round == ORDERS[0]]
-    untuned = untuned_times(options)
-    cells = [line for name in options.networks for line in _lines(name, untuned, rows)]
-    heads = ["network", "untuned, ms", *(f"{name}, ms" for name in SCHEDULERS), "less, %",
-             "times as fast"]  # fmt: skip
-    text = (
-        "# Tuned networks against untuned TVM\n\n"
-        "Milliseconds of a network's tunable operators on one core, each times its uses. "
-        "*Untuned*: loops as they are under LLVM, what TVM 0.27 compiles without a schedule; its "
-        "hand-written schedules for CPUs, against which DynaTune's authors state up to 26.7 % less "
-        "(figure 11), are no longer part of TVM, so the percentages do not compare. *Sequential*, "
-        "*dynatune*: ends of the replayed runs, median over seeds, in brackets their range. "
-        f"*Less*, *times as fast*: `{SCHEDULERS[-1]}` against untuned.\n\n"
-        f"{markdown_table(heads, cells)}"
-    )
-    write_page(options.out, text, __file__)
-
-
-def untuned_times(options: Options) -> dict[str, float]:
+def untuned_times(options: TunedLatency) -> dict[str, float]:
     """Return seconds of untuned operators by workload; what the folder has is not timed again."""
     path = options.folder / UNTUNED
     known: dict[str, float] = json.loads(path.read_text()) if path.exists() else {}
@@ -116,4 +113,4 @@ def _lines(name: str, untuned: Mapping[str, float], rows: Sequence[Row]) -> list
 
 
 if __name__ == "__main__":
-    run_script(main, Options, __doc__)
+    TunedLatency.main()

@@ -1,0 +1,121 @@
+"""What every script here inherits: options on the command line, rows that are kept, a page.
+
+A script declares its options as a frozen dataclass, its rows as another, and what is done in `run`;
+``python -m experiments.FOLDER.NAME`` then calls `Script.main`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import shlex
+import subprocess
+import sys
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+import tyro
+from matplotlib.figure import Figure
+
+from experiments.rows import KeptRows, csv_text
+from go_rl.core.files.whole_file import write_text
+from go_rl.report.figures import save_figure
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "experiments" / "results"
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Script(ABC):
+    """Options of a script."""
+
+    @abstractmethod
+    def run(self) -> None:
+        """Do what the script is for."""
+
+    @classmethod
+    def main(cls) -> None:
+        """Run with the options of the command line; the script's docstring is the help."""
+        words = inspect.getdoc(inspect.getmodule(cls))
+        tyro.cli(cls, description=words, config=(tyro.conf.FlagCreatePairsOff,)).run()
+
+    @property
+    def module(self) -> str:
+        """Module of the script, such as ``experiments.partition.mcm_rivals``."""
+        path = Path(inspect.getfile(type(self))).resolve()
+        return ".".join(path.relative_to(ROOT).with_suffix("").parts)
+
+    def in_own_process(self, *options: object) -> subprocess.CompletedProcess[str]:
+        """Return what this script prints with other options, run in a process of its own."""
+        command = [sys.executable, "-m", self.module, *map(str, options)]
+        return subprocess.run(command, capture_output=True, text=True)
+
+
+@dataclass(frozen=True)
+class Experiment(Script):
+    """Options of a script that makes a page of results, with rows, tables and figures beside it."""
+
+    out: Path = field(default=RESULTS, kw_only=True)
+    """Folder of the page, of its rows, which are kept between runs, and of its figures."""
+    page_name: ClassVar[str] = ""
+    """Name of the page where it is not that of the script."""
+
+    @property
+    def stem(self) -> Path:
+        """Path of the page without its ending; also the folder of runs too large for one file."""
+        return self.out / (self.page_name or self.module.rpartition(".")[2])
+
+    def path(self, ending: str) -> Path:
+        """Return the path of a file beside the page, such as that which ends in ``.csv``."""
+        return self.stem.with_name(self.stem.name + ending)
+
+    def kept_rows(self, kind: type[R], ending: str = ".csv") -> KeptRows[R]:
+        """Return the rows made so far; see `KeptRows`."""
+        return KeptRows(kind, self.path(ending))
+
+    def kept_runs(self, kind: type[R]) -> KeptRows[R]:
+        """Return the same for rows with lists: lines of JSON in the folder of the page's name."""
+        return KeptRows(kind, self.stem / "runs.jsonl")
+
+    def write_rows(self, rows: Sequence[Any], ending: str = ".csv") -> None:
+        """Write rows of one kind, at least one, as a table beside the page."""
+        write_text(self.path(ending), csv_text(type(rows[0]), rows))
+
+    def save_figure(self, figure: Figure) -> None:
+        """Write a figure with the name of the page."""
+        save_figure(figure, self.stem)
+
+    def write_page(self, text: str | Iterable[str], name: str | None = None) -> None:
+        """Write the page, with the command that makes it below its title.
+
+        Args:
+            text: Markdown, or its lines, that starts with a title.
+            name: name of the page where a script makes several.
+        """
+        whole = text if isinstance(text, str) else "\n".join(text)
+        title, _, rest = whole.rstrip("\n").partition("\n")
+        command = f"python -m {self.module} {shlex.join(sys.argv[1:])}".strip()
+        path = self.stem.with_name(f"{name or self.stem.name}.md")
+        write_text(path, f"{title}\n\nMade by `{command}`.\n{rest}\n")
+
+
+def say(done: int, sentence: str) -> None:
+    """Print the progress of a comparison."""
+    print(done, sentence, flush=True)
+
+
+def repeated_seconds(
+    run: Callable[[], object], repeats: int, clock: Callable[[], float] = time.perf_counter
+) -> Sequence[float]:
+    """Return the seconds of several calls, after one that compiles and is not counted."""
+    run()
+    found = []
+    for _ in range(repeats):
+        started = clock()
+        run()
+        found.append(clock() - started)
+    return found

@@ -1,0 +1,55 @@
+"""Numbers and tables as the pages of results show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from go_rl.report.file_tables import markdown_table
+
+NOTHING = "–"
+"""Cell without a number."""
+FOUR = ".4g"
+"""Format of numbers of which four digits are worth reading."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """How a field of a row stands in a table: ``Annotated[float, Column("median ms", ".2f")]``."""
+
+    heading: str = ""
+    """Head of the column; the field's name where empty."""
+    form: str = ""
+    """Format of its numbers, such as ``.1%`` or ``{:.0f} ×``; six digits where empty."""
+
+
+def shown(value: object, form: str = "") -> str:
+    """Return a value as a cell; numbers have six digits unless a format says otherwise, which also
+    makes a dash of NaN."""
+    if form:
+        told = form.format(value) if "{" in form else format(value, form)
+        return NOTHING if value != value else told
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def table_lines(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """Return the lines of a table in Markdown."""
+    return markdown_table(heads, rows).splitlines()
+
+
+def geometric_mean(values: Iterable[float]) -> float:
+    """Return the geometric mean of the finite values; NaN of none."""
+    logs = [np.log(value) for value in values if np.isfinite(value)]
+    return float(np.exp(np.mean(logs))) if logs else float("nan")
+
+
+def cell(value: float, digits: int = 3) -> str:
+    """Return a number with so many decimals, or a dash for NaN."""
+    return shown(float(value), f".{digits}f")
+
+
+def rounded(value: float, digits: int = 6) -> float:
+    """Return a number with so many significant digits."""
+    return float(f"{value:.{digits}g}")
