@@ -20,6 +20,7 @@ import tyro
 
 from experiments.csv_rows import csv_text
 from experiments.pages import RESULTS, run_script, write_page
+from experiments.programs.pruning import prune
 from experiments.tuning.guided.cdmpp_scores import without
 from experiments.tuning.guided.recorded_programs import RecordedPrograms, recorded_programs
 from experiments.tuning.guided.transfer_runs import (
@@ -39,7 +40,6 @@ from experiments.tuning.tuner_curves import band
 from go_rl.core.files.whole_file import write_text
 from go_rl.costs.programs.learn.examples import ProgramExamples
 from go_rl.costs.programs.learn.reading import read_examples
-from go_rl.costs.programs.learn.transfer.prune import prune
 from go_rl.costs.programs.learn.transfer.tuner import TransferTuner
 from go_rl.costs.programs.learn.transfer.tuner_network import TunerSizes
 from go_rl.costs.programs.learn.transfer.tuner_training import TunerRun

@@ -6,15 +6,16 @@ The file holds arrays and a manifest, no pickle.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import flax.linen as nn
 import jax
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Array, Float32, Int64
 
 from go_rl.core import CheckpointError, TrainingError
 from go_rl.costs.learning.predictor import Predictor
@@ -30,7 +31,23 @@ from go_rl.runtime.parameter_file import (
 )
 
 NETWORK, SCALE = "network", "scale"
+SIZES = (8, 32, 128, 512)
+"""Programs of a batch; others are filled up or cut, so that few shapes are compiled."""
 Made = TypeVar("Made", bound="SavedNetwork")
+
+
+@runtime_checkable
+class BatchedPrograms(Protocol):
+    """Programs as a network reads them."""
+
+    @property
+    def groups(self) -> Sequence[Int64[np.ndarray, "J"]]:
+        """Programs that may share a batch; each program is in one group."""
+        ...
+
+    def batch(self, group: int, which: Int64[np.ndarray, "B"]) -> Any:
+        """Return what the network reads of programs of a group."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,3 +145,24 @@ def _restored(kind: type[Any], document: Mapping[str, Any]) -> Any:
     if set(document) != {each.name for each in fields(kind)}:
         raise ValueError(f"fields of {kind.__name__}: {sorted(document)}")
     return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in document.items()})
+
+
+def outputs(
+    network: nn.Module, params: Params, programs: BatchedPrograms, count: int, width: int = 0
+) -> Float32[np.ndarray, "P *width"]:
+    """Return [P] outputs, or [P, width] where each is a vector; batches are filled up by repeating
+    their last program."""
+    found = np.zeros((count, width) if width else count, np.float32)
+    for number, members in enumerate(programs.groups):
+        for start in range(0, len(members), SIZES[-1]):
+            which = members[start : start + SIZES[-1]]
+            size = next(size for size in SIZES if size >= len(which))
+            filled = np.concatenate([which, np.full(size - len(which), which[-1])])
+            out = _apply(network, params, programs.batch(number, filled))
+            found[which] = np.asarray(out)[: len(which)]
+    return found
+
+
+@partial(jax.jit, static_argnums=0)
+def _apply(network: nn.Module, params: Params, batch: Any) -> Any:
+    return network.apply(params, batch)
