@@ -37,7 +37,7 @@ from go_rl.costs.programs.nests.nest import (
     NestBuffer,
     Statement,
 )
-from go_rl.runtime.packed_file import DAMAGED, open_packed
+from go_rl.runtime.array_file import DAMAGED, open_packed
 
 GEMM_DEPTH = 4096
 """Of the product that was measured: a side of the square."""

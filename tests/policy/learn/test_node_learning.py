@@ -37,7 +37,7 @@ from go_rl.policy.plan_decoders.carried import Carried
 from go_rl.policy.plan_decoders.makespan_decoder import MakespanDecoder
 from go_rl.policy.plan_decoders.plan_decoder import Rollouts
 from go_rl.policy.weights import Weights, load_weights, save_weights
-from go_rl.runtime.parameter_file import MANIFEST
+from go_rl.runtime.array_file import MANIFEST
 from go_rl.verify.check_plan import check_plan
 
 NODES = replace(TINY, form="nodes", attention_layers=0)

@@ -17,18 +17,11 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float32, Int64
 
-from go_rl.core import CheckpointError, TrainingError
 from go_rl.costs.learning.predictor import Predictor
 from go_rl.costs.learning.training import Params, TrainRun
 from go_rl.costs.programs.features import FEATURE_VERSION
 from go_rl.costs.programs.learn.examples import TARGET_FEATURES, ProgramExamples, ProgramInputs
-from go_rl.runtime.parameter_file import (
-    check_digest,
-    check_parameters,
-    parameter_tree,
-    read_parameters,
-    write_parameters,
-)
+from go_rl.runtime.saved_model import SavedKind
 
 NETWORK, SCALE = "network", "scale"
 SIZES = (8, 32, 128, 512)
@@ -97,47 +90,31 @@ class SavedNetwork(Predictor[ProgramExamples, ProgramInputs]):
     def save(self, path: Path) -> None:
         """See `Predictor`."""
         manifest = {
-            **self._key(),
             "sizes": asdict(self.sizes),
             "run": asdict(self.run),
             "labels": dict(self.labels),
             "scale": {name: len(rows) for name, rows in self.scale.items()},
         }
-        write_parameters(Path(path), {NETWORK: self.params, SCALE: dict(self.scale)}, manifest)
+        self._kind().write(path, {NETWORK: self.params, SCALE: dict(self.scale)}, manifest)
 
     @classmethod
     def load(cls: type[Made], source: str | Path) -> Made:
         """See `Predictor`; a path, not the name of one that ships."""
-        path = Path(source)
-        manifest, arrays = read_parameters(path)
-        if manifest.get("format") != cls.format:
-            raise CheckpointError(f"{path}: is no file of {cls.what}")
-        if {**manifest, **cls._key()} != manifest:
-            raise CheckpointError(f"{path}: learned from features of another version; retrain")
-        check_digest(path, manifest, arrays)
-        try:
+        with cls._kind().opened(source) as saved:
+            manifest = saved.manifest
             sizes = _restored(cls.sizes_type, manifest["sizes"])
             run = _restored(cls.run_type, manifest["run"])
-            labels = manifest["labels"]
             shapes = {
                 NETWORK: jax.eval_shape(lambda: cls.initial(sizes, jax.random.key(0))),
                 SCALE: {name: np.empty(rows) for name, rows in manifest["scale"].items()},
             }
-        except (AttributeError, KeyError, TypeError, ValueError, TrainingError) as error:
-            raise CheckpointError(
-                f"{path}: its manifest does not fit this version ({error})"
-            ) from error
-        check_parameters(path, arrays, shapes)
-        tree = parameter_tree(arrays)
-        return cls(sizes, tree[NETWORK], tree[SCALE], run, labels)
+            tree = saved.tree(shapes)
+            return cls(sizes, tree[NETWORK], tree[SCALE], run, manifest["labels"])
 
     @classmethod
-    def _key(cls) -> dict[str, Any]:
-        """What the manifests of all files that can be read say."""
-        return {
-            "format": cls.format, "features": FEATURE_VERSION,
-            "target_features": list(TARGET_FEATURES),
-        }  # fmt: skip
+    def _kind(cls) -> SavedKind:
+        versions = {"features": FEATURE_VERSION, "target_features": list(TARGET_FEATURES)}
+        return SavedKind(cls.format, cls.what, versions, "retrain")
 
 
 def _restored(kind: type[Any], document: Mapping[str, Any]) -> Any:

@@ -7,7 +7,7 @@ import pytest
 from go_rl.core.errors import GoRLError
 from go_rl.costs.operators.measured_tables import read_measured
 from go_rl.runtime import array_file
-from go_rl.runtime.packed_file import open_packed
+from go_rl.runtime.array_file import open_packed
 from go_rl.runtime.records.record_file import load_records
 
 
