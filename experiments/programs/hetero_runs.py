@@ -9,25 +9,25 @@ from dataclasses import replace
 import numpy as np
 
 from experiments.programs.cdmpp.runs import Metrics, Runs
+from experiments.programs.importance import gain_shares, permutation_losses
+from experiments.programs.pruning import PruneRules, prune
 from experiments.programs.rival_fits import Predict, split_rows
-from go_rl.costs.learning.metrics import pair_accuracy, r_squared, rmse, top_k
-from go_rl.costs.programs.learn.examples import ProgramExamples
-from go_rl.costs.programs.learn.rivals.lightgbm_trees import LightgbmPrograms
-from go_rl.costs.programs.learn.rivals.summed_features import SUMMED_NAMES, summed_program_features
-from go_rl.costs.programs.learn.rivals.summed_mlp import SummedMlp
-from go_rl.costs.programs.learn.rivals.xgboost_trees import (
+from experiments.programs.rivals.boosted_programs import (
+    LightgbmPrograms,
     XgboostConfig,
     XgboostPrograms,
     grow_trees,
 )
-from go_rl.costs.programs.learn.transfer.importance import gain_shares, permutation_losses
+from experiments.programs.rivals.summed_mlp import SummedMlp
+from go_rl.costs.learning.metrics import pair_accuracy, r_squared, rmse, top_k
+from go_rl.costs.programs.learn.code_inputs import SUMMED_NAMES, summed_program_features
+from go_rl.costs.programs.learn.examples import ProgramExamples
 from go_rl.costs.programs.learn.transfer.joint_features import (
     HARDWARE_FEATURES,
     JOINT_FEATURES,
     NETWORK_FEATURES,
     joint_features,
 )
-from go_rl.costs.programs.learn.transfer.prune import PruneRules, prune
 from go_rl.costs.programs.learn.transfer.tuner import TransferTuner, relative_throughput
 from go_rl.costs.programs.learn.transfer.tuner_training import TunerRun
 from go_rl.costs.trees.boosted import BoostedConfig, BoostedTrees, SummedKernels

@@ -33,9 +33,9 @@ from experiments.programs.hetero_runs import (
     sweep_cell,
     transfer_cell,
 )
+from experiments.programs.pruning import PruneRules, kernel_shape, prune
 from experiments.programs.rival_fits import split_rows
 from go_rl.costs.programs.learn.examples import ProgramExamples
-from go_rl.costs.programs.learn.transfer.prune import PruneRules, kernel_shape, prune
 
 SPLITS = ("within_task", "by_task", "by_target")
 VALIDATED = 3
@@ -219,7 +219,7 @@ def _rules(runs: Runs, rules: PruneRules) -> list[str]:
         rows.append([split, f"{len(train):,}", *counts, cell(100 * found.share, 1)])
     heads = ["split", "training rows", "invalid", "slow", "alike", "sparse", "dropped %"]
     text = (
-        f"Rules of `go_rl.costs.programs.learn.transfer.prune`: slower than {rules.slowest:g} "
+        f"Rules of `experiments.programs.pruning`: slower than {rules.slowest:g} "
         f"times the task's fastest; beyond {rules.per_shape} tasks of a kernel shape; then tasks "
         "of few measurements give more of them than tasks of many, evenly in the order of seconds. "
         "Measurements that failed, were noisy, drawn again or slower than 100 times the fastest "

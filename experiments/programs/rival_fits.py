@@ -10,14 +10,17 @@ from typing import Any
 import numpy as np
 
 from experiments.programs.cdmpp.runs import Runs, trained
+from experiments.programs.rivals.boosted_programs import (
+    LightgbmPrograms,
+    XgboostConfig,
+    XgboostPrograms,
+)
+from experiments.programs.rivals.network_rival import NetworkRival
+from experiments.programs.rivals.recursive_lstm import RecursiveLstm
+from experiments.programs.rivals.summed_mlp import SummedMlp
+from experiments.programs.rivals.tlp import TlpPrograms
 from go_rl.costs.learning.splits import Split, by_target, by_task, within_task
 from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
-from go_rl.costs.programs.learn.rivals.lightgbm_trees import LightgbmPrograms
-from go_rl.costs.programs.learn.rivals.network_rival import NetworkRival
-from go_rl.costs.programs.learn.rivals.recursive_lstm import RecursiveLstm
-from go_rl.costs.programs.learn.rivals.summed_mlp import SummedMlp
-from go_rl.costs.programs.learn.rivals.tlp import TlpPrograms
-from go_rl.costs.programs.learn.rivals.xgboost_trees import XgboostConfig, XgboostPrograms
 from go_rl.costs.trees.boosted import BoostedConfig
 
 PROBE = 40

@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from experiments.experiment import Script
+from experiments.programs.pruning import prune
 from experiments.tuning.guided.transfer_runs import hidden
 from experiments.tuning.guided.tuning_transfer import SIZES
 from go_rl.costs.programs.learn.reading import read_examples
-from go_rl.costs.programs.learn.transfer.prune import prune
 from go_rl.costs.programs.learn.transfer.tuner import TransferTuner
 from go_rl.costs.programs.learn.transfer.tuner_training import TunerRun
 from go_rl.tuning.tvm.tune_network import TRANSFER_WEIGHTS

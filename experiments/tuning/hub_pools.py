@@ -18,8 +18,8 @@ import numpy as np
 import tyro
 
 from experiments.experiment import Script
+from experiments.programs.nests.benchmark_hub import HubRecord, hub_records, nest_from_hub
 from go_rl.costs.programs.features import leaf_vectors
-from go_rl.costs.programs.nests.benchmark_hub import HubRecord, hub_records, nest_from_hub
 from go_rl.runtime.records import canonical_json
 from go_rl.tuning.loop.nouns import TunedOperator
 from go_rl.tuning.pools.schedule_pool import PoolSet, SchedulePool

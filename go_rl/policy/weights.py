@@ -1,4 +1,4 @@
-"""Trained weights of policies, each a parameter file (`go_rl.runtime.parameter_file`).
+"""Trained weights of policies, each a parameter file (`go_rl.runtime.array_file`).
 
 A name such as ``partition-1.0`` is interface-major, weights-minor: files of another major are
 refused, files of another minor hold other numbers for the same network.
@@ -18,7 +18,7 @@ from go_rl.core import CheckpointError, Objective, PolicyError
 from go_rl.core.errors import nearest
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.config import POLICIES, SHIPPED_NAMES, PolicyConfig
-from go_rl.runtime.parameter_file import (
+from go_rl.runtime.array_file import (
     check_digest,
     check_parameters,
     parameter_tree,

@@ -12,7 +12,7 @@ from go_rl.policy.agent import new_agent
 from go_rl.policy.config import PolicyConfig
 from go_rl.policy.effort import FIELD
 from go_rl.policy.weights import Weights, save_weights
-from go_rl.runtime.parameter_file import read_parameters
+from go_rl.runtime.array_file import read_parameters
 from go_rl.runtime.records import RecordStore
 
 TINY: dict[str, Any] = {

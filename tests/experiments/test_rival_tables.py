@@ -13,8 +13,8 @@ from experiments.programs.cdmpp.speed import training_lines
 from experiments.programs.hetero_runs import learned_rows, order_metrics, pair_count
 from experiments.programs.hetero_transfer import MODELS, SPLITS, order_table
 from experiments.programs.program_rivals import COLUMNS, rival_row
+from experiments.programs.pruning import PruneRules
 from experiments.programs.rival_fits import split_rows
-from go_rl.costs.programs.learn.transfer.prune import PruneRules
 from tests.costs.programs.made_up import made_up_programs
 
 

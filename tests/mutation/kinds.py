@@ -175,7 +175,7 @@ def _weights() -> bytes:
 
 
 def _seal_weights(arrays: Arrays) -> None:
-    from go_rl.runtime.parameter_file import DIGEST, digest_of
+    from go_rl.runtime.array_file import DIGEST, digest_of
 
     content = {name: array for name, array in arrays.items() if name != MANIFEST}
     edit_manifest(arrays, lambda manifest: manifest.update({DIGEST: digest_of(content)}))

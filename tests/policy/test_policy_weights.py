@@ -21,7 +21,7 @@ from go_rl.policy.weights import (
     shipped_agent,
     shipped_weights,
 )
-from go_rl.runtime.parameter_file import MANIFEST, check_parameters, digest_of, read_parameters
+from go_rl.runtime.array_file import MANIFEST, check_parameters, digest_of, read_parameters
 
 CARD = {"zoo": "zoo-1", "notes": "für Proben"}
 

@@ -24,6 +24,7 @@ from experiments.programs.cdmpp.runs import Metrics, OutOfTimeError, Runs, Table
 from go_rl.costs.learning.metrics import mape
 from go_rl.costs.learning.splits import HELD_OUT, by_model
 from go_rl.costs.programs.learn.code_inputs import (
+    SUMMED_NAMES,
     WIDE_NUMBERS,
     code_tree_features,
     log_bound,
@@ -32,7 +33,6 @@ from go_rl.costs.programs.learn.code_inputs import (
 from go_rl.costs.programs.learn.code_trees import CONFIG, relative_factor
 from go_rl.costs.programs.learn.examples import KeepRules, ProgramExamples
 from go_rl.costs.programs.learn.reading import read_examples
-from go_rl.costs.programs.learn.rivals.summed_features import SUMMED_NAMES
 from go_rl.costs.trees.boosted import BoostedTrees, SummedKernels
 
 SUMMED, BOUND, CODE, RATIO, TREES, NETWORK, MEAN = (

@@ -31,7 +31,7 @@ from go_rl.costs.programs.learn.central_moments import central_moment_discrepanc
 from go_rl.costs.programs.learn.code_trees import CodeTrees
 from go_rl.costs.programs.learn.label_transform import LabelTransform
 from go_rl.costs.programs.learn.prepared import prepare
-from go_rl.runtime.parameter_file import read_parameters, write_parameters
+from go_rl.runtime.array_file import read_parameters, write_parameters
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt

@@ -22,13 +22,16 @@ import numpy as np
 from experiments.experiment import Experiment
 from experiments.page_text import NOTHING, cell
 from experiments.programs.cdmpp.runs import Metrics, OutOfTimeError, Runs, TableOptions, trained
+from experiments.programs.rivals.boosted_programs import (
+    LightgbmPrograms,
+    XgboostConfig,
+    XgboostPrograms,
+)
+from experiments.programs.rivals.recursive_lstm import RecursiveLstm, RecursiveSizes
 from go_rl.api.predict import predict
+from go_rl.costs.programs.learn.code_inputs import summed_program_features
 from go_rl.costs.programs.learn.network import NAMED_CONFIGS, SMALL, parameter_count
 from go_rl.costs.programs.learn.predictor import ProgramPredictor
-from go_rl.costs.programs.learn.rivals.lightgbm_trees import LightgbmPrograms
-from go_rl.costs.programs.learn.rivals.recursive_lstm import RecursiveLstm, RecursiveSizes
-from go_rl.costs.programs.learn.rivals.summed_features import summed_program_features
-from go_rl.costs.programs.learn.rivals.xgboost_trees import XgboostConfig, XgboostPrograms
 from go_rl.costs.programs.learn.training import ProgramTrainConfig
 from go_rl.costs.trees.boosted import BoostedConfig
 

@@ -12,12 +12,15 @@ import numpy as np
 
 from experiments.programs.cdmpp.runs import OneNetwork, trained, tuned
 from experiments.programs.cross_device.setting import Setting, joined
+from experiments.programs.rivals.boosted_programs import (
+    LightgbmPrograms,
+    XgboostConfig,
+    XgboostPrograms,
+)
 from go_rl.costs.programs.learn.code_trees import CONFIG as CODE_CONFIG
 from go_rl.costs.programs.learn.code_trees import CodeTrees
 from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
 from go_rl.costs.programs.learn.network import initial_program_params
-from go_rl.costs.programs.learn.rivals.lightgbm_trees import LightgbmPrograms
-from go_rl.costs.programs.learn.rivals.xgboost_trees import XgboostConfig, XgboostPrograms
 from go_rl.costs.programs.learn.training import TrainedProgramNetwork
 from go_rl.costs.trees.boosted import BoostedConfig
 

@@ -17,10 +17,10 @@ from types import MappingProxyType
 import numpy as np
 
 from experiments.programs.cross_device.setting import Kinds
+from experiments.programs.nests.benchmark_hub import CHANNELS, HubRecord, hub_records, nest_from_hub
 from go_rl.costs.programs.features import CompactAst, compact_ast, pack_asts
 from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs, target_numbers
 from go_rl.costs.programs.measure.data import ProgramTarget
-from go_rl.costs.programs.nests.benchmark_hub import CHANNELS, HubRecord, hub_records, nest_from_hub
 
 KERNELS = ("convolution", "dedispersion")
 HUB_KINDS = Kinds(

@@ -2,7 +2,7 @@
 
 Of the new processor are kept the programs that the other one ran, too, so that all arms are judged
 by the same rows. Operators of GPUs are loop nests from their sizes
-(`go_rl.costs.programs.nests.operator_nests`); each operator and size is a task of its own.
+(`experiments.programs.nests.operator_nests`); each operator and size is a task of its own.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 
 from experiments.programs.cross_device.setting import Kinds
 from experiments.programs.cross_device.source_times import NO_TWIN, twins
+from experiments.programs.nests.operator_nests import nests_of_operators
 from go_rl.costs.learning.splits import Split, by_target
 from go_rl.costs.operators.examples import OperatorExamples, error_groups
 from go_rl.costs.operators.fitting import UNKNOWN_TILE
@@ -34,7 +35,6 @@ from go_rl.costs.programs.learn.reading import join_examples, read_examples
 from go_rl.costs.programs.measure.data import ProgramTarget
 from go_rl.costs.programs.measure.features_file import nest_features
 from go_rl.costs.programs.nests import nest_to_json
-from go_rl.costs.programs.nests.operator_nests import nests_of_operators
 from go_rl.costs.programs.workloads.task import SIZES as OPERATOR_SIZES
 
 GPUS: Mapping[str, str] = MappingProxyType(

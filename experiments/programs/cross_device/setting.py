@@ -18,7 +18,7 @@ from go_rl.costs.programs.learn.label_transform import LabelTransform
 from go_rl.costs.programs.learn.prepared import InputScale
 from go_rl.costs.programs.learn.select_tasks import program_features, select_tasks
 from go_rl.costs.programs.learn.training import ProgramTrainConfig, TrainedProgramNetwork
-from go_rl.runtime.parameter_file import parameter_tree, read_parameters, write_parameters
+from go_rl.runtime.array_file import parameter_tree, read_parameters, write_parameters
 
 
 @dataclass(frozen=True, eq=False)

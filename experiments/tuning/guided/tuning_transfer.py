@@ -19,6 +19,7 @@ import numpy as np
 import tyro
 
 from experiments.experiment import Experiment
+from experiments.programs.pruning import prune
 from experiments.tuning.guided.cdmpp_scores import without
 from experiments.tuning.guided.recorded_programs import RecordedPrograms, recorded_programs
 from experiments.tuning.guided.transfer_runs import (
@@ -37,7 +38,6 @@ from experiments.tuning.guided.transfer_runs import (
 from experiments.tuning.tuner_curves import band
 from go_rl.costs.programs.learn.examples import ProgramExamples
 from go_rl.costs.programs.learn.reading import read_examples
-from go_rl.costs.programs.learn.transfer.prune import prune
 from go_rl.costs.programs.learn.transfer.tuner import TransferTuner
 from go_rl.costs.programs.learn.transfer.tuner_network import TunerSizes
 from go_rl.costs.programs.learn.transfer.tuner_training import TunerRun

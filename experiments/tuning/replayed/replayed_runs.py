@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float64
 
+from experiments.tuning.replayed.recorded_paths import RecordedPath
 from go_rl.tuning.config import FirstRound
 from go_rl.tuning.loop.belief.belief import Belief, CurvePrediction
 from go_rl.tuning.loop.belief.curve_belief import CurveBelief
@@ -21,7 +22,6 @@ from go_rl.tuning.loop.schedulers.upper_confidence_bound import DYNATUNE, RELATI
 from go_rl.tuning.loop.slot_loop import tune_operators
 from go_rl.tuning.loop.slots import SlotConfig
 from go_rl.tuning.loop.tuning_state import TuningState
-from go_rl.tuning.pools.recorded_path import RecordedPath
 from go_rl.tuning.pools.replay import ReplayBackend
 from go_rl.tuning.pools.schedule_pool import PoolSet
 

@@ -5,21 +5,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float64
 
-from go_rl.core import CheckpointError, TrainingError
+from go_rl.core import TrainingError
 from go_rl.costs.kernels.memory_floor import NO_FLOOR, MemoryFloor
 from go_rl.costs.kernels.predictor import KernelPredictor, predict_kernels
 from go_rl.costs.kernels.residuals import FEWEST, ResidualExamples, Residuals, compared_features
 from go_rl.costs.learning.predictor import Predictor
 from go_rl.graphs.cutting import KernelSet
 from go_rl.graphs.cutting.compiled import CompiledNetwork
-from go_rl.runtime.parameter_file import check_digest, read_parameters, write_parameters
+from go_rl.runtime.saved_model import SavedKind
 
-FORMAT, INTERFACE = "go_rl-calibrated-kernels", 3
+KIND = SavedKind(
+    "go_rl-calibrated-kernels", "calibrated kernel costs", {"interface": 3},
+    "run go-rl calibrate again",
+)  # fmt: skip
 SOURCE = "kernels-cpu-1-v2"
 """Cost model that is corrected."""
 FOLDS = 5
@@ -81,7 +83,7 @@ class CalibratedKernels(Predictor[MeasuredKernels, KernelSet]):
     memory: MemoryFloor = NO_FLOOR
     """What kernels of a network take at least, whose weights come from memory."""
 
-    what = "calibrated kernel costs"
+    what = KIND.what
     unit = "seconds"
 
     def __post_init__(self) -> None:
@@ -175,38 +177,19 @@ class CalibratedKernels(Predictor[MeasuredKernels, KernelSet]):
         arrays = {FEATURES: self.examples.features, RATIO: self.examples.residual,
                   CHAINS: self.chains, WORKING_SET: self.memory.working_set,
                   PER_BYTE: self.memory.per_byte}  # fmt: skip
-        about = {"format": FORMAT, "interface": INTERFACE, "source": self.source,
-                 "processor": self.processor}  # fmt: skip
-        write_parameters(path, arrays, about)
+        KIND.write(path, arrays, {"source": self.source, "processor": self.processor})
 
     @classmethod
     def load(cls, source: str | Path) -> CalibratedKernels:
         """See `Predictor`; none ship."""
-        path = Path(source)
-        manifest, arrays = read_parameters(path)
-        if (manifest.get("format"), manifest.get("interface")) != (FORMAT, INTERFACE):
-            raise CheckpointError(
-                f"{path}: is no file of {cls.what}, or an older one; run go-rl calibrate again"
-            )
-        check_digest(path, manifest, arrays)
-        try:
-            about: tuple[Any, Any] = (manifest["source"], manifest["processor"])
+        with KIND.opened(source) as saved:
+            weights, processor = saved.manifest["source"], saved.manifest["processor"]
+            arrays = saved.arrays
             measured = ResidualExamples(arrays[FEATURES], arrays[RATIO])
             chains = arrays[CHAINS]
             memory = MemoryFloor(arrays[WORKING_SET], arrays[PER_BYTE])
-        except KeyError as error:
-            raise CheckpointError(f"{path}: is damaged ({error})") from error
-        found = cls._of(KernelPredictor.load(about[0]), about[0], measured, about[1], chains)
+        found = cls._of(KernelPredictor.load(weights), weights, measured, processor, chains)
         return replace(found, memory=memory)
-
-
-def is_calibration(path: Path) -> bool:
-    """Return whether a file of parameters holds `CalibratedKernels`.
-
-    Raises:
-        CheckpointError: it holds no parameters, or is damaged.
-    """
-    return read_parameters(path)[0].get("format") == FORMAT
 
 
 def _left_out(measured: ResidualExamples, smooth: bool) -> Float64[np.ndarray, "K"]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar
@@ -12,20 +11,13 @@ from typing import Any, ClassVar, Generic, TypeVar
 import jax
 import numpy as np
 
-from go_rl.core import CheckpointError, OpKind, TrainingError
-from go_rl.core.files.shipped import shipped_or_given
+from go_rl.core import OpKind
 from go_rl.costs.kernels.batch import LENGTHS, batch_of
 from go_rl.costs.kernels.features import kernel_features
 from go_rl.costs.learning.predictor import Examples, Inputs, Predictor
 from go_rl.graphs.cutting import cut_kernels
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
-from go_rl.runtime.parameter_file import (
-    check_digest,
-    check_parameters,
-    parameter_tree,
-    read_parameters,
-    write_parameters,
-)
+from go_rl.runtime.saved_model import SavedKind
 
 Network = TypeVar("Network")
 Made = TypeVar("Made", bound="Ensemble[Any, Any, Any]")
@@ -96,7 +88,6 @@ class Ensemble(Predictor[Examples, Inputs], Generic[Network, Examples, Inputs]):
         """See `Predictor`."""
         networks: tuple[Any, ...] = self.networks
         manifest = {
-            **self._key(),
             "name": self.name,
             "target": self.target,
             "members": len(networks),
@@ -104,32 +95,23 @@ class Ensemble(Predictor[Examples, Inputs], Generic[Network, Examples, Inputs]):
             "vocabulary": list(self.vocabulary),
             "card": dict(self.card),
         }
-        write_parameters(path, self.arrays(), manifest)
+        self._kind().write(path, self.arrays(), manifest)
 
     @classmethod
     def load(cls: type[Made], source: str | Path) -> Made:
         """See `Predictor`."""
-        path = shipped_or_given(source, cls.shipped, ".npz", cls.what, CheckpointError)
-        manifest, arrays = read_parameters(path)
-        if manifest.get("format") != cls.format:
-            raise CheckpointError(f"{path}: is no file of {cls.what}")
-        if {**manifest, **cls._key()} != manifest:
-            raise CheckpointError(
-                f"{path}: learned from other features than this version's; retrain"
-            )
-        check_digest(path, manifest, arrays)
-        with _fitting_manifest(path):
-            members = _members(manifest, arrays)
+        with cls._kind().opened(source) as saved:
+            manifest = saved.manifest
+            members = _members(manifest, saved.arrays)
             config, shapes = cls.shapes(manifest["network"], members)
             about = {key: manifest[key] for key in ("target", "name", "card")}
             about["vocabulary"] = tuple(manifest["vocabulary"])
-        check_parameters(path, arrays, shapes)
-        return cls.restored(config, members, parameter_tree(arrays), about)
+            return cls.restored(config, members, saved.tree(shapes), about)
 
     @classmethod
-    def _key(cls) -> dict[str, Any]:
-        """What the manifests of all files that can be read say."""
-        return {"format": cls.format, "interface": cls.interface, "features": cls.columns()}
+    def _kind(cls) -> SavedKind:
+        versions = {"interface": cls.interface, "features": cls.columns()}
+        return SavedKind(cls.format, cls.what, versions, shipped=cls.shipped)
 
 
 def _members(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> int:
@@ -138,24 +120,6 @@ def _members(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> i
     if type(members) is not int or not 1 <= members <= len(arrays):
         raise ValueError(f"members must be a whole number of 1 to {len(arrays)}, not {members!r}")
     return members
-
-
-@contextmanager
-def _fitting_manifest(path: Path) -> Iterator[None]:
-    """Turn what a malformed manifest raises into a `CheckpointError`."""
-    try:
-        yield
-    except (
-        ArithmeticError,
-        AttributeError,
-        LookupError,
-        TypeError,
-        ValueError,
-        TrainingError,
-    ) as error:
-        raise CheckpointError(
-            f"{path}: its manifest does not fit this version ({error})"
-        ) from error
 
 
 def batch_shapes() -> Any:

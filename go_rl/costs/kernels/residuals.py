@@ -16,17 +16,12 @@ from jaxtyping import Float, Float32, Float64
 from scipy.linalg import cho_factor, cho_solve
 from scipy.spatial.distance import cdist
 
-from go_rl.core import CheckpointError, TrainingError
+from go_rl.core import TrainingError
 from go_rl.costs.kernels.features import kernel_features
 from go_rl.costs.learning.predictor import Predictor
 from go_rl.costs.trees.boosted import summed_features
 from go_rl.graphs.cutting import KernelSet
-from go_rl.runtime.parameter_file import (
-    check_digest,
-    check_parameters,
-    read_parameters,
-    write_parameters,
-)
+from go_rl.runtime.saved_model import SavedKind
 
 LENGTHS = (0.3, 0.6, 1.2, 2.4)
 """Distances, in root mean squares over standardised features, within which residuals resemble."""
@@ -39,7 +34,7 @@ MOST = 1000
 ARRAYS = ("mean", "scale", "known", "weights")
 NUMBERS = ("constant", "length", "noise")
 """Fields of a file's manifest."""
-FORMAT = "go_rl-residuals"
+KIND = SavedKind("go_rl-residuals", "residuals")
 SPREAD = 1e-6
 """Least standard deviation of a feature that counts."""
 
@@ -68,7 +63,7 @@ class Residuals(Predictor[ResidualExamples, Float[np.ndarray, "J F"]]):
     length: float
     noise: float
 
-    what = "residuals"
+    what = KIND.what
     unit = "log ratio"
 
     def __post_init__(self) -> None:
@@ -110,23 +105,16 @@ class Residuals(Predictor[ResidualExamples, Float[np.ndarray, "J F"]]):
         arrays = {name: getattr(self, name) for name in ARRAYS}
         arrays["scale"] = np.where(np.isinf(self.scale), 0.0, self.scale)  # files hold finite ones
         numbers = {name: getattr(self, name) for name in NUMBERS}
-        write_parameters(path, arrays, {"format": FORMAT, **numbers})
+        KIND.write(path, arrays, numbers)
 
     @classmethod
     def load(cls, source: str | Path) -> Residuals:
         """See `Predictor`; none ship."""
-        path = Path(source)
-        manifest, arrays = read_parameters(path)
-        if manifest.get("format") != FORMAT:
-            raise CheckpointError(f"{path}: is no file of {cls.what}")
-        check_digest(path, manifest, arrays)
-        try:
-            numbers = {name: float(manifest[name]) for name in NUMBERS}
-            rows, columns = arrays["known"].shape
-        except (KeyError, TypeError, ValueError) as error:
-            raise CheckpointError(f"{path}: is damaged ({error})") from error
-        sizes = ((columns,), (columns,), (rows, columns), (rows,))
-        check_parameters(path, arrays, dict(zip(ARRAYS, map(np.empty, sizes), strict=True)))
+        with KIND.opened(source) as saved:
+            numbers = {name: float(saved.manifest[name]) for name in NUMBERS}
+            rows, columns = saved.arrays["known"].shape
+            sizes = ((columns,), (columns,), (rows, columns), (rows,))
+            arrays = saved.tree(dict(zip(ARRAYS, map(np.empty, sizes), strict=True)))
         arrays["scale"] = np.where(arrays["scale"] > 0, arrays["scale"], np.inf)
         fields: dict[str, Any] = {**arrays, **numbers}
         return cls(**fields)

@@ -18,7 +18,7 @@ from go_rl.costs.operators.fitting import UNKNOWN_TILE
 from go_rl.costs.operators.product_model import TILES
 from go_rl.costs.operators.tables import OPERATORS, OperatorRows
 from go_rl.costs.operators.tables.operator_rows import SIZES, sizes_of
-from go_rl.runtime.packed_file import DAMAGED, open_packed
+from go_rl.runtime.array_file import DAMAGED, open_packed
 
 TILE = re.compile(r"(\d+)x(\d+)")
 LATENCY, DEVICE, KERNEL = "latency_ms", "device", "kernel"

@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float64
 
-from go_rl.core import CheckpointError, TrainingError
-from go_rl.core.files.shipped import shipped_or_given
+from go_rl.core import TrainingError
 from go_rl.costs.devices import DataSheet
 from go_rl.costs.learning.predictor import Predictor
 from go_rl.costs.operators.calibration import Calibration, bounds, calibrate, cells
@@ -29,16 +28,12 @@ from go_rl.costs.operators.examples import (
 from go_rl.costs.operators.pooled_params import Arrays, initial_params
 from go_rl.costs.operators.pricing import Known, LogSeconds, log_seconds
 from go_rl.costs.operators.reach import Reach, reach_of
-from go_rl.runtime.parameter_file import (
-    check_digest,
-    check_parameters,
-    parameter_tree,
-    read_parameters,
-    write_parameters,
-)
+from go_rl.runtime.saved_model import SavedKind
 
-FORMAT, INTERFACE = "go_rl-operators", 3
-SHIPPED = Path(__file__).parent / "pretrained"
+KIND = SavedKind(
+    "go_rl-operators", "operator latency weights", {"interface": 3},
+    shipped=Path(__file__).parent / "pretrained",
+)  # fmt: skip
 FEWEST_DEVICES, FEWEST_ROWS = 2, 20
 """GPUs, and rows of a group on each, without which nothing is learned."""
 BATCH = 4096
@@ -99,7 +94,7 @@ class OperatorPredictor(Predictor[OperatorExamples, OperatorInputs]):
     card: Mapping[str, Any]
     """Where it comes from: data, configuration."""
 
-    what = "operator latency weights"
+    what = KIND.what
     unit = "seconds"
 
     def __post_init__(self) -> None:
@@ -180,37 +175,28 @@ class OperatorPredictor(Predictor[OperatorExamples, OperatorInputs]):
     def save(self, path: Path) -> None:
         """See `Predictor`."""
         manifest = {
-            "format": FORMAT, "interface": INTERFACE, "card": dict(self.card),
+            "card": dict(self.card),
             "sheets": [asdict(sheet) for sheet in self.sheets],
             "calibration": asdict(self.calibration), "reach": asdict(self.reach),
             "known": dict(self.known),
         }  # fmt: skip
-        write_parameters(path, {g: dict(arrays) for g, arrays in self.params.items()}, manifest)
+        KIND.write(path, {g: dict(arrays) for g, arrays in self.params.items()}, manifest)
 
     @classmethod
     def load(cls, source: str | Path) -> OperatorPredictor:
         """See `Predictor`."""
-        path = shipped_or_given(source, SHIPPED, ".npz", cls.what, CheckpointError)
-        manifest, arrays = read_parameters(path)
-        if manifest.get("format") != FORMAT:
-            raise CheckpointError(f"{path}: is no file of {cls.what}")
-        if manifest.get("interface") != INTERFACE:
-            raise CheckpointError(f"{path}: is of version {manifest.get('interface')!r}, this "
-                                  f"go_rl reads {INTERFACE}; train it again")  # fmt: skip
-        check_digest(path, manifest, arrays)
-        try:
+        with KIND.opened(source) as saved:
+            manifest = saved.manifest
             sheets = tuple(DataSheet(**sheet) for sheet in manifest["sheets"])
             learned = manifest["calibration"]
             covered = {name: float(each) for name, each in learned.get("covered", {}).items()}
             calibration = Calibration(tuple(map(float, learned["half_width"])), covered)
-            reach = Reach(**manifest["reach"])
-            card = dict(manifest["card"])
             known = {group: tuple(map(int, manifest["known"][group])) for group in GROUPS}
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise CheckpointError(f"{path}: is damaged ({error})") from error
-        expected = {g: initial_params(g, len(sheets)) for g, each in known.items() if each}
-        check_parameters(path, arrays, expected)
-        return cls(sheets, parameter_tree(arrays), known, calibration, reach, card)
+            expected = {g: initial_params(g, len(sheets)) for g, each in known.items() if each}
+            return cls(
+                sheets, saved.tree(expected), known, calibration, Reach(**manifest["reach"]),
+                dict(manifest["card"]),
+            )  # fmt: skip
 
 
 def _known(inputs: OperatorInputs, group: str, left_out: frozenset[int]) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from go_rl.core.errors import RecordError
 from go_rl.core.files.whole_file import whole_file
-from go_rl.runtime.packed_file import open_packed
+from go_rl.runtime.array_file import open_packed
 from go_rl.runtime.records.record import Record
 
 FORMAT = "go_rl records"

@@ -8,8 +8,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from jaxtyping import Float32, Float64
 
-from go_rl.costs.trees.booster_file import import_xgboost
-from go_rl.costs.trees.schedule_ranks import MeasuredSchedules, ScheduleRanks, ScheduleRanksConfig
+from go_rl.costs.trees.schedule_ranks import (
+    MeasuredSchedules,
+    ScheduleRanks,
+    ScheduleRanksConfig,
+    import_xgboost,
+)
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.loop.nouns import Schedule
 from go_rl.tuning.tuners.observed_trials import ObservedTrials

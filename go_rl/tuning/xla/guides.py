@@ -19,7 +19,7 @@ from jaxtyping import Float, Float64
 from go_rl.core import CheckpointError, Chip, HardwareError
 from go_rl.core.presets import HOST, load_hardware
 from go_rl.core.processor import own_target, processor_name
-from go_rl.costs.kernels.calibrated import CalibratedKernels, is_calibration
+from go_rl.costs.kernels.calibrated import KIND, CalibratedKernels
 from go_rl.costs.kernels.measure.settings import FLAG_SETTINGS
 from go_rl.costs.kernels.predictor import KernelPredictor
 from go_rl.costs.models.analytical import Analytical
@@ -211,7 +211,7 @@ def _calibrated(config: TuneConfig) -> CalibratedKernels | None:
         TuningError: it is of another processor.
     """
     path = Path(config.weights)
-    if not path.is_file() or not is_calibration(path):
+    if not path.is_file() or not KIND.holds(path):
         return None
     known = CalibratedKernels.load(path)
     if known.processor != processor_name():

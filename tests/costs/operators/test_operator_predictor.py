@@ -14,7 +14,7 @@ from go_rl.costs.operators import GPU_WEIGHTS
 from go_rl.costs.operators.architectures import AMPERE, VOLTA, generation_of, power_ratio
 from go_rl.costs.operators.calibration import CELLS, bounds, calibrate, cells
 from go_rl.costs.operators.examples import OperatorInputs
-from go_rl.costs.operators.predictor import OperatorFitConfig, OperatorPredictor
+from go_rl.costs.operators.predictor import KIND, OperatorFitConfig, OperatorPredictor
 from go_rl.costs.operators.pricing import LogSeconds
 from go_rl.costs.operators.tables import OPERATORS, STREAMS, OperatorRows
 from go_rl.costs.operators.tables.operator_rows import SIZES, sizes_of
@@ -161,10 +161,11 @@ def test_a_stated_host_scales_what_it_bounds():
 
 def test_another_version_is_one_clear_error(tmp_path, monkeypatch):
     path = tmp_path / "mine.npz"
-    monkeypatch.setattr("go_rl.costs.operators.predictor.INTERFACE", 0)
+    older = replace(KIND, required={"interface": 0})
+    monkeypatch.setattr("go_rl.costs.operators.predictor.KIND", older)
     toy_predictor().save(path)
     monkeypatch.undo()
-    with pytest.raises(CheckpointError, match="is of version 0"):
+    with pytest.raises(CheckpointError, match="its interface is 0, and this version of go_rl"):
         OperatorPredictor.load(path)
 
 
@@ -275,7 +276,6 @@ def test_what_lies_outside_is_flagged(op, device, change, unlike, shipped):
 
 
 def test_the_file_that_ships_is_small():
-    from go_rl.costs.operators.predictor import SHIPPED
-
-    assert (SHIPPED / f"{GPU_WEIGHTS}.npz").stat().st_size < 2_000_000
+    assert KIND.shipped is not None
+    assert (KIND.shipped / f"{GPU_WEIGHTS}.npz").stat().st_size < 2_000_000
     assert DEVICES

@@ -1,4 +1,4 @@
-"""The contract of predictors, for CDMPP, its rivals and `CodeTrees`."""
+"""The contract of predictors, for CDMPP and `CodeTrees`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,8 @@ from costs.trees.test_predictor import PredictorContract, mean_error
 from go_rl.core import TrainingError
 from go_rl.costs.programs.learn.code_trees import CodeTrees
 from go_rl.costs.programs.learn.predictor import ProgramPredictor
-from go_rl.costs.programs.learn.rivals.lightgbm_trees import LightgbmPrograms
-from go_rl.costs.programs.learn.rivals.recursive_lstm import RecursiveLstm
-from go_rl.costs.programs.learn.rivals.summed_mlp import SummedMlp
-from go_rl.costs.programs.learn.rivals.tlp import TlpPrograms
-from go_rl.costs.programs.learn.rivals.xgboost_trees import XgboostConfig, XgboostPrograms
 from go_rl.costs.trees.boosted import BoostedConfig
 from tests.costs.programs.made_up import TINY_RUN, made_up_programs
-from tests.costs.programs.test_program_rivals import RUN, SIZES
 from tests.costs.programs.with_nests import with_nests_and_traces
 
 LIGHTGBM = BoostedConfig(trees=30, leaves=4, learning_rate=0.3, least_rows=1)
@@ -38,41 +32,6 @@ class ProgramContract(PredictorContract):
     def losses(self, predicted):
         truth = np.log(self.examples().seconds)
         return mean_error(np.log(predicted), truth), mean_error(np.median(truth), truth)
-
-
-class NetworkContract(ProgramContract):
-    """Eight programs, learned by heart."""
-
-    examples = staticmethod(cache(with_nests_and_traces))
-
-    def fitted(self):
-        return _network(self.kind)
-
-    def unfitted(self):
-        return replace(self.fitted(), params=None)
-
-
-@cache
-def _network(kind: Any) -> Any:
-    slow = replace(RUN, steps=600, schedule="constant")  # one number tells schedules apart
-    return kind.fit(with_nests_and_traces(), slow if kind is TlpPrograms else RUN, SIZES[kind])
-
-
-class TestSummedMlp(NetworkContract):
-    kind = SummedMlp
-
-
-class TestRecursiveLstm(NetworkContract):
-    kind = RecursiveLstm
-
-    def test_order_of_programs_does_not_matter(self):
-        order = np.random.default_rng(0).permutation(8)
-        found = self.fitted().predict(self.inputs().take(order))
-        assert found == pytest.approx(self.fitted().predict(self.inputs())[order], rel=1e-5)
-
-
-class TestTlp(NetworkContract):
-    kind = TlpPrograms
 
 
 class TreeContract(ProgramContract):
@@ -96,15 +55,6 @@ class TreeContract(ProgramContract):
 @cache
 def _trees(kind: Any, config: Any) -> Any:
     return kind.fit(TreeContract.examples(), config)
-
-
-class TestXgboost(TreeContract):
-    kind, library = XgboostPrograms, "xgboost"
-    config = XgboostConfig(trees=30, learning_rate=0.3, row_share=1.0)
-
-
-class TestLightgbm(TreeContract):
-    kind, library, config = LightgbmPrograms, "lightgbm", LIGHTGBM
 
 
 class TestCodeTrees(TreeContract):

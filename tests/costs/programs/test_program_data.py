@@ -13,7 +13,7 @@ from go_rl.costs.programs.features import LEAF_NUMBERS, compact_ast
 from go_rl.costs.programs.learn.examples import KeepRules, examples_of
 from go_rl.costs.programs.learn.reading import read_examples
 from go_rl.costs.programs.measure.data import gather_programs, networks_of
-from go_rl.costs.programs.measure.data_file import load_programs, save_programs
+from go_rl.costs.programs.measure.data_file import KIND, load_programs, save_programs
 from go_rl.costs.programs.measure.features_file import FEATURES, nest_features
 from go_rl.costs.programs.nests import nest_from_json
 from go_rl.costs.programs.workloads import TensorTask
@@ -110,10 +110,9 @@ def test_data_set_round_trip(tmp_path, folder):
 
 def test_other_features_are_refused(tmp_path, folder, monkeypatch):
     save_programs(gather_programs(folder), tmp_path / "some.npz")
-    monkeypatch.setattr("go_rl.costs.programs.measure.data_file.FEATURE_VERSION", 99)
-    with pytest.raises(
-        ReadError, match="features of version 1, and this version of go_rl reads 99"
-    ):
+    newer = replace(KIND, required={**KIND.required, "features": 99})
+    monkeypatch.setattr("go_rl.costs.programs.measure.data_file.KIND", newer)
+    with pytest.raises(ReadError, match="its features is 1, and this version of go_rl reads 99"):
         load_programs(tmp_path / "some.npz")
 
 

@@ -25,6 +25,7 @@ from go_rl.costs.programs.learn.network import (
 from go_rl.costs.programs.learn.predictor import ProgramPredictor
 from go_rl.costs.programs.learn.prepared import InputScale, prepare
 from go_rl.costs.programs.learn.training import ProgramTrainConfig
+from go_rl.costs.programs.learn.weights_file import KIND
 from tests.costs.programs.made_up import TINY, TINY_RUN, made_up_programs, with_leaves
 
 
@@ -80,8 +81,9 @@ def test_file_round_trip(tmp_path, examples, learned):
 
 def test_file_of_other_features_is_refused(tmp_path, monkeypatch, learned):
     learned.save(tmp_path / "w.npz")
-    monkeypatch.setattr("go_rl.costs.programs.learn.weights_file.FEATURE_VERSION", 99)
-    with pytest.raises(CheckpointError, match="learned from features of version 1"):
+    newer = replace(KIND, required={**KIND.required, "features": 99})
+    monkeypatch.setattr("go_rl.costs.programs.learn.weights_file.KIND", newer)
+    with pytest.raises(CheckpointError, match="its features is 1, and this version of go_rl"):
         ProgramPredictor.load(tmp_path / "w.npz")
 
 

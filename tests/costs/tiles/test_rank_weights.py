@@ -11,7 +11,7 @@ from costs.tiles.ranks import flag_data, learned
 from go_rl.core import CheckpointError
 from go_rl.costs.tiles.ranks import predictor
 from go_rl.costs.tiles.ranks.predictor import FlagRanks, RankPredictor, shipped_ranks
-from go_rl.runtime.parameter_file import read_parameters, write_parameters
+from go_rl.runtime.array_file import read_parameters, write_parameters
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def test_other_files_are_refused(path, tmp_path, monkeypatch):
     manifest, arrays = read_parameters(path)
     for changed, complaint in (
         ({"format": "go_rl-kernel-cost"}, "is no file of rank weights"),
-        ({"interface": 1}, "learned from other features"),
+        ({"interface": 1}, "its interface is 1, and this version of go_rl reads 2"),
         ({"network": {"embedding": 3}}, "manifest does not fit this version"),
         ({"network": {**manifest["network"], "head": 4}}, "this version expects"),
     ):
@@ -58,7 +58,7 @@ def test_other_files_are_refused(path, tmp_path, monkeypatch):
         with pytest.raises(CheckpointError, match=complaint):
             RankPredictor.load(bad)
     monkeypatch.setattr("go_rl.costs.tiles.ranks.data.feature_names", lambda: ("one",))
-    with pytest.raises(CheckpointError, match="learned from other features"):
+    with pytest.raises(CheckpointError, match="its features is "):
         RankPredictor.load(path)
 
 
@@ -71,6 +71,6 @@ def test_a_task_never_learned_is_named():
 
 
 def _tree(arrays):
-    from go_rl.runtime.parameter_file import parameter_tree
+    from go_rl.runtime.array_file import parameter_tree
 
     return parameter_tree(arrays)

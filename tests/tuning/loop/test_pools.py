@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from math import isnan
-
 import numpy as np
 import pytest
 
 from go_rl.core.files.strict_json import parse_json
-from go_rl.costs.programs.nests import (
-    OPERATION_NAMES,
-    Access,
-    ForLoop,
-    LoopNest,
-    LoopVariable,
-    NestBuffer,
-    Statement,
-    nest_to_json,
-)
-from go_rl.costs.programs.workloads import TensorTask
-from go_rl.runtime.records import Record, canonical_json
+from go_rl.runtime.records import canonical_json
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.loop.nouns import Schedule, draw_fresh
-from go_rl.tuning.pools.pools_from_records import pools_from_records
 from go_rl.tuning.pools.replay import NEAREST, ReplayBackend
-from go_rl.tuning.pools.schedule_pool import PoolSet, load_pools
+from go_rl.tuning.pools.schedule_pool import load_pools
 from tests.tuning.toy_pools import pool, pool_set
 
 
@@ -105,58 +91,3 @@ def test_files_that_are_none_are_refused(tmp_path):
     one = pools().pools[0]
     with pytest.raises(TuningError, match="a schedule is there twice"):
         type(one)(one.operator, one.seconds, one.spent, one.features, one.keys * 0)
-
-
-TASK = TensorTask("matmul", (1, 8, 8, 8))
-
-
-def copy_nest() -> LoopNest:
-    """B[8] = A[8] + A[8]."""
-    here = (LoopVariable(0),)
-    counts = tuple(int(name == "float_add_sub") for name in OPERATION_NAMES)
-    add = Statement(Access(1, here), (Access(0, here), Access(0, here)), counts)
-    buffers = (NestBuffer("A", (8,)), NestBuffer("B", (8,)))
-    return LoopNest(buffers, (ForLoop(8, "serial", (add,)),))
-
-
-def record(number, trace, **fields):
-    details = {"nest": nest_to_json(copy_nest()), "trace": trace, "compile_seconds": 0.25,
-               "visit_seconds": 0.5}  # fmt: skip
-    given = {"seconds": 1e-3 * (number + 1), "repeats": 3, "details": details} | fields
-    return Record(workload=TASK.workload, target="t", setting=f'{{"draw":{number}}}', **given)
-
-
-def test_records_become_pools():
-    slow = {"seconds": None, "repeats": 0, "details": {}}
-    found = pools_from_records(
-        "net", {TASK: 3},
-        [
-            record(0, "a"), record(1, "b"), record(2, "a"),
-            record(3, "c", reason="took more than 20 s", **slow),
-            record(4, "d", reason="4 schedules could be drawn; this is number 4", **slow),
-        ],
-        1e11, {},
-    )  # fmt: skip
-    assert isinstance(found, PoolSet)
-    (only,) = found.pools
-    assert (only.operator.repeats, only.operator.flops) == (3, 1024.0)
-    assert only.operator.name == TASK.title
-    seconds = only.seconds.tolist()
-    assert seconds[:2] == pytest.approx([1e-3, 2e-3])
-    assert len(seconds) == 3
-    assert isnan(seconds[2])
-    assert only.spent.tolist() == pytest.approx([0.75, 0.75, 20.0])
-    assert only.features.shape == (3, 164)
-    assert only.features[0].sum() > 0
-    assert found.provenance["impossible"] == 0
-    median = record(0, "a").details | {"median": 4e-3}
-    noisy = [record(0, "a", details=median), record(1, "b", seconds=1e-9)]
-    with_noise = pools_from_records("net", {TASK: 1}, noisy, 1e11, {})
-    assert with_noise.pools[0].seconds[0] == pytest.approx(4e-3)
-    assert isnan(with_noise.pools[0].seconds[1])  # 1024 FLOP in 1 ns exceed the peak
-    assert with_noise.provenance["impossible"] == 1
-    other = Record(workload=TASK.workload, target="u", seconds=1.0, repeats=1)
-    with pytest.raises(TuningError, match="records must be of one target, not of t, u"):
-        pools_from_records("net", {TASK: 1}, [record(0, "a"), other], 1e11, {})
-    with pytest.raises(TuningError, match="not of none"):
-        pools_from_records("net", {TASK: 1}, [], 1e11, {})

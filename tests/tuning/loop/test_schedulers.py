@@ -19,9 +19,7 @@ from go_rl.tuning.loop.schedulers.upper_confidence_bound import RELATIVE, UpperC
 from go_rl.tuning.loop.slot_loop import tune_operators
 from go_rl.tuning.loop.slots import SlotConfig
 from go_rl.tuning.loop.tuning_state import TrialBatch, TuningState
-from go_rl.tuning.pools.recorded_path import RecordedPath, record_path
 from go_rl.tuning.pools.replay import ReplayBackend
-from go_rl.tuning.tuners import inner_tuner
 from tests.tuning.toy_pools import PEAK, InOrder, paths_of, pool, pool_set
 
 
@@ -199,20 +197,6 @@ def test_the_oracle_is_at_least_as_good_as_all_on_convex_curves():
         found[name] = tune_operators(ReplayBackend(pools), scheduler, InOrder, config).latency
     assert min(found, key=found.__getitem__) == "oracle"
     assert found["oracle"] < found["sequential"]
-
-
-def test_a_recorded_path_is_walked_as_the_inner_tuner_made_it():
-    rng = np.random.default_rng(3)
-    pools = pool_set(*(pool(f"conv2d {k}", 1, 1e7, falling(rng, 40)) for k in range(2)))
-    config = SlotConfig(seconds=1e6, batch=4, patience=20, seed=5)
-    paths = [record_path(pools, k, inner_tuner("random"), config) for k in range(2)]
-    walked = iter(paths)
-    scheduler = scheduler_of("dynamic-random")
-    live = tune_operators(ReplayBackend(pools), scheduler, inner_tuner("random"), config)
-    again = tune_operators(
-        ReplayBackend(pools), scheduler, lambda *_: RecordedPath(next(walked)), config
-    )
-    assert again.summary() == live.summary()
 
 
 def test_names_that_are_not_there():

@@ -1,5 +1,5 @@
-"""Programs with `go_rl.costs.programs.features.code_features`: what the compiler makes of their
-loops."""
+"""One row of features for each program: sums of leaf vectors, and
+`go_rl.costs.programs.features.code_features`, what the compiler makes of its loops."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from go_rl.core import TrainingError
-from go_rl.costs.programs.features import LEAF_NUMBERS
+from go_rl.costs.programs.features import FEATURE_NAMES, LEAF_NUMBERS
 from go_rl.costs.programs.features.code_features import CODE_NAMES, CODE_NUMBERS, code_features
 from go_rl.costs.programs.features.register_tile import Processor
-from go_rl.costs.programs.learn.examples import VECTOR_BYTES, ProgramInputs
-from go_rl.costs.programs.learn.rivals.summed_features import SUMMED_NAMES, summed_program_features
+from go_rl.costs.programs.learn.examples import TARGET_FEATURES, VECTOR_BYTES, ProgramInputs
 from go_rl.costs.programs.nests import nest_from_json
 from go_rl.costs.programs.nests.nest import ELEMENT_BYTES
 
+SUMMED_NAMES = (*FEATURE_NAMES, *TARGET_FEATURES)
+"""Names of the columns of `summed_program_features`."""
 WIDE_NUMBERS = LEAF_NUMBERS + CODE_NUMBERS
 """Numbers of a leaf with both."""
 REGISTERS = {"x86-64-v4": 32}
@@ -28,6 +29,13 @@ TREE_NAMES = (
     "leaves", "first_share", "all_cycles",
 )  # fmt: skip
 """Names of the columns of `code_tree_features`."""
+
+
+def summed_program_features(inputs: ProgramInputs) -> Float32[np.ndarray, "P F"]:
+    """Return [P, F] sums of leaf vectors, and `TARGET_FEATURES` (log2; NaN where unknown, which
+    trees take as missing)."""
+    parts = [inputs.asts.sums(), inputs.device_features]
+    return np.concatenate(parts, axis=1).astype(np.float32)
 
 
 def with_code(inputs: ProgramInputs) -> ProgramInputs:

@@ -5,20 +5,61 @@ Needs LightGBM, an optional extra: ``pip install 'go_rl[trees]'``.
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+
 import numpy as np
 from jaxtyping import Float32, Float64, Int64
 
 from go_rl.core import TrainingError
 from go_rl.costs.learning.metrics import mape
+from go_rl.costs.learning.predictor import Predictor
 from go_rl.costs.learning.splits import by_task
 from go_rl.costs.programs.learn.code_inputs import code_tree_features
-from go_rl.costs.programs.learn.examples import ProgramExamples
-from go_rl.costs.programs.learn.program_trees import ProgramTrees
+from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
 from go_rl.costs.trees.boosted import BoostedConfig, BoostedTrees, SummedKernels
 
 CONFIG = BoostedConfig(trees=600, learning_rate=0.05, column_share=0.2)
 FACTORS = np.exp(np.linspace(-0.5, 0.1, 61))
 """By which predictions may be multiplied."""
+
+
+@dataclass(frozen=True, eq=False)
+class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
+    """Trees that learned the logarithm of the seconds. A kind of them says what `features` are, and
+    how it is fitted."""
+
+    trees: BoostedTrees | None
+
+    what = BoostedTrees.what
+    unit = "seconds"
+
+    def __post_init__(self) -> None:
+        self.check_fitted(self.trees is not None)
+
+    @staticmethod
+    @abstractmethod
+    def features(inputs: ProgramInputs) -> Float32[np.ndarray, "P F"]:
+        """Return one row for each program."""
+
+    def predict(self, inputs: ProgramInputs) -> Float64[np.ndarray, "P"]:
+        """See `Predictor`."""
+        return self._trees.predict(self.features(inputs))
+
+    def save(self, path: Path) -> None:
+        """See `Predictor`; LightGBM's own text."""
+        self._trees.save(path)
+
+    @classmethod
+    def load(cls, source: str | Path) -> ProgramTrees:
+        """See `Predictor`; none ship."""
+        return cls(BoostedTrees.load(source))
+
+    @property
+    def _trees(self) -> BoostedTrees:
+        assert self.trees is not None  # `check_fitted`
+        return self.trees
 
 
 class CodeTrees(ProgramTrees):

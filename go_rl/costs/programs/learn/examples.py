@@ -208,3 +208,15 @@ def _group_sizes(
     _, place = np.unique(_group(data, rows), return_inverse=True)
     size = np.bincount(place, weights=counted, minlength=place.max() + 1 if len(place) else 0)
     return size[place].astype(np.int64)
+
+
+def programs_of_task(
+    asts: PackedAsts, task: TensorTask | None, target: ProgramTarget
+) -> ProgramInputs:
+    """Return programs of one task on one target, of which features alone are known; None: nor is
+    the task."""
+    zero = np.zeros(asts.num_programs, np.int64)
+    return ProgramInputs(
+        asts=asts, task=zero, target=zero, tasks=(task,), networks=((),), targets=(target,),
+        devices=np.array([target_numbers(target)]), nest=zero, trace=zero,
+    )  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float32, Float64, Int64
+from jaxtyping import Float, Float32, Float64, Int64
 
 from go_rl.core import TrainingError
 from go_rl.costs.programs.features import positional_encoding
@@ -18,6 +18,8 @@ FARTHEST = 8.0
 LEAST_DEVIATION = 1e-3
 SIZES = (32, 128, 512)
 """Programs of a batch for predicting: few, as each is compiled for each leaf count."""
+LEAF_SIZES = (4, 16, 64)
+"""To which the statements of a program are filled up, where they share a batch with others."""
 MOST_FILL = 1.6
 """Size of a batch, by the programs in it, up to which it is filled up with repetitions."""
 
@@ -36,13 +38,10 @@ class InputScale:
         """Return mean and deviation over all leaves, and over the targets that have a number."""
         leaves = inputs.asts.vectors.astype(np.float64)
         devices = inputs.devices[np.unique(inputs.target)]
-        known = np.isfinite(devices)
-        count = np.maximum(known.sum(0), 1)
-        mean = np.where(known, devices, 0.0).sum(0) / count
-        spread = np.sqrt((np.where(known, devices - mean, 0.0) ** 2).sum(0) / count)
+        scale = column_scale(devices)
         return cls(
             leaves.mean(0).astype(np.float32), _deviation(leaves.std(0)),
-            mean.astype(np.float32), _deviation(spread),
+            scale["mean"], scale["deviation"],
         )  # fmt: skip
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -133,6 +132,37 @@ def batch_sizes(count: int) -> Iterator[int]:
         size = holds if holds <= MOST_FILL * count else filled
         yield size
         count -= size
+
+
+def column_scale(features: Float[np.ndarray, "P F"]) -> dict[str, np.ndarray]:
+    """Return mean and deviation of each column, over rows in which it is known."""
+    known = np.isfinite(features)
+    count = np.maximum(known.sum(0), 1)
+    mean = np.where(known, features, 0.0).sum(0, dtype=np.float64) / count
+    spread = np.sqrt(np.where(known, np.square(features - mean), 0.0).sum(0) / count)
+    return {"mean": mean.astype(np.float32), "deviation": _deviation(spread)}
+
+
+def masked_rows(
+    features: Float32[np.ndarray, "P F"], scale: Mapping[str, np.ndarray]
+) -> Float32[np.ndarray, "P N"]:
+    """Return [P, 2 F] standardised features, 0 where unknown, and 1 for each that is known."""
+    known = np.isfinite(features)
+    rows = (np.where(known, features, scale["mean"]) - scale["mean"]) / scale["deviation"]
+    rows = np.clip(rows, -FARTHEST, FARTHEST)
+    return np.concatenate([rows, known], axis=1).astype(np.float32)
+
+
+def filled_size(count: int, sizes: tuple[int, ...], what: str) -> int:
+    """Return the smallest size that holds so many.
+
+    Raises:
+        TrainingError: there is none.
+    """
+    for size in sizes:
+        if size >= count:
+            return size
+    raise TrainingError(f"a loop nest has {count} {what}; at most {sizes[-1]} are read")
 
 
 def _deviation(spread: Float64[np.ndarray, "N"]) -> Float32[np.ndarray, "N"]:

@@ -23,10 +23,9 @@ from go_rl.costs.programs.learn.examples import (
     target_numbers,
 )
 from go_rl.costs.programs.measure.data import ProgramTarget, gather_programs
-from go_rl.costs.programs.measure.data_file import FORMAT, load_programs
+from go_rl.costs.programs.measure.data_file import KIND, load_programs
 from go_rl.costs.programs.nests import NestError
 from go_rl.costs.programs.workloads import TensorTask
-from go_rl.runtime.parameter_file import read_parameters
 
 Item = TypeVar("Item", bound=Hashable)
 Source = str | Path
@@ -188,6 +187,6 @@ def _merged(joined: ProgramExamples) -> ProgramExamples:
 
 def _is_data_set(path: Path) -> bool:
     try:
-        return read_parameters(path)[0].get("format") == FORMAT
+        return KIND.holds(path)
     except CheckpointError:
         return False

@@ -10,8 +10,6 @@ from typing import Any
 import jax
 import numpy as np
 
-from go_rl.core import CheckpointError, TrainingError
-from go_rl.core.files.shipped import shipped_or_given
 from go_rl.costs.programs.features import FEATURE_VERSION
 from go_rl.costs.programs.learn.examples import TARGET_FEATURES
 from go_rl.costs.programs.learn.label_transform import LabelTransform
@@ -19,16 +17,14 @@ from go_rl.costs.programs.learn.network import ProgramNetworkConfig, initial_pro
 from go_rl.costs.programs.learn.predictor import ProgramCalibration, ProgramPredictor
 from go_rl.costs.programs.learn.prepared import InputScale
 from go_rl.costs.programs.learn.training import ProgramTrainConfig, TrainedProgramNetwork
-from go_rl.runtime.parameter_file import (
-    check_digest,
-    check_parameters,
-    parameter_tree,
-    read_parameters,
-    write_parameters,
-)
+from go_rl.runtime.saved_model import SavedKind
 
-FORMAT, INTERFACE = "go_rl-programs-cdmpp", 1
 SHIPPED = Path(__file__).parent / "pretrained"
+KIND = SavedKind(
+    "go_rl-programs-cdmpp", ProgramPredictor.what,
+    {"interface": 1, "features": FEATURE_VERSION, "target_features": list(TARGET_FEATURES)},
+    "retrain (go-rl train programs)", SHIPPED, "programs-",
+)  # fmt: skip
 NETWORKS, SCALE, RANGE = "members", "scale", "range"
 
 
@@ -44,7 +40,6 @@ def save_predictor(predictor: ProgramPredictor, path: str | Path) -> None:
         RANGE: {"low": predictor.low, "high": predictor.high},
     }
     manifest = {
-        **_key(),
         "name": predictor.name,
         "members": len(predictor.networks),
         "training": asdict(predictor.config),
@@ -52,7 +47,7 @@ def save_predictor(predictor: ProgramPredictor, path: str | Path) -> None:
         "calibration": asdict(predictor.calibration),
         "card": dict(predictor.card),
     }
-    write_parameters(Path(path), tree, manifest)
+    KIND.write(path, tree, manifest)
 
 
 def load_predictor(source: str | Path) -> ProgramPredictor:
@@ -61,46 +56,24 @@ def load_predictor(source: str | Path) -> ProgramPredictor:
     Raises:
         CheckpointError: there is no such file, it is damaged, or of other features.
     """
-    what = ProgramPredictor.what
-    path = shipped_or_given(source, SHIPPED, ".npz", what, CheckpointError, "programs-")
-    manifest, arrays = read_parameters(path)
-    if manifest.get("format") != FORMAT:
-        raise CheckpointError(f"{path}: is no file of {what}")
-    if {**manifest, **_key()} != manifest:
-        raise CheckpointError(
-            f"{path}: learned from features of version {manifest.get('features')!r}, and this "
-            f"version of go_rl has {FEATURE_VERSION}; retrain (go-rl train programs)"
-        )
-    check_digest(path, manifest, arrays)
-    try:
+    with KIND.opened(source) as saved:
+        manifest = saved.manifest
         config = _config(manifest["training"])
         members = int(manifest["members"])
-        about: dict[str, Any] = {
-            "config": config,
-            "transform": LabelTransform.from_json(manifest["labels"]),
-            "calibration": ProgramCalibration(**manifest["calibration"]),
-            "name": manifest["name"],
-            "card": manifest["card"],
-        }
-        expected = _shapes(config.network, members)
-    except (AttributeError, KeyError, TypeError, ValueError, TrainingError) as error:
-        raise CheckpointError(
-            f"{path}: its manifest does not fit this version ({error})"
-        ) from error
-    check_parameters(path, arrays, expected)
-    tree = parameter_tree(arrays)
-    networks = tuple(
-        TrainedProgramNetwork(config.network, tree[NETWORKS][str(i)]) for i in range(members)
-    )
-    return ProgramPredictor(networks, scale=InputScale(**tree[SCALE]), **tree[RANGE], **about)
-
-
-def _key() -> dict[str, Any]:
-    """What the manifests of all files that can be read say."""
-    return {
-        "format": FORMAT, "interface": INTERFACE, "features": FEATURE_VERSION,
-        "target_features": list(TARGET_FEATURES),
-    }  # fmt: skip
+        tree = saved.tree(_shapes(config.network, members))
+        return ProgramPredictor(
+            networks=tuple(
+                TrainedProgramNetwork(config.network, tree[NETWORKS][str(i)])
+                for i in range(members)
+            ),
+            config=config,
+            transform=LabelTransform.from_json(manifest["labels"]),
+            scale=InputScale(**tree[SCALE]),
+            calibration=ProgramCalibration(**manifest["calibration"]),
+            name=manifest["name"],
+            card=manifest["card"],
+            **tree[RANGE],
+        )
 
 
 def _config(document: Mapping[str, Any]) -> ProgramTrainConfig:

@@ -13,16 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from go_rl.core import CheckpointError, ReadError
-from go_rl.core.files.shipped import shipped_or_given
+from go_rl.core import ReadError
 from go_rl.costs.programs.features import FEATURE_VERSION, PackedAsts
 from go_rl.costs.programs.measure.data import ROWS, ProgramData, ProgramTarget
 from go_rl.costs.programs.workloads import TaskError, TensorTask
-from go_rl.runtime.parameter_file import check_digest, read_parameters, write_parameters
+from go_rl.runtime.saved_model import SavedKind
 
-FORMAT, VERSION = "go_rl-programs", 1
-SHIPPED = Path(__file__).parents[1] / "data"
-ENDING = ".npz"
+KIND = SavedKind(
+    "go_rl-programs", "program data", {"version": 1, "features": FEATURE_VERSION},
+    "gather the records again", Path(__file__).parents[1] / "data", "programs-", ReadError,
+)  # fmt: skip
 MOST_BYTES = 1 << 30
 """A packed array that unpacks to more is refused."""
 DIGITS = {"seconds": "{:.5g}", "spread": "{:.2g}", "away": "{:.2g}"}
@@ -47,13 +47,13 @@ def save_programs(data: ProgramData, path: Path) -> None:
         **{name: _column(name, getattr(data, name)) for name in ROWS},
     }
     manifest = {
-        "format": FORMAT, "version": VERSION, "features": FEATURE_VERSION, "name": data.name,
+        "name": data.name,
         "tasks": [task.to_json() for task in data.tasks],
         "networks": [list(some) for some in data.networks],
         "targets": [[each.device, each.codegen] for each in data.targets],
         "failures": dict(data.failures), "provenance": dict(data.provenance),
     }  # fmt: skip
-    write_parameters(path, arrays, manifest)
+    KIND.write(path, arrays, manifest)
 
 
 def load_programs(source: str | Path) -> ProgramData:
@@ -62,23 +62,11 @@ def load_programs(source: str | Path) -> ProgramData:
     Raises:
         ReadError: no such data set, another version of the file or its features, or damaged.
     """
-    path = shipped_or_given(source, SHIPPED, ENDING, "program data", ReadError, "programs-")
-    try:
-        manifest, arrays = read_parameters(path)
-        if manifest.get("format") != FORMAT or manifest.get("version") != VERSION:
-            raise ReadError(f"{path}: is no data set of tensor programs of version {VERSION}")
-        check_digest(path, manifest, arrays)
-    except CheckpointError as error:
-        raise ReadError(str(error)) from error
-    if manifest.get("features") != FEATURE_VERSION:
-        raise ReadError(
-            f"{path}: features of version {manifest.get('features')!r}, and this version of "
-            f"go_rl reads {FEATURE_VERSION}; gather the records again"
-        )
-    try:
-        return _data(manifest, arrays)
-    except (KeyError, TypeError, ValueError, TaskError, lzma.LZMAError) as error:
-        raise ReadError(f"{path}: damaged data set ({error})") from error
+    with KIND.opened(source) as saved:
+        try:
+            return _data(saved.manifest, saved.arrays)
+        except (TaskError, lzma.LZMAError) as error:
+            raise ValueError(error) from error
 
 
 def _data(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> ProgramData:

@@ -17,11 +17,11 @@ from go_rl.costs.programs.features import (
     pack_asts,
 )
 from go_rl.costs.programs.nests import NestError, nest_from_json
-from go_rl.runtime.parameter_file import check_digest, read_parameters, write_parameters
+from go_rl.runtime.saved_model import SavedKind
 
 FEATURES = f"features-{FEATURE_VERSION}.npz"
 """In the folder of the records; that of another version of the features has another name."""
-FORMAT = "go_rl-program-features"
+KIND = SavedKind("go_rl-program-features", "features of loop nests", {"features": FEATURE_VERSION})
 
 
 def nest_features(nests: tuple[str, ...], folder: Path | None = None) -> PackedAsts:
@@ -61,13 +61,11 @@ def _features(nest: str) -> CompactAst:
 def _read(path: Path) -> tuple[list[bytes], PackedAsts]:
     """Hashes and features; a file that cannot be read holds none."""
     try:
-        manifest, arrays = read_parameters(path)
-        check_digest(path, manifest, arrays)
-        if manifest.get("format") != FORMAT:
-            return [], pack_asts([])
-        hashes = [row.tobytes() for row in arrays["hashes"]]
-        packed = PackedAsts(arrays["vectors"], arrays["ordering"], arrays["first_leaf"])
-    except (CheckpointError, KeyError):
+        with KIND.opened(path) as saved:
+            arrays = saved.arrays
+            hashes = [row.tobytes() for row in arrays["hashes"]]
+            packed = PackedAsts(arrays["vectors"], arrays["ordering"], arrays["first_leaf"])
+    except CheckpointError:
         return [], pack_asts([])
     return hashes, packed
 
@@ -77,4 +75,4 @@ def _write(path: Path, hashes: list[bytes], packed: PackedAsts) -> None:
         "hashes": np.frombuffer(b"".join(hashes), np.uint8).reshape(-1, 16),
         "vectors": packed.vectors, "ordering": packed.ordering, "first_leaf": packed.first_leaf,
     }  # fmt: skip
-    write_parameters(path, arrays, {"format": FORMAT, "features": FEATURE_VERSION})
+    KIND.write(path, arrays, {})

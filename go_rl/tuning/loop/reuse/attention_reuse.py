@@ -15,9 +15,8 @@ import numpy as np
 from jaxtyping import Float32
 
 from go_rl.core import TrainingError
-from go_rl.costs.programs.learn.examples import ProgramInputs
+from go_rl.costs.programs.learn.examples import ProgramInputs, programs_of_task
 from go_rl.costs.programs.learn.transfer.attention_memory import AttentionMemory
-from go_rl.costs.programs.learn.transfer.scorers import programs_of_task
 from go_rl.costs.programs.measure.data import ProgramTarget
 from go_rl.costs.programs.nests import NestError
 from go_rl.tuning.loop.nouns import Schedule, Trial

@@ -18,12 +18,16 @@ from go_rl.core import TrainingError
 from go_rl.costs.learning.training import MemberReport, Params, train
 from go_rl.costs.programs.features import LEAF_NUMBERS
 from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
-from go_rl.costs.programs.learn.prepared import InputScale, prepare
-from go_rl.costs.programs.learn.rivals.batched_training import outputs
-from go_rl.costs.programs.learn.rivals.nest_trees import LEAF_SIZES, filled_size
-from go_rl.costs.programs.learn.rivals.saved_network import SavedNetwork
-from go_rl.costs.programs.learn.rivals.summed_mlp import column_scale, masked_rows
+from go_rl.costs.programs.learn.prepared import (
+    LEAF_SIZES,
+    InputScale,
+    column_scale,
+    filled_size,
+    masked_rows,
+    prepare,
+)
 from go_rl.costs.programs.learn.transfer.joint_features import JOINT_FEATURES, joint_features
+from go_rl.costs.programs.learn.transfer.saved_network import SavedNetwork, outputs
 from go_rl.costs.programs.learn.transfer.tuner_network import (
     HEAD,
     StatementBatch,
@@ -50,7 +54,7 @@ class StatementPrograms:
     joint: Float32[np.ndarray, "P J2"]
 
     def batch(self, group: int, which: Int64[np.ndarray, "B"]) -> StatementBatch:
-        """See `go_rl.costs.programs.learn.rivals.batched_training.BatchedPrograms`."""
+        """See `go_rl.costs.programs.learn.transfer.saved_network.BatchedPrograms`."""
         first, count = self.first_leaf[which], np.diff(self.first_leaf)[which]
         slot = np.arange(self.sizes[group])[None, :]
         rows = np.minimum(first[:, None] + slot, len(self.leaves) - 1)

@@ -15,7 +15,7 @@ from go_rl.core.errors import nearest
 from go_rl.costs.learning.losses import rank_loss
 from go_rl.costs.learning.metrics import groups_of
 from go_rl.costs.learning.training import Params, TrainRun, UpdateRule
-from go_rl.costs.programs.learn.rivals.batched_training import BatchedPrograms
+from go_rl.costs.programs.learn.transfer.saved_network import BatchedPrograms
 from go_rl.costs.programs.learn.transfer.tuner_network import StatementBatch
 
 LOSSES = ("rmse", "rank")

@@ -6,9 +6,8 @@ import pytest
 
 from go_rl.core.errors import GoRLError
 from go_rl.costs.operators.measured_tables import read_measured
-from go_rl.costs.programs.nests.benchmark_hub import hub_records
 from go_rl.runtime import array_file
-from go_rl.runtime.packed_file import open_packed
+from go_rl.runtime.array_file import open_packed
 from go_rl.runtime.records.record_file import load_records
 
 
@@ -28,7 +27,7 @@ def test_as_much_as_is_allowed_is_read(tmp_path):
         assert file.read() == content
 
 
-@pytest.mark.parametrize("read", [load_records, hub_records, read_measured])
+@pytest.mark.parametrize("read", [load_records, read_measured])
 def test_a_file_that_grows_a_thousandfold_is_refused(read, tmp_path):
     grown = packed(tmp_path / "linear.csv.gz", b"0" * (1 << 20))
     with pytest.raises(GoRLError, match=r"linear\.csv\.gz.*it unpacks to more than"):

@@ -6,31 +6,41 @@ The file holds arrays and a manifest, no pickle.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import flax.linen as nn
 import jax
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Array, Float32, Int64
 
-from go_rl.core import CheckpointError, TrainingError
 from go_rl.costs.learning.predictor import Predictor
 from go_rl.costs.learning.training import Params, TrainRun
 from go_rl.costs.programs.features import FEATURE_VERSION
 from go_rl.costs.programs.learn.examples import TARGET_FEATURES, ProgramExamples, ProgramInputs
-from go_rl.runtime.parameter_file import (
-    check_digest,
-    check_parameters,
-    parameter_tree,
-    read_parameters,
-    write_parameters,
-)
+from go_rl.runtime.saved_model import SavedKind
 
 NETWORK, SCALE = "network", "scale"
+SIZES = (8, 32, 128, 512)
+"""Programs of a batch; others are filled up or cut, so that few shapes are compiled."""
 Made = TypeVar("Made", bound="SavedNetwork")
+
+
+@runtime_checkable
+class BatchedPrograms(Protocol):
+    """Programs as a network reads them."""
+
+    @property
+    def groups(self) -> Sequence[Int64[np.ndarray, "J"]]:
+        """Programs that may share a batch; each program is in one group."""
+        ...
+
+    def batch(self, group: int, which: Int64[np.ndarray, "B"]) -> Any:
+        """Return what the network reads of programs of a group."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,47 +90,31 @@ class SavedNetwork(Predictor[ProgramExamples, ProgramInputs]):
     def save(self, path: Path) -> None:
         """See `Predictor`."""
         manifest = {
-            **self._key(),
             "sizes": asdict(self.sizes),
             "run": asdict(self.run),
             "labels": dict(self.labels),
             "scale": {name: len(rows) for name, rows in self.scale.items()},
         }
-        write_parameters(Path(path), {NETWORK: self.params, SCALE: dict(self.scale)}, manifest)
+        self._kind().write(path, {NETWORK: self.params, SCALE: dict(self.scale)}, manifest)
 
     @classmethod
     def load(cls: type[Made], source: str | Path) -> Made:
         """See `Predictor`; a path, not the name of one that ships."""
-        path = Path(source)
-        manifest, arrays = read_parameters(path)
-        if manifest.get("format") != cls.format:
-            raise CheckpointError(f"{path}: is no file of {cls.what}")
-        if {**manifest, **cls._key()} != manifest:
-            raise CheckpointError(f"{path}: learned from features of another version; retrain")
-        check_digest(path, manifest, arrays)
-        try:
+        with cls._kind().opened(source) as saved:
+            manifest = saved.manifest
             sizes = _restored(cls.sizes_type, manifest["sizes"])
             run = _restored(cls.run_type, manifest["run"])
-            labels = manifest["labels"]
             shapes = {
                 NETWORK: jax.eval_shape(lambda: cls.initial(sizes, jax.random.key(0))),
                 SCALE: {name: np.empty(rows) for name, rows in manifest["scale"].items()},
             }
-        except (AttributeError, KeyError, TypeError, ValueError, TrainingError) as error:
-            raise CheckpointError(
-                f"{path}: its manifest does not fit this version ({error})"
-            ) from error
-        check_parameters(path, arrays, shapes)
-        tree = parameter_tree(arrays)
-        return cls(sizes, tree[NETWORK], tree[SCALE], run, labels)
+            tree = saved.tree(shapes)
+            return cls(sizes, tree[NETWORK], tree[SCALE], run, manifest["labels"])
 
     @classmethod
-    def _key(cls) -> dict[str, Any]:
-        """What the manifests of all files that can be read say."""
-        return {
-            "format": cls.format, "features": FEATURE_VERSION,
-            "target_features": list(TARGET_FEATURES),
-        }  # fmt: skip
+    def _kind(cls) -> SavedKind:
+        versions = {"features": FEATURE_VERSION, "target_features": list(TARGET_FEATURES)}
+        return SavedKind(cls.format, cls.what, versions, "retrain")
 
 
 def _restored(kind: type[Any], document: Mapping[str, Any]) -> Any:
@@ -128,3 +122,24 @@ def _restored(kind: type[Any], document: Mapping[str, Any]) -> Any:
     if set(document) != {each.name for each in fields(kind)}:
         raise ValueError(f"fields of {kind.__name__}: {sorted(document)}")
     return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in document.items()})
+
+
+def outputs(
+    network: nn.Module, params: Params, programs: BatchedPrograms, count: int, width: int = 0
+) -> Float32[np.ndarray, "P *width"]:
+    """Return [P] outputs, or [P, width] where each is a vector; batches are filled up by repeating
+    their last program."""
+    found = np.zeros((count, width) if width else count, np.float32)
+    for number, members in enumerate(programs.groups):
+        for start in range(0, len(members), SIZES[-1]):
+            which = members[start : start + SIZES[-1]]
+            size = next(size for size in SIZES if size >= len(which))
+            filled = np.concatenate([which, np.full(size - len(which), which[-1])])
+            out = _apply(network, params, programs.batch(number, filled))
+            found[which] = np.asarray(out)[: len(which)]
+    return found
+
+
+@partial(jax.jit, static_argnums=0)
+def _apply(network: nn.Module, params: Params, batch: Any) -> Any:
+    return network.apply(params, batch)

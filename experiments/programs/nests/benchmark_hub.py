@@ -13,10 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from go_rl.core.files.strict_json import parse_json
-from go_rl.costs.programs.nests.check_nest import check_nest
-from go_rl.costs.programs.nests.errors import NestError
-from go_rl.costs.programs.nests.gpu_nests import (
+from experiments.programs.nests.gpu_nests import (
     LOCAL,
     SHARED,
     ProductTiling,
@@ -27,6 +24,9 @@ from go_rl.costs.programs.nests.gpu_nests import (
     plus,
     times,
 )
+from go_rl.core.files.strict_json import parse_json
+from go_rl.costs.programs.nests.check_nest import check_nest
+from go_rl.costs.programs.nests.errors import NestError
 from go_rl.costs.programs.nests.index import LoopVariable
 from go_rl.costs.programs.nests.nest import (
     SERIAL,
@@ -37,7 +37,7 @@ from go_rl.costs.programs.nests.nest import (
     NestBuffer,
     Statement,
 )
-from go_rl.runtime.packed_file import DAMAGED, open_packed
+from go_rl.runtime.array_file import DAMAGED, open_packed
 
 GEMM_DEPTH = 4096
 """Of the product that was measured: a side of the square."""

@@ -1,4 +1,4 @@
-"""Nests of GPU kernels, of the benchmark hub; TenSet's records; CDMPP's features; tasks."""
+"""Nests of GPU kernels and of the benchmark hub; TenSet's records."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from go_rl.costs.operators.tables import OperatorRows
-from go_rl.costs.programs.features import compact_ast
-from go_rl.costs.programs.features.cdmpp_files import load_cdmpp
-from go_rl.costs.programs.nests import LoopNest, NestError
-from go_rl.costs.programs.nests.benchmark_hub import hub_records, nest_from_hub
-from go_rl.costs.programs.nests.gpu_nests import (
+from experiments.programs.nests.benchmark_hub import hub_records, nest_from_hub
+from experiments.programs.nests.gpu_nests import (
     ProductTiling,
     nest_of_elementwise,
     nest_of_product,
     nest_of_reduction,
 )
+from experiments.programs.nests.operator_nests import nests_of_operators
+from experiments.programs.nests.tenset import tenset_labels, tenset_records
+from go_rl.costs.operators.tables import OperatorRows
+from go_rl.costs.programs.features import compact_ast
+from go_rl.costs.programs.nests import LoopNest, NestError
 from go_rl.costs.programs.nests.nest import OPERATION_NAMES
-from go_rl.costs.programs.nests.operator_nests import nests_of_operators
-from go_rl.costs.programs.nests.tenset import tenset_labels, tenset_records
+from go_rl.runtime import array_file
 
 FLOAT = tuple(OPERATION_NAMES.index(name) for name in ("float_add_sub", "float_mul"))
 
@@ -155,43 +155,9 @@ def test_a_line_that_is_no_record_is_named(tmp_path: Path):
             list(tenset_records(path))
 
 
-def columns() -> dict[str, Any]:
-    return {
-        "seconds": [1e-3, 2e-3], "spread": [1e-5, 0.0], "flops": [10, -1],
-        "vectors": np.ones((3, 164)), "nodes": [2, 4, 1], "tree": [0, 1, 2, -1, 3, 4, -1, 0, 1, -1],
-        "leaves": [2, 1], "sizes": [7, 3],
-    }  # fmt: skip
-
-
-def test_cdmpp_s_features_are_read(tmp_path: Path):
-    path = tmp_path / "features.npz"
-    np.savez(path, **columns())
-    found = load_cdmpp(path)
-    assert [each.ordering.tolist() for each in found.programs] == [[2, 5], [1]]
-    np.testing.assert_allclose(found.spread, [0.01, 0.0])
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"vectors": np.ones((3, 163))}, "a leaf has 164 numbers"),
-        ({"leaves": [2, 2]}, "do not add up"),
-        ({"nodes": [2, 9, 1]}, "leaf 9 is not in"),
-        ({"seconds": [0.0, 1.0]}, "seconds must be"),
-        ({"tree": np.array([{}], object)}, "pickled objects"),
-    ],
-)
-def test_features_that_contradict_each_other_are_refused(
-    change: dict[str, Any], said: str, tmp_path: Path
-):
-    path = tmp_path / "features.npz"
-    np.savez(path, **(columns() | change))
-    with pytest.raises(NestError, match=said):
-        load_cdmpp(path)
-
-
-def test_pickles_are_not_read(tmp_path: Path):
-    path = tmp_path / "released.npy"
-    np.save(path, np.array([[1.0, None]], object))
-    with pytest.raises(NestError, match="can run any code and are not read"):
-        load_cdmpp(path)
+def test_a_hub_file_that_grows_a_thousandfold_is_refused(tmp_path: Path, monkeypatch):
+    monkeypatch.setattr(array_file, "FREE_BYTES", 1 << 16)
+    path = tmp_path / "gpu.json.gz"
+    path.write_bytes(gzip.compress(b"0" * (1 << 20)))
+    with pytest.raises(NestError, match=r"gpu\.json\.gz.*it unpacks to more than"):
+        hub_records(path)

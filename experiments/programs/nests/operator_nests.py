@@ -12,14 +12,14 @@ from types import MappingProxyType
 
 import numpy as np
 
-from go_rl.costs.operators.tables import PRODUCTS, OperatorRows
-from go_rl.costs.operators.tables.operator_rows import TWO_INPUTS
-from go_rl.costs.programs.nests.gpu_nests import (
+from experiments.programs.nests.gpu_nests import (
     ProductTiling,
     nest_of_elementwise,
     nest_of_product,
     nest_of_reduction,
 )
+from go_rl.costs.operators.tables import PRODUCTS, OperatorRows
+from go_rl.costs.operators.tables.operator_rows import TWO_INPUTS
 from go_rl.costs.programs.nests.nest import LoopNest
 
 ARITHMETIC: Mapping[str, Mapping[str, int]] = MappingProxyType({

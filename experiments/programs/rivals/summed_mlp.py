@@ -11,15 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Float32, Int64
 
+from experiments.programs.rivals.network_rival import NetworkRival, RivalRun
 from go_rl.core import TrainingError
+from go_rl.costs.programs.learn.code_inputs import SUMMED_NAMES, summed_program_features
 from go_rl.costs.programs.learn.examples import ProgramInputs
 from go_rl.costs.programs.learn.network import Layers
-from go_rl.costs.programs.learn.prepared import FARTHEST
-from go_rl.costs.programs.learn.rivals.batched_training import RivalRun
-from go_rl.costs.programs.learn.rivals.network_rival import NetworkRival
-from go_rl.costs.programs.learn.rivals.summed_features import SUMMED_NAMES, summed_program_features
-
-LEAST_DEVIATION = 1e-3
+from go_rl.costs.programs.learn.prepared import column_scale, masked_rows
 
 
 @dataclass(frozen=True)
@@ -91,23 +88,3 @@ class SummedMlp(NetworkRival):
     def empty_batch(cls, sizes: Any) -> Any:
         """See `NetworkRival`."""
         return jnp.zeros((1, 2 * len(SUMMED_NAMES)), jnp.float32)
-
-
-def column_scale(features: Float32[np.ndarray, "P F"]) -> dict[str, np.ndarray]:
-    """Return mean and deviation of each column, over rows in which it is known."""
-    known = np.isfinite(features)
-    count = np.maximum(known.sum(0), 1)
-    mean = np.where(known, features, 0.0).sum(0, dtype=np.float64) / count
-    spread = np.sqrt(np.where(known, np.square(features - mean), 0.0).sum(0) / count)
-    deviation = np.where(spread > LEAST_DEVIATION, spread, 1.0)
-    return {"mean": mean.astype(np.float32), "deviation": deviation.astype(np.float32)}
-
-
-def masked_rows(
-    features: Float32[np.ndarray, "P F"], scale: Mapping[str, np.ndarray]
-) -> Float32[np.ndarray, "P N"]:
-    """Return [P, 2 F] standardised features, 0 where unknown, and 1 for each that is known."""
-    known = np.isfinite(features)
-    rows = (np.where(known, features, scale["mean"]) - scale["mean"]) / scale["deviation"]
-    rows = np.clip(rows, -FARTHEST, FARTHEST)
-    return np.concatenate([rows, known], axis=1).astype(np.float32)

@@ -5,12 +5,21 @@
 TLP ranks the programs of one task: primitives do not say what is computed, nor, where nothing is
 tiled, of what size. Here it learns seconds, from the same rows as all others, as in CDMPP's figure
 10.
+
+A trace of MetaSchedule is a list of calls. Those that only look something up, or undo an
+annotation, say nothing of the program and are left out. Each other call becomes a row: its name
+(one-hot, an annotation's key included), and its first arguments in the order written, each as two
+numbers: a constant (log2(1 + |c|), with its sign) or the number of a variable (over `VARIABLES`),
+the other one being 0. Candidates and odds of a random choice are no arguments; its outcome is.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from math import copysign, log2
 from typing import Any, NamedTuple
 
 import flax.linen as nn
@@ -18,16 +27,67 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Float32, Int64
 
+from experiments.programs.rivals.network_rival import NetworkRival, RivalRun
 from go_rl.core import TrainingError
 from go_rl.costs.programs.learn.examples import TARGET_FEATURES, ProgramInputs
 from go_rl.costs.programs.learn.network import Layers
-from go_rl.costs.programs.learn.rivals.batched_training import RivalRun
-from go_rl.costs.programs.learn.rivals.network_rival import NetworkRival
-from go_rl.costs.programs.learn.rivals.schedule_primitives import PRIMITIVES, ROW, primitive_rows
-from go_rl.costs.programs.learn.rivals.summed_mlp import column_scale, masked_rows
+from go_rl.costs.programs.learn.prepared import column_scale, masked_rows
 
+SILENT = frozenset({
+    "get_sblock", "get_block", "get_loops", "get_child_blocks", "get_producers", "get_consumers",
+    "enter_postproc", "unannotate",
+})  # fmt: skip
+KINDS = (
+    "sample_perfect_tile", "sample_categorical", "sample_compute_location", "split", "fuse",
+    "reorder", "parallel", "vectorize", "unroll", "bind", "cache_read", "cache_write", "compute_at",
+    "reverse_compute_at", "compute_inline", "reverse_compute_inline", "rfactor",
+    "decompose_reduction", "annotate meta_schedule.parallel", "annotate meta_schedule.vectorize",
+    "annotate meta_schedule.unroll_explicit", "annotate meta_schedule.tiling_structure",
+    "annotate meta_schedule.random_compute_producer", "annotate pragma_auto_unroll_max_step",
+    "annotate pragma_unroll_explicit", "other",
+)  # fmt: skip
+ARGUMENTS = 8
+"""That are read of a call; further ones are cut."""
+PRIMITIVES = 48
+"""That are read of a schedule; further ones are cut."""
+VARIABLES = 64.0
+ROW = len(KINDS) + 2 * ARGUMENTS
+"""Numbers of a primitive."""
+CALL = re.compile(r"sch\.(\w+)\((.*)\)\s*$")
+KEY = re.compile(r'ann_key="([^"]*)"')
+UNSAID = re.compile(r"(?:candidates|probs)=\[[^\]]*\]|\w+=(?:True|False)|\"[^\"]*\"")
+ARGUMENT = re.compile(r"(?<![\w.])(?:[blv](\d+)|(-?\d+(?:\.\d+)?))(?![\w.])")
 LENGTHS = (12, 24, PRIMITIVES)
 """To which schedules are filled up."""
+
+
+@lru_cache(maxsize=50_000)
+def primitive_rows(trace: str) -> Float32[np.ndarray, "S row"]:
+    """Return [S, `ROW`] of a schedule, as TVM prints it: at most `PRIMITIVES` calls, in order."""
+    rows = []
+    for line in trace.splitlines():
+        found = CALL.search(line)
+        if found is not None and found.group(1) not in SILENT:
+            rows.append(_primitive(found.group(1), found.group(2)))
+    return np.array(rows[:PRIMITIVES], np.float32).reshape(-1, ROW)
+
+
+def _primitive(name: str, arguments: str) -> list[float]:
+    if name == "annotate":
+        key = KEY.search(arguments)
+        name = f"annotate {key.group(1)}" if key else name
+    kind = KINDS.index(name) if name in KINDS else KINDS.index("other")
+    row = [0.0] * ROW
+    row[kind] = 1.0
+    said = ARGUMENT.findall(UNSAID.sub("", arguments))
+    for i, (variable, constant) in enumerate(said[:ARGUMENTS]):
+        place = len(KINDS) + 2 * i
+        if variable:
+            row[place + 1] = (int(variable) + 1) / VARIABLES
+        else:
+            value = float(constant)
+            row[place] = copysign(log2(1.0 + abs(value)), value)
+    return row
 
 
 @dataclass(frozen=True)

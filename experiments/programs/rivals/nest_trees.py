@@ -19,9 +19,8 @@ from go_rl.costs.programs.learn.examples import ProgramInputs
 NOTHING, LEAF, CLOSE = 0, 1, 2
 """Kinds of events."""
 EVENT_SIZES = (16, 32, 64, 128, 256)
-LEAF_SIZES = (4, 16, 64)
 LEVEL_SIZES = (8, 16, 32)
-"""To which events, leaves and levels are filled up, so that few shapes are compiled."""
+"""To which events and levels are filled up, so that few shapes are compiled."""
 Shape = tuple[tuple[int, bool], ...]
 """Depth and whether a statement, of each node in pre-order."""
 
@@ -87,15 +86,3 @@ def _shape(document: Any) -> Shape:
         (node["d"], True) if isinstance(node, dict) else (node[0], False)
         for node in document["nodes"]
     )
-
-
-def filled_size(count: int, sizes: tuple[int, ...], what: str) -> int:
-    """Return the smallest size that holds so many.
-
-    Raises:
-        TrainingError: there is none.
-    """
-    for size in sizes:
-        if size >= count:
-            return size
-    raise TrainingError(f"a loop nest has {count} {what}; at most {sizes[-1]} are read")

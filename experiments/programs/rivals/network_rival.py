@@ -1,4 +1,4 @@
-"""Training of networks that read programs in batches, programs of one group a batch.
+"""`NetworkRival`: a network that learned the logarithm of seconds of programs, in batches.
 
 A rival says which programs may share a batch (a *group*: equal trees, sequences of like length)
 and what its network reads of them; drawing, losses and batch sizes are written here once.
@@ -6,39 +6,39 @@ and what its network reads of them; drawing, losses and batch sizes are written 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float, Float32, Float64, Int64
+from jaxtyping import Array, Float, Float64
 
 from go_rl.core.errors import nearest
-from go_rl.costs.learning.training import OptimizerName, Params, ScheduleName, TrainRun, UpdateRule
+from go_rl.costs.learning.training import (
+    MemberReport,
+    OptimizerName,
+    Params,
+    ScheduleName,
+    TrainRun,
+    UpdateRule,
+    train,
+)
+from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
+from go_rl.costs.programs.learn.label_transform import LabelTransform
+from go_rl.costs.programs.learn.transfer.saved_network import (
+    SIZES,
+    BatchedPrograms,
+    SavedNetwork,
+    outputs,
+)
 
-SIZES = (8, 32, 128, 512)
-"""Programs of a batch; others are filled up or cut, so that few shapes are compiled."""
 LARGEST_ERROR = 3.0
 """Of logarithms, in a percentage loss: beyond it the slope is 0."""
 LOSSES = ("mse", "mape")
-
-
-@runtime_checkable
-class BatchedPrograms(Protocol):
-    """Programs as a network reads them."""
-
-    @property
-    def groups(self) -> Sequence[Int64[np.ndarray, "J"]]:
-        """Programs that may share a batch; each program is in one group."""
-        ...
-
-    def batch(self, group: int, which: Int64[np.ndarray, "B"]) -> Any:
-        """Return what the network reads of programs of a group."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -136,22 +136,63 @@ def _size_within(members: int, largest: int) -> int:
     return max((s for s in SIZES if s <= min(members, largest)), default=SIZES[0])
 
 
-def outputs(
-    network: nn.Module, params: Params, programs: BatchedPrograms, count: int, width: int = 0
-) -> Float32[np.ndarray, "P *width"]:
-    """Return [P] outputs, or [P, width] where each is a vector; batches are filled up by repeating
-    their last program."""
-    found = np.zeros((count, width) if width else count, np.float32)
-    for number, members in enumerate(programs.groups):
-        for start in range(0, len(members), SIZES[-1]):
-            which = members[start : start + SIZES[-1]]
-            size = next(size for size in SIZES if size >= len(which))
-            filled = np.concatenate([which, np.full(size - len(which), which[-1])])
-            out = _apply(network, params, programs.batch(number, filled))
-            found[which] = np.asarray(out)[: len(which)]
-    return found
+Learned = TypeVar("Learned", bound="NetworkRival")
 
 
-@partial(jax.jit, static_argnums=0)
-def _apply(network: nn.Module, params: Params, batch: Any) -> Any:
-    return network.apply(params, batch)
+@dataclass(frozen=True, eq=False)
+class NetworkRival(SavedNetwork):
+    """Abstract: its network's output is [B] standardised logarithms of seconds."""
+
+    run_defaults: ClassVar[RivalRun]
+    run_type = RivalRun
+    unit = "seconds"
+
+    @classmethod
+    @abstractmethod
+    def batched(
+        cls, inputs: ProgramInputs, scale: Mapping[str, np.ndarray], sizes: Any
+    ) -> BatchedPrograms:
+        """Return what the network reads.
+
+        Raises:
+            TrainingError: the programs lack what it reads.
+        """
+
+    @classmethod
+    def fit(
+        cls: type[Learned],
+        examples: ProgramExamples,
+        run: RivalRun | None = None,
+        sizes: Any = None,
+        report: MemberReport | None = None,
+    ) -> Learned:
+        """Return a network that learned from examples.
+
+        Args:
+            examples: with times.
+            run: of training.
+            sizes: of the network.
+            report: receives every hundredth update, and its loss.
+
+        Raises:
+            TrainingError: the programs lack what it reads, or the loss became NaN.
+        """
+        run, sizes = run or cls.run_defaults, sizes or cls.sizes_type()
+        scale = cls.scale_of(examples.inputs)
+        programs = cls.batched(examples.inputs, scale, sizes)
+        transform = LabelTransform.fit("log", examples.seconds)
+        labels = (transform.labels(examples.seconds) - transform.mean) / transform.deviation
+        source = GroupedSource(programs, labels, transform.deviation, run, cls.module(sizes))
+        params = jax.jit(cls.initial, static_argnums=0)(sizes, jax.random.key(run.seed))
+        rng = np.random.default_rng(run.seed)
+        params = train(params, [source], run, rng, report, run.rule)
+        return cls(sizes, params, scale, run, transform.to_json(), source.drawn)
+
+    def predict(self, inputs: ProgramInputs) -> Float64[np.ndarray, "P"]:
+        """See `Predictor`."""
+        if not inputs.num_programs:
+            return np.zeros(0)
+        programs = self.batched(inputs, self.scale, self.sizes)
+        transform = LabelTransform.from_json(self.labels)
+        out = outputs(self.module(self.sizes), self.params, programs, inputs.num_programs)
+        return transform.seconds(transform.mean + transform.deviation * out.astype(np.float64))

@@ -1,7 +1,7 @@
-"""`XgboostPrograms`: boosted trees on summed features, by XGBoost (Chen and Guestrin 2016), the
-cost model of AutoTVM and Ansor.
+"""Boosted trees on summed features: `XgboostPrograms` by XGBoost (Chen and Guestrin 2016), the cost
+model of AutoTVM and Ansor, and `LightgbmPrograms` by LightGBM.
 
-Needs XGBoost, an optional extra: ``pip install 'go_rl[tuning]'``.
+Needs the optional extras: ``pip install 'go_rl[tuning,trees]'``.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from jaxtyping import Float32, Float64
 
 from go_rl.core import TrainingError
 from go_rl.costs.learning.predictor import Predictor
+from go_rl.costs.programs.learn.code_inputs import summed_program_features
+from go_rl.costs.programs.learn.code_trees import ProgramTrees
 from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
-from go_rl.costs.programs.learn.rivals.summed_features import summed_program_features
-from go_rl.costs.trees.booster_file import import_xgboost, load_booster, save_booster
+from go_rl.costs.trees.boosted import BoostedConfig, BoostedTrees, SummedKernels
+from go_rl.costs.trees.schedule_ranks import import_xgboost, load_booster, save_booster
 
 FORMAT = "go_rl-programs-xgboost"
 
@@ -120,3 +122,20 @@ class XgboostPrograms(Predictor[ProgramExamples, ProgramInputs]):
     def load(cls, source: str | Path) -> XgboostPrograms:
         """See `Predictor`; none ship."""
         return cls(load_booster(source, FORMAT, cls.what))
+
+
+LIGHTGBM_CONFIG = BoostedConfig(trees=600, learning_rate=0.05)
+
+
+class LightgbmPrograms(ProgramTrees):
+    """Trees on the sums of the leaf vectors."""
+
+    features = staticmethod(summed_program_features)
+
+    @classmethod
+    def fit(
+        cls, examples: ProgramExamples, config: BoostedConfig | None = None
+    ) -> LightgbmPrograms:
+        """Return trees that learned from examples; see `Predictor`."""
+        rows = SummedKernels(cls.features(examples.inputs), examples.seconds)
+        return cls(BoostedTrees.fit(rows, config or LIGHTGBM_CONFIG))

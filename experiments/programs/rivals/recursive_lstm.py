@@ -18,21 +18,18 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Float32, Int64
 
+from experiments.programs.rivals.nest_trees import (
+    EVENT_SIZES,
+    LEVEL_SIZES,
+    NestTree,
+    nest_trees,
+)
+from experiments.programs.rivals.network_rival import NetworkRival, RivalRun
 from go_rl.core import TrainingError
 from go_rl.costs.programs.features import LEAF_NUMBERS
 from go_rl.costs.programs.learn.examples import TARGET_FEATURES, ProgramInputs
 from go_rl.costs.programs.learn.network import Layers
-from go_rl.costs.programs.learn.prepared import InputScale, prepare
-from go_rl.costs.programs.learn.rivals.batched_training import RivalRun
-from go_rl.costs.programs.learn.rivals.nest_trees import (
-    EVENT_SIZES,
-    LEAF_SIZES,
-    LEVEL_SIZES,
-    NestTree,
-    filled_size,
-    nest_trees,
-)
-from go_rl.costs.programs.learn.rivals.network_rival import NetworkRival
+from go_rl.costs.programs.learn.prepared import LEAF_SIZES, InputScale, filled_size, prepare
 
 
 @dataclass(frozen=True)

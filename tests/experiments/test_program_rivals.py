@@ -1,22 +1,27 @@
-"""Rivals of CDMPP: what they read, and their errors (`test_program_contracts`: that they learn)."""
+"""Rivals of CDMPP: what they read, that they learn, and their errors."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
 
+from experiments.programs.rivals.boosted_programs import (
+    LightgbmPrograms,
+    XgboostConfig,
+    XgboostPrograms,
+)
+from experiments.programs.rivals.nest_trees import CLOSE, LEAF, tree_of
+from experiments.programs.rivals.network_rival import RivalRun
+from experiments.programs.rivals.recursive_lstm import RecursiveLstm, RecursiveSizes
+from experiments.programs.rivals.summed_mlp import MlpSizes, SummedMlp
+from experiments.programs.rivals.tlp import ARGUMENTS, KINDS, TlpPrograms, TlpSizes, primitive_rows
 from go_rl.core import TrainingError
-from go_rl.costs.programs.learn.rivals.batched_training import RivalRun
-from go_rl.costs.programs.learn.rivals.nest_trees import CLOSE, LEAF, tree_of
-from go_rl.costs.programs.learn.rivals.recursive_lstm import RecursiveLstm, RecursiveSizes
-from go_rl.costs.programs.learn.rivals.schedule_primitives import ARGUMENTS, KINDS, primitive_rows
-from go_rl.costs.programs.learn.rivals.summed_features import SUMMED_NAMES, summed_program_features
-from go_rl.costs.programs.learn.rivals.summed_mlp import MlpSizes, SummedMlp
-from go_rl.costs.programs.learn.rivals.tlp import TlpPrograms, TlpSizes
-from go_rl.costs.programs.learn.rivals.xgboost_trees import XgboostConfig
+from go_rl.costs.programs.learn.code_inputs import SUMMED_NAMES, summed_program_features
+from tests.costs.programs.test_program_contracts import LIGHTGBM, ProgramContract, TreeContract
 from tests.costs.programs.with_nests import trace_of, with_nests_and_traces
 
 RUN = RivalRun(steps=300, learning_rate=1e-2, batch=8, weight_decay=0.0)
@@ -92,3 +97,47 @@ def test_a_rival_says_what_it_lacks(kind, field, message):
 def test_bad_configuration(make, message):
     with pytest.raises(TrainingError, match=message):
         make()
+
+
+class NetworkContract(ProgramContract):
+    """Eight programs, learned by heart."""
+
+    examples = staticmethod(cache(with_nests_and_traces))
+
+    def fitted(self):
+        return _network(self.kind)
+
+    def unfitted(self):
+        return replace(self.fitted(), params=None)
+
+
+@cache
+def _network(kind: Any) -> Any:
+    slow = replace(RUN, steps=600, schedule="constant")  # one number tells schedules apart
+    return kind.fit(with_nests_and_traces(), slow if kind is TlpPrograms else RUN, SIZES[kind])
+
+
+class TestSummedMlp(NetworkContract):
+    kind = SummedMlp
+
+
+class TestRecursiveLstm(NetworkContract):
+    kind = RecursiveLstm
+
+    def test_order_of_programs_does_not_matter(self):
+        order = np.random.default_rng(0).permutation(8)
+        found = self.fitted().predict(self.inputs().take(order))
+        assert found == pytest.approx(self.fitted().predict(self.inputs())[order], rel=1e-5)
+
+
+class TestTlp(NetworkContract):
+    kind = TlpPrograms
+
+
+class TestXgboost(TreeContract):
+    kind, library = XgboostPrograms, "xgboost"
+    config = XgboostConfig(trees=30, learning_rate=0.3, row_share=1.0)
+
+
+class TestLightgbm(TreeContract):
+    kind, library, config = LightgbmPrograms, "lightgbm", LIGHTGBM

@@ -1,1 +1,0 @@
-"""Rivals of CDMPP: what else learns the seconds of tensor programs, from the same examples."""
