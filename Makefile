@@ -46,7 +46,7 @@ test-counted: $(STAMP)
 DATA ?= ../shared/data
 bench: $(STAMP)
 	for script in readers.cost_analysis_agreement partition.mcm_transfer partition.mcm_rivals \
-	  partition.mcm_ablations partition.mcm_hardware partition.policy_scale placement.go_held_out \
+	  partition.mcm_ablations partition.mcm_hardware partition.policy_scale \
 	  placement.go_placement placement.go_multitask placement.fusion_within_layers \
 	  placement.makespan_scale simulate.replay_speed kernels.kernel_cost_model \
 	  kernels.kernel_ranks kernels.kernel_ablations learning.learned_rewards learning.control_arms learning.ring_policies \

@@ -2,9 +2,8 @@
 
 Run: ``python -m experiments.learning.control_arms [--samples 20 200] [--seconds 1] [--seeds 5]``.
 ``partition-1.1`` draws orders for test graphs of the zoo on 36 chips under strict rules, graphs of
-families that it never saw; ``graph-1.0`` places rows of GO's table with two devices, graphs of
-families that its critic learned from; ``dispatch-1.1`` places the same rows, and also decides all
-of them, graphs of families that it never saw. Every finished run is kept in
+families that it never saw; ``dispatch-1.1`` places rows of GO's table with two devices, and also
+decides all of them, graphs of families that it never saw. Every finished run is kept in
 ``results/control_arms`` and not made again. A policy is ahead of another method where the 95 %
 interval of the ratio over families lies above 1.
 """
@@ -37,7 +36,7 @@ class ControlArms(Experiment):
     """Graphs of the zoo for 36 chips."""
     rows: tuple[str, ...] = GO
     """Rows of GO's table."""
-    weights: tuple[str, ...] = ("partition-1.1", "graph-1.0", "dispatch-1.1")
+    weights: tuple[str, ...] = ("partition-1.1", "dispatch-1.1")
     """Weights files."""
     samples: tuple[int, ...] = (20, 200)
     """Plans of each run, one comparison after the other."""
@@ -87,7 +86,6 @@ def configs(options: ControlArms) -> dict[str, list[EvaluateConfig]]:
     }
     chosen = (
         ("partition-1.1", rings),
-        ("graph-1.0", {**devices, "weights": "graph-1.0"}),
         ("dispatch-1.1", {**devices, "weights": "dispatch-1.1"}),
         ("dispatch-1.1", {**joint, "weights": "dispatch-1.1"}),
     )

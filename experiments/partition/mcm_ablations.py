@@ -19,12 +19,12 @@ from go_rl.compare.benchmark.evaluate import Comparison, EvaluateConfig, evaluat
 from go_rl.compare.benchmark.summary import summarise
 from go_rl.core import Optimizer
 from go_rl.policy.agent import new_agent
-from go_rl.policy.config import PolicyConfig
+from go_rl.policy.config import RingPolicyConfig
 from go_rl.policy.learn.config import FineTuneConfig
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.report.comparison import write_comparison
 
-WHOLE = PolicyConfig()
+WHOLE = RingPolicyConfig()
 UNTRAINED = FineTuneConfig(widen=1.0, first=1)
 NETWORKS = {
     "order": WHOLE,
@@ -73,7 +73,7 @@ def variants() -> dict[str, Callable[[], Optimizer]]:
     return found | {label: partial(_placement, mode, label) for label, mode in SOLVERS.items()}
 
 
-def _order(config: PolicyConfig, label: str) -> Optimizer:
+def _order(config: RingPolicyConfig, label: str) -> Optimizer:
     return FineTuned(new_agent(config, 0), config=UNTRAINED, name=label)
 
 

@@ -14,20 +14,21 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from go_rl.core import DECISIONS, Budget, Objective, Plan, Problem, Progress
+from go_rl.core import DECISIONS, Budget, Plan, Problem, Progress
 from go_rl.core.decisions import Decisions, Scored
 from go_rl.objectives.common.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.agent import Actions, Agent
+from go_rl.policy.kinds import plan_decoder
 from go_rl.policy.learn.collect import Credit
 from go_rl.policy.learn.config import FINE_TUNING, FineTuneConfig
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.learn.memory import Memory
 from go_rl.policy.learn.ppo import Batch, SampleGroup, new_learner, update
-from go_rl.policy.makespan_plans import MakespanDecoder
-from go_rl.policy.kinds import plan_decoder
+from go_rl.policy.nodes.node_decisions import node_decisions
+from go_rl.policy.nodes.nodes_plans import NodesPlans
 
-ONE = replace(FINE_TUNING[Objective.MAKESPAN], first=1)
+ONE = replace(FINE_TUNING["nodes"], first=1)
 """How an untrained policy learns on a graph."""
 
 
@@ -81,7 +82,7 @@ class SequentialLearner:
 
     agent: Agent
     """Where the learning of each decision starts."""
-    config: FineTuneConfig = FINE_TUNING[Objective.MAKESPAN]
+    config: FineTuneConfig = FINE_TUNING["nodes"]
     name: str = "sequential"
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
@@ -145,8 +146,8 @@ def learn(
     search.offer(start)
     if incumbent.hopeless:
         return tuple(policies)
-    decoder = plan_decoder(search.workspace.problem)
-    assert isinstance(decoder, MakespanDecoder)
+    decoder = plan_decoder(search.workspace.problem, "nodes")
+    assert isinstance(decoder, NodesPlans)
     learners = [new_learner(policy.agent.params, config.ppo) for policy in policies]
     memories = [Memory(config.remembered) for _ in policies]
     credit = Credit(config.top)
@@ -160,7 +161,7 @@ def learn(
         if rounds and not progress.spent:
             reward = decoder.rewards(priced)
             for i, policy in enumerate(policies):
-                gain = credit.advantage(policy.agent, decoder.groups[0], reward)
+                gain = credit.advantage(decoder.groups[0], reward)
                 batch = _batch(decoder, policy, actions, gain)
                 lessons = memories[i].lessons(batch, reward)
                 learners[i], _ = update(policy.agent.policy, config.ppo, learners[i], lessons)
@@ -174,7 +175,7 @@ def learn(
 
 
 def _drawn(
-    policies: Sequence[Policy], decoder: MakespanDecoder, noise: np.ndarray, seed: int
+    policies: Sequence[Policy], decoder: NodesPlans, noise: np.ndarray, seed: int
 ) -> Actions:
     """Decisions of all policies; the first draws what it would draw alone."""
     found: Actions = {}
@@ -183,21 +184,25 @@ def _drawn(
         key = jax.random.fold_in(key, i) if i else key
         encoded = policy.agent.encode(decoder.padded)
         found |= policy.agent.draw(
-            decoder.padded, encoded, policy.decisions, key, noise, decoder.options
+            decoder.padded,
+            encoded,
+            policy.decisions,
+            key,
+            noise,
+            decoder.options,
+            decoder.reference_start,
         )
     return found
 
 
-def _priced(decoder: MakespanDecoder, actions: Actions, start: Decisions) -> Scored:
-    plans = decoder.decisions(actions)
+def _priced(decoder: NodesPlans, actions: Actions, start: Decisions) -> Scored:
+    plans = node_decisions(decoder.workspace, decoder.units, actions)
     if start.priority is not None and plans.priority is None:
         plans = replace(plans, priority=np.repeat(start.priority, len(plans.device), axis=0))
     return decoder.workspace.evaluate(plans)
 
 
-def _batch(
-    decoder: MakespanDecoder, policy: Policy, actions: Actions, advantage: np.ndarray
-) -> Batch:
+def _batch(decoder: NodesPlans, policy: Policy, actions: Actions, advantage: np.ndarray) -> Batch:
     """What a policy learns from; the advantage is the whole plan's."""
     own = SampleGroup({name: actions[name] for name in policy.decisions}, jnp.asarray(advantage))
     padded = decoder.padded

@@ -41,7 +41,7 @@ from go_rl.core import DECISIONS, Budget, Objective, Plan, Problem
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.objectives.methods import Composed, DefaultPlacement, MakespanAnnealing
 from go_rl.policy.agent import Agent, new_agent
-from go_rl.policy.config import PolicyConfig
+from go_rl.policy.config import NodesPolicyConfig
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.weights import shipped_agent
 
@@ -57,7 +57,7 @@ EVERY_SET = ("compiler", "one", "fine-tuned")
 
 def untrained(seed: int = 0) -> Agent:
     """Return the policy that *one* starts from; other seeds give others."""
-    return new_agent(PolicyConfig(), seed, Objective.MAKESPAN)
+    return new_agent(NodesPolicyConfig(carry=False), seed)
 
 
 def separate() -> GroupLearner:

@@ -39,19 +39,17 @@ from experiments.placement.go_rows import ROWS, row_problem, searched
 from go_rl.core import Budget, Objective, Optimizer, Problem
 from go_rl.objectives.methods import MakespanAnnealing, MakespanExpert
 from go_rl.policy.agent import Agent, new_agent
-from go_rl.policy.config import PolicyConfig
-from go_rl.policy.learn.config import FORM_FINE_TUNING
+from go_rl.policy.config import NodesPolicyConfig
+from go_rl.policy.learn.config import FINE_TUNING
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.policy.weights import load_weights
 
 WEIGHTS = ROOT / "build" / "go_own_form" / "weights.npz"
-POLICY = PolicyConfig(
-    form="nodes", hidden=32, sage_layers=2, attention_layers=0, iterations=3, directions=8
-)
+POLICY = NodesPolicyConfig(hidden=32, sage_layers=2, attention_layers=0, iterations=3, directions=8)
 """Three iterations as in GO; the rest small, so that pricing takes most of the time."""
 BARE = replace(POLICY, directions=0, carry=False)
-LEARNING = FORM_FINE_TUNING["nodes"]
+LEARNING = FINE_TUNING["nodes"]
 FROZEN = replace(LEARNING, ppo=replace(LEARNING.ppo, learning_rate=1e-30, epochs=1))
 """Too small a step to change any weight."""
 AFTER = (200, 1000)
@@ -71,9 +69,9 @@ def _pretrained() -> Agent:
 
 
 def _learner(
-    policy: PolicyConfig, seed: int, frozen: bool = False, blind: bool = False
+    policy: NodesPolicyConfig, seed: int, frozen: bool = False, blind: bool = False
 ) -> FineTuned:
-    agent = replace(new_agent(policy, seed, Objective.MAKESPAN), blind=blind)
+    agent = replace(new_agent(policy, seed), blind=blind)
     return FineTuned(agent, config=FROZEN if frozen else LEARNING, name="nodes")
 
 

@@ -2,11 +2,10 @@
 
 Run: ``python -m experiments.placement.go_placement [--rows NAME ...] [--samples 200] [--seeds 1]``.
 Training graphs of the zoo on P100-class devices, analytical costs, the same simulator for all;
-decision placement only. *expert* are the published rules of each family; *one* is the policy
-learning on the single graph from untrained weights (GO-one), *one, nodes* the same in GO's own
-form, as it was before it learned (``go_own_form.py`` has it as it is); *zero-shot* and *fine-tuned*
-start from weights that never saw the row's family (``go_held_out.py`` makes them, into
-``build/go_held_out``). Every finished run is kept in ``results/go_placement/runs.jsonl`` and not
+decision placement only. *expert* are the published rules of each family; *one* is a dispatch
+policy that learns on the single graph from untrained weights (GO-one), *one, nodes* a node policy;
+*zero-shot* and *fine-tuned* start from the shipped weights, which never saw these families. Every
+finished run is kept in ``results/go_placement/runs.jsonl`` and not
 made again.
 
 Published (real P100 GPUs, raw seconds): GO-one takes 20.5 % less time than human placement and
@@ -17,14 +16,12 @@ HDP is not reproduced (``hdp_reproduction.py``): the page gives no ratio to it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from experiments.experiment import Experiment
-from experiments.placement.go_held_out import held_out_agent
-from experiments.placement.go_learners import ONE
 from experiments.placement.go_placement_report import Run, page
 from experiments.placement.go_rows import ROWS, milliseconds, row_problem, searched
-from go_rl.core import Budget, Objective, Optimizer, Problem
+from go_rl.core import Budget, Optimizer, Problem
 from go_rl.objectives.makespan.methods.hdp.hdp import HDP
 from go_rl.objectives.methods import (
     DefaultPlacement,
@@ -35,7 +32,8 @@ from go_rl.objectives.methods import (
     MakespanRandom,
 )
 from go_rl.policy.agent import new_agent
-from go_rl.policy.config import PolicyConfig
+from go_rl.policy.config import DispatchPolicyConfig, NodesPolicyConfig, PolicyConfig
+from go_rl.policy.learn.config import FINE_TUNING
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.policy_search import PolicySearch
 
@@ -74,28 +72,28 @@ SINGLE = ("default", "expert", "metis", "heft")
 
 
 def _one(name: str, config: PolicyConfig) -> Optimizer:
-    return FineTuned(new_agent(config, 0, Objective.MAKESPAN), config=ONE, name=name)
+    learning = replace(FINE_TUNING[config.kind], first=1)
+    return FineTuned(new_agent(config, 0), config=learning, name=name)
 
 
-METHODS: dict[str, Callable[[str], Optimizer]] = {
-    "default": lambda _: DefaultPlacement(),
-    "expert": lambda _: MakespanExpert(),
-    "metis": lambda _: MakespanMetis(),
-    "heft": lambda _: Heft(),
-    "random": lambda _: MakespanRandom(),
-    "annealing": lambda _: MakespanAnnealing(),
-    "zero-shot": lambda row: PolicySearch(held_out_agent(row), name="zero-shot"),
-    "one": lambda _: _one("one", PolicyConfig()),
-    "one, nodes": lambda _: _one("one, nodes", PolicyConfig(form="nodes")),
-    "fine-tuned": lambda row: FineTuned(held_out_agent(row), name="fine-tuned"),
-    "hdp": lambda _: HDP(),
+METHODS: dict[str, Callable[[], Optimizer]] = {
+    "default": lambda: DefaultPlacement(),
+    "expert": lambda: MakespanExpert(),
+    "metis": lambda: MakespanMetis(),
+    "heft": lambda: Heft(),
+    "random": lambda: MakespanRandom(),
+    "annealing": lambda: MakespanAnnealing(),
+    "zero-shot": lambda: PolicySearch(name="zero-shot"),
+    "one": lambda: _one("one", DispatchPolicyConfig()),
+    "one, nodes": lambda: _one("one, nodes", NodesPolicyConfig()),
+    "fine-tuned": lambda: FineTuned(name="fine-tuned"),
+    "hdp": lambda: HDP(),
 }
-"""By row: the weights of some depend on it."""
 LEARNERS = ("one", "one, nodes", "fine-tuned", "zero-shot", "hdp")
 
 
 def _run(row: str, method: str, seed: int, problem: Problem, samples: int) -> Run:
-    optimizer = METHODS[method](row)
+    optimizer = METHODS[method]()
     # Learners compile for each size of graph: a short run first, which is not timed.
     if method in LEARNERS:
         optimizer.optimize(problem, Budget(samples=25), seed)

@@ -3,8 +3,8 @@
 Run: ``python -m experiments.placement.go_placement_p100 [--rows NAME ...] [--methods NAME ...]``.
 The same problems as in `go_placement.py` (14 training graphs on P100s, decision placement, 200
 samples), each searched by every method under each of `PRICES` with the same seed; every plan is
-then judged by all of them. *policy* is ``graph-1.0`` (its families are those of the table),
-*dispatch* ``dispatch-1.1``, which never saw them; beside each its control arms (docs/policy.md).
+then judged by all of them. *dispatch* is ``dispatch-1.1``, which never saw them; beside it its
+control arms (docs/policy.md).
 *one* learns on the single graph from untrained weights. Every finished run is kept in
 ``results/go_placement_p100/runs.jsonl`` and not made again with the same weights of the prices.
 """
@@ -20,7 +20,6 @@ import numpy as np
 
 from experiments.experiment import ROOT, Experiment
 from experiments.page_text import rounded
-from experiments.placement.go_learners import ONE
 from experiments.placement.go_p100_report import Run, page
 from experiments.placement.go_rows import ROWS, searched
 from experiments.placement.p100_prices import PriceError, price_errors
@@ -44,17 +43,19 @@ from go_rl.objectives.methods import (
     MakespanRandom,
 )
 from go_rl.policy.agent import new_agent
-from go_rl.policy.config import CONTROLS, PolicyConfig
+from go_rl.policy.config import CONTROLS, DispatchPolicyConfig
+from go_rl.policy.learn.config import FINE_TUNING
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.policy.weights import load_weights
 
 QUICK_HOST = "learned, quick host"
 """The learned prices with the analytical model's time of a launch in place of the host's."""
-WEIGHTS = {"policy": "graph-1.0", "dispatch": "dispatch-1.1"}
+WEIGHTS = {"dispatch": "dispatch-1.1"}
 SINGLE = ("default", "expert", "metis", "heft")
 """Methods that do not draw."""
 LEARNS = "one"
+ONE = replace(FINE_TUNING["dispatch"], first=1)
 
 
 def _drawn(policy: str, control: str | None = None) -> Optimizer:
@@ -74,9 +75,7 @@ METHODS: dict[str, Callable[[], Optimizer]] = {
         for policy in WEIGHTS
         for control in (None, *CONTROLS)
     },
-    LEARNS: lambda: FineTuned(
-        new_agent(PolicyConfig(), 0, Objective.MAKESPAN), config=ONE, name=LEARNS
-    ),
+    LEARNS: lambda: FineTuned(new_agent(DispatchPolicyConfig(), 0), config=ONE, name=LEARNS),
 }
 
 

@@ -40,18 +40,18 @@ from go_rl.graphs.zoo.models.building import Built, flax_model, integers, traini
 from go_rl.graphs.zoo.models.language.recurrent import GNMT
 from go_rl.graphs.zoo.models.zoo_model import ZooModel
 from go_rl.policy.agent import Actions, Agent
+from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
+from go_rl.policy.kinds import plan_decoder
 from go_rl.policy.learn.collect import Credit, TrainingCase, collect
 from go_rl.policy.learn.config import FINE_TUNING
 from go_rl.policy.learn.ppo import new_learner, update
-from go_rl.policy.makespan_plans import MakespanDecoder
 from go_rl.policy.plan_decoder import Rollouts
-from go_rl.policy.kinds import plan_decoder
 from go_rl.policy.policy_search import BATCH
 from go_rl.policy.weights import shipped_agent
 from go_rl.report.figures import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, new_figure
 
-PLAN = MakespanDecoder.groups[0]
-LEARNING = FINE_TUNING[Objective.MAKESPAN]
+PLAN = DispatchPlans.groups[0]
+LEARNING = FINE_TUNING["dispatch"]
 NODES_PER_STEP = {2: 338, 8: 956}
 """Nodes of a training graph for each time step, by layers."""
 TWO_LAYERS = 12_000
@@ -194,14 +194,14 @@ def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
     )
 
 
-def _prepared(problem: Problem) -> MakespanDecoder:
-    decoder = plan_decoder(problem)
-    assert isinstance(decoder, MakespanDecoder)
+def _prepared(problem: Problem) -> DispatchPlans:
+    decoder = plan_decoder(problem, "dispatch")
+    assert isinstance(decoder, DispatchPlans)
     _ = decoder.workspace.reference_seconds, decoder.padded
     return decoder
 
 
-def _drawn(agent: Agent, decoder: MakespanDecoder, noise: np.ndarray) -> Actions:
+def _drawn(agent: Agent, decoder: DispatchPlans, noise: np.ndarray) -> Actions:
     """The network alone: encode and draw, until the numbers are here."""
     encoded, key = agent.encode(decoder.padded), jax.random.key(1)
     return jax.block_until_ready(decoder.draw(agent, encoded, PLAN, noise, key))

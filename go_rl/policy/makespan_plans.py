@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from functools import cached_property
 
 import jax
@@ -59,7 +60,11 @@ class MakespanPlans(PlanDecoder):
         """Return all that was drawn."""
         return actions
 
-    def evaluated(self, decisions: Decisions) -> Rollouts:
-        """Return plans priced and rewarded."""
-        priced = self.workspace.evaluate(decisions)
+    @abstractmethod
+    def decisions(self, proposals: ProposalArrays) -> Decisions:
+        """Return the plans of [B] proposals; what the problem does not decide keeps its default."""
+
+    def price(self, proposals: ProposalArrays, seed: int) -> Rollouts:
+        """Decode and replay; nothing is drawn here."""
+        priced = self.workspace.evaluate(self.decisions(proposals))
         return Rollouts(priced, self.rewards(priced))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import jax
 import numpy as np
 import pytest
-from policy.tiny import TINY
+from policy.tiny import TINY_NODES
 from reference.step_problems import step_problem
 
 from experiments.placement.go_compositions import Compiler
@@ -19,22 +19,22 @@ from experiments.placement.go_learners import (
     learn,
     restricted,
 )
-from go_rl.core import DECISIONS, Budget, Objective, OpKind, Problem, Progress
+from go_rl.core import DECISIONS, Budget, OpKind, Problem, Progress
 from go_rl.objectives.methods import Composed
 from go_rl.policy.agent import new_agent
 from go_rl.policy.learn.config import FINE_TUNING
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.verify.check_plan import check_plan
 
-SMALL = replace(FINE_TUNING[Objective.MAKESPAN], batch=6, first=6)
+SMALL = replace(FINE_TUNING["nodes"], batch=6, first=6)
 """Equal batches: nothing is compiled twice."""
-ATOM = replace(TINY, sage_layers=0, attention_layers=0, iterations=1)
+ATOM = replace(TINY_NODES, sage_layers=0, attention_layers=0, iterations=1, carry=False)
 """Compiles fast."""
 
 
 @pytest.fixture(scope="module")
 def agent():
-    return new_agent(ATOM, 0, Objective.MAKESPAN)
+    return new_agent(ATOM, 0)
 
 
 def branches(decisions: tuple[str, ...] = DECISIONS) -> Problem:

@@ -9,13 +9,14 @@ import jax
 import numpy as np
 from jaxtyping import Float32
 
+from go_rl.core.decisions import Decisions
 from go_rl.policy.agent import Actions, Agent, Start
 from go_rl.policy.dispatch.dispatch_decisions import dispatch_decisions, dispatcher
 from go_rl.policy.dispatch.dispatch_policy import DISPATCHED
 from go_rl.policy.dispatch.rollout import Dispatcher, HeadWeights
 from go_rl.policy.makespan_plans import MakespanPlans
 from go_rl.policy.network import Encoded
-from go_rl.policy.plan_decoder import ProposalArrays, Rollouts
+from go_rl.policy.plan_decoder import ProposalArrays
 
 
 class DispatchPlans(MakespanPlans):
@@ -44,8 +45,8 @@ class DispatchPlans(MakespanPlans):
         """Draw the weights of both heads."""
         return agent.draw(self.padded, encoded, DISPATCHED, key, noise)
 
-    def price(self, proposals: ProposalArrays, seed: int) -> Rollouts:
-        """Dispatch with each sample's weights, and price the plans."""
+    def decisions(self, proposals: ProposalArrays) -> Decisions:
+        """Dispatch with each sample's weights."""
         select, place = proposals["schedule"].weights, proposals["placement"].weights
         found = self.dispatcher.roll_out(HeadWeights(np.asarray(select), np.asarray(place)))
-        return self.evaluated(dispatch_decisions(self.workspace, self.units, found))
+        return dispatch_decisions(self.workspace, self.units, found)

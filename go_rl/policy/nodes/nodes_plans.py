@@ -8,12 +8,13 @@ import jax
 import numpy as np
 from jaxtyping import Float32
 
+from go_rl.core.decisions import Decisions
 from go_rl.policy.agent import Actions, Agent, Options, Start
 from go_rl.policy.makespan_plans import MakespanPlans
 from go_rl.policy.network import Encoded
 from go_rl.policy.nodes.node_decisions import node_decisions, padded_choices, reference_choices
 from go_rl.policy.nodes.node_options import node_options
-from go_rl.policy.plan_decoder import ProposalArrays, Rollouts
+from go_rl.policy.plan_decoder import ProposalArrays
 
 
 class NodesPlans(MakespanPlans):
@@ -50,6 +51,6 @@ class NodesPlans(MakespanPlans):
         decisions = self.decisions_of(group)
         return agent.draw(self.padded, encoded, decisions, key, noise, self.options, start)
 
-    def price(self, proposals: ProposalArrays, seed: int) -> Rollouts:
-        """Price the choices of the last iteration."""
-        return self.evaluated(node_decisions(self.workspace, self.units, proposals))
+    def decisions(self, proposals: ProposalArrays) -> Decisions:
+        """Return the choices of the last iteration."""
+        return node_decisions(self.workspace, self.units, proposals)
