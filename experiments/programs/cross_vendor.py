@@ -63,8 +63,8 @@ NOTES = """\
 *Habitat's scaling* and its factor know more than the others: the measured times of the test
 programs on the sources. *Roofline* and *mean of the kernel* say the same of every program of a
 kernel: no pair is ordered, and their top-1 and top-5 are those of arbitrary choices. Inputs
-of the target are those of the sources, as loop nests are the same on each GPU: what CMD aligns,
-latents without the device, differs by chance alone."""
+of the target are those of the sources, as loop nests are the same on each GPU: CMD aligns
+latents that hold the data sheet."""
 
 
 @dataclass(frozen=True, kw_only=True)
