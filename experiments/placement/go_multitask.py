@@ -89,14 +89,14 @@ METHODS: dict[str, Solve] = {
 
 def main(options: Options) -> None:
     """Make the missing runs, then the tables and the figure."""
-    compile_kernels(problem_for(zoo_graph("ncf"), "p100x2").objective)
+    compile_kernels(problem_for(zoo_graph("ncf"), OptimizeOptions(hardware="p100x2")).objective)
     path = options.folder / "runs.jsonl"
     runs = read_runs(Run, path)
     done = {(r.row, r.method, r.tasks, r.seed, r.samples) for r in runs}
     for row in options.rows:
         name, devices = ROWS[row]
         problem = problem_for(
-            zoo_graph(name), f"p100x{devices}", OptimizeOptions("makespan", DECISIONS)
+            zoo_graph(name), OptimizeOptions("makespan", DECISIONS, hardware=f"p100x{devices}")
         )
         for tasks in SETS:
             missing = [

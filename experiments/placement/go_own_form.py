@@ -147,8 +147,8 @@ def main(options: Options) -> None:
 
 def _run(row: str, arm: str, seed: int, samples: int) -> Run:
     name, devices = ROWS[row]
-    asked = OptimizeOptions("makespan", "placement")
-    problem = problem_for(zoo_graph(name), f"p100x{devices}", asked)
+    asked = OptimizeOptions("makespan", "placement", hardware=f"p100x{devices}")
+    problem = problem_for(zoo_graph(name), asked)
     started = time.perf_counter()
     plan = ARMS[arm](seed).optimize(problem, Budget(samples=samples), seed)
     spent = time.perf_counter() - started

@@ -101,7 +101,7 @@ def main(options: Options) -> None:
     for row in options.rows:
         name, devices = ROWS[row]
         problem = problem_for(
-            zoo_graph(name), f"p100x{devices}", OptimizeOptions("makespan", "placement")
+            zoo_graph(name), OptimizeOptions("makespan", "placement", hardware=f"p100x{devices}")
         )
         for method in options.methods:
             for seed in range(1 if method in SINGLE else options.seeds):

@@ -106,7 +106,7 @@ def main(options: Options) -> None:
 def _run(row: str, attempt: str, seed: int, samples: int) -> Run:
     name, devices = ROWS[row]
     problem = problem_for(
-        zoo_graph(name), f"p100x{devices}", OptimizeOptions("makespan", "placement")
+        zoo_graph(name), OptimizeOptions("makespan", "placement", hardware=f"p100x{devices}")
     )
     config, priced = ATTEMPTS[attempt], list[Scored]()
     HDP(config).prepare(problem)

@@ -62,7 +62,7 @@ def main(options: Options) -> None:
 def _rows(name: str, options: Options) -> list[str]:
     graph = zoo_graph(name)
     problem = problem_for(
-        graph, options.hardware, OptimizeOptions("makespan", "placement,schedule")
+        graph, OptimizeOptions("makespan", "placement,schedule", hardware=options.hardware)
     )
     workspace, rng = makespan_workspace(problem), np.random.default_rng(0)
     heft = Heft().optimize(problem, Budget(samples=1), 0)

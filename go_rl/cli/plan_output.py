@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 PLAN_FILE = "plan.json"
 """The plan, in the output folder."""
-MEMORY = {"auto": None, "on": True, "off": False}
-"""``--memory`` as `go_rl.optimize` takes it."""
 
 
 def output_folder(chosen: str | None, graph: OpGraph) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from typing import Literal, get_args
 
 from go_rl.core import Objective, PolicyError
 from go_rl.core.errors import nearest
@@ -16,7 +17,8 @@ SOLVER_MODES = ("sample", "fix", "none")
 FORMS = ("orders", "nodes", "dispatch")
 """What a makespan policy decides: scores for a list scheduler; each unit by itself, as in GO; or
 one after the other, which unit is next and on which device."""
-CONTROLS = ("untrained", "random-encoder", "blind", "zero-output")
+Control = Literal["untrained", "random-encoder", "blind", "zero-output"]
+CONTROLS: tuple[str, ...] = get_args(Control)
 """Control arms of a policy; see `go_rl.policy.controls`."""
 SHIPPED_NAMES = {Objective.RING: "partition-1.1", Objective.MAKESPAN: "graph-1.0"}
 """The weights of ``--method policy``, by objective."""

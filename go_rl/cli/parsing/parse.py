@@ -14,7 +14,7 @@ from typing import Any
 import tyro
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
-from go_rl.api.options import Cost, Decide
+from go_rl.api.options import Cost, Decide, HardwareChoice, WeightsChoice
 from go_rl.cli.exit_codes import EXIT_CODES, OK
 from go_rl.cli.parsing.help_text import plain_output
 from go_rl.cli.parsing.parse_error import sentence
@@ -32,8 +32,15 @@ HELP = ("-h", "--help")
 STYLE = (tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes)
 PREFIXED = (tyro.conf.FlagCreatePairsOff,)
 """For configurations whose parts have fields of one name."""
-NAMED_TYPES = (Cost, Decide)
-"""What Python takes in several forms, and the command line by name."""
+NAMED_TYPES: dict[Any, str] = {
+    Cost: "NAME",
+    Decide: "NAME,NAME",
+    HardwareChoice: "NAME|FILE",
+    WeightsChoice: "NAME|FILE",
+}
+"""Metavar of what Python takes in several forms, and the command line by name."""
+SWITCH = {"auto": None, "on": True, "off": False}
+"""Words of ``bool | None``."""
 _FLAG = re.compile(r"--[a-z][a-z0-9.-]*")
 
 
@@ -112,13 +119,18 @@ def _read(command: Command, kind: type, argv: Sequence[str]) -> Any:
             args=list(argv),
             prog=f"go-rl {command.words}",
             description=command.summary,
-            config=PREFIXED if getattr(kind, "PREFIXED", False) else STYLE,
-            registry=_constructors(),
+            config=style(kind),
+            registry=constructors(),
         )
 
 
-def _constructors() -> ConstructorRegistry:
-    """How the command line reads what Python also takes in other forms."""
+def style(kind: type) -> tuple[Any, ...]:
+    """Return how the fields of a command's options become flags."""
+    return PREFIXED if getattr(kind, "PREFIXED", False) else STYLE
+
+
+def constructors() -> ConstructorRegistry:
+    """Return how the command line reads what Python also takes in other forms."""
     registry = ConstructorRegistry()
 
     @registry.primitive_rule
@@ -127,10 +139,23 @@ def _constructors() -> ConstructorRegistry:
             return None
         return PrimitiveConstructorSpec(
             nargs=1,
-            metavar="NAME" if field.type == NAMED_TYPES[0] else "NAME,NAME",
+            metavar=NAMED_TYPES[field.type],
             instance_from_str=lambda words: words[0],
             is_instance=lambda value: value is None or isinstance(value, str),
             str_from_instance=lambda value: [str(value)],
+        )
+
+    @registry.primitive_rule
+    def switch(field: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
+        if field.type != bool | None:
+            return None
+        return PrimitiveConstructorSpec(
+            nargs=1,
+            metavar="{" + ",".join(SWITCH) + "}",
+            instance_from_str=lambda words: SWITCH[words[0]],
+            is_instance=lambda value: value in SWITCH.values(),
+            str_from_instance=lambda value: [next(w for w, v in SWITCH.items() if v is value)],
+            choices=tuple(SWITCH),
         )
 
     return registry

@@ -108,9 +108,10 @@ def _after(done: int, report: Report | None) -> Report | None:
 
 def budgets(config: EvaluateConfig) -> list[EvaluateConfig]:
     """Return the configuration with each of its limits alone: samples, then seconds."""
-    alone = [replace(config, seconds=None)] if config.samples is not None else []
-    if config.seconds is not None:
-        alone.append(replace(config, samples=None))
+    samples, seconds = config.budget.samples, config.budget.seconds
+    alone = [] if samples is None else [replace(config, samples=samples, seconds=None)]
+    if seconds is not None:
+        alone.append(replace(config, samples=None, seconds=seconds))
     return alone
 
 
