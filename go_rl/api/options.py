@@ -36,7 +36,7 @@ _PLAIN: dict[Any, tuple[type, str]] = {
     Path: (Path, "a path"),
     NoneType: (NoneType, "None"),
 }
-"""What a field of a plain type takes, and how a message says so; texts stand for other types."""
+"""Python type and message word by plain type of a field; texts stand for other types."""
 OWN_CHECK = ("cost", "decide", "hardware")
 """Options that are more than a plain type."""
 
@@ -56,8 +56,8 @@ class PlanningOptions(ABC):
     """Abstract: what the commands that make a plan share."""
 
     objective: Literal["ring", "max-load", "latency", "makespan"] | None = None
-    """What is minimised (docs/objectives.md). Default: ring on ring links, max-load for a profile
-    with hardware of its own, else makespan."""
+    """Objective to minimise (docs/objectives.md). Default: ring on ring links, max-load for a
+    profile with hardware of its own, else makespan."""
     decide: Decide = None
     """Makespan: some of placement,schedule,fusion. Default: all that make sense."""
     rules: Literal["default", "strict", "replicate", "relay"] = "default"
@@ -119,7 +119,7 @@ class PlanningOptions(ABC):
 
 @dataclass(frozen=True)
 class OptimizeOptions(PlanningOptions):
-    """What a plan minimises and may decide, and how it is searched."""
+    """Objective, decisions and search of a plan."""
 
     all_chips: bool = field(default=False, kw_only=True)
     """Ring: every chip must be used."""
@@ -153,10 +153,10 @@ class OptimizeOptions(PlanningOptions):
 
 @dataclass(frozen=True)
 class FineTuneOptions(PlanningOptions):
-    """What a policy learns on one model."""
+    """Problem and budget of a policy that learns on one model."""
 
     objective: Literal["ring", "makespan"] | None = None
-    """What is minimised (docs/objectives.md). Default: ring on ring links, else makespan."""
+    """Objective to minimise (docs/objectives.md). Default: ring on ring links, else makespan."""
     samples: int = field(default=200, kw_only=True)
     """Plans to learn from."""
     decoder: Literal["order", "placement"] = field(default="order", kw_only=True)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from go_rl.costs.operators.tables import OperatorRows
 
 EVERY_DEVICE, THIS = "all", "this"
-"""In place of a device: all of the table; and the machine at hand (`go_rl.calibrate`)."""
+"""Words in place of a device: all of the table; the machine at hand (`go_rl.calibrate`)."""
 Fusion = Literal["chains", "none"]
 FUSIONS: tuple[str, ...] = get_args(Fusion)
 USUAL_LAUNCH_US = 26.0
@@ -43,11 +43,11 @@ class OperatorLatency:
     unlike: bool
     """Whether its sizes or the device lie outside what was measured."""
     what: str = ""
-    """Of a network: what the kernel does there."""
+    """Role of the kernel in a network; empty in a table."""
     sizes: tuple[tuple[str, int], ...] = ()
-    """Of a network: the operator's sizes by name."""
+    """Sizes of a network's operator by name; empty in a table."""
     nodes: tuple[str, ...] = ()
-    """Of a network: the nodes of the graph that it stands for."""
+    """Nodes of the network's graph that it stands for; empty in a table."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields of the command's JSON."""
@@ -69,20 +69,20 @@ class Prediction:
 
     device: str
     operators: tuple[OperatorLatency, ...]
-    """In the order of the table, or in that in which a network launches them."""
+    """Operators in the order of the table, or in that in which a network launches them."""
     low_ms: float | None = None
     high_ms: float | None = None
-    """Of a network: bounds of a 90 % interval of its latency."""
+    """Bounds of a 90 % interval of a network's latency; None for a table."""
     end_to_end_ms: float | None = None
-    """Of a network: with a host that issues launches ahead of the GPU."""
+    """Latency of a network whose host issues launches ahead of the GPU; None for a table."""
     notes: tuple[str, ...] = ()
-    """What was assumed of the device."""
+    """Assumptions about the device."""
     host_ms: float | None = None
-    """Of a network: what the host needs to issue all launches, however fast the GPU is."""
+    """Time that the host needs to issue all launches of a network; None for a table."""
 
     @property
     def latency_ms(self) -> float:
-        """Of a network from end to end; of a table the sum over the operators."""
+        """Latency of a network from end to end, or the sum over the operators of a table."""
         return self.alone_ms if self.end_to_end_ms is None else self.end_to_end_ms
 
     @property
@@ -118,11 +118,11 @@ class PredictOptions:
     """Pricing of a network or of a table of operators."""
 
     fusion: Fusion = "chains"
-    """Of a network: none is eager PyTorch, operator by operator; chains joins element-wise
+    """Fusion of a network: none is eager PyTorch, operator by operator; chains joins element-wise
     operators to their neighbours."""
     weights: WeightsChoice = None
-    """Those of go-rl train operators; of this machine, of calibrate. Default: those that ship; of
-    this machine, those of the user's cache folder."""
+    """Weights of go-rl train operators; for this machine those of go-rl calibrate. Default: those
+    that ship; for this machine, those in the user's cache folder."""
     launch_us: float | None = None
     """Microseconds that an addition of few elements takes on the GPU's host. Default: that of its
     data sheet, else of the usual host; for all devices 26."""

@@ -31,7 +31,7 @@ from go_rl.core.errors import nearest
 DEFAULT_RING = "ring36"
 """Hardware when the user names none and the model file brings none."""
 DEFAULT_DEVICES = "p100x4"
-"""The same for makespan."""
+"""Hardware for makespan when the user names none."""
 OWN_HARDWARE = "file"
 """The hardware that a dnn-partitioning file brings with it."""
 OF_LINKS = {

@@ -1,4 +1,4 @@
-"""What ``go-rl optimize`` and ``finetune`` leave behind: a folder, a table, and what follows."""
+"""Output of ``go-rl optimize`` and ``finetune``: a folder, a table, sentences about the plan."""
 
 from __future__ import annotations
 

@@ -28,13 +28,13 @@ class BusiestPart:
     """The busiest device or link of a plan."""
 
     what: str
-    """Such as ``device 2`` or ``link 0 → 1``."""
+    """Name of the device or link, such as ``device 2`` or ``link 0 → 1``."""
     share: float
     """Busy time over the value of the plan; 1: it holds the value alone."""
     operators: tuple[tuple[str, float], ...] = ()
     """Types of operators with their shares of the device's busy time, the largest first."""
     longest: str = ""
-    """Of a device the operator or kernel that takes longest, of a link the tensor of most bytes."""
+    """Operator or kernel of a device that takes longest, or tensor of most bytes on a link."""
     amount: float = 0.0
     """Share of the busy time of ``longest``; of a link its bytes."""
 

@@ -22,7 +22,7 @@ MEANS = (
     "over {families} families: above 1 the policy is ahead. *Decoder calls* are dynamic "
     "programmes, list schedules and exact draws of SAMPLE."
 )
-"""What the columns mean."""
+"""Meaning of the columns."""
 
 
 def control_cells(rows: Sequence[ControlRow]) -> list[list[str]]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SHOWN = 40
 """Operators that the table shows; --json has all."""
 FORMAT = "float32"
-"""What networks and tables of operators compute in; TF32 is not used."""
+"""Number format of networks and tables of operators; TF32 is not used."""
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ class SummaryRow:
     over_bound: float
     """T_max over the best proven bound at the end, geometric mean."""
     bound_at_samples: tuple[float, ...]
-    """The same at each of the table's sample counts."""
+    """T_max over the best proven bound at each of the table's sample counts."""
     improvement: tuple[float, float, float]
     """Throughput over the heuristic's at the end: mean, lower and upper end of the band."""
     at_samples: tuple[float, ...]

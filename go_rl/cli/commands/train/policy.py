@@ -94,7 +94,7 @@ class TrainOptions(ABC):
     processes: ProcessConfig = field(default_factory=ProcessConfig)
     """Processes that train together, on one host or many; the same command in each."""
     objective: Literal["ring", "makespan"]
-    """What the policy minimises; the flags below are those of its configuration."""
+    """Objective of the policy; the flags below are those of its configuration."""
 
     @property
     @abstractmethod
@@ -114,7 +114,7 @@ class TrainRing(TrainOptions):
     """Options of ``go-rl train policy``."""
 
     objective: Literal["ring", "makespan"] = "ring"
-    """What the policy minimises; the flags below are those of its configuration."""
+    """Objective of the policy; the flags below are those of its configuration."""
     training: Annotated[RingTrainConfig, tyro.conf.arg(name="")] = field(
         default_factory=RingTrainConfig
     )
@@ -130,7 +130,7 @@ class TrainMakespan(TrainOptions):
     """Options of ``go-rl train policy --objective makespan``."""
 
     objective: Literal["ring", "makespan"] = "makespan"
-    """What the policy minimises; the flags below are those of its configuration."""
+    """Objective of the policy; the flags below are those of its configuration."""
     training: Annotated[MakespanTraining, tyro.conf.arg(name="")] = field(
         default_factory=MakespanTraining
     )
