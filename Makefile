@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo test test-slow test-counted golden bench clean format
+.PHONY: demo test test-slow test-counted golden bench clean format reference
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -55,6 +55,11 @@ bench: $(STAMP)
 	for script in simulate.allocator placement.dnn_partitioning simulate.pricing_speed \
 	  partition.ring_quality partition.solver_speed; do \
 	  echo "== $$script"; $(BIN)/python -m experiments.$$script --data $(DATA); done
+
+# docs/reference.md from the options of the commands.
+reference: $(STAMP)
+	$(BIN)/python -m go_rl.cli.reference >build/reference.md
+	mv build/reference.md docs/reference.md
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

@@ -85,8 +85,11 @@ class AnytimeRow:
 
 def _problem(name: str, hardware: str, setting: str) -> Problem:
     """Build a problem, with kernels and networks compiled."""
-    options = OptimizeOptions("makespan") if setting == ALL else OptimizeOptions(rules="strict")
-    problem = problem_for(go_rl.load(f"zoo:{name}"), hardware, options)
+    if setting == ALL:
+        options = OptimizeOptions("makespan", hardware=hardware)
+    else:
+        options = OptimizeOptions(rules="strict", hardware=hardware)
+    problem = problem_for(go_rl.load(f"zoo:{name}"), options)
     compile_kernels(problem.objective)
     run(problem, budget=Budget(samples=60, seconds=5.0), seed=99)
     return problem

@@ -146,8 +146,8 @@ def rivals_of(name: str, draws: int, seconds: float) -> Iterator[RivalRow]:
 
 
 def _solved(name: str, seconds: float) -> tuple[RingWorkspace, Plan]:
-    options = OptimizeOptions(rules="strict")
-    problem = problem_for(go_rl.load(f"zoo:{name}"), "ring36", options, memory=False)
+    options = OptimizeOptions(rules="strict", hardware="ring36", memory=False)
+    problem = problem_for(go_rl.load(f"zoo:{name}"), options)
     return ring_workspace(problem), LinearDP().optimize(problem, Budget(seconds=seconds), 0)
 
 

@@ -100,7 +100,7 @@ class Row:
 def row_of(graph: OpGraph, options: FusionWithinLayers) -> Row:
     """Fuse and replay one graph."""
     workspace = MakespanWorkspace(
-        problem_for(graph, DEVICE, OptimizeOptions("makespan", "fusion"), memory=False)
+        problem_for(graph, OptimizeOptions("makespan", "fusion", hardware=DEVICE, memory=False))
     )
     units = makespan_units(workspace)
     within = {

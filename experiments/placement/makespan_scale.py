@@ -147,7 +147,7 @@ def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
     """Plan one graph in this process."""
     compile_kernels(Objective.MAKESPAN)
     read, problem = _timed(
-        lambda: problem_for(load_graph(file), hardware, OptimizeOptions("makespan"))
+        lambda: problem_for(load_graph(file), OptimizeOptions("makespan", hardware=hardware))
     )
     prepare, decoder = _timed(lambda: _prepared(problem))
     workspace = decoder.workspace

@@ -29,7 +29,8 @@ def workspaces(
     """Return the same problem under several prices, by their names."""
     found: dict[str, Workspace] = {}
     for name, cost in costs.items():
-        problem = problem_for(graph, hardware, OptimizeOptions(objective, decide, cost=cost))
+        options = OptimizeOptions(objective, decide, hardware=hardware, cost=cost)
+        problem = problem_for(graph, options)
         is_makespan = problem.objective is Objective.MAKESPAN
         found[name] = makespan_workspace(problem) if is_makespan else host_workspace(problem)
     return found

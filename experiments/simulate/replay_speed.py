@@ -60,7 +60,7 @@ class ReplaySpeed(Experiment):
 def _rows(name: str, options: ReplaySpeed) -> list[list[str]]:
     graph = zoo_graph(name)
     problem = problem_for(
-        graph, options.hardware, OptimizeOptions("makespan", "placement,schedule")
+        graph, OptimizeOptions("makespan", "placement,schedule", hardware=options.hardware)
     )
     workspace, rng = makespan_workspace(problem), np.random.default_rng(0)
     heft = Heft().optimize(problem, Budget(samples=1), 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from go_rl.api.progress import Progress, ignore, of_total
-from go_rl.compare.benchmark.config import THRESHOLDS, EvaluateConfig
-from go_rl.core import TrainingError
+from go_rl.compare.benchmark.config import EvaluateConfig
 from go_rl.core.files.run_lock import exclusive
 
 if TYPE_CHECKING:
@@ -48,7 +46,6 @@ def evaluate(
     config: EvaluateConfig,
     folder: str | Path,
     *,
-    thresholds: Sequence[float] = THRESHOLDS,
     report: Progress = ignore,
 ) -> Evaluated:
     """Run every method on every problem with every seed; write tables and curves to a folder.
@@ -59,15 +56,11 @@ def evaluate(
     Args:
         config: what is compared.
         folder: for runs, tables and curves; what is finished there is not run again.
-        thresholds: improvements over the compiler heuristic whose samples are counted.
         report: called with the runs done, all runs and a sentence.
 
     Raises:
         GoRLError: an unknown graph, hardware, rule set or method; a folder that cannot be written.
     """
-    for threshold in thresholds:
-        if not threshold > 0:
-            raise TrainingError(f"evaluate: thresholds must be > 0, not {threshold}")
     from go_rl.compare.benchmark import evaluate as benchmark
     from go_rl.compare.benchmark.summary import summarise
     from go_rl.compare.controls.control_table import budgets, evaluate_controls
@@ -82,6 +75,6 @@ def evaluate(
         write_controls(rows, folder)
     else:
         comparison = benchmark.evaluate(config, folder, progress)
-    summary = summarise(comparison, thresholds)
+    summary = summarise(comparison)
     write_comparison(comparison, folder, summary)
     return Evaluated(comparison, summary, rows)

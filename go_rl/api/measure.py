@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MeasuredFolder:
-    """What a run of `measure_kernels` added."""
+    """Additions of one run of `measure_kernels`."""
 
     made: int
     """Measurements of this run."""
     records: int
-    """All of the target."""
+    """Measurements of the target in the folder, those of this run included."""
     path: Path
-    """The records."""
+    """Store of the records."""
 
 
 @exclusive("folder")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from go_rl.api.load import load
-from go_rl.api.options import OptimizeOptions, check_objective, options_from
+from go_rl.api.options import HardwareChoice, OptimizeOptions, check_objective, options_from
 from go_rl.api.problem import problem_for
-from go_rl.core import Hardware, NodeId, Objective, OpGraph, Optimizer, Problem
+from go_rl.core import NodeId, Objective, OpGraph, Optimizer, Problem
 
 if TYPE_CHECKING:
     from go_rl.compare.portfolio import Result as Result
@@ -18,11 +18,8 @@ if TYPE_CHECKING:
 
 def optimize(
     model: OpGraph | str | Path,
-    hardware: str | Path | Hardware | None = None,
+    hardware: HardwareChoice = None,
     *,
-    objective: str | None = None,
-    decide: str | Sequence[str] | None = None,
-    memory: bool | None = None,
     fixed: Mapping[NodeId, int] | None = None,
     dims: Mapping[str, int] | None = None,
     inputs: Inputs | None = None,
@@ -34,14 +31,7 @@ def optimize(
     Args:
         model: a graph, or what `go_rl.load` reads.
         hardware: a preset's name, a JSON file, a `Hardware`, or ``"file"`` for the hardware that
-            the model file brings along; None: that one, else ``p100x4`` for makespan and for
-            training graphs, ``ring36`` for all others.
-        objective: ``ring``, ``max-load``, ``latency`` or ``makespan``; None: what the links of the
-            hardware and the model suggest (docs/objectives.md).
-        decide: makespan only: some of ``placement``, ``schedule``, ``fusion``, as names or with
-            commas between; None: all that make sense.
-        memory: whether weights and live tensors must fit; None: unless a profile is used on
-            another machine than its own.
+            the model file brings along.
         fixed: devices of nodes that must not move, by node name.
         dims: values for symbolic dimensions of a model given by name.
         inputs: shapes of its inputs by name, another way to give these (see `go_rl.load`).
@@ -53,9 +43,9 @@ def optimize(
     """
     from go_rl.compare.portfolio import run
 
-    chosen = options_from({"objective": objective, "decide": decide, **options}, "optimize")
+    chosen = options_from(OptimizeOptions, {"hardware": hardware, **options}, "optimize")
     graph = model if isinstance(model, OpGraph) else load(model, dims, inputs=inputs)
-    problem = problem_for(graph, hardware, chosen, memory, fixed)
+    problem = problem_for(graph, chosen, fixed)
     agent = None
     if chosen.weights is not None:
         from go_rl.policy.weights import load_weights

@@ -1,16 +1,19 @@
-"""What `go_rl.optimize` takes beside a model and hardware; the command line's flags."""
+"""Options of `go_rl.optimize` and `go_rl.finetune` beside a model; the command line's flags."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from numbers import Integral, Real
+from pathlib import Path
 from types import NoneType, UnionType
-from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from go_rl.core import (
     DECISIONS,
     Budget,
+    Hardware,
     Objective,
     ProblemError,
     SearchError,
@@ -21,7 +24,7 @@ from go_rl.core.errors import nearest
 from go_rl.core.plan_json.fields import LARGEST_SEED
 from go_rl.costs.models import CostModel
 from go_rl.costs.models.registry import check_cost
-from go_rl.policy.config import check_control
+from go_rl.policy.config import Control, check_control
 
 DEFAULT_SECONDS = 20.0
 """Budget when the user gives neither samples nor seconds."""
@@ -30,56 +33,52 @@ _PLAIN: dict[Any, tuple[type, str]] = {
     int: (Integral, "a whole number"),
     float: (Real, "a number"),
     str: (str, "a text"),
+    Path: (Path, "a path"),
     NoneType: (NoneType, "None"),
 }
-"""What a field of a plain type takes, and how a message says so; texts stand for other types."""
-OWN_CHECK = ("cost", "decide")
+"""Python type and message word by plain type of a field; texts stand for other types."""
+OWN_CHECK = ("cost", "decide", "hardware")
 """Options that are more than a plain type."""
 
 Cost = str | CostModel
 """A cost model, or how it is named."""
 Decide = str | Sequence[str] | None
 """Names of decisions, with commas between or in a sequence."""
+HardwareChoice = str | Path | Hardware | None
+"""Hardware, or how it is named; None: by the model and the objective."""
+WeightsChoice = str | Path | None
+"""Weights by name or as a file; None: those that ship."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class OptimizeOptions:
-    """What a plan minimises and may decide, and how it is searched."""
+class PlanningOptions(ABC):
+    """Abstract: what the commands that make a plan share."""
 
     objective: Literal["ring", "max-load", "latency", "makespan"] | None = None
-    """What is minimised (docs/objectives.md). Default: ring on ring links, max-load for a profile
-    with hardware of its own, else makespan."""
+    """Objective to minimise (docs/objectives.md). Default: ring on ring links, max-load for a
+    profile with hardware of its own, else makespan."""
     decide: Decide = None
     """Makespan: some of placement,schedule,fusion. Default: all that make sense."""
     rules: Literal["default", "strict", "replicate", "relay"] = "default"
     """Ring: rule set; strict: the paper's own."""
-    all_chips: bool = False
-    """Ring: every chip must be used."""
-    cost: Cost = "auto"
+    hardware: HardwareChoice = field(default=None, kw_only=True)
+    """Hardware: a preset (go-rl hardware list), a JSON file, a plan.json (its hardware), or "file"
+    for the model file's own. Default: that one; else p100x4 for makespan and training graphs, and
+    ring36 for all others."""
+    memory: bool | None = field(default=None, kw_only=True)
+    """Must weights and live tensors fit? Default: yes, except for a profile on foreign hardware."""
+    cost: Cost = field(default="auto", kw_only=True)
     """Cost model: auto, analytical, profiled, learned[:gpus|NAME|FILE] or measured:DIR
     (docs/costs.md)."""
-    method: str = "auto"
-    """auto (a portfolio), auto-classical (the same without a policy), all, or the name of one
-    method (docs/methods.md)."""
-    samples: int | None = None
-    """Stop after this many evaluated plans a method. Default: no limit."""
-    seconds: float | None = None
-    """Stop after this many seconds (auto: in all; all: each method). Default: 20 if there is no
-    limit in samples, else none."""
-    seed: int = 0
-    """Random seed."""
-    weights: str | None = None
+    weights: WeightsChoice = field(default=None, kw_only=True)
     """Ring, makespan: weights of the policy, by name or a file that go-rl train policy or finetune
     wrote. Default: those that ship for the objective."""
-    control: Literal["untrained", "random-encoder", "blind", "zero-output"] | None = None
-    """Ring, makespan: control arm that decides in the policy's place (docs/policy.md). Default: the
-    policy itself."""
-    finetune: int = 0
-    """Ring, makespan: plans to train the policy on this very graph with, before the search; 0:
-    none."""
-    expert: str | None = None
-    """All but makespan: JSON file with a human expert's split, evaluated beside the methods
-    (docs/methods.md)."""
+    control: Control | None = field(default=None, kw_only=True)
+    """Ring, makespan: control arm in the policy's place (docs/policy.md). Default: the policy
+    itself."""
+    seed: int = field(default=0, kw_only=True)
+    """Random seed."""
 
     def __post_init__(self) -> None:
         check_objective(self.objective)
@@ -87,23 +86,19 @@ class OptimizeOptions:
         self.decisions  # noqa: B018 - names check themselves
         check_cost(self.cost)
         check_control(self.control)
-        for name in ("seed", "finetune"):
-            if getattr(self, name) < 0:
-                raise SearchError(f"{name} must be >= 0, not {getattr(self, name)}")
-        if self.seed > LARGEST_SEED:
-            raise SearchError("seed must be at most 2^64 - 1")
-        self.budget  # noqa: B018 - a budget checks itself
+        if not 0 <= self.seed <= LARGEST_SEED:
+            limit = ">= 0" if self.seed < 0 else "at most 2^64 - 1"
+            raise SearchError(f"seed must be {limit}, not {self.seed}")
+        self.check_own_fields()
+
+    @abstractmethod
+    def check_own_fields(self) -> None:
+        """Raise a `SearchError` for a bad value of a field that only this command has."""
 
     @property
     def decisions(self) -> tuple[str, ...] | None:
         """The names in ``decide``; None: all that make sense."""
         return None if self.decide is None else decision_names(self.decide)
-
-    @property
-    def budget(self) -> Budget:
-        """The limits as a `Budget`; `DEFAULT_SECONDS` when there are none."""
-        unlimited = self.samples is None and self.seconds is None
-        return Budget(self.samples, DEFAULT_SECONDS if unlimited else self.seconds)
 
     def check_for(self, objective: Objective) -> None:
         """Raise an error for an option that has no meaning for the objective."""
@@ -122,10 +117,66 @@ class OptimizeOptions:
             )
 
 
+@dataclass(frozen=True)
+class OptimizeOptions(PlanningOptions):
+    """Objective, decisions and search of a plan."""
+
+    all_chips: bool = field(default=False, kw_only=True)
+    """Ring: every chip must be used."""
+    method: str = field(default="auto", kw_only=True)
+    """auto (a portfolio), auto-classical (the same without a policy), all, or the name of one
+    method (docs/methods.md)."""
+    samples: int | None = field(default=None, kw_only=True)
+    """Stop after this many evaluated plans a method. Default: no limit."""
+    seconds: float | None = field(default=None, kw_only=True)
+    """Stop after this many seconds (auto: in all; all: each method). Default: 20 if there is no
+    limit in samples, else none."""
+    finetune: int = field(default=0, kw_only=True)
+    """Ring, makespan: plans to train the policy on this very graph with, before the search; 0:
+    none."""
+    expert: str | None = field(default=None, kw_only=True)
+    """All but makespan: JSON file with a human expert's split, evaluated beside the methods
+    (docs/methods.md)."""
+
+    def check_own_fields(self) -> None:
+        """See `PlanningOptions`."""
+        if self.finetune < 0:
+            raise SearchError(f"finetune must be >= 0, not {self.finetune}")
+        self.budget  # noqa: B018 - a budget checks itself
+
+    @property
+    def budget(self) -> Budget:
+        """The limits as a `Budget`; `DEFAULT_SECONDS` when there are none."""
+        unlimited = self.samples is None and self.seconds is None
+        return Budget(self.samples, DEFAULT_SECONDS if unlimited else self.seconds)
+
+
+@dataclass(frozen=True)
+class FineTuneOptions(PlanningOptions):
+    """Problem and budget of a policy that learns on one model."""
+
+    objective: Literal["ring", "makespan"] | None = None
+    """Objective to minimise (docs/objectives.md). Default: ring on ring links, else makespan."""
+    samples: int = field(default=200, kw_only=True)
+    """Plans to learn from."""
+    decoder: Literal["order", "placement"] = field(default="order", kw_only=True)
+    """Ring. order: scores, cut by dynamic programming; placement: devices, through the solver."""
+
+    def check_own_fields(self) -> None:
+        """See `PlanningOptions`."""
+        self.budget  # noqa: B018 - a budget checks itself
+
+    @property
+    def budget(self) -> Budget:
+        """The plans to learn from."""
+        return Budget(samples=self.samples)
+
+
 _POLICIES = (Objective.RING, Objective.MAKESPAN)
 OBJECTIVES_OF = {
     "rules": (Objective.RING,),
     "all_chips": (Objective.RING,),
+    "decoder": (Objective.RING,),
     "weights": _POLICIES,
     "control": _POLICIES,
     "finetune": _POLICIES,
@@ -134,15 +185,13 @@ OBJECTIVES_OF = {
 """Objectives for which an option has a meaning, where not for all."""
 
 
-def options_from(
-    given: Mapping[str, Any], command: str, allowed: Collection[str] = ()
-) -> OptimizeOptions:
+def options_from(kind: type[T], given: Mapping[str, Any], command: str) -> T:
     """Return the options given by name.
 
     Args:
+        kind: dataclass of the options.
         given: values by name.
         command: the function that takes them, for the message.
-        allowed: names that it takes; empty: all.
 
     Raises:
         SearchError: it has no such option (the nearest is named), or a value is of another type or
@@ -150,22 +199,19 @@ def options_from(
         ProblemError: an unknown objective, decision or rule set.
         PolicyError: an unknown control arm.
     """
-    known = allowed or [f.name for f in fields(OptimizeOptions)]
-    for name in given:
-        if name not in known:
-            raise SearchError(
-                f"{command} has no option {name!r}{nearest(name, known)} Options: "
-                f"{', '.join(known)}"
-            )
-    hints = get_type_hints(OptimizeOptions)
+    hints = get_type_hints(kind)
     for name, value in given.items():
+        if name not in hints:
+            raise SearchError(
+                f"{command} has no option {name!r}{nearest(name, hints)} Options: "
+                f"{', '.join(hints)}"
+            )
         if name not in OWN_CHECK:
             check_type(value, hints[name], f"{command}: {name}")
-    check_cost(given.get("cost", "auto"))
-    check_control(given.get("control"))
-    check_objective(given.get("objective"))
-    rule_set(given.get("rules", "default"))
-    return OptimizeOptions(**given)
+        if name in CHECKS:
+            CHECKS[name](value)
+        check_choice(value, hints[name], f"{command}: {name}")
+    return kind(**given)
 
 
 def check_type(value: object, hint: Any, what: str) -> None:
@@ -178,6 +224,14 @@ def check_type(value: object, hint: Any, what: str) -> None:
     raise SearchError(f"{what} must be {' or '.join(word for _, word in allowed)}, not {value!r}")
 
 
+def check_choice(value: object, hint: Any, what: str) -> None:
+    """Raise a `SearchError` for a text that is none of those that an option's field lists."""
+    choices = [c for kind in (hint, *get_args(hint)) if get_origin(kind) is Literal
+               for c in get_args(kind)]  # fmt: skip
+    if choices and isinstance(value, str) and value not in choices:
+        raise SearchError(f"{what} must be one of {', '.join(choices)}, not {value!r}")
+
+
 def check_objective(objective: str | None) -> None:
     """Raise a `ProblemError` for an unknown objective; None is not chosen yet."""
     known = [str(o) for o in Objective]
@@ -185,3 +239,12 @@ def check_objective(objective: str | None) -> None:
         raise ProblemError(
             f"unknown objective {objective!r}{nearest(objective, known)} Use {known}"
         )
+
+
+CHECKS: dict[str, Callable[[Any], object]] = {
+    "objective": check_objective,
+    "rules": rule_set,
+    "cost": check_cost,
+    "control": check_control,
+}
+"""Options whose names are looked up; the message has the nearest one."""

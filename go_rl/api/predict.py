@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, get_args
 
+from go_rl.api.options import WeightsChoice, options_from
 from go_rl.core import OpGraph, ProblemError
 from go_rl.core.errors import nearest
 from go_rl.core.files.run_lock import exclusive
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from go_rl.costs.operators.tables import OperatorRows
 
 EVERY_DEVICE, THIS = "all", "this"
-"""In place of a device: all of the table; and the machine at hand (`go_rl.calibrate`)."""
+"""Words in place of a device: all of the table; the machine at hand (`go_rl.calibrate`)."""
 Fusion = Literal["chains", "none"]
 FUSIONS: tuple[str, ...] = get_args(Fusion)
 USUAL_LAUNCH_US = 26.0
@@ -42,11 +43,11 @@ class OperatorLatency:
     unlike: bool
     """Whether its sizes or the device lie outside what was measured."""
     what: str = ""
-    """Of a network: what the kernel does there."""
+    """Role of the kernel in a network; empty in a table."""
     sizes: tuple[tuple[str, int], ...] = ()
-    """Of a network: the operator's sizes by name."""
+    """Sizes of a network's operator by name; empty in a table."""
     nodes: tuple[str, ...] = ()
-    """Of a network: the nodes of the graph that it stands for."""
+    """Nodes of the network's graph that it stands for; empty in a table."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields of the command's JSON."""
@@ -68,20 +69,20 @@ class Prediction:
 
     device: str
     operators: tuple[OperatorLatency, ...]
-    """In the order of the table, or in that in which a network launches them."""
+    """Operators in the order of the table, or in that in which a network launches them."""
     low_ms: float | None = None
     high_ms: float | None = None
-    """Of a network: bounds of a 90 % interval of its latency."""
+    """Bounds of a 90 % interval of a network's latency; None for a table."""
     end_to_end_ms: float | None = None
-    """Of a network: with a host that issues launches ahead of the GPU."""
+    """Latency of a network whose host issues launches ahead of the GPU; None for a table."""
     notes: tuple[str, ...] = ()
-    """What was assumed of the device."""
+    """Assumptions about the device."""
     host_ms: float | None = None
-    """Of a network: what the host needs to issue all launches, however fast the GPU is."""
+    """Time that the host needs to issue all launches of a network; None for a table."""
 
     @property
     def latency_ms(self) -> float:
-        """Of a network from end to end; of a table the sum over the operators."""
+        """Latency of a network from end to end, or the sum over the operators of a table."""
         return self.alone_ms if self.end_to_end_ms is None else self.end_to_end_ms
 
     @property
@@ -112,14 +113,31 @@ class Prediction:
         return found | ({"notes": list(self.notes)} if self.notes else {})
 
 
+@dataclass(frozen=True)
+class PredictOptions:
+    """Pricing of a network or of a table of operators."""
+
+    fusion: Fusion = "chains"
+    """Fusion of a network: none is eager PyTorch, operator by operator; chains joins element-wise
+    operators to their neighbours."""
+    weights: WeightsChoice = None
+    """Weights of go-rl train operators; for this machine those of go-rl calibrate. Default: those
+    that ship; for this machine, those in the user's cache folder."""
+    launch_us: float | None = None
+    """Microseconds that an addition of few elements takes on the GPU's host. Default: that of its
+    data sheet, else of the usual host; for all devices 26."""
+
+    def __post_init__(self) -> None:
+        if self.fusion not in FUSIONS:
+            raise ProblemError(f"unknown fusion {self.fusion!r}{nearest(self.fusion, FUSIONS)} Use "
+                               f"{' or '.join(FUSIONS)}")  # fmt: skip
+
+
 def predict(
     model: str | Path | OpGraph,
     device: str | Path,
     *,
-    weights: str | Path = GPU_WEIGHTS,
-    fusion: Fusion = "chains",
     dims: Mapping[str, int] | None = None,
-    launch_us: float | None = None,
     **options: Any,
 ) -> Prediction:
     """Price a float32 network, or a table of operators, on one device.
@@ -129,13 +147,9 @@ def predict(
             ``.csv.gz`` with the columns of docs/predict.md.
         device: name of the table of devices, or a JSON file with a data sheet; ``this``: the
             machine at hand, after `go_rl.calibrate` (`go_rl.api.this_device`).
-        weights: those that ship, or a file of `train_operators`; of ``this``, of `calibrate`.
-        fusion: ``none``: eager PyTorch, operator by operator; ``chains``: element-wise operators
-            join their neighbours. A table is priced as it is.
         dims: sizes of symbolic dimensions, of ``zoo:`` networks ``batch`` and ``sequence``.
-        launch_us: microseconds that an addition of few elements takes on the host of the device;
-            None: those of the data sheet's ``Launch_us``, else of the usual host.
-        options: others of `go_rl.load`; its ``weights`` is ``weight_positions`` here.
+        options: fields of `PredictOptions`, and others of `go_rl.load`; its ``weights`` is
+            ``weight_positions`` here.
 
     Raises:
         OperatorError: the table is malformed; the network launches nothing or is not float32.
@@ -146,33 +160,28 @@ def predict(
     """
     from go_rl.costs.devices import load_device, with_launch
 
-    _check_fusion(fusion)
+    chosen, others = _split({"dims": dims, **options})
     if device == THIS:
-        if launch_us is not None:
+        if chosen.launch_us is not None:
             raise ProblemError("launch_us is of a GPU's host; of this machine launches are timed")
         from go_rl.api.this_device import predict_this
 
-        own = None if weights == GPU_WEIGHTS else weights
-        return predict_this(model, own, fusion=fusion, dims=dims, **options)
-    sheet = with_launch(load_device(device), launch_us)
-    return _predicted(model, [sheet], weights, fusion, {"dims": dims, **options})[0]
+        return predict_this(model, chosen.weights, fusion=chosen.fusion, **others)
+    sheet = with_launch(load_device(device), chosen.launch_us)
+    return _predicted(model, [sheet], chosen, others)[0]
 
 
 def predict_everywhere(
     model: str | Path | OpGraph,
     *,
-    weights: str | Path = GPU_WEIGHTS,
-    fusion: Fusion = "chains",
     dims: Mapping[str, int] | None = None,
-    launch_us: float | None = None,
     **options: Any,
 ) -> tuple[Prediction, ...]:
     """Price a network or a table of operators on every device of the table, the fastest first, all
     on one host, so that the devices are compared.
 
     Args:
-        model, weights, fusion, dims, options: see `predict`.
-        launch_us: microseconds that an addition of few elements takes on that host; None:
+        model, dims, options: see `predict`; ``launch_us`` is that of the one host, by default
             `USUAL_LAUNCH_US`.
 
     Raises:
@@ -180,10 +189,10 @@ def predict_everywhere(
     """
     from go_rl.costs.devices import device_names, find_device, with_launch
 
-    _check_fusion(fusion)
-    launch = USUAL_LAUNCH_US if launch_us is None else launch_us
+    chosen, others = _split({"dims": dims, **options})
+    launch = USUAL_LAUNCH_US if chosen.launch_us is None else chosen.launch_us
     sheets = [with_launch(find_device(name), launch) for name in device_names()]
-    found = _predicted(model, sheets, weights, fusion, {"dims": dims, **options})
+    found = _predicted(model, sheets, chosen, others)
     return tuple(sorted(found, key=lambda each: each.latency_ms))
 
 
@@ -214,28 +223,30 @@ def is_table(model: object) -> TypeGuard[str | Path]:
     return isinstance(model, str | Path) and str(model).lower().endswith(TABLES)
 
 
-def _check_fusion(fusion: str) -> None:
-    if fusion not in FUSIONS:
-        raise ProblemError(f"unknown fusion {fusion!r}{nearest(fusion, FUSIONS)} Use "
-                           f"{' or '.join(FUSIONS)}")  # fmt: skip
+def _split(options: Mapping[str, Any]) -> tuple[PredictOptions, dict[str, Any]]:
+    """The fields of `PredictOptions`, and what `go_rl.load` takes."""
+    own = {f.name for f in fields(PredictOptions)}
+    given = {name: value for name, value in options.items() if name in own}
+    others = {name: value for name, value in options.items() if name not in own}
+    return options_from(PredictOptions, given, "predict"), others
 
 
 def _predicted(
     model: str | Path | OpGraph,
     sheets: Sequence[DataSheet],
-    weights: str | Path,
-    fusion: str,
-    options: Mapping[str, Any],
+    chosen: PredictOptions,
+    others: Mapping[str, Any],
 ) -> tuple[Prediction, ...]:
     from go_rl.costs.operators.predictor import OperatorPredictor
     from go_rl.costs.operators.tables import read_operators
 
+    weights = GPU_WEIGHTS if chosen.weights is None else chosen.weights
     if is_table(model):
-        _refuse_options(model, options)
+        _refuse_options(model, others)
         rows = read_operators(model)
         learned = OperatorPredictor.load(weights)
         return tuple(_table(rows, sheet, learned) for sheet in sheets)
-    launches = _launches(model, fusion, options)
+    launches = _launches(model, chosen.fusion, others)
     learned = OperatorPredictor.load(weights)
     return tuple(_network(launches, sheet, learned) for sheet in sheets)
 

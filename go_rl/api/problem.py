@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from go_rl.api.options import OptimizeOptions, check_type
+from go_rl.api.options import HardwareChoice, OptimizeOptions, PlanningOptions
 from go_rl.core import (
     FREE,
     Hardware,
@@ -31,7 +31,7 @@ from go_rl.core.errors import nearest
 DEFAULT_RING = "ring36"
 """Hardware when the user names none and the model file brings none."""
 DEFAULT_DEVICES = "p100x4"
-"""The same for makespan."""
+"""Hardware for makespan when the user names none."""
 OWN_HARDWARE = "file"
 """The hardware that a dnn-partitioning file brings with it."""
 OF_LINKS = {
@@ -44,28 +44,30 @@ OF_LINKS = {
 
 def problem_for(
     graph: OpGraph,
-    hardware: str | Path | Hardware | None = None,
-    options: OptimizeOptions | None = None,
-    memory: bool | None = None,
+    options: PlanningOptions | None = None,
     fixed: Mapping[NodeId, int] | None = None,
 ) -> Problem:
-    """Return the problem that `optimize` solves; arguments as there.
+    """Return the problem that `optimize` solves.
+
+    Args:
+        graph: the model's.
+        options: hardware, objective, decisions, rules, memory and cost; None: the defaults.
+        fixed: devices of nodes that must not move, by node name.
 
     Raises:
         GoRLError: bad input, also an option that has no meaning for the objective.
     """
     from go_rl.costs.models import ProblemOptions, make_problem, named_cost
 
-    check_type(memory, bool | None, "memory")
     options = options or OptimizeOptions()
     given = None if options.objective is None else Objective(options.objective)
-    objective, chosen = _objective_and_hardware(graph, hardware, given)
+    objective, chosen = _objective_and_hardware(graph, options.hardware, given)
     options.check_for(objective)
     wanted = ProblemOptions(
         objective=objective,
         rules=rule_set(options.rules),
-        memory=memory,
-        all_chips=options.all_chips,
+        memory=options.memory,
+        all_chips=isinstance(options, OptimizeOptions) and options.all_chips,
         fixed=fixed_nodes(graph, fixed or {}),
         cost_model=named_cost(options.cost, chosen),
         decisions=options.decisions,
@@ -74,7 +76,7 @@ def problem_for(
 
 
 def _objective_and_hardware(
-    graph: OpGraph, hardware: str | Path | Hardware | None, objective: Objective | None
+    graph: OpGraph, hardware: HardwareChoice, objective: Objective | None
 ) -> tuple[Objective, Hardware]:
     """The user's, or what the links of the hardware, the model file and the graph suggest."""
     if hardware is None:

@@ -19,14 +19,14 @@ EXPORTED = ".gz"
 
 @dataclass(frozen=True)
 class TargetRecords:
-    """What a store has of one target."""
+    """Contents of a store for one target."""
 
     target: str
     workloads: int
-    """Distinct."""
+    """Number of distinct workloads."""
     records: int
     failed: int
-    """Of these, without a time."""
+    """Number of records without a time."""
     newest: str
     """When the newest was measured, ISO 8601 in UTC."""
     here: bool

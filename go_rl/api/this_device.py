@@ -36,7 +36,7 @@ NETWORKS = ("resnet18", "bert-mini", "gpt-6-layers", "vit-tiny", "mixer-s16", "c
             "wavenet-2x18", "ncf")  # fmt: skip
 """Networks of the zoo whose kernels calibrate; none needs Keras."""
 ENDING = ".npz"
-"""Of the file that `calibrate` writes."""
+"""Ending of the file that `calibrate` writes."""
 NAMED = 6
 """Operators by which a kernel is named, at most."""
 LAST_CONVOLUTIONS = (2, 4, None)
@@ -45,16 +45,16 @@ LAST_CONVOLUTIONS = (2, 4, None)
 
 @dataclass(frozen=True)
 class CalibrateConfig:
-    """What is timed, and for how long."""
+    """Kernels to time, and for how long."""
 
     minutes: float = 20.0
-    """After which no further kernels are begun."""
+    """Minutes after which no further kernel is begun."""
     kernels: int = 64
-    """To be timed, chosen by k-means of those of the networks."""
+    """Number of kernels to time, chosen by k-means among those of the networks."""
     networks: tuple[str, ...] = NETWORKS
-    """Of the zoo."""
+    """Networks of the zoo that the kernels are taken from."""
     core: int | None = None
-    """That measures; by default the last one of this process."""
+    """Core that measures. Default: the last one of this process."""
     seed: int = 0
     """Random seed of the choice."""
 
@@ -72,11 +72,11 @@ class CalibrateConfig:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """What `calibrate` made."""
+    """Result of `calibrate`."""
 
     path: Path
     kernels: int
-    """Timed."""
+    """Number of kernels timed."""
     error: float
     """Mean absolute percentage error on kernels left out in turn."""
     processor: str

@@ -49,7 +49,7 @@ SCALARS: dict[Any, tuple[tuple[type, ...], str]] = {
     str: ((str,), "a text"),
     NoneType: ((NoneType,), "null"),
 }
-"""What JSON may hold for a field of each plain type."""
+"""JSON types allowed for a field of each plain type."""
 
 
 def _check_scalar(value: Any, hint: Any, where: str) -> None:

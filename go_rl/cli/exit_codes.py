@@ -1,4 +1,4 @@
-"""What the exit code of ``go-rl`` means."""
+"""Exit codes of ``go-rl``."""
 
 from __future__ import annotations
 
@@ -26,4 +26,4 @@ EXIT_CODES = (
     f"{DEFECT} a defect in go_rl, {INTERRUPTED} stopped by Ctrl-C, {TERMINATED} by SIGTERM (the "
     f"best plan so far is kept), {PIPE_CLOSED} output unread."
 )
-"""What ``go-rl --help`` says of them."""
+"""Sentence of ``go-rl --help`` about exit codes."""

@@ -15,7 +15,7 @@ from go_rl.cli.stopping import Terminated
 from go_rl.core import GoRLError
 
 DISK = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS})
-"""What a disk says when it takes no more; no defect of ours, whichever file it was."""
+"""Error numbers of a full disk: no defect of go_rl, whichever file it was."""
 
 
 def guarded(run: Callable[[], int]) -> int:
@@ -61,7 +61,7 @@ def _flushed(run: Callable[[], int]) -> int:
 
 
 def _about(error: OSError) -> str:
-    """What could not be read or written, and why; everything but standard output has a name."""
+    """Sentence about a file that could not be read or written; standard output has no name."""
     return f"{error.filename or 'standard output'}: cannot be used ({error.strerror})"
 
 

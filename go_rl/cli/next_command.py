@@ -14,7 +14,7 @@ from go_rl.cli.console import print_line
 from go_rl.cli.model_arguments import ModelArguments
 
 EXAMPLE_MODEL = "zoo:resnet50"
-"""What a next command plans where the user has named no model."""
+"""Model of a next command where the user has named none."""
 
 
 def say_next(out: Console, *words: str | Path) -> None:

@@ -1,4 +1,4 @@
-"""What ``go-rl optimize`` and ``finetune`` leave behind: a folder, a table, and what follows."""
+"""Output of ``go-rl optimize`` and ``finetune``: a folder, a table, sentences about the plan."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 PLAN_FILE = "plan.json"
 """The plan, in the output folder."""
-MEMORY = {"auto": None, "on": True, "off": False}
-"""``--memory`` as `go_rl.optimize` takes it."""
 
 
 def output_folder(chosen: str | None, graph: OpGraph) -> Path:

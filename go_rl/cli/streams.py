@@ -13,7 +13,7 @@ PLAIN = {
     **dict.fromkeys("│┃║", "|"),
     **dict.fromkeys("┌┐└┘├┤┬┴┼╭╮╰╯┏┓┗┛┡┩┳┻╇┴╋", "+"),
 }  # fmt: skip
-"""What is printed instead of characters that an encoding lacks; ``?`` for all others."""
+"""Replacements of characters that an encoding lacks; ``?`` stands for all others."""
 HANDLER = "go_rl.plain"
 """Name of the error handler that does so."""
 

@@ -13,7 +13,7 @@ class Command:
     """One command: a file of `go_rl.cli.commands` with its options and its function ``run``."""
 
     words: str
-    """What the user types."""
+    """Words that the user types."""
     module: str
     """File in `go_rl.cli.commands`."""
     options: str

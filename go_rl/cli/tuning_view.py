@@ -38,7 +38,7 @@ WIDTH = 48
 
 @dataclass(frozen=True)
 class View:
-    """What is told to the user while tuning."""
+    """Callbacks of a running search."""
 
     watch: Callable[[TuningProgress], None]
     report: Callable[[str], None]
@@ -64,20 +64,20 @@ def tuning_view(silent: bool = False) -> Iterator[View]:
 
 @dataclass(frozen=True)
 class Ending:
-    """What a command says when tuning is over."""
+    """Closing output of a command that tuned."""
 
     tables: Sequence[TextTable]
     notes: Sequence[str]
     sentences: Sequence[str]
-    """Of what was found."""
+    """Sentences about what was found."""
     kind: str
     """Second word of the command."""
     model: Sequence[str]
-    """As the user named it, with the options that say how it is read."""
+    """Model as the user named it, with the options that say how it is read."""
     tune: TuningConfig
-    """Of this run."""
+    """Configuration of this run."""
     folder: Path
-    """Of the results."""
+    """Folder of the results."""
 
 
 def say_ending(ending: Ending) -> None:

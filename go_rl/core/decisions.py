@@ -70,7 +70,7 @@ class Legalized:
     """``B`` proposals made legal."""
 
     decisions: Decisions
-    """Of a failure: anything."""
+    """[B] legal decisions; arbitrary where the status is a failure."""
     status: Int8[np.ndarray, "B"]
     """[B] indices into `STATUS_CODES`."""
     detail: str = ""
@@ -84,7 +84,8 @@ class Scored:
     """``B`` evaluated plans."""
 
     decisions: Decisions
-    """Of a failure: the plan that failed; arbitrary where the solver found no legal one."""
+    """[B] decisions; of a failure the plan that failed, arbitrary where the solver found no legal
+    one."""
     seconds: Float64[np.ndarray, "B"]
     """[B] seconds an iteration; inf for a failure."""
     status: Int8[np.ndarray, "B"]

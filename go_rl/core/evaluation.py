@@ -68,7 +68,7 @@ class Evaluation:
     peak_bytes: Float64[np.ndarray, "D"]
     """[D] resident weights plus the largest sum of live tensors."""
     detail: str = ""
-    """What failed and where, in words; empty when nothing did."""
+    """Failure and its place, in words; empty when nothing failed."""
 
     @property
     def throughput(self) -> float:

@@ -52,4 +52,4 @@ class Fidelity:
 
 
 NOTHING_MADE = Fidelity(Means.NONE)
-"""Of a proposal that nothing legal was found for."""
+"""Fidelity of a proposal that nothing legal was found for."""

@@ -23,8 +23,8 @@ class Milestone(str):
 
 
 MOST_SAMPLES = 10**15
-"""Of a budget, and of its seconds where they are a whole number: beyond, floating-point numbers no
-longer tell one from the next."""
+"""Most samples of a budget, and most seconds where they are a whole number: beyond, floating-point
+numbers no longer tell one from the next."""
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ GPU_CHIPS = {
 }
 """Vendor data sheets: TF32 dense tensor rate on A100 and H100, fp32 rate on all others."""
 TENSOR_RATES = ("a100", "h100")
-"""Those whose rate is that of TF32."""
+"""GPUs whose rate is that of TF32."""
 
 GPU_LINKS = {
     "p100": Links(Topology.FULL, 16e9, 5e-6),

@@ -21,7 +21,7 @@ REPLICATE_SHARE = 1e-3
 
 
 class Objective(enum.StrEnum):
-    """What a plan minimises, in seconds; smaller is better."""
+    """Value that a plan minimises, in seconds; smaller is better."""
 
     RING = "ring"
     """T_max of a pipeline on a ring of chips under the multi-chip-module rules."""

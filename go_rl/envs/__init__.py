@@ -10,8 +10,7 @@ the makespan on connected devices, such as ``hardware="p100x4"``.
 import gymnasium
 
 from go_rl.envs.config import EnvironmentConfig
-from go_rl.envs.current_node import CurrentNode
-from go_rl.envs.environment import PlanEnv
+from go_rl.envs.environment import CurrentNode, PlanEnv
 from go_rl.envs.observation import EDGE_FEATURES, MAKESPAN_NODE_FEATURES, NODE_FEATURES
 from go_rl.envs.vector import PlanVectorEnv
 

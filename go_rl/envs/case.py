@@ -28,7 +28,7 @@ class Outcome:
     status: Status = Status.OK
     """Why there is none."""
     detail: str = ""
-    """What failed and where, in words."""
+    """Failure and its place, in words."""
     fidelity: Fidelity | None = None
     """How the plan follows from the action; None: nothing was repaired."""
 
@@ -40,9 +40,9 @@ class EpisodeResult:
     status: Status
     reward: float
     seconds: float
-    """Of the plan; inf for a failure."""
+    """Objective of the plan; inf for a failure."""
     reference_seconds: float
-    """Of the reference plan, which the reward compares with."""
+    """Objective of the reference plan, which the reward compares with."""
     detail: str
     plan: dict[str, np.ndarray]
     """[N] arrays of what was decided, by their names in ``info``; `UNDECIDED` without a plan."""
@@ -64,7 +64,7 @@ class Case:
 
     @property
     def decided(self) -> tuple[str, ...]:
-        """What is decided, in the order of `DECISIONS`; a placement on a ring."""
+        """Decisions of an episode, in the order of `DECISIONS`; a placement on a ring."""
         return (
             DECISIONS[:1]
             if self._is_ring

@@ -40,7 +40,7 @@ NODE_BY_NODE = ("node", "relative")
 
 @dataclass(frozen=True)
 class ObjectiveTraits:
-    """What the environments of an objective take and give."""
+    """Actions, default hardware and default reward of an objective's environments."""
 
     actions: tuple[str, ...]
     """Forms of an action."""
@@ -49,7 +49,7 @@ class ObjectiveTraits:
     reward: str
     """Name of the reward, unless it is given."""
     devices: str
-    """What messages call the devices of hardware."""
+    """Word of messages for the devices of hardware."""
 
 
 TRAITS = {
@@ -58,10 +58,10 @@ TRAITS = {
     ),
     Objective.MAKESPAN: ObjectiveTraits(("node", "all"), "p100x4", "root", "devices"),
 }
-"""By objective. ``node``: decisions for the next node. ``relative``: whether the next node stays on
-the highest chip that is used so far, or advances to the one after it. ``all``: decisions for every
-node at once. ``fix``: a chip for every node, repaired by FIX. ``sample``: log-probabilities for
-every node, drawn by SAMPLE."""
+"""Traits by objective. Actions: ``node``: decisions for the next node. ``relative``: whether the
+next node stays on the highest chip that is used so far, or advances to the one after it. ``all``:
+decisions for every node at once. ``fix``: a chip for every node, repaired by FIX. ``sample``:
+log-probabilities for every node, drawn by SAMPLE."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ class EnvironmentConfig:
     objective: str | Objective | None = None
     """``ring`` or ``makespan``; None: the problem's, for ``graph`` as the hardware has it."""
     decide: str | tuple[str, ...] | None = None
-    """What is decided, some of `DECISIONS`, as names or with commas between; None: what the problem
+    """Decisions, some of `DECISIONS`, as names or with commas between; None: what the problem
     asks for, for ``graph`` all that the objective knows."""
     hardware: str | Hardware | None = None
     """Hardware, or the name of some, for ``graph``; None: as in `TRAITS`."""
@@ -138,7 +138,7 @@ class EnvironmentConfig:
 
     @property
     def traits(self) -> ObjectiveTraits:
-        """What environments of the objective take and give."""
+        """Traits of the objective's environments."""
         return TRAITS[self.resolved_objective]
 
     @property

@@ -20,14 +20,14 @@ from go_rl.objectives.makespan.choices import LEVELS
 from go_rl.objectives.ring.assignment import RingAssignment
 
 Mask = Int8[np.ndarray, "choices"] | tuple[Int8[np.ndarray, "choices"], ...]
-"""What ``Space.sample(mask=...)`` takes: 1 for what may be chosen; a tuple where an action has
+"""Mask for ``Space.sample(mask=...)``: 1 for what may be chosen; a tuple where an action has
 several parts."""
 MAX_LOG_PROB = 20.0
 """Bound of the log-probabilities that the sample form takes; they need not be normalised."""
 REPAIRED = ("fix", "sample")
 """Forms of actions that the solver completes at random."""
 WORDS = {"placement": "device", "schedule": "priority", "fusion": "fusion priority"}
-"""What messages call a decision's number."""
+"""Word of messages for a decision's number."""
 STAY, ADVANCE = 0, 1
 """Relative actions."""
 COLUMN = {"schedule": 0, "fusion": 1}

@@ -1,4 +1,4 @@
-"""What an agent sees: node and edge features of the graph, padded or as Gymnasium's graph.
+"""Observations: node and edge features of the graph, padded or as Gymnasium's graph.
 
 Dimension letters: ``N`` nodes, ``E`` edges, ``F`` node features. All features lie in [-1, 1].
 """

@@ -1,4 +1,4 @@
-"""What plans earn, by name: environments pay it, and the learners of `go_rl.policy.learn` see it.
+"""Rewards of plans by name, for environments and for the learners of `go_rl.policy.learn`.
 
 ``speed-up`` and ``log-speed-up`` compare with the reference plan of a pipeline as "Partitioning ML
 models on multi-chip modules" (MLSys 2022) does, ``root`` with that of an iteration as "Transferable
@@ -23,9 +23,9 @@ class Reward:
     """A function of seconds, and what a plan earns that cannot run."""
 
     worth: Worth
-    """Of [B] finite seconds, and those of the reference plan."""
+    """Reward of [B] finite seconds, given those of the reference plan."""
     failure: float
-    """Unless another reward of failures is given."""
+    """Reward of a failure, unless another one is given."""
 
     def __call__(
         self, seconds: Float64[np.ndarray, "B"], reference: float, failure: float | None = None
@@ -65,7 +65,7 @@ LOG_SPEED_UP = Reward(_log_speed_up, -2.0)
 ROOT = Reward(_root, -10.0)
 """-sqrt(seconds / reference); -1: as fast as the reference."""
 REWARDS = {"speed-up": SPEED_UP, "log-speed-up": LOG_SPEED_UP, "root": ROOT}
-"""By the name that environments take."""
+"""Rewards by the name that environments take."""
 SHAPED = {"shaped-speed-up": "speed-up"}
 """Rewards that pay a part of another one at every decision, by the name that environments of a ring
 take: potential-based shaping (Ng, Harada and Russell, "Policy invariance under reward

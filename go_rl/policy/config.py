@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from abc import ABC
 from dataclasses import dataclass, fields
-from typing import ClassVar
+from typing import ClassVar, Literal, get_args
 
 from go_rl.core import Objective, PolicyError
 from go_rl.core.errors import nearest
@@ -16,7 +16,8 @@ SEGMENT_UNIT = 128
 """Divides the nodes of every padded graph; segments divide it."""
 SOLVER_MODES = ("sample", "fix", "none")
 """How placements on a ring go through the solver."""
-CONTROLS = ("untrained", "random-encoder", "blind", "zero-output")
+Control = Literal["untrained", "random-encoder", "blind", "zero-output"]
+CONTROLS: tuple[str, ...] = get_args(Control)
 """Control arms of a policy; see `go_rl.policy.controls`."""
 SHIPPED_NAMES = {Objective.RING: "partition-1.1", Objective.MAKESPAN: "dispatch-1.1"}
 """Weights of ``--method policy``, by objective."""

@@ -24,17 +24,17 @@ WAITING = 0.5
 
 
 @dataclass(frozen=True)
-class Bottleneck:
+class BusiestPart:
     """The busiest device or link of a plan."""
 
     what: str
-    """Such as ``device 2`` or ``link 0 → 1``."""
+    """Name of the device or link, such as ``device 2`` or ``link 0 → 1``."""
     share: float
     """Busy time over the value of the plan; 1: it holds the value alone."""
     operators: tuple[tuple[str, float], ...] = ()
     """Types of operators with their shares of the device's busy time, the largest first."""
     longest: str = ""
-    """Of a device the operator or kernel that takes longest, of a link the tensor of most bytes."""
+    """Operator or kernel of a device that takes longest, or tensor of most bytes on a link."""
     amount: float = 0.0
     """Share of the busy time of ``longest``; of a link its bytes."""
 
@@ -59,7 +59,7 @@ class Bottleneck:
         return {**asdict(self), "operators": [list(each) for each in self.operators]}
 
 
-def bottleneck(problem: Problem, plan: Plan) -> Bottleneck | None:
+def bottleneck(problem: Problem, plan: Plan) -> BusiestPart | None:
     """Return the busiest device or link of a plan; None: it is a failure, or nothing takes time.
 
     Makespan counts what the replay of the plan says, engine by engine; the others what the
@@ -72,7 +72,7 @@ def bottleneck(problem: Problem, plan: Plan) -> Bottleneck | None:
     return _of_loads(problem, plan)
 
 
-def _of_timeline(timeline: Timeline, graph: OpGraph) -> Bottleneck | None:
+def _of_timeline(timeline: Timeline, graph: OpGraph) -> BusiestPart | None:
     busy = np.zeros(len(timeline.tracks))
     for piece in timeline.slices:
         busy[piece.track] += piece.seconds
@@ -83,7 +83,7 @@ def _of_timeline(timeline: Timeline, graph: OpGraph) -> Bottleneck | None:
     pieces = [piece for piece in timeline.slices if piece.track == track]
     if where.to is not None:
         longest = max(pieces, key=lambda piece: piece.seconds)
-        return Bottleneck(f"link {where.name}", share, (), longest.name, longest.args["bytes"])
+        return BusiestPart(f"link {where.name}", share, (), longest.name, longest.args["bytes"])
     several = sum(t.device == where.device and t.to is None for t in timeline.tracks) > 1
     name = f"device {where.device}" + (f" {where.name}" if several else "")
     seconds = [(piece.name, _type_of(piece, graph), piece.seconds) for piece in pieces]
@@ -98,7 +98,7 @@ def _type_of(piece: Slice, graph: OpGraph) -> str:
     return graph.op_type[graph.index[named]]
 
 
-def _of_loads(problem: Problem, plan: Plan) -> Bottleneck | None:
+def _of_loads(problem: Problem, plan: Plan) -> BusiestPart | None:
     devices, links = plan.evaluation.device_seconds, plan.evaluation.link_seconds
     ring = problem.objective is Objective.RING
     if ring and links.size and links.max() > devices.max(initial=0.0):
@@ -113,14 +113,14 @@ def _of_loads(problem: Problem, plan: Plan) -> Bottleneck | None:
                       _work_on(problem, plan, device))  # fmt: skip
 
 
-def _of_ring_link(graph: OpGraph, plan: Plan, link: int, name: str, share: float) -> Bottleneck:
+def _of_ring_link(graph: OpGraph, plan: Plan, link: int, name: str, share: float) -> BusiestPart:
     """The largest tensor that crosses from chip ``link`` to the next."""
     ends = np.stack([plan.device[graph.senders], plan.device[graph.receivers]])
     crossing = graph.senders[(ends[0] <= link) & (ends[1] > link)]
     if not crossing.size:
-        return Bottleneck(name, share)
+        return BusiestPart(name, share)
     node = int(crossing[graph.output_bytes[crossing].argmax()])
-    return Bottleneck(name, share, (), str(graph.names[node]), float(graph.output_bytes[node]))
+    return BusiestPart(name, share, (), str(graph.names[node]), float(graph.output_bytes[node]))
 
 
 def _work_on(problem: Problem, plan: Plan, device: int) -> list[tuple[str, str, float]]:
@@ -131,19 +131,19 @@ def _work_on(problem: Problem, plan: Plan, device: int) -> list[tuple[str, str, 
     return [(str(graph.names[n]), graph.op_type[n], float(seconds[n])) for n in nodes]
 
 
-def _of_device(what: str, share: float, work: Iterable[tuple[str, str, float]]) -> Bottleneck:
+def _of_device(what: str, share: float, work: Iterable[tuple[str, str, float]]) -> BusiestPart:
     """From name, type and seconds of what runs there."""
     work = list(work)
     total = sum(seconds for *_, seconds in work)
     if total <= 0:
-        return Bottleneck(what, share)
+        return BusiestPart(what, share)
     kinds: dict[str, float] = defaultdict(float)
     for _, op_type, seconds in work:
         kinds[op_type] += seconds
     ranked = sorted(kinds.items(), key=lambda each: -each[1])
     shown = [(name, part / total) for name, part in ranked[:NAMED] if part >= LEAST_SHARE * total]
     longest, _, seconds = max(work, key=lambda each: each[-1])
-    return Bottleneck(what, share, tuple(shown or [(ranked[0][0], ranked[0][1] / total)]),
+    return BusiestPart(what, share, tuple(shown or [(ranked[0][0], ranked[0][1] / total)]),
                       longest, seconds / total)  # fmt: skip
 
 

@@ -44,7 +44,7 @@ FILES = ("runs.csv", "summary.csv", "summary.md", "curves_samples.svg", "curves_
          "curves_seconds.svg", "curves_seconds.png")  # fmt: skip
 """Files of the folder beside runs.jsonl."""
 CONTROL_FILES = ("controls.csv", "controls.md")
-"""Those of a comparison with control arms."""
+"""Further files of a comparison with control arms."""
 COLOURS = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK)
 POINTS = 200
 """Grid points of a curve over seconds."""

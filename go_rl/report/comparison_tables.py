@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from go_rl.report.file_tables import Cell, csv_table, markdown_table
+from go_rl.report.file_tables import Cell, csv_table, markdown_table, number_text
 from go_rl.report.tables import HEURISTIC
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ RUN_COLUMNS = (
 )  # fmt: skip
 NEVER = "never"
 """A threshold that a method's mean does not reach within the budget."""
-NOTHING = "–"
 
 
 def runs_csv(comparison: Comparison) -> str:
@@ -89,8 +88,9 @@ def _summary_cells(row: SummaryRow) -> list[Cell]:
 
 def _introduction(comparison: Comparison) -> str:
     config = comparison.config
-    limits = [f"{config.samples:,} samples"] if config.samples is not None else []
-    limits += [f"{config.seconds:g} s"] if config.seconds is not None else []
+    samples, seconds = config.budget.samples, config.budget.seconds
+    limits = [f"{samples:,} samples"] if samples is not None else []
+    limits += [f"{seconds:g} s"] if seconds is not None else []
     once = [m for m in comparison.methods if m in config.once]
     alone = f" ({', '.join(once)}: one)" if once and config.seeds > 1 else ""
     graphs = len({run.problem.graph for run in comparison.runs})
@@ -147,7 +147,7 @@ def _seconds_table(rows: Sequence[SummaryRow], summary: Summary) -> str:
             *(_ratio(x) for x in row.at_seconds),
             f"{row.samples:,.0f}",
             f"{row.seconds:.3g}",
-            NOTHING if row.cold_seconds is None else f"{row.cold_seconds:.3g}",
+            number_text(row.cold_seconds, "{:.3g}"),
         ]
         for row in rows
     ]
@@ -202,7 +202,7 @@ def _failures(runs: Sequence[Run]) -> list[str]:
 
 
 def _ratio(ratio: float, digits: int = 2) -> str:
-    return f"{ratio:.{digits}f}×" if isfinite(ratio) else NOTHING
+    return number_text(ratio, f"{{:.{digits}f}}×")
 
 
 def _band(improvement: tuple[float, float, float]) -> str:

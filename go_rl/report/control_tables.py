@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from go_rl.report.file_tables import csv_table, markdown_table
+from go_rl.report.file_tables import NOTHING, csv_table, markdown_table, number_text
 
 if TYPE_CHECKING:
     from go_rl.compare.controls.control_table import ControlRow
 
-NOTHING = "–"
 HEADS = ("budget", "method", "throughput", "over seeds", "against the policy", "95 %", "ahead",
          "samples", "decoder calls", "seconds", "with compilation")  # fmt: skip
 WORDS = ("method", "ahead")
@@ -23,7 +22,7 @@ MEANS = (
     "over {families} families: above 1 the policy is ahead. *Decoder calls* are dynamic "
     "programmes, list schedules and exact draws of SAMPLE."
 )
-"""What the columns mean."""
+"""Meaning of the columns."""
 
 
 def control_cells(rows: Sequence[ControlRow]) -> list[list[str]]:
@@ -32,15 +31,15 @@ def control_cells(rows: Sequence[ControlRow]) -> list[list[str]]:
         [
             row.budget,
             row.method,
-            _number(row.improvement),
-            f"{_number(row.least)} to {_number(row.most)}",
-            _number(row.ratio),
-            f"{_number(row.low)} to {_number(row.high)}" if isfinite(row.low) else NOTHING,
+            number_text(row.improvement),
+            f"{number_text(row.least)} to {number_text(row.most)}",
+            number_text(row.ratio),
+            f"{number_text(row.low)} to {number_text(row.high)}" if isfinite(row.low) else NOTHING,
             row.verdict or NOTHING,
             f"{row.samples:,.0f}",
-            f"{row.decoder_calls:,.0f}" if isfinite(row.decoder_calls) else NOTHING,
+            number_text(row.decoder_calls, "{:,.0f}"),
             f"{row.seconds:.3g}",
-            NOTHING if row.cold_seconds is None else f"{row.cold_seconds:.3g}",
+            number_text(row.cold_seconds, "{:.3g}"),
         ]
         for row in rows
     ]
@@ -96,7 +95,3 @@ def control_csv(rows: Sequence[ControlRow]) -> str:
         for r in rows
     )  # fmt: skip
     return csv_table(columns, cells)
-
-
-def _number(value: float) -> str:
-    return f"{value:.3f}" if isfinite(value) else NOTHING

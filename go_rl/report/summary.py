@@ -6,13 +6,13 @@ import numpy as np
 
 from go_rl.compare.portfolio.registry import ONE_DEVICE
 from go_rl.core import Plan, proved_optimal
-from go_rl.report.bottleneck import Bottleneck
+from go_rl.report.bottleneck import BusiestPart
 from go_rl.report.notes import note_lines
 from go_rl.report.tables import WIDEST_GAP, percent, unit_for
 
 
 def plan_lines(
-    plan: Plan, reference: Plan | None = None, held_by: Bottleneck | None = None
+    plan: Plan, reference: Plan | None = None, held_by: BusiestPart | None = None
 ) -> list[str]:
     """Return the sentences that go under the table: value, against the ``reference`` plan, bound,
     devices, the busiest device or link, verdict, notes."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from go_rl.core import OPTIMAL_GAP, Objective, Plan
 from go_rl.core.evaluation import finite
-from go_rl.report.file_tables import csv_table, markdown_table
+from go_rl.report.file_tables import NOTHING, csv_table, markdown_table, number_text
 from go_rl.report.text_table import TextTable
 
 HEURISTIC = "greedy"
@@ -138,13 +138,13 @@ def headings(unit: Unit, objective: str, reference: str = "") -> tuple[str, ...]
 
 def cells(row: Row, unit: Unit, objective: str) -> tuple[str, ...]:
     """Return the printed cells of a row."""
-    chips = (_number(row.effective_chips, 1.0, "{:.1f}"),) if objective == Objective.RING else ()
+    chips = (number_text(row.effective_chips, "{:.1f}"),) if objective == Objective.RING else ()
     return (
         row.method,
-        _number(row.value, unit[0], "{:.4g}"),
-        _throughput(row.throughput),
-        _number(row.improvement, 1.0, "{:.2f}×"),
-        "–" if row.gap is None else percent(row.gap),
+        number_text(None if row.value is None else row.value * unit[0], "{:.4g}"),
+        number_text(row.throughput, "{:,.0f}" if (row.throughput or 0) >= 1000 else "{:.4g}"),
+        number_text(row.improvement, "{:.2f}×"),
+        NOTHING if row.gap is None else percent(row.gap),
         *chips,
         f"{row.samples:,}",
         f"{row.wall_seconds:.2f}",
@@ -158,16 +158,6 @@ def percent(ratio: float) -> str:
         return NO_BOUND
     proved = ratio <= OPTIMAL_GAP
     return f"{100 * ratio:.1f} %" if ratio >= 1e-3 or proved else f"{100 * ratio:.2g} %"
-
-
-def _number(value: float | None, scale: float, form: str) -> str:
-    return "–" if value is None else form.format(value * scale)
-
-
-def _throughput(steps: float | None) -> str:
-    if steps is None:
-        return "–"
-    return f"{steps:,.0f}" if steps >= 1000 else f"{steps:.4g}"
 
 
 def table_unit(table: Sequence[Row]) -> Unit:

@@ -98,7 +98,7 @@ def test_fixed_nodes_stay_where_they_are(graph):
 )
 def test_options_of_another_type_are_refused(given, message):
     with pytest.raises(GoRLError, match=message):
-        options_from(given, "optimize")
+        options_from(OptimizeOptions, given, "optimize")
 
 
 @pytest.mark.parametrize(
@@ -121,12 +121,12 @@ def test_hardware_by_value_and_by_default(graph):
     assert go_rl.optimize(graph, own, **QUICK).problem.hardware == own
     assert problem_for(graph).hardware.name == "ring36"
     with pytest.raises(HardwareError, match="brings no hardware"):
-        problem_for(graph, "file")
+        problem_for(graph, OptimizeOptions(hardware="file"))
 
 
 def test_the_problem_of_a_plan_is_the_problem_it_was_made_for(graph):
-    options = OptimizeOptions(rules="strict", all_chips=True, method="greedy", samples=10)
-    problem = problem_for(graph, "ring4", options, memory=False)
+    options = OptimizeOptions(rules="strict", hardware="ring4", all_chips=True, memory=False)
+    problem = problem_for(graph, options)
     plan = go_rl.optimize(
         graph, "ring4", memory=False, rules="strict", all_chips=True, **QUICK
     ).best
@@ -230,8 +230,13 @@ def problem_of_kind(kind: str) -> OpGraph:
 )
 def test_objective_and_hardware_by_default(kind, hardware, objective, wanted):
     graph = problem_of_kind(kind)
-    problem = problem_for(graph, hardware, OptimizeOptions(objective))
+    problem = problem_for(graph, OptimizeOptions(objective, hardware=hardware))
     assert (problem.objective, problem.hardware.name) == wanted
+
+
+def test_a_policy_does_not_learn_what_a_profile_suggests():
+    with pytest.raises(SearchError, match="policies work on objectives ring, makespan, not max-lo"):
+        go_rl.finetune(problem_of_kind("with hardware"))
 
 
 @pytest.mark.parametrize(
@@ -248,7 +253,7 @@ def test_objective_and_hardware_by_default(kind, hardware, objective, wanted):
 def test_options_without_meaning_for_the_objective_are_refused(graph, objective, options, message):
     with pytest.raises(GoRLError, match=message):
         go_rl.optimize(graph, objective=objective, **options)
-    placed = problem_for(graph, None, OptimizeOptions("ring", "placement"))
+    placed = problem_for(graph, OptimizeOptions("ring", "placement"))
     assert placed.objective == "ring"
 
 
@@ -256,7 +261,7 @@ def test_options_without_meaning_for_the_objective_are_refused(graph, objective,
     "decide", ["placement, fusion", ("placement", "fusion"), ["placement", "fusion"]]
 )
 def test_decisions_are_named_in_any_form(graph, decide):
-    problem = problem_for(graph, "p100x2", OptimizeOptions(decide=decide))
+    problem = problem_for(graph, OptimizeOptions(decide=decide, hardware="p100x2"))
     assert problem.decisions == ("placement", "fusion")
 
 

@@ -133,7 +133,9 @@ def test_options_of_a_search_are_refused():
         go_rl.finetune(MODEL, method="annealing")
     with pytest.raises(SearchError, match=r"finetune has no option 'rule'; did you mean 'rules'"):
         go_rl.finetune(MODEL, rule="strict")
-    with pytest.raises(SearchError, match="policies work on objectives ring, makespan, not max-lo"):
+    with pytest.raises(
+        SearchError, match="objective must be one of ring, makespan, not 'max-load'"
+    ):
         go_rl.finetune(MODEL, objective="max-load")
 
 

@@ -11,7 +11,6 @@ import pytest
 
 from go_rl.cli.commands.optimize import Optimize
 from go_rl.cli.configuration import from_json
-from go_rl.cli.plan_output import MEMORY
 from go_rl.core import Plan, load_hardware
 from go_rl.report.plan_folder import FILES
 
@@ -99,7 +98,7 @@ def test_the_written_configuration_reads_back(command, chain):
     )
     assert command("optimize", chain, "--method", "greedy", *flags).code == 0
     config = from_json(Optimize, json.loads(Path("there/config.json").read_text()))
-    assert (config.source.model, MEMORY[config.memory]) == (str(chain), False)
+    assert (config.source.model, config.search.memory) == (str(chain), False)
     assert (config.search.rules, config.search.samples) == ("strict", 20)
 
 

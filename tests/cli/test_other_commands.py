@@ -176,9 +176,7 @@ def test_help_names_every_flag(command):
     [
         Optimize(
             ModelArguments("m.onnx", ("batch=8",)),
-            hardware="p100x2",
-            search=OptimizeOptions("makespan", "schedule,fusion"),
-            memory="off",
+            search=OptimizeOptions("makespan", "schedule,fusion", hardware="p100x2", memory=False),
             json=True,
         ),
         CheckOptions("plan.json", ModelArguments("m.onnx")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import jaxtyping
 import numpy as np
 import pytest
 from policy.tiny import lively_agent
@@ -22,7 +23,7 @@ from go_rl.compare.controls.control_table import (
     evaluate_controls,
     paired_logs,
 )
-from go_rl.core import GoRLError, ProblemError, SearchError
+from go_rl.core import GoRLError, PolicyError, ProblemError, SearchError
 from go_rl.policy.weights import Weights, save_weights
 from go_rl.report.control_tables import (
     HEADS,
@@ -177,7 +178,6 @@ def test_budgets_stand_alone(config):
 
 
 BAD: dict[str, tuple[dict[str, object], type[GoRLError], str]] = {
-    "unknown arm": ({"control": "blnd", "controls": False}, GoRLError, "did you mean 'blind'"),
     "no policy": ({"methods": ("greedy", "random")}, SearchError, "none of greedy, random has one"),
     "both": ({"control": "blind"}, SearchError, "leave one of controls and control out"),
     "decide on a ring": ({"decide": "fusion"}, ProblemError, "decide has no meaning"),
@@ -197,6 +197,15 @@ BAD: dict[str, tuple[dict[str, object], type[GoRLError], str]] = {
 def test_bad_input_is_one_clear_error(config, tmp_path, changes, error, message):
     with pytest.raises(error, match=message):
         evaluate_one(replace(config, **changes), tmp_path)
+
+
+def test_an_unknown_arm_is_refused(config):
+    jaxtyping.config.update("jaxtyping_disable", True)
+    try:
+        with pytest.raises(PolicyError, match="did you mean 'blind'"):
+            replace(config, control="blnd", controls=False)
+    finally:
+        jaxtyping.config.update("jaxtyping_disable", False)
 
 
 def test_methods_are_compared_on_connected_devices(tmp_path):

@@ -24,7 +24,8 @@ def comparison() -> Comparison:
 
 
 def test_the_markdown_by_hand(comparison):
-    text = summary_markdown(comparison, summarise(comparison, (1.6, 5.0)))
+    asked = replace(comparison, config=replace(comparison.config, thresholds=(1.6, 5.0)))
+    text = summary_markdown(comparison, summarise(asked))
     assert "at most 100 samples. Seeds: 3 (greedy: one)." in text
     assert (
         "| good | 2.000× | 4.00× [4.00, 4.00] | 1.00× | 1.00× | 1.00× | 4.00× | 4.00× | 4.00× |"

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from go_rl.api.load import load
-from go_rl.api.options import options_from
+from go_rl.api.options import FineTuneOptions, HardwareChoice, options_from
 from go_rl.api.problem import problem_for
 from go_rl.api.training.learner_options import LearnerOptions
-from go_rl.core import Budget, Hardware, NodeId, Objective, OpGraph, Problem, SearchError
+from go_rl.core import NodeId, Objective, OpGraph, Problem, SearchError
 from go_rl.policy.config import POLICIES, SHIPPED_NAMES
 from go_rl.policy.learn.config import FineTuneConfig
 
@@ -20,20 +20,11 @@ if TYPE_CHECKING:
     from go_rl.graphs.readers.model_options import Inputs
     from go_rl.policy.weights import Weights
 
-OPTIONS = ("objective", "decide", "rules", "cost", "weights", "control", "seed")
-"""Fields of `OptimizeOptions` that `finetune` takes."""
-DEFAULT_DECODER = "order"
-
 
 def finetune(
     model: OpGraph | str | Path,
-    hardware: str | Path | Hardware | None = None,
+    hardware: HardwareChoice = None,
     *,
-    objective: str | None = None,
-    decide: str | Sequence[str] | None = None,
-    memory: bool | None = None,
-    samples: int = 200,
-    decoder: str = DEFAULT_DECODER,
     config: FineTuneConfig | LearnerOptions | None = None,
     fixed: Mapping[NodeId, int] | None = None,
     dims: Mapping[str, int] | None = None,
@@ -44,14 +35,9 @@ def finetune(
     """Train a policy further on one model; return the plans and the trained weights.
 
     Args:
-        model, hardware, objective, decide, memory, fixed, dims, inputs, report: as for
-            `go_rl.optimize`; the objective is ``ring`` or ``makespan``.
-        samples: plans to learn from.
-        decoder: ring only: ``order`` (scores, cut by dynamic programming) or ``placement`` (chips,
-            through the solver).
+        model, hardware, fixed, dims, inputs, report: as for `go_rl.optimize`.
         config: how it learns: changes as `LearnerOptions`, or the whole configuration.
-        options: fields of `OptimizeOptions`: ``rules``, ``cost``, ``weights``, ``control`` (the arm
-            where learning starts), ``seed``.
+        options: further fields of `FineTuneOptions`.
 
     Raises:
         GoRLError: bad input. A problem without a solution is a plan whose status says so.
@@ -62,43 +48,37 @@ def finetune(
     from go_rl.policy.learn.fine_tune import FineTuned
     from go_rl.policy.weights import Weights, load_weights
 
-    given = {"objective": objective, "decide": decide, **options}
-    chosen = options_from(given, "finetune", OPTIONS)
+    chosen = options_from(FineTuneOptions, {"hardware": hardware, **options}, "finetune")
     graph = model if isinstance(model, OpGraph) else load(model, dims, inputs=inputs)
-    problem = problem_for(graph, hardware, chosen, memory, fixed)
-    _check_asked(problem.objective, config, decoder)
+    problem = problem_for(graph, chosen, fixed)
+    _check_asked(problem.objective, config)
     source = chosen.weights or SHIPPED_NAMES[problem.objective]
     before = load_weights(source, problem.objective)
     if config is None or isinstance(config, LearnerOptions):
         changes = config or LearnerOptions()
         config = changes.config_for(before.agent.config.kind)
-    learner = FineTuned(before.agent, decoder, config, control=chosen.control)
-    budget = Budget(samples=samples)
+    learner = FineTuned(before.agent, chosen.decoder, config, control=chosen.control)
     heuristic = run(problem, methods_for(problem)[0], None, chosen.seed, report).plans
     if report is not None:
-        report(f"{controlled_name(learner.name, chosen.control)}: {samples} samples")
+        report(f"{controlled_name(learner.name, chosen.control)}: {chosen.samples} samples")
     before_time = time.process_time()
-    plan, agent = learner.learn(problem, budget, chosen.seed)
+    plan, agent = learner.learn(problem, chosen.budget, chosen.seed)
     hours = (time.process_time() - before_time) / SECONDS_AN_HOUR
     effort = Effort(hours, plan.samples, 1)
     name = f"{controlled_name(before.name, chosen.control)}+{problem.graph.name}"
-    card = _card(before, problem, samples) | effort.to_card()
+    card = _card(before, problem, chosen.samples) | effort.to_card()
     if chosen.control is not None:
         card["control"] = chosen.control
     weights = Weights(agent, name, card)
     return summarise(problem, [*heuristic, plan]), weights
 
 
-def _check_asked(
-    objective: Objective, config: FineTuneConfig | LearnerOptions | None, decoder: str
-) -> None:
+def _check_asked(objective: Objective, config: FineTuneConfig | LearnerOptions | None) -> None:
     """Refuse what has no meaning, before weights are read."""
     if objective not in SHIPPED_NAMES:
         raise SearchError(
             f"finetune: policies work on objectives {', '.join(SHIPPED_NAMES)}, not {objective}"
         )
-    if objective is not Objective.RING and decoder != DEFAULT_DECODER:
-        raise SearchError(f"decoder has no meaning for objective {objective}; leave it out")
     if isinstance(config, LearnerOptions):
         kinds = [kind for kind, each in POLICIES.items() if each.objective is objective]
         config.config_for(kinds[0])

@@ -33,7 +33,7 @@ class TrainKernelsConfig:
     """How a cost model of kernels is trained."""
 
     target: str | None = None
-    """Of a folder: the machine whose measurements are learned. Default: the only one there."""
+    """Machine whose measurements in the folder are learned. Default: the only one there."""
     held_out: float = 0.2
     """Share of the kernels, chosen at random, that is evaluated and not learned from; 0: all are
     learned from, and none evaluated."""
@@ -56,7 +56,7 @@ class TrainKernelsConfig:
 
 @dataclass(frozen=True)
 class TrainTilesConfig:
-    """What ranks are learned from, and how."""
+    """Data and training of ranks."""
 
     kernels: str | None = None
     """Kernels measured under settings of flags: a data set that ships, or a .npz file."""

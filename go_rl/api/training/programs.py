@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 SplitName = Literal["by_task", "within_task", "by_model", "by_target"]
 ModelName = Literal["cdmpp", "cdmpp-code", "code-trees"]
 WEIGHTS, TREES = "weights.npz", "trees.txt"
-"""In the folder of the output."""
+"""Files in the folder of the output: a network's weights, boosted trees."""
 LEAST_SEARCH_STEPS, MOST_TRIALS = 3, 1000
 """A search judges a trial three times (`go_rl.costs.programs.learn.search`)."""
 
@@ -30,8 +30,8 @@ class TrainProgramsConfig:
     """How a predictor of tensor programs is trained, and judged."""
 
     split: SplitName = "by_task"
-    """What is judged and not learned from: a tenth of the tasks; of each task's programs; all
-    programs of networks held out; or all of one target."""
+    """Programs that are judged and not learned from: a tenth of the tasks; of each task's programs;
+    all programs of networks held out; or all of one target."""
     held_out: tuple[str, ...] = ()
     """Networks, of ``by_model`` (default: those of the paper that were measured); the target, such
     as "DEVICE x86-64-v4", of ``by_target``."""
@@ -81,7 +81,7 @@ class TrainProgramsConfig:
 
 @dataclass(frozen=True)
 class TrainedPrograms:
-    """What `train_programs` made."""
+    """Result of `train_programs`."""
 
     path: Path
     """Weights."""

@@ -105,7 +105,7 @@ def _after(verdict: Verdict, plan: Plan, path: str, source: ModelArguments) -> l
 
 
 def _hardware(plan: Plan, path: str) -> str:
-    """What `--hardware` takes: ``file``, the preset of the plan, or the plan, which holds it."""
+    """Value of `--hardware`: ``file``, the preset of the plan, or the plan, which holds it."""
     from go_rl.api.problem import OWN_HARDWARE
 
     name = str(plan.hardware["name"])

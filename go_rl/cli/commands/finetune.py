@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from dataclasses import asdict, dataclass, field
+from typing import Annotated
 
 import tyro
 
+from go_rl.api.options import FineTuneOptions
 from go_rl.api.training.learner_options import LearnerOptions
 from go_rl.cli.configuration import to_json
 from go_rl.cli.console import complain, console, print_line, working
@@ -15,7 +16,7 @@ from go_rl.cli.exit_codes import FAILED_SEARCH, OK
 from go_rl.cli.folders import own_folder
 from go_rl.cli.model_arguments import ModelArguments, read
 from go_rl.cli.next_command import model_words, say_next
-from go_rl.cli.plan_output import MEMORY, output_folder, print_result
+from go_rl.cli.plan_output import output_folder, print_result
 from go_rl.cli.stopping import STOPPED, keeping_the_best
 from go_rl.core.files.run_lock import locked
 from go_rl.policy.learn.config import WEIGHTS_FILE
@@ -26,32 +27,7 @@ class FineTune:
     """Options of ``go-rl finetune``."""
 
     source: ModelArguments
-    hardware: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE")] = None
-    """Hardware: a preset (go-rl hardware list), a JSON file, or a plan.json (its hardware).
-    Default: ring36; p100x4 for makespan and training graphs."""
-    objective: Literal["ring", "makespan"] | None = None
-    """What is minimised (docs/objectives.md). Default: ring on ring links, else makespan."""
-    decide: Annotated[str | None, tyro.conf.arg(metavar="NAME,NAME")] = None
-    """Makespan: some of placement,schedule,fusion. Default: all that make sense."""
-    rules: Literal["default", "strict", "replicate", "relay"] = "default"
-    """Ring: rule set; strict: the paper's own."""
-    memory: Literal["auto", "on", "off"] = "auto"
-    """Must weights and live tensors fit? auto: yes, except for a profile on foreign hardware."""
-    cost: str = "auto"
-    """Cost model: auto, analytical, profiled, learned[:gpus|NAME|FILE] or measured:DIR
-    (docs/costs.md)."""
-    samples: int = 200
-    """Plans to learn from."""
-    weights: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE")] = None
-    """Where to start: shipped weights, or a file that go-rl train policy or finetune wrote.
-    Default: those that ship for the objective."""
-    control: Literal["untrained", "random-encoder", "blind", "zero-output"] | None = None
-    """Start from a control arm of these weights instead (docs/policy.md). Default: the policy
-    itself."""
-    decoder: Literal["order", "placement"] = "order"
-    """Ring. order: scores, cut by dynamic programming; placement: devices, through the solver."""
-    seed: int = 0
-    """Random seed."""
+    search: FineTuneOptions = field(default_factory=FineTuneOptions)
     learner: LearnerOptions = field(default_factory=LearnerOptions)
     out: Annotated[str | None, tyro.conf.arg(metavar="DIR")] = None
     """Folder for the plan, tables, figures and weights.npz. Default: out/MODEL."""
@@ -72,20 +48,7 @@ def run(config: FineTune) -> int:
 
         with keeping_the_best() as stop:
             result, weights = finetune(
-                graph,
-                config.hardware,
-                objective=config.objective,
-                decide=config.decide,
-                memory=MEMORY[config.memory],
-                samples=config.samples,
-                decoder=config.decoder,
-                config=config.learner,
-                report=report,
-                rules=config.rules,
-                cost=config.cost,
-                weights=config.weights,
-                control=config.control,
-                seed=config.seed,
+                graph, config=config.learner, report=report, **asdict(config.search)
             )
         require_accepted(result)
         report("drawing figures")
@@ -100,8 +63,9 @@ def run(config: FineTune) -> int:
     print_result(out := console(), result, rows(result.plans, result.bound))
     print_line(out, effort_sentence(weights.card))
     print_line(out, f"written to {folder}: {', '.join((*written, WEIGHTS_FILE))}")
-    hardware = ("--hardware", config.hardware) if config.hardware else ()
-    objective = ("--objective", config.objective) if config.objective else ()
+    chosen = config.search
+    hardware = ("--hardware", str(chosen.hardware)) if chosen.hardware else ()
+    objective = ("--objective", chosen.objective) if chosen.objective else ()
     use = (*hardware, *objective, "--weights", path)
     say_next(out, "optimize", *model_words(config.source), *use)
     if stop.code is not None:

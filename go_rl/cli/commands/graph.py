@@ -14,8 +14,7 @@ from go_rl.cli.folders import check_file
 from go_rl.cli.model_arguments import ModelArguments, read
 from go_rl.cli.next_command import model_words, say_next
 from go_rl.core import OpGraph, ReadError
-from go_rl.report.graph_document import graph_document
-from go_rl.report.graph_summary import facts, histogram
+from go_rl.report.graph_summary import facts, graph_document, histogram
 from go_rl.report.notes import note_lines
 
 

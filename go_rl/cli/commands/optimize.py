@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
@@ -17,7 +17,7 @@ from go_rl.cli.exit_codes import FAILED_SEARCH, OK
 from go_rl.cli.folders import own_folder
 from go_rl.cli.model_arguments import ModelArguments, read
 from go_rl.cli.next_command import model_words, say_next
-from go_rl.cli.plan_output import MEMORY, PLAN_FILE, output_folder, print_result
+from go_rl.cli.plan_output import PLAN_FILE, output_folder, print_result
 from go_rl.cli.stopping import STOPPED, keeping_the_best
 from go_rl.core.files.run_lock import locked
 
@@ -30,13 +30,7 @@ class Optimize:
     """Options of ``go-rl optimize``."""
 
     source: ModelArguments
-    hardware: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE")] = None
-    """Hardware: a preset (go-rl hardware list), a JSON file, a plan.json (its hardware), or "file"
-    for the model file's own. Default: that one; else p100x4 for makespan and training graphs, and
-    ring36 for all others."""
     search: OptimizeOptions = field(default_factory=OptimizeOptions)
-    memory: Literal["auto", "on", "off"] = "auto"
-    """Must weights and live tensors fit? auto: yes, except for a profile on foreign hardware."""
     out: Annotated[str | None, tyro.conf.arg(metavar="DIR")] = None
     """Folder for the plan, tables, figures and timeline. Default: out/MODEL, none with --json."""
     json: bool = False
@@ -55,9 +49,8 @@ def run(config: Optimize) -> int:
         from go_rl.api.check import require_accepted
         from go_rl.api.optimize import optimize
 
-        memory, options = MEMORY[config.memory], asdict(config.search)
         with keeping_the_best() as stop:
-            result = optimize(graph, config.hardware, memory=memory, report=report, **options)
+            result = optimize(graph, report=report, **asdict(config.search))
         require_accepted(result)
         written: tuple[str, ...] = ()
         if folder is not None:

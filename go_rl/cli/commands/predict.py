@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
-from go_rl.api.predict import EVERY_DEVICE, GPU_WEIGHTS, THIS, USUAL_LAUNCH_US, Fusion
+from go_rl.api.predict import EVERY_DEVICE, THIS, USUAL_LAUNCH_US, PredictOptions
 from go_rl.cli.console import console, print_json, print_line, print_table, working
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.model_arguments import ModelArguments
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 SHOWN = 40
 """Operators that the table shows; --json has all."""
 FORMAT = "float32"
-"""What networks and tables of operators compute in; TF32 is not used."""
+"""Number format of networks and tables of operators; TF32 is not used."""
 
 
 @dataclass(frozen=True)
@@ -32,14 +32,7 @@ class Predict:
     device: Annotated[str, tyro.conf.arg(metavar="NAME|FILE.json|all|this")]
     """A device such as t4, a100-40gb or h100; a data sheet; all, which ranks the devices; or this
     machine, of which go-rl calibrate timed some kernels."""
-    fusion: Fusion = "chains"
-    """Of a network: none is eager PyTorch, operator by operator; chains joins element-wise
-    operators to their neighbours."""
-    weights: Annotated[str, tyro.conf.arg(metavar="NAME|FILE.npz")] = GPU_WEIGHTS
-    """Those that ship, or those of go-rl train operators; of this machine, of calibrate."""
-    launch_us: Annotated[float | None, tyro.conf.arg(metavar="MICROSECONDS")] = None
-    """What an addition of few elements takes on the GPU's host; by default that of its data sheet,
-    else of the usual host; for all devices 26."""
+    pricing: PredictOptions = field(default_factory=PredictOptions)
     json: bool = False
     """Print one JSON document and nothing else."""
 
@@ -50,9 +43,8 @@ def run(config: Predict) -> int:
 
     source, again = config.source, _again(config)
     options: dict[str, Any] = {
-        "weights": config.weights, "fusion": config.fusion, "dims": source.dims,
-        "unknown": source.unknown, "training": source.training, "inputs": source.inputs,
-        "trip_count": source.trip_count, "launch_us": config.launch_us,
+        **asdict(config.pricing), "dims": source.dims, "unknown": source.unknown,
+        "training": source.training, "inputs": source.inputs, "trip_count": source.trip_count,
     }  # fmt: skip
     if source.weights is not None:
         options["weight_positions"] = source.weights
@@ -63,7 +55,7 @@ def run(config: Predict) -> int:
             print_json({"devices": [{"device": p.device, **p.to_json()} for p in ranked]})
         else:
             _print_devices(ranked)
-            print_line(console(), _host(config.launch_us))
+            print_line(console(), _host(config.pricing.launch_us))
             say_next(console(), "predict", *again, "--device", ranked[0].device)
         return OK
     with working(f"reading {source.model}"):

@@ -14,12 +14,11 @@ from typing import Any
 import tyro
 from tyro.constructors import ConstructorRegistry, PrimitiveConstructorSpec, PrimitiveTypeInfo
 
-from go_rl.api.options import Cost, Decide
+from go_rl.api.options import Cost, Decide, HardwareChoice, WeightsChoice
 from go_rl.cli.exit_codes import EXIT_CODES, OK
 from go_rl.cli.parsing.help_text import plain_output
-from go_rl.cli.parsing.parse_error import sentence
-from go_rl.cli.parsing.usage_error import UsageError
 from go_rl.cli.table import COMMANDS, GROUPS, Command, members
+from go_rl.core import GoRLError
 from go_rl.core.errors import nearest
 
 PAGES = Path(__file__).parents[2] / "docs"
@@ -32,9 +31,31 @@ HELP = ("-h", "--help")
 STYLE = (tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes)
 PREFIXED = (tyro.conf.FlagCreatePairsOff,)
 """For configurations whose parts have fields of one name."""
-NAMED_TYPES = (Cost, Decide)
-"""What Python takes in several forms, and the command line by name."""
+NAMED_TYPES: dict[Any, str] = {
+    Cost: "NAME",
+    Decide: "NAME,NAME",
+    HardwareChoice: "NAME|FILE",
+    WeightsChoice: "NAME|FILE",
+}
+"""Metavar of what Python takes in several forms, and the command line by name."""
+SWITCH = {"auto": None, "on": True, "off": False}
+"""Words of ``bool | None``."""
 _FLAG = re.compile(r"--[a-z][a-z0-9.-]*")
+_BOX = re.compile(r"\x1b\[[0-9;]*m|^[│╭╰] ?|[│╮╯]$", re.MULTILINE)
+"""Colours and borders; there are none where the encoding is narrow, but blanks."""
+_RULE = re.compile(r"[─-]{4,}")
+_NUMBERS = (
+    (re.compile(r"invalid literal for int\(\) with base 10: "), "must be a whole number, not "),
+    (re.compile(r"could not convert string to float: "), "must be a number, not "),
+)
+_CHOICE = re.compile(r"invalid choice '(.*)' for argument '(.*)'\. Expected one of \((.*)\)")
+_UNION = re.compile(r"no type matching .* - <class '(?:int|float|str)'>: ")
+_NAME = re.compile(r"^ {4}(?! )(.*?) *$", re.MULTILINE)
+"""A missing argument; what explains it is indented further."""
+
+
+class UsageError(GoRLError):
+    """A command, a flag or its value is unknown or missing; the message is one line."""
 
 
 def parse(argv: Sequence[str]) -> tuple[Command, Any]:
@@ -93,7 +114,7 @@ def _options(command: Command, argv: Sequence[str]) -> Any:
     except SystemExit as leaving:
         if leaving.code in (None, OK):
             raise
-        said = sentence(errors.getvalue(), _flags(command, kind))
+        said = _sentence(errors.getvalue(), _flags(command, kind))
         raise UsageError(f"{said} (go-rl {command.words} --help)") from None
 
 
@@ -112,13 +133,18 @@ def _read(command: Command, kind: type, argv: Sequence[str]) -> Any:
             args=list(argv),
             prog=f"go-rl {command.words}",
             description=command.summary,
-            config=PREFIXED if getattr(kind, "PREFIXED", False) else STYLE,
-            registry=_constructors(),
+            config=style(kind),
+            registry=constructors(),
         )
 
 
-def _constructors() -> ConstructorRegistry:
-    """How the command line reads what Python also takes in other forms."""
+def style(kind: type) -> tuple[Any, ...]:
+    """Return how the fields of a command's options become flags."""
+    return PREFIXED if getattr(kind, "PREFIXED", False) else STYLE
+
+
+def constructors() -> ConstructorRegistry:
+    """Return how the command line reads what Python also takes in other forms."""
     registry = ConstructorRegistry()
 
     @registry.primitive_rule
@@ -127,10 +153,53 @@ def _constructors() -> ConstructorRegistry:
             return None
         return PrimitiveConstructorSpec(
             nargs=1,
-            metavar="NAME" if field.type == NAMED_TYPES[0] else "NAME,NAME",
+            metavar=NAMED_TYPES[field.type],
             instance_from_str=lambda words: words[0],
             is_instance=lambda value: value is None or isinstance(value, str),
             str_from_instance=lambda value: [str(value)],
         )
 
+    @registry.primitive_rule
+    def switch(field: PrimitiveTypeInfo) -> PrimitiveConstructorSpec[Any] | None:
+        if field.type != bool | None:
+            return None
+        return PrimitiveConstructorSpec(
+            nargs=1,
+            metavar="{" + ",".join(SWITCH) + "}",
+            instance_from_str=lambda words: SWITCH[words[0]],
+            is_instance=lambda value: value in SWITCH.values(),
+            str_from_instance=lambda value: [next(w for w, v in SWITCH.items() if v is value)],
+            choices=tuple(SWITCH),
+        )
+
     return registry
+
+
+def _sentence(message: str, flags: Sequence[str]) -> str:
+    """The sentence in the box that the parser prints; a misspelt flag or choice gets the nearest
+    one of ``flags``."""
+    parts = _RULE.split(_BOX.sub("", message))
+    content = textwrap.dedent(next((p for p in parts[1:] if p.strip()), message))
+    text = " ".join(content.split()).rstrip(".")
+    if text.startswith("Missing from"):
+        return f"missing: {', '.join(_NAME.findall(content))}"
+    if text.startswith("Unrecognized options: "):
+        return _unknown(text.partition(": ")[2].split(", "), flags)
+    if match := _CHOICE.search(text):
+        word, flag, listed = match.groups()
+        choices = [c.strip(" '") for c in listed.split(",") if c.strip(" '") not in ("", "None")]
+        return (
+            f"{flag}: no choice {word!r}{nearest(word, choices)} Use {', '.join(sorted(choices))}"
+        )
+    text = _UNION.sub("", text.removeprefix("Error parsing "))
+    for pattern, words in _NUMBERS:
+        text = pattern.sub(words, text)
+    return text
+
+
+def _unknown(words: Sequence[str], flags: Sequence[str]) -> str:
+    wrong = next((word for word in words if word.startswith("-")), None)
+    if wrong is None:
+        return f"one argument too many: {words[0]!r}"
+    flag = wrong.partition("=")[0]
+    return f"no option {flag}{nearest(flag, flags)}".rstrip(".")

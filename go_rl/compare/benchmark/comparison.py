@@ -1,4 +1,4 @@
-"""What a comparison says: mean curves over graphs with their band over seeds, and thresholds.
+"""Statistics of a comparison: mean curves over graphs with their band over seeds, and thresholds.
 
 Improvement is the compiler heuristic's T_max over that of the best plan so far; means over graphs
 are geometric. ``P`` grid points, ``S`` seeds, ``G`` graphs.
@@ -18,9 +18,9 @@ from go_rl.compare.benchmark.run_store import ProblemName, Run
 from go_rl.core import TrainingError
 
 Axis = Literal["samples", "seconds"]
-"""What a curve runs over: priced plans, or time without compilation."""
+"""Horizontal axis of a curve: priced plans, or time without compilation."""
 CONFIDENCE = 0.95
-"""Of the band: Student's t over seeds, on the logarithm."""
+"""Confidence level of the band: Student's t over seeds, on the logarithm."""
 
 
 @dataclass(frozen=True)

@@ -3,54 +3,68 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+import tyro
 
 from go_rl.core import Budget, SearchError, TrainingError, decision_names
 from go_rl.costs.models.registry import check_cost
-from go_rl.policy.config import check_control
+from go_rl.policy.config import Control, check_control
 
 THRESHOLDS = (1.6, 1.7, 1.8)
 """Improvements of the multi-chip paper's table of samples to reach them."""
+DEFAULT_SAMPLES = 200
+"""Budget when the user gives neither samples nor seconds."""
+DEFAULT_SECONDS = 3.0
+"""The second budget of ``controls`` when the user gives neither."""
+
+SEEDLESS = ("greedy", "exact", "default", "expert", "heft", "fusion-greedy")
+"""Methods that draw nothing."""
 
 
 @dataclass(frozen=True)
 class EvaluateConfig:
-    """What is compared: every method on every graph, hardware and rule set, with every seed."""
+    """Comparison of every method on every graph, hardware and rule set, with every seed."""
 
-    graphs: tuple[str, ...]
-    """``zoo:NAME``, a whole split of the zoo such as ``zoo:test``, or files that go_rl reads."""
-    hardware: tuple[str, ...] = ("ring36",)
-    """Presets or JSON files, all with ring links or all with links between all devices."""
-    rules: tuple[str, ...] | None = None
-    """Rule sets, for rings; None: strict."""
+    graphs: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="GRAPHS")]
+    """zoo:NAME, a split of the zoo such as zoo:test (go-rl zoo list), or model files."""
+    hardware: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME|FILE ...")] = ("ring36",)
+    """Hardware, one or more: presets or JSON files, all with ring links (objective ring), or all
+    with links between all devices (makespan), such as p100x4."""
+    rules: Annotated[tuple[str, ...] | None, tyro.conf.arg(metavar="RULES ...")] = None
+    """Rings: rule sets, one or more of default, strict, replicate, relay. Default: strict."""
     all_chips: bool = False
     """Rings: every chip must be used."""
-    decide: str | None = None
-    """Connected devices: some of placement,schedule,fusion; None: all."""
+    decide: Annotated[str | None, tyro.conf.arg(metavar="NAME,NAME")] = None
+    """Makespan: some of placement,schedule,fusion. Default: all."""
     cost: str = "auto"
     """Cost model: auto, analytical, profiled, learned[:gpus|NAME|FILE] or measured:DIR
     (docs/costs.md)."""
     memory: bool | None = None
-    """Must weights and live tensors fit? None: unless a profile is on foreign hardware."""
-    methods: tuple[str, ...] | None = None
-    """Names of the portfolio's and of the learned methods; None: that of the reference plan, random
-    search, annealing and the policy."""
-    weights: str | None = None
-    """Weights of the methods that start from pretrained ones; None: those that ship."""
-    control: str | None = None
-    """Control arm that decides in the place of every policy; see `go_rl.policy.controls`."""
+    """Must weights and live tensors fit? Default: yes, except for a profile on foreign hardware."""
+    methods: Annotated[tuple[str, ...] | None, tyro.conf.arg(metavar="NAME ...")] = None
+    """Methods of go-rl optimize, and the learned ones (docs/policy.md). Default: that of the
+    reference plan (greedy; makespan: default), random, annealing and policy."""
+    weights: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE")] = None
+    """Weights of the policy methods and finetuned ones. Default: those that ship."""
+    control: Control | None = None
+    """Control arm that decides in the place of every policy (docs/evaluate.md). Default: none."""
     controls: bool = False
-    """Run every control arm of every policy as well; samples and seconds are then two budgets, one
-    after the other."""
-    samples: int | None = 200
-    """Priced plans of each run; None: no limit."""
+    """Run every policy's control arms as well, at equal samples and then at equal seconds, and
+    print them beside it."""
+    samples: int | None = None
+    """Evaluated plans of each run. Default: 200 if there is no limit in seconds."""
     seconds: float | None = None
-    """Seconds of each run; None: no limit."""
+    """Seconds of each run, compilation left out. Default: no limit; with --controls, 3."""
     seeds: int = 3
-    """Runs of each method on each problem, with seeds 0, 1, ..."""
-    once: tuple[str, ...] = ("greedy", "exact", "default", "expert", "heft", "fusion-greedy")
+    """Runs of each method on each problem, with seeds 0, 1, ...; bands need at least 2."""
+    once: Annotated[tuple[str, ...], tyro.conf.arg(metavar="NAME ...")] = SEEDLESS
     """Methods that do not depend on the seed and run with the first one only."""
     bound_seconds: float = 0.0
-    """CP-SAT's time to raise each problem's proven bound, beside the methods; 0: not run."""
+    """Seconds in which CP-SAT may raise the proven bound of each problem, beside the methods; 0:
+    none."""
+    thresholds: tuple[float, ...] = THRESHOLDS
+    """Improvements over the compiler heuristic whose samples are counted."""
 
     def __post_init__(self) -> None:
         for name in ("graphs", "hardware", "rules"):
@@ -69,9 +83,14 @@ class EvaluateConfig:
             raise TrainingError(f"evaluate: seeds must be >= 1, not {self.seeds}")
         if not 0 <= self.bound_seconds < float("inf"):
             raise TrainingError(f"evaluate: bound_seconds must be >= 0, not {self.bound_seconds}")
+        for threshold in self.thresholds:
+            if not threshold > 0:
+                raise TrainingError(f"evaluate: thresholds must be > 0, not {threshold}")
         self.budget  # noqa: B018 - a budget checks itself
 
     @property
     def budget(self) -> Budget:
-        """The limits of a run."""
-        return Budget(self.samples, self.seconds)
+        """The limits of a run; of ``controls``, of one run after the other."""
+        if self.samples is not None or self.seconds is not None:
+            return Budget(self.samples, self.seconds)
+        return Budget(DEFAULT_SAMPLES, DEFAULT_SECONDS if self.controls else None)

@@ -49,9 +49,9 @@ class Comparison:
 
     config: EvaluateConfig
     methods: tuple[str, ...]
-    """In the order in which tables list them."""
+    """Labels of the methods, in the order of tables."""
     runs: tuple[Run, ...]
-    """One for each problem, method and seed."""
+    """Runs, one for each problem, method and seed."""
     bounds: Mapping[ProblemName, float] = field(default_factory=dict)
     """Best proven lower bound of each problem, seconds; 0: none."""
     families: Mapping[str, str] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What a comparison names: graphs, problems and methods, found before anything runs."""
+"""Graphs, problems and methods that a comparison names, found before anything runs."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _find(name: str) -> list[BenchmarkGraph]:
 
 
 OBJECTIVES = {Topology.RING: Objective.RING, Topology.FULL: Objective.MAKESPAN}
-"""Of the methods that are compared, by the links of the hardware."""
+"""Objective of the methods that are compared, by the links of the hardware."""
 DEFAULT = ("random", "annealing", "policy")
 """Methods when the user names none, after that of the reference plan."""
 STRICT = ("strict",)

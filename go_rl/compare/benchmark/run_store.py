@@ -21,7 +21,7 @@ OK = "ok"
 
 
 class Setting(NamedTuple):
-    """What graphs are placed on; means are taken over the graphs of one setting."""
+    """Hardware, rules and decisions of problems; means are over the graphs of one setting."""
 
     hardware: str
     rules: str
@@ -32,7 +32,7 @@ class Setting(NamedTuple):
 
     @property
     def title(self) -> str:
-        """What a heading says."""
+        """Text of a heading."""
         if self.decide:
             return f"{self.hardware}, decides {self.decide}"
         return f"{self.hardware}, rules {self.rules}{', every chip used' * self.all_chips}"
@@ -69,7 +69,7 @@ class Run:
     budget: tuple[int | None, float | None]
     """Samples and seconds that it was given; None: no limit."""
     digest: str
-    """Of the graph."""
+    """Digest of the graph."""
     nodes: int
     heuristic: float | None
     """T_max of the compiler heuristic; None: it found no plan."""
@@ -101,7 +101,7 @@ class Run:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """What makes two runs the same run."""
+        """Identity of a run: runs with equal keys are the same run."""
         return (*self.problem, self.digest, self.method, self.seed, *self.budget, self.weights)
 
     @property

@@ -16,7 +16,6 @@ from go_rl.compare.benchmark.comparison import (
     samples_to_reach,
     throughput_curve,
 )
-from go_rl.compare.benchmark.config import THRESHOLDS
 from go_rl.compare.benchmark.evaluate import Comparison
 from go_rl.compare.benchmark.run_store import Run, Setting
 
@@ -43,7 +42,7 @@ class SummaryRow:
     over_bound: float
     """T_max over the best proven bound at the end, geometric mean."""
     bound_at_samples: tuple[float, ...]
-    """The same at each of the table's sample counts."""
+    """T_max over the best proven bound at each of the table's sample counts."""
     improvement: tuple[float, float, float]
     """Throughput over the heuristic's at the end: mean, lower and upper end of the band."""
     at_samples: tuple[float, ...]
@@ -72,16 +71,16 @@ class Summary:
     thresholds: tuple[float, ...]
 
 
-def summarise(comparison: Comparison, thresholds: Sequence[float] = THRESHOLDS) -> Summary:
+def summarise(comparison: Comparison) -> Summary:
     """Return the summary of a comparison, settings in the order of its configuration."""
     samples = grid_of(comparison.runs, "samples")
     seconds = grid_of(comparison.runs, "seconds")
     rows = [
-        _row(comparison, runs, (samples, seconds), thresholds)
+        _row(comparison, runs, (samples, seconds))
         for setting in settings(comparison)
         for runs in by_method(comparison, setting).values()
     ]
-    return Summary(tuple(rows), samples, seconds, tuple(thresholds))
+    return Summary(tuple(rows), samples, seconds, comparison.config.thresholds)
 
 
 def settings(comparison: Comparison) -> tuple[Setting, ...]:
@@ -112,7 +111,6 @@ def _row(
     comparison: Comparison,
     runs: Sequence[Run],
     grids: tuple[tuple[float, ...], tuple[float, ...]],
-    thresholds: Sequence[float],
 ) -> SummaryRow:
     end, exact = final_curve(runs), throughput_curve(runs, change_points(runs))
     at_samples, at_seconds = (_at(runs, g, a) for g, a in zip(grids, _AXES, strict=True))
@@ -131,7 +129,7 @@ def _row(
         improvement=(float(end.mean[0]), float(end.low[0]), float(end.high[0])),
         at_samples=at_samples,
         at_seconds=at_seconds,
-        reach=samples_to_reach(exact, thresholds),
+        reach=samples_to_reach(exact, comparison.config.thresholds),
         samples=float(np.median([run.samples for run in runs])),
         seconds=float(np.median([run.seconds for run in runs])),
         cold_seconds=max(cold) if cold else None,

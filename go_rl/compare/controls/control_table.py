@@ -1,4 +1,4 @@
-"""What a policy is worth beside its control arms and the classical methods.
+"""Comparison of a policy with its control arms and the classical methods.
 
 Runs are paired by problem and seed; a method that runs with one seed is paired with every one. The
 ratio of a pair is the other method's seconds over the policy's: above 1, the policy is ahead.
@@ -35,16 +35,16 @@ class ControlRow:
 
     setting: Setting
     budget: str
-    """Such as ``200 samples`` or ``3 s``."""
+    """Budget as text, such as ``200 samples`` or ``3 s``."""
     policy: str
     """Label of the policy."""
     method: str
     improvement: float
     """Median over seeds of the median over problems: throughput over the reference plan's."""
     least: float
-    """Of the medians over problems, the smallest over seeds."""
+    """Smallest median over problems of any seed."""
     most: float
-    """The largest."""
+    """Largest median over problems of any seed."""
     ratio: float
     """Seconds of the plan over those of the policy's plan: above 1, the policy is ahead."""
     low: float
@@ -66,7 +66,7 @@ class ControlRow:
 
     @property
     def verdict(self) -> str:
-        """Who is ahead: ``policy``, ``method``, or ``level`` where the interval holds 1; empty for
+        """Verdict: ``policy``, ``method``, or ``level`` where the interval holds 1; empty for
         the policy itself and without an interval."""
         if not np.isfinite(self.low):
             return ""
@@ -108,9 +108,10 @@ def _after(done: int, report: Report | None) -> Report | None:
 
 def budgets(config: EvaluateConfig) -> list[EvaluateConfig]:
     """Return the configuration with each of its limits alone: samples, then seconds."""
-    alone = [replace(config, seconds=None)] if config.samples is not None else []
-    if config.seconds is not None:
-        alone.append(replace(config, samples=None))
+    samples, seconds = config.budget.samples, config.budget.seconds
+    alone = [] if samples is None else [replace(config, samples=samples, seconds=None)]
+    if seconds is not None:
+        alone.append(replace(config, samples=None, seconds=seconds))
     return alone
 
 

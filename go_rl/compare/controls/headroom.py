@@ -35,7 +35,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Headroom:
-    """What there is to win on one problem. Seconds an iteration."""
+    """Possible gain on one problem. Times are seconds an iteration."""
 
     name: str
     family: str

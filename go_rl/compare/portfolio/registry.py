@@ -70,7 +70,7 @@ ONE_DEVICE = "one-device"
 EXACT_CELLS = 30_000
 """Nodes times devices up to which ``auto`` hands a part of its time to CP-SAT."""
 CELLS_A_SECOND = 15_000
-"""Of CP-SAT's model, built and presolved; it gets no turn that is too short for that."""
+"""Cells of CP-SAT's model that are built and presolved in a second; it gets no shorter turn."""
 
 
 def _always(problem: Problem, budget: Budget) -> bool:
@@ -96,10 +96,10 @@ class Turn(NamedTuple):
 
     name: str
     share: float
-    """Of a round."""
+    """Share of a round."""
     suits: Callable[[Problem, Budget], bool] = _always
     least: Callable[[Problem], float] = _no_least
-    """Seconds; shorter turns are left out."""
+    """Seconds of the shortest turn; shorter ones are left out."""
     pace: float = 0.0
     """Samples a second on a graph of one node, roughly; where it is given, turns are counted in
     samples, so that what they do depends on no clock."""
@@ -123,7 +123,7 @@ AUTO: Mapping[Objective, tuple[Turn, ...]] = {
         Turn("annealing", 0.4, pace=8e5),
     ),
 }
-"""What ``auto`` runs after the heuristic, round by round."""
+"""Turns of ``auto`` after the heuristic, round by round."""
 IN_ONE_ROUND = (MAX_LOAD, LATENCY)
 """Objectives whose methods do not start from a plan: one round takes the whole budget."""
 

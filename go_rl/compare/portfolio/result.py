@@ -14,7 +14,7 @@ from go_rl.objectives.ring.simulate.memory import confirm_memory
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """What a portfolio found."""
+    """Plans of a portfolio."""
 
     problem: Problem
     plans: tuple[Plan, ...]
@@ -32,7 +32,7 @@ class Result:
 
     @property
     def reference(self) -> Plan:
-        """What others are compared with; see `reference_of`."""
+        """Plan that others are compared with; see `reference_of`."""
         return reference_of(self.plans)
 
     def improvement(self, plan: Plan) -> float:

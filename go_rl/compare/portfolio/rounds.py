@@ -63,7 +63,7 @@ class Rounds:
     """The turns still to come; ask for the next, then say how it ended."""
 
     turns: tuple[Turn, ...]
-    """In their order; those that have nothing more to try are taken out."""
+    """Turns in their order; those that have nothing more to try are taken out."""
     first: Budget
     """Length of the first round."""
     problem: Problem
@@ -100,7 +100,7 @@ class Rounds:
             self.drop(portion)
 
     def _round(self) -> Iterable[Portion]:
-        """What helped last comes first: the last round is often cut short."""
+        """Turns of a round; what helped last comes first, as the last round is often cut short."""
         turns = sorted(self.turns, key=lambda turn: -self._weight.get(turn.name, 1.0))
         shares = [turn.share * self._weight.get(turn.name, 1.0) for turn in turns]
         for turn, share in zip(turns, shares, strict=True):
@@ -110,7 +110,7 @@ class Rounds:
                 yield Portion(turn, self.number, self._budget(turn, length, seconds))
 
     def _budget(self, turn: Turn, length: float, seconds: float | None) -> Budget:
-        """What a turn is counted in: samples where they can stand for its seconds."""
+        """The length of a turn, in samples where they can stand for its seconds."""
         counts = [] if self.first.samples is None else [length * self.first.samples]
         if seconds is not None and turn.pace:
             counts.append(seconds * turn.pace / max(self.problem.graph.num_nodes, 1))

@@ -129,7 +129,7 @@ def _is(path: Path, number: int) -> bool:
 
 
 def _holder(number: int, wait: bool = True) -> dict[str, Any]:
-    """What a lock's file tells; nothing where it is empty or damaged, as while it is written."""
+    """Content of a lock's file; nothing where it is empty or damaged, as while it is written."""
     for _ in range(2 if wait else 1):
         try:
             told = json.loads(os.pread(number, 4096, 0).decode())

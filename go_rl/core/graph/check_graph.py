@@ -98,7 +98,7 @@ TIED_RULES: tuple[Rule, ...] = (
     ("pairs of tied_node and tied_array ascend, each once", _tied_out_of_order),
     ("a tied array is read by at least two nodes", _read_once),
 )
-"""Of the pairs of `OpGraph.tied_node` and `OpGraph.tied_array`."""
+"""Rules of the pairs of `OpGraph.tied_node` and `OpGraph.tied_array`."""
 
 EDGE_RULES: tuple[Rule, ...] = (
     ("an edge joins nodes of the graph", lambda g: ~_inside(g)),

@@ -1,4 +1,4 @@
-"""What must come before and after a block: sums over all its ancestors and descendants.
+"""Work before and after a block: sums over all its ancestors and descendants.
 
 Exact sums over a directed acyclic graph need reachability; it is computed for 64 blocks at a time,
 one word a node (``E * M / 64`` word operations).

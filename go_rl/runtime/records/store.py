@@ -51,9 +51,9 @@ _OLDER = sql.delete(_RECORDS).where(
 _UPSERTS: Mapping[str, Callable[..., Any]] = MappingProxyType(
     {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 )
-"""By database: an insertion that replaces the row with the same key."""
+"""Insertion that replaces the row with the same key, by database."""
 ATTEMPTS = 5
-"""To make the tables, beside other processes that do the same."""
+"""Attempts to make the tables, beside other processes that do the same."""
 
 
 class RecordStore:

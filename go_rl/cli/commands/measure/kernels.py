@@ -24,7 +24,7 @@ class MeasureKernels:
     models: tuple[str, ...] = ()
     """Graphs of the zoo, with spaces between; none: all of them."""
     measure: CollectConfig = field(default_factory=CollectConfig)
-    """What is measured, and how."""
+    """Kernels to measure, and how."""
 
 
 def run(config: MeasureKernels) -> int:

@@ -26,7 +26,7 @@ class TrainKernels:
     out: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="OUT.npz")]
     """Weights to be written; the file's name is theirs."""
     data: Annotated[str | None, tyro.conf.arg(metavar="FILE.npz")] = None
-    """Of a folder: also write all its measurements as one data set."""
+    """Data set to write with all measurements of the folder."""
     training: TrainKernelsConfig = field(default_factory=TrainKernelsConfig)
 
 

@@ -25,7 +25,7 @@ class TuneKernels:
     """zoo:NAME (go-rl zoo list), or module:function for a JAX function, which runs that
     module's code."""
     tune: TuneConfig = field(default_factory=TuneConfig)
-    """What is tuned, for how long, and who says what is worth measuring."""
+    """Search space, minutes and guide."""
     out: Annotated[str | None, tyro.conf.arg(metavar="DIR")] = None
     """Folder of everything that is written; a run that was stopped there goes on. Default:
     out/tune-MODEL."""

@@ -45,7 +45,7 @@ class TunePrograms:
     """Positions of the arguments of a JAX function (parameters of HLO) that are weights. Default:
     argument 0, if it is a pytree of several arrays and there are others."""
     tune: TuneProgramsConfig = field(default_factory=TuneProgramsConfig)
-    """Who tunes what, for how long."""
+    """Operators to tune, schedulers, tuners and minutes."""
     out: Annotated[str | None, tyro.conf.arg(metavar="DIR")] = None
     """Folder of everything that is written; a run that was stopped there goes on. Default:
     out/tune-MODEL."""
