@@ -33,8 +33,8 @@ ROWS = {
 def row_problem(row: str, decide: str | tuple[str, ...] = "placement") -> Problem:
     """Return the problem of a row, with analytical prices."""
     name, devices = ROWS[row]
-    asked = OptimizeOptions("makespan", decide)
-    return problem_for(zoo_graph(name), f"p100x{devices}", asked)
+    asked = OptimizeOptions("makespan", decide, hardware=f"p100x{devices}")
+    return problem_for(zoo_graph(name), asked)
 
 
 def searched(solve: Callable[[], Plan], problem: Problem) -> tuple[Plan, float]:
