@@ -7,12 +7,12 @@ import os
 import numpy as np
 import pytest
 from jaxtyping import config
+from runner.trial import run_trial
+from runner.worker_pool import Runner, chosen
 
 from .corruptions import CORRUPTIONS
 from .malformed import CASES
-from .runner import Runner, chosen
 from .suites import NAMES, find_suite
-from .trial import run_trial
 
 FEW = {
     "checked-plans": range(32),
@@ -74,6 +74,6 @@ def test_a_tenth_holds(name, tmp_path):
     runner = Runner(tmp_path, processes=min(2, len(os.sched_getaffinity(0))))
     suite = find_suite(name)
     told: list[tuple[int, int]] = []
-    lost = runner.run(suite, 0.1, lambda done, failed: told.append((done, failed)))
+    lost = runner.run(suite, chosen(suite, 0.1), lambda done, failed: told.append((done, failed)))
     assert [f"{failure.repeat}: {failure.what}" for failure in lost] == []
     assert told[-1] == (len(chosen(suite, 0.1)), 0)

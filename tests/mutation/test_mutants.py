@@ -17,7 +17,7 @@ COUNTS = {"onnx": 60, "weights": 15, "plan": 15}
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_mutants_are_read_or_refused(kind):
-    assert run_mutants(kind, 0, COUNTS.get(kind, 30), isolated=False, leftovers=True) == []
+    assert run_mutants(kind, 0, COUNTS.get(kind, 30), leftovers=True) == []
 
 
 def test_a_mutant_depends_on_its_number_alone():
