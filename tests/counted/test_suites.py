@@ -6,13 +6,14 @@ import os
 
 import numpy as np
 import pytest
-from jaxtyping import config
 from runner.trial import run_trial
 from runner.worker_pool import Runner, chosen
 
 from .corruptions import CORRUPTIONS
 from .malformed import CASES
 from .suites import NAMES, find_suite
+
+pytestmark = pytest.mark.usefixtures("unchecked_types")
 
 FEW = {
     "checked-plans": range(32),
@@ -28,14 +29,6 @@ FEW = {
 }
 """Trials of less than a second or two together; suites of processes and clocks have none."""
 SLOW_ONLY = {"anytime", "determinism", "kills", "signals", "two-runs"}
-
-
-@pytest.fixture(autouse=True)
-def unchecked_types():
-    """Type checks cost more than the work on thousands of tiny problems."""
-    config.update("jaxtyping_disable", True)
-    yield
-    config.update("jaxtyping_disable", False)
 
 
 def test_every_suite_has_a_name_and_a_claim_of_its_own():

@@ -11,7 +11,7 @@ from mutation.kinds import PIPEDREAM, TEXTS
 from mutation.onnx_seeds import MODELS
 from mutation.trial import run_forked
 
-COUNTS = {"onnx": 60, "weights": 15, "plan": 15}
+COUNTS = {"onnx": 40, "weights": 10, "plan": 10}
 """Mutants of the kinds that take longest; 30 of the others."""
 
 
