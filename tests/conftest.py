@@ -6,7 +6,7 @@ from __future__ import annotations
 import gc
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -100,3 +100,11 @@ def data_dir() -> Path:
 def endless(monkeypatch: pytest.MonkeyPatch) -> None:
     """Searches go on at a proved optimum: what the policy learns is tested, not what it finds."""
     monkeypatch.setattr("go_rl.core.Progress.proved", property(lambda progress: False))
+
+
+@pytest.fixture
+def unchecked_types() -> Iterator[None]:
+    """Switch type checks off for tests over thousands of problems: they cost more than the work."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)

@@ -18,12 +18,11 @@ from processor_settings import least_processor
 
 TESTS = Path(__file__).parent
 COMPUTING = (
-    "api", "benchmark", "cost", "counted", "envs", "experiments", "golden", "kernels", "measure",
-    "objectives", "policy", "portfolio", "predictors", "programs", "readers", "run", "search",
-    "simulate", "solvers", "train", "tuning", "zoo",
+    "api", "compare", "costs", "counted", "envs", "experiments", "golden", "graphs", "objectives",
+    "policy", "solvers", "tuning",
 )  # fmt: skip
 """Where JAX, Numba or NumPy compute numbers."""
-REST = {"cli", "core", "mutation", "records", "reference", "report", "runtime", "verify"}
+REST = {"cli", "core", "mutation", "plans", "reference", "report", "runner", "runtime", "verify"}
 
 
 def computed(environment: dict[str, str]) -> dict:
@@ -37,7 +36,7 @@ def computed(environment: dict[str, str]) -> dict:
 
 
 def test_every_folder_is_counted_as_computing_or_not():
-    folders = {path.name for path in TESTS.iterdir() if any(path.glob("*.py"))}
+    folders = {path.name for path in TESTS.iterdir() if any(path.rglob("*.py"))}
     assert folders == {*COMPUTING} | REST
 
 

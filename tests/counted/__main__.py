@@ -36,15 +36,16 @@ def main() -> int:
 
 def run(given: argparse.Namespace) -> int:
     """Bring suites to a count; print what was lost with the command that repeats it."""
-    from tests.counted.bars import bars
-    from tests.counted.runner import Runner, chosen
+    from runner.bars import bars
+    from runner.worker_pool import Runner, chosen
+
     from tests.counted.suites import NAMES, find_suite
 
     runner, lost = Runner(given.state, given.processes, given.seconds), []
     with bars() as begin:
         for suite in map(find_suite, given.suite or NAMES):
-            total = len(chosen(suite, given.fraction))
-            lost += runner.run(suite, given.fraction, begin(suite.name, total))
+            wanted = chosen(suite, given.fraction)
+            lost += runner.run(suite, wanted, begin(suite.name, len(wanted)))
     for failure in lost:
         print(f"{failure.repeat}\n    {failure.what}")
     return int(bool(lost))

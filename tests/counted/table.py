@@ -8,8 +8,9 @@ from collections import Counter
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from .progress_file import ProgressFile
-from .suite import Failure, Suite
+from runner.progress_file import ProgressFile
+from runner.suite import Failure, Suite
+
 from .suites import NAMES, find_suite
 
 
@@ -32,12 +33,18 @@ class Row:
 
 
 def write_table(folder: Path, results: Path) -> tuple[Path, Path]:
-    """Write the table of the suites recorded in a folder; return the paths written."""
+    """Write the table of the suites recorded in a folder; return the paths written.
+
+    Raises:
+        SystemExit: the folder records no trial: a table that is there stays.
+    """
     rows, failures = [], []
     for suite in map(find_suite, NAMES):
         row, failed = row_of(suite, folder)
         rows.append(row)
         failures += failed
+    if not any(row.done for row in rows):
+        raise SystemExit(f"{folder} records no trial: run make test-counted first")
     markdown, table = results / "counted_suites.md", results / "counted_suites.csv"
     markdown.write_text(page(rows, failures))
     table.write_text(csv_text(rows))

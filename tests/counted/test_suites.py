@@ -6,13 +6,14 @@ import os
 
 import numpy as np
 import pytest
-from jaxtyping import config
+from runner.trial import run_trial
+from runner.worker_pool import Runner, chosen
 
 from .corruptions import CORRUPTIONS
 from .malformed import CASES
-from .runner import Runner, chosen
 from .suites import NAMES, find_suite
-from .trial import run_trial
+
+pytestmark = pytest.mark.usefixtures("unchecked_types")
 
 FEW = {
     "checked-plans": range(32),
@@ -28,14 +29,6 @@ FEW = {
 }
 """Trials of less than a second or two together; suites of processes and clocks have none."""
 SLOW_ONLY = {"anytime", "determinism", "kills", "signals", "two-runs"}
-
-
-@pytest.fixture(autouse=True)
-def unchecked_types():
-    """Type checks cost more than the work on thousands of tiny problems."""
-    config.update("jaxtyping_disable", True)
-    yield
-    config.update("jaxtyping_disable", False)
 
 
 def test_every_suite_has_a_name_and_a_claim_of_its_own():
@@ -74,6 +67,6 @@ def test_a_tenth_holds(name, tmp_path):
     runner = Runner(tmp_path, processes=min(2, len(os.sched_getaffinity(0))))
     suite = find_suite(name)
     told: list[tuple[int, int]] = []
-    lost = runner.run(suite, 0.1, lambda done, failed: told.append((done, failed)))
+    lost = runner.run(suite, chosen(suite, 0.1), lambda done, failed: told.append((done, failed)))
     assert [f"{failure.repeat}: {failure.what}" for failure in lost] == []
     assert told[-1] == (len(chosen(suite, 0.1)), 0)

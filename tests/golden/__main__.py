@@ -13,6 +13,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # runner
+
 from .cases import Case, all_cases
 from .compare import Difference, differences
 from .product.problems import DATA_VARIABLE, data_folder
@@ -23,7 +25,7 @@ SHOWN = 200
 """Most differences that are shown."""
 DIFFERENT, UNUSABLE, INTERRUPTED = 1, 2, 130
 """Exit codes."""
-PART = ".part"
+PART = ".part.jsonl"
 """Ending of the file that keeps what is done so far."""
 
 
@@ -88,7 +90,7 @@ def _record(pattern: str, path: Path) -> int:
         raise ResultsError(
             f"recording needs the public data sets: give --data DIR or {DATA_VARIABLE}"
         )
-    part = path.with_name(path.name + PART)
+    part = path.with_suffix(PART)
     fresh = run(cases, part)
     if path.exists() and pattern != "*":
         old = load_results(path).cases
@@ -109,10 +111,12 @@ def _compare(pattern: str, out: Path | None, against: Path) -> int:
             f"{len(cases) - len(usable)} cases are left out: the public data sets are not here "
             f"(--data DIR or {DATA_VARIABLE})"
         )
-    part = out or RECORDED.with_name("fresh.json.gz" + PART)
+    part = (out or RECORDED.with_name("fresh.json.gz")).with_suffix(PART)
     fresh = run(usable, part)
     if out is None:
-        part.unlink(missing_ok=True)
+        part.unlink()
+    else:
+        fresh.save(out)
     _say_where(recorded, fresh)
     skipped = {case.name for case in cases} - {case.name for case in usable}
     old = {

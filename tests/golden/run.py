@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from runner.bars import bars
+from runner.line_file import LineFile
+
 from .cases import Case
 from .fingerprint import Facts
-from .results import Results, ResultsError, load_results, new_results
+from .results import Results, new_results
 
-SAVE_EVERY = 20.0
-"""Seconds between two savings of what is done."""
 FAILURE = "failure"
 """Fact of a case that raised."""
+HEADER = "header"
 
 
 def run(cases: Sequence[Case], part: Path) -> Results:
@@ -24,24 +25,16 @@ def run(cases: Sequence[Case], part: Path) -> Results:
         cases: what to find.
         part: file that keeps what is done so far; what another tree left there is not used.
     """
-    done = _begun(part)
-    todo = [case for case in cases if case.name not in done.cases]
-    if len(todo) < len(cases):
-        _tell(f"{len(cases) - len(todo)} of {len(cases)} results are there already ({part})\n")
-    started = saved = time.perf_counter()
-    try:
-        for place, case in enumerate(todo, 1):
-            before = time.perf_counter()
-            done.cases[case.name] = found(case)
-            now = time.perf_counter()
-            _tell(f"{place}/{len(todo)} {now - started:.0f} s  {now - before:.1f} s {case.name}\n")
-            if now - saved > SAVE_EVERY:
-                done.save(part)
-                saved = now
-    finally:
-        done.save(part)
-    wanted = {case.name for case in cases}
-    return Results(done.header, {n: facts for n, facts in done.cases.items() if n in wanted})
+    results, kept = new_results(), LineFile(part)
+    done = _begun(results, kept)
+    with bars() as begin:
+        tell = begin("cases", len(cases))
+        for place, case in enumerate(cases, 1):
+            if case.name not in done:
+                done[case.name] = found(case)
+                kept.append({case.name: done[case.name]})
+            tell(place, sum(FAILURE in facts for facts in done.values()))
+    return Results(results.header, {case.name: done[case.name] for case in cases})
 
 
 def found(case: Case) -> Facts:
@@ -49,25 +42,17 @@ def found(case: Case) -> Facts:
     try:
         return case.find()
     except Exception as error:
-        _tell(f"{case.name}: {type(error).__name__}: {error}\n")
+        print(f"{case.name}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
         return {FAILURE: type(error).__name__}
 
 
-def _begun(part: Path) -> Results:
-    fresh = new_results()
-    if not part.exists():
-        return fresh
-    try:
-        old = load_results(part)
-    except ResultsError as error:
-        _tell(f"{error}: begun anew\n")
-        return fresh
-    if old.header == fresh.header:
-        return old
-    _tell(f"{part}: results of another tree or machine: begun anew\n")
-    return fresh
-
-
-def _tell(text: str) -> None:
-    sys.stderr.write(text)
-    sys.stderr.flush()
+def _begun(fresh: Results, kept: LineFile) -> dict[str, Facts]:
+    """What the file has of this tree; else it is begun anew."""
+    first, *lines = [*kept] or [{}]
+    if first == {HEADER: fresh.header}:
+        return {name: facts for line in lines for name, facts in line.items()}
+    if first:
+        print(f"{kept.path}: of another tree or machine: begun anew", file=sys.stderr)
+    kept.path.unlink(missing_ok=True)
+    kept.append({HEADER: fresh.header})
+    return {}

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 import pytest
+from runner.line_file import LineFile
 
 from golden.cases import Case, all_cases
 from golden.compare import differences
@@ -140,8 +141,9 @@ def test_a_run_goes_on_where_it_stopped(tmp_path):
 
 def test_what_another_tree_left_is_not_used(tmp_path):
     part = tmp_path / "part"
-    other = new_results()
-    Results({**other.header, "tree": "another"}, {"a": {"value": 2.0}}).save(part)
+    other = LineFile(part)
+    other.append({"header": {**new_results().header, "tree": "another"}})
+    other.append({"a": {"value": 2.0}})
     assert run([Case("a", lambda: {"value": 1.0})], part).cases == {"a": {"value": 1.0}}
 
 

@@ -5,7 +5,7 @@
 run goes on at any number, in any process.
 """
 
-from mutation.kinds import KINDS, mutant
-from mutation.trial import Failure, Outcome, run_mutants, trial
+from .kinds import KINDS, mutant
+from .trial import Failure, Outcome, run_mutants, trial
 
 __all__ = ["KINDS", "Failure", "Outcome", "mutant", "run_mutants", "trial"]

@@ -1,30 +1,45 @@
-"""Run mutants and print what failed: ``python -m mutation KIND START COUNT [leftovers]``;
-``python -m mutation record`` writes the plan that is mutated."""
+"""Run mutants and print what failed: ``python -m tests.mutation KIND START COUNT [leftovers]``;
+``python -m tests.mutation record`` writes the plan that is mutated."""
 
 from __future__ import annotations
 
-import collections
 import sys
+import tempfile
+from collections import Counter
+from functools import partial
+from pathlib import Path
 
-from mutation.kinds import record_plan
-from mutation.trial import run_mutants
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # runner
 
-BATCH = 500
+from runner.bars import bars
+from runner.suite import Suite
+from runner.worker_pool import Runner
+
+from .kinds import record_plan
+from .trial import told
+
+SHOWN = 3
+"""Failures of one sort that are printed each."""
 
 
 def main(kind: str, start: int, count: int, leftovers: bool) -> None:
-    """Print each failure as it is found, then how many there were of each sort."""
-    places: collections.Counter[str] = collections.Counter()
-    for first in range(start, start + count, BATCH):
-        many = min(BATCH, start + count - first)
-        for failure in run_mutants(kind, first, many, leftovers=leftovers):
-            place = f"{failure.outcome.value} {failure.detail[:90]}"
-            if places[place] < 3:
-                print(f"{kind} {failure.number}: {failure.outcome.value}: {failure.detail}")
-            places[place] += 1
-        print(f"{kind}: {first + many - start} tried, {places.total()} failed", flush=True)
-    for place, number in places.most_common():
-        print(f"{number:6} {place}")
+    """Try mutants, each in a process that it may end; print how many of each sort failed."""
+    suite = Suite(
+        name=kind, proves="read or refused", unit="mutants", count=start + count,
+        trial=partial(told, kind, leftovers),
+    )  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder, bars() as begin:
+        asked = range(start, start + count)
+        failures = Runner(Path(folder)).run(suite, asked, begin(kind, count))
+    sorts: Counter[str] = Counter()
+    for failure in failures:
+        sort = failure.what[:100]
+        if sorts[sort] < SHOWN:
+            print(f"{kind} {failure.index}: {failure.what}")
+        sorts[sort] += 1
+    print(f"{kind}: {count} tried, {len(failures)} failed")
+    for sort, number in sorts.most_common():
+        print(f"{number:6} {sort}")
 
 
 if __name__ == "__main__":

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from mutation.mutate_json import mutate_json
-from mutation.mutate_npz import MANIFEST, Arrays, edit_manifest, mutate_npz
-from mutation.mutate_onnx import mutate_onnx
-from mutation.mutate_text import mutate_text
-from mutation.onnx_seeds import DIMS, MODELS
-from mutation.values import Rng, pick
+from .mutate_json import mutate_json
+from .mutate_npz import MANIFEST, Arrays, edit_manifest, mutate_npz
+from .mutate_onnx import mutate_onnx
+from .mutate_text import mutate_text
+from .onnx_seeds import DIMS, MODELS
+from .values import Rng, pick
 
 TEXTS = Path(__file__).parent / "texts"
 PIPEDREAM = """\

@@ -6,7 +6,7 @@ import copy
 import json
 from typing import Any
 
-from mutation.values import WORDS, Rng, broken_bytes, extreme, pick
+from .values import WORDS, Rng, broken_bytes, extreme, pick
 
 Site = tuple[Any, Any]
 """A container and the key or index of one of its entries."""

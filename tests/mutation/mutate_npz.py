@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mutation.mutate_json import change_site, sites
-from mutation.values import FLOATS, Rng, broken_bytes, integer, pick
+from .mutate_json import change_site, sites
+from .values import FLOATS, Rng, broken_bytes, integer, pick
 
 Arrays = dict[str, np.ndarray]
 MANIFEST = "manifest"

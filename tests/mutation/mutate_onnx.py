@@ -8,7 +8,8 @@ import onnx
 from google.protobuf.descriptor import FieldDescriptor
 
 from go_rl.graphs.readers.onnx.costs.operators import RULES
-from mutation.values import FLOATS, INTEGERS, WORDS, Rng, broken_bytes, integer, pick
+
+from .values import FLOATS, INTEGERS, WORDS, Rng, broken_bytes, integer, pick
 
 Site = tuple[Any, FieldDescriptor]
 """A message and one of its fields that is set."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mutation.values import WORDS, Rng, broken_bytes, integer, pick
+from .values import WORDS, Rng, broken_bytes, integer, pick
 
 _NUMBER = re.compile(r"\d+")
 _WORD = re.compile(r"[A-Za-z_][\w.\-]*")

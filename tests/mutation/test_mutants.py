@@ -11,13 +11,13 @@ from mutation.kinds import PIPEDREAM, TEXTS
 from mutation.onnx_seeds import MODELS
 from mutation.trial import run_forked
 
-COUNTS = {"onnx": 60, "weights": 15, "plan": 15}
+COUNTS = {"onnx": 40, "weights": 10, "plan": 10}
 """Mutants of the kinds that take longest; 30 of the others."""
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_mutants_are_read_or_refused(kind):
-    assert run_mutants(kind, 0, COUNTS.get(kind, 30), isolated=False, leftovers=True) == []
+    assert run_mutants(kind, 0, COUNTS.get(kind, 30), leftovers=True) == []
 
 
 def test_a_mutant_depends_on_its_number_alone():

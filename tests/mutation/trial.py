@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import faulthandler
 import importlib
-import multiprocessing
 import os
 import resource
 import select
@@ -16,12 +14,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import Enum
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NoReturn
 from unittest import mock
 
-from mutation.kinds import KINDS, mutant
+from .kinds import KINDS, mutant
 
 MEMORY_BYTES = 4 << 30
 """What reading one file may take beyond what the process holds when it begins."""
@@ -46,8 +43,6 @@ class Outcome(Enum):
     """More memory than `MEMORY_BYTES`."""
     TOO_LONG = "too long"
     """More time than `SECONDS`."""
-    CRASHED = "crashed"
-    """The process died."""
 
     @property
     def failed(self) -> bool:
@@ -68,8 +63,6 @@ class Failure:
 
 ESCAPED_NAME = "escaped.txt"
 """Where a forked worker leaves the exception that it let out."""
-READY = "ready"
-"""What a process that tries mutants says first."""
 
 
 class _TimeUp(BaseException):
@@ -109,36 +102,31 @@ def trial(kind: str, data: bytes, forked: bool = False) -> tuple[Outcome, str]:
     return Outcome.READ, ""
 
 
-def run_mutants(
-    kind: str, start: int, count: int, isolated: bool = True, leftovers: bool = False
-) -> list[Failure]:
+def run_mutants(kind: str, start: int, count: int, leftovers: bool = False) -> list[Failure]:
     """Try mutants ``start`` to ``start + count - 1`` of a kind; return what broke the contract.
 
     Args:
         kind: one of `KINDS`.
         start, count: numbers; each mutant depends on its own number alone.
-        isolated: in a process of their own, which a crash ends without ending this one.
         leftovers: report what only the guard at the door refused, too.
     """
-    if not isolated:
-        return [f for i in range(start, start + count) for f in _try(kind, i, leftovers)]
-    failures: list[Failure] = []
-    number = start
-    while number < start + count:
-        done, found = _in_process(kind, number, start + count - number, leftovers)
-        failures += found
-        number += done
-    return failures
+    return [f for i in range(start, start + count) for f in _try(kind, i, leftovers)]
+
+
+def told(kind: str, leftovers: bool, number: int) -> str | None:
+    """Return how a mutant broke the contract, as a trial of a `Suite` does; None: it did not."""
+    found = run_mutants(kind, number, 1, leftovers)
+    return f"{found[0].outcome.value}: {found[0].detail}" if found else None
 
 
 def _try(kind: str, number: int, leftovers: bool) -> list[Failure]:
     data = mutant(kind, number)
     outcome, detail = trial(kind, data, forked=True)
     if outcome.failed and kind in GUARDED:  # what breaks this process, the subprocess may bear
-        told = detail
+        before = detail
         outcome, detail = trial(kind, data)
         if not outcome.failed:
-            outcome, detail = Outcome.LEFTOVER, told
+            outcome, detail = Outcome.LEFTOVER, before
     wanted = outcome.failed or (leftovers and outcome is Outcome.LEFTOVER)
     return [Failure(kind, number, outcome, detail)] if wanted else []
 
@@ -217,51 +205,3 @@ def _time_is_up(number: int, frame: Any) -> None:
 
 def _address_space() -> int:
     return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-
-
-def _in_process(kind: str, start: int, count: int, leftovers: bool) -> tuple[int, list[Failure]]:
-    """Try mutants in a fresh process until one ends it; return how many are done."""
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=_serve, args=(theirs, kind, start, count, leftovers))
-    child.start()
-    theirs.close()
-    failures: list[Failure] = []
-    done, ready = 0, False
-    try:
-        ready = ours.poll(10 * SECONDS) and ours.recv() == READY
-        while done < count:
-            if not ours.poll(2 * SECONDS + 20):  # C++ code does not see the alarm
-                child.kill()
-                return done + 1, failures + _lost(kind, start + done, Outcome.TOO_LONG, child)
-            failures += ours.recv()
-            done += 1
-    except EOFError:
-        child.join()
-        if not ready:
-            raise RuntimeError("the process that tries mutants did not start") from None
-        return done + 1, failures + _lost(kind, start + done, Outcome.CRASHED, child)
-    finally:
-        child.join(10)
-    return done, failures
-
-
-def _lost(kind: str, number: int, outcome: Outcome, child: Any) -> list[Failure]:
-    """Judge a mutant that ended its process, or never ended: users' subprocess may bear it."""
-    child.join(10)
-    detail = f"exit code {child.exitcode}"
-    if kind in GUARDED:
-        again, said = trial(kind, mutant(kind, number))
-        if not again.failed:
-            return []
-        outcome, detail = again, said
-    return [Failure(kind, number, outcome, detail)]
-
-
-def _serve(pipe: Connection, kind: str, start: int, count: int, leftovers: bool) -> None:
-    faulthandler.disable()
-    mutant(kind, start)  # makes the seeds
-    pipe.send(READY)
-    for number in range(start, start + count):
-        pipe.send(_try(kind, number, leftovers))
-    pipe.close()

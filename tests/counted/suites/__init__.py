@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from importlib import import_module
 
-from ..suite import Suite
+from runner.suite import Suite
 
 NAMES = (
     "checked-plans",

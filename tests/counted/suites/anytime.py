@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from reference.naive_checker import improves_only
+from runner.suite import Suite
 
 from go_rl.compare.portfolio import METHODS
 from go_rl.compare.portfolio.portfolio import compile_kernels, run
@@ -17,7 +18,6 @@ from go_rl.core import Budget, Objective, Plan, Problem
 from go_rl.verify.check_plan import check_plan
 
 from ..random_problems import TOPOLOGIES, problem_on, random_graph
-from ..suite import Suite
 
 PROBLEMS = 200
 RUNS = 3

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from reference.naive_checker import broken_rules, improves_only, value_of
+from runner.suite import Suite
 
 from go_rl.core import Plan, Problem, Status
 from go_rl.verify.check_plan import check_plan
 
 from ..product_plans import quick_plan
 from ..random_problems import TOPOLOGIES, problem_on, random_graph
-from ..suite import Suite
 
 GRAPHS = 10_000
 CLOSE = 1e-9

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from reference.naive_checker import broken_rules, value_of
+from runner.suite import Suite
 
 from go_rl.core import Plan, PlanError, Problem
 from go_rl.verify.check_plan import check_plan
@@ -16,7 +17,6 @@ from go_rl.verify.check_plan import check_plan
 from ..corruptions import CORRUPTIONS, Corruption, corrupted
 from ..product_plans import quick_plan
 from ..random_problems import TOPOLOGIES, problem_on, random_graph
-from ..suite import Suite
 
 COUNT = 3_000
 VALUE_TOLERANCE = 1e-6

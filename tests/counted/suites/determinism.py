@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from runner.suite import Suite
+
 from ..killed_runs import RUNS, contents
 from ..malformed.profiles import TEXT
-from ..suite import Suite
 
 ROOT = Path(__file__).resolve().parents[3]
 CLOCKS = frozenset({"wall_seconds", "cold_seconds", "seconds", "time"})

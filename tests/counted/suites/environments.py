@@ -14,6 +14,7 @@ from gymnasium.vector import SyncVectorEnv
 from reference.random_rings import random_ring
 from reference.ring_rules import copied_by, partitions
 from reference.step_problems import random_step
+from runner.suite import Suite
 
 import go_rl.envs
 from go_rl.core import DECISIONS, Problem, Status
@@ -22,8 +23,6 @@ from go_rl.verify.kernel_rules import legal_kernels
 from go_rl.verify.makespan_value import replayed
 from go_rl.verify.rules import legal
 from go_rl.verify.value import plan_value
-
-from ..suite import Suite
 
 COUNT = 2_000
 DECISIONS_OF = {

@@ -11,14 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from runner.suite import Suite
 
 from go_rl.core import GoRLError, OpKind
 from go_rl.graphs.readers import load_graph, save_graph
 from go_rl.graphs.readers.archive import ARRAYS, SIZED_BY
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.runtime.records.record_file import load_records
-
-from ..suite import Suite
 
 COUNT = 60
 MOST_BYTES = 640 << 20

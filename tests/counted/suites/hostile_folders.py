@@ -12,11 +12,11 @@ from itertools import product
 from pathlib import Path
 
 from cli.profile_documents import chain_document
+from runner.suite import Suite
 
 from go_rl.core import Plan
 from go_rl.report.plan_folder import FILES
 
-from ..suite import Suite
 from .malformed_inputs import command
 
 ARGUMENTS = ("optimize", "m.json", "--hardware", "ring2", "--method", "greedy", "--samples", "1",

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+from runner.suite import Suite
 
 from ..killed_runs import RUNS, Run
-from ..suite import Suite
 
 COUNT, EACH = 20, 5
 """Chains, and kills in each."""

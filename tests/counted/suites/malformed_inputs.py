@@ -10,11 +10,12 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from runner.suite import Suite
+
 from go_rl.cli.exit_codes import BAD_INPUT
 from go_rl.cli.main import main
 
 from ..malformed import CASES, Malformed
-from ..suite import Suite
 
 MOST_CHARACTERS = 900
 """Of a sentence that is read whole."""

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+from runner.suite import Suite
 
 from go_rl.core import Objective, OpGraph, OpKind, Plan, Problem
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
@@ -22,7 +23,6 @@ from go_rl.verify.value import plan_value
 
 from ..product_plans import quick_plan
 from ..random_problems import TOPOLOGIES, FewerLaunches, problem_on, random_graph
-from ..suite import Suite
 
 PROBLEMS = 2_500
 FACTOR = 4.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..suite import Suite
+from runner.suite import Suite
 
 COUNT = 1_000
 EACH = 100
@@ -19,7 +19,7 @@ def trial(index: int) -> str | None:
     rounds, place = divmod(index, len(TURN))
     kind = TURN[place]
     block = rounds * TURN.count(kind) + TURN[:place].count(kind)
-    failures = run_mutants(kind, block * EACH, EACH, isolated=False)
+    failures = run_mutants(kind, block * EACH, EACH)
     said = [f"{f.kind} {f.number}: {f.outcome.value}: {f.detail}" for f in failures[:3]]
     return f"{len(failures)} of {EACH}: {'; '.join(said)}" if failures else None
 

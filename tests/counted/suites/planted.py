@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from runner.suite import Suite
 
 from go_rl.compare.portfolio.portfolio import run
 from go_rl.core import (
@@ -33,7 +34,6 @@ from go_rl.verify.rules import legal
 from go_rl.verify.value import plan_value
 
 from ..product_plans import QUICK, plan_by
-from ..suite import Suite
 
 COUNT = 300
 OPTIMUM = 1.0

@@ -14,11 +14,10 @@ from pathlib import Path
 
 import numpy as np
 from cli.profile_documents import chain_document
+from runner.suite import Suite
 
 from go_rl.core import Plan
 from go_rl.report.plan_folder import FILES
-
-from ..suite import Suite
 
 COUNT = 20
 ROOT = Path(__file__).resolve().parents[3]

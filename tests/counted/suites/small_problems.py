@@ -16,6 +16,7 @@ from reference.ring_optimum import optimum as ring_optimum
 from reference.ring_rules import copied_by, partitions
 from reference.step_optimum import best_of_all, weak_orders
 from reference.step_problems import random_step
+from runner.suite import Suite
 
 from go_rl.compare.portfolio import methods_of, run
 from go_rl.core import DECISIONS, RULE_SETS, Budget, Hardware, Objective, Plan, Problem, Status
@@ -26,7 +27,6 @@ from go_rl.solvers import RingSolver
 from go_rl.verify.check_plan import check_plan
 
 from ..product_plans import QUICK
-from ..suite import Suite
 
 COUNT = 5_000
 SAMPLES = 24

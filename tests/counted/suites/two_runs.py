@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 
 import numpy as np
+from runner.suite import Suite
 
-from ..suite import Suite
 from .signals import leftovers, start
 
 COUNT = 12

@@ -6,6 +6,7 @@ import jax
 import numpy as np
 import pytest
 from flax import linen as nn
+from graphs.zoo.built import parameter_count, traced_entry
 from parameters import random_variables
 from rounding import assert_rounded_alike
 
@@ -23,16 +24,6 @@ from go_rl.graphs.zoo.models.language.transformers import (
 )
 
 BY_NAME = {entry.name: entry for entry in ENTRIES}
-
-
-def _parameters(built):
-    _, args, weights = built
-    return sum(x.size for i in weights for x in jax.tree.leaves(args[i]))
-
-
-def _graph(name):
-    function, args, weights = BY_NAME[name].build()
-    return trace_jax(function, *args, weights=weights, name=name)
 
 
 def _reached_from(graph, start):
@@ -65,12 +56,13 @@ def _reached_from(graph, start):
     ],
 )
 def test_parameters_are_as_published(name, millions):
-    assert _parameters(BY_NAME[name].build()) / 1e6 == pytest.approx(millions, rel=0.035)
+    assert parameter_count(BY_NAME[name].build()) / 1e6 == pytest.approx(millions, rel=0.035)
 
 
 def test_seq2seq_has_the_published_size():
     built = flax_model(Seq2Seq(), integers(1, 2), integers(1, 2))
-    assert _parameters(built) / 1e6 == pytest.approx(384, rel=0.001)  # Sutskever 2014, section 3.4
+    # Sutskever 2014, section 3.4.
+    assert parameter_count(built) / 1e6 == pytest.approx(384, rel=0.001)
 
 
 @pytest.mark.parametrize("layers", [2, 4, 8])
@@ -81,19 +73,19 @@ def test_gnmt_parameters_by_hand(layers):
     tables = 2 * 16000 * 1024 + 1024 * 16000 + 16000
     by_hand = encoder + layers * wide + attention + tables
     built = flax_model(GNMT(layers), integers(1, 2), integers(1, 2))
-    assert _parameters(built) == by_hand
+    assert parameter_count(built) == by_hand
 
 
 def test_weights_of_a_traced_graph_are_the_parameters_once():
-    graph = _graph("bert-tiny")
+    graph = traced_entry(ENTRIES, "bert-tiny")
     assert graph.weight_bytes.sum() == pytest.approx(
-        4 * _parameters(BY_NAME["bert-tiny"].build()), rel=0.03
+        4 * parameter_count(BY_NAME["bert-tiny"].build()), rel=0.03
     )
 
 
 def test_layers_of_a_bert_without_mask_are_joined_by_their_states_only():
-    masked = Counter(_graph("bert-base-masked").op_type)
-    plain = _graph("bert-base")
+    masked = Counter(traced_entry(ENTRIES, "bert-base-masked").op_type)
+    plain = traced_entry(ENTRIES, "bert-base")
     assert Counter(plain.op_type)["add"] == masked["add"] - 12
     inputs = [i for i, op in enumerate(plain.op_type) if op == "input"]
     assert len(inputs) == 2
@@ -215,7 +207,7 @@ def test_attention_of_gnmt_reads_the_whole_source():
     ("name", "nodes"), [("bert-tiny", 159), ("gpt-6-layers", 494), ("transformer-xl-2-layers", 218)]
 )
 def test_node_counts(name, nodes):
-    assert _graph(name).num_nodes == nodes
+    assert traced_entry(ENTRIES, name).num_nodes == nodes
 
 
 @pytest.mark.slow
@@ -223,11 +215,11 @@ def test_node_counts(name, nodes):
     ("name", "least"), [("gnmt-8-layers", 10_000), ("gnmt-8-layers-full", 50_000)]
 )
 def test_large_graphs_are_large(name, least):
-    assert _graph(name).num_nodes > least
+    assert traced_entry(ENTRIES, name).num_nodes > least
 
 
 def test_a_training_form_has_a_backward_pass():
-    graph = _graph("transformer-xl-2-layers-training")
+    graph = traced_entry(ENTRIES, "transformer-xl-2-layers-training")
     assert BY_NAME["transformer-xl-2-layers-training"].training
     assert 0.4 < graph.is_backward.mean() < 0.8
 

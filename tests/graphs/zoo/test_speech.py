@@ -5,23 +5,13 @@ from collections import Counter
 import jax
 import numpy as np
 import pytest
+from graphs.zoo.built import parameter_count, traced_entry
 
-from go_rl.graphs.readers.jax.reader import trace_jax
 from go_rl.graphs.zoo.models.audio.networks import WaveNet, WaveRNN
 from go_rl.graphs.zoo.models.audio.speech import ENTRIES
 from go_rl.graphs.zoo.models.building import flax_model, floats
 
 BY_NAME = {entry.name: entry for entry in ENTRIES}
-
-
-def _parameters(built):
-    _, args, weights = built
-    return sum(x.size for i in weights for x in jax.tree.leaves(args[i]))
-
-
-def _graph(name):
-    function, args, weights = BY_NAME[name].build()
-    return trace_jax(function, *args, weights=weights, name=name)
 
 
 @pytest.mark.parametrize(
@@ -34,13 +24,13 @@ def _graph(name):
     ],
 )
 def test_parameters_are_as_published(name, millions):
-    assert _parameters(BY_NAME[name].build()) / 1e6 == pytest.approx(millions, rel=0.01)
+    assert parameter_count(BY_NAME[name].build()) / 1e6 == pytest.approx(millions, rel=0.01)
 
 
 def test_wavernn_parameters_by_hand():
     width, half = 896, 448
     by_hand = width * 3 * width + 82 * 3 * width + 2 * (half * half + half * 256)
-    assert _parameters(flax_model(WaveRNN(width), floats(2, 1, 80))) == by_hand
+    assert parameter_count(flax_model(WaveRNN(width), floats(2, 1, 80))) == by_hand
 
 
 @pytest.mark.parametrize(("stacks", "layers", "field"), [(1, 3, 8), (2, 4, 7)])
@@ -59,13 +49,13 @@ def test_wavenet_sees_its_receptive_field_of_the_past(stacks, layers, field):
 
 @pytest.mark.parametrize(("name", "layers"), [("wavenet-2x18", 18), ("wavenet-4x36", 36)])
 def test_wavenet_has_a_gate_and_a_skip_in_each_layer(name, layers):
-    operators = Counter(_graph(name).op_type)
+    operators = Counter(traced_entry(ENTRIES, name).op_type)
     assert operators["tanh"] == operators["logistic"] == layers
     assert operators["conv_general_dilated"] == 1 + layers * 2 + (layers - 1) + 2
 
 
 def test_wavernn_is_written_out_step_by_step():
-    graph = _graph("wavernn-896")
+    graph = traced_entry(ENTRIES, "wavernn-896")
     assert Counter(graph.op_type)["tanh"] == 40
     assert "scan" not in graph.op_type
 
@@ -74,12 +64,12 @@ def test_wavernn_is_written_out_step_by_step():
     ("name", "nodes"), [("wavenet-1x10", 154), ("whisper-tiny", 805), ("wavernn-896", 1277)]
 )
 def test_node_counts(name, nodes):
-    assert _graph(name).num_nodes == nodes
+    assert traced_entry(ENTRIES, name).num_nodes == nodes
 
 
 @pytest.mark.slow
 def test_deepspeech_is_written_out_step_by_step():
-    graph = _graph("deepspeech2")
+    graph = traced_entry(ENTRIES, "deepspeech2")
     assert 3_000 < graph.num_nodes < 6_000
     assert Counter(graph.op_type)["tanh"] == 2 * 30 * 2 * 5
 
@@ -87,5 +77,5 @@ def test_deepspeech_is_written_out_step_by_step():
 def test_training_forms_are_the_wavenets_of_go():
     trained = {entry.name for entry in ENTRIES if entry.training}
     assert trained == {"wavenet-2x18-training", "wavenet-4x36-training"}
-    graph = _graph("wavenet-2x18-training")
+    graph = traced_entry(ENTRIES, "wavenet-2x18-training")
     assert 0.4 < graph.is_backward.mean() < 0.8

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from jaxtyping import config
 from reference.random_rings import random_ring
 from reference.ring_optimum import copyable, optimum
 from reference.small_rings import ring_problem
@@ -17,15 +16,9 @@ from go_rl.objectives.methods import Exact, IdealDP
 from go_rl.objectives.ring.bounds import improve_bound, ring_bound
 from go_rl.solvers import ring_instance
 
+pytestmark = pytest.mark.usefixtures("unchecked_types")
+
 SLACK = 1 + 1e-9
-
-
-@pytest.fixture(autouse=True)
-def unchecked_types():
-    """Type checks cost more than the work on thousands of tiny problems."""
-    config.update("jaxtyping_disable", True)
-    yield
-    config.update("jaxtyping_disable", False)
 
 
 def tiny(seed: int) -> Problem:

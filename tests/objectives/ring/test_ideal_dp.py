@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from jaxtyping import config
 from reference.layered import layered_ring
 from reference.random_rings import random_ring
 from reference.ring_optimum import optimum
@@ -21,13 +20,7 @@ from go_rl.objectives.ring.units import bound_units, ring_units
 from go_rl.solvers import ring_instance
 from go_rl.verify.rules import legal
 
-
-@pytest.fixture(autouse=True)
-def unchecked_types():
-    """Type checks cost more than the work on hundreds of tiny problems."""
-    config.update("jaxtyping_disable", True)
-    yield
-    config.update("jaxtyping_disable", False)
+pytestmark = pytest.mark.usefixtures("unchecked_types")
 
 
 def plain(seed: int, rules: str, nodes: int = 6, chips: int = 3) -> Problem:

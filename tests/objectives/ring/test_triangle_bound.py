@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from jaxtyping import config
 from reference.ring_optimum import optimum
 from reference.small_rings import ring_problem
 
@@ -19,13 +18,7 @@ from go_rl.objectives.ring.triangle_bound import half_between, parts_too_little
 from go_rl.objectives.ring.units import bound_units
 from go_rl.solvers import ring_instance
 
-
-@pytest.fixture(autouse=True)
-def unchecked_types():
-    """Type checks cost more than the work on many tiny problems."""
-    config.update("jaxtyping_disable", True)
-    yield
-    config.update("jaxtyping_disable", False)
+pytestmark = pytest.mark.usefixtures("unchecked_types")
 
 
 def star(

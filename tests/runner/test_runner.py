@@ -10,12 +10,12 @@ import time
 from pathlib import Path
 
 import pytest
+from counted.table import page, row_of, write_table
 
 from .progress_file import ProgressFile
-from .runner import ROOT, Runner, chosen
 from .suite import Failure, Suite
-from .table import page, row_of
 from .trial import Batch, run_batch, run_trial
+from .worker_pool import ROOT, Runner, chosen
 
 
 def odd_ones_lose(index: int) -> str | None:
@@ -56,7 +56,7 @@ def in_this_process(monkeypatch) -> None:
 
 def run(runner: Runner, suite: Suite, fraction: float = 1.0) -> tuple[list[Failure], list]:
     told: list[tuple[int, int]] = []
-    found = runner.run(suite, fraction, lambda done, lost: told.append((done, lost)))
+    found = runner.run(suite, chosen(suite, fraction), lambda done, lost: told.append((done, lost)))
     return sorted(found, key=lambda failure: failure.index), told
 
 
@@ -113,7 +113,7 @@ def test_nothing_starts_when_the_time_is_over(tmp_path, monkeypatch):
 def test_a_line_cut_off_by_a_kill_is_no_line(tmp_path):
     file = ProgressFile(tmp_path, suite(odd_ones_lose))
     file.append(Batch((1, 2), (Failure("tiny", 1, "odd"),), 0.5), "one")
-    with file.path.open("a") as cut:
+    with file.lines.path.open("a") as cut:
         cut.write('{"count": 10, "indices": [3')
     file.append(Batch((4,), (), 0.25), "one")
     record = file.read()
@@ -147,6 +147,12 @@ def test_the_table_says_what_was_asked_done_and_lost(tmp_path):
     assert lines[2].startswith("0 of 1 suites at full count, 1 trials lost, 2 CPU minutes.")
     assert lines[6] == ("| tiny | nothing is odd | 40 numbers | 12 | 1 | 120 | one (8), two (4) |")
     assert lines[-1] == "- `python -m tests.counted repeat tiny 1`: 1 is odd"
+
+
+def test_without_a_trial_the_table_that_is_there_stays(tmp_path):
+    with pytest.raises(SystemExit, match="records no trial"):
+        write_table(tmp_path / "state", tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.slow

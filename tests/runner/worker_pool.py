@@ -40,14 +40,15 @@ class Runner:
     """Start nothing new after this long."""
     started: float = field(default_factory=time.monotonic)
 
-    def run(self, suite: Suite, fraction: float, tell: Callable[[int, int], None]) -> list[Failure]:
-        """Bring a suite to a fraction of its full count; return all failures that stand.
+    def run(
+        self, suite: Suite, wanted: Sequence[int], tell: Callable[[int, int], None]
+    ) -> list[Failure]:
+        """Run those of the trials wanted that were not run yet; return all failures that stand.
 
-        ``tell`` is given the trials done and those that failed, of those asked for, after each
-        batch.
+        ``tell`` is given the trials done and those that failed, of those wanted, after each batch.
         """
         file, now = ProgressFile(self.folder, suite), commit()
-        record, wanted = file.read(), chosen(suite, fraction)
+        record = file.read()
         todo = [index for index in wanted if record.todo(index, now)]
         done, failed = len(wanted) - len(todo), set(record.failures) - set(todo)
         tell(done, len(failed))

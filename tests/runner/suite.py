@@ -38,5 +38,5 @@ class Failure:
 
     @property
     def repeat(self) -> str:
-        """The command that runs this trial again."""
+        """Command that runs this trial of a counted suite again."""
         return f"python -m tests.counted repeat {self.suite} {self.index}"
