@@ -22,7 +22,7 @@ from experiments.tuning.record_pools import CODEGEN
 from go_rl.core.files.whole_file import write_text
 from go_rl.costs.programs.workloads import TensorTask, task_module
 from go_rl.costs.programs.workloads.drawn_programs import codegen_target
-from go_rl.costs.tiles.stages import import_tvm
+from go_rl.costs.timing.tvm_calls import import_tvm
 from go_rl.report.figures import new_figure, save_figure
 from go_rl.tuning.loop.nouns import Schedule
 from go_rl.tuning.tvm.codegen import CodeTarget

@@ -111,8 +111,7 @@ def calibrate(
         CheckpointError: the file cannot be written.
     """
     from go_rl.costs.kernels.calibrated import CalibratedKernels, MeasuredKernels
-    from go_rl.costs.kernels.measure.chosen import measure_chosen
-    from go_rl.costs.kernels.measure.cold_products import cold_products
+    from go_rl.costs.kernels.measure.chosen import cold_products, measure_chosen
     from go_rl.costs.kernels.residuals import FEWEST
 
     config, path = config or CalibrateConfig(), Path(out or this_weights())

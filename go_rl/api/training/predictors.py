@@ -184,8 +184,7 @@ def only_target(folder: Path) -> str:
     Raises:
         TrainingError: there are several.
     """
-    from go_rl.costs.kernels.measure.collect import RECORDS
-    from go_rl.runtime.records import RecordStore
+    from go_rl.runtime.records import RECORDS, RecordStore
 
     with RecordStore(folder / RECORDS) as store:
         targets = store.targets()

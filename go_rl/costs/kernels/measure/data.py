@@ -16,12 +16,13 @@ from jaxtyping import Bool, Float64, Int, Int64
 
 from go_rl.core import FREE, ReadError
 from go_rl.core.files.shipped import shipped_or_given
-from go_rl.costs.kernels.measure.collect import KERNELS, MODEL, RECORDS
+from go_rl.costs.kernels.measure.collect import KERNELS
 from go_rl.costs.kernels.measure.worker import XLA_COSTS
+from go_rl.costs.timing.collector import MODEL
 from go_rl.costs.timing.core_speed_file import pace_path, read_pace
 from go_rl.graphs.cutting import KernelSet, join_kernels
 from go_rl.graphs.cutting.file_format import load_kernels, save_kernels
-from go_rl.runtime.records import AS_IT_COMES, Record, RecordStore
+from go_rl.runtime.records import AS_IT_COMES, RECORDS, Record, RecordStore
 
 VERSION = 1
 SHIPPED = Path(__file__).parents[1] / "data"

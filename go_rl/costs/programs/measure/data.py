@@ -18,14 +18,14 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from go_rl.core import ReadError, ZooError
-from go_rl.costs.kernels.measure.collect import MODEL, RECORDS
 from go_rl.costs.programs.features import PackedAsts
 from go_rl.costs.programs.measure.collect import NEST, TASK, TRACE
 from go_rl.costs.programs.measure.features_file import nest_features
 from go_rl.costs.programs.workloads import TaskError, TensorTask, network_tasks
+from go_rl.costs.timing.collector import MODEL
 from go_rl.costs.timing.core_speed_file import pace_path, read_pace
 from go_rl.graphs.zoo.index import zoo_graph
-from go_rl.runtime.records import Record, RecordStore
+from go_rl.runtime.records import RECORDS, Record, RecordStore
 
 ROWS = ("task", "target", "draw", "nest", "trace", "seconds", "spread", "away")
 """Arrays of one number a measurement."""

@@ -18,10 +18,10 @@ from jaxtyping import Bool, Float64, Int64
 
 from go_rl.core import ReadError, RecordError
 from go_rl.core.files.shipped import shipped_or_given
-from go_rl.costs.kernels.measure.collect import MODEL, RECORDS
 from go_rl.costs.tiles import TileError, TileProgram, Tiles
+from go_rl.costs.timing.collector import MODEL
 from go_rl.graphs.cutting import KernelSet, cut_kernels, join_kernels
-from go_rl.runtime.records import Record, RecordStore, export_records, load_records
+from go_rl.runtime.records import RECORDS, Record, RecordStore, export_records, load_records
 
 SHIPPED = Path(__file__).parents[1] / "data"
 ENDING = ".jsonl.gz"
