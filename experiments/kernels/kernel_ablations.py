@@ -24,8 +24,7 @@ import numpy as np
 from experiments.csv_rows import csv_text, rows_of_run, run_name
 from experiments.pages import RESULTS, run_script, write_page
 from go_rl.core.plan import write_text
-from go_rl.costs.kernels.examples import plain_seconds
-from go_rl.costs.kernels.measure.data import KernelData, load_kernel_data
+from go_rl.costs.kernels.measure.data import KernelData, load_kernel_data, plain_seconds
 from go_rl.costs.kernels.network import KernelNetworkConfig
 from go_rl.costs.kernels.predictor import KernelPredictor
 from go_rl.costs.kernels.training import KernelTrainConfig

@@ -10,11 +10,14 @@ seconds.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from go_rl.costs.timing.config import CollectConfig
 from go_rl.costs.timing.rounds import PARTIAL, Outcome, measure_together
@@ -161,6 +164,22 @@ def record_of(
             **({PARTIAL: True} if outcome.get(PARTIAL) else {}),
         },
     )
+
+
+def measured_columns(timed: Sequence[Record], records: Iterable[Record]) -> dict[str, Any]:
+    """Return what every data set holds of records, as arrays: ``round``, ``seconds`` and ``spread``
+    of those that have a time; and ``failures`` of all of them (`failures_of`)."""
+    return {
+        "round": np.array([record.round for record in timed], np.int64),
+        "seconds": np.array([record.seconds for record in timed], np.float64),
+        "spread": np.array([record.spread or 0.0 for record in timed], np.float64),
+        "failures": failures_of(records),
+    }
+
+
+def failures_of(records: Iterable[Record]) -> dict[str, int]:
+    """Return the reasons why a measurement has no time, sorted, and how often."""
+    return dict(sorted(Counter(r.reason for r in records if r.seconds is None).items()))
 
 
 def _kept(asked: Asked, outcome: Outcome) -> dict[str, Any]:

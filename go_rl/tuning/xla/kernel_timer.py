@@ -193,7 +193,7 @@ class WorkerSource:
         program: of the model.
         config: how kernels are measured.
         folder: that keeps the reference speed of the core
-        (`go_rl.costs.kernels.measure.collect.folder_pace`).
+        (`go_rl.costs.timing.worker.folder_pace`).
     """
 
     def __init__(self, program: JaxProgram, config: CollectConfig, folder: Path) -> None:
