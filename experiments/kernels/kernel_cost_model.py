@@ -27,13 +27,14 @@ import numpy as np
 
 from experiments.experiment import Experiment
 from go_rl.core import Chip, load_hardware
-from go_rl.costs.kernels.examples import absolute_rows, plain_seconds
 from go_rl.costs.kernels.features import kernel_features, layout_features
 from go_rl.costs.kernels.measure.data import (
     KernelData,
+    absolute_rows,
     by_model_split,
     gather_kernels,
     load_kernel_data,
+    plain_seconds,
 )
 from go_rl.costs.kernels.network import Encoder, KernelNetworkConfig
 from go_rl.costs.kernels.opcodes import vocabulary_of

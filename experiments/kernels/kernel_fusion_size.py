@@ -24,8 +24,7 @@ from jaxtyping import Bool, Int64
 from experiments.experiment import Experiment
 from experiments.rows import csv_text, rows_of_run, run_name
 from go_rl.core.files.whole_file import write_text
-from go_rl.costs.kernels.examples import plain_seconds
-from go_rl.costs.kernels.measure.data import KernelData, load_kernel_data
+from go_rl.costs.kernels.measure.data import KernelData, load_kernel_data, plain_seconds
 from go_rl.costs.kernels.network import KernelNetworkConfig
 from go_rl.costs.kernels.opcodes import opcode
 from go_rl.costs.kernels.predictor import KernelPredictor

@@ -17,9 +17,8 @@ import numpy as np
 
 from experiments.experiment import Experiment, repeated_seconds
 from go_rl.core import OpGraph, load_hardware
-from go_rl.costs.kernels.examples import plain_seconds
 from go_rl.costs.kernels.features import kernel_features
-from go_rl.costs.kernels.measure.data import load_kernel_data
+from go_rl.costs.kernels.measure.data import load_kernel_data, plain_seconds
 from go_rl.costs.kernels.predictor import KernelPredictor
 from go_rl.costs.models.analytical import Analytical
 from go_rl.costs.models.cost_model import Kernels

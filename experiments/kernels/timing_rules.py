@@ -20,10 +20,18 @@ from pathlib import Path
 import numpy as np
 import tyro
 
+<<<<<<< HEAD
 from experiments.experiment import Experiment
 from go_rl.costs.kernels.measure.collect import KERNELS, NODES, RECORDS, first_by_hash
+=======
+from experiments.csv_rows import csv_text
+from experiments.pages import RESULTS, run_script, write_page
+from go_rl.core.plan import write_text
+from go_rl.costs.kernels.measure.collect import KERNELS, NODES
+>>>>>>> costs
 from go_rl.costs.kernels.measure.exported import part_task, zoo_program
 from go_rl.costs.kernels.measure.worker import KernelTask
+from go_rl.costs.timing.collector import first_by_hash
 from go_rl.costs.timing.config import CollectConfig, TimingConfig
 from go_rl.costs.timing.measuring_run import Hold, Visit
 from go_rl.costs.timing.timing import TimingSamples, joined, timing_of
@@ -36,7 +44,7 @@ from go_rl.costs.timing.worker import (
 )
 from go_rl.graphs.cutting.file_format import load_kernels
 from go_rl.graphs.zoo.models.inventory import zoo_model
-from go_rl.runtime.records import RecordStore
+from go_rl.runtime.records import RECORDS, RecordStore
 from go_rl.runtime.warm_worker import WarmWorker
 
 QUICK = 0.2

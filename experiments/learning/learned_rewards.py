@@ -48,13 +48,17 @@ from experiments.rows import csv_text, read_rows
 from go_rl.core import Budget, GoRLError, OpGraph, Plan, PlanError, load_hardware
 from go_rl.core.plan import write_text
 from go_rl.core.presets import CORE
-from go_rl.costs.kernels.measure.collect import RECORDS
 from go_rl.costs.models import Analytical, CostModel, named_cost
 from go_rl.costs.timing.config import CollectConfig, TimingConfig
 from go_rl.graphs.readers.jax.stages import JaxProgram
 from go_rl.objectives.methods import Greedy
 from go_rl.objectives.ring.simulate.pricing import RingPricer
+<<<<<<< HEAD
 from go_rl.runtime.records import AS_IT_COMES, RecordStore
+=======
+from go_rl.report.figures import save_figure
+from go_rl.runtime.records import AS_IT_COMES, RECORDS, RecordStore
+>>>>>>> costs
 from go_rl.tuning import TuningError
 from go_rl.tuning.xla.budget import TuningBudget
 from go_rl.tuning.xla.compilable import load_program

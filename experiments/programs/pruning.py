@@ -26,7 +26,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
 from go_rl.core import TrainingError
-from go_rl.costs.learning.metrics import groups_of
+from go_rl.costs.learning.metrics import groups_of, least_of_group
 from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
 from go_rl.costs.programs.workloads import TensorTask
 
@@ -137,10 +137,8 @@ def _slow(
     valid: Bool[np.ndarray, "P"],
     slowest: float,
 ) -> Bool[np.ndarray, "P"]:
-    _, place = np.unique(group, return_inverse=True)
-    best = np.full(place.max() + 1 if len(place) else 0, np.inf)
-    np.minimum.at(best, place[valid], seconds[valid])
-    return valid & (seconds > slowest * best[place])
+    best = least_of_group(np.where(valid, seconds, np.inf), group)
+    return valid & (seconds > slowest * best)
 
 
 def _of_shapes(

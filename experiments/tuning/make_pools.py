@@ -16,8 +16,7 @@ from experiments.tuning.networks import NETWORKS, tunable_operators
 from experiments.tuning.pools_from_records import pools_from_records
 from experiments.tuning.record_pools import CODEGEN
 from go_rl.core.processor import own_target
-from go_rl.costs.kernels.measure.collect import RECORDS
-from go_rl.runtime.records import RecordStore
+from go_rl.runtime.records import RECORDS, RecordStore
 from go_rl.tuning.pools.schedule_pool import ENDING, FOLDER
 
 PEAK = 64 * 4.5e9

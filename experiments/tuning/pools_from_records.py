@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from go_rl.costs.kernels.measure.rounds import VISIT_SECONDS
 from go_rl.costs.programs.features import LEAF_NUMBERS, leaf_vectors
 from go_rl.costs.programs.measure.collect import NEST, TRACE
 from go_rl.costs.programs.nests import nest_from_json
 from go_rl.costs.programs.workloads import TensorTask
+from go_rl.costs.timing.rounds import VISIT_SECONDS
 from go_rl.runtime.records import Record
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.loop.nouns import TunedOperator

@@ -68,7 +68,7 @@ def _onnx_runtime(image: np.ndarray) -> Callable[[], np.ndarray]:
 
 def _tvm(path: str, image: np.ndarray) -> Callable[[], np.ndarray]:
     from go_rl.costs.programs.nests.tvm_lowering import import_meta_schedule
-    from go_rl.costs.tiles.stages import import_tvm
+    from go_rl.costs.timing.tvm_calls import import_tvm
 
     import_meta_schedule()
     tvm = import_tvm()

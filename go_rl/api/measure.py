@@ -48,9 +48,9 @@ def measure_kernels(
         RecordError: nothing can be measured here, or the records cannot be read or written.
         WorkerError: the core cannot be had.
     """
-    from go_rl.costs.kernels.measure.collect import RECORDS, collect_kernels
+    from go_rl.costs.kernels.measure.collect import collect_kernels
     from go_rl.costs.tiles.measure.collect import collect_tiles, tile_programs
-    from go_rl.runtime.records import RecordStore
+    from go_rl.runtime.records import RECORDS, RecordStore
 
     folder, config, chosen = Path(folder), config or CollectConfig(), _models(models)
     folder.mkdir(parents=True, exist_ok=True)
@@ -91,8 +91,8 @@ def measure_programs(
         WorkerError: the core cannot be had.
         ZooError: a network is unknown.
     """
-    from go_rl.costs.programs.measure.collect import RECORDS, collect_programs, listed_tasks
-    from go_rl.runtime.records import RecordStore
+    from go_rl.costs.programs.measure.collect import collect_programs, listed_tasks
+    from go_rl.runtime.records import RECORDS, RecordStore
 
     folder, config = Path(folder), config or ProgramsConfig()
     folder.mkdir(parents=True, exist_ok=True)

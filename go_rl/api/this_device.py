@@ -26,9 +26,8 @@ if TYPE_CHECKING:
 
     from go_rl.api.predict import OperatorLatency, Prediction
     from go_rl.core import OpGraph
-    from go_rl.costs.kernels.calibrated import CalibratedKernels
+    from go_rl.costs.kernels.calibrated import CalibratedKernels, MemoryFloor
     from go_rl.costs.kernels.measure.chosen import ChosenKernel
-    from go_rl.costs.kernels.memory_floor import MemoryFloor
     from go_rl.graphs.cutting import KernelSet
     from go_rl.graphs.readers.jax.stages import JaxProgram
 
@@ -111,8 +110,7 @@ def calibrate(
         CheckpointError: the file cannot be written.
     """
     from go_rl.costs.kernels.calibrated import CalibratedKernels, MeasuredKernels
-    from go_rl.costs.kernels.measure.chosen import measure_chosen
-    from go_rl.costs.kernels.measure.cold_products import cold_products
+    from go_rl.costs.kernels.measure.chosen import cold_products, measure_chosen
     from go_rl.costs.kernels.residuals import FEWEST
 
     config, path = config or CalibrateConfig(), Path(out or this_weights())
@@ -154,7 +152,7 @@ def _memory_floor(products: Sequence[tuple[float, float]]) -> MemoryFloor:
     """From bytes of weights, rising, and seconds of programs that read them."""
     import numpy as np
 
-    from go_rl.costs.kernels.memory_floor import MemoryFloor
+    from go_rl.costs.kernels.calibrated import MemoryFloor
 
     size, seconds = np.array(products, np.float64).reshape(-1, 2).T
     return MemoryFloor(size.copy(), seconds / size)

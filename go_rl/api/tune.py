@@ -117,7 +117,7 @@ def tune_programs(
         WorkerError: the core cannot be had.
         ZooError: the zoo has no such network.
     """
-    from go_rl.costs.tiles.stages import import_tvm
+    from go_rl.costs.timing.tvm_calls import import_tvm
     from go_rl.report.tuning_curve import save_network_curve
     from go_rl.tuning.loop.tuning_log import logged
     from go_rl.tuning.tvm.codegen import code_target

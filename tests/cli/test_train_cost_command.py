@@ -13,11 +13,10 @@ from go_rl.api.training.predictors import TrainKernelsConfig, announcement, only
 from go_rl.cli.main import main
 from go_rl.core import TrainingError
 from go_rl.core.processor import own_target
-from go_rl.costs.kernels.measure.collect import RECORDS
 from go_rl.costs.kernels.measure.data import KernelData, load_kernel_data, save_kernel_data
 from go_rl.costs.kernels.predictor import KernelPredictor
 from go_rl.costs.tiles.ranks.predictor import RankPredictor
-from go_rl.runtime.records import Record, RecordStore
+from go_rl.runtime.records import RECORDS, Record, RecordStore
 
 
 @pytest.fixture

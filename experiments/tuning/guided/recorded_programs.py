@@ -13,13 +13,12 @@ from experiments.tuning.networks import tunable_operators
 from experiments.tuning.pools_from_records import pools_from_records
 from experiments.tuning.record_pools import CODEGEN
 from go_rl.core import ReadError
-from go_rl.costs.kernels.measure.collect import RECORDS
 from go_rl.costs.programs.learn.examples import ProgramInputs, programs_of_task
 from go_rl.costs.programs.measure.collect import NEST, TRACE
 from go_rl.costs.programs.measure.data import ProgramTarget
 from go_rl.costs.programs.measure.features_file import nest_features
 from go_rl.costs.programs.workloads import TensorTask
-from go_rl.runtime.records import Record, RecordStore
+from go_rl.runtime.records import RECORDS, Record, RecordStore
 from go_rl.tuning.pools.schedule_pool import PoolSet, SchedulePool
 
 PEAK = 64 * 4.5e9

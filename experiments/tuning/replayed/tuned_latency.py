@@ -26,7 +26,7 @@ from experiments.tuning.schedulers_replayed import ORDERS, Row
 from go_rl.core.files.whole_file import write_text
 from go_rl.costs.programs.workloads import TensorTask, task_module
 from go_rl.costs.programs.workloads.drawn_programs import codegen_target
-from go_rl.costs.tiles.stages import import_tvm
+from go_rl.costs.timing.tvm_calls import import_tvm
 from go_rl.report.file_tables import markdown_table
 
 UNTUNED = "untuned.json"

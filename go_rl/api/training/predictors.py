@@ -184,8 +184,7 @@ def only_target(folder: Path) -> str:
     Raises:
         TrainingError: there are several.
     """
-    from go_rl.costs.kernels.measure.collect import RECORDS
-    from go_rl.runtime.records import RecordStore
+    from go_rl.runtime.records import RECORDS, RecordStore
 
     with RecordStore(folder / RECORDS) as store:
         targets = store.targets()
@@ -205,7 +204,7 @@ def split_kernels(
     Raises:
         TrainingError: too few are left to learn from.
     """
-    from go_rl.costs.kernels.examples import plain_seconds
+    from go_rl.costs.kernels.measure.data import plain_seconds
 
     known = np.flatnonzero(np.isfinite(plain_seconds(data)))
     order = np.random.default_rng(config.seed).permutation(known)
@@ -240,7 +239,7 @@ def _errors(
     weights: KernelPredictor, data: KernelData, which: Int[np.ndarray, "V"]
 ) -> dict[str, float]:
     """Percentage errors on kernels that were not learned from; empty: there are none."""
-    from go_rl.costs.kernels.examples import plain_seconds
+    from go_rl.costs.kernels.measure.data import plain_seconds
 
     if not len(which):
         return {}

@@ -15,14 +15,13 @@ from jaxtyping import Bool, Float32, Float64, Int64
 
 from go_rl.core import ProblemError, TrainingError
 from go_rl.costs.kernels.ensemble import Ensemble, batch_shapes
-from go_rl.costs.kernels.examples import absolute_rows, plain_seconds
 from go_rl.costs.kernels.features import (
     KERNEL_FEATURES,
     NODE_FEATURES,
     KernelFeatures,
     kernel_features,
 )
-from go_rl.costs.kernels.measure.data import KernelData
+from go_rl.costs.kernels.measure.data import KernelData, absolute_rows, plain_seconds
 from go_rl.costs.kernels.network import KernelNetwork, KernelNetworkConfig
 from go_rl.costs.kernels.opcodes import UNKNOWN, opcode, vocabulary_of
 from go_rl.costs.kernels.training import KernelTrainConfig, TrainedNetwork, train_absolute

@@ -65,6 +65,16 @@ def groups_of(number: Int[np.ndarray, "R"]) -> list[np.ndarray]:
     return np.split(order, first[1:])
 
 
+def least_of_group(
+    values: Float64[np.ndarray, "R"], number: Int[np.ndarray, "R"]
+) -> Float64[np.ndarray, "R"]:
+    """Return [R] the least value among the rows that have the number of each."""
+    _, place = np.unique(number, return_inverse=True)
+    least = np.full(place.max(initial=-1) + 1, np.inf)
+    np.minimum.at(least, place, values)
+    return least[place]
+
+
 def by_model(models: Sequence[str], measure: Callable[[np.ndarray], float]) -> dict[str, float]:
     """Return a measure of the rows of each model, by name."""
     owner = np.array(models)

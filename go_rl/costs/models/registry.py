@@ -165,7 +165,7 @@ def _for_chips_of(hardware: Hardware, shipped: tuple[str, ...]) -> str:
 
 
 def _records(source: str) -> _File:
-    from go_rl.costs.kernels.measure.collect import RECORDS
+    from go_rl.runtime.records import RECORDS
 
     path = Path(source).absolute()
     file = path / RECORDS if path.is_dir() else path

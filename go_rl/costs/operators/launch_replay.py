@@ -3,6 +3,10 @@
 Every device has a queue of operators whose predecessors have run. The device that is free first and
 has any takes the one that was ready first; after each operator it pauses for a gap. Streams of one
 GPU are devices of their own.
+
+`issued_ahead`: the time of kernels that a host issues without waiting for the GPU. Eager PyTorch
+runs so: where kernels are long the host is ahead of the GPU and its part costs nothing; where they
+are short it is all that counts. Host and GPU are two devices of `replay`.
 """
 
 from __future__ import annotations
@@ -15,6 +19,10 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from go_rl.core.errors import GoRLError
+
+HOST, GPU = 0, 1
+BETWEEN_KERNELS = 1e-6
+"""Seconds between two kernels of a stream of which the second is issued already."""
 
 
 class ReplayError(GoRLError):
@@ -100,31 +108,36 @@ def replay(operators: Operators) -> Replay:
     return Replay(start, end, np.array(time, np.float64))
 
 
-def split_over_cores(operators: Operators, cores: Sequence[Sequence[int]]) -> Operators:
-    """Return operators with each one that may use several cores cut into equal parts.
-
-    CDMPP's example is Habana's HL-100: of a convolution of y seconds, each of 3 matrix cores
-    computes a third in y / 3 seconds; what follows waits for all parts.
+def issued_ahead(
+    host: Float64[np.ndarray, "L"],
+    start: Float64[np.ndarray, "L"],
+    busy: Float64[np.ndarray, "L"],
+    before: Sequence[Sequence[int]],
+) -> Replay:
+    """Return the times of L launches on one stream, each as three operators: until the kernel is
+    issued, the rest of the host's part, the kernel.
 
     Args:
-        operators: their ``device`` is ignored.
-        cores: [N] devices over which each operator is cut; one or more.
+        host: [L] seconds for which the host is busy with each launch.
+        start: [L] seconds of these after which the kernel is issued.
+        busy: [L] seconds of the kernels.
+        before: [L] launches that each one waits for, of lower number.
+
+    Raises:
+        ReplayError: a launch waits for a later one, or seconds are negative or not finite.
     """
-    if len(cores) != len(operators.duration) or not all(cores):
-        raise ReplayError("replay: every operator needs one core or more")
-    parts: list[range] = []
-    for each in cores:
-        first = parts[-1].stop if parts else 0
-        parts.append(range(first, first + len(each)))
-    before = tuple(
-        tuple(p for b in operators.before[number] for p in parts[b])
-        for number, each in enumerate(cores)
-        for _ in each
-    )
-    counts = np.array([len(each) for each in cores], np.int64)
-    duration = np.repeat(operators.duration / np.maximum(counts, 1), counts)
-    device = np.array([core for each in cores for core in each], np.int64)
-    return Operators(duration, before, device, operators.gap)
+    if any(b >= place for place, each in enumerate(before) for b in each):
+        raise ReplayError("issued_ahead: a launch waits for one that is issued later")
+    rest = np.maximum(host - start, 0.0)
+    duration = np.stack([start, rest, busy + BETWEEN_KERNELS], axis=1).ravel()
+    waits: list[tuple[int, ...]] = []
+    for place, each in enumerate(before):
+        issue = 3 * place
+        last = (issue - 2,) if place else ()
+        kernels = {3 * b + 2 for b in each} | ({issue - 1} if place else set())
+        waits += [last, (issue,), (issue, *sorted(kernels))]
+    device = np.tile(np.array([HOST, HOST, GPU], np.int64), len(host))
+    return replay(Operators(duration, tuple(waits), device))
 
 
 def _select(queues: Sequence[Sequence[tuple[float, int]]], time: Sequence[float]) -> int | None:

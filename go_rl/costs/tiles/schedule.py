@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from go_rl.core import ExecutionError
-from go_rl.costs.tiles.stages import EPILOGUE, HEAVY, LANES, PAD, import_tvm, tensor_program
+from go_rl.costs.tiles.stages import EPILOGUE, HEAVY, LANES, PAD, tensor_program
 from go_rl.costs.tiles.tiled_program import TiledProgram, vector_width
+from go_rl.costs.timing.tvm_calls import import_tvm
 
 TARGET = "llvm -mcpu=x86-64-v3 -num-cores=1"
 """What kernels are compiled for; records of tiles are valid for a processor and this."""

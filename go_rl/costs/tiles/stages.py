@@ -8,13 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from go_rl.core import MissingDependencyError
-from go_rl.core.installed import check_installed
 from go_rl.costs.tiles.program import SCALE
 from go_rl.costs.tiles.tiled_program import TiledProgram
+from go_rl.costs.timing.tvm_calls import import_tvm
 
-TVM = ("apache-tvm", "apache-tvm-ffi")
-"""Packages whose releases must match: their binary interface changes."""
 PAD, HEAVY, LANES, EPILOGUE = "pad", "heavy", "lanes", "epilogue"
 """Names of the stages; all but `HEAVY` may be absent."""
 
@@ -32,25 +29,6 @@ TANH_ODD = (
 )
 TANH_EVEN = (1.19825839466702e-06, 1.18534705686654e-04, 2.26843463243900e-03, 4.89352518554385e-03)
 """Eigen's rational approximation of tanh, which XLA uses on CPUs too; highest power first."""
-
-
-def import_tvm() -> Any:
-    """Return TVM.
-
-    Raises:
-        MissingDependencyError: TVM is not installed, or in a release that was not tried.
-    """
-    check_installed(TVM)
-    try:
-        import tvm  # pyright: ignore[reportMissingImports]
-        import tvm.s_tir  # pyright: ignore[reportMissingImports]
-        import tvm.te  # pyright: ignore[reportMissingImports]
-    except ImportError as error:
-        raise MissingDependencyError(
-            "tensor programs are built by TVM; install it with: pip install 'go_rl[tvm]' "
-            "-c constraints.txt"
-        ) from error
-    return tvm
 
 
 def tensor_program(tiled: TiledProgram) -> tuple[list[Any], Any]:

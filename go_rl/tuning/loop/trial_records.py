@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from go_rl.costs.kernels.measure.collect import record_of
+from go_rl.costs.timing.collector import record_of
 from go_rl.costs.timing.config import CollectConfig
 from go_rl.runtime.records import AS_IT_COMES, Record, RecordStore, canonical_json
 from go_rl.tuning.loop.nouns import Schedule, Trial, TunedOperator
@@ -27,7 +27,7 @@ def trial_record(
     Args:
         operator: whose schedule it is.
         trial: the trial.
-        outcome: how it was timed, or why it was not (`go_rl.costs.kernels.measure.rounds.Outcome`).
+        outcome: how it was timed, or why it was not (`go_rl.costs.timing.rounds.Outcome`).
         config: target and round.
     """
     setting = canonical_json({SCHEDULE: trial.schedule.key})

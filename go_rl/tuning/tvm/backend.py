@@ -11,9 +11,9 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from go_rl.costs.kernels.measure.collect import record_of
-from go_rl.costs.kernels.measure.rounds import Outcome
+from go_rl.costs.timing.collector import record_of
 from go_rl.costs.timing.config import CollectConfig
+from go_rl.costs.timing.rounds import Outcome
 from go_rl.runtime.records import AS_IT_COMES, Record, RecordStore
 from go_rl.tuning.config import TuneProgramsConfig, TuningError
 from go_rl.tuning.loop.nouns import Schedule, Trial, TunedOperator

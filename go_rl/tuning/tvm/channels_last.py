@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from go_rl.costs.programs.nests.tvm_arithmetic import CONSTANTS, kind_of
-from go_rl.costs.tiles.stages import import_tvm
+from go_rl.costs.timing.tvm_calls import import_tvm
 from go_rl.graphs.readers.tables import names
 from go_rl.tuning.tvm.constants import CONSTANT
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from go_rl.core import MissingDependencyError
 from go_rl.core.files.scratch_folder import scratch_folder
-from go_rl.costs.tiles.stages import import_tvm
+from go_rl.costs.timing.tvm_calls import import_tvm
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.loop.nouns import Schedule
 from go_rl.tuning.tvm.lowering import LoweredNetwork

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from go_rl.costs.programs.nests.tvm_arithmetic import CONSTANTS, kind_of
-from go_rl.costs.tiles.stages import import_tvm
+from go_rl.costs.timing.tvm_calls import import_tvm
 
 CONSTANT = "GenericConst"
 """Name of TVM's type of arrays that are known."""

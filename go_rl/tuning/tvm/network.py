@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from go_rl.costs.programs.nests.tvm_lowering import import_meta_schedule
-from go_rl.costs.tiles.stages import import_tvm
+from go_rl.costs.timing.tvm_calls import import_tvm
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.tvm.channels_last import channels_last
 from go_rl.tuning.tvm.codegen import CodeTarget

@@ -14,7 +14,7 @@ import numpy as np
 
 from go_rl.costs.programs.nests import NestError
 from go_rl.costs.programs.nests.tvm_arithmetic import LOAD, kind_of, nodes_in
-from go_rl.costs.tiles.stages import import_tvm
+from go_rl.costs.timing.tvm_calls import import_tvm
 from go_rl.tuning.loop.nouns import TunedOperator
 from go_rl.tuning.tvm.constants import CONSTANT
 

@@ -17,12 +17,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from go_rl.costs.kernels.measure.collect import record_of
 from go_rl.costs.kernels.measure.exported import part_task
-from go_rl.costs.kernels.measure.rounds import batches, measure_together
 from go_rl.costs.kernels.measure.settings import with_setting
 from go_rl.costs.kernels.measure.worker import KernelTask
+from go_rl.costs.timing.collector import record_of
 from go_rl.costs.timing.config import CollectConfig
+from go_rl.costs.timing.rounds import batches, measure_together
 from go_rl.costs.timing.worker import (
     WORKER,
     check_worker,
@@ -59,7 +59,7 @@ class Source(Protocol):
     def together(
         self, jobs: Sequence[tuple[Sequence[int], str]], times: int = 1
     ) -> list[dict[str, Any] | str]:
-        """Return what `go_rl.costs.kernels.measure.rounds.measure_together` does of nodes under
+        """Return what `go_rl.costs.timing.rounds.measure_together` does of nodes under
         settings, all visited in turn, with so many times as many visits; or why there is no
         time."""
         ...
@@ -193,7 +193,7 @@ class WorkerSource:
         program: of the model.
         config: how kernels are measured.
         folder: that keeps the reference speed of the core
-        (`go_rl.costs.kernels.measure.collect.folder_pace`).
+        (`go_rl.costs.timing.worker.folder_pace`).
     """
 
     def __init__(self, program: JaxProgram, config: CollectConfig, folder: Path) -> None:

@@ -17,9 +17,15 @@ from go_rl.api.this_device import (
 )
 from go_rl.core import CheckpointError, ProblemError, TrainingError
 from go_rl.core.processor import processor_name
-from go_rl.costs.kernels.calibrated import SOURCE, CalibratedKernels, MeasuredKernels
-from go_rl.costs.kernels.measure.cold_products import cold_products
-from go_rl.costs.kernels.memory_floor import NO_FLOOR, SCATTER, MemoryFloor
+from go_rl.costs.kernels.calibrated import (
+    NO_FLOOR,
+    SCATTER,
+    SOURCE,
+    CalibratedKernels,
+    MeasuredKernels,
+    MemoryFloor,
+)
+from go_rl.costs.kernels.measure.chosen import cold_products
 from go_rl.costs.kernels.predictor import KernelPredictor
 from go_rl.costs.operators.tables import OperatorError
 from go_rl.graphs.cutting.compiled import compiled_network

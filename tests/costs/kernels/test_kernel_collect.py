@@ -10,16 +10,16 @@ import jax.numpy as jnp
 import pytest
 
 from go_rl.core import MissingDependencyError, ReadError, RecordError, TrainingError
-from go_rl.costs.kernels.measure import rounds as kernel_visits
-from go_rl.costs.kernels.measure.collect import KERNELS, NODES, PROGRAMS, RECORDS, collect_kernels
+from go_rl.costs.kernels.measure.collect import KERNELS, NODES, PROGRAMS, collect_kernels
 from go_rl.costs.kernels.measure.programs import load_programs
-from go_rl.costs.kernels.measure.rounds import PARTIAL
 from go_rl.costs.kernels.measure.settings import FLAG_SETTINGS, LAYOUT_SETTINGS
+from go_rl.costs.timing import rounds as kernel_visits
 from go_rl.costs.timing.config import CollectConfig, SamplingConfig, TimingConfig
+from go_rl.costs.timing.rounds import PARTIAL
 from go_rl.costs.timing.worker import folder_pace
 from go_rl.graphs.cutting.file_format import load_kernels
 from go_rl.graphs.zoo.models.zoo_model import ZooModel
-from go_rl.runtime.records import Record, RecordStore
+from go_rl.runtime.records import RECORDS, Record, RecordStore
 from go_rl.runtime.warm_worker import WorkerError
 
 QUICK = CollectConfig(

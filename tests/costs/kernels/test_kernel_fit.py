@@ -9,8 +9,7 @@ import pytest
 from costs.kernels.kernels import few_kernels
 
 from go_rl.core import TrainingError
-from go_rl.costs.kernels.examples import absolute_rows, plain_seconds
-from go_rl.costs.kernels.measure.data import KernelData
+from go_rl.costs.kernels.measure.data import KernelData, absolute_rows, plain_seconds
 from go_rl.costs.kernels.network import KernelNetworkConfig
 from go_rl.costs.kernels.predictor import KernelPredictor, predict_kernels
 from go_rl.costs.kernels.training import KernelTrainConfig

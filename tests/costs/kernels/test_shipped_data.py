@@ -6,8 +6,7 @@ import json
 
 import numpy as np
 
-from go_rl.costs.kernels.examples import plain_seconds
-from go_rl.costs.kernels.measure.data import load_kernel_data
+from go_rl.costs.kernels.measure.data import load_kernel_data, plain_seconds
 from go_rl.costs.kernels.predictor import KernelPredictor, predict_kernels
 from go_rl.costs.tiles.measure.data import load_tile_data
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from go_rl.costs.operators.launch_replay import Operators, ReplayError, replay, split_over_cores
+from go_rl.costs.operators.launch_replay import Operators, ReplayError, replay
 
 
 def _operators(duration, before, device=None, gap=0.0):
@@ -32,15 +32,6 @@ def test_two_streams_run_side_by_side_and_wait_for_each_other():
 def test_what_is_ready_first_runs_first():
     found = replay(_operators([4.0, 1.0, 1.0, 1.0], [(), (), (1,), (0,)], [0, 1, 0, 1]))
     assert found.start.tolist() == [0.0, 0.0, 4.0, 4.0]
-
-
-def test_a_convolution_is_cut_over_three_matrix_cores():
-    """CDMPP's HL-100: 3 matrix cores (0 to 2) and 8 vector cores (3 to 10)."""
-    whole = _operators([6.0, 8.0], [(), (0,)])
-    found = replay(split_over_cores(whole, [range(3), range(3, 11)]))
-    assert len(found.start) == 11
-    assert found.start.tolist() == [0.0] * 3 + [2.0] * 8
-    assert found.seconds == 6 / 3 + 8 / 8
 
 
 def _twin(duration, before, device, gap):
@@ -95,8 +86,6 @@ def test_bad_input(arguments, message):
         _operators(*arguments)
 
 
-def test_circles_and_missing_cores_are_refused():
+def test_circles_are_refused():
     with pytest.raises(ReplayError, match="in a circle"):
         replay(_operators([1.0, 1.0], [(1,), (0,)]))
-    with pytest.raises(ReplayError, match="one core or more"):
-        split_over_cores(_operators([1.0], [()]), [[]])

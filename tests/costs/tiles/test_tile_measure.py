@@ -12,8 +12,8 @@ import pytest
 from go_rl.core import MissingDependencyError
 from go_rl.costs.tiles import TileError, TileProgram, Tiles
 from go_rl.costs.tiles.measure.measure import TileTask, answer, compile_tiles, example_arguments
-from go_rl.costs.tiles.stages import import_tvm
 from go_rl.costs.timing.config import TimingConfig
+from go_rl.costs.timing.tvm_calls import import_tvm
 
 PROGRAM = TileProgram("matmul", (8, 16, 8), "bias+relu")
 TASK = TileTask(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from go_rl.costs.programs.nests.tvm_lowering import import_meta_schedule
-from go_rl.costs.tiles.stages import import_tvm
+from go_rl.costs.timing.tvm_calls import import_tvm
 
 CPU = {"kind": "llvm", "mcpu": "x86-64-v3", "num-cores": 1}
 GPU = {

@@ -17,7 +17,7 @@ from costs.tiles.ranks import CONFIG, groups, learned
 from costs.trees.test_boosted import summed
 
 from go_rl.core import CheckpointError, MissingDependencyError, TrainingError
-from go_rl.costs.kernels.examples import plain_seconds
+from go_rl.costs.kernels.measure.data import plain_seconds
 from go_rl.costs.kernels.predictor import KernelPredictor
 from go_rl.costs.kernels.residuals import ResidualExamples, Residuals
 from go_rl.costs.learning.metrics import ape, random_ape

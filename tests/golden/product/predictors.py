@@ -10,9 +10,8 @@ from typing import get_args
 
 import numpy as np
 
-from go_rl.costs.kernels.examples import plain_seconds
 from go_rl.costs.kernels.features import kernel_features
-from go_rl.costs.kernels.measure.data import KernelData, load_kernel_data
+from go_rl.costs.kernels.measure.data import KernelData, load_kernel_data, plain_seconds
 from go_rl.costs.kernels.measure.settings import LAYOUTS
 from go_rl.costs.kernels.network import KernelNetworkConfig
 from go_rl.costs.kernels.opcodes import vocabulary_of

@@ -8,7 +8,7 @@ from onnx_networks import activated, saved
 
 pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[tvm]'")
 
-from go_rl.costs.tiles.stages import import_tvm
+from go_rl.costs.timing.tvm_calls import import_tvm
 from go_rl.tuning.tvm.codegen import CodeTarget, levels_here
 from go_rl.tuning.tvm.compiled import export_network, max_relative_error, run_network
 from go_rl.tuning.tvm.light_schedules import light_schedules

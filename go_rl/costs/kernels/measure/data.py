@@ -6,6 +6,7 @@ ship with the package lie in ``go_rl/costs/timing/data``.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,12 +17,14 @@ from jaxtyping import Bool, Float64, Int, Int64
 
 from go_rl.core import FREE, ReadError
 from go_rl.core.files.shipped import shipped_or_given
-from go_rl.costs.kernels.measure.collect import KERNELS, MODEL, RECORDS
+from go_rl.costs.kernels.measure.collect import KERNELS
+from go_rl.costs.kernels.measure.settings import LAYOUTS
 from go_rl.costs.kernels.measure.worker import XLA_COSTS
+from go_rl.costs.timing.collector import MODEL, measured_columns
 from go_rl.costs.timing.core_speed_file import pace_path, read_pace
 from go_rl.graphs.cutting import KernelSet, join_kernels
 from go_rl.graphs.cutting.file_format import load_kernels, save_kernels
-from go_rl.runtime.records import AS_IT_COMES, Record, RecordStore
+from go_rl.runtime.records import AS_IT_COMES, RECORDS, Record, RecordStore
 
 VERSION = 1
 SHIPPED = Path(__file__).parents[1] / "data"
@@ -115,16 +118,12 @@ def _rows(records: Sequence[Record], place: Mapping[str, int]) -> dict[str, Any]
     found = [r for r in records if r.workload in place and r.seconds is not None]
     settings = sorted({AS_IT_COMES, *(r.setting for r in found)})
     number = {setting: i for i, setting in enumerate(settings)}
-    failed = [r.reason for r in records if r.seconds is None]
     return {
         "settings": tuple(settings),
         "kernel": np.array([place[r.workload] for r in found], np.int64),
         "setting": np.array([number[r.setting] for r in found], np.int64),
-        "round": np.array([r.round for r in found], np.int64),
-        "seconds": np.array([r.seconds for r in found], np.float64),
-        "spread": np.array([r.spread or 0.0 for r in found], np.float64),
         "xla": _xla(found, place),
-        "failures": {reason: failed.count(reason) for reason in sorted(set(failed))},
+        **measured_columns(found, records),
     }
 
 
@@ -185,3 +184,17 @@ def by_model_split(
     """Return the kernels of other models, and those of the models held out."""
     out = np.isin(np.array(models), list(held_out))
     return np.flatnonzero(~out), np.flatnonzero(out)
+
+
+def plain_seconds(data: KernelData) -> Float64[np.ndarray, "K"]:
+    """Return [K] seconds of kernels as they come, of the first round; NaN where there are none."""
+    seconds = np.full(data.kernels.num_kernels, np.nan)
+    seconds[data.kernel[data.plain]] = data.seconds[data.plain]
+    return seconds
+
+
+def absolute_rows(data: KernelData) -> Int64[np.ndarray, "R"]:
+    """Return the measurements of the first round that an absolute model learns from: of kernels as
+    they come, and under layouts of their operands (flags change the compiler)."""
+    used = np.array([s == AS_IT_COMES or LAYOUTS in json.loads(s) for s in data.settings])
+    return np.flatnonzero(used[data.setting] & (data.round == 0))

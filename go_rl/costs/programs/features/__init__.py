@@ -1,6 +1,13 @@
 """Features of loop nests: leaf vectors and the compact AST."""
 
-from go_rl.costs.programs.features.compact_ast import CompactAst, compact_ast, positional_encoding
+from go_rl.costs.programs.features.compact_ast import (
+    CompactAst,
+    PackedAsts,
+    compact_ast,
+    join_asts,
+    pack_asts,
+    positional_encoding,
+)
 from go_rl.costs.programs.features.layout import (
     FEATURE_NAMES,
     FEATURE_VERSION,
@@ -8,7 +15,6 @@ from go_rl.costs.programs.features.layout import (
     group_slices,
 )
 from go_rl.costs.programs.features.leaf_vectors import leaf_vectors
-from go_rl.costs.programs.features.packed_asts import PackedAsts, join_asts, pack_asts
 
 __all__ = [
     "FEATURE_NAMES",

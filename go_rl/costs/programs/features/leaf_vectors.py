@@ -22,8 +22,7 @@ from go_rl.costs.programs.features.buffer_access import (
     scaled,
     use_features,
 )
-from go_rl.costs.programs.features.intensity_curve import intensity_curve
-from go_rl.costs.programs.features.layout import LEAF_NUMBERS, POSITIONS
+from go_rl.costs.programs.features.layout import CURVE_POINTS, LEAF_NUMBERS, POSITIONS
 from go_rl.costs.programs.nests import OUTSIDE, ForLoop, LoopNest, NestLeaf
 from go_rl.costs.programs.nests.nest import (
     BLOCKS,
@@ -36,6 +35,8 @@ from go_rl.costs.programs.nests.nest import (
     VIRTUAL_THREAD,
 )
 
+TOLERANCE = 1e-4
+"""FLOP by which a point of the curve of intensity may miss a step."""
 FLOAT_KINDS = tuple(i for i, name in enumerate(OPERATION_NAMES) if name.startswith("float"))
 
 
@@ -111,7 +112,7 @@ def _kind(loops: Sequence[ForLoop]) -> list[float]:
 
 def _intensity(leaf: NestLeaf, touched: Sequence[int]) -> list[float]:
     flops = sum(leaf.statement.operations[i] for i in FLOAT_KINDS)
-    return intensity_curve(flops, [loop.extent for _, loop in leaf.around], touched)
+    return _intensity_curve(flops, [loop.extent for _, loop in leaf.around], touched)
 
 
 def _allocation(elements: int, outer: int, leaf: NestLeaf) -> list[float]:
@@ -122,3 +123,38 @@ def _allocation(elements: int, outer: int, leaf: NestLeaf) -> list[float]:
 def _nest(leaf: NestLeaf) -> list[float]:
     told = [loop.auto_unroll for _, loop in leaf.around if loop.auto_unroll]
     return [scaled(x) for x in (leaf.executions, len(leaf.around), told[-1] if told else 0)]
+
+
+def _intensity_curve(flops: int, extents: Sequence[int], touched: Sequence[int]) -> list[float]:
+    """The points of the curve of arithmetic intensity (group 3 of the leaf vector): FLOP for each
+    byte touched, of the innermost loop alone, of the two innermost loops, and so on; read at equal
+    steps of FLOP (Williams et al., "Roofline", 2009).
+
+    Args:
+        flops: floating-point operations of one execution.
+        extents: iterations of each loop around, the outermost first.
+        touched: bytes touched while a loop runs, the outermost first.
+    """
+    if flops <= 0 or not extents:
+        return [0.0] * CURVE_POINTS
+    work: list[float] = []
+    done = float(flops)
+    for extent in reversed(extents):
+        done *= extent
+        work.append(done)
+    intensity = [w / size for w, size in zip(work, reversed(touched), strict=True)]
+    points: list[float] = []
+    level = 0
+    for i in range(CURVE_POINTS):
+        asked = (i + 1) / CURVE_POINTS * done
+        while work[level] < asked - TOLERANCE:
+            level += 1
+        points.append(scaled(_between(level, asked, work, intensity)))
+    return points
+
+
+def _between(level: int, asked: float, work: list[float], intensity: list[float]) -> float:
+    if level == 0:
+        return intensity[0]
+    slope = (intensity[level] - intensity[level - 1]) / (work[level] - work[level - 1])
+    return intensity[level - 1] + slope * (asked - work[level - 1])

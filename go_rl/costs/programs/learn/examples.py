@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float64, Int, Int64
 
 from go_rl.core import TrainingError
 from go_rl.costs.devices.device_features import CDMPP_FEATURES, device_numbers
-from go_rl.costs.learning.metrics import groups_of
+from go_rl.costs.learning.metrics import groups_of, least_of_group
 from go_rl.costs.programs.features import PackedAsts
 from go_rl.costs.programs.measure.data import ProgramData, ProgramTarget
 from go_rl.costs.programs.workloads import TensorTask
@@ -145,7 +145,7 @@ def examples_of(
     rules = rules or KeepRules()
     quiet = (data.spread <= rules.most_spread) & (data.away <= rules.most_away)
     rows, seconds, spread = _merged(data, np.flatnonzero(quiet))
-    slow = seconds > rules.slowest * _fastest(data, rows, seconds)
+    slow = seconds > rules.slowest * least_of_group(seconds, _group(data, rows))
     few = _group_sizes(data, rows, ~slow) < rules.least_programs
     kept = np.flatnonzero(~slow & ~few)
     dropped = (
@@ -191,15 +191,6 @@ def _merged(
     seconds = np.array([np.median(data.seconds[members]) for members in groups], np.float64)
     spread = np.array([np.median(data.spread[members]) for members in groups], np.float64)
     return first, seconds, spread
-
-
-def _fastest(
-    data: ProgramData, rows: np.ndarray, seconds: Float64[np.ndarray, "J"]
-) -> Float64[np.ndarray, "J"]:
-    _, place = np.unique(_group(data, rows), return_inverse=True)
-    least = np.full(place.max() + 1 if len(place) else 0, np.inf)
-    np.minimum.at(least, place, seconds)
-    return least[place]
 
 
 def _group_sizes(

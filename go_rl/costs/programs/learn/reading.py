@@ -20,7 +20,7 @@ from go_rl.costs.programs.learn.examples import (
     ProgramExamples,
     ProgramInputs,
     examples_of,
-    target_numbers,
+    programs_of_task,
 )
 from go_rl.costs.programs.measure.data import ProgramTarget, gather_programs
 from go_rl.costs.programs.measure.data_file import KIND, load_programs
@@ -79,13 +79,8 @@ def examples_of_cdmpp(path: Path, rules: KeepRules | None = None) -> ProgramExam
     quiet = np.flatnonzero(file.spread <= rules.most_spread)
     if not len(quiet):
         raise TrainingError(f"{path}: all of its {len(file.seconds)} programs are noisy")
-    target = ProgramTarget(path.stem, "")
-    zero = np.zeros(len(quiet), np.int64)
-    inputs = ProgramInputs(
-        asts=pack_asts([file.programs[i] for i in quiet.tolist()]),
-        task=zero, target=zero, tasks=(None,), networks=((),), targets=(target,),
-        devices=np.array([target_numbers(target)]), nest=zero, trace=zero,
-    )  # fmt: skip
+    asts = pack_asts([file.programs[i] for i in quiet.tolist()])
+    inputs = programs_of_task(asts, None, ProgramTarget(path.stem, ""))
     dropped = (("noisy", len(file.seconds) - len(quiet)),)
     return ProgramExamples(inputs, file.seconds[quiet], file.spread[quiet], path.stem, dropped)
 

@@ -10,21 +10,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from go_rl.core.errors import nearest
-from go_rl.costs.kernels.measure.collect import MODEL, RECORDS, Report, record_of
-from go_rl.costs.kernels.measure.rounds import VISIT_SECONDS, Outcome, measure_together
 from go_rl.costs.programs.measure.measure import ProgramTask
 from go_rl.costs.programs.workloads import TaskError, TensorTask, network_tasks
 from go_rl.costs.programs.workloads.drawn_programs import CODEGEN
-from go_rl.costs.tiles.stages import import_tvm
+from go_rl.costs.timing.collector import MODEL, Asked, Report, collecting
 from go_rl.costs.timing.config import ProgramsConfig
 from go_rl.costs.timing.measuring_run import Release
-from go_rl.costs.timing.worker import START_SECONDS, folder_pace, worker_core, worker_environment
+from go_rl.costs.timing.rounds import VISIT_SECONDS
+from go_rl.costs.timing.tvm_calls import import_tvm
+from go_rl.costs.timing.worker import START_SECONDS
 from go_rl.graphs.zoo.index import zoo_graph
-from go_rl.runtime.records import RecordStore, canonical_json
-from go_rl.runtime.warm_worker import WarmWorker
+from go_rl.runtime.records import canonical_json
 
 WORKER = "go_rl.costs.programs.measure.measure:answer"
 TASK, NEST, TRACE = "task", "nest", "trace"
@@ -70,32 +68,20 @@ def collect_programs(
     measure = config.measure
     tasks = listed_tasks(config) if tasks is None else tasks
     ordered = sorted(tasks, key=lambda task: task.workload)
-    made = 0
-    with (
-        RecordStore(folder / RECORDS) as store,
-        WarmWorker(WORKER, worker_core(measure), worker_environment(measure)) as worker,
-    ):
-        done, full_pace = store.keys(measure.target), folder_pace(folder, measure)
+    with collecting(folder, measure, WORKER) as collector:
         for task in ordered:
             for level in config.codegen:
                 asked = [
                     each
-                    for each in _programs(task, level, config, full_pace)
-                    if (task.workload, _setting(each), measure.round) not in done
+                    for each in _programs(task, level, config, collector.full_pace, tasks[task])
+                    if collector.lacks(each.workload, each.setting)
                 ]
                 if asked:
-                    worker.call(Release(), START_SECONDS)  # a fresh process imports TVM
-                outcomes = measure_together(worker, asked, measure)
-                about = {MODEL: tasks[task], TASK: task.to_json()}
-                store.add(
-                    record_of(
-                        (task.workload, _setting(each)), measure, outcome, about | _made(outcome)
-                    )
-                    for each, outcome in zip(asked, outcomes, strict=True)
-                )
-                made += len(asked)
-            report(f"{task.title}: {made} measured so far")
-    return made
+                    # A fresh process imports TVM.
+                    collector.worker.call(Release(), START_SECONDS)
+                collector.measure(asked)
+            report(f"{task.title}: {collector.made} measured so far")
+        return collector.made
 
 
 def check_codegen(config: ProgramsConfig) -> None:
@@ -110,27 +96,21 @@ def check_codegen(config: ProgramsConfig) -> None:
 
 
 def _programs(
-    task: TensorTask, level: str, config: ProgramsConfig, full_pace: float
-) -> list[ProgramTask]:
+    task: TensorTask, level: str, config: ProgramsConfig, full_pace: float, network: str
+) -> list[Asked]:
+    """What is asked of one task and target; a record keeps the program itself, and what visiting it
+    took."""
+    seed, text, draws = config.measure.sampling.seed, task.to_json(), config.schedules
     return [
-        ProgramTask(
-            task=task.to_json(), codegen=level, draw=number, draws=config.schedules,
-            seed=config.measure.sampling.seed, memory=config.memory, full_pace=full_pace,
-            timing=config.measure.timing,
+        Asked(
+            task.workload,
+            canonical_json({"codegen": level, "draw": number, "draws": draws, "seed": seed}),
+            ProgramTask(
+                task=text, codegen=level, draw=number, draws=draws, seed=seed,
+                memory=config.memory, full_pace=full_pace, timing=config.measure.timing,
+            ),
+            {MODEL: network, TASK: text},
+            (NEST, TRACE, VISIT_SECONDS),
         )
-        for number in range(config.schedules)
+        for number in range(draws)
     ]  # fmt: skip
-
-
-def _made(outcome: Outcome) -> dict[str, Any]:
-    """Return what a record keeps of the program itself, and what visiting it took."""
-    if isinstance(outcome, str):
-        return {}
-    took = {VISIT_SECONDS: round(outcome[VISIT_SECONDS], 4)}
-    return {name: outcome[name] for name in (NEST, TRACE)} | took
-
-
-def _setting(asked: ProgramTask) -> str:
-    return canonical_json(
-        {"codegen": asked.codegen, "draw": asked.draw, "draws": asked.draws, "seed": asked.seed}
-    )

@@ -18,14 +18,14 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from go_rl.core import ReadError, ZooError
-from go_rl.costs.kernels.measure.collect import MODEL, RECORDS
 from go_rl.costs.programs.features import PackedAsts
 from go_rl.costs.programs.measure.collect import NEST, TASK, TRACE
 from go_rl.costs.programs.measure.features_file import nest_features
 from go_rl.costs.programs.workloads import TaskError, TensorTask, network_tasks
+from go_rl.costs.timing.collector import MODEL, failures_of
 from go_rl.costs.timing.core_speed_file import pace_path, read_pace
 from go_rl.graphs.zoo.index import zoo_graph
-from go_rl.runtime.records import Record, RecordStore
+from go_rl.runtime.records import RECORDS, Record, RecordStore
 
 ROWS = ("task", "target", "draw", "nest", "trace", "seconds", "spread", "away")
 """Arrays of one number a measurement."""
@@ -119,12 +119,11 @@ def gather_programs(folder: Path, name: str = "programs", most_slowed: float = i
         for device in sorted({record.target for record in timed})
         if (path := pace_path(folder, device)).exists()
     }
-    failed = [record.reason for record in mine if record.seconds is None]
     return ProgramData(
         name=name,
         nests=tuple(nests),
         asts=nest_features(tuple(nests), folder),
-        failures={reason: failed.count(reason) for reason in sorted(set(failed))},
+        failures=failures_of(mine),
         provenance={"processors": processors, "measured": _days(timed)},
         **_columns(timed, nests),
     )

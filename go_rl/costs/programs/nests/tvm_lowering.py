@@ -37,7 +37,7 @@ from go_rl.costs.programs.nests.tvm_arithmetic import (
     operations_of,
 )
 from go_rl.costs.programs.nests.tvm_unit_loops import without_unit_loops
-from go_rl.costs.tiles.stages import import_tvm
+from go_rl.costs.timing.tvm_calls import import_tvm
 
 KINDS = (SERIAL, PARALLEL, VECTORISED, UNROLLED)
 """Annotations in the order of TVM's ``ForKind``; what follows is bound to a thread."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from go_rl.costs.programs.nests.tvm_arithmetic import INDEX_OPERATIONS, LOAD, kind_of, nodes_in
-from go_rl.costs.tiles.stages import import_tvm
+from go_rl.costs.timing.tvm_calls import import_tvm
 
 
 def without_unit_loops(module: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 from go_rl.costs.programs.nests.tvm_lowering import import_meta_schedule
 from go_rl.costs.programs.workloads.task import TensorTask
 from go_rl.costs.programs.workloads.te_workloads import task_module
-from go_rl.costs.tiles.stages import import_tvm
+from go_rl.costs.timing.tvm_calls import import_tvm
 
 CODEGEN = ("x86-64-v3", "x86-64-v4", "x86-64-v2")
 """Levels of x86-64 that programs are compiled for: targets of the code, not processors."""

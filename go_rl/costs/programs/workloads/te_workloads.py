@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from go_rl.costs.programs.workloads.task import TensorTask
-from go_rl.costs.tiles.stages import import_tvm
+from go_rl.costs.timing.tvm_calls import import_tvm
 
 EPSILON = 1e-5
 """Added to a variance."""

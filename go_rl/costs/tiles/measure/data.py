@@ -18,10 +18,10 @@ from jaxtyping import Bool, Float64, Int64
 
 from go_rl.core import ReadError, RecordError
 from go_rl.core.files.shipped import shipped_or_given
-from go_rl.costs.kernels.measure.collect import MODEL, RECORDS
 from go_rl.costs.tiles import TileError, TileProgram, Tiles
+from go_rl.costs.timing.collector import MODEL, measured_columns
 from go_rl.graphs.cutting import KernelSet, cut_kernels, join_kernels
-from go_rl.runtime.records import Record, RecordStore, export_records, load_records
+from go_rl.runtime.records import RECORDS, Record, RecordStore, export_records, load_records
 
 SHIPPED = Path(__file__).parents[1] / "data"
 ENDING = ".jsonl.gz"
@@ -142,7 +142,6 @@ def gather_tiles(records: Sequence[Record], name: str = "tiles") -> TileData:
     known = {record.workload: record for record in reversed(timed)}
     number = {hash_: i for i, hash_ in enumerate(sorted(known))}
     ordered = [known[hash_] for hash_ in number]
-    failed = [record.reason for record in records if record.seconds is None]
     return TileData(
         name=name,
         target=targets[0],
@@ -151,10 +150,7 @@ def gather_tiles(records: Sequence[Record], name: str = "tiles") -> TileData:
         models=tuple(str(record.details.get(MODEL, "")) for record in ordered),
         program=np.array([number[record.workload] for record in timed], np.int64),
         tiles=tuple(map(_tiles, timed)),
-        round=np.array([record.round for record in timed], np.int64),
-        seconds=np.array([record.seconds for record in timed], np.float64),
-        spread=np.array([record.spread or 0.0 for record in timed], np.float64),
-        failures={reason: failed.count(reason) for reason in sorted(set(failed))},
+        **measured_columns(timed, records),
     )
 
 

@@ -7,9 +7,7 @@ process is the caller's.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil
 from typing import Any
 
 import numpy as np
@@ -17,15 +15,10 @@ import numpy as np
 from go_rl.costs.tiles.program import TileProgram
 from go_rl.costs.tiles.schedule import build
 from go_rl.costs.tiles.sizes import Tiles
-from go_rl.costs.tiles.stages import import_tvm
 from go_rl.costs.tiles.tiled_program import TiledProgram
 from go_rl.costs.timing.config import TimingConfig
-from go_rl.costs.timing.core_speed import CoreSpeed
 from go_rl.costs.timing.measuring_run import MeasuringRun, Timed
-from go_rl.costs.timing.timing import has_a_core, visit
-
-SAMPLE_SECONDS = 2e-4
-"""A sample is the mean of so many runs that it takes about this long."""
+from go_rl.costs.timing.tvm_calls import timed_calls
 
 
 @dataclass(frozen=True)
@@ -45,7 +38,7 @@ def compile_tiles(task: TileTask) -> tuple[Timed, dict[str, Any]]:
     """Build one configuration.
 
     Returns:
-        What times it, a call being a sample of about `SAMPLE_SECONDS`; and ``compile_seconds``:
+        What times it (`timed_calls`), and ``compile_seconds``:
         scheduling and compiling.
 
     Raises:
@@ -58,11 +51,9 @@ def compile_tiles(task: TileTask) -> tuple[Timed, dict[str, Any]]:
     start = time.perf_counter()
     kernel = build(tiled)
     spent = time.perf_counter() - start
-    sample_of = _sampler(kernel, program)
-    first = sample_of(1)()  # behind a run of TVM's own, which does not count
-    sample = sample_of(max(1, ceil(SAMPLE_SECONDS / max(first, 1e-9))))
-    pace, own = CoreSpeed(task.full_pace), has_a_core()
-    return lambda timing: visit(sample, timing, pace, own), {"compile_seconds": spent}
+    result = np.zeros(program.output_shape, np.float32)
+    operands = [*example_arguments(program).values(), result]
+    return timed_calls(kernel, operands, task.full_pace), {"compile_seconds": spent}
 
 
 answer = MeasuringRun(compile_tiles).answer
@@ -75,19 +66,3 @@ def example_arguments(program: TileProgram, seed: int = 0) -> dict[str, np.ndarr
     return {
         name: 2 * rng.random(shape, np.float32) - 1 for name, shape in program.input_shapes.items()
     }
-
-
-def _sampler(kernel: Any, program: TileProgram) -> Callable[[int], Callable[[], float]]:
-    """Return what makes, of a number of runs, a function that runs the kernel so often and returns
-    mean seconds a run."""
-    tvm = import_tvm()
-    device = tvm.cpu()
-    result = np.zeros(program.output_shape, np.float32)
-    arrays = (*example_arguments(program).values(), result)
-    held = [tvm.runtime.tensor(array, device) for array in arrays]
-
-    def sample_of(number: int) -> Callable[[], float]:
-        timed = kernel.time_evaluator("main", device, number=number, repeat=1)
-        return lambda: float(timed(*held).results[0])
-
-    return sample_of

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from go_rl.costs.kernels.measure.rounds import Outcome, measure_together
 from go_rl.costs.timing.config import CollectConfig
 from go_rl.costs.timing.measuring_run import Release
+from go_rl.costs.timing.rounds import Outcome, measure_together
 from go_rl.costs.timing.worker import START_SECONDS, folder_pace, worker_core, worker_environment
 from go_rl.runtime.warm_worker import WarmWorker
 from go_rl.tuning.tvm.codegen import own_cores

@@ -23,8 +23,8 @@ from typing import Any
 
 from go_rl.core import MissingDependencyError
 from go_rl.core.processor import own_target
-from go_rl.costs.kernels.measure.rounds import Outcome
 from go_rl.costs.timing.config import CollectConfig
+from go_rl.costs.timing.rounds import Outcome
 from go_rl.costs.timing.worker import START_SECONDS
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.tvm.measure.measurers import WORKER

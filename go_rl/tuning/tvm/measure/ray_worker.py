@@ -11,10 +11,10 @@ from typing import Any
 
 from go_rl.core.files.whole_file import write_bytes
 from go_rl.core.processor import own_target
-from go_rl.costs.kernels.measure.rounds import measure_together
 from go_rl.costs.timing.config import CollectConfig
 from go_rl.costs.timing.core_speed import full_pace
 from go_rl.costs.timing.measuring_run import Release
+from go_rl.costs.timing.rounds import measure_together
 from go_rl.costs.timing.worker import START_SECONDS, worker_environment
 from go_rl.runtime.warm_worker import WarmWorker
 from go_rl.tuning.tvm.measure.measurers import threads

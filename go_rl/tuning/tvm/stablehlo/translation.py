@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from go_rl.costs.programs.nests.tvm_lowering import import_meta_schedule
-from go_rl.costs.tiles.stages import import_tvm
+from go_rl.costs.timing.tvm_calls import import_tvm
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.tvm.stablehlo import contractions, elementwise, indexing, reductions, shapes
 from go_rl.tuning.tvm.stablehlo.values import Emitter, HloCall, HloValue, Shape, Translate

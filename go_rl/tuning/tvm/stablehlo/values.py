@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from go_rl.costs.tiles.stages import import_tvm
+from go_rl.costs.timing.tvm_calls import import_tvm
 from go_rl.tuning.config import TuningError
 
 Shape = tuple[int, ...]

@@ -15,6 +15,7 @@ from jaxtyping import Float32, Float64, Int64
 from scipy.special import expit
 
 from go_rl.core import TrainingError
+from go_rl.costs.learning.metrics import least_of_group
 from go_rl.costs.learning.training import MemberReport, Params, train
 from go_rl.costs.programs.features import LEAF_NUMBERS
 from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
@@ -207,9 +208,7 @@ def relative_throughput(
     seconds (TenSet's label), and [P] the number of the task on the target."""
     inputs = examples.inputs
     _, group = np.unique(inputs.task * len(inputs.targets) + inputs.target, return_inverse=True)
-    best = np.full(group.max() + 1, np.inf)
-    np.minimum.at(best, group, examples.seconds)
-    return best[group] / examples.seconds, group
+    return least_of_group(examples.seconds, group) / examples.seconds, group
 
 
 def statement_programs(inputs: ProgramInputs, scale: Mapping[str, np.ndarray]) -> StatementPrograms:

@@ -1,6 +1,9 @@
 """`measure_together`: kernels that lie compiled side by side in a worker and are visited in turn.
 
 What disturbs a core lasts for seconds; visits that are seconds apart see it disturbed and not.
+There is no further visit to what is known well enough: the coefficient of variation of what was
+measured so far decides, as in Li et al., "AdaTune: Adaptive Tensor Program Compilation Made
+Efficient" (NeurIPS 2020), where `TimingConfig.variation` is above 0.
 """
 
 from __future__ import annotations
@@ -13,7 +16,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from go_rl.costs.timing.adaptive_visits import settled
 from go_rl.costs.timing.config import CollectConfig
 from go_rl.costs.timing.measuring_run import Hold, OtherProcessError, Release, Visit
 from go_rl.costs.timing.timing import TimingSamples, joined, timing_of
@@ -32,6 +34,8 @@ LEAST_VISITS = 3
 GROUP = 16
 """Kernels that are compiled between two rounds of visits: the first have times, and are kept,
 while the last are not compiled yet."""
+LEAST_VARIED = 2
+"""Visits from which there is a variation."""
 DEATHS = 3
 """Deaths of the worker between two requests, of which no kernel is known to be the cause, until
 that which was asked for next counts as it."""
@@ -108,6 +112,19 @@ def measure_together(
             outcomes |= ({lost.kernel: lost.reason} if blamed else {}) | lost.failed
         else:
             return [outcomes[i] for i in range(len(taken))]
+
+
+def settled(visits: Sequence[TimingSamples], variation: float) -> bool:
+    """Return whether the times of visits vary so little that no further one is needed.
+
+    Args:
+        visits: of one program; the time of a visit is that of `timing_of`.
+        variation: the largest coefficient of variation, standard deviation over mean; 0: never.
+    """
+    if variation == 0 or len(visits) < LEAST_VARIED:
+        return False
+    seconds = np.array([timing_of(visit).seconds for visit in visits])
+    return float(seconds.std(ddof=1) / seconds.mean()) <= variation
 
 
 def spent(visits: Sequence[TimingSamples]) -> float:

@@ -9,12 +9,21 @@ import numpy as np
 import pytest
 
 from go_rl.core import ExecutionError
-from go_rl.costs.kernels.measure.collect import ModelEnd, Wanted
-from go_rl.costs.kernels.measure.rounds import GROUP, PARTIAL, Outcome, batches, measure_together
+from go_rl.costs.kernels.measure.collect import ModelEnd, operand_bytes
 from go_rl.costs.kernels.measure.worker import KernelTask
+from go_rl.costs.timing.collector import Asked, Collector, whole_keys
 from go_rl.costs.timing.config import CollectConfig, TimingConfig
 from go_rl.costs.timing.measuring_run import Hold, MeasuringRun, Release, Timed, Visit
+from go_rl.costs.timing.rounds import (
+    GROUP,
+    PARTIAL,
+    VISIT_SECONDS,
+    Outcome,
+    batches,
+    measure_together,
+)
 from go_rl.costs.timing.timing import TimingSamples
+from go_rl.runtime.records import RECORDS, RecordStore
 from go_rl.runtime.warm_worker import WarmWorker, WorkerDied, WorkerFailed, WorkerTimeout
 
 CONFIG = CollectConfig(timing=TimingConfig(visits=3))
@@ -159,19 +168,19 @@ def test_nothing_to_measure_asks_nobody():
     assert measure_together(Machine({}), [], CONFIG) == []
 
 
-def in_batches(items: list[Wanted | ModelEnd], most: int) -> list[list[Wanted | ModelEnd]]:
-    return [list(batch) for batch in batches(items, lambda item: item.size, most)]
+def in_batches(items: list[Asked | ModelEnd], most: int) -> list[list[Asked | ModelEnd]]:
+    return [list(batch) for batch in batches(items, operand_bytes, most)]
 
 
 def test_batches_end_where_memory_does():
     """Operands of 0, 0.8, 0.8 and 0.8 GB, of which two fit; the last is alone."""
     large = task("large", 200_000_000)
     items = [
-        Wanted("m", "0", "", "no time"),
-        Wanted("m", "1", "", large),
-        Wanted("m", "2", "", large),
+        Asked("0", "", "no time", {}),
+        Asked("1", "", large, {}),
+        Asked("2", "", large, {}),
         ModelEnd("m", None),
-        Wanted("n", "3", "", large),
+        Asked("3", "", large, {}),
     ]
     assert in_batches(items, 10) == [items[:4], items[4:]]
     assert in_batches(items, 2) == [items[:2], items[2:4], items[4:]]
@@ -210,3 +219,28 @@ def test_the_first_have_times_while_the_next_are_not_made_yet():
     with pytest.raises(KeyboardInterrupt):
         measure_together(Machine({}), cut(), CONFIG, kept.update)
     assert sorted(kept) == list(range(GROUP))
+
+
+def test_a_collector_keeps_what_was_asked_for_and_lacks_it_no_longer(tmp_path):
+    """A time, a reason of the worker and one why nothing could be asked."""
+    machine = Machine({"b": WorkerFailed("ValueError", "wrong")})
+    asked = [
+        Asked("1", "", task("a"), {"model": "m"}, ("compile_seconds", VISIT_SECONDS)),
+        Asked("2", "", task("b"), {"model": "m"}, ("compile_seconds",)),
+        Asked("3", "", "no operand travels", {"model": "n"}),
+    ]
+    with RecordStore(tmp_path / RECORDS) as store:
+        collector = Collector(store, machine, CONFIG, 1e-5, set())
+        collector.measure(each for each in asked)
+        found = {record.workload: record for record in store.find(CONFIG.target)}
+        again = Collector(store, machine, CONFIG, 1e-5, whole_keys(store, CONFIG.target))
+    assert collector.made == 3
+    assert found["1"].seconds == 1e-3
+    assert found["1"].details["compile_seconds"] == 1.0
+    assert found["1"].details[VISIT_SECONDS] == round(found["1"].details[VISIT_SECONDS], 4)
+    assert [found[name].reason for name in "23"] == [
+        "WorkerFailed: ValueError: wrong", "no operand travels"
+    ]  # fmt: skip
+    assert [found[name].details["model"] for name in "123"] == ["m", "m", "n"]
+    assert not any(again.lacks(name, "") for name in "123")
+    assert again.lacks("1", '{"draw":1}')

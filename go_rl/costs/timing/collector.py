@@ -1,0 +1,189 @@
+"""`Collector`: measures what a folder of records lacks, in a warm worker process.
+
+Kernels, tilings and tensor programs differ in what is asked for and in the worker that answers;
+visits, records and going on where a run stopped are here once. ``records.sqlite`` of the folder
+holds the times (`go_rl.runtime.records`), ``pace-<target>.json`` what
+`go_rl.costs.timing.core_speed.full_pace` found when it was first asked. A record is kept as soon as
+three visits have timed its program, and again when the last one has: whoever stops a run loses
+seconds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from go_rl.costs.timing.config import CollectConfig
+from go_rl.costs.timing.rounds import PARTIAL, Outcome, measure_together
+from go_rl.costs.timing.worker import folder_pace, worker_core, worker_environment
+from go_rl.runtime.records import RECORDS, Record, RecordStore
+from go_rl.runtime.warm_worker import WarmWorker
+
+MODEL = "model"
+"""Detail of a record: the network in which its program was first met."""
+Report = Callable[[str], None]
+Key = tuple[str, str, int]
+"""Workload, setting and round of a record."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A measurement to be made."""
+
+    workload: str
+    setting: str
+    task: Any
+    """For the worker; or, a text, why there is none."""
+    details: Mapping[str, Any]
+    """What the record tells beside the times."""
+    kept: tuple[str, ...] = ()
+    """Fields of the worker's answer that the record tells, too."""
+
+
+@dataclass
+class Collector:
+    """Measures, and keeps records."""
+
+    store: RecordStore
+    worker: WarmWorker
+    config: CollectConfig
+    full_pace: float
+    """See `go_rl.costs.timing.core_speed.CoreSpeed`."""
+    known: set[Key]
+    """What need not be measured again."""
+    made: int = 0
+    """Measurements of this run."""
+
+    def lacks(self, workload: str, setting: str) -> bool:
+        """Return whether a measurement of this round is missing."""
+        return (workload, setting, self.config.round) not in self.known
+
+    def measure(self, asked: Iterable[Asked]) -> None:
+        """Measure together what is asked for; each item is taken when the worker is ready for it
+        (`measure_together`)."""
+        timed: list[Asked] = []
+
+        def tasks() -> Iterator[Any]:
+            for each in asked:
+                self.made += 1
+                if isinstance(each.task, str):
+                    self._keep([(each, each.task)])
+                else:
+                    timed.append(each)
+                    yield each.task
+
+        def keep(outcomes: Mapping[int, Outcome]) -> None:
+            self._keep((timed[i], outcome) for i, outcome in outcomes.items())
+
+        outcomes = measure_together(self.worker, tasks(), self.config, keep)
+        self._keep(zip(timed, outcomes, strict=True))
+
+    def _keep(self, outcomes: Iterable[tuple[Asked, Outcome]]) -> None:
+        self.store.add(
+            record_of(
+                (each.workload, each.setting), self.config, outcome,
+                {**each.details, **_kept(each, outcome)},
+            )
+            for each, outcome in outcomes
+        )  # fmt: skip
+
+
+@contextmanager
+def collecting(folder: Path, config: CollectConfig, worker: str) -> Iterator[Collector]:
+    """Open a folder of records and start a worker.
+
+    Args:
+        folder: of the records.
+        config: target, core and timing.
+        worker: ``module:function`` that answers (`go_rl.costs.timing.measuring_run.MeasuringRun`).
+
+    Raises:
+        RecordError: the folder's records cannot be read or written.
+        WorkerError: the core cannot be had.
+    """
+    with (
+        RecordStore(folder / RECORDS) as store,
+        WarmWorker(worker, worker_core(config), worker_environment(config)) as process,
+    ):
+        full_pace = folder_pace(folder, config)
+        yield Collector(store, process, config, full_pace, whole_keys(store, config.target))
+
+
+def whole_keys(store: RecordStore, target: str) -> set[Key]:
+    """Return workload, setting and round of all that need not be measured again: what was cut off
+    before its last visit has a record, and is made whole by the next run."""
+    return {
+        (record.workload, record.setting, record.round)
+        for record in store.find(target)
+        if not record.details.get(PARTIAL)
+    }
+
+
+def first_by_hash(hashes: Sequence[str], share: float) -> list[str]:
+    """Return the share with the least hashes: a random choice that stays the same."""
+    return sorted(hashes)[: round(share * len(hashes))]
+
+
+def record_of(
+    key: tuple[str, str],
+    config: CollectConfig,
+    outcome: dict[str, Any] | str,
+    details: Mapping[str, Any],
+) -> Record:
+    """Return the record of a measurement, or of why there is none.
+
+    Args:
+        key: hash of the kernel, and the setting.
+        config: target and round.
+        outcome: what was measured, or why there is nothing.
+        details: what else is to be kept.
+    """
+    common: dict[str, Any] = {
+        "workload": key[0], "setting": key[1], "target": config.target, "round": config.round,
+    }  # fmt: skip
+    if isinstance(outcome, str):
+        return Record(**common, reason=outcome, details=details)
+    return Record(
+        **common,
+        seconds=outcome["seconds"],
+        spread=outcome["spread"],
+        repeats=outcome["calls"],
+        details={
+            **details,
+            "compile_seconds": round(outcome["compile_seconds"], 4),
+            "median": float(f"{outcome['median']:.5g}"),
+            "slowed": round(outcome["slowed"], 3),
+            "away": round(outcome["away"], 3),
+            "xla": outcome.get("xla", {}),
+            **({PARTIAL: True} if outcome.get(PARTIAL) else {}),
+        },
+    )
+
+
+def measured_columns(timed: Sequence[Record], records: Iterable[Record]) -> dict[str, Any]:
+    """Return what every data set holds of records, as arrays: ``round``, ``seconds`` and ``spread``
+    of those that have a time; and ``failures`` of all of them (`failures_of`)."""
+    return {
+        "round": np.array([record.round for record in timed], np.int64),
+        "seconds": np.array([record.seconds for record in timed], np.float64),
+        "spread": np.array([record.spread or 0.0 for record in timed], np.float64),
+        "failures": failures_of(records),
+    }
+
+
+def failures_of(records: Iterable[Record]) -> dict[str, int]:
+    """Return the reasons why a measurement has no time, sorted, and how often."""
+    return dict(sorted(Counter(r.reason for r in records if r.seconds is None).items()))
+
+
+def _kept(asked: Asked, outcome: Outcome) -> dict[str, Any]:
+    if isinstance(outcome, str):
+        return {}
+    told = {name: outcome[name] for name in asked.kept}
+    return {name: round(x, 4) if isinstance(x, float) else x for name, x in told.items()}
