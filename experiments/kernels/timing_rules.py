@@ -20,15 +20,8 @@ from pathlib import Path
 import numpy as np
 import tyro
 
-<<<<<<< HEAD
 from experiments.experiment import Experiment
-from go_rl.costs.kernels.measure.collect import KERNELS, NODES, RECORDS, first_by_hash
-=======
-from experiments.csv_rows import csv_text
-from experiments.pages import RESULTS, run_script, write_page
-from go_rl.core.plan import write_text
 from go_rl.costs.kernels.measure.collect import KERNELS, NODES
->>>>>>> costs
 from go_rl.costs.kernels.measure.exported import part_task, zoo_program
 from go_rl.costs.kernels.measure.worker import KernelTask
 from go_rl.costs.timing.collector import first_by_hash

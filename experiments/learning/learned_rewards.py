@@ -53,12 +53,7 @@ from go_rl.costs.timing.config import CollectConfig, TimingConfig
 from go_rl.graphs.readers.jax.stages import JaxProgram
 from go_rl.objectives.methods import Greedy
 from go_rl.objectives.ring.simulate.pricing import RingPricer
-<<<<<<< HEAD
-from go_rl.runtime.records import AS_IT_COMES, RecordStore
-=======
-from go_rl.report.figures import save_figure
 from go_rl.runtime.records import AS_IT_COMES, RECORDS, RecordStore
->>>>>>> costs
 from go_rl.tuning import TuningError
 from go_rl.tuning.xla.budget import TuningBudget
 from go_rl.tuning.xla.compilable import load_program

@@ -20,13 +20,8 @@ from experiments.tuning.make_pools import PEAK
 from experiments.tuning.record_pools import CODEGEN
 from go_rl.costs.programs.workloads import TensorTask, task_module
 from go_rl.costs.programs.workloads.drawn_programs import codegen_target
-<<<<<<< HEAD
-from go_rl.costs.tiles.stages import import_tvm
-from go_rl.report.figures import new_figure
-=======
 from go_rl.costs.timing.tvm_calls import import_tvm
-from go_rl.report.figures import new_figure, save_figure
->>>>>>> costs
+from go_rl.report.figures import new_figure
 from go_rl.tuning.loop.nouns import Schedule
 from go_rl.tuning.tvm.codegen import CodeTarget
 from go_rl.tuning.tvm.space import TvmSpace, scheduled
