@@ -14,7 +14,7 @@ from go_rl.verify.check_plan import Verdict, check_belongs, check_plan
 if TYPE_CHECKING:
     from go_rl.compare.portfolio import Result
     from go_rl.plans.run import Executed
-    from go_rl.solvers.enumeration import Explanation
+    from go_rl.solvers.enumeration import Explanation as Explanation
 
 
 __all__ = ["Verdict", "check", "execute", "explain", "require_accepted"]

@@ -8,8 +8,8 @@ from reference.list_order import list_order as twin
 from reference.list_order import topological
 from reference.small_rings import ring_problem
 
+from go_rl.objectives.common.units import RingUnits
 from go_rl.objectives.ring.orders import barycentric, list_order, positions, reverse_depth_first
-from go_rl.objectives.ring.units import RingUnits
 from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.policy.observations.reference_orders import REFERENCE_ORDERS, reference_orders
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from go_rl.objectives.ring.units import RingUnits
+from go_rl.objectives.common.units import RingUnits
 
 
 def producers(units: RingUnits, v: int) -> set[int]:

@@ -17,8 +17,7 @@ from go_rl.core.evaluation import finite
 from go_rl.core.printable import message_line
 
 if TYPE_CHECKING:
-    from go_rl.api.check import Verdict
-    from go_rl.solvers.enumeration import Explanation
+    from go_rl.api.check import Explanation, Verdict
 
 
 @dataclass(frozen=True)

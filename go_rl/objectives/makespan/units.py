@@ -16,10 +16,10 @@ from go_rl.core.fusion import heavy_nodes
 from go_rl.core.graph.condensation import topological_numbers
 from go_rl.graphs.cutting import Fuser
 from go_rl.graphs.cutting.layers import layers
+from go_rl.objectives.common.units import DROPPED, RingUnits, assemble_units
 from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.objectives.makespan.infer_devices import infer_devices
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
-from go_rl.objectives.ring.units import DROPPED, RingUnits, assemble_units
 
 
 @dataclass(frozen=True, eq=False)

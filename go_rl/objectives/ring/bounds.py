@@ -23,10 +23,10 @@ import numpy as np
 
 from go_rl.core.compiled_struct import kernel
 from go_rl.core.graph.heads_tails import sums_after
+from go_rl.objectives.common.units import RingUnits, bound_units, contracted
 from go_rl.objectives.ring.chained_edges import chained_between
 from go_rl.objectives.ring.ideals.ideal_dp import NONE, Limits, stages_within
 from go_rl.objectives.ring.triangle_bound import half_between, parts_too_little
-from go_rl.objectives.ring.units import RingUnits, bound_units, contracted
 from go_rl.solvers import RingInstance
 
 STEPS = 40

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
-from go_rl.objectives.ring.units import RingUnits
+from go_rl.objectives.common.units import RingUnits
 
 MOST_UNITS = 4000
 """Units up to which this is done: reachability takes their square in bytes."""

@@ -20,6 +20,7 @@ from go_rl.core import Objective, OpKind, Problem, load_hardware, rule_set
 from go_rl.core.optimizer import Milestone
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.objectives.common.units import ring_units
 from go_rl.objectives.ring.bounds import ring_bound
 from go_rl.objectives.ring.ideals.ideal_dp import Limits, stages_within
 from go_rl.objectives.ring.ideals.states import grow_layers, read_stages
@@ -27,7 +28,6 @@ from go_rl.objectives.ring.linear_cuts import LinearCuts, kernels_of_cuts
 from go_rl.objectives.ring.orders import depth_first, list_order
 from go_rl.objectives.ring.simulate.kernels import price_range, price_whole
 from go_rl.objectives.ring.simulate.pricing import RingPricer
-from go_rl.objectives.ring.units import ring_units
 from go_rl.runtime.warm_worker import WarmWorker, WorkerError
 from go_rl.solvers.network import Network, new_state
 from go_rl.solvers.propagation import fill

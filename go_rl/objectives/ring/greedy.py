@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int16
 
 from go_rl.core import Problem
-from go_rl.objectives.ring.units import slowest_seconds
+from go_rl.objectives.common.units import slowest_seconds
 
 MIXES = (0.0, 0.5, 0.8, 1.0)
 """Shares of weight bytes in what is balanced; tried in turn until the memory suffices."""

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float64, Int32
 
 from go_rl.core.compiled_struct import kernel
-from go_rl.objectives.ring.units import RingUnits
+from go_rl.objectives.common.units import RingUnits
 from go_rl.runtime.decoder_calls import count_decoder_calls
 
 NO_STAGE = np.int64(1 << 20)

@@ -10,7 +10,7 @@ from jaxtyping import Float64, Int32
 from go_rl.core.graph.depth_first import depth_first_order
 from go_rl.core.graph.heads_tails import path_sums_after, path_sums_before
 from go_rl.core.graph.list_order import list_order as list_schedule
-from go_rl.objectives.ring.units import RingUnits
+from go_rl.objectives.common.units import RingUnits
 
 
 def depth_first(units: RingUnits, rank: Float64[np.ndarray, "U"]) -> Int32[np.ndarray, "U"]:

@@ -18,8 +18,8 @@ import numpy as np
 from jaxtyping import Float64, Int32, Int64
 
 from go_rl.core.compiled_struct import KernelStruct, kernel
+from go_rl.objectives.common.units import RingUnits
 from go_rl.objectives.ring.linear_cuts import NO_STAGE, LinearCuts
-from go_rl.objectives.ring.units import RingUnits
 
 MOST_UNITS = 4000
 """Units up to which this pays: the work is quadratic in their number."""

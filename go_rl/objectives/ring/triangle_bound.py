@@ -26,7 +26,7 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from go_rl.core.graph.heads_tails import sums_after, sums_before
-from go_rl.objectives.ring.units import RingUnits
+from go_rl.objectives.common.units import RingUnits
 
 MOST_UNITS = 4000
 """Units up to which cuts are looked for."""

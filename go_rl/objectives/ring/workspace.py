@@ -13,12 +13,12 @@ from jaxtyping import Float64, Int, Int16, Int32
 from go_rl.core import Evaluation, Fidelity, Problem
 from go_rl.core.decisions import Decisions, Legalized, Proposals, Scored
 from go_rl.core.evaluation import STATUS_CODES
+from go_rl.objectives.common.units import DROPPED, RingUnits, bound_units, ring_units
 from go_rl.objectives.common.workspace import PlanningWorkspace, first_usable
 from go_rl.objectives.ring.assignment import RingAssignment
 from go_rl.objectives.ring.bounds import ring_bound
 from go_rl.objectives.ring.greedy import greedy_fills, topological_fill, work_share
 from go_rl.objectives.ring.simulate.pricing import Pricer, RingPricer
-from go_rl.objectives.ring.units import DROPPED, RingUnits, bound_units, ring_units
 from go_rl.solvers import RingSolver, ring_instance
 
 FAITHFUL = 4.0

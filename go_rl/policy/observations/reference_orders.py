@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Int32
 
 from go_rl.core.graph.heads_tails import path_sums_after, path_sums_before
+from go_rl.objectives.common.units import RingUnits
 from go_rl.objectives.ring.orders import (
     barycentric,
     depth_first,
@@ -13,7 +14,6 @@ from go_rl.objectives.ring.orders import (
     positions,
     reverse_depth_first,
 )
-from go_rl.objectives.ring.units import RingUnits
 
 REFERENCE_ORDERS = (
     "given",

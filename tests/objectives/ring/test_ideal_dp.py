@@ -13,10 +13,10 @@ from reference.ring_optimum import optimum
 from reference.small_rings import ring_problem
 
 from go_rl.core import Budget, Problem, rule_set
+from go_rl.objectives.common.units import bound_units, ring_units
 from go_rl.objectives.methods import IdealDP
 from go_rl.objectives.ring.ideals.ideal_dp import FOUND, NONE, TRUNCATED, Limits, stages_within
 from go_rl.objectives.ring.simulate.pricing import RingPricer
-from go_rl.objectives.ring.units import bound_units, ring_units
 from go_rl.solvers import ring_instance
 from go_rl.verify.rules import legal
 

@@ -11,9 +11,9 @@ from reference.random_rings import random_ring
 from reference.small_rings import ring_problem
 
 from go_rl.core import Links, Problem, Topology
+from go_rl.objectives.common.units import RingUnits, contracted, ring_units
 from go_rl.objectives.ring.linear_cuts import LinearCuts
 from go_rl.objectives.ring.orders import candidate_orders
-from go_rl.objectives.ring.units import RingUnits, contracted, ring_units
 from go_rl.solvers import ring_instance
 
 

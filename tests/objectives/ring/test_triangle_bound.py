@@ -11,11 +11,11 @@ from reference.ring_optimum import optimum
 from reference.small_rings import ring_problem
 
 from go_rl.core import Budget, Links, Problem, Topology
+from go_rl.objectives.common.units import bound_units
 from go_rl.objectives.methods import RingLocalSearch
 from go_rl.objectives.ring.bounds import ring_bound
 from go_rl.objectives.ring.chained_edges import chained_between
 from go_rl.objectives.ring.triangle_bound import half_between, parts_too_little
-from go_rl.objectives.ring.units import bound_units
 from go_rl.solvers import ring_instance
 
 pytestmark = pytest.mark.usefixtures("unchecked_types")

@@ -23,6 +23,7 @@ import numpy as np
 from jaxtyping import Int32
 
 from go_rl.core.graph.condensation import sorted_rows
+from go_rl.objectives.common.units import RingUnits
 from go_rl.objectives.ring.ideals.frontier import (
     DONE,
     GROW,
@@ -33,7 +34,6 @@ from go_rl.objectives.ring.ideals.frontier import (
 )
 from go_rl.objectives.ring.ideals.frontier import TRUNCATED as DROPPED
 from go_rl.objectives.ring.ideals.states import grow_layers, read_stages
-from go_rl.objectives.ring.units import RingUnits
 from go_rl.runtime.decoder_calls import count_decoder_calls
 
 FOUND, NONE, TRUNCATED = 0, 1, 2

@@ -11,6 +11,7 @@ import numpy as np
 
 from go_rl.core.bitset import lowest
 from go_rl.core.compiled_struct import kernel
+from go_rl.objectives.common.units import RingUnits
 from go_rl.objectives.ring.ideals.frontier import (
     CANDIDATES_A_CALL,
     CHIPS,
@@ -45,7 +46,6 @@ from go_rl.objectives.ring.ideals.frontier import (
     IdealLimits,
 )
 from go_rl.objectives.ring.ideals.selection import select
-from go_rl.objectives.ring.units import RingUnits
 
 
 @kernel

@@ -9,9 +9,9 @@ from jaxtyping import Int16
 
 from go_rl.core import Budget, Plan, Problem, Progress
 from go_rl.objectives.common.incumbent import Incumbent, finish_plan
+from go_rl.objectives.common.units import contracted
 from go_rl.objectives.ring.ideals.ideal_dp import FOUND, NONE, TRUNCATED, Limits, stages_within
 from go_rl.objectives.ring.linear_cuts import LinearCuts
-from go_rl.objectives.ring.units import contracted
 from go_rl.objectives.ring.workspace import Repaired, RingWorkspace, ring_workspace
 
 WIDTHS = (30, 300, 3000, 20_000)

@@ -16,9 +16,9 @@ from jaxtyping import Float64, Int16, Int32
 
 from go_rl.core import Budget, Plan, Problem, Progress
 from go_rl.objectives.common.incumbent import Incumbent, finish_plan
+from go_rl.objectives.common.units import DROPPED, RingUnits
 from go_rl.objectives.ring.linear_cuts import LinearCuts
 from go_rl.objectives.ring.orders import candidate_orders, list_order, positions
-from go_rl.objectives.ring.units import DROPPED, RingUnits
 from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
 
 HOT, COLD = 0.03, 0.0003

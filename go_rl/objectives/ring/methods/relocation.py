@@ -17,7 +17,7 @@ from jaxtyping import Float64, Int, Int64, UInt64
 
 from go_rl.core.bitset import bit, lowest
 from go_rl.core.compiled_struct import KernelStruct, kernel
-from go_rl.objectives.ring.units import RingUnits
+from go_rl.objectives.common.units import RingUnits
 from go_rl.solvers.network import Network
 from go_rl.solvers.tree_search import next_uniform
 

@@ -17,6 +17,7 @@ from jaxtyping import Int16, Int64
 
 from go_rl.core import Budget, Plan, Problem, Progress, Status
 from go_rl.objectives.common.incumbent import Incumbent, finish_plan
+from go_rl.objectives.common.units import DROPPED
 from go_rl.objectives.ring.methods.linear_dp import LinearDP
 from go_rl.objectives.ring.methods.unit_moves import (
     UnitMoveState,
@@ -24,7 +25,6 @@ from go_rl.objectives.ring.methods.unit_moves import (
     move_arrays,
     move_state,
 )
-from go_rl.objectives.ring.units import DROPPED
 from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
 
 HOTTEST, HOT, COLD = 4e-2, 5e-4, 1e-5
