@@ -19,10 +19,10 @@ from processor_settings import least_processor
 TESTS = Path(__file__).parent
 COMPUTING = (
     "api", "compare", "costs", "counted", "envs", "experiments", "golden", "graphs", "objectives",
-    "policy", "solvers", "tuning",
+    "plans", "policy", "solvers", "tuning",
 )  # fmt: skip
 """Where JAX, Numba or NumPy compute numbers."""
-REST = {"cli", "core", "mutation", "plans", "reference", "report", "runner", "runtime", "verify"}
+REST = {"cli", "core", "mutation", "reference", "report", "runner", "runtime", "verify"}
 
 
 def computed(environment: dict[str, str]) -> dict:

@@ -244,7 +244,11 @@ def test_a_policy_does_not_learn_what_a_profile_suggests():
     [
         ("max-load", {"rules": "strict"}, "rules has no meaning for objective max-load, only for"),
         ("latency", {"all_chips": True}, "all_chips has no meaning for objective latency"),
-        ("max-load", {"weights": "graph-1.0"}, "weights has no meaning .* only for ring, makespan"),
+        (
+            "max-load",
+            {"weights": "dispatch-1.1"},
+            "weights has no meaning .* only for ring, makespan",
+        ),
         ("max-load", {"finetune": 5}, "finetune has no meaning for objective max-load"),
         ("makespan", {"expert": "e.json"}, "only for ring, max-load, latency"),
         ("ring", {"decide": "fusion"}, "objective ring decides placement only, not fusion"),

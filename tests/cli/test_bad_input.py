@@ -131,7 +131,7 @@ def test_the_cost_reaches_every_command(command, chain, words, monkeypatch):
 @pytest.mark.parametrize(
     "words",
     ["optimize zoo:bert-base", "finetune zoo:bert-base", "evaluate zoo:bert-base",
-     "train policy run", "train policy run --objective makespan"],
+     "train policy run", "train policy run --network dispatch"],
 )  # fmt: skip
 def test_unknown_costs_are_refused(command, words):
     found = command(*words.split(), "--cost", "lerned")

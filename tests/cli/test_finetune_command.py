@@ -12,7 +12,7 @@ from policy.tiny import tiny_agent, tiny_makespan_agent
 
 import go_rl
 from go_rl.api.training.learner_options import LearnerOptions
-from go_rl.core import Budget, Objective, SearchError
+from go_rl.core import Budget, SearchError
 from go_rl.objectives.methods import DefaultPlacement, Greedy
 from go_rl.policy.learn.config import FINE_TUNING, FineTuneConfig
 from go_rl.policy.learn.fine_tune import FineTuned
@@ -108,7 +108,7 @@ def test_learning_moves_the_weights(command, kind):
     ("arguments", "message"),
     [
         ("makespan --weights partition-1.0", "for objective ring, not makespan"),
-        ("ring --weights graph-1.0", "for objective makespan, not ring"),
+        ("ring --weights dispatch-1.1", "for objective makespan, not ring"),
         ("makespan --samples 0", "samples must be >= 1"),
         ("makespan --seed -1", "seed must be >= 0"),
         ("makespan --batch 1", "batch must be >= 2"),
@@ -149,10 +149,10 @@ def test_a_configuration_of_another_kind_is_refused():
 
 
 def test_learner_options_change_the_objective_s_own_configuration():
-    assert LearnerOptions().config_for(Objective.RING) == FineTuneConfig()
-    assert LearnerOptions().config_for(Objective.MAKESPAN) == FINE_TUNING[Objective.MAKESPAN]
+    assert LearnerOptions().config_for("ring") == FineTuneConfig()
+    assert LearnerOptions().config_for("dispatch") == FINE_TUNING["dispatch"]
     chosen = LearnerOptions(batch=4, learning_rate=0.5, remembered=0)
-    made = chosen.config_for(Objective.MAKESPAN)
+    made = chosen.config_for("dispatch")
     assert isinstance(made, FineTuneConfig)
     assert (made.batch, made.ppo.learning_rate, made.remembered) == (4, 0.5, 0)
-    assert made.ppo.epochs == FINE_TUNING[Objective.MAKESPAN].ppo.epochs
+    assert made.ppo.epochs == FINE_TUNING["dispatch"].ppo.epochs

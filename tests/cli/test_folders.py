@@ -132,7 +132,7 @@ def test_a_plan_from_a_named_pipe_is_refused_and_from_a_pipeline_read(command, c
         ("measure", "kernels", "file/m", "--models", "bert-tiny"),
         ("tune", "kernels", "zoo:bert-tiny", "--out", "file/t"),
         ("train", "policy", "file/r"),
-        ("train", "policy", "file/r", "--objective", "makespan"),
+        ("train", "policy", "file/r", "--network", "dispatch"),
         ("evaluate", "chain.json", "--out", "file/e"),
         ("train", "kernels", "kernels-cpu-1", "file/w.npz"),
         ("optimize", "chain.json", "--out", "file/p"),

@@ -18,7 +18,7 @@ from go_rl.cli.configuration import from_json, to_json
 from go_rl.cli.model_arguments import ModelArguments, positions_of
 from go_rl.cli.table import COMMANDS
 from go_rl.core import GoRLError, Hardware, ReadError, load_hardware
-from go_rl.policy.learn.config import MakespanTrainConfig, RingTrainConfig, SampleConfig
+from go_rl.policy.learn.config import NodesTrainConfig, RingTrainConfig, SampleConfig
 
 
 @pytest.fixture
@@ -211,7 +211,7 @@ def test_a_bad_field_of_a_training_configuration_is_named(document, message):
 
 def test_a_field_that_may_be_null_says_so():
     with pytest.raises(GoRLError, match="validation: must be a text or null, not 3"):
-        from_json(MakespanTrainConfig, {"validation": 3})
+        from_json(NodesTrainConfig, {"validation": 3})
 
 
 def test_training_configurations_survive_json():
@@ -312,8 +312,8 @@ def test_measure_names_what_is_wrong_and_writes_nothing(command, tmp_path):
         ("optimize m.onnx n.onnx", "one argument too many: 'n.onnx'"),
         ("optimize m.onnx --seed", "Missing value for argument '--seed'"),
         ("check", "missing: PLAN, MODEL (go-rl check --help)"),
-        ("train policy r --objective makspan", "did you mean 'makespan'?"),
-        ("train policy r --objective makespan --rules strict", "no option --rules"),
+        ("train policy r --network dispach", "did you mean 'dispatch'?"),
+        ("train policy r --network dispatch --rules strict", "no option --rules"),
     ],
 )
 def test_a_wrong_word_is_answered_in_one_line_with_the_nearest(command, words, answer):

@@ -10,21 +10,21 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from policy.learn.toys import CONFIG, toy_zoo
-from policy.tiny import TINY, tiny_agent, tiny_makespan_agent
+from policy.tiny import TINY_DISPATCH, tiny_agent, tiny_makespan_agent
 
-from go_rl.cli.commands.train.policy import MakespanTraining
+from go_rl.cli.commands.train.policy import TrainDispatch, TrainNodes
 from go_rl.cli.stopping import Terminated
 from go_rl.policy.learn.advantage import RunningBaseline
-from go_rl.policy.learn.config import MakespanTrainConfig
+from go_rl.policy.learn.config import DispatchTrainConfig, NodesTrainConfig
 from go_rl.policy.learn.ppo import new_learner
 from go_rl.policy.learn.run_state.checkpoints import Checkpoints, TrainState
 
-MAKESPAN = ("train", "policy", "--objective", "makespan")
-STEP = MakespanTrainConfig(policy=TINY, updates=4)
+DISPATCH = ("train", "policy", "--network", "dispatch")
+STEP = DispatchTrainConfig(policy=TINY_DISPATCH, updates=4)
 TINY_FLAGS = [
     text
-    for name, value in asdict(TINY).items()
-    if value != asdict(MakespanTrainConfig().policy)[name]
+    for name, value in asdict(TINY_DISPATCH).items()
+    if value != asdict(DispatchTrainConfig().policy)[name]
     for text in (f"--policy.{name.replace('_', '-')}", value)
 ]
 
@@ -73,21 +73,9 @@ def test_a_step_run_of_another_configuration_is_refused_and_left_alone(command, 
     folder = tmp_path / "run"
     finished_run(folder, STEP, tiny_makespan_agent())
     before = content(folder)
-    found = command(*MAKESPAN, folder, "--updates", 4, "--seed", 1, *TINY_FLAGS)
+    found = command(*DISPATCH, folder, "--updates", 4, "--seed", 1, *TINY_FLAGS)
     assert found.code == 2, found.out
     assert "was made with another configuration" in found.err
-    assert content(folder) == before
-
-
-def test_a_step_run_cut_off_among_its_searches_is_refused_and_left_alone(command, tmp_path):
-    folder = tmp_path / "run"
-    for path in (folder / "config.json", folder / "searches" / "config.json"):
-        path.parent.mkdir(exist_ok=True, parents=True)
-        path.write_text(STEP.to_json())
-    before = content(folder)
-    found = command(*MAKESPAN, folder, "--updates", 4, "--seed", 1, *TINY_FLAGS)
-    assert found.code == 2, found.out
-    assert "holds searches of another configuration" in found.err
     assert content(folder) == before
 
 
@@ -107,7 +95,7 @@ def begun(monkeypatch):
 def test_a_step_run_takes_its_whole_configuration_from_a_file(command, tmp_path, begun):
     wanted = replace(STEP, seed=3, decide=(("fusion",), ("placement", "schedule")), top=0.5)
     (tmp_path / "wanted.json").write_text(wanted.to_json())
-    found = command(*MAKESPAN, "new", "--config", "wanted.json")
+    found = command(*DISPATCH, "new", "--config", "wanted.json")
     assert (found.code, found.err) == (0, "")
     assert begun == [wanted]
     assert (tmp_path / "new" / "config.json").read_text() == wanted.to_json() + "\n"
@@ -126,7 +114,7 @@ def test_a_step_run_takes_its_whole_configuration_from_a_file(command, tmp_path,
 )
 def test_an_odd_file_is_refused_before_anything_is_written(command, tmp_path, begun, text, message):
     (tmp_path / "odd.json").write_text(text)
-    found = command(*MAKESPAN, "new", "--config", "odd.json")
+    found = command(*DISPATCH, "new", "--config", "odd.json")
     assert found.code == 2
     assert message in found.err
     assert begun == []
@@ -134,22 +122,22 @@ def test_an_odd_file_is_refused_before_anything_is_written(command, tmp_path, be
 
 
 def test_sets_of_decisions_are_words_with_commas_between(command, begun):
-    found = command(*MAKESPAN, "new", "--decide", "placement,fusion", "schedule", "--seed", 1)
+    found = command(*DISPATCH, "new", "--decide", "placement,fusion", "schedule", "--seed", 1)
     assert found.code == 0, found.err
-    assert begun == [replace(MakespanTrainConfig(), decide=(("placement", "fusion"), ("schedule",)),
+    assert begun == [replace(DispatchTrainConfig(), decide=(("placement", "fusion"), ("schedule",)),
                              seed=1)]  # fmt: skip
-    wrong = command(*MAKESPAN, "other", "--decide", "placment")
+    wrong = command(*DISPATCH, "other", "--decide", "placment")
     assert wrong.code == 2
     assert "did you mean 'placement'" in wrong.err
 
 
 def test_flags_of_each_objective_are_those_that_its_configuration_reads(command):
-    shown = command(*MAKESPAN, "--help").out
+    shown = command(*DISPATCH, "--help").out
     assert "order-entropy" in shown
     assert "placement-entropy" not in shown
     assert "placement-entropy" in command("train", "policy", "--help").out
-    assert asdict(MakespanTraining()) == asdict(MakespanTrainConfig())
-    assert MakespanTraining().plain() == MakespanTrainConfig()
+    assert TrainDispatch(out="run").given == DispatchTrainConfig()
+    assert TrainNodes(out="run").given == NodesTrainConfig()
 
 
 def test_a_new_run_is_described_before_it_starts(command, tmp_path, monkeypatch):
@@ -158,7 +146,7 @@ def test_a_new_run_is_described_before_it_starts(command, tmp_path, monkeypatch)
         return SimpleNamespace(card={"validation": [[2, np.float64(-0.5)]]})
 
     monkeypatch.setattr("go_rl.policy.learn.pretrain.pretrain", pretrain)
-    found = command(*MAKESPAN, "new", "--seed", 7)
+    found = command(*DISPATCH, "new", "--seed", 7)
     assert (found.code, found.err) == (0, "")
     assert (
         "next: go-rl optimize zoo:resnet50 --objective makespan --weights new/weights.npz"

@@ -9,29 +9,31 @@ from pathlib import Path
 from typing import Any
 
 from go_rl.policy.agent import new_agent
-from go_rl.policy.config import PolicyConfig
+from go_rl.policy.config import RingPolicyConfig
 from go_rl.policy.effort import FIELD
 from go_rl.policy.weights import Weights, save_weights
 from go_rl.runtime.array_file import read_parameters
 from go_rl.runtime.records import RecordStore
 
-TINY: dict[str, Any] = {
-    "hidden": 8, "sage_layers": 1, "attention_layers": 1, "heads": 2, "segment": 16,
-    "decoder_width": 8, "directions": 2,
+SIZES: dict[str, Any] = {
+    "hidden": 8, "sage_layers": 1, "attention_layers": 1, "heads": 2, "segment": 16
 }  # fmt: skip
+TINY = {**SIZES, "decoder_width": 8, "directions": 2}
 COMMON: dict[str, Any] = {
     "name": "tiny", "validation": "train", "max_nodes": 50, "updates": 14, "graphs": 1,
-    "ppo": {"learning_rate": 1e-3, "epochs": 1}, "policy": TINY, "validate_every": 7,
+    "ppo": {"learning_rate": 1e-3, "epochs": 1}, "validate_every": 7,
     "checkpoint_every": 2,
 }  # fmt: skip
 RING: dict[str, Any] = {
+    "policy": TINY,
     "hardware": ["ring4"], "rules": ["strict", "default"], "validation_hardware": ["ring4"],
     "samples": {"orders": 2, "placements": 2},
 }  # fmt: skip
 MAKESPAN: dict[str, Any] = {
+    "policy": SIZES,
     "further": [], "hardware": ["p100x2"], "validation_hardware": ["p100x2"],
-    "decide": [["placement"]], "samples": 2, "searches": {"samples": 4, "batch": 2},
-    "critic": {"steps": 3, "problems": 2, "decisions": 2},
+    "decide": [["placement"]], "samples": 2,
+    "imitation": {"rounds": 1, "updates": 3, "problems": 1, "rollouts": 32},
 }  # fmt: skip
 NETWORK = """
 import jax, jax.numpy as jnp
@@ -112,7 +114,7 @@ def tuned_nodes(folder: Path) -> list[str]:
 
 
 def _tiny_weights(folder: Path) -> None:
-    save_weights(Weights(new_agent(PolicyConfig(**TINY), 0), "tiny", {}), folder / "start.npz")
+    save_weights(Weights(new_agent(RingPolicyConfig(**TINY), 0), "tiny", {}), folder / "start.npz")
 
 
 RUNS: dict[str, Run] = {
@@ -122,7 +124,7 @@ RUNS: dict[str, Run] = {
         trained("run/weights.npz", "run/log.jsonl"),
     ),
     "train-makespan": Run(
-        ("train", "policy", "run", "--objective", "makespan", "--config", "tiny.json"),
+        ("train", "policy", "run", "--network", "dispatch", "--config", "tiny.json"),
         {"tiny.json": json.dumps(COMMON | MAKESPAN)},
         trained("run/weights.npz", "run/log.jsonl"),
     ),
