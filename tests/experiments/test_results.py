@@ -1,4 +1,4 @@
-"""Every page of results names its command, and every row of docs/results.md a page."""
+"""Every page of results names its command, and every row of docs/results/ a page."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def test_a_page_names_the_script_that_makes_it(page):
 
 
 def test_every_row_of_the_results_names_a_page_that_exists():
-    rows = re.findall(
-        r"^\|.*\| `(\w+)` \|$", (ROOT / "docs/results.md").read_text(encoding="utf-8"), re.M
-    )
+    documents = sorted((ROOT / "docs" / "results").glob("*.md"))
+    text = "\n".join(document.read_text(encoding="utf-8") for document in documents)
+    rows = re.findall(r"^\|.*\| `(\w+)` \|$", text, re.M)
     assert len(rows) > 30
     assert set(rows) <= {page.stem for page in PAGES}
     assert {page.stem for page in PAGES} - set(rows) == set()
