@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from go_rl.costs.trees.schedule_ranks import import_xgboost, load_booster, save_booster
 from jaxtyping import Float32, Float64
 
 from go_rl.core import TrainingError
@@ -19,7 +20,6 @@ from go_rl.costs.programs.learn.code_inputs import summed_program_features
 from go_rl.costs.programs.learn.code_trees import ProgramTrees
 from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
 from go_rl.costs.trees.boosted import BoostedConfig, BoostedTrees, SummedKernels
-from go_rl.costs.trees.schedule_ranks import import_xgboost, load_booster, save_booster
 
 FORMAT = "go_rl-programs-xgboost"
 
