@@ -35,7 +35,7 @@ class OperatorOutcome:
 
     operator: TunedOperator
     candidate: Candidate | None
-    """Best candidate; None: no one was faster than the loops as they are."""
+    """Best candidate; None: none was faster than the loops as they are."""
     seconds: float
     """Seconds of one run under the candidate, as measured while tuning."""
     untuned_seconds: float
