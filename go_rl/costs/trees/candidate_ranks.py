@@ -38,7 +38,7 @@ class CandidateRanksConfig:
     bins: int = 64
     """Thresholds of a feature, at most."""
     pairs: int = 8
-    """Of a candidate with others, drawn for each tree of ``rank``."""
+    """Pairs of a candidate with others, drawn for each tree of ``rank``."""
     seed: int = 0
     """Random seed."""
 
@@ -58,7 +58,7 @@ class MeasuredCandidates:
     """``S`` candidates of one operator that were measured."""
 
     features: Float32[np.ndarray, "S K"]
-    """[S, K] what a cost model reads of each (`go_rl.tuning.loop.nouns.CandidateSpace`)."""
+    """[S, K] inputs of a cost model (`go_rl.tuning.loop.nouns.CandidateSpace`)."""
     seconds: Float64[np.ndarray, "S"]
     """[S] of one run; infinite for one that failed, which counts as infinitely slow."""
 

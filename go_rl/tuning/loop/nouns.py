@@ -61,8 +61,7 @@ class Trial:
     reason: str = ""
     """Reason why there is no time; "" where there is one."""
     verdict: bool | None = None
-    """Whether the back end takes the candidate for faster than the best so far, both measured side
-    by side;
+    """Whether the back end takes the candidate for faster than the best so far, measured beside it;
     None: it does not say, and the seconds decide."""
     details: Any = None
     """Further measurements, for a tuner that learns from them; JSON."""

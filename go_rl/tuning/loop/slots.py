@@ -33,9 +33,8 @@ class SlotConfig:
     seed: int = 0
     """Random seed of scheduler, belief and inner tuners."""
     heavy: float = 1.0
-    """Share of the network's FLOP whose operators are tuned
-    (`heavy_operators`); the others get one batch each, at the end, of
-    candidates like those that were found (`go_rl.tuning.loop.reuse`)."""
+    """Share of the network's FLOP whose operators are tuned (`heavy_operators`); the others get one
+    batch each, at the end, of candidates like those that were found (`go_rl.tuning.loop.reuse`)."""
     first_round: FirstRound = "slowest"
     """Order in which dynamic schedulers give each operator its first slot
     (`go_rl.tuning.loop.schedulers.first_round`)."""
