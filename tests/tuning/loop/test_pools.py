@@ -33,6 +33,12 @@ def test_a_file_keeps_what_was_measured(tmp_path):
             np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
+def test_the_pools_that_ship_are_read_by_name():
+    found = load_pools("squeezenet")
+    assert found.network == "squeezenet"
+    assert found.candidates == sum(len(each.keys) for each in found.pools) > 1000
+
+
 def test_replaying_gives_what_was_recorded_and_moves_the_clock():
     backend = ReplayBackend(pools())
     candidates = [Candidate(f"{i:016x}") for i in (2, 1)]
