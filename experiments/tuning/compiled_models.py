@@ -1,7 +1,7 @@
 """Which models TVM compiles here, what of them is tuned, and whether the results are right.
 
 ``python -m experiments.tuning.compiled_models`` writes `experiments/results/compiled_models.md`.
-Each model is imported, each operator that is tuned gets one random schedule, and the compiled
+Each model is imported, each operator that is tuned gets one random candidate, and the compiled
 network is compared with ONNX Runtime (files of ONNX, exports of torch) or XLA (models of the zoo)
 on random operands. Nothing is timed. Needs the extras tvm and onnxruntime, torch and onnxscript for
 the exports. ``--only NAME`` names some.
@@ -51,7 +51,7 @@ class CompiledModels(Experiment):
         """Compile, compare, write the page."""
         table = markdown_table(HEADS, list(_rows(self)))
         text = (
-            "# Models that TVM compiles\n\nEvery operator that is tuned has one random schedule; "
+            "# Models that TVM compiles\n\nEvery operator that is tuned has one random candidate; "
             "results are compared with ONNX Runtime's or, for models of the zoo, XLA's, on random "
             "operands: the largest difference over the largest magnitude. Functions are the "
             "distinct ones behind fusion. Weights of the light models of the package onnx are "
@@ -80,7 +80,7 @@ def names() -> list[str]:
 
 
 def compiled(name: str, folder: Path) -> CompiledModel:
-    """Compile a model with random schedules, and compare its results.
+    """Compile a model with random candidates, and compare its results.
 
     Args:
         name: of the model.
@@ -99,7 +99,7 @@ def compiled(name: str, folder: Path) -> CompiledModel:
         if drawn:
             chosen[number] = drawn[0]
         else:
-            left["no legal schedule was drawn"] += 1
+            left["no legal candidate was drawn"] += 1
     path = folder / "module.so"
     export_network(lowered, chosen, path)
     operands = [each.random(rng) for each in network.inputs]

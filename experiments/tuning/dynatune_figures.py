@@ -22,7 +22,7 @@ from go_rl.tuning.loop.belief.curve_belief import CurveBelief
 from go_rl.tuning.loop.belief.curve_families import FAMILIES
 from go_rl.tuning.loop.belief.segments import segment_starts
 from go_rl.tuning.loop.nouns import Trial
-from go_rl.tuning.pools.schedule_pool import FOLDER, PoolSet, load_pools
+from go_rl.tuning.pools.candidate_pool import FOLDER, PoolSet, load_pools
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt

@@ -1,7 +1,7 @@
 """Pools of real GPU kernels: tuning parameters of the benchmark hub, all of which were timed.
 
 Run: ``python -m experiments.tuning.hub_pools DIR FILE`` with the folder of the benchmark hub and
-the file of pools to write. An operator is a kernel on a GPU; its schedules are a random sample of
+the file of pools to write. An operator is a kernel on a GPU; its candidates are a random sample of
 the configurations, with the leaf vectors of their loop nests, summed, and the logarithms of their
 parameters as features. What a trial took was not recorded: each counts a second.
 """
@@ -22,7 +22,7 @@ from experiments.programs.nests.benchmark_hub import HubRecord, hub_records, nes
 from go_rl.costs.programs.features import leaf_vectors
 from go_rl.runtime.records import canonical_json
 from go_rl.tuning.loop.nouns import TunedOperator
-from go_rl.tuning.pools.schedule_pool import PoolSet, SchedulePool
+from go_rl.tuning.pools.candidate_pool import CandidatePool, PoolSet
 
 KERNELS = ("convolution/A100", "convolution/MI250X", "dedispersion/A100", "gemm/RTX_3090")
 MOST_PARAMETERS = 20
@@ -41,7 +41,7 @@ class HubPools(Script):
     """File of pools."""
     kernels: tuple[str, ...] = KERNELS
     """Kernel and GPU: files in the folder."""
-    schedules: int = 2000
+    candidates: int = 2000
     """Of each, drawn at random."""
     seed: int = 0
     """Of the draws."""
@@ -49,19 +49,19 @@ class HubPools(Script):
     def run(self) -> None:
         """Write the pools."""
         pools = tuple(pool_of(self, name) for name in self.kernels)
-        about = {"source": "benchmark hub", "schedules": self.schedules, "seed": self.seed}
+        about = {"source": "benchmark hub", "schedules": self.candidates, "seed": self.seed}
         PoolSet("benchmark-hub", "gpus", PEAK_FLOPS, pools, about).save(self.out)
 
 
-def pool_of(options: HubPools, name: str) -> SchedulePool:
+def pool_of(options: HubPools, name: str) -> CandidatePool:
     """Return the pool of one kernel on one GPU."""
     kernel, _, size, records = hub_records(options.folder / f"{name}.json.gz")
     every = list(records)
-    order = np.random.default_rng(options.seed).permutation(len(every))[: options.schedules]
+    order = np.random.default_rng(options.seed).permutation(len(every))[: options.candidates]
     chosen = [every[i] for i in order.tolist()]
     rows = [features_of(kernel, size, record) for record in chosen]
     seconds = [np.nan if record.seconds is None else record.seconds for record in chosen]
-    return SchedulePool(
+    return CandidatePool(
         TunedOperator(name, hashlib.sha256(name.encode()).hexdigest()[:32], 1, 1.0),
         np.array(seconds, np.float32), np.ones(len(chosen), np.float32),
         np.array(rows, np.float16).astype(np.float32), keys_of(chosen),

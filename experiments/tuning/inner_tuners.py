@@ -1,8 +1,8 @@
-"""Inner tuners on recorded pools: the best schedule so far against trials, chance as control.
+"""Inner tuners on recorded pools: the best candidate so far against trials, chance as control.
 
 Run: ``python -m experiments.tuning.inner_tuners POOLS ...`` with files of recorded pools, or the
 names of networks whose pools ship. Every tuner replays its own path over the same measured
-schedules (`go_rl.tuning.pools.replay`), each operator alone, with each seed. A run that was cut
+candidates (`go_rl.tuning.pools.replay`), each operator alone, with each seed. A run that was cut
 off goes on where it stopped (``results/inner_tuners.csv``).
 """
 
@@ -27,10 +27,10 @@ from experiments.tuning.tuner_curves import (
     run_curves,
     seed_means,
 )
-from go_rl.costs.trees.schedule_ranks import ScheduleRanksConfig
+from go_rl.costs.trees.candidate_ranks import CandidateRanksConfig
 from go_rl.report.file_tables import markdown_table
 from go_rl.tuning.loop.nouns import MakeInnerTuner
-from go_rl.tuning.pools.schedule_pool import PoolSet, load_pools
+from go_rl.tuning.pools.candidate_pool import PoolSet, load_pools
 from go_rl.tuning.tuners import TUNERS, inner_tuner
 from go_rl.tuning.tuners.online_scorer import OnlineScorerConfig
 from go_rl.tuning.tuners.simulated_annealing import AnnealingConfig, simulated_annealing
@@ -38,7 +38,7 @@ from go_rl.tuning.tuners.simulated_annealing import AnnealingConfig, simulated_a
 SHARES = (0.1, 0.25, 0.5, 1.0)
 """Of the trials: columns of the page."""
 COLUMNS = (
-    "*Speed*: of the best schedule so far, relative to the best of the pool, mean over operators, "
+    "*Speed*: of the best candidate so far, relative to the best of the pool, mean over operators, "
     "with half the width of the 95 % interval over seeds. *Found*: median trials until "
     f"{NEAR:.0%} of the pool's best speed, over operators and seeds; in brackets, how many times "
     "sooner than chance. *Choosing*: CPU ms a trial of fits and predictions, beside other work; to "
@@ -48,7 +48,7 @@ COLUMNS = (
 ARMS: Mapping[str, Callable[[], MakeInnerTuner]] = {
     **{name: (lambda name=name: inner_tuner(name)) for name in TUNERS},
     "annealing, rank loss": lambda: _annealing(
-        AnnealingConfig(model=OnlineScorerConfig(trees=ScheduleRanksConfig("rank")))
+        AnnealingConfig(model=OnlineScorerConfig(trees=CandidateRanksConfig("rank")))
     ),
     "annealing, no diversity": lambda: _annealing(AnnealingConfig(diversity=0.0)),
 }
@@ -63,7 +63,7 @@ class InnerTuners(Experiment):
     trials: int = 200
     """Of each operator."""
     batch: int = 10
-    """Schedules that are proposed together."""
+    """Candidates that are proposed together."""
     seeds: int = 5
     """Of each tuner and operator."""
     operators: int = 4
@@ -100,7 +100,7 @@ def page(rows: Sequence[CurveRow], pools: Sequence[PoolSet], options: InnerTuner
     text = (
         f"# Inner tuners on recorded pools\n\n{len(sizes)} operators of {networks}, of each "
         f"network the {options.operators} with the most FLOP; {min(sizes)} to {max(sizes)} "
-        f"measured schedules in a pool, {options.trials} trials at most in batches of "
+        f"measured candidates in a pool, {options.trials} trials at most in batches of "
         f"{options.batch}, {seeds} seeds. {COLUMNS}\n\n"
     )
     text += markdown_table(*table(rows, options.batch))

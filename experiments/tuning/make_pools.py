@@ -1,4 +1,4 @@
-"""Pools of measured schedules, as they ship, from the records of ``record_pools``.
+"""Pools of measured candidates, as they ship, from the records of ``record_pools``.
 
 Run: ``python -m experiments.tuning.make_pools DIR``; writes ``go_rl/tuning/pools/recorded``.
 """
@@ -17,7 +17,7 @@ from experiments.tuning.pools_from_records import pools_from_records
 from experiments.tuning.record_pools import CODEGEN
 from go_rl.core.processor import own_target
 from go_rl.runtime.records import RECORDS, RecordStore
-from go_rl.tuning.pools.schedule_pool import ENDING, FOLDER
+from go_rl.tuning.pools.candidate_pool import ENDING, FOLDER
 
 PEAK = 64 * 4.5e9
 """FLOP/s that no operator exceeds: two 512-bit units at the fastest clock of a server."""
@@ -53,7 +53,7 @@ class MakePools(Script):
                 pools = pools_from_records(network, uses, chosen, PEAK, about)
                 pools.save(self.out / f"{network}{ENDING}")
                 least = min(len(pool.keys) for pool in pools.pools)
-                print(f"{network}: {pools.schedules} schedules, {least} or more of each of "
+                print(f"{network}: {pools.candidates} candidates, {least} or more of each of "
                       f"{len(pools.pools)} operators, {pools.provenance['impossible']} impossible, "
                       f"digest {pools.digest}", flush=True)  # fmt: skip
 

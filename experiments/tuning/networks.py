@@ -1,6 +1,6 @@
 """The four networks whose operators are recorded: graphs, and their tunable operators.
 
-ResNet-18 is the zoo's; the others are DynaTune's, small enough that a random schedule of one
+ResNet-18 is the zoo's; the others are DynaTune's, small enough that a random candidate of one
 operator takes less than about 0.3 s on one core. One image or sentence at a time.
 """
 

@@ -17,12 +17,12 @@ from go_rl.costs.timing.rounds import VISIT_SECONDS
 from go_rl.runtime.records import Record
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.loop.nouns import TunedOperator
-from go_rl.tuning.pools.schedule_pool import PoolSet, SchedulePool
+from go_rl.tuning.pools.candidate_pool import CandidatePool, PoolSet
 
 COMPILE_SECONDS = "compile_seconds"
 MEDIAN = "median"
 NOT_DRAWN = "could be drawn"
-"""In the reason of a record that stands for no schedule."""
+"""In the reason of a record that stands for no candidate."""
 UNKNOWN_VISITS = 0.2
 """Seconds of timing where a record does not tell them: about the median of those that do."""
 
@@ -37,11 +37,11 @@ def pools_from_records(
 ) -> PoolSet:
     """Return the pools of a network.
 
-    Seconds are the median of a schedule's calls: of so few, the low quantile that a record calls
-    its seconds is the least, which a core shared with others may put far below the truth. Schedules
-    with the same trace are one, the first. Failures keep their place with NaN seconds, and so do
-    schedules that would be faster than the peak: their measurement is wrong. Their number is in the
-    provenance (``impossible``).
+    Seconds are the median of a candidate's calls: of so few, the low quantile that a record calls
+    its seconds is the least, which a core shared with others may put far below the truth.
+    Candidates with the same trace are one, the first. Failures keep their place with NaN seconds,
+    and so do candidates that would be faster than the peak: their measurement is wrong. Their
+    number is in the provenance (``impossible``).
 
     Args:
         network: its name.
@@ -49,7 +49,7 @@ def pools_from_records(
         records: of one target and codegen; those of other tasks are left out.
         peak_flops: of the target.
         provenance: what the file says of the measurement.
-        timeout: seconds that a schedule took which took too long.
+        timeout: seconds that a candidate took which took too long.
 
     Raises:
         TuningError: there is no record of an operator, or records are of several targets.
@@ -70,8 +70,8 @@ def pools_from_records(
 
 
 def _without_impossible(
-    pools: tuple[SchedulePool, ...], peak_flops: float
-) -> tuple[tuple[SchedulePool, ...], int]:
+    pools: tuple[CandidatePool, ...], peak_flops: float
+) -> tuple[tuple[CandidatePool, ...], int]:
     """Return the pools with NaN for seconds that no processor could keep, and their number."""
     found, count = [], 0
     for pool in pools:
@@ -81,7 +81,7 @@ def _without_impossible(
     return tuple(found), count
 
 
-def _pool(task: TensorTask, count: int, records: list[Record], timeout: float) -> SchedulePool:
+def _pool(task: TensorTask, count: int, records: list[Record], timeout: float) -> CandidatePool:
     operator = TunedOperator(task.title, task.workload, count, float(task.flops))
     rows: dict[int, tuple[float, float, np.ndarray]] = {}
     for record in sorted(records, key=lambda each: each.setting):
@@ -90,7 +90,7 @@ def _pool(task: TensorTask, count: int, records: list[Record], timeout: float) -
     if not any(np.isfinite(seconds) for seconds, _, _ in rows.values()):
         raise TuningError(f"{task.title}: there is no record with a time")
     seconds, spent, features = zip(*rows.values(), strict=True)
-    return SchedulePool(
+    return CandidatePool(
         operator, np.array(seconds, np.float32), np.array(spent, np.float32),
         np.array(features, np.float16).astype(np.float32), np.array(list(rows), np.uint64),
     )  # fmt: skip
@@ -109,6 +109,6 @@ def _row(record: Record, timeout: float) -> tuple[float, float, np.ndarray]:
 
 
 def _key(record: Record) -> int:
-    """Return the name of a schedule: a hash of its trace; of a failure, of its setting."""
+    """Return the name of a candidate: a hash of its trace; of a failure, of its setting."""
     text = record.details.get(TRACE, record.setting)
     return int.from_bytes(hashlib.sha256(str(text).encode()).digest()[:8], "big")

@@ -1,7 +1,7 @@
-"""Recording: measured random schedules of the tunable operators of four networks, through TVM.
+"""Recording: measured random candidates of the tunable operators of four networks, through TVM.
 
 Run: ``python -m experiments.tuning.record_pools DIR --core 1``; it goes on where it stopped, and
-may be stopped at any moment. Schedules are drawn `TOGETHER` at a time, for all operators in turn,
+may be stopped at any moment. Candidates are drawn `TOGETHER` at a time, for all operators in turn,
 so that the pools of all grow alike. ``experiments.tuning.make_pools`` makes files of them.
 """
 
@@ -21,7 +21,7 @@ from go_rl.costs.timing.config import CollectConfig, ProgramsConfig, SamplingCon
 
 CODEGEN = "x86-64-v4"
 TOGETHER = 25
-"""Schedules that are drawn, compiled and visited together: their operands fit into memory."""
+"""Candidates that are drawn, compiled and visited together: their operands fit into memory."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class RecordPools(Script):
 
     folder: Annotated[Path, tyro.conf.Positional]
     """Where the records go: records.sqlite."""
-    schedules: int = 500
+    candidates: int = 500
     """Of each operator."""
     core: int = 1
     """Core that measures; nothing else should run there."""
@@ -48,10 +48,10 @@ class RecordPools(Script):
         )
         config = ProgramsConfig(schedules=TOGETHER, codegen=(CODEGEN,), measure=measure)
         self.folder.mkdir(parents=True, exist_ok=True)
-        for seed in range(-(-self.schedules // TOGETHER)):
+        for seed in range(-(-self.candidates // TOGETHER)):
             drawn = replace(config, measure=replace(measure, sampling=SamplingConfig(seed=seed)))
             made = collect_programs(self.folder, drawn, _say, tasks)
-            print(f"{(seed + 1) * TOGETHER} schedules of each: {made} measured now", flush=True)
+            print(f"{(seed + 1) * TOGETHER} candidates of each: {made} measured now", flush=True)
 
 
 def _say(sentence: str) -> None:

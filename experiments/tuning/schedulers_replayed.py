@@ -32,7 +32,7 @@ from go_rl.report.file_tables import markdown_table
 from go_rl.tuning.config import FirstRound
 from go_rl.tuning.loop.belief.curve_library import SHIPPED
 from go_rl.tuning.loop.schedulers.registry import WITH_BELIEF
-from go_rl.tuning.pools.schedule_pool import FOLDER, PoolSet, load_pools
+from go_rl.tuning.pools.candidate_pool import FOLDER, PoolSet, load_pools
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -40,14 +40,15 @@ import matplotlib.pyplot as plt
 HEAD = """# Schedulers on recorded curves
 
 Every scheduler walks the same paths: those of the inner tuner `{tuner}` over recorded pools of
-{schedules} measured schedules of {networks}, {seeds} seeds. The budget is the virtual time in which
-every operator is finished ({patience} trials without improvement, or its pool is empty); a slot is
-min(100 s, budget / (10 × operators)), a batch {batch} trials. *Regret*: mean over the budget of
-latency above the oracle's, in % of the final one; in brackets the range of the seeds, which covers
-the median with 94 % (5 seeds). *Within 1 %*: how many times sooner than the sequential tuner a
-scheduler has a latency 1 % above that which the sequential one ends with. *Sooner*: the same for
-that latency itself; at the end of the budget every pool is empty or every operator finished, so
-that this last step measures exhaustion more than choice. *never*: not within the budget.
+{candidates} measured candidates of {networks}, {seeds} seeds. The budget is the virtual time in
+which every operator is finished ({patience} trials without improvement, or its pool is empty); a
+slot is min(100 s, budget / (10 × operators)), a batch {batch} trials. *Regret*: mean over the
+budget of latency above the oracle's, in % of the final one; in brackets the range of the seeds,
+which covers the median with 94 % (5 seeds). *Within 1 %*: how many times sooner than the sequential
+tuner a scheduler has a latency 1 % above that which the sequential one ends with. *Sooner*: the
+same for that latency itself; at the end of the budget every pool is empty or every operator
+finished, so that this last step measures exhaustion more than choice. *never*: not within the
+budget.
 
 Schedulers that leave out finished operators (the first seven, and those over our own belief) give
 each operator one slot before any has two. *Slowest first*: those with the most seconds in the
@@ -168,7 +169,7 @@ def curve_file(
 
 def _write(rows: Sequence[Row], sets: Sequence[PoolSet], options: SchedulersReplayed) -> None:
     head = HEAD.format(
-        tuner=options.tuner, schedules=f"{sum(pools.schedules for pools in sets):,}",
+        tuner=options.tuner, candidates=f"{sum(pools.candidates for pools in sets):,}",
         networks=", ".join(pools.network for pools in sets), seeds=options.seeds,
         batch=options.batch, patience=options.patience,
     )  # fmt: skip
@@ -231,12 +232,12 @@ def _facts(rows: Sequence[Row], sets: Sequence[PoolSet]) -> str:
             row for row in rows if row.network == pools.network and row.scheduler == "sequential"
         ]
         cells.append([
-            pools.network, str(len(pools.pools)), f"{pools.schedules:,}", pools.digest,
+            pools.network, str(len(pools.pools)), f"{pools.candidates:,}", pools.digest,
             f"{np.median([row.untuned_ms for row in own]):.3g}",
             f"{np.median([row.final_ms for row in own]):.3g}",
             f"{np.median([row.trials for row in own]):.0f}",
         ])  # fmt: skip
-    heads = ["network", "operators", "schedules", "digest", "after warm-up, ms", "final, ms",
+    heads = ["network", "operators", "candidates", "digest", "after warm-up, ms", "final, ms",
              "trials"]  # fmt: skip
     return "## Networks\n\n" + markdown_table(heads, cells, words=("digest",))
 

@@ -1,7 +1,7 @@
 """The transformation space of one convolution of ResNet-18 (DynaTune, figure 3).
 
 Run: ``taskset -c 1 python -m experiments.tuning.transformation_space``; needs the extra tvm. The
-base is the fastest of some random schedules; then the innermost tiles of input and output channels
+base is the fastest of some random candidates; then the innermost tiles of input and output channels
 vary, and all its other decisions stay.
 """
 
@@ -22,7 +22,7 @@ from go_rl.costs.programs.workloads import TensorTask, task_module
 from go_rl.costs.programs.workloads.drawn_programs import codegen_target
 from go_rl.costs.timing.tvm_calls import import_tvm
 from go_rl.report.figures import new_figure
-from go_rl.tuning.loop.nouns import Schedule
+from go_rl.tuning.loop.nouns import Candidate
 from go_rl.tuning.tvm.codegen import CodeTarget
 from go_rl.tuning.tvm.space import TvmSpace, scheduled
 
@@ -39,11 +39,11 @@ class TransformationSpace(Experiment):
     sizes: tuple[int, ...] = (1, 28, 28, 128, 128, 3, 3, 1, 1, 1)
     """Of the convolution."""
     drawn: int = 32
-    """Random schedules of which the fastest is the base."""
+    """Random candidates of which the fastest is the base."""
     largest: int = 64
     """Innermost tile."""
     calls: int = 9
-    """Of each schedule; the median counts."""
+    """Of each candidate; the median counts."""
     seed: int = 0
 
     def run(self) -> None:
@@ -51,7 +51,7 @@ class TransformationSpace(Experiment):
         task = TensorTask("conv2d", self.sizes)
         space = TvmSpace(task_module(task), CodeTarget(CODEGEN))
         drawn = space.draw(self.drawn, np.random.default_rng(self.seed))
-        speeds = [_gflops(task, schedule, self) for schedule in drawn]
+        speeds = [_gflops(task, candidate, self) for candidate in drawn]
         base = drawn[int(np.argmax(speeds))]
         channels = {"output": task.named["filters"], "input": task.named["channels"]}
         tiles = {name: _divisors(count, self.largest) for name, count in channels.items()}
@@ -65,7 +65,7 @@ class TransformationSpace(Experiment):
         text = (
             f"# Transformation space of {task.title}\n\nDynaTune's figure 3: innermost tiles of "
             "input and output channels of a convolution of ResNet-18 vary, everything else is that "
-            f"of the fastest of {self.drawn} random schedules ({max(speeds):.1f} GFLOP/s, "
+            f"of the fastest of {self.drawn} random candidates ({max(speeds):.1f} GFLOP/s, "
             f"{100e9 * max(speeds) / PEAK:.0f} % of the peak). {len(found)} of {len(points)} "
             f"points are legal: {found.min():.1f} to {found.max():.1f} GFLOP/s, median "
             f"{np.median(found):.1f}; one core, one run, median of {self.calls} "
@@ -82,11 +82,11 @@ class TilePoint:
     output_tile: int
     input_tile: int
     gflops: float
-    """0: the schedule is not legal."""
+    """0: the candidate is not legal."""
 
 
 def with_tiles(document: Any, changes: Mapping[int, int]) -> Any:
-    """Return a schedule's document with other innermost tiles.
+    """Return a candidate's document with other innermost tiles.
 
     Args:
         document: trace as TVM's JSON: instructions, and decisions as pairs of the number of an
@@ -117,7 +117,7 @@ def _tiling(tiles: list[int], innermost: int) -> list[int]:
 def _varied(
     space: TvmSpace,
     task: TensorTask,
-    base: Schedule,
+    base: Candidate,
     output: int,
     input: int,
     options: TransformationSpace,
@@ -126,9 +126,9 @@ def _varied(
     return 0.0 if made is None else _gflops(task, made, options)
 
 
-def _gflops(task: TensorTask, schedule: Schedule, options: TransformationSpace) -> float:
+def _gflops(task: TensorTask, candidate: Candidate, options: TransformationSpace) -> float:
     tvm, module = import_tvm(), task_module(task)
-    made = scheduled(module, schedule.document)
+    made = scheduled(module, candidate.document)
     kernel = tvm.compile(made.mod, target=codegen_target(CODEGEN)).jit()
     rng, device = np.random.default_rng(0), tvm.cpu()
     operands = [

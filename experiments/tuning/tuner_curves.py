@@ -1,4 +1,4 @@
-"""Inner tuners replayed on recorded pools: the best schedule so far against trials."""
+"""Inner tuners replayed on recorded pools: the best candidate so far against trials."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from scipy.stats import t as student
 from experiments.rows import KeptRows
 from go_rl.report.figures import LINE_COLOURS, LINE_STYLES, new_figure
 from go_rl.tuning.loop.nouns import InnerTuner, MakeInnerTuner
+from go_rl.tuning.pools.candidate_pool import PoolSet
 from go_rl.tuning.pools.replay import ReplayBackend
-from go_rl.tuning.pools.schedule_pool import PoolSet
 
 NEAR = 0.95
-"""Share of the speed of the pool's best schedule that counts as having found it."""
+"""Share of the speed of the pool's best candidate that counts as having found it."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,10 @@ class CurveRow:
     seed: int
     trials: int
     found_after: int
-    """Trials until a schedule of `NEAR` the best speed; one more than all: never."""
+    """Trials until a candidate of `NEAR` the best speed; one more than all: never."""
     propose_ms: float
     """CPU milliseconds a trial that choosing took: predictions and fits, not the making of
-    schedules and of their features, which a pool holds ready."""
+    candidates and of their features, which a pool holds ready."""
     speeds: str
     """Speed of the best so far relative to the pool's best, after each batch."""
 
@@ -54,8 +54,8 @@ def tune_operator(
         backend: replays the pools of a network.
         operator: its number.
         tuner: proposes.
-        trials: to be made, at most; fewer where the pool has fewer schedules.
-        batch: schedules that are proposed together.
+        trials: to be made, at most; fewer where the pool has fewer candidates.
+        batch: candidates that are proposed together.
 
     Returns:
         Seconds of the best so far after each trial, infinite before any works; and CPU seconds of
@@ -93,7 +93,7 @@ def run_curves(
         tuners: by name, made for an operator of a network.
         seeds: of each.
         trials: of each.
-        batch: schedules that are proposed together.
+        batch: candidates that are proposed together.
     """
     backends = [ReplayBackend(pool) for pool in pools]
     for seed in seeds:
@@ -120,7 +120,7 @@ def row_of(
         key: its first fields.
         speeds: relative speed of the best so far after each trial.
         spent: CPU seconds of proposing.
-        batch: schedules that were proposed together.
+        batch: candidates that were proposed together.
     """
     count = len(speeds)
     found = int(np.argmax(speeds >= NEAR)) + 1 if speeds[-1] >= NEAR else count + 1

@@ -90,7 +90,7 @@ def tune_programs(
     watch: Watch = unwatched,
     report: Callable[[str], None] = lambda _: None,
 ) -> TunedNetwork:
-    """Tune the operators of a network through TVM; leave the compiled network, its schedules and
+    """Tune the operators of a network through TVM; leave the compiled network, its candidates and
     the curve in a folder. A run that was stopped there goes on.
 
     Args:

@@ -1,4 +1,4 @@
-"""Tuning on the real machine: fusions and flags of kernels, schedules of tensor programs."""
+"""Tuning on the real machine: fusions and flags of kernels, candidates of tensor programs."""
 
 from go_rl.tuning.config import TuneConfig, TuningError
 

@@ -1,4 +1,4 @@
-"""How kernels are tuned: configuration only, so that a command line reads it quickly."""
+"""Configuration of tuning, without anything else, so that a command line reads it quickly."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ FirstRound = Literal["slowest", "declared"]
 LEARNED = "learned"
 ROUNDS, GUIDED = "rounds", "guided"
 """Scheduler and inner tuner of kernels by default."""
-SCHEDULE_TIMING = TimingConfig(seconds=4e-3, most_calls=20, visits=3)
-"""Of a schedule while tuning."""
+CANDIDATE_TIMING = TimingConfig(seconds=4e-3, most_calls=20, visits=3)
+"""Timing of a candidate while tuning."""
 CHECK_PATIENCE = 10
-"""Times as long as a schedule is a network timed at the end, where it has visits left."""
+"""Time of a network at the end over that of a candidate, where it has visits left."""
 
 
 class TuningError(GoRLError):
@@ -27,19 +27,19 @@ class TuningError(GoRLError):
 
 @dataclass(frozen=True)
 class TuneConfig:
-    """What is tuned, for how long, and who says what is worth measuring."""
+    """Configuration of the tuning of kernels: time, guide, scheduler and inner tuner."""
 
     minutes: float = 5.0
     """Wall-clock time of tuning: search, predictions, compilations and measurements; those of
     earlier runs in the same folder count as if they were made again."""
     guide: GuideName = LEARNED
-    """Who orders candidates: predictions of the learned or of the analytical cost model, chance, or
-    nobody: everything is measured as it comes."""
+    """Order of candidates: predictions of the learned or of the analytical cost model, chance, or
+    none: everything is measured as it comes."""
     cost: str = LEARNED
     """Weights of the learned guide: ``learned``, those that ship for the target, or
     ``learned:NAME`` or ``learned:FILE.npz``, a file of go-rl train kernels or go-rl calibrate."""
     ranks: str = ""
-    """Who ranks settings under the learned guide: a file of go-rl train tiles, or a name; default:
+    """Ranks of settings under the learned guide: a file of go-rl train tiles, or a name; default:
     the ranks that ship for the weights' target."""
     target: str = field(default_factory=own_target)
     """Name of this machine, with one core, in the records; by default its processor's."""
@@ -52,14 +52,14 @@ class TuneConfig:
     candidates: int = 64
     """Fusions that the guide orders at a time."""
     scheduler: str = ROUNDS
-    """Who gives the next time slot to the fusion or to a kernel.
+    """Scheduler that gives the next time slot to the fusion or to a kernel.
     rounds: the fusion, then the slowest kernels one after the other, and anew
     any other: a scheduler of tune programs
     """
     belief: str = "log-power"
-    """What predicts gains, for schedulers that predict; see tune programs."""
+    """Belief that predicts gains, for schedulers that predict; see tune programs."""
     tuner: str = GUIDED
-    """Who proposes fusions and settings.
+    """Inner tuner that proposes fusions and settings.
     guided: the guide puts them in order
     any other: an inner tuner of tune programs, without a guide
     """
@@ -95,7 +95,7 @@ class TuneConfig:
 
     @property
     def measuring(self) -> CollectConfig:
-        """How a single kernel is measured."""
+        """Configuration of the measurement of a single kernel."""
         return CollectConfig(
             target=self.target, core=self.core, timeout=self.timeout, timing=self.timing
         )
@@ -103,12 +103,12 @@ class TuneConfig:
 
 @dataclass(frozen=True)
 class TuneProgramsConfig:
-    """Which of a network's operators are tuned when, and how."""
+    """Configuration of the tuning of a network's operators through TVM."""
 
     minutes: float = 20.0
     """Minutes of tuning in all: those of earlier runs in the same folder count."""
     scheduler: str = "dynatune-relative"
-    """Who gives the next time slot to an operator.
+    """Scheduler that gives the next time slot to an operator.
     dynatune: greatest predicted gain, few slots favoured, as published
     dynatune-relative: the same, favoured in proportion to the network's latency
     epsilon-greedy: greatest predicted gain or, rarely, any
@@ -128,7 +128,7 @@ class TuneProgramsConfig:
     declared: the network's order
     """
     belief: str = "transfer"
-    """What predicts gains, for the first four schedulers.
+    """Belief that predicts gains, for the first four schedulers.
     log-power: a / (1 + (x / e^b)^-c), sampled by emcee
     pow2: a x^b, sampled
     pow4: c - (a x + b)^-d, sampled
@@ -137,41 +137,41 @@ class TuneProgramsConfig:
     transfer: what recorded curves of other networks did
     """
     tuner: str = "annealing"
-    """Who proposes an operator's next schedules.
+    """Inner tuner that proposes an operator's next candidates.
     annealing: simulated annealing over boosted trees
     evolution: evolutionary search over boosted trees
     chameleon: reinforcement learning, adaptive sampling
-    random: schedules drawn at random
+    random: candidates drawn at random
     """
     adaptive: bool = False
-    """AdaTune's number of measurements, whoever proposes: two visits to a schedule whose times
+    """AdaTune's number of measurements, whoever proposes: two visits to a candidate whose times
     agree within 2 %, up to eight to others."""
     only_heavy: float = 1.0
     """Share of the network's FLOP: the fewest operators that make it up are tuned, each of the
-    others gets one batch of schedules like theirs, chosen by the transfer tuner's attention."""
+    others gets one batch of candidates like theirs, chosen by the transfer tuner's attention."""
     trials: int | None = None
-    """Schedules measured in all, at most; None: as many as the minutes allow."""
+    """Candidates measured in all, at most; None: as many as the minutes allow."""
     target: str = ""
     """Level of x86-64 that code is generated for, such as x86-64-v3; default: the highest that this
     processor runs."""
     cores: int = 1
-    """Cores that the compiled network runs on, and that its schedules are tuned for and measured
+    """Cores that the compiled network runs on, and that its candidates are tuned for and measured
     on: the last ones of this process."""
     batch: int = 8
-    """Schedules of one operator that are measured together."""
+    """Candidates of one operator that are measured together."""
     core: int | None = None
     """Core of the worker that measures on one; default: the last one of this process."""
     workers: str = ""
-    """Where schedules are measured: ``ray``, a Ray cluster on this machine, or the address of a
-    running one; default: in one process here."""
+    """Workers that measure candidates: ``ray``, a Ray cluster on this machine, or the address of a
+    running one; default: one process here."""
     seed: int = 0
     """Random seed."""
     timeout: float = 20.0
-    """Seconds that building or timing a schedule may take."""
+    """Seconds that building or timing a candidate may take."""
     memory: float = 8e9
     """Bytes that the worker's process may address."""
-    timing: TimingConfig = SCHEDULE_TIMING
-    """When a schedule is known well enough."""
+    timing: TimingConfig = CANDIDATE_TIMING
+    """Timing rule of a candidate."""
     check_visits: int = 16
     """Visits of the tuned and the untuned network, in turn, at the end."""
 
@@ -198,8 +198,8 @@ class TuneProgramsConfig:
         self.measuring("here")  # core and time-out are checked there
 
     @property
-    def schedule_timing(self) -> TimingConfig:
-        """When a schedule is known well enough, `adaptive` taken into account."""
+    def candidate_timing(self) -> TimingConfig:
+        """Timing rule of a candidate, `adaptive` taken into account."""
         if not self.adaptive:
             return self.timing
         return replace(
@@ -208,17 +208,17 @@ class TuneProgramsConfig:
 
     @property
     def check_timing(self) -> TimingConfig:
-        """When a whole network is known well enough."""
+        """Timing rule of a whole network."""
         patience = CHECK_PATIENCE * self.timing.patience
         return replace(self.timing, visits=self.check_visits, patience=patience)
 
     def measuring(self, target: str, timing: TimingConfig | None = None) -> CollectConfig:
-        """Return how something is measured on a target of the records."""
+        """Return the configuration of measurements on a target of the records."""
         return CollectConfig(
             target=target, core=self.core, timeout=self.timeout,
-            timing=timing or self.schedule_timing,
+            timing=timing or self.candidate_timing,
         )  # fmt: skip
 
 
 TuningConfig = TuneConfig | TuneProgramsConfig
-"""Of either command."""
+"""Configuration of either tuning command."""

@@ -55,7 +55,7 @@ def test_two_layers_are_tuned_killed_and_tuned_on(tmp_path):
     assert told["max_relative_error"] < 1e-5
     folder = tmp_path / "tuned"
     assert json.loads((folder / "tuned.json").read_text())["trials"] == known + 4
-    assert {"module.so", "schedules.json", "curve.csv", "curve.png", "curve.svg",
+    assert {"module.so", "candidates.json", "curve.csv", "curve.png", "curve.svg",
             "records.sqlite", "log.jsonl"} <= {path.name for path in folder.iterdir()}  # fmt: skip
     assert not list(folder.glob("*.part*"))
 
@@ -108,7 +108,7 @@ def test_a_network_with_nothing_to_tune_is_compiled_and_the_reason_told(command,
                       "--out", "tuned", *QUICK)  # fmt: skip
     assert outcome.code == 0
     assert "Left untuned, no sum of products: relu 4" in outcome.out
-    kept = json.loads((tmp_path / "tuned" / "schedules.json").read_text())
+    kept = json.loads((tmp_path / "tuned" / "candidates.json").read_text())
     assert [each["reason"] for each in kept["left_untuned"].values()] == ["no sum of products"]
     assert json.loads((tmp_path / "tuned" / "tuned.json").read_text())["max_relative_error"] == 0.0
 

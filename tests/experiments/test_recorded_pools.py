@@ -25,8 +25,8 @@ from go_rl.tuning.config import TuningError
 from go_rl.tuning.loop.schedulers import scheduler_of
 from go_rl.tuning.loop.slot_loop import tune_operators
 from go_rl.tuning.loop.slots import SlotConfig
+from go_rl.tuning.pools.candidate_pool import PoolSet
 from go_rl.tuning.pools.replay import ReplayBackend
-from go_rl.tuning.pools.schedule_pool import PoolSet
 from go_rl.tuning.tuners import inner_tuner
 from tests.tuning.toy_pools import pool, pool_set
 

@@ -10,7 +10,7 @@ from experiments.tuning.guided import schedule_search
 from experiments.tuning.tuner_curves import CurveRow, band, median_found, row_of, seed_means
 from go_rl.core import ReadError
 from go_rl.tuning.loop.nouns import TunedOperator
-from go_rl.tuning.pools.schedule_pool import PoolSet, SchedulePool
+from go_rl.tuning.pools.candidate_pool import CandidatePool, PoolSet
 
 
 def row(tuner: str, seed: int, found: int, *speeds: float) -> CurveRow:
@@ -21,14 +21,14 @@ ROWS = [row("annealing", 0, 10, 0.5, 1.0), row("annealing", 1, 20, 0.7, 0.8),
         row("random", 0, 40, 0.25), row("random", 1, 20, 0.75)]  # fmt: skip
 
 
-def pools(schedules: int = 30) -> PoolSet:
-    """Features 0 to 29; the farther from 12, the slower; schedule 5 failed."""
-    at = np.arange(schedules, dtype=np.float32)
+def pools(candidates: int = 30) -> PoolSet:
+    """Features 0 to 29; the farther from 12, the slower; candidate 5 failed."""
+    at = np.arange(candidates, dtype=np.float32)
     seconds = (1e-3 * (1.0 + np.abs(at - 12))).astype(np.float32)
     seconds[5] = np.nan
     operators = (TunedOperator("small", "w0", 1, 1.0), TunedOperator("large", "w1", 2, 5.0))
     made = [
-        SchedulePool(each, seconds, np.ones_like(at), at[:, None], at.astype(np.uint64) + 1)
+        CandidatePool(each, seconds, np.ones_like(at), at[:, None], at.astype(np.uint64) + 1)
         for each in operators
     ]
     return PoolSet("toy", "cpu", 1e9, tuple(made))
@@ -86,5 +86,5 @@ def test_scores_that_are_missing_or_misnamed_are_refused(tmp_path):
         with pytest.raises(ReadError, match=r"NAME=FILE|holds no scores"):
             schedule_search.named_scores(argument)
     scorer = schedule_search.table_scorer({"a": 1.0})
-    with pytest.raises(ReadError, match="no score of schedule b"):
-        scorer([schedule_search.Schedule("b")], np.zeros((1, 1)))
+    with pytest.raises(ReadError, match="no score of candidate b"):
+        scorer([schedule_search.Candidate("b")], np.zeros((1, 1)))

@@ -1,4 +1,4 @@
-"""Cells of tuning that transfers by hand, tiles of a schedule, Chameleon's page."""
+"""Cells of tuning that transfers by hand, tiles of a candidate, Chameleon's page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from experiments.tuning.networks import tunable_operators
 from experiments.tuning.replayed import chameleon_replayed, tuned_latency
 from experiments.tuning.schedulers_replayed import Row as ReplayedRun
 from go_rl.tuning.loop.nouns import TunedOperator
-from go_rl.tuning.pools.schedule_pool import PoolSet, SchedulePool
+from go_rl.tuning.pools.candidate_pool import CandidatePool, PoolSet
 from tests.costs.programs.with_nests import with_nests_and_traces
 
 SECONDS = ((4.0, 1.0, 2.0), (3.0, 6.0, 2.0))
@@ -21,12 +21,12 @@ SECONDS = ((4.0, 1.0, 2.0), (3.0, 6.0, 2.0))
 
 
 def pools() -> TunedPools:
-    """Schedules of both operators point to the right, upwards and to the left; the tuner likes the
+    """Candidates of both operators point to the right, upwards and to the left; the tuner likes the
     last one best. All trials take 10 s."""
     operators = (TunedOperator("conv2d a", "a", 1, 90.0), TunedOperator("conv2d b", "b", 2, 5.0))
     features = np.array([[0.0], [1.0], [9.0]], np.float32)
     made = tuple(
-        SchedulePool(each, np.array(took, np.float32), np.full(3, 10.0, np.float32), features,
+        CandidatePool(each, np.array(took, np.float32), np.full(3, 10.0, np.float32), features,
                      np.arange(3, dtype=np.uint64))
         for each, took in zip(operators, SECONDS, strict=True)
     )  # fmt: skip
@@ -52,7 +52,7 @@ def pools() -> TunedPools:
     ],
 )
 def test_latency_and_time_relative_to_full_tuning(arm, measured, latency, trials):
-    """Full tuning ends at 1 + 2 x 2 seconds and takes 6 trials; a guide reads 3 schedules."""
+    """Full tuning ends at 1 + 2 x 2 seconds and takes 6 trials; a guide reads 3 candidates."""
     found = outcome(pools(), TransferPlan(0.5, 0, measured), arm, np.random.default_rng(0))
     assert found.tuned == 1
     assert found.latency == pytest.approx(latency / 5.0)
@@ -60,8 +60,8 @@ def test_latency_and_time_relative_to_full_tuning(arm, measured, latency, trials
 
 
 def test_tuned_operators_are_tried_in_the_tuners_order():
-    """The heavy operator's last schedule, which it likes best, is 1 s slower than the best; both
-    operators' schedules are read."""
+    """The heavy operator's last candidate, which it likes best, is 1 s slower than the best; both
+    operators' candidates are read."""
     found = outcome(pools(), TransferPlan(0.5, 1, 1), transfer_runs.OWN, np.random.default_rng(0))
     assert found.latency == pytest.approx((2 + 2 * 2.0) / 5.0)
     assert found.time == pytest.approx((20.0 + 0.18) / 60.0)
@@ -74,7 +74,7 @@ def test_tuned_operators_are_tried_in_the_tuners_order():
     assert drawn == {20.0 / 60.0}
 
 
-def test_without_reuse_a_schedule_is_drawn():
+def test_without_reuse_a_candidate_is_drawn():
     plan = TransferPlan(0.5, 0, 0)
     drawn = {
         outcome(pools(), plan, transfer_runs.NONE, np.random.default_rng(seed)).latency

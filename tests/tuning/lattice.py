@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from go_rl.tuning.loop.nouns import InnerTuner, Schedule, Trial
+from go_rl.tuning.loop.nouns import Candidate, InnerTuner, Trial
 
 
 @dataclass
@@ -25,34 +25,34 @@ class Lattice:
     def size(self) -> int:
         return prod(self.sides)
 
-    def at(self, point: Sequence[int]) -> Schedule:
-        return Schedule(",".join(map(str, point)), list(map(int, point)))
+    def at(self, point: Sequence[int]) -> Candidate:
+        return Candidate(",".join(map(str, point)), list(map(int, point)))
 
-    def draw(self, count: int, rng: np.random.Generator) -> list[Schedule]:
+    def draw(self, count: int, rng: np.random.Generator) -> list[Candidate]:
         some = rng.permutation(self.size)[:count]
         return [self.at(np.unravel_index(i, self.sides)) for i in some.tolist()]
 
-    def neighbour(self, schedule: Schedule, rng: np.random.Generator) -> Schedule | None:
-        point, axis = list(schedule.document), int(rng.integers(len(self.sides)))
+    def neighbour(self, candidate: Candidate, rng: np.random.Generator) -> Candidate | None:
+        point, axis = list(candidate.document), int(rng.integers(len(self.sides)))
         if self.sides[axis] == 1:
             return None
         point[axis] = (point[axis] + int(rng.integers(1, self.sides[axis]))) % self.sides[axis]
         return self.at(point)
 
-    def features(self, schedules: Sequence[Schedule]) -> np.ndarray:
-        return np.array([s.document for s in schedules], np.float32).reshape(-1, len(self.sides))
+    def features(self, candidates: Sequence[Candidate]) -> np.ndarray:
+        return np.array([s.document for s in candidates], np.float32).reshape(-1, len(self.sides))
 
-    def seconds(self, schedule: Schedule) -> float:
-        gap = np.subtract(schedule.document, self.optimum)
+    def seconds(self, candidate: Candidate) -> float:
+        gap = np.subtract(candidate.document, self.optimum)
         return float(np.prod(1.0 + 0.5 * gap**2))
 
-    def measure(self, schedules: Sequence[Schedule]) -> list[Trial]:
-        self.measured += [schedule.key for schedule in schedules]
+    def measure(self, candidates: Sequence[Candidate]) -> list[Trial]:
+        self.measured += [candidate.key for candidate in candidates]
         return [
             Trial(s, None, 1.0, "broken")
             if s.key in self.broken
             else Trial(s, self.seconds(s), 1.0)
-            for s in schedules
+            for s in candidates
         ]
 
 

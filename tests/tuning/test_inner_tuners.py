@@ -9,18 +9,18 @@ import pytest
 from tuning.lattice import Lattice, tune
 
 from go_rl.core import MissingDependencyError
-from go_rl.costs.trees.schedule_ranks import ScheduleRanksConfig
+from go_rl.costs.trees.candidate_ranks import CandidateRanksConfig
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.loop.nouns import Schedule, Trial
+from go_rl.tuning.loop.nouns import Candidate, Trial
 from go_rl.tuning.tuners import TUNERS, inner_tuner
 from go_rl.tuning.tuners.chameleon import ChameleonConfig, chameleon
 from go_rl.tuning.tuners.evolutionary_search import EvolutionConfig, evolutionary_search
 from go_rl.tuning.tuners.online_scorer import OnlineScorerConfig
-from go_rl.tuning.tuners.random_search import RandomSchedules
+from go_rl.tuning.tuners.random_search import RandomCandidates
 from go_rl.tuning.tuners.simulated_annealing import AnnealingConfig, simulated_annealing
 
-MODEL = OnlineScorerConfig(trees=ScheduleRanksConfig(trees=15, depth=3, learning_rate=0.4))
-RANKS = OnlineScorerConfig(trees=ScheduleRanksConfig(trees=15, depth=3, loss="rank"))
+MODEL = OnlineScorerConfig(trees=CandidateRanksConfig(trees=15, depth=3, learning_rate=0.4))
+RANKS = OnlineScorerConfig(trees=CandidateRanksConfig(trees=15, depth=3, loss="rank"))
 MAKE = {
     "annealing": lambda space, seed, prior=None: simulated_annealing(
         space, seed, AnnealingConfig(model=MODEL), prior
@@ -37,7 +37,7 @@ MAKE = {
         ChameleonConfig(effort=16, hidden=8, model=MODEL),
         prior,
     ),
-    "random": lambda space, seed: RandomSchedules(space, seed),
+    "random": lambda space, seed: RandomCandidates(space, seed),
 }
 GUIDED = [name for name in MAKE if name != "random"]
 SEEDS, LIMIT = 20, 90
@@ -66,7 +66,7 @@ def test_a_planted_optimum_is_found_in_a_third_of_the_trials_of_chance(name):
 def test_chance_finds_the_optimum_when_it_must():
     assert median_trials("random") == LIMIT
     space = Lattice((3, 3), (1, 1))
-    assert tune(RandomSchedules(space, 0), space, 9, 2) <= 9
+    assert tune(RandomCandidates(space, 0), space, 9, 2) <= 9
 
 
 @pytest.mark.parametrize("name", MAKE)
@@ -118,9 +118,9 @@ def test_a_batch_in_which_everything_failed_is_no_end(name):
 def test_a_predictor_that_knows_finds_the_optimum_soon(name):
     space = Lattice((9, 9), (7, 2))
 
-    def knows(schedules, features):
-        assert features.shape == (len(schedules), 2)
-        return np.array([space.seconds(one) for one in schedules])
+    def knows(candidates, features):
+        assert features.shape == (len(candidates), 2)
+        return np.array([space.seconds(one) for one in candidates])
 
     tuner = MAKE[name](space, 1, knows)
     assert tune(tuner, space, 30, 10) <= 20  # by chance, 41 in the median
@@ -149,11 +149,11 @@ def test_bad_input_is_one_clear_error(name):
     with pytest.raises(TuningError, match="seed must be >= 0, not -1"):
         MAKE[name](Lattice(), -1)
     tuner = MAKE[name](Lattice(), 0)
-    with pytest.raises(TuningError, match="asked for 0 schedules"):
+    with pytest.raises(TuningError, match="asked for 0 candidates"):
         tuner.propose(0)
     for seconds in (0.0, -1.0, float("nan"), float("inf")):
-        with pytest.raises(TuningError, match="schedule 'x' must be finite and above 0"):
-            tuner.observe([Trial(Schedule("x"), seconds, 1.0)])
+        with pytest.raises(TuningError, match="candidate 'x' must be finite and above 0"):
+            tuner.observe([Trial(Candidate("x"), seconds, 1.0)])
     assert len(tuner.propose(3)) == 3
 
 

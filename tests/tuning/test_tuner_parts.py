@@ -15,19 +15,19 @@ from go_rl.tuning.tuners.diverse_choice import diverse_choice, feature_values
 from go_rl.tuning.tuners.evolutionary_search import parent_odds
 from go_rl.tuning.tuners.neighbour_policy import MoveExperience, NeighbourMoves, NeighbourPolicy
 from go_rl.tuning.tuners.observed_trials import ObservedTrials, stochastic_count
-from go_rl.tuning.tuners.scored_pool import ScoredPool, ScoredSchedules
+from go_rl.tuning.tuners.scored_pool import ScoredCandidates, ScoredPool
 from go_rl.tuning.tuners.simulated_annealing import AnnealingConfig, accepted, anneal
 
 SPACE = Lattice((4, 4), (3, 3))
 
 
-def scored(rows: list[list[float]], scores: list[float]) -> ScoredSchedules:
-    schedules = tuple(SPACE.at((i,)) for i in range(len(rows)))
-    return ScoredSchedules(schedules, np.array(scores), np.array(rows, np.float32))
+def scored(rows: list[list[float]], scores: list[float]) -> ScoredCandidates:
+    candidates = tuple(SPACE.at((i,)) for i in range(len(rows)))
+    return ScoredCandidates(candidates, np.array(scores), np.array(rows, np.float32))
 
 
-def keys(found: ScoredSchedules) -> list[str]:
-    return [one.key for one in found.schedules]
+def keys(found: ScoredCandidates) -> list[str]:
+    return [one.key for one in found.candidates]
 
 
 def test_moves_that_are_better_are_made_and_others_by_their_heat():
@@ -40,7 +40,7 @@ def test_moves_that_are_better_are_made_and_others_by_their_heat():
 
 
 def test_chains_end_when_nothing_better_is_found():
-    """All schedules are alike: after three idle moves of two chains at most eight are known."""
+    """All candidates are alike: after three idle moves of two chains at most eight are known."""
     pool = ScoredPool(SPACE, lambda some, _: np.zeros(len(some)))
     first = [SPACE.at((0, 0)), SPACE.at((1, 1))]
     anneal(SPACE, pool, first, 99, AnnealingConfig(patience=3), np.random.default_rng(0))
@@ -50,11 +50,11 @@ def test_chains_end_when_nothing_better_is_found():
     anneal(SPACE, pool, [], 9, AnnealingConfig(), np.random.default_rng(0))
 
 
-def test_each_schedule_is_scored_once():
+def test_each_candidate_is_scored_once():
     asked: list[str] = []
 
-    def score(schedules, features):
-        asked.extend(one.key for one in schedules)
+    def score(candidates, features):
+        asked.extend(one.key for one in candidates)
         return -features.sum(axis=1).astype(np.float64)
 
     pool = ScoredPool(SPACE, score)
@@ -80,7 +80,7 @@ def test_diversity_takes_new_values_before_slightly_better_scores():
     assert keys(diverse_choice(same, 2, 1.0)) == ["0", "1"]
 
 
-def test_one_schedule_stands_for_each_cluster():
+def test_one_candidate_stands_for_each_cluster():
     rows = [[0, 0], [9, 9], [0, 0.1], [9, 9.1], [0.1, 0]]
     pool = scored(rows, [1.0, 2.0, 3.0, 4.0, 5.0])
     rng = np.random.default_rng(0)
@@ -88,7 +88,7 @@ def test_one_schedule_stands_for_each_cluster():
     assert owner[0] == owner[2] == owner[4] != owner[1] == owner[3]
     assert inertia == pytest.approx(2 * 0.1**2 / 3 * 2 + 2 * 0.05**2)
     assert keys(adaptive_sample(pool, 5, 0.05, rng)) == ["0", "1"]
-    assert len(adaptive_sample(pool, 5, 0.0, rng).schedules) == 5
+    assert len(adaptive_sample(pool, 5, 0.0, rng).candidates) == 5
     assert keys(adaptive_sample(pool.take(np.array([3])), 5, 0.05, rng)) == ["3"]
 
 
@@ -136,7 +136,7 @@ def test_a_policy_learns_to_take_the_choice_that_pays():
     assert np.exp(policy.look(moves)[0][:, 1]).min() > 0.8
 
 
-def test_a_schedule_counts_once_by_its_first_trial():
+def test_a_candidate_counts_once_by_its_first_trial():
     observed = ObservedTrials(SPACE, 0)
     slow, fast, bad = (SPACE.at((i, i)) for i in range(3))
     observed.add([Trial(slow, 3.0, 1.0), Trial(bad, None, 1.0, "crashed")])

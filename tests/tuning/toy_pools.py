@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from go_rl.tuning.loop.nouns import Schedule, ScheduleSpace, Trial, TunedOperator
+from go_rl.tuning.loop.nouns import Candidate, CandidateSpace, Trial, TunedOperator
+from go_rl.tuning.pools.candidate_pool import CandidatePool, PoolSet
 from go_rl.tuning.pools.replay import ReplayBackend
-from go_rl.tuning.pools.schedule_pool import PoolSet, SchedulePool
 
 PEAK = 1e11
 
@@ -16,29 +16,29 @@ PEAK = 1e11
 def pool(name: str, repeats: int, flops: float, seconds: Sequence[float], spent: float = 1.0):
     """A pool with one feature, the order."""
     count = len(seconds)
-    return SchedulePool(
+    return CandidatePool(
         TunedOperator(name, f"workload of {name}", repeats, flops),
         np.array(seconds, np.float32), np.full(count, spent, np.float32),
         np.arange(count, dtype=np.float32)[:, None], np.arange(count, dtype=np.uint64),
     )  # fmt: skip
 
 
-def pool_set(*pools: SchedulePool) -> PoolSet:
+def pool_set(*pools: CandidatePool) -> PoolSet:
     """The pools as a network."""
     return PoolSet("toy", "toy-target", PEAK, tuple(pools), {"made": "by hand"})
 
 
 class InOrder:
-    """An inner tuner that proposes a pool from its first schedule to its last."""
+    """An inner tuner that proposes a pool from its first candidate to its last."""
 
-    def __init__(self, space: ScheduleSpace, seed: int) -> None:
-        self._schedules = sorted(
+    def __init__(self, space: CandidateSpace, seed: int) -> None:
+        self._candidates = sorted(
             space.draw(10**6, np.random.default_rng(seed)), key=lambda each: each.key
         )
         self._done = 0
 
-    def propose(self, count: int) -> list[Schedule]:
-        return self._schedules[self._done : self._done + count]
+    def propose(self, count: int) -> list[Candidate]:
+        return self._candidates[self._done : self._done + count]
 
     def observe(self, trials: Sequence[Trial]) -> None:
         self._done += len(trials)
@@ -49,8 +49,8 @@ def paths_of(pools: PoolSet) -> list[list[Trial]]:
     backend = ReplayBackend(pools)
     return [
         [
-            backend.trial(k, schedule)
-            for schedule in InOrder(backend.space(k), 0).propose(10**6)
+            backend.trial(k, candidate)
+            for candidate in InOrder(backend.space(k), 0).propose(10**6)
         ]
         for k in range(len(pools.pools))
     ]  # fmt: skip

@@ -19,7 +19,7 @@ from go_rl.costs.programs.learn.code_inputs import summed_program_features
 from go_rl.costs.programs.learn.code_trees import ProgramTrees
 from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
 from go_rl.costs.trees.boosted import BoostedConfig, BoostedTrees, SummedKernels
-from go_rl.costs.trees.schedule_ranks import import_xgboost, load_booster, save_booster
+from go_rl.costs.trees.candidate_ranks import import_xgboost, load_booster, save_booster
 
 FORMAT = "go_rl-programs-xgboost"
 

@@ -1,10 +1,10 @@
-"""CDMPP's scores of recorded schedules, for ``experiments.tuning.guided.schedule_search``.
+"""CDMPP's scores of recorded candidates, for ``experiments.tuning.guided.schedule_search``.
 
 Run: ``python -m experiments.tuning.guided.cdmpp_scores RECORDS --network bert-tiny`` with the
 folder that ``record_pools`` wrote; writes pools and scores into it. Three predictors: one that
 learned the data set that ships without any operator of the network (``held-out``), its network
 before any update (``untrained``), and the weights that ship (``shipped``), which saw a few
-schedules of these operators.
+candidates of these operators.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from go_rl.costs.programs.learn.predictor import ProgramPredictor
 from go_rl.costs.programs.learn.reading import read_examples
 from go_rl.costs.programs.learn.training import ProgramTrainConfig
 from go_rl.costs.programs.workloads import TensorTask
-from go_rl.tuning.pools.schedule_pool import ENDING
+from go_rl.tuning.pools.candidate_pool import ENDING
 
 HELD_OUT, UNTRAINED, SHIPPED = "held-out", "untrained", "shipped"
 TOGETHER, REPEATS = 32, 20
@@ -50,7 +50,7 @@ class CdmppScores(Script):
         """Write pools, weights and scores."""
         recorded = recorded_programs(self.folder, self.network)
         recorded.pools.save(self.folder / f"{self.network}{ENDING}")
-        print(f"{recorded.pools.schedules} schedules, {recorded.failed} failed", flush=True)
+        print(f"{recorded.pools.candidates} candidates, {recorded.failed} failed", flush=True)
         for name in (SHIPPED, HELD_OUT, UNTRAINED):
             _write(name, _predictor(name, recorded, self), recorded, self)
 

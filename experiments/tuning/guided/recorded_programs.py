@@ -1,4 +1,4 @@
-"""Recorded schedules of a network with their compact ASTs: what predictors of programs read."""
+"""Recorded candidates of a network with their compact ASTs: what predictors of programs read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from go_rl.costs.programs.measure.data import ProgramTarget
 from go_rl.costs.programs.measure.features_file import nest_features
 from go_rl.costs.programs.workloads import TensorTask
 from go_rl.runtime.records import RECORDS, Record, RecordStore
-from go_rl.tuning.pools.schedule_pool import PoolSet, SchedulePool
+from go_rl.tuning.pools.candidate_pool import CandidatePool, PoolSet
 
 PEAK = 64 * 4.5e9
 """FLOP/s that no operator exceeds: two 512-bit units at the fastest clock of a server."""
@@ -33,7 +33,7 @@ class RecordedPrograms:
     programs: tuple[ProgramInputs, ...]
     """Of each pool, in its order."""
     failed: int
-    """Schedules that failed when they were recorded, or have an impossible time."""
+    """Candidates that failed when they were recorded, or have an impossible time."""
 
     @property
     def tasks(self) -> tuple[TensorTask, ...]:
@@ -46,7 +46,7 @@ def recorded_programs(folder: Path, network: str) -> RecordedPrograms:
     """Return what ``record_pools`` recorded of a network.
 
     Raises:
-        ReadError: a pool has no schedule with a time.
+        ReadError: a pool has no candidate with a time.
         RecordError: the records cannot be read.
         TuningError: there is no record of an operator.
     """
@@ -67,7 +67,7 @@ def recorded_programs(folder: Path, network: str) -> RecordedPrograms:
         _programs(pool, task, target, nests[task.workload], folder)
         for pool, task in zip(pools.pools, uses, strict=True)
     )
-    return RecordedPrograms(pools, programs, whole.schedules - pools.schedules)
+    return RecordedPrograms(pools, programs, whole.candidates - pools.candidates)
 
 
 def _nests(records: Sequence[Record]) -> dict[str, dict[int, str]]:
@@ -80,17 +80,17 @@ def _nests(records: Sequence[Record]) -> dict[str, dict[int, str]]:
     return found
 
 
-def _timed(pool: SchedulePool, nests: Mapping[int, str]) -> SchedulePool:
+def _timed(pool: CandidatePool, nests: Mapping[int, str]) -> CandidatePool:
     good = np.isfinite(pool.seconds) & np.array([key in nests for key in pool.keys.tolist()])
     if not good.any():
-        raise ReadError(f"{pool.operator.name}: no recorded schedule has a time")
-    return SchedulePool(
+        raise ReadError(f"{pool.operator.name}: no recorded candidate has a time")
+    return CandidatePool(
         pool.operator, pool.seconds[good], pool.spent[good], pool.features[good], pool.keys[good]
     )
 
 
 def _programs(
-    pool: SchedulePool,
+    pool: CandidatePool,
     task: TensorTask,
     target: ProgramTarget,
     nests: Mapping[int, str],

@@ -1,8 +1,8 @@
-"""Schedule search by predictor (CDMPP, figure 14b): equal rounds, 10 schedules measured in each.
+"""Candidate search by predictor (CDMPP, figure 14b): equal rounds, 10 candidates measured in each.
 
 Run: ``python -m experiments.tuning.guided.schedule_search POOLS --predicted cdmpp=SCORES.npz`` with
 recorded pools of BERT-tiny (``experiments.tuning.record_pools --networks bert-tiny``) and scores of
-their schedules by a predictor that learned from other operators:
+their candidates by a predictor that learned from other operators:
 ``experiments.tuning.guided.cdmpp_scores`` writes such files. The same evolutionary search is guided
 by boosted trees fitted to what it measured (XGBoost), by the predictor alone, and by the predictor
 with trees that correct it; random draws, and the search guided by random scores, are the controls.
@@ -29,16 +29,16 @@ from experiments.tuning.tuner_curves import CurveRow, figure, run_curves, tune_o
 from go_rl.core import ReadError
 from go_rl.core.files.whole_file import whole_file
 from go_rl.report.file_tables import markdown_table
-from go_rl.tuning.loop.nouns import MakeInnerTuner, Schedule
+from go_rl.tuning.loop.nouns import Candidate, MakeInnerTuner
+from go_rl.tuning.pools.candidate_pool import PoolSet, load_pools
 from go_rl.tuning.pools.replay import ReplayBackend
-from go_rl.tuning.pools.schedule_pool import PoolSet, load_pools
 from go_rl.tuning.tuners import inner_tuner
 from go_rl.tuning.tuners.evolutionary_search import EvolutionConfig, evolutionary_search
-from go_rl.tuning.tuners.scored_pool import ScheduleScorer
+from go_rl.tuning.tuners.scored_pool import CandidateScorer
 
 NAME = "schedule_search"
 MEASURED = 10
-"""Schedules of a round, as published."""
+"""Candidates of a round, as published."""
 TREES, CHANCE, BLIND = "XGBoost", "random", "random scores"
 
 
@@ -49,7 +49,7 @@ class ScheduleSearch(Experiment):
     pools: Annotated[str, tyro.conf.Positional]
     """File of recorded pools of one network, or the name of a network whose pools ship."""
     predicted: tuple[str, ...] = ()
-    """NAME=FILE: predictors, and scores of the pool's schedules by each."""
+    """NAME=FILE: predictors, and scores of the pool's candidates by each."""
     rounds: int = 20
     """Of each operator."""
     seeds: int = 5
@@ -74,7 +74,7 @@ class ScheduleSearch(Experiment):
 
 @dataclass(frozen=True)
 class KnownScores:
-    """A predictor's scores of recorded schedules."""
+    """A predictor's scores of recorded candidates."""
 
     scores: Mapping[str, float]
     """By key; the smallest is the fastest."""
@@ -83,14 +83,14 @@ class KnownScores:
 
 
 def scored_a_trial(pools: PoolSet, known: KnownScores, options: ScheduleSearch) -> float:
-    """Return how many schedules the search guided by a predictor alone scores for each trial."""
+    """Return how many candidates the search guided by a predictor alone scores for each trial."""
     scored, trials, backend = 0, 0, ReplayBackend(pools)
     table = table_scorer(known.scores)
 
-    def counting(schedules: Sequence[Schedule], features: np.ndarray) -> np.ndarray:
+    def counting(candidates: Sequence[Candidate], features: np.ndarray) -> np.ndarray:
         nonlocal scored
-        scored += len(schedules)
-        return table(schedules, features)
+        scored += len(candidates)
+        return table(candidates, features)
 
     make = _evolution(counting, False)
     for k in range(len(pools.pools)):
@@ -100,7 +100,7 @@ def scored_a_trial(pools: PoolSet, known: KnownScores, options: ScheduleSearch) 
     return scored / trials
 
 
-def arms_of(predictors: Mapping[str, ScheduleScorer]) -> dict[str, MakeInnerTuner]:
+def arms_of(predictors: Mapping[str, CandidateScorer]) -> dict[str, MakeInnerTuner]:
     """Return the searches: chance, random scores, trees, and each predictor alone and corrected by
     trees."""
     found = {
@@ -113,36 +113,36 @@ def arms_of(predictors: Mapping[str, ScheduleScorer]) -> dict[str, MakeInnerTune
     return found
 
 
-def random_scores(schedules: Sequence[Schedule], _: np.ndarray) -> np.ndarray:
-    """Return a number of each schedule that says nothing of it: its key's hash, in [0, 1)."""
+def random_scores(candidates: Sequence[Candidate], _: np.ndarray) -> np.ndarray:
+    """Return a number of each candidate that says nothing of it: its key's hash, in [0, 1)."""
     return np.array([
-        zlib.crc32(each.key.encode()) / 2**32 for each in schedules
+        zlib.crc32(each.key.encode()) / 2**32 for each in candidates
     ])  # fmt: skip
 
 
-def table_scorer(scores: Mapping[str, float]) -> ScheduleScorer:
-    """Return a predictor whose answers are known: by the key of a schedule; the smallest is the
+def table_scorer(scores: Mapping[str, float]) -> CandidateScorer:
+    """Return a predictor whose answers are known: by the key of a candidate; the smallest is the
     fastest."""
 
-    def score(schedules: Sequence[Schedule], _: np.ndarray) -> np.ndarray:
-        missing = [each.key for each in schedules if each.key not in scores]
+    def score(candidates: Sequence[Candidate], _: np.ndarray) -> np.ndarray:
+        missing = [each.key for each in candidates if each.key not in scores]
         if missing:
-            raise ReadError(f"the predictor's file has no score of schedule {missing[0]}")
-        return np.array([scores[each.key] for each in schedules])
+            raise ReadError(f"the predictor's file has no score of candidate {missing[0]}")
+        return np.array([scores[each.key] for each in candidates])
 
     return score
 
 
 def pool_key(trace: str) -> int:
-    """Return the key of a schedule in a pool, by its trace."""
+    """Return the key of a candidate in a pool, by its trace."""
     return int.from_bytes(hashlib.sha256(trace.encode()).digest()[:8], "big")
 
 
 def save_scores(
     path: Path, keys: UInt64[np.ndarray, "S"], scores: Float64[np.ndarray, "S"], seconds: float
 ) -> None:
-    """Write a predictor's scores of the schedules of pools, by their keys (`pool_key`), and the CPU
-    seconds that one takes, its features being known."""
+    """Write a predictor's scores of the candidates of pools, by their keys (`pool_key`), and the
+    CPU seconds that one takes, its features being known."""
     with whole_file(path) as file:
         np.savez_compressed(file, keys=keys, scores=scores, seconds=seconds)
 
@@ -161,7 +161,7 @@ def named_scores(argument: str) -> tuple[str, KnownScores]:
             keys, scores = file["keys"].tolist(), file["scores"].tolist()
             seconds = float(file["seconds"])
     except (OSError, KeyError, ValueError, EOFError) as error:
-        raise ReadError(f"{path}: holds no scores of schedules ({error})") from error
+        raise ReadError(f"{path}: holds no scores of candidates ({error})") from error
     found = {f"{key:016x}": score for key, score in zip(keys, scores, strict=True)}
     return name, KnownScores(found, seconds)
 
@@ -181,9 +181,9 @@ def page(
     sizes = [len(each.seconds) for each in pools.pools]
     seeds = len({row.seed for row in rows})
     return (
-        f"# Schedule search by predictor: {pools.network}\n\n{len(sizes)} operators, {min(sizes)} "
-        f"to {max(sizes)} measured schedules each; {options.rounds} rounds of {MEASURED} measured "
-        f"schedules, {seeds} seeds. {COLUMNS}\n\n{markdown_table(head, lines)}\n"
+        f"# Candidate search by predictor: {pools.network}\n\n{len(sizes)} operators, {min(sizes)} "
+        f"to {max(sizes)} measured candidates each; {options.rounds} rounds of {MEASURED} measured "
+        f"candidates, {seeds} seeds. {COLUMNS}\n\n{markdown_table(head, lines)}\n"
         f"## Time\n\nMilliseconds a trial: *scores* of the predictor, one after another as the "
         "search asks for them; *measuring*: building and timing as recorded, mean over the pool. "
         f"*Ratio*: time of a search over that of {TREES}, equal rounds (published: 1.5 to 2 over "
@@ -215,7 +215,7 @@ def choosing(rows: Sequence[CurveRow], tuner: str) -> float:
     return float(np.mean([row.propose_ms for row in rows if row.tuner == tuner]))
 
 
-def _evolution(prior: ScheduleScorer | None, learn: bool) -> MakeInnerTuner:
+def _evolution(prior: CandidateScorer | None, learn: bool) -> MakeInnerTuner:
     config = EvolutionConfig(learn=learn)
     return lambda space, seed: evolutionary_search(space, seed, config, prior)
 

@@ -1,4 +1,4 @@
-"""Cells of ``tuning_transfer``: which schedules of operators that are not tuned are reused, and
+"""Cells of ``tuning_transfer``: which candidates of operators that are not tuned are reused, and
 what the latency of the network and the time spent are then."""
 
 from __future__ import annotations
@@ -19,17 +19,18 @@ ATTENTION, OWN = "attention", "tuner alone"
 FLOP, SHAPE, CHANCE, NONE = "nearest FLOP", "nearest shape", "random operator", "no reuse"
 NO_TUNER = "no tuner"
 ARMS = (ATTENTION, OWN, FLOP, SHAPE, CHANCE, NONE, NO_TUNER)
-"""Who orders an untuned operator's schedules: attention to what was measured of tuned operators;
-the tuner's own prediction; nearness to the best schedule of one tuned operator; nobody. Those of
+"""Who orders an untuned operator's candidates: attention to what was measured of tuned operators;
+the tuner's own prediction; nearness to the best candidate of one tuned operator; nobody. Those of
 the tuned operators are tried in the order of the tuner's prediction, but for the last arm."""
 UNGUIDED = (NONE, NO_TUNER)
 SECONDS_A_CANDIDATE = 0.03
-"""What drawing a schedule and reading its features takes TVM, at most."""
+"""What drawing a candidate and reading its features takes TVM, at most."""
 
 
 @dataclass(frozen=True, eq=False)
 class TunedPools:
-    """A network's recorded schedules as the tuner sees them, in a random order of each operator."""
+    """A network's recorded candidates as the tuner sees them, in a random order of each
+    operator."""
 
     network: str
     seconds: tuple[Float64[np.ndarray, "S"], ...]
@@ -48,7 +49,7 @@ class TunedPools:
 
     @property
     def full_latency(self) -> float:
-        """Seconds of the operators when all schedules are measured."""
+        """Seconds of the operators when all candidates are measured."""
         return float(sum(r * s.min() for r, s in zip(self.repeats, self.seconds, strict=True)))
 
     @property
@@ -57,7 +58,7 @@ class TunedPools:
         return float(sum(s.sum() for s in self.spent))
 
     def order(self, k: int) -> Int64[np.ndarray, "S"]:
-        """Rows of an operator's schedules by the tuner's prediction."""
+        """Rows of an operator's candidates by the tuner's prediction."""
         return np.argsort(self.scores[k], kind="stable")
 
     def heavy(self, share: float) -> tuple[int, ...]:
@@ -96,9 +97,9 @@ class TransferPlan:
     share: float
     """Of FLOP that the operators that are tuned make up."""
     tried: int
-    """Schedules of each of them that are measured; 0: all."""
+    """Candidates of each of them that are measured; 0: all."""
     measured: int
-    """Schedules of each other operator that are measured; 0: the first is taken as it is."""
+    """Candidates of each other operator that are measured; 0: the first is taken as it is."""
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,7 @@ def outcome(
 def _tried(
     pools: TunedPools, k: int, count: int, arm: str, rng: np.random.Generator
 ) -> Int64[np.ndarray, "J"]:
-    """Rows of a tuned operator's schedules that are measured."""
+    """Rows of a tuned operator's candidates that are measured."""
     if not count:
         return np.arange(len(pools.seconds[k]))
     order = rng.permutation(len(pools.seconds[k])) if arm == NO_TUNER else pools.order(k)
@@ -154,7 +155,7 @@ def _tried(
 
 
 Order = Callable[[int], Int64[np.ndarray, "S"]]
-"""Returns the rows of an operator's schedules, the first to be reused first."""
+"""Returns the rows of an operator's candidates, the first to be reused first."""
 
 
 def _order_of(
@@ -192,7 +193,7 @@ def memory_of(pools: TunedPools, tried: Mapping[int, Int64[np.ndarray, "J"]]) ->
 def _near(
     pools: TunedPools, source: int, tried: Mapping[int, Int64[np.ndarray, "J"]], k: int
 ) -> Int64[np.ndarray, "S"]:
-    """Rows by the distance of their features from the best known schedule of another operator."""
+    """Rows by the distance of their features from the best known candidate of another operator."""
     rows = tried[source]
     best = pools.features[source][rows[np.argmin(pools.seconds[source][rows])]]
     every = np.concatenate(pools.features)

@@ -1,10 +1,11 @@
 """Tuning that transfers (Verma et al. 2023, Table 8): only the operators that matter are tuned, and
-schedules are reused for the others through the attention of the tuner.
+candidates are reused for the others through the attention of the tuner.
 
 Run: ``python -m experiments.tuning.guided.tuning_transfer RECORDS`` with the folder that
 ``record_pools --networks resnet50 mobilenet-v3-large inception-v3`` wrote. The tuner learned the
 data set that ships without any operator of these networks. Full tuning measures every recorded
-schedule of every operator; both columns of the paper's table, latency and time, are relative to it.
+candidate of every operator; both columns of the paper's table, latency and time, are relative to
+it.
 """
 
 from __future__ import annotations
@@ -59,9 +60,9 @@ class TuningTransfer(Experiment):
     shares: tuple[float, ...] = (0.5, 0.7, 0.9, 1.0)
     """Of FLOP whose operators are tuned."""
     tried: tuple[int, ...] = (0, 8, 12, 16)
-    """Schedules of each of these that are measured; 0: all."""
+    """Candidates of each of these that are measured; 0: all."""
     measured: tuple[int, ...] = (0, 2, 4)
-    """Schedules of each other operator that are measured."""
+    """Candidates of each other operator that are measured."""
     shown: TransferPlan = field(default_factory=lambda: TransferPlan(0.9, 12, 4))
     """Of the first table."""
     seeds: int = 20
@@ -183,26 +184,26 @@ def page(
     return (
         "# Tuning that transfers\n\n"
         f"Recorded pools of {', '.join(each.pools.network for each in recorded)}: {min(sizes)} to "
-        f"{max(sizes)} measured random schedules of each operator ({failed} that failed are left "
+        f"{max(sizes)} measured random candidates of each operator ({failed} that failed are left "
         "out). *Full tuning* measures all of them. *With transfer*: only the fewest operators that "
-        "make up a share of the FLOP are tuned: some of their schedules are measured, the first by "
-        "the tuner's prediction; of the others the first by a guide are measured, or the first is "
-        "taken as it is. *Time*: seconds of building and timing as recorded, and "
-        f"{SECONDS_A_CANDIDATE:g} s for each schedule that a guide reads. Published (Table 8, "
+        "make up a share of the FLOP are tuned: some of their candidates are measured, the first "
+        "by the tuner's prediction; of the others the first by a guide are measured, or the first "
+        "is taken as it is. *Time*: seconds of building and timing as recorded, and "
+        f"{SECONDS_A_CANDIDATE:g} s for each candidate that a guide reads. Published (Table 8, "
         "CPU): 67 %, 30 % and 10 % of the time of full tuning at 102 %, 102 % and 98 % of its "
         "latency.\n\n"
         "Guides: *attention* of the tuner's head to what was measured of the tuned operators; "
-        "*tuner alone*: its own prediction; nearness to the best schedule of the tuned operator "
-        "nearest in FLOP, nearest in shape, or drawn; *no reuse*: a random schedule; *no tuner*: "
+        "*tuner alone*: its own prediction; nearness to the best candidate of the tuned operator "
+        "nearest in FLOP, nearest in shape, or drawn; *no reuse*: a random candidate; *no tuner*: "
         f"random ones of all operators. The tuner learned {learned:,} programs of other operators "
         f"(pruned, {options.epochs} epochs, {SIZES.units} units, {options.tuners} seeds, ± half of "
         f"the 95 % interval; the arms that draw: {options.seeds} seeds).\n\n"
-        f"## {plan.share:.0%} of the FLOP tuned by {plan.tried} schedules an operator, "
+        f"## {plan.share:.0%} of the FLOP tuned by {plan.tried} candidates an operator, "
         f"{plan.measured} of each other\n\n{_first(rows, options)}\n"
         "Attention of the heaviest operator that is not tuned:\n\n"
         + "\n".join(sources)
         + f"\n\n## Least time within {WITHIN:.0%} of full tuning's latency\n\n"
-        f"{_least(rows, options)}\n## Plans that measure {plan.measured} schedules of each other "
+        f"{_least(rows, options)}\n## Plans that measure {plan.measured} candidates of each other "
         "operator, attention and no tuner\n\n"
         f"{_every(rows, options)}"
     )
@@ -236,7 +237,7 @@ def _least(rows: Sequence[Row], options: TuningTransfer) -> str:
         cells.append(line)
     note = (
         "The best of all plans for each network, known only afterwards. In brackets: share of the "
-        "FLOP that is tuned, schedules measured of each operator that is, of each other.\n\n"
+        "FLOP that is tuned, candidates measured of each operator that is, of each other.\n\n"
     )
     return note + markdown_table(["guide", *options.networks], cells)
 
@@ -265,7 +266,7 @@ def _every(rows: Sequence[Row], options: TuningTransfer) -> str:
             str(row.tried or "all"), f"{100 * row.latency:.1f}", f"{100 * row.time:.0f}",
             f"{100 * other.latency:.1f}", f"{100 * other.time:.0f}",
         ])  # fmt: skip
-    heads = ["network", "share", "tuned", "schedules", "attention: latency, %",
+    heads = ["network", "share", "tuned", "candidates", "attention: latency, %",
              "time, %", "no tuner: latency, %", "time, %"]  # fmt: skip
     return markdown_table(heads, cells)
 

@@ -21,7 +21,7 @@ from experiments.tuning.replayed.replayed_runs import NEAR, Setting, reached
 from experiments.tuning.schedulers_replayed import ORDERS, curve_file, run_key
 from go_rl.core import ReadError
 from go_rl.report.file_tables import markdown_table
-from go_rl.tuning.pools.schedule_pool import FOLDER, PoolSet, load_pools
+from go_rl.tuning.pools.candidate_pool import FOLDER, PoolSet, load_pools
 
 OURS, THEIRS = "annealing", "chameleon"
 DYNAMIC, STATIC = "dynatune", "sequential"
@@ -149,12 +149,12 @@ def _page(rows: Sequence[ChameleonRow], sets: Sequence[PoolSet], options: Chamel
     sizes = [len(pool.seconds) for pools in sets for pool in pools.pools]
     return (
         "# Chameleon and DynaTune on recorded pools\n\n"
-        f"Pools of {min(sizes)} to {max(sizes)} measured schedules an operator; batches of at most "
-        f"{options.batch}, an operator ends behind {options.patience} trials without improvement "
-        "or when its pool is empty. *Sooner*: how many times sooner than Chameleon, one operator "
-        "after the other, the latency is reached that Chameleon ends with (published: DynaTune "
-        "1.4 to 4.7 times); *within 1 %*: a latency that is 1 % greater; *never*: annealing ends "
-        "above it. Medians; in brackets the range of the "
+        f"Pools of {min(sizes)} to {max(sizes)} measured candidates an operator; batches of at "
+        f"most {options.batch}, an operator ends behind {options.patience} trials without "
+        "improvement or when its pool is empty. *Sooner*: how many times sooner than Chameleon, "
+        "one operator after the other, the latency is reached that Chameleon ends with "
+        "(published: DynaTune 1.4 to 4.7 times); *within 1 %*: a latency that is 1 % greater; "
+        "*never*: annealing ends above it. Medians; in brackets the range of the "
         f"{options.seeds} seeds, which covers the median with "
         f"{100 * (1 - 0.5 ** (options.seeds - 1)):.0f} %. Virtual time: building and timing as "
         "recorded, not what choosing takes, which is more for Chameleon (`inner_tuners_cpu`).\n\n"

@@ -23,7 +23,7 @@ from go_rl.tuning.loop.schedulers.first_round import waiting_for_first_slot
 from go_rl.tuning.loop.schedulers.predicted_gains import MILLISECONDS, PredictedGains
 from go_rl.tuning.loop.schedulers.scheduler import Scheduler
 from go_rl.tuning.loop.tuning_state import TuningState
-from go_rl.tuning.pools.schedule_pool import FOLDER, load_pools
+from go_rl.tuning.pools.candidate_pool import FOLDER, load_pools
 
 CHOSEN_ON, JUDGED_ON = ("resnet18", "squeezenet"), ("vgg16-64px", "transformer-encoder")
 SHORT, LONG = sqrt(0.2), sqrt(2.0)

@@ -15,12 +15,12 @@ import numpy as np
 from go_rl.core.files.whole_file import whole_file
 from go_rl.tuning.loop.belief.curve_library import CurveLibrary
 from go_rl.tuning.loop.journal import MemoryJournal
-from go_rl.tuning.loop.nouns import MakeInnerTuner, Schedule, Trial
+from go_rl.tuning.loop.nouns import Candidate, MakeInnerTuner, Trial
 from go_rl.tuning.loop.schedulers.round_robin import RoundRobin
 from go_rl.tuning.loop.slot_loop import tune_operators
 from go_rl.tuning.loop.slots import SlotConfig
+from go_rl.tuning.pools.candidate_pool import PoolSet
 from go_rl.tuning.pools.replay import ReplayBackend
-from go_rl.tuning.pools.schedule_pool import PoolSet
 from go_rl.tuning.tuners import inner_tuner
 
 ALWAYS = 1e12
@@ -37,9 +37,9 @@ class RecordedPath:
     def __init__(self, path: Sequence[Trial]) -> None:
         self._path, self._done = path, 0
 
-    def propose(self, count: int) -> list[Schedule]:
-        """Return the next schedules; fewer at the path's end."""
-        return [trial.schedule for trial in self._path[self._done : self._done + count]]
+    def propose(self, count: int) -> list[Candidate]:
+        """Return the next candidates; fewer at the path's end."""
+        return [trial.candidate for trial in self._path[self._done : self._done + count]]
 
     def observe(self, trials: Sequence[Trial]) -> None:
         """Go on."""
@@ -93,12 +93,12 @@ class PathStore:
         if not path.exists():
             config = SlotConfig(batch=self.batch, patience=self.patience, seed=seed)
             trials = record_path(pools, operator, inner_tuner(self.tuner), config)
-            keys = np.array([int(trial.schedule.key, 16) for trial in trials], np.uint64)
+            keys = np.array([int(trial.candidate.key, 16) for trial in trials], np.uint64)
             with whole_file(path) as file:
                 np.save(file, keys)
             print(f"path {'-'.join(map(str, words))}: {len(keys)} trials", flush=True)
         keys = np.load(path)
-        return [backend.trial(operator, Schedule(f"{key:016x}")) for key in keys.tolist()]
+        return [backend.trial(operator, Candidate(f"{key:016x}")) for key in keys.tolist()]
 
 
 def curves_of(pools: PoolSet, paths: list[list[Trial]]) -> list[np.ndarray]:

@@ -22,8 +22,8 @@ from go_rl.tuning.loop.schedulers.upper_confidence_bound import DYNATUNE, RELATI
 from go_rl.tuning.loop.slot_loop import tune_operators
 from go_rl.tuning.loop.slots import SlotConfig
 from go_rl.tuning.loop.tuning_state import TuningState
+from go_rl.tuning.pools.candidate_pool import PoolSet
 from go_rl.tuning.pools.replay import ReplayBackend
-from go_rl.tuning.pools.schedule_pool import PoolSet
 
 POINTS = 400
 """Moments at which curves are compared, evenly over the budget."""

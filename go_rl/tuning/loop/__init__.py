@@ -1,2 +1,1 @@
-"""The loop of all tuning, of kernels too: which operator next, which schedules of it, measured
-where; and the tuning of tensor programs."""
+"""Tuning loop, for kernels and tensor programs: slots, schedulers, beliefs, journal, stop rules."""

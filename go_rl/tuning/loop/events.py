@@ -1,4 +1,4 @@
-"""`TuningListener`: who is told what tuning does, such as a live view."""
+"""`TuningListener`: an observer of tuning, such as a live view."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ class SlotReport:
     """A slot that is over."""
 
     number: int
-    """From 1."""
+    """Number of the slot, from 1."""
     operator: int
-    """Whom it was given."""
+    """Operator that had the slot."""
     seconds: float
-    """Of the clock."""
+    """Seconds of the clock that the slot took."""
     trials: int
-    """Measured in it."""
+    """Trials measured in the slot."""
     gain: float
     """Seconds by which the network's latency fell."""
     predicted: float | None
-    """Seconds by which the scheduler had predicted it would; None: it predicts nothing."""
+    """Predicted `gain`; None: the scheduler predicts nothing."""
     scheduling: float
     """Seconds of the wall that the choice took."""
     lapsed: bool = False
-    """A static scheme gave it to an operator that is finished."""
+    """Whether a static scheme gave the slot to a finished operator."""
 
 
 @runtime_checkable
 class TuningListener(Protocol):
-    """Told of trials and slots as they happen, in the same order in every run of the same seed.
+    """Observer of trials and slots as they happen, in the same order in every run of the same seed.
     Batches that a resumed run reads back are not told."""
 
     def on_trial(self, state: TuningState, operator: int, trial: Trial) -> None:
@@ -46,7 +46,7 @@ class TuningListener(Protocol):
 
 
 class Unheard:
-    """Nobody listens."""
+    """Listener that ignores everything."""
 
     def on_trial(self, state: TuningState, operator: int, trial: Trial) -> None:
         """Do nothing."""

@@ -15,7 +15,7 @@ from typing import Any, Protocol, get_args, runtime_checkable
 from go_rl.core.files.strict_json import parse_json
 from go_rl.runtime.records import canonical_json
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.loop.nouns import Schedule, Trial
+from go_rl.tuning.loop.nouns import Candidate, Trial
 from go_rl.tuning.loop.tuning_state import Phase, TrialBatch
 
 FORMAT, VERSION = "go_rl tuning journal", 1
@@ -23,7 +23,7 @@ FORMAT, VERSION = "go_rl tuning journal", 1
 
 @runtime_checkable
 class Journal(Protocol):
-    """Where the batches of a run are kept."""
+    """Store of the batches of a run."""
 
     def batches(self) -> Iterator[TrialBatch]:
         """Yield those that are kept, in order."""
@@ -160,7 +160,13 @@ def batch_document(batch: TrialBatch) -> dict[str, Any]:
 
 def _trial_document(trial: Trial) -> list[Any]:
     """Five numbers and texts; verdict and details behind them where there are any."""
-    plain = [trial.schedule.key, trial.schedule.document, trial.seconds, trial.spent, trial.reason]
+    plain = [
+        trial.candidate.key,
+        trial.candidate.document,
+        trial.seconds,
+        trial.spent,
+        trial.reason,
+    ]
     more = trial.verdict is not None or trial.details is not None
     return [*plain, trial.verdict, trial.details] if more else plain
 
@@ -168,8 +174,8 @@ def _trial_document(trial: Trial) -> list[Any]:
 def read_batch(document: Any) -> TrialBatch:
     """Read what `batch_document` made; ValueError, TypeError or KeyError where it is none."""
     trials = tuple(
-        Trial(Schedule(key, schedule), seconds, spent, reason, *more)
-        for key, schedule, seconds, spent, reason, *more in document["trials"]
+        Trial(Candidate(key, candidate), seconds, spent, reason, *more)
+        for key, candidate, seconds, spent, reason, *more in document["trials"]
     )
     if document["phase"] not in get_args(Phase):
         raise ValueError(f"unknown phase {document['phase']!r}")

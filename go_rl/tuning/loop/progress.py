@@ -1,4 +1,4 @@
-"""What tuning of any kind tells whoever watches it: a dashboard, a log."""
+"""Progress of tuning of any kind, for a dashboard or a log."""
 
 from __future__ import annotations
 
@@ -8,42 +8,42 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class PartProgress:
-    """One part of a model: an operator, a kernel."""
+    """Progress of a part of a model: an operator or a kernel."""
 
     name: str
     uses: int
-    """How often the model runs it."""
+    """Runs in one run of the model."""
     seconds: float
-    """Best of one run so far."""
+    """Best seconds of one run so far."""
     default_seconds: float
-    """Of one run before tuning."""
+    """Seconds of one run before tuning."""
     trials: int
     share: float
-    """Share of the slots, or of the time, that it was given."""
+    """Share of the slots, or of the time, that the part was given."""
     predicted_gain: float | None = None
-    """Seconds by which its last slot was predicted to shorten the model; None: no prediction."""
+    """Predicted gain of the last slot, in seconds of the model; None: no prediction."""
 
 
 @dataclass(frozen=True)
 class TuningProgress:
-    """Tuning, at a moment."""
+    """Progress of tuning at one moment."""
 
     model: str
     minutes: float
-    """Of tuning so far."""
+    """Minutes of tuning so far."""
     of_minutes: float
     seconds: float
-    """Best time of the model so far, as measured while tuning."""
+    """Best seconds of the model so far, as measured while tuning."""
     default_seconds: float
-    """The same before tuning."""
+    """Seconds of the model before tuning."""
     trials: int
     parts: tuple[PartProgress, ...] = ()
     doing: str = ""
-    """What is done now."""
+    """Current activity, for people."""
 
     @property
     def numbers(self) -> dict[str, float]:
-        """What is logged as scalars."""
+        """Scalars of a log by name."""
         found = {"latency_ms": 1e3 * self.seconds, "default_ms": 1e3 * self.default_seconds,
                  "minutes": self.minutes, "trials": float(self.trials)}  # fmt: skip
         for part in self.parts:
@@ -55,7 +55,7 @@ class TuningProgress:
 
 
 Watch = Callable[[TuningProgress], None]
-"""Is told how far tuning is."""
+"""Callback that takes the progress of tuning."""
 
 
 def unwatched(_: TuningProgress) -> None:

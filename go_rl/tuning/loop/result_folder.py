@@ -1,4 +1,4 @@
-"""The folder that tuning of any kind leaves, and where its records are."""
+"""Result folder of tuning of any kind, and the place of its records."""
 
 from __future__ import annotations
 

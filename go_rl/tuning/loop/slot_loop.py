@@ -8,15 +8,15 @@ from collections.abc import Mapping, Sequence
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.loop.events import SlotReport, TuningListener, Unheard
 from go_rl.tuning.loop.journal import Journal, MemoryJournal
-from go_rl.tuning.loop.nouns import Backend, InnerTuner, MakeInnerTuner, Schedule, Trial
-from go_rl.tuning.loop.reuse.schedule_reuse import ScheduleReuse
+from go_rl.tuning.loop.nouns import Backend, Candidate, InnerTuner, MakeInnerTuner, Trial
+from go_rl.tuning.loop.reuse.candidate_reuse import CandidateReuse
 from go_rl.tuning.loop.schedulers.scheduler import Scheduler
 from go_rl.tuning.loop.slots import SlotConfig
 from go_rl.tuning.loop.tuning_state import Phase, TrialBatch, TuningState
 
 
 class NothingWorksError(TuningError):
-    """No schedule of any operator works."""
+    """No candidate of any operator works."""
 
 
 def tune_operators(
@@ -28,13 +28,13 @@ def tune_operators(
     journal: Journal | None = None,
     listener: TuningListener | None = None,
     known: Mapping[int, Sequence[Trial]] | None = None,
-    reuse: ScheduleReuse | None = None,
+    reuse: CandidateReuse | None = None,
 ) -> TuningState:
-    """Tune the operators of a network until the budget or the schedules are used up.
+    """Tune the operators of a network until the budget or the candidates are used up.
 
-    A warm-up tries each operator until one schedule works, one that joins later, too, or it is
+    A warm-up tries each operator until one candidate works, one that joins later, too, or it is
     given up; then the scheduler gives slots. At the end each operator that is too light to be tuned
-    gets a batch of schedules like the others'. Each batch is in the journal before the next one
+    gets a batch of candidates like the others'. Each batch is in the journal before the next one
     begins: what a journal holds is not measured again, and the run goes on behind it as if it had
     never stopped.
 
@@ -47,16 +47,16 @@ def tune_operators(
         listener: is told what happens.
         known: trials that cost nothing, by operator: of earlier runs, which a journal that has
             begun ignores, or of operators that joined. It is asked anew whenever one does.
-        reuse: chooses the schedules of operators that are not tuned; None: there are none, for
+        reuse: chooses the candidates of operators that are not tuned; None: there are none, for
             ``config`` says that all are tuned.
 
     Raises:
-        NothingWorksError: no schedule of any operator works.
+        NothingWorksError: no candidate of any operator works.
         TuningError: the network has no tunable operator, or nobody chooses for those that are not
             tuned.
     """
     if config.heavy < 1 and reuse is None:
-        raise TuningError("tuning: say which schedules operators that are not tuned reuse")
+        raise TuningError("tuning: say which candidates operators that are not tuned reuse")
     loop = _SlotLoop(backend, scheduler, make_tuner, config, journal or MemoryJournal())
     state = loop.run(listener or Unheard(), {} if known is None else known)
     if reuse is not None:
@@ -65,7 +65,7 @@ def tune_operators(
 
 
 class _SlotLoop:
-    """One run."""
+    """State of one run of the slot loop."""
 
     def __init__(
         self,
@@ -107,8 +107,8 @@ class _SlotLoop:
             self._warm_up()
         return state
 
-    def reuse(self, reuse: ScheduleReuse) -> None:
-        """Measure schedules like those of the tuned operators of each that is not."""
+    def reuse(self, reuse: CandidateReuse) -> None:
+        """Measure candidates like those of the tuned operators of each that is not."""
         state = self._state
         for k in list(state.waiting):
             count = int(min(state.config.batch, state.trials_left))
@@ -140,8 +140,8 @@ class _SlotLoop:
                 self._keep(TrialBatch("known", k, 0, tuple(trials), 0.0))
 
     def _warm_up(self) -> None:
-        """Try schedules one by one until each operator that is tuned has one that works or is given
-        up, or the budget or the trials are used up."""
+        """Try candidates one by one until each operator that is tuned has one that works or is
+        given up, or the budget or the trials are used up."""
         for k in range(len(self._tuners)):
             each = self._state.operators[k]
             while each.best is None and not self._state.finished(k):
@@ -155,7 +155,7 @@ class _SlotLoop:
         if needed and all(self._state.operators[k].given_up for k in needed):
             each = self._state.operators[needed[0]]
             raise NothingWorksError(
-                f"{each.operator.name}: none of {len(each.curve)} schedules works "
+                f"{each.operator.name}: none of {len(each.curve)} candidates works "
                 f"({self._reasons.get(needed[0], self._last_reason)}); nothing of what was "
                 "measured is lost"
             )
@@ -194,7 +194,7 @@ class _SlotLoop:
             proposed = proposed[: int(self._state.trials_left) - kept]
         self._timed(phase, operator, slot, proposed)
 
-    def _timed(self, phase: Phase, operator: int, slot: int, proposed: Sequence[Schedule]) -> None:
+    def _timed(self, phase: Phase, operator: int, slot: int, proposed: Sequence[Candidate]) -> None:
         trials = self._backend.measure(operator, proposed) if proposed else []
         now = self._backend.clock()
         seconds, self._last = now - self._last, now

@@ -1,4 +1,4 @@
-"""`SlotConfig`: how tuning time is cut into slots, and when an operator is done."""
+"""`SlotConfig`: slots of tuning time, batches, and the end of an operator."""
 
 from __future__ import annotations
 
@@ -27,15 +27,14 @@ class SlotConfig:
     """Trials, at most, those of earlier runs of the journal included; None: as many as the budget
     allows."""
     batch: int = 16
-    """Schedules that the inner tuner proposes, and that are measured, together."""
+    """Candidates that the inner tuner proposes, and that are measured, together."""
     patience: int = 200
     """Trials without improvement behind which an operator is finished."""
     seed: int = 0
     """Random seed of scheduler, belief and inner tuners."""
     heavy: float = 1.0
-    """Share of the network's FLOP whose operators are tuned
-    (`heavy_operators`); the others get one batch each, at the end, of
-    schedules like those that were found (`go_rl.tuning.loop.reuse`)."""
+    """Share of the network's FLOP whose operators are tuned (`heavy_operators`); the others get one
+    batch each, at the end, of candidates like those that were found (`go_rl.tuning.loop.reuse`)."""
     first_round: FirstRound = "slowest"
     """Order in which dynamic schedulers give each operator its first slot
     (`go_rl.tuning.loop.schedulers.first_round`)."""

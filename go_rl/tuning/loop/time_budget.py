@@ -9,15 +9,15 @@ PREPARING = 0.25
 """Share of the budget in which operators are timed without schedules; what is left by then has no
 time of its own."""
 TUNING = 0.5
-"""Share that tuning has at least, however long importing and preparing took."""
+"""Least share of tuning, however long importing and preparing took."""
 AGAIN = 0.1
-"""Share in which the best schedules are measured again at the end."""
+"""Share of the budget in which the best candidates are measured again at the end."""
 WHOLE = 0.02
-"""Share that one run of a whole network may take: a slower one is not run."""
+"""Share of the budget that one run of a whole network may take: a slower one is not run."""
 PACE = 0.05
-"""Share in which the reference speed of the core is found, at most."""
+"""Largest share of the budget in which the reference speed of the core is found."""
 ENDING = 0.25
-"""Share that is kept for compiling and timing the whole network, at most `LONGEST_ENDING`."""
+"""Share of the budget kept for compiling and timing the network, at most `LONGEST_ENDING`."""
 LONGEST_ENDING = 120.0
 
 
@@ -45,7 +45,7 @@ class TimeBudget:
 
     @property
     def again(self) -> float:
-        """Seconds that measuring the best schedules again may take."""
+        """Seconds that measuring the best candidates again may take."""
         return AGAIN * self.seconds
 
     @property

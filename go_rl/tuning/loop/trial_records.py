@@ -1,7 +1,7 @@
 """Trials in the store of records.
 
 A record's workload is that of the operator, its setting ``{"schedule": key}``; its details hold the
-operator's name, what the schedule is built from, and the seconds that the trial took. Records
+operator's name, what the candidate is built from, and the seconds that the trial took. Records
 without a setting are of operators without a schedule.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 from go_rl.costs.timing.collector import record_of
 from go_rl.costs.timing.config import CollectConfig
 from go_rl.runtime.records import AS_IT_COMES, Record, RecordStore, canonical_json
-from go_rl.tuning.loop.nouns import Schedule, Trial, TunedOperator
+from go_rl.tuning.loop.nouns import Candidate, Trial, TunedOperator
 
 SCHEDULE = "schedule"
 OPERATOR, DOCUMENT, SPENT = "operator", "document", "spent"
@@ -25,14 +25,14 @@ def trial_record(
     """Return the record of a trial.
 
     Args:
-        operator: whose schedule it is.
+        operator: whose candidate it is.
         trial: the trial.
         outcome: how it was timed, or why it was not (`go_rl.costs.timing.rounds.Outcome`).
         config: target and round.
     """
-    setting = canonical_json({SCHEDULE: trial.schedule.key})
+    setting = canonical_json({SCHEDULE: trial.candidate.key})
     about = {
-        OPERATOR: operator.name, DOCUMENT: trial.schedule.document, SPENT: round(trial.spent, 4),
+        OPERATOR: operator.name, DOCUMENT: trial.candidate.document, SPENT: round(trial.spent, 4),
     }  # fmt: skip
     return record_of((operator.workload, setting), config, outcome, about)
 
@@ -53,5 +53,5 @@ def known_trials(
 
 def _trial(record: Record) -> Trial:
     key = record.setting.removeprefix(f'{{"{SCHEDULE}":"').removesuffix('"}')
-    schedule = Schedule(key, record.details[DOCUMENT])
-    return Trial(schedule, record.seconds, float(record.details[SPENT]), record.reason)
+    candidate = Candidate(key, record.details[DOCUMENT])
+    return Trial(candidate, record.seconds, float(record.details[SPENT]), record.reason)

@@ -10,7 +10,7 @@ from go_rl.tuning.loop.events import SlotReport
 from go_rl.tuning.loop.journal import Journal
 from go_rl.tuning.loop.nouns import Backend, MakeInnerTuner, Trial
 from go_rl.tuning.loop.progress import PartProgress, TuningProgress, Watch, unwatched
-from go_rl.tuning.loop.reuse.schedule_reuse import ScheduleReuse
+from go_rl.tuning.loop.reuse.candidate_reuse import CandidateReuse
 from go_rl.tuning.loop.schedulers.scheduler import Scheduler
 from go_rl.tuning.loop.slot_loop import tune_operators
 from go_rl.tuning.loop.slots import SlotConfig
@@ -52,7 +52,7 @@ def run_tuning(
     *,
     known: Mapping[int, Sequence[Trial]],
     watch: Watch = unwatched,
-    reuse: ScheduleReuse | None = None,
+    reuse: CandidateReuse | None = None,
 ) -> list[str]:
     """Tune until the budget is over, and return what the user should know of the end. What was
     measured is in the journal.
@@ -93,12 +93,10 @@ class _Listener:
         self._gains: dict[int, float] = {}
 
     def on_trial(self, state: TuningState, operator: int, trial: Trial) -> None:
-        """See `TuningListener`."""
         if trial is state.operators[operator].best:
             self._tell(state, operator)
 
     def on_slot(self, state: TuningState, report: SlotReport) -> None:
-        """See `TuningListener`."""
         if report.lapsed:
             self._backend.lapse(report.seconds)
         if report.predicted is not None:

@@ -13,8 +13,8 @@ from go_rl.tuning.loop.slots import SlotConfig
 HOPELESS = 32
 """Trials behind which an operator is given up where none worked."""
 Phase = Literal["known", "warm-up", "slot", "lapse", "reuse"]
-"""Why a batch is there: trials of earlier runs; the search for a first schedule that works; a slot
-of the scheduler; a static scheme's slot of a finished operator, which lapses; schedules like those
+"""Reason of a batch: trials of earlier runs; the search for a first candidate that works; a slot
+of the scheduler; a static scheme's slot of a finished operator, which lapses; candidates like those
 of tuned operators, for one that is not tuned."""
 
 
@@ -24,42 +24,42 @@ class TrialBatch:
 
     phase: Phase
     operator: int
-    """By its number."""
+    """Number of the operator."""
     slot: int
     """Number of the slot, from 1; 0 before the first."""
     trials: tuple[Trial, ...]
-    """In the order of the proposal."""
+    """Trials of the batch, in the order of the proposal."""
     seconds: float
-    """Of the clock since the batch before: scheduling, proposing, building, timing."""
+    """Seconds of the clock since the batch before: scheduling, proposing, building, timing."""
     exhausted: bool = False
-    """The inner tuner proposed none: the space has no more."""
+    """Whether the inner tuner proposed none: the space has no more."""
 
 
 @dataclass(eq=False)
 class OperatorState:
-    """What is known of one operator."""
+    """Knowledge of one operator."""
 
     operator: TunedOperator
     best: Trial | None = None
-    """The fastest trial."""
+    """Fastest trial."""
     curve: list[float] = field(default_factory=list)
     """Best FLOP/s known after each trial; 0 until one works."""
     stale: int = 0
-    """Trials since the best."""
+    """Trials since the best one."""
     slots: int = 0
-    """Slots it was given: pulls of the arm."""
+    """Slots of the operator: pulls of the arm."""
     slot_ends: list[float] = field(default_factory=list)
-    """Best seconds after each of its slots."""
+    """Best seconds after each slot of the operator."""
     first_seconds: float | None = None
-    """Of the first trial that worked: the untuned operator."""
+    """Seconds of the first trial that worked: the untuned operator."""
     spent: float = 0.0
     """Seconds of the clock, those of known trials left out."""
     own_trials: int = 0
     """Trials, those of earlier runs left out."""
     exhausted: bool = False
-    """The space has no more."""
+    """Whether the space has no more candidates."""
     given_up: bool = False
-    """No schedule works: it stays as it is, and is no part of any latency."""
+    """Whether no candidate works: the operator stays as it is, and is no part of any latency."""
 
     @property
     def seconds(self) -> float:
@@ -124,11 +124,11 @@ class TuningState:
         self.slot = 0
         """Number of the slot that began last, from 1; 0 before the first."""
         self.current: int | None = None
-        """Operator of that slot, while it lasts."""
+        """Operator of the current slot, while it lasts."""
         self.trials = 0
-        """Measured in this run."""
+        """Trials measured in this run."""
         self.waiting = [k for k in range(len(operators)) if k not in tuned]
-        """Operators that are not tuned and have had no schedules like those of others yet."""
+        """Operators that are not tuned and have had no candidates like those of others yet."""
         self._light = frozenset(self.waiting)
         self._fixed = fixed_seconds
         self._in_slot = 0.0
@@ -141,14 +141,14 @@ class TuningState:
 
     @property
     def latency(self) -> float:
-        """Seconds of the network with the best schedules; infinite while an operator that is tuned
+        """Seconds of the network with the best candidates; infinite while an operator that is tuned
         has none, those given up left out. Operators that are not tuned count from their first
         time on."""
         return self._fixed + sum(each.weighted for each in self._counted)
 
     @property
     def untuned_latency(self) -> float:
-        """Seconds of the network with the first schedules that worked."""
+        """Seconds of the network with the first candidates that worked."""
         first = (
             inf if each.first_seconds is None else each.first_seconds * each.operator.repeats
             for each in self._counted
@@ -171,7 +171,7 @@ class TuningState:
         ]  # fmt: skip
 
     def finished(self, operator: int) -> bool:
-        """Whether an operator is done: no improvement for long, no schedules left, not tuned, or
+        """Whether an operator is done: no improvement for long, no candidates left, not tuned, or
         not used any more."""
         each = self.operators[operator]
         done = each.exhausted or each.given_up or each.stale >= self.config.patience
@@ -184,7 +184,7 @@ class TuningState:
 
     @property
     def kept_trials(self) -> int:
-        """Trials that are kept for operators that wait for schedules of others: a batch each."""
+        """Trials that are kept for operators that wait for candidates of others: a batch each."""
         return self.config.batch * len(self.waiting)
 
     @property
@@ -194,7 +194,7 @@ class TuningState:
 
     @property
     def over(self) -> bool:
-        """Whether the schedules, the budget or the trials are used up, but for what is kept for
+        """Whether the candidates, the budget or the trials are used up, but for what is kept for
         operators that wait."""
         pace = self.elapsed / max(self.trials, 1)
         late = self.elapsed + pace * self.kept_trials >= self.config.seconds
@@ -244,7 +244,7 @@ class TuningState:
 
 def _key(state: OperatorState) -> str:
     assert state.best is not None
-    return state.best.schedule.key
+    return state.best.candidate.key
 
 
 def heavy_operators(operators: Sequence[TunedOperator], share: float) -> tuple[int, ...]:

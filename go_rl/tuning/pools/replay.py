@@ -1,6 +1,6 @@
 """`ReplayBackend`: tuning over recorded pools, with a clock of its own.
 
-Measuring a schedule gives the seconds that were recorded for it and advances the clock by what
+Measuring a candidate gives the seconds that were recorded for it and advances the clock by what
 building and timing it took then; nothing else takes time. Equal runs are equal to the last bit.
 """
 
@@ -13,54 +13,55 @@ import numpy as np
 from jaxtyping import Float32, Int64
 
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.loop.nouns import Schedule, ScheduleSpace, Trial, TunedOperator
-from go_rl.tuning.pools.schedule_pool import PoolSet, SchedulePool
+from go_rl.tuning.loop.nouns import Candidate, CandidateSpace, Trial, TunedOperator
+from go_rl.tuning.pools.candidate_pool import CandidatePool, PoolSet
 
 NEAREST = 8
-"""Schedules of a pool that are neighbours of one."""
+"""Candidates of a pool that are neighbours of one."""
 
 
 class PoolSpace:
-    """The schedules of a pool.
+    """The candidates of a pool.
 
     Args:
         pool: of the operator.
     """
 
-    def __init__(self, pool: SchedulePool) -> None:
+    def __init__(self, pool: CandidatePool) -> None:
         self._pool = pool
-        self._schedules = [Schedule(f"{key:016x}") for key in pool.keys.tolist()]
-        self._rows = {each.key: row for row, each in enumerate(self._schedules)}
+        self._candidates = [Candidate(f"{key:016x}") for key in pool.keys.tolist()]
+        self._rows = {each.key: row for row, each in enumerate(self._candidates)}
 
-    def draw(self, count: int, rng: np.random.Generator) -> list[Schedule]:
-        """Return up to ``count`` random schedules, without replacement."""
-        chosen = rng.permutation(len(self._schedules))[:count]
-        return [self._schedules[row] for row in chosen.tolist()]
+    def draw(self, count: int, rng: np.random.Generator) -> list[Candidate]:
+        """Return up to ``count`` random candidates, without replacement."""
+        chosen = rng.permutation(len(self._candidates))[:count]
+        return [self._candidates[row] for row in chosen.tolist()]
 
-    def neighbour(self, schedule: Schedule, rng: np.random.Generator) -> Schedule | None:
-        """Return one of the `NEAREST` schedules by features; None: the pool has one schedule."""
-        near = self._near[self.row(schedule)]
-        return self._schedules[int(near[rng.integers(len(near))])] if len(near) else None
+    def neighbour(self, candidate: Candidate, rng: np.random.Generator) -> Candidate | None:
+        """Return one of the `NEAREST` candidates by features; None: the pool has one candidate."""
+        near = self._near[self.row(candidate)]
+        return self._candidates[int(near[rng.integers(len(near))])] if len(near) else None
 
-    def features(self, schedules: Sequence[Schedule]) -> Float32[np.ndarray, "S numbers"]:
+    def features(self, candidates: Sequence[Candidate]) -> Float32[np.ndarray, "S numbers"]:
         """Return [S, numbers] recorded features."""
-        return self._pool.features[[self.row(each) for each in schedules]]
+        return self._pool.features[[self.row(each) for each in candidates]]
 
-    def row(self, schedule: Schedule) -> int:
-        """Return where a schedule lies in the pool.
+    def row(self, candidate: Candidate) -> int:
+        """Return where a candidate lies in the pool.
 
         Raises:
             TuningError: it is not there.
         """
-        if schedule.key not in self._rows:
+        if candidate.key not in self._rows:
             raise TuningError(
-                f"{self._pool.operator.name}: schedule {schedule.key!r} is not in the recorded pool"
+                f"{self._pool.operator.name}: candidate {candidate.key!r} is not in the recorded "
+                "pool"
             )
-        return self._rows[schedule.key]
+        return self._rows[candidate.key]
 
     @cached_property
     def _near(self) -> Int64[np.ndarray, "S near"]:
-        """[S, near] rows of the nearest schedules, by features of deviation 1."""
+        """[S, near] rows of the nearest candidates, by features of deviation 1."""
         features = self._pool.features.astype(np.float64)
         deviation = features.std(0)
         scaled = (features - features.mean(0)) / np.where(deviation > 0, deviation, 1.0)
@@ -84,7 +85,7 @@ class ReplayBackend:
 
     @property
     def target(self) -> str:
-        """Of the recording."""
+        """Target of the recording."""
         return self._pools.target
 
     @property
@@ -94,31 +95,31 @@ class ReplayBackend:
 
     @property
     def fixed_seconds(self) -> float:
-        """0: nothing else was recorded."""
+        """Seconds of the rest: 0, for nothing else was recorded."""
         return 0.0
 
     @property
     def peak_flops(self) -> float:
-        """Of the target."""
+        """Theoretical FLOP/s of the target."""
         return self._pools.peak_flops
 
-    def space(self, operator: int) -> ScheduleSpace:
+    def space(self, operator: int) -> CandidateSpace:
         """Return the pool of an operator."""
         return self._spaces[operator]
 
-    def measure(self, operator: int, schedules: Sequence[Schedule]) -> list[Trial]:
+    def measure(self, operator: int, candidates: Sequence[Candidate]) -> list[Trial]:
         """Return what was recorded, and advance the clock."""
-        trials = [self.trial(operator, schedule) for schedule in schedules]
+        trials = [self.trial(operator, candidate) for candidate in candidates]
         self._now += sum(trial.spent for trial in trials)
         return trials
 
-    def trial(self, operator: int, schedule: Schedule) -> Trial:
-        """Return what was recorded of a schedule."""
-        pool, row = self._pools.pools[operator], self._spaces[operator].row(schedule)
+    def trial(self, operator: int, candidate: Candidate) -> Trial:
+        """Return what was recorded of a candidate."""
+        pool, row = self._pools.pools[operator], self._spaces[operator].row(candidate)
         seconds, spent = float(pool.seconds[row]), float(pool.spent[row])
         if np.isnan(seconds):
-            return Trial(schedule, None, spent, "it failed when it was recorded")
-        return Trial(schedule, seconds, spent)
+            return Trial(candidate, None, spent, "it failed when it was recorded")
+        return Trial(candidate, seconds, spent)
 
     def clock(self) -> float:
         """Return seconds of the replay."""

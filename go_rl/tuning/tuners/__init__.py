@@ -1,4 +1,4 @@
-"""Inner tuners: which schedules of one operator are measured next."""
+"""Inner tuners: choice of the candidates of one operator that are measured next."""
 
 from go_rl.tuning.tuners.registry import TUNERS, inner_tuner
 

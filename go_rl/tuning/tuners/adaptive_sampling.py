@@ -1,8 +1,8 @@
-"""Adaptive sampling: few schedules that stand for many, by k-means with a growing k.
+"""Adaptive sampling: few candidates that stand for many, by k-means with a growing k.
 
 Chameleon (Ahn et al., ICLR 2020, section 3.2): what the agents saw is clustered, k grows until
-more clusters no longer help, and only one schedule of each cluster is measured; here the one of the
-smallest score, there the one that is nearest to the centre.
+more clusters no longer help, and only one candidate of each cluster is measured; here the one of
+the smallest score, there the one that is nearest to the centre.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from math import ceil
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from go_rl.tuning.tuners.scored_pool import ScoredSchedules
+from go_rl.tuning.tuners.scored_pool import ScoredCandidates
 
 SHARES = (0.25, 0.5, 0.75, 1.0)
-"""Of the wanted number: the values of k."""
+"""Values of k as shares of the wanted number."""
 ITERATIONS = 20
-"""Of Lloyd's algorithm, at most."""
+"""Iterations of Lloyd's algorithm, at most."""
 
 
 def standardised(features: np.ndarray) -> Float64[np.ndarray, "S numbers"]:
@@ -28,9 +28,9 @@ def standardised(features: np.ndarray) -> Float64[np.ndarray, "S numbers"]:
 
 
 def adaptive_sample(
-    pool: ScoredSchedules, count: int, knee: float, rng: np.random.Generator
-) -> ScoredSchedules:
-    """Return the best schedule of each cluster of a pool, at most ``count``.
+    pool: ScoredCandidates, count: int, knee: float, rng: np.random.Generator
+) -> ScoredCandidates:
+    """Return the best candidate of each cluster of a pool, at most ``count``.
 
     Args:
         pool: by rising score.
@@ -39,7 +39,7 @@ def adaptive_sample(
             a single cluster.
         rng: draws the first centres.
     """
-    if len(pool.schedules) <= 1:
+    if len(pool.candidates) <= 1:
         return pool
     points = standardised(pool.features)
     total = float(np.square(points).sum())

@@ -1,8 +1,8 @@
 """`chameleon`: adaptive exploration by reinforcement learning, and adaptive sampling.
 
 Ahn et al., "Chameleon: Adaptive Code Optimization for Expedited Deep Neural Network Compilation"
-(ICLR 2020), in its parts that fit any `ScheduleSpace`: agents move by a policy that PPO learns
-against the cost model, and of the schedules that they saw only the best of each cluster are
+(ICLR 2020), in its parts that fit any `CandidateSpace`: agents move by a policy that PPO learns
+against the cost model, and of the candidates that they saw only the best of each cluster are
 measured, so that a batch may be smaller than asked for. There the policy is kept from batch to
 batch; here it is learned anew, so that the state is a function of the trials.
 """
@@ -16,29 +16,29 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.loop.nouns import Schedule, ScheduleSpace
+from go_rl.tuning.loop.nouns import Candidate, CandidateSpace
 from go_rl.tuning.tuners.adaptive_sampling import adaptive_sample
 from go_rl.tuning.tuners.model_guided import ModelGuidedTuner
 from go_rl.tuning.tuners.neighbour_policy import MoveExperience, NeighbourMoves, NeighbourPolicy
 from go_rl.tuning.tuners.observed_trials import ObservedTrials
 from go_rl.tuning.tuners.online_scorer import OnlineScorerConfig
 from go_rl.tuning.tuners.proposal import random_batch, starts
-from go_rl.tuning.tuners.scored_pool import ScheduleScorer, ScoredPool
+from go_rl.tuning.tuners.scored_pool import CandidateScorer, ScoredPool
 
 LEAST_EPISODES = 2
 
 
 @dataclass(frozen=True)
 class ChameleonConfig:
-    """How agents explore, and how few of the schedules that they saw are measured."""
+    """Configuration of agents, of their policy, and of the sampling of what they saw."""
 
     effort: int = 48
-    """Schedules scored for each one wanted, at most, but for `LEAST_EPISODES`; see
+    """Candidates scored for each one wanted, at most, but for `LEAST_EPISODES`; see
     `go_rl.tuning.tuners.simulated_annealing.AnnealingConfig`."""
     agents: int = 8
     """Agents side by side."""
     moves: int = 5
-    """Of an agent in an episode, after which the policy learns."""
+    """Moves of an agent in an episode, after which the policy learns."""
     choices: int = 4
     """Neighbours that an agent chooses from."""
     epochs: int = 3
@@ -47,13 +47,14 @@ class ChameleonConfig:
     """Width of the networks' hidden layers."""
     learning_rate: float = 3e-3
     discount: float = 0.9
-    """Of later rewards; a reward is what the predicted score falls by."""
+    """Discount of later rewards; a reward is the fall of the predicted score."""
     best_share: float = 0.5
-    """Largest share of agents that start from the fastest schedules measured."""
+    """Largest share of agents that start from the fastest candidates measured."""
     clustered: int = 4
-    """Best schedules that are clustered, for each one wanted."""
+    """Best candidates that are clustered, for each one wanted."""
     knee: float = 0.05
-    """See `go_rl.tuning.tuners.adaptive_sampling`; 0: always as many as asked for."""
+    """Least relative fall of the clusters' inertia (`go_rl.tuning.tuners.adaptive_sampling`); 0:
+    always as many candidates as asked for."""
     model: OnlineScorerConfig = field(default_factory=OnlineScorerConfig)
 
     def __post_init__(self) -> None:
@@ -68,24 +69,24 @@ class ChameleonConfig:
 
 
 def chameleon(
-    space: ScheduleSpace,
+    space: CandidateSpace,
     seed: int,
     config: ChameleonConfig | None = None,
-    prior: ScheduleScorer | None = None,
+    prior: CandidateScorer | None = None,
 ) -> ModelGuidedTuner:
     """Return the tuner; see `ModelGuidedTuner`."""
     config = config or ChameleonConfig()
 
     def search(
         observed: ObservedTrials, pool: ScoredPool, count: int, rng: np.random.Generator
-    ) -> list[Schedule]:
+    ) -> list[Candidate]:
         first = starts(observed, config.agents, config.best_share, rng)
         episode = config.agents * config.moves * config.choices
         episodes = max(LEAST_EPISODES, config.effort * count // episode)
         Exploration(space, pool, config, rng).run(first, episodes)
         fresh = pool.fresh(observed.seconds)
-        fresh = fresh.take(np.arange(min(config.clustered * count, len(fresh.schedules))))
-        chosen = adaptive_sample(fresh, count, config.knee, rng).schedules
+        fresh = fresh.take(np.arange(min(config.clustered * count, len(fresh.candidates))))
+        chosen = adaptive_sample(fresh, count, config.knee, rng).candidates
         return list(chosen) or random_batch(observed, count, rng)
 
     return ModelGuidedTuner(space, seed, search, config.model, prior)
@@ -103,15 +104,15 @@ class Exploration:
 
     def __init__(
         self,
-        space: ScheduleSpace,
+        space: CandidateSpace,
         pool: ScoredPool,
         config: ChameleonConfig,
         rng: np.random.Generator,
     ) -> None:
         self._space, self._pool, self._config, self._rng = space, pool, config, rng
 
-    def run(self, first: Sequence[Schedule], episodes: int) -> None:
-        """Run the episodes, each from the same schedules; all that is scored joins the pool.
+    def run(self, first: Sequence[Candidate], episodes: int) -> None:
+        """Run the episodes, each from the same candidates; all that is scored joins the pool.
 
         Args:
             first: where the agents start.
@@ -130,7 +131,7 @@ class Exploration:
         for _ in range(episodes):
             policy.learn(self._episode(policy, first), self._config.epochs)
 
-    def _episode(self, policy: NeighbourPolicy, first: Sequence[Schedule]) -> MoveExperience:
+    def _episode(self, policy: NeighbourPolicy, first: Sequence[Candidate]) -> MoveExperience:
         here, told, rewards, values = list(first), [], [], []
         for _ in range(self._config.moves):
             moves, ends = self._choices(here)
@@ -144,25 +145,26 @@ class Exploration:
         returns = discounted(np.array(rewards), self._config.discount).astype(np.float32)
         return _experience(told, returns.reshape(-1), np.concatenate(values))
 
-    def _choices(self, here: Sequence[Schedule]) -> tuple[NeighbourMoves, list[list[Schedule]]]:
-        """Neighbours of each agent's schedule, itself first; those that do not exist are closed."""
+    def _choices(self, here: Sequence[Candidate]) -> tuple[NeighbourMoves, list[list[Candidate]]]:
+        """Neighbours of each agent's candidate, itself first; those that do not exist are
+        closed."""
         ends = []
         open = np.ones((len(here), 1 + self._config.choices), np.bool_)
-        for a, schedule in enumerate(here):
-            near = [self._space.neighbour(schedule, self._rng) for _ in range(open.shape[1] - 1)]
+        for a, candidate in enumerate(here):
+            near = [self._space.neighbour(candidate, self._rng) for _ in range(open.shape[1] - 1)]
             open[a, 1:] = [one is not None for one in near]
-            ends.append([schedule, *(one or schedule for one in near)])
-        every = [schedule for some in ends for schedule in some]
+            ends.append([candidate, *(one or candidate for one in near)])
+        every = [candidate for some in ends for candidate in some]
         self._pool.scores(every)
         table = self._standardised(every).reshape(*open.shape, -1)
         return NeighbourMoves(table[:, 0], table, open), ends
 
-    def _standardised(self, schedules: Sequence[Schedule]) -> Float32[np.ndarray, "S F"]:
-        table = (self._pool.rows(schedules) - self._mean) / self._scale
+    def _standardised(self, candidates: Sequence[Candidate]) -> Float32[np.ndarray, "S F"]:
+        table = (self._pool.rows(candidates) - self._mean) / self._scale
         return np.clip(table, -5.0, 5.0).astype(np.float32)
 
     def _drawn(self, logs: Float32[np.ndarray, "A C"]) -> np.ndarray:
-        """One choice of each agent, by the Gumbel-max trick."""
+        """Choices of the agents, one each, by the Gumbel-max trick."""
         return (logs + self._rng.gumbel(size=logs.shape)).argmax(axis=1).astype(np.int32)
 
 

@@ -1,4 +1,4 @@
-"""Diversity-aware choice: a batch of schedules that are good and unlike each other.
+"""Diversity-aware choice: a batch of candidates that are good and unlike each other.
 
 Chen et al., "Learning to Optimize Tensor Programs" (NeurIPS 2018), equation 3: the sum of the
 scores plus a reward for each component that the batch covers, a submodular function that is
@@ -10,20 +10,20 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float32, Int64
 
-from go_rl.tuning.tuners.scored_pool import ScoredSchedules
+from go_rl.tuning.tuners.scored_pool import ScoredCandidates
 
 
-def diverse_choice(pool: ScoredSchedules, count: int, weight: float) -> ScoredSchedules:
-    """Return up to ``count`` schedules of a pool.
+def diverse_choice(pool: ScoredCandidates, count: int, weight: float) -> ScoredCandidates:
+    """Return up to ``count`` candidates of a pool.
 
     Args:
         pool: by rising score.
-        count: schedules to choose.
+        count: candidates to choose.
         weight: of covering values of all features, in standard deviations of the score; 0: the
-            schedules of the smallest scores.
+            candidates of the smallest scores.
     """
-    if weight == 0 or len(pool.schedules) <= count:
-        return pool.take(np.arange(min(count, len(pool.schedules))))
+    if weight == 0 or len(pool.candidates) <= count:
+        return pool.take(np.arange(min(count, len(pool.candidates))))
     spread = float(pool.scores.std())
     quality = -pool.scores / spread if spread > 0 else np.zeros(len(pool.scores))
     codes = feature_values(pool.features)

@@ -1,8 +1,8 @@
 """`evolutionary_search`: generations of mutants, selected by a predictor.
 
-The search of Ansor (Zheng et al., OSDI 2020, section 5.1) and of CDMPP's schedule search: a
-population of the fastest schedules so far and of random ones; parents are drawn by predicted
-fitness, and each mutant changes one decision. There is no crossover: a `ScheduleSpace` has none.
+The search of Ansor (Zheng et al., OSDI 2020, section 5.1) and of CDMPP's candidate search: a
+population of the fastest candidates so far and of random ones; parents are drawn by predicted
+fitness, and each mutant changes one decision. There is no crossover: a `CandidateSpace` has none.
 The first ones by prediction are measured for real.
 """
 
@@ -16,31 +16,31 @@ import numpy as np
 from jaxtyping import Float64
 
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.loop.nouns import Schedule, ScheduleSpace
+from go_rl.tuning.loop.nouns import Candidate, CandidateSpace
 from go_rl.tuning.tuners.model_guided import ModelGuidedTuner
 from go_rl.tuning.tuners.observed_trials import ObservedTrials
 from go_rl.tuning.tuners.online_scorer import OnlineScorerConfig
 from go_rl.tuning.tuners.proposal import batch_of, starts
-from go_rl.tuning.tuners.scored_pool import ScheduleScorer, ScoredPool
+from go_rl.tuning.tuners.scored_pool import CandidateScorer, ScoredPool
 
 
 @dataclass(frozen=True)
 class EvolutionConfig:
-    """How schedules evolve."""
+    """Configuration of the evolution of candidates."""
 
     effort: int = 16
-    """Schedules scored for each one wanted, at most, the first population apart; see
+    """Candidates scored for each one wanted, at most, the first population apart; see
     `go_rl.tuning.tuners.simulated_annealing.AnnealingConfig`."""
     generations: int = 4
-    """Of mutants, as many as the population in each."""
+    """Generations of mutants, each as many as the population."""
     best_share: float = 0.2
-    """Largest share of the first population that are the fastest schedules measured."""
+    """Largest share of the first population that are the fastest candidates measured."""
     pressure: float = 4.0
-    """The best of a population is this many e-folds likelier to be a parent than the worst."""
+    """Selection pressure: e-folds by which the best is likelier to be a parent than the worst."""
     random_share: float = 0.05
     """Share of a batch that is random (epsilon)."""
     diversity: float = 0.0
-    """See `go_rl.tuning.tuners.diverse_choice`."""
+    """Weight of covering many values of features (`go_rl.tuning.tuners.diverse_choice`)."""
     learn: bool = True
     """Whether a predictor that is given is corrected by what is measured (`OnlineScorer`); without
     one, trees always learn."""
@@ -59,17 +59,17 @@ class EvolutionConfig:
 
 
 def evolutionary_search(
-    space: ScheduleSpace,
+    space: CandidateSpace,
     seed: int,
     config: EvolutionConfig | None = None,
-    prior: ScheduleScorer | None = None,
+    prior: CandidateScorer | None = None,
 ) -> ModelGuidedTuner:
     """Return the tuner; see `ModelGuidedTuner`."""
     config = config or EvolutionConfig()
 
     def search(
         observed: ObservedTrials, pool: ScoredPool, count: int, rng: np.random.Generator
-    ) -> list[Schedule]:
+    ) -> list[Candidate]:
         size = ceil(config.effort * count / config.generations)
         evolve(space, pool, starts(observed, size, config.best_share, rng), config, rng)
         return batch_of(observed, pool, count, config.diversity, config.random_share)
@@ -79,9 +79,9 @@ def evolutionary_search(
 
 
 def evolve(
-    space: ScheduleSpace,
+    space: CandidateSpace,
     pool: ScoredPool,
-    first: Sequence[Schedule],
+    first: Sequence[Candidate],
     config: EvolutionConfig,
     rng: np.random.Generator,
 ) -> None:

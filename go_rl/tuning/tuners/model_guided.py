@@ -1,4 +1,4 @@
-"""`ModelGuidedTuner`: what all tuners with a cost model share, around a search of their own."""
+"""`ModelGuidedTuner`: the frame of all tuners with a cost model, around a search of their own."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from go_rl.tuning.loop.nouns import Schedule, ScheduleSpace, Trial
+from go_rl.tuning.loop.nouns import Candidate, CandidateSpace, Trial
 from go_rl.tuning.tuners.observed_trials import ObservedTrials
 from go_rl.tuning.tuners.online_scorer import OnlineScorer, OnlineScorerConfig
 from go_rl.tuning.tuners.proposal import check_count, random_batch
-from go_rl.tuning.tuners.scored_pool import ScheduleScorer, ScoredPool
+from go_rl.tuning.tuners.scored_pool import CandidateScorer, ScoredPool
 
-Search = Callable[[ObservedTrials, ScoredPool, int, np.random.Generator], list[Schedule]]
-"""Returns up to so many schedules that were not observed, none only where the space has no more, of
-what it scores in a pool that begins empty."""
+Search = Callable[[ObservedTrials, ScoredPool, int, np.random.Generator], list[Candidate]]
+"""Search that returns up to so many candidates that were not observed, none only where the space
+has no more, of what it scores in a pool that begins empty."""
 
 
 class ModelGuidedTuner:
@@ -33,18 +33,17 @@ class ModelGuidedTuner:
 
     def __init__(
         self,
-        space: ScheduleSpace,
+        space: CandidateSpace,
         seed: int,
         search: Search,
         model: OnlineScorerConfig | None,
-        prior: ScheduleScorer | None = None,
+        prior: CandidateScorer | None = None,
     ) -> None:
         self._observed = ObservedTrials(space, seed)
         self._search, self._prior = search, prior
         self._model = None if model is None else OnlineScorer(self._observed, model, prior)
 
-    def propose(self, count: int) -> list[Schedule]:
-        """See `InnerTuner`."""
+    def propose(self, count: int) -> list[Candidate]:
         check_count(count)
         rng = self._observed.rng()
         scorer = self._model.scorer() if self._model else self._prior
@@ -53,5 +52,4 @@ class ModelGuidedTuner:
         return self._search(self._observed, ScoredPool(self._observed.space, scorer), count, rng)
 
     def observe(self, trials: Sequence[Trial]) -> None:
-        """See `InnerTuner`."""
         self._observed.add(trials)

@@ -1,8 +1,8 @@
-"""A policy that chooses among neighbours of a schedule, learned by PPO against a cost model.
+"""A policy that chooses among neighbours of a candidate, learned by PPO against a cost model.
 
 The *adaptive exploration* of Chameleon (Ahn et al., ICLR 2020, section 3.1). There the agent turns
-each knob up or down; a `ScheduleSpace` has no knobs in common, so here a move is one of a few drawn
-neighbours, or none, and the policy reads the features of both ends. PPO: Schulman et al.,
+each knob up or down; a `CandidateSpace` has no knobs in common, so here a move is one of a few
+drawn neighbours, or none, and the policy reads the features of both ends. PPO: Schulman et al.,
 "Proximal Policy Optimization Algorithms" (2017), equation 7.
 """
 
@@ -18,7 +18,7 @@ import optax
 from jaxtyping import Array, Bool, Float32, Int32
 
 CLIP, VALUE_WEIGHT, ENTROPY_WEIGHT = 0.2, 0.5, 0.01
-"""Of the loss."""
+"""Constants of the loss."""
 CLOSED = -1e9
 """Logit of a neighbour that does not exist."""
 Params = dict[str, Any]
@@ -30,18 +30,18 @@ class NeighbourMoves(NamedTuple):
     current: Float32[np.ndarray, "N F"]
     """[N, F] standardised features of where the agent is."""
     choices: Float32[np.ndarray, "N C F"]
-    """[N, C, F] of where it may go."""
+    """[N, C, F] standardised features of where the agent may go."""
     open: Bool[np.ndarray, "N C"]
     """[N, C] whether the choice exists."""
 
 
 class MoveExperience(NamedTuple):
-    """What PPO learns from."""
+    """Moves and their returns, from which PPO learns."""
 
     moves: NeighbourMoves
     chosen: Int32[np.ndarray, "N"]
     log_probability: Float32[np.ndarray, "N"]
-    """[N] of what was chosen, then."""
+    """[N] log-probability of the choice when it was made."""
     advantage: Float32[np.ndarray, "N"]
     returns: Float32[np.ndarray, "N"]
     """[N] discounted rewards from the move on."""

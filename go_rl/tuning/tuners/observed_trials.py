@@ -1,4 +1,4 @@
-"""`ObservedTrials`: what is known of one operator's schedules, the whole state of a tuner."""
+"""`ObservedTrials`: trials of one operator's candidates, the whole state of a tuner."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from types import MappingProxyType
 import numpy as np
 from jaxtyping import Float32
 
-from go_rl.costs.trees.schedule_ranks import MeasuredSchedules
+from go_rl.costs.trees.candidate_ranks import MeasuredCandidates
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.loop.nouns import Schedule, ScheduleSpace, Trial
+from go_rl.tuning.loop.nouns import Candidate, CandidateSpace, Trial
 
 
 class ObservedTrials:
-    """Trials in the order that they were observed; a schedule counts once, by its first trial.
+    """Trials in the order that they were observed; a candidate counts once, by its first trial.
 
     Args:
         space: of the operator.
@@ -25,14 +25,14 @@ class ObservedTrials:
         TuningError: the seed is negative.
     """
 
-    def __init__(self, space: ScheduleSpace, seed: int) -> None:
+    def __init__(self, space: CandidateSpace, seed: int) -> None:
         if seed < 0:
             raise TuningError(f"inner tuner: seed must be >= 0, not {seed}")
         self.space, self.seed, self.count = space, seed, 0
-        self._schedules: dict[str, Schedule] = {}
+        self._candidates: dict[str, Candidate] = {}
         self._seconds: dict[str, float] = {}
         self._rows: list[Float32[np.ndarray, "numbers"]] = []
-        """Features of the first schedules, as many as were asked for."""
+        """Features of the first candidates, as many as were asked for."""
 
     def add(self, trials: Sequence[Trial]) -> None:
         """Append trials.
@@ -44,41 +44,41 @@ class ObservedTrials:
             seconds = math.inf if trial.seconds is None else trial.seconds
             if not seconds > 0 or (trial.seconds is not None and not math.isfinite(seconds)):
                 raise TuningError(
-                    f"inner tuner: seconds of schedule {trial.schedule.key!r} must be finite and "
+                    f"inner tuner: seconds of candidate {trial.candidate.key!r} must be finite and "
                     f"above 0, or None, not {trial.seconds}"
                 )
-            key = trial.schedule.key
+            key = trial.candidate.key
             self._seconds.setdefault(key, seconds)
-            self._schedules.setdefault(key, trial.schedule)
+            self._candidates.setdefault(key, trial.candidate)
         self.count += len(trials)
 
     @property
     def seconds(self) -> Mapping[str, float]:
-        """Seconds by the key of a schedule; infinite: it failed."""
+        """Seconds by the key of a candidate; infinite: it failed."""
         return MappingProxyType(self._seconds)
 
     @property
-    def schedules(self) -> list[Schedule]:
-        """Distinct schedules, in the order of `seconds`."""
-        return list(self._schedules.values())
+    def candidates(self) -> list[Candidate]:
+        """Distinct candidates, in the order of `seconds`."""
+        return list(self._candidates.values())
 
     @property
     def timed(self) -> int:
-        """Distinct schedules that have a time."""
+        """Distinct candidates that have a time."""
         return sum(map(math.isfinite, self._seconds.values()))
 
-    def fastest(self, count: int) -> list[Schedule]:
-        """Return up to ``count`` schedules that have a time, fastest first."""
+    def fastest(self, count: int) -> list[Candidate]:
+        """Return up to ``count`` candidates that have a time, fastest first."""
         known = [key for key, seconds in self._seconds.items() if math.isfinite(seconds)]
         ranked = sorted(known, key=lambda key: self._seconds[key])
-        return [self._schedules[key] for key in ranked[:count]]
+        return [self._candidates[key] for key in ranked[:count]]
 
-    def measured(self) -> MeasuredSchedules:
-        """Return the distinct schedules, failed ones included, for a cost model."""
-        new = list(self._schedules.values())[len(self._rows) :]
+    def measured(self) -> MeasuredCandidates:
+        """Return the distinct candidates, failed ones included, for a cost model."""
+        new = list(self._candidates.values())[len(self._rows) :]
         if new:
             self._rows.extend(self.space.features(new))
-        return MeasuredSchedules(np.stack(self._rows), np.array([*self._seconds.values()]))
+        return MeasuredCandidates(np.stack(self._rows), np.array([*self._seconds.values()]))
 
     def rng(self) -> np.random.Generator:
         """Return the source of chance of the next proposal, the same until more is observed."""

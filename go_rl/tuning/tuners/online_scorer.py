@@ -8,28 +8,28 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from jaxtyping import Float32, Float64
 
-from go_rl.costs.trees.schedule_ranks import (
-    MeasuredSchedules,
-    ScheduleRanks,
-    ScheduleRanksConfig,
+from go_rl.costs.trees.candidate_ranks import (
+    CandidateRanks,
+    CandidateRanksConfig,
+    MeasuredCandidates,
     import_xgboost,
 )
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.loop.nouns import Schedule
+from go_rl.tuning.loop.nouns import Candidate
 from go_rl.tuning.tuners.observed_trials import ObservedTrials
-from go_rl.tuning.tuners.scored_pool import ScheduleScorer
+from go_rl.tuning.tuners.scored_pool import CandidateScorer
 
 FEWEST = 2
-"""Schedules that trees are fitted to."""
+"""Candidates that trees are fitted to."""
 
 
 @dataclass(frozen=True)
 class OnlineScorerConfig:
-    """When and how the trees of a tuner are fitted."""
+    """Configuration of the fits of a tuner's trees."""
 
     refit_every: int = 8
-    """Distinct schedules between two fits; a fit uses the largest multiple of them."""
-    trees: ScheduleRanksConfig = field(default_factory=ScheduleRanksConfig)
+    """Distinct candidates between two fits; a fit uses the largest multiple of them."""
+    trees: CandidateRanksConfig = field(default_factory=CandidateRanksConfig)
 
     def __post_init__(self) -> None:
         if self.refit_every < FEWEST:
@@ -39,7 +39,7 @@ class OnlineScorerConfig:
 
 
 class OnlineScorer:
-    """Makes a `ScheduleScorer` of the trials that were observed, a function of these alone.
+    """Makes a `CandidateScorer` of the trials that were observed, a function of these alone.
 
     Args:
         observed: of the tuner.
@@ -55,14 +55,14 @@ class OnlineScorer:
         self,
         observed: ObservedTrials,
         config: OnlineScorerConfig,
-        prior: ScheduleScorer | None = None,
+        prior: CandidateScorer | None = None,
     ) -> None:
         import_xgboost()
         self._observed, self._config, self._prior = observed, config, prior
-        self._fitted: tuple[int, ScheduleRanks] | None = None
+        self._fitted: tuple[int, CandidateRanks] | None = None
 
-    def scorer(self) -> ScheduleScorer | None:
-        """Return who scores now; None: too little was measured."""
+    def scorer(self) -> CandidateScorer | None:
+        """Return the current scorer; None: too little was measured."""
         number = len(self._observed.seconds)
         number -= number % self._config.refit_every
         known = list(self._observed.seconds.values())[:number]
@@ -71,19 +71,19 @@ class OnlineScorer:
         if self._fitted is None or self._fitted[0] != number:
             self._fitted = number, self._fit(number)
         ranks = self._fitted[1]
-        return lambda schedules, features: ranks.predict(self._wide(schedules, features))
+        return lambda candidates, features: ranks.predict(self._wide(candidates, features))
 
-    def _fit(self, number: int) -> ScheduleRanks:
-        measured, schedules = self._observed.measured(), self._observed.schedules[:number]
-        features = self._wide(schedules, measured.features[:number])
+    def _fit(self, number: int) -> CandidateRanks:
+        measured, candidates = self._observed.measured(), self._observed.candidates[:number]
+        features = self._wide(candidates, measured.features[:number])
         trees = replace(self._config.trees, seed=self._observed.seed % 2**31)
-        return ScheduleRanks.fit(MeasuredSchedules(features, measured.seconds[:number]), trees)
+        return CandidateRanks.fit(MeasuredCandidates(features, measured.seconds[:number]), trees)
 
     def _wide(
-        self, schedules: Sequence[Schedule], features: Float32[np.ndarray, "S numbers"]
+        self, candidates: Sequence[Candidate], features: Float32[np.ndarray, "S numbers"]
     ) -> Float32[np.ndarray, "S wide"]:
         """Features, behind them the score of the prior."""
         if self._prior is None:
             return features
-        score: Float64[np.ndarray, "S"] = np.asarray(self._prior(schedules, features))
+        score: Float64[np.ndarray, "S"] = np.asarray(self._prior(candidates, features))
         return np.concatenate([features, score[:, None].astype(np.float32)], axis=1)

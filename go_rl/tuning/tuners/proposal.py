@@ -1,26 +1,26 @@
-"""What tuners with a cost model share: where they start, and the batch they end with."""
+"""Starts and proposed batches of tuners with a cost model."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.loop.nouns import Schedule, draw_fresh
+from go_rl.tuning.loop.nouns import Candidate, draw_fresh
 from go_rl.tuning.tuners.diverse_choice import diverse_choice
 from go_rl.tuning.tuners.observed_trials import ObservedTrials, stochastic_count
-from go_rl.tuning.tuners.scored_pool import ScoredPool, ScoredSchedules
+from go_rl.tuning.tuners.scored_pool import ScoredCandidates, ScoredPool
 
 
 def check_count(count: int) -> None:
-    """Raise a `TuningError` unless so many schedules can be proposed."""
+    """Raise a `TuningError` unless so many candidates can be proposed."""
     if count < 1:
-        raise TuningError(f"inner tuner: asked for {count} schedules; ask for at least 1")
+        raise TuningError(f"inner tuner: asked for {count} candidates; ask for at least 1")
 
 
 def starts(
     observed: ObservedTrials, count: int, best_share: float, rng: np.random.Generator
-) -> list[Schedule]:
-    """Return up to ``count`` schedules to search from, the fastest so far and random ones.
+) -> list[Candidate]:
+    """Return up to ``count`` candidates to search from, the fastest so far and random ones.
 
     Args:
         observed: trials.
@@ -29,20 +29,20 @@ def starts(
         rng: draws the others.
     """
     best = observed.fastest(int(best_share * count))
-    known = {schedule.key for schedule in best}
+    known = {candidate.key for candidate in best}
     others = draw_fresh(observed.space, count - len(best), known, rng)
     return [*best, *others]
 
 
-def random_batch(observed: ObservedTrials, count: int, rng: np.random.Generator) -> list[Schedule]:
-    """Return up to ``count`` random schedules that were not observed."""
+def random_batch(observed: ObservedTrials, count: int, rng: np.random.Generator) -> list[Candidate]:
+    """Return up to ``count`` random candidates that were not observed."""
     return draw_fresh(observed.space, count, observed.seconds.keys(), rng)
 
 
 def batch_of(
     observed: ObservedTrials, pool: ScoredPool, count: int, diversity: float, random_share: float
-) -> list[Schedule]:
-    """Return up to ``count`` schedules that were not observed: most of them from a pool, some
+) -> list[Candidate]:
+    """Return up to ``count`` candidates that were not observed: most of them from a pool, some
     random ones; fewer only if the space has no more.
 
     Args:
@@ -54,9 +54,9 @@ def batch_of(
     """
     rng = np.random.default_rng((observed.seed, observed.count, 1))
     wanted = count - stochastic_count(random_share, count, rng)
-    found: ScoredSchedules = pool.fresh(observed.seconds)
-    found = found.take(np.arange(min(2 * wanted, len(found.schedules))))
-    chosen = list(diverse_choice(found, wanted, diversity).schedules)
-    known = observed.seconds.keys() | {schedule.key for schedule in chosen}
+    found: ScoredCandidates = pool.fresh(observed.seconds)
+    found = found.take(np.arange(min(2 * wanted, len(found.candidates))))
+    chosen = list(diverse_choice(found, wanted, diversity).candidates)
+    known = observed.seconds.keys() | {candidate.key for candidate in chosen}
     missing = count - len(chosen)
     return [*chosen, *(draw_fresh(observed.space, missing, known, rng) if missing else [])]

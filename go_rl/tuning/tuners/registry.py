@@ -8,11 +8,11 @@ from typing import Protocol, runtime_checkable
 
 from go_rl.core.errors import nearest
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.loop.nouns import InnerTuner, MakeInnerTuner, ScheduleSpace
+from go_rl.tuning.loop.nouns import CandidateSpace, InnerTuner, MakeInnerTuner
 from go_rl.tuning.tuners.chameleon import chameleon
 from go_rl.tuning.tuners.evolutionary_search import evolutionary_search
-from go_rl.tuning.tuners.random_search import RandomSchedules
-from go_rl.tuning.tuners.scored_pool import ScheduleScorer
+from go_rl.tuning.tuners.random_search import RandomCandidates
+from go_rl.tuning.tuners.scored_pool import CandidateScorer
 from go_rl.tuning.tuners.simulated_annealing import simulated_annealing
 
 DEFAULT_TUNER = "annealing"
@@ -23,7 +23,7 @@ class MakeGuidedTuner(Protocol):
     """Makes tuners that may be given a predictor."""
 
     def __call__(
-        self, space: ScheduleSpace, seed: int, *, prior: ScheduleScorer | None = None
+        self, space: CandidateSpace, seed: int, *, prior: CandidateScorer | None = None
     ) -> InnerTuner:
         """Make one, as it is configured by default."""
         ...
@@ -37,12 +37,12 @@ TUNERS = (*GUIDED, RANDOM)
 """Names, the default first."""
 
 
-def inner_tuner(name: str = DEFAULT_TUNER, prior: ScheduleScorer | None = None) -> MakeInnerTuner:
+def inner_tuner(name: str = DEFAULT_TUNER, prior: CandidateScorer | None = None) -> MakeInnerTuner:
     """Return what makes the inner tuner of an operator.
 
     Args:
         name: of `TUNERS`.
-        prior: a predictor of schedules that was learned elsewhere, for the tuners that have a cost
+        prior: a predictor of candidates that was learned elsewhere, for the tuners that have a cost
             model.
 
     Raises:
@@ -51,7 +51,7 @@ def inner_tuner(name: str = DEFAULT_TUNER, prior: ScheduleScorer | None = None) 
     if name == RANDOM:
         if prior is not None:
             raise TuningError("the inner tuner 'random' takes no predictor")
-        return RandomSchedules
+        return RandomCandidates
     if name not in GUIDED:
         known = ", ".join(TUNERS)
         raise TuningError(f"unknown inner tuner {name!r}{nearest(name, TUNERS)} There are {known}")

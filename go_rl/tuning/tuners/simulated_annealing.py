@@ -1,7 +1,7 @@
 """`simulated_annealing`: parallel chains over a cost model that is fitted to what was measured.
 
 AutoTVM's tuner: Chen et al., "Learning to Optimize Tensor Programs" (NeurIPS 2018), algorithm 1.
-There the chains go on from batch to batch; here they start anew from the fastest schedules so far
+There the chains go on from batch to batch; here they start anew from the fastest candidates so far
 and from random ones, so that the state is a function of the trials.
 """
 
@@ -15,30 +15,31 @@ import numpy as np
 from jaxtyping import Float64
 
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.loop.nouns import Schedule, ScheduleSpace
+from go_rl.tuning.loop.nouns import Candidate, CandidateSpace
 from go_rl.tuning.tuners.model_guided import ModelGuidedTuner
 from go_rl.tuning.tuners.observed_trials import ObservedTrials
 from go_rl.tuning.tuners.online_scorer import OnlineScorerConfig
 from go_rl.tuning.tuners.proposal import batch_of, starts
-from go_rl.tuning.tuners.scored_pool import ScheduleScorer, ScoredPool
+from go_rl.tuning.tuners.scored_pool import CandidateScorer, ScoredPool
 
 
 @dataclass(frozen=True)
 class AnnealingConfig:
-    """How schedules are searched by a cost model."""
+    """Configuration of the search by a cost model."""
 
     effort: int = 16
-    """Schedules scored for each one wanted, at most: to make a neighbour and read its features
+    """Candidates scored for each one wanted, at most: to make a neighbour and read its features
     takes TVM 10 to 30 ms, where a trial takes 500."""
     chains: int = 16
     """Chains side by side."""
     patience: int = 12
-    """Moves in a row in which no chain finds a better schedule than any before, after which the
+    """Moves in a row in which no chain finds a better candidate than any before, after which the
     search ends."""
     temperature: float = 1.0
-    """At the first move, in standard deviations of the starts' scores; falls linearly to 0."""
+    """Temperature at the first move, in standard deviations of the starts' scores; falls linearly
+    to 0."""
     best_share: float = 0.5
-    """Largest share of chains that start from the fastest schedules measured."""
+    """Largest share of chains that start from the fastest candidates measured."""
     diversity: float = 1.0
     """Weight of covering many values of features; see `go_rl.tuning.tuners.diverse_choice`."""
     random_share: float = 0.05
@@ -58,17 +59,17 @@ class AnnealingConfig:
 
 
 def simulated_annealing(
-    space: ScheduleSpace,
+    space: CandidateSpace,
     seed: int,
     config: AnnealingConfig | None = None,
-    prior: ScheduleScorer | None = None,
+    prior: CandidateScorer | None = None,
 ) -> ModelGuidedTuner:
     """Return the tuner; see `ModelGuidedTuner`."""
     config = config or AnnealingConfig()
 
     def search(
         observed: ObservedTrials, pool: ScoredPool, count: int, rng: np.random.Generator
-    ) -> list[Schedule]:
+    ) -> list[Candidate]:
         first = starts(observed, config.chains, config.best_share, rng)
         anneal(space, pool, first, ceil(config.effort * count / config.chains), config, rng)
         return batch_of(observed, pool, count, config.diversity, config.random_share)
@@ -77,9 +78,9 @@ def simulated_annealing(
 
 
 def anneal(
-    space: ScheduleSpace,
+    space: CandidateSpace,
     pool: ScoredPool,
-    first: Sequence[Schedule],
+    first: Sequence[Candidate],
     moves: int,
     config: AnnealingConfig,
     rng: np.random.Generator,
@@ -87,9 +88,9 @@ def anneal(
     """Move chains from neighbour to neighbour; all that is scored joins the pool.
 
     Args:
-        space: makes neighbours; a chain whose schedule has none stays where it is.
+        space: makes neighbours; a chain whose candidate has none stays where it is.
         pool: scores.
-        first: a schedule for each chain.
+        first: a candidate for each chain.
         moves: of each chain, at most.
         config: temperature and patience.
         rng: the source of chance.
@@ -102,7 +103,7 @@ def anneal(
     for move in range(moves):
         if idle >= config.patience:
             return
-        nearby = [space.neighbour(schedule, rng) or schedule for schedule in chains]
+        nearby = [space.neighbour(candidate, rng) or candidate for candidate in chains]
         found = pool.scores(nearby)
         heat = config.temperature * scale * (1.0 - move / moves)
         taken = accepted(scores, found, heat, rng)

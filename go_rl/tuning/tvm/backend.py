@@ -16,18 +16,18 @@ from go_rl.costs.timing.config import CollectConfig
 from go_rl.costs.timing.rounds import Outcome
 from go_rl.runtime.records import AS_IT_COMES, Record, RecordStore
 from go_rl.tuning.config import TuneProgramsConfig, TuningError
-from go_rl.tuning.loop.nouns import Schedule, Trial, TunedOperator
+from go_rl.tuning.loop.nouns import Candidate, Trial, TunedOperator
 from go_rl.tuning.loop.trial_records import known_trials, trial_record
-from go_rl.tuning.tvm.light_schedules import light_schedules
+from go_rl.tuning.tvm.light_candidates import light_candidates
 from go_rl.tuning.tvm.lowering import LoweredNetwork
 from go_rl.tuning.tvm.measure.measurers import LocalMeasurer, Measurer
 from go_rl.tuning.tvm.measure.ray_measurer import RayMeasurer
 from go_rl.tuning.tvm.measure.worker import (
     SLOW_SECONDS,
+    CandidateTask,
     Measuring,
     NetworkTask,
     RivalTask,
-    ScheduleTask,
 )
 from go_rl.tuning.tvm.models.model import Rival
 from go_rl.tuning.tvm.operators import NetworkFunction, is_tuned
@@ -44,25 +44,26 @@ SLOWEST = 40.0
 TOGETHER = 8
 """Functions without a schedule that are timed in turn, and then kept."""
 TOGETHER_FLOPS = 4e9
-"""FLOP of these, at most, but for a single one."""
+"""FLOP of functions that are timed in turn, at most, but for a single one."""
 SLOW_RATE = 2e9
 """FLOP/s of loops without a schedule, where none was timed."""
 FASTER = "faster than the processor can be"
-"""In the reason of a time that is refused."""
+"""Part of the reason of a time that is refused."""
 NAME, CALLS = "function", "calls"
-"""What a record of a function without a schedule has in its details."""
+"""Keys in the details of a record of a function without a schedule."""
 
 
 def credible(outcome: Outcome) -> Outcome:
     """Return an outcome whose ``seconds`` are the median where times disagree: some may be wrong on
-    the short side, and such a schedule would be taken for the best."""
+    the short side, and such a candidate would be taken for the best."""
     if isinstance(outcome, str) or outcome["median"] <= APART * outcome["seconds"]:
         return outcome
     return {**outcome, "seconds": outcome["median"]}
 
 
 class TvmBackend:
-    """See `go_rl.tuning.loop.tuning_run.LiveBackend`. Close it: it has a process.
+    """Back end of a network in TVM (`go_rl.tuning.loop.tuning_run.LiveBackend`). Close it: it has a
+    process.
 
     Args:
         network: whose operators are tuned.
@@ -76,41 +77,39 @@ class TvmBackend:
         self._measurer = self._measurer_of(config.workers)
         self._store: RecordStore | None = None
         self._seconds: list[float] = []
-        """Of each function without a schedule."""
-        self._light: dict[int, tuple[float, Schedule]] = {}
-        """Seconds and schedule of functions that are not tuned, where one of theirs is faster."""
+        """Seconds of each function without a schedule."""
+        self._light: dict[int, tuple[float, Candidate]] = {}
+        """Seconds and candidate of functions that are not tuned, where one of theirs is faster."""
         self.estimated: frozenset[int] = frozenset()
         """Tuned functions whose seconds without a schedule are no more than an estimate."""
         self.notes: list[str] = []
 
     @property
     def target(self) -> str:
-        """See `Backend`."""
         processor = self._measurer.target if isinstance(self._measurer, RayMeasurer) else ""
         return self.network.code.of_records(processor)
 
     @property
     def operators(self) -> tuple[TunedOperator, ...]:
-        """See `Backend`."""
         return self._operators
 
     @property
     def fixed_seconds(self) -> float:
-        """See `Backend`; known from `start` on."""
+        """Seconds of the rest of the network; known from `start` on."""
         return sum(
             self.network.functions[i].calls * self.seconds_of(i)
             for i in range(len(self.operators), len(self._seconds))
         )
 
     @property
-    def light_schedules(self) -> dict[int, Schedule]:
-        """Schedules of functions that are not tuned, by number, where one is faster than the loops
+    def light_candidates(self) -> dict[int, Candidate]:
+        """Candidates of functions that are not tuned, by number, where one is faster than the loops
         as they are; known from `start` on."""
-        return {i: schedule for i, (_, schedule) in self._light.items()}
+        return {i: candidate for i, (_, candidate) in self._light.items()}
 
     def seconds_of(self, number: int) -> float:
-        """Return seconds of one run of a function that is not tuned, under its light schedule where
-        it has one; 0: it has no time. Known from `start` on."""
+        """Return seconds of one run of a function that is not tuned, under its light candidate
+        where it has one; 0: it has no time. Known from `start` on."""
         return self._light.get(number, (self._seconds[number], None))[0]
 
     @property
@@ -131,12 +130,11 @@ class TvmBackend:
 
     @property
     def peak_flops(self) -> float:
-        """See `Backend`."""
         return self.network.code.peak_flops
 
     @property
     def measuring(self) -> CollectConfig:
-        """How a schedule is measured."""
+        """Configuration of the measurement of a candidate."""
         return self._config.measuring(self.target)
 
     def start(
@@ -146,7 +144,7 @@ class TvmBackend:
         report: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Time each function without a schedule, tuned ones with the fewest FLOP first, and those
-        that are not tuned with light ones (`go_rl.tuning.tvm.light_schedules`), unless the
+        that are not tuned with light ones (`go_rl.tuning.tvm.light_candidates`), unless the
         store knows it; trials go there, too.
 
         Args:
@@ -188,59 +186,57 @@ class TvmBackend:
         for place, i in enumerate(light):
             if self.clock() > until:
                 break
-            report(f"timing light schedules of what is not tuned: {place} of {len(light)}")
+            report(f"timing light candidates of what is not tuned: {place} of {len(light)}")
             self._try_light(i)
 
     def _weight(self, number: int) -> float:
         return self.network.functions[number].calls * self._seconds[number]
 
     def _try_light(self, number: int) -> None:
-        """Time light schedules of a function that is not tuned, and keep the fastest."""
+        """Time light candidates of a function that is not tuned, and keep the fastest."""
         function, store = self.network.functions[number], self._store
         assert store is not None
         if not self._seconds[number]:
             return  # it has no time
-        schedules = light_schedules(function.module, self.network.code)
+        candidates = light_candidates(function.module, self.network.code)
         known = known_trials(store, self.target, [function.operator]).get(0, [])
-        keys = {trial.schedule.key for trial in known}
-        missing = [schedule for schedule in schedules if schedule.key not in keys]
+        keys = {trial.candidate.key for trial in known}
+        missing = [candidate for candidate in candidates if candidate.key not in keys]
         outcomes = self._outcomes([self._task(function, each.document) for each in missing])
         config = self._config.measuring(self.target)
         told = [self._possible(outcome, function) for outcome in outcomes]
-        for schedule, outcome in zip(missing, told, strict=True):
-            trial = Trial(schedule, None if isinstance(outcome, str) else outcome["seconds"], 0.0)
+        for candidate, outcome in zip(missing, told, strict=True):
+            trial = Trial(candidate, None if isinstance(outcome, str) else outcome["seconds"], 0.0)
             store.add([trial_record(function.operator, trial, outcome, config)])
             known.append(trial)
-        timed = [(trial.seconds, trial.schedule) for trial in known if trial.seconds is not None]
+        timed = [(trial.seconds, trial.candidate) for trial in known if trial.seconds is not None]
         best = min(timed, key=lambda pair: pair[0], default=None)
         if best is not None and best[0] < self._seconds[number]:
             self._light[number] = best
 
     def space(self, operator: int) -> TvmSpace:
-        """See `Backend`."""
         return self.network.spaces[operator]
 
-    def measure(self, operator: int, schedules: Sequence[Schedule]) -> list[Trial]:
-        """See `Backend`; each trial is in the store when this returns."""
+    def measure(self, operator: int, candidates: Sequence[Candidate]) -> list[Trial]:
+        """Build and time candidates; each trial is in the store when this returns."""
         began, function = self.clock(), self.network.tuned[operator]
-        tasks = [self._task(function, each.document) for each in schedules]
+        tasks = [self._task(function, each.document) for each in candidates]
         by_target = self._everywhere(tasks)
-        spent = (self.clock() - began) / max(len(schedules), 1)
+        spent = (self.clock() - began) / max(len(candidates), 1)
         found: list[Trial] = []
         for target, outcomes in by_target.items():
             told = [self._possible(outcome, function) for outcome in outcomes]
             trials = [
-                Trial(schedule, None, spent, outcome)
+                Trial(candidate, None, spent, outcome)
                 if isinstance(outcome, str)
-                else Trial(schedule, outcome["seconds"], spent)
-                for schedule, outcome in zip(schedules, told, strict=True)
+                else Trial(candidate, outcome["seconds"], spent)
+                for candidate, outcome in zip(candidates, told, strict=True)
             ]
             self._keep(operator, target, trials, told)
             found = trials if target == self.target else found
         return found
 
     def clock(self) -> float:
-        """See `Backend`."""
         return time.perf_counter()
 
     def lapse(self, seconds: float) -> None:
@@ -278,7 +274,7 @@ class TvmBackend:
 
     @property
     def cores(self) -> int:
-        """That one run uses."""
+        """Cores that one run uses."""
         return self.network.code.cores
 
     def close(self) -> None:
@@ -303,19 +299,19 @@ class TvmBackend:
         flushed = 0 if read <= PRIVATE_CACHE else min(read, MOST_FLUSHED)
         return Measuring(self._config.memory, self._measurer.full_pace(), flushed)
 
-    def _task(self, function: NetworkFunction, document: Any) -> ScheduleTask:
-        return ScheduleTask(
+    def _task(self, function: NetworkFunction, document: Any) -> CandidateTask:
+        return CandidateTask(
             function.text,
             document,
             self.network.code,
             self._common,
-            self._config.schedule_timing,
+            self._config.candidate_timing,
         )
 
-    def _outcomes(self, tasks: Sequence[ScheduleTask]) -> list[Outcome]:
+    def _outcomes(self, tasks: Sequence[CandidateTask]) -> list[Outcome]:
         return self._measurer.outcomes(tasks, self.measuring)
 
-    def _everywhere(self, tasks: Sequence[ScheduleTask]) -> dict[str, list[Outcome]]:
+    def _everywhere(self, tasks: Sequence[CandidateTask]) -> dict[str, list[Outcome]]:
         """Outcomes by target; there are several where workers have several processors."""
         if not isinstance(self._measurer, RayMeasurer):
             return {self.target: self._outcomes(tasks)}

@@ -136,7 +136,7 @@ class _Site:
 
 
 Rule = Callable[[_Site], Any | None]
-"""Returns what replaces a call; None: it stays."""
+"""Rule that returns the replacement of a call; None: it stays."""
 
 
 def shape_of(expression: Any) -> tuple[int, ...] | None:
@@ -160,7 +160,7 @@ def _axes(call: Any, rank: int) -> tuple[int, ...]:
 
 
 def _to_last(axis: int) -> int:
-    """Where an axis lies once channels are last."""
+    """Place of an axis once channels are last."""
     return LAST.index(axis % RANK)
 
 
@@ -278,4 +278,4 @@ RULES: Mapping[str, Rule] = MappingProxyType({
     **dict.fromkeys(ELEMENTWISE, _elementwise), **dict.fromkeys(POOLS, _pool),
     **dict.fromkeys(REDUCTIONS, _reduction), **dict.fromkeys(ALONG_AN_AXIS, _along_an_axis),
 })  # fmt: skip
-"""By name of the operator."""
+"""Rules by name of the operator."""

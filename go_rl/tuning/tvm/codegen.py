@@ -21,21 +21,21 @@ NEEDS: Mapping[str, frozenset[str]] = MappingProxyType({
     "x86-64-v3": frozenset({"avx2", "bmi1", "bmi2", "f16c", "fma", "movbe"}),
     "x86-64-v2": frozenset({"cx16", "popcnt", "sse4_1", "sse4_2", "ssse3"}),
 })  # fmt: skip
-"""What Linux calls the instructions that a level has beside those of the next lower one; the
+"""Linux's names of the instructions that a level has beside those of the next lower one; the
 highest level first."""
 FLOPS_A_CYCLE: Mapping[str, int] = MappingProxyType(
     {"x86-64-v4": 64, "x86-64-v3": 32, "x86-64-v2": 16}
 )
-"""Of a core with two vector units, in float32."""
+"""FLOP in a cycle of a core with two vector units, in float32."""
 FASTEST_CLOCK = 6.5e9
 """Hz that no x86-64 processor exceeds (the fastest sold boost to 6.2 GHz); virtual machines hide
 their clock."""
 CLOCKS = Path("/sys/devices/system/cpu")
-"""Where Linux tells the clocks of processors."""
+"""Linux's folder of the clocks of processors."""
 CLOCK_FILE = "cpu[0-9]*/cpufreq/cpuinfo_max_freq"
-"""Of each processor, its highest clock in kHz, boost included."""
+"""File of the highest clock of each processor in kHz, boost included."""
 HEADROOM = 1.05
-"""What a clock may exceed that was told: boards set it higher by a few per cent."""
+"""Factor by which a clock may exceed the one told: boards set it higher by a few per cent."""
 
 
 @cache
@@ -102,12 +102,12 @@ def level_of(target: str) -> str:
 
 @dataclass(frozen=True)
 class CodeTarget:
-    """What code is generated for."""
+    """Target of code generation."""
 
     level: str
-    """Of x86-64."""
+    """Level of x86-64."""
     cores: int = 1
-    """That one call of an operator may use."""
+    """Cores that one call of an operator may use."""
 
     def tvm(self) -> Any:
         """Return TVM's target."""
@@ -126,7 +126,7 @@ class CodeTarget:
 
 
 def code_target(target: str = "", cores: int = 1) -> CodeTarget:
-    """Return what code is generated for.
+    """Return the target of code generation.
 
     Args:
         target: a level of x86-64; "": the highest that runs here.

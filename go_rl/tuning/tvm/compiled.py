@@ -1,4 +1,4 @@
-"""A tuned network as a shared library, and whether it computes what the network computes."""
+"""Tuned network as a shared library, and the check of its results."""
 
 from __future__ import annotations
 
@@ -15,19 +15,21 @@ from go_rl.core import MissingDependencyError
 from go_rl.core.files.scratch_folder import scratch_folder
 from go_rl.costs.timing.tvm_calls import import_tvm
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.loop.nouns import Schedule
+from go_rl.tuning.loop.nouns import Candidate
 from go_rl.tuning.tvm.lowering import LoweredNetwork
 from go_rl.tuning.tvm.space import scheduled
 
 IS_SCHEDULED = "tirx.is_scheduled"
 
 
-def export_network(network: LoweredNetwork, schedules: Mapping[int, Schedule], path: Path) -> None:
+def export_network(
+    network: LoweredNetwork, candidates: Mapping[int, Candidate], path: Path
+) -> None:
     """Compile a network and write it as a shared library, aside and renamed.
 
     Args:
         network: what is compiled.
-        schedules: of functions, by number, tuned ones first; the others have TVM's default, the
+        candidates: of functions, by number, tuned ones first; the others have TVM's default, the
             loops as they are.
         path: of the library; TVM's ``tvm.runtime.load_module`` loads it.
 
@@ -37,7 +39,7 @@ def export_network(network: LoweredNetwork, schedules: Mapping[int, Schedule], p
         TuningError: TVM cannot compile it.
     """
     tvm = import_tvm()
-    module = with_schedules(network, schedules)
+    module = with_candidates(network, candidates)
     part = path.with_name(f".{path.stem}.part{path.suffix}")
     try:
         with warnings.catch_warnings():
@@ -49,14 +51,14 @@ def export_network(network: LoweredNetwork, schedules: Mapping[int, Schedule], p
         part.unlink(missing_ok=True)
 
 
-def with_schedules(network: LoweredNetwork, schedules: Mapping[int, Schedule]) -> Any:
-    """Return the network's module with schedules in place of some functions, and its weights in the
-    layouts that these read."""
+def with_candidates(network: LoweredNetwork, candidates: Mapping[int, Candidate]) -> Any:
+    """Return the network's module with candidates in place of some functions, and its weights in
+    the layouts that these read."""
     tvm = import_tvm()
     replaced: dict[str, Any] = {}
-    for number, schedule in schedules.items():
+    for number, candidate in candidates.items():
         function = network.functions[number]
-        made = scheduled(function.module, schedule.document).mod["main"]
+        made = scheduled(function.module, candidate.document).mod["main"]
         made = made.without_attr("global_symbol").with_attr(IS_SCHEDULED, True)
         replaced |= dict.fromkeys(function.names, made)
     module = tvm.IRModule(dict(network.module.functions.items()), attrs=network.module.attrs)

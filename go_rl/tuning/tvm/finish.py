@@ -1,6 +1,5 @@
-"""`Finish`: what is done when tuning is over: the best schedules are timed again, the network is
-compiled with them, and compared with the untuned one, with other compilers, and with what the model
-computes."""
+"""`Finish`: the end of tuning. The best candidates are timed again, the network is compiled with
+them, and compared with the untuned one, with other compilers, and with what the model computes."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ import numpy as np
 from go_rl.core.files.scratch_folder import scratch_folder
 from go_rl.tuning.config import TuneProgramsConfig
 from go_rl.tuning.loop.journal import FileJournal
-from go_rl.tuning.loop.nouns import Schedule, Trial
+from go_rl.tuning.loop.nouns import Candidate, Trial
 from go_rl.tuning.loop.slots import SlotConfig
 from go_rl.tuning.loop.time_budget import TimeBudget
 from go_rl.tuning.loop.tuning_state import OperatorState, TrialBatch, TuningState
@@ -33,29 +32,29 @@ from go_rl.tuning.tvm.tuned_network import (
 
 UNTUNED = ".untuned.so"
 AGAIN = 3
-"""Schedules of each operator, the fastest ones, that are measured again at the end: the least of
+"""Candidates of each operator, the fastest ones, that are measured again at the end: the least of
 many times is often too low."""
 SLOWER = "Measured again, the tuned network was not faster: the module has TVM's default schedules"
 NOT_RUN = (
     "The network without schedules was not run, for a run takes about {seconds:.2g} s: its time is "
     "the sum of its operators'"
 )
-NOT_KEPT = "the whole network was not faster with the schedules that were found"
-NO_TIME = "the time was over before one of its schedules was tried"
-NO_FASTER = "no schedule was faster than the loops as they are"
+NOT_KEPT = "the whole network was not faster with the candidates that were found"
+NO_TIME = "the time was over before one of its candidates was tried"
+NO_FASTER = "no candidate was faster than the loops as they are"
 LARGE_ERROR = 1e-2
 DIFFERS = "The module's results differ from the model's by {error:.2g} of their magnitude"
 NOT_FINITE = "Some results are finite in the model and not in the module, or the other way round"
 
 
-def fastest_schedules(batches: Iterable[TrialBatch], count: int) -> dict[int, list[Schedule]]:
-    """Return up to ``count`` schedules of each operator, by its number, the fastest first."""
-    timed: dict[int, dict[str, tuple[float, Schedule]]] = {}
+def fastest_candidates(batches: Iterable[TrialBatch], count: int) -> dict[int, list[Candidate]]:
+    """Return up to ``count`` candidates of each operator, by its number, the fastest first."""
+    timed: dict[int, dict[str, tuple[float, Candidate]]] = {}
     for batch in batches:
         for trial in batch.trials:
             if trial.seconds is not None:
                 known = timed.setdefault(batch.operator, {})
-                known[trial.schedule.key] = trial.seconds, trial.schedule
+                known[trial.candidate.key] = trial.seconds, trial.candidate
     return {
         operator: [pair[1] for pair in sorted(known.values(), key=lambda pair: pair[0])[:count]]
         for operator, known in timed.items()
@@ -80,16 +79,16 @@ class NetworkCheck:
     """Whole networks, timed in turn."""
 
     kept: bool
-    """Whether the module has the schedules that were found."""
+    """Whether the module has the candidates that were found."""
     untuned_seconds: float
     seconds: float
-    """Of the module."""
+    """Seconds of one run of the module."""
     rivals: tuple[RivalTime, ...]
 
 
 @dataclass(frozen=True)
 class Finish:
-    """What is done when tuning is over."""
+    """End of a run: times the best candidates again, compiles the network and compares it."""
 
     network: TunableNetwork
     lowered: LoweredNetwork
@@ -105,12 +104,12 @@ class Finish:
         """Return what was found, having written the module."""
         backend, state, batches = self.backend, self._state(), list(self.journal.batches())
         operators = self._operators(state, batches)
-        best = {k: x.schedule for k, x in enumerate(operators) if x.schedule is not None}
-        chosen = {**backend.light_schedules, **best}
+        best = {k: x.candidate for k, x in enumerate(operators) if x.candidate is not None}
+        chosen = {**backend.light_candidates, **best}
         check = self._written(folder, chosen, notes)
         error = self._error(folder / MODULE, config.seed, notes)
         if not check.kept:
-            operators = tuple(replace(x, schedule=None, reason=NOT_KEPT) for x in operators)
+            operators = tuple(replace(x, candidate=None, reason=NOT_KEPT) for x in operators)
         trials = [trial for batch in batches for trial in batch.trials]
         notes += _refused(trials, self.lowered)
         curve = latency_curve(
@@ -129,15 +128,15 @@ class Finish:
         )  # fmt: skip
 
     def _written(
-        self, folder: Path, chosen: Mapping[int, Schedule], notes: list[str]
+        self, folder: Path, chosen: Mapping[int, Candidate], notes: list[str]
     ) -> NetworkCheck:
-        """Write the module, with the schedules chosen or, where they are no faster, without."""
+        """Write the module, with the candidates chosen or, where they are no faster, without."""
         backend, module, untuned = self.backend, folder / MODULE, folder / UNTUNED
         name, expected = self.network.name, backend.default_seconds
         runs = expected <= self.budget.slowest_network or not chosen
         try:
             if chosen:
-                self.report(f"compiling {name} with the best schedules")
+                self.report(f"compiling {name} with the best candidates")
                 export_network(self.lowered, chosen, module)
             if runs:
                 self.report(f"compiling {name} without schedules")
@@ -177,9 +176,9 @@ class Finish:
         return NetworkCheck(kept, untuned, seconds if kept else untuned, tuple(found))
 
     def _left(self, kept: bool) -> tuple[LeftOperator, ...]:
-        """What is not tuned, and why."""
+        """Operators that are not tuned, with the reason."""
         backend, first = self.backend, len(self.backend.operators)
-        light = backend.light_schedules if kept else {}
+        light = backend.light_candidates if kept else {}
         return tuple(
             LeftOperator(each.operator, each.untuned, backend.seconds_of(i), light.get(i))
             for i, each in enumerate(self.lowered.functions)
@@ -187,7 +186,7 @@ class Finish:
         )
 
     def _state(self) -> TuningState:
-        """What the journal tells."""
+        """State of tuning after the batches of the journal."""
         backend = self.backend
         state = TuningState(
             backend.operators, backend.fixed_seconds, backend.peak_flops, self.slots
@@ -199,8 +198,8 @@ class Finish:
     def _operators(
         self, state: TuningState, batches: Sequence[TrialBatch]
     ) -> tuple[OperatorOutcome, ...]:
-        """The operators, those whose schedules gain most measured again while there is time."""
-        backend, fastest = self.backend, fastest_schedules(batches, AGAIN)
+        """The operators, those whose candidates gain most measured again while there is time."""
+        backend, fastest = self.backend, fastest_candidates(batches, AGAIN)
         known = fastest_trials(batches)
         until = backend.clock() + self.budget.again
         again: dict[int, Sequence[Trial]] = {}
@@ -208,7 +207,7 @@ class Finish:
         for place, number in enumerate(ranked):
             if place and backend.clock() > until:
                 break
-            self.report(f"timing the best schedules again: operator {place} of {len(ranked)}")
+            self.report(f"timing the best candidates again: operator {place} of {len(ranked)}")
             again[number] = backend.measure(number, fastest[number])
         return tuple(
             self._operator(k, each, state.elapsed, again.get(k, known.get(k, ())))
@@ -216,7 +215,7 @@ class Finish:
         )
 
     def _gain(self, number: int, trials: Sequence[Trial]) -> float:
-        """Seconds that the best schedule of an operator saves the network."""
+        """Seconds that the best candidate of an operator saves the network."""
         best = min(each.seconds for each in trials if each.seconds is not None)
         uses = self.backend.operators[number].repeats
         return uses * (self.backend.untuned_seconds[number] - best)
@@ -225,13 +224,13 @@ class Finish:
         self, number: int, state: OperatorState, total: float, again: Sequence[Trial]
     ) -> OperatorOutcome:
         untuned = self.backend.untuned_seconds[number]
-        timed = [(each.seconds, each.schedule) for each in again if each.seconds is not None]
-        seconds, schedule = min(timed, key=lambda pair: pair[0], default=(untuned, None))
+        timed = [(each.seconds, each.candidate) for each in again if each.seconds is not None]
+        seconds, candidate = min(timed, key=lambda pair: pair[0], default=(untuned, None))
         measured = number not in self.backend.estimated
-        found = schedule if seconds < untuned or not measured else None
+        found = candidate if seconds < untuned or not measured else None
         return OperatorOutcome(
             operator=state.operator,
-            schedule=found,
+            candidate=found,
             seconds=untuned if found is None else seconds,
             untuned_seconds=untuned,
             trials=len(state.curve),
@@ -240,7 +239,7 @@ class Finish:
         )
 
     def _why(self, state: OperatorState) -> str:
-        """Why an operator has no schedule."""
+        """Why an operator has no candidate."""
         if not state.curve:
             return "TVM finds no legal schedule" if state.exhausted else NO_TIME
         if state.best is None:
@@ -248,7 +247,7 @@ class Finish:
                 trial.reason for batch in self.journal.batches() for trial in batch.trials
                 if self.backend.operators[batch.operator] == state.operator
             ]  # fmt: skip
-            return f"none of {len(state.curve)} schedules works: {reasons[-1]}"
+            return f"none of {len(state.curve)} candidates works: {reasons[-1]}"
         return NO_FASTER
 
     def _error(self, module: Path, seed: int, notes: list[str]) -> float:
@@ -265,9 +264,9 @@ class Finish:
 
 
 def _refused(trials: Sequence[Trial], lowered: LoweredNetwork) -> list[str]:
-    """A sentence on schedules whose times no processor reaches, where there are any."""
+    """A sentence on candidates whose times no processor reaches, where there are any."""
     count = sum(FASTER in trial.reason for trial in trials)
     if not count:
         return []
     peak = lowered.code.peak_flops / 1e9
-    return [f"{count} schedules were refused: their times are {FASTER} ({peak:.4g} GFLOP/s)"]
+    return [f"{count} candidates were refused: their times are {FASTER} ({peak:.4g} GFLOP/s)"]

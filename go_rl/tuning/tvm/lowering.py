@@ -21,24 +21,24 @@ from go_rl.tuning.tvm.space import TvmSpace
 
 @dataclass(frozen=True, eq=False)
 class LoweredNetwork:
-    """A network as functions of TIR."""
+    """Network as functions of TIR."""
 
     name: str
     inputs: tuple[ModelInput, ...]
     code: CodeTarget
-    """What it is compiled for."""
+    """Target of code generation."""
     module: Any
-    """Relax, whose ``main`` calls the functions."""
+    """Module of Relax, whose ``main`` calls the functions."""
     functions: tuple[NetworkFunction, ...] = field(repr=False)
-    """All of them; the tuned ones come first."""
+    """All functions of the network; the tuned ones come first."""
     weight_bytes: int = 0
-    """Of all constants."""
+    """Bytes of all constants."""
     spaces: Mapping[int, TvmSpace] = field(default_factory=dict, repr=False)
-    """Schedules of the tuned functions, by number."""
+    """Candidates of the tuned functions, by number."""
 
     @property
     def tuned(self) -> tuple[NetworkFunction, ...]:
-        """Those that are tuned: the arms, in order."""
+        """Functions that are tuned: the arms, in order."""
         return tuple(function for function in self.functions if is_tuned(function))
 
 
@@ -66,7 +66,7 @@ def lower(network: TunableNetwork, code: CodeTarget) -> LoweredNetwork:
 def _with_space(
     function: NetworkFunction, code: CodeTarget
 ) -> tuple[NetworkFunction, TvmSpace | None]:
-    """A function and, where it is tuned, its schedules; one that has none is not tuned."""
+    """A function and, where it is tuned, its candidates; one that has none is not tuned."""
     if not is_tuned(function):
         return function, None
     try:

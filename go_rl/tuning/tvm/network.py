@@ -32,7 +32,7 @@ def lowered_network(module: Any, code: CodeTarget) -> Any:
     """Return an imported network as calls of fused functions of TIR, convolutions with channels
     last and normalisations folded into their weights; exponentials, hyperbolic tangents and error
     functions are polynomials, of which vectors are made, for those of the C library take one number
-    at a time. Functions say which operands are weights: a schedule may have these in a layout of
+    at a time. Functions say which operands are weights: a candidate may have these in a layout of
     its own.
 
     Raises:

@@ -19,10 +19,10 @@ from go_rl.tuning.loop.nouns import TunedOperator
 from go_rl.tuning.tvm.constants import CONSTANT
 
 LEAST_FLOPS = 1e4
-"""Functions with less are not tuned: a call takes as long."""
+"""FLOP below which a function is not tuned: a call takes as long."""
 CALL = "relax.call_tir"
 LIGHT = "no sum of products"
-"""Why most functions are not tuned."""
+"""Reason why most functions are not tuned."""
 SMALL = f"fewer than {LEAST_FLOPS:g} FLOP"
 REDUCTION = 2
 """TVM's number of a block's reduction axis (``IterVar.CommReduce``)."""
@@ -33,15 +33,15 @@ class NetworkFunction:
     """A function of TIR that a network calls; equal functions are one."""
 
     names: tuple[str, ...]
-    """What the network calls it."""
+    """Names of the function in the network."""
     module: Any
-    """A module with the function alone, called ``main``, without a schedule."""
+    """Module with the function alone, called ``main``, without a schedule."""
     calls: int
-    """How often the network calls it."""
+    """Calls in one run of the network."""
     flops: float
     """FLOP of one call."""
     untuned: str = ""
-    """Why it is not tuned; "": it is, for it holds a sum of products of two operands, as
+    """Reason why it is not tuned; "": it is, for it holds a sum of products of two operands, as
     convolutions and products do."""
 
     @property

@@ -14,18 +14,18 @@ from go_rl.costs.programs.features import LEAF_NUMBERS, PackedAsts, compact_ast,
 from go_rl.costs.programs.nests.tvm_lowering import import_meta_schedule, nest_from_tvm
 from go_rl.costs.programs.workloads.drawn_programs import scalar_space
 from go_rl.runtime.records import canonical_json
-from go_rl.tuning.loop.nouns import Schedule
+from go_rl.tuning.loop.nouns import Candidate
 from go_rl.tuning.tvm.codegen import CodeTarget
 
-DRAWS_A_SCHEDULE = 4
-"""Random decisions, at most, for each schedule asked for: some are not legal, some are equal."""
+DRAWS_A_CANDIDATE = 4
+"""Random decisions, at most, for each candidate asked for: some are not legal, some are equal."""
 MUTATIONS = 8
 """Mutations, at most, until one is legal and differs."""
 MUTATE = "s_tir.meta_schedule.MutatorApply"
 PACKED = 0.5
-"""Share of random schedules that have the weights in a layout of their own."""
+"""Share of random candidates that have the weights in a layout of their own."""
 KEEP_LAYOUT = 0.9
-"""Chance that a mutated schedule packs weights if and only if the one before does."""
+"""Chance that a mutated candidate packs weights if and only if the one before does."""
 REWRITE, PACKS = "s_tir.meta_schedule.RewriteLayout", "TransformLayout"
 """The step of post-processing that packs weights, and an instruction that it leaves."""
 KEPT = 4096
@@ -33,7 +33,7 @@ KEPT = 4096
 KEY_LENGTH = 24
 SEEDS = 2**31 - 1
 ILLEGAL = (RuntimeError, IndexError)
-"""What TVM raises where a trace does not fit: ``ScheduleError`` and ``InternalError`` are the
+"""Errors of TVM where a trace does not fit: ``ScheduleError`` and ``InternalError`` are the
 first."""
 
 
@@ -42,7 +42,7 @@ def scheduled(module: Any, document: Any) -> Any:
 
     Args:
         module: an unscheduled operator, called ``main``.
-        document: of a `Schedule`; None: the loops as they are, TVM's default on a CPU.
+        document: of a `Candidate`; None: the loops as they are, TVM's default on a CPU.
     """
     import_meta_schedule()
     from tvm.s_tir.schedule import Schedule as TvmSchedule  # pyright: ignore[reportMissingImports]
@@ -65,9 +65,9 @@ def with_packed_weights(module: Any) -> Any:
 
 
 class TvmSpace:
-    """Schedules of one operator: see `go_rl.tuning.loop.nouns.ScheduleSpace`.
+    """Candidates of one operator (`go_rl.tuning.loop.nouns.CandidateSpace`).
 
-    A schedule's document is its trace, post-processing included, as TVM's JSON.
+    A candidate's document is its trace, post-processing included, as TVM's JSON.
 
     Args:
         module: the operator without a schedule.
@@ -75,9 +75,9 @@ class TvmSpace:
     """
 
     def __init__(self, module: Any, code: CodeTarget) -> None:
-        schedules = import_meta_schedule()
+        meta = import_meta_schedule()
         self._module = module
-        self._context = schedules.TuneContext(
+        self._context = meta.TuneContext(
             module, target=code.tvm(), space_generator=scalar_space(), rand_state=1,
             num_threads=1,
         )  # fmt: skip
@@ -85,12 +85,11 @@ class TvmSpace:
         self._mutators = [(m, float(p)) for m, p in self._generator.mutator_probs.items()]
         self._features: OrderedDict[str, np.ndarray] = OrderedDict()
 
-    def draw(self, count: int, rng: np.random.Generator) -> list[Schedule]:
-        """See `ScheduleSpace`."""
+    def draw(self, count: int, rng: np.random.Generator) -> list[Candidate]:
         from tvm.s_tir.schedule import Trace  # pyright: ignore[reportMissingImports]
 
-        found: dict[str, Schedule] = {}
-        for _ in range(DRAWS_A_SCHEDULE * count):
+        found: dict[str, Candidate] = {}
+        for _ in range(DRAWS_A_CANDIDATE * count):
             if len(found) == count:
                 break
             sketch = self._sketches[int(rng.integers(len(self._sketches)))]
@@ -100,12 +99,11 @@ class TvmSpace:
                 found.setdefault(made.key, made)
         return list(found.values())
 
-    def neighbour(self, schedule: Schedule, rng: np.random.Generator) -> Schedule | None:
-        """See `ScheduleSpace`."""
+    def neighbour(self, candidate: Candidate, rng: np.random.Generator) -> Candidate | None:
         from tvm_ffi import get_global_func  # pyright: ignore[reportMissingImports]
 
         mutate = get_global_func(MUTATE)  # `Mutator.apply` takes no seed
-        trace = scheduled(self._module, schedule.document).trace
+        trace = scheduled(self._module, candidate.document).trace
         chances = np.array([chance for _, chance in self._mutators])
         packs = _packs(trace)
         for _ in range(MUTATIONS):
@@ -114,29 +112,28 @@ class TvmSpace:
             mutated = mutate(mutator, trace, seed)
             packed = packs == bool(rng.random() < KEEP_LAYOUT)
             made = None if mutated is None else self._replayed(mutated, packed, rng)
-            if made is not None and made.key != schedule.key:
+            if made is not None and made.key != candidate.key:
                 return made
         return None
 
-    def features(self, schedules: Sequence[Schedule]) -> Float32[np.ndarray, "S numbers"]:
-        """See `ScheduleSpace`: TVM's own ``PerStoreFeature``, which `go_rl.costs.programs.features`
-        equals, summed over statements."""
-        missing = {s.key: s for s in schedules if s.key not in self._features}
+    def features(self, candidates: Sequence[Candidate]) -> Float32[np.ndarray, "S numbers"]:
+        """Return TVM's own ``PerStoreFeature``, which `go_rl.costs.programs.features` equals,
+        summed over statements."""
+        missing = {s.key: s for s in candidates if s.key not in self._features}
         if missing:
             self._extract(list(missing.values()))
-        rows = [self._features[schedule.key] for schedule in schedules]
+        rows = [self._features[candidate.key] for candidate in candidates]
         while len(self._features) > KEPT:
             self._features.popitem(last=False)
         return np.array(rows, np.float32).reshape(-1, LEAF_NUMBERS)
 
-    def programs(self, schedules: Sequence[Schedule]) -> PackedAsts:
-        """See `go_rl.tuning.loop.reuse.schedule_reuse.ProgramSpace`."""
-        made = (scheduled(self._module, each.document).mod for each in schedules)
+    def programs(self, candidates: Sequence[Candidate]) -> PackedAsts:
+        made = (scheduled(self._module, each.document).mod for each in candidates)
         return pack_asts([compact_ast(nest_from_tvm(module)) for module in made])
 
-    def adapted(self, document: Any) -> Schedule | None:
-        """See `go_rl.tuning.loop.reuse.schedule_reuse.ProgramSpace`. Tiles that do not divide a
-        loop of this operator become one tile (TVM's ``SamplePerfectTile``)."""
+    def adapted(self, document: Any) -> Candidate | None:
+        """Return the candidate with the decisions of another. Tiles that do not divide a loop of
+        this operator become one tile (TVM's ``SamplePerfectTile``)."""
         try:
             trace = scheduled(self._module, document).trace
         except (*ILLEGAL, ValueError, TypeError):
@@ -147,7 +144,7 @@ class TvmSpace:
     def _generator(self) -> Any:
         return self._context.space_generator
 
-    def _replayed(self, trace: Any, packed: bool, rng: np.random.Generator) -> Schedule | None:
+    def _replayed(self, trace: Any, packed: bool, rng: np.random.Generator) -> Candidate | None:
         """Apply a trace, with random decisions where it has none, weights packed or as they are;
         None: it is not legal."""
         from tvm.s_tir.schedule import Schedule as TvmSchedule  # pyright: ignore[reportMissingImports]
@@ -163,9 +160,9 @@ class TvmSpace:
                 return None
         except ILLEGAL:
             return None
-        return schedule_of(made.trace)
+        return candidate_of(made.trace)
 
-    def _extract(self, schedules: Sequence[Schedule]) -> None:
+    def _extract(self, candidates: Sequence[Candidate]) -> None:
         meta = import_meta_schedule()
         from tvm.s_tir.meta_schedule.arg_info import (  # pyright: ignore[reportMissingImports]
             ArgInfo,
@@ -175,13 +172,13 @@ class TvmSpace:
         )
 
         operands = ArgInfo.from_entry_func(self._module, True)
-        candidates = [
+        measurable = [
             meta.MeasureCandidate(scheduled(self._module, each.document), operands)
-            for each in schedules
+            for each in candidates
         ]
-        found = PerStoreFeature().extract_from(self._context, candidates)
-        for schedule, rows in zip(schedules, found, strict=True):
-            self._features[schedule.key] = rows.numpy().sum(axis=0).astype(np.float32)
+        found = PerStoreFeature().extract_from(self._context, measurable)
+        for candidate, rows in zip(candidates, found, strict=True):
+            self._features[candidate.key] = rows.numpy().sum(axis=0).astype(np.float32)
 
 
 def _rewrites(step: Any) -> bool:
@@ -193,11 +190,11 @@ def _packs(trace: Any) -> bool:
     return any(str(each.kind.name) == PACKS for each in trace.insts)
 
 
-def schedule_of(trace: Any) -> Schedule:
-    """Return the schedule that a trace of TVM is."""
+def candidate_of(trace: Any) -> Candidate:
+    """Return the candidate that a trace of TVM is."""
     document = _plain(trace.as_json())
     digest = hashlib.sha256(canonical_json(document).encode()).hexdigest()
-    return Schedule(digest[:KEY_LENGTH], document)
+    return Candidate(digest[:KEY_LENGTH], document)
 
 
 def _plain(value: Any) -> Any:

@@ -116,7 +116,7 @@ def _slots(config: TuneProgramsConfig, budget: TimeBudget, operators: int) -> Sl
 
 
 def deciders(config: TuneProgramsConfig) -> tuple[Scheduler, MakeInnerTuner]:
-    """Return who gives slots to operators, and what makes their inner tuners.
+    """Return the scheduler of slots, and the factory of inner tuners.
 
     Raises:
         MissingDependencyError: what the scheduler's belief needs is not installed.
@@ -128,7 +128,7 @@ def deciders(config: TuneProgramsConfig) -> tuple[Scheduler, MakeInnerTuner]:
 def _about(
     lowered: LoweredNetwork, backend: TvmBackend, config: TuneProgramsConfig
 ) -> dict[str, object]:
-    """What a journal is of."""
+    """Facts that identify the run of a journal."""
     belief = {"belief": config.belief} if config.scheduler in WITH_BELIEF else {}
     heavy = {"only_heavy": config.only_heavy} if config.only_heavy < 1 else {}
     return {

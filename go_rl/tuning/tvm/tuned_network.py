@@ -1,4 +1,4 @@
-"""What tuning a network's programs found: `TunedNetwork`, and the folder that it is kept in."""
+"""`TunedNetwork`: the result of tuning a network's programs, and the folder it is kept in."""
 
 from __future__ import annotations
 
@@ -9,58 +9,58 @@ from pathlib import Path
 from typing import Any
 
 from go_rl.tuning.config import TuneProgramsConfig, TuningConfig
-from go_rl.tuning.loop.nouns import Schedule, TunedOperator
+from go_rl.tuning.loop.nouns import Candidate, TunedOperator
 from go_rl.tuning.loop.result_folder import SUMMARY, write_results
 from go_rl.tuning.loop.tuning_state import TrialBatch
 
-SCHEDULES, MODULE = "schedules.json", "module.so"
+CANDIDATES, MODULE = "candidates.json", "module.so"
 MS = 1e3
 
 
 @dataclass(frozen=True)
 class LatencyPoint:
-    """The network with the best schedules so far, as measured while tuning, from here on."""
+    """Latency of the network with the best candidates so far, as measured while tuning."""
 
     minutes: float
-    """Of tuning, those of earlier runs in the folder included."""
+    """Minutes of tuning, those of earlier runs in the folder included."""
     seconds: float
     """Sum of the operators' best and of what is not tuned."""
     trials: int
-    """So far."""
+    """Trials so far."""
 
 
 @dataclass(frozen=True)
 class OperatorOutcome:
-    """One operator after tuning."""
+    """Result of one operator after tuning."""
 
     operator: TunedOperator
-    schedule: Schedule | None
-    """None: no schedule was faster than the loops as they are."""
+    candidate: Candidate | None
+    """Best candidate; None: none was faster than the loops as they are."""
     seconds: float
-    """Of one run under it, as measured while tuning."""
+    """Seconds of one run under the candidate, as measured while tuning."""
     untuned_seconds: float
     trials: int
     share: float
     """Share of the tuning time."""
     reason: str = ""
-    """Why it has no schedule; "": it has one."""
+    """Reason why there is no candidate; "": there is one."""
 
 
 @dataclass(frozen=True)
 class LeftOperator:
-    """One operator that is not tuned."""
+    """Operator that is not tuned."""
 
     operator: TunedOperator
     reason: str
     seconds: float
-    """Of one run in the module, about; 0: it has no time."""
-    schedule: Schedule | None
-    """A light schedule, where one is faster than the loops as they are."""
+    """Seconds of one run in the module, about; 0: it has no time."""
+    candidate: Candidate | None
+    """A light candidate, where one is faster than the loops as they are."""
 
 
 @dataclass(frozen=True)
 class RivalTime:
-    """The network in another implementation, on the same core."""
+    """Time of the network in another implementation, on the same core."""
 
     name: str
     latency_ms: float
@@ -76,28 +76,29 @@ class TunedNetwork:
     tuner: str
     operators: tuple[OperatorOutcome, ...]
     left: tuple[LeftOperator, ...]
-    """What is not tuned."""
+    """Operators that are not tuned."""
     fixed_seconds: float
-    """Of what is not tuned."""
+    """Seconds of the operators that are not tuned."""
     curve: tuple[LatencyPoint, ...]
     minutes: float
-    """Of tuning, those of earlier runs in the folder included."""
+    """Minutes of tuning, those of earlier runs in the folder included."""
     run_minutes: float
-    """Of this run, by the wall, from the import to the written module."""
+    """Minutes of this run, by the wall, from the import to the written module."""
     trials: int
-    """Measured for this folder, in all of its runs."""
+    """Trials measured for this folder, in all of its runs."""
     resumed_trials: int
-    """Those among them that were known when this run began; and those that the records knew."""
+    """Trials that were known when this run began, and those that the records knew."""
     failed_trials: int
-    """Those that have no time."""
+    """Trials that have no time."""
     untuned_ms: float
-    """Of the whole network with TVM's default schedules, the loops as they are under LLVM."""
+    """Milliseconds of the whole network with TVM's default schedules, the loops as they are under
+    LLVM."""
     latency_ms: float
-    """Of the module written, visited in turn with the untuned one and rivals."""
+    """Milliseconds of the module written, visited in turn with the untuned one and rivals."""
     rivals: tuple[RivalTime, ...]
     max_relative_error: float
-    """Of the module's results against the model's, on random operands; infinite where one is finite
-    and the other is not, which JSON has as null."""
+    """Largest relative error of the module's results against the model's, on random operands;
+    infinite where one is finite and the other is not, which JSON has as null."""
     notes: tuple[str, ...]
 
     @property
@@ -111,7 +112,7 @@ class TunedNetwork:
 
     @property
     def speedup(self) -> float:
-        """Untuned over tuned."""
+        """Speed-up: untuned over tuned latency."""
         return self.untuned_ms / self.latency_ms
 
 
@@ -161,7 +162,7 @@ def summary_document(tuned: TunedNetwork, config: TuningConfig) -> dict[str, Any
                 "name": each.operator.name, "uses": each.operator.repeats,
                 "flops": each.operator.flops, "untuned_ms": MS * each.untuned_seconds,
                 "best_ms": MS * each.seconds, "trials": each.trials, "share": each.share,
-                "schedule": None if each.schedule is None else each.schedule.key,
+                "candidate": None if each.candidate is None else each.candidate.key,
                 "left_untuned": each.reason or None,
             }
             for each in tuned.operators
@@ -170,7 +171,7 @@ def summary_document(tuned: TunedNetwork, config: TuningConfig) -> dict[str, Any
             {
                 "name": each.operator.name, "uses": each.operator.repeats,
                 "flops": each.operator.flops, "ms": MS * each.seconds, "reason": each.reason,
-                "light_schedule": None if each.schedule is None else each.schedule.key,
+                "light_candidate": None if each.candidate is None else each.candidate.key,
             }
             for each in tuned.left
         ],
@@ -178,19 +179,19 @@ def summary_document(tuned: TunedNetwork, config: TuningConfig) -> dict[str, Any
     }  # fmt: skip
 
 
-def schedules_document(tuned: TunedNetwork) -> dict[str, Any]:
-    """Return what ``schedules.json`` holds: traces of TVM by workload, those that the module has,
+def candidates_document(tuned: TunedNetwork) -> dict[str, Any]:
+    """Return what ``candidates.json`` holds: traces of TVM by workload, those that the module has,
     and of the operators without one the reason."""
     everything = (*tuned.operators, *tuned.left)
     return {
         "target": tuned.target,
-        "schedules": {
+        "candidates": {
             each.operator.workload: {
-                "operator": each.operator.name, "key": each.schedule.key,
-                "trace": each.schedule.document,
+                "operator": each.operator.name, "key": each.candidate.key,
+                "trace": each.candidate.document,
             }
             for each in everything
-            if each.schedule is not None
+            if each.candidate is not None
         },
         "left_untuned": {
             each.operator.workload: {"operator": each.operator.name, "reason": each.reason}
@@ -201,6 +202,6 @@ def schedules_document(tuned: TunedNetwork) -> dict[str, Any]:
 
 
 def write_tuned_network(tuned: TunedNetwork, config: TuneProgramsConfig, folder: Path) -> None:
-    """Write the summary, schedules and curve, each aside and renamed."""
-    documents = {SCHEDULES: schedules_document(tuned), SUMMARY: summary_document(tuned, config)}
+    """Write the summary, candidates and curve, each aside and renamed."""
+    documents = {CANDIDATES: candidates_document(tuned), SUMMARY: summary_document(tuned, config)}
     write_results(folder, tuned.curve, documents)

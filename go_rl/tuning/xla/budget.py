@@ -11,16 +11,16 @@ Clock = Callable[[], float]
 
 
 class TuningBudget:
-    """Counts from when it is made."""
+    """Budget that counts from when it is made."""
 
     def __init__(self, seconds: float, clock: Clock = time.perf_counter) -> None:
         self.seconds = seconds
-        """In all."""
+        """Seconds of the budget in all."""
         self._clock, self._began, self._charged = clock, clock(), 0.0
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Within it, no time passes."""
+        """Pause the budget within the context."""
         before = self._clock()
         yield
         self._began += self._clock() - before
@@ -31,12 +31,12 @@ class TuningBudget:
 
     @property
     def spent(self) -> float:
-        """Seconds."""
+        """Seconds spent."""
         return self._clock() - self._began + self._charged
 
     @property
     def left(self) -> float:
-        """Seconds, at least 0."""
+        """Seconds left, at least 0."""
         return max(0.0, self.seconds - self.spent)
 
     @property

@@ -1,4 +1,5 @@
-"""`FusionSpace`: fusions of one graph to be tried, all of them legal, as schedules of the graph."""
+"""`FusionSpace`: fusions of one graph to be tried, all of them legal, as candidates of the
+graph."""
 
 from __future__ import annotations
 
@@ -15,53 +16,53 @@ from go_rl.core import OpGraph
 from go_rl.costs.kernels.measure.sampling import LARGEST_PRIORITY, random_priorities
 from go_rl.costs.kernels.residuals import compared_features
 from go_rl.graphs.cutting import NO_FUSION, Fuser, KernelSet, cut_kernels
-from go_rl.tuning.loop.nouns import Schedule
+from go_rl.tuning.loop.nouns import Candidate
 
 SHARES = (1.0, 0.8, 0.6, 0.4, 0.2)
-"""Of the producers that may join their consumers, in random fusions, by turns."""
+"""Shares of the producers that may join their consumers, in random fusions, by turns."""
 MUTATED = (0.02, 0.1)
-"""Of the producers whose priority a mutation draws again, by turns; at least one."""
+"""Shares of the producers whose priority a mutation draws again, by turns; at least one."""
 TRIES = 4
 """Draws for each distinct fusion that is asked for."""
 ORIGIN, PRIORITY = "origin", "priority"
 REMEMBERED = 256
-"""Fusions that need not be made again of their schedules."""
+"""Fusions that need not be made again of their candidates."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """One kernel of a fusion."""
+    """Kernel of a fusion."""
 
     hash: str
     nodes: tuple[int, ...]
-    """Of the model's graph, ascending."""
+    """Nodes of the model's graph, ascending."""
 
 
 @dataclass(frozen=True, eq=False)
 class GraphFusion:
-    """Which nodes share a kernel."""
+    """Partition of a graph's nodes into kernels."""
 
     graph: OpGraph
     priority: Int64[np.ndarray, "N"]
-    """[N] that it was made of."""
+    """[N] priorities that the fusion was made of."""
     leader: Int64[np.ndarray, "N"]
     """[N] lowest node of each node's kernel."""
     origin: str
-    """How it came about, such as ``default``."""
+    """Origin of the fusion, such as ``default``."""
 
     @cached_property
     def key(self) -> str:
-        """Equal for equal fusions."""
+        """Key, equal for equal fusions."""
         return hashlib.sha256(self.leader.tobytes()).hexdigest()[:16]
 
     @cached_property
     def kernels(self) -> KernelSet:
-        """The kernels as small graphs, by ascending leader."""
+        """Kernels as small graphs, by ascending leader."""
         return cut_kernels(self.graph, self.leader)[0]
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
-        """The same kernels, by hash and nodes."""
+        """Kernels by hash and nodes, by ascending leader."""
         busy = np.flatnonzero(~self.graph.is_fed)
         order = busy[np.argsort(self.leader[busy], kind="stable")]
         starts = np.flatnonzero(np.diff(self.leader[order])) + 1
@@ -71,7 +72,7 @@ class GraphFusion:
 
 
 class FusionSpace:
-    """Makes fusions of one graph; see also `go_rl.tuning.loop.nouns.ScheduleSpace`."""
+    """Fusions of one graph (`go_rl.tuning.loop.nouns.CandidateSpace`)."""
 
     def __init__(self, graph: OpGraph) -> None:
         self.graph = graph
@@ -81,12 +82,12 @@ class FusionSpace:
 
     @cached_property
     def default(self) -> GraphFusion:
-        """All that may fuse, from the results backwards, as XLA does."""
+        """Fusion of all that may fuse, from the results backwards, as XLA does."""
         return self._fused(np.ones(self.graph.num_nodes, np.int64), "default")
 
     @cached_property
     def none(self) -> GraphFusion:
-        """Each operator by itself."""
+        """Fusion with each operator by itself."""
         return self._fused(np.full(self.graph.num_nodes, NO_FUSION, np.int64), "none")
 
     def pool(self, count: int, rng: np.random.Generator) -> list[GraphFusion]:
@@ -104,34 +105,34 @@ class FusionSpace:
         shares = cycle(MUTATED)
         return _distinct((self._mutant(p, next(shares), rng) for p in cycle(parents)), count)
 
-    def write(self, fusion: GraphFusion) -> Schedule:
-        """Return a fusion as a schedule."""
+    def write(self, fusion: GraphFusion) -> Candidate:
+        """Return a fusion as a candidate."""
         if len(self._made) > REMEMBERED:
             self._made.clear()
         self._made[fusion.key] = fusion
         document = {ORIGIN: fusion.origin, PRIORITY: fusion.priority.tolist()}
-        return Schedule(fusion.key, document)
+        return Candidate(fusion.key, document)
 
-    def read(self, schedule: Schedule) -> GraphFusion:
-        """Return the fusion that a schedule is."""
-        if schedule.key in self._made:
-            return self._made[schedule.key]
-        priority = np.array(schedule.document[PRIORITY], np.int64)
-        return self._fused(priority, schedule.document[ORIGIN])
+    def read(self, candidate: Candidate) -> GraphFusion:
+        """Return the fusion that a candidate is."""
+        if candidate.key in self._made:
+            return self._made[candidate.key]
+        priority = np.array(candidate.document[PRIORITY], np.int64)
+        return self._fused(priority, candidate.document[ORIGIN])
 
-    def draw(self, count: int, rng: np.random.Generator) -> list[Schedule]:
+    def draw(self, count: int, rng: np.random.Generator) -> list[Candidate]:
         """Return up to ``count`` distinct fusions, random but for the first two."""
         return [self.write(fusion) for fusion in self.pool(count, rng)]
 
-    def neighbour(self, schedule: Schedule, rng: np.random.Generator) -> Schedule | None:
+    def neighbour(self, candidate: Candidate, rng: np.random.Generator) -> Candidate | None:
         """Return a fusion that differs in few priorities; None: none was found."""
-        drawn = self.mutants([self.read(schedule)], 2, rng)
-        others = [fusion for fusion in drawn if fusion.key != schedule.key]
+        drawn = self.mutants([self.read(candidate)], 2, rng)
+        others = [fusion for fusion in drawn if fusion.key != candidate.key]
         return self.write(others[0]) if others else None
 
-    def features(self, schedules: Sequence[Schedule]) -> Float32[np.ndarray, "S numbers"]:
+    def features(self, candidates: Sequence[Candidate]) -> Float32[np.ndarray, "S numbers"]:
         """Return [S, numbers] the features of their kernels, summed."""
-        kernels = (self.read(schedule).kernels for schedule in schedules)
+        kernels = (self.read(candidate).kernels for candidate in candidates)
         return np.array([compared_features(each).sum(axis=0) for each in kernels], np.float32)
 
     def _random(self, share: float, rng: np.random.Generator) -> GraphFusion:

@@ -15,7 +15,7 @@ from go_rl.core.errors import nearest
 from go_rl.costs.kernels.measure.settings import flag_settings
 from go_rl.runtime.records import AS_IT_COMES
 from go_rl.tuning.config import GUIDED, TuneConfig, TuningError
-from go_rl.tuning.loop.nouns import InnerTuner, MakeInnerTuner, Schedule, ScheduleSpace, Trial
+from go_rl.tuning.loop.nouns import Candidate, CandidateSpace, InnerTuner, MakeInnerTuner, Trial
 from go_rl.tuning.tuners.registry import TUNERS, inner_tuner
 from go_rl.tuning.xla.budget import TuningBudget
 from go_rl.tuning.xla.fusions import GraphFusion
@@ -26,7 +26,7 @@ from go_rl.tuning.xla.proposals import propose
 from go_rl.tuning.xla.setting_space import SettingSpace
 
 SEARCH_SHARE = 0.2
-"""Of the time that is left, what the search for one batch of fusions may take."""
+"""Share of the time left that the search for one batch of fusions may take."""
 POOLS = 8
 """Pools in a row without anything worth a trial after which no fusion is left."""
 
@@ -48,8 +48,8 @@ class GuidedFusions:
         self._times, self._guide, self._budget, self._config = times, guide, budget, config
         self._batches = 0
 
-    def propose(self, count: int) -> list[Schedule]:
-        """See `InnerTuner`; fewer pools are searched when the time is short."""
+    def propose(self, count: int) -> list[Candidate]:
+        """Return fusions; fewer pools are searched when the time is short."""
         searched = self._budget.spent + SEARCH_SHARE * self._budget.left
         times, guide = self._times, self._guide
         guide.fusions.order([times.space.default, times.best])  # to learn how far they are off
@@ -67,7 +67,6 @@ class GuidedFusions:
         return []
 
     def observe(self, trials: Sequence[Trial]) -> None:
-        """See `InnerTuner`."""
         self._batches += 1
 
     def _pool(self, number: int, searched: float) -> list[GraphFusion]:
@@ -111,19 +110,17 @@ class GuidedSettings:
         self._times, self._kernel, self._guide, self._config = times, kernel, guide, config
         self._observed: set[str] = set()
 
-    def propose(self, count: int) -> list[Schedule]:
-        """See `InnerTuner`."""
+    def propose(self, count: int) -> list[Candidate]:
         kernels = self._times.best.kernels
         which = np.array([kernels.hashes.index(self._kernel)], np.int64)
         scores = self._guide.settings.order(kernels.take(which))[0, 1:]
         names = flag_settings()[1:]
         order = [names[i] for i in np.argsort(scores, kind="stable").tolist()]
         wanted = order[: self._config.k_kernel] if self._guide.selective else order
-        return [Schedule(each) for each in wanted if each not in self._observed][:count]
+        return [Candidate(each) for each in wanted if each not in self._observed][:count]
 
     def observe(self, trials: Sequence[Trial]) -> None:
-        """See `InnerTuner`."""
-        self._observed |= {trial.schedule.key for trial in trials}
+        self._observed |= {trial.candidate.key for trial in trials}
 
 
 class NotedTuner:
@@ -138,16 +135,14 @@ class NotedTuner:
     def __init__(self, tuner: InnerTuner, times: KernelTimes, kernel: str | None) -> None:
         self._tuner, self._times, self._kernel = tuner, times, kernel
 
-    def propose(self, count: int) -> list[Schedule]:
-        """See `InnerTuner`."""
+    def propose(self, count: int) -> list[Candidate]:
         if self._kernel is None and not self._times.tried:
             return [self._times.space.write(self._times.space.default)]
         return self._tuner.propose(count)
 
     def observe(self, trials: Sequence[Trial]) -> None:
-        """See `InnerTuner`."""
         self._times.observe(trials, self._kernel)
-        self._tuner.observe([t for t in trials if t.schedule.key != AS_IT_COMES])
+        self._tuner.observe([t for t in trials if t.candidate.key != AS_IT_COMES])
 
 
 def check_tuner(name: str) -> None:
@@ -176,7 +171,7 @@ def kernel_tuner(
     check_tuner(config.tuner)
     other = None if config.tuner == GUIDED else inner_tuner(config.tuner)
 
-    def made(space: ScheduleSpace, seed: int) -> InnerTuner:
+    def made(space: CandidateSpace, seed: int) -> InnerTuner:
         kernel = space.kernel if isinstance(space, SettingSpace) else None
         if other is not None:
             tuner = other(space, seed)

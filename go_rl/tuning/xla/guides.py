@@ -1,4 +1,4 @@
-"""Guides: who says which fusions, and which settings of a kernel, are measured first.
+"""Guides: the order in which fusions, and settings of a kernel, are measured.
 
 The learned model prices a graph as the sum of its kernels' predicted seconds; the analytical model
 likewise. Both are corrected while tuning by what was measured, XLA's default before anything else
@@ -67,20 +67,19 @@ class Guide:
     predicts: bool = False
     """Whether scores of fusions are predictions, worth a search before anything is measured."""
     selective: bool = True
-    """False: all candidates are measured, not the first k."""
+    """Whether only the first k candidates are measured; False: all."""
     notes: tuple[str, ...] = ()
-    """What the user should know."""
+    """Sentences that the user should know."""
 
 
 class AsTheyCome:
-    """Scores are places."""
+    """Ranks of fusions by their places."""
 
     def order(self, fusions: Sequence[GraphFusion]) -> Float64[np.ndarray, "C"]:
-        """See `FusionRanks`."""
         return np.arange(len(fusions), dtype=np.float64)
 
     def learn(self, measured: Mapping[str, float]) -> None:
-        """See `FusionRanks`; nothing is learned."""
+        """Learn nothing."""
 
 
 class Shuffled:
@@ -91,19 +90,17 @@ class Shuffled:
         self._seed = seed
 
     def order(self, fusions: Sequence[GraphFusion]) -> Float64[np.ndarray, "C"]:
-        """See `FusionRanks`."""
         rngs = (np.random.default_rng((self._seed, 1, int(f.key, 16))) for f in fusions)
         return np.array([rng.random() for rng in rngs], np.float64)
 
     def learn(self, measured: Mapping[str, float]) -> None:
-        """See `FusionRanks`; nothing is learned."""
+        """Learn nothing."""
 
 
 class FixedSettings:
     """Scores are places in `FLAG_SETTINGS`, whatever the kernel."""
 
     def order(self, kernels: KernelSet) -> Float[np.ndarray, "K S"]:
-        """See `SettingRanks`."""
         return np.tile(np.arange(len(FLAG_SETTINGS), dtype=np.float64), (kernels.num_kernels, 1))
 
 
@@ -114,7 +111,6 @@ class ShuffledSettings:
         self._seed = seed
 
     def order(self, kernels: KernelSet) -> Float[np.ndarray, "K S"]:
-        """See `SettingRanks`."""
         rngs = (np.random.default_rng((self._seed, 2, int(h, 16))) for h in kernels.hashes)
         drawn = [rng.random(len(FLAG_SETTINGS)) for rng in rngs]
         return np.array(drawn, np.float64).reshape(kernels.num_kernels, len(FLAG_SETTINGS))
@@ -146,7 +142,7 @@ def learned_guide(
 
     Args:
         weights: of the ensemble.
-        settings: who ranks them; None: nobody.
+        settings: ranks of settings; None: there are none.
         calibrated: corrects what it predicts, on this machine.
     """
     priced = PricedFusions(calibrated.predict if calibrated else weights.predict)
@@ -156,7 +152,7 @@ def learned_guide(
 
 
 def _elsewhere(weights: KernelPredictor, here: str) -> tuple[str, ...]:
-    """What to say if the kernels were measured on another processor than this machine's."""
+    """Notes if the kernels were measured on another processor than this machine's."""
     if not weights.processor or not here or weights.processor == here:
         return ()
     return (
@@ -205,7 +201,7 @@ def _chip(target: str) -> tuple[Chip, tuple[str, ...]]:
 
 
 def _calibrated(config: TuneConfig) -> CalibratedKernels | None:
-    """What go-rl calibrate wrote, if that is named.
+    """Calibration by go-rl calibrate, if one is named.
 
     Raises:
         TuningError: it is of another processor.

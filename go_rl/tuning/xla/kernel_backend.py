@@ -1,8 +1,8 @@
-"""`KernelBackend`: fusions of a graph, and settings of its kernels, as schedules that are measured.
+"""`KernelBackend`: fusions of a graph, and settings of its kernels, measured as candidates.
 
 Operator 0 is the fusion of the whole graph; the others are the kernels of the best fusion so far,
-with the number of their uses. A schedule of the first is a fusion, which takes the sum of its
-kernels' seconds; a schedule of a kernel is a setting of XLA's flags.
+with the number of their uses. A candidate of the first is a fusion, which takes the sum of its
+kernels' seconds; a candidate of a kernel is a setting of XLA's flags.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from go_rl.runtime.records import AS_IT_COMES
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.loop.nouns import Schedule, ScheduleSpace, Trial, TunedOperator
+from go_rl.tuning.loop.nouns import Candidate, CandidateSpace, Trial, TunedOperator
 from go_rl.tuning.xla.budget import TuningBudget
 from go_rl.tuning.xla.fusions import FusionSpace, GraphFusion
 from go_rl.tuning.xla.kernel_timer import KernelTimer
@@ -22,14 +22,14 @@ from go_rl.tuning.xla.kernel_trials import KernelTrials
 from go_rl.tuning.xla.setting_space import SettingSpace
 
 GRAPH_SHARE = 0.6
-"""Of the time that is left, what the fusions of one batch may take; kernels get the rest."""
+"""Share of the time left that the fusions of one batch may take; kernels get the rest."""
 PEAK_FLOPS = 64 * 4.5e9
 """FLOP/s that no operator on one core exceeds: two vector units of 512 bits at 4.5 GHz."""
 FAILED = "a kernel cannot be timed"
 
 
 class KernelBackend:
-    """See `go_rl.tuning.loop.tuning_run.LiveBackend`.
+    """Back end of the kernels of one graph (`go_rl.tuning.loop.tuning_run.LiveBackend`).
 
     Args:
         times: what is known; the inner tuners tell it of trials.
@@ -52,7 +52,6 @@ class KernelBackend:
 
     @property
     def operators(self) -> tuple[TunedOperator, ...]:
-        """See `Backend`."""
         return tuple(self.times.operators)
 
     @property
@@ -68,14 +67,13 @@ class KernelBackend:
         times = self.times
         return times.default_total if times.knows_all(self._space.default) else float("inf")
 
-    def space(self, operator: int) -> ScheduleSpace:
-        """See `Backend`."""
+    def space(self, operator: int) -> CandidateSpace:
         if operator == 0:
             return self._space
         return SettingSpace(self.times.operators[operator].workload)
 
-    def measure(self, operator: int, schedules: Sequence[Schedule]) -> list[Trial]:
-        """See `Backend`; what was measured is in the details of the first trial.
+    def measure(self, operator: int, candidates: Sequence[Candidate]) -> list[Trial]:
+        """Time candidates; what was measured is in the details of the first trial.
 
         Raises:
             TuningError: the default fusion has nothing to run, cannot be timed, or not in the time.
@@ -83,14 +81,14 @@ class KernelBackend:
         self.timer.settle(self.times.times)
         trials, began = KernelTrials(self.times, self.timer, self.budget), self.clock()
         if operator == 0:
-            found = self._fusions(trials, schedules)
+            found = self._fusions(trials, candidates)
         else:
-            found = self._settings(trials, self.times.operators[operator].workload, schedules)
+            found = self._settings(trials, self.times.operators[operator].workload, candidates)
         spent = (self.clock() - began) / max(len(found), 1)
         details = [trials.batch.document, *(None for _ in found)]
         return [
-            Trial(schedule, seconds, spent, reason, verdict, told)
-            for (schedule, seconds, reason, verdict), told in zip(found, details, strict=False)
+            Trial(candidate, seconds, spent, reason, verdict, told)
+            for (candidate, seconds, reason, verdict), told in zip(found, details, strict=False)
         ]
 
     def clock(self) -> float:
@@ -98,15 +96,14 @@ class KernelBackend:
         return self.budget.spent
 
     def lapse(self, seconds: float) -> None:
-        """See `LiveBackend`."""
         self.budget.charge(seconds)
 
     @property
     def _space(self) -> FusionSpace:
         return self.times.space
 
-    def _fusions(self, trials: KernelTrials, schedules: Sequence[Schedule]) -> list[_Outcome]:
-        fusions = [self._space.read(schedule) for schedule in schedules]
+    def _fusions(self, trials: KernelTrials, candidates: Sequence[Candidate]) -> list[_Outcome]:
+        fusions = [self._space.read(candidate) for candidate in candidates]
         before, times = self.times.best.key, trials.times
         if not self.times.tried:
             self._baseline(trials)
@@ -114,24 +111,24 @@ class KernelBackend:
             trials.measure_fusions(fusions, (1.0 - GRAPH_SHARE) * self.budget.left)
         trials.improve([fusion for fusion in fusions if times.knows_all(fusion)])
         found: list[_Outcome] = []
-        for schedule, fusion in zip(schedules, fusions, strict=True):
+        for candidate, fusion in zip(candidates, fusions, strict=True):
             first = not self.times.tried and fusion.key == before
             best = first or (fusion.key == times.best.key != before)
-            found.append((schedule, *_seconds_of(times, fusion), best))
+            found.append((candidate, *_seconds_of(times, fusion), best))
         return found
 
     def _settings(
-        self, trials: KernelTrials, kernel: str, schedules: Sequence[Schedule]
+        self, trials: KernelTrials, kernel: str, candidates: Sequence[Candidate]
     ) -> list[_Outcome]:
         part = next(part for part in self.times.best.parts if part.hash == kernel)
-        new = [each for each in schedules if (kernel, each.key) not in self.times.times]
+        new = [each for each in candidates if (kernel, each.key) not in self.times.times]
         new = new[: self.timer.affordable(self.budget.left)]
         trials.measure([(part, each.key) for each in new])
         trials.take(part)
         best, before = trials.times.setting_of(kernel), self.times.setting_of(kernel)
-        if best != before and best not in {each.key for each in schedules}:
-            new = [*new, Schedule(best)]  # measured when there was no time to compare it
-        known = [each for each in schedules if (kernel, each.key) in self.times.times]
+        if best != before and best not in {each.key for each in candidates}:
+            new = [*new, Candidate(best)]  # measured when there was no time to compare it
+        known = [each for each in candidates if (kernel, each.key) in self.times.times]
         found: list[_Outcome] = []
         for each in (*known, *new):
             seconds = trials.times.under(kernel, each.key)
@@ -156,8 +153,8 @@ class KernelBackend:
             raise TuningError(f"{name}: the default fusion cannot be timed: {said}")
 
 
-_Outcome = tuple[Schedule, float | None, str, bool]
-"""A schedule, its seconds or why there are none, and whether it is the best now."""
+_Outcome = tuple[Candidate, float | None, str, bool]
+"""Candidate, its seconds or why there are none, and whether it is the best now."""
 
 
 def _seconds_of(times: KernelTimes, fusion: GraphFusion) -> tuple[float | None, str]:
@@ -178,7 +175,7 @@ class _AsTheyCome(Mapping[int, Sequence[Trial]]):
         if not 0 < operator <= len(self):
             raise KeyError(operator)
         seconds = self._times.under(self._times.operators[operator].workload, AS_IT_COMES)
-        return (Trial(Schedule(AS_IT_COMES), seconds, 0.0),)
+        return (Trial(Candidate(AS_IT_COMES), seconds, 0.0),)
 
     def __iter__(self) -> Iterator[int]:
         return iter(range(1, 1 + len(self)))

@@ -38,9 +38,9 @@ from go_rl.tuning.xla.fusions import Part
 
 SPENT, CHECK = "spent", "check"
 NO_CACHE = {"JAX_ENABLE_COMPILATION_CACHE": "false"}
-"""Every compilation is paid for, whoever compiled the same before."""
+"""Environment without a cache: every compilation is paid for, whoever compiled the same before."""
 AGAIN = 3
-"""Times as many visits as at first, where kernels are compared."""
+"""Factor on the visits where kernels are compared."""
 
 Job = tuple[Part, str]
 """A kernel, and the setting that it is measured under."""
@@ -70,8 +70,8 @@ class KernelTimer:
 
     Args:
         store: where records are kept.
-        source: who measures.
-        config: how; target of the records.
+        source: measures kernels for real.
+        config: configuration of measurements, with the target of the records.
         model: name of the model, for the records.
         budget: is charged for what is replayed.
         clock: tells what a measurement takes.
@@ -89,12 +89,12 @@ class KernelTimer:
         self.made = 0
         """Measurements made."""
         self.replayed = 0
-        """Measurements that were there."""
+        """Measurements taken from the records."""
         self._store, self._source, self._config, self._model = store, source, config, model
         self._budget, self._clock = budget, clock
         self._known: dict[Key, Record] = {}
         self._repeats: dict[tuple[str, str, str], Key] = {}
-        """Of a kernel, a setting and the name of a comparison."""
+        """Keys of repeats by kernel, setting and name of a comparison."""
         self._paid: set[Key] = set()
         for record in store.find(config.target):
             self._remember(record)
@@ -217,7 +217,6 @@ class WorkerSource:
     def together(
         self, jobs: Sequence[tuple[Sequence[int], str]], times: int = 1
     ) -> list[dict[str, Any] | str]:
-        """See `Source`."""
         timing = self._config.timing
         config = replace(
             self._config,

@@ -1,4 +1,4 @@
-"""`KernelTimes`: what tuning knows of the kernels of one graph, a function of its trials alone."""
+"""`KernelTimes`: times of the kernels of one graph, a function of its trials alone."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ INCOMPLETE = "the time was over before all of its kernels were measured"
 
 
 class KernelTime(NamedTuple):
-    """A kernel that was measured under a setting."""
+    """Time of a kernel under a setting."""
 
     hash: str
     setting: str
     seconds: float | None
-    """None: it cannot be timed."""
+    """Seconds of one run; None: the kernel cannot be timed."""
 
     @property
     def job(self) -> Job:
-        """What was measured."""
+        """Kernel and setting that were measured."""
         return self.hash, self.setting
 
 
 @dataclass
 class MeasuredBatch:
-    """What one batch of trials measured, in order."""
+    """Measurements of one batch of trials, in order."""
 
     first: list[KernelTime] = field(default_factory=list)
-    """Measured for the first time."""
+    """Kernels measured for the first time."""
     compared: list[list[KernelTime]] = field(default_factory=list)
-    """Measured again side by side, after these."""
+    """Kernels measured again side by side, after those of ``first``."""
     notes: list[str] = field(default_factory=list)
 
     @property
     def document(self) -> dict[str, Any]:
-        """What a trial's details hold: JSON."""
+        """Details of a trial: JSON."""
         return {FIRST: self.first, COMPARED: self.compared, NOTES: self.notes}
 
 
@@ -63,11 +63,11 @@ class KernelTimes:
     settings: dict[str, str] = field(default_factory=dict)
     """Best setting of each kernel that has a better one than as it comes."""
     compared: Counter[tuple[Job, ...]] = field(default_factory=Counter)
-    """How often the same kernels were measured again side by side."""
+    """Number of times that the same kernels were measured again side by side."""
     tried: set[str] = field(default_factory=set)
     """Keys of fusions all of whose kernels were measured."""
     operators: list[TunedOperator] = field(default_factory=list)
-    """The fusion of the whole graph, and kernels in the order in which a best fusion had them
+    """Fusion of the whole graph, and kernels in the order in which a best fusion had them
     first."""
     notes: list[str] = field(default_factory=list)
 
@@ -114,7 +114,7 @@ class KernelTimes:
 
     @property
     def total(self) -> float:
-        """Seconds of the best."""
+        """Seconds of the best fusion."""
         return self.total_of(self.best)
 
     @property
@@ -160,12 +160,12 @@ class KernelTimes:
             self._measured(trial.details or {})
             if kernel is not None:
                 if trial.verdict:
-                    self.settings[kernel] = trial.schedule.key
+                    self.settings[kernel] = trial.candidate.key
                 continue
             if trial.reason != INCOMPLETE:
-                self.tried.add(trial.schedule.key)
+                self.tried.add(trial.candidate.key)
             if trial.verdict:
-                self.keep(self.space.read(trial.schedule))
+                self.keep(self.space.read(trial.candidate))
 
     def _measured(self, details: dict[str, Any]) -> None:
         self.add_first(KernelTime(*each) for each in details.get(FIRST, ()))

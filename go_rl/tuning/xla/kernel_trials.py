@@ -19,10 +19,9 @@ from go_rl.tuning.xla.kernel_timer import KernelTimer
 from go_rl.tuning.xla.kernel_times import KernelTime, KernelTimes, MeasuredBatch
 
 MARGIN = 0.02
-"""A setting or a fusion is taken where what it changes is faster by more than this: less may be
-noise."""
+"""Least relative gain for which a setting or a fusion is taken: less may be noise."""
 AGAIN_COSTS = 2.0
-"""Times what it cost at first: a comparison has more visits, and no more compilations."""
+"""Factor on the first cost: a comparison has more visits, and no more compilations."""
 TOGETHER = 16
 """Kernels, at most, that are measured together: in turn, so that what disturbs the core for a
 while disturbs all of them."""
@@ -151,6 +150,6 @@ def _time(wanted: Wanted, record: Record) -> KernelTime:
 
 
 def _apart(one: GraphFusion, other: GraphFusion) -> tuple[Counter[str], Counter[str]]:
-    """How often each kernel occurs that one fusion has more often than the other, and reverse."""
+    """Counts of the kernels that one fusion has more often than the other, and reverse."""
     ours, theirs = (Counter(part.hash for part in fusion.parts) for fusion in (one, other))
     return ours - theirs, theirs - ours

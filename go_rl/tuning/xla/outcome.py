@@ -1,4 +1,4 @@
-"""What tuning found: `Tuned`, and the folder it is kept in."""
+"""`Tuned`: the result of tuning kernels, and the folder it is kept in."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from go_rl.tuning.xla.fusions import GraphFusion
 
 @dataclass(frozen=True)
 class TunePoint:
-    """The best so far, from here on."""
+    """Best fusion and settings at one moment, until the next point."""
 
     minutes: float
-    """Of tuning, when it was found."""
+    """Minutes of tuning when it was found."""
     seconds: float
-    """Of the graph, as known then."""
+    """Seconds of the graph, as known then."""
     default_seconds: float
-    """Of XLA's default, as known then: it is measured again, too."""
+    """Seconds of XLA's default, as known then: it is measured again, too."""
     found: str
-    """What it was, such as ``default``."""
+    """Origin of the fusion, such as ``default``."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """Baseline and winner, measured again alternately."""
+    """Times of baseline and winner, measured again alternately."""
 
     baseline_seconds: float
     tuned_seconds: float
-    """Sums of the median of each kernel's rounds."""
+    """Sum of the median of each kernel's rounds, for the winner."""
     rounds: int
 
     @property
     def faster(self) -> bool:
-        """Whether the winner is one."""
+        """Whether the winner is faster than the baseline."""
         return self.tuned_seconds < self.baseline_seconds
 
 
 @dataclass(frozen=True, eq=False)
 class Tuned:
-    """What is kept, and how it was found."""
+    """Result of tuning: what is kept, and how it was found."""
 
     model: str
     guide: str
@@ -52,18 +52,19 @@ class Tuned:
     scheduler: str
     tuner: str
     fusion: GraphFusion
-    """The fusion kept."""
+    """Fusion that is kept."""
     settings: Mapping[str, str]
     """Setting of each kernel that is not run as it comes, by hash."""
     seconds: Mapping[str, float]
-    """Of each kernel kept, by hash, as measured while tuning."""
+    """Seconds of each kernel kept, by hash, as measured while tuning."""
     kept: str
-    """``tuned`` or ``baseline``: XLA's default fusion and flags."""
+    """Kind of what is kept: ``tuned``, or ``baseline``, XLA's default fusion and flags."""
     check: Check | None
-    """None: the baseline was the best all along, or the winner could not be checked."""
+    """Final check; None: the baseline was the best all along, or the winner could not be
+    checked."""
     curve: tuple[TunePoint, ...]
     minutes: float
-    """Of tuning; the check comes on top."""
+    """Minutes of tuning; the check comes on top."""
     trials: int
     """Fusions and settings tried for this folder, in all of its runs."""
     measured: int
@@ -76,12 +77,12 @@ class Tuned:
 
     @property
     def baseline_seconds(self) -> float:
-        """Of the graph as XLA has it: checked, or as measured while tuning."""
+        """Seconds of the graph as XLA has it: checked, or as measured while tuning."""
         return self.check.baseline_seconds if self.check else self.curve[0].seconds
 
     @property
     def kept_seconds(self) -> float:
-        """Of the graph as it is kept, measured in the same way."""
+        """Seconds of the graph as it is kept: checked, or as measured while tuning."""
         if self.kept == "baseline" or self.check is None:
             return self.baseline_seconds
         return self.check.tuned_seconds

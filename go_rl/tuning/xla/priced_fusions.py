@@ -42,11 +42,10 @@ class PricedFusions:
         self._residuals: Residuals | None = None
 
     def order(self, fusions: Sequence[GraphFusion]) -> Float64[np.ndarray, "C"]:
-        """See `go_rl.tuning.xla.guides.FusionRanks`."""
         return np.array([self._seconds(fusion.kernels) for fusion in fusions], np.float64)
 
     def learn(self, measured: Mapping[str, float]) -> None:
-        """See `FusionRanks`; infinite seconds count, but nothing is learned from them."""
+        """Hear seconds of kernels; infinite ones count, but nothing is learned from them."""
         if measured == self._measured:
             return
         self._measured, self._expected = dict(measured), dict(measured)

@@ -1,4 +1,4 @@
-"""Which fusions are worth measuring: a pool, ordered by the guide; with predictions, a search."""
+"""Fusions worth measuring: a pool, ordered by the guide; with predictions, a search."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from go_rl.tuning.xla.fusions import FusionSpace, GraphFusion
 from go_rl.tuning.xla.guides import Guide
 
 GENERATIONS = 3
-"""Of mutants, each from the best by prediction of all before."""
+"""Generations of mutants, each from the best by prediction of all before."""
 PARENTS = 8
 """Fusions that a generation is made of."""
 
@@ -27,7 +27,7 @@ def propose(
 
     Args:
         space: of the graph.
-        guide: who orders them.
+        guide: orders them.
         best: the best one measured so far; from the second round on, half of the pool is mutants.
         count: fusions in the pool, and in each generation of a guide that predicts.
         rng: the source of chance.

@@ -55,7 +55,7 @@ def tune_kernels(
     Args:
         program: of the model.
         folder: where these go; a run that began here goes on.
-        config: how.
+        config: configuration of tuning.
         guide: None: the one that the configuration names.
         report: is told what is going on.
         records: store of measurements, a folder, a file or a URL, which several runs may share:
@@ -98,7 +98,7 @@ class KernelTuning:
 
     @property
     def about(self) -> dict[str, Any]:
-        """What a journal is of."""
+        """Facts that identify the run of a journal."""
         config = self.config
         names = ("target", "seed", "scheduler", "tuner", "cost", "ranks", "k_graph", "k_kernel",
                  "candidates")  # fmt: skip
@@ -154,7 +154,7 @@ class KernelTuning:
 
     @property
     def _kernels(self) -> int:
-        """Distinct ones of the default fusion."""
+        """Number of distinct kernels of the default fusion."""
         return len({part.hash for part in self.space.default.parts})
 
     def _checked(
@@ -183,7 +183,7 @@ class KernelTuning:
     def _check(
         self, times: KernelTimes, settings: dict[str, str], notes: list[str]
     ) -> Check | None:
-        """Both times; None where there is nothing to check, or it failed."""
+        """Check of both times; None where there is nothing to check, or it failed."""
         default = self.space.default
         if times.best.key == default.key and not settings:
             notes.append("Nothing faster than the baseline was found")

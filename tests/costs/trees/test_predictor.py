@@ -26,10 +26,10 @@ from go_rl.costs.operators.predictor import OperatorPredictor
 from go_rl.costs.tiles.ranks.data import Candidates
 from go_rl.costs.tiles.ranks.predictor import RankPredictor
 from go_rl.costs.trees.boosted import BoostedConfig, BoostedTrees, SummedKernels
-from go_rl.costs.trees.schedule_ranks import (
-    MeasuredSchedules,
-    ScheduleRanks,
-    ScheduleRanksConfig,
+from go_rl.costs.trees.candidate_ranks import (
+    CandidateRanks,
+    CandidateRanksConfig,
+    MeasuredCandidates,
     TreeLoss,
 )
 
@@ -184,21 +184,21 @@ class TestBoostedTrees(PredictorContract):
 
 
 @cache
-def _measured_schedules() -> MeasuredSchedules:
+def _measured_candidates() -> MeasuredCandidates:
     """The farther two features are from 0.3, the slower; one in eight failed."""
     features = np.random.default_rng(0).uniform(size=(80, 3)).astype(np.float32)
     seconds = 1e-3 * (1.0 + 4.0 * np.abs(features[:, :2] - 0.3).sum(axis=1, dtype=np.float64))
-    return MeasuredSchedules(features, np.where(np.arange(80) % 8 == 7, np.inf, seconds))
+    return MeasuredCandidates(features, np.where(np.arange(80) % 8 == 7, np.inf, seconds))
 
 
 @cache
-def _schedule_ranks(loss: TreeLoss) -> ScheduleRanks:
-    config = ScheduleRanksConfig(loss, trees=40, depth=3, column_share=1.0)
-    return ScheduleRanks.fit(_measured_schedules(), config)
+def _candidate_ranks(loss: TreeLoss) -> CandidateRanks:
+    config = CandidateRanksConfig(loss, trees=40, depth=3, column_share=1.0)
+    return CandidateRanks.fit(_measured_candidates(), config)
 
 
-class TestScheduleRanks(PredictorContract):
-    kind = ScheduleRanks
+class TestCandidateRanks(PredictorContract):
+    kind = CandidateRanks
     loss: TreeLoss = "regression"
 
     @pytest.fixture(autouse=True)
@@ -206,33 +206,33 @@ class TestScheduleRanks(PredictorContract):
         pytest.importorskip("xgboost", reason="XGBoost is an extra: pip install 'go_rl[tuning]'")
 
     def fitted(self):
-        return _schedule_ranks(self.loss)
+        return _candidate_ranks(self.loss)
 
     def inputs(self, count=None):
-        return _measured_schedules().features[:count]
+        return _measured_candidates().features[:count]
 
     def losses(self, predicted):
-        seconds, all_alike = _measured_schedules().seconds, np.zeros(80, np.int64)
+        seconds, all_alike = _measured_candidates().seconds, np.zeros(80, np.int64)
         return ape(predicted, seconds, all_alike), random_ape(_timed(seconds), all_alike[:70])
 
     def unfitted(self):
-        return ScheduleRanks(None)
+        return CandidateRanks(None)
 
-    def test_failed_schedules_are_ranked_behind_the_fast_ones(self):
-        predicted, speed = self.fitted().predict(self.inputs()), _measured_schedules().speed
+    def test_failed_candidates_are_ranked_behind_the_fast_ones(self):
+        predicted, speed = self.fitted().predict(self.inputs()), _measured_candidates().speed
         assert speed[7] == 0.0
         assert speed.max() == 1.0
         assert predicted[np.argsort(-speed)[:10]].max() < predicted[speed == 0].mean()
 
     def test_nothing_is_learned_where_all_failed(self):
-        failed = MeasuredSchedules(self.inputs(), np.full(80, np.inf))
-        with pytest.raises(TrainingError, match="no schedule has a time"):
-            ScheduleRanks.fit(failed)
+        failed = MeasuredCandidates(self.inputs(), np.full(80, np.inf))
+        with pytest.raises(TrainingError, match="no candidate has a time"):
+            CandidateRanks.fit(failed)
 
     def test_without_the_library_the_command_is_named(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "xgboost", None)
         with pytest.raises(MissingDependencyError, match=r"pip install 'go_rl\[tuning\]'"):
-            ScheduleRanks.fit(_measured_schedules())
+            CandidateRanks.fit(_measured_candidates())
 
     @pytest.mark.parametrize(
         "wrong",
@@ -240,10 +240,10 @@ class TestScheduleRanks(PredictorContract):
     )
     def test_bad_configurations_are_refused(self, wrong):
         with pytest.raises(TrainingError, match=next(iter(wrong))):
-            ScheduleRanksConfig(**wrong)
+            CandidateRanksConfig(**wrong)
 
 
-class TestScheduleRanksOfPairs(TestScheduleRanks):
+class TestCandidateRanksOfPairs(TestCandidateRanks):
     loss: TreeLoss = "rank"
 
 

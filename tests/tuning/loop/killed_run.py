@@ -23,9 +23,9 @@ BEGUN = "begun"
 class SlowReplay(ReplayBackend):
     """Takes some time, so that it can be killed in the midst of it."""
 
-    def measure(self, operator, schedules):
+    def measure(self, operator, candidates):
         time.sleep(0.005)
-        return super().measure(operator, schedules)
+        return super().measure(operator, candidates)
 
 
 def main(path: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.loop.belief.belief import CurvePrediction
-from go_rl.tuning.loop.nouns import Schedule, Trial, TunedOperator
+from go_rl.tuning.loop.nouns import Candidate, Trial, TunedOperator
 from go_rl.tuning.loop.schedulers import SCHEDULERS, scheduler_of
 from go_rl.tuning.loop.schedulers.ansor_gradient import AnsorGradient
 from go_rl.tuning.loop.schedulers.predicted_gains import PredictedGains
@@ -29,9 +29,9 @@ def state_of(operators, slots, first, seed=0, seconds=1000.0):
     config = SlotConfig(seconds=seconds, seed=seed, slot=1.0)
     state = TuningState(operators, 0.0, PEAK, config)
     for k, each in enumerate(first):
-        state.add(TrialBatch("warm-up", k, 0, (Trial(Schedule(f"w{k}"), each, 1.0),), 1.0))
+        state.add(TrialBatch("warm-up", k, 0, (Trial(Candidate(f"w{k}"), each, 1.0),), 1.0))
     for number, (k, each) in enumerate(slots, 1):
-        state.add(TrialBatch("slot", k, number, (Trial(Schedule(f"s{number}"), each, 1.0),), 1.0))
+        state.add(TrialBatch("slot", k, number, (Trial(Candidate(f"s{number}"), each, 1.0),), 1.0))
     return state
 
 
@@ -64,7 +64,7 @@ def test_rounds_go_from_the_whole_to_the_slowest_and_back():
     for number in range(1, 6):
         k = rounds.choose(state)
         chosen.append(k)
-        trial = Trial(Schedule(f"s{number}"), 9e-3, 1.0)
+        trial = Trial(Candidate(f"s{number}"), 9e-3, 1.0)
         state.add(TrialBatch("slot", k, number, (trial,), 1.0, exhausted=number in (2, 3)))
     assert chosen == [0, 1, 2, 0, 0]
     state.add(TrialBatch("slot", 0, 6, (), 1.0, exhausted=True))
@@ -75,7 +75,7 @@ def test_operators_join_and_leave():
     state = state_of(operators(2, 1), [], [1e-3, 2e-3])
     state.meet((*operators(0, 3), TunedOperator("conv2d c", "w2", 1, 1e7)))
     assert state.latency == float("inf")
-    state.add(TrialBatch("known", 2, 0, (Trial(Schedule("a"), 4e-3, 0.0),), 0.0))
+    state.add(TrialBatch("known", 2, 0, (Trial(Candidate("a"), 4e-3, 0.0),), 0.0))
     assert state.latency == pytest.approx(3 * 2e-3 + 4e-3)
     assert (state.finished(0), state.unfinished) == (True, [1, 2])
 
@@ -83,7 +83,7 @@ def test_operators_join_and_leave():
 def test_a_verdict_counts_more_than_seconds():
     state = state_of(operators(1), [], [2e-3])
     for seconds, verdict in ((1e-3, False), (2.5e-3, True)):
-        trial = Trial(Schedule("x"), seconds, 1.0, verdict=verdict)
+        trial = Trial(Candidate("x"), seconds, 1.0, verdict=verdict)
         state.add(TrialBatch("slot", 0, 1, (trial,), 1.0))
     assert state.latency == pytest.approx(2.5e-3)
 
@@ -119,7 +119,7 @@ def test_only_the_operator_that_had_trials_is_believed_anew():
     belief = Improves(dict.fromkeys(range(1, 9), 1e9))
     scheduler = UpperConfidenceBound(PredictedGains(belief))
     scheduler.choose(state)
-    state.add(TrialBatch("slot", 1, 3, (Trial(Schedule("x"), 3e-3, 1.0),), 1.0))
+    state.add(TrialBatch("slot", 1, 3, (Trial(Candidate("x"), 3e-3, 1.0),), 1.0))
     scheduler.choose(state)
     assert [(length, seed) for length, _, seed in belief.asked] == [
         (2, (0, 0)), (2, (0, 1)), (3, (0, 1)),

@@ -11,7 +11,7 @@ import pytest
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.loop.events import SlotReport
 from go_rl.tuning.loop.journal import FileJournal, MemoryJournal
-from go_rl.tuning.loop.nouns import Schedule, Trial
+from go_rl.tuning.loop.nouns import Candidate, Trial
 from go_rl.tuning.loop.schedulers import SCHEDULERS, scheduler_of
 from go_rl.tuning.loop.schedulers.registry import WITH_BELIEF
 from go_rl.tuning.loop.slot_loop import tune_operators
@@ -53,7 +53,7 @@ def test_static_slots_of_finished_operators_lapse_and_dynamic_ones_are_given_to_
     assert [each.slots for each in static.operators] == [3, 2]
 
 
-def test_the_warm_up_looks_for_a_first_schedule_that_works():
+def test_the_warm_up_looks_for_a_first_candidate_that_works():
     pools = pool_set(pool("conv2d a", 2, 1e7, [np.nan, np.nan, 5e-3, 1e-3, 1e-3, 1e-3]))
     journal = MemoryJournal()
     state = tune(pools, journal=journal)
@@ -65,7 +65,7 @@ def test_the_warm_up_looks_for_a_first_schedule_that_works():
     assert state.operators[0].curve[:3] == [0.0, 0.0, pytest.approx(2e9)]
 
 
-def test_an_operator_without_a_schedule_that_works_is_given_up():
+def test_an_operator_without_a_candidate_that_works_is_given_up():
     """The other goes on, and the network's latency is without it."""
     pools = pool_set(
         pool("conv2d a", 3, 1e7, [np.nan] * 6), pool("conv2d b", 2, 1e7, [4e-3, 2e-3, 1e-3, 1e-3])
@@ -78,9 +78,9 @@ def test_an_operator_without_a_schedule_that_works_is_given_up():
         assert state.untuned_latency < np.inf
 
 
-def test_no_schedule_that_works_of_any_operator_is_an_error():
+def test_no_candidate_that_works_of_any_operator_is_an_error():
     pools = pool_set(pool("conv2d a", 1, 1e7, [np.nan, np.nan, np.nan, np.nan]))
-    with pytest.raises(TuningError, match="conv2d a: none of 3 schedules works"):
+    with pytest.raises(TuningError, match="conv2d a: none of 3 candidates works"):
         tune(pools)
     with pytest.raises(TuningError, match="no tunable operator"):
         tune(pool_set())
@@ -103,7 +103,7 @@ def test_no_more_trials_are_made_than_asked_for_and_more_may_be_asked_for(tmp_pa
 
 def test_known_trials_cost_nothing():
     pools = pool_set(pool("conv2d a", 1, 1e7, FALLING))
-    known = {0: [Trial(Schedule(f"{i:016x}"), FALLING[i], 1.0) for i in range(4)]}
+    known = {0: [Trial(Candidate(f"{i:016x}"), FALLING[i], 1.0) for i in range(4)]}
     state = tune(pools, known=known)
     assert state.operators[0].seconds == pytest.approx(1e-3)
     assert (state.elapsed, state.trials) == (4.0, 4)  # 3 without improvement, in batches of 2
@@ -114,7 +114,7 @@ class Listener:
         self.told: list[tuple] = []
 
     def on_trial(self, state, operator: int, trial: Trial) -> None:
-        self.told.append((operator, trial.schedule.key, trial.seconds))
+        self.told.append((operator, trial.candidate.key, trial.seconds))
 
     def on_slot(self, state, report: SlotReport) -> None:
         self.told.append((report.number, report.operator, report.trials, report.gain))
@@ -152,11 +152,11 @@ class KillingBackend(ReplayBackend):
         super().__init__(pools)
         self.after = after
 
-    def measure(self, operator, schedules):
+    def measure(self, operator, candidates):
         self.after -= 1
         if self.after < 0:
             raise Killed
-        return super().measure(operator, schedules)
+        return super().measure(operator, candidates)
 
 
 @pytest.mark.parametrize("kills", [8, pytest.param(50, marks=pytest.mark.slow)])

@@ -13,12 +13,12 @@ from go_rl.costs.timing.config import CollectConfig
 from go_rl.report.tuning_curve import save_network_curve
 from go_rl.runtime.records import RecordStore
 from go_rl.tuning.config import TuneProgramsConfig, TuningError
-from go_rl.tuning.loop.nouns import Schedule, Trial, TunedOperator
+from go_rl.tuning.loop.nouns import Candidate, Trial, TunedOperator
 from go_rl.tuning.loop.trial_records import known_trials, trial_record
 from go_rl.tuning.loop.tuning_state import TrialBatch
 from go_rl.tuning.tvm.backend import credible
 from go_rl.tuning.tvm.compiled import max_relative_error
-from go_rl.tuning.tvm.finish import fastest_schedules
+from go_rl.tuning.tvm.finish import fastest_candidates
 from go_rl.tuning.tvm.tuned_network import (
     LatencyPoint,
     LeftOperator,
@@ -33,7 +33,7 @@ OPERATORS = (TunedOperator("conv 3", "w0", 2, 1e6), TunedOperator("matmul 4", "w
 
 
 def trial(key: str, seconds: float | None) -> Trial:
-    return Trial(Schedule(key, [key]), seconds, 0.5, "" if seconds else "it crashed")
+    return Trial(Candidate(key, [key]), seconds, 0.5, "" if seconds else "it crashed")
 
 
 def batch(operator: int, *times: float | None, seconds: float = 30.0) -> TrialBatch:
@@ -54,11 +54,11 @@ def test_latency_falls_by_uses_times_what_an_operator_gains():
 TUNED = TunedNetwork(
     model="net", target="cpu+x86-64-v3", scheduler="dynatune", tuner="annealing",
     operators=(
-        OperatorOutcome(OPERATORS[0], Schedule("k", [[], []]), 0.4, 1.0, 3, 0.75),
-        OperatorOutcome(OPERATORS[1], None, 3.0, 3.0, 1, 0.25, "no schedule was faster"),
+        OperatorOutcome(OPERATORS[0], Candidate("k", [[], []]), 0.4, 1.0, 3, 0.75),
+        OperatorOutcome(OPERATORS[1], None, 3.0, 3.0, 1, 0.25, "no candidate was faster"),
     ),
     left=(LeftOperator(TunedOperator("relu 4", "w2", 3, 0.0), "no sum of products", 0.5,
-                       Schedule("light", [[]])),),
+                       Candidate("light", [[]])),),
     fixed_seconds=10.0, curve=(LatencyPoint(0.0, 15.0, 0), LatencyPoint(1.0, 13.8, 3)),
     minutes=2.0, run_minutes=2.5,
     rivals=(RivalTime("XLA", 9e3),), trials=4, resumed_trials=1, failed_trials=1, untuned_ms=15e3,
@@ -67,27 +67,27 @@ TUNED = TunedNetwork(
 )  # fmt: skip
 
 
-def test_a_folder_holds_summary_schedules_and_curve(tmp_path):
+def test_a_folder_holds_summary_candidates_and_curve(tmp_path):
     write_tuned_network(TUNED, TuneProgramsConfig(), tmp_path)
     save_network_curve(TUNED, tmp_path / "curve")
     summary = json.loads((tmp_path / "tuned.json").read_text())
     assert {"trials": 4, "resumed_trials": 1, "untuned_ms": 15e3, "latency_ms": 10e3,
             "max_relative_error": 1e-6, "speedup": 1.5}.items() <= summary.items()  # fmt: skip
     assert summary["operators"][0]["best_ms"] == 400.0
-    assert summary["operators"][1]["schedule"] is None
-    assert summary["operators"][1]["left_untuned"] == "no schedule was faster"
+    assert summary["operators"][1]["candidate"] is None
+    assert summary["operators"][1]["left_untuned"] == "no candidate was faster"
     assert summary["left_untuned"] == [
         {"name": "relu 4", "uses": 3, "flops": 0.0, "ms": 500.0, "reason": "no sum of products",
-         "light_schedule": "light"}
+         "light_candidate": "light"}
     ]  # fmt: skip
     assert summary["rivals"] == [{"name": "XLA", "latency_ms": 9e3}]
-    kept = json.loads((tmp_path / "schedules.json").read_text())
-    assert kept["schedules"] == {
+    kept = json.loads((tmp_path / "candidates.json").read_text())
+    assert kept["candidates"] == {
         "w0": {"operator": "conv 3", "key": "k", "trace": [[], []]},
         "w2": {"operator": "relu 4", "key": "light", "trace": [[]]},
     }
     assert kept["left_untuned"] == {
-        "w1": {"operator": "matmul 4", "reason": "no schedule was faster"},
+        "w1": {"operator": "matmul 4", "reason": "no candidate was faster"},
         "w2": {"operator": "relu 4", "reason": "no sum of products"},
     }
     rows = list(csv.DictReader((tmp_path / "curve.csv").read_text().splitlines()))
@@ -97,10 +97,10 @@ def test_a_folder_holds_summary_schedules_and_curve(tmp_path):
     assert json.loads((tmp_path / "tuned.json").read_text())["max_relative_error"] is None
 
 
-def test_the_fastest_schedules_are_distinct_and_in_order():
+def test_the_fastest_candidates_are_distinct_and_in_order():
     batches = [batch(0, 0.5, None, 0.2), batch(1, 4.0), batch(0, 0.3, 0.4)]
-    found = fastest_schedules(batches, 2)
-    assert {k: [schedule.key for schedule in each] for k, each in found.items()} == {
+    found = fastest_candidates(batches, 2)
+    assert {k: [candidate.key for candidate in each] for k, each in found.items()} == {
         0: ["s0.2", "s0.3"], 1: ["s4.0"],
     }  # fmt: skip
 
@@ -111,8 +111,8 @@ def test_times_that_disagree_are_not_taken_at_their_least():
 
 
 def test_adaptive_is_adatunes_number_of_visits():
-    assert TuneProgramsConfig().schedule_timing == TuneProgramsConfig().timing
-    timing = TuneProgramsConfig(adaptive=True).schedule_timing
+    assert TuneProgramsConfig().candidate_timing == TuneProgramsConfig().timing
+    timing = TuneProgramsConfig(adaptive=True).candidate_timing
     assert (timing.visits, timing.variation) == (8, 0.02)
     assert TuneProgramsConfig(adaptive=True).measuring("here").timing == timing
 
@@ -128,7 +128,7 @@ def test_trials_come_back_from_the_store(tmp_path):
         assert known_trials(store, "elsewhere", OPERATORS) == {}
         found = known_trials(store, "here", OPERATORS)
     assert list(found) == [1]
-    assert sorted(found[1], key=lambda t: t.schedule.key) == [bad, good]
+    assert sorted(found[1], key=lambda t: t.candidate.key) == [bad, good]
 
 
 def test_errors_are_relative_to_the_largest_magnitude():

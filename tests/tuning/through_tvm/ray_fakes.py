@@ -15,7 +15,7 @@ CRASH, SLOW = -1, -2
 
 
 def compile_number(number: int) -> tuple[Timed, dict[str, Any]]:
-    """Take half a second, or do as bad schedules do."""
+    """Take half a second, or do as bad candidates do."""
     if number == CRASH:
         os.abort()
     time.sleep(3600 if number == SLOW else 0.5)

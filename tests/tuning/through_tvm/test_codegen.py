@@ -56,7 +56,7 @@ def test_peak_is_lanes_times_clock(monkeypatch):
 
 
 def test_the_clock_is_what_linux_tells_of_the_fastest_core_and_some(tmp_path):
-    """A processor that boosts to 5.7 GHz keeps schedules that need them; nothing told: 6.5 GHz."""
+    """A processor that boosts to 5.7 GHz keeps candidates that need them; nothing told: 6.5 GHz."""
     for number, kilohertz in enumerate(("5200000", "5700000", "unknown")):
         path = tmp_path / f"cpu{number}" / "cpufreq" / "cpuinfo_max_freq"
         path.parent.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Workers of a Ray cluster: bad schedules, lost nodes, processors that disagree."""
+"""Workers of a Ray cluster: bad candidates, lost nodes, processors that disagree."""
 
 from __future__ import annotations
 

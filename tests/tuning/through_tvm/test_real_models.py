@@ -1,4 +1,4 @@
-"""Real models are compiled with schedules, and compute what the model does (slow)."""
+"""Real models are compiled with candidates, and compute what the model does (slow)."""
 
 from __future__ import annotations
 

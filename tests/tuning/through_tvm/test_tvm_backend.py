@@ -1,4 +1,4 @@
-"""Networks in TVM: their operators, schedules and compiled modules."""
+"""Networks in TVM: their operators, candidates and compiled modules."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_equal_convolutions_are_one_operator(tmp_path):
     assert only.name == "conv2d_add_relu 1x6x6x4 3x3x4x4 1x6x6x4"
 
 
-def test_schedules_of_a_seed_are_the_same_and_rebuilt_from_json(tmp_path):
+def test_candidates_of_a_seed_are_the_same_and_rebuilt_from_json(tmp_path):
     _, net = lowered(tmp_path, two_layers(), batch=64)
     module = net.tuned[0].module
     space = TvmSpace(module, CODE)
@@ -54,7 +54,7 @@ def test_schedules_of_a_seed_are_the_same_and_rebuilt_from_json(tmp_path):
     assert [s.key for s in drawn] == [
         s.key for s in TvmSpace(module, CODE).draw(4, np.random.default_rng(3))
     ]
-    assert len({schedule.key for schedule in drawn}) == 4
+    assert len({candidate.key for candidate in drawn}) == 4
     changed = space.neighbour(drawn[0], np.random.default_rng(0))
     assert changed is not None
     assert changed.key != drawn[0].key
@@ -68,7 +68,7 @@ def test_schedules_of_a_seed_are_the_same_and_rebuilt_from_json(tmp_path):
     np.testing.assert_allclose(space.programs(drawn[:2]).sums(), features[:2], rtol=1e-4)
 
 
-def test_schedules_of_other_operators_are_adapted_or_do_not_fit(tmp_path):
+def test_candidates_of_other_operators_are_adapted_or_do_not_fit(tmp_path):
     """A product of 96 rows takes over tiles of one of 64 rows; it has no place for tiles of a
     convolution."""
     spaces = []
@@ -76,11 +76,11 @@ def test_schedules_of_other_operators_are_adapted_or_do_not_fit(tmp_path):
         _, net = lowered(tmp_path, two_layers(), batch=batch)
         spaces.append(TvmSpace(net.tuned[0].module, CODE))
     drawn = spaces[0].draw(6, np.random.default_rng(0))
-    made = [spaces[1].adapted(schedule.document) for schedule in drawn]
-    assert sum(schedule is not None for schedule in made) >= 3
+    made = [spaces[1].adapted(candidate.document) for candidate in drawn]
+    assert sum(candidate is not None for candidate in made) >= 3
     _, net = lowered(tmp_path, convolutions())
     other = TvmSpace(net.tuned[0].module, CODE).draw(2, np.random.default_rng(0))
-    assert [spaces[1].adapted(schedule.document) for schedule in other] == [None, None]
+    assert [spaces[1].adapted(candidate.document) for candidate in other] == [None, None]
 
 
 @pytest.mark.slow
@@ -88,7 +88,7 @@ def test_schedules_of_other_operators_are_adapted_or_do_not_fit(tmp_path):
 def test_compiled_networks_compute_what_the_model_does(tmp_path, model, dims):
     network, net = lowered(tmp_path, model(), **dims)
     rng = np.random.default_rng(5)
-    for schedules in (
+    for candidates in (
         {},
         {
             number: TvmSpace(function.module, CODE).draw(1, rng)[0]
@@ -96,7 +96,7 @@ def test_compiled_networks_compute_what_the_model_does(tmp_path, model, dims):
         },
     ):
         path = tmp_path / "module.so"
-        export_network(net, schedules, path)
+        export_network(net, candidates, path)
         operands = [each.random(rng) for each in network.inputs]
         found = run_network(path, operands)
         assert max_relative_error(found, network.results(operands)) < 1e-5

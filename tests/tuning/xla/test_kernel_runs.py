@@ -114,7 +114,7 @@ def test_any_scheduler_finds_the_best(tmp_path, scheduler):
     assert tuned.minutes <= EVERYTHING.minutes + 1.0
 
 
-def test_a_belief_schedules_kernels_without_flop_too(tmp_path):
+def test_a_belief_candidates_kernels_without_flop_too(tmp_path):
     pytest.importorskip("emcee", reason="needs the extra tuning")
     config = replace(EVERYTHING, scheduler="dynatune", minutes=4.0)
     assert tune(Machine(fused_is_slow), tmp_path, config).speedup > 1.0
@@ -146,12 +146,12 @@ def test_unknown_names_are_refused_before_anything_is_measured(tmp_path, wrong, 
         TuneConfig(trials=0)
 
 
-def test_a_fusion_comes_back_from_its_schedule():
+def test_a_fusion_comes_back_from_its_candidate():
     drawn = space().draw(8, np.random.default_rng(3))
     other = type(space())(space().graph)
-    for schedule in drawn:
-        plain = type(schedule)(schedule.key, json.loads(json.dumps(schedule.document)))
-        assert other.read(plain).key == schedule.key
+    for candidate in drawn:
+        plain = type(candidate)(candidate.key, json.loads(json.dumps(candidate.document)))
+        assert other.read(plain).key == candidate.key
     near = space().neighbour(drawn[0], np.random.default_rng(0))
     assert near is not None
     assert near.key != drawn[0].key

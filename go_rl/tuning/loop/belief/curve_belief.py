@@ -27,7 +27,7 @@ POINTS = 64
 LEAST_NOISE, MOST_NOISE = 5e-3, 1.0
 """Deviation of the noise, relative to the best known: timings are not known better."""
 ROOM = 1.05
-"""The peak is at least so many times the best known."""
+"""Least ratio of the peak to the best known."""
 BALL = 1e-3
 """Width of the first ball of walkers, relative to the width of the bounds."""
 
@@ -42,13 +42,13 @@ class CurveBelief:
     """
 
     family: str = "log-power"
-    """One of `FAMILIES`."""
+    """Name of a family of curves, out of `FAMILIES`."""
     walkers: int = 10
     steps: int = 500
     burn_in: int = 100
     """First steps, which are discarded."""
     samples: int = 200
-    """Of the posterior, for mean, deviation and expected improvement."""
+    """Samples of the posterior, for mean, deviation and expected improvement."""
 
     def __post_init__(self) -> None:
         if self.family not in FAMILIES:

@@ -25,9 +25,9 @@ class CurveFamily:
     lower: tuple[float, ...]
     upper: tuple[float, ...]
     curve: Curve
-    """Of parameters [D, W, 1] and x [n], the values [W, n]."""
+    """Function of parameters [D, W, 1] and x [n] that returns the values [W, n]."""
     starts: Callable[[float, float], tuple[tuple[float, ...], ...]]
-    """Of the first and last value of y, parameters from which least squares begin."""
+    """Function of the first and last y: the parameters from which least squares begin."""
 
     def __call__(
         self, theta: Float64[np.ndarray, "W D"], x: Float64[np.ndarray, "n"]
@@ -85,5 +85,5 @@ _ALL = (
     ),
 )  # fmt: skip
 FAMILIES: Mapping[str, CurveFamily] = MappingProxyType({each.name: each for each in _ALL})
-"""By name: log-power a / (1 + (x / e^b)^-c); pow2 a·x^b; pow4 c - (a·x + b)^-d; log-linear
+"""Families by name: log-power a / (1 + (x / e^b)^-c); pow2 a·x^b; pow4 c - (a·x + b)^-d; log-linear
 a·ln x + b; log-log-linear ln(a·ln x + b)."""

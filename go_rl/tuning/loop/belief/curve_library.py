@@ -37,9 +37,9 @@ class CurveLibrary:
     curves: tuple[Float32[np.ndarray, "_"], ...]
     """Best FLOP/s over the peak after each trial, from the first one that worked on."""
     networks: tuple[str, ...]
-    """The network of each curve."""
+    """Network of each curve."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
-    """How they came about: JSON."""
+    """Origin of the curves: JSON."""
 
     def __post_init__(self) -> None:
         if not self.curves or len(self.curves) != len(self.networks):

@@ -21,9 +21,10 @@ from go_rl.tuning.loop.belief.belief import CurvePrediction
 from go_rl.tuning.loop.belief.curve_library import CurveLibrary
 
 EVERY = 4
-"""Each so many trials of a recorded curve are compared with."""
+"""Trials between two compared moments of a recorded curve."""
 BANDWIDTH = (0.3, 0.15, 0.15, 1.0)
-"""Of ln trials, recent growth, share of trials without improvement, ln share of the peak."""
+"""Kernel widths of ln trials, recent growth, share of trials without improvement, ln share of
+the peak."""
 FEWEST = 30.0
 """Effective number of recorded moments behind a prediction; with fewer the kernel is widened."""
 
@@ -37,7 +38,7 @@ class TransferBelief:
     """
 
     library: CurveLibrary
-    """Without the network that is tuned, where it is known."""
+    """Recorded curves, those of the tuned network left out where it is known."""
 
     def __post_init__(self) -> None:
         if not len(self._moments[0]):

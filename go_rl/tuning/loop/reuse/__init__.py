@@ -1,1 +1,1 @@
-"""Schedules of tuned operators, reused for operators that are too light to be tuned."""
+"""Candidates of tuned operators, reused for operators that are too light to be tuned."""

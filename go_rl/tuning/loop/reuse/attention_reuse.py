@@ -1,8 +1,8 @@
-"""`AttentionReuse`: schedules chosen by the tuner's attention to what was measured of others.
+"""`AttentionReuse`: candidates chosen by the tuner's attention to what was measured of others.
 
-Verma et al. 2023, section 4.4. Candidates are the fastest schedules of the tuned operators as far
-as they fit, and random ones; each has the relative throughput of the measured schedules that the
-tuner's head attends to (`go_rl.costs.programs.learn.transfer.attention_memory`).
+Verma et al. 2023, section 4.4. The choice is among the fastest candidates of the tuned operators as
+far as they fit, and random ones; each has the relative throughput of the measured candidates that
+the tuner's head attends to (`go_rl.costs.programs.learn.transfer.attention_memory`).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from go_rl.costs.programs.learn.examples import ProgramInputs, programs_of_task
 from go_rl.costs.programs.learn.transfer.attention_memory import AttentionMemory
 from go_rl.costs.programs.measure.data import ProgramTarget
 from go_rl.costs.programs.nests import NestError
-from go_rl.tuning.loop.nouns import Schedule, Trial
-from go_rl.tuning.loop.reuse.schedule_reuse import ProgramSpace
+from go_rl.tuning.loop.nouns import Candidate, Trial
+from go_rl.tuning.loop.reuse.candidate_reuse import ProgramSpace
 
 FASTEST = 4
-"""Schedules of each tuned operator that others try to take over as they are."""
+"""Candidates of each tuned operator that others try to take over as they are."""
 REMEMBERED = 32
 """Trials of each operator that are in memory, at most: the fastest and evenly drawn others."""
 
@@ -39,27 +39,27 @@ class StateReader(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class AttentionReuse:
-    """See `go_rl.tuning.loop.reuse.schedule_reuse.ScheduleReuse`."""
+    """Reuse of candidates in the order of an attention head's relative throughput."""
 
     space_of: Callable[[int], ProgramSpace]
     """Spaces of operators by their number."""
     tuner: StateReader
-    """`go_rl.costs.programs.learn.transfer.tuner.TransferTuner`."""
+    """Network with the head (`go_rl.costs.programs.learn.transfer.tuner.TransferTuner`)."""
     target: ProgramTarget
-    """On which schedules are timed."""
+    """Target on which candidates are timed."""
     drawn: int = 32
-    """Random candidates."""
+    """Random candidates among which the head chooses, too."""
     _states: dict[tuple[int, str], Float32[np.ndarray, "W"] | None] = field(default_factory=dict)
-    """Of the head, by operator and key; None: the loop nest is not understood."""
+    """States of the head by operator and key; None: the loop nest is not understood."""
 
     def choose(
         self, operator: int, measured: Mapping[int, Sequence[Trial]], count: int, seed: int
-    ) -> list[Schedule]:
-        """See `ScheduleReuse`; without a loop nest that is understood the order is that of the
+    ) -> list[Candidate]:
+        """Return the candidates; without a loop nest that is understood the order is that of the
         candidates: the fastest of others first."""
         candidates = self._candidates(operator, measured, seed)
         known = [(s, self._state(operator, s)) for s in candidates]
-        read = [(schedule, state) for schedule, state in known if state is not None]
+        read = [(candidate, state) for candidate, state in known if state is not None]
         memory = self._memory(measured)
         if memory is None or not read:
             return candidates[:count]
@@ -69,22 +69,22 @@ class AttentionReuse:
 
     def _candidates(
         self, operator: int, measured: Mapping[int, Sequence[Trial]], seed: int
-    ) -> list[Schedule]:
-        space, found = self.space_of(operator), dict[str, Schedule]()
+    ) -> list[Candidate]:
+        space, found = self.space_of(operator), dict[str, Candidate]()
         for _, trials in sorted(measured.items()):
             for trial in _fastest(trials)[:FASTEST]:
-                made = space.adapted(trial.schedule.document)
+                made = space.adapted(trial.candidate.document)
                 if made is not None:
                     found.setdefault(made.key, made)
-        for schedule in space.draw(self.drawn, np.random.default_rng((seed, operator))):
-            found.setdefault(schedule.key, schedule)
+        for candidate in space.draw(self.drawn, np.random.default_rng((seed, operator))):
+            found.setdefault(candidate.key, candidate)
         return list(found.values())
 
     def _memory(self, measured: Mapping[int, Sequence[Trial]]) -> AttentionMemory | None:
         states, seconds, numbers = [], [], []
         for k, trials in sorted(measured.items()):
             some = _remembered(trials)
-            own = [(self._state(k, trial.schedule), trial.seconds) for trial in some]
+            own = [(self._state(k, trial.candidate), trial.seconds) for trial in some]
             kept = [(state, took) for state, took in own if state is not None]
             if kept:
                 states.append(np.stack([state for state, _ in kept]))
@@ -95,15 +95,15 @@ class AttentionReuse:
         except TrainingError:  # nothing was tuned that is understood
             return None
 
-    def _state(self, operator: int, schedule: Schedule) -> Float32[np.ndarray, "W"] | None:
-        key = operator, schedule.key
+    def _state(self, operator: int, candidate: Candidate) -> Float32[np.ndarray, "W"] | None:
+        key = operator, candidate.key
         if key not in self._states:
-            self._states[key] = self._read(operator, schedule)
+            self._states[key] = self._read(operator, candidate)
         return self._states[key]
 
-    def _read(self, operator: int, schedule: Schedule) -> Float32[np.ndarray, "W"] | None:
+    def _read(self, operator: int, candidate: Candidate) -> Float32[np.ndarray, "W"] | None:
         try:
-            asts = self.space_of(operator).programs([schedule])
+            asts = self.space_of(operator).programs([candidate])
             return self.tuner.states(programs_of_task(asts, None, self.target))[0]
         except (NestError, TrainingError):  # not understood, or too many statements
             return None

@@ -24,9 +24,9 @@ class AnsorGradient:
     alpha: float = 0.2
     """Weight of the past."""
     beta: float = 2.0
-    """How far an operator may stay behind the best of its kind."""
+    """Factor by which an operator may stay behind the best of its kind."""
     window: int = 3
-    """Slots Δ that the past goes back."""
+    """Slots Δ of the past."""
     name: str = "ansor"
     dynamic: bool = True
 

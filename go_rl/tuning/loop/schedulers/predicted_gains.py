@@ -8,7 +8,7 @@ from go_rl.tuning.loop.belief.belief import Belief, CurvePrediction
 from go_rl.tuning.loop.tuning_state import TuningState
 
 MILLISECONDS = 1e3
-"""In a second."""
+"""Milliseconds in a second."""
 
 
 @dataclass(eq=False)

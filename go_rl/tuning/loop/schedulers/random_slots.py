@@ -18,7 +18,7 @@ class RandomSlots:
 
     @property
     def name(self) -> str:
-        """As in the registry."""
+        """Name in the registry."""
         return "dynamic-random" if self.dynamic else "random"
 
     def choose(self, state: TuningState) -> int:

@@ -44,9 +44,9 @@ WITHOUT_BELIEF: Mapping[str, Callable[[], Scheduler]] = MappingProxyType({
 })  # fmt: skip
 SEQUENTIAL, ORACLE = "sequential", "oracle"
 LIVE = (*WITH_BELIEF, *WITHOUT_BELIEF, SEQUENTIAL)
-"""Names of those that schedule what is measured now."""
+"""Names of the schedulers of live tuning."""
 SCHEDULERS = (*LIVE, ORACLE)
-"""Names of all: the oracle sees recorded curves only."""
+"""Names of all schedulers: the oracle sees recorded curves only."""
 
 
 def live_scheduler(name: str, belief: str, share: float | None = None) -> Scheduler:

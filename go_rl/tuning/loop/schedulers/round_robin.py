@@ -17,7 +17,7 @@ class RoundRobin:
 
     @property
     def name(self) -> str:
-        """As in the registry."""
+        """Name in the registry."""
         return "dynamic-round-robin" if self.dynamic else "round-robin"
 
     def choose(self, state: TuningState) -> int:

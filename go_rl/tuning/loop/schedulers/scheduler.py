@@ -1,4 +1,4 @@
-"""`Scheduler`: which operator gets the next slot."""
+"""`Scheduler`: the choice of the operator that gets the next slot."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Scheduler(Protocol):
 
     @property
     def name(self) -> str:
-        """As in the registry."""
+        """Name in the registry."""
         ...
 
     @property

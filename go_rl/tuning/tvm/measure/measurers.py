@@ -1,4 +1,4 @@
-"""Who measures for the TVM back end: a worker process here, or workers of a Ray cluster."""
+"""Measurers of the TVM back end: a worker process here, or workers of a Ray cluster."""
 
 from __future__ import annotations
 
@@ -61,11 +61,9 @@ class LocalMeasurer:
         self._worker = WarmWorker(WORKER, core, environment)
 
     def full_pace(self) -> float:
-        """See `Measurer`."""
         return folder_pace(self._folder, self._config)
 
     def outcomes(self, tasks: Sequence[Any], config: CollectConfig) -> list[Outcome]:
-        """See `Measurer`."""
         if not tasks:
             return []
         self._worker.call(Release(), START_SECONDS)  # a fresh process imports TVM

@@ -2,7 +2,7 @@
 
 An optional extra: ``pip install 'go_rl[ray]'``. Times of two processors are never mixed: the nodes
 with one processor are a group with a target of its own. A run is tuned for one of them, this
-machine's if it is among them, else the largest; the others time the same schedules meanwhile.
+machine's if it is among them, else the largest; the others time the same candidates meanwhile.
 Within a group, a node on which a reference kernel takes longer than `AGREE` times the group's
 median is left out. A task whose worker is lost goes to another one, once.
 """
@@ -31,10 +31,9 @@ from go_rl.tuning.tvm.measure.measurers import WORKER
 from go_rl.tuning.tvm.measure.ray_worker import RayWorker
 
 AGREE = 1.25
-"""Workers of one processor whose reference kernel takes longer than so many times the median are
-left out."""
+"""Ratio to the median of a processor's reference kernel above which a worker is left out."""
 ANSWER_SECONDS = 10.0
-"""What connecting to a cluster may take."""
+"""Seconds that connecting to a cluster may take."""
 LOCAL = "ray"
 """Address of a cluster that is started here."""
 ATTEMPTS = 2
@@ -90,11 +89,11 @@ class ProcessorGroup:
 
     target: str
     workers: tuple[Any, ...]
-    """Ray's handles."""
+    """Ray handles of the workers."""
 
 
 class RayMeasurer:
-    """See `go_rl.tuning.tvm.measure.measurers.Measurer`.
+    """Workers of a Ray cluster that measure side by side.
 
     Args:
         address: ``ray``: a cluster on this machine; else of a running one.
@@ -122,11 +121,10 @@ class RayMeasurer:
         return self.group.target
 
     def full_pace(self) -> float:
-        """See `Measurer`; each worker puts its own in."""
+        """Return the reference speed of the core; each worker puts its own in."""
         return 1.0
 
     def outcomes(self, tasks: Sequence[Any], config: CollectConfig) -> list[Outcome]:
-        """See `Measurer`."""
         return self.everywhere(tasks, config, (self.target,))[self.target]
 
     def everywhere(
@@ -153,7 +151,7 @@ class RayMeasurer:
         return {t: [found[n] for n in range(len(tasks))] for t, found in jobs.found.items()}
 
     def in_turn(self, tasks: Sequence[Any], config: CollectConfig) -> list[Outcome]:
-        """See `Measurer`; libraries that tasks name travel to the worker."""
+        """Return the outcomes of tasks; libraries that tasks name travel to the worker."""
         files = {name: Path(name).read_bytes() for task in tasks for name in _files(task)}
         while self._alive[self.target]:
             worker = self._alive[self.target][0]

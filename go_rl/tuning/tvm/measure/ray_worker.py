@@ -1,4 +1,4 @@
-"""`RayWorker`: what runs on a node of a Ray cluster that measures."""
+"""`RayWorker`: the actor on a node of a Ray cluster that measures."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REFERENCE_CALLS = 200
 
 
 class RayWorker:
-    """What runs on a node: a warm worker process of its own, so that a bad schedule costs no node.
+    """Actor on a node, with a warm worker process, so that a bad candidate costs no node.
 
     Args:
         function: what the process calls, ``module:name``.

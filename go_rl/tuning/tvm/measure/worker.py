@@ -1,6 +1,6 @@
 """Builds and times operators and whole networks in a worker process.
 
-A call that takes longer than `SLOW_SECONDS` is timed once: schedules that slow are far from the
+A call that takes longer than `SLOW_SECONDS` is timed once: candidates that slow are far from the
 best, and a few of them would take most of the time.
 """
 
@@ -28,7 +28,7 @@ from go_rl.tuning.tvm.models.model import ModelInput, Rival
 from go_rl.tuning.tvm.space import scheduled, with_packed_weights
 
 SLOW_SECONDS = 0.1
-"""Calls that take longer are not repeated."""
+"""Seconds of a call above which it is not repeated."""
 FLUSHED_RUNS = 4
 """Runs of a sample, at most, between which caches are flushed."""
 PROBES = 4
@@ -37,37 +37,37 @@ PROBES = 4
 
 @dataclass(frozen=True)
 class Measuring:
-    """What holds for whatever is measured."""
+    """Settings common to all measurements of a process."""
 
     memory: float
     """Bytes that this process may address."""
     full_pace: float
-    """See `go_rl.costs.timing.core_speed.CoreSpeed`."""
+    """Reference speed of the core (`go_rl.costs.timing.core_speed.CoreSpeed`)."""
     flushed: int = 0
     """Bytes that are written between two runs of an operator: in the network, the weights of all
     others are read between them, and its own are not in the caches when it comes."""
 
 
 @dataclass(frozen=True)
-class ScheduleTask:
-    """One schedule of one operator to be measured."""
+class CandidateTask:
+    """Candidate of an operator to be measured."""
 
     operator: str
     """JSON of the module (`NetworkFunction.text`)."""
     document: Any
-    """Of the schedule; None: the loops as they are."""
+    """Document of the candidate; None: the loops as they are."""
     code: CodeTarget
-    """What it is compiled for."""
+    """Target of code generation."""
     measuring: Measuring
     timing: TimingConfig
 
 
 @dataclass(frozen=True)
 class NetworkTask:
-    """One compiled network to be measured."""
+    """Compiled network to be measured."""
 
     path: str
-    """Of its shared library."""
+    """Path of the shared library."""
     inputs: tuple[ModelInput, ...]
     measuring: Measuring
     timing: TimingConfig
@@ -85,7 +85,7 @@ class RivalTask:
 
 
 def compile_program(
-    asked: ScheduleTask | NetworkTask | RivalTask,
+    asked: CandidateTask | NetworkTask | RivalTask,
 ) -> tuple[Timed, dict[str, Any]]:
     """Build what is asked.
 
@@ -105,7 +105,7 @@ def compile_program(
     first = run()  # behind a run of TVM's own, which does not count
     if first < SLOW_SECONDS:
         first = min(first, *(run() for _ in range(PROBES)))
-    if isinstance(asked, ScheduleTask) and first > SLOW_SECONDS:
+    if isinstance(asked, CandidateTask) and first > SLOW_SECONDS:
         once = TimingSamples(np.array([first]), np.array([pace()]), np.zeros(1))
         return lambda timing: once, about
     sample = sample_of(max(1, ceil(SAMPLE_SECONDS / max(first, 1e-9))))
@@ -123,19 +123,20 @@ def answer(request: Any) -> Any:
 
 
 SampleOf = Callable[[int], Callable[[], float]]
-"""Makes, of a number of runs, a function that runs so often and returns mean seconds a run."""
+"""Factory that makes, of a number of runs, a function that runs so often and returns mean
+seconds a run."""
 
 
-def _made(asked: ScheduleTask | NetworkTask | RivalTask) -> SampleOf:
+def _made(asked: CandidateTask | NetworkTask | RivalTask) -> SampleOf:
     match asked:
-        case ScheduleTask():
-            return _schedule(asked)
+        case CandidateTask():
+            return _candidate(asked)
         case NetworkTask():
             return _network(asked)
     return _rival(asked)
 
 
-def _schedule(asked: ScheduleTask) -> SampleOf:
+def _candidate(asked: CandidateTask) -> SampleOf:
     tvm, module = import_tvm(), _operator(asked.operator)
     made = with_packed_weights(scheduled(module, asked.document).mod)
     kernel = tvm.compile(made, target=asked.code.tvm()).jit()

@@ -22,23 +22,22 @@ Results = Callable[[Sequence[np.ndarray]], list[np.ndarray]]
 
 @dataclass(frozen=True, eq=False)
 class HloNetwork:
-    """See `TunableNetwork`."""
+    """Program of StableHLO with its weights."""
 
     name: str
     program: Any
-    """Of MLIR, in StableHLO."""
+    """Module of MLIR, in StableHLO."""
     inputs: tuple[ModelInput, ...]
     weights: Mapping[int, np.ndarray]
     """Arguments of ``main`` that are weights, by position; the others are the inputs, in order."""
     compute: Results
-    """Computes by XLA what the network computes."""
+    """Function that computes by XLA what the network computes."""
 
     def relax(self) -> Any:
-        """See `TunableNetwork`."""
         return relax_of(self.program, self.weights)
 
     def rivals(self, folder: Path) -> tuple[list[Rival], list[str]]:
-        """See `TunableNetwork`; XLA."""
+        """Write the program for XLA, the only rival."""
         path, weights = folder / "rival.mlir", folder / "rival.npz"
         with path.open("wb") as file:
             self.program.operation.write_bytecode(file)
@@ -48,7 +47,7 @@ class HloNetwork:
         return [Rival("XLA", "stablehlo", str(path), str(weights))], [absent]
 
     def results(self, operands: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """See `TunableNetwork`; XLA computes."""
+        """Return the results, computed by XLA."""
         return self.compute(operands)
 
 

@@ -22,7 +22,7 @@ from go_rl.tuning.tvm.models.model import ModelInput
 
 UNROLL_LIMIT = 200_000
 DTYPES = ("float32", "int32", "uint32", "bool", "int8", "uint8")
-"""Of arguments."""
+"""Types of arguments that are tuned."""
 
 
 def jax_network(

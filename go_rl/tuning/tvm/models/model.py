@@ -12,12 +12,12 @@ import numpy as np
 
 @dataclass(frozen=True)
 class ModelInput:
-    """One operand of a network."""
+    """Operand of a network."""
 
     name: str
     shape: tuple[int, ...]
     dtype: str
-    """NumPy's name."""
+    """Element type by NumPy's name."""
 
     def random(self, rng: np.random.Generator) -> np.ndarray:
         """Return a random operand; whole numbers are 0 or 1, which any table of words, masks and
@@ -33,11 +33,11 @@ class Rival:
     """Another implementation of a network, which a worker loads from files and times beside it."""
 
     name: str
-    """For people, such as ``ONNX Runtime``."""
+    """Name for people, such as ``ONNX Runtime``."""
     kind: Literal["onnx", "stablehlo"]
-    """What the file is."""
+    """Format of the file."""
     path: str
-    """Of the model; of StableHLO, its ``main`` takes all arguments."""
+    """Path of the model; ``main`` of StableHLO takes all arguments."""
     weights: str = ""
     """File of arrays, by the position of the argument that they are; "": there are none."""
 
@@ -48,12 +48,12 @@ class TunableNetwork(Protocol):
 
     @property
     def name(self) -> str:
-        """For people."""
+        """Name for people."""
         ...
 
     @property
     def inputs(self) -> tuple[ModelInput, ...]:
-        """What the compiled network is called with, in order."""
+        """Operands that the compiled network is called with, in order."""
         ...
 
     def relax(self) -> Any:

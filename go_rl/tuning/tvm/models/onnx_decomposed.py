@@ -136,4 +136,4 @@ RULES: Mapping[str, Callable[[onnx.NodeProto, str], Parts]] = MappingProxyType({
     "ConvInteger": _whole_convolution, "LpNormalization": _normalization,
     "QLinearConv": _quantised, "QLinearMatMul": _quantised,
 })  # fmt: skip
-"""By operator."""
+"""Rules by operator."""

@@ -26,7 +26,7 @@ from go_rl.tuning.tvm.models.model import ModelInput, Rival
 from go_rl.tuning.tvm.models.onnx_simplified import is_function, simplified, unsupported
 
 MICROSOFT_ATTENTION = "Attention"
-"""What TVM translates under this name is ONNX Runtime's operator, not ONNX's."""
+"""Operator that TVM translates as ONNX Runtime's, not as ONNX's."""
 LARGE = 1 << 30
 """Bytes of a model from which on its weights are written into a file of their own."""
 OTHER_FLOATS = ("FLOAT16", "BFLOAT16", "DOUBLE")
@@ -35,14 +35,14 @@ OTHER_FLOATS = ("FLOAT16", "BFLOAT16", "DOUBLE")
 
 @dataclass(frozen=True, eq=False)
 class OnnxNetwork:
-    """See `TunableNetwork`."""
+    """ONNX model with its weights."""
 
     name: str
     model: onnx.ModelProto
     inputs: tuple[ModelInput, ...]
 
     def relax(self) -> Any:
-        """See `TunableNetwork`; TVM's own front end translates the simplified model. An operator
+        """Return the simplified model as TVM's own front end translates it. An operator
         that it cannot translate and that ONNX defines by others is tried once more as these."""
         import_meta_schedule()
         supported = supported_operators()
@@ -62,7 +62,7 @@ class OnnxNetwork:
                     supported -= {name}
 
     def rivals(self, folder: Path) -> tuple[list[Rival], list[str]]:
-        """See `TunableNetwork`; ONNX Runtime, where it is installed."""
+        """Write the model for ONNX Runtime, where it is installed."""
         absent = ["XLA is not timed beside it: it reads no ONNX"]
         if find_spec("onnxruntime") is None:
             return [], [
@@ -74,7 +74,7 @@ class OnnxNetwork:
         return [Rival("ONNX Runtime", "onnx", str(path))], absent
 
     def results(self, operands: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """See `TunableNetwork`; ONNX Runtime computes, where it is installed, else the reference
+        """Return the results of ONNX Runtime, where it is installed, else of the reference
         evaluator of ONNX."""
         feed = {given.name: array for given, array in zip(self.inputs, operands, strict=True)}
         try:

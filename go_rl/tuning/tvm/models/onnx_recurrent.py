@@ -55,7 +55,7 @@ def unrolled(model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]]) -> onn
 
 @dataclass
 class _Writer:
-    """One operator."""
+    """Writer of one recurrent operator."""
 
     node: onnx.NodeProto
     name: str
@@ -74,7 +74,7 @@ class _Writer:
 
     @property
     def possible(self) -> bool:
-        """Whether it is one that is written out."""
+        """Whether the operator can be written out."""
         sizes, sequence = self.shapes.get(self.node.input[0]), self._input(4)
         return (
             sizes is not None and len(sizes) == 3 and 0 < sizes[0] <= LONGEST
@@ -176,7 +176,7 @@ class _Writer:
         return self._add("Add", [made, self._part(biases[1], gate, hidden, axis=0)])
 
     def _biases(self, number: int, size: int) -> list[str]:
-        """Those of the input and of the state; none where there are none."""
+        """Biases of the input and of the state; none where there are none."""
         given = self._input(3)
         if not given:
             return []

@@ -1,4 +1,4 @@
-"""`read_model`: everything that `go-rl predict` reads and that says what it computes."""
+"""`read_model`: networks from every format of `go-rl predict` that says what it computes."""
 
 from __future__ import annotations
 

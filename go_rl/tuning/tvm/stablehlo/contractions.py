@@ -79,7 +79,7 @@ def _matrix(value: HloValue, axes: tuple[int, ...], shape: Shape, emitter: Emitt
 
 @dataclass(frozen=True)
 class _Window:
-    """How a kernel moves over an image, by dimension of the image."""
+    """Moves of a kernel over an image, by dimension of the image."""
 
     strides: tuple[int, ...]
     padding: tuple[tuple[int, int], ...]
@@ -169,4 +169,4 @@ RULES: Mapping[str, Translate] = MappingProxyType({
     "stablehlo.dot": _dot, "stablehlo.dot_general": _dot_general,
     "stablehlo.convolution": _convolution,
 })  # fmt: skip
-"""By name."""
+"""Translations by name."""

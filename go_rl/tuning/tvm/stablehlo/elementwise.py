@@ -16,7 +16,7 @@ _BINARY: Mapping[str, tuple[str, Callable[..., Any]]] = MappingProxyType({
     "maximum": ("maximum", np.maximum), "minimum": ("minimum", np.minimum),
     "power": ("power", np.power),
 })  # fmt: skip
-"""Of Relax and of NumPy, by StableHLO's name."""
+"""Operators of Relax and of NumPy, by StableHLO's name."""
 _LOGICAL: Mapping[str, tuple[str, Callable[..., Any]]] = MappingProxyType({
     "and": ("logical_and", np.logical_and), "or": ("logical_or", np.logical_or),
     "xor": ("logical_xor", np.logical_xor),
@@ -149,4 +149,4 @@ RULES: Mapping[str, Translate] = MappingProxyType({
     "stablehlo.compare": _compare, "stablehlo.select": _select, "stablehlo.clamp": _clamp,
     "stablehlo.convert": _convert,
 })  # fmt: skip
-"""By name."""
+"""Translations by name."""

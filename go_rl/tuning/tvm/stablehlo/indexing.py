@@ -138,4 +138,4 @@ RULES: Mapping[str, Translate] = MappingProxyType({
     "stablehlo.gather": _gather, "stablehlo.dynamic_slice": _dynamic_slice,
     "chlo.top_k": _top_k,
 })  # fmt: skip
-"""By name."""
+"""Translations by name."""

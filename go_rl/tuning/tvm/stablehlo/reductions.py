@@ -162,4 +162,4 @@ def _pool(how: str, given: Any, layout: str, options: dict[str, Any], emitter: E
 RULES: Mapping[str, Translate] = MappingProxyType(
     {"stablehlo.reduce": _reduce, "stablehlo.reduce_window": _reduce_window}
 )
-"""By name."""
+"""Translations by name."""

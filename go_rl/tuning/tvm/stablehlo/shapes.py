@@ -191,4 +191,4 @@ RULES: Mapping[str, Translate] = MappingProxyType({
     "stablehlo.concatenate": _concatenate, "stablehlo.pad": _pad,
     "stablehlo.reverse": _reverse, "stablehlo.optimization_barrier": _same,
 })  # fmt: skip
-"""By name."""
+"""Translations by name."""

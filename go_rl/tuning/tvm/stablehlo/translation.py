@@ -22,7 +22,7 @@ RULES: Mapping[str, Translate] = MappingProxyType({
     **elementwise.RULES, **shapes.RULES, **contractions.RULES, **reductions.RULES,
     **indexing.RULES,
 })  # fmt: skip
-"""How each operator is translated."""
+"""Translations of all operators, by name."""
 DTYPES: Mapping[str, str] = MappingProxyType({
     "f32": "float32", "i32": "int32", "i1": "bool", "ui32": "uint32", "i64": "int64",
     "i8": "int8", "ui8": "uint8",

@@ -17,7 +17,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class HloValue:
-    """One array: known, or computed by the network.
+    """Array that is known, or computed by the network.
 
     Broadcasts are put off: a dimension of ``made`` may be 1 where that of ``shape`` is more.
     Element-wise operators of Relax broadcast by themselves, and so a bias stays a vector.
@@ -27,7 +27,7 @@ class HloValue:
     """A NumPy array, or a variable of Relax, of as many dimensions as ``shape``."""
     shape: Shape
     dtype: str
-    """NumPy's name."""
+    """Element type by NumPy's name."""
 
     @property
     def known(self) -> bool:
@@ -55,26 +55,26 @@ class HloValue:
 
 @dataclass(frozen=True, eq=False)
 class HloCall:
-    """One operator with its operands."""
+    """Operator with its operands."""
 
     name: str
-    """Such as ``stablehlo.add``."""
+    """Name of the operator, such as ``stablehlo.add``."""
     operands: tuple[HloValue, ...]
     attributes: Mapping[str, Any]
-    """Of MLIR."""
+    """Attributes of MLIR by name."""
     results: tuple[tuple[Shape, str], ...]
     """Shape and type of each result."""
     regions: tuple[Any, ...]
-    """Of MLIR: what a reduction combines by."""
+    """Regions of MLIR: the operator by which a reduction combines."""
 
     @property
     def shape(self) -> Shape:
-        """Of the first result."""
+        """Shape of the first result."""
         return self.results[0][0]
 
     @property
     def dtype(self) -> str:
-        """Of the first result."""
+        """Element type of the first result."""
         return self.results[0][1]
 
     def numbers(self, name: str, default: tuple[int, ...] = ()) -> tuple[int, ...]:
@@ -97,7 +97,7 @@ class HloCall:
 
 
 Translate = Callable[[HloCall, "Emitter"], tuple[HloValue, ...]]
-"""Translates an operator: its results."""
+"""Translation of an operator into its results."""
 
 
 class Emitter:

@@ -15,7 +15,7 @@ from go_rl.costs.programs.measure.data import ProgramTarget
 from go_rl.costs.programs.nests import NestError
 from go_rl.tuning.config import TuneProgramsConfig, TuningError
 from go_rl.tuning.loop.journal import FileJournal, MemoryJournal
-from go_rl.tuning.loop.nouns import Schedule, Trial, TunedOperator
+from go_rl.tuning.loop.nouns import Candidate, Trial, TunedOperator
 from go_rl.tuning.loop.reuse.attention_reuse import AttentionReuse
 from go_rl.tuning.loop.schedulers import SCHEDULERS, scheduler_of
 from go_rl.tuning.loop.schedulers.registry import WITH_BELIEF
@@ -49,17 +49,17 @@ POOLS = pool_set(
 
 
 class LastOf:
-    """Reuses the schedules of `POOLS` from the last on, and notes what it was told."""
+    """Reuses the candidates of `POOLS` from the last on, and notes what it was told."""
 
     def __init__(self) -> None:
         self.told: list[tuple[int, dict[int, int]]] = []
 
     def choose(
         self, operator: int, measured: Mapping[int, Sequence[Trial]], count: int, seed: int
-    ) -> list[Schedule]:
+    ) -> list[Candidate]:
         self.told.append((operator, {k: len(trials) for k, trials in measured.items()}))
         keys = POOLS.pools[operator].keys.tolist()[::-1][:count]
-        return [Schedule(f"{key:016x}") for key in keys]
+        return [Candidate(f"{key:016x}") for key in keys]
 
 
 def tune(name: str, journal=None, seconds: float = 100.0, trials: int | None = None):
@@ -101,13 +101,13 @@ def test_time_for_the_last_batches_is_kept_and_a_stopped_run_goes_on(tmp_path):
 
 @pytest.mark.parametrize(("trials", "heavy"), [(6, 4), (4, 2), (3, 1), (2, 1), (1, 1)])
 def test_trials_for_the_last_batches_are_kept(trials, heavy):
-    """A batch of 2; the first schedule that works comes before."""
+    """A batch of 2; the first candidate that works comes before."""
     state, _ = tune("dynamic-round-robin", trials=trials)
     assert [len(each.curve) for each in state.operators] == [heavy, trials - heavy]
 
 
 def test_somebody_must_choose_for_light_operators():
-    with pytest.raises(TuningError, match="say which schedules"):
+    with pytest.raises(TuningError, match="say which candidates"):
         tune_operators(
             ReplayBackend(POOLS), scheduler_of("round-robin"), InOrder, SlotConfig(heavy=0.5)
         )
@@ -119,17 +119,17 @@ class ReadLattice(Lattice):
     """A lattice whose points are programs of one statement; those with a first number above 5 are
     not understood, and others' points fit where they lie inside."""
 
-    def programs(self, schedules: Sequence[Schedule]) -> PackedAsts:
+    def programs(self, candidates: Sequence[Candidate]) -> PackedAsts:
         asts = []
-        for schedule in schedules:
-            if schedule.document[0] > 5:
+        for candidate in candidates:
+            if candidate.document[0] > 5:
                 raise NestError("not understood")
             vectors = np.zeros((1, LEAF_NUMBERS), np.float32)
-            vectors[0, :3] = schedule.document
+            vectors[0, :3] = candidate.document
             asts.append(CompactAst(vectors, np.array([1])))
         return pack_asts(asts)
 
-    def adapted(self, document) -> Schedule | None:
+    def adapted(self, document) -> Candidate | None:
         fits = all(at < side for at, side in zip(document, self.sides, strict=True))
         return self.at(document) if fits else None
 
@@ -147,27 +147,27 @@ def reuse_of(*spaces: ReadLattice) -> AttentionReuse:
 
 def trials(space: ReadLattice, *points: tuple[int, int, int]) -> list[Trial]:
     made = [space.at(point) for point in points]
-    return [Trial(schedule, space.seconds(schedule), 1.0) for schedule in made]
+    return [Trial(candidate, space.seconds(candidate), 1.0) for candidate in made]
 
 
-def test_the_best_schedule_of_another_operator_leads_where_it_fits():
+def test_the_best_candidate_of_another_operator_leads_where_it_fits():
     space = ReadLattice()
     measured = {0: trials(space, (5, 1, 4), (0, 6, 0), (5, 6, 0), (1, 6, 6))}
     chosen = reuse_of(space, ReadLattice()).choose(1, measured, 3, 0)
-    assert "5,1,4" in [schedule.key for schedule in chosen]
+    assert "5,1,4" in [candidate.key for candidate in chosen]
     assert np.abs(np.subtract(chosen[0].document, (5, 1, 4))).sum() <= 1
-    assert len({schedule.key for schedule in chosen}) == 3
+    assert len({candidate.key for candidate in chosen}) == 3
     assert chosen == reuse_of(space, ReadLattice()).choose(1, measured, 3, 0)
     small = ReadLattice((3, 3, 3), (1, 1, 1))
     found = reuse_of(space, small).choose(1, measured, 9, 0)
-    assert all(max(schedule.document) < 3 for schedule in found)
+    assert all(max(candidate.document) < 3 for candidate in found)
 
 
 def test_programs_that_are_not_understood_are_left_out():
     space = ReadLattice()
     measured = {0: trials(space, (6, 1, 4), (5, 1, 4), (5, 2, 4))}
     chosen = reuse_of(space, ReadLattice()).choose(1, measured, 20, 0)
-    assert all(schedule.document[0] <= 5 for schedule in chosen)
+    assert all(candidate.document[0] <= 5 for candidate in chosen)
     measured = {0: trials(space, (6, 1, 4), (6, 6, 4))}
     assert reuse_of(space, ReadLattice()).choose(1, measured, 2, 0)[0].key == "6,1,4"
 

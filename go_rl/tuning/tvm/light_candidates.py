@@ -1,4 +1,4 @@
-"""Schedules of functions that are not tuned: element-wise chains, copies, reductions.
+"""Candidates of functions that are not tuned: element-wise chains, copies, reductions.
 
 TVM's default leaves a buffer between any two operators of such a function, and adds up a row one
 number after the other, for LLVM may not change the order of a sum.
@@ -11,18 +11,18 @@ from contextlib import suppress
 from typing import Any
 
 from go_rl.costs.programs.nests.tvm_lowering import import_meta_schedule
-from go_rl.tuning.loop.nouns import Schedule
+from go_rl.tuning.loop.nouns import Candidate
 from go_rl.tuning.tvm.codegen import FLOPS_A_CYCLE, CodeTarget
 from go_rl.tuning.tvm.operators import REDUCTION
-from go_rl.tuning.tvm.space import ILLEGAL, schedule_of
+from go_rl.tuning.tvm.space import ILLEGAL, candidate_of
 
 LONGEST = 64
 """Numbers of an innermost loop, at most, that become one vector operation where its length is no
 multiple of the vector's."""
 
 
-def light_schedules(module: Any, code: CodeTarget) -> list[Schedule]:
-    """Return schedules of a function, fewer where some are not legal: element-wise operators
+def light_candidates(module: Any, code: CodeTarget) -> list[Candidate]:
+    """Return candidates of a function, fewer where some are not legal: element-wise operators
     computed where their results are read; the same, with vectors in the innermost loops, and sums
     over a row in as many parts as a vector has numbers, which changes a sum's last digits.
 
@@ -30,7 +30,7 @@ def light_schedules(module: Any, code: CodeTarget) -> list[Schedule]:
         module: the function without a schedule, called ``main``.
         code: what it is compiled for; on several cores, outer loops run in parallel.
     """
-    found = dict[str, Schedule]()
+    found = dict[str, Candidate]()
     for change in (_leave, _vectors):
         made = _attempt(module, code, change)
         if made is not None:
@@ -39,10 +39,10 @@ def light_schedules(module: Any, code: CodeTarget) -> list[Schedule]:
 
 
 Change = Callable[[Any, Any, CodeTarget], None]
-"""Transforms a block of a schedule."""
+"""Transformation of a block of a TVM schedule."""
 
 
-def _attempt(module: Any, code: CodeTarget, change: Change) -> Schedule | None:
+def _attempt(module: Any, code: CodeTarget, change: Change) -> Candidate | None:
     import_meta_schedule()
     from tvm.s_tir.schedule import Schedule as TvmSchedule  # pyright: ignore[reportMissingImports]
 
@@ -55,7 +55,7 @@ def _attempt(module: Any, code: CodeTarget, change: Change) -> Schedule | None:
             change(schedule, block, code)
     except (*ILLEGAL, AttributeError, TypeError, ValueError):
         return None  # loops of unknown length, or blocks within blocks
-    return schedule_of(schedule.trace)
+    return candidate_of(schedule.trace)
 
 
 def _inline(schedule: Any, block: Any) -> None:
@@ -103,7 +103,7 @@ def _parallel(schedule: Any, loops: list[Any], code: CodeTarget) -> None:
 
 
 def _spatial(schedule: Any, block: Any) -> int:
-    """How many of a block's loops, the outer ones, are not of its reduction."""
+    """Number of a block's outer loops that are not of its reduction."""
     kinds = [int(axis.iter_type) == REDUCTION for axis in schedule.get(block).iter_vars]
     return kinds.index(True) if True in kinds else len(kinds)
 

@@ -1,4 +1,4 @@
-"""Schedules of functions that are not tuned: they compute what the loops as they are compute."""
+"""Candidates of functions that are not tuned: they compute what the loops as they are compute."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[
 from go_rl.costs.timing.tvm_calls import import_tvm
 from go_rl.tuning.tvm.codegen import CodeTarget, levels_here
 from go_rl.tuning.tvm.compiled import export_network, max_relative_error, run_network
-from go_rl.tuning.tvm.light_schedules import light_schedules
+from go_rl.tuning.tvm.light_candidates import light_candidates
 from go_rl.tuning.tvm.lowering import lower
 from go_rl.tuning.tvm.models.onnx_file import read_network
 from go_rl.tuning.tvm.space import scheduled
@@ -46,18 +46,18 @@ def transposed(rows, columns):
 
 @pytest.mark.parametrize("cores", [1, 2])
 @pytest.mark.parametrize(
-    ("make", "shape", "expected", "schedules"),
+    ("make", "shape", "expected", "candidates"),
     [
         (sums_of_squares, (3, 32), lambda x: (x * x).sum(1), 2),
         (sums_of_squares, (3, 6), lambda x: (x * x).sum(1), 1),  # no multiple of four
         (transposed, (8, 5), lambda x: 2 * x.T, 2),
     ],
 )
-def test_they_compute_what_the_loops_compute(make, shape, expected, schedules, cores):
+def test_they_compute_what_the_loops_compute(make, shape, expected, candidates, cores):
     tvm, code = import_tvm(), CodeTarget(LEVEL, cores)
     module, given = make(*shape), np.random.default_rng(0).standard_normal(shape, np.float32)
-    found = light_schedules(module, code)
-    assert len(found) == len({each.key for each in found}) == schedules
+    found = light_candidates(module, code)
+    assert len(found) == len({each.key for each in found}) == candidates
     for each in found:
         made = scheduled(module, each.document).mod
         wanted = expected(given)
@@ -73,7 +73,7 @@ def test_loops_of_unknown_length_have_no_vectors():
     given = te.placeholder((n,), name="given")
     result = te.compute((n,), lambda i: given[i] + 1.0, name="result")
     function = te.create_prim_func([given, result]).with_attr("global_symbol", "main")
-    found = light_schedules(tvm.IRModule({"main": function}), CodeTarget(LEVEL))
+    found = light_candidates(tvm.IRModule({"main": function}), CodeTarget(LEVEL))
     assert len(found) <= 1
 
 
@@ -85,7 +85,7 @@ def test_activations_are_polynomials_in_the_product_s_loops(tmp_path, op):
         assert "fast_tanh" in net.tuned[0].names[0]
     path, rng = tmp_path / "module.so", np.random.default_rng(0)
     light = {
-        number: light_schedules(each.module, net.code)[-1]
+        number: light_candidates(each.module, net.code)[-1]
         for number, each in enumerate(net.functions)
         if number >= len(net.tuned)
     }

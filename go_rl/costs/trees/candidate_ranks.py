@@ -1,4 +1,4 @@
-"""Boosted trees that rank the schedules of one operator, learned while it is tuned (XGBoost).
+"""Boosted trees that rank the candidates of one operator, learned while it is tuned (XGBoost).
 
 The cost model of AutoTVM (Chen et al., "Learning to Optimize Tensor Programs", NeurIPS 2018,
 section 3). Needs XGBoost, an optional extra: ``pip install 'go_rl[tuning]'``.
@@ -20,15 +20,15 @@ from go_rl.core.files.whole_file import write_text
 from go_rl.costs.learning.predictor import Predictor
 
 TreeLoss = Literal["regression", "rank"]
-FORMAT = "go_rl-schedule-ranks"
+FORMAT = "go_rl-candidate-ranks"
 
 
 @dataclass(frozen=True)
-class ScheduleRanksConfig:
+class CandidateRanksConfig:
     """How the trees grow."""
 
     loss: TreeLoss = "regression"
-    """``regression``: the squared error of the speed relative to the fastest schedule; ``rank``:
+    """``regression``: the squared error of the speed relative to the fastest candidate; ``rank``:
     the logistic loss of pairs."""
     trees: int = 60
     depth: int = 6
@@ -38,27 +38,27 @@ class ScheduleRanksConfig:
     bins: int = 64
     """Thresholds of a feature, at most."""
     pairs: int = 8
-    """Of a schedule with others, drawn for each tree of ``rank``."""
+    """Pairs of a candidate with others, drawn for each tree of ``rank``."""
     seed: int = 0
     """Random seed."""
 
     def __post_init__(self) -> None:
         for name in ("trees", "depth", "pairs"):
             if getattr(self, name) < 1:
-                raise TrainingError(f"schedule ranks: {name} must be >= 1")
+                raise TrainingError(f"candidate ranks: {name} must be >= 1")
         if self.bins < 2:
-            raise TrainingError(f"schedule ranks: bins must be >= 2, not {self.bins}")
+            raise TrainingError(f"candidate ranks: bins must be >= 2, not {self.bins}")
         for name in ("learning_rate", "column_share"):
             if not 0 < getattr(self, name) <= 1:
-                raise TrainingError(f"schedule ranks: {name} must be above 0, at most 1")
+                raise TrainingError(f"candidate ranks: {name} must be above 0, at most 1")
 
 
 @dataclass(frozen=True, eq=False)
-class MeasuredSchedules:
-    """``S`` schedules of one operator that were measured."""
+class MeasuredCandidates:
+    """``S`` candidates of one operator that were measured."""
 
     features: Float32[np.ndarray, "S K"]
-    """[S, K] what a cost model reads of each (`go_rl.tuning.loop.nouns.ScheduleSpace`)."""
+    """[S, K] inputs of a cost model (`go_rl.tuning.loop.nouns.CandidateSpace`)."""
     seconds: Float64[np.ndarray, "S"]
     """[S] of one run; infinite for one that failed, which counts as infinitely slow."""
 
@@ -69,13 +69,13 @@ class MeasuredSchedules:
 
 
 @dataclass(frozen=True, eq=False)
-class ScheduleRanks(Predictor[MeasuredSchedules, Float32[np.ndarray, "S K"]]):
-    """Trees that score the schedules of one operator: the smallest score is the fastest."""
+class CandidateRanks(Predictor[MeasuredCandidates, Float32[np.ndarray, "S K"]]):
+    """Trees that score the candidates of one operator: the smallest score is the fastest."""
 
     booster: Any
     """XGBoost's; None: nothing."""
 
-    what = "schedule ranks"
+    what = "candidate ranks"
     unit = "score"
 
     def __post_init__(self) -> None:
@@ -83,24 +83,24 @@ class ScheduleRanks(Predictor[MeasuredSchedules, Float32[np.ndarray, "S K"]]):
 
     @classmethod
     def fit(
-        cls, examples: MeasuredSchedules, config: ScheduleRanksConfig | None = None
-    ) -> ScheduleRanks:
-        """Return trees that learned which of the schedules are fast.
+        cls, examples: MeasuredCandidates, config: CandidateRanksConfig | None = None
+    ) -> CandidateRanks:
+        """Return trees that learned which of the candidates are fast.
 
         Raises:
             MissingDependencyError: XGBoost is not installed.
-            TrainingError: no schedule has a time.
+            TrainingError: no candidate has a time.
         """
         if not np.isfinite(examples.seconds).any():
-            raise TrainingError(f"{cls.what}: no schedule has a time")
-        xgboost, config = import_xgboost(), config or ScheduleRanksConfig()
+            raise TrainingError(f"{cls.what}: no candidate has a time")
+        xgboost, config = import_xgboost(), config or CandidateRanksConfig()
         rows = xgboost.DMatrix(examples.features, label=examples.speed, nthread=1)
         if config.loss == "rank":
             rows.set_info(qid=np.zeros(len(examples.seconds), np.int32))
         return cls(xgboost.train(_options(config), rows, num_boost_round=config.trees))
 
     def predict(self, inputs: Float32[np.ndarray, "S K"]) -> Float64[np.ndarray, "S"]:
-        """Return [S] scores of schedules by their features: minus the relative speed, or what
+        """Return [S] scores of candidates by their features: minus the relative speed, or what
         orders like it."""
         if not len(inputs):
             return np.zeros(0)
@@ -111,12 +111,12 @@ class ScheduleRanks(Predictor[MeasuredSchedules, Float32[np.ndarray, "S K"]]):
         save_booster(self.booster, path, FORMAT)
 
     @classmethod
-    def load(cls, source: str | Path) -> ScheduleRanks:
+    def load(cls, source: str | Path) -> CandidateRanks:
         """See `Predictor`; none ship."""
         return cls(load_booster(source, FORMAT, cls.what))
 
 
-def _options(config: ScheduleRanksConfig) -> dict[str, Any]:
+def _options(config: CandidateRanksConfig) -> dict[str, Any]:
     shared = {
         "max_depth": config.depth, "eta": config.learning_rate, "tree_method": "hist",
         "max_bin": config.bins, "colsample_bytree": config.column_share, "nthread": 1,

@@ -1,7 +1,7 @@
-"""`PoolSet`: measured schedules of a network's operators, as one compact file.
+"""`PoolSet`: measured candidates of a network's operators, as one compact file.
 
 A file is an .npz with ``header`` (JSON: format, version, operators, target, provenance, digest)
-and, for all schedules of all operators in a row, ``seconds`` (float32; NaN: it failed), ``spent``
+and, for all candidates of all operators in a row, ``seconds`` (float32; NaN: it failed), ``spent``
 (float32), ``features`` (float16, [S, numbers]) and ``keys`` (uint64).
 """
 
@@ -25,32 +25,32 @@ from go_rl.tuning.config import TuningError
 from go_rl.tuning.loop.nouns import TunedOperator
 
 FORMAT, VERSION = "go_rl schedule pools", 1
-FOLDER = Path(__file__).parent / "pools"
-"""Of the pools that ship."""
+FOLDER = Path(__file__).parent / "recorded"
+"""Folder of the pools that ship."""
 ENDING = ".npz"
 _ARRAYS = ("seconds", "spent", "features", "keys")
 
 
 @dataclass(frozen=True, eq=False)
-class SchedulePool:
-    """``S`` measured schedules of one operator."""
+class CandidatePool:
+    """``S`` measured candidates of one operator."""
 
     operator: TunedOperator
     seconds: Float32[np.ndarray, "S"]
-    """[S] of one run; NaN: it failed."""
+    """[S] seconds of one run; NaN: it failed."""
     spent: Float32[np.ndarray, "S"]
     """[S] seconds that building and timing took."""
     features: Float32[np.ndarray, "S numbers"]
     """[S, numbers] leaf vectors, summed over statements."""
     keys: UInt64[np.ndarray, "S"]
-    """[S] distinct names."""
+    """[S] distinct names of the candidates."""
 
     def __post_init__(self) -> None:
         count = len(self.seconds)
         if not count or len({count, len(self.spent), len(self.features), len(self.keys)}) > 1:
             raise TuningError(f"pool of {self.operator.name}: arrays are empty or differ in length")
         if len(np.unique(self.keys)) < count:
-            raise TuningError(f"pool of {self.operator.name}: a schedule is there twice")
+            raise TuningError(f"pool of {self.operator.name}: a candidate is there twice")
         if not np.nanmin(self.seconds, initial=np.inf) > 0 or not (self.spent > 0).all():
             raise TuningError(f"pool of {self.operator.name}: seconds must be above 0")
 
@@ -62,14 +62,14 @@ class PoolSet:
     network: str
     target: str
     peak_flops: float
-    """FLOP/s of the target, at most."""
-    pools: tuple[SchedulePool, ...]
+    """Theoretical FLOP/s of the target."""
+    pools: tuple[CandidatePool, ...]
     provenance: Mapping[str, Any] = field(default_factory=dict)
-    """How they were measured: JSON."""
+    """Origin of the measurements: JSON."""
 
     @property
-    def schedules(self) -> int:
-        """Of all operators."""
+    def candidates(self) -> int:
+        """Candidates of all operators together."""
         return sum(len(pool.seconds) for pool in self.pools)
 
     @property
@@ -130,7 +130,7 @@ def load_pools(source: str | Path) -> PoolSet:
     path = shipped_or_given(source, FOLDER, ENDING, "recorded network", TuningError)
     header, arrays = _contents(path)
     if header.get("format") != FORMAT:
-        raise TuningError(f"{path}: does not say {FORMAT!r}; name a file of schedule pools")
+        raise TuningError(f"{path}: does not say {FORMAT!r}; name a file of candidate pools")
     if header.get("version") != VERSION:
         raise TuningError(
             f"{path}: pools of version {header.get('version')!r}, and this go_rl reads {VERSION}; "
@@ -156,21 +156,21 @@ def _contents(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         arrays = {name: file[name] for name in _ARRAYS}
     except UNREADABLE as error:
         what = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise TuningError(f"{path}: cannot be read as schedule pools ({what})") from error
+        raise TuningError(f"{path}: cannot be read as candidate pools ({what})") from error
     if not isinstance(header, dict):
-        raise TuningError(f"{path}: does not say {FORMAT!r}; name a file of schedule pools")
+        raise TuningError(f"{path}: does not say {FORMAT!r}; name a file of candidate pools")
     return header, arrays
 
 
 def _split(
     operators: list[list[Any]], arrays: Mapping[str, np.ndarray]
-) -> tuple[SchedulePool, ...]:
+) -> tuple[CandidatePool, ...]:
     if sum(row[4] for row in operators) != len(arrays["seconds"]):
-        raise ValueError("operators and arrays count different schedules")
+        raise ValueError("operators and arrays count different candidates")
     found, start = [], 0
     for name, workload, repeats, flops, count in operators:
         part = {key: array[start : start + count] for key, array in arrays.items()}
         part["features"] = part["features"].astype(np.float32)
-        found.append(SchedulePool(TunedOperator(name, workload, repeats, float(flops)), **part))
+        found.append(CandidatePool(TunedOperator(name, workload, repeats, float(flops)), **part))
         start += count
     return tuple(found)
