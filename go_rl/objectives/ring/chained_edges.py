@@ -23,9 +23,9 @@ MOST_UNITS = 4000
 MOST_EDGES = 400
 """Edges kept, those with the most work between."""
 BEGINNINGS = 60
-"""Of these, tried as the first."""
+"""Edges tried as the first of a chain, of the `MOST_EDGES` kept."""
 MOST_CHIPS = 12
-"""m at most."""
+"""Largest m, the number of chips."""
 
 
 def chained_between(units: RingUnits, chips: int) -> float:

@@ -48,7 +48,8 @@ class MakespanAnnealing:
         return replace(self, start=plan)
 
     def with_cooling(self, budget: Budget) -> MakespanAnnealing:
-        """See `go_rl.core.optimizer.Cooled`."""
+        """Return the same method, its cooling tied to ``budget``
+        (`go_rl.core.optimizer.Cooled`)."""
         return replace(self, cooling=budget)
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:

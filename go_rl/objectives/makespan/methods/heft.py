@@ -44,7 +44,7 @@ sample is HEFT as published, the second HEFT with queues on links."""
 
 @dataclass(frozen=True, eq=False)
 class HeftSchedule:
-    """What HEFT plans, by its own idea of time."""
+    """Schedule as HEFT plans it, in its own model of time."""
 
     rank: Float64[np.ndarray, "N"]
     """[N] seconds from the start of a node to the end of the step; equation 8 of the paper."""
@@ -201,8 +201,8 @@ def _ready(
     n, d, pred_ptr, pred, senders, tensor, busy, latency, fed, device, finish, arrival, link,
     queues, keep,
 ):  # fmt: skip
-    """When the operands of ``n`` are on ``d``. ``link`` [D]: when the link from each device is
-    free, brought up to date; ``keep``: the transfers take place."""
+    """Time at which the operands of ``n`` are on ``d``. ``link`` [D]: when the link from each
+    device is free, brought up to date; ``keep``: the transfers take place."""
     ready = 0.0
     for i in range(pred_ptr[n], pred_ptr[n + 1]):
         e = pred[i]

@@ -35,7 +35,8 @@ class Annealing:
         return replace(self, start=plan.device)
 
     def with_cooling(self, budget: Budget) -> Annealing:
-        """See `go_rl.core.optimizer.Cooled`."""
+        """Return the same method, its cooling tied to ``budget``
+        (`go_rl.core.optimizer.Cooled`)."""
         return replace(self, cooling=budget)
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:

@@ -44,7 +44,8 @@ class RingLocalSearch:
         return replace(self, start=plan.device)
 
     def with_cooling(self, budget: Budget) -> RingLocalSearch:
-        """See `go_rl.core.optimizer.Cooled`."""
+        """Return the same method, its cooling tied to ``budget``
+        (`go_rl.core.optimizer.Cooled`)."""
         return replace(self, cooling=budget)
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:

@@ -28,7 +28,7 @@ class Grouper(nn.Module):
     hidden: int
     """Width of the hidden layer."""
     published: bool = False
-    """As in the authors' code: two matrices on raw numbers, without bias or activation."""
+    """Use the authors' published form: two matrices on raw numbers, without bias or activation."""
     prior: float = 0.0
     """Added to the logit of the run that an operator is in."""
 
