@@ -210,7 +210,7 @@ def _drain(net: Network, st: State) -> int:
 @kernel
 @no_type_check
 def _between(net: Network, st: State, t: int) -> int:
-    """f(w) is f(u) or f(v)."""
+    """Rule of consecutive chips: f(w) is f(u) or f(v)."""
     u, w, v = net.triple[t, 0], net.triple[t, 1], net.triple[t, 2]
     du, dw, dv = st.domain[u], st.domain[w], st.domain[v]
     if dw & ~(du | dv):

@@ -19,7 +19,7 @@ from go_rl.solvers.network import Network, State
 from go_rl.solvers.propagation import propagate, undo
 
 FOUND, EXHAUSTED, STOPPED = 0, 1, 2
-"""How a search ended: a partition, a proof that none exists, too many failures."""
+"""Outcomes of a search: a partition, a proof that none exists, too many failures."""
 
 NO_PROPOSAL = np.int64(-1)
 
