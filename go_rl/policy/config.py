@@ -15,7 +15,7 @@ MAX_CHIPS = 64
 SEGMENT_UNIT = 128
 """Divides the nodes of every padded graph; segments divide it."""
 SOLVER_MODES = ("sample", "fix", "none")
-"""How placements on a ring go through the solver."""
+"""Solver modes: handling of placements on a ring by the solver."""
 Control = Literal["untrained", "random-encoder", "blind", "zero-output"]
 CONTROLS: tuple[str, ...] = get_args(Control)
 """Control arms of a policy; see `go_rl.policy.controls`."""

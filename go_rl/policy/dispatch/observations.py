@@ -1,4 +1,4 @@
-"""What the heads of sequential dispatch see at one moment of a rollout."""
+"""Observations of the heads of sequential dispatch at one moment of a rollout."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numba import njit
 from go_rl.objectives.makespan.choices import NOWHERE
 
 NOT_SENT = -1.0
-"""When a tensor arrives where nothing sends it."""
+"""Arrival time of a tensor where nothing sends it."""
 
 
 @njit(cache=True, nogil=True)
@@ -134,8 +134,8 @@ def see_devices(
 @njit(cache=True, nogil=True)
 @no_type_check
 def arrive(producer, where, seconds, end, device, arrival, busy):
-    """When a producer's results are on a device; ``busy`` [D]: until when the links to it are, the
-    transfer included afterwards."""
+    """Arrival times of a producer's results on a device; ``busy`` [D]: until when the links to it
+    are, the transfer included afterwards."""
     source = np.int64(device[producer])
     if source == where:
         return end[producer]

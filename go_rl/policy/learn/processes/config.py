@@ -1,4 +1,4 @@
-"""Which processes train together. Imports nothing heavy."""
+"""Configuration of processes that train together. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from go_rl.core import TrainingError
 from go_rl.core.errors import nearest
 
 LAUNCHERS = ("none", "auto", "slurm", "ompi", "mpi4py")
-"""Whose environment JAX reads; auto: the first that is there (also Kubernetes, Cloud TPU)."""
+"""Launchers whose environment JAX reads; auto: the first that is there (also Kubernetes, Cloud
+TPU)."""
 LARGEST_PORT = 65_535
 
 
@@ -24,8 +25,8 @@ class ProcessConfig:
     index: int | None = None
     """Number of this process, from 0; process 0 reads and writes the folder of the run."""
     launcher: str = "none"
-    """What is not given is read from the environment of this launcher: auto (whichever is there),
-    slurm, ompi (Open MPI) or mpi4py."""
+    """Launcher from whose environment the fields that are not given are read: auto (whichever is
+    there), slurm, ompi (Open MPI) or mpi4py."""
     start_seconds: int = 300
     """Time within which all processes must have started."""
     lost_seconds: int = 100
