@@ -1,4 +1,4 @@
-"""How long a call takes on a core at its reference speed.
+"""Time of a call on a core at its reference speed.
 
 Of a call's time on the wall only what this process had the core for counts; other processes, and
 other machines on the same hardware, take it away for milliseconds at a time. A piece of fixed work
@@ -35,10 +35,10 @@ takes a microsecond or two."""
 
 @dataclass(frozen=True)
 class Timing:
-    """What one call takes."""
+    """Timing of one call."""
 
     seconds: float
-    """Of a call at the reference speed: the quantile `LOW`."""
+    """Seconds of a call at the reference speed: the quantile `LOW`."""
     median: float
     """The median of the same."""
     spread: float

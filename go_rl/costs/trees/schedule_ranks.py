@@ -25,7 +25,7 @@ FORMAT = "go_rl-schedule-ranks"
 
 @dataclass(frozen=True)
 class ScheduleRanksConfig:
-    """How the trees grow."""
+    """Configuration of growing the trees."""
 
     loss: TreeLoss = "regression"
     """``regression``: the squared error of the speed relative to the fastest schedule; ``rank``:
@@ -38,7 +38,7 @@ class ScheduleRanksConfig:
     bins: int = 64
     """Thresholds of a feature, at most."""
     pairs: int = 8
-    """Of a schedule with others, drawn for each tree of ``rank``."""
+    """Pairs of a schedule with others, drawn for each tree of ``rank``."""
     seed: int = 0
     """Random seed."""
 
@@ -107,12 +107,12 @@ class ScheduleRanks(Predictor[MeasuredSchedules, Float32[np.ndarray, "S K"]]):
         return -np.asarray(self.booster.inplace_predict(inputs), np.float64)
 
     def save(self, path: Path) -> None:
-        """See `Predictor`; JSON."""
+        """Write the trees to a file, as JSON."""
         save_booster(self.booster, path, FORMAT)
 
     @classmethod
     def load(cls, source: str | Path) -> ScheduleRanks:
-        """See `Predictor`; none ship."""
+        """Read a saved file; none ship with the package."""
         return cls(load_booster(source, FORMAT, cls.what))
 
 

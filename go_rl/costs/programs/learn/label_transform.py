@@ -40,12 +40,12 @@ class LabelTransform:
     unit: float
     """Seconds."""
     power: float
-    """λ of `box-cox` and `yeo-johnson`."""
+    """Power λ of `box-cox` and `yeo-johnson`."""
     knots: Float64[np.ndarray, "Q"]
     """[Q] log seconds over the unit at evenly spread ranks, of `quantile`; else empty."""
     mean: float
     deviation: float
-    """Of the labels fitted to."""
+    """Deviation of the labels fitted to."""
     low: float
     high: float
     """Least and largest label fitted to."""

@@ -20,7 +20,7 @@ BLOCKS = ("block.x", "block.y", "block.z")
 THREADS = ("thread.x", "thread.y", "thread.z")
 VIRTUAL_THREAD = "virtual-thread"
 ANNOTATIONS = (SERIAL, PARALLEL, VECTORISED, UNROLLED, *BLOCKS, *THREADS, VIRTUAL_THREAD)
-"""How the iterations of a loop are run."""
+"""Annotations: ways to run the iterations of a loop."""
 
 FLOAT32 = "float32"
 ELEMENT_BYTES = 4
