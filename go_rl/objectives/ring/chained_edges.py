@@ -34,6 +34,7 @@ def chained_between(units: RingUnits, chips: int) -> float:
         return 0.0
     ends, between = _edges_beside_paths(units)
     best = 0.0
+    # Each chain of edges yields a bound; the largest holds.
     for first in range(min(BEGINNINGS, len(ends))):
         best = max(best, _grown(units.work, ends, between, first, min(chips, MOST_CHIPS)))
     return best
