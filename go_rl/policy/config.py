@@ -13,7 +13,7 @@ from go_rl.core.errors import nearest
 MAX_CHIPS = 64
 """Most chips of hardware, hence columns of a placement distribution."""
 SEGMENT_UNIT = 128
-"""Divides the nodes of every padded graph; segments divide it."""
+"""Divisor of the number of nodes of every padded graph; segment lengths divide it."""
 SOLVER_MODES = ("sample", "fix", "none")
 """Solver modes: handling of placements on a ring by the solver."""
 Control = Literal["untrained", "random-encoder", "blind", "zero-output"]

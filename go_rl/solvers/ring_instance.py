@@ -46,7 +46,7 @@ class RingInstance:
 
     @property
     def num_blocks(self) -> int:
-        """M."""
+        """Number of blocks M."""
         return len(self.leader)
 
     def members(self, block: int) -> Int64[np.ndarray, "members"]:

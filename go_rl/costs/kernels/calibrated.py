@@ -69,7 +69,7 @@ class MemoryFloor:
 
 
 NO_FLOOR = MemoryFloor(np.zeros(0), np.zeros(0))
-"""Nothing was measured of memory."""
+"""Memory floor where nothing was measured of memory."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -70,7 +70,7 @@ class KernelFeatures:
 
     @property
     def num_kernels(self) -> int:
-        """K."""
+        """Number of kernels K."""
         return len(self.whole)
 
     def take(self, which: Int64[np.ndarray, "J"]) -> KernelFeatures:

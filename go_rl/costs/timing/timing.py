@@ -26,8 +26,8 @@ LOW = 0.15
 """The quantile of all calls that counts: lower ones are known less well, and in higher ones are
 disturbances that the pace does not show."""
 WARM_CALLS, WARM_SECONDS = 3, 0.01
-"""Behind others a kernel takes up to twice as long: caches and the memory of results are not yet
-as they are when it runs again and again."""
+"""Warm-up calls and seconds: behind others, a kernel takes up to twice as long: caches and the
+memory of results are not yet as they are when it runs again and again."""
 LEAST_AWAY = 2e-5
 """Shorter gaps between the time on the wall and that of the process are none: reading the latter
 takes a microsecond or two."""

@@ -41,12 +41,12 @@ class MakespanWorkspace(PlanningWorkspace):
 
     @property
     def num_nodes(self) -> int:
-        """N."""
+        """Number of nodes N."""
         return self.problem.graph.num_nodes
 
     @property
     def num_devices(self) -> int:
-        """D."""
+        """Number of devices D."""
         return self.problem.hardware.num_chips
 
     @cached_property

@@ -113,7 +113,8 @@ class NodeDecoder(nn.Module):
 
     @property
     def width(self) -> int:
-        """L, graph-level numbers of placement: along directions, and how many units move."""
+        """Number L of graph-level decisions of placement: along directions, and how many units
+        move."""
         return self.config.directions + self.config.carry
 
     def sample(

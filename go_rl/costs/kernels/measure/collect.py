@@ -79,7 +79,7 @@ def operand_bytes(item: Asked | ModelEnd) -> float:
 
 @dataclass(frozen=True)
 class ModelEnd:
-    """Behind the last measurement of a model."""
+    """Marker behind the last measurement of a model."""
 
     model: str
     mark: Path | None

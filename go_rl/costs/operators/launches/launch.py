@@ -25,7 +25,7 @@ class Launch:
     """One kernel."""
 
     op: str
-    """One of `go_rl.costs.operators.tables.OPERATORS`, by which it is priced."""
+    """Operator, one of `go_rl.costs.operators.tables.OPERATORS`, by which it is priced."""
     sizes: Mapping[str, int]
     """Sizes that the operator has, by name."""
     nodes: tuple[int, ...]

@@ -61,7 +61,7 @@ class BufferUse:
 
     buffer: int
     access: str
-    """One of `ACCESS_TYPES`."""
+    """Access type, one of `ACCESS_TYPES`."""
     indices: tuple[tuple[Index, ...], ...]
     """Each index into it; of a buffer that is written too, only that of the write."""
     touched: tuple[int, ...]

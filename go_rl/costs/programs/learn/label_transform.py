@@ -27,7 +27,7 @@ KNOTS = 257
 TAIL = 1e-4
 """Ranks are kept so far from 0 and 1."""
 UP = 5.0
-"""Added to labels of `quantile`, which are normal scores, so that they are above 0."""
+"""Offset added to labels of `quantile`, which are normal scores, so that they are above 0."""
 MARGIN = 4.0
 """Labels are inverted up to so many deviations beyond those learned from: powers explode."""
 

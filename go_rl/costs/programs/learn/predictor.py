@@ -25,7 +25,7 @@ from go_rl.costs.programs.learn.training import (
 )
 
 LEAST_EXAMPLES, LEAST_TASKS = 100, 10
-"""Without which nothing is learned."""
+"""Least examples and tasks from which something is learned."""
 TAILS = (0.05, 0.95)
 """Quantiles of errors that bound a 90 % interval."""
 OWN_SPREAD = 0.1

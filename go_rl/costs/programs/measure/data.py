@@ -44,7 +44,7 @@ class ProgramTarget:
 
     @property
     def title(self) -> str:
-        """Both, for people."""
+        """Device and code target, for people."""
         return f"{self.device} {self.codegen}".strip()
 
 

@@ -33,7 +33,7 @@ class IndexOperation:
     """Two expressions and what joins them."""
 
     kind: str
-    """One of `OPERATIONS`."""
+    """Kind of operation, one of `OPERATIONS`."""
     left: Index
     right: Index
 

@@ -87,7 +87,7 @@ class ForLoop:
     extent: int
     """Iterations, at least 1."""
     annotation: str = SERIAL
-    """One of `ANNOTATIONS`."""
+    """Annotation of the loop, one of `ANNOTATIONS`."""
     body: tuple[ForLoop | Statement, ...] = ()
     auto_unroll: int = 0
     """Largest body, in statements, that the compiler shall unroll inside; 0: it is not told."""

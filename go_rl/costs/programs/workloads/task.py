@@ -50,7 +50,7 @@ class TensorTask:
     """
 
     op: str
-    """One of `SIZES`."""
+    """Operator, one of `SIZES`."""
     sizes: tuple[int, ...]
     """Sizes in the order of `SIZES`."""
     steps: tuple[str, ...] = ()

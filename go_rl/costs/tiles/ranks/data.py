@@ -66,7 +66,7 @@ class RankGroups:
 
     @property
     def count(self) -> int:
-        """G."""
+        """Number of groups G."""
         return len(self.number)
 
     @property

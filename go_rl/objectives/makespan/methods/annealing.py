@@ -40,7 +40,7 @@ class MakespanAnnealing:
     start: Plan | None = None
     """Plan to start from; it must be one for the same problem."""
     cooling: Budget | None = None
-    """Over which it cools; None: over its budget."""
+    """Budget over which the temperature falls; None: the search's own."""
     name: str = "annealing"
 
     def with_start(self, plan: Plan) -> MakespanAnnealing:

@@ -27,7 +27,7 @@ class Annealing:
     start: Int16[np.ndarray, "N"] | None = None
     """[N] chips to start from."""
     cooling: Budget | None = None
-    """Over which it cools; None: over its budget."""
+    """Budget over which the temperature falls; None: the search's own."""
     name: str = "annealing"
 
     def with_start(self, plan: Plan) -> Annealing:

@@ -36,7 +36,7 @@ class RingLocalSearch:
     start: Int16[np.ndarray, "N"] | None = None
     """[N] chips to start from; None: the compiler heuristic's."""
     cooling: Budget | None = None
-    """Over which it cools; None: over its budget."""
+    """Budget over which the temperature falls; None: the search's own."""
     name: str = "local-search"
 
     def with_start(self, plan: Plan) -> RingLocalSearch:

@@ -298,7 +298,7 @@ class NodesTrainConfig(MakespanTrainConfig):
 
     @property
     def prepares(self) -> bool:
-        """Nothing precedes the updates."""
+        """Whether imitation teaches anything before the updates: never here."""
         return False
 
     @property

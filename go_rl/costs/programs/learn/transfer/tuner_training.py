@@ -22,7 +22,7 @@ LOSSES = ("rmse", "rank")
 FROZEN = "frozen"
 """Parameters that fine-tuning leaves as they are."""
 TINY = 1e-8
-"""Under a root, whose slope at 0 is infinite."""
+"""Addend under a root, whose slope at 0 is infinite."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class ThroughputLoss:
 
     network: nn.Module
     kind: str
-    """One of `LOSSES`."""
+    """Kind of loss, one of `LOSSES`."""
 
     def __call__(self, params: Params, batch: ThroughputBatch) -> Float[Array, ""]:
         """Return RMSE, or the logistic loss of pairs of one task on a target."""

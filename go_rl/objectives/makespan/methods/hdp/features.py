@@ -31,12 +31,12 @@ LEAST_SPREAD = 1e-6
 
 
 def features_of(groups: int) -> int:
-    """X, the numbers that describe a group where there are so many."""
+    """Number X of features that describe a group where there are so many."""
     return TYPES + SIZES + 2 * groups
 
 
 def columns(adjacency: int, published: bool) -> int:
-    """F, the numbers of an operator that the grouper reads."""
+    """Number F of features of an operator that the grouper reads."""
     return adjacency + (1 + DIMENSIONS if published else SIZES)
 
 

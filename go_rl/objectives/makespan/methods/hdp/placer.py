@@ -20,7 +20,7 @@ from go_rl.objectives.makespan.methods.hdp.features import features_of
 from go_rl.objectives.makespan.methods.hdp.grouper import Params, noisy
 
 FORGET_BIAS = 1.0
-"""Added to the forget gates, so that an untrained LSTM remembers."""
+"""Bias of the forget gates, so that an untrained LSTM remembers."""
 
 
 class EncodedGroups(NamedTuple):
@@ -36,9 +36,9 @@ class Placer(nn.Module):
     """Reads the groups in order, then names their devices in order."""
 
     devices: int
-    """D."""
+    """Number of devices D."""
     width: int
-    """H; half of it for each direction of the encoder."""
+    """Width H of the hidden state; half of it for each direction of the encoder."""
     temperature: float
     """Divisor of the logits, applied before `tanh_constant`."""
     tanh_constant: float
