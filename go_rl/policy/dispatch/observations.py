@@ -139,8 +139,8 @@ def see_devices(
 @njit(cache=True, nogil=True)
 @no_type_check
 def arrive(producer, where, seconds, end, device, arrival, busy):
-    """Arrival times of a producer's results on a device; ``busy`` [D]: until when the links to it
-    are, the transfer included afterwards."""
+    """Arrival time of a producer's results on device ``where``; ``busy`` [D]: until when the links
+    to it are, the transfer included afterwards."""
     source = np.int64(device[producer])
     if source == where:
         return end[producer]

@@ -22,7 +22,8 @@ class CacheLevel:
     lines: int
     """Lines, or pages, that it holds."""
     occupied: str
-    """Field of `LeafLoops` that says how many lines or pages a loop occupies."""
+    """Field of `LeafLoops` that counts the lines or pages, by sets where it has some, that a loop
+    occupies."""
     moved: str
     """Field of `LeafLoops` that says how many lines or pages a loop brings in."""
     cycles: float
