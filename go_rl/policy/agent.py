@@ -25,12 +25,12 @@ from go_rl.policy.observations.policy_graph import tiny_graph
 from go_rl.policy.ring.ring_policy import RingPolicy
 
 Actions = dict[str, Any]
-"""What was drawn for each decision: `OrderActions`, `DrawnPlacements`, `NodeActions` or
+"""Actions drawn for each decision: `OrderActions`, `DrawnPlacements`, `NodeActions` or
 `DispatchActions`."""
 Options = Mapping[str, Float32[np.ndarray, "U _"]]
-"""What each unit may choose, by decision; see `node_options`."""
+"""Options of each unit, by decision; see `node_options`."""
 Start = Mapping[str, Int32[np.ndarray, "U"]]
-"""What the first iteration of a node policy sees of a plan, by decision."""
+"""Plan that the first iteration of a node policy starts from, by decision."""
 NETWORKS: dict[str, type[Policy]] = {
     "ring": RingPolicy, "nodes": NodesPolicy, "dispatch": DispatchPolicy
 }  # fmt: skip

@@ -13,9 +13,9 @@ from go_rl.core.errors import nearest
 MAX_CHIPS = 64
 """Most chips of hardware, hence columns of a placement distribution."""
 SEGMENT_UNIT = 128
-"""Divides the nodes of every padded graph; segments divide it."""
+"""Divisor of the number of nodes of every padded graph; segment lengths divide it."""
 SOLVER_MODES = ("sample", "fix", "none")
-"""How placements on a ring go through the solver."""
+"""Solver modes: handling of placements on a ring by the solver."""
 Control = Literal["untrained", "random-encoder", "blind", "zero-output"]
 CONTROLS: tuple[str, ...] = get_args(Control)
 """Control arms of a policy; see `go_rl.policy.controls`."""

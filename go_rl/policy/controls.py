@@ -35,7 +35,7 @@ SAYS = {
     "blind": "its network saw no edges, and nothing that derives from them",
     "zero-output": "the output layers of its decoders were zero",
 }
-"""What a plan notes of each arm."""
+"""Note in a plan for each arm."""
 
 
 def controlled(agent: Agent, control: str | None, seed: int) -> Agent:

@@ -8,13 +8,13 @@ from typing import Any
 
 SECONDS_AN_HOUR = 3600.0
 FIELD = "effort"
-"""Of a card."""
+"""Field of a card that holds the effort."""
 UNRECORDED = "effort of training: not recorded"
 
 
 @dataclass(frozen=True)
 class Effort:
-    """What one training run took."""
+    """Effort of one training run."""
 
     core_hours: float
     """Processor time of the training process, hours of one core."""
@@ -25,7 +25,7 @@ class Effort:
 
     @property
     def sentence(self) -> str:
-        """What a command prints."""
+        """Sentence that a command prints."""
         runs = "attempt" if self.attempts == 1 else "attempts"
         return (
             f"effort of training: {self.core_hours:.3g} core-hours, {self.samples:,} samples, "

@@ -32,12 +32,12 @@ class MakespanPlans(PlanDecoder):
 
     @cached_property
     def units(self) -> MakespanUnits:
-        """What is placed and ordered together."""
+        """Units that are placed and ordered together."""
         return makespan_units(self.workspace)
 
     @cached_property
     def padded(self) -> Padded:
-        """What the network sees."""
+        """Padded observation, the network's input."""
         return pad(observe_makespan(self.workspace, self.units))
 
     @property

@@ -34,7 +34,7 @@ class Rollouts:
     chip: Int16[np.ndarray, "B U"] | None = None
     """[B, U] chip of each unit in the plan; rings only."""
     drawn: Samples | None = None
-    """What the solver drew; SAMPLE only."""
+    """Samples that the solver drew; SAMPLE only."""
 
 
 class PlanDecoder(ABC):
@@ -44,17 +44,17 @@ class PlanDecoder(ABC):
     kind: ClassVar[str]
     """Policy that draws."""
     reward: ClassVar[Reward]
-    """What its plans earn while a policy learns."""
+    """Reward of a plan while a policy learns."""
     groups: ClassVar[tuple[str, ...]]
     """Names of what is drawn together and shares an advantage."""
     workspace: Workspace
     solver: str = "sample"
-    """How placements on a ring go through the solver, one of `SOLVER_MODES`."""
+    """Solver mode of placements on a ring, one of `SOLVER_MODES`."""
 
     @property
     @abstractmethod
     def padded(self) -> Padded:
-        """What the network sees."""
+        """Padded observation, the network's input."""
 
     @property
     @abstractmethod

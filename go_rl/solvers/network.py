@@ -61,7 +61,7 @@ class Network(KernelStruct):
 
 @dataclass(frozen=True, eq=False)
 class State(KernelStruct):
-    """What changes during a search; undone through trails."""
+    """Mutable state of a search; undone through trails."""
 
     domain: Int64[np.ndarray, "M"]
     """[M]."""

@@ -173,10 +173,13 @@ def _drain(net: Network, st: State) -> int:
     pred_ptr, pred, succ_ptr, succ = net.pred_ptr, net.pred, net.succ_ptr, net.succ
     triple, triple_ptr, triple_of = net.triple, net.triple_ptr, net.triple_of
     while cursor[SIZE] > 0:
+        # Take the next block off the circular queue.
         v = queue[cursor[HEAD]]
         cursor[HEAD] = cursor[HEAD] + 1 if cursor[HEAD] + 1 < len(queue) else 0
         cursor[SIZE] -= 1
         queued[v] = False
+        # Order: f(u) <= f(v) for u -> v removes chips below min D(v) from successors, and chips
+        # above max D(v) from predecessors.
         too_low, too_high = bit(lowest(domain[v])) - 1, ~up_to(highest(domain[v]))
         for side in range(2):
             ptr, ids, out = succ_ptr, succ, too_low
@@ -193,6 +196,7 @@ def _drain(net: Network, st: State) -> int:
                 account(count, lows, span, old, new)
                 if weight[w] > 0:
                     weigh(low_weight, high_weight, weight[w], old, new)
+        # Between: f(w) is f(u) or f(v), tested here and revised only where it prunes.
         for i in range(triple_ptr[v], triple_ptr[v + 1]):
             t = triple_of[i]
             du, dw, dv = domain[triple[t, 0]], domain[triple[t, 1]], domain[triple[t, 2]]
@@ -200,6 +204,7 @@ def _drain(net: Network, st: State) -> int:
                 rule = _between(net, st, t)
                 if rule != OK:
                     return rule
+        # One chip left (a power of two): v is placed.
         if domain[v] & (domain[v] - 1) == 0 and not done[v]:
             rule = _place(net, st, v)
             if rule != OK:
@@ -210,19 +215,22 @@ def _drain(net: Network, st: State) -> int:
 @kernel
 @no_type_check
 def _between(net: Network, st: State, t: int) -> int:
-    """f(w) is f(u) or f(v)."""
+    """Rule of consecutive chips: f(w) is f(u) or f(v)."""
     u, w, v = net.triple[t, 0], net.triple[t, 1], net.triple[t, 2]
     du, dw, dv = st.domain[u], st.domain[w], st.domain[v]
+    # D(w) is within D(u) | D(v).
     if dw & ~(du | dv):
         rule = shrink(net, st, w, du | dv, BETWEEN)
         if rule != OK:
             return rule
         dw = st.domain[w]
+    # f(w) != f(u) for certain, so f(w) = f(v): both keep the common chips only.
     if dw & du == 0 and dw != dv:
         rule = shrink(net, st, w, dv, BETWEEN)
         if rule != OK:
             return rule
         return shrink(net, st, v, dw, BETWEEN)
+    # The same with u and v exchanged.
     if dw & dv == 0 and dw != du:
         rule = shrink(net, st, w, du, BETWEEN)
         if rule != OK:

@@ -1,4 +1,4 @@
-"""Which nodes the replicating rule sets copy, and where the copies go.
+"""Replication: nodes that the replicating rule sets copy, and the chips of the copies.
 
 A node is replicable when it costs, with all its ancestors, at most `REPLICATE_SHARE` of the whole
 work. Copied nodes form a set closed under ancestors, so a copy always finds its inputs on its own

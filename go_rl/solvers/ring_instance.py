@@ -41,12 +41,12 @@ class RingInstance:
     leader: Int32[np.ndarray, "M"]
     """[M] first node of each block: its row of the policy decides for all."""
     conflict: str
-    """Why no plan can exist, when that is plain before any search; else empty."""
+    """Reason why no plan can exist, when that is plain before any search; else empty."""
     net: Network
 
     @property
     def num_blocks(self) -> int:
-        """M."""
+        """Number of blocks M."""
         return len(self.leader)
 
     def members(self, block: int) -> Int64[np.ndarray, "members"]:

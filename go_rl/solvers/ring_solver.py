@@ -164,7 +164,7 @@ class RingSolver:
     def _gap(
         self, log_probs: Float64[np.ndarray, "M k"], chip: Int16[np.ndarray, "M"]
     ) -> float | None:
-        """How far the mean log-probability of [M] chips lies below that of the likeliest cuts."""
+        """Gap of the mean log-probability of [M] chips below that of the likeliest cuts."""
         state = self._borrow()
         best = ProposalSearch(self.instance.net, state, self.options).likeliest(log_probs)
         self._give_back(state)

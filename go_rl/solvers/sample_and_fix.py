@@ -58,7 +58,7 @@ class Legal:
 
 
 class ProposalSearch:
-    """What legalises one proposal after the other; of one thread."""
+    """Search that legalises one proposal after the other; belongs to one thread."""
 
     def __init__(self, net: Network, state: State, options: SolverOptions) -> None:
         """Args: ``state`` is at its root and returns there after every call."""

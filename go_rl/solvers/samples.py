@@ -35,7 +35,7 @@ class Samples:
     status: Int8[np.ndarray, "B"]
     """[B] index into `STATUS_CODES`."""
     detail: str
-    """Why there is none, when every sample failed."""
+    """Reason why there is no plan, when every sample failed."""
 
     @property
     def ok(self) -> np.ndarray:

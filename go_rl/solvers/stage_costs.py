@@ -20,7 +20,7 @@ ROUNDING = 1e-9
 """Relative slack between our sum of a node's ancestors and another's."""
 
 FIRST_CHIP = -1
-"""In `Copies.blocks`: a copied node that nobody reads stays on chip 0."""
+"""Entry of `Copies.blocks` for a copied node that nobody reads: it stays on chip 0."""
 
 
 @dataclass(frozen=True, eq=False)

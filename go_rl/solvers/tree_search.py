@@ -19,7 +19,7 @@ from go_rl.solvers.network import Network, State
 from go_rl.solvers.propagation import propagate, undo
 
 FOUND, EXHAUSTED, STOPPED = 0, 1, 2
-"""How a search ended: a partition, a proof that none exists, too many failures."""
+"""Outcomes of a search: a partition, a proof that none exists, too many failures."""
 
 NO_PROPOSAL = np.int64(-1)
 
@@ -142,10 +142,19 @@ def _read_out(st: State, depth: int, chip, mask) -> None:
 @no_type_check
 def _descend(net: Network, st: State, log_probs, proposal, order, max_failures, tight, random,
              levels):  # fmt: skip
-    """Extend the state to a complete partition; return the verdict and the depth."""
+    """Extend the state to a complete partition; return the verdict and the depth.
+
+    State, over ``M`` blocks:
+
+    - ``levels`` [M + 1, 6]: block, chip, domain before, and the lengths of trail, done list and
+      relations before, for each decision;
+    - ``depth``: decisions in force; ``failures``: refuted so far;
+    - ``at``: position in two passes over ``order``; ``resume``: where to go on after backtracking.
+    """
     blocks = len(order)
     depth, failures = 0, 0
     at = 0 if _any_proposed(proposal) else blocks
+    # Positions below ``blocks`` FIX proposed chips; those above SAMPLE what is still open.
     while at < 2 * blocks:
         fixing = at < blocks
         v = order[at if fixing else at - blocks]
@@ -158,15 +167,18 @@ def _descend(net: Network, st: State, log_probs, proposal, order, max_failures, 
             if tight:
                 shrink(net, st, v, up_to(_first_unused(st)), NO_SKIP)
             domain = st.domain[v]
+        # Decide f(v) = c; the level remembers what undoes it.
         c = proposal[v] if fixing else draw(log_probs[v], domain, random)
         row = levels[depth]
         row[0], row[1], row[2] = v, c, domain
         row[3], row[4], row[5] = st.cursor[TRAIL], st.cursor[DONE], st.cursor[RELATIONS]
         depth += 1
         resume = at
+        # Propagate the decision.
         shrink(net, st, v, bit(c), NO_SKIP)
         rule = propagate(net, st)
         at += 1
+        # Backtrack: take back the last decision, so f(v) != c; if that fails too, the one before.
         while rule != OK:
             failures += 1
             if depth == 0:

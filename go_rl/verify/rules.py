@@ -33,7 +33,7 @@ class Violation:
     rule: str
     """Name of the rule, as in docs/objectives.md."""
     message: str
-    """What is wrong and where, with node ids and chips."""
+    """Message that says what is wrong and where, with node ids and chips."""
     status: Status = Status.ILLEGAL
     """Status of a plan that violates this rule."""
 

@@ -23,7 +23,7 @@ class DataSheet:
     name: str
     """Short name in the table; of a user's own device what its file says."""
     device: str
-    """As the vendor writes it."""
+    """Device name as the vendor writes it."""
     vendor: str | None
     """NVIDIA or AMD; None: unknown."""
     architecture: str | None
@@ -33,7 +33,7 @@ class DataSheet:
     """Bytes per second."""
     multiprocessors: int
     cores_per_multiprocessor: int
-    """As the data sheet counts them; no rate follows from it."""
+    """Cores of a multiprocessor, as the data sheet counts them; no rate follows from it."""
     clock_hz: float
     vector_flops: float
     """FLOP per second of the vector units."""
@@ -44,9 +44,10 @@ class DataSheet:
     board_watts: float | None = None
     """Power that the board may take; None: not stated."""
     launch_seconds: float | None = None
-    """Of the host: what an element-wise addition of few elements takes; None: not stated."""
+    """Launch time of the host: seconds of an element-wise addition of few elements; None: not
+    stated."""
     like: str | None = None
-    """Of a user's file: the device of the table whose vendor, architecture and power it has."""
+    """Device of the table whose vendor, architecture and power a user's file takes over."""
 
 
 FIELDS = {

@@ -69,7 +69,7 @@ class MemoryFloor:
 
 
 NO_FLOOR = MemoryFloor(np.zeros(0), np.zeros(0))
-"""Nothing was measured of memory."""
+"""Memory floor where nothing was measured of memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +88,7 @@ class MeasuredKernels:
 
 @dataclass(frozen=True, eq=False)
 class CalibratedPredictions:
-    """What is predicted of ``K`` kernels."""
+    """Predictions for ``K`` kernels."""
 
     seconds: Float64[np.ndarray, "K"]
     low: Float64[np.ndarray, "K"]
@@ -106,7 +106,7 @@ class CalibratedKernels(Predictor[MeasuredKernels, KernelSet]):
     source: str
     """Name or path of the cost model's weights."""
     examples: ResidualExamples
-    """What was measured."""
+    """Examples that were measured."""
     residuals: Residuals | None
     """None: a single factor predicts kernels left out better."""
     factor: float
@@ -120,7 +120,7 @@ class CalibratedKernels(Predictor[MeasuredKernels, KernelSet]):
     chains: Float64[np.ndarray, "C"]
     """[C] logarithms of measured over predicted seconds of chains, the parts corrected."""
     memory: MemoryFloor = NO_FLOOR
-    """What kernels of a network take at least, whose weights come from memory."""
+    """Least time of a network's kernels, whose weights come from memory."""
 
     what = KIND.what
     unit = "seconds"
@@ -151,7 +151,7 @@ class CalibratedKernels(Predictor[MeasuredKernels, KernelSet]):
 
     @property
     def chain_factor(self) -> float:
-        """How many times as long as its parts a chain takes; drawn to 1 where few were measured."""
+        """Ratio of a chain's time to the sum of its parts; drawn to 1 where few were measured."""
         return float(np.exp(self.chains.sum() / (len(self.chains) + PRIOR_CHAINS)))
 
     @classmethod
@@ -171,7 +171,7 @@ class CalibratedKernels(Predictor[MeasuredKernels, KernelSet]):
         )  # fmt: skip
 
     def predict(self, inputs: KernelSet) -> Float64[np.ndarray, "K"]:
-        """See `Predictor`."""
+        """Return [K] predictions of seconds."""
         return self.interval(inputs).seconds
 
     def interval(self, inputs: KernelSet) -> CalibratedPredictions:
@@ -212,7 +212,7 @@ class CalibratedKernels(Predictor[MeasuredKernels, KernelSet]):
         )  # fmt: skip
 
     def save(self, path: Path) -> None:
-        """See `Predictor`; holds what was measured, not the cost model's weights."""
+        """Write measurements to a file; the cost model's weights are not in it."""
         arrays = {FEATURES: self.examples.features, RATIO: self.examples.residual,
                   CHAINS: self.chains, WORKING_SET: self.memory.working_set,
                   PER_BYTE: self.memory.per_byte}  # fmt: skip
@@ -220,7 +220,7 @@ class CalibratedKernels(Predictor[MeasuredKernels, KernelSet]):
 
     @classmethod
     def load(cls, source: str | Path) -> CalibratedKernels:
-        """See `Predictor`; none ship."""
+        """Read a saved file; none ship with the package."""
         with KIND.opened(source) as saved:
             weights, processor = saved.manifest["source"], saved.manifest["processor"]
             arrays = saved.arrays

@@ -28,7 +28,7 @@ class Ensemble(Predictor[Examples, Inputs], Generic[Network, Examples, Inputs]):
     """Abstract: networks that learned from the same data, and what they know."""
 
     networks: tuple[Network, ...]
-    """Of one configuration; each has a ``config`` and ``params``."""
+    """Networks of one configuration; each has a ``config`` and ``params``."""
     vocabulary: tuple[str, ...]
     """Opcodes that they have seen."""
     target: str
@@ -85,7 +85,7 @@ class Ensemble(Predictor[Examples, Inputs], Generic[Network, Examples, Inputs]):
         return {str(i): network.params for i, network in enumerate(networks)}
 
     def save(self, path: Path) -> None:
-        """See `Predictor`."""
+        """Write the networks to a file that `load` reads."""
         networks: tuple[Any, ...] = self.networks
         manifest = {
             "name": self.name,
@@ -99,7 +99,7 @@ class Ensemble(Predictor[Examples, Inputs], Generic[Network, Examples, Inputs]):
 
     @classmethod
     def load(cls: type[Made], source: str | Path) -> Made:
-        """See `Predictor`."""
+        """Read what `save` wrote, by path or by the name of a file that ships."""
         with cls._kind().opened(source) as saved:
             manifest = saved.manifest
             members = _members(manifest, saved.arrays)

@@ -1,4 +1,4 @@
-"""What a learned cost model sees of kernels: a row for each node, and one for each kernel.
+"""Features of kernels for a learned cost model: a row for each node, and one for each kernel.
 
 Sizes enter as logarithms to base two: runtimes follow from products of them.
 """
@@ -44,7 +44,7 @@ KERNEL_FEATURES = (
 )  # fmt: skip
 """Columns of `KernelFeatures.whole`."""
 LAYOUT_COLUMNS = slice(len(KERNEL_FEATURES) - 3, len(KERNEL_FEATURES))
-"""What depends on the layouts of a kernel's operands."""
+"""Columns that depend on the layouts of a kernel's operands."""
 HANDED_OVER_FLOPS = 1000.0
 """XLA runs a kernel with fewer FLOP in the thread that calls it, others in a thread of its pool,
 which takes 12 microseconds more."""
@@ -70,7 +70,7 @@ class KernelFeatures:
 
     @property
     def num_kernels(self) -> int:
-        """K."""
+        """Number of kernels K."""
         return len(self.whole)
 
     def take(self, which: Int64[np.ndarray, "J"]) -> KernelFeatures:

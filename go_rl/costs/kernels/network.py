@@ -65,7 +65,7 @@ class KernelNetworkConfig:
 
 
 HEADS = 4
-"""Of attention."""
+"""Heads of attention."""
 MOST_LAYERS = 64
 """A damaged file may ask for billions."""
 
@@ -118,9 +118,9 @@ class Standardised(nn.Module):
 
 
 class PiecewiseLinear(nn.Module):
-    """How far each feature has come through each of its bins, 0 to 1, so that thresholds are easily
-    learned (Gorishniy et al., "On Embeddings for Numerical Features in Tabular Deep Learning",
-    2022). The bins are set before training."""
+    """Piecewise linear encoding: position of each feature in each of its bins, 0 to 1, so that
+    thresholds are easily learned (Gorishniy et al., "On Embeddings for Numerical Features in
+    Tabular Deep Learning", 2022). The bins are set before training."""
 
     bins: int
 

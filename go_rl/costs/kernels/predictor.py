@@ -32,14 +32,14 @@ from go_rl.graphs.cutting import KernelSet
 SHIPPED = Path(__file__).parent / "pretrained"
 NETWORKS, RANGE = "members", "range"
 PROCESSOR = "processor"
-"""In the card."""
+"""Field of the card that names the processor."""
 MARGIN = 1.0
-"""How far a feature may lie outside what was seen, in powers of two, before a kernel is flagged."""
+"""Margin around the features seen, in powers of two; beyond it a kernel is flagged."""
 
 
 @dataclass(frozen=True, eq=False)
 class KernelPredictions:
-    """What an ensemble predicts of ``K`` kernels."""
+    """Predictions of an ensemble for ``K`` kernels."""
 
     seconds: Float64[np.ndarray, "K"]
     """[K] the mean of the members' logarithms."""
@@ -68,7 +68,7 @@ class KernelPredictor(Ensemble[TrainedNetwork, KernelData, KernelSet]):
 
     @property
     def processor(self) -> str:
-        """Which one its kernels were measured on (`go_rl.core.processor`); "": unknown."""
+        """Processor on which the kernels were measured (`go_rl.core.processor`); "": unknown."""
         return str(self.card.get(PROCESSOR, ""))
 
     @classmethod
@@ -126,17 +126,17 @@ class KernelPredictor(Ensemble[TrainedNetwork, KernelData, KernelSet]):
         return predict_kernels(self, inputs).seconds
 
     def arrays(self) -> Any:
-        """See `Ensemble`."""
+        """Return the tree of all arrays that a file holds."""
         return {NETWORKS: self.members(), RANGE: {"low": self.low, "high": self.high}}
 
     @classmethod
     def columns(cls) -> list[list[str]]:
-        """See `Ensemble`."""
+        """Return the names of all features that the networks read."""
         return [list(NODE_FEATURES), list(KERNEL_FEATURES)]
 
     @classmethod
     def shapes(cls, network: Mapping[str, Any], members: int) -> tuple[KernelNetworkConfig, Any]:
-        """See `Ensemble`."""
+        """Return the configuration of a file's networks, and the shapes of all its arrays."""
         config = KernelNetworkConfig(**network)
         columns = jax.ShapeDtypeStruct((len(KERNEL_FEATURES),), jnp.float32)
         one = jax.eval_shape(KernelNetwork(config).init, jax.random.key(0), batch_shapes())
@@ -150,7 +150,7 @@ class KernelPredictor(Ensemble[TrainedNetwork, KernelData, KernelSet]):
     def restored(
         cls, config: KernelNetworkConfig, members: int, tree: Any, about: Mapping[str, Any]
     ) -> KernelPredictor:
-        """See `Ensemble`."""
+        """Return the predictor restored from the contents of a file."""
         params = (tree[NETWORKS][str(i)] for i in range(members))
         return cls(tuple(TrainedNetwork(config, each) for each in params), **about, **tree[RANGE])
 

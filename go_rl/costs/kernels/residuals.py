@@ -51,7 +51,7 @@ class ResidualExamples:
 
 @dataclass(frozen=True, eq=False)
 class Residuals(Predictor[ResidualExamples, Float[np.ndarray, "J F"]]):
-    """What was learned."""
+    """Residuals that were learned."""
 
     mean: Float64[np.ndarray, "F"]
     scale: Float64[np.ndarray, "F"]
@@ -101,7 +101,7 @@ class Residuals(Predictor[ResidualExamples, Float[np.ndarray, "J F"]]):
         return self.constant + _alike(apart, self.length) @ self.weights
 
     def save(self, path: Path) -> None:
-        """See `Predictor`."""
+        """Write the residuals to a file that `load` reads."""
         arrays = {name: getattr(self, name) for name in ARRAYS}
         arrays["scale"] = np.where(np.isinf(self.scale), 0.0, self.scale)  # files hold finite ones
         numbers = {name: getattr(self, name) for name in NUMBERS}
@@ -109,7 +109,7 @@ class Residuals(Predictor[ResidualExamples, Float[np.ndarray, "J F"]]):
 
     @classmethod
     def load(cls, source: str | Path) -> Residuals:
-        """See `Predictor`; none ship."""
+        """Read a saved file; none ship with the package."""
         with KIND.opened(source) as saved:
             numbers = {name: float(saved.manifest[name]) for name in NUMBERS}
             rows, columns = saved.arrays["known"].shape

@@ -21,7 +21,7 @@ LEAST_DEVIATION, LARGEST_DEVIATION = -5.0, 2.0
 HUBER = 0.1
 """Errors of the logarithm beyond this count linearly, for some kernels were badly measured."""
 LEAST_WEIGHT = 1e-6
-"""Of all pairs together: there may be none."""
+"""Least weight of all pairs together: there may be none."""
 RankLoss = Literal["hinge", "logistic", "mse"]
 
 

@@ -1,4 +1,4 @@
-"""How good a cost model is: errors of runtimes, and what its choices lose."""
+"""Metrics of a cost model: errors of runtimes, and what its choices lose."""
 
 from __future__ import annotations
 

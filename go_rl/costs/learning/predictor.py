@@ -25,9 +25,9 @@ class Predictor(ABC, Generic[Examples, Inputs]):
     """
 
     what: ClassVar[str]
-    """In words, for messages: ``kernel cost weights``."""
+    """Kind of the file in words, for messages: ``kernel cost weights``."""
     unit: ClassVar[Unit]
-    """Of predictions. ``seconds``: of one run; ``score``: of two candidates of one kernel, the
+    """Unit of predictions. ``seconds``: of one run; ``score``: of two candidates of one kernel, the
     smaller is faster; ``log ratio``: natural logarithm of measured over predicted seconds."""
 
     @classmethod

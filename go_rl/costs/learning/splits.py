@@ -1,4 +1,5 @@
-"""Which examples are learned from and which judge: the splits that all predictors share.
+"""Splits of examples into those learned from and those that judge: the ones that all predictors
+share.
 
 Names are TenSet's (``within_task``, ``by_task``, ``by_target``) and CDMPP's (by model: networks
 held out; by device). Shares are those of CDMPP, section 7.1: 8 : 1 : 1.
@@ -16,7 +17,7 @@ from go_rl.core import TrainingError
 from go_rl.core.errors import nearest
 
 SHARES = (0.8, 0.1, 0.1)
-"""Of training, validation and test."""
+"""Shares of training, validation and test."""
 HELD_OUT = ("resnet50", "mobilenet-v2", "bert-tiny")
 """Networks that CDMPP holds out."""
 
@@ -32,11 +33,12 @@ class Split:
     train: Int64[np.ndarray, "A"]
     validation: Int64[np.ndarray, "V"]
     test: Int64[np.ndarray, "E"]
-    """Of the same networks, targets and devices as those learned from."""
+    """Test examples, of the same networks, targets and devices as those learned from."""
     held_out: Int64[np.ndarray, "H"] = field(default_factory=_none)
-    """Of held-out networks, targets or devices: what judges generalisation."""
+    """Examples of held-out networks, targets or devices, which judge generalisation."""
     adapt: Int64[np.ndarray, "B"] = field(default_factory=_none)
-    """Of a held-out target or device: from these may be sampled what is measured to adapt."""
+    """Examples of a held-out target or device, from which those measured to adapt may be
+    sampled."""
 
 
 def within_task(task: Int[np.ndarray, "P"], seed: int = 0) -> Split:

@@ -127,7 +127,7 @@ def train(
 
 
 class UpdateRule(NamedTuple):
-    """What an update makes of clipped gradients."""
+    """Update rule: turns clipped gradients into updates."""
 
     updates: int
     learning_rate: float

@@ -30,10 +30,11 @@ class FusedPrices:
     """[E] bytes that travel on each edge, in the hardware's number format."""
     model: CostModel
     chips: tuple[Chip, ...]
-    """One of each device kind."""
+    """Chips, one of each device kind."""
 
     def seconds(self, leader: Int64[np.ndarray, "N"]) -> Float64[np.ndarray, "K N"]:
-        """See `go_rl.core.KernelPrices`.
+        """Return [K, N] seconds on each device kind of the kernel of each leader; ``leader`` [N] is
+        the lowest node of each node's kernel.
 
         Raises:
             ProblemError: nodes are fused, and the cost model knows single nodes only.

@@ -32,7 +32,7 @@ class LearnedGpus:
     predictor: OperatorPredictor
     name: str = "learned:gpus"
     _caches: dict[str, KernelCache] = field(default_factory=dict, repr=False)
-    """By kind of chip."""
+    """Kernel caches by kind of chip."""
     _unlike: dict[str, set[str]] = field(default_factory=dict, repr=False)
     """Hashes of kernels unlike what was measured, by kind of chip."""
 

@@ -1,4 +1,5 @@
-"""What the architecture of a GPU decides: the kernels of its libraries, the energy of a FLOP."""
+"""Properties that the architecture of a GPU decides: the kernels of its libraries, the energy of a
+FLOP."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ PASCAL, VOLTA, AMPERE = range(3)
 GENERATIONS = {"kepler": PASCAL, "maxwell": PASCAL, "pascal": PASCAL, "volta": VOLTA,
                "turing": VOLTA, "ampere": AMPERE, "ada": AMPERE, "hopper": AMPERE,
                "blackwell": AMPERE}  # fmt: skip
-"""Of the float32 products of NVIDIA's library: architectures with one number run the same kernels
-(``maxwell_sgemm``, ``volta_sgemm``, ``ampere_sgemm``)."""
+"""Generations of the float32 products of NVIDIA's library: architectures with one number run the
+same kernels (``maxwell_sgemm``, ``volta_sgemm``, ``ampere_sgemm``)."""
 GENERATION_COUNT = 3
 PICOJOULES = {"kepler": 50.0, "maxwell": 32.0, "pascal": 25.0, "volta": 17.0, "turing": 25.0,
               "ampere": 13.0, "ada": 6.0, "hopper": 7.0, "blackwell": 6.0, "cdna": 7.0,

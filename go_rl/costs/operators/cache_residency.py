@@ -1,4 +1,5 @@
-"""What an operator finds in the last cache of a GPU because the launch before it left it there.
+"""Data that an operator finds in the last cache of a GPU because the launch before it left it
+there.
 
 Operators are measured one launch after the other on the same tensors, and a network reads what it
 has just written: while all that is read and written fits, nothing comes from memory. Of the GPUs
@@ -11,12 +12,13 @@ from __future__ import annotations
 from typing import Any
 
 FITS = 0.8
-"""Of the cache: bytes at which half come from memory. The A100 alone tells it: 0.8 to 0.9."""
+"""Share of the cache at which half of the bytes come from memory. The A100 alone tells it: 0.8 to
+0.9."""
 SHARPNESS = 8.0
-"""Of the step from cache to memory, in logarithms of bytes."""
+"""Sharpness of the step from cache to memory, in logarithms of bytes."""
 BYTES_PER_CLOCK = 16.0
-"""That a cache gives each multiprocessor, reads and writes mixed: reads alone reach about 20 on
-Volta and Turing (Jia and others, 2018 and 2019), fewer on Ada."""
+"""Bytes a clock that a cache gives each multiprocessor, reads and writes mixed: reads alone reach
+about 20 on Volta and Turing (Jia and others, 2018 and 2019), fewer on Ada."""
 
 
 def missed(moved: Any, l2: Any, xp: Any) -> Any:

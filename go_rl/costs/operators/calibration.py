@@ -44,7 +44,7 @@ class Family(NamedTuple):
     """Groups of operators whose half-widths are scaled together."""
 
     groups: slice
-    """Of `ERROR_GROUPS`."""
+    """Slice of `ERROR_GROUPS`."""
     most: float
     """Coverage of a GPU that counts, at most: streams are covered wholly where the host is the
     usual one, which must not pay for GPUs on which they are not."""
@@ -63,7 +63,7 @@ WIDEST = 1.5
 
 @dataclass(frozen=True)
 class Calibration:
-    """How uncertain the GPU's part of an operator is."""
+    """Uncertainty of the GPU's part of an operator."""
 
     half_width: tuple[float, ...]
     """[CELLS] of `cells`, of the logarithm of seconds."""

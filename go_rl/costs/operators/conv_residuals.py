@@ -1,4 +1,4 @@
-"""What the model of products leaves of convolutions, by their sizes alone: on every GPU.
+"""Residuals of the model of products on convolutions, by their sizes alone, on every GPU.
 
 A convolution has one algorithm in `product_model`; libraries choose among several, mostly by sizes
 and alike on all GPUs. So the rest is a quadratic function of the logarithms of sizes, fitted by

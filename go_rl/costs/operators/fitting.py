@@ -23,11 +23,11 @@ from go_rl.costs.operators.launch_floor import SHARPNESS, with_floor
 from go_rl.costs.operators.pooled_params import Arrays, initial_params, of_measured
 
 Loss = Callable[[Mapping[str, Any], Any], Any]
-"""Of parameters on data."""
+"""Loss of parameters on data."""
 UNKNOWN_TILE = -1
 OF_TILES = ("share", "prologue", "loop", "resident")
 CHOICE_WEIGHT = 0.03
-"""Of the likelihood of the tile that the library chose, beside errors of seconds."""
+"""Weight of the likelihood of the tile that the library chose, beside errors of seconds."""
 PRIOR, ALIKE, OWN_LIKING = 3e-4, 1e-3, 1e-2
 """Weights of squares: of distances from the initial parameters, between tiles, and of what one GPU
 likes beyond its generation."""

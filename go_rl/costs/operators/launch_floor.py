@@ -1,4 +1,4 @@
-"""What the host needs for a launch bounds an operator from below, however small it is."""
+"""Launch floor: the host's time for a launch bounds an operator from below, however small it is."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from go_rl.costs.operators.launches import Launches
 from go_rl.costs.operators.predictor import Interval
 
 STREAMED_SHARE = 0.85
-"""Of the bandwidth, at which a fused chain moves its bytes."""
+"""Share of the bandwidth at which a fused chain moves its bytes."""
 BETWEEN_GROUPS = 0.5
 """Correlation that is assumed between the errors of, say, products and softmax on one device; of
 operators of one group it is taken to be 1."""
@@ -20,7 +20,7 @@ operators of one group it is taken to be 1."""
 
 @runtime_checkable
 class PredictsOperators(Protocol):
-    """What prices single operators, as `OperatorPredictor` does."""
+    """Predictor of single operators, such as `OperatorPredictor`."""
 
     def interval(self, inputs: OperatorInputs) -> Interval:
         """Return seconds, the interval, and what is unlike anything measured."""

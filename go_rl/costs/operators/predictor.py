@@ -44,10 +44,10 @@ Fitted = Callable[[str, frozenset[int]], Arrays]
 
 @dataclass(frozen=True)
 class OperatorFitConfig:
-    """How the models are fitted."""
+    """Configuration of fitting the models."""
 
     seed: int = 0
-    """Of the rows that are drawn."""
+    """Random seed of the rows that are drawn."""
     rows: int = 1000
     """Rows of a GPU and group that are learned from, at most; of streams four times as many."""
     calibration_rows: int = 400
@@ -81,18 +81,18 @@ class Interval(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class OperatorPredictor(Predictor[OperatorExamples, OperatorInputs]):
-    """What was learned."""
+    """Operator predictor: the models that were learned."""
 
     sheets: tuple[DataSheet, ...]
     """[D] measured GPUs."""
     params: Mapping[str, Mapping[str, np.ndarray]]
-    """Of groups, as in `pooled_params.initial_params`."""
+    """Parameters of groups, as in `pooled_params.initial_params`."""
     known: Known
-    """Of each of `GROUPS`, from which GPUs it was learned."""
+    """GPUs from which each of `GROUPS` was learned."""
     calibration: Calibration
     reach: Reach
     card: Mapping[str, Any]
-    """Where it comes from: data, configuration."""
+    """Provenance: data, configuration."""
 
     what = KIND.what
     unit = "seconds"
@@ -173,7 +173,7 @@ class OperatorPredictor(Predictor[OperatorExamples, OperatorInputs]):
         )  # fmt: skip
 
     def save(self, path: Path) -> None:
-        """See `Predictor`."""
+        """Write the models to a file that `load` reads."""
         manifest = {
             "card": dict(self.card),
             "sheets": [asdict(sheet) for sheet in self.sheets],
@@ -184,7 +184,7 @@ class OperatorPredictor(Predictor[OperatorExamples, OperatorInputs]):
 
     @classmethod
     def load(cls, source: str | Path) -> OperatorPredictor:
-        """See `Predictor`."""
+        """Read what `save` wrote, by path or by the name of a file that ships."""
         with KIND.opened(source) as saved:
             manifest = saved.manifest
             sheets = tuple(DataSheet(**sheet) for sheet in manifest["sheets"])

@@ -19,7 +19,7 @@ from go_rl.costs.operators.pooled_params import UNMEASURED, of_unmeasured, usual
 from go_rl.costs.operators.tables import STREAMS
 
 Known = Mapping[str, tuple[int, ...]]
-"""Of each of `GROUPS`, indices of the GPUs from which it was learned."""
+"""Known GPUs: indices of those from which each of `GROUPS` was learned."""
 SAME = ("memory_bandwidth", "vector_flops", "multiprocessors", "clock_hz", "l2_bytes")
 """Numbers of the data sheet by which a device is one that was measured."""
 HOST_OPERATOR = "add"

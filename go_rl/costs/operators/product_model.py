@@ -46,7 +46,7 @@ class ProductInputs(NamedTuple):
     clock: Any
     """Hertz."""
     power_ratio: Any
-    """Of `go_rl.costs.operators.architectures.power_ratio`."""
+    """Power ratio, see `go_rl.costs.operators.architectures.power_ratio`."""
     peak_share: Any
     """Largest share of the peak that any tile could reach."""
 

@@ -20,7 +20,7 @@ KNOTS = np.array([0.0, 4.0, 6.0, 8.0, 9.0, 10.0, 10.01, 11.0, 12.0, 14.0])
 """Binary logarithms of the lengths of a row at which shares are known; linear between them. PyTorch
 has another softmax beyond 1024 elements."""
 LARGEST_SHARE = 0.92
-"""Of the bandwidth, that any operator reaches."""
+"""Largest share of the bandwidth that any operator reaches."""
 MIDDLE_BANDWIDTH, WIDEST = 550e9, 1.2
 """Bytes per second, and logarithm of a factor from there beyond which the share stays."""
 

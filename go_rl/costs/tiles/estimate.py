@@ -87,7 +87,7 @@ class TileEstimate:
     transfers: tuple[float, float, float]
     """Moving data into and out of L1, L2 and L3."""
     around: float
-    """What does not overlap: padding the image, adding up lanes, the epilogue."""
+    """Seconds of work that does not overlap: padding the image, adding up lanes, the epilogue."""
 
     @property
     def seconds(self) -> float:

@@ -1,4 +1,4 @@
-"""What a learned model gets of a configuration beside the kernel's graph: the tiles, and static
+"""Features of a configuration for a learned model, beside the kernel's graph: the tiles, and static
 performance counts of the loop nest. Sizes, counts and seconds are base-2 logarithms.
 
 Loops fill fixed places counted from the innermost, so that those of different operators that do the
@@ -64,7 +64,7 @@ def named_features(tiled: TiledProgram) -> dict[str, float]:
 
 
 def _program_features(program: TileProgram) -> dict[str, float]:
-    """Which operator and epilogue, and how much work."""
+    """Features of the program: operator, epilogue, amount of work."""
     ops = {f"op_{op}": float(program.op == op) for op in DIMENSIONS}
     steps = {f"epilogue_{step}": float(step in program.steps) for step in EPILOGUE_STEPS}
     return (
@@ -151,7 +151,7 @@ def _footprint_features(tiled: TiledProgram) -> dict[str, float]:
 
 
 def _traffic_features(tiled: TiledProgram) -> dict[str, float]:
-    """What moves between the caches, and the estimate's parts."""
+    """Features of the traffic between the caches, and the estimate's parts."""
     estimate = estimate_tiles(tiled, CORE)
     found: dict[str, float] = {}
     for name, (size, _) in zip(CACHES, CORE.caches, strict=True):

@@ -55,7 +55,7 @@ class Loop:
     extent: int
     """Iterations."""
     reduces: bool = False
-    """Its iterations add up to one element of the result."""
+    """True when the loop's iterations add up to one element of the result."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,9 @@ class Operand:
 
     name: str
     index: tuple[tuple[tuple[str, int], ...], ...]
-    """For each dimension the loops that move in it, each with its step in elements."""
+    """Index of each dimension: the loops that move in it, each with its step in elements."""
     is_result: bool = False
-    """It is read and written: the sums."""
+    """True for the array that is read and written: the sums."""
 
 
 def loops_of(op: str, dims: Mapping[str, int]) -> tuple[Loop, ...]:

@@ -117,7 +117,7 @@ RESIDUAL = ("resnet18", "resnet50", "resnext50", "mobilenet-v2", "efficientnet-b
 """Networks that add a block's input: to where channels shrink or stay, here."""
 
 Shape = tuple[int, int, int]
-"""m, n, k of a matmul."""
+"""Sizes m, n, k of a matmul."""
 
 DENSE: dict[tuple[str, str], tuple[tuple[Shape, str], ...]] = {
     ("recommender", "dlrm-small"): (

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from go_rl.core import OpGraph
 
 EPILOGUE_STEPS = ("add", "bias", "gelu", "relu", "scale", "sigmoid", "tanh")
-"""What an epilogue is made of. ``bias``: a vector along the last dimension; ``add``: an array of
-the result's shape; ``scale``: times `SCALE`; ``gelu``: the one by tanh."""
+"""Steps of an epilogue. ``bias``: a vector along the last dimension; ``add``: an array of the
+result's shape; ``scale``: times `SCALE`; ``gelu``: the one by tanh."""
 
 SCALE = 0.125
 ITEM_BYTES = 4
@@ -148,7 +148,7 @@ class TileProgram:
 
     @property
     def title(self) -> str:
-        """What tables call it, such as ``matmul 128x768x768 bias+relu``."""
+        """Title in tables, such as ``matmul 128x768x768 bias+relu``."""
         sizes = "x".join(str(size) for size in self.sizes)
         return f"{self.op} {sizes}" + ("" if self.epilogue == "none" else f" {self.epilogue}")
 

@@ -17,7 +17,7 @@ from go_rl.costs.tiles.tiled_program import TiledProgram, vector_width
 from go_rl.costs.timing.tvm_calls import import_tvm
 
 TARGET = "llvm -mcpu=x86-64-v3 -num-cores=1"
-"""What kernels are compiled for; records of tiles are valid for a processor and this."""
+"""Compilation target of kernels; records of tiles are valid for a processor and this."""
 
 
 def scheduled_module(tiled: TiledProgram) -> Any:

@@ -16,7 +16,7 @@ PAD, HEAVY, LANES, EPILOGUE = "pad", "heavy", "lanes", "epilogue"
 """Names of the stages; all but `HEAVY` may be absent."""
 
 GELU_LINEAR, GELU_CUBIC = 0.7978845608028654, 0.044715
-"""sqrt(2 / pi), and the factor of the cube (Hendrycks and Gimpel, 2016)."""
+"""Constants of GELU: sqrt(2 / pi), and the factor of the cube (Hendrycks and Gimpel, 2016)."""
 TANH_CLAMP = 7.90531110763549805
 TANH_ODD = (
     -2.76076847742355e-16,

@@ -130,7 +130,7 @@ class TiledProgram:
 
     @cached_property
     def shape(self) -> tuple[object, ...]:
-        """What tells the nests of a program apart: equal for tiles that make the same one."""
+        """Shape that tells the nests of a program apart: equal for tiles that make the same one."""
         loops = tuple((x.loop, x.step, x.trips, x.level == 2) for x in self.nest if x.trips > 1)
         return loops, self.tiles.unroll, self.tiles.reduction_outside
 

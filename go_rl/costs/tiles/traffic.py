@@ -1,4 +1,4 @@
-"""What a loop nest touches at each of its depths, and what that moves between caches.
+"""Traffic of a loop nest: data touched at each of its depths, and the bytes moved between caches.
 
 The classical argument (Wolf and Lam, "A data locality optimizing algorithm", PLDI 1991; Ghosh,
 Martonosi and Malik, "Cache miss equations", TOPLAS 1999, without their conflicts): the inner loops

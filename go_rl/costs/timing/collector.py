@@ -39,9 +39,9 @@ class Asked:
     workload: str
     setting: str
     task: Any
-    """For the worker; or, a text, why there is none."""
+    """Task for the worker; or a text that says why there is none."""
     details: Mapping[str, Any]
-    """What the record tells beside the times."""
+    """Details of the record, beside the times."""
     kept: tuple[str, ...] = ()
     """Fields of the worker's answer that the record tells, too."""
 
@@ -54,9 +54,9 @@ class Collector:
     worker: WarmWorker
     config: CollectConfig
     full_pace: float
-    """See `go_rl.costs.timing.core_speed.CoreSpeed`."""
+    """Full pace of the core; see `go_rl.costs.timing.core_speed.CoreSpeed`."""
     known: set[Key]
-    """What need not be measured again."""
+    """Keys that need not be measured again."""
     made: int = 0
     """Measurements of this run."""
 

@@ -1,4 +1,4 @@
-"""What is measured, and how: configurations only, so that a command line reads them quickly."""
+"""Configurations of measurement, and nothing else, so that a command line reads them quickly."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Varied = Literal["fusion", "flags", "layouts", "tiles"]
 
 @dataclass(frozen=True)
 class SamplingConfig:
-    """Which kernels of a model are measured."""
+    """Selection of a model's kernels to measure."""
 
     kernels: int = 64
     """Distinct kernels of a model, at most; those that another model has count for that one."""
@@ -37,7 +37,7 @@ class SamplingConfig:
 
 @dataclass(frozen=True)
 class TimingConfig:
-    """When a measurement is good enough (docs/kernels.md)."""
+    """Timing rule: when a measurement is good enough (docs/kernels.md)."""
 
     seconds: float = 8e-3
     """Seconds of calls at a visit."""
@@ -72,14 +72,14 @@ class TimingConfig:
 
 
 FEW_VISITS = TimingConfig(visits=8)
-"""For kernels measured while tuning, in turn."""
+"""Visits of kernels measured while tuning, in turn."""
 ADAPTIVE_VISITS = TimingConfig(visits=8, variation=0.02)
 """The same, ended early where visits agree: AdaTune's adaptive number of measurements."""
 
 
 @dataclass(frozen=True)
 class CollectConfig:
-    """How kernels are measured."""
+    """Configuration of measuring kernels."""
 
     vary: Varied = "fusion"
     """What differs between measurements. ``fusion``: kernels as they come; ``flags``, ``layouts``:
@@ -129,7 +129,7 @@ NETWORKS = (
 
 @dataclass(frozen=True)
 class ProgramsConfig:
-    """Which programs are measured, and how."""
+    """Configuration of measuring programs, and their selection."""
 
     networks: tuple[str, ...] = NETWORKS
     """Graphs of the zoo."""
@@ -141,8 +141,8 @@ class ProgramsConfig:
     memory: float = 8e9
     """Bytes that the worker's process may address."""
     measure: CollectConfig = field(default_factory=CollectConfig)
-    """Of this are read target, core, round, time-out, timing, and of ``sampling`` the seed and the
-    most FLOP of a task."""
+    """Measurement settings; those read are target, core, round, time-out, timing, and of
+    ``sampling`` the seed and the most FLOP of a task."""
 
     def __post_init__(self) -> None:
         if self.schedules < 1:

@@ -14,7 +14,8 @@ from itertools import repeat
 import numpy as np
 
 ADDITIONS = 1000
-"""About five microseconds, and no memory to speak of: the caches stay as they are."""
+"""Additions of the fixed work: about five microseconds, and no memory to speak of: the caches stay
+as they are."""
 FULL_SHARE = 0.005
 """The reference speed is the one that is exceeded in so small a share of the time."""
 

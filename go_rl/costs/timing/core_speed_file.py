@@ -19,7 +19,7 @@ FULL_PACE, PROCESSOR = "full_pace_seconds", "processor"
 
 @dataclass(frozen=True)
 class FolderPace:
-    """What a folder knows of the machine that a target is."""
+    """Pace of a target's machine, as known in a folder."""
 
     full_pace: float
     """Seconds of the fixed work at the core's reference speed."""

@@ -16,7 +16,7 @@ class Hold:
     """Compile a program and keep it, behind those that are held."""
 
     number: int
-    """How many are."""
+    """Number of programs that are held."""
     task: Any
 
 
@@ -25,7 +25,7 @@ class Visit:
     """Time a program that is held; it stays."""
 
     number: int
-    """In the order they came, from 0."""
+    """Number in the order of arrival, from 0."""
     timing: TimingConfig
 
 

@@ -23,8 +23,8 @@ from go_rl.costs.timing.worker import reason_of
 from go_rl.runtime.warm_worker import WarmWorker, WorkerDied, WorkerFailed, WorkerTimeout
 
 Outcome = dict[str, Any] | str
-"""What `go_rl.costs.timing.measuring_run.MeasuringRun.answer` returns for a task; or why there is
-no time."""
+"""Answer of `go_rl.costs.timing.measuring_run.MeasuringRun.answer` for a task; or a text that says
+why there is no time."""
 VISIT_SECONDS = "visit_seconds"
 """Field of an outcome: seconds on the wall of all its visits, what is discarded included."""
 PARTIAL = "partial"
@@ -40,7 +40,7 @@ DEATHS = 3
 """Deaths of the worker between two requests, of which no kernel is known to be the cause, until
 that which was asked for next counts as it."""
 MOST_BYTES = 2e9
-"""Of the operands of kernels that are measured together."""
+"""Most bytes of the operands of kernels that are measured together."""
 Keep = Callable[[dict[int, Outcome]], None]
 T = TypeVar("T")
 
@@ -144,7 +144,7 @@ class _Lost(Exception):  # noqa: N818 - what happened
         self.kernel = kernel
         self.reason = reason
         self.failed = failed
-        """Why others have no time, either."""
+        """Reason why other tasks have no time, either."""
         self.between = between
         """Whether that was between two requests: another may have taken it."""
 

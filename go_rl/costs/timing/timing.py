@@ -1,4 +1,4 @@
-"""How long a call takes on a core at its reference speed.
+"""Time of a call on a core at its reference speed.
 
 Of a call's time on the wall only what this process had the core for counts; other processes, and
 other machines on the same hardware, take it away for milliseconds at a time. A piece of fixed work
@@ -26,8 +26,8 @@ LOW = 0.15
 """The quantile of all calls that counts: lower ones are known less well, and in higher ones are
 disturbances that the pace does not show."""
 WARM_CALLS, WARM_SECONDS = 3, 0.01
-"""Behind others a kernel takes up to twice as long: caches and the memory of results are not yet
-as they are when it runs again and again."""
+"""Warm-up calls and seconds: behind others, a kernel takes up to twice as long: caches and the
+memory of results are not yet as they are when it runs again and again."""
 LEAST_AWAY = 2e-5
 """Shorter gaps between the time on the wall and that of the process are none: reading the latter
 takes a microsecond or two."""
@@ -35,10 +35,10 @@ takes a microsecond or two."""
 
 @dataclass(frozen=True)
 class Timing:
-    """What one call takes."""
+    """Timing of one call."""
 
     seconds: float
-    """Of a call at the reference speed: the quantile `LOW`."""
+    """Seconds of a call at the reference speed: the quantile `LOW`."""
     median: float
     """The median of the same."""
     spread: float

@@ -26,7 +26,7 @@ from go_rl.runtime.warm_worker import (
 WORKER = "go_rl.costs.kernels.measure.worker:answer"
 PACE_WORKER = "go_rl.costs.timing.core_speed:full_pace"
 START_SECONDS = 120.0
-"""What starting a worker and its first kernel may take."""
+"""Most seconds to start a worker and run its first kernel."""
 
 
 def folder_pace(folder: Path, config: CollectConfig) -> float:

@@ -20,10 +20,10 @@ from go_rl.costs.learning.predictor import Predictor
 
 @dataclass(frozen=True)
 class BoostedConfig:
-    """How the trees grow."""
+    """Configuration of growing the trees."""
 
     trees: int = 2000
-    """With the learning rate below; more change little."""
+    """Trees at the learning rate below; more change little."""
     leaves: int = 31
     learning_rate: float = 0.03
     least_rows: int = 8
@@ -93,7 +93,7 @@ class BoostedTrees(Predictor[SummedKernels, Float32[np.ndarray, "K S"]]):
         return np.exp(np.asarray(self.booster.predict(inputs), np.float64))
 
     def save(self, path: Path) -> None:
-        """See `Predictor`; LightGBM's own text."""
+        """Write the trees to a file, in LightGBM's own text."""
         try:
             write_text(path, self.booster.model_to_string())
         except OSError as error:
@@ -101,7 +101,7 @@ class BoostedTrees(Predictor[SummedKernels, Float32[np.ndarray, "K S"]]):
 
     @classmethod
     def load(cls, source: str | Path) -> BoostedTrees:
-        """See `Predictor`; none ship."""
+        """Read a saved file; none ship with the package."""
         lightgbm = _lightgbm()
         try:
             text = Path(source).read_text()

@@ -24,8 +24,13 @@ FORMAT = "go_rl-candidate-ranks"
 
 
 @dataclass(frozen=True)
+<<<<<<< HEAD:go_rl/costs/trees/candidate_ranks.py
 class CandidateRanksConfig:
     """How the trees grow."""
+=======
+class ScheduleRanksConfig:
+    """Configuration of growing the trees."""
+>>>>>>> prose:go_rl/costs/trees/schedule_ranks.py
 
     loss: TreeLoss = "regression"
     """``regression``: the squared error of the speed relative to the fastest candidate; ``rank``:
@@ -38,7 +43,11 @@ class CandidateRanksConfig:
     bins: int = 64
     """Thresholds of a feature, at most."""
     pairs: int = 8
+<<<<<<< HEAD:go_rl/costs/trees/candidate_ranks.py
     """Pairs of a candidate with others, drawn for each tree of ``rank``."""
+=======
+    """Pairs of a schedule with others, drawn for each tree of ``rank``."""
+>>>>>>> prose:go_rl/costs/trees/schedule_ranks.py
     seed: int = 0
     """Random seed."""
 
@@ -107,12 +116,17 @@ class CandidateRanks(Predictor[MeasuredCandidates, Float32[np.ndarray, "S K"]]):
         return -np.asarray(self.booster.inplace_predict(inputs), np.float64)
 
     def save(self, path: Path) -> None:
-        """See `Predictor`; JSON."""
+        """Write the trees to a file, as JSON."""
         save_booster(self.booster, path, FORMAT)
 
     @classmethod
+<<<<<<< HEAD:go_rl/costs/trees/candidate_ranks.py
     def load(cls, source: str | Path) -> CandidateRanks:
         """See `Predictor`; none ship."""
+=======
+    def load(cls, source: str | Path) -> ScheduleRanks:
+        """Read a saved file; none ship with the package."""
+>>>>>>> prose:go_rl/costs/trees/schedule_ranks.py
         return cls(load_booster(source, FORMAT, cls.what))
 
 

@@ -21,7 +21,7 @@ class CompiledNetwork:
     """``K`` kernels."""
 
     kernels: KernelSet
-    """K, none of which computes what another does."""
+    """Kernels (K), none of which computes what another does."""
     nodes: tuple[tuple[int, ...], ...]
     """[K] nodes of each, ascending."""
     again: KernelSet | None

@@ -135,6 +135,7 @@ def _fuse(a, priority, visits, place):
     tensors, lowest = a.tensors.copy(), np.arange(n)
     seen, met, moved = np.full(n, NOBODY, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     search = 0
+    # Edges in falling priority of their producers, until one is not to be fused.
     for i in range(n):
         u = visits[i]
         if priority[u] <= NO_FUSION:
@@ -144,12 +145,14 @@ def _fuse(a, priority, visits, place):
             one, two = group[u], group[v]
             if one == two or place[u] != place[v] or not fusible[kind[u], kind[v]]:
                 continue
+            # Limits of a kernel: one heavy operator, its size, its boundary tensors.
             if heavy[one] + heavy[two] > 1 or size[one] + size[two] > MAX_FUSED:
                 continue
             if tensors[one] + tensors[two] - 1 > MAX_BOUNDARY:
                 continue
             if not _kinds_agree(succ_ptr, succ, kind, fusible, group, head, after, one, two):
                 continue
+            # No cycle: refuse a merge with a path between the kernels through a third one.
             first, last = one, two
             if at[first] > at[last]:
                 first, last = last, first
@@ -160,6 +163,7 @@ def _fuse(a, priority, visits, place):
             if count < 0:
                 continue
             _merge(at, who, first, last, seen, search, moved)
+            # Join the member lists and sums of both.
             after[tail[first]] = head[last]
             tail[first] = tail[last]
             member = head[last]

@@ -28,7 +28,7 @@ class KernelSet:
     kernel: Int64[np.ndarray, "n"]
     """[n] kernel of each node, in 0..K-1."""
     num_kernels: int
-    """K; some may be empty of nodes."""
+    """Number of kernels K; some may be empty of nodes."""
 
     @cached_property
     def hashes(self) -> tuple[str, ...]:

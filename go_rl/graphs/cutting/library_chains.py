@@ -18,7 +18,7 @@ from go_rl.graphs.cutting.opcode_names import opcode
 TAKEN = (OpKind.CONVOLUTION, OpKind.ELEMENTWISE, OpKind.MOVEMENT)
 """Kinds that a sum takes in."""
 SUMS = ("reduce_sum", "reduce_max", "reduce_min")
-"""What ends a piece; no sum over windows does."""
+"""Operators that end a piece; no sum over windows does."""
 MOST = 64
 """Operators of one piece."""
 FEWEST = 2
@@ -32,7 +32,7 @@ class LibraryChain:
     nodes: tuple[int, ...]
     """Ascending."""
     convolutions: tuple[int, ...]
-    """Those of the nodes, ascending."""
+    """Convolutions of the nodes, ascending."""
 
 
 def library_chains(graph: OpGraph, most: int | None = None) -> list[LibraryChain]:

@@ -1,4 +1,4 @@
-"""What XLA computes again on a CPU because another kernel has it as well.
+"""Nodes that XLA computes again on a CPU because another kernel has them as well.
 
 Our kernels compute nothing twice (`go_rl.graphs.cutting.fusion`). XLA's CPU compiler lets a loop
 compute its operand again where that operand reads at most one tensor of its size, though a

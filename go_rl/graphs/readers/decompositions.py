@@ -54,7 +54,7 @@ def hessenberg(n: int) -> float:
 
 
 def tridiagonal(n: int) -> float:
-    """Of a symmetric matrix: ``4 n^3 / 3``."""
+    """FLOP of reducing a symmetric matrix to tridiagonal form: ``4 n^3 / 3``."""
     return 4.0 * n**3 / 3
 
 

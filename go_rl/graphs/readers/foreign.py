@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 _HEADER_BYTES = 8
-"""Of a safetensors file: the length of the JSON header, little-endian, which follows."""
+"""Header size of a safetensors file: the length of the JSON header, little-endian, which
+follows."""
 TORCH_EXPORT = "torch.onnx.export(model, example_inputs, 'model.onnx', dynamo=True)"
 
 

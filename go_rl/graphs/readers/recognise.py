@@ -1,4 +1,4 @@
-"""Which format a file is in, decided by its content and never by its suffix."""
+"""Recognition of a file's format, decided by its content and never by its suffix."""
 
 from __future__ import annotations
 

@@ -29,7 +29,8 @@ class BertConfig:
     exact_gelu: bool = False
     """GELU by the error function, as PyTorch's BERT has it, instead of the hyperbolic tangent."""
     dropout: float = 0.0
-    """In training, of embeddings, weights of attention and what is added to the residual."""
+    """Dropout rate in training, of embeddings, weights of attention and terms added to the
+    residual."""
 
     def __post_init__(self) -> None:
         if self.hidden % self.heads:

@@ -33,7 +33,7 @@ class BestEntry:
     """Entry of the index for one problem."""
 
     name: str
-    """As `go_rl.graphs.zoo.problems.ZooProblem.name`."""
+    """Name of the problem, as `go_rl.graphs.zoo.problems.ZooProblem.name`."""
     part: str
     """Side of the split."""
     family: str
@@ -45,9 +45,9 @@ class BestEntry:
     bound: float
     """Proven lower bound, seconds."""
     method: str
-    """That found it; ``from the best plan``: starting from what others had found."""
+    """Method that found the plan; ``from the best plan``: starting from what others had found."""
     seed: int
-    """Of that run."""
+    """Seed of the run that found the plan."""
     processor_seconds: float
     """Searched in all, by all methods."""
     digest: str

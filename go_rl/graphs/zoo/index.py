@@ -30,7 +30,7 @@ class ZooEntry:
     family: str
     """Architecture family, such as ``resnet``."""
     split: str
-    """One of `go_rl.graphs.zoo.split.SPLITS`."""
+    """Split, one of `go_rl.graphs.zoo.split.SPLITS`."""
     training: bool
     """One training step instead of inference."""
     nodes: int

@@ -51,7 +51,7 @@ class ZooProblem:
     hardware: str
     """Preset, such as ``ring16-mixed`` or ``p100x4``."""
     objective: Objective
-    """What is minimised."""
+    """Objective to minimise."""
     decisions: tuple[str, ...]
     """Some of `go_rl.core.DECISIONS`; a ring decides placement alone."""
     all_chips: bool = False
@@ -195,7 +195,7 @@ RINGS: dict[str, Sequence[str]] = {
     "wavenet-4x36": ("36", "16-mixed"),
     "wide-and-deep": ("16", "6-mixed"),
 }
-"""By graph, the rings: ``16-mixed+`` is hardware ``ring16-mixed`` with every chip used."""
+"""Rings of each graph: ``16-mixed+`` is hardware ``ring16-mixed`` with every chip used."""
 CONNECTED: dict[str, Sequence[str]] = {
     # test: the rows of GO's table 2
     "amoebanet-d-6-192": ("4", "4*"),
@@ -238,4 +238,4 @@ CONNECTED: dict[str, Sequence[str]] = {
     "whisper-tiny": ("4", "2*"),
     "xception": ("2", "4*"),
 }
-"""By network, whose training form it is, the counts of P100: ``4*`` decides everything."""
+"""Counts of P100 for each network, in its training form: ``4*`` decides everything."""

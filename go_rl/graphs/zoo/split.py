@@ -1,4 +1,5 @@
-"""Which zoo graphs are trained on, choose the checkpoint, and are never seen before the test.
+"""Split of the zoo's graphs: those trained on, those that choose the checkpoint, and those never
+seen before the test.
 
 Families are kept whole: no family of the validation or test graphs has a member in training.
 """
@@ -9,8 +10,8 @@ from typing import Literal, get_args
 
 Split = Literal["train", "validation", "test", "extra", "training-form"]
 SPLITS: tuple[str, ...] = get_args(Split)
-"""train, validation, test: inference graphs for the policy; extra: further members of the held-out
-families, and graphs beyond the usual size; training-form: one training step."""
+"""Splits. train, validation, test: inference graphs for the policy; extra: further members of the
+held-out families, and graphs beyond the usual size; training-form: one training step."""
 
 VALIDATION_FAMILIES = ("densenet", "mixer", "moe", "ssd", "wavernn")
 TEST_FAMILIES = ("bert", "convdraw", "dlrm", "gnmt", "inception", "nasnet", "t5", "unet")

@@ -1,1 +1,1 @@
-"""What all objectives share: incumbents, the workspace, the memory allocator."""
+"""Parts shared by all objectives: incumbents, the workspace, the memory allocator."""

@@ -25,7 +25,7 @@ class Incumbent:
         self.decisions: Decisions | None = None
         """A batch of one; None: nothing could be placed."""
         self.fidelity: Fidelity | None = None
-        """How the plan follows from what was proposed; None: nothing was repaired."""
+        """Fidelity of the plan to the proposal; None: nothing was repaired."""
         self.evaluation = workspace.infeasible or workspace.failed(Status.GAVE_UP)
 
     @property
@@ -35,7 +35,7 @@ class Incumbent:
 
     @property
     def seconds(self) -> float:
-        """Of the best plan; inf while there is none."""
+        """Value of the best plan, seconds; inf while there is none."""
         return self.evaluation.seconds
 
     def offer(

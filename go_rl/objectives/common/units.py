@@ -49,7 +49,7 @@ class RingUnits(KernelStruct):
 
     @property
     def num_units(self) -> int:
-        """U."""
+        """Number of units U."""
         return len(self.work)
 
     @property

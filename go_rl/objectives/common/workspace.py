@@ -21,7 +21,7 @@ class Workspace(ABC):
     """Abstract: what every objective offers; see its own class for what else it has."""
 
     problem: Problem
-    """What is to be solved."""
+    """Problem to solve."""
 
     @property
     @abstractmethod
@@ -31,7 +31,7 @@ class Workspace(ABC):
     @property
     @abstractmethod
     def infeasible(self) -> Evaluation | None:
-        """Why no plan exists, if that is easily proved."""
+        """Evaluation that says why no plan exists, if that is easily proved; else None."""
 
     @property
     @abstractmethod
@@ -109,7 +109,7 @@ class Assignment(Protocol):
 
     @property
     def infeasible(self) -> Evaluation | None:
-        """Why no plan exists, if that is proved."""
+        """Evaluation that says why no plan exists, if that is proved; else None."""
         ...
 
     def reset(self) -> None:

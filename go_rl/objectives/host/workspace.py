@@ -1,4 +1,4 @@
-"""What every max-load and latency method needs of a problem: blocks, seconds, failures."""
+"""Workspace of max-load and latency methods: blocks, seconds, failures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class HostWorkspace(Workspace):
 
     @cached_property
     def blocks(self) -> LatencyBlocks:
-        """Of latency: nodes that no contiguous split can separate."""
+        """Blocks of the latency objective: nodes that no contiguous split can separate."""
         return latency_blocks(self.problem)
 
     @cached_property
@@ -81,7 +81,8 @@ class HostWorkspace(Workspace):
 
     @cached_property
     def infeasible(self) -> Evaluation | None:
-        """That no device can hold some block, and which node is of it."""
+        """Failure that names a node of a block that no device can hold; None where there is
+        none."""
         contraction = self.contraction
         lost = np.flatnonzero(~contraction.hypergraph.allowed.any(axis=1))
         if not lost.size:
@@ -94,7 +95,7 @@ class HostWorkspace(Workspace):
 
     @property
     def gave_up(self) -> Evaluation:
-        """That the budget ended without a plan."""
+        """Failure of a search whose budget ended without a plan."""
         return self.failed(
             Status.GAVE_UP,
             "no assignment that fits the devices' memory was found within the budget",

@@ -23,7 +23,7 @@ class MakespanAssignment:
 
     @property
     def infeasible(self) -> Evaluation | None:
-        """Why no placement exists, if that is easily proved."""
+        """Evaluation that says why no placement exists, if that is easily proved; else None."""
         return self._workspace.infeasible
 
     def reset(self) -> None:

@@ -1,4 +1,4 @@
-"""Which devices each node of a makespan problem may have, its colocation class and pins included.
+"""Devices allowed for each node of a makespan problem, its colocation class and pins included.
 
 A class is named by its `MakespanWorkspace.class_leader`, whose device
 `MakespanWorkspace.decisions` gives to all of it.

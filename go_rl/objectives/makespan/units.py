@@ -45,7 +45,7 @@ class MakespanUnits:
 
     @property
     def num_units(self) -> int:
-        """U."""
+        """Number of units U."""
         return self.units.num_units
 
     @cached_property

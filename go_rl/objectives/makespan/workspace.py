@@ -1,4 +1,4 @@
-"""What every makespan optimizer needs of a problem: pricer, fuser, the reference plan, a bound."""
+"""Workspace of makespan optimizers: pricer, fuser, the reference plan, a bound."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class MakespanWorkspace(PlanningWorkspace):
 
     @property
     def num_nodes(self) -> int:
-        """N."""
+        """Number of nodes N."""
         return self.problem.graph.num_nodes
 
     @property
     def num_devices(self) -> int:
-        """D."""
+        """Number of devices D."""
         return self.problem.hardware.num_chips
 
     @cached_property
@@ -77,7 +77,7 @@ class MakespanWorkspace(PlanningWorkspace):
 
     @cached_property
     def choices(self) -> Choices:
-        """What each node may have, its colocation class and pins included."""
+        """Devices allowed for each node, its colocation class and pins included."""
         leader, pinned = self.class_leader, self.pinned
         unable = np.zeros(self.able.shape, np.bool_)
         for row, able in zip(unable, self.able, strict=True):
@@ -112,11 +112,12 @@ class MakespanWorkspace(PlanningWorkspace):
         return Decisions(placed, ranked, leader)
 
     def prepare(self) -> None:
-        """See `PlanningWorkspace`."""
+        """Build what `legalize` needs: classes, pins, the fuser."""
         _ = self.infeasible, self.class_leader, self.pinned, self.fuser
 
     def legalize(self, proposals: Proposals, seed: int = 0) -> Legalized:
-        """See `decisions`; without devices, the reference plan's. Nothing is drawn."""
+        """Make proposals legal through `decisions`; proposals without devices get the reference
+        plan's. Nothing is drawn."""
         device = proposals.device
         if device is None:
             device = self.reference.device
@@ -127,7 +128,7 @@ class MakespanWorkspace(PlanningWorkspace):
         return Legalized(legal, codes, "" if failure is None else failure.detail)
 
     def assignment(self) -> MakespanAssignment:
-        """See `PlanningWorkspace`."""
+        """Return an empty assignment, which decides node by node."""
         return MakespanAssignment(self, self.choices)
 
     def evaluate(self, decisions: Decisions) -> Scored:
@@ -161,7 +162,7 @@ class MakespanWorkspace(PlanningWorkspace):
 
     @cached_property
     def reference_seconds(self) -> float:
-        """What `reference` takes; where it fails, all work one after the other."""
+        """Seconds of the plan `reference`; where it fails, all work one after the other."""
         seconds = float(self.evaluate(self.reference).seconds[0])
         work = self.problem.seconds.min(axis=0)
         serial = float(work[np.isfinite(work)].sum())
@@ -174,7 +175,8 @@ class MakespanWorkspace(PlanningWorkspace):
 
     @cached_property
     def infeasible(self) -> Evaluation | None:
-        """Why no placement exists, if that is easily proved; it names the node or the tensors."""
+        """Evaluation that says why no placement exists, if that is easily proved, naming the node
+        or the tensors; else None."""
         problem, graph = self.problem, self.problem.graph
         if (parted := self._parted_class()) is not None:
             return self.failed(Status.INFEASIBLE, parted)

@@ -223,7 +223,8 @@ def _first_makespan(
 
 
 def _fusions(workspace: MakespanWorkspace) -> Iterator[Nodes | None]:
-    """Nothing fused, everything that may be, then every set of producers that join consumers."""
+    """Fusions to try: none, everything that may be, then every set of producers that join
+    consumers."""
     yield None
     if "fusion" in workspace.problem.decisions:
         joined = product((NO_FUSION + 1, NO_FUSION), repeat=workspace.num_nodes)

@@ -27,7 +27,7 @@ class RingAssignment:
 
     @property
     def infeasible(self) -> Evaluation | None:
-        """That propagation alone has proved it."""
+        """Failure that propagation alone has proved; None while it has proved none."""
         if self._store.feasible:
             return None
         chips = self._store.problem.hardware.num_chips

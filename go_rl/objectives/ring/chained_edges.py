@@ -23,9 +23,9 @@ MOST_UNITS = 4000
 MOST_EDGES = 400
 """Edges kept, those with the most work between."""
 BEGINNINGS = 60
-"""Of these, tried as the first."""
+"""Edges tried as the first of a chain, of the `MOST_EDGES` kept."""
 MOST_CHIPS = 12
-"""m at most."""
+"""Largest m, the number of chips."""
 
 
 def chained_between(units: RingUnits, chips: int) -> float:
@@ -34,6 +34,7 @@ def chained_between(units: RingUnits, chips: int) -> float:
         return 0.0
     ends, between = _edges_beside_paths(units)
     best = 0.0
+    # Each chain of edges yields a bound; the largest holds.
     for first in range(min(BEGINNINGS, len(ends))):
         best = max(best, _grown(units.work, ends, between, first, min(chips, MOST_CHIPS)))
     return best

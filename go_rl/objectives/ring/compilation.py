@@ -104,7 +104,8 @@ PARTS: dict[str, tuple[Callable[[bool], None], tuple[Any, ...]]] = {
     "cuts": (_cuts, kernels_of_cuts()),
     "ideals": (_ideals, (grow_layers, read_stages)),
 }
-"""What is compiled together, and the kernels that tell whether it was, in the order of need."""
+"""Parts that are compiled together, each with the kernels that tell whether it was, in the order of
+need."""
 
 
 def compile_part(request: tuple[str, bool]) -> str:

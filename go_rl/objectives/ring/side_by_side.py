@@ -53,13 +53,13 @@ class Piece(KernelStruct):
 
 @dataclass(frozen=True, eq=False)
 class Room(KernelStruct):
-    """What every chip and link must keep."""
+    """Limits of every chip and link."""
 
     seconds: float
     weight: float
     """Bytes."""
     chips: int
-    """k."""
+    """Number of chips k."""
 
 
 def new_piece(units: RingUnits, order: Int32[np.ndarray, "U"], chips: int) -> Piece:

@@ -1,4 +1,4 @@
-"""What every ring optimizer needs of a problem, built once: solver, pricer, units, bound."""
+"""Workspace of ring optimizers, built once for a problem: solver, pricer, units, bound."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class RingWorkspace(PlanningWorkspace):
 
     @property
     def chips(self) -> int:
-        """k."""
+        """Number of chips k."""
         return self.problem.hardware.num_chips
 
     @property
@@ -107,7 +107,7 @@ class RingWorkspace(PlanningWorkspace):
         return -FAITHFUL * np.abs(np.arange(self.chips) - proposal[..., None]).astype(np.float64)
 
     def prepare(self) -> None:
-        """See `PlanningWorkspace`."""
+        """Build the solver, which `legalize` needs."""
         _ = self.solver
 
     def legalize(self, proposals: Proposals, seed: int = 0) -> Legalized:
@@ -138,7 +138,7 @@ class RingWorkspace(PlanningWorkspace):
         return Repaired(decisions, self.detail(decisions), fidelity)
 
     def assignment(self) -> RingAssignment:
-        """See `PlanningWorkspace`."""
+        """Return an empty assignment, which decides node by node."""
         return RingAssignment(ring_instance(self.problem))
 
     @property

@@ -24,7 +24,7 @@ from go_rl.policy.distributions.gaussian import gaussian
 from go_rl.policy.distributions.head_input import HeadInput
 
 SEEN = {"placement": PLACE_FEATURES, "schedule": SELECT_FEATURES}
-"""What the head of each decision sees."""
+"""Features seen by the head of each decision."""
 LISTED = {
     "placement": {"end": -4.0, "ends first": 1.0},
     "schedule": {"upward rank": 20.0, "earliest start": -1.0},

@@ -1,4 +1,4 @@
-"""What the heads of sequential dispatch see of a choice; columns in the order that
+"""Features of a choice for the heads of sequential dispatch; columns in the order that
 `go_rl.policy.dispatch.observations` fills them.
 
 Seconds are shown as log(1 + seconds / mean seconds of a unit), differences against the best choice
@@ -27,7 +27,7 @@ PLACE_FEATURES = (
     "consumers' other data there",
     "fills the slack",
 )
-"""Of a unit on a device."""
+"""Features of a unit on a device."""
 SELECT_FEATURES = (
     "upward rank",
     "earliest start",
@@ -42,6 +42,6 @@ SELECT_FEATURES = (
     "share of the layer begun",
     "consumers set free",
 )
-"""Of a unit among those that are ready."""
+"""Features of a unit among those that are ready."""
 WINDOW = 16
 """Most ready units that are compared; further ones wait, the lowest upward ranks."""

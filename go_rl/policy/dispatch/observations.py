@@ -1,4 +1,4 @@
-"""What the heads of sequential dispatch see at one moment of a rollout."""
+"""Observations of the heads of sequential dispatch at one moment of a rollout."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numba import njit
 from go_rl.objectives.makespan.choices import NOWHERE
 
 NOT_SENT = -1.0
-"""When a tensor arrives where nothing sends it."""
+"""Arrival time of a tensor where nothing sends it."""
 
 
 @njit(cache=True, nogil=True)
@@ -62,16 +62,19 @@ def see_devices(
     """Write the `PLACE_FEATURES` of a unit on each device, and when it could start and end."""
     devices = len(free)
     first, past = a.pred_ptr[u], a.pred_ptr[u + 1]
+    # Home: the device that the largest operand comes from.
     heaviest, home = -1.0, NOWHERE
     for e in range(first, past):
         if a.traffic[e] > heaviest:
             heaviest, home = a.traffic[e], np.int64(device[a.pred[e]])
     least_end, least_start, least_there = np.inf, np.inf, np.inf
     least_free, fastest, any_room = np.inf, np.inf, False
+    # Devices that can run the unit and have room for its weights.
     for d in range(devices):
         able = np.isfinite(a.seconds[d, u])
         possible[d] = able and held[d] + a.weight[u] <= a.capacity[d]
         any_room = any_room or possible[d]
+    # Earliest start on each: start = max(device free, all operands there).
     for d in range(devices):
         if not any_room:  # nothing fits: the replay reports it
             possible[d] = np.isfinite(a.seconds[d, u])
@@ -94,6 +97,7 @@ def see_devices(
             least_end, least_start = min(least_end, finish[d]), min(least_start, start[d])
             least_there, least_free = min(least_there, there[d]), min(least_free, free[d])
         fastest = a.work[u]
+    # Sums that the features are shares of.
     group, progress = a.layer[u], done / total
     begun = 0.0
     for d in range(devices):
@@ -102,6 +106,7 @@ def see_devices(
     for k in range(a.succ_ptr[u], a.succ_ptr[u + 1]):
         future += need[a.succ[k]]
     for d in range(devices):
+        # Features in the order of `PLACE_FEATURES`.
         x = shown[d]
         if not possible[d]:
             x[:] = 0.0
@@ -134,8 +139,8 @@ def see_devices(
 @njit(cache=True, nogil=True)
 @no_type_check
 def arrive(producer, where, seconds, end, device, arrival, busy):
-    """When a producer's results are on a device; ``busy`` [D]: until when the links to it are, the
-    transfer included afterwards."""
+    """Arrival time of a producer's results on device ``where``; ``busy`` [D]: until when the links
+    to it are, the transfer included afterwards."""
     source = np.int64(device[producer])
     if source == where:
         return end[producer]

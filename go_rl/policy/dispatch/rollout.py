@@ -30,7 +30,8 @@ PLACED, SELECTED = len(PLACE_FEATURES), len(SELECT_FEATURES)
 
 
 class DispatchArrays(NamedTuple):
-    """What the kernel reads of a problem: ``U`` units, ``D`` devices, ``Y`` edges, ``L`` layers."""
+    """Arrays of a problem that the kernel reads: ``U`` units, ``D`` devices, ``Y`` edges, ``L``
+    layers."""
 
     succ_ptr: np.ndarray
     succ: np.ndarray
@@ -89,7 +90,7 @@ class Dispatcher:
 
     @cached_property
     def arrays(self) -> DispatchArrays:
-        """What the kernel reads."""
+        """Arrays that the kernel reads."""
         merged, u = self.units, self.units.units
         _, layer = np.unique(merged.main_layer, return_inverse=True)
         layers = int(layer.max(initial=-1)) + 1

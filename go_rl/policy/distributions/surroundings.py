@@ -1,4 +1,4 @@
-"""What a unit sees of the decisions of the iteration before around it (GO, section 3.3).
+"""Surroundings of a unit: its neighbours' decisions in the iteration before (GO, section 3.3).
 
 Dimension letters: ``B`` samples, ``U`` units, ``K`` choices of a unit.
 """

@@ -17,7 +17,7 @@ class GraphSage(nn.Module):
     """One layer, with a residual connection and layer normalisation."""
 
     width: int
-    """D, columns of the result."""
+    """Columns D of the result."""
 
     @nn.compact
     def __call__(

@@ -18,7 +18,7 @@ class DecisionHeads(nn.Module):
 
     config: PolicyConfig
     heads: tuple[str, ...]
-    """In the order of the recurrence."""
+    """Names of the heads, in the order of the recurrence."""
 
     @nn.compact
     def __call__(

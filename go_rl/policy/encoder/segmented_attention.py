@@ -55,7 +55,8 @@ def _attend(
     seen: Float[Array, "S M"],
     heads: int,
 ) -> Float[Array, "S L D"]:
-    """softmax(Q K^T / sqrt(d)) V for each head, a bounded number of segments at a time."""
+    """Attention softmax(Q K^T / sqrt(d)) V for each head, a bounded number of segments at a
+    time."""
     depth = query.shape[-1] // heads
 
     def one(piece: tuple[Array, Array, Array, Array]) -> Array:

@@ -25,7 +25,7 @@ class TrainingCase:
     name: str
     decoder: PlanDecoder
     start: Start | None = None
-    """What draws go on from; None: the reference plan, where the policy carries plans over."""
+    """Plan that draws go on from; None: the reference plan, where the policy carries plans over."""
 
 
 Asked = tuple[TrainingCase, dict[str, ProposalArrays], int]
@@ -36,13 +36,13 @@ Pricer = Callable[[Sequence[Asked]], list[dict[str, Rollouts]]]
 
 @dataclass
 class Credit:
-    """How rewards become advantages."""
+    """Rule that turns rewards into advantages."""
 
     top: float | None = None
     """Share of a batch that teaches, the best; 1: all, against their mean. None: all, against the
     running baseline of the problem."""
     baseline: RunningBaseline = field(default_factory=RunningBaseline)
-    """Of every problem and group."""
+    """Baseline of every problem and group."""
 
     def advantage(self, key: str, reward: Float64[np.ndarray, "B"]) -> np.ndarray:
         """Return [B] advantages of a batch; the baseline learns from it."""
@@ -56,34 +56,34 @@ class DrawnBatch:
     """One batch as the network draws it, before solver and simulator."""
 
     actions: dict[str, Actions]
-    """By group."""
+    """Actions by group."""
     proposals: dict[str, ProposalArrays]
-    """By group; these travel between processes."""
+    """Proposals by group; these travel between processes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Collected:
-    """What one batch of samples brought."""
+    """Samples of one batch, with their rewards."""
 
     batch: Batch
     rollouts: dict[str, Rollouts]
-    """By group."""
+    """Rollouts by group."""
     proposals: dict[str, ProposalArrays]
-    """By group, what became the rollouts."""
+    """Proposals by group, from which the rollouts came."""
 
 
 Rewards = dict[str, Float64[np.ndarray, "B"]]
-"""Of one batch, by group."""
+"""Rewards of one batch, by group."""
 
 
 @dataclass(frozen=True, eq=False)
 class SharedCollection:
-    """What the batches of all processes brought."""
+    """Batches of all processes."""
 
     own: list[Collected]
-    """Those of this process."""
+    """Batches of this process."""
     rewards: list[Rewards]
-    """Those of all."""
+    """Rewards of all processes."""
 
 
 def price_here(asked: Sequence[Asked]) -> list[dict[str, Rollouts]]:

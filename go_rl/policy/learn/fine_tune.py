@@ -34,14 +34,14 @@ class FineTuned:
     """`Optimizer`: the reference plan, a few of the policy as it came, then PPO on this graph."""
 
     agent: Agent | None = None
-    """Where learning starts; None: the weights that ship with the package."""
+    """Agent from which learning starts; None: the weights that ship with the package."""
     decoder: str = "order"
     """Rings: ``order`` (scores, cut by dynamic programming) or ``placement`` (chips, by the
     solver)."""
     config: FineTuneConfig | None = None
     """None: what `FINE_TUNING` has for the policy."""
     solver: str = "sample"
-    """How placements go through the solver: ``sample``, ``fix`` or ``none``."""
+    """Solver mode of placements: ``sample``, ``fix`` or ``none``."""
     samples: int | None = None
     """Samples, instead of the budget's; None: the budget decides."""
     seconds: float | None = None

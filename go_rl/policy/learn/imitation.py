@@ -58,7 +58,7 @@ class DispatchLesson(Lesson):
     def gradient(
         self, policy: Policy, params: Params, offset: int, astray: float
     ) -> tuple[Array, Params]:
-        """See `Lesson`."""
+        """Return the loss and its gradient: the unlikelihood of the lesson's batch."""
         return unlikelihood(policy, params, _batch(self))
 
 
@@ -114,7 +114,8 @@ def _rule(config: ImitationConfig) -> optax.GradientTransformation:
 
 
 def _matrices(params: Params) -> Any:
-    """What decays: matrices; not the weights and biases that an untrained list scheduler has."""
+    """Parameters that decay: matrices; not the weights and biases that an untrained list scheduler
+    has."""
     return jax.tree.map(lambda leaf: leaf.ndim > 1, params)
 
 

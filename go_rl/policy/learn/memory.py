@@ -27,7 +27,7 @@ class Elites(NamedTuple):
 
 
 class Memory:
-    """What one search on one graph remembers."""
+    """Memory of one search on one graph."""
 
     def __init__(self, size: int) -> None:
         """``size``: decisions held; 0: none."""

@@ -29,7 +29,7 @@ class SampleGroup(NamedTuple):
     """``B`` samples that share their advantages over all that was decided."""
 
     actions: Actions
-    """By decision, as `Policy.judge` takes them."""
+    """Actions by decision, as `Policy.judge` takes them."""
     advantage: Float[Array, "B"]
 
 
@@ -40,24 +40,24 @@ class Batch(NamedTuple):
     real: Float[Array, "U"]
     chips: Int[Array, ""]
     groups: dict[str, SampleGroup]
-    """By name; see `PlanDecoder.groups`."""
+    """Sample groups by name; see `PlanDecoder.groups`."""
 
 
 class Metrics(NamedTuple):
-    """What an update did; means over its epochs."""
+    """Metrics of an update; means over its epochs."""
 
     loss: Float[Array, ""]
     entropy: Float[Array, ""]
     """Mean over the decisions but for chips."""
     chip_entropy: Float[Array, ""]
-    """Of chips on a ring; 0 where none were drawn."""
+    """Entropy of chips on a ring; 0 where none were drawn."""
     clipped: Float[Array, ""]
     """Share of ratios outside the clip range."""
     gradient_norm: Float[Array, ""]
 
 
 class Learner(NamedTuple):
-    """What training changes."""
+    """Learner state that training changes."""
 
     params: Params
     optimizer: Any

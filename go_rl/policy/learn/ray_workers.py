@@ -18,7 +18,7 @@ from go_rl.policy.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
 
 
 class RolloutWorker:
-    """What runs in a worker."""
+    """Rollout worker: the actor that runs in a Ray worker."""
 
     def __init__(self) -> None:
         self._decoders: dict[str, PlanDecoder] = {}

@@ -1,4 +1,4 @@
-"""Where samples are solved and priced: this process, or Ray workers (an optional extra).
+"""Workers that solve and price samples: this process, or Ray workers (an optional extra).
 
 The network runs here either way; a worker gets proposals and a seed, and answers with plans and
 prices.

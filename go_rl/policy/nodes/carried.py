@@ -10,7 +10,7 @@ from go_rl.policy.plan_decoder import ProposalArrays, Rollouts
 
 
 class Carried:
-    """What the first iteration of the next draw sees."""
+    """Input of the first iteration of the next draw."""
 
     def __init__(self, seconds: float) -> None:
         """``seconds``: of the plan that draws start from, the reference plan."""

@@ -36,7 +36,7 @@ BEND = 2.0
 
 
 class DeviceTerms(NamedTuple):
-    """What the network says of a graph's units, the same for all samples."""
+    """Terms of the logits of a graph's units, the same for all samples."""
 
     base: Float[Array, "U K"]
     weights: Float[Array, "T U F"]

@@ -35,7 +35,7 @@ from go_rl.policy.nodes.device_logits import DeviceLogits, DeviceTerms, device_l
 MOVED = 1.2
 """Units that leave in an iteration: sqrt(U) exp(1.2 x), the graph-level number x."""
 REACH, BISECTIONS = 10.0, 20
-"""How far beyond the units' own preferences is looked for what `staying` returns, in how many
+"""Search for the result of `staying`: its reach beyond the units' own preferences, and its
 bisections."""
 LOG_SPREAD = (-1.0, 1.0)
 """Range of log standard deviations of graph-level numbers."""
@@ -113,7 +113,8 @@ class NodeDecoder(nn.Module):
 
     @property
     def width(self) -> int:
-        """L, graph-level numbers of placement: along directions, and how many units move."""
+        """Number L of graph-level decisions of placement: along directions, and how many units
+        move."""
         return self.config.directions + self.config.carry
 
     def sample(
@@ -215,7 +216,7 @@ class NodeDecoder(nn.Module):
     def _seen(
         head: HeadInput, options: Float[Array, "U K"], before: list[Int[Array, "B U"] | None]
     ) -> Float[Array, "#B T U K S"]:
-        """What the iterations see whose forerunners chose ``before``."""
+        """Inputs of the iterations whose forerunners chose ``before``."""
         exists = jnp.isfinite(options).any(axis=0)
         known = [x for x in before if x is not None]
         blank = seen_devices(head.graph, None, exists)[:, None]

@@ -1,4 +1,4 @@
-"""What each unit may choose, for policies whose decisions are the nodes' own (form ``nodes``)."""
+"""Options of each unit, for policies whose decisions are the nodes' own (form ``nodes``)."""
 
 from __future__ import annotations
 

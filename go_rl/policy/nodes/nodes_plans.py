@@ -28,7 +28,7 @@ class NodesPlans(MakespanPlans):
 
     @cached_property
     def options(self) -> Options:
-        """What each unit may choose; see `node_options`."""
+        """Options of each unit; see `node_options`."""
         return node_options(self.workspace, self.units, len(self.padded.real))
 
     @cached_property

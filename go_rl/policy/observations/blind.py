@@ -31,7 +31,7 @@ class Columns:
 
     @property
     def features(self) -> int:
-        """F, features of a unit: its scalars, kinds of operators, places."""
+        """Number F of features of a unit: its scalars, kinds of operators, places."""
         return len(self.scalars) + len(OpKind) + len(self.orders)
 
 

@@ -1,4 +1,4 @@
-"""What the policy sees of a makespan problem: its units on fully connected devices.
+"""Observation of a makespan problem: its units on fully connected devices.
 
 A `PolicyGraph`, as for a ring, with other columns. Dimension letters as in `policy_graph`.
 """

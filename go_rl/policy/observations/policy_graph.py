@@ -32,7 +32,7 @@ class PolicyGraph:
 
     @property
     def num_units(self) -> int:
-        """U."""
+        """Number of units U."""
         return len(self.share)
 
 

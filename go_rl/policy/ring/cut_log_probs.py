@@ -28,7 +28,7 @@ ROWS = (8, 16, 36, MAX_CHIPS)
 
 
 class CutWindows(NamedTuple):
-    """What the cuts of one order may be: positions, of ``U`` padded ones the first ``units``."""
+    """Windows of the cuts of one order: positions, of ``U`` padded ones the first ``units``."""
 
     order: Int[Array, "U"]
     """[U] unit at each position."""

@@ -1,4 +1,4 @@
-"""What the policy sees of a ring problem: the solver's blocks, which are the units of `RingUnits`.
+"""Observation of a ring problem: the solver's blocks, which are the units of `RingUnits`.
 
 Dimension letters as in `policy_graph`.
 """
@@ -23,8 +23,8 @@ from go_rl.policy.observations.policy_graph import (
 from go_rl.policy.observations.reference_orders import REFERENCE_ORDERS, reference_orders
 
 RING_HARDWARE = ("log_chips", "triangle", "memory", "largest_unit", "traffic", "weights")
-"""log2 chips / 6; rules; largest unit, whole traffic and whole weights against one chip's share,
-as log2(1 + x) / 6."""
+"""Hardware features: log2 chips / 6; rules; largest unit, whole traffic and whole weights against
+one chip's share, as log2(1 + x) / 6."""
 
 SCALARS = ("log_seconds", "load_share", "log_weight_bytes", "weight_share", "log_tensor_seconds",
            "in_degree", "out_degree", "span_level", "span_barycentric")  # fmt: skip

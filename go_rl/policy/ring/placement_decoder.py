@@ -59,7 +59,7 @@ class PlacementActions(NamedTuple):
     by_cuts: Bool[Array, "B"]
     """[B] samples whose last chips SAMPLE drew as the cuts of an order."""
     windows: CutWindows
-    """Of those orders, with a leading axis ``B``; elsewhere arbitrary."""
+    """Cut windows of the orders, with a leading axis ``B``; elsewhere arbitrary."""
     cuts: Int[Array, "B K1"]
     """[B, K + 1] the first position of each piece, then the number of units to the end."""
 
@@ -68,7 +68,8 @@ class PlacementLogProbs(NamedTuple):
     """Log-probabilities of placements."""
 
     chips: ChoiceLogProbs
-    """Of chips that were drawn one by one: all but the last of samples drawn as cuts."""
+    """Log-probabilities of chips that were drawn one by one: all but the last of samples drawn as
+    cuts."""
     cuts: Float[Array, "B K"]
     """[B, K] of the pieces that were drawn one after the other."""
     pieces: Float[Array, "B K"]

@@ -66,12 +66,12 @@ class RingPlans(PlanDecoder):
 
     @cached_property
     def padded(self) -> Padded:
-        """What the network sees."""
+        """Padded observation, the network's input."""
         return pad(observe_ring(self.workspace))
 
     @property
     def decides(self) -> bool:
-        """See `PlanDecoder`."""
+        """True when there is a unit to place and the solver has not refuted all plans."""
         workspace = self.workspace
         return workspace.solver.feasible_so_far and workspace.units.num_units > 0
 
@@ -117,7 +117,8 @@ class RingPlans(PlanDecoder):
         return self.unsolved(proposals["chip"])
 
     def credit(self, actions: Actions, rollouts: Rollouts) -> Actions:
-        """Of chips: what SAMPLE drew, within what it drew from; otherwise the proposal."""
+        """Return the decisions that earned the rewards. Chips: those that SAMPLE drew, within the
+        choices it drew from; otherwise the proposal."""
         if "order" in actions:
             return actions
         proposed: DrawnPlacements = actions["placement"]
@@ -206,7 +207,8 @@ class RingPlans(PlanDecoder):
         return self._rollouts(price_samples(self.workspace, fixed, proposal))
 
     def fidelity(self, proposals: ProposalArrays, rollouts: Rollouts, row: int) -> Fidelity | None:
-        """See `PlanDecoder`; of SAMPLE with the gap to the likeliest plan known."""
+        """Return how one plan follows from its proposal; for SAMPLE, with the gap to the likeliest
+        plan known."""
         if rollouts.drawn is None:
             return super().fidelity(proposals, rollouts, row)
         log_probs = self._nodes(proposals["log_probs"][row : row + 1])[0]

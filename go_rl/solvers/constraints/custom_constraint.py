@@ -14,7 +14,7 @@ from go_rl.core import Problem, SolverError
 
 @runtime_checkable
 class DomainView(Protocol):
-    """What a constraint may read: the domains as they are now. `DomainStore` is one."""
+    """View that a constraint may read: the current domains. `DomainStore` is one."""
 
     @property
     def problem(self) -> Problem:

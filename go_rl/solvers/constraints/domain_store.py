@@ -26,7 +26,7 @@ from go_rl.solvers.ring_instance import RingInstance, consumer_blocks, ring_inst
 OPEN = -1
 """`DomainStore.placement`: the node has several chips left."""
 NO_CONSUMER_CHIP = 0
-"""Where a copied node without consumers sits."""
+"""Chip of a copied node without consumers."""
 
 Mark = tuple[int, int, int]
 """Lengths of a state's three trails."""

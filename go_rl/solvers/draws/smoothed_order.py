@@ -25,7 +25,7 @@ STIFFNESS = 16.0
 ROUNDS = 24
 """Gauss-Seidel rounds, every second one backwards."""
 LEAST_VARIANCE = 1e-9
-"""Of a distribution that is certain, in chips^2."""
+"""Least variance, that of a distribution that is certain, in chips^2."""
 
 
 def smoothed_order(net: Network, log_probs: Float64[np.ndarray, "M k"]) -> Int64[np.ndarray, "M"]:

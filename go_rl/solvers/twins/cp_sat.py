@@ -40,7 +40,7 @@ Log = Callable[[float, float], None]
 
 @dataclass(frozen=True, eq=False)
 class CpSatResult:
-    """What CP-SAT found."""
+    """Result of CP-SAT."""
 
     status: Status
     """``OK``, ``INFEASIBLE`` (proved) or ``GAVE_UP`` (time ended)."""
@@ -177,7 +177,7 @@ class _Curve(cp_model.CpSolverSolutionCallback):
 
 
 _Truth = Callable[[Int[np.ndarray, "M"]], bool]
-"""What an indicator is worth for [M] chips."""
+"""Truth of an indicator, computed from [M] chips."""
 
 
 class _RingModel:
@@ -232,7 +232,7 @@ class _RingModel:
         return at
 
     def _order(self) -> None:
-        """f(u) <= f(v) for u -> v."""
+        """Order constraints: f(u) <= f(v) for u -> v."""
         for u, v in self.edges:
             for mine, other in zip(self.upto[u], self.upto[v], strict=True):
                 self.cp.add_implication(other, mine)

@@ -41,7 +41,7 @@ class ChosenKernel:
     program: JaxProgram
     nodes: tuple[int, ...]
     hash: str
-    """What its record is kept under."""
+    """Hash under which the record is kept."""
     model: str
 
 

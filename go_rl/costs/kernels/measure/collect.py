@@ -45,7 +45,7 @@ from go_rl.runtime.records import AS_IT_COMES
 
 KERNELS, PROGRAMS = "kernels", "programs"
 NODES, ASKED = "nodes", "asked"
-"""What a file of kernels tells beside the model: the nodes of each, and how many were asked for."""
+"""Fields of a file of kernels, beside the model: the nodes of each, and how many were asked for."""
 DONE = "done"
 
 
@@ -79,13 +79,13 @@ def operand_bytes(item: Asked | ModelEnd) -> float:
 
 @dataclass(frozen=True)
 class ModelEnd:
-    """Behind the last measurement of a model."""
+    """Marker behind the last measurement of a model."""
 
     model: str
     mark: Path | None
     """Says, once it is there, that the model is complete."""
     trouble: str = ""
-    """Why it is left out."""
+    """Reason why the kernel is left out."""
 
 
 @dataclass
@@ -129,11 +129,11 @@ class _Model:
     model: ZooModel
     folder: Path
     collector: Collector
-    """Of whose ``known`` is all that is measured or about to be."""
+    """Collector whose ``known`` holds all that is measured or about to be."""
 
     @property
     def config(self) -> CollectConfig:
-        """How kernels are measured."""
+        """Configuration of the measurement."""
         return self.collector.config
 
     def wanted(self) -> Iterator[Asked | ModelEnd]:
@@ -173,7 +173,7 @@ class _Model:
 
     @property
     def _asked(self) -> int:
-        """How many kernels earlier runs asked for."""
+        """Number of kernels that earlier runs asked for."""
         if not self._file.exists():
             return 0
         kernels, about = load_kernels(self._file)
@@ -237,7 +237,7 @@ class _Model:
         return sampled is not None
 
     def _chosen(self, kernels: KernelSet) -> list[int]:
-        """What is small enough, and the share of it."""
+        """Kernels that are small enough, and the share of them."""
         able = range(kernels.num_kernels)
         if self.config.vary != "fusion":
             known = self.collector.store.find(self.config.target, kernels.hashes, 0)

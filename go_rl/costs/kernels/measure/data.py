@@ -55,7 +55,7 @@ class KernelData:
     failures: Mapping[str, int]
     """Reasons why a measurement has no time, and how often."""
     processor: str = ""
-    """Which one measured (`go_rl.core.processor`); "": unknown, or none did."""
+    """Processor that measured (`go_rl.core.processor`); "": unknown, or none did."""
 
     @property
     def plain(self) -> Bool[np.ndarray, "R"]:
@@ -114,7 +114,7 @@ def gather_kernels(folder: Path, target: str, name: str) -> KernelData:
 
 
 def _rows(records: Sequence[Record], place: Mapping[str, int]) -> dict[str, Any]:
-    """What `KernelData` holds of records."""
+    """Columns of `KernelData`, from records."""
     found = [r for r in records if r.workload in place and r.seconds is not None]
     settings = sorted({AS_IT_COMES, *(r.setting for r in found)})
     number = {setting: i for i, setting in enumerate(settings)}

@@ -54,7 +54,7 @@ def sample_kernels(
 
 
 def _quota(config: SamplingConfig, turn: int, taken: int) -> int:
-    """What is left, shared by the fusions to come."""
+    """Quota of one fusion: the rest, shared by the fusions to come."""
     return -(-(config.kernels - taken) // (len(config.fusions) - turn))
 
 

@@ -22,7 +22,7 @@ from go_rl.costs.timing.timing import clocked, has_a_core, visit
 Operand = tuple[tuple[int, ...], str]
 """Shape and type of an array."""
 XLA_COSTS = ("flops", "transcendentals", "bytes accessed")
-"""What is kept of XLA's cost analysis."""
+"""Entries kept of XLA's cost analysis."""
 LARGEST_INDEX = 1000
 """Integers are drawn below this: rows of an embedding, say. JAX clamps what lies outside."""
 
@@ -33,8 +33,9 @@ MEMORY: Mapping[str, str] = {
     "MALLOC_TOP_PAD_": str(64 << 20),
     "MALLOC_TRIM_THRESHOLD_": str(1 << 40),
 }
-"""For glibc: the process keeps memory that it has freed. Else each call with a large result gets
-fresh pages, whose first touch takes longer than the kernel, or not, by what ran before."""
+"""Environment for glibc: the process keeps memory that it has freed. Otherwise each call with a
+large result gets fresh pages, whose first touch takes longer than the kernel, or not, by what ran
+before."""
 
 
 @dataclass(frozen=True)
@@ -46,17 +47,17 @@ class KernelTask:
     weights: tuple[Operand, ...]
     inputs: tuple[Operand, ...]
     full_pace: float
-    """See `go_rl.costs.timing.core_speed.CoreSpeed`."""
+    """Full pace of the core; see `go_rl.costs.timing.core_speed.CoreSpeed`."""
     flags: Mapping[str, Any] = field(default_factory=dict)
     """XLA options of this compilation alone."""
     layouts: tuple[tuple[int, ...] | None, ...] = ()
-    """Of weights, then inputs: dimensions from the slowest to the fastest in memory; None, or
-    left out: as XLA has it."""
+    """Layouts of weights, then inputs: dimensions from the slowest to the fastest in memory; None,
+    or left out: as XLA has it."""
     timing: TimingConfig = field(default_factory=TimingConfig)
 
     @property
     def operand_bytes(self) -> float:
-        """Of weights and inputs."""
+        """Bytes of weights and inputs."""
         return float(sum(_bytes(each) for each in (*self.weights, *self.inputs)))
 
 
@@ -88,7 +89,7 @@ def compile_kernel(task: KernelTask) -> tuple[Timed, dict[str, Any]]:
 
 
 answer = MeasuringRun(compile_kernel).answer
-"""What a worker process calls."""
+"""Entry point of a worker process."""
 
 
 def _formats(operands: Sequence[Operand], layouts: Sequence[tuple[int, ...] | None]) -> list[Any]:

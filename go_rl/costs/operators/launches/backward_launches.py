@@ -23,7 +23,7 @@ Bundle = tuple[Launch, ...]
 Key = tuple[str, str]
 SCALED = frozenset({"mulu", "divu"})
 CURVED = frozenset({"relu", "gelu", "tanh", "powu", "softmax"})
-"""Their gradient reads two tensors and writes one."""
+"""Operators whose gradient reads two tensors and writes one."""
 
 
 def backward_bundles(view: OperatorView, forward: Sequence[Bundle]) -> list[Bundle]:

@@ -22,10 +22,10 @@ from go_rl.costs.operators.tables.operator_rows import FLOAT_BYTES, PRODUCTS, TW
 NORMS = ("softmax", "ln")
 POINTWISE_KINDS = (OpKind.ELEMENTWISE, OpKind.MOVEMENT, OpKind.INPUT, OpKind.CONSTANT)
 UNKNOWN_KINDS = (OpKind.CONTROL, OpKind.OTHER)
-"""Of nodes that no compiler of element-wise chains sees through."""
+"""Kinds of nodes that no compiler of element-wise chains sees through."""
 SUMMING = ("gather", "gradient of a bias", "gradient of scale and shift", "gradient of batch norm",
            "gradient of an embedding")  # fmt: skip
-"""What launches without nodes, or with those of a backward pass, do that sum or scatter."""
+"""Summing or scattering launches without nodes, or with those of a backward pass."""
 
 
 def fused_launches(eager: Launches) -> Launches:

@@ -25,14 +25,15 @@ class Launch:
     """One kernel."""
 
     op: str
-    """One of `go_rl.costs.operators.tables.OPERATORS`, by which it is priced."""
+    """Operator, one of `go_rl.costs.operators.tables.OPERATORS`, by which it is priced."""
     sizes: Mapping[str, int]
-    """Those that the operator has, by name."""
+    """Sizes that the operator has, by name."""
     nodes: tuple[int, ...]
     """Nodes of the graph that it stands for; empty: a copy, or a further kernel of the launch
     before it."""
     what: str
-    """What it does, for people: ``linear``, ``residual add``, ``copy of an operand``."""
+    """Description of the launch, for people: ``linear``, ``residual add``, ``copy of an
+    operand``."""
     extra_bytes: float = 0.0
     """Bytes that operators fused into it move beyond its own."""
     unlike: bool = False
@@ -40,7 +41,7 @@ class Launch:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What its price depends on."""
+        """Key of everything that the price depends on."""
         return self.op, tuple(sorted(self.sizes.items())), self.extra_bytes
 
 

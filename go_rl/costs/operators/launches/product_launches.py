@@ -16,7 +16,7 @@ from go_rl.costs.operators.launches.operator_view import OperatorView
 from go_rl.costs.operators.tables.operator_rows import FLOAT_BYTES
 
 DEPTHWISE = "depthwise convolution"
-"""What such a convolution does: a library has a kernel for it, priced by its bytes."""
+"""Description of a depthwise convolution: a library has a kernel for it, priced by its bytes."""
 
 
 def product_launches(view: OperatorView, node: int, bias: tuple[int, ...]) -> Iterator[Launch]:

@@ -21,7 +21,7 @@ ALONE = MappingProxyType({
 """Operators of one tensor, with a number, or with a smaller tensor that is broadcast."""
 PRODUCTS = (int(OpKind.MATMUL), int(OpKind.CONVOLUTION))
 MAXIMUM = "maximum"
-"""What a floor under the scores of a softmax does, which is no ReLU to PyTorch's autograd."""
+"""Description of a floor under the scores of a softmax, which is no ReLU to PyTorch's autograd."""
 LOOK_UPS = frozenset({"gather", "GatherElements", "GatherND", "dynamic_slice"})
 """Operators that read as much of an operand as they write."""
 POOLING = ("reduce_window", "Pool", "select_and_scatter")
@@ -87,7 +87,7 @@ def _elementwise(view: OperatorView, node: int) -> Launch:
 
 
 def _what(view: OperatorView, node: int) -> str:
-    """What a stream does, for people."""
+    """Description of a stream, for people."""
     if view.after[node]:
         return "update"
     if view.op[node] in ("add", "add_any") and len(view.operands[node]) == 2:

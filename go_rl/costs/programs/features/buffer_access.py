@@ -1,4 +1,4 @@
-"""How a statement uses a buffer: bytes and cache lines touched, stride, reuse (group 2 of the
+"""Access of a statement to a buffer: bytes and cache lines touched, stride, reuse (group 2 of the
 leaf vector)."""
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from go_rl.costs.programs.nests.nest import ELEMENT_BYTES
 READ, WRITE, READ_WRITE = ACCESS_TYPES
 LOOP_REUSE, SERIAL_REUSE, NO_REUSE = REUSE_TYPES
 NO_COUNT = 0.5
-"""What numbers per reuse are divided by where nothing is reused."""
+"""Divisor of numbers per reuse where nothing is reused."""
 
 
 @dataclass
@@ -61,7 +61,7 @@ class BufferUse:
 
     buffer: int
     access: str
-    """One of `ACCESS_TYPES`."""
+    """Access type, one of `ACCESS_TYPES`."""
     indices: tuple[tuple[Index, ...], ...]
     """Each index into it; of a buffer that is written too, only that of the write."""
     touched: tuple[int, ...]
@@ -80,7 +80,7 @@ class UseFeatures:
     lines: float
     unique_lines: float
     stride: int
-    """Of the innermost loop."""
+    """Stride of the innermost loop."""
     reuse: Reuse
 
     def numbers(self) -> list[float]:

@@ -16,17 +16,18 @@ from go_rl.costs.programs.features.loop_roles import LeafLoops
 
 @dataclass(frozen=True)
 class CacheLevel:
-    """What is kept near the core: a cache, or addresses of pages."""
+    """Cache level: a cache, or addresses of pages, near the core."""
 
     name: str
     lines: int
     """Lines, or pages, that it holds."""
     occupied: str
-    """What of `LeafLoops` says how many a loop occupies."""
+    """Field of `LeafLoops` that counts the lines or pages, by sets where it has some, that a loop
+    occupies."""
     moved: str
-    """What of `LeafLoops` says how many a loop brings in."""
+    """Field of `LeafLoops` that says how many lines or pages a loop brings in."""
     cycles: float
-    """To bring one in."""
+    """Cycles to bring in one line or page."""
 
 
 CACHES = (
@@ -35,7 +36,7 @@ CACHES = (
     CacheLevel("third", 1 << 18, "lines", "lines", 8.0),
     CacheLevel("pages", 72, "pages", "pages", 7.0),
 )
-"""Of the processor that was measured (Zen 4); the third by core."""
+"""Caches of the processor that was measured (Zen 4); the third by core."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class WorkingSets:
     """Lines that are touched while a loop runs, and by the whole nest."""
 
     loops: dict[int, int]
-    """By number of the loop."""
+    """Loops, by number of the loop."""
     whole: int
 
 

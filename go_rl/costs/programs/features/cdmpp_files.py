@@ -34,7 +34,7 @@ from go_rl.costs.programs.nests import NestError
 from go_rl.runtime.array_file import read_arrays
 
 KNOWN_STARTS = (b"PK", b"\x93NUMPY", b"\x80")
-"""Of archives, arrays and pickles."""
+"""First bytes of archives, arrays and pickles."""
 ARRAYS = ("seconds", "spread", "flops", "vectors", "nodes", "tree", "leaves", "sizes")
 
 

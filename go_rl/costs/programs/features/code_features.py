@@ -50,7 +50,7 @@ LATENCY = 4.0
 """Cycles of a dependent multiplication and addition."""
 BOUNDS = ("arithmetic", "chain", "loads", "stores", *(level.name for level in CACHES))
 LINEAR = ("lanes", "vectors", "loops", "hot_reduces")
-"""Of `RegisterTile`; the rest is log2(x + 1), as all counts are."""
+"""Linear features of `RegisterTile`; the rest is log2(x + 1), as all counts are."""
 TILE = tuple(field.name for field in fields(RegisterTile))
 _LOOP = ("extent", "vectorised", "reduces", "write_stride", "read0_stride", "read1_stride")
 _CODE = ("spilled", "ragged", "vector_width", "power_of_two", "loads_each", "stores_each",
@@ -69,12 +69,12 @@ CODE_NUMBERS = len(CODE_NAMES)
 
 @dataclass(frozen=True)
 class _Nest:
-    """What the statements of a nest share."""
+    """Nest data that all its statements share."""
 
     processor: Processor
     compiled: CompiledLoops
     sets: tuple[WorkingSets, ...]
-    """Of each of `CACHES`."""
+    """Working sets of each of `CACHES`."""
 
 
 def code_features(nest: LoopNest, processor: Processor) -> Float64[np.ndarray, "L numbers"]:
@@ -142,7 +142,7 @@ def _code(leaf: LeafLoops, tile: RegisterTile, width: int, processor: Processor)
 
 
 def _instructions(leaf: LeafLoops, order: Sequence[int], pieces: int) -> list[float]:
-    """Of each loop, were all inside of it unrolled."""
+    """Instructions of each loop, were all inside of it unrolled."""
     found, body = [], (STATEMENT_COST + len(leaf.buffers)) * pieces
     for d in order:
         body *= 1 if leaf.vectorised[d] else leaf.extents[d]

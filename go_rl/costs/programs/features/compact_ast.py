@@ -14,7 +14,7 @@ from go_rl.costs.programs.features.leaf_vectors import leaf_vectors
 from go_rl.costs.programs.nests import LoopNest, NestError
 
 THETA = 10_000.0
-"""How fast the frequencies of the positional encoding fall."""
+"""Base of the frequencies of the positional encoding."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Which loops of a nest become straight code, and which become vector code, in a compiler for
+"""Loops of a nest that become straight code, and those that become vector code, in a compiler for
 processors.
 
 TVM unrolls a serial loop whose statements, all iterations together, are no more than the nest asks

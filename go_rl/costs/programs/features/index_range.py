@@ -125,7 +125,7 @@ def bounds_by_level(index: Index, around: Sequence[tuple[int, int]]) -> list[Bou
 
 @dataclass
 class _Stride:
-    """What was seen so far of the variable, and of the sums and products after it."""
+    """Stride seen so far: of the variable, and of the sums and products after it."""
 
     loop: int
     stride: int = 0

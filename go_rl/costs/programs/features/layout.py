@@ -21,8 +21,8 @@ POSITIONS = (
     "none", "inner_spatial", "middle_spatial", "outer_spatial", "inner_reduce", "middle_reduce",
     "outer_reduce", "mixed",
 )  # fmt: skip
-"""Where the loops of one kind lie. Only ``none`` and ``mixed`` are told apart, as in TVM: by then
-a loop does not tell whether it reduces."""
+"""Positions of the loops of one kind. Only ``none`` and ``mixed`` are told apart, as in TVM: by
+then a loop does not tell whether it reduces."""
 _KIND = ("count", "iterations", "innermost", *POSITIONS)
 _GPU = ("is_gpu", "block_x", "block_y", "block_z", "thread_x", "thread_y", "thread_z",
         "virtual_thread")  # fmt: skip

@@ -14,12 +14,12 @@ from math import prod
 from go_rl.costs.programs.features.loop_roles import LeafLoops
 
 SCALAR, ANNOTATED, BY_LOOP, BY_STATEMENTS = range(4)
-"""Where vectors come from."""
+"""Sources of vectors."""
 
 
 @dataclass(frozen=True)
 class Processor:
-    """What a level of x86-64 offers."""
+    """Processor resources at a level of x86-64."""
 
     lanes: int
     """Elements that a vector register holds."""
@@ -55,13 +55,13 @@ class RegisterTile:
     accumulators: int
     """Registers that the written elements of a tile need."""
     registers: int
-    """Those that all accesses of a tile need."""
+    """Registers that all accesses of a tile need."""
     reduced: int
     """Iterations of reducing loops in the tile."""
     operations: float
     """Vector operations."""
     loads: float
-    """Those of elements that are read one by one into a vector apart."""
+    """Loads of elements that are read one by one into a vector apart."""
     stores: float
     gathered: float
     """Elements that are read or written one by one."""
@@ -76,7 +76,7 @@ class _Shape:
     hot: int | None
     vector: int | None
     inner: tuple[int, ...]
-    """Of the tile, that of vectors apart."""
+    """Inner loops of the tile, without that of vectors."""
     lanes: int
     kind: int
     pieces: int

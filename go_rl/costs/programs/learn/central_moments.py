@@ -8,9 +8,9 @@ from jaxtyping import Array, Float
 
 MOMENTS = 5
 WIDTH = 2.0
-"""b - a of latents bounded by tanh."""
+"""Width b - a of latents bounded by tanh."""
 TINY = 1e-12
-"""Under the root of a norm, whose slope at 0 is infinite."""
+"""Addend under the root of a norm, whose slope at 0 is infinite."""
 
 
 def central_moment_discrepancy(

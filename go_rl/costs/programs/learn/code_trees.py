@@ -22,7 +22,7 @@ from go_rl.costs.trees.boosted import BoostedConfig, BoostedTrees, SummedKernels
 
 CONFIG = BoostedConfig(trees=600, learning_rate=0.05, column_share=0.2)
 FACTORS = np.exp(np.linspace(-0.5, 0.1, 61))
-"""By which predictions may be multiplied."""
+"""Factors by which predictions may be multiplied."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,16 +44,16 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
         """Return one row for each program."""
 
     def predict(self, inputs: ProgramInputs) -> Float64[np.ndarray, "P"]:
-        """See `Predictor`."""
+        """Return [P] predictions."""
         return self._trees.predict(self.features(inputs))
 
     def save(self, path: Path) -> None:
-        """See `Predictor`; LightGBM's own text."""
+        """Write the trees to a file, in LightGBM's own text."""
         self._trees.save(path)
 
     @classmethod
     def load(cls, source: str | Path) -> ProgramTrees:
-        """See `Predictor`; none ship."""
+        """Read a saved file; none ship with the package."""
         return cls(BoostedTrees.load(source))
 
     @property

@@ -104,7 +104,8 @@ class ProgramExamples:
 
 @dataclass(frozen=True)
 class KeepRules:
-    """Which measurements are examples. Invalid programs have no time and never are."""
+    """Rules that select the measurements that are examples. Invalid programs have no time and never
+    are."""
 
     most_spread: float = 1.0
     """Noisy: a wider 95 % interval, half its width relative to the seconds."""

@@ -27,7 +27,7 @@ KNOTS = 257
 TAIL = 1e-4
 """Ranks are kept so far from 0 and 1."""
 UP = 5.0
-"""Added to labels of `quantile`, which are normal scores, so that they are above 0."""
+"""Offset added to labels of `quantile`, which are normal scores, so that they are above 0."""
 MARGIN = 4.0
 """Labels are inverted up to so many deviations beyond those learned from: powers explode."""
 
@@ -40,12 +40,12 @@ class LabelTransform:
     unit: float
     """Seconds."""
     power: float
-    """λ of `box-cox` and `yeo-johnson`."""
+    """Power λ of `box-cox` and `yeo-johnson`."""
     knots: Float64[np.ndarray, "Q"]
     """[Q] log seconds over the unit at evenly spread ranks, of `quantile`; else empty."""
     mean: float
     deviation: float
-    """Of the labels fitted to."""
+    """Deviation of the labels fitted to."""
     low: float
     high: float
     """Least and largest label fitted to."""

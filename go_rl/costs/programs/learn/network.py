@@ -96,7 +96,7 @@ class ProgramBatch(NamedTuple):
 
 
 class ProgramNetwork(nn.Module):
-    """See above; outputs are standardised labels."""
+    """Program network of this module; outputs are standardised labels."""
 
     config: ProgramNetworkConfig
 

@@ -25,21 +25,20 @@ from go_rl.costs.programs.learn.training import (
 )
 
 LEAST_EXAMPLES, LEAST_TASKS = 100, 10
-"""Without which nothing is learned."""
+"""Least examples and tasks from which something is learned."""
 TAILS = (0.05, 0.95)
 """Quantiles of errors that bound a 90 % interval."""
 OWN_SPREAD = 0.1
 """Deviation of logarithms that even members that agree have."""
 MARGIN = 1.0
-"""How far a sum of features may lie outside what was seen, in deviations, before a program is
-unlike."""
+"""Margin around the sums of features seen, in deviations; beyond it a program is unlike."""
 RARE_SPREAD = 0.99
 """Share of the programs judged whose members agree better than those that are unlike."""
 
 
 @dataclass(frozen=True)
 class ProgramCalibration:
-    """What an ensemble's errors were on tasks that it did not learn from."""
+    """Errors of an ensemble on tasks that it did not learn from."""
 
     low: float
     high: float
@@ -50,7 +49,7 @@ class ProgramCalibration:
 
 @dataclass(frozen=True, eq=False)
 class ProgramPredictions:
-    """What an ensemble predicts of ``P`` programs."""
+    """Predictions of an ensemble for ``P`` programs."""
 
     seconds: Float64[np.ndarray, "P"]
     low: Float64[np.ndarray, "P"]
@@ -65,10 +64,10 @@ class ProgramPredictions:
 
 @dataclass(frozen=True, eq=False)
 class ProgramPredictor(Predictor[ProgramExamples, ProgramInputs]):
-    """What was learned."""
+    """Program predictor: the networks that were learned."""
 
     networks: tuple[TrainedProgramNetwork, ...]
-    """Of one configuration."""
+    """Networks of one configuration."""
     config: ProgramTrainConfig
     scale: InputScale
     transform: LabelTransform
@@ -175,7 +174,7 @@ class ProgramPredictor(Predictor[ProgramExamples, ProgramInputs]):
         return tuned if judged is None else replace(tuned, calibration=tuned.calibrated(judged))
 
     def predict(self, inputs: ProgramInputs) -> Float64[np.ndarray, "P"]:
-        """See `Predictor`."""
+        """Return [P] predictions."""
         return np.exp(self._logs(inputs)[0].mean(axis=0))
 
     def interval(self, inputs: ProgramInputs) -> ProgramPredictions:
@@ -207,14 +206,14 @@ class ProgramPredictor(Predictor[ProgramExamples, ProgramInputs]):
         return ProgramCalibration(float(min(low, -0.05)), float(max(high, 0.05)), most)
 
     def save(self, path: Any) -> None:
-        """See `Predictor`."""
+        """Write the networks to a file that `load` reads."""
         from go_rl.costs.programs.learn.weights_file import save_predictor
 
         save_predictor(self, path)
 
     @classmethod
     def load(cls, source: Any) -> ProgramPredictor:
-        """See `Predictor`."""
+        """Read what `save` wrote, by path or by the name of a file that ships."""
         from go_rl.costs.programs.learn.weights_file import load_predictor
 
         return load_predictor(source)

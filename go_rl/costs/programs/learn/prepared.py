@@ -1,4 +1,4 @@
-"""What a `ProgramNetwork` reads of programs: standardised arrays, and batches of one leaf count."""
+"""Inputs of a `ProgramNetwork`: standardised arrays, and batches of one leaf count."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ LEAST_DEVIATION = 1e-3
 SIZES = (32, 128, 512)
 """Programs of a batch for predicting: few, as each is compiled for each leaf count."""
 LEAF_SIZES = (4, 16, 64)
-"""To which the statements of a program are filled up, where they share a batch with others."""
+"""Numbers to which the statements of a program are filled up, where they share a batch with
+others."""
 MOST_FILL = 1.6
 """Size of a batch, by the programs in it, up to which it is filled up with repetitions."""
 
 
 @dataclass(frozen=True, eq=False)
 class InputScale:
-    """What standardises leaf vectors and numbers of targets."""
+    """Scale that standardises leaf vectors and numbers of targets."""
 
     mean: Float32[np.ndarray, "numbers"]
     deviation: Float32[np.ndarray, "numbers"]

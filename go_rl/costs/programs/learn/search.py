@@ -41,20 +41,20 @@ Report = Callable[[int, str], None]
 
 @dataclass(frozen=True, eq=False)
 class SearchData:
-    """What trials learn from and are judged by."""
+    """Data that trials learn from and are judged by."""
 
     train: ProgramExamples
     validation: ProgramExamples
     unlabelled: ProgramInputs
-    """Of the domain to which the central moment discrepancy draws."""
+    """Unlabelled programs of the domain to which the central moment discrepancy draws."""
 
 
 @dataclass(frozen=True)
 class ProgramSearchConfig:
-    """Of a search."""
+    """Configuration of a search."""
 
     trials: int = 20
-    """In all, those of earlier runs counted."""
+    """Trials in all, those of earlier runs counted."""
     most_programs: int = 2000
     """Drawn of those to learn from."""
     steps: int = 600

@@ -58,11 +58,11 @@ class ProgramTrainConfig(TrainRun):
     labels: LabelKind = "box-cox"
     loss: LossName = "mse+mape"
     mape_weight: float = 1e-3
-    """λ of ``mse+mape``."""
+    """Weight λ of ``mse+mape``."""
     positional: bool = True
     """Whether the positional encoding is added to leaf vectors."""
     cmd_weight: float = 1.0
-    """α: of the central moment discrepancy, in fine-tuning."""
+    """Weight α of the central moment discrepancy, in fine-tuning."""
     moments: int = MOMENTS
     optimizer: OptimizerName = "adamw"
     schedule: ScheduleName = "cosine"
@@ -73,7 +73,7 @@ class ProgramTrainConfig(TrainRun):
         return "program training"
 
     def check(self) -> None:
-        """See `TrainRun`."""
+        """Raise a `TrainingError` for fields that no run can have."""
         if self.labels not in KINDS:
             self.refuse(f"no label transform {self.labels!r}{nearest(self.labels, KINDS)}")
         if self.loss not in get_args(LossName):
@@ -85,7 +85,7 @@ class ProgramTrainConfig(TrainRun):
 
     @property
     def rule(self) -> UpdateRule:
-        """Of updates."""
+        """Rule of updates."""
         return UpdateRule(
             self.steps, self.learning_rate, self.weight_decay, self.optimizer, self.schedule
         )
@@ -171,7 +171,7 @@ class LabelledPrograms(NamedTuple):
     label_scale: Any
     """[2] mean and deviation that standardised the labels."""
     key: Any
-    """Of dropped numbers."""
+    """Random key of dropped numbers."""
 
 
 @dataclass(frozen=True)
@@ -242,7 +242,7 @@ class _RandomPrograms:
         self.loss = ProgramLoss(replace(config.network, leaf_counts=()), config.moments)
 
     def draw(self, rng: np.random.Generator) -> Any:
-        """See `go_rl.costs.learning.training.BatchSource`."""
+        """Return a random batch."""
         count, members = self._counts[int(rng.choice(len(self._counts), p=self._chance))]
         which = self._some(members, rng)
         key = jax.random.key(int(rng.integers(2**31)))
@@ -255,5 +255,5 @@ class _RandomPrograms:
         )
 
     def _some(self, members: Int64[np.ndarray, "J"], rng: np.random.Generator) -> np.ndarray:
-        """As many as a batch holds; of fewer, some several times."""
+        """Sample of as many as a batch holds; of fewer, some several times."""
         return rng.choice(members, self._size, replace=len(members) < self._size)

@@ -26,7 +26,7 @@ from go_rl.runtime.records import canonical_json
 
 WORKER = "go_rl.costs.programs.measure.measure:answer"
 TASK, NEST, TRACE = "task", "nest", "trace"
-"""What a record of a program has in its details; those without a time have the task only."""
+"""Fields in the details of a program's record; those without a time have the task only."""
 
 
 def listed_tasks(config: ProgramsConfig) -> dict[TensorTask, str]:
@@ -98,8 +98,8 @@ def check_codegen(config: ProgramsConfig) -> None:
 def _programs(
     task: TensorTask, level: str, config: ProgramsConfig, full_pace: float, network: str
 ) -> list[Asked]:
-    """What is asked of one task and target; a record keeps the program itself, and what visiting it
-    took."""
+    """Programs asked for one task and target; a record keeps the program itself, and what visiting
+    it took."""
     seed, text, draws = config.measure.sampling.seed, task.to_json(), config.schedules
     return [
         Asked(

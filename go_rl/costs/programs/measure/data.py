@@ -44,7 +44,7 @@ class ProgramTarget:
 
     @property
     def title(self) -> str:
-        """Both, for people."""
+        """Device and code target, for people."""
         return f"{self.device} {self.codegen}".strip()
 
 
@@ -79,7 +79,7 @@ class ProgramData:
     failures: Mapping[str, int]
     """Reasons why a measurement has no time, and how often."""
     provenance: Mapping[str, Any] = field(default_factory=dict)
-    """Where it comes from: processor of each device, versions of tools, rules."""
+    """Provenance of the data: processor of each device, versions of tools, rules."""
 
 
 def gather_programs(folder: Path, name: str = "programs", most_slowed: float = inf) -> ProgramData:
@@ -146,7 +146,7 @@ def networks_of(
 
 
 def _columns(records: Sequence[Record], nests: Mapping[str, int]) -> dict[str, Any]:
-    """What `ProgramData` holds of records that have a time."""
+    """Columns of `ProgramData`, from records that have a time."""
     first = {_text(record, TASK): record for record in reversed(records)}
     task = {text: i for i, text in enumerate(sorted(first))}
     tasks = tuple(_task(first[text]) for text in task)
@@ -172,7 +172,7 @@ def _columns(records: Sequence[Record], nests: Mapping[str, int]) -> dict[str, A
 
 
 def _seconds(record: Record) -> float:
-    """What one run took: of `FEW_CALLS` or more the record's own figure, a low quantile; of fewer
+    """Seconds of one run: of `FEW_CALLS` or more the record's own figure, a low quantile; of fewer
     their median, for the least of a few calls is what a disturbance was overestimated in."""
     few = record.repeats < FEW_CALLS and "median" in record.details
     return float(record.details["median"] if few else record.seconds or 0.0)

@@ -20,7 +20,8 @@ from go_rl.costs.programs.nests import NestError, nest_from_json
 from go_rl.runtime.saved_model import SavedKind
 
 FEATURES = f"features-{FEATURE_VERSION}.npz"
-"""In the folder of the records; that of another version of the features has another name."""
+"""Features file in the folder of the records; that of another version of the features has another
+name."""
 KIND = SavedKind("go_rl-program-features", "features of loop nests", {"features": FEATURE_VERSION})
 
 

@@ -39,7 +39,7 @@ class ProgramTask:
     memory: float
     """Bytes that this process may address."""
     full_pace: float
-    """See `go_rl.costs.timing.core_speed.CoreSpeed`."""
+    """Full pace of the core; see `go_rl.costs.timing.core_speed.CoreSpeed`."""
     timing: TimingConfig
 
 

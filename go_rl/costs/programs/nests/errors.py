@@ -1,4 +1,4 @@
-"""What is raised where a loop nest, or what describes one, is malformed."""
+"""Errors raised where a loop nest, or its description, is malformed."""
 
 from __future__ import annotations
 

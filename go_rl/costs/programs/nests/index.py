@@ -17,7 +17,7 @@ from go_rl.costs.programs.nests.errors import NestError
 OPERATIONS = ("+", "-", "*", "//", "%", "min", "max")
 """Names of the operations; ``//`` and ``%`` round down, by a divisor above 0."""
 VARIABLE = "i"
-"""What the JSON name of a loop's variable begins with: ``i3`` is that of loop 3."""
+"""Prefix of the JSON name of a loop's variable: ``i3`` is that of loop 3."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class IndexOperation:
     """Two expressions and what joins them."""
 
     kind: str
-    """One of `OPERATIONS`."""
+    """Kind of operation, one of `OPERATIONS`."""
     left: Index
     right: Index
 

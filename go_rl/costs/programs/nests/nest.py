@@ -20,7 +20,7 @@ BLOCKS = ("block.x", "block.y", "block.z")
 THREADS = ("thread.x", "thread.y", "thread.z")
 VIRTUAL_THREAD = "virtual-thread"
 ANNOTATIONS = (SERIAL, PARALLEL, VECTORISED, UNROLLED, *BLOCKS, *THREADS, VIRTUAL_THREAD)
-"""How the iterations of a loop are run."""
+"""Annotations: ways to run the iterations of a loop."""
 
 FLOAT32 = "float32"
 ELEMENT_BYTES = 4
@@ -87,7 +87,7 @@ class ForLoop:
     extent: int
     """Iterations, at least 1."""
     annotation: str = SERIAL
-    """One of `ANNOTATIONS`."""
+    """Annotation of the loop, one of `ANNOTATIONS`."""
     body: tuple[ForLoop | Statement, ...] = ()
     auto_unroll: int = 0
     """Largest body, in statements, that the compiler shall unroll inside; 0: it is not told."""

@@ -19,7 +19,7 @@ BINARY: Mapping[str, str] = MappingProxyType({
     "EQ": "compare", "NE": "compare", "LT": "compare", "LE": "compare", "GT": "compare",
     "GE": "compare",
 })  # fmt: skip
-"""What a node of two operands counts as, behind ``float_`` or ``int_``."""
+"""Operation class of each node of two operands, without its prefix ``float_`` or ``int_``."""
 LOGICAL: Mapping[str, str] = MappingProxyType(
     {"And": "bool", "Or": "bool", "Not": "bool", "Select": "select"}
 )

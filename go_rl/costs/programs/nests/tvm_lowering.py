@@ -114,7 +114,7 @@ def is_gpu(target: Any) -> bool:
 
 @dataclass
 class _Walk:
-    """What was met so far: buffers, and the loops around."""
+    """Walk over a program: buffers met so far, and the loops around."""
 
     buffers: list[NestBuffer] = field(default_factory=list)
     _number: dict[int, int] = field(default_factory=dict)

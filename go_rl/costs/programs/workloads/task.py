@@ -33,7 +33,7 @@ SIZES: Mapping[str, tuple[str, ...]] = MappingProxyType({
 depth, columns); ``padding`` is that of all four sides; ``layer_norm`` has no scale and shift."""
 STEPS = ("add", "divide", "exp", "logistic", "maximum", "multiply", "power", "rsqrt", "subtract",
          "tanh", "erf")  # fmt: skip
-"""What an ``elementwise`` group is made of, one after the other."""
+"""Steps of an ``elementwise`` group, one after the other."""
 MAY_BE_ZERO = frozenset({"padding"})
 
 
@@ -50,11 +50,11 @@ class TensorTask:
     """
 
     op: str
-    """One of `SIZES`."""
+    """Operator, one of `SIZES`."""
     sizes: tuple[int, ...]
-    """In the order of `SIZES`."""
+    """Sizes in the order of `SIZES`."""
     steps: tuple[str, ...] = ()
-    """Of an ``elementwise`` group."""
+    """Steps of an ``elementwise`` group."""
 
     def __post_init__(self) -> None:
         if self.op not in SIZES:

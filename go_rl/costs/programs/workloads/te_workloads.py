@@ -8,7 +8,7 @@ from go_rl.costs.programs.workloads.task import TensorTask
 from go_rl.costs.timing.tvm_calls import import_tvm
 
 EPSILON = 1e-5
-"""Added to a variance."""
+"""Epsilon added to a variance."""
 
 
 def task_module(task: TensorTask) -> Any:

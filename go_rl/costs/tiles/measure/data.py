@@ -26,7 +26,7 @@ from go_rl.runtime.records import RECORDS, Record, RecordStore, export_records, 
 SHIPPED = Path(__file__).parents[1] / "data"
 ENDING = ".jsonl.gz"
 PROGRAM, FAMILY = "program", "family"
-"""What a record of a tiling has in its details."""
+"""Fields in the details of a tiling's record."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,7 @@ class TileTask:
     tiles: str
     """JSON (``Tiles.setting``)."""
     full_pace: float
-    """See `go_rl.costs.timing.core_speed.CoreSpeed`."""
+    """Full pace of the core; see `go_rl.costs.timing.core_speed.CoreSpeed`."""
     timing: TimingConfig
 
 
@@ -57,7 +57,7 @@ def compile_tiles(task: TileTask) -> tuple[Timed, dict[str, Any]]:
 
 
 answer = MeasuringRun(compile_tiles).answer
-"""What a worker process calls."""
+"""Entry point of a worker process."""
 
 
 def example_arguments(program: TileProgram, seed: int = 0) -> dict[str, np.ndarray]:

@@ -1,4 +1,4 @@
-"""What a ranking network learns from: groups of candidates, each the ways to configure one kernel.
+"""Data of a ranking network: groups of candidates, each the ways to configure one kernel.
 
 A candidate is a row of features: for the task *flags* one column for each of
 `go_rl.costs.kernels.measure.settings.flag_settings`, of which one is 1; for the task *tiles*
@@ -66,7 +66,7 @@ class RankGroups:
 
     @property
     def count(self) -> int:
-        """G."""
+        """Number of groups G."""
         return len(self.number)
 
     @property

@@ -36,7 +36,7 @@ class RankNetworkConfig:
     head: int = 128
     """Width of the two layers of a task's head."""
     bins: int = 16
-    """Of each feature of a candidate, see `PiecewiseLinear`; 0: none."""
+    """Bins of each feature of a candidate, see `PiecewiseLinear`; 0: none."""
     flags: int = 0
     """Features of a candidate of the task flags; 0: the network knows nothing of it."""
     tiles: int = 0

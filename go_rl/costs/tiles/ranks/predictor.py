@@ -105,18 +105,18 @@ class RankPredictor(Ensemble[TrainedRanks, Sequence[RankGroups], Candidates]):
         return np.mean(each, axis=0)
 
     def arrays(self) -> Any:
-        """See `Ensemble`."""
+        """Return the tree of all arrays that a file holds."""
         return self.members()
 
     @classmethod
     def columns(cls) -> list[list[str]]:
-        """See `Ensemble`."""
+        """Return the names of all features that the networks read."""
         names = (NODE_FEATURES, KERNEL_FEATURES, *map(candidate_columns, TASKS))
         return [list(each) for each in names]
 
     @classmethod
     def shapes(cls, network: Mapping[str, Any], members: int) -> tuple[RankNetworkConfig, Any]:
-        """See `Ensemble`."""
+        """Return the configuration of a file's networks, and the shapes of all its arrays."""
         embedding = KernelNetworkConfig(**network["embedding"])
         config = RankNetworkConfig(**{**network, "embedding": embedding})
         rows = {
@@ -130,7 +130,7 @@ class RankPredictor(Ensemble[TrainedRanks, Sequence[RankGroups], Candidates]):
     def restored(
         cls, config: RankNetworkConfig, members: int, tree: Any, about: Mapping[str, Any]
     ) -> RankPredictor:
-        """See `Ensemble`."""
+        """Return the predictor restored from the contents of a file."""
         return cls(tuple(TrainedRanks(config, tree[str(i)]) for i in range(members)), **about)
 
 

@@ -51,9 +51,9 @@ class RankTrainConfig(KernelRun):
     loss: RankLoss = "hinge"
     """``hinge`` or ``logistic``: pairwise rank loss; ``mse``: squared error of log seconds."""
     most: float | None = None
-    """Of a pairwise loss: pairs count by how far apart the logs of their seconds are, up to this,
-    for which of two almost equal ones is faster is noise; None: all alike, as published, which
-    ``experiments/kernels/kernel_ranks.py`` finds as good."""
+    """Cap of a pairwise loss: pairs count by how far apart the logs of their seconds are, up to
+    this, for which of two almost equal ones is faster is noise; None: all alike, as published,
+    which ``experiments/kernels/kernel_ranks.py`` finds as good."""
     batch: int = 32
     """Groups of each task in an update, all of one length bucket."""
     steps: int = 1000

@@ -271,7 +271,7 @@ _APPLIED: dict[str, Callable[[Instruction, Sequence[Shape]], float | int]] = {
     "scatter": lambda i, ops: ops[-1].elements,
     "map": lambda i, ops: i.shape.elements,
 }
-"""How often the applied computation runs."""
+"""Number of times that the applied computation runs."""
 
 
 def _dot_flops(instruction: Instruction, operands: Sequence[Shape]) -> float:

@@ -70,7 +70,7 @@ def _result(instruction: Instruction, place: int = 0) -> Shape:
 
 
 def _batch(shape: Shape) -> int:
-    """How many matrices an array holds."""
+    """Number of matrices in an array."""
     return math.prod(shape.dims[:-2])
 
 

@@ -1,4 +1,4 @@
-"""From a parsed HLO module to an `OpGraph`.
+"""Translation of a parsed HLO module to an `OpGraph`.
 
 Calls are inlined, conditionals become their most expensive branch, a fusion is one node, and a loop
 is unrolled when that yields at most `UNROLL_NODES` nodes, else folded into one `OpKind.CONTROL`

@@ -94,7 +94,8 @@ def _shapes(
 def _written(
     text: str, sizes: Mapping[int, Sequence[int | None]]
 ) -> dict[tuple[int, int], str | None]:
-    """What JAX wrote for each unknown size, by argument and axis; None where it wrote nothing."""
+    """Text that JAX wrote for each unknown size, by argument and axis; None where it wrote
+    nothing."""
     found = _SPECIFICATIONS.search(text)
     rows = [_terms(row) for row in _SHAPE.findall(found[1])] if found else []
     ranks = [len(axes) for axes in sizes.values()]

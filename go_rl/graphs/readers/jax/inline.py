@@ -61,7 +61,7 @@ Finish = Callable[[list[Value]], None]
 
 @dataclass(frozen=True)
 class JaxOptions:
-    """How a jaxpr is flattened."""
+    """Options of flattening a jaxpr."""
 
     unroll_limit: int = 20_000
     """Most equations that unrolled loops may add in total; a loop beyond is folded."""
@@ -264,7 +264,7 @@ class Inliner:
 
 
 def _platform(eqn: Any) -> Value:
-    """Which branch of ``platform_dependent`` is read: the one for any platform, else XLA's own on
+    """Branch of ``platform_dependent`` to read: the one for any platform, else XLA's own on
     processors, else the first; a graph must not depend on where it is read."""
     platforms = eqn.params["platforms"]
     anywhere = [i for i, names in enumerate(platforms) if names is None]

@@ -28,7 +28,7 @@ def _plain(formula: Formula) -> Rule:
 
 
 def _batch(value: Value) -> int:
-    """How many matrices an array holds."""
+    """Number of matrices in an array."""
     return prod(value.shape[:-2])
 
 

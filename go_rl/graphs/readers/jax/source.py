@@ -1,4 +1,4 @@
-"""Where an equation comes from: JAX's name stack and the line of the user's code."""
+"""Source of an equation: JAX's name stack and the line of the user's code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a plan to programs: one JAX function for the nodes of each chip.
+"""Programs from a plan: one JAX function for the nodes of each chip.
 
 The function is traced and flattened as `trace_jax` does it, so that node ``i`` of the graph is
 equation ``i`` of the flat program; a stage binds the equations of its nodes. What the graph folds

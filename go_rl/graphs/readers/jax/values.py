@@ -28,7 +28,7 @@ class Value:
     producer: Equation | None = None
     """The equation that makes it; None for literals and weights."""
     output: int = 0
-    """Which result of the producer."""
+    """Index of the producer's result."""
     weights: frozenset[str] = frozenset()
     """Names of the base weights that it is a view of; empty for anything but a weight."""
     known: Any = None

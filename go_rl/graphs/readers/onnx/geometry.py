@@ -25,7 +25,8 @@ def _spatial(call: Call, attribute: str) -> float:
 
 
 def _padding(call: Call, kernel: tuple[int, ...]) -> float:
-    """Both sides of all dimensions; what the shapes give is split evenly, but for one."""
+    """Padding on both sides of all dimensions; what the shapes give is split evenly, but for
+    one."""
     if call.get("auto_pad", "NOTSET") in ("NOTSET", "") and not call.get("output_shape", ()):
         return float(sum(max(pad, 0) for pad in call.get("pads", ())))
     begin = pads_begin(call, call.operand(0).shape[2:], call.result.shape[2:], kernel)

@@ -1,4 +1,5 @@
-"""From a completed ONNX model (`readers.onnx.shapes`) to the nodes and edges of an `OpGraph`.
+"""Translation of a completed ONNX model (`readers.onnx.shapes`) to the nodes and edges of an
+`OpGraph`.
 
 Rules stated once:
 
@@ -47,7 +48,7 @@ class Walk:
     opsets: Mapping[str, int]
     notes: list[str]
     names: Counter[str] = field(default_factory=Counter)
-    """How often each node name occurs in the file."""
+    """Occurrences of each node name in the file."""
     copies: Counter[str] = field(default_factory=Counter)
     """Number of nodes of a name, where names had to be made unique."""
     held: dict[str, float] = field(default_factory=dict)

@@ -67,7 +67,7 @@ def drop_unread_results(graph: onnx.GraphProto, opsets: Mapping[str, int]) -> No
 
 
 def _required_results(node: onnx.NodeProto, opsets: Mapping[str, int]) -> int:
-    """How many results a node has at least; an operator without a schema, one."""
+    """Least number of a node's results; an operator without a schema, one."""
     domain = "" if node.domain in DEFAULT_DOMAINS else node.domain
     try:
         schema = onnx.defs.get_schema(node.op_type, opsets.get(domain, 1), domain)

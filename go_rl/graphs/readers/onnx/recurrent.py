@@ -46,7 +46,7 @@ class RecurrentLayer:
 
     @property
     def unrolled_nodes(self) -> int:
-        """How many nodes its steps are."""
+        """Number of nodes after unrolling."""
         steps, *_, directions = self.sizes
         return directions * (2 * steps + 1) + 1
 

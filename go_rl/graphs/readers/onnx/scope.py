@@ -32,7 +32,8 @@ class Scope:
     producers: ChainMap[str, onnx.NodeProto] = field(default_factory=lambda: ChainMap())
     """Nodes by the names of their results."""
     failures: ChainMap[str, str] = field(default_factory=lambda: ChainMap())
-    """Why a value is not known, by tensor name, where that is not for want of another value."""
+    """Reason why a value is not known, by tensor name, where that is not for want of another
+    value."""
 
     def child(self) -> Scope:
         """Return a scope for a subgraph."""

@@ -33,7 +33,7 @@ class OnnxValue:
     weights: Mapping[str, Tensor] = field(default_factory=dict)
     """Stored arrays by name, when the value is a weight."""
     array: np.ndarray | None = None
-    """Its value, when it is a small constant."""
+    """Array value, when it is a small constant."""
 
 
 def tensor_of(kind: onnx.TypeProto, name: str) -> Tensor:

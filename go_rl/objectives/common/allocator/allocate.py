@@ -30,7 +30,7 @@ from go_rl.objectives.common.allocator.sections import Sections, sections_of
 __all__ = ["Allocation", "AllocationError", "Buffers", "allocate", "check_allocation"]
 
 LIVE_BYTES, FIRST_FIT, SEARCH, CP_SAT = METHODS = ("live-bytes", "first-fit", "search", "cp-sat")
-"""What can settle an allocation, from the cheapest on."""
+"""Methods that can settle an allocation, cheapest first."""
 
 SEARCH_SECONDS = 1.0
 """Time that the search has for itself before CP-SAT joins in."""

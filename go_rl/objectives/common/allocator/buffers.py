@@ -60,7 +60,7 @@ _MOST_BYTES = 2.0**62
 
 @dataclass(frozen=True, eq=False)
 class Allocation:
-    """Where each buffer starts, and how that was decided. ``B`` buffers."""
+    """Start of each buffer, and the method that decided it. ``B`` buffers."""
 
     offsets: Int64[np.ndarray, "B"]
     """[B] first byte of each buffer; `NO_OFFSET` everywhere unless the status is OK."""
@@ -71,8 +71,8 @@ class Allocation:
     lower_bound: int
     """The largest sum of live bytes at any step; no allocation is lower."""
     method: str
-    """What settled it: ``live-bytes``, ``first-fit``, ``search`` or ``cp-sat``; the last one
-    needed where independent stretches of time were settled differently."""
+    """Method that settled the allocation: ``live-bytes``, ``first-fit``, ``search`` or ``cp-sat``;
+    the last one needed where independent stretches of time were settled differently."""
 
 
 NO_OFFSET = -1

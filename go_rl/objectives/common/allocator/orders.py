@@ -41,7 +41,7 @@ def orders_of(
 
 DISTURBED = (*SEARCH_ORDERS, *SEARCH_ORDERS, "area width tightness", "size width tightness",
              "width size tightness")  # fmt: skip
-"""What a disturbed order goes by, drawn anew each time."""
+"""Sort keys of a disturbed order, drawn anew each time."""
 NOISE = 0.1
 """Standard deviation of the logarithm of a disturbed criterion."""
 LEVELS = 8

@@ -63,11 +63,19 @@ def carry_up(
 @no_type_check
 def match_blocks(hypergraph, device, rng):
     """Cluster [B] of a random heavy matching: partners share a device and may sit on the same
-    devices; the one with the most net seconds per pin, times a random factor, is chosen."""
+    devices; the one with the most net seconds per pin, times a random factor, is chosen.
+
+    State, over ``B`` blocks:
+
+    - ``partner`` [B]: the matched block, b itself where b stays single, or -1;
+    - ``score`` [B]: net seconds per pin shared with the current block;
+    - ``met`` [B]: blocks with a score, the first ``found`` valid.
+    """
     blocks = device.shape[0]
     partner = np.full(blocks, -1, np.int32)
     score = np.zeros(blocks)
     met = np.empty(blocks, np.int32)
+    # Score the free blocks that share a net with b: each net gives seconds / (pins - 1).
     for b in rng.permutation(blocks):
         if partner[b] >= 0:
             continue
@@ -85,6 +93,7 @@ def match_blocks(hypergraph, device, rng):
                     met[found] = c
                     found += 1
                 score[c] += hypergraph.net_seconds[m] / (last - first - 1)
+        # Choose the partner, and clear the scores for the next block.
         best, most = -1, 0.0
         for i in range(found):
             c = met[i]
@@ -95,6 +104,7 @@ def match_blocks(hypergraph, device, rng):
         partner[b] = b if best < 0 else best
         if best >= 0:
             partner[best] = b
+    # Number the pairs and the single blocks.
     cluster, clusters = np.full(blocks, -1, np.int32), 0
     for b in range(blocks):
         if cluster[b] < 0:

@@ -95,7 +95,7 @@ def _sent(
 def _break_symmetry(
     model: cp_model.CpModel, contraction: Contraction, x: list[list[cp_model.IntVar]]
 ) -> None:
-    """Of devices that are alike, the i-th heaviest block uses one of the first i + 1."""
+    """Break the symmetry of equal devices: the i-th heaviest block uses one of the first i + 1."""
     graph, devices = contraction.hypergraph, contraction.devices
     column = graph.allowed.T
     keys = [

@@ -41,7 +41,7 @@ Start = tuple[float, BlockDevices]
 
 @dataclass
 class WalkerPace:
-    """How fast a walker is, measured in its last cycle."""
+    """Speed of a walker, measured in its last cycle."""
 
     rate: float
     """Moves a second."""
@@ -56,7 +56,7 @@ class WalkerPace:
 
 @dataclass(frozen=True)
 class WalkSettings:
-    """How walkers of one objective search."""
+    """Settings of the walkers of one objective."""
 
     orders: int
     """Linear orders that the DP splits for a start."""

@@ -16,7 +16,7 @@ NO_PIN = -1
 
 
 class Placement(NamedTuple):
-    """What compiled kernels need of a `Problem`; ``N`` nodes, ``D`` devices, ``K`` kinds."""
+    """Arrays of a `Problem` that compiled kernels read; ``N`` nodes, ``D`` devices, ``K`` kinds."""
 
     seconds: Float64[np.ndarray, "K N"]
     """[K, N] seconds of each node on each device kind; inf: cannot run."""

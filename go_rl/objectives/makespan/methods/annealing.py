@@ -40,7 +40,7 @@ class MakespanAnnealing:
     start: Plan | None = None
     """Plan to start from; it must be one for the same problem."""
     cooling: Budget | None = None
-    """Over which it cools; None: over its budget."""
+    """Budget over which the temperature falls; None: the search's own."""
     name: str = "annealing"
 
     def with_start(self, plan: Plan) -> MakespanAnnealing:
@@ -48,7 +48,8 @@ class MakespanAnnealing:
         return replace(self, start=plan)
 
     def with_cooling(self, budget: Budget) -> MakespanAnnealing:
-        """See `go_rl.core.optimizer.Cooled`."""
+        """Return the same method, its cooling tied to ``budget``
+        (`go_rl.core.optimizer.Cooled`)."""
         return replace(self, cooling=budget)
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
@@ -76,12 +77,15 @@ class MakespanAnnealing:
                 state, energy = proposal, value
         ascents: deque[float] = deque(maxlen=MEMORY)
         while state is not None and moves.any and not progress.spent:
+            # Geometric cooling: T = HOT (COLD / HOT)^(share of the budget).
             temperature = HOT * (COLD / HOT) ** progress.share_of(self.cooling)
             proposal = moves.draw(state, rng)
             after = _priced(workspace, incumbent, _plan_of(workspace, proposal))
             if energy < after < energy + TOO_LARGE / 2:
                 ascents.append(after - energy)
+            # Temperatures count in median rises of late, for energies differ between graphs.
             scale = float(np.median(ascents)) if ascents else 1.0
+            # Metropolis: accept with probability min(1, exp((E - E') / (T scale))).
             if rng.random() < np.exp(min(0.0, (energy - after) / (temperature * scale))):
                 state, energy = proposal, after
 

@@ -28,7 +28,7 @@ Devices = Int64[np.ndarray, "N"]
 
 
 class Order(enum.Enum):
-    """What runs first of what is ready."""
+    """Rule that picks the next of the ready nodes."""
 
     PLACED = "upward ranks for the placement"
     UNPLACED = "upward ranks for mean devices and transfers, HEFT's own"
@@ -69,7 +69,8 @@ def composition(
 
 
 def _placements(workspace: MakespanWorkspace, seed: int) -> dict[str, Callable[[], Devices]]:
-    """What gives [N] devices, by name; the default alone where nothing is to be placed."""
+    """Functions that return [N] devices, by name; the default alone where nothing is to be
+    placed."""
 
     def by_heft(queues: bool) -> Devices:
         return _legal(

@@ -44,7 +44,7 @@ sample is HEFT as published, the second HEFT with queues on links."""
 
 @dataclass(frozen=True, eq=False)
 class HeftSchedule:
-    """What HEFT plans, by its own idea of time."""
+    """Schedule as HEFT plans it, in its own model of time."""
 
     rank: Float64[np.ndarray, "N"]
     """[N] seconds from the start of a node to the end of the step; equation 8 of the paper."""
@@ -137,7 +137,16 @@ def _earliest_finish(
     engine_of, queues,
 ):  # fmt: skip
     """Return [N] devices and [N] ends. The idle times of each engine form a list linked from the
-    latest, endless one backwards."""
+    latest, endless one backwards.
+
+    State, over ``N`` nodes, ``D`` devices and ``E`` engines:
+
+    - ``start``, ``end`` [E + N]: bounds of each idle time, seconds;
+    - ``before`` [E + N]: the idle time before it on its engine, or `NOWHERE`;
+    - ``latest`` [E]: the endless idle time of each engine, head of its list;
+    - ``home`` [N]: device of each leader's class, or `NOWHERE`;
+    - ``link`` [D, D], ``trial`` [D]: when links are free, committed and for one trial.
+    """
     devices, nodes = seconds.shape
     engines = engine_of[-1]
     start, end = np.zeros(engines + nodes), np.full(engines + nodes, np.inf)
@@ -161,6 +170,7 @@ def _earliest_finish(
                 n, d, pred_ptr, pred, senders, tensor, busy, latency, fed, device, finish, arrival,
                 trial, queues, np.bool_(False),
             )  # fmt: skip
+            # Insertion: the earliest idle time with max(start, ready) + seconds <= end.
             for r in range(engine_of[pool[d, n]], engine_of[pool[d, n] + 1]):
                 found, later, found_later = NOWHERE, NOWHERE, NOWHERE
                 idle = latest[r]
@@ -178,9 +188,11 @@ def _earliest_finish(
             n, best, pred_ptr, pred, senders, tensor, busy, latency, fed, device, finish, arrival,
             link[best], queues, np.bool_(True),
         )  # fmt: skip
+        # Commit the device and engine with the earliest finish.
         device[n], finish[n], home[leader[n]] = best, best_end, best
         if best_end == best_start:
             continue
+        # Cut the node out of the idle time: a rest before it, a rest behind it, or neither.
         idle = best_idle
         if best_start > start[idle]:  # what is left of it before the task
             start[idles], end[idles], before[idles] = start[idle], best_start, before[idle]
@@ -201,8 +213,8 @@ def _ready(
     n, d, pred_ptr, pred, senders, tensor, busy, latency, fed, device, finish, arrival, link,
     queues, keep,
 ):  # fmt: skip
-    """When the operands of ``n`` are on ``d``. ``link`` [D]: when the link from each device is
-    free, brought up to date; ``keep``: the transfers take place."""
+    """Time at which the operands of ``n`` are on ``d``. ``link`` [D]: when the link from each
+    device is free, brought up to date; ``keep``: the transfers take place."""
     ready = 0.0
     for i in range(pred_ptr[n], pred_ptr[n + 1]):
         e = pred[i]

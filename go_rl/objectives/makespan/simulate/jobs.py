@@ -33,7 +33,7 @@ class Jobs(NamedTuple):
     seconds: np.ndarray
     """[J] engine time of each piece, with the gap."""
     copies: int
-    """C."""
+    """Number of copies C."""
     copy_device: np.ndarray
     """[C]."""
     copy_bytes: np.ndarray

@@ -1,4 +1,4 @@
-"""What lies in a device's memory when most of it is in use, for messages about too little of it."""
+"""Contents of a device's memory at its peak, for messages about too little memory."""
 
 from __future__ import annotations
 

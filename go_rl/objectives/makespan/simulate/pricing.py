@@ -31,7 +31,7 @@ class MakespanPricer:
 
     @cached_property
     def arrays(self) -> ReplayArrays:
-        """What the kernel reads."""
+        """Arrays of the problem that the replay kernel reads."""
         return replay_arrays(self.problem)
 
     def price(self, plans: Decisions) -> tuple[Float64[np.ndarray, "B"], Int8[np.ndarray, "B"]]:

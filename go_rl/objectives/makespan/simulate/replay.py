@@ -32,7 +32,7 @@ from go_rl.objectives.makespan.simulate.jobs import NOBODY, lay_out
 
 
 class Trace(NamedTuple):
-    """What happened; written by the kernel."""
+    """Trace of one replay; written by the kernel."""
 
     start: np.ndarray
     """[P] start of each piece, in order of starting."""

@@ -1,4 +1,5 @@
-"""What the replay kernel reads of a problem: tensors, devices, engines and links as flat arrays."""
+"""Arrays of a problem that the replay kernel reads: tensors, devices, engines and links as flat
+arrays."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Track:
     """An engine of a device, or the link from one device to another: one slice at a time."""
 
     device: int
-    """Whose engine; of a link the sender."""
+    """Device whose engine runs the slice; for a link, its sender."""
     name: str
     """Such as ``stream``, ``stream 2`` of several, or ``0 → 1`` for a link."""
     to: int | None = None
@@ -48,7 +48,8 @@ class Slice:
     start: float
     """Seconds."""
     seconds: float
-    """How long its engine or link is taken: the gap after a node counts, a link's latency not."""
+    """Seconds that the engine or link is taken: the gap after a node counts, a link's latency
+    not."""
     track: int
     """Place in `Timeline.tracks`."""
     args: Mapping[str, Any]
@@ -74,7 +75,7 @@ class Timeline:
     tracks: tuple[Track, ...]
     """All engines, device by device, then the links with traffic."""
     slices: tuple[Slice, ...]
-    """In order of starting; on one track none begins before the one before it has ended."""
+    """Slices in order of starting; on one track none begins before the one before it has ended."""
     flows: tuple[tuple[int, int], ...]
     """Pairs of slices: a kernel and a transfer of its result, a transfer and a kernel that reads
     what it brings."""

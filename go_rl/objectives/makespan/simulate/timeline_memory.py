@@ -97,7 +97,7 @@ def memory_use(
 
 
 class Spans(NamedTuple):
-    """What takes memory beside weights, from when until when; ``X`` of it."""
+    """Spans of time in which arrays beside the weights take memory; ``X`` spans."""
 
     node: Int64[np.ndarray, "X"]
     """[X] producing node, or the lowest of its kernel; `NOBODY`: fed by the host."""

@@ -10,8 +10,9 @@ from jaxtyping import Bool, Float64, Int8, Int32, Int64
 from go_rl.core.compiled_struct import KernelStruct
 
 NO_STATE, DONE, GROW, PAUSE = -1, -2, -3, -4
-"""How `grow_layers` ends, if not with the number of the best last state: no state is left, or none
-of the last layer is complete; `Frontier.candidate` is full; enough candidates for one call."""
+"""End states of `grow_layers`, where it does not return the number of the best last state: no state
+is left, or none of the last layer is complete; `Frontier.candidate` is full; enough candidates for
+one call."""
 TIE = 1e-3
 """Weight of a state's cut beside its waste when states must be dropped."""
 EXTEND, OPEN_ONE, OPEN_TWO = 0, 1, 2
@@ -33,8 +34,8 @@ CANDIDATES_A_CALL = 100_000
 
 @dataclass(frozen=True, eq=False)
 class IdealLimits(KernelStruct):
-    """How units are to be cut into stages, and their tensors by unit; read-only. ``U`` units, ``X``
-    tensors."""
+    """Limits on cutting units into stages, and the units' tensors by unit; read-only. ``U`` units,
+    ``X`` tensors."""
 
     made_ptr: Int64[np.ndarray, "rows"]
     made: Int32[np.ndarray, "X"]

@@ -42,12 +42,12 @@ FOUND, NONE, TRUNCATED = 0, 1, 2
 
 @dataclass(frozen=True)
 class Limits:
-    """What a partition must keep."""
+    """Limits that a partition must keep."""
 
     seconds: float
     """T: the largest stage and link."""
     stages: int
-    """k."""
+    """Number of stages k."""
     weight: float
     """Bytes of weights a stage may hold; inf: unlimited."""
     triangle: bool

@@ -1,4 +1,5 @@
-"""Which states of a layer are kept: none that another beats, and the least wasteful of the rest."""
+"""Selection of the states of a layer to keep: none that another beats, and the least wasteful of
+the rest."""
 
 from __future__ import annotations
 

@@ -142,22 +142,26 @@ def _moves(
     sets, layer, two = f.sets[f.cursor[LAYER] & 1], f.cursor[LAYER], f.two[s]
     work, weight = u.work[v], u.weight[v]
     on_a, on_b = True, p.triangle and two
+    # Side A or B is open to v only if no predecessor of v is on the other side.
     if on_b:
         for i in range(u.pred_ptr[v], u.pred_ptr[v + 1]):
             on_a = on_a and not _has(sets[SIDE_B, s], u.pred[i])
             on_b = on_b and not _has(sets[SIDE_A, s], u.pred[i])
+    # Add v to side A.
     if layer > 0 and on_a:
         load, held = value[LOAD] + work, value[HELD] + weight
         if load <= p.seconds and held <= p.weight_limit:
             _extend(ci[found], cf[found], value, f.count[s], 0, two)
             cf[found, LOAD], cf[found, HELD] = load, held
             found += 1
+    # Add v to side B.
     if on_b:
         load, held = max(value[LOAD_B], 0.0) + work, value[HELD_B] + weight
         if load <= p.seconds and held <= p.weight_limit:
             _extend(ci[found], cf[found], value, f.count[s], 1, True)
             cf[found, LOAD_B], cf[found, HELD_B] = load, held
             found += 1
+    # Open a stage of one chip or two; what the last one leaves of T, T - load, is waste.
     if may_open and weight <= p.weight_limit:
         lost = value[WASTE]
         if layer > 0:

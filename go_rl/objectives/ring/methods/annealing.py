@@ -27,7 +27,7 @@ class Annealing:
     start: Int16[np.ndarray, "N"] | None = None
     """[N] chips to start from."""
     cooling: Budget | None = None
-    """Over which it cools; None: over its budget."""
+    """Budget over which the temperature falls; None: the search's own."""
     name: str = "annealing"
 
     def with_start(self, plan: Plan) -> Annealing:
@@ -35,7 +35,8 @@ class Annealing:
         return replace(self, start=plan.device)
 
     def with_cooling(self, budget: Budget) -> Annealing:
-        """See `go_rl.core.optimizer.Cooled`."""
+        """Return the same method, its cooling tied to ``budget``
+        (`go_rl.core.optimizer.Cooled`)."""
         return replace(self, cooling=budget)
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:

@@ -26,7 +26,7 @@ LARGEST = 12_000
 
 @dataclass
 class _Interval:
-    """Where the best T lies: ``proven`` < T <= ``high``; T in (proven, tried] was not found."""
+    """Interval of the best T: ``proven`` < T <= ``high``; T in (proven, tried] was not found."""
 
     proven: float
     tried: float

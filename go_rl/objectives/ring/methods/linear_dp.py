@@ -19,12 +19,12 @@ from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
 MAX_ORDERS = 40
 """Orders tried at most, unless more are asked for."""
 SEVERAL_ORDERS = 10
-"""Of the first orders, those that are also cut into stages of several chips."""
+"""Number of first orders that are also cut into stages of several chips."""
 SQUEEZE = 0.93
 """Factor on the weight limit after a plan ran out of memory: live tensors need room too."""
 
 Best = Callable[[float, float], tuple[float, Int32[np.ndarray, "U"] | None]]
-"""From the largest T and the bytes of weights a chip may hold, to T and stages."""
+"""Best cut: maps the largest T and the bytes of weights a chip may hold to T and stages."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ class RingLocalSearch:
     start: Int16[np.ndarray, "N"] | None = None
     """[N] chips to start from; None: the compiler heuristic's."""
     cooling: Budget | None = None
-    """Over which it cools; None: over its budget."""
+    """Budget over which the temperature falls; None: the search's own."""
     name: str = "local-search"
 
     def with_start(self, plan: Plan) -> RingLocalSearch:
@@ -44,7 +44,8 @@ class RingLocalSearch:
         return replace(self, start=plan.device)
 
     def with_cooling(self, budget: Budget) -> RingLocalSearch:
-        """See `go_rl.core.optimizer.Cooled`."""
+        """Return the same method, its cooling tied to ``budget``
+        (`go_rl.core.optimizer.Cooled`)."""
         return replace(self, cooling=budget)
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:

@@ -289,13 +289,22 @@ def _carry(net: Network, w: Walk, found: int, target: int, later: bool) -> None:
 @no_type_check
 def _score(net: Network, units: RingUnits, w: Walk) -> float:
     """Return the logarithm of the 8-norm of loads and links of `proposal`; `ILLEGAL` where it
-    breaks a rule. Leaves `load` and `link` as they are then."""
+    breaks a rule. Leaves `load` and `link` as they are then.
+
+    State in ``w``, over ``k`` chips and ``G`` groups of shared weights:
+
+    - ``load``, ``link`` [k]: seconds of work, and of the link behind the chip;
+    - ``held``, ``count`` [k]: bytes of weights, and blocks;
+    - ``direct`` [k]: set of higher chips with a consumer of the chip's blocks;
+    - ``holders`` [G]: set of chips that hold the group.
+    """
     chip, chips = w.proposal, net.chips
     for c in range(chips):
         w.load[c], w.link[c] = 0.0, 0.0
         w.held[c], w.count[c], w.direct[c] = 0, 0, 0
     for g in range(len(w.holders)):
         w.holders[g] = 0
+    # Blocks: domains, loads, weights (a shared group once a chip), and the direction of edges.
     for b in range(len(chip)):
         c = chip[b]
         if net.start[b] & bit(c) == 0:
@@ -316,6 +325,7 @@ def _score(net: Network, units: RingUnits, w: Walk) -> float:
                 w.direct[c] |= bit(d)
     if not _within_rules(net, w):
         return ILLEGAL
+    # Links: a tensor crosses every link from its source to its farthest user.
     for t in range(len(units.tensor_seconds)):
         low = chip[units.tensor_source[t]]
         high = low
@@ -328,6 +338,7 @@ def _score(net: Network, units: RingUnits, w: Walk) -> float:
         if w.link[c] > 0.0:
             w.link[c] += units.latency
         largest = max(largest, max(w.load[c], w.link[c]))
+    # log ||x||_8 = log max x + log(sum (x / max x)^8) / 8, which cannot overflow.
     total = 0.0
     for c in range(chips):
         for busy in (w.load[c] / largest, w.link[c] / largest):

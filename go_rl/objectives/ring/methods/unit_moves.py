@@ -32,7 +32,7 @@ BESIDE_A_NEIGHBOUR = 0.4
 
 @dataclass(frozen=True, eq=False)
 class MoveArrays(KernelStruct):
-    """What the kernel reads of a problem; see `RingUnits`."""
+    """Arrays of a problem that the kernel reads; see `RingUnits`."""
 
     seconds: Float64[np.ndarray, "k U"]
     """[k, U] seconds of each unit on each chip."""
@@ -59,7 +59,7 @@ class MoveArrays(KernelStruct):
 
 @dataclass(frozen=True, eq=False)
 class UnitMoveState(KernelStruct):
-    """What the kernel writes."""
+    """State that the kernel writes."""
 
     chip: Int64[np.ndarray, "U"]
     load: Float64[np.ndarray, "k"]

@@ -17,12 +17,13 @@ from go_rl.objectives.common.tensors import tensor_rows
 from go_rl.solvers.replication import presence, replicated_nodes
 
 NO_EVENT = np.int64(-1)
-"""In `RingScratch`: the end of a list."""
+"""End of a list in `RingScratch`."""
 
 
 @dataclass(frozen=True, eq=False)
 class RingArrays(KernelStruct):
-    """What the kernel reads. ``N`` nodes, ``T`` tensors (a node's result number i), ``k`` chips."""
+    """Arrays of a problem that the kernel reads. ``N`` nodes, ``T`` tensors (a node's result number
+    i), ``k`` chips."""
 
     seconds: Float64[np.ndarray, "kinds N"]
     """[kinds, N]."""
@@ -65,7 +66,7 @@ class RingArrays(KernelStruct):
 
 @dataclass(frozen=True, eq=False)
 class RingScratch(KernelStruct):
-    """What pricing one plan writes; one for each thread. ``A`` tied arrays."""
+    """Scratch arrays of pricing one plan; one for each thread. ``A`` tied arrays."""
 
     device: Int16[np.ndarray, "N"]
     """[N] home chips."""

@@ -34,8 +34,8 @@ from go_rl.solvers.replication import presence, replicas_of
 
 @runtime_checkable
 class Pricer(Protocol):
-    """What prices plans of one ring problem and decides where copies go: `RingPricer`, or one of
-    the user's own."""
+    """Pricer of the plans of one ring problem, which also decides where copies go: `RingPricer`, or
+    one of the user's own."""
 
     @property
     def replicated(self) -> Bool[np.ndarray, "N"]:
@@ -73,13 +73,13 @@ class RingPricer:
 
     @property
     def replicated(self) -> Bool[np.ndarray, "N"]:
-        """See `Pricer`."""
+        """[N] nodes copied to each consumer's chip."""
         return self.arrays.replicated
 
     def price(
         self, devices: Int16[np.ndarray, "B N"]
     ) -> tuple[Float64[np.ndarray, "B"], Int8[np.ndarray, "B"]]:
-        """See `Pricer`.
+        """Return [B] seconds a step (inf for a failure) and [B] indices into `STATUS_CODES`.
 
         Copied nodes are placed where their consumers are, whatever ``devices`` says of them.
         """
@@ -97,7 +97,7 @@ class RingPricer:
     def place(
         self, device: Int16[np.ndarray, "N"]
     ) -> tuple[Int16[np.ndarray, "N"], Int64[np.ndarray, "N"]]:
-        """See `Pricer`."""
+        """Return [N] home chips and [N] sets of chips where each node is present."""
         home, present = device.astype(np.int16), np.zeros(len(device), np.int64)
         presence(self.arrays.succ_ptr, self.arrays.succ, self.replicated, home, present)
         return home, present

@@ -1,4 +1,4 @@
-"""What decides a training run: samples, learner, network, problems. Imports nothing heavy."""
+"""Configuration of a training run: samples, learner, network, problems. Imports nothing heavy."""
 
 from go_rl.policy.learn.config.learner import (
     FINE_TUNING,

@@ -63,7 +63,7 @@ class PPOConfig:
 
 @dataclass(frozen=True)
 class FineTuneConfig:
-    """How a policy learns on one graph; `FINE_TUNING` holds what serves each policy."""
+    """Configuration of learning on one graph; `FINE_TUNING` holds one that suits each policy."""
 
     batch: int = 10
     """Samples of an update."""
@@ -95,4 +95,4 @@ FINE_TUNING = {
         ppo=PPOConfig(learning_rate=3e-3, epochs=4), widen=1.0, top=0.3, remembered=8
     ),
 }
-"""What serves each policy, by its name."""
+"""Fine-tuning configuration that suits each policy, by the policy's name."""

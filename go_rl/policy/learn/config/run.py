@@ -29,13 +29,13 @@ CHECKPOINTS = "checkpoints"
 WEIGHTS_FILE = "weights.npz"
 """The best weights so far, in the folder of the run."""
 WORKERS = ("local", "ray")
-"""Where samples are solved and priced."""
+"""Workers that solve and price samples."""
 GO_GRAPHS = (
     "rnnlm-2-layers", "rnnlm-4-layers", "rnnlm-8-layers", "gnmt-2-layers", "gnmt-4-layers",
     "transformer-xl-2-layers", "transformer-xl-4-layers", "transformer-xl-8-layers",
     "inception-v3-b32", "amoebanet-d-6-192", "wavenet-2x18", "wavenet-4x36",
 )  # fmt: skip
-"""Of the six families of GO."""
+"""Graphs of the six families of GO."""
 
 
 @dataclass(frozen=True)
@@ -169,8 +169,8 @@ class RingTrainConfig(TrainConfig):
     samples: SampleConfig = field(default_factory=lambda: SampleConfig(12, 4))
     """Samples drawn on each problem."""
     imitation: ImitationConfig = field(default_factory=lambda: RING_IMITATION)
-    """What is learned from plans, before all updates; ``rounds`` 0: nothing. Later updates start
-    from there."""
+    """Imitation of plans before all updates; ``rounds`` 0: nothing. Later updates start from
+    there."""
     ppo: PPOConfig = field(
         default_factory=lambda: PPOConfig(learning_rate=6e-4, epochs=2, decay_updates=600)
     )
@@ -179,7 +179,7 @@ class RingTrainConfig(TrainConfig):
     """Network."""
 
     def check_own_fields(self) -> None:
-        """See `TrainConfig`."""
+        """Check the fields of this policy's configuration."""
         for rules in self.rules:
             if rules not in RULE_SETS:
                 raise TrainingError(
@@ -255,7 +255,7 @@ class MakespanTrainConfig(TrainConfig, ABC):
     """Updates between checkpoints."""
 
     def check_own_fields(self) -> None:
-        """See `TrainConfig`."""
+        """Check the fields of this policy's configuration."""
         check_least("train", self, 2, "samples")
         check_top(self.top, "train")
         if not 0 <= self.further_share <= 1:
@@ -272,7 +272,7 @@ class MakespanTrainConfig(TrainConfig, ABC):
 
     @property
     def teaching_share(self) -> float | None:
-        """As configured."""
+        """Share of teaching as configured."""
         return self.top
 
 
@@ -298,7 +298,7 @@ class NodesTrainConfig(MakespanTrainConfig):
 
     @property
     def prepares(self) -> bool:
-        """Nothing precedes the updates."""
+        """Whether imitation teaches anything before the updates: never here."""
         return False
 
     @property
@@ -314,7 +314,7 @@ class DispatchTrainConfig(MakespanTrainConfig):
     kind = "dispatch"
 
     imitation: ImitationConfig = field(default_factory=ImitationConfig)
-    """What is learned from plans, before all updates."""
+    """Imitation of plans before all updates."""
     policy: DispatchPolicyConfig = field(default_factory=DispatchPolicyConfig)
     """Network."""
 

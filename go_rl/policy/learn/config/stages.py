@@ -9,7 +9,7 @@ from go_rl.policy.learn.config.checks import check_least, check_positive
 
 @dataclass(frozen=True)
 class ImitationConfig:
-    """How a ring or dispatch policy learns from what searches found, before PPO; see
+    """Imitation, before PPO, of plans that searches found, by a ring or dispatch policy; see
     `go_rl.policy.learn.dispatch_teachers` and `go_rl.policy.learn.ring_imitation.teachers`."""
 
     rounds: int = 2
@@ -50,4 +50,4 @@ class ImitationConfig:
 RING_IMITATION = ImitationConfig(
     rounds=0, updates=250, problems=2, samples=64, rollouts=32, max_units=1279, weight_decay=0.01
 )
-"""What serves rings, where imitation is asked for."""
+"""Imitation configuration that suits rings, where imitation is asked for."""

@@ -1,1 +1,1 @@
-"""What a policy is pretrained on, by objective."""
+"""Problems for pretraining a policy, by objective."""

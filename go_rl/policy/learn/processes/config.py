@@ -1,4 +1,4 @@
-"""Which processes train together. Imports nothing heavy."""
+"""Configuration of processes that train together. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from go_rl.core import TrainingError
 from go_rl.core.errors import nearest
 
 LAUNCHERS = ("none", "auto", "slurm", "ompi", "mpi4py")
-"""Whose environment JAX reads; auto: the first that is there (also Kubernetes, Cloud TPU)."""
+"""Launchers whose environment JAX reads; auto: the first that is there (also Kubernetes, Cloud
+TPU)."""
 LARGEST_PORT = 65_535
 
 

@@ -135,7 +135,7 @@ ALONE = Group()
 
 @dataclass(frozen=True)
 class Share(Generic[T]):
-    """Who of a group does what."""
+    """Share of each process in the work of a group."""
 
     group: Group
     owner: tuple[int, ...]

@@ -38,7 +38,7 @@ MIX_WEIGHT = 0.1
 
 
 class RingTarget(NamedTuple):
-    """What one gradient imitates."""
+    """Target that one gradient imitates."""
 
     chip: Int[Array, "U"]
     """[U] chips of the plan."""
@@ -68,7 +68,7 @@ class RingLesson(Lesson):
     def gradient(
         self, policy: Policy, params: Params, offset: int, astray: float
     ) -> tuple[Array, Params]:
-        """See `Lesson`."""
+        """Return the loss of imitation and its gradient."""
         padded = self.decoder.padded
         target = self._target(np.random.default_rng(offset), astray)
         real, chips = jnp.asarray(padded.real), jnp.int32(padded.chips)

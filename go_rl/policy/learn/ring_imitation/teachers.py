@@ -49,7 +49,7 @@ class RingTeacher:
     """The best known of one problem."""
 
     seconds: float
-    """Of the plan."""
+    """Seconds of the plan."""
     chip: Int16[np.ndarray, "U"]
     """[U] chip of each unit."""
     mixes: Float[np.ndarray, "M G"]

@@ -1,1 +1,1 @@
-"""What a training run keeps in its folder, to go on where it stopped."""
+"""Files that a training run keeps in its folder, to go on where it stopped."""

@@ -1,4 +1,4 @@
-"""What a training run has taken so far, kept in its folder over interruptions."""
+"""Effort of a training run so far, kept in its folder over interruptions."""
 
 from __future__ import annotations
 

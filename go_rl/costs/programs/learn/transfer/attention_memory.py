@@ -17,7 +17,7 @@ from jaxtyping import Float32, Float64, Int64
 from go_rl.core import TrainingError
 
 TEMPERATURE = 0.05
-"""Of the softmax: a similarity that is less by so much weighs 1/e as much."""
+"""Temperature of the softmax: a similarity that is less by so much weighs 1/e as much."""
 TINY = 1e-12
 
 

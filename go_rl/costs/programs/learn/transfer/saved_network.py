@@ -54,9 +54,9 @@ class SavedNetwork(Predictor[ProgramExamples, ProgramInputs]):
     scale: Mapping[str, np.ndarray]
     """Means and deviations of inputs."""
     run: TrainRun
-    """By which it was trained."""
+    """Run by which the network was trained."""
     labels: Mapping[str, Any]
-    """What turns outputs into predictions, as JSON."""
+    """Transform of outputs into predictions, as JSON."""
     drawn: int = field(default=0, compare=False)
     """Programs that updates read; not in the file."""
 
@@ -88,7 +88,7 @@ class SavedNetwork(Predictor[ProgramExamples, ProgramInputs]):
         return cls.module(sizes).init(key, cls.empty_batch(sizes))
 
     def save(self, path: Path) -> None:
-        """See `Predictor`."""
+        """Write the network to a file that `load` reads."""
         manifest = {
             "sizes": asdict(self.sizes),
             "run": asdict(self.run),
@@ -99,7 +99,7 @@ class SavedNetwork(Predictor[ProgramExamples, ProgramInputs]):
 
     @classmethod
     def load(cls: type[Made], source: str | Path) -> Made:
-        """See `Predictor`; a path, not the name of one that ships."""
+        """Read what `save` wrote, by path only: none ship with the package."""
         with cls._kind().opened(source) as saved:
             manifest = saved.manifest
             sizes = _restored(cls.sizes_type, manifest["sizes"])

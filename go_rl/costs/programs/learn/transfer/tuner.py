@@ -38,9 +38,9 @@ from go_rl.costs.programs.learn.transfer.tuner_network import (
 from go_rl.costs.programs.learn.transfer.tuner_training import FROZEN, EpochSource, TunerRun
 
 JOINT = "joint_"
-"""Before the names of what standardises joint features."""
+"""Prefix of the names of arrays that standardise joint features."""
 TUNING_EPOCHS = 20
-"""Of fine-tuning, unless a run says otherwise."""
+"""Epochs of fine-tuning, unless a run says otherwise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ class StatementPrograms:
     joint: Float32[np.ndarray, "P J2"]
 
     def batch(self, group: int, which: Int64[np.ndarray, "B"]) -> StatementBatch:
-        """See `go_rl.costs.programs.learn.transfer.saved_network.BatchedPrograms`."""
+        """Return the statements of programs of a group, padded to its size."""
         first, count = self.first_leaf[which], np.diff(self.first_leaf)[which]
         slot = np.arange(self.sizes[group])[None, :]
         rows = np.minimum(first[:, None] + slot, len(self.leaves) - 1)
@@ -65,7 +65,8 @@ class StatementPrograms:
 
 @dataclass(frozen=True, eq=False)
 class TransferTuner(SavedNetwork):
-    """See above. Scores are minus the relative throughput: the smallest is the fastest."""
+    """Transfer tuner of this module. Scores are minus the relative throughput: the smallest is the
+    fastest."""
 
     what = "the transfer tuner"
     unit = "score"
@@ -75,18 +76,18 @@ class TransferTuner(SavedNetwork):
 
     @classmethod
     def module(cls, sizes: TunerSizes) -> nn.Module:
-        """See `SavedNetwork`."""
+        """Return the network, hashable."""
         return TunerNetwork(sizes)
 
     @classmethod
     def scale_of(cls, inputs: ProgramInputs) -> dict[str, np.ndarray]:
-        """See `SavedNetwork`."""
+        """Return the scales that standardise inputs like these."""
         joint = column_scale(joint_features(inputs))
         return {**InputScale.fit(inputs).arrays(), **{JOINT + k: v for k, v in joint.items()}}
 
     @classmethod
     def empty_batch(cls, sizes: Any) -> Any:
-        """See `SavedNetwork`."""
+        """Return a batch of one program; parameters' shapes follow from it."""
         return StatementBatch(
             jnp.zeros((1, LEAF_SIZES[0], LEAF_NUMBERS), jnp.float32),
             jnp.ones(1, jnp.int32),
@@ -175,7 +176,7 @@ class TransferTuner(SavedNetwork):
         return outputs(network, self.params, programs, inputs.num_programs, width)
 
     def predict(self, inputs: ProgramInputs) -> Float64[np.ndarray, "P"]:
-        """See `Predictor`."""
+        """Return [P] predictions."""
         return -self.throughput(inputs)
 
     def _tuning_run(self) -> TunerRun:

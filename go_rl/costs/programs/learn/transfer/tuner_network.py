@@ -27,10 +27,10 @@ HEAD = ("query", "attention", "cell", "output")
 
 @dataclass(frozen=True)
 class TunerSizes:
-    """Of a `TunerNetwork`; the defaults of layers, heads and unrolling are the paper's."""
+    """Sizes of a `TunerNetwork`; the defaults of layers, heads and unrolling are the paper's."""
 
     units: int = 48
-    """Of each direction of an LSTM layer."""
+    """Units of each direction of an LSTM layer."""
     lstm_layers: int = 3
     heads: int = 2
     unrolling: int = 2
@@ -60,7 +60,7 @@ class StatementBatch(NamedTuple):
 
 
 class TunerNetwork(nn.Module):
-    """See above."""
+    """Tuner network of this module."""
 
     sizes: TunerSizes
     states: bool = False

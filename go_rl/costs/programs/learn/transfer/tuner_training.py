@@ -22,7 +22,7 @@ LOSSES = ("rmse", "rank")
 FROZEN = "frozen"
 """Parameters that fine-tuning leaves as they are."""
 TINY = 1e-8
-"""Under a root, whose slope at 0 is infinite."""
+"""Addend under a root, whose slope at 0 is infinite."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class TunerRun(TrainRun):
         return "training of the tuner"
 
     def check(self) -> None:
-        """See `TrainRun`."""
+        """Raise a `TrainingError` for fields that no run can have."""
         if self.epochs < 1 or self.batch < 1:
             self.refuse("epochs and batch must be >= 1")
         if self.loss not in LOSSES:
@@ -52,7 +52,7 @@ class TunerRun(TrainRun):
 
     @property
     def rule(self) -> UpdateRule:
-        """Of updates: Adam, at a constant rate."""
+        """Rule of updates: Adam, at a constant rate."""
         return UpdateRule(self.steps, self.learning_rate, self.weight_decay, "adamw", "constant")
 
 
@@ -72,7 +72,7 @@ class ThroughputLoss:
 
     network: nn.Module
     kind: str
-    """One of `LOSSES`."""
+    """Kind of loss, one of `LOSSES`."""
 
     def __call__(self, params: Params, batch: ThroughputBatch) -> Float[Array, ""]:
         """Return RMSE, or the logistic loss of pairs of one task on a target."""
@@ -108,7 +108,7 @@ class EpochSource:
         return self._run.epochs * batches
 
     def draw(self, rng: np.random.Generator) -> ThroughputBatch:
-        """See `go_rl.costs.learning.training.BatchSource`."""
+        """Return a random batch."""
         found = next(self._queue, None)
         if found is None:
             self._queue = iter(self._epoch(rng))

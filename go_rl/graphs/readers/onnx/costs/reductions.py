@@ -80,7 +80,7 @@ lp_pool = pool(2, -1)
 global_average_pool = per_input(1)
 """Sum and divide."""
 group_norm = per_input(7)
-"""As `layer_norm`, over groups of channels (or each channel, `InstanceNormalization`)."""
+"""Cost of `layer_norm`, over groups of channels (or each channel, `InstanceNormalization`)."""
 
 
 def batch_norm(call: Call) -> float:
@@ -101,7 +101,7 @@ def rms_norm(call: Call) -> float:
 
 
 def _normalised(call: Call) -> int:
-    """How many rows are normalised."""
+    """Number of rows that are normalised."""
     axis = call.get("axis", -1)
     return math.prod(call.operand(0).shape[:axis]) if axis else 1
 

@@ -108,7 +108,8 @@ def _embedding(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
 
 
 def _embed_layer_norm(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
-    """Also of `QEmbedLayerNormalization`: embedded tokens, mask index, sum of the embeddings."""
+    """Results of `EmbedLayerNormalization` and `QEmbedLayerNormalization`: embedded tokens, mask
+    index, sum of the embeddings."""
     batch, length = inputs[0][1]
     element = TensorProto.FLOAT if inputs[2][0] in (TensorProto.UINT8, 3) else inputs[2][0]
     embedded = (element, (batch, length, inputs[2][1][-1]))

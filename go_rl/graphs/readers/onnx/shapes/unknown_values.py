@@ -1,4 +1,5 @@
-"""Why the value of a tensor is not known, for refusals: what failed, or which input is not given.
+"""Reasons why the value of a tensor is not known, for refusals: the failure, or which input is not
+given.
 
 Nothing is guessed: a reason names the operator that could not be evaluated and what it raised, the
 stored array whose data is not at hand, or the input of the model from which the value follows.

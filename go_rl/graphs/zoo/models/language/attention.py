@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from go_rl.graphs.zoo.models.dropout import dropout
 
 FORBIDDEN = -1e9
-"""Added to the score of a position that may not be attended to."""
+"""Addend to the score of a position that may not be attended to."""
 
 
 class Attention(nn.Module):

@@ -29,7 +29,7 @@ from go_rl.graphs.zoo.models.language.transformers import GPT
 
 BERT_LARGE = BertConfig(24, 1024, 16, 4096, exact_gelu=True)
 DROPPED = 0.1
-"""In training: the default of Hugging Face's configurations of all these networks."""
+"""Dropout rate in training: the default of Hugging Face's configurations of all these networks."""
 
 
 @dataclass(frozen=True)
@@ -142,4 +142,5 @@ SIZED = _sized()
 FROZEN = MappingProxyType({
     "opt-1.3b": SizedModel("opt", decoder(_opt()), 2048), "gpt3-xl": SIZED["gpt3-xl"],
 })  # fmt: skip
-"""Those whose graphs at the sizes they start from are frozen; OPT's without `Attention.floored`."""
+"""Models whose graphs at the sizes they start from are frozen; OPT's without
+`Attention.floored`."""

@@ -38,9 +38,9 @@ class GPT(nn.Module):
     attention: Mapping[str, Any] | None = None
     """Options of the attention, see `Attention`."""
     dropout: float = 0.0
-    """In training, of what is added to the residual."""
+    """Dropout rate in training, of the terms added to the residual."""
     embedding_dropout: float = 0.0
-    """In training, of the embeddings."""
+    """Dropout rate in training, of the embeddings."""
 
     @nn.compact
     def __call__(self, tokens: Any) -> Any:

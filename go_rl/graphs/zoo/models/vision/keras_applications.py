@@ -21,7 +21,7 @@ WITHOUT_KERAS = "resnet18, bert-mini, vit-tiny"
 
 @dataclass(frozen=True)
 class Application:
-    """One of ``keras.applications`` at a resolution and a batch."""
+    """Application of ``keras.applications`` at a resolution and a batch."""
 
     constructor: str
     """Name in ``keras.applications``, such as ``ResNet50``."""

@@ -50,17 +50,17 @@ class HDPConfig:
     learning_rate: float = 3e-4
     """Adam's step; 0: nothing is learned, a control."""
     decay: float = 0.95
-    """Factor on the learning rate, every"""
+    """Factor on the learning rate at each decay."""
     decay_updates: int = 50
-    """so many updates,"""
+    """Updates between two decays of the learning rate."""
     decay_start: int = 400
-    """from this one on."""
+    """Update of the first decay of the learning rate."""
     gradient_norm: float = 1.0
     """Largest norm of a gradient."""
     noise: float = 0.5
-    """Standard deviation of the noise on logits, in units of their root mean square,"""
+    """Standard deviation of the noise on logits, in units of their root mean square."""
     noise_updates: int = 750
-    """for so many updates."""
+    """Updates with noise on the logits."""
     failure_first: bool = False
     """The baseline starts at the reward of a failure; otherwise at the first update's mean."""
     normalise: bool = True
@@ -71,9 +71,9 @@ class HDPConfig:
     baseline_decay: float = 0.9
     """Weight of what was known in the moving average of rewards."""
     failing_seconds: float = 100.0
-    """What a placement that fails is said to take."""
+    """Seconds charged for a placement that fails."""
     ignore_failures_from: int = 1000
-    """From this update on, placements that fail teach nothing."""
+    """Update from which on placements that fail teach nothing."""
 
     def __post_init__(self) -> None:
         for item in fields(self):

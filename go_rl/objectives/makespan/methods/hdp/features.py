@@ -1,4 +1,5 @@
-"""What HDP's networks read of operators and of groups (Mirhoseini et al. 2018, section 3).
+"""Inputs of HDP's networks: features of operators and of groups (Mirhoseini et al. 2018, section
+3).
 
 An operator is its type, the sizes of its outputs and the positions of its neighbours; a group is
 how often each type occurs in it, the sizes of its members summed, and the groups it touches.
@@ -23,23 +24,24 @@ last. The number is fixed, so that graphs of one size share compiled code."""
 DIMENSIONS = 5
 """Dimensions of an output that are read."""
 SIZES = DIMENSIONS + 2
-"""Those, the bytes of all outputs, and how many outputs are read by anyone."""
+"""Size features of an operator: `DIMENSIONS`, the bytes of all outputs, and the number of outputs
+that are read."""
 LEAST_SPREAD = 1e-6
 """A column whose standard deviation is less counts as constant."""
 
 
 def features_of(groups: int) -> int:
-    """X, the numbers that describe a group where there are so many."""
+    """Number X of features that describe a group where there are so many."""
     return TYPES + SIZES + 2 * groups
 
 
 def columns(adjacency: int, published: bool) -> int:
-    """F, the numbers of an operator that the grouper reads."""
+    """Number F of features of an operator that the grouper reads."""
     return adjacency + (1 + DIMENSIONS if published else SIZES)
 
 
 class OpFeatures(NamedTuple):
-    """What the networks read of operators."""
+    """Features of operators."""
 
     op_type: Int32[np.ndarray, "N"]
     """[N] less than `TYPES`."""

@@ -24,13 +24,13 @@ class Grouper(nn.Module):
     """One hidden layer, then a softmax over groups."""
 
     groups: int
-    """G."""
+    """Number of groups G."""
     hidden: int
     """Width of the hidden layer."""
     published: bool = False
-    """As in the authors' code: two matrices on raw numbers, without bias or activation."""
+    """Use the authors' published form: two matrices on raw numbers, without bias or activation."""
     prior: float = 0.0
-    """Added to the logit of the run that an operator is in."""
+    """Bonus on the logit of the run that an operator is in."""
 
     @nn.compact
     def __call__(self, ops: OpFeatures) -> Float[Array, "N G"]:

@@ -205,10 +205,10 @@ def _work(workspace: MakespanWorkspace) -> Float64[np.ndarray, "N"]:
 
 
 class HdpLearner(NamedTuple):
-    """What learning changes."""
+    """State that learning changes."""
 
     params: dict[str, Params]
-    """Of ``grouper`` and ``placer``."""
+    """Parameters of ``grouper`` and ``placer``."""
     optimizer: Any
     """State of Adam."""
 
@@ -217,7 +217,7 @@ class Drawn(NamedTuple):
     """The samples of an update and how they came about."""
 
     keys: tuple[Array, Array]
-    """Of the grouper and of the placer."""
+    """Random keys of the grouper and of the placer."""
     noise: Float[Array, ""]
     group: Int[np.ndarray, "M N"]
     """[M, N] group of each operator."""

@@ -20,11 +20,11 @@ from go_rl.objectives.makespan.methods.hdp.features import features_of
 from go_rl.objectives.makespan.methods.hdp.grouper import Params, noisy
 
 FORGET_BIAS = 1.0
-"""Added to the forget gates, so that an untrained LSTM remembers."""
+"""Bias of the forget gates, so that an untrained LSTM remembers."""
 
 
 class EncodedGroups(NamedTuple):
-    """What the decoder starts from and looks at."""
+    """Encoded groups: initial state and attention memory of the decoder."""
 
     cell: Float[Array, "M H"]
     hidden: Float[Array, "M H"]
@@ -36,13 +36,13 @@ class Placer(nn.Module):
     """Reads the groups in order, then names their devices in order."""
 
     devices: int
-    """D."""
+    """Number of devices D."""
     width: int
-    """H; half of it for each direction of the encoder."""
+    """Width H of the hidden state; half of it for each direction of the encoder."""
     temperature: float
-    """Logits are divided by it,"""
+    """Divisor of the logits, applied before `tanh_constant`."""
     tanh_constant: float
-    """and then bounded to +- this by a hyperbolic tangent."""
+    """Bound C of the logits: C tanh(logits / `temperature`)."""
 
     def setup(self) -> None:
         half, glorot = self.width // 2, nn.initializers.glorot_uniform()
@@ -256,6 +256,6 @@ def placer_gradient(
 def _encoded(
     placer: Placer, params: Params, groups: Float[Array, "M G X"], placements: int
 ) -> EncodedGroups:
-    """What is read of the groups, once for each placement."""
+    """Encode the groups, once for each placement."""
     encoded = cast(EncodedGroups, placer.apply(params, groups, method=Placer.encode))
     return jax.tree.map(lambda x: jnp.repeat(x, placements, axis=0), encoded)
