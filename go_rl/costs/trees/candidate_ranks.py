@@ -24,13 +24,8 @@ FORMAT = "go_rl-candidate-ranks"
 
 
 @dataclass(frozen=True)
-<<<<<<< HEAD:go_rl/costs/trees/candidate_ranks.py
 class CandidateRanksConfig:
-    """How the trees grow."""
-=======
-class ScheduleRanksConfig:
     """Configuration of growing the trees."""
->>>>>>> prose:go_rl/costs/trees/schedule_ranks.py
 
     loss: TreeLoss = "regression"
     """``regression``: the squared error of the speed relative to the fastest candidate; ``rank``:
@@ -43,11 +38,7 @@ class ScheduleRanksConfig:
     bins: int = 64
     """Thresholds of a feature, at most."""
     pairs: int = 8
-<<<<<<< HEAD:go_rl/costs/trees/candidate_ranks.py
     """Pairs of a candidate with others, drawn for each tree of ``rank``."""
-=======
-    """Pairs of a schedule with others, drawn for each tree of ``rank``."""
->>>>>>> prose:go_rl/costs/trees/schedule_ranks.py
     seed: int = 0
     """Random seed."""
 
@@ -120,13 +111,8 @@ class CandidateRanks(Predictor[MeasuredCandidates, Float32[np.ndarray, "S K"]]):
         save_booster(self.booster, path, FORMAT)
 
     @classmethod
-<<<<<<< HEAD:go_rl/costs/trees/candidate_ranks.py
     def load(cls, source: str | Path) -> CandidateRanks:
-        """See `Predictor`; none ship."""
-=======
-    def load(cls, source: str | Path) -> ScheduleRanks:
         """Read a saved file; none ship with the package."""
->>>>>>> prose:go_rl/costs/trees/schedule_ranks.py
         return cls(load_booster(source, FORMAT, cls.what))
 
 
