@@ -11,7 +11,6 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from go_rl.core import (
-    DECISIONS,
     Budget,
     Hardware,
     Objective,
@@ -110,7 +109,7 @@ class PlanningOptions(ABC):
                     f"{', '.join(known)}; leave it out"
                 )
         chosen = self.decisions
-        if objective is not Objective.MAKESPAN and chosen not in (None, DECISIONS[:1]):
+        if chosen is not None and not {*chosen} <= {*objective.traits.decides}:
             raise ProblemError(
                 f"objective {objective} decides placement only, not {', '.join(chosen or ())}; "
                 f"{Objective.MAKESPAN}, on fully connected devices such as p100x4, decides them all"

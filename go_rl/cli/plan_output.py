@@ -11,7 +11,7 @@ from rich.console import Console
 
 from go_rl.cli.console import print_line, print_table
 from go_rl.cli.folders import check_folder
-from go_rl.core import Objective, OpGraph
+from go_rl.core import OpGraph
 
 if TYPE_CHECKING:
     from go_rl.api.optimize import Result
@@ -46,9 +46,9 @@ def print_result(out: Console, result: Result, table: Sequence[Row]) -> None:
 
     problem = result.problem
     title = f"{problem.graph.name} on {problem.hardware.name}, objective {problem.objective}"
-    if problem.objective == Objective.RING:
+    if problem.objective.traits.has_rules:
         title += f", rules {problem.rules.name}"
-    if problem.objective == Objective.MAKESPAN:
+    if len(problem.objective.traits.decides) > 1:
         title += f", decides {', '.join(problem.decisions)}"
     title += f" ({VALUE_NAMES[problem.objective]}: lower is better)"
     print_table(out, text_table(table, result.best, title))

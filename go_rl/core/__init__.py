@@ -26,15 +26,14 @@ from go_rl.core.graph.geometry import GEOMETRY, Geometry
 from go_rl.core.graph.op_graph import FREE, NO_DIM, NO_TIED_WEIGHTS, NodeId, OpGraph
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.core.hardware import MAX_DEVICES, Chip, Engine, Hardware, Links, Topology
+from go_rl.core.objective import DECISIONS, Objective
 from go_rl.core.optimality import OPTIMAL_GAP, proved_optimal
 from go_rl.core.optimizer import OPEN_SAMPLES, Budget, Optimizer, Progress
 from go_rl.core.plan import CurvePoint, Plan, plan_for, with_bound
 from go_rl.core.presets import load_hardware
 from go_rl.core.problem import (
-    DECISIONS,
     RULE_SETS,
     KernelPrices,
-    Objective,
     Problem,
     Rules,
     decision_names,

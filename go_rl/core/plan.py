@@ -19,8 +19,9 @@ from go_rl.core.files.paths import path_of
 from go_rl.core.files.strict_json import read_json
 from go_rl.core.files.whole_file import write_text
 from go_rl.core.graph.op_graph import NodeId
+from go_rl.core.objective import Objective
 from go_rl.core.optimality import proved_optimal
-from go_rl.core.problem import Objective, Problem
+from go_rl.core.problem import Problem
 
 PLAN_FORMAT = "go_rl-plan-1"
 """Version of the JSON layout described in docs/plan.md."""
@@ -98,8 +99,8 @@ class Plan:
     def effective_chips(self) -> float | None:
         """Chips of a ring that share the work, uneven shares counting less; None of a failure and
         for other objectives. See `effective_count`."""
-        ring = self.objective == Objective.RING and self.evaluation.status.ok
-        return self.evaluation.effective_devices if ring else None
+        told = Objective(self.objective).traits.stages and self.evaluation.status.ok
+        return self.evaluation.effective_devices if told else None
 
     @property
     def gap(self) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,28 +13,11 @@ from jaxtyping import Float64, Int16, Int64
 from go_rl.core.errors import GoRLError, ProblemError, nearest
 from go_rl.core.graph.held_weights import HeldWeights, held_weights
 from go_rl.core.graph.op_graph import FREE, OpGraph
-from go_rl.core.hardware import Hardware, Topology
+from go_rl.core.hardware import Hardware
+from go_rl.core.objective import DECISIONS, Objective
 
 REPLICATE_SHARE = 1e-3
 """Largest share of the whole work that a replicable node may cost with all its ancestors."""
-
-
-class Objective(enum.StrEnum):
-    """Value that a plan minimises, in seconds; smaller is better."""
-
-    RING = "ring"
-    """T_max of a pipeline on a ring of chips under the multi-chip-module rules."""
-    MAX_LOAD = "max-load"
-    """Largest device load, dnn-partitioning's throughput objective (NeurIPS 2020)."""
-    LATENCY = "latency"
-    """Time of one sample, dnn-partitioning's latency objective."""
-    MAKESPAN = "makespan"
-    """Time of one iteration on fully connected devices: placement, schedule and fusion,
-    replayed."""
-
-
-DECISIONS = ("placement", "schedule", "fusion")
-"""Decisions of a plan for the makespan objective."""
 
 
 def decision_names(
@@ -168,16 +150,12 @@ class Problem:
 
     def __post_init__(self) -> None:
         chips = self.hardware.num_chips
-        if self.objective is Objective.RING and self.hardware.links.topology is not Topology.RING:
+        traits, links = self.objective.traits, self.hardware.links.topology
+        if traits.topology not in (None, links):
+            needed, choice = traits.topology_hint
             raise ProblemError(
-                f"objective ring needs hardware with ring links; {self.hardware.name!r} has "
-                f"{self.hardware.links.topology} links: choose ringN or --objective max-load"
-            )
-        makespan = self.objective is Objective.MAKESPAN
-        if makespan and self.hardware.links.topology is not Topology.FULL:
-            raise ProblemError(
-                f"objective makespan needs fully connected devices; {self.hardware.name!r} has "
-                f"{self.hardware.links.topology} links: choose p100x4, a100x8 or another xN"
+                f"objective {self.objective} needs {needed}; {self.hardware.name!r} has {links} "
+                f"links: choose {choice}"
             )
         decision_names(self.decisions)
         if self.all_chips and chips > self.graph.num_nodes:
@@ -195,10 +173,10 @@ class Problem:
                 )
 
     def __repr__(self) -> str:
-        ring = f", rules {self.rules.name}" if self.objective is Objective.RING else ""
+        rules = f", rules {self.rules.name}" if self.objective.traits.has_rules else ""
         return (
             f"<Problem {self.graph.name!r} ({self.graph.num_nodes} nodes) on "
-            f"{self.hardware.name!r}: objective {self.objective}{ring}, cost {self.cost_model}>"
+            f"{self.hardware.name!r}: objective {self.objective}{rules}, cost {self.cost_model}>"
         )
 
     @cached_property

@@ -107,7 +107,7 @@ class EnvironmentConfig:
         if self.objective is not None:
             check_choice("objective", self.objective, [str(name) for name in TRAITS])
         if self.decide is not None:
-            known = DECISIONS if self.resolved_objective is Objective.MAKESPAN else DECISIONS[:1]
+            known = self.resolved_objective.traits.decides
             names = decision_names(self.decide, known, EnvironmentUseError)
             object.__setattr__(self, "decide", names)
         check_choice("action", self.action, self.traits.actions)
@@ -177,7 +177,7 @@ class EnvironmentConfig:
             max_nodes=self.max_nodes or max(g.num_nodes for g in graphs),
             max_edges=self.max_edges or max(1, *(g.num_edges for g in graphs)),
             devices=problems[0].hardware.num_chips,
-            priorities=self.resolved_objective is Objective.MAKESPAN,
+            priorities="schedule" in self.resolved_objective.traits.decides,
         )
 
     def _options(self) -> ProblemOptions:
@@ -213,7 +213,8 @@ class EnvironmentConfig:
                 f"{allowed}"
             )
         decided = decision_names(self.decide or first.decisions)
-        if self.resolved_objective is Objective.MAKESPAN and set(problem.decisions) != set(decided):
+        joint = len(self.resolved_objective.traits.decides) > 1
+        if joint and set(problem.decisions) != set(decided):
             raise EnvironmentUseError(
                 f"graph {name!r}: the problem's decisions are {', '.join(problem.decisions)}; this "
                 f"environment decides {', '.join(decided)}: make the problem with those decisions"

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float32, Int32
 
 from go_rl.core import Objective, PolicyError
-from go_rl.core.problem import DECISIONS
+from go_rl.core.objective import DECISIONS
 from go_rl.objectives.makespan.choices import LEVELS
 from go_rl.policy.config import MAX_CHIPS, NodesPolicyConfig, PolicyConfig
 from go_rl.policy.dispatch.dispatch_policy import DispatchPolicy

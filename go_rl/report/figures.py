@@ -59,7 +59,7 @@ def loads_figure(plan: Plan, model: str) -> Figure:
     step = max(1, -(-devices // 24))
     lower.set_xticks(range(0, devices, step))
     lower.set_xlim(-0.7, devices - 0.3)
-    word = "chip" if plan.objective == Objective.RING else "device"
+    word = Objective(plan.objective).traits.device
     lower.set_xlabel("device (accelerators first, then CPUs)" if _has_cpus(plan) else word)
     _title(figure, f"{model}, plan by {plan.optimizer}", plan)
     return figure
@@ -121,7 +121,7 @@ def _draw_seconds(axes: Axes, plan: Plan) -> None:
     unit = unit_for(max(float(compute.max(initial=0.0)), plan.value))
     chips, width = np.arange(len(compute)), 0.4 if has_links else 0.8
     shift = width / 2 if has_links else 0.0
-    label = "compute" if plan.objective == Objective.RING else "load"
+    label = "compute" if Objective(plan.objective).traits.stages else "load"
     axes.bar(chips - shift, compute * unit[0], width, color=BLUE, label=label)
     if has_links:
         axes.bar(np.arange(len(links)) + shift, links * unit[0], width, color=ORANGE,
@@ -156,7 +156,7 @@ def _draw_capacity(axes: Axes, plan: Plan, top: float, scale: float) -> None:
     """A line a device where its capacity is on the scale, else its capacity in words; devices may
     differ."""
     capacity = _capacity(plan)
-    word = "chip" if plan.objective == Objective.RING else "device"
+    word = Objective(plan.objective).traits.device
     place, checked = np.arange(len(capacity)), "" if plan.memory else " (not checked)"
     near = capacity < HIDDEN * max(top, 1.0)
     if near.any():
@@ -209,7 +209,7 @@ def _draw_curve(panels: tuple[Axes, Axes], plan: Plan, unit: Unit, i: int, width
 
 
 def _title(figure: Figure, words: str, plan: Plan) -> None:
-    rules = f", rules {plan.rules}" if plan.objective == Objective.RING else ""
+    rules = f", rules {plan.rules}" if Objective(plan.objective).traits.has_rules else ""
     text = f"{words} · {plan.hardware['name']}, {plan.objective}{rules}"
     figure.suptitle(text, x=0.01, ha="left", fontsize=11)
 

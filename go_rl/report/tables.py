@@ -131,14 +131,15 @@ def headings(unit: Unit, objective: str, reference: str = "") -> tuple[str, ...]
     """Return the printed column heads for an objective; ``reference`` names the reference plan."""
     usual = "default" if objective == Objective.MAKESPAN else HEURISTIC
     rival = BASELINES[reference or usual]
-    chips = ("effective chips",) if objective == Objective.RING else ()
+    chips = ("effective chips",) if Objective(objective).traits.stages else ()
     return ("method", f"{VALUE_NAMES[objective]} [{unit[1]}]", "iterations/s", f"vs {rival}",
             "gap to bound", *chips, "samples", "seconds", "status")  # fmt: skip
 
 
 def cells(row: Row, unit: Unit, objective: str) -> tuple[str, ...]:
     """Return the printed cells of a row."""
-    chips = (number_text(row.effective_chips, "{:.1f}"),) if objective == Objective.RING else ()
+    told = Objective(objective).traits.stages
+    chips = (number_text(row.effective_chips, "{:.1f}"),) if told else ()
     return (
         row.method,
         number_text(None if row.value is None else row.value * unit[0], "{:.4g}"),

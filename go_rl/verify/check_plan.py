@@ -13,9 +13,10 @@ from go_rl.core.evaluation import Status
 from go_rl.core.files.strict_json import shown
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.core.hardware import Hardware
+from go_rl.core.objective import Objective
 from go_rl.core.optimality import OPTIMAL_GAP, proved_optimal
 from go_rl.core.plan import Plan
-from go_rl.core.problem import Objective, Problem
+from go_rl.core.problem import Problem
 from go_rl.verify.figures import false_figures, plan_figures
 from go_rl.verify.kernel_rules import legal_kernels
 from go_rl.verify.makespan_value import held_at_peak, replayed

@@ -13,7 +13,8 @@ from jaxtyping import Int
 from numpy import ndarray
 
 from go_rl.core.evaluation import Evaluation
-from go_rl.core.problem import Objective, Problem
+from go_rl.core.objective import Objective
+from go_rl.core.problem import Problem
 from go_rl.verify.layout import Layout, read_layout
 from go_rl.verify.makespan_value import Replayed
 from go_rl.verify.value import Replicas, device_loads, link_bytes, link_seconds, ring_compute

@@ -14,7 +14,8 @@ import numpy as np
 from jaxtyping import Bool, Int, Int64
 
 from go_rl.core.errors import PlanError
-from go_rl.core.problem import Objective, Problem
+from go_rl.core.objective import Objective
+from go_rl.core.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)

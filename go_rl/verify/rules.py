@@ -17,7 +17,8 @@ from jaxtyping import Int
 from go_rl.core.errors import name_largest
 from go_rl.core.evaluation import Status
 from go_rl.core.graph.op_graph import FREE
-from go_rl.core.problem import REPLICATE_SHARE, Objective, Problem
+from go_rl.core.objective import Objective
+from go_rl.core.problem import REPLICATE_SHARE, Problem
 from go_rl.verify.layout import Layout, read_layout
 
 MAX_MESSAGES = 20

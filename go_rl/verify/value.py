@@ -11,7 +11,8 @@ from graphlib import TopologicalSorter
 import numpy as np
 from jaxtyping import Int
 
-from go_rl.core.problem import Objective, Problem
+from go_rl.core.objective import Objective
+from go_rl.core.problem import Problem
 
 Replicas = Mapping[int, Sequence[int]]
 

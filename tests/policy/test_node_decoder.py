@@ -16,7 +16,7 @@ from reference.step_problems import random_step, step_problem
 from rounding import assert_rounded_alike
 
 from go_rl.core import Budget, OpKind, PolicyError, Problem, Progress
-from go_rl.core.problem import DECISIONS
+from go_rl.core.objective import DECISIONS
 from go_rl.objectives.common.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.choices import LEVELS
 from go_rl.objectives.makespan.workspace import MakespanWorkspace

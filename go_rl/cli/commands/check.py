@@ -97,7 +97,7 @@ def _explained(found: Explanation, graph: OpGraph) -> str:
 def _after(verdict: Verdict, plan: Plan, path: str, source: ModelArguments) -> list[str]:
     """The command that makes the plan anew, or, if it is a good one, compares all methods."""
     words = ["optimize", *model_words(source), "--objective", plan.objective]
-    if plan.objective == Objective.RING:
+    if Objective(plan.objective).traits.has_rules:
         words += ["--rules", plan.rules]
     words += ["--hardware", _hardware(plan, path)]
     return [*words, "--method", "all"] if verdict.ok else words

@@ -19,6 +19,7 @@ from go_rl.core.errors import PlanError, nearest
 from go_rl.core.evaluation import Evaluation, Status
 from go_rl.core.fidelity import Fidelity, Means
 from go_rl.core.files.strict_json import shown
+from go_rl.core.objective import Objective
 from go_rl.core.plan import PLAN_FORMAT, CurvePoint, Plan
 from go_rl.core.plan_json.fields import (
     LARGEST,
@@ -32,7 +33,6 @@ from go_rl.core.plan_json.fields import (
     is_text,
     number_or_null,
 )
-from go_rl.core.problem import Objective
 
 DERIVED = ("value", "throughput", "gap", "effective_chips", "status")
 """Fields for outside readers that follow from others."""

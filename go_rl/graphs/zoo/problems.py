@@ -15,7 +15,7 @@ from functools import cache
 from typing import Literal
 
 from go_rl.core.errors import ZooError, nearest
-from go_rl.core.problem import DECISIONS
+from go_rl.core.objective import DECISIONS
 from go_rl.graphs.zoo.index import zoo_entry
 from go_rl.graphs.zoo.split import (
     FURTHER_TEST_FAMILIES,

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import jraph
 from jaxtyping import Array, Float, Int
 
-from go_rl.core.problem import DECISIONS
+from go_rl.core.objective import DECISIONS
 from go_rl.policy.config import NodesPolicyConfig
 from go_rl.policy.makespan_policy import MakespanPolicy
 from go_rl.policy.network import Encoded, head_input
