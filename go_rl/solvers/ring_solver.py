@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import no_type_check
 
 import numpy as np
-from jaxtyping import Float, Float64, Int, Int16
+from jaxtyping import Float, Float64, Int, Int16, Int64
 
 from go_rl.core import Fidelity, Means, Problem, SolverError, Status
 from go_rl.core.bitset import bit
