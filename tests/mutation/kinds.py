@@ -162,10 +162,10 @@ def _read_plan(path: Path) -> Any:
 @functools.cache
 def _weights() -> bytes:
     from go_rl.policy.agent import new_agent
-    from go_rl.policy.config import PolicyConfig
+    from go_rl.policy.config import RingPolicyConfig
     from go_rl.policy.weights import Weights, save_weights
 
-    config = PolicyConfig(
+    config = RingPolicyConfig(
         hidden=8, sage_layers=2, attention_layers=1, heads=2, segment=16, decoder_width=8
     )
     with tempfile.TemporaryDirectory() as folder:

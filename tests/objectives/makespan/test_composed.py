@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from policy.tiny import TINY
+from policy.tiny import TINY_DISPATCH
 from reference.step_networks import holds, operators, priced
 from reference.step_problems import random_step, step_problem
 
 from go_rl.compare.portfolio.portfolio import run
-from go_rl.core import Budget, Objective, OpKind, Problem, Progress
+from go_rl.core import Budget, OpKind, Problem, Progress
 from go_rl.objectives.common.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.methods.composed import (
     Order,
@@ -127,8 +127,8 @@ def test_ranks_for_a_placement_are_those_of_the_problem_pinned_to_it(seed):
 
 
 def test_auto_runs_it_first():
-    small = replace(TINY, sage_layers=0, attention_layers=0, iterations=1)
-    agent = new_agent(small, 0, Objective.MAKESPAN)
+    small = replace(TINY_DISPATCH, sage_layers=0, attention_layers=0)
+    agent = new_agent(small, 0)
     result = run(branches(), budget=Budget(samples=60), agent=agent)
     assert [plan.optimizer for plan in result.plans][:3] == ["default", "one-device", "composed"]
     assert result.plans[2].samples == 7
