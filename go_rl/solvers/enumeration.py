@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from itertools import combinations, islice
-from math import prod
+from math import log10
 
 import constraint
 import numpy as np
@@ -22,7 +22,7 @@ from go_rl.solvers.replication import place_copies, replicated_nodes
 
 MANY = 100_000
 """Partitions after which `all_partitions` stops by default."""
-LARGEST = 1_000_000
+LARGEST = 300_000
 """Assignments of a problem that are tried at most."""
 RULES = ("fixed", "acyclic", "colocation", "no-skip", "triangle", "memory")
 """Rules that a partition obeys."""
@@ -51,7 +51,7 @@ def explain_partition(problem: Problem, device: Int16[np.ndarray, "N"]) -> Expla
     Raises:
         SolverError: the objective is not the ring's, or there are too many assignments to try.
     """
-    found = all_partitions(problem, MANY + 1)
+    found = all_partitions(problem, LARGEST)
     if found:
         nearest = min(found, key=lambda chips: (_moved(chips, device), chips))
         rows = np.flatnonzero(np.asarray(nearest) != device)
@@ -81,15 +81,18 @@ def all_partitions(
         SolverError: the objective is not the ring's, or there are too many assignments to try.
     """
     if problem.objective is not Objective.RING:
-        raise SolverError(f"all_partitions works on objective ring, not {problem.objective}")
+        raise SolverError(
+            f"partitions of a ring can be enumerated, not plans for objective {problem.objective}"
+        )
     copied = replicated_nodes(problem)
     nodes, chips = np.flatnonzero(~copied).tolist(), range(problem.hardware.num_chips)
     pins = {} if "fixed" in without else problem.fixed
     domains = {node: [pins[node]] if node in pins else list(chips) for node in nodes}
-    if (tried := prod(len(domain) for domain in domains.values())) > LARGEST:
+    digits = sum(log10(len(domain)) for domain in domains.values())
+    if digits > log10(LARGEST):
         raise SolverError(
-            f"graph {problem.graph.name!r}: {tried:.3g} assignments of {len(nodes)} nodes to "
-            f"{len(chips)} chips are too many to try; at most {LARGEST:,}"
+            f"graph {problem.graph.name!r}: some 10^{digits:.0f} assignments of {len(nodes)} nodes "
+            f"to {len(chips)} chips are too many to try; at most {LARGEST:,}"
         )
     model = constraint.Problem()
     for node, domain in domains.items():
