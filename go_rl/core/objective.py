@@ -26,13 +26,13 @@ class Objective(enum.StrEnum):
 
     @property
     def traits(self) -> ObjectiveTraits:
-        """What differs between objectives outside their own rooms."""
+        """Traits of the objective outside its own room."""
         return TRAITS[self]
 
 
 @dataclass(frozen=True)
 class ObjectiveTraits:
-    """What differs between objectives outside their own rooms; a row of `TRAITS`."""
+    """Traits of an objective outside its own room; a row of `TRAITS`."""
 
     device: str
     """Word for a device."""
@@ -45,7 +45,7 @@ class ObjectiveTraits:
     topology: Topology | None = None
     """Links that the hardware must have; None: any."""
     topology_hint: tuple[str, str] = ("", "")
-    """What a refusal of other links says: the hardware that is needed, and what to choose."""
+    """Words of a refusal of other links: the hardware that is needed, and what to choose."""
 
 
 TRAITS = {

@@ -39,7 +39,7 @@ NODE_BY_NODE = ("node", "relative")
 
 
 @dataclass(frozen=True)
-class ObjectiveTraits:
+class EnvironmentTraits:
     """Actions, default hardware and default reward of an objective's environments."""
 
     actions: tuple[str, ...]
@@ -48,15 +48,11 @@ class ObjectiveTraits:
     """Hardware of ``graph``, unless it is given."""
     reward: str
     """Name of the reward, unless it is given."""
-    devices: str
-    """Word of messages for the devices of hardware."""
 
 
 TRAITS = {
-    Objective.RING: ObjectiveTraits(
-        (*NODE_BY_NODE, "fix", "sample"), "ring36", "speed-up", "chips"
-    ),
-    Objective.MAKESPAN: ObjectiveTraits(("node", "all"), "p100x4", "root", "devices"),
+    Objective.RING: EnvironmentTraits((*NODE_BY_NODE, "fix", "sample"), "ring36", "speed-up"),
+    Objective.MAKESPAN: EnvironmentTraits(("node", "all"), "p100x4", "root"),
 }
 """Traits by objective. Actions: ``node``: decisions for the next node. ``relative``: whether the
 next node stays on the highest chip that is used so far, or advances to the one after it. ``all``:
@@ -137,7 +133,7 @@ class EnvironmentConfig:
         return Objective.RING if ring else Objective.MAKESPAN
 
     @property
-    def traits(self) -> ObjectiveTraits:
+    def traits(self) -> EnvironmentTraits:
         """Traits of the objective's environments."""
         return TRAITS[self.resolved_objective]
 
@@ -195,8 +191,9 @@ class EnvironmentConfig:
             self._check_kind(problem, first)
             name, count = problem.graph.name, problem.hardware.num_chips
             if count != first.hardware.num_chips:
+                word = self.resolved_objective.traits.device
                 raise EnvironmentUseError(
-                    f"graph {name!r} has {count} {self.traits.devices} and {first.graph.name!r} "
+                    f"graph {name!r} has {count} {word}s and {first.graph.name!r} "
                     f"{first.hardware.num_chips}; all problems of one environment need equally many"
                 )
             self._check_size(name, "max_nodes", problem.graph.num_nodes)

@@ -120,8 +120,7 @@ def widened(agent: Agent, factor: float) -> Agent:
 def new_agent(config: PolicyConfig, seed: int) -> Agent:
     """Return an untrained agent."""
     key, policy = jax.random.key(seed), NETWORKS[config.kind](config)
-    columns, options = policy.columns, {}
-    padded = pad(tiny_graph(columns.features, len(columns.orders), len(columns.hardware)))
+    padded, options = pad(tiny_graph(policy.columns)), {}
     graph, real = jax.tree.map(jnp.asarray, (padded.graph, padded.real))
     if isinstance(config, NodesPolicyConfig):
         options = {decision: jnp.zeros((len(real), LEVELS)) for decision in DECISIONS}

@@ -8,7 +8,7 @@ from go_rl.core import Objective, PolicyError, Problem
 from go_rl.objectives.common.workspace import Workspace
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.objectives.ring.workspace import RingWorkspace
-from go_rl.policy.config import POLICIES
+from go_rl.policy.config import POLICIES, check_policy
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
 from go_rl.policy.makespan_plans import MakespanPlans
 from go_rl.policy.nodes.nodes_plans import NodesPlans
@@ -34,8 +34,9 @@ def plan_decoder(
         solver: how placements on a ring go through the solver, one of `SOLVER_MODES`.
 
     Raises:
-        PolicyError: the policy does not solve such problems.
+        PolicyError: there is no such policy, or it does not solve such problems.
     """
+    check_policy(kind)
     if problem.objective is not (own := POLICIES[kind].objective):
         raise PolicyError(
             f"a {kind} policy solves objective {own}, not {problem.objective}; policies solve "

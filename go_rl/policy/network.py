@@ -4,10 +4,12 @@ what attention made of the head before; for each head a decoder."""
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import flax.linen as nn
 import jax
+import jax.numpy as jnp
 import jraph
 from jaxtyping import Array, Float, Int
 
@@ -15,7 +17,8 @@ from go_rl.policy.config import PolicyConfig
 from go_rl.policy.distributions.head_input import HeadInput
 from go_rl.policy.encoder.encoder import Encoder
 from go_rl.policy.encoder.heads import DecisionHeads
-from go_rl.policy.observations.blind import Columns, without_edges
+from go_rl.policy.observations.blind import without_edges
+from go_rl.policy.observations.policy_graph import Columns
 
 ENCODER = "encoder"
 """Name of the encoder's parameters among the policy's."""
@@ -65,6 +68,19 @@ class Policy(nn.Module):
     def summary(self, pooled: Float[Array, "D"], graph: jraph.GraphsTuple) -> Float[Array, "D"]:
         """Return what decoders read of the whole graph, from the encoder's summary of it."""
 
+    @abstractmethod
+    def draw(
+        self,
+        encoded: Encoded,
+        graph: jraph.GraphsTuple,
+        decision: str,
+        key: Array,
+        noise: Float[Array, "B"],
+        *given: Any,
+    ) -> Any:
+        """Draw [B] decisions; ``noise`` [B] scales the deviations from the likeliest one. A node
+        policy is given its options, and where it starts."""
+
     @staticmethod
     @abstractmethod
     def keys(decisions: tuple[str, ...], key: jax.Array) -> dict[str, jax.Array]:
@@ -93,3 +109,18 @@ class Policy(nn.Module):
         """Return log-densities of decisions and their entropy; see the decoder's ``log_prob``."""
         head = head_input(encoded, self.seen(graph), decision)
         return self.decoder(decision).log_prob(head, actions)
+
+    def __call__(
+        self,
+        graph: jraph.GraphsTuple,
+        real: Float[Array, "U"],
+        key: Array,
+        noise: Array,
+        options: Mapping[str, Float[Array, "U _"]],
+    ) -> Any:
+        """Touch every parameter; used to initialise them."""
+        encoded = self.encode(graph, real, jnp.int32(2))
+        return [
+            self.draw(encoded, graph, name, key, noise, *((options[name],) if options else ()))
+            for name in self.head_names
+        ]

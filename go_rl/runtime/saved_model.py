@@ -66,9 +66,9 @@ class SavedKind:
     shipped: Path | None = None
     """Folder of the files that ship with the package; None: none do."""
     prefix: str = ""
-    """Of their names, where others lie in the folder too."""
+    """Start of their names, where others lie in the folder too."""
     error: type[GoRLError] = CheckpointError
-    """What a file that cannot be read raises."""
+    """Error that a file raises if it cannot be read."""
 
     def write(self, path: str | Path, tree: Any, manifest: Mapping[str, Any]) -> None:
         """Write a file; a reader never sees half of it.

@@ -28,7 +28,7 @@ class CheckOptions:
     """A plan.json."""
     source: ModelArguments
     explain: bool = False
-    """Of a small ring plan also say which rule forbids every partition, or which legal one is
+    """Also say, for a small ring plan, which rule forbids every partition, or which legal one is
     nearest; all are tried."""
     json: bool = False
     """Print one JSON document and nothing else."""

@@ -82,7 +82,7 @@ class CollectConfig:
     """Configuration of measuring kernels."""
 
     vary: Varied = "fusion"
-    """What differs between measurements. ``fusion``: kernels as they come; ``flags``, ``layouts``:
+    """Difference between measurements. ``fusion``: kernels as they come; ``flags``, ``layouts``:
     some of these, under several settings each; ``tiles``: tilings of tensor programs."""
     target: str = field(default_factory=own_target)
     """Name of this machine, with one core, in the records; by default its processor's."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-import jax.numpy as jnp
 import jraph
 from jaxtyping import Array, Float
 
@@ -40,15 +38,3 @@ class DispatchPolicy(MakespanPolicy):
         """Draw [B] decisions; ``noise`` [B] scales the deviations from the likeliest one."""
         head = head_input(encoded, self.seen(graph), decision)
         return self.decoders[decision].sample(head, key, noise)
-
-    def __call__(
-        self,
-        graph: jraph.GraphsTuple,
-        real: Float[Array, "U"],
-        key: Array,
-        noise: Array,
-        options: Mapping[str, Float[Array, "U _"]],
-    ) -> Any:
-        """Touch every parameter; used to initialise them."""
-        encoded = self.encode(graph, real, jnp.int32(2))
-        return [self.draw(encoded, graph, name, key, noise) for name in self.head_names]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import jax.numpy as jnp
 import jraph
 import numpy as np
@@ -11,28 +9,10 @@ from jaxtyping import Bool
 
 from go_rl.core import OpKind
 from go_rl.policy.encoder.graph_arrays import edges, hardware_features, node_array
+from go_rl.policy.observations.policy_graph import Columns
 
 UNKNOWN_PLACE = 0.5
 """Place of every unit in every order: the middle."""
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Columns of what a policy sees of a problem."""
-
-    scalars: tuple[str, ...]
-    """Numbers of a unit."""
-    orders: tuple[str, ...]
-    """Reference orders in which a unit has a place."""
-    hardware: tuple[str, ...]
-    """Numbers of the hardware and the whole graph."""
-    from_edges: tuple[str, ...]
-    """Scalars and numbers of the hardware that derive from edges, as all places do."""
-
-    @property
-    def features(self) -> int:
-        """Number F of features of a unit: its scalars, kinds of operators, places."""
-        return len(self.scalars) + len(OpKind) + len(self.orders)
 
 
 def without_edges(graph: jraph.GraphsTuple, columns: Columns) -> jraph.GraphsTuple:

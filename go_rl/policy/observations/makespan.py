@@ -13,8 +13,8 @@ from go_rl.core.graph.heads_tails import path_sums_after
 from go_rl.objectives.makespan.units import MakespanUnits
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.objectives.ring.orders import list_order, positions
-from go_rl.policy.observations.blind import Columns
 from go_rl.policy.observations.policy_graph import (
+    Columns,
     PolicyGraph,
     log_degrees,
     log_ratio,

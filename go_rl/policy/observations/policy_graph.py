@@ -11,7 +11,27 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float32, Float64, Int32
 
+from go_rl.core import OpKind
 from go_rl.objectives.common.units import RingUnits
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Columns of what a policy sees of a problem."""
+
+    scalars: tuple[str, ...]
+    """Numbers of a unit."""
+    orders: tuple[str, ...]
+    """Reference orders in which a unit has a place."""
+    hardware: tuple[str, ...]
+    """Numbers of the hardware and the whole graph."""
+    from_edges: tuple[str, ...]
+    """Scalars and numbers of the hardware that derive from edges, as all places do."""
+
+    @property
+    def features(self) -> int:
+        """Number F of features of a unit: its scalars, kinds of operators, places."""
+        return len(self.scalars) + len(OpKind) + len(self.orders)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,15 +77,15 @@ def policy_graph(
     )
 
 
-def tiny_graph(features: int, orders: int, hardware: int) -> PolicyGraph:
-    """Return two units and an edge: parameters follow from these numbers of columns alone."""
+def tiny_graph(columns: Columns) -> PolicyGraph:
+    """Return two units and an edge: parameters follow from the numbers of columns alone."""
     return PolicyGraph(
-        features=np.zeros((2, features), np.float32),
-        places=np.full((2, orders), 0.5, np.float32),
+        features=np.zeros((2, columns.features), np.float32),
+        places=np.full((2, len(columns.orders)), 0.5, np.float32),
         share=np.full(2, 0.5, np.float32),
         senders=np.zeros(1, np.int32),
         receivers=np.ones(1, np.int32),
-        hardware=np.zeros(hardware, np.float32),
+        hardware=np.zeros(len(columns.hardware), np.float32),
         chips=2,
     )
 

@@ -11,8 +11,8 @@ from jaxtyping import Float32, Float64
 from go_rl.core import OpKind
 from go_rl.objectives.ring.orders import positions
 from go_rl.objectives.ring.workspace import RingWorkspace
-from go_rl.policy.observations.blind import Columns
 from go_rl.policy.observations.policy_graph import (
+    Columns,
     PolicyGraph,
     log_degrees,
     log_ratio,

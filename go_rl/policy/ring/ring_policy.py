@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -76,15 +75,3 @@ class RingPolicy(Policy):
     def mix_log_prob(self, encoded: Encoded, mix: Float[Array, "B G"]) -> Float[Array, "B"]:
         """Return the log-density of graph-level decisions of the order."""
         return self.order.mix_log_prob(encoded.pooled, mix).sum(-1)
-
-    def __call__(
-        self,
-        graph: jraph.GraphsTuple,
-        real: Float[Array, "U"],
-        key: Array,
-        noise: Array,
-        options: Mapping[str, Float[Array, "U _"]],
-    ) -> Any:
-        """Touch every parameter; used to initialise them."""
-        encoded = self.encode(graph, real, jnp.int32(2))
-        return [self.draw(encoded, graph, name, key, noise) for name in self.head_names]

@@ -9,7 +9,6 @@ from go_rl.policy.learn.config.learner import (
 from go_rl.policy.learn.config.run import (
     CHECKPOINTS,
     CONFIG_FILE,
-    TRAINING,
     WEIGHTS_FILE,
     WORKERS,
     DispatchTrainConfig,
@@ -25,7 +24,6 @@ __all__ = [
     "CONFIG_FILE",
     "FINE_TUNING",
     "RING_IMITATION",
-    "TRAINING",
     "WEIGHTS_FILE",
     "WORKERS",
     "DispatchTrainConfig",

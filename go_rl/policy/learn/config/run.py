@@ -327,9 +327,3 @@ class DispatchTrainConfig(MakespanTrainConfig):
     def batches(self) -> int:
         """One batch a problem."""
         return 1
-
-
-TRAINING: dict[str, type[TrainConfig]] = {
-    each.kind: each for each in (RingTrainConfig, NodesTrainConfig, DispatchTrainConfig)
-}
-"""Configurations of pretraining by the name of their policy."""

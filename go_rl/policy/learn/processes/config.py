@@ -25,8 +25,8 @@ class ProcessConfig:
     index: int | None = None
     """Number of this process, from 0; process 0 reads and writes the folder of the run."""
     launcher: str = "none"
-    """What is not given is read from the environment of this launcher: auto (whichever is there),
-    slurm, ompi (Open MPI) or mpi4py."""
+    """Launcher whose environment gives the fields left out: auto (whichever is there), slurm, ompi
+    (Open MPI), mpi4py or none."""
     start_seconds: int = 300
     """Time within which all processes must have started."""
     lost_seconds: int = 100
