@@ -25,8 +25,7 @@ from go_rl.policy.observations.policy_graph import tiny_graph
 from go_rl.policy.ring.ring_policy import RingPolicy
 
 Actions = dict[str, Any]
-"""Actions drawn for each decision: `OrderActions`, `DrawnPlacements`, `NodeActions` or
-`DispatchActions`."""
+"""Actions drawn for each decision: `OrderActions`, `DrawnPlacements`, `NodeActions` or `Drawn`."""
 Options = Mapping[str, Float32[np.ndarray, "U _"]]
 """Options of each unit, by decision; see `node_options`."""
 Start = Mapping[str, Int32[np.ndarray, "U"]]
@@ -139,7 +138,7 @@ def encode(
     policy: Policy, params: Params, graph: jraph.GraphsTuple, real: Any, chips: Any
 ) -> Encoded:
     """`Policy.encode`, compiled."""
-    return cast(Encoded, policy.apply(params, graph, real, chips, method=Policy.encode))
+    return cast(Encoded, policy.apply(params, graph, real, chips, method="encode"))
 
 
 @partial(jax.jit, static_argnums=(0, 4))

@@ -111,10 +111,13 @@ class NodesPolicyConfig(PolicyConfig):
 
 @dataclass(frozen=True)
 class DispatchPolicyConfig(PolicyConfig):
-    """Policy for makespan that chooses one unit after the other, and its device."""
+    """Policy for makespan that chooses one unit after the other, its device, and what is fused."""
 
     kind = "dispatch"
     objective = Objective.MAKESPAN
+
+    prototypes: int = 64
+    """Weights of the heads among which the network chooses, and around which it draws."""
 
 
 POLICIES: dict[str, type[PolicyConfig]] = {

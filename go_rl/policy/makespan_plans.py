@@ -17,6 +17,7 @@ from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Actions
 from go_rl.policy.observations.buckets import Padded, pad
 from go_rl.policy.observations.makespan import observe_makespan
+from go_rl.policy.observations.policy_graph import PolicyGraph
 from go_rl.policy.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
 
 
@@ -38,7 +39,12 @@ class MakespanPlans(PlanDecoder):
     @cached_property
     def padded(self) -> Padded:
         """Padded observation, the network's input."""
-        return pad(observe_makespan(self.workspace, self.units))
+        return pad(self.observed)
+
+    @cached_property
+    def observed(self) -> PolicyGraph:
+        """What the network sees of the problem."""
+        return observe_makespan(self.workspace, self.units)
 
     @property
     def decides(self) -> bool:

@@ -20,6 +20,8 @@ from go_rl.policy.network import Encoded
 from go_rl.policy.observations.buckets import Padded
 from go_rl.solvers import Samples
 
+ROUND = 16
+"""Samples that a search draws at a time, where the policy does not say."""
 ProposalArrays = dict[str, Any]
 """Arrays with a row for each sample, which may travel to another process."""
 
@@ -93,6 +95,10 @@ class PlanDecoder(ABC):
     @abstractmethod
     def credit(self, actions: Actions, rollouts: Rollouts) -> Actions:
         """Return the decisions that earned the rewards, as `Policy.judge` takes them."""
+
+    def round_size(self, agent: Agent) -> int:
+        """Return how many samples a search draws at a time."""
+        return ROUND
 
     def fidelity(self, proposals: ProposalArrays, rollouts: Rollouts, row: int) -> Fidelity | None:
         """Return how one plan follows from its proposal; None: nothing was repaired."""

@@ -20,8 +20,6 @@ from go_rl.policy.plan_decoder import PlanDecoder, ProposalArrays
 from go_rl.policy.ring.ring_plans import check_group
 from go_rl.policy.weights import shipped_agent
 
-BATCH = 16
-"""Samples drawn at a time; the first of all is the policy's likeliest decision."""
 DOUBT = (1.0, 2.0, 1.0, 4.0)
 """Factors on the standard deviations of successive samples: a pretrained policy has small ones,
 too small for a graph that it has never seen. Chips, and what units choose by themselves, are drawn
@@ -54,7 +52,8 @@ class PolicySearch:
         agent = self._agent(problem, 0)
         decoder = plan_decoder(problem, agent.config.kind)
         if decoder.decides:
-            noise, group = np.ones(BATCH, np.float32), group_of(decoder, self.decoder)
+            group = group_of(decoder, self.decoder)
+            noise = np.ones(decoder.round_size(agent), np.float32)
             actions = decoder.draw(
                 agent, agent.encode(decoder.padded), group, noise, jax.random.key(0)
             )
@@ -99,13 +98,14 @@ def _search(
     carried = Carried(decoder.workspace.reference_seconds)
     encoded, rounds, drawing, sample_seconds = agent.encode(decoder.padded), 0, 0.0, float("inf")
     while not progress.spent and drawing < progress.remaining_seconds:
-        noise, number = _noise(agent, group, rounds), seed * 1_000_003 + rounds
+        noise = _noise(agent, group, rounds, decoder.round_size(agent))
+        number = seed * 1_000_003 + rounds
         began = progress.wall_seconds
         key = jax.random.key(number % 2**32)
         actions = decoder.draw(agent, encoded, group, noise, key, carried.start)
         proposals = decoder.proposals(actions, noise)
         drawing = progress.wall_seconds - began
-        first, last = 0, int(min(BATCH, progress.remaining_samples))
+        first, last = 0, int(min(len(noise), progress.remaining_samples))
         while first < last and (first == 0 or not progress.spent):
             began, size = progress.wall_seconds, _affordable(progress, sample_seconds, last - first)
             mine = _rows(proposals, first, first + size)
@@ -118,11 +118,13 @@ def _search(
         rounds += 1
 
 
-def _noise(agent: Agent, group: str, rounds: int) -> Float32[np.ndarray, "B"]:
-    """[B] scales of a batch's draws; the first of all is the likeliest decision."""
+def _noise(agent: Agent, group: str, rounds: int, size: int) -> Float32[np.ndarray, "B"]:
+    """[B] scales of a round's draws; the first of all is the likeliest decision, and so is the
+    whole first round of a dispatch policy."""
+    if agent.config.kind == "dispatch" and not rounds:
+        return np.zeros(size, np.float32)
     plain = group == "placement" or agent.config.kind == "nodes"
-    scales = (1.0,) if plain else DOUBT
-    noise = np.resize(np.array(scales, np.float32), BATCH)
+    noise = np.resize(np.array((1.0,) if plain else DOUBT, np.float32), size)
     noise[0] = min(rounds, 1)
     return noise
 

@@ -14,11 +14,19 @@ def on_threads(work: Callable[[range], None], rows: int, threads: int | None = N
     Args:
         work: takes row numbers; its errors are raised here.
         rows: 0 to this, excluded.
-        threads: maximum number; None: the number of cores.
+        threads: maximum number; None: the number of cores that this process may use.
     """
-    count = max(1, min(threads or os.cpu_count() or 1, rows))
+    count = max(1, min(threads or _cores(), rows))
     if count == 1:
         work(range(rows))
         return
     with ThreadPoolExecutor(count) as pool:
         list(pool.map(lambda first: work(range(first, rows, count)), range(count)))
+
+
+def _cores() -> int:
+    """Cores that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on this system
+        return os.cpu_count() or 1

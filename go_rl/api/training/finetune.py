@@ -80,10 +80,22 @@ def _check_asked(objective: Objective, config: FineTuneConfig | LearnerOptions |
             f"finetune: policies work on objectives {', '.join(SHIPPED_NAMES)}, not {objective}"
         )
     if isinstance(config, LearnerOptions):
-        kinds = [kind for kind, each in POLICIES.items() if each.objective is objective]
-        config.config_for(kinds[0])
+        _check_options(objective, config)
     elif config is not None and not isinstance(config, FineTuneConfig):
         raise SearchError(f"finetune: config must be a FineTuneConfig, not {config!r}")
+
+
+def _check_options(objective: Objective, options: LearnerOptions) -> None:
+    """Refuse options that no policy of the objective has."""
+    kinds = [kind for kind, each in POLICIES.items() if each.objective is objective]
+    refusals: list[SearchError] = []
+    for kind in kinds:
+        try:
+            options.config_for(kind)
+            return
+        except SearchError as error:
+            refusals.append(error)
+    raise refusals[0]
 
 
 def _card(before: Any, problem: Problem, samples: int) -> dict[str, Any]:

@@ -26,8 +26,7 @@ class LearnerOptions:
     """Share of a batch that teaches, the best; 1: all, against their mean. Default: ring policies
     all, against a running baseline; others 0.3."""
     remembered: int | None = None
-    """Best decisions so far that are learned again with each batch; 0: none. Default: 8 for
-    dispatch policies, else 0."""
+    """Best decisions so far that are learned again with each batch; 0: none. Default: 0."""
     learning_rate: float | None = None
     """Adam's first learning rate. Default: 1e-3 for ring, 3e-3 for makespan."""
     epochs: int | None = None
@@ -44,15 +43,23 @@ class LearnerOptions:
     """Updates over which the learning rate falls to a tenth, along a cosine; 0: it stays.
     Default: 0."""
 
-    def config_for(self, kind: str) -> FineTuneConfig:
-        """Return the configuration of a policy, by its name, with these changes.
+    def config_for(self, kind: str) -> FineTuneConfig | None:
+        """Return the configuration of a policy, by its name, with these changes; None for a dispatch
+        policy, which has none.
 
         Raises:
             SearchError: an option has no meaning for the policy.
             TrainingError: a value is out of range.
         """
-        default, objective = FINE_TUNING[kind], POLICIES[kind].objective
         given = {f.name: v for f in fields(self) if (v := getattr(self, f.name)) is not None}
+        if kind not in FINE_TUNING:
+            if given:
+                raise SearchError(
+                    f"{next(iter(given))} has no meaning for a {kind} policy, which searches from "
+                    "its own distribution; leave it out"
+                )
+            return None
+        default, objective = FINE_TUNING[kind], POLICIES[kind].objective
         only_ring = {"placement_entropy"} if objective is Objective.MAKESPAN else set()
         own, ppo = ({f.name for f in fields(kind)} for kind in (default, PPOConfig))
         for name in given:

@@ -13,7 +13,13 @@ from go_rl.core import TrainingError
 from go_rl.core.files.run_lock import locked
 from go_rl.core.files.whole_file import write_text
 from go_rl.core.optimizer import Milestone
-from go_rl.policy.learn.config import CHECKPOINTS, CONFIG_FILE, TrainConfig
+from go_rl.policy.learn.config import (
+    CHECKPOINTS,
+    CONFIG_FILE,
+    DispatchTrainConfig,
+    RunConfig,
+    TrainConfig,
+)
 from go_rl.policy.learn.processes.config import ProcessConfig
 
 if TYPE_CHECKING:
@@ -24,7 +30,7 @@ ONE_PROCESS = ProcessConfig()
 
 
 def pretrain(
-    config: TrainConfig,
+    config: RunConfig,
     folder: str | Path,
     *,
     report: Progress = ignore,
@@ -37,7 +43,7 @@ def pretrain(
 
     Several processes, on one host or many, call it with the same arguments but for their index, and
     share the problems of every update out; the weights are those of one process. Only process 0
-    touches the folder.
+    touches the folder. A dispatch policy is trained by one process.
 
     Args:
         config: `RingTrainConfig`, `NodesTrainConfig` or `DispatchTrainConfig`.
@@ -54,6 +60,7 @@ def pretrain(
         MissingDependencyError: Ray is not installed.
     """
     from go_rl.policy.learn import pretrain as training
+    from go_rl.policy.learn.dispatch.run import pretrain_dispatch
     from go_rl.policy.learn.problems.curriculum import listed_files
     from go_rl.policy.learn.processes.join import joined
     from go_rl.policy.learn.workers import pricer
@@ -63,16 +70,30 @@ def pretrain(
     updates = config.updates
 
     def tell(done: int, sentence: str) -> None:
-        milestone = "validation" in sentence
+        milestone = "validation" in sentence or "cover:" in sentence
         report(done, updates, Milestone(f"update {done}: {sentence}") if milestone else sentence)
 
     alone = nullcontext() if processes.index else locked(folder)  # the others write nothing
+    if isinstance(config, DispatchTrainConfig):
+        _check_alone(workers, processes)
+        with alone:
+            _write_config(config, Path(folder))
+            return pretrain_dispatch(config, Path(folder), tell)
+    assert isinstance(config, TrainConfig)
     with alone, joined(processes, config) as group:
         group.on_first(lambda: _write_config(config, Path(folder)))
         return training.pretrain(config, folder, tell, pricer(workers), group=group)
 
 
-def _write_config(config: TrainConfig, folder: Path) -> None:
+def _check_alone(workers: str, processes: ProcessConfig) -> None:
+    if workers != "local" or processes.several:
+        raise TrainingError(
+            "train: a dispatch policy is trained by one process; leave workers and processes out "
+            "(runs may share their searches: finds)"
+        )
+
+
+def _write_config(config: RunConfig, folder: Path) -> None:
     """Write the configuration, unless the folder holds a run of another one, which the trainer
     refuses. A run that goes on to more updates has these in its file."""
     path = folder / CONFIG_FILE

@@ -15,6 +15,8 @@ from go_rl.graphs.zoo.split import SPLITS
 if TYPE_CHECKING:
     from go_rl.core import OpGraph
 
+GENERATED_VERSION = "generated-1"
+"""Names the grammar of generated graphs; a seed gives the same graph for ever under one version."""
 ZOO_VERSION = "zoo-1"
 """Names the set of frozen graphs; a graph never changes under one version."""
 FOLDER = Path(__file__).parent / "graphs" / ZOO_VERSION
@@ -82,7 +84,7 @@ def zoo_entry(name: str) -> ZooEntry:
 
 
 def zoo_graph(name: str) -> OpGraph:
-    """Read a frozen graph and check it against the index.
+    """Read a frozen graph and check it against the index, or make a generated one.
 
     Raises:
         ZooError: no graph of that name, or the file does not match the index.
@@ -90,12 +92,27 @@ def zoo_graph(name: str) -> OpGraph:
     """
     from go_rl.graphs.readers.archive import load_graph
 
+    if (seed := generated_seed(name)) is not None:
+        from go_rl.graphs.zoo.generate.generated import generated_graph
+
+        return generated_graph(seed)
     entry = zoo_entry(name)
     path = graph_path(FOLDER, name)
     graph = load_graph(path)
     if graph.digest != entry.digest:
         raise ZooError(f"{path}: holds another graph than {INDEX} says; reinstall go_rl")
     return graph
+
+
+def generated_name(seed: int) -> str:
+    """Return the name of the generated graph of a seed."""
+    return f"{GENERATED_VERSION}-{seed}"
+
+
+def generated_seed(name: str) -> int | None:
+    """Return the seed of a generated graph by its name; None: it is none."""
+    digits = str(name).removeprefix(f"{GENERATED_VERSION}-")
+    return int(digits) if digits != name and digits.isdecimal() else None
 
 
 def graph_path(folder: Path, name: str) -> Path:

@@ -54,6 +54,16 @@ class MakespanUnits:
         source = np.repeat(np.arange(self.num_units), np.diff(self.units.succ_ptr))
         return self.traffic[np.lexsort((source, self.units.succ))]
 
+    @cached_property
+    def upward_rank(self) -> Float64[np.ndarray, "U"]:
+        """[U] longest path from a unit's start to the end, every transfer paid for (HEFT,
+        equation 8)."""
+        units, rank = self.units, self.units.work.copy()
+        for u in range(units.num_units - 1, -1, -1):
+            rows = slice(units.succ_ptr[u], units.succ_ptr[u + 1])
+            rank[u] += (self.traffic[rows] + rank[units.succ[rows]]).max(initial=0.0)
+        return rank
+
     def nodes_of(self, rows: np.ndarray, other: int = 0) -> np.ndarray:
         """Spread [..., U] rows over [..., N] nodes; nodes without a unit get ``other``."""
         held = self.unit_of >= 0

@@ -1,5 +1,5 @@
 """`DispatchPlans`: what a dispatch policy draws are weights, with which units are dispatched one
-after the other; see `dispatch_decisions`."""
+after the other; see `DispatchDecisions`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from jaxtyping import Float32
 
 from go_rl.core.decisions import Decisions
 from go_rl.policy.agent import Actions, Agent, Start
-from go_rl.policy.dispatch.dispatch_decisions import dispatch_decisions, dispatcher
-from go_rl.policy.dispatch.dispatch_policy import DISPATCHED
-from go_rl.policy.dispatch.rollout import Dispatcher, HeadWeights
+from go_rl.policy.config import DispatchPolicyConfig
+from go_rl.policy.dispatch.dispatch_decisions import DispatchDecisions
+from go_rl.policy.dispatch.dispatch_policy import PLAN
 from go_rl.policy.makespan_plans import MakespanPlans
 from go_rl.policy.network import Encoded
 from go_rl.policy.plan_decoder import ProposalArrays
@@ -25,13 +25,18 @@ class DispatchPlans(MakespanPlans):
     kind = "dispatch"
 
     def decisions_of(self, group: str) -> tuple[str, ...]:
-        """Return both heads, whatever the problem decides."""
-        return DISPATCHED
+        """Return the one head."""
+        return (PLAN,)
+
+    def round_size(self, agent: Agent) -> int:
+        """Return the number of prototypes: each comes once in a round."""
+        assert isinstance(agent.config, DispatchPolicyConfig)
+        return agent.config.prototypes
 
     @cached_property
-    def dispatcher(self) -> Dispatcher:
-        """Rollouts of the problem."""
-        return dispatcher(self.workspace, self.units)
+    def dispatch(self) -> DispatchDecisions:
+        """Plans as a function of weights."""
+        return DispatchDecisions(self.workspace, self.units)
 
     def draw(
         self,
@@ -42,11 +47,9 @@ class DispatchPlans(MakespanPlans):
         key: jax.Array,
         start: Start | None = None,
     ) -> Actions:
-        """Draw the weights of both heads."""
-        return agent.draw(self.padded, encoded, DISPATCHED, key, noise)
+        """Draw weights of the heads."""
+        return agent.draw(self.padded, encoded, (PLAN,), key, noise)
 
     def decisions(self, proposals: ProposalArrays) -> Decisions:
         """Dispatch with each sample's weights."""
-        select, place = proposals["schedule"].weights, proposals["placement"].weights
-        found = self.dispatcher.roll_out(HeadWeights(np.asarray(select), np.asarray(place)))
-        return dispatch_decisions(self.workspace, self.units, found)
+        return self.dispatch.decide(np.asarray(proposals[PLAN].deviations))

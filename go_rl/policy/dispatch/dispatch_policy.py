@@ -1,31 +1,42 @@
-"""`DispatchPolicy`: a `DispatchDecoder` for what is placed and one for what is next."""
+"""`DispatchPolicy`: from a graph to a choice among the weights of the heads of a dispatcher."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import jraph
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, Int
 
 from go_rl.policy.config import DispatchPolicyConfig
-from go_rl.policy.dispatch.dispatch_decoder import DispatchDecoder
+from go_rl.policy.dispatch.prototypes import Choice, Drawn, PrototypeDecoder
+from go_rl.policy.encoder.encoder import Encoder
 from go_rl.policy.makespan_policy import MakespanPolicy
-from go_rl.policy.network import Encoded, head_input
+from go_rl.policy.network import Encoded
 
-DISPATCHED = ("placement", "schedule")
-"""Decisions that a dispatcher draws, whatever a problem decides."""
+PLAN = "plan"
+"""The one head: weights of the dispatcher's heads."""
 
 
 class DispatchPolicy(MakespanPolicy):
     """One policy for all graphs and connected devices; units are taken one after the other."""
 
     config: DispatchPolicyConfig
-    head_names = DISPATCHED
-    decoder_kinds = {f"decoders_{name}": DispatchDecoder for name in DISPATCHED}  # noqa: RUF012
+    head_names = (PLAN,)
+    decoder_kinds = {"decoders_plan": PrototypeDecoder}  # noqa: RUF012
 
     def setup(self) -> None:
         self.setup_summary()
-        self.decoders = {name: DispatchDecoder(name) for name in DISPATCHED}
+        self.decoders = {PLAN: PrototypeDecoder(self.config)}
+
+    def setup_encoder(self) -> None:
+        """Make the encoder; nothing reads the embeddings of single units."""
+        self.encoder = Encoder(self.config)
+
+    def encode(
+        self, graph: jraph.GraphsTuple, real: Float[Array, "U"], chips: Int[Array, ""]
+    ) -> Encoded:
+        """Embed the graph."""
+        graph = self.seen(graph)
+        _, pooled = self.encoder(graph, real)
+        return Encoded({}, self.summary(pooled, graph), real, chips)
 
     def draw(
         self,
@@ -34,7 +45,10 @@ class DispatchPolicy(MakespanPolicy):
         decision: str,
         key: Array,
         noise: Float[Array, "B"],
-    ) -> Any:
-        """Draw [B] decisions; ``noise`` [B] scales the deviations from the likeliest one."""
-        head = head_input(encoded, self.seen(graph), decision)
-        return self.decoders[decision].sample(head, key, noise)
+    ) -> Drawn:
+        """Draw [B] weights; see `PrototypeDecoder.sample`."""
+        return self.decoders[decision].sample(encoded.pooled, key, noise)
+
+    def choice(self, encoded: Encoded) -> Choice:
+        """Return the distribution from which `draw` draws."""
+        return self.decoders[PLAN].choice(encoded.pooled)

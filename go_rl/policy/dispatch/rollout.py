@@ -1,9 +1,10 @@
 """Rollouts of sequential dispatch: one unit after the other is selected and placed.
 
-As DOPPLER has it (Yao et al., ICLR 2026): the network runs once an episode, and two small heads,
-*select* and *place*, decide on what they see at the moment. A head is linear, w . x, with weights
-that the network draws for the whole rollout; the highest score is taken. So a rollout is compiled
-code, and a plan a function of the weights. Time is that of a list scheduler: devices work in the
+As DOPPLER has it (Yao et al., ICLR 2026): the network runs once an episode, and small heads,
+*select* and *place*, decide on what they see at the moment (a third, *fuse*, once the units have
+their places: `go_rl.policy.dispatch.fusion_head`). A head is linear, w . x, with weights for the
+whole rollout; the highest score is taken. So a rollout is compiled code, and a plan a function of
+the weights. Time is that of a list scheduler: devices work in the
 order of selection, a link carries one tensor at a time, a tensor goes to each device once; the
 replay prices the plan.
 """
@@ -15,12 +16,17 @@ from functools import cached_property
 from typing import NamedTuple, no_type_check
 
 import numpy as np
-from jaxtyping import Float32, Float64, Int16, Int32
+from jaxtyping import Float64, Int16, Int32
 from numba import njit
 
 from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.objectives.makespan.units import MakespanUnits
-from go_rl.policy.dispatch.features import PLACE_FEATURES, SELECT_FEATURES, WINDOW
+from go_rl.policy.dispatch.features import (
+    PLACE_FEATURES,
+    SELECT_FEATURES,
+    WINDOW,
+    HeadWeights,
+)
 from go_rl.policy.dispatch.observations import NOT_SENT, arrive, see_devices, see_units
 from go_rl.policy.dispatch.ready_units import join, pull_next
 from go_rl.runtime.decoder_calls import count_decoder_calls
@@ -62,15 +68,6 @@ class DispatchArrays(NamedTuple):
     """[L] seconds."""
 
 
-class HeadWeights(NamedTuple):
-    """Weights of both heads for ``B`` rollouts."""
-
-    select: Float32[np.ndarray, "B F"]
-    """[B, F]."""
-    place: Float32[np.ndarray, "B G"]
-    """[B, G]."""
-
-
 class Dispatched(NamedTuple):
     """Plans of ``B`` rollouts."""
 
@@ -78,6 +75,8 @@ class Dispatched(NamedTuple):
     """[B, U] device of each unit."""
     order: Int32[np.ndarray, "B U"]
     """[B, U] units in the order of selection."""
+    end: Float64[np.ndarray, "B U"]
+    """[B, U] seconds at which a unit ends, by the list scheduler's clock."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,42 +97,34 @@ class Dispatcher:
         return DispatchArrays(
             u.succ_ptr.astype(np.int64), u.succ.astype(np.int64), u.pred_ptr.astype(np.int64),
             u.pred.astype(np.int64), merged.incoming, merged.seconds, merged.weight, self.capacity,
-            _tails(merged), np.clip(merged.layer, 0.0, 1.0), (np.cumsum(u.work) - u.work) / total,
+            merged.upward_rank, np.clip(merged.layer, 0.0, 1.0),
+            (np.cumsum(u.work) - u.work) / total,
             merged.backward, u.work, layer.astype(np.int64),
             np.maximum(np.bincount(layer, u.work, layers), 1e-300),
         )  # fmt: skip
 
     def roll_out(self, weights: HeadWeights) -> Dispatched:
         """Return the plans of [B] rollouts."""
-        # Copies: arrays of JAX are read-only, which is another type to Numba.
-        select, place = (np.array(rows, np.float32, order="C") for rows in weights)
+        select, place = weights.select, weights.place
         count, units = len(select), self.units.num_units
         count_decoder_calls(count)
         device, order = np.zeros((count, units), np.int16), np.zeros((count, units), np.int32)
+        end = np.zeros((count, units))
 
         def share(rows: range) -> None:
             for i in rows:
-                _dispatch(self.arrays, select[i], place[i], device[i], order[i])
+                _dispatch(self.arrays, select[i], place[i], device[i], order[i], end[i])
 
         if units:
             on_threads(share, count)
-        return Dispatched(device, order)
-
-
-def _tails(merged: MakespanUnits) -> Float64[np.ndarray, "U"]:
-    """[U] longest path to the end, every transfer paid for (HEFT, equation 8)."""
-    units = merged.units
-    rank = units.work.copy()
-    for u in range(units.num_units - 1, -1, -1):
-        rows = slice(units.succ_ptr[u], units.succ_ptr[u + 1])
-        rank[u] += (merged.traffic[rows] + rank[units.succ[rows]]).max(initial=0.0)
-    return rank
+        return Dispatched(device, order, end)
 
 
 @njit(cache=True, nogil=True)
 @no_type_check
-def _dispatch(a, select, place, device, order):
-    """One rollout with weights ``select`` [F] and ``place`` [G].
+def _dispatch(a, select, place, device, order, end):
+    """One rollout with weights ``select`` [F] and ``place`` [G]; fills ``device``, ``order`` and
+    ``end`` [U].
 
     State beside the arrays, over ``U`` units and ``D`` devices:
 
@@ -141,7 +132,7 @@ def _dispatch(a, select, place, device, order):
         load      [D]     seconds of work placed
         held      [D]     bytes of weights placed
         link      [D, D]  until when the link to the first index from the second is busy
-        end       [U]     end of a unit; ``born`` [U] when its last producer ends
+        born      [U]     when the last producer of a unit ends
         arrival   [U, D]  when a unit's results are on a device
         pull      [U, D]  link seconds of data that a unit finds on a device
         on_layer  [L, D]  seconds of a layer's work there; ``last_on`` [L] device of its last unit
@@ -151,7 +142,7 @@ def _dispatch(a, select, place, device, order):
     layers = len(a.layer_work)
     free, load, held = np.zeros(devices), np.zeros(devices), np.zeros(devices)
     link, busy = np.zeros((devices, devices)), np.zeros(devices)
-    end, born = np.zeros(count), np.zeros(count)
+    born = np.zeros(count)
     arrival = np.full((count, devices), NOT_SENT)
     pull, need = np.zeros((count, devices)), np.zeros(count)
     on_layer, last_on = np.zeros((layers, devices)), np.full(layers, NOWHERE)

@@ -1,4 +1,5 @@
-"""`FineTuned`: a policy that goes on learning on the very graph that is to be planned.
+"""`FineTuned`: a policy that goes on learning on the very graph that is to be planned, by PPO; a
+dispatch policy searches from its distribution instead (`DispatchSearch`).
 
 From pretrained weights this is fine-tuning; from untrained ones, training from scratch (GO-one).
 """
@@ -16,6 +17,7 @@ from go_rl.objectives.common.workspace import Workspace
 from go_rl.policy.agent import Agent, widened
 from go_rl.policy.config import check_control
 from go_rl.policy.controls import controlled, noted
+from go_rl.policy.dispatch.dispatch_search import DispatchSearch
 from go_rl.policy.kinds import plan_decoder
 from go_rl.policy.learn.collect import Credit, TrainingCase, collect
 from go_rl.policy.learn.config import FINE_TUNING, FineTuneConfig
@@ -31,7 +33,8 @@ from go_rl.policy.weights import shipped_agent
 
 @dataclass(frozen=True, eq=False)
 class FineTuned:
-    """`Optimizer`: the reference plan, a few of the policy as it came, then PPO on this graph."""
+    """`Optimizer`: the reference plan, a few of the policy as it came, then learning on this
+    graph."""
 
     agent: Agent | None = None
     """Agent from which learning starts; None: the weights that ship with the package."""
@@ -82,12 +85,16 @@ class FineTuned:
         to_the_end: bool = False,
     ) -> tuple[Plan, Agent]:
         """Return the best plan seen, and the agent after its last update."""
-        given = controlled(self.agent or shipped_agent(problem.objective), self.control, seed)
+        start = self.agent or shipped_agent(problem.objective)
+        if self.samples is not None:
+            budget = Budget(self.samples, self.seconds)
+        if start.config.kind == "dispatch":
+            search = DispatchSearch(start, self.control, self.name)
+            return search.learn(problem, budget, seed)
+        given = controlled(start, self.control, seed)
         config = self.config or FINE_TUNING[given.config.kind]
         agent = widened(given, config.widen)
         decoder = plan_decoder(problem, given.config.kind, workspace, self.solver)
-        if self.samples is not None:
-            budget = Budget(self.samples, self.seconds)
         progress = Progress(budget, OPEN_SAMPLES, to_the_end=to_the_end)
         incumbent = Incumbent(decoder.workspace, progress)
         learner = new_learner(agent.params, config.ppo)

@@ -10,23 +10,17 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import optax
 from jaxtyping import Array, Float
 
 from go_rl.core import TrainingError
 from go_rl.policy.agent import Agent
-from go_rl.policy.dispatch.dispatch_decoder import DispatchActions
-from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
-from go_rl.policy.dispatch.rollout import HeadWeights
 from go_rl.policy.learn.config import ImitationConfig
-from go_rl.policy.learn.ppo import Batch, SampleGroup, judge
 from go_rl.policy.network import Params, Policy
 
 ROUND = 50
@@ -44,22 +38,6 @@ class Lesson(ABC):
     ) -> tuple[Array, Params]:
         """Return the loss and its gradient; ``offset`` chooses what is looked at, ``astray`` is as
         in `ImitationConfig`."""
-
-
-@dataclass(frozen=True, eq=False)
-class DispatchLesson(Lesson):
-    """Weights of a dispatcher's heads that are worth imitating on one problem."""
-
-    name: str
-    decoder: DispatchPlans
-    weights: HeadWeights
-    """[K] of the heads, the best first."""
-
-    def gradient(
-        self, policy: Policy, params: Params, offset: int, astray: float
-    ) -> tuple[Array, Params]:
-        """Return the loss and its gradient: the unlikelihood of the lesson's batch."""
-        return unlikelihood(policy, params, _batch(self))
 
 
 def imitate(
@@ -127,28 +105,3 @@ def _descend(
     mean = jax.tree.map(lambda *g: sum(g) / len(g), *gradients)
     change, state = _rule(config).update(mean, state, params)
     return optax.apply_updates(params, change), state
-
-
-def _batch(lesson: DispatchLesson) -> Batch:
-    padded = lesson.decoder.padded
-    select, place = (DispatchActions(jnp.asarray(rows)) for rows in lesson.weights)
-    worth = jnp.ones(len(lesson.weights.select))
-    group = SampleGroup({"schedule": select, "placement": place}, worth)
-    real = jnp.asarray(padded.real)
-    return Batch(padded.graph, real, jnp.int32(padded.chips), {"plan": group})
-
-
-@partial(jax.jit, static_argnums=0)
-def unlikelihood(policy: Policy, params: Params, batch: Batch) -> tuple[Float[Array, ""], Params]:
-    """Return the negative log-density of weights, means over those of each head, summed over heads;
-    and its gradient."""
-
-    def loss(params: Params) -> Float[Array, ""]:
-        total = jnp.float32(0.0)
-        for judged in judge(policy, params, batch).values():
-            for log_probs, _ in judged.values():
-                for density, weight in log_probs.parts(batch.real):
-                    total -= (density * weight).sum() / jnp.maximum(weight.sum(), 1.0)
-        return total
-
-    return jax.value_and_grad(loss)(params)

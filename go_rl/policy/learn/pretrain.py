@@ -22,13 +22,11 @@ from go_rl.policy.learn.collect import (
     price_here,
 )
 from go_rl.policy.learn.config import (
-    DispatchTrainConfig,
     MakespanTrainConfig,
     RingTrainConfig,
     TrainConfig,
 )
 from go_rl.policy.learn.devices import on_all_devices, split_samples
-from go_rl.policy.learn.dispatch_teachers import imitating_agent
 from go_rl.policy.learn.ppo import Metrics, new_learner, update
 from go_rl.policy.learn.problems.curriculum import Curriculum
 from go_rl.policy.learn.problems.makespan import MakespanProblems
@@ -112,10 +110,6 @@ def _first(problems: Curriculum[TrainConfig], run: RunFolder, report: Report) ->
     if isinstance(problems, RingProblems):
         agent = group.on_first(
             lambda: imitating_ring_agent(own, problems, run.folder, tell, run.count)
-        )
-    elif isinstance(problems, MakespanProblems) and isinstance(config, DispatchTrainConfig):
-        agent = group.on_first(
-            lambda: imitating_agent(own, problems, config, run.folder, tell, run.count)
         )
     state = group.on_first(lambda: _start(agent, config))
     if not config.updates:

@@ -45,7 +45,7 @@ MAKESPAN_COLUMNS = Columns(
 def observe_makespan(workspace: MakespanWorkspace, merged: MakespanUnits) -> PolicyGraph:
     """Return what the policy sees of a workspace's problem."""
     units = merged.units
-    ranks = _upward_rank(merged)
+    ranks = merged.upward_rank
     places = np.stack(
         [
             *(positions(order) for order in reference_orders(units)),
@@ -57,16 +57,6 @@ def observe_makespan(workspace: MakespanWorkspace, merged: MakespanUnits) -> Pol
     features = np.concatenate([_scalars(merged, ranks), _kinds(workspace, merged)], axis=1)
     hardware = _hardware_of(workspace, merged)
     return policy_graph(units, features, places, hardware, workspace.num_devices)
-
-
-def _upward_rank(merged: MakespanUnits) -> Float64[np.ndarray, "U"]:
-    """[U] longest path to the end, every transfer paid for (HEFT, equation 8)."""
-    units = merged.units
-    rank = units.work.copy()
-    for u in range(units.num_units - 1, -1, -1):
-        rows = slice(units.succ_ptr[u], units.succ_ptr[u + 1])
-        rank[u] += (merged.traffic[rows] + rank[units.succ[rows]]).max(initial=0.0)
-    return rank
 
 
 def _scalars(merged: MakespanUnits, ranks: Float64[np.ndarray, "U"]) -> Float64[np.ndarray, "U S"]:

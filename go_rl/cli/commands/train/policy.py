@@ -28,7 +28,7 @@ from go_rl.policy.learn.config import (
     NodesTrainConfig,
     PPOConfig,
     RingTrainConfig,
-    TrainConfig,
+    RunConfig,
 )
 
 DecisionSets = tuple[tuple[str, ...], ...]
@@ -61,10 +61,11 @@ class MakespanPPO(PPOConfig):
     """Not read: a policy for makespan has one entropy."""
 
 
-def _plain(training: TrainConfig, kind: type[TrainConfig]) -> TrainConfig:
+def _plain(training: RunConfig, kind: type[RunConfig]) -> RunConfig:
     """Return the configuration that the library knows, of flags for connected devices."""
     values: dict[str, Any] = {f.name: getattr(training, f.name) for f in fields(kind)}
-    values["ppo"] = PPOConfig(**asdict(values["ppo"]))
+    if "ppo" in values:
+        values["ppo"] = PPOConfig(**asdict(values["ppo"]))
     return kind(**values)
 
 
@@ -84,10 +85,6 @@ class DispatchTraining(DispatchTrainConfig):
 
     decide: Annotated[DecisionSets, DECISION_SETS] = DispatchTrainConfig.decide
     """Sets of decisions, each as often as it is listed."""
-    ppo: MakespanPPO = field(
-        default_factory=lambda: MakespanPPO(**asdict(DispatchTrainConfig().ppo))
-    )
-    """The learner."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,11 +106,11 @@ class TrainOptions(ABC):
 
     @property
     @abstractmethod
-    def given(self) -> TrainConfig:
+    def given(self) -> RunConfig:
         """The configuration that the flags describe."""
 
     @property
-    def chosen(self) -> TrainConfig:
+    def chosen(self) -> RunConfig:
         """The configuration of the run, from its file where one is named."""
         if self.config is None:
             return self.given
@@ -131,7 +128,7 @@ class TrainRing(TrainOptions):
     )
 
     @property
-    def given(self) -> TrainConfig:
+    def given(self) -> RunConfig:
         """The configuration that the flags describe."""
         return self.training
 
@@ -147,7 +144,7 @@ class TrainNodes(TrainOptions):
     )
 
     @property
-    def given(self) -> TrainConfig:
+    def given(self) -> RunConfig:
         """The configuration that the flags describe."""
         return _plain(self.training, NodesTrainConfig)
 
@@ -163,7 +160,7 @@ class TrainDispatch(TrainOptions):
     )
 
     @property
-    def given(self) -> TrainConfig:
+    def given(self) -> RunConfig:
         """The configuration that the flags describe."""
         return _plain(self.training, DispatchTrainConfig)
 
@@ -205,7 +202,7 @@ def _train(config: TrainOptions) -> int:
         print_line(console(), f"done; process 0 has written to {folder}")
         return OK
     out, path = console(), folder / WEIGHTS_FILE
-    if curve := weights.card["validation"]:
+    if curve := weights.card.get("validation"):
         updates, reward = max(curve, key=lambda point: point[1])
         print_line(out, f"best validation reward {reward:+.4f} (higher is better) after "
                         f"{updates:g} updates")  # fmt: skip

@@ -1,5 +1,6 @@
 """Configuration of a training run: samples, learner, network, problems. Imports nothing heavy."""
 
+from go_rl.policy.learn.config.dispatch import DispatchTrainConfig
 from go_rl.policy.learn.config.learner import (
     FINE_TUNING,
     FineTuneConfig,
@@ -11,10 +12,10 @@ from go_rl.policy.learn.config.run import (
     CONFIG_FILE,
     WEIGHTS_FILE,
     WORKERS,
-    DispatchTrainConfig,
     MakespanTrainConfig,
     NodesTrainConfig,
     RingTrainConfig,
+    RunConfig,
     TrainConfig,
 )
 from go_rl.policy.learn.config.stages import RING_IMITATION, ImitationConfig
@@ -33,6 +34,7 @@ __all__ = [
     "NodesTrainConfig",
     "PPOConfig",
     "RingTrainConfig",
+    "RunConfig",
     "SampleConfig",
     "TrainConfig",
 ]

@@ -91,8 +91,5 @@ FINE_TUNING = {
     "nodes": FineTuneConfig(
         batch=32, first=1, widen=1.0, top=0.3, ppo=PPOConfig(learning_rate=3e-3, epochs=2)
     ),
-    "dispatch": FineTuneConfig(
-        ppo=PPOConfig(learning_rate=3e-3, epochs=4), widen=1.0, top=0.3, remembered=8
-    ),
 }
-"""Fine-tuning configuration that suits each policy, by the policy's name."""
+"""Fine-tuning configuration that suits each policy that learns by PPO, by the policy's name."""

@@ -13,7 +13,6 @@ from go_rl.costs.models.registry import check_cost
 from go_rl.graphs.zoo.split import TRAINED
 from go_rl.policy.config import (
     SHIPPED_NAMES,
-    DispatchPolicyConfig,
     NodesPolicyConfig,
     PolicyConfig,
     RingPolicyConfig,
@@ -39,14 +38,55 @@ GO_GRAPHS = (
 
 
 @dataclass(frozen=True)
-class TrainConfig(ABC):
-    """Abstract: one pretraining run; the same configuration and machine give the same weights."""
+class RunConfig(ABC):
+    """Abstract: what the pretraining of every policy has; the same configuration and machine give
+    the same weights."""
 
     kind: ClassVar[str]
     """Policy that is trained: ring, nodes or dispatch."""
 
     name: str
     """Name of the weights."""
+    updates: int
+    """Updates of the weights; a run may go on to more."""
+    graphs: tuple[str, ...] = ()
+    """Own models instead of the zoo's: files that go-rl graph reads, .npz graphs, folders of such.
+    They teach and validate."""
+    max_nodes: int = 2500
+    """Larger graphs are left out of updates and validation: they cost too much."""
+    policy: PolicyConfig = field(default_factory=RingPolicyConfig)
+    """Network."""
+    seed: int = 0
+    """Random seed."""
+    attempts: int = 1
+    """Training runs that were tried for these weights, this one included; only the card says it."""
+
+    def __post_init__(self) -> None:
+        check_least("train", self, 0, "seed")
+        check_least("train", self, 1, "attempts", "max_nodes")
+
+    def to_json(self) -> str:
+        """Return the configuration as JSON text."""
+        return json.dumps(asdict(self), indent=2)
+
+    def differing(self, text: str) -> str:
+        """Return the fields in which the JSON text of a run differs from this one, as the end of a
+        sentence; empty where it does not. A run goes on to more ``updates``, so these may."""
+        try:
+            theirs, mine = _fields(json.loads(text)), _fields(json.loads(self.to_json()))
+        except ValueError:
+            return "its configuration is damaged"
+        return ", ".join(
+            f"{name} was {theirs.get(name)!r} and is {mine.get(name)!r}"
+            for name in sorted({*theirs, *mine} - {"updates"})
+            if theirs.get(name) != mine.get(name)
+        )
+
+
+@dataclass(frozen=True)
+class TrainConfig(RunConfig, ABC):
+    """Abstract: one pretraining run by PPO."""
+
     split: str = "train"
     """Split of the zoo that is trained on."""
     hardware: tuple[str, ...] = ()
@@ -56,32 +96,21 @@ class TrainConfig(ABC):
     cost: str = "auto"
     """Cost model: auto, analytical, profiled, learned[:gpus|NAME|FILE] or measured:DIR
     (docs/costs.md)."""
-    max_nodes: int = 2500
-    """Larger graphs are left out of updates and validation: they cost too much."""
     updates: int = 600
     """Updates of the weights by PPO; 0: what imitation taught before is kept."""
-    graphs: tuple[str, ...] = ()
-    """Own models instead of the zoo's: files that go-rl graph reads, .npz graphs, folders of such.
-    They teach and validate."""
     problems: int = 6
     """Problems in each update."""
     ppo: PPOConfig = field(default_factory=PPOConfig)
     """The learner."""
-    policy: PolicyConfig = field(default_factory=RingPolicyConfig)
-    """Network."""
-    seed: int = 0
-    """Random seed."""
-    attempts: int = 1
-    """Training runs that were tried for these weights, this one included; only the card says it."""
     validate_every: int = 50
     """Updates between validations."""
     checkpoint_every: int = 50
     """Updates between checkpoints."""
 
     def __post_init__(self) -> None:
-        whole = ("problems", "max_nodes", "validate_every", "checkpoint_every", "attempts")
-        check_least("train", self, 1, *whole)
-        check_least("train", self, 0, "updates", "seed")
+        super().__post_init__()
+        check_least("train", self, 1, "problems", "validate_every", "checkpoint_every")
+        check_least("train", self, 0, "updates")
         for name in ("hardware", "validation_hardware"):
             if not getattr(self, name):
                 raise TrainingError(f"train: {name} needs at least one entry")
@@ -116,23 +145,6 @@ class TrainConfig(ABC):
     @abstractmethod
     def teaching_share(self) -> float | None:
         """Share of a batch that teaches, as `Credit.top`."""
-
-    def to_json(self) -> str:
-        """Return the configuration as JSON text."""
-        return json.dumps(asdict(self), indent=2)
-
-    def differing(self, text: str) -> str:
-        """Return the fields in which the JSON text of a run differs from this one, as the end of a
-        sentence; empty where it does not. A run goes on to more ``updates``, so these may."""
-        try:
-            theirs, mine = _fields(json.loads(text)), _fields(json.loads(self.to_json()))
-        except ValueError:
-            return "its configuration is damaged"
-        return ", ".join(
-            f"{name} was {theirs.get(name)!r} and is {mine.get(name)!r}"
-            for name in sorted({*theirs, *mine} - {"updates"})
-            if theirs.get(name) != mine.get(name)
-        )
 
 
 def _fields(document: Any, prefix: str = "") -> dict[str, Any]:
@@ -305,25 +317,3 @@ class NodesTrainConfig(MakespanTrainConfig):
     def batches(self) -> int:
         """Batches drawn on each problem in an update."""
         return self.chained
-
-
-@dataclass(frozen=True)
-class DispatchTrainConfig(MakespanTrainConfig):
-    """Pretraining of a dispatch policy."""
-
-    kind = "dispatch"
-
-    imitation: ImitationConfig = field(default_factory=ImitationConfig)
-    """Imitation of plans before all updates."""
-    policy: DispatchPolicyConfig = field(default_factory=DispatchPolicyConfig)
-    """Network."""
-
-    @property
-    def prepares(self) -> bool:
-        """Whether imitation teaches anything."""
-        return self.imitation.teaches
-
-    @property
-    def batches(self) -> int:
-        """One batch a problem."""
-        return 1

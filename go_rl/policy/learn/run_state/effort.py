@@ -11,7 +11,7 @@ from go_rl.core import CheckpointError
 from go_rl.core.files.strict_json import read_json
 from go_rl.core.files.whole_file import write_text
 from go_rl.policy.effort import SECONDS_AN_HOUR, Effort
-from go_rl.policy.learn.config import TrainConfig
+from go_rl.policy.learn.config import RunConfig
 
 FILE = "effort.json"
 
@@ -25,7 +25,7 @@ class EffortLog:
         CheckpointError: the folder's file is damaged.
     """
 
-    def __init__(self, folder: str | Path, config: TrainConfig) -> None:
+    def __init__(self, folder: str | Path, config: RunConfig) -> None:
         """Go on counting what the folder's run has taken."""
         self.path, self._config = Path(folder) / FILE, config
         self._core_seconds, self._samples = self._read() if self.path.exists() else (0.0, 0)

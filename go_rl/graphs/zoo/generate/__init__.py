@@ -1,0 +1,1 @@
+"""Generated training graphs: random networks from a seeded grammar of architectures."""

@@ -1,0 +1,87 @@
+"""`CrossEntropy`: a search over the weights of the heads (Rubinstein 1999).
+
+Batches come from a Gaussian with a deviation for each weight, around the best weights so far; the
+first ones are given, such as what a policy draws.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float32, Float64
+
+BATCH = 32
+"""Rollouts of a batch."""
+KEPT = 12
+"""Weights that are kept."""
+ELITES = 8
+"""Weights around which a search draws."""
+MEAN_RATE, SPREAD_RATE = 0.7, 0.5
+"""Share by which a batch moves mean and deviations."""
+NARROWEST = 0.15
+"""Least deviation over that at the start."""
+PATIENCE = 12
+"""Batches without a better plan after which a search has come to its end."""
+
+
+@dataclass(frozen=True, eq=False)
+class Finds:
+    """The best weights of one problem."""
+
+    deviations: Float32[np.ndarray, "K W"]
+    """[K, W], as `head_weights` takes them, the best first."""
+    seconds: Float64[np.ndarray, "K"]
+    """[K] seconds of their plans."""
+
+    def best(self, kept: int) -> Finds:
+        """Return the best; the earlier of equals."""
+        order = np.argsort(self.seconds, kind="stable")[:kept]
+        return Finds(self.deviations[order], self.seconds[order])
+
+    def with_(self, other: Finds) -> Finds:
+        """Return the weights of both."""
+        return Finds(
+            np.concatenate([self.deviations, other.deviations]),
+            np.concatenate([self.seconds, other.seconds]),
+        )
+
+
+class CrossEntropy:
+    """State of one search: ask for a batch, tell what its plans take."""
+
+    def __init__(self, first: Float32[np.ndarray, "B W"], seed: int) -> None:
+        """``first`` [B, W]: weights of the first batch, whose spread is that of the search."""
+        self._rng = np.random.default_rng(seed)
+        self._first: Float32[np.ndarray, "B W"] | None = first
+        self._mean, self._widest = first.mean(axis=0), first.std(axis=0)
+        self._spread = self._widest.copy()
+        self._since = 0
+        width = first.shape[1]
+        self.finds = Finds(np.zeros((0, width), np.float32), np.zeros(0))
+
+    @property
+    def settled(self) -> bool:
+        """Whether the last `PATIENCE` batches held no better plan."""
+        return self._since >= PATIENCE
+
+    def ask(self) -> Float32[np.ndarray, "B W"]:
+        """Return the weights of the next batch."""
+        if self._first is not None:
+            return self._first
+        drawn = self._rng.standard_normal((BATCH, len(self._mean)))
+        return (self._mean + self._spread * drawn).astype(np.float32)
+
+    def tell(
+        self, deviations: Float32[np.ndarray, "B W"], seconds: Float64[np.ndarray, "B"]
+    ) -> None:
+        """Take in the seconds of a batch's plans, inf where there is none."""
+        self._first = None
+        before = self.finds.seconds.min(initial=np.inf)
+        self.finds = self.finds.with_(Finds(deviations, seconds)).best(KEPT)
+        better = self.finds.seconds[0] < before * (1 - 1e-9)
+        self._since = 0 if better else self._since + 1
+        best = self.finds.deviations[:ELITES]
+        self._mean = (1 - MEAN_RATE) * self._mean + MEAN_RATE * best.mean(axis=0)
+        least = np.maximum(best.std(axis=0), NARROWEST * self._widest)
+        self._spread = (1 - SPREAD_RATE) * self._spread + SPREAD_RATE * least

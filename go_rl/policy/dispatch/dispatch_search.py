@@ -1,0 +1,116 @@
+"""`DispatchSearch`: a search over the weights of a dispatcher's heads on the graph at hand, from
+what the policy draws for it (``--method dispatch-search``, and what fine-tuning does)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+import numpy as np
+from jaxtyping import Float32
+
+from go_rl.core import OPEN_SAMPLES, Budget, Objective, Plan, PolicyError, Problem, Progress
+from go_rl.objectives.common.incumbent import Incumbent, finish_plan
+from go_rl.policy.agent import Agent
+from go_rl.policy.config import DispatchPolicyConfig, check_control
+from go_rl.policy.controls import controlled, noted
+from go_rl.policy.dispatch.cross_entropy import BATCH, CrossEntropy, Finds
+from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
+from go_rl.policy.dispatch.dispatch_policy import PLAN
+from go_rl.policy.kinds import plan_decoder
+from go_rl.policy.weights import shipped_agent
+
+
+@dataclass(frozen=True, eq=False)
+class DispatchSearch:
+    """`Optimizer`: the reference plan, the policy's prototypes, the preferred first, then the
+    cross-entropy method from the best of them, until it has come to its end."""
+
+    agent: Agent | None = None
+    """None: the weights that ship with the package."""
+    control: str | None = None
+    """Control arm from which the search starts, one of `CONTROLS`."""
+    name: str = "dispatch-search"
+
+    def __post_init__(self) -> None:
+        check_control(self.control)
+
+    def prepare(self, problem: Problem) -> None:
+        """Compile for graphs of this size.
+
+        Raises:
+            PolicyError: the weights are not those of a dispatch policy.
+            CheckpointError: the weights cannot be read.
+        """
+        agent, plans = self._agent(0), _plans(problem)
+        if plans.decides:
+            plans.dispatch.decide(preferred(agent, plans)[:1])
+
+    def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
+        """Return the best plan found; see `go_rl.core.Optimizer`."""
+        return self.learn(problem, budget, seed)[0]
+
+    def learn(self, problem: Problem, budget: Budget, seed: int) -> tuple[Plan, Agent]:
+        """Return the best plan found, and the agent with the best weights as first prototypes."""
+        agent, plans = self._agent(seed), _plans(problem)
+        progress = Progress(budget, OPEN_SAMPLES)
+        incumbent = Incumbent(plans.workspace, progress)
+        if plans.start(incumbent, seed) and not progress.spent:
+            search = CrossEntropy(preferred(agent, plans), seed)
+            while not progress.spent and not search.settled:
+                _step(search, plans, incumbent, progress)
+            agent = _with_first(agent, search.finds)
+        plan = finish_plan(plans.workspace, incumbent, self.name, seed, progress)
+        return noted(plan, self.control), agent
+
+    def _agent(self, seed: int) -> Agent:
+        agent = self.agent or shipped_agent(Objective.MAKESPAN)
+        if agent.config.kind != "dispatch":
+            raise PolicyError(
+                f"{self.name} searches the weights of a dispatch policy, not of a "
+                f"{agent.config.kind} policy; give others by --weights"
+            )
+        return controlled(agent, self.control, seed)
+
+
+def preferred(agent: Agent, plans: DispatchPlans) -> Float32[np.ndarray, "K W"]:
+    """Return [K, W] the prototypes with their offsets, the preferred first."""
+    noise = np.zeros(plans.round_size(agent), np.float32)
+    drawn = plans.draw(agent, agent.encode(plans.padded), PLAN, noise, jax.random.key(0))
+    return np.asarray(drawn[PLAN].deviations)
+
+
+def _plans(problem: Problem) -> DispatchPlans:
+    found = plan_decoder(problem, "dispatch")
+    assert isinstance(found, DispatchPlans)
+    return found
+
+
+def _step(
+    search: CrossEntropy, plans: DispatchPlans, incumbent: Incumbent, progress: Progress
+) -> None:
+    """Price one batch, in pieces of which none is begun after the budget is spent."""
+    asked, found = search.ask(), []
+    first = 0
+    while first < len(asked) and (first == 0 or not progress.spent):
+        size = int(min(BATCH, len(asked) - first, max(progress.remaining_samples, 1)))
+        scored = plans.workspace.evaluate(plans.dispatch.decide(asked[first : first + size]))
+        incumbent.offer_scored(scored)
+        found.append(scored.seconds)
+        first += size
+    search.tell(asked[:first], np.concatenate(found))
+
+
+def _with_first(agent: Agent, finds: Finds) -> Agent:
+    """The agent with the best weights of a search in the place of its last prototypes, and
+    preferred to all others whatever the graph."""
+    assert isinstance(agent.config, DispatchPolicyConfig)
+    best = finds.deviations[np.isfinite(finds.seconds)][: agent.config.prototypes]
+    if not len(best):
+        return agent
+    params = jax.tree.map(np.array, agent.params)
+    decoder = params["params"]["decoders_plan"]
+    decoder["prototypes"] = np.concatenate([best, decoder["prototypes"]])[: agent.config.prototypes]
+    decoder["offset"] = jax.tree.map(np.zeros_like, decoder["offset"])
+    decoder["prefer"] = jax.tree.map(np.zeros_like, decoder["prefer"])
+    return agent.having(params)

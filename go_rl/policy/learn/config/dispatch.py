@@ -1,0 +1,87 @@
+"""`DispatchTrainConfig`: one pretraining run of a dispatch policy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from go_rl.core import DECISIONS, TrainingError, decision_names
+from go_rl.costs.models.registry import check_cost
+from go_rl.policy.config import DispatchPolicyConfig
+from go_rl.policy.learn.config.checks import check_least, check_positive
+from go_rl.policy.learn.config.run import RunConfig
+
+
+@dataclass(frozen=True)
+class DispatchTrainConfig(RunConfig):
+    """Pretraining of a dispatch policy: searches on many problems, a cover of what they found, then
+    the network that chooses among it."""
+
+    kind = "dispatch"
+
+    name: str = "dispatch"
+    """Name of the weights."""
+    generated: int = 3000
+    """Generated problems (``go-rl zoo generate``), seeds 0 to this; 0: none."""
+    zoo: bool = True
+    """Whether the training iterations of the zoo's training families teach as well."""
+    graphs: tuple[str, ...] = ()
+    """Own models instead of both: files that go-rl graph reads, .npz graphs, folders of such."""
+    hardware: tuple[str, ...] = (
+        "p100x4", "p100x8", "p100x2", "v100x4", "p100x4", "p100x8", "a100x8", "a100-40gbx4",
+    )  # fmt: skip
+    """Hardware, each as often as the others."""
+    decide: tuple[tuple[str, ...], ...] = (DECISIONS, DECISIONS, ("placement",), DECISIONS)
+    """Sets of decisions, each as often as it is listed."""
+    cost: str = "auto"
+    """Cost model: auto, analytical, profiled, learned[:gpus|NAME|FILE] or measured:DIR
+    (docs/costs.md)."""
+    max_nodes: int = 16_000
+    """Larger graphs are left out: they cost too much."""
+    rollouts: int = 512
+    """Rollouts of the search on each problem."""
+    candidates: int = 400
+    """Best weights of so many problems, among which the prototypes are chosen."""
+    judged: int = 800
+    """Problems on which the candidates are judged."""
+    choices: int = 1500
+    """Updates of the network's choice among the prototypes, from their known results."""
+    updates: int = 300
+    """Updates of choice and offsets together, with rollouts; 0: offsets stay zero."""
+    problems: int = 16
+    """Problems in each update."""
+    best_of: tuple[int, ...] = (1, 5, 20)
+    """Numbers of samples whose best is learned to be good."""
+    learning_rate: float = 1e-3
+    """AdamW's first step; it falls to a tenth along a cosine."""
+    weight_decay: float = 0.03
+    """AdamW's."""
+    held_out: float = 0.1
+    """Share of the problems that choose the weights that are kept, and teach nothing."""
+    policy: DispatchPolicyConfig = field(default_factory=DispatchPolicyConfig)
+    """Network."""
+    finds: str | None = None
+    """Folder of the searches, which runs may share; None: in that of the run."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_least("train", self, 0, "generated", "choices", "updates", "weight_decay")
+        check_least("train", self, 1, "max_nodes", "rollouts", "candidates", "judged", "problems")
+        check_positive("train", self, "learning_rate")
+        check_cost(self.cost)
+        if not (self.generated or self.zoo or self.graphs):
+            raise TrainingError("train: generated 0, no zoo and no graphs leave nothing to learn")
+        if not self.hardware:
+            raise TrainingError("train: hardware needs at least one entry")
+        if not self.decide:
+            raise TrainingError("train: decide needs at least one entry")
+        for names in self.decide:
+            decision_names(names, error=TrainingError)
+        if not self.best_of or min(self.best_of) < 1:
+            raise TrainingError(f"train: best_of must be numbers >= 1, not {self.best_of}")
+        if max(self.best_of) > self.policy.prototypes:
+            raise TrainingError(
+                f"train: best_of {max(self.best_of)} asks for more samples than the policy has "
+                f"prototypes ({self.policy.prototypes})"
+            )
+        if not 0 < self.held_out < 1:
+            raise TrainingError(f"train: held_out must be above 0 and below 1, not {self.held_out}")

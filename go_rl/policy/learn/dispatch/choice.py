@@ -1,0 +1,184 @@
+"""Learning to choose among prototypes from their known results: no rollouts, thousands of updates.
+
+For each ``k`` the expected regret of the best of the first k samples is lowered, by the score
+function over the order in which prototypes are drawn; the mean of the other orders of the same
+problem is the baseline (Kool, van Hoof, Welling 2019).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, cast
+
+import jax
+import jax.numpy as jnp
+import jraph
+import numpy as np
+import optax
+from jaxtyping import Array, Float
+
+from go_rl.core import TrainingError
+from go_rl.policy.agent import Agent
+from go_rl.policy.dispatch.dispatch_policy import DispatchPolicy
+from go_rl.policy.dispatch.prototypes import Choice
+from go_rl.policy.learn.config import DispatchTrainConfig
+from go_rl.policy.network import Params, Policy
+from go_rl.policy.observations.buckets import Padded
+
+ORDERS = 32
+"""Orders drawn of each problem in an update."""
+VALIDATIONS = 20
+"""Times that the weights are judged on the problems that are held out."""
+FIRST_SLOPE = 0.3
+"""Difference in log-odds of successive prototypes before training: the cover's own order."""
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """A problem whose prototypes have been priced."""
+
+    padded: Padded
+    regret: Float[np.ndarray, "K"]
+    """[K] see `regrets`."""
+    share: float
+    """Weight of the problem; 1 together."""
+
+
+def having_prototypes(agent: Agent, prototypes: Float[np.ndarray, "K W"]) -> Agent:
+    """Return the agent with these prototypes, preferred in their order whatever the graph."""
+    params = jax.tree.map(jnp.asarray, agent.params)
+    decoder = params["params"]["decoders_plan"]
+    decoder["prototypes"] = jnp.asarray(prototypes, jnp.float32)
+    decoder["prefer"]["bias"] = -FIRST_SLOPE * jnp.arange(len(prototypes), dtype=jnp.float32)
+    return agent.having(params)
+
+
+def learn_choice(
+    agent: Agent, examples: Sequence[Example], held_out: Sequence[Example],
+    config: DispatchTrainConfig, report: Callable[[str], None],
+) -> tuple[Agent, list[tuple[int, float]]]:  # fmt: skip
+    """Return the agent with the best choice on ``held_out``, and (updates, regret) of the
+    judgements: the mean over ``k`` of the regret of the k preferred.
+
+    Raises:
+        TrainingError: a loss is not finite.
+    """
+    rule = learning_rule(config, config.choices)
+    params, rng = agent.params, np.random.default_rng(config.seed)
+    state = rule.init(params)
+    share = np.array([one.share for one in examples])
+    best, score = agent, judged(agent, held_out, config.best_of)
+    curve = [(0, score)]
+    report(f"choice 0/{config.choices}: regret {score:.4f} of problems held out")
+    every = max(1, config.choices // VALIDATIONS)
+    for update in range(1, config.choices + 1):
+        chosen = rng.choice(len(examples), config.problems, p=share / share.sum())
+        key = jax.random.key(int(rng.integers(1 << 31)))
+        found = [
+            _slope(agent.policy, config.best_of, params, *_arrays(examples[i]), one)
+            for i, one in zip(chosen, jax.random.split(key, len(chosen)), strict=True)
+        ]
+        params, state = descend(rule, params, state, [slope for _, slope in found])
+        if not all(np.isfinite(float(loss)) for loss, _ in found):
+            raise TrainingError(
+                f"choice: update {update} gave a loss that is not finite; lower the learning rate "
+                f"({config.learning_rate})"
+            )
+        if update % every == 0 or update == config.choices:
+            now = agent.having(params)
+            curve.append((update, judged(now, held_out, config.best_of)))
+            report(f"choice {update}/{config.choices}: regret {curve[-1][1]:.4f}")
+            if curve[-1][1] < score:
+                best, score = now, curve[-1][1]
+    return best, curve
+
+
+def judged(agent: Agent, examples: Sequence[Example], best_of: tuple[int, ...]) -> float:
+    """Return the mean regret of the best of the k preferred prototypes, mean over ``best_of``."""
+    total = sum(
+        example.share * np.mean([preferred(agent, example)[:k].min() for k in best_of])
+        for example in examples
+    )
+    return float(total / max(sum(example.share for example in examples), 1e-300))
+
+
+def preferred(agent: Agent, example: Example) -> Float[np.ndarray, "K"]:
+    """Return [K] regrets in the order of preference."""
+    padded = example.padded
+    odds = _odds(agent.policy, agent.params, padded.graph, padded.real, jnp.int32(padded.chips))
+    return example.regret[np.argsort(-np.asarray(odds), kind="stable")]
+
+
+def choice_of(policy: Policy, params: Params, graph: Any, real: Any, chips: Any) -> Choice:
+    """Return the distribution of a graph."""
+    encoded = policy.apply(params, graph, real, chips, method="encode")
+    return cast(Choice, policy.apply(params, encoded, method=DispatchPolicy.choice))
+
+
+@partial(jax.jit, static_argnums=0)
+def _odds(policy: Policy, params: Params, graph: Any, real: Any, chips: Any) -> Float[Array, "K"]:
+    return choice_of(policy, params, graph, real, chips).preference
+
+
+def learning_rule(config: DispatchTrainConfig, updates: int) -> optax.GradientTransformation:
+    """Return the optimiser; matrices decay, prototypes do not."""
+    rate = optax.cosine_decay_schedule(config.learning_rate, max(updates, 1), alpha=0.1)
+    adam = optax.adamw(rate, weight_decay=config.weight_decay, mask=_matrices)
+    return optax.chain(optax.clip_by_global_norm(1.0), adam)
+
+
+def _matrices(params: Params) -> Any:
+    """Parameters that decay: matrices, but for the prototypes."""
+    return jax.tree_util.tree_map_with_path(
+        lambda path, leaf: leaf.ndim > 1 and path[-1].key != "prototypes", params
+    )
+
+
+def descend(
+    rule: optax.GradientTransformation, params: Params, state: Any, slopes: list[Params]
+) -> tuple[Params, Any]:
+    """Return parameters and state after one step along the mean slope."""
+    mean = jax.tree.map(lambda *each: sum(each) / len(each), *slopes)
+    change, state = rule.update(mean, state, params)
+    return optax.apply_updates(params, change), state
+
+
+def _arrays(example: Example) -> tuple[jraph.GraphsTuple, Any, Any, Any]:
+    padded = example.padded
+    return padded.graph, padded.real, jnp.int32(padded.chips), jnp.asarray(example.regret)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _slope(
+    policy: Policy, best_of: tuple[int, ...], params: Params, graph: Any, real: Any, chips: Any,
+    regret: Float[Array, "K"], key: Array,
+) -> tuple[Float[Array, ""], Params]:  # fmt: skip
+    """Regret of one problem, the mean over ``best_of``, and the slope of its expectation."""
+
+    def loss(params: Params) -> tuple[Array, Array]:
+        odds = choice_of(policy, params, graph, real, chips).preference
+        return expected_best(odds, regret, best_of, key)
+
+    slope, value = jax.grad(loss, has_aux=True)(params)
+    return value, slope
+
+
+def expected_best(
+    odds: Float[Array, "K"], regret: Float[Array, "K"], best_of: tuple[int, ...], key: Array
+) -> tuple[Float[Array, ""], Float[Array, ""]]:
+    """Return a loss whose slope is that of the expected regret of the best of k, and the regret."""
+    gumbel = jax.random.gumbel(key, (ORDERS, odds.shape[0]))
+    order = jnp.argsort(-(odds + gumbel), axis=1)
+    drawn = odds[order]
+    left = jax.lax.cumlogsumexp(drawn, axis=1, reverse=True)
+    log_prob = jnp.cumsum(drawn - left, axis=1)
+    best = jax.lax.cummin(regret[order], axis=1)
+    total, value = jnp.float32(0.0), jnp.float32(0.0)
+    for k in best_of:
+        found = best[:, k - 1]
+        others = (found.sum() - found) / (ORDERS - 1)
+        total += ((found - others) * log_prob[:, k - 1]).mean()
+        value += found.mean()
+    return total / len(best_of), value / len(best_of)

@@ -1,0 +1,149 @@
+"""The prototypes: few weights of the heads of which one is good on every graph.
+
+The best weights that searches found on some problems are tried on others; then weights are taken
+one after the other, each the one that most improves the best of those so far (a greedy cover).
+Kinds of networks count alike, however many problems each has.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Bool, Float32, Float64
+
+from go_rl.core import CheckpointError, TrainingError
+from go_rl.core.files.whole_file import whole_file
+from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
+from go_rl.policy.dispatch.features import WIDTH
+from go_rl.policy.learn.dispatch.problems import DispatchProblem, ProblemSource
+from go_rl.policy.learn.dispatch.searches import Report, Searched
+from go_rl.runtime.array_file import UNREADABLE, read_arrays
+
+WORST = 1.0
+"""Regret, as a logarithm, beyond which all weights count as equally bad."""
+KEEP_EVERY = 20
+"""Problems priced between two writings of a table."""
+PRICED = 64
+"""Rollouts priced at a time."""
+
+
+class PriceTable:
+    """Seconds of given weights on problems, kept in a file and completed row by row.
+
+    Raises:
+        CheckpointError: the file is damaged.
+    """
+
+    def __init__(self, path: Path, deviations: Float32[np.ndarray, "C W"]) -> None:
+        self.path, self.deviations = path, deviations
+        self._rows: dict[str, Float64[np.ndarray, "C"]] = {}
+        if path.exists():
+            self._read()
+
+    def _read(self) -> None:
+        try:
+            found = read_arrays(self.path)
+            if np.array_equal(found["deviations"], self.deviations):
+                self._rows = dict(zip(found["names"].tolist(), found["seconds"], strict=True))
+        except (*UNREADABLE, KeyError, ValueError) as error:
+            raise CheckpointError(f"{self.path}: is no table ({error}); delete it") from error
+
+    def _write(self) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        names = sorted(self._rows)
+        seconds = np.array([self._rows[name] for name in names])
+        with whole_file(self.path) as file:
+            np.savez_compressed(
+                file, names=np.array(names), seconds=seconds, deviations=self.deviations
+            )
+
+    def completed(
+        self, problems: Sequence[DispatchProblem], source: ProblemSource, report: Report, what: str,
+        visit: Callable[[DispatchProblem, DispatchPlans], None] | None = None,
+    ) -> Float64[np.ndarray, "P C"]:  # fmt: skip
+        """Return [P, C] seconds; only problems that are new are priced, and then ``visit``ed."""
+        missing = [problem for problem in problems if problem.name not in self._rows]
+        for i, problem in enumerate(missing):
+            plans = source.plans(problem)
+            assert plans is not None, problem.name  # it was searched
+            self._rows[problem.name] = priced(plans, self.deviations)
+            if visit is not None:
+                visit(problem, plans)
+            if (i + 1) % KEEP_EVERY == 0 or i + 1 == len(missing):
+                self._write()
+                report(f"{what}: {i + 1} of {len(missing)} problems")
+        return np.array([self._rows[problem.name] for problem in problems])
+
+
+def priced(
+    plans: DispatchPlans, deviations: Float32[np.ndarray, "C W"]
+) -> Float64[np.ndarray, "C"]:
+    """Return [C] seconds of the plans of [C, W] weights."""
+    found = [
+        plans.workspace.evaluate(plans.dispatch.decide(deviations[i : i + PRICED])).seconds
+        for i in range(0, len(deviations), PRICED)
+    ]
+    return np.concatenate(found)
+
+
+def spread_choice(problems: Sequence[DispatchProblem], count: int, seed: int) -> list[int]:
+    """Return the numbers of at most ``count`` problems, as evenly over kinds as there are some."""
+    rng = np.random.default_rng(seed)
+    by_kind: dict[str, list[int]] = {}
+    for i in rng.permutation(len(problems)).tolist():
+        by_kind.setdefault(problems[i].kind, []).append(i)
+    chosen: list[int] = []
+    while len(chosen) < min(count, len(problems)):
+        for kind in sorted(by_kind):
+            if by_kind[kind] and len(chosen) < count:
+                chosen.append(by_kind[kind].pop())
+    return sorted(chosen)
+
+
+def even_shares(problems: Sequence[DispatchProblem]) -> Float64[np.ndarray, "P"]:
+    """Return [P] weights, 1 together, by which all kinds of networks count alike."""
+    counts = Counter(problem.kind for problem in problems)
+    return np.array([1 / counts[problem.kind] / len(counts) for problem in problems])
+
+
+def regrets(
+    seconds: Float64[np.ndarray, "P C"], best: Float64[np.ndarray, "P"]
+) -> Float64[np.ndarray, "P C"]:
+    """Return [P, C] logarithms of seconds over the best known, at most `WORST`."""
+    known = np.minimum(best, seconds.min(axis=1))
+    with np.errstate(invalid="ignore"):
+        regret = np.log(seconds / known[:, None])
+    return np.where(np.isfinite(regret), np.minimum(regret, WORST), WORST)
+
+
+def greedy_cover(
+    regret: Float64[np.ndarray, "P C"], share: Float64[np.ndarray, "P"], count: int
+) -> list[int]:
+    """Return the columns of a greedy cover, the one that is best alone first."""
+    best, chosen = np.full(len(regret), WORST), []
+    left: Bool[np.ndarray, "C"] = np.ones(regret.shape[1], np.bool_)
+    for _ in range(min(count, regret.shape[1])):
+        value = share @ np.minimum(best[:, None], regret)
+        column = int(np.argmin(np.where(left, value, np.inf)))
+        left[column] = False
+        chosen.append(column)
+        best = np.minimum(best, regret[:, column])
+    return chosen
+
+
+def candidates(
+    problems: Sequence[DispatchProblem], found: Sequence[Searched], count: int, seed: int
+) -> Float32[np.ndarray, "C W"]:
+    """Return the best weights of ``count`` problems, and the list scheduler's before them.
+
+    Raises:
+        TrainingError: there is no problem with a plan.
+    """
+    if not problems:
+        raise TrainingError("train: no problem has anything to decide and a plan; give others")
+    chosen = spread_choice(problems, count, seed)
+    best = np.stack([found[i].deviations[0] for i in chosen])
+    return np.concatenate([np.zeros((1, WIDTH), np.float32), best])

@@ -1,0 +1,139 @@
+"""Learning the offsets around the prototypes, with rollouts.
+
+On each problem the preferred prototypes are moved by noise, once one way and once the other. What
+the best of the first k gains by a move, with all others as they are, summed over ``k``, teaches the
+offset (antithetic score function). Encoder and choice stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Float64, Int
+
+from go_rl.core import TrainingError
+from go_rl.policy.agent import Agent
+from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
+from go_rl.policy.dispatch.dispatch_policy import PLAN
+from go_rl.policy.dispatch.prototypes import DEVIATION
+from go_rl.policy.learn.config import DispatchTrainConfig
+from go_rl.policy.learn.dispatch.choice import choice_of, descend, learning_rule
+from go_rl.policy.learn.dispatch.cover import priced
+from go_rl.policy.network import Params, Policy
+
+OFFSET_LAYERS = ("look", "know", "offset")
+"""Layers that learn here."""
+CLIP = 4.0
+"""Largest gain that counts, in the mean size of a problem's gains."""
+
+
+def gains(
+    one: Float64[np.ndarray, "B"], other: Float64[np.ndarray, "B"], best_of: Sequence[int]
+) -> Float64[np.ndarray, "B"]:
+    """Return [B] what the logarithm of the best of the first k gains where a sample is as in
+    ``one`` and not as in ``other``, all others as in ``one``; mean over k.
+
+    Args:
+        one: [B] seconds of plans, inf where there is none.
+        other: [B] those of the opposite moves.
+        best_of: numbers k of samples.
+    """
+    here, there = _costs(one, other)
+    found = np.zeros(len(here))
+    for k in best_of:
+        for i in range(min(k, len(here))):
+            rest = np.delete(here[:k], i).min(initial=np.inf)
+            found[i] += min(there[i], rest) - min(here[i], rest)
+    return found / len(best_of)
+
+
+def _costs(*seconds: Float64[np.ndarray, "B"]) -> list[Float64[np.ndarray, "B"]]:
+    """Logarithms; of plans that do not exist, one more than the worst that does."""
+    finite = np.concatenate([row[np.isfinite(row)] for row in seconds])
+    worst = np.log(finite.max(initial=1e-300)) + 1.0
+    with np.errstate(divide="ignore"):
+        return [np.where(np.isfinite(row), np.log(row), worst) for row in seconds]
+
+
+def learn_offsets(
+    agent: Agent, problems: Sequence[Callable[[], DispatchPlans]],
+    share: Float64[np.ndarray, "P"], config: DispatchTrainConfig, first_update: int,
+    state: Any, keep: Callable[[Agent, Any, int, str], None],
+) -> Agent:  # fmt: skip
+    """Return the agent after ``config.updates``.
+
+    Args:
+        agent: whose choice has been learned.
+        problems: make the problems.
+        share: [P] weights by which they are drawn.
+        config: of the run.
+        first_update: updates done before.
+        state: of the optimiser after these; None: a new one.
+        keep: called with agent, state, updates done and a sentence after each.
+
+    Raises:
+        TrainingError: a slope is not finite.
+    """
+    rule = learning_rule(config, config.updates)
+    params = agent.params
+    state = rule.init(_learning(params)) if state is None else state
+    noise = np.zeros(max(config.best_of), np.float32)
+    for update in range(first_update, config.updates):
+        rng = np.random.default_rng((config.seed, update))
+        slopes, sizes = [], []
+        for i in rng.choice(len(problems), config.problems, p=share / share.sum()):
+            plans, now = problems[i](), agent.having(params)
+            drawn = plans.draw(now, now.encode(plans.padded), PLAN, noise, jax.random.key(0))
+            drawn = jax.device_get(drawn[PLAN])
+            moved = rng.standard_normal(drawn.deviations.shape).astype(np.float32)
+            both = [drawn.deviations + sign * DEVIATION * moved for sign in (1, -1)]
+            one, other = np.split(priced(plans, np.concatenate(both)), 2)
+            gained = gains(one, other, config.best_of)
+            scale = max(float(np.abs(gained).mean()), 1e-9)
+            sizes.append(float(np.abs(gained).mean()))
+            padded, worth = plans.padded, np.clip(gained / scale, -CLIP, CLIP)
+            slopes.append(
+                _slope(
+                    agent.policy, params, padded.graph, padded.real, jnp.int32(padded.chips),
+                    jnp.asarray(drawn.prototype), jnp.asarray(worth[:, None] * moved),
+                )
+            )  # fmt: skip
+        change, state = descend(rule, _learning(params), state, slopes)
+        params = _joined(params, change)
+        if not all(bool(jnp.isfinite(leaf).all()) for leaf in jax.tree.leaves(change)):
+            raise TrainingError(
+                f"offsets: update {update} gave numbers that are not finite; lower the learning "
+                f"rate ({config.learning_rate})"
+            )
+        keep(agent.having(params), state, update + 1, f"mean gain of a move {np.mean(sizes):.5f}")
+    return agent.having(params)
+
+
+def _learning(params: Params) -> Params:
+    """The parameters that learn here."""
+    decoder = params["params"]["decoders_plan"]
+    return {name: decoder[name] for name in OFFSET_LAYERS}
+
+
+def _joined(params: Params, changed: Params) -> Params:
+    own = params["params"]
+    return {**params, "params": {**own, "decoders_plan": {**own["decoders_plan"], **changed}}}
+
+
+@partial(jax.jit, static_argnums=0)
+def _slope(
+    policy: Policy, params: Params, graph: Any, real: Any, chips: Any,
+    prototype: Int[Array, "B"], wanted: Float[Array, "B W"],
+) -> Params:  # fmt: skip
+    """Slope of minus the sum of the means of ``prototype``, along the moves that are wanted."""
+
+    def loss(learning: Params) -> Array:
+        mean = choice_of(policy, _joined(params, learning), graph, real, chips).mean
+        return -(mean[prototype] * wanted).mean()
+
+    return jax.grad(loss)(_learning(params))

@@ -1,0 +1,130 @@
+"""The problems that a dispatch policy is pretrained on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from go_rl.core import DECISIONS, GoRLError, Objective, OpGraph, TrainingError, load_hardware
+from go_rl.costs.models import ProblemOptions, make_problem, named_cost
+from go_rl.graphs.readers.archive import load_graph, save_graph
+from go_rl.graphs.zoo.generate.generated import generated_model
+from go_rl.graphs.zoo.index import generated_name, generated_seed, zoo_entry
+from go_rl.graphs.zoo.problems import CONNECTED_TEST_FAMILIES, CONNECTED_VALIDATION_FAMILIES
+from go_rl.graphs.zoo.split import TRAINED
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
+from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
+from go_rl.policy.learn.config import DispatchTrainConfig
+from go_rl.policy.learn.problems.curriculum import is_own, short_name, training_graph
+
+ZOO_TURNS = 4
+"""Problems made of each graph of the zoo, and of each own model."""
+OWN = "own"
+"""Kind of users' models."""
+
+
+@dataclass(frozen=True)
+class DispatchProblem:
+    """A problem by the names of its parts."""
+
+    graph: str
+    """Graph of the zoo, a generated one included, or the path of an own model."""
+    hardware: str
+    decide: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Unique within a run: ``generated-1-17.p100x4.all``."""
+        chosen = "all" if self.decide == DECISIONS else "-".join(self.decide)
+        return f"{short_name(self.graph)}.{self.hardware}.{chosen}"
+
+    @property
+    def kind(self) -> str:
+        """Kind of network; all kinds count alike where prototypes are chosen."""
+        if is_own(self.graph):
+            return OWN
+        seed = generated_seed(self.graph)
+        return zoo_entry(self.graph).family if seed is None else generated_model(seed).kind
+
+
+def training_problems(config: DispatchTrainConfig) -> list[DispatchProblem]:
+    """Return the problems of a run, those that are held out included; the same seeds give the same
+    problems whatever the number of them."""
+    if config.graphs:
+        return [each for path in config.graphs for each in _turns(path, config, ZOO_TURNS)]
+    found = [
+        each for seed in range(config.generated) for each in _turns(generated_name(seed), config, 1)
+    ]
+    held_out = (*CONNECTED_TEST_FAMILIES, *CONNECTED_VALIDATION_FAMILIES)
+    for trained in TRAINED if config.zoo else ():
+        entry = zoo_entry(f"{trained}-training")
+        if entry.family not in held_out and entry.nodes <= config.max_nodes:
+            found += _turns(entry.name, config, ZOO_TURNS)
+    return found
+
+
+def _turns(graph: str, config: DispatchTrainConfig, count: int) -> list[DispatchProblem]:
+    """Different problems of one graph, drawn by its name."""
+    rng = np.random.default_rng([ord(letter) for letter in short_name(graph)])
+    found = {}
+    for _ in range(count):
+        hardware = config.hardware[int(rng.integers(len(config.hardware)))]
+        decide = config.decide[int(rng.integers(len(config.decide)))]
+        problem = DispatchProblem(graph, hardware, decide)
+        found[problem.name] = problem
+    return list(found.values())
+
+
+def split_problems(
+    problems: list[DispatchProblem], held_out: float
+) -> tuple[list[DispatchProblem], list[DispatchProblem]]:
+    """Return the problems that teach, and those that choose among weights."""
+    every = max(2, round(1 / held_out))
+    kept = [p for i, p in enumerate(problems) if i % every]
+    return kept, problems[::every]
+
+
+class ProblemSource:
+    """Makes the problems of a run; generated graphs are traced once and kept in a folder."""
+
+    def __init__(self, config: DispatchTrainConfig, cache: Path) -> None:
+        self._config, self._cache = config, cache
+
+    def plans(self, problem: DispatchProblem) -> DispatchPlans | None:
+        """Return a problem as a dispatcher sees it; None: there is nothing to decide, or no plan.
+
+        Raises:
+            GoRLError: an own model cannot be read, or is no problem of this objective.
+        """
+        devices = load_hardware(problem.hardware)
+        options = ProblemOptions(
+            objective=Objective.MAKESPAN, decisions=problem.decide,
+            cost_model=named_cost(self._config.cost, devices),
+        )  # fmt: skip
+        graph = self.graph(problem.graph)
+        if graph.num_nodes > self._config.max_nodes:
+            if is_own(problem.graph):
+                raise TrainingError(
+                    f"train: {problem.graph} has {graph.num_nodes:,} nodes, and max_nodes is "
+                    f"{self._config.max_nodes:,}; raise max_nodes, or leave it out"
+                )
+            return None
+        try:
+            found = DispatchPlans(MakespanWorkspace(make_problem(graph, devices, options)))
+        except GoRLError as error:
+            raise TrainingError(f"train: {problem.name}: {error}") from error
+        return found if found.decides and found.units.num_units > 1 else None
+
+    def graph(self, name: str) -> OpGraph:
+        """Return a graph; a generated one from the folder, if it is there."""
+        if is_own(name) or generated_seed(name) is None:
+            return training_graph(name)
+        path = self._cache / f"{name}.npz"
+        if path.exists():
+            return load_graph(path)
+        graph = training_graph.__wrapped__(name)
+        self._cache.mkdir(parents=True, exist_ok=True)
+        save_graph(graph, path)
+        return graph
