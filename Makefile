@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo test test-slow test-counted golden bench clean format reference
+.PHONY: demo test test-slow test-counted golden bench clean format reference long long-status long-pause long-stop
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -55,6 +55,12 @@ bench: $(STAMP)
 	for script in simulate.allocator placement.dnn_partitioning simulate.pricing_speed \
 	  partition.ring_quality partition.solver_speed; do \
 	  echo "== $$script"; $(BIN)/python -m experiments.$$script --data $(DATA); done
+
+# Training that takes hours, on one core in the background, from where it was (DEVELOPERS.md).
+long: $(STAMP)
+	$(BIN)/python -m experiments.learning.long_runs start
+long-status long-pause long-stop: $(STAMP)
+	$(BIN)/python -m experiments.learning.long_runs $(@:long-%=%)
 
 # docs/reference.md from the options of the commands.
 reference: $(STAMP)

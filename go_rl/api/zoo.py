@@ -6,11 +6,14 @@ from collections.abc import Iterator
 
 from go_rl.graphs.zoo import SPLITS, ZOO_VERSION, ZooEntry, zoo_entry, zoo_names
 from go_rl.graphs.zoo.best_known import BEST_VERSION, BestEntry, BestKnown, best_entries, best_known
+from go_rl.graphs.zoo.generate.generated import generated_graph, generated_model
+from go_rl.graphs.zoo.index import GENERATED_VERSION
 from go_rl.graphs.zoo.load_model import ZOO_PREFIX
 from go_rl.graphs.zoo.problems import Objective, ZooProblem, zoo_problems
 
 __all__ = [
     "BEST_VERSION",
+    "GENERATED_VERSION",
     "SPLITS",
     "ZOO_PREFIX",
     "ZOO_VERSION",
@@ -19,6 +22,8 @@ __all__ = [
     "ZooEntry",
     "ZooProblem",
     "best_known",
+    "generated_graph",
+    "generated_model",
     "named_problems",
     "zoo_entry",
     "zoo_names",

@@ -83,6 +83,8 @@ COMMANDS = (
     Command("hardware show", "hardware", "HardwareShow", "Show one hardware: devices and links."),
     Command("zoo list", "zoo", "ZooList", "List the frozen graphs of the model zoo."),
     Command("zoo show", "zoo", "ZooShow", "Show one graph of the model zoo."),
+    Command("zoo generate", "zoo", "ZooGenerate",
+            "Make random networks of the seeded grammar, as training iterations or inference."),
     Command("zoo best", "zoo", "ZooBest",
             "List the named problems and the best plans known for them."),
 )  # fmt: skip

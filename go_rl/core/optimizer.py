@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from go_rl.core.errors import SearchError
 from go_rl.core.optimality import proved_optimal
@@ -86,6 +86,15 @@ class Cooled(Protocol):
 
     def with_cooling(self, budget: Budget) -> Optimizer:
         """Return the same method, as careful after ``budget`` as at the end of its own one."""
+        ...
+
+
+@runtime_checkable
+class Resumable(Protocol):
+    """An `Optimizer` that goes on where it was when its budget was spent."""
+
+    def with_memory(self, memory: dict[str, Any]) -> Optimizer:
+        """Return the same method, which keeps its state in ``memory`` and goes on from there."""
         ...
 
 

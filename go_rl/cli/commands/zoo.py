@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Annotated, Literal
 
 import tyro
 
-from go_rl.api.load import load
+from go_rl.api.load import load, save_graph
 from go_rl.api.zoo import (
     BEST_VERSION,
+    GENERATED_VERSION,
     ZOO_PREFIX,
     ZOO_VERSION,
     BestEntry,
     ZooEntry,
+    generated_graph,
+    generated_model,
     named_problems,
     zoo_entry,
     zoo_names,
 )
 from go_rl.cli.console import console, print_json, print_line, print_table
 from go_rl.cli.exit_codes import OK
+from go_rl.cli.folders import check_folder
 from go_rl.cli.next_command import say_next
+from go_rl.core import ZooError
 from go_rl.report.text_table import TextTable
 
 
@@ -56,12 +62,28 @@ class ZooBest:
     """Print one JSON document and nothing else."""
 
 
-def run(config: ZooList | ZooShow | ZooBest) -> int:
+@dataclass(frozen=True)
+class ZooGenerate:
+    """Options of ``go-rl zoo generate``."""
+
+    seed: int = 0
+    """Seed of the graph, or of the first one."""
+    count: int = 1
+    """Number of graphs, of successive seeds."""
+    save: str | None = None
+    """Folder for the graphs, one .npz file each, which every command reads."""
+    json: bool = False
+    """Print one JSON document and nothing else."""
+
+
+def run(config: ZooList | ZooShow | ZooBest | ZooGenerate) -> int:
     """Run the command; returns the exit code."""
     if isinstance(config, ZooShow):
         return _show(config)
     if isinstance(config, ZooBest):
         return _best(config)
+    if isinstance(config, ZooGenerate):
+        return _generate(config)
     entries = [zoo_entry(name) for name in zoo_names(config.split, training=True)]
     if config.json:
         print_json({"version": ZOO_VERSION, "graphs": [asdict(entry) for entry in entries]})
@@ -102,6 +124,44 @@ def _best_cells(best: BestEntry | None) -> tuple[str, ...]:
         return ("-",) * 4
     milliseconds = f"{1e3 * best.seconds:.5g}"
     return milliseconds, f"{best.gap:.1%}", best.method, f"{best.processor_seconds:,.0f}"
+
+
+def _generate(config: ZooGenerate) -> int:
+    if config.count < 1:
+        raise ZooError(f"zoo generate: count must be >= 1, not {config.count}")
+    folder = None if config.save is None else Path(config.save)
+    if folder is not None:
+        check_folder(folder, "--save")
+        folder.mkdir(parents=True, exist_ok=True)
+    made = []
+    for seed in range(config.seed, config.seed + config.count):
+        model, graph = generated_model(seed), generated_graph(seed)
+        made.append((model, graph))
+        if folder is not None:
+            save_graph(graph, folder / f"{model.name}.npz")
+    if config.json:
+        print_json(
+            {
+                "version": GENERATED_VERSION,
+                "graphs": [
+                    {"name": model.name, "kind": model.kind, "iteration": model.mode,
+                     "nodes": graph.num_nodes, "edges": graph.num_edges,
+                     "flops": float(graph.flops.sum()), "digest": graph.digest}
+                    for model, graph in made
+                ],
+            }
+        )  # fmt: skip
+        return OK
+    heads = ("graph", "kind", "iteration", "nodes", "edges", "GFLOP")
+    cells = [
+        (model.name, model.kind, model.mode, f"{graph.num_nodes:,}", f"{graph.num_edges:,}",
+         f"{graph.flops.sum() / 1e9:,.2f}")
+        for model, graph in made
+    ]  # fmt: skip
+    words = ("kind", "iteration")
+    print_table(console(), TextTable(f"{GENERATED_VERSION}", heads, cells, words=words))
+    say_next(console(), "optimize", f"{ZOO_PREFIX}{made[0][0].name}", "--hardware", "p100x4")
+    return OK
 
 
 def _show(config: ZooShow) -> int:

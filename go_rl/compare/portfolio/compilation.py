@@ -12,7 +12,7 @@ from go_rl.core import Budget, Objective, Optimizer, Plan, Problem
 from go_rl.core.optimizer import Milestone
 from go_rl.objectives.ring.compilation import RingCompilation, tiny_problem
 
-NOTHING_TO_WARM = ("exact", "policy", "policy-placement", "hdp")
+NOTHING_TO_WARM = ("exact", "policy", "policy-placement", "dispatch-search", "hdp")
 """Methods without kernels of their own; the policy is compiled for the size of a graph, later."""
 RING_PARTS = {
     "greedy": ("solver", "pricing"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -28,7 +28,7 @@ from go_rl.core import (
     with_bound,
 )
 from go_rl.core.errors import nearest
-from go_rl.core.optimizer import Compiled, Cooled, Restartable
+from go_rl.core.optimizer import Compiled, Cooled, Restartable, Resumable
 from go_rl.core.stopping import keep_plans, stop_asked
 from go_rl.objectives.methods import Exhaustive, is_small
 from go_rl.objectives.ring.compilation import tiny_problem
@@ -147,6 +147,8 @@ class _Search:
     """Control arm in the policy's place."""
     learned: bool = True
     """Whether ``auto`` runs methods with a policy."""
+    memory: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """States of methods that go on from one turn of ``auto`` to the next, by name."""
 
     def references(self) -> list[Plan]:
         """Run the heuristic and, where several devices may share the work, the best one alone."""
@@ -242,6 +244,8 @@ class _Search:
         progress.started += self.compilation.prepare(name)
         if isinstance(optimizer, Cooled):
             optimizer = optimizer.with_cooling(portion.budget)
+        if isinstance(optimizer, Resumable):
+            optimizer = optimizer.with_memory(self.memory.setdefault(name, {}))
         try:
             if portion.round == 0:
                 progress.started += self._compile(optimizer)

@@ -30,6 +30,7 @@ from go_rl.objectives.methods import (
     RingLocalSearch,
     UnitAnnealing,
 )
+from go_rl.policy.dispatch.dispatch_search import DispatchSearch
 from go_rl.policy.policy_search import PolicySearch
 
 Factory = Callable[[], Optimizer]
@@ -46,6 +47,7 @@ METHODS: Mapping[str, Mapping[Objective, Factory]] = {
     "one-device": {MAKESPAN: OneDevice},
     "policy": {RING: PolicySearch, MAKESPAN: PolicySearch},
     "policy-placement": {RING: _placing},
+    "dispatch-search": {MAKESPAN: DispatchSearch},
     "composed": {MAKESPAN: Composed},
     "expert": {MAKESPAN: MakespanExpert},
     "fusion-greedy": {MAKESPAN: GreedyFusion},
@@ -119,7 +121,7 @@ AUTO: Mapping[Objective, tuple[Turn, ...]] = {
     LATENCY: (Turn("local-search", 1.0),),
     MAKESPAN: (
         Turn("composed", 0.12),
-        Turn("policy", 0.48, pace=4e5),
+        Turn("dispatch-search", 0.48, pace=4e5),
         Turn("annealing", 0.4, pace=8e5),
     ),
 }

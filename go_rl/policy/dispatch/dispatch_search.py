@@ -3,7 +3,8 @@ what the policy draws for it (``--method dispatch-search``, and what fine-tuning
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import jax
 import numpy as np
@@ -30,6 +31,8 @@ class DispatchSearch:
     """None: the weights that ship with the package."""
     control: str | None = None
     """Control arm from which the search starts, one of `CONTROLS`."""
+    memory: dict[str, Any] | None = None
+    """Where the search is kept, so that it goes on from there; None: it begins anew."""
     name: str = "dispatch-search"
 
     def __post_init__(self) -> None:
@@ -56,12 +59,22 @@ class DispatchSearch:
         progress = Progress(budget, OPEN_SAMPLES)
         incumbent = Incumbent(plans.workspace, progress)
         if plans.start(incumbent, seed) and not progress.spent:
-            search = CrossEntropy(preferred(agent, plans), seed)
+            search = self._search(agent, plans, seed)
             while not progress.spent and not search.settled:
                 _step(search, plans, incumbent, progress)
             agent = _with_first(agent, search.finds)
         plan = finish_plan(plans.workspace, incumbent, self.name, seed, progress)
         return noted(plan, self.control), agent
+
+    def with_memory(self, memory: dict[str, Any]) -> DispatchSearch:
+        """Return the same method, which goes on where ``memory`` says (`Resumable`)."""
+        return replace(self, memory=memory)
+
+    def _search(self, agent: Agent, plans: DispatchPlans, seed: int) -> CrossEntropy:
+        memory = {} if self.memory is None else self.memory
+        if "search" not in memory:
+            memory["search"] = CrossEntropy(preferred(agent, plans), seed)
+        return memory["search"]
 
     def _agent(self, seed: int) -> Agent:
         agent = self.agent or shipped_agent(Objective.MAKESPAN)

@@ -24,6 +24,7 @@ from go_rl.policy.agent import Agent
 from go_rl.policy.dispatch.dispatch_policy import DispatchPolicy
 from go_rl.policy.dispatch.prototypes import Choice
 from go_rl.policy.learn.config import DispatchTrainConfig
+from go_rl.policy.learn.dispatch.kept import EVERY, Kept
 from go_rl.policy.network import Params, Policy
 from go_rl.policy.observations.buckets import Padded
 
@@ -57,42 +58,58 @@ def having_prototypes(agent: Agent, prototypes: Float[np.ndarray, "K W"]) -> Age
 
 def learn_choice(
     agent: Agent, examples: Sequence[Example], held_out: Sequence[Example],
-    config: DispatchTrainConfig, report: Callable[[str], None],
+    config: DispatchTrainConfig, kept: Kept, report: Callable[[str], None],
 ) -> tuple[Agent, list[tuple[int, float]]]:  # fmt: skip
     """Return the agent with the best choice on ``held_out``, and (updates, regret) of the
-    judgements: the mean over ``k`` of the regret of the k preferred.
+    judgements: the mean over ``k`` of the regret of the k preferred. The stage goes on from what is
+    ``kept``.
 
     Raises:
         TrainingError: a loss is not finite.
+        CheckpointError: what is kept is damaged.
     """
     rule = learning_rule(config, config.choices)
-    params, rng = agent.params, np.random.default_rng(config.seed)
-    state = rule.init(params)
+    now = {
+        "update": 0, "params": agent.params, "state": rule.init(agent.params),
+        "best": agent.params, "curve": np.full((VALIDATIONS + 2, 2), np.nan), "judged": 0,
+    }  # fmt: skip
+    now = kept.load(now)
     share = np.array([one.share for one in examples])
-    best, score = agent, judged(agent, held_out, config.best_of)
-    curve = [(0, score)]
-    report(f"choice 0/{config.choices}: regret {score:.4f} of problems held out")
     every = max(1, config.choices // VALIDATIONS)
-    for update in range(1, config.choices + 1):
+
+    def judge(update: int) -> None:
+        score = judged(agent.having(now["params"]), held_out, config.best_of)
+        if not now["judged"] or score < np.nanmin(now["curve"][:, 1]):
+            now["best"] = now["params"]
+        now["curve"] = np.array(now["curve"])
+        now["curve"][now["judged"]] = update, score
+        now["judged"] += 1
+        report(f"choice {update}/{config.choices}: regret {score:.4f} of problems held out")
+
+    if not now["update"]:
+        judge(0)
+    for update in range(now["update"] + 1, config.choices + 1):
+        rng, params = np.random.default_rng((config.seed, update)), now["params"]
         chosen = rng.choice(len(examples), config.problems, p=share / share.sum())
         key = jax.random.key(int(rng.integers(1 << 31)))
         found = [
             _slope(agent.policy, config.best_of, params, *_arrays(examples[i]), one)
             for i, one in zip(chosen, jax.random.split(key, len(chosen)), strict=True)
         ]
-        params, state = descend(rule, params, state, [slope for _, slope in found])
+        slopes = [slope for _, slope in found]
+        now["params"], now["state"] = descend(rule, params, now["state"], slopes)
+        now["update"] = update
         if not all(np.isfinite(float(loss)) for loss, _ in found):
             raise TrainingError(
                 f"choice: update {update} gave a loss that is not finite; lower the learning rate "
                 f"({config.learning_rate})"
             )
         if update % every == 0 or update == config.choices:
-            now = agent.having(params)
-            curve.append((update, judged(now, held_out, config.best_of)))
-            report(f"choice {update}/{config.choices}: regret {curve[-1][1]:.4f}")
-            if curve[-1][1] < score:
-                best, score = now, curve[-1][1]
-    return best, curve
+            judge(update)
+        if update % EVERY == 0:
+            kept.save(now)
+    curve = [(int(at), float(score)) for at, score in now["curve"][: now["judged"]]]
+    return agent.having(now["best"]), curve
 
 
 def judged(agent: Agent, examples: Sequence[Example], best_of: tuple[int, ...]) -> float:

@@ -24,6 +24,7 @@ from go_rl.policy.dispatch.prototypes import DEVIATION
 from go_rl.policy.learn.config import DispatchTrainConfig
 from go_rl.policy.learn.dispatch.choice import choice_of, descend, learning_rule
 from go_rl.policy.learn.dispatch.cover import priced
+from go_rl.policy.learn.dispatch.kept import EVERY, Kept
 from go_rl.policy.network import Params, Policy
 
 OFFSET_LAYERS = ("look", "know", "offset")
@@ -62,8 +63,8 @@ def _costs(*seconds: Float64[np.ndarray, "B"]) -> list[Float64[np.ndarray, "B"]]
 
 def learn_offsets(
     agent: Agent, problems: Sequence[Callable[[], DispatchPlans]],
-    share: Float64[np.ndarray, "P"], config: DispatchTrainConfig, first_update: int,
-    state: Any, keep: Callable[[Agent, Any, int, str], None],
+    share: Float64[np.ndarray, "P"], config: DispatchTrainConfig, kept: Kept,
+    report: Callable[[str, int], None],
 ) -> Agent:  # fmt: skip
     """Return the agent after ``config.updates``.
 
@@ -72,23 +73,25 @@ def learn_offsets(
         problems: make the problems.
         share: [P] weights by which they are drawn.
         config: of the run.
-        first_update: updates done before.
-        state: of the optimiser after these; None: a new one.
-        keep: called with agent, state, updates done and a sentence after each.
+        kept: where the stage stands; it goes on from there.
+        report: called with a sentence and the updates done.
 
     Raises:
         TrainingError: a slope is not finite.
+        CheckpointError: what is kept is damaged.
     """
     rule = learning_rule(config, config.updates)
-    params = agent.params
-    state = rule.init(_learning(params)) if state is None else state
+    now = {"update": 0, "learning": _learning(agent.params)}
+    now = kept.load({**now, "state": rule.init(now["learning"])})
     noise = np.zeros(max(config.best_of), np.float32)
-    for update in range(first_update, config.updates):
+    for update in range(now["update"] + 1, config.updates + 1):
+        params = _joined(agent.params, now["learning"])
         rng = np.random.default_rng((config.seed, update))
         slopes, sizes = [], []
         for i in rng.choice(len(problems), config.problems, p=share / share.sum()):
-            plans, now = problems[i](), agent.having(params)
-            drawn = plans.draw(now, now.encode(plans.padded), PLAN, noise, jax.random.key(0))
+            plans, learner = problems[i](), agent.having(params)
+            encoded = learner.encode(plans.padded)
+            drawn = plans.draw(learner, encoded, PLAN, noise, jax.random.key(0))
             drawn = jax.device_get(drawn[PLAN])
             moved = rng.standard_normal(drawn.deviations.shape).astype(np.float32)
             both = [drawn.deviations + sign * DEVIATION * moved for sign in (1, -1)]
@@ -103,15 +106,18 @@ def learn_offsets(
                     jnp.asarray(drawn.prototype), jnp.asarray(worth[:, None] * moved),
                 )
             )  # fmt: skip
-        change, state = descend(rule, _learning(params), state, slopes)
-        params = _joined(params, change)
-        if not all(bool(jnp.isfinite(leaf).all()) for leaf in jax.tree.leaves(change)):
+        now["learning"], now["state"] = descend(rule, now["learning"], now["state"], slopes)
+        now["update"] = update
+        if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(now["learning"])):
             raise TrainingError(
                 f"offsets: update {update} gave numbers that are not finite; lower the learning "
                 f"rate ({config.learning_rate})"
             )
-        keep(agent.having(params), state, update + 1, f"mean gain of a move {np.mean(sizes):.5f}")
-    return agent.having(params)
+        if update % EVERY == 0:
+            kept.save(now)
+        moved_by = f"mean gain of a move {np.mean(sizes):.5f}"
+        report(f"offsets {update}/{config.updates}: {moved_by}", update)
+    return agent.having(_joined(agent.params, now["learning"]))
 
 
 def _learning(params: Params) -> Params:

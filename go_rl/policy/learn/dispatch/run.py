@@ -27,6 +27,7 @@ from go_rl.policy.learn.dispatch.cover import (
     regrets,
     spread_choice,
 )
+from go_rl.policy.learn.dispatch.kept import Kept
 from go_rl.policy.learn.dispatch.offsets import learn_offsets
 from go_rl.policy.learn.dispatch.problems import (
     DispatchProblem,
@@ -45,6 +46,8 @@ FINDS, CACHE = "finds", "cache"
 """Folders of the searches and of what can be made again, in that of the run."""
 CHOSEN = "chosen.npz"
 """Weights after the choice has been learned."""
+CHOOSING, MOVING = "choosing.msgpack", "moving.msgpack"
+"""Where the learning of choice and of offsets stands."""
 KEPT = 64
 """Problems that stay in memory while offsets are learned."""
 Report = Callable[[int, str], None]
@@ -99,8 +102,10 @@ class _Run:
             prototypes = self._prototypes(taught, known)
             agent = having_prototypes(new_agent(self.config.policy, self.config.seed), prototypes)
             examples = self._examples(taught, held_out, known, prototypes)
-            agent, curve = learn_choice(agent, *examples, self.config, self.tell)
+            kept = Kept(self.folder / CHOOSING)
+            agent, curve = learn_choice(agent, *examples, self.config, kept, self.tell)
             save_weights(Weights(agent, self.config.name, {"choice": curve}), path)
+            kept.remove()
         agent = self._with_offsets(agent, taught)
         weights = Weights(agent, self.config.name, self._card(curve, len(able)))
         save_weights(weights, self.folder / WEIGHTS_FILE)
@@ -167,11 +172,11 @@ class _Run:
             assert found is not None
             return found
 
-        def keep(now: Agent, state: Any, done: int, sentence: str) -> None:
-            self.tell(f"offsets {done}/{self.config.updates}: {sentence}", done)
-
         makers = [lambda i=i: plans(i) for i in range(len(taught))]
-        return learn_offsets(agent, makers, even_shares(taught), self.config, 0, None, keep)
+        kept = Kept(self.folder / MOVING)
+        found = learn_offsets(agent, makers, even_shares(taught), self.config, kept, self.tell)
+        kept.remove()
+        return found
 
     def _card(self, curve: Sequence[tuple[int, float]], problems: int) -> dict[str, Any]:
         return {
