@@ -1,7 +1,7 @@
 """Long runs, worked off one after the other on one core at low priority: `make long`.
 
-``long.toml`` lists them. What they write lies in ``runs/``, small enough to commit; what can be made
-again is in folders named ``cache``, which git does not see.
+``long.toml`` lists them. What they write lies in ``runs/``, small enough to commit; what can be
+made again is in folders named ``cache``, which git does not see.
 
 Run: ``python -m experiments.learning.long_runs start|status|pause|resume|stop``.
 """
@@ -87,7 +87,7 @@ def start() -> int:
 
 
 def work() -> int:
-    """Work off the list on the last core; an entry that fails is left, and tried again next time."""
+    """Work off the list on the last core; an entry that fails is tried again next time."""
     os.nice(NICE)
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})

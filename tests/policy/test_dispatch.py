@@ -1,4 +1,4 @@
-"""Sequential dispatch: rollouts against a plain twin, and the weights that they follow."""
+"""Sequential dispatch: rollouts against a plain twin, the weights that they follow, the search."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import numpy as np
 import pytest
 from policy.tiny import TINY_DISPATCH
 from reference.dispatch import PlainDispatch
-from reference.step_problems import random_edges, random_step, step_problem
+from reference.step_problems import random_edges, random_kinds, random_step, step_problem
 
-from go_rl.core import Budget, OpKind, Problem
+from go_rl.core import DECISIONS, Budget, OpKind, Problem
+from go_rl.core.fusion import heavy_nodes
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Agent, new_agent
-from go_rl.policy.dispatch.dispatch_decoder import SEEN, DispatchActions, untrained_weights
+from go_rl.policy.dispatch.cross_entropy import BATCH, CrossEntropy
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
-from go_rl.policy.dispatch.dispatch_policy import DISPATCHED
-from go_rl.policy.dispatch.features import WINDOW
-from go_rl.policy.dispatch.rollout import Dispatched, Dispatcher, HeadWeights
-from go_rl.policy.network import head_input
+from go_rl.policy.dispatch.dispatch_policy import PLAN
+from go_rl.policy.dispatch.dispatch_search import DispatchSearch, preferred
+from go_rl.policy.dispatch.features import FUSE_FEATURES, WIDTH, WINDOW, HeadWeights, head_weights
+from go_rl.policy.dispatch.rollout import Dispatched, Dispatcher
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.verify.check_plan import check_plan
 
 DISPATCH = replace(TINY_DISPATCH, attention_layers=0)
-HEADS = ("schedule", "placement")
 
 
 @cache
@@ -58,14 +58,12 @@ def decoder(seed: int) -> DispatchPlans:
 
 def random_weights(seed: int, rows: int = 4) -> HeadWeights:
     rng = np.random.default_rng(seed)
-    return HeadWeights(
-        *(rng.standard_normal((rows, len(SEEN[head]))).astype(np.float32) for head in HEADS)
-    )
+    return head_weights(rng.standard_normal((rows, WIDTH)).astype(np.float32))
 
 
 def rolled(seed: int) -> tuple[DispatchPlans, Dispatched]:
     found = decoder(seed)
-    return found, found.dispatcher.roll_out(random_weights(seed))
+    return found, found.dispatch.dispatcher.roll_out(random_weights(seed))
 
 
 def topological(dispatcher: Dispatcher, order: np.ndarray) -> bool:
@@ -81,58 +79,129 @@ def topological(dispatcher: Dispatcher, order: np.ndarray) -> bool:
 def test_rollouts_are_those_of_the_plain_twin(seed):
     """More units are ready than are compared."""
     found, plans = rolled(seed)
-    capacity, weights = found.dispatcher.capacity, random_weights(seed)
+    dispatcher, weights = found.dispatch.dispatcher, random_weights(seed)
+    capacity = dispatcher.capacity
     most = 0
     for row in range(len(plans.device)):
-        assert topological(found.dispatcher, plans.order[row])
+        assert topological(dispatcher, plans.order[row])
         plain = PlainDispatch(found.units, capacity)
         most = max(most, len(plain.ready()))
         device, order = plain.roll_out(weights.select[row], weights.place[row], WINDOW)
         assert plans.order[row].tolist() == order
         assert plans.device[row].tolist() == device
+        assert plans.end[row] == pytest.approx([plain.end[u] for u in range(len(device))])
     assert seed > 0 or most > WINDOW
 
 
 def test_a_device_without_room_is_not_chosen_while_another_has_some():
     found = decoder(1)
     weight = found.units.weight
-    capacity = np.full(len(found.dispatcher.capacity), weight.sum())
+    capacity = np.full(len(found.dispatch.dispatcher.capacity), weight.sum())
     capacity[0] *= 0.3
     plans = Dispatcher(found.units, capacity).roll_out(random_weights(1))
     assert max(weight[row == 0].sum() for row in plans.device) <= capacity[0]
 
 
-def test_an_untrained_policy_is_a_list_scheduler_in_the_mean():
-    """Earliest finish time by upward rank; draws differ."""
-    found, untrained = decoder(3), new_agent(DISPATCH, 0)
-    noise = np.array([0.0, 1.0, 1.0], np.float32)
-    actions, _ = found.sample(untrained, "plan", noise, 0)
-    for head in HEADS:
-        weights = np.asarray(actions[head].weights)
-        assert weights[0] == pytest.approx(untrained_weights(head)[0])
-        assert (weights[1] != weights[2]).all()
+def fused_plainly(found: DispatchPlans, weights: HeadWeights, row: int, plans: Dispatched):
+    """Producers that the head fuses, feature by feature."""
+    problem, merged = found.workspace.problem, found.units
+    graph, unit_of, work = problem.graph, merged.unit_of, merged.units.work
+    device, end = plans.device[row], plans.end[row]
+    seconds = [merged.seconds[device[u], u] for u in range(merged.num_units)]
+    busy = np.bincount(device, seconds, len(merged.seconds))
+    fused, heavy = set(), heavy_nodes(graph)
+    for node in np.flatnonzero(found.workspace.fuser.may_fuse & (unit_of >= 0)):
+        u = unit_of[node]
+        reads = {int(v) for v in graph.receivers[graph.senders == node] if unit_of[v] >= 0}
+        others = [unit_of[v] for v in reads]
+        starts = [max(end[v] - seconds[v] - end[u], 0.0) for v in others if v != u]
+        mean, shown = sum(seconds) / len(seconds), dict.fromkeys(FUSE_FEATURES, 0.0)
+        shown["any"] = 1.0
+        shown["seconds"] = np.log1p(problem.seconds[:, node].min() / work.mean())
+        sent = problem.output_bytes[node] / problem.hardware.links.bandwidth
+        shown["result"] = np.log1p(sent / work.mean())
+        shown["consumers"] = np.log(max(len(reads), 1))
+        shown["consumers here"] = sum(device[v] == device[u] for v in others) / max(len(others), 1)
+        shown["heavy"] = float(heavy[node])
+        shown["consumer heavy"] = float(any(heavy[v] for v in reads))
+        shown["consumers in the unit"] = sum(v == u for v in others) / max(len(others), 1)
+        shown["backward"] = float(graph.is_backward[node])
+        shown["waiting"] = np.log1p(min(starts) / mean) if starts else 0.0
+        shown["load"] = len(busy) * busy[device[u]] / sum(seconds) - 1.0
+        left = max(end) - end[u] - (merged.upward_rank[u] - work[u])
+        shown["slack"] = np.log1p(max(left, 0.0) / mean)
+        shown["number"] = node / graph.num_nodes
+        if sum(w * x for w, x in zip(weights.fuse[row], shown.values(), strict=True)) > 0:
+            fused.add(int(node))
+    return fused
 
 
-def test_the_density_of_weights_is_that_of_the_gaussian_that_draws_them():
-    """Many draws: their mean and deviation give the log-density that the policy states."""
-    found = decoder(2)
-    padded, policy, params = found.padded, agent().policy, agent().params
-    encoded = agent().encode(padded)
-    many = agent().draw(padded, encoded, DISPATCHED, jax.random.key(0), np.ones(4000, np.float32))
-    for head in HEADS:
-        rows = np.asarray(many[head].weights, np.float64)
-        mean, deviation = rows.mean(axis=0), rows.std(axis=0)
-        one = DispatchActions(many[head].weights[:50])
-        density = policy.apply(
-            params, head_input(encoded, padded.graph, head), head, one, method=_density
+@pytest.mark.parametrize("seed", range(4))
+def test_the_fusion_head_is_its_plain_twin(seed):
+    rng = np.random.default_rng(seed)
+    edges = random_edges(rng, 30)
+    found = DispatchPlans(
+        MakespanWorkspace(
+            step_problem(
+                rng.uniform(1, 6, (1, 30)), edges, 3, kinds=random_kinds(rng, 30, edges),
+                output_bytes=rng.integers(0, 9, 30).astype(float).tolist(), decisions=DECISIONS,
+            )
         )
-        scale = untrained_weights(head)[1]
-        expected = -0.5 * ((rows[:50] - mean) / deviation) ** 2 - np.log(deviation / scale)
-        assert np.asarray(density) == pytest.approx(expected.sum(axis=1), abs=1.5)
+    )  # fmt: skip
+    weights = random_weights(seed)
+    plans = found.dispatch.dispatcher.roll_out(weights)
+    priority = found.dispatch.fusion_head.priorities(weights.fuse, plans)
+    for row in range(len(priority)):
+        assert set(np.flatnonzero(priority[row])) == fused_plainly(found, weights, row, plans)
 
 
-def _density(policy, head, decision, actions):
-    return policy.decoders[decision].log_prob(head, actions)[0].weights
+def test_an_untrained_policy_is_a_list_scheduler_first():
+    """Earliest finish time by upward rank, all fused; each prototype comes once in a round."""
+    found, untrained = decoder(3), new_agent(DISPATCH, 0)
+    first = preferred(untrained, found)
+    assert (first[0] == 0).all()
+    assert len(np.unique(first, axis=0)) == DISPATCH.prototypes
+    noise = np.ones(2 * DISPATCH.prototypes, np.float32)
+    actions, _ = found.sample(agent(), "plan", noise, 0)
+    half = np.split(np.asarray(actions[PLAN].prototype), 2)
+    assert all(len(set(part)) == DISPATCH.prototypes for part in half)
+
+
+def test_a_search_improves_on_what_the_policy_prefers_and_keeps_it():
+    found = decoder(1)
+    search = DispatchSearch(agent())
+    short, long = (
+        search.optimize(found.workspace.problem, Budget(samples=n), 0) for n in (65, 400)
+    )
+    first = found.workspace.evaluate(found.dispatch.decide(preferred(agent(), found)))
+    assert short.value <= first.seconds.min()
+    assert long.value <= short.value
+    plan, tuned = search.learn(found.workspace.problem, Budget(samples=400), 0)
+    again = found.workspace.evaluate(found.dispatch.decide(preferred(tuned, found)[:1]))
+    assert again.seconds[0] == plan.value == long.value
+
+
+def test_a_search_goes_on_from_its_memory():
+    """Two halves are the whole, where they end with a batch."""
+    problem, search = decoder(2).workspace.problem, DispatchSearch(agent())
+    count = 1 + DISPATCH.prototypes + 2 * BATCH
+    memory: dict = {}
+    half = search.with_memory(memory)
+    parts = [half.optimize(problem, Budget(samples=n), 0).value
+             for n in (1 + DISPATCH.prototypes, 1 + 2 * BATCH)]  # fmt: skip
+    assert min(parts) == search.optimize(problem, Budget(samples=count), 0).value
+
+
+def test_the_cross_entropy_method_finds_a_minimum_and_ends():
+    """A bowl in six numbers; each batch is drawn around the best so far."""
+    search = CrossEntropy(
+        np.random.default_rng(0).standard_normal((BATCH, 6)).astype(np.float32), 0
+    )
+    while not search.settled:
+        asked = search.ask()
+        search.tell(asked, ((asked - 0.5) ** 2).sum(axis=1).astype(float))
+    assert search.finds.seconds[0] < 0.2
+    assert (np.diff(search.finds.seconds) >= 0).all()
 
 
 def test_equal_seeds_give_equal_plans_and_others_differ():

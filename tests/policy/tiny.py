@@ -28,7 +28,7 @@ SIZES = {"hidden": 8, "sage_layers": 1, "attention_layers": 1, "heads": 2, "segm
 TINY = RingPolicyConfig(**SIZES, decoder_width=8, directions=2)
 TINY_NODES = NodesPolicyConfig(**SIZES, decoder_width=8, directions=2)
 TINY_DISPATCH = DispatchPolicyConfig(**SIZES)
-SMALL_LESSON = replace(FINE_TUNING["dispatch"], batch=8, first=8)
+SMALL_LESSON = replace(FINE_TUNING["nodes"], batch=8, first=8)
 """What is drawn, judged and remembered comes in eights: programs of one shape."""
 
 

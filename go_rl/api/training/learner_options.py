@@ -44,8 +44,8 @@ class LearnerOptions:
     Default: 0."""
 
     def config_for(self, kind: str) -> FineTuneConfig | None:
-        """Return the configuration of a policy, by its name, with these changes; None for a dispatch
-        policy, which has none.
+        """Return the configuration of a policy, by its name, with these changes; None for a
+        dispatch policy, which has none.
 
         Raises:
             SearchError: an option has no meaning for the policy.

@@ -89,7 +89,7 @@ class FineTuned:
         if self.samples is not None:
             budget = Budget(self.samples, self.seconds)
         if start.config.kind == "dispatch":
-            search = DispatchSearch(start, self.control, self.name)
+            search = DispatchSearch(start, self.control, name=self.name)
             return search.learn(problem, budget, seed)
         given = controlled(start, self.control, seed)
         config = self.config or FINE_TUNING[given.config.kind]

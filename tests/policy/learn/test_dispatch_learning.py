@@ -1,4 +1,4 @@
-"""Sequential dispatch learns: it imitates plans, finds optima of toy graphs, trains and resumes."""
+"""Pretraining of a dispatch policy: searches, a cover, a choice, offsets; each is resumed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from itertools import product
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from policy.tiny import TINY_DISPATCH
@@ -16,26 +17,17 @@ from reference.step_problems import random_edges, step_problem
 from go_rl.core import Budget, CheckpointError, OpKind, Problem, TrainingError
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.agent import Agent, new_agent
-from go_rl.policy.dispatch.dispatch_decoder import untrained_weights
-from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
-from go_rl.policy.dispatch.rollout import HeadWeights
-from go_rl.policy.learn.config import (
-    DispatchTrainConfig,
-    FineTuneConfig,
-    ImitationConfig,
-    PPOConfig,
-)
-from go_rl.policy.learn.dispatch_teachers import Teacher, explored
-from go_rl.policy.learn.fine_tune import FineTuned
-from go_rl.policy.learn.imitation import DispatchLesson, imitate
-from go_rl.policy.learn.pretrain import pretrain
+from go_rl.policy.dispatch.dispatch_search import DispatchSearch
+from go_rl.policy.learn.config import DispatchTrainConfig
+from go_rl.policy.learn.dispatch.choice import expected_best
+from go_rl.policy.learn.dispatch.cover import greedy_cover, regrets
+from go_rl.policy.learn.dispatch.offsets import gains
+from go_rl.policy.learn.dispatch.problems import split_problems, training_problems
+from go_rl.policy.learn.dispatch.run import pretrain_dispatch
 from go_rl.policy.weights import load_weights
 from go_rl.verify.check_plan import check_plan
 
-DISPATCH = replace(TINY_DISPATCH, attention_layers=0)
-LEARN = FineTuneConfig(
-    batch=16, first=16, widen=1.0, remembered=8, ppo=PPOConfig(learning_rate=1e-2, epochs=4)
-)
+DISPATCH = replace(TINY_DISPATCH, attention_layers=0, prototypes=6)
 
 
 @cache
@@ -53,96 +45,121 @@ def toy(seed: int) -> Problem:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_a_policy_from_scratch_comes_within_five_percent_of_the_optimum(seed):
+def test_a_search_from_scratch_comes_within_five_percent_of_the_optimum(seed):
     """The gate before any pretraining."""
     problem = toy(seed)
     workspace = makespan_workspace(problem)
     every = np.array(list(product((0, 1), repeat=10)))
     best = workspace.evaluate(workspace.decisions(every)).seconds.min()
-    plan = FineTuned(untrained(), config=LEARN).optimize(problem, Budget(samples=480), 0)
+    plan = DispatchSearch(untrained()).optimize(problem, Budget(samples=480), 0)
     assert check_plan(plan, problem).ok
     assert best <= plan.value <= 1.05 * best
 
 
-def test_what_is_imitated_is_what_is_drawn_in_the_end():
-    """Weights that no list scheduler has: the latest end, the lowest rank."""
-    decoder = DispatchPlans(makespan_workspace(toy(0)))
-    rows = [untrained_weights(head) for head in ("schedule", "placement")]
-    wanted = HeadWeights(*(np.tile(mean + 2.0 * spread, (3, 1)) for mean, spread in rows))
-    config = ImitationConfig(updates=200, problems=1, learning_rate=2e-2)
-    learned, losses = imitate(untrained(), [DispatchLesson("toy", decoder, wanted)], config, 0)
-    actions, _ = decoder.sample(learned, "plan", np.ones(50, np.float32), 0)
-    assert losses[-10:].mean() < losses[:5].mean() - 10
-    for head, want in zip(("schedule", "placement"), wanted, strict=True):
-        drawn = np.asarray(actions[head].weights)
-        spread = untrained_weights(head)[1]
-        assert np.abs(drawn.mean(axis=0) - want[0]).max() < 0.5 * spread.max()
-        assert (drawn.std(axis=0) < spread).all()
+def test_a_greedy_cover_takes_what_complements():
+    """The second is not the second best alone, but the one that helps where the first does not."""
+    regret = np.array([[0.0, 0.1, 0.9], [0.1, 0.2, 0.9], [0.9, 0.9, 0.0]])
+    share = np.full(3, 1 / 3)
+    assert greedy_cover(regret, share, 2) == [0, 2]
+    assert greedy_cover(regret, np.array([0.0, 0.0, 1.0]), 9)[0] == 2
 
 
-def test_a_search_improves_and_keeps_the_best_first():
-    decoder, config = DispatchPlans(makespan_workspace(toy(1))), ImitationConfig(rollouts=96)
-    first = explored(untrained(), decoder, None, ImitationConfig(rollouts=32), 0)
-    more = explored(untrained(), decoder, first, config, 1)
-    assert more.seconds[0] <= first.seconds[0]
-    assert (np.diff(more.seconds) >= 0).all()
-    found = decoder.dispatcher.roll_out(more.weights)
-    assert len(found.device) == len(more.seconds)
+def test_regrets_are_logarithms_and_end_at_the_worst():
+    found = regrets(np.array([[2.0, 1.0, np.inf]]), np.array([0.5]))
+    assert found == pytest.approx(np.array([[1.0, np.log(2), 1.0]]))
 
 
-def test_nothing_to_imitate_is_an_error():
-    with pytest.raises(TrainingError, match="no problem has weights"):
-        imitate(untrained(), [], ImitationConfig(), 0)
+def test_the_slope_of_a_choice_is_that_of_the_expected_best():
+    """Against finite differences of an exact expectation over all orders of three prototypes."""
+    regret = jnp.array([0.3, 0.0, 0.7])
+
+    def expected(odds: np.ndarray) -> float:
+        total = 0.0
+        for first, second in ((a, b) for a in range(3) for b in range(3) if a != b):
+            weight = np.exp(odds)
+            chance = weight[first] / weight.sum()
+            chance *= weight[second] / (weight.sum() - weight[first])
+            total += chance * float(min(regret[first], regret[second]))
+        return total
+
+    odds = np.array([0.2, -0.4, 0.1])
+    exact = [(expected(odds + step) - expected(odds - step)) / 2e-4 for step in 1e-4 * np.eye(3)]
+    slope = jax.jit(jax.grad(lambda o, key: expected_best(o, regret, (2,), key)[0]))
+    keys = jax.random.split(jax.random.key(0), 400)
+    estimate = np.mean([np.asarray(slope(jnp.array(odds), key)) for key in keys], axis=0)
+    assert estimate == pytest.approx(exact, abs=0.01)
 
 
-def _run(updates: int = 2) -> DispatchTrainConfig:
-    return DispatchTrainConfig(
-        split="train", validation="train", max_nodes=80, updates=updates, problems=1, samples=8,
-        hardware=("p100x2",), validation_hardware=("p100x2",), further=(), policy=DISPATCH,
-        decide=(("placement",),), validate_every=2, checkpoint_every=2,
-        ppo=PPOConfig(epochs=1),
-        imitation=ImitationConfig(rounds=2, updates=3, problems=1, rollouts=32, max_units=60),
-    )  # fmt: skip
+def test_what_a_move_gains_is_what_the_best_of_k_gains():
+    """The first alone counts for k = 1; for k = 2 the better of both, with the other as it is."""
+    one, other = np.array([1.0, 2.0]), np.array([4.0, 0.5])
+    alone = np.log(4.0)
+    assert gains(one, other, (1,)) == pytest.approx([alone, 0.0])
+    assert gains(one, other, (2,)) == pytest.approx([np.log(2.0), np.log(0.5)])
+    assert np.isfinite(gains(np.array([np.inf, 1.0]), other, (1, 2))).all()
 
 
-def test_imitation_is_resumed_where_it_stopped(tmp_path):
-    """Killed after the first round: its searches are not made again, and the weights are those of
-    the whole run."""
+def _run(**changes) -> DispatchTrainConfig:
+    options = {
+        "generated": 8, "zoo": False, "hardware": ("p100x2",), "max_nodes": 500, "rollouts": 32,
+        "candidates": 4, "judged": 4, "choices": 12, "updates": 11, "problems": 1,
+        "best_of": (1, 2), "held_out": 0.4, "policy": DISPATCH,
+    }  # fmt: skip
+    return DispatchTrainConfig(**(options | changes))
+
+
+def test_problems_do_not_depend_on_their_number():
+    few, many = (training_problems(_run(generated=n)) for n in (3, 8))
+    assert many[:3] == few
+    taught, held_out = split_problems(many, 0.4)
+    assert not {p.name for p in taught} & {p.name for p in held_out}
+    assert {*taught, *held_out} == {*many}
+
+
+def test_a_run_that_is_cut_off_anywhere_ends_as_the_whole_one(tmp_path: Path):
+    """Killed in each stage: what was searched, priced and learned is not made again, and the
+    weights are those of the whole run."""
     said: list[str] = []
-    whole = pretrain(_run(), tmp_path / "whole", lambda update, sentence: said.append(sentence))
-    cut = tmp_path / "cut"
-    rounds = {"first": True}
+    whole = pretrain_dispatch(
+        _run(finds=str(tmp_path / "finds")), tmp_path / "whole",
+        lambda update, sentence: said.append(sentence),
+    )  # fmt: skip
+    for word in ("search", "candidates", "prototypes", "choice", "offsets"):
+        assert any(sentence.startswith(word) for sentence in said)
+    cut, seen = tmp_path / "cut", set()
 
     def stop(update: int, sentence: str) -> None:
-        if rounds["first"] and sentence.startswith("round 2"):
-            rounds["first"] = False
+        stage = sentence.split()[0]
+        late = "offsets 11" in sentence or stage not in ("offsets", "choice")
+        if stage not in seen and (late or "12/" in sentence):
+            seen.add(stage)
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        pretrain(_run(), cut, stop)
-    resumed = pretrain(_run(), cut)
+    resumed = None
+    while resumed is None:
+        try:
+            resumed = pretrain_dispatch(_run(finds=str(tmp_path / "again")), cut, stop)
+        except KeyboardInterrupt:
+            continue
+    assert len(seen) >= 4
     pairs = zip(*(jax.tree.leaves(w.agent.params) for w in (whole, resumed)), strict=True)
     assert all(np.array_equal(a, b) for a, b in pairs)
-    assert any(line.startswith("round 1: ") for line in said)
-    assert whole.card["effort"]["samples"] > 2 * 8
+    again = load_weights(cut / "weights.npz").agent.params
+    pairs = zip(*(jax.tree.leaves(each) for each in (again, resumed.agent.params)), strict=True)
+    assert all(np.array_equal(a, b) for a, b in pairs)
 
 
-def test_without_updates_what_was_imitated_is_kept(tmp_path):
-    """Nothing is validated, for there is nothing to choose from; the same command again makes the
-    same weights from the checkpoint."""
-    config = replace(_run(), updates=0)
-    first = pretrain(config, tmp_path)
-    assert (first.card["updates"], first.card["validation"]) == (0, [])
-    searched = len(list((tmp_path / "teachers").glob("*.npz")))
-    assert first.card["effort"]["samples"] == 32 * searched
-    imitated = load_weights(tmp_path / "imitated-1.npz")
-    for other in (load_weights(tmp_path / "weights.npz"), imitated, pretrain(config, tmp_path)):
-        pairs = zip(*(jax.tree.leaves(w.agent.params) for w in (first, other)), strict=True)
-        assert all(np.array_equal(a, b) for a, b in pairs)
+def test_a_damaged_file_of_searches_is_named(tmp_path: Path):
+    finds = tmp_path / "finds"
+    finds.mkdir()
+    for number in range(64):
+        (finds / f"searches-{number:02d}.npz").write_bytes(b"PK nonsense")
+    with pytest.raises(CheckpointError, match=r"searches-\d\d\.npz: is no file of searches"):
+        pretrain_dispatch(_run(finds=str(finds)), tmp_path / "run")
 
 
-def test_a_damaged_file_of_a_teacher_is_named(tmp_path: Path):
-    path = tmp_path / "plan.npz"
-    path.write_bytes(b"PK nonsense")
-    with pytest.raises(CheckpointError, match=r"plan\.npz: is no file of weights"):
-        Teacher.load(path)
+def test_nothing_to_learn_from_is_an_error():
+    with pytest.raises(TrainingError, match="leave nothing to learn"):
+        _run(generated=0)
+    with pytest.raises(TrainingError, match="more samples than the policy has prototypes"):
+        _run(best_of=(1, 20))

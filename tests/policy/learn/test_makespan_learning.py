@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from objectives.conformance import OptimizerConformance
-from policy.tiny import SMALL_LESSON, TINY_DISPATCH
+from policy.tiny import SMALL_LESSON, TINY_DISPATCH, TINY_NODES
 from policy.tiny import tiny_makespan_agent as tiny
 from reference.step_problems import step_problem
 
@@ -17,10 +17,11 @@ from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
 from go_rl.policy.learn.advantage import top_advantage
 from go_rl.policy.learn.collect import Credit, TrainingCase, collect
-from go_rl.policy.learn.config import DispatchTrainConfig, ImitationConfig, PPOConfig
+from go_rl.policy.learn.config import NodesTrainConfig, PPOConfig
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.learn.ppo import gradient, judge, new_learner, update
 from go_rl.policy.learn.pretrain import pretrain
+from go_rl.policy.nodes.nodes_plans import NodesPlans
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.policy.weights import Weights, load_weights, save_weights
 from go_rl.verify.check_plan import check_plan
@@ -98,12 +99,12 @@ def test_rewards_are_those_of_go():
 
 
 def test_an_update_starts_from_ratio_one_and_moves_the_weights():
-    decoder = DispatchPlans(MakespanWorkspace(chains()))
-    case = TrainingCase("chains", decoder)
-    batches = (collect(tiny(), case, {"plan": 8}, Credit(0.3), seed).batch for seed in range(20))
+    decoder = NodesPlans(MakespanWorkspace(chains()))
+    case, nodes = TrainingCase("chains", decoder), new_agent(TINY_NODES, 0)
+    batches = (collect(nodes, case, {"plan": 8}, Credit(0.3), seed).batch for seed in range(20))
     batch = next(found for found in batches if found.groups["plan"].advantage.any())
     config = SMALL_LESSON.ppo
-    policy, params = tiny().policy, tiny().params
+    policy, params = nodes.policy, nodes.params
     old = judge(policy, params, batch)
     _, first = gradient(policy, config, params, batch, old)
     # Two surrogates, graph-level and unit-level, each the mean advantage at ratio one.
@@ -123,12 +124,11 @@ def test_only_the_best_plans_teach():
     assert not top_advantage(np.full(4, -1.0), 0.3).any()
 
 
-RUN = DispatchTrainConfig(
+RUN = NodesTrainConfig(
     validation="train", max_nodes=80, updates=4, problems=2, samples=8, hardware=("p100x2",),
     decide=(("placement", "schedule", "fusion"),),
-    validation_hardware=("p100x2",), further=(), policy=TINY_DISPATCH,
+    validation_hardware=("p100x2",), further=(), policy=TINY_NODES,
     validate_every=2, checkpoint_every=2, ppo=PPOConfig(epochs=1, decay_updates=4),
-    imitation=ImitationConfig(rounds=0),
 )  # fmt: skip
 
 
@@ -139,7 +139,7 @@ def test_a_run_cut_off_and_resumed_is_the_run(tmp_path):
     assert whole.card["validation"] == resumed.card["validation"]
     for a, b in zip(*(jax.tree.leaves(w.agent.params) for w in (whole, resumed)), strict=True):
         assert np.array_equal(a, b)
-    other = DispatchTrainConfig(**{**vars(RUN), "samples": 9})
+    other = NodesTrainConfig(**{**vars(RUN), "samples": 9})
     with pytest.raises(CheckpointError, match="another configuration"):
         pretrain(other, tmp_path / "cut")
 

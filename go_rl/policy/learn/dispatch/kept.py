@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from flax import serialization
 
@@ -35,10 +35,8 @@ class Kept:
         if not self.path.exists():
             return like
         try:
-            return serialization.from_bytes(like, self.path.read_bytes())
-        except (
-            Exception
-        ) as error:  # msgpack and flax raise whatever a damaged file makes them raise
+            return cast(T, serialization.from_bytes(like, self.path.read_bytes()))
+        except Exception as error:  # whatever a damaged file makes msgpack raise
             raise CheckpointError(
                 f"{self.path}: is damaged or of another configuration ({type(error).__name__}); "
                 "delete it, and the stage begins anew"

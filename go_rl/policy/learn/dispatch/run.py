@@ -97,7 +97,7 @@ class _Run:
         path = self.folder / CHOSEN
         if path.exists():
             chosen = load_weights(path, Objective.MAKESPAN)
-            agent, curve = chosen.agent, list(chosen.card["choice"])
+            agent, curve = chosen.agent, [(int(at), float(score)) for at, score in chosen.card["choice"]]
         else:
             prototypes = self._prototypes(taught, known)
             agent = having_prototypes(new_agent(self.config.policy, self.config.seed), prototypes)
