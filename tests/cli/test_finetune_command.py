@@ -108,10 +108,11 @@ def test_learning_moves_the_weights(command, kind):
     ("arguments", "message"),
     [
         ("makespan --weights partition-1.0", "for objective ring, not makespan"),
-        ("ring --weights dispatch-1.1", "for objective makespan, not ring"),
+        ("ring --weights dispatch-2.0", "for objective makespan, not ring"),
         ("makespan --samples 0", "samples must be >= 1"),
         ("makespan --seed -1", "seed must be >= 0"),
-        ("makespan --batch 1", "batch must be >= 2"),
+        ("ring --batch 1", "batch must be >= 2"),
+        ("makespan --batch 4", "batch has no meaning for a dispatch policy"),
         ("makespan --decide placment", "did you mean 'placement'"),
         ("makespan --hardware ring4", "needs fully connected devices"),
         ("makespan --placement-entropy 0.1", "placement_entropy has no meaning for objective"),
@@ -150,9 +151,9 @@ def test_a_configuration_of_another_kind_is_refused():
 
 def test_learner_options_change_the_objective_s_own_configuration():
     assert LearnerOptions().config_for("ring") == FineTuneConfig()
-    assert LearnerOptions().config_for("dispatch") == FINE_TUNING["dispatch"]
+    assert LearnerOptions().config_for("dispatch") is None
     chosen = LearnerOptions(batch=4, learning_rate=0.5, remembered=0)
-    made = chosen.config_for("dispatch")
+    made = chosen.config_for("nodes")
     assert isinstance(made, FineTuneConfig)
     assert (made.batch, made.ppo.learning_rate, made.remembered) == (4, 0.5, 0)
-    assert made.ppo.epochs == FINE_TUNING["dispatch"].ppo.epochs
+    assert made.ppo.epochs == FINE_TUNING["nodes"].ppo.epochs

@@ -10,21 +10,22 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from policy.learn.toys import CONFIG, toy_zoo
-from policy.tiny import TINY_DISPATCH, tiny_agent, tiny_makespan_agent
+from policy.tiny import TINY_DISPATCH, TINY_NODES, tiny_agent
 
 from go_rl.cli.commands.train.policy import TrainDispatch, TrainNodes
 from go_rl.cli.stopping import Terminated
+from go_rl.policy.agent import new_agent
 from go_rl.policy.learn.advantage import RunningBaseline
 from go_rl.policy.learn.config import DispatchTrainConfig, NodesTrainConfig
 from go_rl.policy.learn.ppo import new_learner
 from go_rl.policy.learn.run_state.checkpoints import Checkpoints, TrainState
 
-DISPATCH = ("train", "policy", "--network", "dispatch")
-STEP = DispatchTrainConfig(policy=TINY_DISPATCH, updates=4)
+NODES, DISPATCH = (("train", "policy", "--network", name) for name in ("nodes", "dispatch"))
+STEP = NodesTrainConfig(policy=TINY_NODES, updates=4)
 TINY_FLAGS = [
     text
-    for name, value in asdict(TINY_DISPATCH).items()
-    if value != asdict(DispatchTrainConfig().policy)[name]
+    for name, value in asdict(TINY_NODES).items()
+    if value != asdict(NodesTrainConfig().policy)[name]
     for text in (f"--policy.{name.replace('_', '-')}", value)
 ]
 
@@ -71,9 +72,9 @@ def test_the_same_configuration_goes_on(command, run):
 
 def test_a_step_run_of_another_configuration_is_refused_and_left_alone(command, tmp_path):
     folder = tmp_path / "run"
-    finished_run(folder, STEP, tiny_makespan_agent())
+    finished_run(folder, STEP, new_agent(TINY_NODES, 0))
     before = content(folder)
-    found = command(*DISPATCH, folder, "--updates", 4, "--seed", 1, *TINY_FLAGS)
+    found = command(*NODES, folder, "--updates", 4, "--seed", 1, *TINY_FLAGS)
     assert found.code == 2, found.out
     assert "was made with another configuration" in found.err
     assert content(folder) == before
@@ -95,7 +96,7 @@ def begun(monkeypatch):
 def test_a_step_run_takes_its_whole_configuration_from_a_file(command, tmp_path, begun):
     wanted = replace(STEP, seed=3, decide=(("fusion",), ("placement", "schedule")), top=0.5)
     (tmp_path / "wanted.json").write_text(wanted.to_json())
-    found = command(*DISPATCH, "new", "--config", "wanted.json")
+    found = command(*NODES, "new", "--config", "wanted.json")
     assert (found.code, found.err) == (0, "")
     assert begun == [wanted]
     assert (tmp_path / "new" / "config.json").read_text() == wanted.to_json() + "\n"
@@ -114,7 +115,7 @@ def test_a_step_run_takes_its_whole_configuration_from_a_file(command, tmp_path,
 )
 def test_an_odd_file_is_refused_before_anything_is_written(command, tmp_path, begun, text, message):
     (tmp_path / "odd.json").write_text(text)
-    found = command(*DISPATCH, "new", "--config", "odd.json")
+    found = command(*NODES, "new", "--config", "odd.json")
     assert found.code == 2
     assert message in found.err
     assert begun == []
@@ -122,20 +123,21 @@ def test_an_odd_file_is_refused_before_anything_is_written(command, tmp_path, be
 
 
 def test_sets_of_decisions_are_words_with_commas_between(command, begun):
-    found = command(*DISPATCH, "new", "--decide", "placement,fusion", "schedule", "--seed", 1)
+    found = command(*NODES, "new", "--decide", "placement,fusion", "schedule", "--seed", 1)
     assert found.code == 0, found.err
-    assert begun == [replace(DispatchTrainConfig(), decide=(("placement", "fusion"), ("schedule",)),
+    assert begun == [replace(NodesTrainConfig(), decide=(("placement", "fusion"), ("schedule",)),
                              seed=1)]  # fmt: skip
-    wrong = command(*DISPATCH, "other", "--decide", "placment")
+    wrong = command(*NODES, "other", "--decide", "placment")
     assert wrong.code == 2
     assert "did you mean 'placement'" in wrong.err
 
 
 def test_flags_of_each_objective_are_those_that_its_configuration_reads(command):
-    shown = command(*DISPATCH, "--help").out
+    shown = command(*NODES, "--help").out
     assert "order-entropy" in shown
     assert "placement-entropy" not in shown
     assert "placement-entropy" in command("train", "policy", "--help").out
+    assert "--ppo" not in command(*DISPATCH, "--help").out
     assert TrainDispatch(out="run").given == DispatchTrainConfig()
     assert TrainNodes(out="run").given == NodesTrainConfig()
 
@@ -146,12 +148,25 @@ def test_a_new_run_is_described_before_it_starts(command, tmp_path, monkeypatch)
         return SimpleNamespace(card={"validation": [[2, np.float64(-0.5)]]})
 
     monkeypatch.setattr("go_rl.policy.learn.pretrain.pretrain", pretrain)
-    found = command(*DISPATCH, "new", "--seed", 7)
+    found = command(*NODES, "new", "--seed", 7)
     assert (found.code, found.err) == (0, "")
     assert (
         "next: go-rl optimize zoo:resnet50 --objective makespan --weights new/weights.npz"
         in found.out
     )
+
+
+def test_a_dispatch_run_of_another_configuration_is_refused(command, tmp_path):
+    config = DispatchTrainConfig(policy=TINY_DISPATCH, best_of=(1,))
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.json").write_text(config.to_json())
+    before = content(tmp_path / "run")
+    found = command(*DISPATCH, "run", "--seed", 3)
+    assert found.code == 2
+    assert "run: was made with another configuration: best_of was [1]" in found.err
+    assert content(tmp_path / "run") == before
+    found = command(*DISPATCH, "new", "--workers", "ray")
+    assert "a dispatch policy is trained by one process" in " ".join(found.err.split())
 
 
 def test_a_stopped_run_says_what_it_kept(command, run, monkeypatch):

@@ -77,7 +77,6 @@ def pretrain(
     if isinstance(config, DispatchTrainConfig):
         _check_alone(workers, processes)
         with alone:
-            _write_config(config, Path(folder))
             return pretrain_dispatch(config, Path(folder), tell)
     assert isinstance(config, TrainConfig)
     with alone, joined(processes, config) as group:
@@ -93,7 +92,7 @@ def _check_alone(workers: str, processes: ProcessConfig) -> None:
         )
 
 
-def _write_config(config: RunConfig, folder: Path) -> None:
+def _write_config(config: TrainConfig, folder: Path) -> None:
     """Write the configuration, unless the folder holds a run of another one, which the trainer
     refuses. A run that goes on to more updates has these in its file."""
     path = folder / CONFIG_FILE

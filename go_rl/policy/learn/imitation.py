@@ -2,8 +2,7 @@
 
 The likelihood of the best decisions known of each problem is maximised, as in the cross-entropy
 method (Rubinstein 1999), but for all graphs at once, through the network. What teaches are the
-finds of searches; see `go_rl.policy.learn.dispatch_teachers` (dispatch: weights of the heads) and
-`go_rl.policy.learn.ring_imitation` (rings: chips and orders).
+finds of searches; see `go_rl.policy.learn.ring_imitation` (chips and orders).
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from go_rl.core import DECISIONS, Budget, Objective
+from go_rl.core import Budget, Objective
 from go_rl.objectives.makespan.methods.hdp.hdp import HDP, Actors, HDPConfig, draw
 from go_rl.objectives.makespan.methods.hdp.hdp import new_learner as new_hdp_learner
 from go_rl.objectives.makespan.methods.hdp.hdp import update as update_hdp
@@ -24,7 +24,6 @@ from go_rl.policy.learn.collect import Credit, TrainingCase, collect
 from go_rl.policy.learn.config import (
     DispatchTrainConfig,
     FineTuneConfig,
-    ImitationConfig,
     PPOConfig,
     RingTrainConfig,
     SampleConfig,
@@ -45,8 +44,6 @@ DEVICES = Setting("zoo:deep-autoencoder", "makespan", "p100x2")
 SIZES = {"hidden": 16, "sage_layers": 1, "attention_layers": 1, "heads": 2, "segment": 32}
 TINY = RingPolicyConfig(**SIZES, decoder_width=8, directions=2)
 PPO = PPOConfig(epochs=2)
-TOP = {"nodes": 1.0, "dispatch": 0.3}
-"""Share of the samples that teach."""
 SAMPLES = 24
 """Plans that fine-tuning learns from."""
 
@@ -77,12 +74,11 @@ def ring_update(solver: str) -> Facts:
     }
 
 
-def step_update(kind: str) -> Facts:
-    """One PPO update of a policy for placement, schedule and fusion: the shipped dispatcher, or an
-    untrained node policy."""
-    agent = _step_agent(kind)
-    case = TrainingCase("golden", plan_decoder(problem(DEVICES), kind))
-    found = collect(agent, case, {"plan": 8}, Credit(TOP[kind]), SEED)
+def step_update() -> Facts:
+    """One PPO update of an untrained node policy for placement, schedule and fusion."""
+    agent = _step_agent("nodes")
+    case = TrainingCase("golden", plan_decoder(problem(DEVICES), "nodes"))
+    found = collect(agent, case, {"plan": 8}, Credit(1.0), SEED)
     learner = new_learner(agent.params, PPO)
     learner, metrics = update(agent.policy, PPO, learner, [found.batch])
     return _weights(agent.params, learner.params) | {
@@ -109,15 +105,14 @@ def ring_pretraining() -> Facts:
 
 
 def step_pretraining() -> Facts:
-    """Imitation, then two updates of a tiny dispatcher."""
+    """Searches, prototypes, choice and offsets of a tiny dispatcher on generated graphs."""
     config = DispatchTrainConfig(
-        validation="train", max_nodes=51, updates=2, problems=2, samples=4, hardware=("p100x2",),
-        validation_hardware=("p100x2",), further=(), policy=DispatchPolicyConfig(**SIZES),
-        validate_every=1, checkpoint_every=2, ppo=PPO, decide=(DECISIONS,),
-        imitation=ImitationConfig(rounds=1, updates=3, problems=1, rollouts=32, max_units=60),
+        generated=8, zoo=False, max_nodes=500, rollouts=32, candidates=4, judged=4, choices=3,
+        updates=2, problems=2, best_of=(1, 2), held_out=0.4, hardware=("p100x2",),
+        policy=DispatchPolicyConfig(**SIZES, prototypes=4),
     )  # fmt: skip
     before = new_agent(config.policy, config.seed).params
-    return _run(lambda folder: pretrain(config, folder), before)
+    return _run(lambda folder: pretrain_dispatch(config, folder), before)
 
 
 def _run(train: Callable[[Path], Any], before: Any) -> Facts:
@@ -154,10 +149,8 @@ def ring_fine_tuning(task: str) -> Facts:
 def step_fine_tuning(kind: str) -> Facts:
     """The same on connected devices; a node policy learns from scratch."""
     before = _step_agent(kind)
-    learner = FineTuned(
-        before,
-        config=FineTuneConfig(batch=8, ppo=PPO, first=4, widen=1.0, top=TOP[kind], remembered=8),
-    )
+    config = FineTuneConfig(batch=8, ppo=PPO, first=4, widen=1.0, top=1.0, remembered=8)
+    learner = FineTuned(before, config=config)
     given = problem(DEVICES)
     plan, agent = learner.learn(given, Budget(samples=SAMPLES), SEED)
     return facts_of(plan, given) | _weights(before.params, agent.params)
@@ -176,7 +169,7 @@ def hdp_update() -> Facts:
 
 LEARNERS: Sequence[tuple[str, Callable[[], Facts]]] = (
     *((f"ring-ppo/{mode}", partial(ring_update, mode)) for mode in ("sample", "fix", "none")),
-    *((f"step-ppo/{form}", partial(step_update, form)) for form in ("nodes", "dispatch")),
+    ("step-ppo/nodes", step_update),
     ("ring-pretraining", ring_pretraining),
     ("step-pretraining", step_pretraining),
     *((f"ring-fine-tuning/{t}", partial(ring_fine_tuning, t)) for t in ("order", "placement")),

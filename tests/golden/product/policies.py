@@ -19,7 +19,7 @@ from .problems import Setting, problem
 NOISE = np.array([0.0, 1.0, 1.0, 2.0], np.float32)
 """Of the draws: the likeliest decision first."""
 RING_POLICIES = ("partition-1.0", "partition-1.1")
-DISPATCH_POLICIES = ("dispatch-1.1",)
+DISPATCH_POLICIES = ("dispatch-2.0",)
 """Shipped weights of each kind."""
 
 
@@ -55,7 +55,7 @@ def dispatch_predictions(name: str, setting: Setting) -> Facts:
     decoder = DispatchPlans(makespan_workspace(problem(setting)))
     encoded = agent.encode(decoder.padded)
     drawn = decoder.draw(agent, encoded, "plan", NOISE, jax.random.key(SEED)).values()
-    return {"units": decoder.units.num_units, "heads": _moments([d.weights for d in drawn])}
+    return {"units": decoder.units.num_units, "heads": _moments([d.deviations for d in drawn])}
 
 
 def _moments(*trees: Any) -> list[float]:

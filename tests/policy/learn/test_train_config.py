@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +22,6 @@ from go_rl.policy.learn.config import (
 )
 from go_rl.policy.learn.problems.makespan import MakespanProblems
 from go_rl.policy.learn.problems.ring import RingProblems
-from go_rl.policy.weights import load_weights
 
 ROOT = Path(__file__).parents[3]
 
@@ -55,7 +54,7 @@ ROOT = Path(__file__).parents[3]
         (lambda: RingTrainConfig(seed=-1), "train: seed must be >= 0, not -1"),
         (lambda: DispatchTrainConfig(seed=-1), "train: seed must be >= 0, not -1"),
         (
-            lambda: DispatchTrainConfig(validation_hardware=()),
+            lambda: NodesTrainConfig(validation_hardware=()),
             "validation_hardware needs at",
         ),
         (
@@ -91,15 +90,4 @@ def test_the_cost_reaches_the_problems_of_a_run():
     with pytest.raises(ProblemError, match="brings no measured seconds"):
         RingProblems(replace(CONFIG, cost="profiled")).draw(0, RunningBaseline())
     with pytest.raises(ProblemError, match="brings no measured seconds"):
-        MakespanProblems(DispatchTrainConfig(cost="profiled")).draw(0, RunningBaseline())
-
-
-def test_the_recipe_of_dispatch_is_that_of_its_card():
-    document = json.loads((ROOT / "experiments/learning/dispatch.json").read_text())
-    recipe = json.loads(json.dumps(asdict(from_json(DispatchTrainConfig, document))))
-    card = load_weights("dispatch-1.1").card["training"]
-    assert recipe["updates"] == 0
-    for name in ("further", "hardware", "decide", "seed"):
-        assert recipe[name] == card[name], name
-    assert card["imitation"].items() <= recipe["imitation"].items()  # which has gained fields
-    assert recipe["policy"].items() <= card["policy"].items()  # which has lost some
+        MakespanProblems(NodesTrainConfig(cost="profiled")).draw(0, RunningBaseline())

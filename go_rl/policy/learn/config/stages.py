@@ -9,8 +9,8 @@ from go_rl.policy.learn.config.checks import check_least, check_positive
 
 @dataclass(frozen=True)
 class ImitationConfig:
-    """Imitation, before PPO, of plans that searches found, by a ring or dispatch policy; see
-    `go_rl.policy.learn.dispatch_teachers` and `go_rl.policy.learn.ring_imitation.teachers`."""
+    """Imitation, before PPO, of plans that searches found, by a ring policy; see
+    `go_rl.policy.learn.ring_imitation.teachers`."""
 
     rounds: int = 2
     """Rounds; before each the policy looks for better decisions itself. 0: no imitation."""
@@ -19,15 +19,12 @@ class ImitationConfig:
     problems: int = 4
     """Problems in each of them."""
     astray: float = 0.1
-    """Rings: share of the units whose chip the next iteration sees wrongly, so that the policy
+    """Share of the units whose chip the next iteration sees wrongly, so that the policy
     learns the way back from its own mistakes."""
     samples: int = 128
-    """Rings: plans of an untrained policy among which the first teacher is chosen."""
-    each: int = 4
-    """Dispatch: problems of each graph that are searched, drawn among all hardware and
-    decisions."""
+    """Plans of an untrained policy among which the first teacher is chosen."""
     rollouts: int = 256
-    """Plans drawn on each problem before a round, dispatch in whole batches."""
+    """Plans drawn on each problem before a round."""
     max_units: int = 1300
     """Larger problems do not teach: they cost too much."""
     learning_rate: float = 5e-3
@@ -38,7 +35,7 @@ class ImitationConfig:
     def __post_init__(self) -> None:
         check_least("imitation", self, 0, "rounds", "updates")
         check_least("imitation", self, 0, "rollouts", "weight_decay", "astray")
-        check_least("imitation", self, 1, "problems", "samples", "each", "max_units")
+        check_least("imitation", self, 1, "problems", "samples", "max_units")
         check_positive("imitation", self, "learning_rate")
 
     @property

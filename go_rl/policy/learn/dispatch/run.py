@@ -13,11 +13,11 @@ import numpy as np
 from jaxtyping import Float32
 
 from go_rl.core import CheckpointError, Objective
-from go_rl.core.files.whole_file import whole_file
+from go_rl.core.files.whole_file import whole_file, write_text
 from go_rl.graphs.zoo.index import GENERATED_VERSION, ZOO_VERSION
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
-from go_rl.policy.learn.config import WEIGHTS_FILE, DispatchTrainConfig
+from go_rl.policy.learn.config import CONFIG_FILE, WEIGHTS_FILE, DispatchTrainConfig
 from go_rl.policy.learn.dispatch.choice import Example, having_prototypes, learn_choice
 from go_rl.policy.learn.dispatch.cover import (
     PriceTable,
@@ -75,7 +75,7 @@ class _Run:
     """One run in its folder."""
 
     def __init__(self, config: DispatchTrainConfig, folder: Path, report: Report) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        _own_folder(folder, config)
         self.config, self.folder = config, folder
         self._report = report
         self.effort = EffortLog(folder, config)
@@ -97,7 +97,10 @@ class _Run:
         path = self.folder / CHOSEN
         if path.exists():
             chosen = load_weights(path, Objective.MAKESPAN)
-            agent, curve = chosen.agent, [(int(at), float(score)) for at, score in chosen.card["choice"]]
+            agent, curve = (
+                chosen.agent,
+                [(int(at), float(score)) for at, score in chosen.card["choice"]],
+            )
         else:
             prototypes = self._prototypes(taught, known)
             agent = having_prototypes(new_agent(self.config.policy, self.config.seed), prototypes)
@@ -184,6 +187,25 @@ class _Run:
             "training": asdict(self.config), "choice": [list(point) for point in curve],
             "jax": jax.__version__, **self.effort.card(),
         }  # fmt: skip
+
+
+def _own_folder(folder: Path, config: DispatchTrainConfig) -> None:
+    """Make the folder, and write the configuration, unless it is of another run.
+
+    Raises:
+        CheckpointError: it is, or cannot be written.
+    """
+    path = folder / CONFIG_FILE
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if path.exists() and (differing := config.differing(path.read_text(encoding="utf-8"))):
+            raise CheckpointError(
+                f"{folder}: was made with another configuration: {differing}; resume with the same "
+                "one (only updates may grow), or start in an empty folder"
+            )
+        write_text(path, config.to_json() + "\n")
+    except OSError as error:
+        raise CheckpointError(f"{folder}: cannot be written ({error.strerror})") from error
 
 
 def _observation(path: Path) -> PolicyGraph:

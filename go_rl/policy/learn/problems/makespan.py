@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 
-from go_rl.core import DECISIONS, Objective, TrainingError, load_hardware
+from go_rl.core import Objective, TrainingError, load_hardware
 from go_rl.costs.models import ProblemOptions, make_problem, named_cost
 from go_rl.graphs.zoo import zoo_entry
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
@@ -30,12 +30,6 @@ from go_rl.policy.learn.processes.group import ALONE, Group
 from go_rl.policy.makespan_plans import MakespanPlans
 
 VALIDATION_SAMPLES = 16
-SMALL, MEDIUM = 5_000, 13_000
-"""Nodes. Smaller graphs are taught placement alone and all decisions on every hardware; medium ones
-all decisions on one hardware only; larger ones placement on one hardware only."""
-INFERENCE = 1_500
-"""Nodes of the largest inference graph that is taught."""
-
 ProblemKey = tuple[str, str, tuple[str, ...]]
 """Graph of the zoo, hardware and decisions."""
 
@@ -73,29 +67,6 @@ class MakespanProblems(Curriculum[MakespanTrainConfig]):
             return TrainingCase(short_name(name), self.decoder(name, hardware, decide, config.cost))
 
         return [one() for _ in range(config.problems)]
-
-    def taught(self) -> list[ProblemKey]:
-        """Return the problems that searches teach, large graphs on less hardware and with fewer
-        decisions: see `SMALL`, `MEDIUM`. Graphs of the split come once each, unless all draws go to
-        the further ones."""
-        keys: list[ProblemKey] = []
-        further = self.config.graphs or self.config.further
-        by_size = sorted(further, key=graph_size)
-        for i, name in enumerate(by_size):
-            nodes = graph_size(name)
-            for j, hardware in enumerate(self.config.hardware):
-                turn = i % len(self.config.hardware) == j
-                if nodes < MEDIUM or turn:
-                    keys.append((name, hardware, ("placement",)))
-                if nodes < SMALL or (nodes < MEDIUM and turn):
-                    keys.append((name, hardware, DECISIONS))
-        if self.config.further_share == 1 or self.config.graphs:
-            return keys
-        inference = [name for name in self.train if graph_size(name) <= INFERENCE]
-        for i, name in enumerate(sorted(inference, key=graph_size)):
-            hardware = self.config.hardware[i % len(self.config.hardware)]
-            keys.append((name, hardware, (DECISIONS, ("placement",))[i % 2]))
-        return keys
 
     def validate(self, agent: Agent, group: Group = ALONE) -> tuple[float, dict[str, float]]:
         """Return the mean over the validation problems of the best reward of a batch."""
