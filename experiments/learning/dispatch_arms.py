@@ -1,0 +1,223 @@
+"""The dispatch policy beside its control arms, at equal samples, on families it never learned from.
+
+Run: ``python -m experiments.learning.dispatch_arms [--weights FILE]``. Problems are those of the
+zoo's validation families, and generated ones whose seeds lie beyond all that training takes. An arm
+is judged by the best of its first 1, 5 and 20 plans:
+
+- *policy*: the prototypes that the network prefers, with its offsets;
+- *fixed order*: the same prototypes in the order of the cover, whatever the graph (zero-output);
+- *nearest neighbours*: the same prototypes in the order of a cover of the 25 training problems that
+  are nearest in seven numbers;
+- *random encoder*, *blind*: fresh weights of the encoder; no edges seen;
+- *untrained*: a list scheduler, then random weights around it;
+- *composed*: placement, order and fusion one after the other, as compilers do;
+- *earlier*: the policy of an earlier version, from a file of rows, if given.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float32, Float64
+
+from experiments.experiment import Experiment, say
+from go_rl.core import DECISIONS, Budget
+from go_rl.graphs.zoo.index import generated_name
+from go_rl.graphs.zoo.problems import ZooProblem
+from go_rl.costs.models.zoo_problem import priced_problem
+from go_rl.objectives.makespan.methods.composed import Composed
+from go_rl.objectives.makespan.workspace import makespan_workspace
+from go_rl.policy.controls import controlled
+from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
+from go_rl.policy.dispatch.dispatch_search import DispatchSearch, preferred
+from go_rl.policy.learn.dispatch.searches import untrained
+from go_rl.policy.weights import load_weights
+
+COUNTS = (1, 5, 20)
+"""Plans whose best is compared."""
+FIRST_SEED = 1_000_000
+"""First seed of the generated problems; training takes seeds below."""
+ZOO = ("seq2seq-2-layers-training", "seq2seq-4-layers-training", "swin-tiny-training")
+ARMS = ("zero-output", "random-encoder", "blind")
+"""Control arms by their names in the library."""
+NAMES = {"zero-output": "fixed order", "random-encoder": "random encoder"}
+SEARCHED = 1000
+"""Rollouts of the search that gives the best known plan."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """The best of the first plans of an arm on a problem."""
+
+    problem: str
+    family: str
+    arm: str
+    seed: int
+    best_1: float
+    """Seconds."""
+    best_5: float
+    best_20: float
+
+
+@dataclass(frozen=True)
+class DispatchArms(Experiment):
+    """Options of this experiment."""
+
+    weights: str = "dispatch-2.0"
+    """Policy."""
+    generated: int = 40
+    """Generated problems."""
+    seeds: int = 3
+    """Runs of arms that draw anything."""
+    earlier: Path | None = None
+    """CSV of rows of an earlier version, with the columns of this page's own."""
+
+    def run(self) -> None:
+        """Make the missing rows, then the page."""
+        kept = self.kept_rows(Row)
+        done = {(row.problem, row.arm, row.seed) for row in kept.rows}
+        for number, problem in enumerate(problems(self.generated)):
+            for row in self.rows(problem, done):
+                kept.add(row)
+            say(number, problem.name)
+        self.write_page(page([*kept.rows, *self._earlier()]))
+
+    def _earlier(self) -> list[Row]:
+        if self.earlier is None:
+            return []
+        with self.earlier.open(newline="") as file:
+            return [
+                Row(r["problem"], r["family"], r["arm"], int(r["seed"]),
+                    *(float(r[f"best_{k}"]) for k in COUNTS))
+                for r in csv.DictReader(file)
+            ]  # fmt: skip
+
+    def rows(self, problem: ZooProblem, done: set[tuple[str, str, int]]) -> Iterator[Row]:
+        """Yield the rows of a problem that are missing."""
+        wanted = [("policy", 0), ("fixed order", 0), ("blind", 0), ("composed", 0), ("search", 0)]
+        wanted += [(arm, s) for arm in ("untrained", "random encoder") for s in range(self.seeds)]
+        missing = [each for each in wanted if (problem.name, *each) not in done]
+        if not missing:
+            return
+        priced = priced_problem(problem)
+        plans = DispatchPlans(makespan_workspace(priced))
+        for arm, seed in missing:
+            seconds = self._seconds(arm, seed, plans)
+            best = np.minimum.accumulate(np.where(np.isfinite(seconds), seconds, np.inf))
+            found = [float(best[min(k, len(best)) - 1]) for k in COUNTS]
+            yield Row(problem.name, family(problem), arm, seed, *found)
+
+    def _seconds(self, arm: str, seed: int, plans: DispatchPlans) -> Float64[np.ndarray, "S"]:
+        """Seconds of the plans of an arm in their order; one for *composed* and *search*."""
+        problem = plans.workspace.problem
+        if arm == "composed":
+            return np.array([Composed().optimize(problem, Budget(samples=1000), 0).value])
+        if arm == "search":
+            found = DispatchSearch(self._agent).optimize(problem, Budget(samples=SEARCHED), 0)
+            return np.array([found.value])
+        evaluate = plans.workspace.evaluate
+        return evaluate(plans.dispatch.decide(self._weights(arm, seed, plans))).seconds
+
+    def _weights(self, arm: str, seed: int, plans: DispatchPlans) -> Float32[np.ndarray, "S W"]:
+        if arm == "untrained":
+            return untrained(max(COUNTS), seed)
+        control = {NAMES.get(name, name): name for name in ARMS}.get(arm)
+        return preferred(controlled(self._agent, control, seed), plans)[: max(COUNTS)]
+
+    @cached_property
+    def _agent(self):
+        return load_weights(self.weights).agent
+
+
+def problems(generated: int) -> list[ZooProblem]:
+    """Return the validation problems, the zoo's first."""
+    found = [
+        ZooProblem(graph, hardware, "makespan", decide)
+        for graph, hardware, decide in product(
+            ZOO, ("p100x2", "p100x4", "p100x8"), (DECISIONS, ("placement",))
+        )
+    ]
+    hardware = ("p100x4", "p100x8", "v100x4", "p100x2")
+    return found + [
+        ZooProblem(generated_name(FIRST_SEED + i), hardware[i // 10 % 4], "makespan", DECISIONS)
+        for i in range(generated)
+    ]
+
+
+def family(problem: ZooProblem) -> str:
+    """Return the family of a zoo graph, or the kind of a generated one."""
+    from go_rl.policy.learn.dispatch.problems import DispatchProblem
+
+    return DispatchProblem(problem.graph, problem.hardware, problem.decisions).kind
+
+
+def page(rows: list[Row]) -> str:
+    """Return the page: regrets against the best known, and the ratio to the policy by family."""
+    best: dict[str, float] = {}
+    for row in rows:
+        best[row.problem] = min(best.get(row.problem, np.inf), row.best_20)
+    lines = ["# The dispatch policy beside its control arms", "",
+             "Best of the first k plans over the best known plan of the problem, less one, and the "
+             "arm's seconds over the policy's; geometric means over problems, families alike, with "
+             "the 95 % interval over families (bootstrap).", ""]  # fmt: skip
+    zoo = {row.problem for row in rows if not row.problem.startswith("generated")}
+    groups = {"Validation families of the zoo": zoo, "Generated": set(best) - zoo}
+    for title, chosen in groups.items():
+        some = [row for row in rows if row.problem in chosen]
+        lines += [f"## {title}: {len(chosen)} problems, "
+                  f"{len({row.family for row in some})} families or kinds", "",
+                  "| arm | " + " | ".join(f"k = {k} | over the policy" for k in COUNTS) + " |",
+                  "| --- |" + " ---: | ---: |" * len(COUNTS)]  # fmt: skip
+        for arm in dict.fromkeys(row.arm for row in some):
+            cells = [arm]
+            for k in COUNTS:
+                mine, policy = logs(some, arm, k), logs(some, "policy", k)
+                above = np.exp(even_mean({p: v - np.log(best[p]) for p, v in mine.items()}, some))
+                ratio = {p: v - policy[p] for p, v in mine.items()}
+                low, high = interval(ratio, some)
+                cells += [f"{above - 1:.1%}", f"{np.exp(even_mean(ratio, some)):.3f} "
+                          f"({low:.3f} to {high:.3f})"]  # fmt: skip
+            lines.append("| " + " | ".join(cells) + " |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def logs(rows: list[Row], arm: str, k: int) -> dict[str, float]:
+    """Return log seconds of an arm by problem, the mean over its seeds."""
+    found: dict[str, list[float]] = {}
+    for row in rows:
+        if row.arm == arm:
+            found.setdefault(row.problem, []).append(float(np.log(getattr(row, f"best_{k}"))))
+    return {problem: float(np.mean(values)) for problem, values in found.items()}
+
+
+def by_family(values: dict[str, float], rows: list[Row]) -> list[float]:
+    """Return the mean of each family."""
+    of = {row.problem: row.family for row in rows}
+    families: dict[str, list[float]] = {}
+    for problem, value in values.items():
+        families.setdefault(of[problem], []).append(value)
+    return [float(np.mean(some)) for some in families.values()]
+
+
+def even_mean(values: dict[str, float], rows: list[Row]) -> float:
+    """Return the mean over families of their means."""
+    return float(np.mean(by_family(values, rows)))
+
+
+def interval(values: dict[str, float], rows: list[Row]) -> tuple[float, float]:
+    """Return the 95 % interval of the ratio over families, from 2,000 resamples."""
+    means, rng = np.array(by_family(values, rows)), np.random.default_rng(0)
+    drawn = means[rng.integers(len(means), size=(2000, len(means)))].mean(axis=1)
+    low, high = np.exp(np.percentile(drawn, [2.5, 97.5]))
+    return float(low), float(high)
+
+
+if __name__ == "__main__":
+    DispatchArms.main()
