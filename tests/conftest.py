@@ -15,6 +15,7 @@ import matplotlib as mpl
 import numba
 import pytest
 from hypothesis import HealthCheck, settings
+from matplotlib.figure import Figure
 from stale_kernels import drop_stale_kernels
 from type_checks import checked
 
@@ -100,6 +101,13 @@ def data_dir() -> Path:
 def endless(monkeypatch: pytest.MonkeyPatch) -> None:
     """Searches go on at a proved optimum: what the policy learns is tested, not what it finds."""
     monkeypatch.setattr("go_rl.core.Progress.proved", property(lambda progress: False))
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let files of pictures be empty: drawing takes half of the time of a small run."""
+    monkeypatch.setattr(Figure, "draw_without_rendering", lambda figure: None)
+    monkeypatch.setattr(Figure, "savefig", lambda figure, file, **options: None)
 
 
 @pytest.fixture
