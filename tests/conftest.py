@@ -111,8 +111,15 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def untimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No kernels are compiled ahead of the clock: nothing is timed."""
+    monkeypatch.setattr("go_rl.compare.portfolio.portfolio.compile_kernels", lambda objective: None)
+
+
+@pytest.fixture
 def unchecked_types() -> Iterator[None]:
-    """Switch type checks off for tests over thousands of problems: they cost more than the work."""
+    """Switch type checks off: for tests over thousands of problems they cost more than the work,
+    and what users pass wrongly must be refused without them."""
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
