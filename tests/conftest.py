@@ -15,6 +15,7 @@ import matplotlib as mpl
 import numba
 import pytest
 from hypothesis import HealthCheck, settings
+from matplotlib.figure import Figure
 from stale_kernels import drop_stale_kernels
 from type_checks import checked
 
@@ -103,8 +104,22 @@ def endless(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let files of pictures be empty: drawing takes half of the time of a small run."""
+    monkeypatch.setattr(Figure, "draw_without_rendering", lambda figure: None)
+    monkeypatch.setattr(Figure, "savefig", lambda figure, file, **options: None)
+
+
+@pytest.fixture
+def untimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No kernels are compiled ahead of the clock: nothing is timed."""
+    monkeypatch.setattr("go_rl.compare.portfolio.portfolio.compile_kernels", lambda objective: None)
+
+
+@pytest.fixture
 def unchecked_types() -> Iterator[None]:
-    """Switch type checks off for tests over thousands of problems: they cost more than the work."""
+    """Switch type checks off: for tests over thousands of problems they cost more than the work,
+    and what users pass wrongly must be refused without them."""
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)

@@ -45,6 +45,18 @@ def command(capsys, monkeypatch, tmp_path) -> Callable[..., Outcome]:
 
 
 @pytest.fixture
+def drawn() -> None:
+    """For tests that look at pictures: the commands draw them."""
+
+
+@pytest.fixture(autouse=True)
+def drawn_if_looked_at(request) -> None:
+    """Pictures are empty but for tests that look at them."""
+    if "drawn" not in request.fixturenames:
+        request.getfixturevalue("undrawn")
+
+
+@pytest.fixture
 def chain(tmp_path) -> Path:
     """The file of `chain_document`."""
     path = tmp_path / "chain.json"

@@ -23,10 +23,7 @@ FLAGS = (
 )
 
 
-@pytest.fixture(autouse=True)
-def _no_compilation(monkeypatch):
-    """These tests time nothing."""
-    monkeypatch.setattr("go_rl.compare.portfolio.portfolio.compile_kernels", lambda objective: None)
+pytestmark = pytest.mark.usefixtures("untimed")
 
 
 def rows(name: str) -> list[dict[str, str]]:

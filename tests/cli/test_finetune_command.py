@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import jax
-import jaxtyping
 import numpy as np
 import pytest
 from policy.tiny import tiny_agent, tiny_makespan_agent
@@ -140,13 +139,9 @@ def test_options_of_a_search_are_refused():
         go_rl.finetune(MODEL, objective="max-load")
 
 
-def test_a_configuration_of_another_kind_is_refused():
-    jaxtyping.config.update("jaxtyping_disable", True)
-    try:
-        with pytest.raises(SearchError, match="config must be a FineTuneConfig, not 'fast'"):
-            go_rl.finetune(MODEL, config="fast")  # pyright: ignore[reportArgumentType]
-    finally:
-        jaxtyping.config.update("jaxtyping_disable", False)
+def test_a_configuration_of_another_kind_is_refused(unchecked_types):
+    with pytest.raises(SearchError, match="config must be a FineTuneConfig, not 'fast'"):
+        go_rl.finetune(MODEL, config="fast")  # pyright: ignore[reportArgumentType]
 
 
 def test_learner_options_change_the_objective_s_own_configuration():

@@ -12,7 +12,7 @@ MODEL = "zoo:transformer-xl-2-layers-training"
 QUICK = ("--samples", 2, "--method")
 
 
-def test_the_folder_holds_plan_timeline_and_figures(command, tmp_path):
+def test_the_folder_holds_plan_timeline_and_figures(command, tmp_path, drawn):
     found = command("optimize", MODEL, "--hardware", "p100x2", *QUICK, "expert", "--out", "here")
     assert found.code == 0, found.err
     folder = tmp_path / "here"

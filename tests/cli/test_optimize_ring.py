@@ -57,7 +57,7 @@ def test_json_writes_no_files_unasked(command, chain, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["chain.json"]
 
 
-def test_the_folder_holds_plan_tables_and_figures(command, chain, tmp_path):
+def test_the_folder_holds_plan_tables_and_figures(command, chain, tmp_path, drawn):
     found = command("optimize", chain, "--hardware", "ring3", "--method", "greedy", *QUICK)
     assert found.code == 0, found.err
     folder = tmp_path / "out" / "chain"

@@ -17,8 +17,8 @@ from go_rl.compare.portfolio.rounds import HEAVIEST, LIGHTEST, Portion, Rounds, 
 from go_rl.core import Budget, CurvePoint, Plan, Problem, Progress
 
 PROBLEMS = {
-    "layers, strict": lambda: layered_ring(1, 24, 4, "strict"),
-    "layers, replicate": lambda: layered_ring(3, 40, 6, "replicate"),
+    "layers, strict": lambda: layered_ring(1, 20, 4, "strict"),
+    "layers, replicate": lambda: layered_ring(3, 30, 6, "replicate"),
     "random ring": lambda: random_ring(5, 16, 4),
     "operators, 2 devices": lambda: priced(operators(1), "p100x2"),
     "operators, 4 devices": lambda: priced(operators(3), "p100x4"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-import jaxtyping
 import numpy as np
 import pytest
 from policy.tiny import lively_agent
@@ -37,10 +36,7 @@ BLIND = "policy (blind)"
 FAMILIES = {"a": "one", "b": "one", "c": "two"}
 
 
-@pytest.fixture(autouse=True)
-def _no_compilation(monkeypatch):
-    """These tests time nothing."""
-    monkeypatch.setattr("go_rl.compare.portfolio.portfolio.compile_kernels", lambda objective: None)
+pytestmark = pytest.mark.usefixtures("untimed")
 
 
 def value(method: str, graph: str, seed: int, seconds: float | None) -> Run:
@@ -199,13 +195,9 @@ def test_bad_input_is_one_clear_error(config, tmp_path, changes, error, message)
         evaluate_one(replace(config, **changes), tmp_path)
 
 
-def test_an_unknown_arm_is_refused(config):
-    jaxtyping.config.update("jaxtyping_disable", True)
-    try:
-        with pytest.raises(PolicyError, match="did you mean 'blind'"):
-            replace(config, control="blnd", controls=False)
-    finally:
-        jaxtyping.config.update("jaxtyping_disable", False)
+def test_an_unknown_arm_is_refused(config, unchecked_types):
+    with pytest.raises(PolicyError, match="did you mean 'blind'"):
+        replace(config, control="blnd", controls=False)
 
 
 def test_methods_are_compared_on_connected_devices(tmp_path):

@@ -32,10 +32,7 @@ def chain(folder: Path, name: str = "chain", work: tuple[float, ...] = (9, 1, 1,
     return str(path)
 
 
-@pytest.fixture(autouse=True)
-def _no_compilation(monkeypatch):
-    """These tests time nothing."""
-    monkeypatch.setattr("go_rl.compare.portfolio.portfolio.compile_kernels", lambda objective: None)
+pytestmark = pytest.mark.usefixtures("untimed")
 
 
 @pytest.fixture

@@ -44,6 +44,15 @@ def test_the_answer_is_that_of_cp_sat():
     assert made.objective_value == 11
 
 
+@pytest.fixture
+def python_s_ctrl_c():
+    """A shell starts what runs in its background with Ctrl-C ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("python_s_ctrl_c")
 def test_ctrl_c_after_it_still_raises():
     """CP-SAT's own handler leaves the default action, and the process would die here."""
     solve_interruptibly(solver(5.0), golomb(4))
@@ -51,6 +60,7 @@ def test_ctrl_c_after_it_still_raises():
         signal.raise_signal(signal.SIGINT)
 
 
+@pytest.mark.usefixtures("python_s_ctrl_c")
 def test_ctrl_c_ends_it():
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
     began = time.monotonic()

@@ -10,17 +10,20 @@ import jax.numpy as jnp
 import pytest
 
 from go_rl.core import MissingDependencyError, ReadError, RecordError, TrainingError
+from go_rl.costs.kernels.measure import worker as measuring
 from go_rl.costs.kernels.measure.collect import KERNELS, NODES, PROGRAMS, collect_kernels
 from go_rl.costs.kernels.measure.programs import load_programs
 from go_rl.costs.kernels.measure.settings import FLAG_SETTINGS, LAYOUT_SETTINGS
 from go_rl.costs.timing import rounds as kernel_visits
 from go_rl.costs.timing.config import CollectConfig, SamplingConfig, TimingConfig
+from go_rl.costs.timing.measuring_run import Release
 from go_rl.costs.timing.rounds import PARTIAL
 from go_rl.costs.timing.worker import folder_pace
 from go_rl.graphs.cutting.file_format import load_kernels
 from go_rl.graphs.zoo.models.zoo_model import ZooModel
+from go_rl.runtime import warm_process
 from go_rl.runtime.records import RECORDS, Record, RecordStore
-from go_rl.runtime.warm_worker import WorkerError
+from go_rl.runtime.warm_worker import WarmWorker, WorkerError
 
 QUICK = CollectConfig(
     target="test-1",
@@ -51,6 +54,21 @@ def collect(folder, config=QUICK, model=None) -> int:
     return collect_kernels([model or dense()], folder, config, lambda _: None)
 
 
+@pytest.fixture
+def worker_here(monkeypatch):
+    """A worker's answers come from this process, for tests of what is collected, not of processes:
+    starting one takes two seconds."""
+
+    def answer(worker, request, timeout):
+        return warm_process._answer(worker._function, request)
+
+    def close(worker):
+        measuring.answer(Release())
+
+    monkeypatch.setattr(WarmWorker, "_exchange", answer)
+    monkeypatch.setattr(WarmWorker, "close", close)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("measured")
@@ -75,7 +93,7 @@ def test_what_is_there_is_not_measured_again(folder):
     assert collect(folder) == 0
 
 
-def test_who_asks_for_more_kernels_gets_them_behind_those_that_are_there(tmp_path):
+def test_who_asks_for_more_kernels_gets_them_behind_those_that_are_there(tmp_path, worker_here):
     few = replace(QUICK, sampling=SamplingConfig(kernels=1))
     assert collect(tmp_path, few) == 1
     file = tmp_path / KERNELS / "dense.npz"
@@ -91,12 +109,12 @@ def test_who_asks_for_more_kernels_gets_them_behind_those_that_are_there(tmp_pat
     assert collect(tmp_path, few) == collect(tmp_path, QUICK) == 0
 
 
-def test_a_second_round_measures_a_share_again(folder):
+def test_a_second_round_measures_a_share_again(folder, worker_here):
     assert collect(folder, replace(QUICK, round=1, share=0.5)) == 2
     assert sum(r.round == 1 for r in measured(folder)) == 2
 
 
-def test_a_later_run_traces_nothing(folder, monkeypatch):
+def test_a_later_run_traces_nothing(folder, worker_here):
     """Its model cannot even be built."""
     model = ZooModel("dense", "test", lambda: pytest.fail("traced again"))
     assert collect(folder, replace(QUICK, round=2, share=0.5), model) == 2
@@ -114,7 +132,7 @@ def test_programs_of_another_jax_are_traced_again_and_damage_is_named(folder, mo
         load_programs(broken, QUICK, 1e-5)
 
 
-def test_flags_and_layouts_of_kernels_that_were_timed(folder):
+def test_flags_and_layouts_of_kernels_that_were_timed(folder, worker_here):
     config = replace(QUICK, vary="flags", share=0.25)
     assert collect(folder, config) == len(FLAG_SETTINGS)
     made = collect(folder, replace(config, vary="layouts", share=1.0))
@@ -132,7 +150,7 @@ def test_a_kernel_that_takes_too_long_leaves_a_reason(tmp_path):
     assert [r.reason for r in measured(tmp_path)] == ["took more than 0.01 s"]
 
 
-def test_an_operand_that_does_not_travel_is_named(tmp_path):
+def test_an_operand_that_does_not_travel_is_named(tmp_path, worker_here):
     def function(key, x):
         return x + jax.random.normal(key, x.shape)
 
@@ -185,7 +203,9 @@ def test_bad_configurations_are_refused(wrong):
         CollectConfig(**wrong)
 
 
-def test_a_run_that_was_stopped_leaves_its_records_and_makes_them_whole(tmp_path, monkeypatch):
+def test_a_run_that_was_stopped_leaves_its_records_and_makes_them_whole(
+    tmp_path, monkeypatch, worker_here
+):
     """The third of four visits is the last one that is made."""
     config = replace(QUICK, timing=replace(QUICK.timing, visits=4))
     visit = kernel_visits._Together._visit
@@ -208,7 +228,7 @@ def test_a_run_that_was_stopped_leaves_its_records_and_makes_them_whole(tmp_path
     assert collect(tmp_path, config) == 0
 
 
-def test_models_that_lack_a_package_are_left_out(tmp_path):
+def test_models_that_lack_a_package_are_left_out(tmp_path, worker_here):
     def lacking():
         raise MissingDependencyError("Keras cannot be imported")
 

@@ -1,29 +1,19 @@
-"""Where the real data lies, for the tests that can use it; shape inference in this process."""
+"""Guarded work in this process."""
 
-import os
-from pathlib import Path
+from importlib import import_module
 
 import pytest
 
-
-@pytest.fixture(scope="session")
-def data_folder() -> Path:
-    folder = Path(os.environ.get("GO_RL_DATA", Path(__file__).parents[4] / "shared" / "data"))
-    if not folder.is_dir():
-        pytest.skip("the real graphs are not here; set GO_RL_DATA to their folder")
-    return folder
+from go_rl.graphs.readers import guarded
 
 
 @pytest.fixture
 def in_process(monkeypatch):
-    """Infer shapes in this process: fast, and type-checked."""
-    from go_rl.graphs.readers.onnx import reader as onnx_reader
-    from go_rl.graphs.readers.onnx.scope import Completion
-    from go_rl.graphs.readers.onnx.shapes.propagation import complete
+    """The work of the subprocesses that guard users against C++ code, done in this process: fast,
+    and type-checked. Starting one takes a second."""
 
-    def infer(model, settings, name):
-        run = Completion(**{k: v for k, v in settings.items() if k != "task"}, infer=True)
-        complete(model, run)
-        return model, run.notes
+    def work(module, folder, timeout):
+        import_module(module).main(folder)
+        return ""
 
-    monkeypatch.setattr(onnx_reader, "complete_in_subprocess", infer)
+    monkeypatch.setattr(guarded, "run_guarded", work)

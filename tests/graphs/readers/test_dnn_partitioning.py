@@ -140,8 +140,8 @@ def test_a_long_chain_needs_no_recursion(tmp_path):
     assert graph.names[-1] == 4_999
 
 
-def test_the_real_files(data_folder):
-    files = sorted((data_folder / "dnn-partitioning" / "throughput").glob("*/*.json"))
+def test_the_real_files(data_dir):
+    files = sorted((data_dir / "dnn-partitioning" / "throughput").glob("*/*.json"))
     graphs = {f"{p.parent.name}/{p.stem}": load(p) for p in files}
     sizes = {name: (g.num_nodes, g.num_edges) for name, g in graphs.items()}
     assert sizes["operators/bert_L-12_training"] == (2012, 2751)

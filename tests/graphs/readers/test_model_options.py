@@ -11,8 +11,7 @@ from onnx import helper
 from onnx_models import model, value
 
 from go_rl.core import ReadError, UnknownOperatorError
-from go_rl.graphs.readers import guarded, load, save_graph
-from go_rl.graphs.readers.onnx.worker import main
+from go_rl.graphs.readers import load, save_graph
 
 WHILE = """\
 HloModule m
@@ -56,10 +55,7 @@ def taking(trip_count=1):
 """
 
 
-@pytest.fixture(autouse=True)
-def inference_in_this_process(monkeypatch):
-    """The subprocess that guards users against ONNX's C++ code takes most of a second."""
-    monkeypatch.setattr(guarded, "run_guarded", lambda module, folder, time: main(folder) or "")
+pytestmark = pytest.mark.usefixtures("in_process")
 
 
 @pytest.fixture

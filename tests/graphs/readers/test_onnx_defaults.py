@@ -11,16 +11,12 @@ from onnx import TensorProto, helper
 from onnx_models import array, header, model, one_operator, value
 
 from go_rl.core.errors import ReadError
-from go_rl.graphs.readers import guarded
 from go_rl.graphs.readers.onnx.reader import read_onnx_model
-from go_rl.graphs.readers.onnx.worker import main
 
 node = helper.make_node
 
 
-@pytest.fixture(autouse=True)
-def inference_in_this_process(monkeypatch):
-    monkeypatch.setattr(guarded, "run_guarded", lambda module, folder, time: main(folder) or "")
+pytestmark = pytest.mark.usefixtures("in_process")
 
 
 def flops(made):

@@ -8,17 +8,12 @@ from onnx import helper
 from onnx_models import array, header, model, value
 
 from go_rl.core.errors import ReadError
-from go_rl.graphs.readers import guarded
 from go_rl.graphs.readers.onnx.reader import read_onnx_model
-from go_rl.graphs.readers.onnx.worker import main
 
 node = helper.make_node
 
 
-@pytest.fixture(autouse=True)
-def inference_in_this_process(monkeypatch):
-    """The subprocess that guards users against ONNX's C++ code takes most of a second."""
-    monkeypatch.setattr(guarded, "run_guarded", lambda module, folder, time: main(folder) or "")
+pytestmark = pytest.mark.usefixtures("in_process")
 
 
 STEPS, WIDTH = 14, 1024

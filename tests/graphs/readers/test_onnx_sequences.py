@@ -9,16 +9,13 @@ from onnx import TensorProto, helper
 from onnx_models import array, model, value
 
 from go_rl.core.errors import ReadError
-from go_rl.graphs.readers import guarded, load
+from go_rl.graphs.readers import load
 from go_rl.graphs.readers.onnx.reader import read_onnx_model
-from go_rl.graphs.readers.onnx.worker import main
 
 node = helper.make_node
 
 
-@pytest.fixture(autouse=True)
-def inference_in_this_process(monkeypatch):
-    monkeypatch.setattr(guarded, "run_guarded", lambda module, folder, time: main(folder) or "")
+pytestmark = pytest.mark.usefixtures("in_process")
 
 
 def integers(name, *numbers):

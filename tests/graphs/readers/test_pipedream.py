@@ -96,8 +96,8 @@ def test_no_nodes(tmp_path):
         read_pipedream(_write(tmp_path, "\n\n"))
 
 
-def test_the_real_files(data_folder):
-    sizes = {p.stem: load(p).num_nodes for p in (data_folder / "pipedream").glob("[a-z]*.txt")}
+def test_the_real_files(data_dir):
+    sizes = {p.stem: load(p).num_nodes for p in (data_dir / "pipedream").glob("[a-z]*.txt")}
     assert sizes["alexnet"] == 23
     assert sizes["nasnetamobile"] == 921
-    assert load(data_folder / "pipedream" / "gnmt.txt", training=True).is_backward.sum() == 45
+    assert load(data_dir / "pipedream" / "gnmt.txt", training=True).is_backward.sum() == 45

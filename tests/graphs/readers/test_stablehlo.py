@@ -35,14 +35,14 @@ def test_what_jax_prints_is_read(tmp_path):
     assert "while" not in graph.op_type
 
 
-def test_locations_survive_when_printed(tmp_path):
+def test_locations_survive_when_printed(tmp_path, in_process):
     graph = load(_write(tmp_path, _text(debug_info=True)))
     dot = graph.op_type.index("dot")
     assert "dot_general" in graph.source[dot]
     assert "test_stablehlo.py:" in graph.source[dot]
 
 
-def test_the_generic_form(tmp_path):
+def test_the_generic_form(tmp_path, in_process):
     text = """"builtin.module"() ({
       "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "main"}> ({
       ^bb0(%arg0: tensor<4xf32>):
@@ -71,7 +71,7 @@ def test_bad_text_quotes_the_parser(tmp_path, text, message):
     assert "\n" not in str(error.value)
 
 
-def test_unknown_custom_calls(tmp_path):
+def test_unknown_custom_calls(tmp_path, in_process):
     text = """module @m {
       func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
         %0 = stablehlo.custom_call @mystery(%arg0) : (tensor<4xf32>) -> tensor<4xf32>

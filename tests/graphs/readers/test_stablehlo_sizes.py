@@ -8,6 +8,8 @@ from jax import export
 from go_rl.core import ReadError
 from go_rl.graphs.readers import load
 
+pytestmark = pytest.mark.usefixtures("in_process")
+
 
 def _exported(function, *shapes):
     names = sorted({name for shape in shapes for name in shape if isinstance(name, str)})

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import jaxtyping
 import pytest
 from objectives.conformance import RingConformance
 from policy.tiny import tiny_agent
@@ -14,13 +11,7 @@ from go_rl.policy.learn.config import FineTuneConfig
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.policy_search import PolicySearch
 
-
-@pytest.fixture(autouse=True)
-def unchecked_types() -> Iterator[None]:
-    """Type checks cost more than the work on tiny problems."""
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", False)
+pytestmark = pytest.mark.usefixtures("unchecked_types")
 
 
 class TestPolicyByOrder(RingConformance):
