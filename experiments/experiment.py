@@ -85,9 +85,9 @@ class Experiment(Script):
         """Write rows of one kind, at least one, as a table beside the page."""
         write_text(self.path(ending), csv_text(type(rows[0]), rows))
 
-    def save_figure(self, figure: Figure) -> None:
-        """Write a figure with the name of the page."""
-        save_figure(figure, self.stem)
+    def save_figure(self, figure: Figure, ending: str = "") -> None:
+        """Write a figure with the name of the page, and an ending where there are several."""
+        save_figure(figure, self.path(ending))
 
     def write_page(self, text: str | Iterable[str], name: str | None = None) -> None:
         """Write the page, with the command that makes it below its title.
@@ -108,14 +108,21 @@ def say(done: int, sentence: str) -> None:
     print(done, sentence, flush=True)
 
 
+def timed(run: Callable[[], R], clock: Callable[[], float] = time.perf_counter) -> tuple[R, float]:
+    """Return what a call returns, and the seconds that it takes."""
+    started = clock()
+    found = run()
+    return found, clock() - started
+
+
+def deadline(minutes: float) -> float:
+    """Return the Unix time after so many minutes; 0: never."""
+    return time.time() + 60 * minutes if minutes else float("inf")
+
+
 def repeated_seconds(
     run: Callable[[], object], repeats: int, clock: Callable[[], float] = time.perf_counter
 ) -> Sequence[float]:
     """Return the seconds of several calls, after one that compiles and is not counted."""
     run()
-    found = []
-    for _ in range(repeats):
-        started = clock()
-        run()
-        found.append(clock() - started)
-    return found
+    return [timed(run, clock)[1] for _ in range(repeats)]

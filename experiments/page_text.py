@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
+from typing import TypeVar
 
 from go_rl.report.file_tables import markdown_table
 
+A = TypeVar("A")
+B = TypeVar("B")
 NOTHING = "–"
 """Cell without a number."""
 FOUR = ".4g"
@@ -39,10 +40,29 @@ def table_lines(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str
     return markdown_table(heads, rows).splitlines()
 
 
-def geometric_mean(values: Iterable[float]) -> float:
-    """Return the geometric mean of the finite values; NaN of none."""
-    logs = [np.log(value) for value in values if np.isfinite(value)]
-    return float(np.exp(np.mean(logs))) if logs else float("nan")
+def grid_table(
+    corner: str,
+    rows: Mapping[str, A] | Iterable[A],
+    columns: Mapping[str, B] | Iterable[B],
+    cell_of: Callable[[A, B], str],
+) -> str:
+    """Return a Markdown table of what is known of each row and column.
+
+    Args:
+        corner: head of the column of names.
+        rows: by name, or names.
+        columns: by head, or heads.
+        cell_of: text of a row and a column.
+    """
+    down, across = _named(rows), _named(columns)
+    lines = (
+        [name, *(cell_of(row, each) for each in across.values())] for name, row in down.items()
+    )
+    return markdown_table([corner, *across], lines)
+
+
+def _named(parts: Mapping[str, A] | Iterable[A]) -> dict[str, A]:
+    return dict(parts) if isinstance(parts, Mapping) else {str(part): part for part in parts}
 
 
 def cell(value: float, digits: int = 3) -> str:

@@ -24,8 +24,9 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.experiment import Experiment
-from experiments.page_text import geometric_mean, rounded
+from experiments.page_text import rounded
 from experiments.rows import KeptRows, rows_table
+from experiments.statistics import geometric_mean
 from go_rl.compare.portfolio.portfolio import compile_kernels, run
 from go_rl.core import Budget, OpGraph, Plan, Problem, load_hardware, plan_for, rule_set
 from go_rl.costs.models import ProblemOptions, make_problem

@@ -29,7 +29,7 @@ from jaxtyping import Int64
 from matplotlib.figure import Figure
 
 from experiments.experiment import Experiment
-from experiments.page_text import geometric_mean
+from experiments.statistics import geometric_mean
 from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
 from go_rl.core import OpGraph

@@ -34,8 +34,9 @@ from itertools import product
 import numpy as np
 
 from experiments.experiment import ROOT, Experiment
-from experiments.page_text import NOTHING, cell, geometric_mean, markdown_table
+from experiments.page_text import NOTHING, cell, markdown_table
 from experiments.placement.go_rows import ROWS, row_problem, searched
+from experiments.statistics import geometric_mean
 from go_rl.core import Budget, Objective, Optimizer, Problem
 from go_rl.objectives.methods import MakespanAnnealing, MakespanExpert
 from go_rl.policy.agent import Agent, new_agent

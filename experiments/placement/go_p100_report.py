@@ -9,9 +9,10 @@ from itertools import combinations
 
 import numpy as np
 
-from experiments.page_text import cell, geometric_mean
+from experiments.page_text import cell
 from experiments.placement.go_rows import ROWS
 from experiments.placement.two_prices import ANALYTICAL, LEARNED
+from experiments.statistics import geometric_mean
 
 AGAINST = "expert"
 """Method against which steps are stated."""

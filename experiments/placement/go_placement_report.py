@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.page_text import cell, geometric_mean
+from experiments.page_text import cell
 from experiments.placement.go_rows import ROWS
+from experiments.statistics import geometric_mean
 
 MINE = ("one", "one, nodes", "zero-shot", "fine-tuned")
 """Our own methods."""

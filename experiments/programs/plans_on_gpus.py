@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from experiments.experiment import Experiment
-from experiments.page_text import geometric_mean, rounded
+from experiments.page_text import rounded
 from experiments.placement.two_prices import (
     ANALYTICAL,
     LEARNED,
@@ -28,6 +28,7 @@ from experiments.placement.two_prices import (
     workspaces,
 )
 from experiments.rows import rows_table
+from experiments.statistics import geometric_mean
 from go_rl.api.load import load
 from go_rl.api.optimize import optimize
 from go_rl.core import OpGraph, Plan

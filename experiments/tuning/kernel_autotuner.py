@@ -28,8 +28,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.experiment import Experiment
-from experiments.page_text import geometric_mean
 from experiments.rows import csv_text, read_rows
+from experiments.statistics import geometric_mean
 from go_rl.api.this_device import NETWORKS, CalibrateConfig, calibrate
 from go_rl.core.plan import write_text
 from go_rl.core.processor import processor_name
