@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any
 
 from go_rl.report.file_tables import markdown_table
 
-A = TypeVar("A")
-B = TypeVar("B")
 NOTHING = "–"
 """Cell without a number."""
 FOUR = ".4g"
@@ -42,9 +40,9 @@ def table_lines(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str
 
 def grid_table(
     corner: str,
-    rows: Mapping[str, A] | Iterable[A],
-    columns: Mapping[str, B] | Iterable[B],
-    cell_of: Callable[[A, B], str],
+    rows: Mapping[str, Any] | Iterable[Any],
+    columns: Mapping[str, Any] | Iterable[Any],
+    cell_of: Callable[[Any, Any], str],
 ) -> str:
     """Return a Markdown table of what is known of each row and column.
 
@@ -54,15 +52,14 @@ def grid_table(
         columns: by head, or heads.
         cell_of: text of a row and a column.
     """
-    down, across = _named(rows), _named(columns)
+    down, across = (
+        each if isinstance(each, Mapping) else {str(part): part for part in each}
+        for each in (rows, columns)
+    )
     lines = (
         [name, *(cell_of(row, each) for each in across.values())] for name, row in down.items()
     )
     return markdown_table([corner, *across], lines)
-
-
-def _named(parts: Mapping[str, A] | Iterable[A]) -> dict[str, A]:
-    return dict(parts) if isinstance(parts, Mapping) else {str(part): part for part in parts}
 
 
 def cell(value: float, digits: int = 3) -> str:

@@ -119,9 +119,9 @@ def _compare(
     families = [zoo_entry(data.models[k]).family for k in test]
     rows: dict[str, dict[str, float]] = {}
     fitted: dict[str, Predict] = {}
+    alike = [AS_IT_COMES] * len(test)
     for name, fit in METHODS.items():
         fitted[name], fitting = timed(lambda fit=fit: fit(data, train, options))
-        alike = [AS_IT_COMES] * len(test)
         predicted, asking = timed(lambda name=name: fitted[name](test, alike))
         errors = by_model(families, lambda r, p=predicted: mape(p[r], seconds[test][r]))
         total = {"all kernels": mape(predicted, seconds[test]), "seconds": fitting + asking}

@@ -18,8 +18,7 @@ import numpy as np
 import tyro
 
 from experiments.experiment import Experiment
-from experiments.programs.cdmpp.cross_model import TUNING
-from experiments.programs.cdmpp.runs import Metrics
+from experiments.programs.cdmpp.runs import Metrics, tuning_steps
 from experiments.programs.cross_device.arms import (
     BOTH,
     FACTOR,
@@ -104,7 +103,7 @@ def setting_of(
     counts = tuple(int(n) for n in np.unique(inputs.leaves))
     config = ProgramTrainConfig(ProgramNetworkConfig(counts), steps=options.steps, seed=seed)
     split = by_target(inputs.nest, inputs.target, number, seed)
-    tuning = max(int(TUNING * options.steps), 1)
+    tuning = tuning_steps(options.steps)
     return Setting(examples, (number,), split, "nest", HUB_KINDS, config, tuning, networks)
 
 

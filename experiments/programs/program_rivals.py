@@ -8,20 +8,19 @@ Their speeds of training are in `experiments.programs.cdmpp.speed`.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from itertools import product
 
 import numpy as np
 
 from experiments.experiment import Experiment
-from experiments.page_text import NOTHING, cell
 from experiments.programs.cdmpp.runs import (
     Metrics,
-    OutOfTimeError,
     Runs,
     TableOptions,
     judged,
+    means_table,
 )
 from experiments.programs.rival_fits import RIVALS, fit_rival, split_rows
 
@@ -53,26 +52,13 @@ class ProgramRivals(TableOptions, Experiment):
 
     def run(self) -> None:
         """Run the cells that are missing; write the page."""
-        runs = Runs(self, time.monotonic())
+        runs = Runs(self)
         found: dict[tuple[str, str], list[Metrics]] = {}
-        missing: list[str] = []
-
-        def kept(name: str, make: Callable[[], Metrics]) -> list[Metrics]:
-            try:
-                return [runs.kept(f"{name}-{self.seconds:g}s", make)]
-            except OutOfTimeError:
-                missing.append(name)
-                return []
-
-        for seed in range(self.seeds):
-            for split in SPLITS:
-                for rival in RIVALS:
-                    name = f"{split}-{rival.split(' (')[0].replace(' ', '-')}-{seed}"
-                    key = (split, rival)
-                    found.setdefault(key, []).extend(
-                        kept(name, lambda s=split, r=rival, n=seed: _cell(runs, self, s, r, n))
-                    )
-        self.write_page(_page(runs, self, found, missing))
+        for seed, split, rival in product(range(self.seeds), SPLITS, RIVALS):
+            name = f"{split}-{rival.split(' (')[0].replace(' ', '-')}-{seed}-{self.seconds:g}s"
+            kept = runs.tried(name, partial(_cell, runs, self, split, rival, seed))
+            found.setdefault((split, rival), []).extend(kept)
+        self.write_page(_page(runs, self, found))
 
 
 def _cell(runs: Runs, options: ProgramRivals, split: str, rival: str, seed: int) -> Metrics:
@@ -86,12 +72,7 @@ def _cell(runs: Runs, options: ProgramRivals, split: str, rival: str, seed: int)
     }  # fmt: skip
 
 
-def _page(
-    runs: Runs,
-    options: ProgramRivals,
-    found: dict[tuple[str, str], list[Metrics]],
-    missing: list[str],
-) -> str:
+def _page(runs: Runs, options: ProgramRivals, found: dict[tuple[str, str], list[Metrics]]) -> str:
     examples = runs.examples
     device = examples.inputs.targets[0].device
     lines = [
@@ -104,29 +85,12 @@ def _page(
         "5 %, below which differences of errors mean nothing.",
     ]  # fmt: skip
     for split, title in SPLITS.items():
-        rows = next((found[split, r][0] for r in RIVALS if found.get((split, r))), None)
-        count = (
-            ""
-            if rows is None
-            else f" ({rows['learned']:,.0f} learned, {rows['tested']:,.0f} tested)"
-        )
-        lines += ["", f"## {title}{count}", "", "| | " + " | ".join(COLUMNS.values()) + " | n |"]
-        lines.append("|" + "---|" * (len(COLUMNS) + 2))
-        lines += [rival_row(rival, found.get((split, rival), [])) for rival in RIVALS]
-    lines += ["", NOT_HERE]
-    lines += ["", "## Not run yet", "", ", ".join(missing) + "."] if missing else []
-    return "\n".join([*lines, ""])
-
-
-def rival_row(rival: str, results: list[Metrics]) -> str:
-    """Return a line of a table: means over seeds, dashes where there is none."""
-    cells = [
-        cell(float(np.mean([each[name] for each in results])), 0 if name == "updates" else 2)
-        if results
-        else NOTHING
-        for name in COLUMNS
-    ]
-    return f"| {rival} | " + " | ".join(cells) + f" | {len(results)} |"
+        results = {rival: found.get((split, rival), []) for rival in RIVALS}
+        known = next((each[0] for each in results.values() if each), None)
+        count = known and f" ({known['learned']:,.0f} learned, {known['tested']:,.0f} tested)"
+        lines += ["", f"## {title}{count or ''}", ""]
+        lines += means_table(results, COLUMNS, {"updates": 0}, counted=True)
+    return "\n".join([*lines, "", NOT_HERE, *runs.not_run(), ""])
 
 
 if __name__ == "__main__":

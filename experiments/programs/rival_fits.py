@@ -5,23 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
+from experiments.experiment import timed
 from experiments.programs.cdmpp.runs import Runs, trained
-from experiments.programs.rivals.boosted_programs import (
-    LightgbmPrograms,
-    XgboostConfig,
-    XgboostPrograms,
-)
+from experiments.programs.rivals.boosted_programs import TREE_RIVALS, tree_rival
 from experiments.programs.rivals.network_rival import NetworkRival
 from experiments.programs.rivals.recursive_lstm import RecursiveLstm
 from experiments.programs.rivals.summed_mlp import SummedMlp
 from experiments.programs.rivals.tlp import TlpPrograms
 from go_rl.costs.learning.splits import Split, by_target, by_task, within_task
 from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
-from go_rl.costs.trees.boosted import BoostedConfig
 
 PROBE = 40
 """Updates that are timed; as many before compile."""
@@ -32,7 +27,7 @@ CDMPP = "CDMPP"
 NETWORKS: Mapping[str, type[NetworkRival]] = {
     "recursive LSTM (Tiramisu)": RecursiveLstm, "TLP": TlpPrograms, "MLP": SummedMlp,
 }  # fmt: skip
-RIVALS = (CDMPP, "XGBoost", "LightGBM", *NETWORKS)
+RIVALS = (CDMPP, *TREE_RIVALS, *NETWORKS)
 Predict = Callable[[ProgramInputs], np.ndarray]
 
 
@@ -50,11 +45,10 @@ class Fitted:
 def fit_rival(name: str, runs: Runs, train: ProgramExamples, seconds: float, seed: int) -> Fitted:
     """Return a rival that learned from rows; networks use so many seconds of a processor, trees
     those that `TREES` take."""
-    if name == "XGBoost":
-        return _trees(lambda: XgboostPrograms.fit(train, XgboostConfig(TREES, seed=seed)))
-    if name == "LightGBM":
-        config = BoostedConfig(trees=TREES, learning_rate=0.05, seed=seed)
-        return _trees(lambda: LightgbmPrograms.fit(train, config))
+    if name in TREE_RIVALS:
+        fit = tree_rival(name, TREES, seed)
+        learned, taken = timed(lambda: fit(train), time.process_time)
+        return Fitted(learned.predict, taken, TREES)
     if name == CDMPP:
         config = runs.run_config(seed)
         return _within(seconds, lambda steps: trained(train, replace(config, steps=steps)).seconds)
@@ -77,19 +71,10 @@ def split_rows(split: str, runs: Runs, seed: int) -> tuple[np.ndarray, np.ndarra
     return found.train, found.held_out if len(found.held_out) else found.test, found
 
 
-def _trees(fit: Callable[[], Any]) -> Fitted:
-    began = time.process_time()
-    learned = fit()
-    return Fitted(learned.predict, time.process_time() - began, TREES)
-
-
 def _within(seconds: float, fit: Callable[[int], Predict]) -> Fitted:
     """The fit whose updates take so long, by a probe behind one that compiles."""
     fit(PROBE)
-    began = time.process_time()
-    fit(PROBE)
-    each = (time.process_time() - began) / PROBE
-    updates = int(np.clip(seconds / each, PROBE, MOST_UPDATES))
-    began = time.process_time()
-    predict = fit(updates)
-    return Fitted(predict, time.process_time() - began, updates)
+    _, probed = timed(lambda: fit(PROBE), time.process_time)
+    updates = int(np.clip(PROBE * seconds / probed, PROBE, MOST_UPDATES))
+    predict, taken = timed(lambda: fit(updates), time.process_time)
+    return Fitted(predict, taken, updates)

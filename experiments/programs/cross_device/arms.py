@@ -12,17 +12,12 @@ import numpy as np
 
 from experiments.programs.cdmpp.runs import OneNetwork, trained, tuned
 from experiments.programs.cross_device.setting import Setting, joined
-from experiments.programs.rivals.boosted_programs import (
-    LightgbmPrograms,
-    XgboostConfig,
-    XgboostPrograms,
-)
+from experiments.programs.rivals.boosted_programs import LIGHTGBM, XGBOOST, tree_rival
 from go_rl.costs.programs.learn.code_trees import CONFIG as CODE_CONFIG
 from go_rl.costs.programs.learn.code_trees import CodeTrees
 from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
 from go_rl.costs.programs.learn.network import initial_program_params
 from go_rl.costs.programs.learn.training import TrainedProgramNetwork
-from go_rl.costs.trees.boosted import BoostedConfig
 
 ALONE = 300
 """Updates of a network that learns the measured programs alone."""
@@ -47,8 +42,8 @@ def unmeasured(setting: Setting) -> Arms:
         "CDMPP, target's inputs (CMD)": cmd.seconds(test),
         "CDMPP, blind to devices": blind.seconds(_blind(test)),
         "untrained network": _untrained(setting).seconds(test),
-        "XGBoost": _xgboost(setting, train)(test),
-        "LightGBM": _lightgbm(setting, train)(test),
+        "XGBoost": _trees(XGBOOST, setting, train)(test),
+        "LightGBM": _trees(LIGHTGBM, setting, train)(test),
     }
 
 
@@ -59,15 +54,15 @@ def measured(setting: Setting, few: ProgramExamples) -> Arms:
     alone = trained(few, replace(setting.config, steps=ALONE))
     return {
         "CDMPP, these alone": alone.seconds(test),
-        "XGBoost, sources and these": _xgboost(setting, joined((setting.train, few)))(test),
-        "XGBoost, these alone": _xgboost(setting, few)(test),
-        "LightGBM, these alone": _lightgbm(setting, few)(test),
+        "XGBoost, sources and these": _trees(XGBOOST, setting, joined((setting.train, few)))(test),
+        "XGBoost, these alone": _trees(XGBOOST, setting, few)(test),
+        "LightGBM, these alone": _trees(LIGHTGBM, setting, few)(test),
     }
 
 
 def both(setting: Setting, few: ProgramExamples) -> np.ndarray:
     """Return [E] seconds by LightGBM, which learned the sources and measured programs."""
-    return _lightgbm(setting, joined((setting.train, few)))(setting.test.inputs)
+    return _trees(LIGHTGBM, setting, joined((setting.train, few)))(setting.test.inputs)
 
 
 def by_code(setting: Setting, few: ProgramExamples | None = None) -> np.ndarray:
@@ -94,14 +89,8 @@ def _untrained(setting: Setting) -> OneNetwork:
     return replace(start, network=TrainedProgramNetwork(config.network, params))
 
 
-def _xgboost(setting: Setting, learned: ProgramExamples) -> Predict:
-    config = XgboostConfig(setting.trees, seed=setting.config.seed)
-    return XgboostPrograms.fit(learned, config).predict
-
-
-def _lightgbm(setting: Setting, learned: ProgramExamples) -> Predict:
-    config = BoostedConfig(trees=setting.trees, learning_rate=0.05, seed=setting.config.seed)
-    return LightgbmPrograms.fit(learned, config).predict
+def _trees(name: str, setting: Setting, learned: ProgramExamples) -> Predict:
+    return tree_rival(name, setting.trees, setting.config.seed)(learned).predict
 
 
 def _code_trees(setting: Setting, learned: ProgramExamples) -> Predict:
