@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import io
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.page_text import cell
-from experiments.placement.go_rows import ROWS
-from experiments.statistics import geometric_mean
+from experiments.page_text import cell, grid_table
+from experiments.placement.go_rows import best_after, devices, known_rows
+from experiments.rows import grouped
+from experiments.statistics import geometric_mean, mean_cell, with_deviation
 
 MINE = ("one", "one, nodes", "zero-shot", "fine-tuned")
 """Our own methods."""
@@ -43,106 +44,103 @@ class Run:
 
 def page(runs: list[Run], methods: tuple[str, ...], samples: int) -> str:
     """Return the page on all runs of this many samples; ``methods`` gives the order of columns."""
-    runs = [r for r in runs if r.samples == samples]
-    methods = tuple(m for m in methods if any(r.method == m for r in runs))
-    out = io.StringIO()
-    hours = sum(r.seconds for r in runs) / 3600
-    out.write(
-        f"# Device placement on GO's six families\n\nMilliseconds a step, task placement, "
-        f"{samples} samples, P100-class devices by the analytical cost model, one simulator for "
-        f"all; mean and standard deviation of several seeds ({_times_run(runs, methods)}), one "
-        f"otherwise. Search {hours:.2f} hours on two shared cores. Zero-shot and fine-tuned start "
-        "from weights that were trained without the row's family.\n\n"
-    )
-    heads = ["hdp, not reproduced" if method == "hdp" else method for method in methods]
-    out.write("| row | devices | " + " | ".join(heads) + " | bound |\n")
-    out.write("| --- | ---: |" + " ---: |" * (len(methods) + 1) + "\n")
-    rows = [row for row in ROWS if any(r.row == row for r in runs)]
-    for row in rows:
-        cells = [_cell(_mean(runs, row, method)) for method in methods]
-        bound = max((r.bound_ms for r in runs if r.row == row), default=0.0)
-        out.write(f"| {row} | {ROWS[row][1]} | " + " | ".join(cells) + f" | {bound:.1f} |\n")
-    out.write("\n## Step time against others, geometric means\n\n")
-    others = [method for method in methods if method != "hdp"]
-    out.write("| | " + " | ".join(f"against {m}" for m in others) + " | rows |\n")
-    out.write("| --- |" + " ---: |" * (len(others) + 1) + "\n")
-    for mine in MINE:
-        if mine in methods:
-            ratios = [_ratio(runs, rows, mine, other) for other in others]
-            cells = " | ".join(map(cell, ratios))
-            count = sum(bool(_of(runs, row, mine)) for row in rows)
-            out.write(f"| {mine} | {cells} | {count} |\n")
-    for reference in REFERENCES:
-        _few_samples(out, runs, reference, samples)
-    _search_cost(out, runs, rows)
-    return out.getvalue()
+    table = Table([r for r in runs if r.samples == samples], methods)
+    hours = sum(r.seconds for r in table.runs) / 3600
+    columns = {
+        "devices": devices,
+        **{
+            "hdp, not reproduced" if m == "hdp" else m: lambda row, m=m: table.cell(row, m)
+            for m in table.methods
+        },
+        "bound": lambda row: f"{max(r.bound_ms for r in table.runs if r.row == row):.1f}",
+    }
+    others = [method for method in table.methods if method != "hdp"]
+    against = {f"against {m}": lambda mine, m=m: cell(table.ratio(mine, m)) for m in others}
+    against["rows"] = lambda mine: str(sum(bool(table.of(row, mine)) for row in table.rows))
+    costs = {"hdp": "hdp", "one": "one"}
+    searched = [row for row in table.rows if all(table.of(row, method) for method in costs)]
+    parts = [
+        "# Device placement on GO's six families",
+        f"Milliseconds a step, task placement, {samples} samples, P100-class devices by the "
+        "analytical cost model, one simulator for all; mean and standard deviation of several "
+        f"seeds ({table.times_run()}), one otherwise. Search {hours:.2f} hours on two shared "
+        "cores. Zero-shot and fine-tuned start from weights that were trained without the row's "
+        "family.",
+        grid_table("row", table.rows, columns, _told),
+        "## Step time against others, geometric means",
+        grid_table("", [m for m in MINE if m in table.methods], against, _told),
+        *(part for one in REFERENCES for part in _few_samples(table, one, samples)),
+        "## Search cost",
+        "Seconds of search.",
+        grid_table(
+            "row", searched, costs,
+            lambda row, m: mean_cell([r.seconds for r in table.of(row, m)], 1),
+        ),
+        NOT_REPRODUCED,
+    ]  # fmt: skip
+    return "\n\n".join(part.rstrip() for part in parts) + "\n"
 
 
-def _few_samples(out: io.StringIO, runs: list[Run], reference: str, samples: int) -> None:
+def _told(name: str, column: Callable[[str], str]) -> str:
+    return column(name)
+
+
+class Table:
+    """Runs by row and method."""
+
+    def __init__(self, runs: list[Run], methods: tuple[str, ...]) -> None:
+        self.runs, self.rows = runs, known_rows(runs)
+        self.methods = [m for m in methods if any(r.method == m for r in runs)]
+        self._found = grouped(runs, lambda run: (run.row, run.method))
+
+    def of(self, row: str, method: str) -> list[Run]:
+        """Runs of a method on a row."""
+        return self._found.get((row, method), [])
+
+    def steps(self, row: str, method: str) -> list[float]:
+        """Milliseconds of each seed; NaN: no plan fits."""
+        return [run.milliseconds or np.nan for run in self.of(row, method)]
+
+    def mean(self, row: str, method: str) -> float:
+        """Mean of `steps`; NaN: not run."""
+        return float(np.mean(self.steps(row, method) or [np.nan]))
+
+    def cell(self, row: str, method: str) -> str:
+        """Mean and deviation as text."""
+        return with_deviation(self.steps(row, method))
+
+    def ratio(self, mine: str, other: str) -> float:
+        """Geometric mean over rows of one method's mean over another's."""
+        return geometric_mean(self.mean(row, mine) / self.mean(row, other) for row in self.rows)
+
+    def times_run(self) -> str:
+        """How often each method that draws was run on a row."""
+        found = []
+        for method in self.methods:
+            counts = [len(of) for row in self.rows if (of := self.of(row, method))]
+            if max(counts) > 1:
+                range_ = dict.fromkeys((min(counts), max(counts)))
+                found.append(f"{method} {' to '.join(map(str, range_))}")
+        return ", ".join(found)
+
+
+def _few_samples(table: Table, reference: str, samples: int) -> list[str]:
     """Best plan of each learner after few samples, against one of them after all samples."""
-    rows = [row for row in ROWS if _of(runs, row, reference)]
+    rows = [row for row in table.rows if table.of(row, reference)]
     if not rows:
-        return
-    out.write(
-        f"\n## Few samples, against *{reference}*\n\nStep time of the best plan after so many "
-        f"samples, against *{reference}* after {samples}: geometric means over {len(rows)} rows."
-        "\n\n| samples | " + " | ".join(MINE) + " |\n| ---: |" + " ---: |" * len(MINE) + "\n"
-    )
-    for count in (*(n for n in FEW if n < samples), samples):
-        cells = []
-        for mine in MINE:
-            ratios = [
-                _after(run, count) / _mean(runs, row, reference)[0]
-                for row in rows
-                for run in _of(runs, row, mine)
-            ]
-            cells.append(cell(geometric_mean(ratios)))
-        out.write(f"| {count} | " + " | ".join(cells) + " |\n")
+        return []
 
+    def ratio(count: int, mine: str) -> str:
+        return cell(geometric_mean(
+            best_after(run.curve, count) / table.mean(row, reference)
+            for row in rows
+            for run in table.of(row, mine)
+        ))  # fmt: skip
 
-def _times_run(runs: list[Run], methods: tuple[str, ...]) -> str:
-    """How often each method that draws was run on a row."""
-    found = []
-    for method in methods:
-        counts = [n for row in ROWS if (n := len(_of(runs, row, method)))]
-        if counts and max(counts) > 1:
-            least, most = min(counts), max(counts)
-            found.append(f"{method} {least}" if least == most else f"{method} {least} to {most}")
-    return ", ".join(found)
-
-
-def _after(run: Run, count: int) -> float:
-    return min((ms for samples, _, ms in run.curve if samples <= count), default=np.nan)
-
-
-def _search_cost(out: io.StringIO, runs: list[Run], rows: list[str]) -> None:
-    out.write(
-        "\n## Search cost\n\nSeconds of search.\n\n| row | hdp | one |\n| --- | ---: | ---: |\n"
-    )
-    for row in rows:
-        found = [[r.seconds for r in _of(runs, row, method)] for method in ("hdp", "one")]
-        if all(found):
-            cells = " | ".join(f"{np.mean(seconds):.1f}" for seconds in found)
-            out.write(f"| {row} | {cells} |\n")
-    out.write(f"\n{NOT_REPRODUCED}\n")
-
-
-def _of(runs: list[Run], row: str, method: str) -> list[Run]:
-    return [r for r in runs if r.row == row and r.method == method]
-
-
-def _mean(runs: list[Run], row: str, method: str) -> tuple[float, float]:
-    values = [r.milliseconds if r.milliseconds else np.nan for r in _of(runs, row, method)]
-    return (float(np.mean(values)), float(np.std(values))) if values else (np.nan, 0.0)
-
-
-def _cell(found: tuple[float, float]) -> str:
-    mean, spread = found
-    if np.isnan(mean):
-        return "–"
-    return f"{mean:.2f} ± {spread:.2f}" if spread > 0 else f"{mean:.2f}"
-
-
-def _ratio(runs: list[Run], rows: list[str], mine: str, other: str) -> float:
-    pairs = [(_mean(runs, row, mine)[0], _mean(runs, row, other)[0]) for row in rows]
-    return geometric_mean(a / b for a, b in pairs)
+    counts = {str(n): n for n in (*(n for n in FEW if n < samples), samples)}
+    return [
+        f"## Few samples, against *{reference}*",
+        f"Step time of the best plan after so many samples, against *{reference}* after {samples}: "
+        f"geometric means over {len(rows)} rows.",
+        grid_table("samples", counts, MINE, ratio),
+    ]
