@@ -20,10 +20,10 @@ from unittest import mock
 
 import numpy as np
 
-from experiments.experiment import RESULTS, Experiment
+from experiments.experiment import RESULTS, Experiment, deadline, timed
 from experiments.learning import headroom
 from experiments.rows import KeptRows, read_rows
-from go_rl.compare.controls.control_table import bootstrap
+from experiments.statistics import family_means, ratio_of
 from go_rl.compare.controls.headroom import TIE, Headroom
 from go_rl.compare.portfolio import run
 from go_rl.core import Budget, Problem
@@ -64,7 +64,7 @@ class HeadroomAuto(Experiment):
     def run(self) -> None:
         """Make the missing runs, families taking turns."""
         table = self.kept_rows(AutoRun)
-        ends = time.time() + 60 * self.minutes if self.minutes else float("inf")
+        ends = deadline(self.minutes)
         agents = [load_weights(name) for name in self.weights]
         for problem, _ in entering(self.objective, self.most_nodes, self.best):
             if not any(fnmatch(problem.name, pattern) for pattern in self.only):
@@ -122,10 +122,13 @@ def _rounds(
     for arm, seed in missing:
         if time.time() >= ends:
             return
-        started = time.process_time()
-        value = _auto(problem, arm, arms[arm], seed, Budget(seconds=SECONDS))
-        spent = round(time.process_time() - started, 2)
-        table.add(AutoRun(named.name, arm, seed, value, spent))
+        value, spent = timed(
+            lambda arm=arm, seed=seed: _auto(
+                problem, arm, arms[arm], seed, Budget(seconds=SECONDS)
+            ),
+            time.process_time,
+        )
+        table.add(AutoRun(named.name, arm, seed, value, round(spent, 2)))
         print(table.rows[-1], flush=True)
 
 
@@ -174,18 +177,14 @@ def paired_logs(rows: Iterable[AutoRun], problems: Sequence[str], arm: str) -> d
 
 
 def _cells(logs: dict[str, float]) -> list[str]:
-    families: dict[str, list[float]] = defaultdict(list)
-    for problem, log in logs.items():
-        families[zoo_problem(problem).family].append(log)
-    means = np.array([np.mean(of) for of in families.values()])
-    low, high = np.exp(bootstrap(means))
-    ratio = float(np.exp(means.mean()))
+    means = family_means((zoo_problem(problem).family, log) for problem, log in logs.items())
+    ratio, low, high = ratio_of(means)
     won = sum(log > TIE for log in logs.values())
     lost = sum(log < -TIE for log in logs.values())
     return [
         f"{ratio:.3f} ({low:.3f} to {high:.3f})",
         str(len(logs)),
-        str(len(families)),
+        str(len(means)),
         f"{won} / {len(logs) - won - lost} / {lost}",
         "yes" if ratio >= ASKED and low > 1 else "no",
     ]

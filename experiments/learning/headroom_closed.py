@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.experiment import RESULTS, Experiment, say
+from experiments.experiment import RESULTS, Experiment, deadline, say
 from experiments.learning import headroom, headroom_auto
 from experiments.learning.headroom_runs import (
     MOST,
@@ -37,8 +37,8 @@ from experiments.learning.headroom_runs import (
     zero_shot,
 )
 from experiments.learning.headroom_tables import Scored, scores_csv, section
-from experiments.rows import read_rows
-from go_rl.compare.benchmark.run_store import Run, RunStore
+from experiments.rows import grouped, read_rows
+from go_rl.compare.benchmark.run_store import ProblemName, Run, RunStore
 from go_rl.compare.controls.headroom import REFERENCE_SECONDS, Headroom
 from go_rl.core.files.whole_file import write_text
 from go_rl.graphs.zoo.best_known import BEST_VERSION, FOLDER, BestEntry, best_entries, frozen_hash
@@ -87,7 +87,7 @@ class HeadroomClosed(Experiment):
 
     def run(self) -> None:
         """Make the missing runs; where none is missing, the page."""
-        ends = time.time() + 60 * self.minutes if self.minutes else float("inf")
+        ends = deadline(self.minutes)
         for objective in OBJECTIVES:
             if self.only_pages or self.objective not in ("", objective):
                 continue
@@ -139,15 +139,13 @@ def _left_out(part: str, room: Headroom | None, best: float | None) -> str:
 
 def _stored(objective: str) -> dict[tuple[str, ...], list[Run]]:
     """Return the finished runs by problem; of runs that differ in their weights alone the last."""
-    last = {}
-    for run in RunStore(RESULTS / NAME / objective).runs:
-        last[run.problem, run.digest, run.method, run.seed, run.budget] = run
-    found: dict[tuple[str, ...], list[Run]] = {}
-    for run in last.values():
-        name = run.problem
-        key = (name.graph, name.hardware, name.decide, str(name.all_chips))
-        found.setdefault(key, []).append(run)
-    return found
+    runs = RunStore(RESULTS / NAME / objective).runs
+    last = {(run.problem, run.digest, run.method, run.seed, run.budget): run for run in runs}
+    return grouped(last.values(), lambda run: _named(run.problem))
+
+
+def _named(name: ProblemName) -> tuple[str, ...]:
+    return name.graph, name.hardware, name.decide, str(name.all_chips)
 
 
 def key_of(problem: ZooProblem) -> tuple[str, ...]:

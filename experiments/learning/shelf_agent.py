@@ -21,7 +21,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.experiment import Experiment
-from experiments.page_text import table_lines
+from experiments.page_text import NOTHING, table_lines
+from experiments.statistics import with_range
 from go_rl.core import Budget, MissingDependencyError
 from go_rl.envs import CurrentNode  # importing it registers the environment
 from go_rl.objectives.methods import LinearDP
@@ -209,8 +210,8 @@ def page(rows: Sequence[Row], options: ShelfAgent) -> str:
             learned[:, -1], values(rows, arm, "drawn", options.steps),
             values(rows, arm, "greedy", options.steps),
         ]  # fmt: skip
-        lines.append([arm, str(len(learned)), *(spread(found) for found in cells)])
-    same = ["–"] * (len(heads) - 2)
+        lines.append([arm, str(len(learned)), *(with_range(found, ".3f") for found in cells)])
+    same = [NOTHING] * (len(heads) - 2)
     lines += [["compiler heuristic", *same, "1.000"], ["linear-dp", *same, f"{dynamic():.3f}"]]
     given = ", ".join(f"{name} {setting:g}" for name, setting in AGENT.items())
     return (
@@ -226,11 +227,6 @@ def page(rows: Sequence[Row], options: ShelfAgent) -> str:
         + f"\n\n![Throughput against episode steps; bands from the least to the greatest seed]"
         f"({options.stem.name}.svg)\n"
     )
-
-
-def spread(found: Sequence[float] | np.ndarray) -> str:
-    """Return the mean, and the range."""
-    return f"{np.mean(found):.3f} ({np.min(found):.3f} to {np.max(found):.3f})"
 
 
 def dynamic() -> float:

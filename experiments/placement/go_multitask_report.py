@@ -163,20 +163,22 @@ def _sets(table: Table, method: str) -> list[str]:
 def _worth(table: Table, methods: list[str]) -> list[str]:
     """Gain of each decision alone, and loss when it is left out of all three."""
 
-    def ratio(over: tuple[str, ...], under: tuple[str, ...], method: str) -> str:
-        def mean(row: str, tasks: tuple[str, ...]) -> float:
+    def ratio(over: Tasks, under: Tasks, method: str) -> str:
+        def mean(row: str, tasks: Tasks) -> float:
             return table.mean(row, method, tasks) if tasks else table.mean(row, "default")
 
         return table.ratio(lambda row: mean(row, over), lambda row: mean(row, under))
 
-    columns = {f"{task} alone": ((), (task,)) for task in DECISIONS}
+    columns: dict[str, tuple[Tasks, Tasks]] = {f"{t} alone": ((), (t,)) for t in DECISIONS}
     for task in DECISIONS:
         columns[f"{task} left out"] = (tuple(x for x in DECISIONS if x != task), JOINT)
     return [
         "## What each task is worth",
         "Geometric means, in brackets the rows. Alone: default / that task alone. Left out: the "
         "other two tasks / all three; 1.05 means that without the task a step takes 5 % longer.",
-        grid_table("method", methods, columns, lambda method, pair: ratio(*pair, method)),
+        grid_table(
+            "method", methods, columns, lambda method, pair: ratio(pair[0], pair[1], method)
+        ),
     ]
 
 

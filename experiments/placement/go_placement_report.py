@@ -55,7 +55,9 @@ def page(runs: list[Run], methods: tuple[str, ...], samples: int) -> str:
         "bound": lambda row: f"{max(r.bound_ms for r in table.runs if r.row == row):.1f}",
     }
     others = [method for method in table.methods if method != "hdp"]
-    against = {f"against {m}": lambda mine, m=m: cell(table.ratio(mine, m)) for m in others}
+    against: dict[str, Callable[..., str]] = {
+        f"against {m}": lambda mine, m=m: cell(table.ratio(mine, m)) for m in others
+    }
     against["rows"] = lambda mine: str(sum(bool(table.of(row, mine)) for row in table.rows))
     costs = {"hdp": "hdp", "one": "one"}
     searched = [row for row in table.rows if all(table.of(row, method) for method in costs)]
