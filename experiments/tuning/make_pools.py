@@ -13,14 +13,11 @@ import tyro
 
 from experiments.experiment import Script
 from experiments.tuning.networks import NETWORKS, tunable_operators
-from experiments.tuning.pools_from_records import pools_from_records
+from experiments.tuning.pools_from_records import PEAK, pools_from_records, records_of
 from experiments.tuning.record_pools import CODEGEN
 from go_rl.core.processor import own_target
 from go_rl.runtime.records import RECORDS, RecordStore
 from go_rl.tuning.pools.candidate_pool import ENDING, FOLDER
-
-PEAK = 64 * 4.5e9
-"""FLOP/s that no operator exceeds: two 512-bit units at the fastest clock of a server."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +38,7 @@ class MakePools(Script):
         with RecordStore(self.folder / RECORDS) as store:
             for network in self.networks:
                 uses = tunable_operators(network)
-                records = store.find(self.target, [task.workload for task in uses])
-                chosen = [
-                    record for record in records if f'"codegen":"{CODEGEN}"' in record.setting
-                ]
+                chosen = records_of(store, uses, [self.target])
                 newest = max((record.measured_at for record in chosen), default="")
                 about = {
                     "measured": newest, "codegen": CODEGEN, "batch": 1, "cores": 1,

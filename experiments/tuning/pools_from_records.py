@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from experiments.tuning.record_pools import CODEGEN
 from go_rl.costs.programs.features import LEAF_NUMBERS, leaf_vectors
 from go_rl.costs.programs.measure.collect import NEST, TRACE
 from go_rl.costs.programs.nests import nest_from_json
 from go_rl.costs.programs.workloads import TensorTask
 from go_rl.costs.timing.rounds import VISIT_SECONDS
-from go_rl.runtime.records import Record
+from go_rl.runtime.records import Record, RecordStore
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.loop.nouns import TunedOperator
 from go_rl.tuning.pools.candidate_pool import CandidatePool, PoolSet
@@ -25,6 +26,27 @@ NOT_DRAWN = "could be drawn"
 """In the reason of a record that stands for no candidate."""
 UNKNOWN_VISITS = 0.2
 """Seconds of timing where a record does not tell them: about the median of those that do."""
+
+
+PEAK = 64 * 4.5e9
+"""FLOP/s that no operator exceeds: two 512-bit units at the fastest clock of a server."""
+
+
+def trace_key(trace: str) -> int:
+    """Return the key of a candidate in a pool, a hash of its trace (of a failure: its setting)."""
+    return int.from_bytes(hashlib.sha256(trace.encode()).digest()[:8], "big")
+
+
+def records_of(
+    store: RecordStore, uses: Mapping[TensorTask, int], targets: Iterable[str]
+) -> list[Record]:
+    """Return the records of operators under the code of `CODEGEN`."""
+    return [
+        record
+        for target in targets
+        for record in store.find(target, [task.workload for task in uses])
+        if f'"codegen":"{CODEGEN}"' in record.setting
+    ]
 
 
 def pools_from_records(
@@ -86,7 +108,7 @@ def _pool(task: TensorTask, count: int, records: list[Record], timeout: float) -
     rows: dict[int, tuple[float, float, np.ndarray]] = {}
     for record in sorted(records, key=lambda each: each.setting):
         row = _row(record, timeout)
-        rows.setdefault(_key(record), row)
+        rows.setdefault(trace_key(str(record.details.get(TRACE, record.setting))), row)
     if not any(np.isfinite(seconds) for seconds, _, _ in rows.values()):
         raise TuningError(f"{task.title}: there is no record with a time")
     seconds, spent, features = zip(*rows.values(), strict=True)
@@ -106,9 +128,3 @@ def _row(record: Record, timeout: float) -> tuple[float, float, np.ndarray]:
     vectors, _ = leaf_vectors(nest_from_json(details[NEST]))
     seconds = float(details.get(MEDIAN, record.seconds))
     return seconds, max(spent, 1e-3), vectors.sum(0)
-
-
-def _key(record: Record) -> int:
-    """Return the name of a candidate: a hash of its trace; of a failure, of its setting."""
-    text = record.details.get(TRACE, record.setting)
-    return int.from_bytes(hashlib.sha256(str(text).encode()).digest()[:8], "big")

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.tuning.guided.schedule_search import pool_key
 from experiments.tuning.networks import tunable_operators
-from experiments.tuning.pools_from_records import pools_from_records
+from experiments.tuning.pools_from_records import PEAK, pools_from_records, records_of, trace_key
 from experiments.tuning.record_pools import CODEGEN
 from go_rl.core import ReadError
 from go_rl.costs.programs.learn.examples import ProgramInputs, programs_of_task
@@ -20,9 +19,6 @@ from go_rl.costs.programs.measure.features_file import nest_features
 from go_rl.costs.programs.workloads import TensorTask
 from go_rl.runtime.records import RECORDS, Record, RecordStore
 from go_rl.tuning.pools.candidate_pool import CandidatePool, PoolSet
-
-PEAK = 64 * 4.5e9
-"""FLOP/s that no operator exceeds: two 512-bit units at the fastest clock of a server."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +48,7 @@ def recorded_programs(folder: Path, network: str) -> RecordedPrograms:
     """
     uses = tunable_operators(network)
     with RecordStore(folder / RECORDS) as store:
-        records = [
-            record
-            for target in store.targets()
-            for record in store.find(target, [task.workload for task in uses])
-            if f'"codegen":"{CODEGEN}"' in record.setting
-        ]
+        records = records_of(store, uses, store.targets())
     whole = pools_from_records(network, uses, records, PEAK, {"codegen": CODEGEN})
     nests = _nests(records)
     kept = [_timed(pool, nests[pool.operator.workload]) for pool in whole.pools]
@@ -76,7 +67,7 @@ def _nests(records: Sequence[Record]) -> dict[str, dict[int, str]]:
     for record in records:
         if record.seconds is not None and NEST in record.details:
             own = found.setdefault(record.workload, {})
-            own[pool_key(str(record.details[TRACE]))] = str(record.details[NEST])
+            own[trace_key(str(record.details[TRACE]))] = str(record.details[NEST])
     return found
 
 
