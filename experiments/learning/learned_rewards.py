@@ -37,13 +37,13 @@ from experiments.experiment import Experiment
 from experiments.learning.learned_rewards_page import Key, Row, TaskName, figure, page
 from experiments.learning.learned_rewards_search import (
     PACKAGES,
+    Measuring,
     endless,
     problem_of,
     search,
     settled,
     warm_up,
 )
-from experiments.learning.measuring_cost import Measuring
 from go_rl.core import Budget, GoRLError, OpGraph, Plan, PlanError, load_hardware
 from go_rl.core.presets import CORE
 from go_rl.costs.models import Analytical, CostModel, named_cost

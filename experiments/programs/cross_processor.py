@@ -32,7 +32,10 @@ from experiments.programs.cross_device.arms import (
     both,
     by_code,
     by_ratio,
+    mean_of_kind,
     measured,
+    scaled_by_factors,
+    scaled_sources,
     unmeasured,
 )
 from experiments.programs.cross_device.processors import (
@@ -44,11 +47,6 @@ from experiments.programs.cross_device.processors import (
     read_processors,
 )
 from experiments.programs.cross_device.setting import KeptNetworks, Setting
-from experiments.programs.cross_device.source_times import (
-    mean_of_kind,
-    scaled_by_factors,
-    scaled_sources,
-)
 from experiments.programs.cross_device.tables import (
     CrossOptions,
     Piece,

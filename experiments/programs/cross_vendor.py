@@ -26,7 +26,11 @@ from experiments.programs.cross_device.arms import (
     RANDOM,
     Arms,
     both,
+    mean_of_kind,
     measured,
+    roofline,
+    scaled_by_factors,
+    scaled_sources,
     unmeasured,
 )
 from experiments.programs.cross_device.hub import (
@@ -37,12 +41,6 @@ from experiments.programs.cross_device.hub import (
     read_hub,
 )
 from experiments.programs.cross_device.setting import KeptNetworks, Setting
-from experiments.programs.cross_device.source_times import (
-    mean_of_kind,
-    roofline,
-    scaled_by_factors,
-    scaled_sources,
-)
 from experiments.programs.cross_device.tables import (
     CrossOptions,
     Piece,

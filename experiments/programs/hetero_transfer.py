@@ -38,8 +38,8 @@ from experiments.programs.hetero_runs import (
     sweep_cell,
     transfer_cell,
 )
+from experiments.programs.program_rivals import split_rows
 from experiments.programs.pruning import PruneRules, kernel_shape, prune
-from experiments.programs.rival_fits import split_rows
 from experiments.statistics import with_error
 from go_rl.costs.programs.learn.examples import ProgramExamples
 

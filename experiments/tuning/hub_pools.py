@@ -19,7 +19,7 @@ import tyro
 
 from experiments.experiment import Script
 from experiments.programs.nests.benchmark_hub import HubRecord, hub_records, nest_from_hub
-from experiments.tuning.pools_from_records import trace_key
+from experiments.tuning.make_pools import trace_key
 from go_rl.costs.programs.features import leaf_vectors
 from go_rl.runtime.records import canonical_json
 from go_rl.tuning.loop.nouns import TunedOperator

@@ -1,4 +1,4 @@
-"""SqueezeNet 1.1 (Iandola et al., 2016) as an ONNX model and as a JAX function, with the same weights,
+"""SqueezeNet 1.1 (Iandola et al., 2016) with the same weights as an ONNX model and a JAX function,
 and rivals of its tuned form: all compute in one worker process on one core, in turn. One image of
 128 x 128.
 """

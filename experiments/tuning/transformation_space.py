@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 
 from experiments.experiment import Experiment
 from experiments.tuning.kernel_seconds import kernel_seconds
-from experiments.tuning.pools_from_records import PEAK
+from experiments.tuning.make_pools import PEAK
 from experiments.tuning.record_pools import CODEGEN
 from go_rl.costs.programs.workloads import TensorTask, task_module
 from go_rl.report.figures import new_figure

@@ -11,9 +11,8 @@ from experiments.programs.cdmpp.runs import Runs, TableOptions, means_table
 from experiments.programs.cdmpp.speed import training_lines
 from experiments.programs.hetero_runs import learned_rows, order_metrics, pair_count
 from experiments.programs.hetero_transfer import MODELS, SPLITS, order_table
-from experiments.programs.program_rivals import COLUMNS
+from experiments.programs.program_rivals import COLUMNS, split_rows
 from experiments.programs.pruning import PruneRules
-from experiments.programs.rival_fits import split_rows
 from tests.costs.programs.made_up import made_up_programs
 
 

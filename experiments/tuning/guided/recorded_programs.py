@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from experiments.tuning.make_pools import PEAK, pools_from_records, records_of, trace_key
 from experiments.tuning.networks import tunable_operators
-from experiments.tuning.pools_from_records import PEAK, pools_from_records, records_of, trace_key
 from experiments.tuning.record_pools import CODEGEN
 from go_rl.core import ReadError
 from go_rl.costs.programs.learn.examples import ProgramInputs, programs_of_task

@@ -1,4 +1,4 @@
-"""Schedulers on recorded networks: paths of an inner tuner, and curves of latency over virtual time.
+"""Schedulers on recorded networks: paths of an inner tuner, and latency over virtual time.
 
 Arms are rested: what an inner tuner proposes depends on its own trials alone, whoever schedules. So
 its path is computed once, and each scheduler walks it batch by batch.
