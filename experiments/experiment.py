@@ -7,6 +7,8 @@ A script declares its options as a frozen dataclass, its rows as another, and wh
 from __future__ import annotations
 
 import inspect
+import json
+import resource
 import shlex
 import subprocess
 import sys
@@ -49,10 +51,27 @@ class Script(ABC):
         path = Path(inspect.getfile(type(self))).resolve()
         return ".".join(path.relative_to(ROOT).with_suffix("").parts)
 
-    def in_own_process(self, *options: object) -> subprocess.CompletedProcess[str]:
-        """Return what this script prints with other options, run in a process of its own."""
+    def in_own_process(self, *options: object) -> list[str]:
+        """Return the lines that this script prints with other options, in a process of its own.
+
+        Raises:
+            RuntimeError: it ends with an error, whose last line is the message.
+        """
         command = [sys.executable, "-m", self.module, *map(str, options)]
-        return subprocess.run(command, capture_output=True, text=True)
+        answer = subprocess.run(command, capture_output=True, text=True)
+        if answer.returncode:
+            lines = answer.stderr.strip().splitlines() or [f"exit code {answer.returncode}"]
+            raise RuntimeError(lines[-1])
+        return answer.stdout.splitlines()
+
+    def row_in_own_process(self, kind: type[R], *options: object) -> R:
+        """Return the row that the last line of `in_own_process` is, in JSON."""
+        return kind(**json.loads(self.in_own_process(*options)[-1]))
+
+
+def peak_mib() -> float:
+    """Return the largest resident memory of this process so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
-"""Arms: predictions for programs of a device that was not learned from, with nothing measured there,
-and with some of its programs; by learning, by means, by the roofline, and by measured times of the
-same programs on the sources, scaled.
+"""Arms: predictions for programs of a device that was not learned from, with nothing measured
+there, and with some of its programs; by learning, by means, by the roofline, and by measured times
+of the same programs on the sources, scaled.
 """
 
 from __future__ import annotations
