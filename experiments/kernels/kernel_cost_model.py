@@ -189,19 +189,9 @@ def layout_rows(data: KernelData, which: np.ndarray) -> np.ndarray:
     return rows[counts[data.kernel[rows]] > 1]
 
 
-def _sheet(data: KernelData, train: np.ndarray, options: KernelCostModel) -> Predict:
-    del train, options
-    return _roofline(kernel_work(data.kernels), CHIP, SHEET)
-
-
 def _roofline(work: Kernels, chip: Chip, efficiency: Efficiency) -> Predict:
     priced = Analytical({chip.kind: efficiency}).seconds(work, chip)
     return lambda which, settings: priced[which]
-
-
-def _calibrated(data: KernelData, train: np.ndarray, options: KernelCostModel) -> Predict:
-    del options
-    return _fitted(kernel_work(data.kernels), plain_seconds(data), train)
 
 
 def _xla(data: KernelData, train: np.ndarray, options: KernelCostModel) -> Predict:
@@ -259,8 +249,10 @@ def _network(encoder: Encoder) -> Callable[[KernelData, np.ndarray, KernelCostMo
 
 
 METHODS: dict[str, Callable[[KernelData, np.ndarray, KernelCostModel], Predict]] = {
-    "data sheet": _sheet,
-    "calibrated": _calibrated,
+    "data sheet": lambda data, train, options: _roofline(kernel_work(data.kernels), CHIP, SHEET),
+    "calibrated": lambda data, train, options: _fitted(
+        kernel_work(data.kernels), plain_seconds(data), train
+    ),
     "xla": _xla,
     "boosted": _boosted,
     "learned": _network("graphsage"),

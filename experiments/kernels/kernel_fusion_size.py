@@ -139,7 +139,8 @@ def page(rows: Sequence[Row], data: str, steps: int) -> str:
     variants = [name for name in VARIANTS if any(row.variant == name for row in rows)]
     seeds = sorted({row.seed for row in rows})
     first = [row for row in rows if row.variant == variants[0]]
-    splits = "; ".join(f"split {seed} holds out {_held_out(first, seed)}" for seed in seeds)
+    held = {seed: sorted({row.family for row in first if row.seed == seed}) for seed in seeds}
+    splits = "; ".join(f"split {seed} holds out {', '.join(of)}" for seed, of in held.items())
     kernels = {"kernels": lambda sizes: str(sum(r.kernels for r in first if r.size in sizes))}
     errors = {v: lambda sizes, v=v: _errors(rows, v, sizes) for v in variants}
     gains = {
@@ -161,10 +162,6 @@ def page(rows: Sequence[Row], data: str, steps: int) -> str:
 def _by_size(columns: Mapping[str, Callable[[Sequence[str]], str]]) -> str:
     """A table with a row for each of `ROWS`."""
     return grid_table("operators", ROWS, columns, lambda sizes, cell_of: cell_of(sizes))
-
-
-def _held_out(rows: Sequence[Row], seed: int) -> str:
-    return ", ".join(sorted({row.family for row in rows if row.seed == seed}))
 
 
 def _errors(rows: Sequence[Row], variant: str, sizes: Sequence[str]) -> str:

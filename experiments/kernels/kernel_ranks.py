@@ -324,11 +324,6 @@ def _best_setting(ranked: Ranked, train: np.ndarray, test: np.ndarray) -> Scores
     return mean[ranked.setting[ranked.rows(test)]]
 
 
-def _analytical(ranked: Ranked, train: np.ndarray, test: np.ndarray) -> Scores | str:
-    del train
-    return "no estimate" if ranked.estimate is None else ranked.estimate[ranked.rows(test)]
-
-
 def _grown(ranked: Ranked, logs: np.ndarray, train: np.ndarray, test: np.ndarray) -> np.ndarray:
     groups = ranked.groups
     vocabulary = vocabulary_of(groups.kernels.take(train).graph.op_type)
@@ -349,7 +344,9 @@ METHODS: dict[str, Callable[[Ranked, np.ndarray, np.ndarray], Scores | str]] = {
     "random": lambda ranked, train, test: None,
     "default": lambda ranked, train, test: 1.0 - ranked.default[ranked.rows(test)],
     "best setting": _best_setting,
-    "analytical": _analytical,
+    "analytical": lambda ranked, train, test: (
+        "no estimate" if ranked.estimate is None else ranked.estimate[ranked.rows(test)]
+    ),
     "trees": lambda ranked, *fold: _grown(ranked, np.log(ranked.groups.seconds), *fold),
     "trees, relative": lambda ranked, *fold: _grown(ranked, relative_logs(ranked), *fold),
 }

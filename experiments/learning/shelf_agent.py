@@ -12,7 +12,7 @@ masks, the compiler heuristic (1 by definition), and linear-dp.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -140,33 +140,32 @@ def evaluated(
     """Return the rows of a policy: with its likeliest actions, and with actions drawn."""
     rows = []
     for when, episodes in (("greedy", 1), ("drawn", EVALUATED)):
-        found = [played(agent, env, when == "greedy") for _ in range(episodes)]
+
+        def likely(seen: Any, masks: np.ndarray, greedy: bool = when == "greedy") -> int:
+            return int(agent.predict(seen, action_masks=masks, deterministic=greedy)[0])
+
+        found = [played(likely, env) for _ in range(episodes)]
         rows.append(Row(arm, seed, when, steps, float(np.mean(found))))
     return rows
 
 
-def played(agent: Any, env: gymnasium.Env[Any, Any], greedy: bool) -> float:
-    """Return the throughput of one episode of a policy."""
+def played(choose: Callable[[Any, np.ndarray], int], env: gymnasium.Env[Any, Any]) -> float:
+    """Return the throughput of one episode by a choice from what is seen and the mask."""
     seen, _ = env.reset()
     while True:
-        masks = env.get_wrapper_attr("action_masks")()
-        action, _ = agent.predict(seen, action_masks=masks, deterministic=greedy)
-        seen, _, ended, _, info = env.step(int(action))
+        action = choose(seen, env.get_wrapper_attr("action_masks")())
+        seen, _, ended, _, info = env.step(action)
         if ended:
             return throughput(info)
 
 
 def drawn_uniformly(env: gymnasium.Env[Any, Any], seed: int) -> list[float]:
     """Return the throughput of episodes whose actions are drawn uniformly from the masks."""
-    random, found = np.random.default_rng(seed), []
-    for _ in range(3 * EVALUATED):
-        _, info = env.reset()
-        ended = False
-        while not ended:
-            action = random.choice(np.flatnonzero(info["action_mask"]))
-            _, _, ended, _, info = env.step(action)
-        found.append(throughput(info))
-    return found
+    random = np.random.default_rng(seed)
+    return [
+        played(lambda _, masks: int(random.choice(np.flatnonzero(masks))), env)
+        for _ in range(3 * EVALUATED)
+    ]
 
 
 def values(rows: Sequence[Row], arm: str, when: str, steps: int) -> list[float]:

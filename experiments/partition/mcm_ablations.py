@@ -18,10 +18,8 @@ from experiments.page_text import markdown_table
 from go_rl.compare.benchmark.evaluate import Comparison, EvaluateConfig, evaluate
 from go_rl.compare.benchmark.summary import summarise
 from go_rl.core import Optimizer
-from go_rl.policy.agent import new_agent
 from go_rl.policy.config import RingPolicyConfig
 from go_rl.policy.learn.config import FineTuneConfig
-from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.report.comparison import write_comparison
 
 WHOLE = RingPolicyConfig()
@@ -71,14 +69,6 @@ def variants() -> dict[str, Callable[[], Optimizer]]:
     """Return every variant by its label."""
     found = {label: partial(_order, config, label) for label, config in NETWORKS.items()}
     return found | {label: partial(_placement, mode, label) for label, mode in SOLVERS.items()}
-
-
-def _order(config: RingPolicyConfig, label: str) -> Optimizer:
-    return FineTuned(new_agent(config, 0), config=UNTRAINED, name=label)
-
-
-def _placement(mode: str, label: str) -> Optimizer:
-    return FineTuned(new_agent(WHOLE, 0), "placement", UNTRAINED, solver=mode, name=label)
 
 
 def _report(comparison: Comparison, options: McmAblations) -> str:

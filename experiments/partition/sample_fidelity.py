@@ -109,11 +109,6 @@ def log_probs_around(
     return found - np.log(np.exp(found).sum(axis=1, keepdims=True))
 
 
-def drawn_alone(log_probs: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return [N] independent draws."""
-    return (log_probs + rng.gumbel(size=log_probs.shape)).argmax(axis=1)
-
-
 def rows_of(name: str, draws: int, seconds: float) -> Iterator[Row]:
     """Measure one graph."""
     workspace, plan = _solved(name, seconds)
@@ -160,7 +155,9 @@ def _row(
     means: Counter[int] = Counter()
     for seed in range(draws):
         log_probs = log_probs_around(device, workspace.chips, width, noise, rng)
-        proposal = drawn_alone(log_probs, rng)
+        proposal = (log_probs + rng.gumbel(size=log_probs.shape)).argmax(
+            axis=1
+        )  # independent draws
         sample, spent = timed(lambda given=log_probs, seed=seed: solver.sample(given, seed=seed))
         took.append(1e3 * spent)
         fix = solver.fix(proposal, log_probs, seed)

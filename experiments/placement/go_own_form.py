@@ -35,7 +35,7 @@ from experiments.experiment import ROOT, Experiment
 from experiments.page_text import NOTHING, cell, grid_table, markdown_table
 from experiments.placement.go_rows import best_after, known_rows, row_problem, searched
 from experiments.statistics import geometric_mean, mean_cell
-from go_rl.core import Budget, Objective, Optimizer, Problem
+from go_rl.core import Budget, Objective, Optimizer
 from go_rl.objectives.methods import MakespanAnnealing, MakespanExpert
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.config import NodesPolicyConfig
@@ -139,15 +139,11 @@ def _run(row: str, arm: str, seed: int, samples: int) -> Run:
         arm=arm,
         seed=seed,
         samples=samples,
-        expert_ms=_expert(problem),
+        expert_ms=1e3 * MakespanExpert().optimize(problem, Budget(samples=1), 0).value,
         milliseconds=1e3 * plan.value,
         seconds=round(spent, 1),
         curve=[[point.samples, 1e3 * point.seconds] for point in plan.curve],
     )
-
-
-def _expert(problem: Problem) -> float:
-    return 1e3 * MakespanExpert().optimize(problem, Budget(samples=1), 0).value
 
 
 def page(runs: Sequence[Run], shown: int) -> str:

@@ -127,8 +127,14 @@ def _steps(table: Table) -> list[str]:
 
 def _ratios(table: Table) -> list[str]:
     """Methods and control arms against the expert by each of the prices, and their rank."""
-    counts = {m: _row_count(table, m) for m in table.methods}
-    ratios = {p: {m: _against_expert(table, m, p) for m in table.methods} for p in table.prices}
+    counts = {
+        m: sum(np.isfinite(table.step(row, m, ANALYTICAL, ANALYTICAL)) for row in table.rows)
+        for m in table.methods
+    }
+    ratios = {
+        p: {m: geometric_mean(_over(table, m, AGAINST, p)) for m in table.methods}
+        for p in table.prices
+    }
     full = [method for method, count in counts.items() if count == len(table.rows)]
 
     def ratio(method: str, prices: str) -> str:
@@ -224,14 +230,6 @@ def _over(table: Table, method: str, policy: str, prices: str) -> list[float]:
         [table.step(row, each, prices, prices) for row in table.rows] for each in (method, policy)
     ]
     return [one / other for one, other in zip(*steps, strict=True)]
-
-
-def _against_expert(table: Table, method: str, prices: str) -> float:
-    return geometric_mean(_over(table, method, AGAINST, prices))
-
-
-def _row_count(table: Table, method: str) -> int:
-    return sum(np.isfinite(table.step(row, method, ANALYTICAL, ANALYTICAL)) for row in table.rows)
 
 
 def _spread(values: Sequence[float]) -> str:

@@ -252,13 +252,8 @@ def mean_speedup_at(
     rows: Sequence[Row], points: Sequence[Point], guide: str, minutes: float
 ) -> float:
     """Return the geometric mean of `speedup_at` over the runs of a guide."""
-    curves = [curve_of(points, row.key) for row in rows if row.guide == guide]
+    curves = [[p for p in points if p.key == row.key] for row in rows if row.guide == guide]
     return geometric_mean([speedup_at(curve, minutes) for curve in curves])
-
-
-def curve_of(points: Sequence[Point], key: Key) -> list[Point]:
-    """Return the points of a run; the first is the default."""
-    return [point for point in points if point.key == key]
 
 
 def page(rows: Sequence[Row], points: Sequence[Point]) -> str:

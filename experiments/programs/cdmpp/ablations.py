@@ -46,16 +46,15 @@ class CdmppAblations(TableOptions, Experiment):
         runs = Runs(self)
         found = {
             title: {
-                name: [_kept(runs, changed, seed) for seed in range(_seeds(self, title))]
+                name: [
+                    _kept(runs, changed, seed)
+                    for seed in range(1 if FIRST_RUN in title else self.seeds)
+                ]
                 for name, changed in rows.items()
             }
             for title, rows in TABLES.items()
         }
         self.write_page(_page(runs, found))
-
-
-def _seeds(options: CdmppAblations, title: str) -> int:
-    return 1 if FIRST_RUN in title else options.seeds
 
 
 def _kept(runs: Runs, changed: dict[str, Any], seed: int) -> Metrics:

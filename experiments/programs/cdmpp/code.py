@@ -19,7 +19,7 @@ import numpy as np
 from experiments.experiment import Experiment
 from experiments.page_text import table_lines
 from experiments.programs.cdmpp.cross_model import both_parts, parts_lines
-from experiments.programs.cdmpp.runs import Metrics, Runs, TableOptions, mean_of, trained
+from experiments.programs.cdmpp.runs import Metrics, Runs, TableOptions, mean_of, named, trained
 from go_rl.costs.learning.metrics import mape
 from go_rl.costs.learning.splits import HELD_OUT, by_model
 from go_rl.costs.programs.learn.code_inputs import (
@@ -66,7 +66,7 @@ class CdmppCode(TableOptions, Experiment):
             for name, make in (("trees", _tree_arms), ("network", _network), ("single", _single)):
                 for kept in runs.tried(f"code-{name}-{seed}", partial(make, runs, seed)):
                     for arm, results in found.items():
-                        own = _with(kept, f"{arm} ")
+                        own = named(kept, f"{arm} ")
                         results += [own] if own else []
         self.write_page(_page(runs, found))
 
@@ -92,10 +92,6 @@ class WideRuns(Runs):
     def features(self) -> np.ndarray:
         """[P, F] what trees read."""
         return code_tree_features(self.wide.inputs)
-
-
-def _with(kept: Metrics, start: str) -> Metrics:
-    return {k.removeprefix(start): value for k, value in kept.items() if k.startswith(start)}
 
 
 def _tree_arms(runs: WideRuns, seed: int) -> Metrics:

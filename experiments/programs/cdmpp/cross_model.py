@@ -21,6 +21,7 @@ from experiments.programs.cdmpp.runs import (
     TableOptions,
     judged,
     means_table,
+    named,
     trained,
     tuned,
     tuning_steps,
@@ -56,7 +57,7 @@ class CdmppCrossModel(TableOptions, Experiment):
         ]
         found = {
             "CDMPP": cdmpp,
-            "CDMPP, fine-tuned with CMD": [_with(each, CMD) for each in cdmpp],
+            "CDMPP, fine-tuned with CMD": [named(each, CMD) for each in cdmpp],
             "boosted trees (LightGBM)": trees,
         }
         self.write_page(_page(runs, found))
@@ -77,10 +78,6 @@ def _cross(runs: Runs, seed: int) -> Metrics:
         **both_parts(runs, seed, learned.seconds(inputs)),
         **{f"{CMD}{name}": value for name, value in after.items()},
     }
-
-
-def _with(found: Metrics, start: str) -> Metrics:
-    return {name.removeprefix(start): value for name, value in found.items() if start in name}
 
 
 def _trees(runs: Runs, seed: int) -> Metrics:

@@ -64,16 +64,15 @@ class CdmppSearch(TableOptions, Experiment):
             for seed in range(self.seeds):
                 for arm in ARMS:
                     base = runs.run_config(seed)
-                    run = base if arm == ARMS[0] else _sized(replace(winner, seed=seed), base)
+                    counts = base.network.leaf_counts
+                    network = replace(winner.network, leaf_counts=counts)
+                    sized = replace(winner, seed=seed, network=network)
+                    run = base if arm == ARMS[0] else sized
                     found[arm] += runs.tried(
                         f"search-{arm}-{seed}", lambda r=run: _learned(runs, r)
                     )
         print(*runs.not_run(), sep="\n")
         self.write_page(_page(self, folder, found))
-
-
-def _sized(run: ProgramTrainConfig, base: ProgramTrainConfig) -> ProgramTrainConfig:
-    return replace(run, network=replace(run.network, leaf_counts=base.network.leaf_counts))
 
 
 def _data(runs: Runs) -> SearchData:

@@ -54,11 +54,11 @@ def recorded_programs(folder: Path, network: str) -> RecordedPrograms:
     kept = [_timed(pool, nests[pool.operator.workload]) for pool in whole.pools]
     pools = PoolSet(network, whole.target, PEAK, tuple(kept), whole.provenance)
     target = ProgramTarget(whole.target, CODEGEN)
-    programs = tuple(
-        _programs(pool, task, target, nests[task.workload], folder)
-        for pool, task in zip(pools.pools, uses, strict=True)
-    )
-    return RecordedPrograms(pools, programs, whole.candidates - pools.candidates)
+    programs = []
+    for pool, task in zip(pools.pools, uses, strict=True):
+        texts = tuple(nests[task.workload][key] for key in pool.keys.tolist())
+        programs.append(programs_of_task(nest_features(texts, folder), task, target))
+    return RecordedPrograms(pools, tuple(programs), whole.candidates - pools.candidates)
 
 
 def _nests(records: Sequence[Record]) -> dict[str, dict[int, str]]:
@@ -78,14 +78,3 @@ def _timed(pool: CandidatePool, nests: Mapping[int, str]) -> CandidatePool:
     return CandidatePool(
         pool.operator, pool.seconds[good], pool.spent[good], pool.features[good], pool.keys[good]
     )
-
-
-def _programs(
-    pool: CandidatePool,
-    task: TensorTask,
-    target: ProgramTarget,
-    nests: Mapping[int, str],
-    folder: Path,
-) -> ProgramInputs:
-    texts = tuple(nests[key] for key in pool.keys.tolist())
-    return programs_of_task(nest_features(texts, folder), task, target)
