@@ -42,7 +42,7 @@ def grid_table(
     corner: str,
     rows: Mapping[str, Any] | Iterable[Any],
     columns: Mapping[str, Any] | Iterable[Any],
-    cell_of: Callable[[Any, Any], str],
+    cell_of: Callable[[Any, Any], str] = lambda row, column: column(row),
 ) -> str:
     """Return a Markdown table of what is known of each row and column.
 
@@ -50,7 +50,7 @@ def grid_table(
         corner: head of the column of names.
         rows: by name, or names.
         columns: by head, or heads.
-        cell_of: text of a row and a column.
+        cell_of: text of a row and a column; by default a column is what makes a cell of a row.
     """
     down, across = (
         each if isinstance(each, Mapping) else {str(part): part for part in each}

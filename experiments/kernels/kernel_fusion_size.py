@@ -161,7 +161,7 @@ def page(rows: Sequence[Row], data: str, steps: int) -> str:
 
 def _by_size(columns: Mapping[str, Callable[[Sequence[str]], str]]) -> str:
     """A table with a row for each of `ROWS`."""
-    return grid_table("operators", ROWS, columns, lambda sizes, cell_of: cell_of(sizes))
+    return grid_table("operators", ROWS, columns)
 
 
 def _errors(rows: Sequence[Row], variant: str, sizes: Sequence[str]) -> str:

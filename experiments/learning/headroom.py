@@ -220,7 +220,7 @@ def _validation_table(objective: str, rows: list[Run]) -> str:
         "without a plan": lambda ratios: str(sum(not np.isfinite(r) for r in ratios)),
     }
     lost = dict(sorted(validation_ratios(objective, rows).items()))
-    return grid_table("method on validation", lost, columns, lambda ratios, told: told(ratios))
+    return grid_table("method on validation", lost, columns)
 
 
 def _named(objective: str, options: HeadroomExperiment, parts: tuple[str, ...]) -> list[ZooProblem]:

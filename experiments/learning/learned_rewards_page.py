@@ -104,9 +104,7 @@ def _measured(rows: Sequence[Row]) -> str:
             cell(rows, model, name) if model else ratio(rows, name), ".4g"
         )
     models = {**{model: model for model in _models(rows)}, "*ratio to the default*": ""}
-    return grid_table("model", models, columns, lambda model, told: told(model)).replace(
-        "|  |", "| |"
-    )
+    return grid_table("model", models, columns).replace("|  |", "| |")
 
 
 def _searches(rows: Sequence[Row]) -> str:
@@ -121,7 +119,7 @@ def _searches(rows: Sequence[Row]) -> str:
             geometric_mean(row.priced_ms / row.measured_ms for row in own), ".3g"
         ),
     }
-    table = grid_table("prices", searched, columns, lambda own, told: told(own))
+    table = grid_table("prices", searched, columns)
     return f"\n{table}\nPlans and parts are medians, the last column a geometric mean.\n"
 
 

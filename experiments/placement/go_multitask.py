@@ -161,7 +161,7 @@ def _joint(table: Table, methods: list[str]) -> list[str]:
     least, most = (f"{100 * x:.0f}" for x in PUBLISHED)
     parts = [
         "## All three tasks",
-        grid_table("row", table.rows, columns, lambda row, told: told(row)),
+        grid_table("row", table.rows, columns),
         "Speed-up over the default, default / joint - 1, and in brackets the time saved, 1 - "
         f"joint / default; per cent. Published: {least} to {most} % over TensorFlow's default.",
         _gains(table, others, lambda row: table.mean(row, "default")),
@@ -197,7 +197,7 @@ def _sets(table: Table, method: str) -> list[str]:
     columns = {"default": lambda row: table.cell(row, "default")}
     for tasks in SETS:
         columns[_name(tasks)] = lambda row, t=tasks: table.cell(row, method, t)
-    grid = grid_table("row", shown, columns, lambda row, told: told(row))
+    grid = grid_table("row", shown, columns)
     return [f"## Sets of tasks: {method}", grid]
 
 

@@ -190,7 +190,7 @@ def _milliseconds(runs: Sequence[Run], shown: int) -> str:
             [r.seconds for r in _of(runs, row, "learned")], 0
         ),
     }
-    table = grid_table("row", known_rows(runs), columns, lambda row, column: column(row))
+    table = grid_table("row", known_rows(runs), columns)
     return f"\n## Milliseconds after {shown:,} samples\n\n{table}"
 
 

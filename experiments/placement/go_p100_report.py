@@ -120,7 +120,7 @@ def _steps(table: Table) -> list[str]:
             columns[method] = lambda row, m=method, p=prices: cell(table.step(row, m, p, p), 2)
         parts += [
             f"## Milliseconds a step, found and judged by {prices}",
-            grid_table("row", table.rows, columns, lambda row, told: told(row)),
+            grid_table("row", table.rows, columns),
         ]
     return parts
 
@@ -150,7 +150,7 @@ def _ratios(table: Table) -> list[str]:
         f"Step over that of *{AGAINST}* found and judged by the same "
         "prices, geometric means over the rows of the method, and the rank among methods that have "
         "all rows.",
-        grid_table("method", table.methods, columns, lambda method, told: told(method)),
+        grid_table("method", table.methods, columns),
         _swaps(table, full),
     ]
 
@@ -195,7 +195,7 @@ def _losses(table: Table) -> list[str]:
         _spread([table.best(row, *pair) / table.best(row, pair[1], pair[1]) for row in table.rows])
         for pair in pairs
     ]
-    grid = grid_table("method", table.methods, columns, lambda method, told: told(method))
+    grid = grid_table("method", table.methods, columns)
     return [
         "## What the wrong prices cost",
         "Step of the plan found with the first prices over that "

@@ -172,9 +172,9 @@ def page(runs: list[Run], methods: tuple[str, ...], samples: int) -> str:
         f"seeds ({table.times_run()}), one otherwise. Search {hours:.2f} hours on two shared "
         "cores. Zero-shot and fine-tuned start from weights that were trained without the row's "
         "family.",
-        grid_table("row", table.rows, columns, _told),
+        grid_table("row", table.rows, columns),
         "## Step time against others, geometric means",
-        grid_table("", [m for m in MINE if m in table.methods], against, _told),
+        grid_table("", [m for m in MINE if m in table.methods], against),
         *(part for one in REFERENCES for part in _few_samples(table, one, samples)),
         "## Search cost",
         "Seconds of search.",
@@ -185,10 +185,6 @@ def page(runs: list[Run], methods: tuple[str, ...], samples: int) -> str:
         NOT_REPRODUCED,
     ]  # fmt: skip
     return "\n\n".join(part.rstrip() for part in parts) + "\n"
-
-
-def _told(name: str, column: Callable[[str], str]) -> str:
-    return column(name)
 
 
 class Table:

@@ -272,7 +272,7 @@ def page(rows: Sequence[Row], points: Sequence[Point]) -> str:
             geometric_mean(row.speedup for row in own if row.guide == guide)
         )
     models = {**grouped(rows, lambda row: row.model), "*geometric mean*": rows}
-    table = grid_table("model", models, columns, lambda own, told: told(own))
+    table = grid_table("model", models, columns)
     return (
         f"# The kernel autotuner under {len(guides)} guides\n\n{minutes:g} minutes for each model, "
         f"guide and seed ({seeds}), verification not included. Speed-up over XLA's default fusion "
@@ -312,7 +312,7 @@ def _progress(rows: Sequence[Row], points: Sequence[Point], guides: Sequence[str
     return (
         "\nSpeed-up of the best so far as measured on the way, which flatters what was chosen; "
         "geometric mean over all runs. Fusions and kernels: medians.\n\n"
-        f"{grid_table('guide', guides, columns, lambda guide, told: told(guide))}"
+        f"{grid_table('guide', guides, columns)}"
     )
 
 

@@ -136,7 +136,6 @@ def _page(rows: Sequence[ChameleonRow], sets: Sequence[PoolSet], options: Chamel
     networks = grouped(rows, lambda row: row.network)
     table = grid_table(
         "network", {pools.network: networks[pools.network] for pools in sets}, columns,
-        lambda own, told: told(own),
     )  # fmt: skip
     sizes = [len(pool.seconds) for pools in sets for pool in pools.pools]
     return (
