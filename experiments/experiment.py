@@ -127,6 +127,12 @@ def say(done: int, sentence: str) -> None:
     print(done, sentence, flush=True)
 
 
+def say_loss(*progress: float) -> None:
+    """Print the progress of training: numbers of the member and the update, and the loss."""
+    *where, loss = progress
+    print(*where, f"{loss:.4f}", flush=True)
+
+
 def timed(run: Callable[[], R], clock: Callable[[], float] = time.perf_counter) -> tuple[R, float]:
     """Return what a call returns, and the seconds that it takes."""
     started = clock()

@@ -6,6 +6,7 @@ import csv
 import hashlib
 import io
 import json
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -93,6 +94,16 @@ def grouped(rows: Iterable[R], key: Callable[[R], K]) -> dict[K, list[R]]:
     for row in rows:
         found.setdefault(key(row), []).append(row)
     return found
+
+
+def in_turn(rows: Iterable[R], key: Callable[[R], object]) -> list[R]:
+    """Return rows so that keys take turns, in the order given within each."""
+    met: Counter[object] = Counter()
+    turns: list[tuple[int, R]] = []
+    for row in rows:
+        turns.append((met[key(row)], row))
+        met[key(row)] += 1
+    return [row for _, row in sorted(turns, key=lambda turn: turn[0])]
 
 
 def rows_table(rows: Sequence[Any], without: Collection[str] = ()) -> str:

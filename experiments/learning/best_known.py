@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -25,6 +24,7 @@ from typing import Literal
 
 from experiments.experiment import Script, deadline
 from experiments.learning.best_known_visit import Visit, read_visits, visit
+from experiments.rows import in_turn
 from go_rl.core import ZooError
 from go_rl.graphs.zoo.problems import Part, ZooProblem, zoo_problems
 
@@ -73,7 +73,7 @@ class BestKnown(Script):
                 print(visits[problem.name].sentence(problem))
             return
         open_ones = [p for p in problems if not visits[p.name].closed(self.closed)]
-        open_ones = in_turn(open_ones, {name: known.seconds for name, known in visits.items()})
+        open_ones = least_first(open_ones, {name: known.seconds for name, known in visits.items()})
         print(
             f"{len(problems)} problems, {len(problems) - len(open_ones)} of them closed", flush=True
         )
@@ -102,15 +102,11 @@ class BestKnown(Script):
         return found
 
 
-def in_turn(problems: Sequence[ZooProblem], spent: Mapping[str, float]) -> list[ZooProblem]:
+def least_first(problems: Sequence[ZooProblem], spent: Mapping[str, float]) -> list[ZooProblem]:
     """Return the problems with the fewest seconds first; among equals, families take turns."""
-    met: Counter[tuple[str, str]] = Counter()
-    turn = {}
-    for problem in sorted(problems, key=lambda p: spent[p.name]):
-        family = problem.objective, problem.family
-        turn[problem.name] = spent[problem.name] > 0, met[family]
-        met[family] += 1
-    return sorted(problems, key=lambda p: (*turn[p.name], spent[p.name]))
+    ordered = sorted(problems, key=lambda p: spent[p.name])
+    turns = in_turn(ordered, lambda p: (p.objective, p.family))
+    return sorted(turns, key=lambda p: spent[p.name] > 0)
 
 
 def attempt(asked: Visit) -> tuple[bool, str]:

@@ -23,7 +23,7 @@ import numpy as np
 
 from experiments.experiment import Experiment, deadline, timed
 from experiments.page_text import NOTHING, grid_table
-from experiments.rows import KeptRows
+from experiments.rows import KeptRows, in_turn
 from experiments.statistics import geometric_mean
 from go_rl.compare.controls.headroom import REFERENCE_SECONDS, Headroom
 from go_rl.compare.portfolio.registry import METHODS
@@ -225,14 +225,17 @@ def _validation_table(objective: str, rows: list[Run]) -> str:
 
 def _named(objective: str, options: HeadroomExperiment, parts: tuple[str, ...]) -> list[ZooProblem]:
     """Return the chosen problems, part by part, in which families take turns."""
-    found, met = [], Counter()
-    for problem in zoo_problems():
-        chosen = any(fnmatch(problem.name, pattern) for pattern in options.only)
-        if problem.objective == objective and problem.part in parts and chosen:
-            met[problem.part, problem.family] += 1
-            turn = met[problem.part, problem.family]
-            found.append((parts.index(problem.part), turn, problem))
-    return [problem for _, _, problem in sorted(found, key=lambda each: each[:2])]
+    chosen = [
+        problem
+        for problem in zoo_problems()
+        if problem.objective == objective
+        and any(fnmatch(problem.name, pattern) for pattern in options.only)
+    ]
+    return [
+        problem
+        for part in parts
+        for problem in in_turn((p for p in chosen if p.part == part), lambda p: p.family)
+    ]
 
 
 def _run_missing(

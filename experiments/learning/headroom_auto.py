@@ -22,7 +22,7 @@ import numpy as np
 
 from experiments.experiment import RESULTS, Experiment, deadline, timed
 from experiments.learning import headroom
-from experiments.rows import KeptRows, read_rows
+from experiments.rows import KeptRows, in_turn, read_rows
 from experiments.statistics import family_means, ratio_of
 from go_rl.compare.controls.headroom import TIE, Headroom
 from go_rl.compare.portfolio import run
@@ -91,16 +91,14 @@ class AutoRun:
 def entering(objective: str, most_nodes: int, best: Path) -> list[tuple[ZooProblem, Headroom]]:
     """Return the test problems that enter and are not too large, families taking turns."""
     rows, known = read_rows(headroom.Run, RESULTS / f"{headroom.NAME}.csv"), best_entries(best)
-    met: dict[str, int] = defaultdict(int)
     found = []
     for chosen in ("ring", "makespan"):
         for problem, room in headroom.headrooms(chosen, rows, known):
             nodes = zoo_entry(problem.graph).nodes
             wanted = objective in ("", chosen) and problem.part == "test" and room.enters
             if wanted and nodes <= most_nodes:
-                found.append((met[problem.family], problem, room))
-                met[problem.family] += 1
-    return [(problem, room) for _, problem, room in sorted(found, key=lambda each: each[0])]
+                found.append((problem, room))
+    return in_turn(found, lambda each: each[0].family)
 
 
 def _rounds(

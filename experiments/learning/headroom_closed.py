@@ -37,7 +37,7 @@ from experiments.learning.headroom_runs import (
     zero_shot,
 )
 from experiments.learning.headroom_tables import Scored, scores_csv, section
-from experiments.rows import grouped, read_rows
+from experiments.rows import grouped, in_turn, read_rows
 from go_rl.compare.benchmark.run_store import ProblemName, Run, RunStore
 from go_rl.compare.controls.headroom import REFERENCE_SECONDS, Headroom
 from go_rl.core.files.whole_file import write_text
@@ -156,7 +156,7 @@ def key_of(problem: ZooProblem) -> tuple[str, ...]:
 
 def _make(scored: Sequence[Scored], options: HeadroomClosed, ends: float) -> bool:
     """Make the missing runs, families taking turns; False when time ran out before."""
-    for each in in_turn([s for s in scored if not s.left_out]):
+    for each in in_turn((s for s in scored if not s.left_out), lambda s: s.problem.family):
         problem = each.problem
         if not any(fnmatch(problem.name, pattern) for pattern in options.only):
             continue
@@ -186,16 +186,6 @@ def policies(scored: Sequence[Scored], weights: Sequence[str]) -> list[str]:
     its weights. Nothing is read, so that a page needs no weights."""
     wanted = [Path(name).name.removesuffix(".npz") for name in weights]
     return [name for name in wanted if any(name in each.plans for each in scored)]
-
-
-def in_turn(scored: Sequence[Scored]) -> list[Scored]:
-    """Return problems so that families take turns, in the order given within each."""
-    met: Counter[str] = Counter()
-    turns = []
-    for each in scored:
-        turns.append((met[each.problem.family], each))
-        met[each.problem.family] += 1
-    return [each for _, each in sorted(turns, key=lambda turn: turn[0])]
 
 
 def page(options: HeadroomClosed) -> tuple[str, list[Scored]]:
