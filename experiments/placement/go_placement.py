@@ -23,7 +23,9 @@ import numpy as np
 from experiments.experiment import Experiment
 from experiments.page_text import cell, grid_table
 from experiments.placement.go_rows import (
+    CLASSICAL,
     ROWS,
+    SINGLE,
     best_after,
     devices,
     known_rows,
@@ -35,14 +37,6 @@ from experiments.rows import grouped
 from experiments.statistics import geometric_mean, mean_cell, with_deviation
 from go_rl.core import Budget, Optimizer, Problem
 from go_rl.objectives.makespan.methods.hdp.hdp import HDP
-from go_rl.objectives.methods import (
-    DefaultPlacement,
-    Heft,
-    MakespanAnnealing,
-    MakespanExpert,
-    MakespanMetis,
-    MakespanRandom,
-)
 from go_rl.policy.agent import new_agent
 from go_rl.policy.config import DispatchPolicyConfig, NodesPolicyConfig, PolicyConfig
 from go_rl.policy.learn.config import FINE_TUNING
@@ -79,22 +73,13 @@ class GoPlacement(Experiment):
         self.write_page(page(table.rows, tuple(METHODS), self.samples))
 
 
-SINGLE = ("default", "expert", "metis", "heft")
-"""Methods that do not draw."""
-
-
 def _one(name: str, config: PolicyConfig) -> Optimizer:
     learning = replace(FINE_TUNING[config.kind], first=1)
     return FineTuned(new_agent(config, 0), config=learning, name=name)
 
 
 METHODS: dict[str, Callable[[], Optimizer]] = {
-    "default": lambda: DefaultPlacement(),
-    "expert": lambda: MakespanExpert(),
-    "metis": lambda: MakespanMetis(),
-    "heft": lambda: Heft(),
-    "random": lambda: MakespanRandom(),
-    "annealing": lambda: MakespanAnnealing(),
+    **CLASSICAL,
     "zero-shot": lambda: PolicySearch(name="zero-shot"),
     "one": lambda: _one("one", DispatchPolicyConfig()),
     "one, nodes": lambda: _one("one, nodes", NodesPolicyConfig()),

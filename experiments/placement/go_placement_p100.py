@@ -22,7 +22,7 @@ from jaxtyping import Float64
 from experiments.experiment import ROOT, Experiment
 from experiments.page_text import rounded
 from experiments.placement.go_p100_report import Run, page
-from experiments.placement.go_rows import ROWS, searched
+from experiments.placement.go_rows import CLASSICAL, ROWS, SINGLE, searched
 from experiments.placement.two_prices import ANALYTICAL, LEARNED, moved, seconds_of, workspaces
 from experiments.rows import csv_text, read_rows, rows_table
 from go_rl.core import Budget, Objective, OpGraph, OpKind, Optimizer, Plan
@@ -40,14 +40,6 @@ from go_rl.costs.operators.predictor import OperatorPredictor
 from go_rl.costs.operators.tables import OperatorRows
 from go_rl.graphs.zoo import zoo_graph
 from go_rl.objectives.common.workspace import Workspace
-from go_rl.objectives.methods import (
-    DefaultPlacement,
-    Heft,
-    MakespanAnnealing,
-    MakespanExpert,
-    MakespanMetis,
-    MakespanRandom,
-)
 from go_rl.policy.agent import new_agent
 from go_rl.policy.config import CONTROLS, DispatchPolicyConfig
 from go_rl.policy.learn.config import FINE_TUNING
@@ -58,8 +50,6 @@ from go_rl.policy.weights import load_weights
 QUICK_HOST = "learned, quick host"
 """The learned prices with the analytical model's time of a launch in place of the host's."""
 WEIGHTS = {"dispatch": "dispatch-1.1"}
-SINGLE = ("default", "expert", "metis", "heft")
-"""Methods that do not draw."""
 LEARNS = "one"
 ONE = replace(FINE_TUNING["dispatch"], first=1)
 
@@ -70,12 +60,7 @@ def _drawn(policy: str, control: str | None = None) -> Optimizer:
 
 
 METHODS: dict[str, Callable[[], Optimizer]] = {
-    "default": DefaultPlacement,
-    "expert": MakespanExpert,
-    "metis": MakespanMetis,
-    "heft": Heft,
-    "random": MakespanRandom,
-    "annealing": MakespanAnnealing,
+    **CLASSICAL,
     **{
         policy if control is None else f"{policy} ({control})": partial(_drawn, policy, control)
         for policy in WEIGHTS

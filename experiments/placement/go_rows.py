@@ -8,8 +8,16 @@ from typing import Protocol
 from experiments.experiment import timed
 from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
-from go_rl.core import Plan, Problem
+from go_rl.core import Optimizer, Plan, Problem
 from go_rl.graphs.zoo import zoo_graph
+from go_rl.objectives.methods import (
+    DefaultPlacement,
+    Heft,
+    MakespanAnnealing,
+    MakespanExpert,
+    MakespanMetis,
+    MakespanRandom,
+)
 from go_rl.verify.check_plan import check_plan
 
 ROWS = {
@@ -29,6 +37,15 @@ ROWS = {
     "WaveNet 4x36": ("wavenet-4x36-training", 4),
 }
 """Graph of the zoo and number of devices."""
+
+
+CLASSICAL: dict[str, Callable[[], Optimizer]] = {
+    "default": DefaultPlacement, "expert": MakespanExpert, "metis": MakespanMetis, "heft": Heft,
+    "random": MakespanRandom, "annealing": MakespanAnnealing,
+}  # fmt: skip
+"""Methods that do not learn, by the names of the columns."""
+SINGLE = ("default", "expert", "metis", "heft")
+"""Methods that do not draw."""
 
 
 def row_problem(row: str, decide: str | tuple[str, ...] = "placement") -> Problem:
