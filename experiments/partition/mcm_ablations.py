@@ -17,8 +17,10 @@ from experiments.page_text import markdown_table
 from go_rl.compare.benchmark.evaluate import Comparison, EvaluateConfig, evaluate
 from go_rl.compare.benchmark.summary import summarise
 from go_rl.core import Optimizer
+from go_rl.policy.agent import new_agent
 from go_rl.policy.config import RingPolicyConfig
 from go_rl.policy.learn.config import FineTuneConfig
+from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.report.comparison import write_comparison
 
 WHOLE = RingPolicyConfig()
