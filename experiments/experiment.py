@@ -7,6 +7,8 @@ A script declares its options as a frozen dataclass, its rows as another, and wh
 from __future__ import annotations
 
 import inspect
+import json
+import resource
 import shlex
 import subprocess
 import sys
@@ -49,10 +51,27 @@ class Script(ABC):
         path = Path(inspect.getfile(type(self))).resolve()
         return ".".join(path.relative_to(ROOT).with_suffix("").parts)
 
-    def in_own_process(self, *options: object) -> subprocess.CompletedProcess[str]:
-        """Return what this script prints with other options, run in a process of its own."""
+    def in_own_process(self, *options: object) -> list[str]:
+        """Return the lines that this script prints with other options, in a process of its own.
+
+        Raises:
+            RuntimeError: it ends with an error, whose last line is the message.
+        """
         command = [sys.executable, "-m", self.module, *map(str, options)]
-        return subprocess.run(command, capture_output=True, text=True)
+        answer = subprocess.run(command, capture_output=True, text=True)
+        if answer.returncode:
+            lines = answer.stderr.strip().splitlines() or [f"exit code {answer.returncode}"]
+            raise RuntimeError(lines[-1])
+        return answer.stdout.splitlines()
+
+    def row_in_own_process(self, kind: type[R], *options: object) -> R:
+        """Return the row that the last line of `in_own_process` is, in JSON."""
+        return kind(**json.loads(self.in_own_process(*options)[-1]))
+
+
+def peak_mib() -> float:
+    """Return the largest resident memory of this process so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 @dataclass(frozen=True)
@@ -85,9 +104,9 @@ class Experiment(Script):
         """Write rows of one kind, at least one, as a table beside the page."""
         write_text(self.path(ending), csv_text(type(rows[0]), rows))
 
-    def save_figure(self, figure: Figure) -> None:
-        """Write a figure with the name of the page."""
-        save_figure(figure, self.stem)
+    def save_figure(self, figure: Figure, ending: str = "") -> None:
+        """Write a figure with the name of the page, and an ending where there are several."""
+        save_figure(figure, self.path(ending))
 
     def write_page(self, text: str | Iterable[str], name: str | None = None) -> None:
         """Write the page, with the command that makes it below its title.
@@ -108,14 +127,27 @@ def say(done: int, sentence: str) -> None:
     print(done, sentence, flush=True)
 
 
+def say_loss(*progress: float) -> None:
+    """Print the progress of training: numbers of the member and the update, and the loss."""
+    *where, loss = progress
+    print(*where, f"{loss:.4f}", flush=True)
+
+
+def timed(run: Callable[[], R], clock: Callable[[], float] = time.perf_counter) -> tuple[R, float]:
+    """Return what a call returns, and the seconds that it takes."""
+    started = clock()
+    found = run()
+    return found, clock() - started
+
+
+def deadline(minutes: float) -> float:
+    """Return the Unix time after so many minutes; 0: never."""
+    return time.time() + 60 * minutes if minutes else float("inf")
+
+
 def repeated_seconds(
     run: Callable[[], object], repeats: int, clock: Callable[[], float] = time.perf_counter
 ) -> Sequence[float]:
     """Return the seconds of several calls, after one that compiles and is not counted."""
     run()
-    found = []
-    for _ in range(repeats):
-        started = clock()
-        run()
-        found.append(clock() - started)
-    return found
+    return [timed(run, clock)[1] for _ in range(repeats)]

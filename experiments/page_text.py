@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
+from typing import Any
 
 from go_rl.report.file_tables import markdown_table
 
@@ -39,10 +38,28 @@ def table_lines(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str
     return markdown_table(heads, rows).splitlines()
 
 
-def geometric_mean(values: Iterable[float]) -> float:
-    """Return the geometric mean of the finite values; NaN of none."""
-    logs = [np.log(value) for value in values if np.isfinite(value)]
-    return float(np.exp(np.mean(logs))) if logs else float("nan")
+def grid_table(
+    corner: str,
+    rows: Mapping[str, Any] | Iterable[Any],
+    columns: Mapping[str, Any] | Iterable[Any],
+    cell_of: Callable[[Any, Any], str] = lambda row, column: column(row),
+) -> str:
+    """Return a Markdown table of what is known of each row and column.
+
+    Args:
+        corner: head of the column of names.
+        rows: by name, or names.
+        columns: by head, or heads.
+        cell_of: text of a row and a column; by default a column is what makes a cell of a row.
+    """
+    down, across = (
+        each if isinstance(each, Mapping) else {str(part): part for part in each}
+        for each in (rows, columns)
+    )
+    lines = (
+        [name, *(cell_of(row, each) for each in across.values())] for name, row in down.items()
+    )
+    return markdown_table([corner, *across], lines)
 
 
 def cell(value: float, digits: int = 3) -> str:

@@ -6,7 +6,8 @@ import csv
 import hashlib
 import io
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar, get_type_hints
@@ -27,6 +28,7 @@ class OfRun(Protocol):
 
 
 R = TypeVar("R")
+K = TypeVar("K")
 Run = TypeVar("Run", bound=OfRun)
 TRUTH = {"True": True, "False": False}
 
@@ -86,6 +88,24 @@ def csv_text(kind: type[Any], rows: Iterable[Any]) -> str:
     return out.getvalue()
 
 
+def grouped(rows: Iterable[R], key: Callable[[R], K]) -> dict[K, list[R]]:
+    """Return rows by key, keys in the order of their first rows."""
+    found: dict[K, list[R]] = {}
+    for row in rows:
+        found.setdefault(key(row), []).append(row)
+    return found
+
+
+def in_turn(rows: Iterable[R], key: Callable[[R], object]) -> list[R]:
+    """Return rows so that keys take turns, in the order given within each."""
+    met: Counter[object] = Counter()
+    turns: list[tuple[int, R]] = []
+    for row in rows:
+        turns.append((met[key(row)], row))
+        met[key(row)] += 1
+    return [row for _, row in sorted(turns, key=lambda turn: turn[0])]
+
+
 def rows_table(rows: Sequence[Any], without: Collection[str] = ()) -> str:
     """Return rows, at least one, as a Markdown table.
 
@@ -114,12 +134,17 @@ def rows_of_run(kind: type[Run], path: Path, run: str) -> list[Run]:
         ReadError: see `read_rows`.
         TrainingError: rows are of another run.
     """
-    rows = read_rows(kind, path)
-    if any(row.run != run for row in rows):
+    return kept_of_run(kind, path, run).rows
+
+
+def kept_of_run(kind: type[Run], path: Path, run: str) -> KeptRows[Run]:
+    """Return the rows of `rows_of_run`, to which further ones can be added."""
+    kept = KeptRows(kind, path)
+    if any(row.run != run for row in kept.rows):
         raise TrainingError(
             f"{path}: has rows of other data, another seed or other training; move the file away"
         )
-    return rows
+    return kept
 
 
 def _names(kind: type[Any]) -> list[str]:

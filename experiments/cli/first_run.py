@@ -8,18 +8,20 @@ end.
 
 from __future__ import annotations
 
-import io
 import os
 import subprocess
 import sys
 import tempfile
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from experiments.experiment import Experiment
+from experiments.statistics import with_range
+from go_rl.report.file_tables import markdown_table
 
 ANNOUNCED = "first legal plan"
 
@@ -38,18 +40,20 @@ class FirstRun(Experiment):
         """Measure and write the table."""
         waits = [_round(self) for _ in range(self.rounds)]
         cold, warm = zip(*waits, strict=True)
-        out = io.StringIO()
-        out.write(
+        spread = partial(with_range, form=".1f", middle=np.median)
+        lines = [
+            ["kernels to be compiled", spread([w.first for w in cold]),
+             spread([w.whole for w in cold])],
+            ["the next one", "", spread([w.whole for w in warm])],
+        ]  # fmt: skip
+        table = markdown_table(["run", "first legal plan", "done"], lines)
+        text = (
             f"# First run\n\n`go-rl optimize {self.model} --hardware {self.hardware} --seconds "
             f"{self.seconds:g}`, {self.rounds} rounds on {os.cpu_count()} cores. Median wall "
-            "seconds (least to most) from the start of the process.\n\n| run | first legal plan | "
-            "done |\n| --- | ---: | ---: |\n"
+            f"seconds (least to most) from the start of the process.\n\n{table}"
         )
-        out.write(f"| kernels to be compiled | {_spread([w.first for w in cold])} | ")
-        out.write(f"{_spread([w.whole for w in cold])} |\n")
-        out.write(f"| the next one | | {_spread([w.whole for w in warm])} |\n")
-        print(out.getvalue())
-        self.write_page(out.getvalue())
+        print(text)
+        self.write_page(text)
 
 
 @dataclass(frozen=True)
@@ -82,10 +86,6 @@ def _run(command: list[str], environment: dict[str, str]) -> Wait:
             if ANNOUNCED in line:
                 first = time.perf_counter() - started
     return Wait(first, time.perf_counter() - started)
-
-
-def _spread(seconds: list[float]) -> str:
-    return f"{np.median(seconds):.1f} ({min(seconds):.1f} to {max(seconds):.1f})"
 
 
 if __name__ == "__main__":

@@ -14,20 +14,19 @@ attention; reductions that are not learned nearly as good as an LSTM or a Transf
 
 from __future__ import annotations
 
-import io
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from experiments.experiment import Experiment
-from experiments.rows import csv_text, rows_of_run, run_name
-from go_rl.core.plan import write_text
+from experiments.experiment import Experiment, timed
+from experiments.rows import grouped, kept_of_run, run_name
+from experiments.statistics import mean_cell, with_error
 from go_rl.costs.kernels.measure.data import KernelData, load_kernel_data, plain_seconds
 from go_rl.costs.kernels.network import KernelNetworkConfig
 from go_rl.costs.kernels.predictor import KernelPredictor
 from go_rl.costs.kernels.training import KernelTrainConfig
+from go_rl.report.file_tables import markdown_table
 
 SHARES = (0.0625, 0.125, 0.25, 0.5)
 """Of the training split, in the learning curve; the whole is the first row of the parts."""
@@ -53,9 +52,9 @@ class KernelAblations(Experiment):
         """Train what is missing and write the page."""
         data = load_kernel_data(self.data)
         known = np.flatnonzero(np.isfinite(plain_seconds(data)))
-        path = self.path(".csv")
         run = run_name(f"{self.steps} {self.seed}", plain_seconds(data))
-        done = {row.key: row for row in rows_of_run(Row, path, run)}
+        table = kept_of_run(Row, self.path(".csv"), run)
+        done = {row.key for row in table.rows}
         judged = len(known) // 5
         for seed in range(self.seed, self.seed + self.repeats):
             order = np.random.default_rng(seed).permutation(known)
@@ -63,12 +62,8 @@ class KernelAblations(Experiment):
                 key = (seed, variant.part, variant.name)
                 if key in done or (seed != self.seed and variant.part in ONCE):
                     continue
-                row = judge(data, variant, order[judged:], order[:judged], run)
-                print(row, flush=True)
-                done[key] = row
-                write_text(path, csv_text(Row, done.values()))
-        text = page(list(done.values()), data.name, judged, self.steps)
-        self.write_page(text)
+                table.add(judge(data, variant, order[judged:], order[:judged], run))
+        self.write_page(page(table.rows, data.name, judged, self.steps))
 
 
 ONCE = ("data", "draws")
@@ -148,44 +143,38 @@ def judge(data: KernelData, variant: Variant, train: np.ndarray, test: np.ndarra
     weights = KernelPredictor.fit(data.take(part), variant.config, 1)
     asked, seconds = data.kernels.take(test), plain_seconds(data)[test]
     error = 100 * np.abs(weights.predict(asked) / seconds - 1)
-    began = time.perf_counter()
-    weights.predict(asked)
-    spent = 1e3 * (time.perf_counter() - began)
+    _, spent = timed(lambda: weights.predict(asked))
     mean, median = float(error.mean()), float(np.median(error))
     seed = variant.config.seed
-    return Row(run, variant.part, variant.name, len(part), mean, median, spent, seed)
+    return Row(run, variant.part, variant.name, len(part), mean, median, 1e3 * spent, seed)
 
 
 def page(rows: Sequence[Row], data: str, judged: int, steps: int) -> str:
     """Return the page: of each variant the averages over its splits."""
-    out = io.StringIO()
-    out.write(
+    variants = grouped(rows, lambda row: (row.part, row.variant))
+    lines = [
+        [
+            *names, str(own[0].kernels), str(len(own)), with_error([row.mean for row in own]),
+            mean_cell([row.median for row in own], 1),
+            f"{np.median([row.milliseconds for row in own]):.0f}",
+        ]
+        for names, own in variants.items()
+    ]  # fmt: skip
+    heads = ["part", "variant", "kernels", "splits", "mean", "median", "milliseconds"]
+    text = (
         f"# What the parts of the kernel cost model are worth\n\n{data}, one network of {steps} "
         f"updates for each random split, {judged} kernels held out; absolute percentage errors, "
         "their average over the splits with its standard error, and the time in which all of them "
-        "are priced.\n\n"
-        "| part | variant | kernels | splits | mean | median | milliseconds |\n"
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: |\n"
+        f"are priced.\n\n{markdown_table(heads, lines, ('variant',))}"
     )
-    variants: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        variants.setdefault((row.part, row.variant), []).append(row)
-    for (part, name), own in variants.items():
-        means, count = [row.mean for row in own], len(own)
-        doubt = f" ± {np.std(means, ddof=1) / np.sqrt(count):.1f}" if count > 1 else ""
-        out.write(
-            f"| {part} | {name} | {own[0].kernels} | {count} | {np.mean(means):.1f}{doubt} | "
-            f"{np.mean([row.median for row in own]):.1f} | "
-            f"{np.median([row.milliseconds for row in own]):.0f} |\n"
-        )
     drawn = [row.mean for row in rows if row.part == "draws"]
     if drawn:
-        out.write(
+        text += (
             f"\nOver {len(drawn)} draws of hyper-parameters the mean error lies between "
             f"{min(drawn):.1f} and {max(drawn):.1f} %, {np.mean(drawn):.1f} % on average with a "
             f"deviation of {np.std(drawn):.1f}.\n"
         )
-    return out.getvalue()
+    return text
 
 
 if __name__ == "__main__":

@@ -17,15 +17,14 @@ analytical 31.1 %.
 
 from __future__ import annotations
 
-import io
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from experiments.experiment import Experiment
+from experiments.experiment import Experiment, timed
+from experiments.page_text import cell
 from go_rl.core import Chip, load_hardware
 from go_rl.costs.kernels.features import kernel_features, layout_features
 from go_rl.costs.kernels.measure.data import (
@@ -46,6 +45,7 @@ from go_rl.costs.models.cost_model import Kernels
 from go_rl.costs.models.kernel_work import kernel_work
 from go_rl.costs.trees.boosted import BoostedTrees, SummedKernels, summed_features
 from go_rl.graphs.zoo import zoo_entry
+from go_rl.report.file_tables import markdown_table
 from go_rl.runtime.records import AS_IT_COMES
 
 CHIP = load_hardware("cpu-1").chips[0]
@@ -81,9 +81,8 @@ class KernelCostModel(Experiment):
         )
         seconds = plain_seconds(data)
         known = np.flatnonzero(np.isfinite(seconds))
-        out = io.StringIO()
         models = len(set(data.models))
-        out.write(
+        text = (
             f"# Kernel cost models\n\n{len(known)} kernels of {models} models, one core; mean "
             f"absolute percentage errors of kernels not learned from; *learned*: {self.members} "
             f"networks of {self.steps} updates. {_noise(data)}\n"
@@ -93,9 +92,9 @@ class KernelCostModel(Experiment):
         families = [zoo_entry(name).family for name in data.models]
         train, test = by_model_split(families, HELD_OUT)
         splits["By model"] = (np.intersect1d(train, known), np.intersect1d(test, known))
-        for title, (learned_from, judged) in splits.items():
-            _compare(out, title, data, (learned_from, judged), self)
-        self.write_page(out.getvalue())
+        for title, split in splits.items():
+            text += _compare(title, data, split, self)
+        self.write_page(text)
 
 
 Predict = Callable[[np.ndarray, Sequence[str]], np.ndarray]
@@ -113,43 +112,52 @@ def _noise(data: KernelData) -> str:
 
 
 def _compare(
-    out: io.StringIO,
-    title: str,
-    data: KernelData,
-    split: tuple[np.ndarray, np.ndarray],
-    options: KernelCostModel,
-) -> None:
+    title: str, data: KernelData, split: tuple[np.ndarray, np.ndarray], options: KernelCostModel
+) -> str:
     train, test = split
     seconds = plain_seconds(data)
     families = [zoo_entry(data.models[k]).family for k in test]
-    out.write(f"\n## {title}: {len(train)} kernels learned from, {len(test)} judged\n\n")
     rows: dict[str, dict[str, float]] = {}
     fitted: dict[str, Predict] = {}
+    alike = [AS_IT_COMES] * len(test)
     for name, fit in METHODS.items():
-        began = time.perf_counter()
-        fitted[name] = fit(data, train, options)
-        predicted = fitted[name](test, [AS_IT_COMES] * len(test))
-        spent = time.perf_counter() - began
+        fitted[name], fitting = timed(lambda fit=fit: fit(data, train, options))
+        predicted, asking = timed(lambda name=name: fitted[name](test, alike))
         errors = by_model(families, lambda r, p=predicted: mape(p[r], seconds[test][r]))
-        total = {"all kernels": mape(predicted, seconds[test]), "seconds": spent}
+        total = {"all kernels": mape(predicted, seconds[test]), "seconds": fitting + asking}
         rows[name] = errors | total
         print(title, name, {k: round(v, 1) for k, v in total.items()}, flush=True)
     shown = [f for f in sorted(set(families)) if f in HELD_OUT] or sorted(set(families))
-    out.write("| | " + " | ".join(rows) + " |\n| --- |" + " ---: |" * len(rows) + "\n")
-    for family in shown:
-        out.write(table_row(family, [r[family] for r in rows.values()]))
-    for label, middle in (("mean", np.mean), ("median", np.median)):
-        means = [float(middle([r[f] for f in shown])) for r in rows.values()]
-        out.write(table_row(f"*{label}*", means))
-    for label in ("all kernels", "seconds"):
-        out.write(table_row(label, [r[label] for r in rows.values()]))
-    out.write(layouts_table(data, test, fitted))
+    return (
+        f"\n## {title}: {len(train)} kernels learned from, {len(test)} judged\n\n"
+        f"{error_table(rows, shown, {'all kernels': 1, 'seconds': 1})}"
+        f"{layouts_table(data, test, fitted)}"
+    )
 
 
-def table_row(label: str, values: Sequence[float], digits: int = 1) -> str:
-    """Return a row of a table; NaN is a dash."""
-    cells = ["–" if np.isnan(value) else f"{value:.{digits}f}" for value in values]
-    return f"| {label} | " + " | ".join(cells) + " |\n"
+def error_table(
+    columns: Mapping[str, Mapping[str, float]], shown: Sequence[str], rest: Mapping[str, int]
+) -> str:
+    """Return a table of errors, with the mean and the median of those that are shown.
+
+    Args:
+        columns: numbers of a method by name of the row; NaN is a dash.
+        shown: rows of errors.
+        rest: further rows, with the decimals of their numbers.
+    """
+    rows = {label: ([each[label] for each in columns.values()], 1) for label in shown}
+    for label, middle in (("*mean*", np.mean), ("*median*", np.median)):
+        middles = [float(middle([each[row] for row in shown])) for each in columns.values()]
+        rows[label] = (middles, 1)
+    for label, digits in rest.items():
+        rows[label] = ([each[label] for each in columns.values()], digits)
+    return number_table(list(columns), rows)
+
+
+def number_table(heads: Sequence[str], rows: Mapping[str, tuple[Sequence[float], int]]) -> str:
+    """Return a table of numbers, each row with its decimals."""
+    lines = ([name, *(cell(each, to) for each in found)] for name, (found, to) in rows.items())
+    return markdown_table(["", *heads], lines).replace("|  |", "| |", 1)
 
 
 def layouts_table(data: KernelData, test: np.ndarray, fitted: Mapping[str, Predict]) -> str:
@@ -165,14 +173,10 @@ def layouts_table(data: KernelData, test: np.ndarray, fitted: Mapping[str, Predi
     predicted = [turned, *(fitted[name](kernel, settings) for name in names)]
     lost = [random_ape(seconds, kernel), *(ape(each, seconds, kernel) for each in predicted)]
     tau = [np.nan, *(kendall(each, seconds, kernel) for each in predicted)]
-    return (
-        f"\nLayouts of {len(groups_of(kernel))} of the kernels judged:\n\n"
-        f"| | random | row by row | {' | '.join(names)} |\n| --- |"
-        + " ---: |" * (2 + len(names))
-        + "\n"
-        + table_row("APE", lost)
-        + table_row("Kendall's tau", tau, 2)
+    table = number_table(
+        ["random", "row by row", *names], {"APE": (lost, 1), "Kendall's tau": (tau, 2)}
     )
+    return f"\nLayouts of {len(groups_of(kernel))} of the kernels judged:\n\n{table}"
 
 
 def layout_rows(data: KernelData, which: np.ndarray) -> np.ndarray:
@@ -185,19 +189,9 @@ def layout_rows(data: KernelData, which: np.ndarray) -> np.ndarray:
     return rows[counts[data.kernel[rows]] > 1]
 
 
-def _sheet(data: KernelData, train: np.ndarray, options: KernelCostModel) -> Predict:
-    del train, options
-    return _roofline(kernel_work(data.kernels), CHIP, SHEET)
-
-
 def _roofline(work: Kernels, chip: Chip, efficiency: Efficiency) -> Predict:
     priced = Analytical({chip.kind: efficiency}).seconds(work, chip)
     return lambda which, settings: priced[which]
-
-
-def _calibrated(data: KernelData, train: np.ndarray, options: KernelCostModel) -> Predict:
-    del options
-    return _fitted(kernel_work(data.kernels), plain_seconds(data), train)
 
 
 def _xla(data: KernelData, train: np.ndarray, options: KernelCostModel) -> Predict:
@@ -255,8 +249,10 @@ def _network(encoder: Encoder) -> Callable[[KernelData, np.ndarray, KernelCostMo
 
 
 METHODS: dict[str, Callable[[KernelData, np.ndarray, KernelCostModel], Predict]] = {
-    "data sheet": _sheet,
-    "calibrated": _calibrated,
+    "data sheet": lambda data, train, options: _roofline(kernel_work(data.kernels), CHIP, SHEET),
+    "calibrated": lambda data, train, options: _fitted(
+        kernel_work(data.kernels), plain_seconds(data), train
+    ),
     "xla": _xla,
     "boosted": _boosted,
     "learned": _network("graphsage"),

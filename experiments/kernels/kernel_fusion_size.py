@@ -14,16 +14,16 @@ over families.
 
 from __future__ import annotations
 
-import io
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Int64
 
 from experiments.experiment import Experiment
-from experiments.rows import csv_text, rows_of_run, run_name
-from go_rl.core.files.whole_file import write_text
+from experiments.page_text import grid_table
+from experiments.rows import grouped, kept_of_run, run_name
+from experiments.statistics import with_error
 from go_rl.costs.kernels.measure.data import KernelData, load_kernel_data, plain_seconds
 from go_rl.costs.kernels.network import KernelNetworkConfig
 from go_rl.costs.kernels.opcodes import opcode
@@ -72,16 +72,15 @@ class KernelFusionSize(Experiment):
         seconds = plain_seconds(data)
         families = np.array([zoo_entry(name).family for name in data.models])
         count = operators(data)
-        path = self.path(".csv")
         run = run_name(str(self.steps), seconds)
-        rows = rows_of_run(Row, path, run)
+        table = kept_of_run(Row, self.path(".csv"), run)
+        done = {row.key for row in table.rows}
         for seed in range(self.splits):
             held = held_out(families, np.isfinite(seconds), seed)
             for variant in self.variants:
-                if (variant, seed) in {row.key for row in rows}:
+                if (variant, seed) in done:
                     continue
-                network = VARIANTS[variant]
-                config = replace(KernelTrainConfig(steps=self.steps, seed=seed), network=network)
+                config = KernelTrainConfig(VARIANTS[variant], steps=self.steps, seed=seed)
                 known = np.isfinite(seconds)
                 weights = KernelPredictor.fit(data.take(np.flatnonzero(known & ~held)), config, 1)
                 asked = np.flatnonzero(known & held)
@@ -92,10 +91,8 @@ class KernelFusionSize(Experiment):
                         own &= count[asked] <= (most or np.inf)
                         if own.any():
                             mean = float(error[own].mean())
-                            rows.append(Row(run, variant, seed, family, size, int(own.sum()), mean))
-                print(variant, seed, round(float(error.mean()), 2), flush=True)
-                write_text(path, csv_text(Row, rows))
-        self.write_page(page(rows, data.name, self.steps))
+                            table.add(Row(run, variant, seed, family, size, int(own.sum()), mean))
+        self.write_page(page(table.rows, data.name, self.steps))
 
 
 @dataclass(frozen=True)
@@ -139,38 +136,32 @@ def held_out(
 
 def page(rows: Sequence[Row], data: str, steps: int) -> str:
     """Return the page."""
-    out = io.StringIO()
     variants = [name for name in VARIANTS if any(row.variant == name for row in rows)]
     seeds = sorted({row.seed for row in rows})
     first = [row for row in rows if row.variant == variants[0]]
-    out.write(
+    held = {seed: sorted({row.family for row in first if row.seed == seed}) for seed in seeds}
+    splits = "; ".join(f"split {seed} holds out {', '.join(of)}" for seed, of in held.items())
+    kernels = {"kernels": lambda sizes: str(sum(r.kernels for r in first if r.size in sizes))}
+    errors = {v: lambda sizes, v=v: _errors(rows, v, sizes) for v in variants}
+    gains = {
+        f"{two} against {one}": lambda sizes, two=two, one=one: _gain(rows, two, one, sizes)
+        for one, two in PAIRS
+        if {one, two} <= set(variants)
+    }
+    return (
         f"# Kernel cost model: errors by the size of the fusion\n\n{data}, one network of {steps} "
-        f"updates for each of {len(seeds)} splits by family: "
-        + "; ".join(f"split {seed} holds out {_held_out(first, seed)}" for seed in seeds)
-        + ". Mean absolute percentage errors of kernels, averaged over the splits, with the "
-        "standard error over them.\n\n"
+        f"updates for each of {len(seeds)} splits by family: {splits}. Mean absolute percentage "
+        "errors of kernels, averaged over the splits, with the standard error over them.\n\n"
+        f"{_by_size(kernels | errors)}\n## What the graph is worth\n\nError of one network over "
+        "that of another on the same kernels, less 1: the geometric mean over families held out, "
+        "and its 95 % interval over families. Negative: the first is better.\n\n"
+        f"{_by_size(gains)}"
     )
-    out.write("| operators | kernels | " + " | ".join(variants) + " |\n")
-    out.write("| --- | ---: |" + " ---: |" * len(variants) + "\n")
-    for name, sizes in ROWS.items():
-        kernels = sum(row.kernels for row in first if row.size in sizes)
-        cells = [_errors(rows, variant, sizes) for variant in variants]
-        out.write(f"| {name} | {kernels} | " + " | ".join(cells) + " |\n")
-    out.write(
-        "\n## What the graph is worth\n\nError of one network over that of another on the same "
-        "kernels, less 1: the geometric mean over families held out, and its 95 % interval over "
-        "families. Negative: the first is better.\n\n"
-    )
-    pairs = [(two, one) for one, two in PAIRS if {one, two} <= set(variants)]
-    out.write("| operators | " + " | ".join(f"{a} against {b}" for a, b in pairs) + " |\n")
-    out.write("| --- |" + " ---: |" * len(pairs) + "\n")
-    for name, sizes in ROWS.items():
-        out.write(f"| {name} | " + " | ".join(_gain(rows, *p, sizes) for p in pairs) + " |\n")
-    return out.getvalue()
 
 
-def _held_out(rows: Sequence[Row], seed: int) -> str:
-    return ", ".join(sorted({row.family for row in rows if row.seed == seed}))
+def _by_size(columns: Mapping[str, Callable[[Sequence[str]], str]]) -> str:
+    """A table with a row for each of `ROWS`."""
+    return grid_table("operators", ROWS, columns)
 
 
 def _errors(rows: Sequence[Row], variant: str, sizes: Sequence[str]) -> str:
@@ -179,9 +170,7 @@ def _errors(rows: Sequence[Row], variant: str, sizes: Sequence[str]) -> str:
         own = [r for r in rows if r.key == (variant, seed) and r.size in sizes]
         if own:
             found.append(np.average([r.error for r in own], weights=[r.kernels for r in own]))
-    if len(found) < 2:
-        return f"{np.mean(found):.1f}" if found else "–"
-    return f"{np.mean(found):.1f} ± {np.std(found, ddof=1) / np.sqrt(len(found)):.1f}"
+    return with_error(found)
 
 
 def _gain(rows: Sequence[Row], first: str, second: str, sizes: Sequence[str]) -> str:
@@ -203,10 +192,8 @@ def _family_logs(
     rows: Sequence[Row], variant: str, sizes: Sequence[str]
 ) -> dict[tuple[int, str], float]:
     """Log of the mean error, by split and family."""
-    own: dict[tuple[int, str], list[Row]] = {}
-    for row in rows:
-        if row.variant == variant and row.size in sizes:
-            own.setdefault((row.seed, row.family), []).append(row)
+    mine = [row for row in rows if row.variant == variant and row.size in sizes]
+    own = grouped(mine, lambda row: (row.seed, row.family))
     return {
         key: float(np.log(np.average([r.error for r in of], weights=[r.kernels for r in of])))
         for key, of in own.items()

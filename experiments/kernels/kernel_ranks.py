@@ -19,18 +19,16 @@ average, median 3.3; analytical 6.1, median 6.2; the rank loss is worth 10 point
 
 from __future__ import annotations
 
-import io
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, cast
 
 import numpy as np
 
-from experiments.experiment import Experiment
-from experiments.kernels.kernel_cost_model import HELD_OUT, table_row
-from experiments.rows import csv_text, rows_of_run, run_name
+from experiments.experiment import Experiment, timed
+from experiments.kernels.kernel_cost_model import HELD_OUT, error_table
+from experiments.rows import csv_text, grouped, rows_of_run, run_name
 from go_rl.core import ReadError, TrainingError
 from go_rl.core.plan import write_text
 from go_rl.costs.kernels.features import kernel_features
@@ -174,14 +172,15 @@ def run_of(known: Mapping[Task, Ranked], options: KernelRanks) -> str:
 def load(options: KernelRanks) -> dict[Task, Ranked]:
     """Return the tasks with data; print those that are left out."""
     found: dict[Task, Ranked] = {}
-    try:
-        found["flags"] = ranked_flags(load_kernel_data(options.kernels))
-    except (ReadError, TrainingError) as error:
-        print(f"left out: {error}")
-    try:
-        found["tiles"] = ranked_tiles(load_tile_data(options.tiles))
-    except (ReadError, TrainingError) as error:
-        print(f"left out: {error}")
+    makers: dict[Task, Callable[[], Ranked]] = {
+        "flags": lambda: ranked_flags(load_kernel_data(options.kernels)),
+        "tiles": lambda: ranked_tiles(load_tile_data(options.tiles)),
+    }
+    for task, make in makers.items():
+        try:
+            found[task] = make()
+        except (ReadError, TrainingError) as error:
+            print(f"left out: {error}")
     return found
 
 
@@ -251,14 +250,15 @@ def compare(
     method: str, known: Mapping[Task, Ranked], split: Split, options: KernelRanks
 ) -> dict[Task, Judgement]:
     """Return the time lost by the choices of a method, for the tasks that it applies to."""
-    began = time.perf_counter()
     found: dict[Task, list[Scores]] = {task: [] for task in split}
+    spent = 0.0
     for number in range(max(map(len, split.values()), default=0)):
         folds: dict[Task, Fold] = {task: each[number] for task, each in split.items()}
-        for task, scores in fold_scores(method, known, folds, options).items():
+        made, took = timed(lambda folds=folds: fold_scores(method, known, folds, options))
+        spent += took
+        for task, scores in made.items():
             if not isinstance(scores, str):
                 found[task].append(scores)
-    spent = time.perf_counter() - began
     return {
         task: joint(known[task], split[task], each, spent) for task, each in found.items() if each
     }
@@ -315,16 +315,6 @@ def judge(ranked: Ranked, test: np.ndarray, scores: Scores, spent: float) -> Jud
     return Judgement(by_model(labels, lost), lost(np.arange(len(rows))), tau, spent)
 
 
-def _random(ranked: Ranked, train: np.ndarray, test: np.ndarray) -> Scores:
-    del ranked, train, test
-    return None
-
-
-def _default(ranked: Ranked, train: np.ndarray, test: np.ndarray) -> Scores | str:
-    del train
-    return np.where(ranked.default[ranked.rows(test)], 0.0, 1.0)
-
-
 def _best_setting(ranked: Ranked, train: np.ndarray, test: np.ndarray) -> Scores | str:
     if ranked.groups.task != "flags":
         return "tilings of different programs do not compare"
@@ -332,19 +322,6 @@ def _best_setting(ranked: Ranked, train: np.ndarray, test: np.ndarray) -> Scores
     total = np.bincount(ranked.setting[rows], relative_logs(ranked)[rows])
     mean = total / np.maximum(np.bincount(ranked.setting[rows]), 1)
     return mean[ranked.setting[ranked.rows(test)]]
-
-
-def _analytical(ranked: Ranked, train: np.ndarray, test: np.ndarray) -> Scores | str:
-    del train
-    return "no estimate" if ranked.estimate is None else ranked.estimate[ranked.rows(test)]
-
-
-def _trees(ranked: Ranked, train: np.ndarray, test: np.ndarray) -> Scores:
-    return _grown(ranked, np.log(ranked.groups.seconds), train, test)
-
-
-def _relative_trees(ranked: Ranked, train: np.ndarray, test: np.ndarray) -> Scores:
-    return _grown(ranked, relative_logs(ranked), train, test)
 
 
 def _grown(ranked: Ranked, logs: np.ndarray, train: np.ndarray, test: np.ndarray) -> np.ndarray:
@@ -363,13 +340,15 @@ def relative_logs(ranked: Ranked) -> np.ndarray:
     return logs - (np.bincount(group, logs) / np.bincount(group))[group]
 
 
-METHODS = {
-    "random": _random,
-    "default": _default,
+METHODS: dict[str, Callable[[Ranked, np.ndarray, np.ndarray], Scores | str]] = {
+    "random": lambda ranked, train, test: None,
+    "default": lambda ranked, train, test: 1.0 - ranked.default[ranked.rows(test)],
     "best setting": _best_setting,
-    "analytical": _analytical,
-    "trees": _trees,
-    "trees, relative": _relative_trees,
+    "analytical": lambda ranked, train, test: (
+        "no estimate" if ranked.estimate is None else ranked.estimate[ranked.rows(test)]
+    ),
+    "trees": lambda ranked, *fold: _grown(ranked, np.log(ranked.groups.seconds), *fold),
+    "trees, relative": lambda ranked, *fold: _grown(ranked, relative_logs(ranked), *fold),
 }
 """All but the networks: from a task, the groups to learn from and those to test on, to scores; a
 text explains why a method does not apply."""
@@ -382,8 +361,7 @@ def page(
     options: KernelRanks,
 ) -> str:
     """Return the page: of each task and split a table of APE, with a column for each method."""
-    out = io.StringIO()
-    out.write(
+    text = (
         "# Ranking configurations of kernels\n\nAPE: what the configurations chosen lose, in "
         "percent of the best measured ones; kernels that were not learned from, in five folds "
         f"(seed {options.seed}). *mse* to *weighted*: {options.members} networks of "
@@ -391,20 +369,21 @@ def page(
     )
     for (task, name), judged in found.items():
         train, test = sizes[task, name]
-        counts = f"{train} kernels learned from in the first fold, {test} judged in all"
-        out.write(f"\n## {TITLES[task]}, {name}: {counts}\n\n")
-        labels = next(iter(judged.values())).apes
-        rows = [label for label in labels if label in shown[task]] or list(labels)
-        out.write("| | " + " | ".join(judged) + " |\n| --- |" + " ---: |" * len(judged) + "\n")
-        for label in rows:
-            out.write(table_row(label, [each.apes[label] for each in judged.values()]))
-        for title, middle in (("mean", np.mean), ("median", np.median)):
-            values = [float(middle([x.apes[r] for r in rows])) for x in judged.values()]
-            out.write(table_row(f"*{title}*", values))
-        out.write(table_row("all kernels", [each.total for each in judged.values()]))
-        out.write(table_row("Kendall's tau", [each.tau for each in judged.values()], 2))
-        out.write(table_row("seconds", [each.seconds for each in judged.values()]))
-    return out.getvalue()
+        labels = list(next(iter(judged.values())).apes)
+        rows = [label for label in labels if label in shown[task]] or labels
+        columns = {
+            method: {
+                **each.apes, "all kernels": each.total, "Kendall's tau": each.tau,
+                "seconds": each.seconds,
+            }
+            for method, each in judged.items()
+        }  # fmt: skip
+        rest = {"all kernels": 1, "Kendall's tau": 2, "seconds": 1}
+        text += (
+            f"\n## {TITLES[task]}, {name}: {train} kernels learned from in the first fold, {test} "
+            f"judged in all\n\n{error_table(columns, rows, rest)}"
+        )
+    return text
 
 
 def table(found: Found, run: str) -> list[Row]:
@@ -426,10 +405,8 @@ def judgements(rows: Sequence[Row]) -> Found:
     """Return what `table` made rows of."""
     found: Found = {}
     parts: dict[tuple[str, str, str], dict[tuple[str, str], float]] = {}
-    for row in rows:
-        parts.setdefault((row.task, row.split, row.method), {})[row.measure, row.kernels] = (
-            row.value
-        )
+    for key, own in grouped(rows, lambda row: (row.task, row.split, row.method)).items():
+        parts[key] = {(row.measure, row.kernels): row.value for row in own}
     for (task, name, method), values in parts.items():
         apes = {
             label: v for (measure, label), v in values.items() if measure == APE and label != ALL

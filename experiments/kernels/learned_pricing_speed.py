@@ -9,7 +9,6 @@ which needs no kernels. Wall milliseconds, the median of several repeats.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -28,8 +27,11 @@ from go_rl.costs.models.learned import Learned
 from go_rl.costs.trees.boosted import BoostedTrees, SummedKernels, summed_features
 from go_rl.graphs.cutting import KernelSet
 from go_rl.graphs.zoo import zoo_graph
+from go_rl.report.file_tables import markdown_table
 
 CHIP = load_hardware("cpu-1").chips[0]
+HEADS = ("graph", "nodes", "distinct kernels", "learned", "boosted", "analytical",
+         "learned / boosted")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -54,22 +56,18 @@ class LearnedPricingSpeed(Experiment):
         """Measure and write the page."""
         weights = KernelPredictor.load(self.weights)
         trees = grown(self.data, weights)
-        out = io.StringIO()
-        out.write(
+        rows = []
+        for name in self.graphs:
+            rows.append(row(name, weights, trees, self.repeats))
+            print(rows[-1], flush=True)
+        self.write_page(
             "# Pricing all operators of a graph\n\nWall milliseconds with nothing remembered, "
             f"compilation not counted, the median of {self.repeats}; each operator a kernel, equal "
-            "ones priced once.\n\n"
-            "| graph | nodes | distinct kernels | learned | boosted | analytical | "
-            "learned / boosted |\n| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+            f"ones priced once.\n\n{markdown_table(HEADS, rows)}"
         )
-        for name in self.graphs:
-            line = row(name, weights, trees, self.repeats)
-            print(line, end="", flush=True)
-            out.write(line)
-        self.write_page(out.getvalue())
 
 
-def row(name: str, weights: KernelPredictor, trees: BoostedTrees, repeats: int) -> str:
+def row(name: str, weights: KernelPredictor, trees: BoostedTrees, repeats: int) -> list[str]:
     """Return a graph's row of the table."""
     graph = zoo_graph(name)
     kernels = whole(graph)
@@ -82,10 +80,8 @@ def row(name: str, weights: KernelPredictor, trees: BoostedTrees, repeats: int) 
     learned = median(lambda: Learned(weights).seconds(kernels, CHIP), repeats)
     boosted = median(lambda: KernelCache().seconds(kernels, by_trees), repeats)
     plain = median(lambda: Analytical().seconds(kernels, CHIP), repeats)
-    return (
-        f"| {name} | {graph.num_nodes} | {len(asked)} | {learned:.0f} | {boosted:.0f} | "
-        f"{plain:.1f} | {learned / boosted:.2f} |\n"
-    )
+    return [name, str(graph.num_nodes), str(len(asked)), f"{learned:.0f}", f"{boosted:.0f}",
+            f"{plain:.1f}", f"{learned / boosted:.2f}"]  # fmt: skip
 
 
 def whole(graph: OpGraph) -> Kernels:

@@ -11,7 +11,6 @@ other quantiles of the same, ``quick`` the quickest rounds only, ``raw`` ones wa
 
 from __future__ import annotations
 
-import io
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ import numpy as np
 import tyro
 
 from experiments.experiment import Experiment
+from experiments.page_text import grid_table
 from go_rl.costs.kernels.measure.collect import KERNELS, NODES
 from go_rl.costs.kernels.measure.exported import part_task, zoo_program
 from go_rl.costs.kernels.measure.worker import KernelTask
@@ -186,22 +186,17 @@ def page(
     rows: Sequence[Row], kernels: int, rounds: int, options: TimingRules, slowed: float
 ) -> str:
     """Return the page."""
-    out = io.StringIO()
-    out.write(
+    told = {(r.rule, r.visits): f"{r.short_percent:.1f} / {r.long_percent:.1f}" for r in rows}
+    columns = {f"{count} round{'s' * (count > 1)}": count for count in ROUNDS}
+    return (
         f"# Timing a kernel on a disturbed core\n\n{kernels} kernels, called in turn for "
         f"{options.minutes:g} minutes ({rounds} times or more, {1e3 * options.visit_seconds:g} ms "
         "of calls each) in each of two processes. In the median the fixed work took "
         f"{slowed:.2f} times its reference time. Per cent by which the times of one kernel in the "
         "two processes are apart, on average, when each is made of so many successive rounds: "
-        f"kernels of up to {1e6 * LONG:g} us / longer ones.\n\n| rule | "
-        + " | ".join(f"{count} round{'s' * (count > 1)}" for count in ROUNDS)
-        + " |\n| --- |" + " ---: |" * len(ROUNDS) + "\n"
-    )  # fmt: skip
-    for rule in RULES:
-        own = [row for row in rows if row.rule == rule]
-        cells = [f"{row.short_percent:.1f} / {row.long_percent:.1f}" for row in own]
-        out.write(f"| {rule} | " + " | ".join(cells) + " |\n")
-    return out.getvalue()
+        f"kernels of up to {1e6 * LONG:g} us / longer ones.\n\n"
+        f"{grid_table('rule', list(RULES), columns, lambda rule, count: told[rule, count])}"
+    )
 
 
 if __name__ == "__main__":

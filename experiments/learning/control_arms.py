@@ -10,7 +10,6 @@ interval of the ratio over families lies above 1.
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
 
 from experiments.experiment import Experiment, say
@@ -105,10 +104,9 @@ def page(
     rows: dict[str, list[ControlRow]], comparisons: list[Comparison], options: ControlArms
 ) -> str:
     """Return the page."""
-    out = io.StringIO()
     runs = [run for comparison in comparisons for run in comparison.runs]
     hours = sum(run.seconds for run in runs) / 3600
-    out.write(
+    text = (
         "# The shipped policies beside their control arms\n\n"
         f"{len(runs):,} runs, {options.seeds} seeds, {hours:.2f} hours on two shared cores. "
         "Under *untrained* and *random-encoder* each seed has weights of its own. Decoders of "
@@ -118,8 +116,8 @@ def page(
         "at equal seconds are rough.\n\n"
     )
     for weights, some in rows.items():
-        out.write(f"# {weights}\n\n{control_markdown(some)}\n{_lost(weights, some)}\n")
-    return out.getvalue()
+        text += f"# {weights}\n\n{control_markdown(some)}\n{_lost(weights, some)}\n"
+    return text
 
 
 def _lost(weights: str, rows: list[ControlRow]) -> str:

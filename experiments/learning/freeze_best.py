@@ -8,13 +8,13 @@ A frozen version is not written again unless ``--replace`` says that nothing was
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import tyro
 
+from experiments.experiment import Script
 from experiments.learning.best_known_visit import plan_path, read_visits
 from go_rl.core import Plan, ZooError
 from go_rl.costs.models.zoo_problem import priced_problem
@@ -28,6 +28,34 @@ from go_rl.graphs.zoo.best_known import (
 )
 from go_rl.graphs.zoo.problems import ZooProblem, zoo_problems
 from go_rl.verify.check_plan import check_plan
+
+
+@dataclass(frozen=True)
+class FreezeBest(Script):
+    """Options of this script."""
+
+    folder: tyro.conf.Positional[Path]
+    """Where best_known.py keeps its plans."""
+    replace: bool = False
+    """Write the frozen version anew."""
+    out: Path = FOLDER
+
+    def run(self) -> None:
+        """Freeze."""
+        if (self.out / f"{BEST_VERSION}.json").exists() and not self.replace:
+            raise ZooError(
+                f"{BEST_VERSION} is frozen; --replace writes it anew, before any scoring"
+            )
+        entries, arrays, missing = [], {}, []
+        for problem in zoo_problems():
+            found = frozen(problem, self.folder)
+            if found is None:
+                missing.append(problem.name)
+                continue
+            entries.append(found[0])
+            arrays |= {f"{problem.name}/{word}": array for word, array in found[1].items()}
+        write_best(entries, arrays, self.out)
+        print(f"{len(best_entries(self.out))} plans frozen; without one: {', '.join(missing)}")
 
 
 def frozen(problem: ZooProblem, folder: Path) -> tuple[BestEntry, dict[str, np.ndarray]] | None:
@@ -64,27 +92,5 @@ def frozen(problem: ZooProblem, folder: Path) -> tuple[BestEntry, dict[str, np.n
     return entry, arrays
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Freeze; returns the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m experiments.learning.freeze_best")
-    parser.add_argument("folder", type=Path, help="where best_known.py keeps its plans")
-    parser.add_argument("--replace", action="store_true", help=f"write {BEST_VERSION} anew")
-    parser.add_argument("--out", type=Path, default=FOLDER)
-    options = parser.parse_args(argv)
-    if (options.out / f"{BEST_VERSION}.json").exists() and not options.replace:
-        raise ZooError(f"{BEST_VERSION} is frozen; --replace writes it anew, before any scoring")
-    entries, arrays, missing = [], {}, []
-    for problem in zoo_problems():
-        found = frozen(problem, options.folder)
-        if found is None:
-            missing.append(problem.name)
-            continue
-        entries.append(found[0])
-        arrays |= {f"{problem.name}/{word}": array for word, array in found[1].items()}
-    write_best(entries, arrays, options.out)
-    print(f"{len(best_entries(options.out))} plans frozen; without one: {', '.join(missing)}")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    FreezeBest.main()

@@ -21,9 +21,10 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.experiment import Experiment
-from experiments.page_text import NOTHING
-from experiments.rows import KeptRows
+from experiments.experiment import Experiment, deadline, timed
+from experiments.page_text import NOTHING, grid_table
+from experiments.rows import KeptRows, in_turn
+from experiments.statistics import geometric_mean
 from go_rl.compare.controls.headroom import REFERENCE_SECONDS, Headroom
 from go_rl.compare.portfolio.registry import METHODS
 from go_rl.core import Budget, Optimizer, Plan, Problem
@@ -81,7 +82,7 @@ class HeadroomExperiment(Experiment):
     def run(self) -> None:
         """Make the missing runs, then the page."""
         table = self.kept_rows(Run)
-        ends = time.time() + 60 * self.minutes if self.minutes else float("inf")
+        ends = deadline(self.minutes)
         for objective in CLASSICAL:
             if self.only_pages or self.objective not in ("", objective):
                 continue
@@ -206,42 +207,35 @@ def _without_reference(objective: str, part: str, rows: list[Run]) -> str:
 
 def _cells(problem: ZooProblem, headroom: Headroom) -> list[str]:
     return [
-        problem.name,
-        problem.family,
-        f"{1e3 * headroom.reference:.5g}",
-        f"{1e3 * headroom.best:.5g}",
-        f"{headroom.room:.3f}",
-        f"{headroom.seed_error:.3f}",
+        problem.name, problem.family, f"{1e3 * headroom.reference:.5g}",
+        f"{1e3 * headroom.best:.5g}", f"{headroom.room:.3f}", f"{headroom.seed_error:.3f}",
         "yes" if headroom.enters else "no",
-    ]
+    ]  # fmt: skip
 
 
 def _validation_table(objective: str, rows: list[Run]) -> str:
-    lost = validation_ratios(objective, rows)
-    cells = [
-        [
-            method,
-            str(len(ratios)),
-            f"{np.exp(np.mean(np.log([r for r in ratios if np.isfinite(r)] or [np.nan]))):.3f}",
-            str(sum(not np.isfinite(r) for r in ratios)),
-        ]
-        for method, ratios in sorted(lost.items())
-    ]
-    return markdown_table(
-        ["method on validation", "runs", "T / fastest of them all", "without a plan"], cells
-    )
+    columns: dict[str, Callable[[list[float]], str]] = {
+        "runs": lambda ratios: str(len(ratios)),
+        "T / fastest of them all": lambda ratios: f"{geometric_mean(ratios):.3f}",
+        "without a plan": lambda ratios: str(sum(not np.isfinite(r) for r in ratios)),
+    }
+    lost = dict(sorted(validation_ratios(objective, rows).items()))
+    return grid_table("method on validation", lost, columns)
 
 
 def _named(objective: str, options: HeadroomExperiment, parts: tuple[str, ...]) -> list[ZooProblem]:
     """Return the chosen problems, part by part, in which families take turns."""
-    found, met = [], Counter()
-    for problem in zoo_problems():
-        chosen = any(fnmatch(problem.name, pattern) for pattern in options.only)
-        if problem.objective == objective and problem.part in parts and chosen:
-            met[problem.part, problem.family] += 1
-            turn = met[problem.part, problem.family]
-            found.append((parts.index(problem.part), turn, problem))
-    return [problem for _, _, problem in sorted(found, key=lambda each: each[:2])]
+    chosen = [
+        problem
+        for problem in zoo_problems()
+        if problem.objective == objective
+        and any(fnmatch(problem.name, pattern) for pattern in options.only)
+    ]
+    return [
+        problem
+        for part in parts
+        for problem in in_turn((p for p in chosen if p.part == part), lambda p: p.family)
+    ]
 
 
 def _run_missing(
@@ -286,7 +280,7 @@ def within(
     A method that ends sooner runs again with further seeds.
     """
     if method in UNCOUNTED:
-        return timed(problem, make(), Budget(seconds=REFERENCE_SECONDS), seed)
+        return _planned(problem, make(), Budget(seconds=REFERENCE_SECONDS), seed)
     samples, best, total = _as_many(problem, make, seed, pilot)
     for round_ in range(1, ROUNDS):
         if (
@@ -296,7 +290,7 @@ def within(
             or best.samples >= NEARLY * samples
         ):
             break
-        plan, spent = timed(problem, make(), Budget(samples=samples), seed + FIRST_SEED * round_)
+        plan, spent = _planned(problem, make(), Budget(samples=samples), seed + FIRST_SEED * round_)
         total += spent
         best = min(best, plan, key=lambda p: p.value)
     return best, total
@@ -312,7 +306,7 @@ def _as_many(
     """
     before, samples = (0, 0.0), pilot
     while True:
-        plan, spent = timed(problem, make(), Budget(samples=samples), seed)
+        plan, spent = _planned(problem, make(), Budget(samples=samples), seed)
         ended = plan.optimal or plan.samples < NEARLY * samples
         if ended or spent >= NEARLY * REFERENCE_SECONDS:
             return samples, plan, spent
@@ -322,11 +316,11 @@ def _as_many(
         samples += max(1, int(min(more, (GROWTH - 1) * samples)))
 
 
-def timed(problem: Problem, optimizer: Optimizer, budget: Budget, seed: int) -> tuple[Plan, float]:
+def _planned(
+    problem: Problem, optimizer: Optimizer, budget: Budget, seed: int
+) -> tuple[Plan, float]:
     """Return a plan and the seconds of the processor that it took."""
-    started = time.process_time()
-    plan = optimizer.optimize(problem, budget, seed)
-    return plan, time.process_time() - started
+    return timed(lambda: optimizer.optimize(problem, budget, seed), time.process_time)
 
 
 if __name__ == "__main__":

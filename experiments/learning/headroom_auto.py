@@ -20,10 +20,10 @@ from unittest import mock
 
 import numpy as np
 
-from experiments.experiment import RESULTS, Experiment
+from experiments.experiment import RESULTS, Experiment, deadline, timed
 from experiments.learning import headroom
-from experiments.rows import KeptRows, read_rows
-from go_rl.compare.controls.control_table import bootstrap
+from experiments.rows import KeptRows, in_turn, read_rows
+from experiments.statistics import family_means, ratio_of
 from go_rl.compare.controls.headroom import TIE, Headroom
 from go_rl.compare.portfolio import run
 from go_rl.core import Budget, Problem
@@ -64,7 +64,7 @@ class HeadroomAuto(Experiment):
     def run(self) -> None:
         """Make the missing runs, families taking turns."""
         table = self.kept_rows(AutoRun)
-        ends = time.time() + 60 * self.minutes if self.minutes else float("inf")
+        ends = deadline(self.minutes)
         agents = [load_weights(name) for name in self.weights]
         for problem, _ in entering(self.objective, self.most_nodes, self.best):
             if not any(fnmatch(problem.name, pattern) for pattern in self.only):
@@ -91,16 +91,14 @@ class AutoRun:
 def entering(objective: str, most_nodes: int, best: Path) -> list[tuple[ZooProblem, Headroom]]:
     """Return the test problems that enter and are not too large, families taking turns."""
     rows, known = read_rows(headroom.Run, RESULTS / f"{headroom.NAME}.csv"), best_entries(best)
-    met: dict[str, int] = defaultdict(int)
     found = []
     for chosen in ("ring", "makespan"):
         for problem, room in headroom.headrooms(chosen, rows, known):
             nodes = zoo_entry(problem.graph).nodes
             wanted = objective in ("", chosen) and problem.part == "test" and room.enters
             if wanted and nodes <= most_nodes:
-                found.append((met[problem.family], problem, room))
-                met[problem.family] += 1
-    return [(problem, room) for _, problem, room in sorted(found, key=lambda each: each[0])]
+                found.append((problem, room))
+    return in_turn(found, lambda each: each[0].family)
 
 
 def _rounds(
@@ -122,10 +120,13 @@ def _rounds(
     for arm, seed in missing:
         if time.time() >= ends:
             return
-        started = time.process_time()
-        value = _auto(problem, arm, arms[arm], seed, Budget(seconds=SECONDS))
-        spent = round(time.process_time() - started, 2)
-        table.add(AutoRun(named.name, arm, seed, value, spent))
+        value, spent = timed(
+            lambda arm=arm, seed=seed: _auto(
+                problem, arm, arms[arm], seed, Budget(seconds=SECONDS)
+            ),
+            time.process_time,
+        )
+        table.add(AutoRun(named.name, arm, seed, value, round(spent, 2)))
         print(table.rows[-1], flush=True)
 
 
@@ -174,18 +175,14 @@ def paired_logs(rows: Iterable[AutoRun], problems: Sequence[str], arm: str) -> d
 
 
 def _cells(logs: dict[str, float]) -> list[str]:
-    families: dict[str, list[float]] = defaultdict(list)
-    for problem, log in logs.items():
-        families[zoo_problem(problem).family].append(log)
-    means = np.array([np.mean(of) for of in families.values()])
-    low, high = np.exp(bootstrap(means))
-    ratio = float(np.exp(means.mean()))
+    means = family_means((zoo_problem(problem).family, log) for problem, log in logs.items())
+    ratio, low, high = ratio_of(means)
     won = sum(log > TIE for log in logs.values())
     lost = sum(log < -TIE for log in logs.values())
     return [
         f"{ratio:.3f} ({low:.3f} to {high:.3f})",
         str(len(logs)),
-        str(len(families)),
+        str(len(means)),
         f"{won} / {len(logs) - won - lost} / {lost}",
         "yes" if ratio >= ASKED and low > 1 else "no",
     ]

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.experiment import RESULTS, Experiment, say
+from experiments.experiment import RESULTS, Experiment, deadline, say
 from experiments.learning import headroom, headroom_auto
 from experiments.learning.headroom_runs import (
     MOST,
@@ -37,8 +37,8 @@ from experiments.learning.headroom_runs import (
     zero_shot,
 )
 from experiments.learning.headroom_tables import Scored, scores_csv, section
-from experiments.rows import read_rows
-from go_rl.compare.benchmark.run_store import Run, RunStore
+from experiments.rows import grouped, in_turn, read_rows
+from go_rl.compare.benchmark.run_store import ProblemName, Run, RunStore
 from go_rl.compare.controls.headroom import REFERENCE_SECONDS, Headroom
 from go_rl.core.files.whole_file import write_text
 from go_rl.graphs.zoo.best_known import BEST_VERSION, FOLDER, BestEntry, best_entries, frozen_hash
@@ -87,7 +87,7 @@ class HeadroomClosed(Experiment):
 
     def run(self) -> None:
         """Make the missing runs; where none is missing, the page."""
-        ends = time.time() + 60 * self.minutes if self.minutes else float("inf")
+        ends = deadline(self.minutes)
         for objective in OBJECTIVES:
             if self.only_pages or self.objective not in ("", objective):
                 continue
@@ -139,15 +139,13 @@ def _left_out(part: str, room: Headroom | None, best: float | None) -> str:
 
 def _stored(objective: str) -> dict[tuple[str, ...], list[Run]]:
     """Return the finished runs by problem; of runs that differ in their weights alone the last."""
-    last = {}
-    for run in RunStore(RESULTS / NAME / objective).runs:
-        last[run.problem, run.digest, run.method, run.seed, run.budget] = run
-    found: dict[tuple[str, ...], list[Run]] = {}
-    for run in last.values():
-        name = run.problem
-        key = (name.graph, name.hardware, name.decide, str(name.all_chips))
-        found.setdefault(key, []).append(run)
-    return found
+    runs = RunStore(RESULTS / NAME / objective).runs
+    last = {(run.problem, run.digest, run.method, run.seed, run.budget): run for run in runs}
+    return grouped(last.values(), lambda run: _named(run.problem))
+
+
+def _named(name: ProblemName) -> tuple[str, ...]:
+    return name.graph, name.hardware, name.decide, str(name.all_chips)
 
 
 def key_of(problem: ZooProblem) -> tuple[str, ...]:
@@ -158,7 +156,7 @@ def key_of(problem: ZooProblem) -> tuple[str, ...]:
 
 def _make(scored: Sequence[Scored], options: HeadroomClosed, ends: float) -> bool:
     """Make the missing runs, families taking turns; False when time ran out before."""
-    for each in in_turn([s for s in scored if not s.left_out]):
+    for each in in_turn((s for s in scored if not s.left_out), lambda s: s.problem.family):
         problem = each.problem
         if not any(fnmatch(problem.name, pattern) for pattern in options.only):
             continue
@@ -188,16 +186,6 @@ def policies(scored: Sequence[Scored], weights: Sequence[str]) -> list[str]:
     its weights. Nothing is read, so that a page needs no weights."""
     wanted = [Path(name).name.removesuffix(".npz") for name in weights]
     return [name for name in wanted if any(name in each.plans for each in scored)]
-
-
-def in_turn(scored: Sequence[Scored]) -> list[Scored]:
-    """Return problems so that families take turns, in the order given within each."""
-    met: Counter[str] = Counter()
-    turns = []
-    for each in scored:
-        turns.append((met[each.problem.family], each))
-        met[each.problem.family] += 1
-    return [each for _, each in sorted(turns, key=lambda turn: turn[0])]
 
 
 def page(options: HeadroomClosed) -> tuple[str, list[Scored]]:

@@ -19,8 +19,8 @@ from experiments.learning.headroom_runs import (
     samples_to,
 )
 from experiments.page_text import NOTHING
+from experiments.statistics import family_means, ratio_of
 from go_rl.compare.benchmark.run_store import Run
-from go_rl.compare.controls.control_table import bootstrap
 from go_rl.compare.controls.headroom import (
     Closed,
     Headroom,
@@ -75,8 +75,10 @@ def section(
     placed = bool(placing) and all(label in s.plans for s in learned for label in placing)
     dear = [*pairs, *(placing if placed else ())]
     families = len({s.problem.family for s in entered if s.room and s.room.enters})
-    text = f"\n# {objective}\n\n{len(scored)} of {len(test)} test problems are scored; those that "
-    text += f"enter are of {families} families.\n\n{_left_out(test, scored)}"
+    text = (
+        f"\n# {objective}\n\n{len(scored)} of {len(test)} test problems are scored; those that "
+        f"enter are of {families} families.\n\n{_left_out(test, scored)}"
+    )
     if not scored:
         return text
     text += f"## Zero-shot on {_count(scored)}\n\n{_closed_table(scored, wanted, SAMPLES)}\n"
@@ -127,12 +129,12 @@ def closed(scored: Sequence[Scored], method: str, count: int) -> Closed:
 
 def over_best(scored: Sequence[Scored], method: str, count: int) -> float:
     """Return the median plan of a method over B: geometric means over problems, then families."""
-    families: dict[str, list[float]] = defaultdict(list)
-    for each in scored:
-        if each.room is not None:
-            median = np.median(each.plans[method].seconds[count])
-            families[each.problem.family].append(float(np.log(median / each.room.best)))
-    return float(np.exp(np.mean([np.mean(logs) for logs in families.values()])))
+    means = family_means(
+        (s.problem.family, float(np.log(np.median(s.plans[method].seconds[count]) / s.room.best)))
+        for s in scored
+        if s.room is not None
+    )
+    return float(np.exp(means.mean()))
 
 
 def ahead_by(scored: Sequence[Scored], method: str, rival: str, count: int) -> Closed:
@@ -255,7 +257,7 @@ def _way(run: Run, best: float) -> float | None:
 def _samples_to(learned: Sequence[Scored], tuned: str, scratch: str, threshold: float) -> list[str]:
     counts: dict[str, list[int]] = {tuned: [], scratch: []}
     censored = {tuned: 0, scratch: 0}
-    ratios: dict[str, list[float]] = defaultdict(list)
+    ratios: list[tuple[str, float]] = []
     for each in learned:
         for mine, theirs in zip(each.plans[tuned].runs, each.plans[scratch].runs, strict=True):
             if each.best is None or _way(mine, each.best) is None or mine.heuristic is None:
@@ -265,15 +267,15 @@ def _samples_to(learned: Sequence[Scored], tuned: str, scratch: str, threshold: 
             for method, samples in found.items():
                 censored[method] += samples is None
                 counts[method].append(MOST if samples is None else samples)
-            ratios[each.problem.family].append(np.log(counts[scratch][-1] / counts[tuned][-1]))
+            log = float(np.log(counts[scratch][-1] / counts[tuned][-1]))
+            ratios.append((each.problem.family, log))
     if not ratios:
         return ["0", *[NOTHING] * 5]
-    means = np.array([np.mean(of) for of in ratios.values()])
-    low, high = np.exp(bootstrap(means))
+    ratio, low, high = ratio_of(family_means(ratios))
     return [
         str(len(counts[tuned])), str(censored[scratch]), str(censored[tuned]),
         f"{np.median(counts[scratch]):.0f}", f"{np.median(counts[tuned]):.0f}",
-        f"{np.exp(means.mean()):.2f} ({low:.2f} to {high:.2f})",
+        f"{ratio:.2f} ({low:.2f} to {high:.2f})",
     ]  # fmt: skip
 
 

@@ -23,7 +23,7 @@ Compiling the policy and starting the worker that measures count for nobody.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -37,16 +37,14 @@ from experiments.experiment import Experiment
 from experiments.learning.learned_rewards_page import Key, Row, TaskName, figure, page
 from experiments.learning.learned_rewards_search import (
     PACKAGES,
+    Measuring,
     endless,
     problem_of,
     search,
     settled,
     warm_up,
 )
-from experiments.learning.measuring_cost import Measuring
-from experiments.rows import csv_text, read_rows
 from go_rl.core import Budget, GoRLError, OpGraph, Plan, PlanError, load_hardware
-from go_rl.core.plan import write_text
 from go_rl.core.presets import CORE
 from go_rl.costs.models import Analytical, CostModel, named_cost
 from go_rl.costs.timing.config import CollectConfig, TimingConfig
@@ -106,18 +104,14 @@ class LearnedRewards(Experiment):
 
     def run(self) -> None:
         """Search and measure what is missing; write table, page and figure."""
-        path = self.path(".csv")
-        done = {row.key: row for row in read_rows(Row, path)}
-        _check_minutes(list(done.values()), self, path)
+        table = self.kept_rows(Row)
+        _check_minutes(table.rows, self, table.path)
         for task in self.tasks:
             for model in self.models:
-                for row in missing_rows(task, model, self, done):
-                    print(row, flush=True)
-                    done[row.key] = row
-                    write_text(path, csv_text(Row, done.values()))
-        rows = list(done.values())
-        self.write_page(page(rows))
-        self.save_figure(figure(rows))
+                for row in missing_rows(task, model, self, {row.key for row in table.rows}):
+                    table.add(row)
+        self.write_page(page(table.rows))
+        self.save_figure(figure(table.rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +182,7 @@ def opened(model: str, options: LearnedRewards) -> Iterator[Bench]:
 
 
 def missing_rows(
-    task: TaskName, model: str, options: LearnedRewards, done: Mapping[Key, Row]
+    task: TaskName, model: str, options: LearnedRewards, done: Collection[Key]
 ) -> Iterator[Row]:
     """Yield the missing rows of a model; print those that cannot be made."""
     jobs = [job for job in _jobs(task, options) if (task, model, *job) not in done]

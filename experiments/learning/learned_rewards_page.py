@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from matplotlib.figure import Figure
 
+from experiments.page_text import grid_table, shown
+from experiments.rows import grouped
+from experiments.statistics import geometric_mean
 from go_rl.report.figures import BLUE, GREEN, GREY, ORANGE, PURPLE, new_figure
 
 TaskName = Literal["fusion", "partition"]
@@ -57,10 +59,9 @@ class Row:
 
 def page(rows: Sequence[Row]) -> str:
     """Return the page: for each decision the measurements, and the course of the searches."""
-    out = io.StringIO()
     minutes = {row.task: row.minutes for row in rows if row.minutes}
     said = " and ".join(f"{m:g} min a search for a {task}" for task, m in minutes.items())
-    out.write(
+    text = (
         "# Policies that learn from predicted prices, judged by measuring\n\nPolicies fine-tuned "
         f"on each model under analytical, learned and measured prices, {said or 'no searches'}. "
         "*default*: XLA's fusion of all that may fuse, or the compiler's heuristic partition. "
@@ -70,10 +71,8 @@ def page(rows: Sequence[Row]) -> str:
     for task, title in TITLES.items():
         chosen = [row for row in rows if row.task == task]
         if chosen:
-            out.write(f"\n## {title}\n\n")
-            _measured(out, chosen)
-            _searches(out, chosen)
-    return out.getvalue()
+            text += f"\n## {title}\n\n{_measured(chosen)}{_searches(chosen)}"
+    return text
 
 
 def methods(rows: Sequence[Row]) -> list[str]:
@@ -90,49 +89,38 @@ def cell(rows: Sequence[Row], model: str, method: str) -> float:
 def ratio(rows: Sequence[Row], method: str) -> float:
     """Return the geometric mean over models of a method's time over the default's; models where
     one of the two has none are left out."""
-    logs = [np.log(cell(rows, m, method) / cell(rows, m, DEFAULT)) for m in _models(rows)]
-    known = [log for log in logs if np.isfinite(log)]
-    return float(np.exp(np.mean(known))) if known else float("nan")
+    return geometric_mean(cell(rows, m, method) / cell(rows, m, DEFAULT) for m in _models(rows))
 
 
 def _models(rows: Sequence[Row]) -> list[str]:
     return list(dict.fromkeys(row.model for row in rows))
 
 
-def _measured(out: io.StringIO, rows: Sequence[Row]) -> None:
-    names, nodes = methods(rows), {row.model: row.nodes for row in rows}
-    out.write(
-        "| model | nodes | " + " | ".join(names) + " |\n| --- |" + " ---: |" * (len(names) + 1)
-    )
-    for model in _models(rows):
-        cells = (_text(cell(rows, model, name), 4) for name in names)
-        out.write(f"\n| {model} | {nodes[model]} | " + " | ".join(cells) + " |")
-    ratios = (_text(ratio(rows, name), 4) for name in names)
-    out.write("\n| *ratio to the default* | | " + " | ".join(ratios) + " |\n")
+def _measured(rows: Sequence[Row]) -> str:
+    nodes = {row.model: row.nodes for row in rows}
+    columns = {"nodes": lambda model: str(nodes[model]) if model else ""}
+    for name in methods(rows):
+        columns[name] = lambda model, name=name: shown(
+            cell(rows, model, name) if model else ratio(rows, name), ".4g"
+        )
+    models = {**{model: model for model in _models(rows)}, "*ratio to the default*": ""}
+    return grid_table("model", models, columns).replace("|  |", "| |")
 
 
-def _searches(out: io.StringIO, rows: Sequence[Row]) -> None:
+def _searches(rows: Sequence[Row]) -> str:
     """Number of plans that were priced, and the error of their prices against measurements."""
-    searched = [row for row in rows if row.minutes]
+    searched = grouped((row for row in rows if row.minutes), lambda row: row.method)
     if not searched:
-        return
-    out.write(
-        "\n| prices | plans priced in a search | parts of the plan kept | price over measured time "
-        "|\n| --- | ---: | ---: | ---: |\n"
-    )
-    for name in methods(searched):
-        chosen = [row for row in searched if row.method == name]
-        plans = np.median([row.samples for row in chosen])
-        parts = np.median([row.parts for row in chosen])
-        logs = np.log([row.priced_ms / row.measured_ms for row in chosen])
-        known = logs[np.isfinite(logs)]
-        off = float(np.exp(known.mean())) if known.size else float("nan")
-        out.write(f"| {name} | {plans:.0f} | {parts:.0f} | {_text(off, 3)} |\n")
-    out.write("\nPlans and parts are medians, the last column a geometric mean.\n")
-
-
-def _text(value: float, digits: int) -> str:
-    return "–" if np.isnan(value) else f"{value:.{digits}g}"
+        return ""
+    columns: dict[str, Callable[[list[Row]], str]] = {
+        "plans priced in a search": lambda own: f"{np.median([row.samples for row in own]):.0f}",
+        "parts of the plan kept": lambda own: f"{np.median([row.parts for row in own]):.0f}",
+        "price over measured time": lambda own: shown(
+            geometric_mean(row.priced_ms / row.measured_ms for row in own), ".3g"
+        ),
+    }
+    table = grid_table("prices", searched, columns)
+    return f"\n{table}\nPlans and parts are medians, the last column a geometric mean.\n"
 
 
 def figure(rows: Sequence[Row]) -> Figure:

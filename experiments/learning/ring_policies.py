@@ -10,18 +10,19 @@ families. Finished runs are kept in ``results/ring_policies`` and not made again
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from experiments.experiment import Experiment, say
-from experiments.page_text import NOTHING
+from experiments.page_text import NOTHING, markdown_table
+from experiments.statistics import family_means, geometric_mean, ratio_of
+from go_rl.compare.benchmark.comparison import reach_value
 from go_rl.compare.benchmark.config import EvaluateConfig
 from go_rl.compare.benchmark.evaluate import evaluate
 from go_rl.compare.benchmark.run_store import Run
-from go_rl.compare.controls.control_table import bootstrap, paired_logs
+from go_rl.compare.controls.control_table import paired_logs
 
 PROBLEMS = {
     "ring36": ("bifpn-d0", "densenet121", "moe-8-experts", "ssd-mobilenet", "wavernn-896"),
@@ -120,23 +121,25 @@ def page(
     tuned: Sequence[Run],
 ) -> str:
     """Return the page."""
-    out, count = io.StringIO(), sum(len(graphs) for graphs in PROBLEMS.values())
-    out.write(
-        f"# Policies of rings on validation problems\n\n`{options.weights}` on {count} problems of "
-        f"{len(set(families.values()))} validation families, strict rules, memory checked, "
-        f"{options.seeds} seeds. Weights are chosen by these families. A ratio above 1: the policy "
-        f"is ahead. After {FEW} samples annealing is cut off, not asked for {FEW}.\n"
-    )
+    count = sum(len(graphs) for graphs in PROBLEMS.values())
+    parts = [
+        "# Policies of rings on validation problems",
+        f"`{options.weights}` on {count} problems of {len(set(families.values()))} validation "
+        f"families, strict rules, memory checked, {options.seeds} seeds. Weights are chosen by "
+        f"these families. A ratio above 1: the policy is ahead. After {FEW} samples annealing is "
+        f"cut off, not asked for {FEW}.",
+    ]
+    heads = ["against", f"{FEW} samples", "95 %", f"{MANY} samples", "95 %"]
     for method in options.decoders:
-        decoder, mine = DECODERS[method], [run for run in own if run.method == method]
-        out.write(f"\n## Decoder `{decoder}`\n\n| against | {FEW} samples | 95 % | {MANY} samples "
-                  "| 95 % |\n| --- | ---: | ---: | ---: | ---: |\n")  # fmt: skip
-        for name, theirs in _against(method, own, rivals):
-            cells = [_ratio(theirs, mine, families, samples) for samples in (FEW, MANY)]
-            out.write(f"| {name} | {' | '.join(cells)} |\n")
+        mine = [run for run in own if run.method == method]
+        lines = [
+            [name, *(cell for n in (FEW, MANY) for cell in _ratio(theirs, mine, families, n))]
+            for name, theirs in _against(method, own, rivals)
+        ]
+        parts += [f"## Decoder `{DECODERS[method]}`", markdown_table(heads, lines)]
     if tuned:
-        out.write(f"\n## Learning on the graph, decoder `placement`\n\n{_learning(own, tuned)}")
-    return out.getvalue()
+        parts += ["## Learning on the graph, decoder `placement`", *_learning(own, tuned)]
+    return "\n\n".join(part.rstrip() for part in parts) + "\n"
 
 
 def _against(
@@ -159,60 +162,45 @@ def _mine(name: str, method: str) -> bool:
     return "(" not in name or name.split(" (")[0] == method
 
 
-def _ratio(theirs: Sequence[Run], mine: Sequence[Run], families: Families, samples: int) -> str:
+def _ratio(
+    theirs: Sequence[Run], mine: Sequence[Run], families: Families, samples: int
+) -> tuple[str, str]:
     logs = paired_logs([after(r, samples) for r in theirs], [after(r, samples) for r in mine])
-    by_family: dict[str, list[float]] = {}
-    for problem, log in logs.items():
-        by_family.setdefault(families[problem.graph], []).append(log)
-    means = np.array([np.mean(found) for found in by_family.values()])
+    means = family_means((families[problem.graph], log) for problem, log in logs.items())
     if not len(means):
-        return f"{NOTHING} | {NOTHING}"
-    low, high = np.exp(bootstrap(means))
-    return f"{np.exp(means.mean()):.3f} | {low:.3f} to {high:.3f}"
+        return NOTHING, NOTHING
+    ratio, low, high = ratio_of(means)
+    return f"{ratio:.3f}", f"{low:.3f} to {high:.3f}"
 
 
-def _learning(own: Sequence[Run], tuned: Sequence[Run]) -> str:
+def _learning(own: Sequence[Run], tuned: Sequence[Run]) -> list[str]:
     """Throughput against the reference plan, and samples to reach what scratch has in the end."""
-    rows = [
-        "| problem | zero-shot | from scratch | fine-tuned | scratch: samples to its best | "
-        "fine-tuned: samples to reach it |",
-        "| --- | ---: | ---: | ---: | ---: | ---: |",
-    ]
-    ratios = []
+    heads = ["problem", "zero-shot", "from scratch", "fine-tuned", "scratch: samples to its best",
+             "fine-tuned: samples to reach it"]  # fmt: skip
+    lines, ratios = [], []
     for problem in dict.fromkeys(run.problem for run in tuned):
-        here = [run for run in tuned if run.problem == problem]
-        scratch = [run for run in here if run.method == "scratch-placement"]
-        fine = [run for run in here if run.method == "finetuned-placement"]
-        zero = [run for run in own if run.method == "policy-placement" and run.problem == problem]
-        goal = float(np.median([run.value for run in scratch if run.value is not None]))
-        needed = (
-            [_samples_to(run, goal) for run in scratch],
-            [_samples_to(run, goal) for run in fine],
+        zero, scratch, fine = (
+            [run for run in (*tuned, *own) if (run.problem, run.method) == (problem, method)]
+            for method in ("policy-placement", "scratch-placement", "finetuned-placement")
         )
-        ratios.append(np.log(np.median(needed[0]) / np.median(needed[1])))
+        goal = float(np.median([run.value for run in scratch if run.value is not None]))
+        needed = [
+            float(np.median([reach_value(run, goal) or MANY for run in runs]))
+            for runs in (scratch, fine)
+        ]
+        ratios.append(needed[0] / needed[1])
         cells = [_throughput(runs) for runs in (zero, scratch, fine)]
-        counts = [f"{np.median(found):.0f}" for found in needed]
-        rows.append(f"| {problem.graph} | {' | '.join([*cells, *counts])} |")
-    mean = float(np.exp(np.mean(ratios)))
-    rows.append(
-        f"\nTo reach scratch's level (median over seeds) fine-tuning needs {mean:.1f} times fewer "
-        f"samples, geometric mean over {len(ratios)} problems (the paper: 1.9); {MANY} stand for "
-        "never."
-    )
-    return "\n".join(rows) + "\n"
-
-
-def _samples_to(run: Run, goal: float) -> float:
-    reached = [count for count, _, value in run.curve if value <= goal * (1 + 1e-6)]
-    return float(min(reached, default=MANY))
+        lines.append([problem.graph, *cells, *(f"{found:.0f}" for found in needed)])
+    return [
+        markdown_table(heads, lines),
+        "To reach scratch's level (median over seeds) fine-tuning needs "
+        f"{geometric_mean(ratios):.1f} times fewer samples, geometric mean over {len(ratios)} "
+        f"problems (the paper: 1.9); {MANY} stand for never.",
+    ]
 
 
 def _throughput(runs: Sequence[Run]) -> str:
-    found = [
-        run.heuristic / run.value
-        for run in runs
-        if run.heuristic is not None and run.value is not None
-    ]
+    found = [run.heuristic / run.value for run in runs if run.heuristic and run.value]
     return f"{np.median(found):.3f}" if found else NOTHING
 
 

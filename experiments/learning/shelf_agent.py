@@ -12,7 +12,7 @@ masks, the compiler heuristic (1 by definition), and linear-dp.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.experiment import Experiment
-from experiments.page_text import table_lines
+from experiments.page_text import NOTHING, table_lines
+from experiments.statistics import with_range
 from go_rl.core import Budget, MissingDependencyError
 from go_rl.envs import CurrentNode  # importing it registers the environment
 from go_rl.objectives.methods import LinearDP
@@ -139,33 +140,32 @@ def evaluated(
     """Return the rows of a policy: with its likeliest actions, and with actions drawn."""
     rows = []
     for when, episodes in (("greedy", 1), ("drawn", EVALUATED)):
-        found = [played(agent, env, when == "greedy") for _ in range(episodes)]
+
+        def likely(seen: Any, masks: np.ndarray, greedy: bool = when == "greedy") -> int:
+            return int(agent.predict(seen, action_masks=masks, deterministic=greedy)[0])
+
+        found = [played(likely, env) for _ in range(episodes)]
         rows.append(Row(arm, seed, when, steps, float(np.mean(found))))
     return rows
 
 
-def played(agent: Any, env: gymnasium.Env[Any, Any], greedy: bool) -> float:
-    """Return the throughput of one episode of a policy."""
+def played(choose: Callable[[Any, np.ndarray], int], env: gymnasium.Env[Any, Any]) -> float:
+    """Return the throughput of one episode by a choice from what is seen and the mask."""
     seen, _ = env.reset()
     while True:
-        masks = env.get_wrapper_attr("action_masks")()
-        action, _ = agent.predict(seen, action_masks=masks, deterministic=greedy)
-        seen, _, ended, _, info = env.step(int(action))
+        action = choose(seen, env.get_wrapper_attr("action_masks")())
+        seen, _, ended, _, info = env.step(action)
         if ended:
             return throughput(info)
 
 
 def drawn_uniformly(env: gymnasium.Env[Any, Any], seed: int) -> list[float]:
     """Return the throughput of episodes whose actions are drawn uniformly from the masks."""
-    random, found = np.random.default_rng(seed), []
-    for _ in range(3 * EVALUATED):
-        _, info = env.reset()
-        ended = False
-        while not ended:
-            action = random.choice(np.flatnonzero(info["action_mask"]))
-            _, _, ended, _, info = env.step(action)
-        found.append(throughput(info))
-    return found
+    random = np.random.default_rng(seed)
+    return [
+        played(lambda _, masks: int(random.choice(np.flatnonzero(masks))), env)
+        for _ in range(3 * EVALUATED)
+    ]
 
 
 def values(rows: Sequence[Row], arm: str, when: str, steps: int) -> list[float]:
@@ -209,8 +209,8 @@ def page(rows: Sequence[Row], options: ShelfAgent) -> str:
             learned[:, -1], values(rows, arm, "drawn", options.steps),
             values(rows, arm, "greedy", options.steps),
         ]  # fmt: skip
-        lines.append([arm, str(len(learned)), *(spread(found) for found in cells)])
-    same = ["–"] * (len(heads) - 2)
+        lines.append([arm, str(len(learned)), *(with_range(found, ".3f") for found in cells)])
+    same = [NOTHING] * (len(heads) - 2)
     lines += [["compiler heuristic", *same, "1.000"], ["linear-dp", *same, f"{dynamic():.3f}"]]
     given = ", ".join(f"{name} {setting:g}" for name, setting in AGENT.items())
     return (
@@ -226,11 +226,6 @@ def page(rows: Sequence[Row], options: ShelfAgent) -> str:
         + f"\n\n![Throughput against episode steps; bands from the least to the greatest seed]"
         f"({options.stem.name}.svg)\n"
     )
-
-
-def spread(found: Sequence[float] | np.ndarray) -> str:
-    """Return the mean, and the range."""
-    return f"{np.mean(found):.3f} ({np.min(found):.3f} to {np.max(found):.3f})"
 
 
 def dynamic() -> float:

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
-
 import go_rl
 from experiments.experiment import Experiment
 from experiments.page_text import rounded
+from experiments.rows import grouped
+from experiments.statistics import with_range
 from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
 from go_rl.compare.portfolio import run
@@ -112,10 +112,11 @@ def _row(problem: Problem, key: tuple[str, str, str], seconds: float, seed: int)
 def _page(rows: Sequence[AnytimeRow]) -> str:
     budgets = sorted({row.seconds for row in rows})
     lines, worse, pairs = [], 0, 0
-    for key in dict.fromkeys((r.graph, r.hardware, r.setting) for r in rows):
-        own = [r for r in rows if (r.graph, r.hardware, r.setting) == key]
+    for key, own in grouped(rows, lambda r: (r.graph, r.hardware, r.setting)).items():
         bound = max(r.bound_ms for r in own)
-        cells = [_cell([r.value_ms / bound for r in own if r.seconds == s]) for s in budgets]
+        cells = [
+            with_range([r.value_ms / bound for r in own if r.seconds == s], ".3f") for s in budgets
+        ]
         for seed in sorted({r.seed for r in own}):
             values = [r.value_ms for s in budgets for r in own if (r.seconds, r.seed) == (s, seed)]
             later = list(pairwise(values))
@@ -135,12 +136,6 @@ def _page(rows: Sequence[AnytimeRow]) -> str:
         f"Of {pairs} pairs of a run and the next longer one with the same seed, {worse} ended "
         f"worse by more than {NOISE:.1%}.\n"
     )
-
-
-def _cell(ratios: list[float]) -> str:
-    if not ratios:
-        return "–"
-    return f"{np.mean(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})"
 
 
 if __name__ == "__main__":

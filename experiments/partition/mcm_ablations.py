@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 
 from experiments.experiment import Experiment, say
 from experiments.page_text import markdown_table
@@ -69,16 +68,16 @@ class McmAblations(Experiment):
 
 def variants() -> dict[str, Callable[[], Optimizer]]:
     """Return every variant by its label."""
-    found = {label: partial(_order, config, label) for label, config in NETWORKS.items()}
-    return found | {label: partial(_placement, mode, label) for label, mode in SOLVERS.items()}
-
-
-def _order(config: RingPolicyConfig, label: str) -> Optimizer:
-    return FineTuned(new_agent(config, 0), config=UNTRAINED, name=label)
-
-
-def _placement(mode: str, label: str) -> Optimizer:
-    return FineTuned(new_agent(WHOLE, 0), "placement", UNTRAINED, solver=mode, name=label)
+    found: dict[str, Callable[[], Optimizer]] = {}
+    for label, network in NETWORKS.items():
+        found[label] = lambda label=label, network=network: FineTuned(
+            new_agent(network, 0), config=UNTRAINED, name=label
+        )
+    for label, mode in SOLVERS.items():
+        found[label] = lambda label=label, mode=mode: FineTuned(
+            new_agent(WHOLE, 0), "placement", UNTRAINED, solver=mode, name=label
+        )
+    return found
 
 
 def _report(comparison: Comparison, options: McmAblations) -> str:

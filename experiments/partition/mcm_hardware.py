@@ -42,7 +42,7 @@ from experiments.partition.mcm_hardware_report import (
     Setting,
     write_report,
 )
-from experiments.partition.random_partitions import random_partitions
+from experiments.partition.random_partitions import checked_plan, random_partitions
 from experiments.partition.stage_measurements import (
     CompiledPricer,
     CpuRates,
@@ -54,7 +54,7 @@ from experiments.partition.stage_measurements import (
     pin,
 )
 from experiments.rows import KeptRows
-from go_rl.core import Budget, Objective, Problem, plan_for, rule_set
+from go_rl.core import Budget, Objective, Problem, rule_set
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.readers.jax.stages import JaxProgram, jax_program
 from go_rl.graphs.zoo.bert import BertConfig, bert
@@ -64,7 +64,6 @@ from go_rl.policy.config import SHIPPED_NAMES
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.ring.ring_plans import RingPlans
 from go_rl.policy.weights import shipped_agent
-from go_rl.verify.check_plan import check_plan
 
 DRAW_BATCH = 10
 DECODERS = ("placement", "order")
@@ -173,7 +172,8 @@ def measure_plans(experiment: Bench, chips: int, table: KeptRows) -> np.ndarray:
     for i in range(min(options.measured, options.plans)):
         if table.has(chips, i) or experiment.spent:
             continue
-        _assert_legal(workspace, devices[i])
+        verdict = checked_plan(workspace.problem, devices[i], "random")[1]
+        assert verdict.ok, verdict.sentence
         before = time.process_time()
         rows = experiment.bench.rows(devices[i], timed=True)
         times = [row.milliseconds for row in rows]
@@ -307,22 +307,6 @@ def _rates(path: Path) -> CpuRates:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(asdict(rates)) + "\n")
     return rates
-
-
-def _assert_legal(workspace: RingWorkspace, device: np.ndarray) -> None:
-    plan = plan_for(
-        workspace.problem,
-        device=device,
-        replicas={},
-        evaluation=workspace.pricer.evaluate(device),
-        bound=0.0,
-        optimizer="random",
-        seed=0,
-        samples=1,
-        wall_seconds=0.0,
-    )
-    verdict = check_plan(plan, workspace.problem)
-    assert verdict.ok, verdict.sentence
 
 
 if __name__ == "__main__":

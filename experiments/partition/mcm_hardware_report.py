@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 from scipy.stats import pearsonr, spearmanr
 
 from experiments.experiment import Experiment
-from experiments.page_text import Column, geometric_mean
+from experiments.page_text import Column
 from experiments.partition.random_partitions import CUTS, UNIFORM
 from experiments.rows import rows_table
+from experiments.statistics import geometric_mean
 from go_rl.report.figures import new_figure
 from go_rl.report.file_tables import markdown_table
 

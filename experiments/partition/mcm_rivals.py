@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from experiments.experiment import Experiment, say
-from experiments.page_text import NOTHING, geometric_mean, markdown_table
+from experiments.page_text import NOTHING, markdown_table
+from experiments.statistics import geometric_mean
 from go_rl.compare.benchmark.evaluate import Comparison, EvaluateConfig, best_bounds, evaluate
 from go_rl.compare.benchmark.run_store import ProblemName, Run
 from go_rl.compare.benchmark.summary import summarise

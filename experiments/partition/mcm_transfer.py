@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from experiments.experiment import Experiment, say
+from experiments.statistics import geometric_mean
 from go_rl.compare.benchmark.comparison import (
     change_points,
     reach_value,
@@ -200,8 +201,8 @@ def _cells(comparison: Comparison, runs: Sequence[Run]) -> tuple[str, str, int]:
     bound = comparison.bounds[runs[0].problem]
     if not good:
         return "", "", len(runs)
-    over = np.exp(np.mean([np.log((r.heuristic or 1.0) / (r.value or 1.0)) for r in good]))
-    gap = np.exp(np.mean([np.log((r.value or 1.0) / bound) for r in good])) if bound > 0 else 0.0
+    over = geometric_mean((r.heuristic or 1.0) / (r.value or 1.0) for r in good)
+    gap = geometric_mean((r.value or 1.0) / bound for r in good) if bound > 0 else 0.0
     return f"{over:.4f}", f"{gap:.4f}", len(runs) - len(good)
 
 

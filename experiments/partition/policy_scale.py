@@ -10,14 +10,12 @@ other.
 from __future__ import annotations
 
 import json
-import resource
-import time
 from dataclasses import asdict, dataclass
 from typing import Annotated
 
 import numpy as np
 
-from experiments.experiment import Experiment
+from experiments.experiment import Experiment, peak_mib, timed
 from experiments.page_text import FOUR, Column
 from experiments.rows import rows_table
 from go_rl.compare.portfolio.portfolio import compile_kernels
@@ -25,14 +23,13 @@ from go_rl.core import Budget, Objective, OpGraph, OpKind, load_hardware, rule_s
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.graphs.zoo import zoo_graph
-from go_rl.objectives.ring.workspace import ring_workspace
+from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
 from go_rl.policy.policy_search import PolicySearch
 
 GRAPHS = ("gpt2-small", "gpt2-medium", "nasnet-large", "rnnlm-8-layers", "gnmt-8-layers",
           "gnmt-8-layers-full", "80000")  # fmt: skip
 DOUBLED = "gnmt-8-layers-full"
 LARGE = 80_000
-MEBIBYTE = 2**20
 
 
 @dataclass(frozen=True)
@@ -51,9 +48,7 @@ class PolicyScale(Experiment):
             return
         rows: list[Row] = []
         for name in GRAPHS:
-            answer = self.in_own_process("--graph", name, "--rules", self.rules)
-            answer.check_returncode()
-            rows.append(Row(**json.loads(answer.stdout.splitlines()[-1])))
+            rows.append(self.row_in_own_process(Row, "--graph", name, "--rules", self.rules))
             print(rows[-1], flush=True)
         self.write_rows(rows)
         self.write_page(
@@ -87,23 +82,23 @@ def measure(name: str, rules: str) -> Row:
     """Plan one graph in this process."""
     compile_kernels(Objective.RING)
     graph = large_graph() if name == GRAPHS[-1] else zoo_graph(name)
-    started = time.perf_counter()
     options = ProblemOptions(rules=rule_set(rules), memory=False)
-    problem = make_problem(graph, load_hardware("ring36"), options)
-    workspace = ring_workspace(problem)
-    units, _ = workspace.units.num_units, workspace.bound
-    prepared = time.perf_counter() - started
-    search, times, plans = PolicySearch(), [], []
-    for samples in (2, 2, 18):
-        started = time.perf_counter()
-        plans.append(search.optimize(problem, Budget(samples=samples), 0))
-        times.append(time.perf_counter() - started)
-    heuristic = plans[1].curve[0].seconds if plans[1].curve else float("nan")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MEBIBYTE
-    gain = heuristic / plans[1].value
-    return Row(
-        name, graph.num_nodes, units, prepared, times[0], times[1], times[2] - times[1], peak, gain
+
+    def prepared() -> RingWorkspace:
+        workspace = ring_workspace(make_problem(graph, load_hardware("ring36"), options))
+        _ = workspace.units, workspace.bound
+        return workspace
+
+    workspace, prepare = timed(prepared)
+    search = PolicySearch()
+    (_, cold), (plan, warm), (_, more) = (
+        timed(lambda n=samples: search.optimize(workspace.problem, Budget(samples=n), 0))
+        for samples in (2, 2, 18)
     )
+    heuristic = plan.curve[0].seconds if plan.curve else float("nan")
+    units = workspace.units.num_units
+    gain = heuristic / plan.value
+    return Row(name, graph.num_nodes, units, prepare, cold, warm, more - warm, peak_mib(), gain)
 
 
 def large_graph() -> OpGraph:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float64, Int16
 
+from go_rl.core import Plan, Problem, plan_for
 from go_rl.objectives.ring.orders import depth_first
+from go_rl.objectives.ring.simulate.pricing import RingPricer
 from go_rl.objectives.ring.workspace import RingWorkspace
+from go_rl.verify.check_plan import Verdict, check_plan
 
 UNIFORM, CUTS = "uniform", "cuts"
 EVERY = 4
@@ -43,6 +46,17 @@ def random_partitions(
                 plans.append(drawn[kind].device[row])
                 origin.append(kind)
     return np.stack(plans[:count]), origin[:count]
+
+
+def checked_plan(problem: Problem, device: np.ndarray, optimizer: str) -> tuple[Plan, Verdict]:
+    """Return the plan of devices that somebody else chose, and what the checker says of it."""
+    pricer = RingPricer(problem)
+    plan = plan_for(
+        problem, device=pricer.place(device)[0], replicas=pricer.replicas(device),
+        evaluation=pricer.evaluate(device), bound=0.0, optimizer=optimizer, seed=0, samples=1,
+        wall_seconds=0.0,
+    )  # fmt: skip
+    return plan, check_plan(plan, problem)
 
 
 def _log_odds(workspace: RingWorkspace, rng: np.random.Generator) -> Float64[np.ndarray, "N k"]:

@@ -14,7 +14,6 @@ workers. A row is written as soon as it is known; rows that are there already ar
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -23,15 +22,16 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.experiment import Experiment
-from experiments.page_text import geometric_mean, rounded
-from experiments.rows import KeptRows, rows_table
+from experiments.experiment import Experiment, timed
+from experiments.page_text import rounded
+from experiments.partition.random_partitions import checked_plan
+from experiments.rows import KeptRows, grouped, rows_table
+from experiments.statistics import geometric_mean
 from go_rl.compare.portfolio.portfolio import compile_kernels, run
-from go_rl.core import Budget, OpGraph, Plan, Problem, load_hardware, plan_for, rule_set
+from go_rl.core import Budget, OpGraph, Plan, Problem, load_hardware, rule_set
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.readers import load
 from go_rl.graphs.zoo.resnet50 import write_resnet50_onnx
-from go_rl.objectives.ring.simulate.pricing import RingPricer
 from go_rl.report.figures import new_figure
 from go_rl.report.file_tables import markdown_table
 from go_rl.solvers import ring_instance
@@ -150,7 +150,10 @@ def rival(options: RingQuality) -> None:
 
 def _graphs(options: RingQuality) -> dict[str, Callable[[], OpGraph]]:
     """Name and reader of each inference graph."""
-    found: dict[str, Callable[[], OpGraph]] = {"resnet50-onnx": _resnet50, "bert-base": _bert}
+    found: dict[str, Callable[[], OpGraph]] = {
+        "resnet50-onnx": _resnet50,
+        "bert-base": partial(load, BERT),
+    }
     if options.data is not None:
         root = options.data / "dnn-partitioning"
         root = root if root.is_dir() else options.data
@@ -170,10 +173,6 @@ def _graphs(options: RingQuality) -> dict[str, Callable[[], OpGraph]]:
 def _resnet50() -> OpGraph:
     with tempfile.TemporaryDirectory() as folder:
         return load(write_resnet50_onnx(Path(folder) / "resnet50.onnx", weights=False))
-
-
-def _bert() -> OpGraph:
-    return load(BERT)
 
 
 def _problem(graph: OpGraph, chips: int, rules: str) -> Problem:
@@ -202,21 +201,19 @@ def _quality_row(
 def _plan(problem: Problem, method: str, options: RingQuality) -> tuple[Plan, float]:
     """The method's own plan (for ``auto`` the best of its stages) and the seconds it took."""
     compile_kernels(problem.objective)
-    started = time.perf_counter()
-    result = run(problem, method, Budget(seconds=options.seconds), options.seed)
-    seconds = time.perf_counter() - started
+    budget = Budget(seconds=options.seconds)
+    result, seconds = timed(lambda: run(problem, method, budget, options.seed))
     return (result.best if method == "auto" else result.plans[-1]), seconds
 
 
 def _rival_row(problem: Problem, name: str, options: RingQuality) -> Rival:
     plan, seconds = _plan(problem, "auto", options)
-    started = time.perf_counter()
     limits = CpSatOptions(options.rival_seconds, 2, options.seed)
-    found = optimise(ring_instance(problem), limits)
-    taken = time.perf_counter() - started
+    found, taken = timed(lambda: optimise(ring_instance(problem), limits))
     value, verdict = np.inf, str(found.status)
     if found.device is not None:
-        value, verdict = _verified(problem, found.device)
+        theirs, said = checked_plan(problem, found.device, "cp-sat")
+        value, verdict = theirs.value, str(said.status)
     return Rival(
         graph=name,
         chips=RIVAL_CHIPS,
@@ -234,29 +231,9 @@ def _rival_row(problem: Problem, name: str, options: RingQuality) -> Rival:
     )
 
 
-def _verified(problem: Problem, device: np.ndarray) -> tuple[float, str]:
-    pricer = RingPricer(problem)
-    evaluation = pricer.evaluate(device)
-    plan = plan_for(
-        problem,
-        device=pricer.place(device)[0],
-        replicas=pricer.replicas(device),
-        evaluation=evaluation,
-        bound=0.0,
-        optimizer="cp-sat",
-        seed=0,
-        samples=1,
-        wall_seconds=0.0,
-    )
-    return evaluation.seconds, str(check_plan(plan, problem).status)
-
-
 def _best_bounds(rows: list[Quality]) -> dict[tuple[str, int, str], float]:
-    best: dict[tuple[str, int, str], float] = {}
-    for row in rows:
-        key = (row.graph, row.chips, row.rules)
-        best[key] = max(best.get(key, 0.0), row.bound_ms)
-    return best
+    problems = grouped(rows, lambda row: (row.graph, row.chips, row.rules))
+    return {key: max(row.bound_ms for row in own) for key, own in problems.items()}
 
 
 def _means(rows: list[Quality]) -> list[list[str]]:

@@ -7,7 +7,6 @@ random. The random rival stands beside it. Writes ``experiments/results/sample_f
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,9 +17,10 @@ import numpy as np
 from jaxtyping import Float64, Int16
 
 import go_rl
-from experiments.experiment import Experiment, say
+from experiments.experiment import Experiment, say, timed
 from experiments.page_text import Column
 from experiments.rows import rows_table
+from experiments.statistics import geometric_mean
 from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
 from go_rl.core import Budget, Plan
@@ -109,11 +109,6 @@ def log_probs_around(
     return found - np.log(np.exp(found).sum(axis=1, keepdims=True))
 
 
-def drawn_alone(log_probs: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return [N] independent draws."""
-    return (log_probs + rng.gumbel(size=log_probs.shape)).argmax(axis=1)
-
-
 def rows_of(name: str, draws: int, seconds: float) -> Iterator[Row]:
     """Measure one graph."""
     workspace, plan = _solved(name, seconds)
@@ -139,7 +134,7 @@ def rivals_of(name: str, draws: int, seconds: float) -> Iterator[RivalRow]:
         ratio = float("nan")
         if kind != "independent":
             seconds_of = workspace.pricer.price(devices)[0]
-            ratio = float(np.exp(np.log(seconds_of / plan.value).mean()))
+            ratio = geometric_mean(seconds_of / plan.value)
         yield RivalRow(
             name, kind, *(float(f(shared)) for f in (np.mean, np.min, np.max)), slowdown=ratio
         )
@@ -160,10 +155,11 @@ def _row(
     means: Counter[int] = Counter()
     for seed in range(draws):
         log_probs = log_probs_around(device, workspace.chips, width, noise, rng)
-        proposal = drawn_alone(log_probs, rng)
-        started = time.perf_counter()
-        sample = solver.sample(log_probs, seed=seed)
-        took.append(1e3 * (time.perf_counter() - started))
+        proposal = (log_probs + rng.gumbel(size=log_probs.shape)).argmax(
+            axis=1
+        )  # independent draws
+        sample, spent = timed(lambda given=log_probs, seed=seed: solver.sample(given, seed=seed))
+        took.append(1e3 * spent)
         fix = solver.fix(proposal, log_probs, seed)
         best = solver.likeliest(log_probs)
         if best is None or not (sample.ok.all() and fix.ok.all()):

@@ -9,7 +9,6 @@ Writes ``experiments/results/solver_speed.csv``, ``.md``, ``solver_size_curve.pn
 from __future__ import annotations
 
 import os
-import resource
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from typing import Annotated
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.experiment import Experiment
+from experiments.experiment import Experiment, peak_mib, timed
 from experiments.page_text import Column
 from experiments.rows import rows_table
 from go_rl.core import OpGraph, OpKind, Problem, load_hardware, rule_set
@@ -146,9 +145,7 @@ def problem_for(graph: OpGraph, chips: int, rules: str) -> Problem:
 
 def measure(problem: Problem, name: str, settings: Settings, rival: float) -> list[Row]:
     """Time samples one by one, uniform and peaked."""
-    started = time.perf_counter()
-    solver = RingSolver(problem, SolverOptions(threads=1))
-    build = time.perf_counter() - started
+    solver, build = timed(lambda: RingSolver(problem, SolverOptions(threads=1)))
     rows = []
     for kind, sharpness in SHARPNESS.items():
         seconds, cpu, legal_ones, broken = _draw(solver, sharpness, settings)
@@ -169,7 +166,7 @@ def measure(problem: Problem, name: str, settings: Settings, rival: float) -> li
                 violations=broken,
                 cp_sat_s=rival,
                 ratio=rival / median,
-                peak_mib=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+                peak_mib=peak_mib(),
             )
         )
         print(rows[-1], flush=True)
@@ -197,12 +194,6 @@ def _draw(
     return seconds, cpu, legal_ones, broken
 
 
-def cp_sat_seconds(problem: Problem, settings: Settings) -> float:
-    """Seconds to CP-SAT's first partition; inf when it finds none in time."""
-    found = first_partition(RingSolver(problem).instance, settings.rival_seconds, workers=2)
-    return found.seconds if found.status.ok else float("inf")
-
-
 def on_published_graphs(folder: Path, settings: Settings) -> list[Row]:
     """The training BERT, then the graphs on which CP-SAT is asked too."""
     rows = []
@@ -211,7 +202,11 @@ def on_published_graphs(folder: Path, settings: Settings) -> list[Row]:
         for rules in ("strict", "default"):
             problem = problem_for(graph, chips, rules)
             asked = (name, chips) != MAIN
-            rival = cp_sat_seconds(problem, settings) if asked else float("nan")
+            rival = float("nan")
+            if asked:
+                instance = RingSolver(problem).instance
+                found = first_partition(instance, settings.rival_seconds, workers=2)
+                rival = found.seconds if found.status.ok else float("inf")
             rows += measure(problem, name, settings, rival)
     return rows
 

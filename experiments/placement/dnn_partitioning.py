@@ -11,12 +11,11 @@ PipeDream, local search; best of greedy, DP split, human expert for latency).
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from experiments.experiment import Experiment
+from experiments.experiment import Experiment, timed
 from experiments.rows import rows_table
 from go_rl.core import Budget, Objective, Problem
 from go_rl.costs.models import ProblemOptions, file_hardware, make_problem
@@ -120,9 +119,8 @@ class Row:
 
 
 def _row(options: DnnPartitioning, problem: Problem, reference: Reference) -> Row:
-    started = time.perf_counter()
-    plan = LocalSearch().optimize(problem, Budget(seconds=options.seconds), options.seed)
-    spent = time.perf_counter() - started
+    budget = Budget(seconds=options.seconds)
+    plan, spent = timed(lambda: LocalSearch().optimize(problem, budget, options.seed))
     value = plan.value * MILLISECONDS
     return Row(
         graph=reference.graph,

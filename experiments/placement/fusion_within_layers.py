@@ -21,7 +21,6 @@ and up to 2.6 times.
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,7 +28,8 @@ from jaxtyping import Int64
 from matplotlib.figure import Figure
 
 from experiments.experiment import Experiment
-from experiments.page_text import geometric_mean
+from experiments.rows import grouped
+from experiments.statistics import geometric_mean
 from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
 from go_rl.core import OpGraph
@@ -40,6 +40,7 @@ from go_rl.graphs.zoo import zoo_entry, zoo_graph, zoo_names
 from go_rl.objectives.makespan.units import makespan_units
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.report.figures import BLUE, GREY, ORANGE, new_figure
+from go_rl.report.file_tables import markdown_table
 
 DEVICE = "p100x1"
 PUBLISHED_MEAN, PUBLISHED_MOST = 1.32, 2.6
@@ -148,8 +149,25 @@ WITHIN = ("scopes", "anchored")
 
 
 def _page(rows: list[Row], options: FusionWithinLayers) -> str:
-    out = io.StringIO()
-    out.write(
+    groups = {
+        "all": rows,
+        "inference": [r for r in rows if not r.training],
+        "training": [r for r in rows if r.training],
+    }
+    lines = []
+    for label, chosen in groups.items():
+        for within in WITHIN if chosen else ():
+            slow = [r.slowdown(within) for r in chosen]
+            best = geometric_mean(r.slowdown(within, best=True) for r in chosen)
+            numbers = (geometric_mean(slow), np.mean(slow), np.median(slow), max(slow))
+            worst = chosen[int(np.argmax(slow))].graph
+            lines.append([f"{label} ({len(chosen)})", within, *(f"{x:.3f}" for x in numbers), worst,
+                          f"{best:.3f}"])  # fmt: skip
+    heads = ["graphs", "layers", "geometric mean, greedy", "mean", "median", "largest", "of graph",
+             "geometric mean, best"]  # fmt: skip
+    table = markdown_table(heads, lines, ("layers", "of graph"))
+    unfused = geometric_mean(r.unfused_ms / r.anywhere_ms for r in rows)
+    return (
         f"# Fusion limited to within layers\n\n{len(rows)} graphs of the zoo, one {DEVICE[:-2]} "
         "device by the analytical cost model, replayed in topological order. Step time with "
         "fusion within layers over fusion anywhere. Greedy: producers from the results backwards; "
@@ -157,48 +175,26 @@ def _page(rows: list[Row], options: FusionWithinLayers) -> str:
         f"(XLA, 150 models): {PUBLISHED_MEAN:.2f} on average, up to {PUBLISHED_MOST}.\n\n"
         "*Scopes*: a layer is the scope of a node's name (Keras layer, flax module). *Anchored*: "
         "a scope with a matrix product or convolution; other nodes belong to a layer that they "
-        "touch.\n\n| graphs | layers | geometric mean, greedy | mean | median | largest | "
-        "of graph | geometric mean, best |\n"
-        "| --- | --- | ---: | ---: | ---: | ---: | --- | ---: |\n"
+        f"touch.\n\n{table}\nWithout any fusion a step takes {unfused:.3f} times as long as fused "
+        f"anywhere.\n\n## By family\n\n{_families(rows)}"
     )
-    groups = {
-        "all": rows,
-        "inference": [r for r in rows if not r.training],
-        "training": [r for r in rows if r.training],
-    }
-    for label, chosen in groups.items():
-        for within in WITHIN if chosen else ():
-            slow = [r.slowdown(within) for r in chosen]
-            best = [r.slowdown(within, best=True) for r in chosen]
-            worst = chosen[int(np.argmax(slow))]
-            out.write(
-                f"| {label} ({len(chosen)}) | {within} | {geometric_mean(slow):.3f} | "
-                f"{np.mean(slow):.3f} | {np.median(slow):.3f} | {max(slow):.3f} | "
-                f"{worst.graph} | {geometric_mean(best):.3f} |\n"
-            )
-    unfused = geometric_mean([r.unfused_ms / r.anywhere_ms for r in rows])
-    out.write(f"\nWithout any fusion a step takes {unfused:.3f} times as long as fused anywhere.\n")
-    _families(out, rows)
-    return out.getvalue()
 
 
-def _families(out: io.StringIO, rows: list[Row]) -> None:
-    out.write(
-        "\n## By family\n\n| family | graphs | unfused | scopes | largest | anchored | largest | "
-        "nodes a scope |\n| --- |" + " ---: |" * 7 + "\n"
-    )
-    names = {(r.family, r.training) for r in rows}
-    grouped = {n: [r for r in rows if (r.family, r.training) == n] for n in names}
+def _families(rows: list[Row]) -> str:
+    families = grouped(rows, lambda row: (row.family, row.training))
+    lines = []
     for (family, trains), chosen in sorted(
-        grouped.items(), key=lambda item: -geometric_mean([r.slowdown("scopes") for r in item[1]])
+        families.items(), key=lambda item: -geometric_mean(r.slowdown("scopes") for r in item[1])
     ):
-        cells = [f"{geometric_mean([r.unfused_ms / r.anywhere_ms for r in chosen]):.3f}"]
+        cells = [f"{geometric_mean(r.unfused_ms / r.anywhere_ms for r in chosen):.3f}"]
         for within in WITHIN:
             slow = [r.slowdown(within) for r in chosen]
             cells += [f"{geometric_mean(slow):.3f}", f"{max(slow):.3f}"]
         cells.append(f"{np.mean([r.nodes / r.scopes for r in chosen]):.1f}")
-        label = f"{family}, training" if trains else family
-        out.write(f"| {label} | {len(chosen)} | " + " | ".join(cells) + " |\n")
+        lines.append([f"{family}, training" if trains else family, str(len(chosen)), *cells])
+    heads = ["family", "graphs", "unfused", "scopes", "largest", "anchored", "largest",
+             "nodes a scope"]  # fmt: skip
+    return markdown_table(heads, lines)
 
 
 def _figure(rows: list[Row]) -> Figure:

@@ -2,7 +2,8 @@
 
 `GroupLearner` gives each group of decisions a policy of its own; every policy learns from the
 advantage of the whole plan. With one group it is `FineTuned`. `SequentialLearner` learns placement,
-then schedule, then fusion, each alone, with the best values of the earlier ones frozen.
+then schedule, then fusion, each alone, with the best values of the earlier ones frozen. `Compiler`
+is a compiler stack of today, one pass after the other.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from go_rl.core import DECISIONS, Budget, Plan, Problem, Progress
 from go_rl.core.decisions import Decisions, Scored
 from go_rl.objectives.common.incumbent import Incumbent, finish_plan
+from go_rl.objectives.makespan.methods.composed import Order, composition, expert_placement
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.agent import Actions, Agent
 from go_rl.policy.kinds import plan_decoder
@@ -208,3 +210,19 @@ def _batch(decoder: NodesPlans, policy: Policy, actions: Actions, advantage: np.
     padded = decoder.padded
     chips = jnp.int32(padded.chips)
     return Batch(padded.graph, jnp.asarray(padded.real), chips, {decoder.groups[0]: own})
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """`Optimizer`: the one plan of the expert's placement, HEFT's order and greedy fusion, as far
+    as these decisions are asked for. `go_rl.objectives.methods.Composed` has the best of all such
+    stacks."""
+
+    name: str = "compiler"
+
+    def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
+        """Return that plan; see `go_rl.core.Optimizer`."""
+        search = Search(problem, Progress(budget))
+        device = expert_placement(search.workspace)
+        search.offer(composition(search.workspace, device, Order.PLACED, fused=True))
+        return search.plan(self.name, seed)

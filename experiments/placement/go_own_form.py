@@ -31,12 +31,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
-import numpy as np
-
 from experiments.experiment import ROOT, Experiment
-from experiments.page_text import NOTHING, cell, geometric_mean, markdown_table
-from experiments.placement.go_rows import ROWS, row_problem, searched
-from go_rl.core import Budget, Objective, Optimizer, Problem
+from experiments.page_text import NOTHING, cell, grid_table, markdown_table
+from experiments.placement.go_rows import best_after, known_rows, row_problem, searched
+from experiments.statistics import geometric_mean, mean_cell
+from go_rl.core import Budget, Objective, Optimizer
 from go_rl.objectives.methods import MakespanAnnealing, MakespanExpert
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.config import NodesPolicyConfig
@@ -140,15 +139,11 @@ def _run(row: str, arm: str, seed: int, samples: int) -> Run:
         arm=arm,
         seed=seed,
         samples=samples,
-        expert_ms=_expert(problem),
+        expert_ms=1e3 * MakespanExpert().optimize(problem, Budget(samples=1), 0).value,
         milliseconds=1e3 * plan.value,
         seconds=round(spent, 1),
         curve=[[point.samples, 1e3 * point.seconds] for point in plan.curve],
     )
-
-
-def _expert(problem: Problem) -> float:
-    return 1e3 * MakespanExpert().optimize(problem, Budget(samples=1), 0).value
 
 
 def page(runs: Sequence[Run], shown: int) -> str:
@@ -174,83 +169,63 @@ def _arms(runs: Sequence[Run]) -> list[str]:
     return [arm for arm in ARMS if any(r.arm == arm for r in runs)]
 
 
-def _rows(runs: Sequence[Run]) -> list[str]:
-    return [row for row in ROWS if any(r.row == row for r in runs)]
-
-
 def _of(runs: Sequence[Run], row: str, arm: str) -> list[Run]:
     return [r for r in runs if r.row == row and r.arm == arm]
 
 
-def _after(run: Run, count: int) -> float:
-    return min((ms for samples, ms in run.curve if samples <= count), default=np.nan)
-
-
 def _ratio(runs: Sequence[Run], row: str, arm: str, count: int) -> float:
     """Milliseconds over the expert's; the geometric mean of the seeds."""
-    return geometric_mean(_after(r, count) / r.expert_ms for r in _of(runs, row, arm))
+    return geometric_mean(best_after(r.curve, count) / r.expert_ms for r in _of(runs, row, arm))
 
 
 def _milliseconds(runs: Sequence[Run], shown: int) -> str:
-    arms, lines = _arms(runs), []
-    for row in _rows(runs):
-        cells = []
-        for arm in arms:
-            found = [r.milliseconds for r in _of(runs, row, arm)]
-            seeds = f" ({len(found)})" if len(found) > 1 else ""
-            cells.append(f"{np.mean(found):.2f}{seeds}" if found else NOTHING)
-        expert = next(r.expert_ms for r in runs if r.row == row)
-        learned = [r.seconds for r in _of(runs, row, "learned")]
-        spent = f"{np.mean(learned):.0f}" if learned else NOTHING
-        lines.append([row, f"{expert:.2f}", *cells, spent])
-    table = markdown_table(["row", "expert", *arms, "seconds, learned"], lines)
+    def mean(row: str, arm: str) -> str:
+        found = [r.milliseconds for r in _of(runs, row, arm)]
+        return mean_cell(found) + (f" ({len(found)})" if len(found) > 1 else "")
+
+    columns = {
+        "expert": lambda row: f"{next(r.expert_ms for r in runs if r.row == row):.2f}",
+        **{arm: lambda row, arm=arm: mean(row, arm) for arm in _arms(runs)},
+        "seconds, learned": lambda row: mean_cell(
+            [r.seconds for r in _of(runs, row, "learned")], 0
+        ),
+    }
+    table = grid_table("row", known_rows(runs), columns)
     return f"\n## Milliseconds after {shown:,} samples\n\n{table}"
 
 
 def _ratios(runs: Sequence[Run], shown: int) -> str:
     """Ratio to the expert by row and number of samples, with the geometric mean over rows."""
-    arms, rows = _arms(runs), _rows(runs)
     counts = [*(n for n in AFTER if n < shown), shown]
-    lines = [
-        [
-            row,
-            *(
-                " / ".join(cell(_ratio(runs, row, arm, n)) for n in counts)
-                if _of(runs, row, arm)
-                else NOTHING
-                for arm in arms
-            ),
-        ]
-        for row in rows
-    ]
-    last = ["**geometric mean**"]
-    for arm in arms:
+    every = known_rows(runs)
+
+    def ratios(rows: list[str], arm: str) -> str:
         mine = [row for row in rows if _of(runs, row, arm)]
         means = [geometric_mean(_ratio(runs, row, arm, n) for row in mine) for n in counts]
-        last.append(f"{' / '.join(map(cell, means))} ({len(mine)} rows)")
+        told = " / ".join(map(cell, means)) if mine else NOTHING
+        return told if rows is not every else f"{told} ({len(mine)} rows)"
+
+    rows = {**{row: [row] for row in every}, "**geometric mean**": every}
     return (
         f"\n## Over the expert, runs of {shown:,} samples\n\nAfter "
         f"{', '.join(f'{n:,}' for n in counts)} samples.\n\n"
-        f"{markdown_table(['row', *arms], [*lines, last])}"
+        f"{grid_table('row', rows, _arms(runs), ratios)}"
     )
 
 
 def _pairs(runs: Sequence[Run], shown: int) -> str:
     """What learning adds: paired with every other arm, on the rows and seeds that both have."""
     lines = []
-    for arm in _arms(runs):
-        if arm == "learned":
-            continue
+    for arm in (arm for arm in _arms(runs) if arm != "learned"):
         ratios = []
-        for row in _rows(runs):
-            theirs = {r.seed: r for r in _of(runs, row, arm)}
+        for row in known_rows(runs):
+            theirs = {r.seed: best_after(r.curve, shown) for r in _of(runs, row, arm)}
             pairs = [
-                _after(r, shown) / _after(theirs[r.seed], shown)
+                best_after(r.curve, shown) / theirs[r.seed]
                 for r in _of(runs, row, "learned")
                 if r.seed in theirs
             ]
-            if pairs:
-                ratios.append(geometric_mean(pairs))
+            ratios += [geometric_mean(pairs)] if pairs else []
         less = sum(x < 0.995 for x in ratios)
         more = sum(x > 1.005 for x in ratios)
         counts = map(str, (less, len(ratios) - less - more, more))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
 
-from experiments.page_text import cell, geometric_mean
-from experiments.placement.go_rows import ROWS
+from experiments.page_text import cell, grid_table, markdown_table
+from experiments.placement.go_rows import devices, known_rows
 from experiments.placement.two_prices import ANALYTICAL, LEARNED
+from experiments.statistics import geometric_mean, with_range
 
 AGAINST = "expert"
 """Method against which steps are stated."""
@@ -45,7 +45,7 @@ class Table:
     def __init__(self, runs: Sequence[Run], methods: Sequence[str]) -> None:
         self.runs = runs
         self.methods = [m for m in methods if any(run.method == m for run in runs)]
-        self.rows = [row for row in ROWS if any(run.row == row for run in runs)]
+        self.rows = known_rows(runs)
         self.prices = list(runs[0].judged) if runs else []
 
     def step(self, row: str, method: str, found_with: str, judge: str) -> float:
@@ -83,22 +83,18 @@ def page(runs: Sequence[Run], methods: Sequence[str], samples: int, accuracy: st
         accuracy: table of the errors of both prices on the P100's rows.
     """
     table = Table(runs, methods)
-    out = io.StringIO()
-    _head(out, table, samples, accuracy)
-    _steps(out, table)
-    _ratios(out, table)
-    _losses(out, table)
-    _arms(out, table)
-    return out.getvalue()
+    parts = [*_head(table, samples, accuracy), *_steps(table), *_ratios(table), *_losses(table),
+             *_arms(table)]  # fmt: skip
+    return "\n\n".join(part.rstrip() for part in parts) + "\n"
 
 
-def _head(out: io.StringIO, table: Table, samples: int, accuracy: str) -> None:
+def _head(table: Table, samples: int, accuracy: str) -> list[str]:
     hours = sum(sum(run.seconds.values()) for run in table.runs) / 3600
     several = {run.method for run in table.runs if run.seed}
     drawn = ", ".join(method for method in table.methods if method in several) or "none"
     weights = ", ".join(sorted({run.weights for run in table.runs}))
-    out.write(
-        "# GO's table by prices learned from the P100's real times\n\n"
+    return [
+        "# GO's table by prices learned from the P100's real times",
         f"Placement only, {samples} samples, the problems of `go_placement`. Every method searches "
         "under each of three prices with the same seed, and every plan is judged by all of them: "
         f"*analytical*, the roofline; *learned:gpus* ({weights}), fitted to launches on five GPUs, "
@@ -107,42 +103,56 @@ def _head(out: io.StringIO, table: Table, samples: int, accuracy: str) -> None:
         "loss is what the wrong prices cost if the judge's are right. Operators are priced as the "
         "graph has them, one launch each, and each device waits for its own host only. "
         f"Mean of several seeds: {drawn}; one run of all others, a dash where there is none. "
-        f"Search {hours:.2f} hours, compilation included, beside other work.\n\n"
-        "## How right the prices are\n\nMean absolute percentage error, and geometric mean of "
+        f"Search {hours:.2f} hours, compilation included, beside other work.",
+        "## How right the prices are",
+        "Mean absolute percentage error, and geometric mean of "
         "predicted over measured, on all rows of the P100, of which up to 7,000 were learned from; "
-        f"`left_out_gpus` has the errors without them.\n\n{accuracy}\n"
-    )
+        "`left_out_gpus` has the errors without them.",
+        accuracy,
+    ]
 
 
-def _steps(out: io.StringIO, table: Table) -> None:
+def _steps(table: Table) -> list[str]:
+    parts = []
     for prices in (LEARNED, ANALYTICAL):
-        shown = [m for m in table.methods if "(" not in m]
-        out.write(f"## Milliseconds a step, found and judged by {prices}\n\n")
-        _heading(out, ["row", "devices", *shown])
-        for row in table.rows:
-            steps = [cell(table.step(row, m, prices, prices), 2) for m in shown]
-            _line(out, [row, str(ROWS[row][1]), *steps])
-        out.write("\n")
+        columns = {"devices": devices}
+        for method in (m for m in table.methods if "(" not in m):
+            columns[method] = lambda row, m=method, p=prices: cell(table.step(row, m, p, p), 2)
+        parts += [
+            f"## Milliseconds a step, found and judged by {prices}",
+            grid_table("row", table.rows, columns),
+        ]
+    return parts
 
 
-def _ratios(out: io.StringIO, table: Table) -> None:
+def _ratios(table: Table) -> list[str]:
     """Methods and control arms against the expert by each of the prices, and their rank."""
-    out.write(
-        f"## The ranking of methods\n\nStep over that of *{AGAINST}* found and judged by the same "
+    counts = {
+        m: sum(np.isfinite(table.step(row, m, ANALYTICAL, ANALYTICAL)) for row in table.rows)
+        for m in table.methods
+    }
+    ratios = {
+        p: {m: geometric_mean(_over(table, m, AGAINST, p)) for m in table.methods}
+        for p in table.prices
+    }
+    full = [method for method, count in counts.items() if count == len(table.rows)]
+
+    def ratio(method: str, prices: str) -> str:
+        own = ratios[prices][method]
+        rank = 1 + sum(ratios[prices][m] < own for m in full)
+        return f"{cell(own)}, {rank}" if method in full else cell(own)
+
+    columns = {"rows": lambda method: str(counts[method])}
+    for prices in table.prices:
+        columns[f"{prices}, rank"] = lambda method, p=prices: ratio(method, p)
+    return [
+        "## The ranking of methods",
+        f"Step over that of *{AGAINST}* found and judged by the same "
         "prices, geometric means over the rows of the method, and the rank among methods that have "
-        "all rows.\n\n"
-    )
-    _heading(out, ["method", "rows", *(f"{p}, rank" for p in table.prices)])
-    ratios = {p: {m: _against_expert(table, m, p) for m in table.methods} for p in table.prices}
-    full = [m for m in table.methods if _row_count(table, m) == len(table.rows)]
-    for method in table.methods:
-        cells = []
-        for prices in table.prices:
-            own = ratios[prices][method]
-            rank = 1 + sum(ratios[prices][m] < own for m in full)
-            cells.append(f"{cell(own)}, {rank}" if method in full else cell(own))
-        _line(out, [method, str(_row_count(table, method)), *cells])
-    out.write(f"\n{_swaps(table, full)}\n\n")
+        "all rows.",
+        grid_table("method", table.methods, columns),
+        _swaps(table, full),
+    ]
 
 
 def _swaps(table: Table, methods: Sequence[str]) -> str:
@@ -168,44 +178,51 @@ def _swaps(table: Table, methods: Sequence[str]) -> str:
     )
 
 
-def _losses(out: io.StringIO, table: Table) -> None:
+def _losses(table: Table) -> list[str]:
     """What plans lose under other prices than their own, and how far they are from each other."""
     others = [p for p in table.prices if p != ANALYTICAL]
-    out.write(
-        "## What the wrong prices cost\n\nStep of the plan found with the first prices over that "
-        "of the plan that the same method found with the second, both judged by the second: "
-        "geometric mean over rows, smallest and largest. *moved*: share of the FLOP on another "
-        f"device than in the plan of *{ANALYTICAL}*, mean over rows.\n\n"
-    )
     pairs = [pair for p in others for pair in ((ANALYTICAL, p), (p, ANALYTICAL))]
-    heads = [f"{one} judged by {two}" for one, two in pairs]
-    _heading(out, ["method", *heads, *(f"moved, {p}" for p in others)])
-    for method in table.methods:
-        losses = [[table.loss(row, method, *pair) for row in table.rows] for pair in pairs]
-        shares = [np.nanmean([table.moved(r, method, p) for r in table.rows]) for p in others]
-        _line(out, [method, *map(_spread, losses), *(cell(float(each), 2) for each in shares)])
+    columns: dict[str, Callable[[str], str]] = {}
+    for one, two in pairs:
+        columns[f"{one} judged by {two}"] = lambda method, pair=(one, two): _spread(
+            [table.loss(row, method, *pair) for row in table.rows]
+        )
+    for p in others:
+        columns[f"moved, {p}"] = lambda method, p=p: cell(
+            float(np.nanmean([table.moved(row, method, p) for row in table.rows])), 2
+        )
     best = [
-        [table.best(row, *pair) / table.best(row, pair[1], pair[1]) for row in table.rows]
+        _spread([table.best(row, *pair) / table.best(row, pair[1], pair[1]) for row in table.rows])
         for pair in pairs
     ]
-    _line(out, ["best of all", *map(_spread, best), *("" for _ in others)])
+    grid = grid_table("method", table.methods, columns)
+    return [
+        "## What the wrong prices cost",
+        "Step of the plan found with the first prices over that "
+        "of the plan that the same method found with the second, both judged by the second: "
+        "geometric mean over rows, smallest and largest. *moved*: share of the FLOP on another "
+        f"device than in the plan of *{ANALYTICAL}*, mean over rows.",
+        f"{grid}| {' | '.join(['best of all', *best, *('' for _ in others)])} |",
+    ]
 
 
-def _arms(out: io.StringIO, table: Table) -> None:
+def _arms(table: Table) -> list[str]:
     """Policies beside their control arms and others, paired by row."""
-    out.write(
-        "\n## Policies beside their control arms\n\nStep of the other method over that of the "
-        "policy, found and judged by the same prices: geometric mean over the rows that both have, "
-        "smallest and largest. Above 1 the policy is ahead.\n\n"
-    )
-    _heading(out, ["policy", "method", "rows", *table.prices])
-    for policy in POLICIES:
-        for method in table.methods if policy in table.methods else ():
+    lines = []
+    for policy in (p for p in POLICIES if p in table.methods):
+        for method in table.methods:
             if method == policy or method.partition(" (")[0] in set(POLICIES) - {policy}:
                 continue
             ratios = {p: _over(table, method, policy, p) for p in table.prices}
             rows = int(np.isfinite(ratios[ANALYTICAL]).sum())
-            _line(out, [policy, method, str(rows), *(_spread(ratios[p]) for p in table.prices)])
+            lines.append([policy, method, str(rows), *(_spread(ratios[p]) for p in table.prices)])
+    return [
+        "## Policies beside their control arms",
+        "Step of the other method over that of the "
+        "policy, found and judged by the same prices: geometric mean over the rows that both have, "
+        "smallest and largest. Above 1 the policy is ahead.",
+        markdown_table(["policy", "method", "rows", *table.prices], lines),
+    ]
 
 
 def _over(table: Table, method: str, policy: str, prices: str) -> list[float]:
@@ -215,25 +232,6 @@ def _over(table: Table, method: str, policy: str, prices: str) -> list[float]:
     return [one / other for one, other in zip(*steps, strict=True)]
 
 
-def _against_expert(table: Table, method: str, prices: str) -> float:
-    return geometric_mean(_over(table, method, AGAINST, prices))
-
-
-def _row_count(table: Table, method: str) -> int:
-    return sum(np.isfinite(table.step(row, method, ANALYTICAL, ANALYTICAL)) for row in table.rows)
-
-
 def _spread(values: Sequence[float]) -> str:
     known = [value for value in values if np.isfinite(value)]
-    if not known:
-        return cell(np.nan)
-    return f"{geometric_mean(known):.3f} ({min(known):.2f} to {max(known):.2f})"
-
-
-def _heading(out: io.StringIO, heads: Sequence[str]) -> None:
-    _line(out, heads)
-    _line(out, ["---", *["---:"] * (len(heads) - 1)])
-
-
-def _line(out: io.StringIO, cells: Sequence[str]) -> None:
-    out.write(f"| {' | '.join(cells)} |\n")
+    return with_range(known, ".3f", geometric_mean, ".2f")

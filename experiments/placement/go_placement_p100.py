@@ -11,37 +11,35 @@ control arms (docs/policy.md).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
+from jaxtyping import Float64
 
 from experiments.experiment import ROOT, Experiment
 from experiments.page_text import rounded
 from experiments.placement.go_p100_report import Run, page
-from experiments.placement.go_rows import ROWS, searched
-from experiments.placement.p100_prices import PriceError, price_errors
+from experiments.placement.go_rows import CLASSICAL, ROWS, SINGLE, searched
 from experiments.placement.two_prices import ANALYTICAL, LEARNED, moved, seconds_of, workspaces
 from experiments.rows import csv_text, read_rows, rows_table
-from go_rl.core import Budget, Objective, OpGraph, Optimizer, Plan
+from go_rl.core import Budget, Objective, OpGraph, OpKind, Optimizer, Plan
 from go_rl.core.files.whole_file import write_text
 from go_rl.core.presets import GPU_CHIPS
+from go_rl.costs.learning.metrics import mape
 from go_rl.costs.models import CostModel
+from go_rl.costs.models.analytical import Analytical
+from go_rl.costs.models.cost_model import Kernels
 from go_rl.costs.models.learned_gpus import LearnedGpus
 from go_rl.costs.operators import GPU_WEIGHTS
+from go_rl.costs.operators.examples import ERROR_GROUPS, OperatorExamples, error_groups
+from go_rl.costs.operators.measured_tables import of_devices, read_measured
 from go_rl.costs.operators.predictor import OperatorPredictor
+from go_rl.costs.operators.tables import OperatorRows
 from go_rl.graphs.zoo import zoo_graph
 from go_rl.objectives.common.workspace import Workspace
-from go_rl.objectives.methods import (
-    DefaultPlacement,
-    Heft,
-    MakespanAnnealing,
-    MakespanExpert,
-    MakespanMetis,
-    MakespanRandom,
-)
 from go_rl.policy.agent import new_agent
 from go_rl.policy.config import CONTROLS, DispatchPolicyConfig
 from go_rl.policy.learn.config import FINE_TUNING
@@ -52,8 +50,6 @@ from go_rl.policy.weights import load_weights
 QUICK_HOST = "learned, quick host"
 """The learned prices with the analytical model's time of a launch in place of the host's."""
 WEIGHTS = {"dispatch": "dispatch-1.1"}
-SINGLE = ("default", "expert", "metis", "heft")
-"""Methods that do not draw."""
 LEARNS = "one"
 ONE = replace(FINE_TUNING["dispatch"], first=1)
 
@@ -64,12 +60,7 @@ def _drawn(policy: str, control: str | None = None) -> Optimizer:
 
 
 METHODS: dict[str, Callable[[], Optimizer]] = {
-    "default": DefaultPlacement,
-    "expert": MakespanExpert,
-    "metis": MakespanMetis,
-    "heft": Heft,
-    "random": MakespanRandom,
-    "annealing": MakespanAnnealing,
+    **CLASSICAL,
     **{
         policy if control is None else f"{policy} ({control})": partial(_drawn, policy, control)
         for policy in WEIGHTS
@@ -162,6 +153,66 @@ def _judged(key: Run, searched: Searched, graph: OpGraph, spaces: dict[str, Work
         key.moved[found_with] = rounded(moved(graph, base, plan), 3)
         key.seconds[found_with] = rounded(seconds, 3)
     return key
+
+
+DEVICE = "p100"
+KINDS = {"bmm": OpKind.MATMUL, "linear": OpKind.MATMUL, "conv": OpKind.CONVOLUTION,
+         "softmax": OpKind.REDUCTION, "ln": OpKind.REDUCTION}  # fmt: skip
+"""What the analytical model takes operators for; others are element-wise."""
+
+
+@dataclass(frozen=True)
+class PriceError:
+    """Of one group of operators on the P100."""
+
+    operators: str
+    rows: int
+    analytical: float
+    """Mean absolute percentage error."""
+    analytical_over_measured: float
+    """Geometric mean."""
+    learned: float
+    learned_over_measured: float
+
+
+def price_errors(folder: Path, learned: OperatorPredictor) -> list[PriceError]:
+    """Return the errors on all rows of a P100 in a folder of measured operators."""
+    examples = of_devices(read_measured(folder), [DEVICE])
+    group = error_groups(examples.inputs.rows)
+    answers = {
+        "analytical": _analytical(examples.inputs.rows),
+        "learned": learned.predict(examples.inputs),
+    }
+    return [
+        _error(name, examples, np.flatnonzero(group == number), answers)
+        for number, name in enumerate(ERROR_GROUPS)
+        if (group == number).any()
+    ]
+
+
+def _error(
+    name: str, examples: OperatorExamples, rows: np.ndarray,
+    answers: Mapping[str, Float64[np.ndarray, "R"]],
+) -> PriceError:  # fmt: skip
+    measured = examples.seconds[rows]
+    found: list[float] = []
+    for seconds in answers.values():
+        found += [mape(seconds[rows], measured),
+                  float(np.exp(np.log(seconds[rows] / measured).mean()))]  # fmt: skip
+    return PriceError(name, len(rows), *found)
+
+
+def _analytical(rows: OperatorRows) -> Float64[np.ndarray, "R"]:
+    """Seconds by the roofline that plans have; the graph has no say in them."""
+    kinds = [int(KINDS.get(op, OpKind.ELEMENTWISE)) for op in rows.op.tolist()]
+    kernels = Kernels(
+        graph=zoo_graph("bert-tiny"),
+        kind=np.array(kinds, np.int8),
+        flops=rows.flops(),
+        bytes_accessed=rows.least_bytes(),
+        streamed_bytes=np.zeros(len(rows)),
+    )
+    return Analytical().seconds(kernels, GPU_CHIPS[DEVICE])
 
 
 if __name__ == "__main__":

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
+from experiments.experiment import timed
 from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
-from go_rl.core import Plan, Problem
+from go_rl.core import Optimizer, Plan, Problem
 from go_rl.graphs.zoo import zoo_graph
+from go_rl.objectives.methods import (
+    DefaultPlacement,
+    Heft,
+    MakespanAnnealing,
+    MakespanExpert,
+    MakespanMetis,
+    MakespanRandom,
+)
 from go_rl.verify.check_plan import check_plan
 
 ROWS = {
@@ -30,6 +39,15 @@ ROWS = {
 """Graph of the zoo and number of devices."""
 
 
+CLASSICAL: dict[str, Callable[[], Optimizer]] = {
+    "default": DefaultPlacement, "expert": MakespanExpert, "metis": MakespanMetis, "heft": Heft,
+    "random": MakespanRandom, "annealing": MakespanAnnealing,
+}  # fmt: skip
+"""Methods that do not learn, by the names of the columns."""
+SINGLE = ("default", "expert", "metis", "heft")
+"""Methods that do not draw."""
+
+
 def row_problem(row: str, decide: str | tuple[str, ...] = "placement") -> Problem:
     """Return the problem of a row, with analytical prices."""
     name, devices = ROWS[row]
@@ -37,11 +55,35 @@ def row_problem(row: str, decide: str | tuple[str, ...] = "placement") -> Proble
     return problem_for(zoo_graph(name), asked)
 
 
+class OfRow(Protocol):
+    """A run on a row of the table."""
+
+    @property
+    def row(self) -> str:
+        """Name in `ROWS`."""
+        ...
+
+
+def known_rows(runs: Iterable[OfRow]) -> list[str]:
+    """Return the rows that any run is of, in the order of `ROWS`."""
+    known = {run.row for run in runs}
+    return [row for row in ROWS if row in known]
+
+
+def devices(row: str) -> str:
+    """Return the number of devices of a row, as a cell."""
+    return str(ROWS[row][1])
+
+
+def best_after(curve: Iterable[Sequence[float]], count: int) -> float:
+    """Return the last number of the points of a curve up to so many samples, the least of them; NaN
+    where there is no point."""
+    return min((point[-1] for point in curve if point[0] <= count), default=float("nan"))
+
+
 def searched(solve: Callable[[], Plan], problem: Problem) -> tuple[Plan, float]:
     """Return a plan, which the checker accepts if it is usable, and the seconds of its search."""
-    started = time.perf_counter()
-    plan = solve()
-    spent = time.perf_counter() - started
+    plan, spent = timed(solve)
     if plan.evaluation.status.ok:
         verdict = check_plan(plan, problem)
         assert verdict.ok, verdict.sentence

@@ -100,7 +100,7 @@ def _run(row: str, attempt: str, seed: int, samples: int) -> Run:
     return Run(
         row=row,
         attempt=attempt,
-        settings=_settings(config),
+        settings=", ".join(f"{name} {getattr(config, name)}" for name in SHOWN),
         seed=seed,
         samples=samples,
         default_ms=_milliseconds(DefaultPlacement(), problem),
@@ -114,10 +114,6 @@ def _run(row: str, attempt: str, seed: int, samples: int) -> Run:
 
 def _milliseconds(method: DefaultPlacement | MakespanExpert, problem: Problem) -> float:
     return 1e3 * method.optimize(problem, Budget(samples=1), 0).value
-
-
-def _settings(config: HDPConfig) -> str:
-    return ", ".join(f"{name} {getattr(config, name)}" for name in SHOWN)
 
 
 def page(runs: Sequence[Run]) -> str:

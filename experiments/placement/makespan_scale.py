@@ -15,19 +15,16 @@ Published: GO handles graphs of 80,000 nodes; its 8-layer GNMT has over 50,000.
 from __future__ import annotations
 
 import json
-import resource
 import tempfile
-import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import jax
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.experiment import Experiment
+from experiments.experiment import Experiment, peak_mib, timed
 from experiments.page_text import FOUR, Column
 from experiments.rows import rows_table
 from go_rl.api.options import OptimizeOptions
@@ -57,9 +54,7 @@ NODES_PER_STEP = {2: 338, 8: 956}
 TWO_LAYERS = 12_000
 """Sizes up to this have two layers."""
 WIDTH, SENTENCES = 1024, 64
-MEBIBYTE = 2**20
 LIMIT_MIB = 16 * 1024
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -146,10 +141,10 @@ def traced(size: int) -> OpGraph:
 def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
     """Plan one graph in this process."""
     compile_kernels(Objective.MAKESPAN)
-    read, problem = _timed(
+    problem, read = timed(
         lambda: problem_for(load_graph(file), OptimizeOptions("makespan", hardware=hardware))
     )
-    prepare, decoder = _timed(lambda: _prepared(problem))
+    decoder, prepare = timed(lambda: _prepared(problem))
     workspace = decoder.workspace
     noise = np.ones(BATCH, np.float32)
 
@@ -157,20 +152,20 @@ def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
         agent = shipped_agent(Objective.MAKESPAN)
         return agent, decoder.sample(agent, PLAN, noise, 0)[1]
 
-    cold, (agent, _) = _timed(first)
-    warm, (_, rollouts) = _timed(lambda: decoder.sample(agent, PLAN, noise, 1))
+    (agent, _), cold = timed(first)
+    (_, rollouts), warm = timed(lambda: decoder.sample(agent, PLAN, noise, 1))
     plans = rollouts.priced
-    draw, actions = _timed(lambda: _drawn(agent, decoder, noise))
-    decode, _ = _timed(lambda: decoder.decisions(actions))
-    peak = _peak_mib()
-    replay, _ = _timed(lambda: workspace.evaluate(plans.decisions))
+    actions, draw = timed(lambda: _drawn(agent, decoder, noise))
+    _, decode = timed(lambda: decoder.decisions(actions))
+    peak = peak_mib()
+    _, replay = timed(lambda: workspace.evaluate(plans.decisions))
     learner = new_learner(agent.params, LEARNING.ppo)
     batch = collect(
         agent, TrainingCase(graph.name, decoder), {PLAN: LEARNING.batch}, Credit(), 0
     ).batch
     updates = []
     for _ in range(2):
-        spent, (learner, _) = _timed(
+        (learner, _), spent = timed(
             lambda now=learner: update(agent.policy, LEARNING.ppo, now, [batch])
         )
         updates.append(spent)
@@ -189,7 +184,7 @@ def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
         update_cold_s=updates[0],
         update_s=updates[1],
         replay_ms=1e3 * replay / BATCH,
-        peak_mib=_peak_mib(),
+        peak_mib=peak_mib(),
         over_default=decoder.workspace.reference_seconds / float(plans.seconds.min()),
     )
 
@@ -207,16 +202,6 @@ def _drawn(agent: Agent, decoder: DispatchPlans, noise: np.ndarray) -> Actions:
     return jax.block_until_ready(decoder.draw(agent, encoded, PLAN, noise, key))
 
 
-def _timed(run: Callable[[], T]) -> tuple[float, T]:
-    started = time.perf_counter()
-    result = run()
-    return time.perf_counter() - started, result
-
-
-def _peak_mib() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MEBIBYTE
-
-
 def _file(options: MakespanScale, size: int) -> Path:
     options.folder.mkdir(parents=True, exist_ok=True)
     return options.folder / f"{size}.npz"
@@ -224,20 +209,13 @@ def _file(options: MakespanScale, size: int) -> Path:
 
 def _in_own_process(size: int, options: MakespanScale) -> Row:
     """Trace the graph unless it is there, then measure it."""
-    answer = None
-    for mode in ("--trace", "--measure"):
-        if mode == "--trace" and _file(options, size).exists():
-            continue
-        answer = options.in_own_process(
-            mode, size, "--hardware", options.hardware, "--folder", options.folder
-        )
-        if answer.returncode:
-            lines = answer.stderr.strip().splitlines() or [f"exit code {answer.returncode}"]
-            row = Row(f"{size} nodes", size, failure=lines[-1])
-            print(row, flush=True)
-            return row
-    assert answer is not None
-    row = Row(**json.loads(answer.stdout.splitlines()[-1]))
+    path = ("--hardware", options.hardware, "--folder", options.folder)
+    try:
+        if not _file(options, size).exists():
+            options.in_own_process("--trace", size, *path)
+        row = options.row_in_own_process(Row, "--measure", size, *path)
+    except RuntimeError as error:
+        row = Row(f"{size} nodes", size, failure=str(error))
     print(row, flush=True)
     return row
 

@@ -20,8 +20,7 @@ import tyro
 
 from experiments.experiment import Experiment
 from experiments.page_text import cell, table_lines
-from experiments.programs.cdmpp.cross_model import TUNING
-from experiments.programs.cdmpp.runs import Metrics
+from experiments.programs.cdmpp.runs import Metrics, tuning_steps
 from experiments.programs.cross_device.arms import (
     BOTH,
     CODE,
@@ -33,7 +32,10 @@ from experiments.programs.cross_device.arms import (
     both,
     by_code,
     by_ratio,
+    mean_of_kind,
     measured,
+    scaled_by_factors,
+    scaled_sources,
     unmeasured,
 )
 from experiments.programs.cross_device.processors import (
@@ -45,11 +47,6 @@ from experiments.programs.cross_device.processors import (
     read_processors,
 )
 from experiments.programs.cross_device.setting import KeptNetworks, Setting
-from experiments.programs.cross_device.source_times import (
-    mean_of_kind,
-    scaled_by_factors,
-    scaled_sources,
-)
 from experiments.programs.cross_device.tables import (
     CrossOptions,
     Piece,
@@ -128,7 +125,7 @@ def setting_of(options: CrossProcessor, known: Processors, learned: str, seed: i
     counts = tuple(int(n) for n in np.unique(examples.inputs.leaves[used]))
     config = ProgramTrainConfig(ProgramNetworkConfig(counts), steps=options.steps, seed=seed)
     networks = KeptNetworks(options.runs / f"{learned.replace(' ', '-')}-{len(examples.seconds)}")
-    tuning = max(int(TUNING * options.steps), 1)
+    tuning = tuning_steps(options.steps)
     return Setting(
         examples,
         known.targets,

@@ -18,8 +18,7 @@ import numpy as np
 import tyro
 
 from experiments.experiment import Experiment
-from experiments.programs.cdmpp.cross_model import TUNING
-from experiments.programs.cdmpp.runs import Metrics
+from experiments.programs.cdmpp.runs import Metrics, tuning_steps
 from experiments.programs.cross_device.arms import (
     BOTH,
     FACTOR,
@@ -27,7 +26,11 @@ from experiments.programs.cross_device.arms import (
     RANDOM,
     Arms,
     both,
+    mean_of_kind,
     measured,
+    roofline,
+    scaled_by_factors,
+    scaled_sources,
     unmeasured,
 )
 from experiments.programs.cross_device.hub import (
@@ -38,12 +41,6 @@ from experiments.programs.cross_device.hub import (
     read_hub,
 )
 from experiments.programs.cross_device.setting import KeptNetworks, Setting
-from experiments.programs.cross_device.source_times import (
-    mean_of_kind,
-    roofline,
-    scaled_by_factors,
-    scaled_sources,
-)
 from experiments.programs.cross_device.tables import (
     CrossOptions,
     Piece,
@@ -104,7 +101,7 @@ def setting_of(
     counts = tuple(int(n) for n in np.unique(inputs.leaves))
     config = ProgramTrainConfig(ProgramNetworkConfig(counts), steps=options.steps, seed=seed)
     split = by_target(inputs.nest, inputs.target, number, seed)
-    tuning = max(int(TUNING * options.steps), 1)
+    tuning = tuning_steps(options.steps)
     return Setting(examples, (number,), split, "nest", HUB_KINDS, config, tuning, networks)
 
 

@@ -20,8 +20,8 @@ from typing import Annotated, Literal
 import numpy as np
 import tyro
 
-from experiments.experiment import Experiment
-from experiments.page_text import NOTHING
+from experiments.experiment import Experiment, timed
+from experiments.page_text import NOTHING, cell, table_lines
 from go_rl.api.this_device import NETWORKS, CalibrateConfig, calibrate
 from go_rl.core import OpGraph
 from go_rl.core.plan import write_text
@@ -31,7 +31,6 @@ from go_rl.costs.kernels.measure.chosen import ChosenKernel, measure_chosen
 from go_rl.costs.kernels.measure.exported import zoo_program
 from go_rl.costs.timing.config import CollectConfig
 from go_rl.graphs.cutting.compiled import compiled_network
-from go_rl.graphs.readers.jax.stages import JaxProgram
 from go_rl.graphs.zoo.index import zoo_graph
 from go_rl.graphs.zoo.models.inventory import zoo_model
 
@@ -101,9 +100,9 @@ def measured_networks(folder: Path, names: Sequence[str], core: int | None) -> N
             continue
         program = zoo_program(zoo_model(name))
         config = CollectConfig(core=core, timeout=120.0)
-        found = measure_chosen(
-            [_whole(name, program)], folder / "whole", config, 3600.0, lambda done, said: None
-        )
+        nodes = tuple(np.flatnonzero(~program.graph.is_fed).tolist())
+        whole = ChosenKernel(program, nodes, f"whole {name}", name)
+        found = measure_chosen([whole], folder / "whole", config, 3600.0, lambda done, said: None)
         seconds = found.get(f"whole {name}")
         write_text(folder / f"{name}.txt", "" if seconds is None else repr(seconds))
         print(name, seconds, flush=True)
@@ -125,14 +124,15 @@ def page(
         "library computes in one piece (docs/programs.md).",
         *([f"Meanwhile: {options.beside}."] if options.beside else []),
         "",
-        "| calibration | kernels timed | minutes | error on kernels left out, % | chains take |",
-        "|---|---|---|---|---|",
     ]
-    lines += [
-        f"| {seed} | {c.timed} | {_minutes(c)} | {c.kernels.error:.1f} | "
-        f"× {c.kernels.chain_factor:.2f} |"
+    rows = [
+        [str(seed), str(c.timed), cell(c.minutes, 1), f"{c.kernels.error:.1f}",
+         f"× {c.kernels.chain_factor:.2f}"]
         for seed, c in zip(options.seeds, calibrations, strict=True)
-    ]
+    ]  # fmt: skip
+    heads = ["calibration", "kernels timed", "minutes", "error on kernels left out, %",
+             "chains take"]  # fmt: skip
+    lines += table_lines(heads, rows)
     lines += _group("Networks never used before", options.unseen, calibrations, seconds)
     lines += _group("Networks whose errors led to this model", options.looked_at, calibrations,
                     seconds)  # fmt: skip
@@ -149,7 +149,7 @@ def _group(
     for name in names:
         measured = seconds[name]
         if measured is None:
-            rows.append(f"| {name} | {NOTHING} | {NOTHING} | {NOTHING} | {NOTHING} | {NOTHING} |")
+            rows.append([name, *[NOTHING] * 5])
             continue
         row, own, parts = _row(name, zoo_graph(name), calibrations, measured)
         rows.append(row)
@@ -163,15 +163,23 @@ def _group(
         f"Mean absolute error {means.mean():.1f} % ({means.min():.1f} to {means.max():.1f} % by "
         f"calibration); of the parts alone {before.mean():.1f} %. Published: {PUBLISHED} %.",
         "",
-        "| network | measured | predicted | 90 % interval | error % | parts alone, error % |",
-        "|---|---|---|---|---|---|",
-        *rows,
+        *table_lines(
+            [
+                "network",
+                "measured",
+                "predicted",
+                "90 % interval",
+                "error %",
+                "parts alone, error %",
+            ],
+            rows,
+        ),
     ]
 
 
 def _row(
     name: str, graph: OpGraph, calibrations: Sequence[Found], measured: float
-) -> tuple[str, list[float], list[float]]:
+) -> tuple[list[str], list[float], list[float]]:
     """A line, and the relative errors of each calibration with and without what joins kernels."""
     network = compiled_network(graph)
     found = [each.kernels.network(network) for each in calibrations]
@@ -180,13 +188,9 @@ def _row(
     errors, alone = sums[:, 0] / measured - 1, np.array(parts) / measured - 1
     mean, low, high = 1e3 * sums.mean(axis=0)
     said = ", ".join(f"{100 * error:+.1f}" for error in errors)
-    line = (f"| {name} | {1e3 * measured:.3g} | {mean:.3g} | {low:.3g} to {high:.3g} | {said} | "
-            f"{100 * alone.mean():+.1f} |")  # fmt: skip
+    line = [name, f"{1e3 * measured:.3g}", f"{mean:.3g}", f"{low:.3g} to {high:.3g}", said,
+            f"{100 * alone.mean():+.1f}"]  # fmt: skip
     return line, errors.tolist(), alone.tolist()
-
-
-def _minutes(found: Found) -> str:
-    return NOTHING if np.isnan(found.minutes) else f"{found.minutes:.1f}"
 
 
 def _calibrate(folder: Path, seed: int, options: EndToEndCpu) -> None:
@@ -196,9 +200,11 @@ def _calibrate(folder: Path, seed: int, options: EndToEndCpu) -> None:
     if about.exists():
         return
     config = CalibrateConfig(options.minutes, options.kernels, NETWORKS, options.core, seed)
-    began = time.monotonic()
-    found = calibrate(path, config, report=_say)
-    write_text(about, f"{(time.monotonic() - began) / 60!r} {found.kernels}")
+    found, spent = timed(
+        lambda: calibrate(path, config, report=lambda *said: print(*said, flush=True)),
+        time.monotonic,
+    )
+    write_text(about, f"{spent / 60!r} {found.kernels}")
 
 
 def _found(folder: Path, seed: int) -> Found:
@@ -212,15 +218,6 @@ def _kept(folder: Path, name: str) -> float | None:
     path = folder / f"{name}.txt"
     text = path.read_text() if path.exists() else ""
     return float(text) if text else None
-
-
-def _whole(name: str, program: JaxProgram) -> ChosenKernel:
-    nodes = np.flatnonzero(~program.graph.is_fed).tolist()
-    return ChosenKernel(program, tuple(nodes), f"whole {name}", name)
-
-
-def _say(done: int, total: int, sentence: str) -> None:
-    print(f"{done}/{total} {sentence}", flush=True)
 
 
 if __name__ == "__main__":

@@ -4,35 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import matplotlib
 from matplotlib.figure import Figure
 
-from experiments.experiment import RESULTS
 from experiments.page_text import NOTHING, cell, table_lines
 from experiments.programs.cdmpp.runs import Metrics
 from experiments.programs.hetero_runs import DATA, MARKS
+from go_rl.report.figures import LINE_COLOURS, new_figure
 
 TUNERS = {"tuner": 64, "tuner, rank loss": 64, "tuner, batch 16": 16}
 """And their batches; the paper's is 16."""
 LEARNERS = ("XGBoost", "LightGBM", "MLP", *TUNERS)
 PICTURE = "hetero_transfer_convergence.svg"
 PARTS = {"train": "rows learned from", "test": "unpruned test rows"}
-COLOURS: dict[str, str] = dict(zip(LEARNERS, ("C0", "C2", "C4", "C3", "C1", "C5"), strict=True))
+COLOURS = dict(zip(LEARNERS, LINE_COLOURS, strict=False))
 Converged = Mapping[tuple[str, str], Metrics]
 """Errors of a learner on full or pruned data; none where it was not run."""
 
 
 def converged_lines(found: Converged, rows: int) -> list[str]:
-    """Return the section; the picture is drawn on the way.
+    """Return the section.
 
     Args:
         found: see `Converged`.
         rows: learned from, before pruning.
     """
     table = [
-        [who, data, *(_one(each, f"{part} {mark}") for part in PARTS for mark in MARKS),
-         *(_one(each, f"test {key} {MARKS[-1]}") if who in TUNERS else NOTHING
-           for key in ("pca", "top_1", "r2")), _one(each, "seconds", 0)]
+        [who, data, *(one(each, f"{part} {mark}") for part in PARTS for mark in MARKS),
+         *(one(each, f"test {key} {MARKS[-1]}") if who in TUNERS else NOTHING
+           for key in ("pca", "top_1", "r2")), one(each, "seconds", 0)]
         for (who, data), each in found.items()
     ]  # fmt: skip
     heads = ["", "data", *(f"{part} {mark}" for part in PARTS for mark in MARKS)]
@@ -43,7 +42,6 @@ def converged_lines(found: Converged, rows: int) -> list[str]:
         "optimiser starts anew at each mark. Published at 200: 0.04 against XGBoost's 0.08 and "
         "LightGBM's 0.09, of which rows is not said."
     )
-    draw_convergence(found)
     return [
         "", "## Convergence (figure 2)", "", text, *_ratio(found), "",
         *table_lines([*heads, "PCA", "top-1", "R²", "CPU s"], table), "",
@@ -70,25 +68,24 @@ def _ratio(found: Converged) -> list[str]:
     ]
 
 
-def draw_convergence(found: Converged) -> None:
-    """Draw errors by epochs or trees; dashed: pruned data."""
-    with matplotlib.rc_context({"svg.hashsalt": PICTURE, "font.size": 9}):
-        figure = Figure(figsize=(8.0, 3.2))
-        for axes, (part, title) in zip(figure.subplots(1, 2), PARTS.items(), strict=True):
-            for (who, data), each in found.items():
-                if each:
-                    axes.plot(
-                        MARKS, [each[f"{part} {mark}"] for mark in MARKS], marker="o", ms=3,
-                        color=COLOURS[who], linestyle="-" if data == DATA[0] else "--",
-                        label=who if data == DATA[0] else None,
-                    )  # fmt: skip
-            axes.set(xlabel="epochs, or trees", title=title, ylim=(0.0, None), xticks=MARKS)
-        first, _ = figure.axes
-        first.set_ylabel("RMSE of relative throughput")
-        first.legend(frameon=False, title="dashed: pruned data")
-        figure.tight_layout()
-        figure.savefig(RESULTS / PICTURE, metadata={"Date": None})
+def convergence(found: Converged) -> Figure:
+    """Return the figure of errors by epochs or trees; dashed: pruned data."""
+    figure = new_figure(8.0, 3.2)
+    panels = figure.subplots(1, 2)
+    for axes, (part, title) in zip(panels, PARTS.items(), strict=True):
+        for (who, data), each in found.items():
+            if each:
+                axes.plot(
+                    MARKS, [each[f"{part} {mark}"] for mark in MARKS], marker="o", ms=3,
+                    color=COLOURS[who], linestyle="-" if data == DATA[0] else "--",
+                    label=who if data == DATA[0] else None,
+                )  # fmt: skip
+        axes.set(xlabel="epochs, or trees", title=title, ylim=(0.0, None), xticks=MARKS)
+    panels[0].set_ylabel("RMSE of relative throughput")
+    panels[0].legend(frameon=False, title="dashed: pruned data")
+    return figure
 
 
-def _one(found: Metrics, name: str, digits: int = 3) -> str:
+def one(found: Metrics, name: str, digits: int = 3) -> str:
+    """Return a metric as a cell; a dash where there is none."""
     return cell(found[name], digits) if found else NOTHING

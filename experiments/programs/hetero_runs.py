@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
+from jaxtyping import Float32, Float64, Int64
 
+from experiments.experiment import repeated_seconds, timed
 from experiments.programs.cdmpp.runs import Metrics, Runs
-from experiments.programs.importance import gain_shares, permutation_losses
+from experiments.programs.program_rivals import Predict, split_rows
 from experiments.programs.pruning import PruneRules, prune
-from experiments.programs.rival_fits import Predict, split_rows
 from experiments.programs.rivals.boosted_programs import (
-    LightgbmPrograms,
+    TREE_RIVALS,
     XgboostConfig,
-    XgboostPrograms,
     grow_trees,
+    tree_rival,
 )
 from experiments.programs.rivals.summed_mlp import SummedMlp
+from go_rl.core import TrainingError
 from go_rl.costs.learning.metrics import pair_accuracy, r_squared, rmse, top_k
 from go_rl.costs.programs.learn.code_inputs import SUMMED_NAMES, summed_program_features
 from go_rl.costs.programs.learn.examples import ProgramExamples
@@ -70,9 +74,7 @@ def pruned_cell(
     examples = runs.examples.take(rows)
     fit = _fit(model, examples, seed)
     fit() if model == "MLP" and seed == 0 and data == "full" else None  # compiles
-    began = time.process_time()
-    predict = fit()
-    taken = time.process_time() - began
+    predict, taken = timed(fit, time.process_time)
     tested = runs.examples.take(test)
     found = predict(tested.inputs)
     return {
@@ -97,11 +99,8 @@ def rules_cell(runs: Runs, split: str, seed: int, share: float) -> Metrics:
 
 
 def _fit(model: str, examples: ProgramExamples, seed: int) -> Callable[[], Predict]:
-    if model == "XGBoost":
-        return lambda: XgboostPrograms.fit(examples, XgboostConfig(TREES, seed=seed)).predict
-    if model == "LightGBM":
-        config = BoostedConfig(trees=TREES, learning_rate=0.05, seed=seed)
-        return lambda: LightgbmPrograms.fit(examples, config).predict
+    if model in TREE_RIVALS:
+        return lambda: tree_rival(model, TREES, seed)(examples).predict
     steps = max(MLP_EPOCHS * len(examples.seconds) // MLP_BATCH, 1)
     run = replace(SummedMlp.run_defaults, steps=steps, batch=MLP_BATCH, seed=seed)
     return lambda: SummedMlp.fit(examples, run).predict
@@ -132,63 +131,83 @@ def convergence_cell(
     rows, test, _ = split_rows("within_task", runs, 0)
     rows = np.sort(np.random.default_rng(0).permutation(rows)[:most])
     rows = learned_rows(runs, rows, data, rules)
-    y = relative_throughput(runs.examples)[0]
-    x = summed_program_features(runs.examples.inputs)
-    began = time.process_time()
-    if who == "XGBoost":
-        watched = {name: (x[some], y[some]) for name, some in (("train", rows), ("test", test))}
-        _, errors = grow_trees(x[rows], y[rows], XgboostConfig(MARKS[-1], seed=0), watched)
-        found = {f"{name} {m}": errors[name][m - 1] for name in watched for m in MARKS}
-    elif who == "LightGBM":  # which learns the logarithm of what it is given
+    known = _Converging(runs, {"train": rows, "test": test})
+    of_rivals = {"XGBoost": known.xgboost, "LightGBM": known.lightgbm, "MLP": known.mlp}
+    make = of_rivals.get(who, partial(known.tuner, batch, "rank" if "rank" in who else "rmse"))
+    found, taken = timed(make, time.process_time)
+    return {**found, "seconds": taken, "rows": float(len(rows))}
+
+
+@dataclass(frozen=True, eq=False)
+class _Converging:
+    """Learners of relative throughput, with their errors behind each of `MARKS`."""
+
+    runs: Runs
+    parts: Mapping[str, np.ndarray]
+    """Rows learned from (``train``), and those that judge (``test``)."""
+
+    @cached_property
+    def y(self) -> np.ndarray:
+        """[P] relative throughput."""
+        return relative_throughput(self.runs.examples)[0]
+
+    @cached_property
+    def x(self) -> np.ndarray:
+        """[P, F] summed features."""
+        return summed_program_features(self.runs.examples.inputs)
+
+    def errors(self, mark: int, predict: Callable[[np.ndarray], np.ndarray]) -> Metrics:
+        """RMSE of predictions of rows."""
+        return {f"{n} {mark}": rmse(predict(some), self.y[some]) for n, some in self.parts.items()}
+
+    def xgboost(self) -> Metrics:
+        """Errors of XGBoost's trees."""
+        watched = {name: (self.x[some], self.y[some]) for name, some in self.parts.items()}
+        _, errors = grow_trees(*watched["train"], XgboostConfig(MARKS[-1], seed=0), watched)
+        return {f"{name} {m}": errors[name][m - 1] for name in watched for m in MARKS}
+
+    def lightgbm(self) -> Metrics:
+        """Errors of LightGBM's trees, which learn the logarithm of what they are given."""
+        rows = SummedKernels(self.x[self.parts["train"]], np.exp(self.y[self.parts["train"]]))
         config = BoostedConfig(trees=MARKS[-1], learning_rate=0.05)
-        learned = BoostedTrees.fit(SummedKernels(x[rows], np.exp(y[rows])), config).booster
-        found = {
-            f"{name} {m}": rmse(np.asarray(learned.predict(x[some], num_iteration=m)), y[some])
-            for name, some in (("train", rows), ("test", test))
-            for m in MARKS
-        }
-    elif who == "MLP":
-        found = _mlp_errors(runs, rows, test, y)
-    else:
-        found = _tuner_errors(runs, rows, test, y, batch, who)
-    return {**found, "seconds": time.process_time() - began, "rows": float(len(rows))}
+        booster, found = BoostedTrees.fit(rows, config).booster, Metrics()
+        for m in MARKS:
+            found |= self.errors(
+                m, lambda some, m=m: np.asarray(booster.predict(self.x[some], num_iteration=m))
+            )
+        return found
 
+    def mlp(self) -> Metrics:
+        """Errors of perceptrons, one trained for each mark."""
+        examples, rows = replace(self.runs.examples, seconds=np.exp(self.y)), self.parts["train"]
+        found: Metrics = {}
+        for mark in MARKS:
+            steps = max(mark * len(rows) // MLP_BATCH, 1)
+            run = replace(SummedMlp.run_defaults, steps=steps, batch=MLP_BATCH)
+            learned = SummedMlp.fit(examples.take(rows), run)
+            found |= self.errors(
+                mark, lambda some, one=learned: np.log(one.predict(examples.inputs.take(some)))
+            )
+        return found
 
-def _mlp_errors(runs: Runs, rows: np.ndarray, test: np.ndarray, y: np.ndarray) -> Metrics:
-    found: Metrics = {}
-    examples = replace(runs.examples, seconds=np.exp(y))
-    for mark in MARKS:
-        steps = max(mark * len(rows) // MLP_BATCH, 1)
-        run = replace(SummedMlp.run_defaults, steps=steps, batch=MLP_BATCH)
-        learned = SummedMlp.fit(examples.take(rows), run)
-        for name, some in (("train", rows), ("test", test)):
-            out = np.log(learned.predict(examples.inputs.take(some)))
-            found[f"{name} {mark}"] = rmse(out, y[some])
-    return found
-
-
-def _tuner_errors(
-    runs: Runs, rows: np.ndarray, test: np.ndarray, y: np.ndarray, batch: int, who: str
-) -> Metrics:
-    """Its optimiser starts anew behind each mark."""
-    found: Metrics = {}
-    loss = "rank" if "rank" in who else "rmse"
-    run = TunerRun(batch=batch, loss=loss)
-    train, labels = runs.examples.take(rows), y[rows]
-    tuner: TransferTuner | None = None
-    for before, mark in zip((0, *MARKS[:-1]), MARKS, strict=True):
-        part = replace(run, epochs=mark - before, seed=mark)
-        if tuner is None:
-            tuner = TransferTuner.fit(train, part, throughput=labels)
-        else:
-            tuner = tuner.trained_on(train, part, labels)
-        for name, some in (("train", rows), ("test", test)):
-            out = tuner.throughput(runs.examples.inputs.take(some))
-            found[f"{name} {mark}"] = rmse(out, y[some])
-            order = order_metrics(-out, runs.examples.take(some))
-            found |= {f"{name} {key} {mark}": value for key, value in order.items()}
-            found[f"{name} r2 {mark}"] = r_squared(out, y[some])
-    return found
+    def tuner(self, batch: int, loss: str) -> Metrics:
+        """Errors of the tuner, whose optimiser starts anew behind each mark."""
+        found: Metrics = {}
+        rows, examples = self.parts["train"], self.runs.examples
+        tuner: TransferTuner | None = None
+        for before, mark in zip((0, *MARKS[:-1]), MARKS, strict=True):
+            part = TunerRun(batch=batch, loss=loss, epochs=mark - before, seed=mark)
+            if tuner is None:
+                tuner = TransferTuner.fit(examples.take(rows), part, throughput=self.y[rows])
+            else:
+                tuner = tuner.trained_on(examples.take(rows), part, self.y[rows])
+            for name, some in self.parts.items():
+                out = tuner.throughput(examples.inputs.take(some))
+                order = order_metrics(-out, examples.take(some))
+                found |= {f"{name} {key} {mark}": value for key, value in order.items()}
+                found[f"{name} {mark}"] = rmse(out, self.y[some])
+                found[f"{name} r2 {mark}"] = r_squared(out, self.y[some])
+        return found
 
 
 def transfer_cell(runs: Runs, data: str, rules: PruneRules, epochs: int, batch: int) -> Metrics:
@@ -202,9 +221,8 @@ def transfer_cell(runs: Runs, data: str, rules: PruneRules, epochs: int, batch: 
     tasks = np.unique(runs.examples.inputs.task[split.adapt])
     some = np.random.default_rng(0).permutation(tasks)[: max(int(ADAPTED * len(tasks)), 1)]
     few = split.adapt[np.isin(runs.examples.inputs.task[split.adapt], some)]
-    began = time.process_time()
-    tuned = tuner.fine_tuned(runs.examples.take(few))
-    found: Metrics = {"tuning_seconds": time.process_time() - began, "few": float(len(few))}
+    tuned, taken = timed(lambda: tuner.fine_tuned(runs.examples.take(few)), time.process_time)
+    found: Metrics = {"tuning_seconds": taken, "few": float(len(few))}
     alone = TransferTuner.fit(runs.examples.take(few), run)
     tested = runs.examples.take(test)
     truth = relative_throughput(tested)[0]
@@ -214,11 +232,8 @@ def transfer_cell(runs: Runs, data: str, rules: PruneRules, epochs: int, batch: 
         found |= {f"{name} {key}": value for key, value in errors.items()}
     for size in SCORED:
         inputs = tested.inputs.take(np.arange(size))
-        tuner.predict(inputs)
-        began = time.perf_counter()
-        for _ in range(10):
-            tuner.predict(inputs)
-        found[f"ms {size}"] = 100 * (time.perf_counter() - began)
+        seconds = repeated_seconds(lambda some=inputs: tuner.predict(some), 10)
+        found[f"ms {size}"] = 1e3 * float(np.mean(seconds))
     return {**found, "rows": float(len(rows))}
 
 
@@ -255,7 +270,56 @@ def sweep_cell(runs: Runs, batch: int, rows: int) -> Metrics:
     """Return the tuner's test errors behind each of `MARKS` with a batch size, on so many rows."""
     train, test, _ = split_rows("within_task", runs, 0)
     some = np.sort(np.random.default_rng(0).permutation(train)[:rows])
-    y = relative_throughput(runs.examples)[0]
-    began = time.process_time()
-    found = _tuner_errors(runs, some, test, y, batch, "tuner")
-    return {**found, "seconds": time.process_time() - began}
+    known = _Converging(runs, {"train": some, "test": test})
+    found, taken = timed(lambda: known.tuner(batch, "rmse"), time.process_time)
+    return {**found, "seconds": taken}
+
+
+def gain_shares(booster: Any, names: Sequence[str]) -> dict[str, float]:
+    """Return each feature's share of what the splits of XGBoost's trees gain in all, the largest
+    first; features without a split have 0.
+
+    Args:
+        booster: XGBoost's.
+        names: of the columns that it learned from.
+
+    Raises:
+        TrainingError: the booster has another number of columns.
+    """
+    if booster.num_features() != len(names):
+        raise TrainingError(
+            f"importance: trees of {booster.num_features()} features, and {len(names)} names"
+        )
+    gain = booster.get_score(importance_type="total_gain")
+    total = sum(gain.values()) or 1.0
+    shares = {name: gain.get(f"f{i}", 0.0) / total for i, name in enumerate(names)}
+    return dict(sorted(shares.items(), key=lambda item: -item[1]))
+
+
+def permutation_losses(
+    predict: Callable[[Float32[np.ndarray, "P F"]], Float64[np.ndarray, "P"]],
+    features: Float32[np.ndarray, "P F"],
+    seconds: Float64[np.ndarray, "P"],
+    group: Int64[np.ndarray, "P"],
+    columns: Mapping[str, Sequence[int]],
+    seed: int = 0,
+) -> dict[str, float]:
+    """Return, for each set of columns, by how much `pair_accuracy` falls when they are permuted
+    together among programs (Breiman 2001, section 10).
+
+    Args:
+        predict: seconds or scores of features, smaller for faster.
+        features: [P, F] of programs that were not learned from.
+        seconds: [P] true ones.
+        group: [P] see `pair_accuracy`.
+        columns: of each set, by name.
+        seed: of the permutations.
+    """
+    rng = np.random.default_rng(seed)
+    whole = pair_accuracy(predict(features), seconds, group)
+    found = {}
+    for name, some in columns.items():
+        mixed = features.copy()
+        mixed[:, list(some)] = features[rng.permutation(len(features))][:, list(some)]
+        found[name] = whole - pair_accuracy(predict(mixed), seconds, group)
+    return found

@@ -7,17 +7,22 @@ where the last one stopped; the page states what is missing. Test rows are never
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
 from experiments.experiment import Experiment
-from experiments.page_text import NOTHING, cell, table_lines
-from experiments.programs.cdmpp.runs import Metrics, OutOfTimeError, Runs, TableOptions
-from experiments.programs.hetero_convergence import LEARNERS, TUNERS, converged_lines
+from experiments.page_text import cell, table_lines
+from experiments.programs.cdmpp.runs import Metrics, Runs, TableOptions, mean_of
+from experiments.programs.hetero_convergence import (
+    LEARNERS,
+    TUNERS,
+    converged_lines,
+    convergence,
+    one,
+)
 from experiments.programs.hetero_runs import (
     DATA,
     MARKS,
@@ -33,8 +38,9 @@ from experiments.programs.hetero_runs import (
     sweep_cell,
     transfer_cell,
 )
+from experiments.programs.program_rivals import split_rows
 from experiments.programs.pruning import PruneRules, kernel_shape, prune
-from experiments.programs.rival_fits import split_rows
+from experiments.statistics import with_error
 from go_rl.costs.programs.learn.examples import ProgramExamples
 
 SPLITS = ("within_task", "by_task", "by_target")
@@ -66,7 +72,7 @@ class HeteroTransfer(TableOptions, Experiment):
 
     def run(self) -> None:
         """Run the cells that are missing, those that matter most first; write the page."""
-        runs = Runs(self, time.monotonic())
+        runs = Runs(self)
         cells = Cells(runs, self)
         importance = cells.kept("importance", lambda: importance_cell(runs))
         pruned = {**cells.orders(DATA[0]), **cells.orders(DATA[1])}
@@ -90,8 +96,8 @@ class HeteroTransfer(TableOptions, Experiment):
             *converged_lines(converged, self.converging),
             *_sweep(swept), *_transferred(transfer, self), *_importance(importance),
         ]  # fmt: skip
-        lines += ["", "## Not run yet", "", "; ".join(cells.missing) + "."] if cells.missing else []
-        self.write_page("\n".join([*lines, ""]))
+        self.save_figure(convergence(converged), "_convergence")
+        self.write_page("\n".join([*lines, *runs.not_run(), ""]))
 
 
 Orders = dict[tuple[str, str, str], list[Metrics]]
@@ -100,19 +106,14 @@ Orders = dict[tuple[str, str, str], list[Metrics]]
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Finished cells, and the names of those that time did not allow."""
+    """Finished cells."""
 
     runs: Runs
     options: HeteroTransfer
-    missing: list[str] = field(default_factory=list)
 
     def kept(self, name: str, make: Callable[[], Metrics]) -> Metrics:
         """Return a cell; none where the time is over."""
-        try:
-            return self.runs.kept(name, make)
-        except OutOfTimeError:
-            self.missing.append(name)
-            return {}
+        return next(iter(self.runs.tried(name, make)), {})
 
     def orders(self, data: str) -> Orders:
         """Return what models that learned some data make of the order of test rows."""
@@ -158,14 +159,6 @@ class Cells:
 
     def _share(self, data: str) -> str:
         return "" if data == DATA[0] else f"-{self.options.share:g}"
-
-
-def _mean(results: list[Metrics], name: str, digits: int) -> str:
-    return cell(float(np.mean([r[name] for r in results])), digits) if results else NOTHING
-
-
-def _one(found: Metrics, name: str, digits: int = 3) -> str:
-    return cell(found[name], digits) if found else NOTHING
 
 
 def _head(examples: ProgramExamples, options: HeteroTransfer) -> list[str]:
@@ -233,7 +226,7 @@ def _tried(found: dict[str, list[Metrics]]) -> list[str]:
     rows = []
     for name in RULE_SETS:
         lost = [[each[name] for each in found[split] if each] for split in SPLITS]
-        rows.append([name, *(with_error(some) for some in lost)])
+        rows.append([name, *(with_error(some, 2) for some in lost)])
     text = [
         "Points of PCA that LightGBM loses on validation rows, by which the rules were chosen:",
         f"mean ± standard error of {VALIDATED} seeds. {RANDOM.capitalize()}: as few rows, drawn.",
@@ -242,22 +235,13 @@ def _tried(found: dict[str, list[Metrics]]) -> list[str]:
     return lines if any(map(any, found.values())) else []
 
 
-def with_error(values: Sequence[float]) -> str:
-    """Return a mean, and its standard error where there are two values or more."""
-    if not len(values):
-        return NOTHING
-    mean = cell(float(np.mean(values)), 2)
-    error = float(np.std(values, ddof=1)) / len(values) ** 0.5 if len(values) > 1 else None
-    return mean if error is None else f"{mean} ± {error:.2f}"
-
-
 def _sizes(found: Orders) -> list[str]:
     rows = []
     for data in DATA:
         first = next((r for key, r in found.items() if key[2] == data and r), [])
-        row = [data, _mean(first, "rows", 0)]
+        row = [data, mean_of(first, "rows", 0)]
         row += [
-            _mean(found.get((split, model, data), []), "train_seconds", 2)
+            mean_of(found.get((split, model, data), []), "train_seconds", 2)
             for model in MODELS
             for split in SPLITS
         ]
@@ -275,10 +259,15 @@ def order_table(runs: Runs, found: Orders) -> list[str]:
             full, less, drawn = (found.get((split, model, data), []) for data in (*DATA, RANDOM))
             row = [model, split]
             for key in ("pca", "top_1", "top_5"):
-                row += [_mean(results, key, 4) for results in (full, less)]
+                row += [mean_of(results, key, 4) for results in (full, less)]
             lost = [100 * (a["pca"] - b["pca"]) for a, b in zip(full, less, strict=False)]
             control = [100 * (a["pca"] - b["pca"]) for a, b in zip(full, drawn, strict=False)]
-            row += [with_error(lost), with_error(control), str(len(lost)), f"{pairs_of[split]:,}"]
+            row += [
+                with_error(lost, 2),
+                with_error(control, 2),
+                str(len(lost)),
+                f"{pairs_of[split]:,}",
+            ]
             rows.append(row)
     heads = ["model", "split", *(f"{k} {d}" for k in ("PCA", "top-1", "top-5") for d in DATA)]
     heads += ["PCA points lost", "lost by random rows", "n", "pairs of a seed"]
@@ -292,7 +281,7 @@ def order_table(runs: Runs, found: Orders) -> list[str]:
 
 def _sweep(found: dict[int, Metrics]) -> list[str]:
     rows = [
-        [str(batch), *(_one(each, f"test {mark}") for mark in MARKS), _one(each, "seconds", 0)]
+        [str(batch), *(one(each, f"test {mark}") for mark in MARKS), one(each, "seconds", 0)]
         for batch, each in found.items()
     ]
     heads = ["batch", *(f"{mark} epochs" for mark in MARKS), "CPU s"]
@@ -305,11 +294,11 @@ def _sweep(found: dict[int, Metrics]) -> list[str]:
 
 def _transferred(found: dict[str, Metrics], options: HeteroTransfer) -> list[str]:
     rows = [
-        [data, name, *(_one(each, f"{name} {key}", 4) for key in ("pca", "top_1", "top_5", "rmse"))]
+        [data, name, *(one(each, f"{name} {key}", 4) for key in ("pca", "top_1", "top_5", "rmse"))]
         for data, each in found.items()
         for name in ("without", "with", "alone")
     ]
-    times = [[data, *(_one(each, f"ms {n}", 1) for n in SCORED)] for data, each in found.items()]
+    times = [[data, *(one(each, f"ms {n}", 1) for n in SCORED)] for data, each in found.items()]
     text = (
         f"The tuner learned x86-64-v3 for {options.transfer_epochs} epochs and is judged on tasks "
         "of x86-64-v4 that it did not learn: without fine-tuning, with its attention head fine-"
@@ -327,7 +316,7 @@ def _importance(found: Metrics) -> list[str]:
     if not found:
         return []
     sets = ("network", "hardware", "statements")
-    rows = [[n, _one(found, f"gain of {n}"), cell(100 * found[f"loss of {n}"], 2)] for n in sets]
+    rows = [[n, one(found, f"gain of {n}"), cell(100 * found[f"loss of {n}"], 2)] for n in sets]
     of_set = {f"gain of {name}" for name in sets}
     names = [k for k in found if k.startswith("gain ") and k not in of_set]
     top = sorted((n for n in names if "hardware" not in n), key=lambda n: -found[n])[:10]

@@ -152,7 +152,10 @@ def neusight(learned: OperatorExamples, asked: OperatorInputs) -> np.ndarray:
     def of_group(known: OperatorExamples, rows: OperatorInputs) -> np.ndarray:
         near = _nearest(known.inputs, rows)
         left, right = _waves(known.inputs, known.tile), _waves(rows, known.tile[near])
-        launch = _launch(known)
+        # Without a launch, utilisation would have to vanish: median over GPUs of the fastest row.
+        device = known.inputs.device
+        fastest = [known.seconds[device == d].min() for d in np.unique(device)]
+        launch = float(np.log(np.median(fastest)))
         lefts, rights = (np.column_stack([each[1], np.full(len(each[1]), launch)])
                          for each in (left, right))  # fmt: skip
 
@@ -172,13 +175,6 @@ def _by_waves(out: Any, waves: Any) -> Any:
     start, slope = jax.nn.sigmoid(out[:, 0] + 1), jax.nn.sigmoid(out[:, 1] - 2)
     used = jnp.clip(start - slope / waves[:, 1], 0.01, 1.0)
     return jnp.logaddexp(waves[:, 0] - jnp.log(used), waves[:, 2])
-
-
-def _launch(known: OperatorExamples) -> float:
-    """Logarithm of the seconds of a launch, without which utilisation would have to vanish: the
-    median over GPUs of their fastest row."""
-    device = known.inputs.device
-    return float(np.log(np.median([known.seconds[device == d].min() for d in np.unique(device)])))
 
 
 def _nearest(known: OperatorInputs, rows: OperatorInputs) -> np.ndarray:

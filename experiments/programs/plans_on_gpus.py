@@ -12,10 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from experiments.experiment import Experiment
-from experiments.page_text import geometric_mean, rounded
+from experiments.page_text import rounded
 from experiments.placement.two_prices import (
     ANALYTICAL,
     LEARNED,
@@ -28,6 +26,7 @@ from experiments.placement.two_prices import (
     workspaces,
 )
 from experiments.rows import rows_table
+from experiments.statistics import geometric_mean, mean_cell, with_range
 from go_rl.api.load import load
 from go_rl.api.optimize import optimize
 from go_rl.core import OpGraph, Plan
@@ -153,11 +152,11 @@ def _page(rows: Sequence[Row], samples: int) -> str:
 
 def _means(name: str, rows: Sequence[Row]) -> list[str]:
     losses = [
-        f"{geometric_mean(values):.3f} ({min(values):.2f} to {max(values):.2f})"
-        for values in ([row.loss for row in rows], [row.loss_back for row in rows])
+        with_range([getattr(row, loss) for row in rows], ".3f", geometric_mean, ".2f")
+        for loss in ("loss", "loss_back")
     ]
     shares = [
-        f"{np.mean([getattr(row, share) for row in rows]):.2f}"
+        mean_cell([getattr(row, share) for row in rows])
         for share in ("moved", "reordered", "regrouped")
     ]
     return [name, str(len(rows)), *losses, *shares]

@@ -9,21 +9,91 @@ Their speeds of training are in `experiments.programs.cdmpp.speed`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product
 
 import numpy as np
 
-from experiments.experiment import Experiment
-from experiments.page_text import NOTHING, cell
+from experiments.experiment import Experiment, timed
 from experiments.programs.cdmpp.runs import (
     Metrics,
-    OutOfTimeError,
     Runs,
     TableOptions,
     judged,
+    means_table,
+    trained,
 )
-from experiments.programs.rival_fits import RIVALS, fit_rival, split_rows
+from experiments.programs.rivals.boosted_programs import TREE_RIVALS, tree_rival
+from experiments.programs.rivals.network_rival import NetworkRival
+from experiments.programs.rivals.recursive_lstm import RecursiveLstm
+from experiments.programs.rivals.summed_mlp import SummedMlp
+from experiments.programs.rivals.tlp import TlpPrograms
+from go_rl.costs.learning.splits import Split, by_target, by_task, within_task
+from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
+
+PROBE = 40
+"""Updates that are timed; as many before compile."""
+MOST_UPDATES = 40_000
+TREES = 600
+"""More change little."""
+CDMPP = "CDMPP"
+NETWORKS: Mapping[str, type[NetworkRival]] = {
+    "recursive LSTM (Tiramisu)": RecursiveLstm, "TLP": TlpPrograms, "MLP": SummedMlp,
+}  # fmt: skip
+RIVALS = (CDMPP, *TREE_RIVALS, *NETWORKS)
+Predict = Callable[[ProgramInputs], np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """A predictor and what its fit took."""
+
+    predict: Predict
+    seconds: float
+    """Of the processor, compilation and probes apart."""
+    updates: int
+    """Or trees."""
+
+
+def fit_rival(name: str, runs: Runs, train: ProgramExamples, seconds: float, seed: int) -> Fitted:
+    """Return a rival that learned from rows; networks use so many seconds of a processor, trees
+    those that `TREES` take."""
+    if name in TREE_RIVALS:
+        fit = tree_rival(name, TREES, seed)
+        learned, taken = timed(lambda: fit(train), time.process_time)
+        return Fitted(learned.predict, taken, TREES)
+    if name == CDMPP:
+        config = runs.run_config(seed)
+        return _within(seconds, lambda steps: trained(train, replace(config, steps=steps)).seconds)
+    kind = NETWORKS[name]
+    run = replace(kind.run_defaults, seed=seed)
+    return _within(seconds, lambda steps: kind.fit(train, replace(run, steps=steps)).predict)
+
+
+def split_rows(split: str, runs: Runs, seed: int) -> tuple[np.ndarray, np.ndarray, Split]:
+    """Return the rows that are learned from, those that judge, and the whole split."""
+    inputs = runs.examples.inputs
+    if split == "within_task":
+        found = within_task(inputs.task * len(inputs.targets) + inputs.target, seed)
+    elif split == "by_task":
+        found = by_task(inputs.task, seed)
+    elif split == "by_target":
+        found = by_target(inputs.task, inputs.target, len(inputs.targets) - 1, seed)
+    else:
+        found = runs.split(seed)
+    return found.train, found.held_out if len(found.held_out) else found.test, found
+
+
+def _within(seconds: float, fit: Callable[[int], Predict]) -> Fitted:
+    """The fit whose updates take so long, by a probe behind one that compiles."""
+    fit(PROBE)
+    _, probed = timed(lambda: fit(PROBE), time.process_time)
+    updates = int(np.clip(PROBE * seconds / probed, PROBE, MOST_UPDATES))
+    predict, taken = timed(lambda: fit(updates), time.process_time)
+    return Fitted(predict, taken, updates)
+
 
 SPLITS = {
     "by_task": "Other tasks (`by_task`)",
@@ -53,26 +123,13 @@ class ProgramRivals(TableOptions, Experiment):
 
     def run(self) -> None:
         """Run the cells that are missing; write the page."""
-        runs = Runs(self, time.monotonic())
+        runs = Runs(self)
         found: dict[tuple[str, str], list[Metrics]] = {}
-        missing: list[str] = []
-
-        def kept(name: str, make: Callable[[], Metrics]) -> list[Metrics]:
-            try:
-                return [runs.kept(f"{name}-{self.seconds:g}s", make)]
-            except OutOfTimeError:
-                missing.append(name)
-                return []
-
-        for seed in range(self.seeds):
-            for split in SPLITS:
-                for rival in RIVALS:
-                    name = f"{split}-{rival.split(' (')[0].replace(' ', '-')}-{seed}"
-                    key = (split, rival)
-                    found.setdefault(key, []).extend(
-                        kept(name, lambda s=split, r=rival, n=seed: _cell(runs, self, s, r, n))
-                    )
-        self.write_page(_page(runs, self, found, missing))
+        for seed, split, rival in product(range(self.seeds), SPLITS, RIVALS):
+            name = f"{split}-{rival.split(' (')[0].replace(' ', '-')}-{seed}-{self.seconds:g}s"
+            kept = runs.tried(name, partial(_cell, runs, self, split, rival, seed))
+            found.setdefault((split, rival), []).extend(kept)
+        self.write_page(_page(runs, self, found))
 
 
 def _cell(runs: Runs, options: ProgramRivals, split: str, rival: str, seed: int) -> Metrics:
@@ -86,12 +143,7 @@ def _cell(runs: Runs, options: ProgramRivals, split: str, rival: str, seed: int)
     }  # fmt: skip
 
 
-def _page(
-    runs: Runs,
-    options: ProgramRivals,
-    found: dict[tuple[str, str], list[Metrics]],
-    missing: list[str],
-) -> str:
+def _page(runs: Runs, options: ProgramRivals, found: dict[tuple[str, str], list[Metrics]]) -> str:
     examples = runs.examples
     device = examples.inputs.targets[0].device
     lines = [
@@ -104,29 +156,12 @@ def _page(
         "5 %, below which differences of errors mean nothing.",
     ]  # fmt: skip
     for split, title in SPLITS.items():
-        rows = next((found[split, r][0] for r in RIVALS if found.get((split, r))), None)
-        count = (
-            ""
-            if rows is None
-            else f" ({rows['learned']:,.0f} learned, {rows['tested']:,.0f} tested)"
-        )
-        lines += ["", f"## {title}{count}", "", "| | " + " | ".join(COLUMNS.values()) + " | n |"]
-        lines.append("|" + "---|" * (len(COLUMNS) + 2))
-        lines += [rival_row(rival, found.get((split, rival), [])) for rival in RIVALS]
-    lines += ["", NOT_HERE]
-    lines += ["", "## Not run yet", "", ", ".join(missing) + "."] if missing else []
-    return "\n".join([*lines, ""])
-
-
-def rival_row(rival: str, results: list[Metrics]) -> str:
-    """Return a line of a table: means over seeds, dashes where there is none."""
-    cells = [
-        cell(float(np.mean([each[name] for each in results])), 0 if name == "updates" else 2)
-        if results
-        else NOTHING
-        for name in COLUMNS
-    ]
-    return f"| {rival} | " + " | ".join(cells) + f" | {len(results)} |"
+        results = {rival: found.get((split, rival), []) for rival in RIVALS}
+        known = next((each[0] for each in results.values() if each), None)
+        count = known and f" ({known['learned']:,.0f} learned, {known['tested']:,.0f} tested)"
+        lines += ["", f"## {title}{count or ''}", ""]
+        lines += means_table(results, COLUMNS, {"updates": 0}, counted=True)
+    return "\n".join([*lines, "", NOT_HERE, *runs.not_run(), ""])
 
 
 if __name__ == "__main__":

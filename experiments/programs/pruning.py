@@ -90,7 +90,8 @@ def prune(examples: ProgramExamples, rules: PruneRules | None = None) -> PrunedR
     inputs, seconds = examples.inputs, examples.seconds
     valid = np.isfinite(seconds) & (seconds > 0)
     group = inputs.task * len(inputs.targets) + inputs.target
-    fast = valid & ~_slow(seconds, group, valid, rules.slowest)
+    best = least_of_group(np.where(valid, seconds, np.inf), group)
+    fast = valid & ~(seconds > rules.slowest * best)
     rank = task_weights(inputs, 0.0)
     kept = fast & _of_shapes(inputs, rank, fast, rules.per_shape)
     wanted = round((1 - rules.share) * len(seconds))
@@ -129,16 +130,6 @@ def task_weights(inputs: ProgramInputs, lightest: float) -> Float64[np.ndarray, 
 def _contribution(inputs: ProgramInputs, number: int) -> float:
     task = inputs.tasks[number]
     return 0.0 if task is None else float(task.flops) * max(len(inputs.networks[number]), 1)
-
-
-def _slow(
-    seconds: Float64[np.ndarray, "P"],
-    group: Int64[np.ndarray, "P"],
-    valid: Bool[np.ndarray, "P"],
-    slowest: float,
-) -> Bool[np.ndarray, "P"]:
-    best = least_of_group(np.where(valid, seconds, np.inf), group)
-    return valid & (seconds > slowest * best)
 
 
 def _of_shapes(

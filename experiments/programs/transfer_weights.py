@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from experiments.experiment import Script
+from experiments.experiment import Script, say_loss
 from experiments.programs.pruning import prune
 from experiments.tuning.guided.transfer_runs import hidden
 from experiments.tuning.guided.tuning_transfer import SIZES
@@ -34,11 +34,7 @@ class TransferWeights(Script):
         examples = examples.take(prune(examples).rows)
         examples = replace(examples, inputs=hidden(examples.inputs))
         run = TunerRun(epochs=self.epochs, batch=64, seed=self.seed)
-
-        def report(update: int, loss: float) -> None:
-            print(update, f"{loss:.4f}", flush=True)
-
-        TransferTuner.fit(examples, run, SIZES, report).save(TRANSFER_WEIGHTS)
+        TransferTuner.fit(examples, run, SIZES, say_loss).save(TRANSFER_WEIGHTS)
 
 
 if __name__ == "__main__":

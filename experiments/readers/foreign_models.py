@@ -31,6 +31,7 @@ from experiments.readers import (
 from go_rl.core import OpGraph, ReadError
 from go_rl.core.errors import MissingDependencyError
 from go_rl.graphs.readers import load
+from go_rl.report.file_tables import markdown_table
 
 INSTALL = (
     "pip install --target GENERATORS onnx onnxruntime scikit-learn skl2onnx onnxmltools pandas"
@@ -236,15 +237,18 @@ def page(rows: list[Row], failed: Mapping[str, str]) -> str:
         f"(every size {SIZE}). FLOP of {len(ratios)} derived models over those of their sources: "
         f"{min(ratios, default=1):.3f} to {max(ratios, default=1):.3f}.\n",
         f"{RATIOS}\n",
-        "| model | written by | outcome | options | nodes | MFLOP | MB | FLOP / source | said |",
-        "| --- | --- | --- | --- | ---: | ---: | ---: | ---: | --- |",
     ]
+    table = []
     for row in rows:
         ratio = f"{row.flop_ratio:.3f}" if row.source else ""
         notes = row.notes if len(row.notes) <= 300 else f"{row.notes[:300]} …"
         cells = (row.model, row.kind, row.outcome, row.options, row.nodes, f"{row.mflop:.4g}",
                  f"{row.mbytes:.4g}", ratio, notes)  # fmt: skip
-        lines.append("| " + " | ".join(str(cell).replace("|", "/") for cell in cells) + " |")
+        table.append([str(cell).replace("|", "/") for cell in cells])
+    heads = ["model", "written by", "outcome", "options", "nodes", "MFLOP", "MB", "FLOP / source",
+             "said"]  # fmt: skip
+    words = ("written by", "outcome", "options", "said")
+    lines += markdown_table(heads, table, words).splitlines()
     kinds = {part.split(" ")[0] for row in rows for part in row.beyond.split(", ") if part}
     lines.append(
         f"\nOperators beyond ONNX's own domain ({len(kinds)}): {', '.join(sorted(kinds))}."

@@ -132,7 +132,7 @@ def _table() -> tuple[Any, np.ndarray]:
     return pandas.DataFrame(columns), labels
 
 
-def _mixed_columns(encoder: Any) -> Fitted:
+def _mixed_columns(encoder: str, **settings: Any) -> Fitted:
     from skl2onnx.common.data_types import FloatTensorType, StringTensorType
     from sklearn import compose, ensemble, impute, pipeline, preprocessing
 
@@ -140,24 +140,12 @@ def _mixed_columns(encoder: Any) -> Fitted:
     numbers = [c for c in table if c.startswith("number")]
     numeric = pipeline.make_pipeline(impute.SimpleImputer(), preprocessing.MinMaxScaler())
     columns = compose.ColumnTransformer(
-        [("numbers", numeric, numbers), ("words", encoder, ["colour", "other"])]
+        [("numbers", numeric, numbers), ("words", _made(encoder, settings), ["colour", "other"])]
     )
     model = pipeline.make_pipeline(columns, ensemble.RandomForestClassifier(5, max_depth=4))
     types = [(c, FloatTensorType([None, 1])) for c in numbers]
     types += [(c, StringTensorType([None, 1])) for c in ("colour", "other")]
     return model.fit(table, labels), types
-
-
-def _one_hot_columns() -> Fitted:
-    from sklearn.preprocessing import OneHotEncoder
-
-    return _mixed_columns(OneHotEncoder(sparse_output=False))
-
-
-def _ordinal_columns() -> Fitted:
-    from sklearn.preprocessing import OrdinalEncoder
-
-    return _mixed_columns(OrdinalEncoder())
 
 
 def _text() -> Fitted:
@@ -225,8 +213,10 @@ def makers() -> dict[str, Callable[[Path], None]]:
         **{n: partial(_of_others, n) for n in ("calibrated", "calibrated_svc", "stacking")},
         "voting": partial(_of_others, "voting"),
         "scaled_pipeline": _scaled_pipeline,
-        "one_hot_columns": _one_hot_columns,
-        "ordinal_columns": _ordinal_columns,
+        "one_hot_columns": partial(
+            _mixed_columns, "preprocessing.OneHotEncoder", sparse_output=False
+        ),
+        "ordinal_columns": partial(_mixed_columns, "preprocessing.OrdinalEncoder"),
         "tfidf_text": _text,
         "word_labels": _word_labels,
         "dictionary": _dictionary,

@@ -11,14 +11,13 @@ on published and planted instances. Compilation is not counted. Writes
 from __future__ import annotations
 
 import csv
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from experiments.experiment import Experiment
+from experiments.experiment import Experiment, timed
 from experiments.page_text import NOTHING, markdown_table
 from go_rl.core import Status
 from go_rl.objectives.common.allocator.allocate import Buffers, allocate, check_allocation
@@ -169,16 +168,15 @@ def random(rng: np.random.Generator, count: int) -> Buffers:
 
 def measure(instance: Instance, seconds: float) -> Outcome:
     """Allocate and check; ask CP-SAT alone where it is the rival."""
-    start = time.perf_counter()
-    plan = allocate(instance.buffers, instance.capacity, seconds)
-    taken = time.perf_counter() - start
+    plan, taken = timed(lambda: allocate(instance.buffers, instance.capacity, seconds))
     if plan.status.ok:
         check_allocation(instance.buffers, plan.offsets, instance.capacity)
     rival, rival_seconds = "", float("nan")
     if instance.has_rival:
-        start = time.perf_counter()
-        status, _ = solve_with_cp_sat(instance.buffers, instance.capacity, seconds, tied=False)
-        rival, rival_seconds = str(status), time.perf_counter() - start
+        (status, _), rival_seconds = timed(
+            lambda: solve_with_cp_sat(instance.buffers, instance.capacity, seconds, tied=False)
+        )
+        rival = str(status)
     return Outcome(
         instance=instance.name,
         buffers=len(instance.buffers),

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from experiments.experiment import Experiment, repeated_seconds
+from experiments.experiment import Experiment, repeated_seconds, timed
 from experiments.page_text import markdown_table
 from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
@@ -83,9 +83,10 @@ def _rows(name: str, options: ReplaySpeed) -> list[list[str]]:
         )
         batch = min(repeated_seconds(lambda many=many: workspace.evaluate(many), 5)) / BATCH
         priority = None if plan.priority is None else plan.priority[0]
-        started = time.process_time()
-        plain = replayed(problem, plan.device[0], priority, None)
-        spent = time.process_time() - started
+        plain, spent = timed(
+            lambda one=plan.device[0], first=priority: replayed(problem, one, first, None),
+            time.process_time,
+        )
         assert plain.seconds == workspace.evaluate(plan).seconds[0]
         rows.append([
             name, str(graph.num_nodes), label, f"{1e3 * one:.2f}", f"{1e3 * batch:.2f}",

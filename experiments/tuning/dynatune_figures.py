@@ -9,23 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
-import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.experiment import Experiment
-from experiments.tuning.replayed.recorded_paths import PathStore, curves_of
+from experiments.tuning.replayed.replayed_runs import ReplayOptions, curves_of
+from go_rl.report.figures import new_figure
 from go_rl.report.file_tables import markdown_table
 from go_rl.tuning.loop.belief.curve_belief import CurveBelief
 from go_rl.tuning.loop.belief.curve_families import FAMILIES
 from go_rl.tuning.loop.belief.segments import segment_starts
 from go_rl.tuning.loop.nouns import Trial
-from go_rl.tuning.pools.candidate_pool import FOLDER, PoolSet, load_pools
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
+from go_rl.tuning.pools.candidate_pool import PoolSet
 
 CHAIN_AT, HORIZON = 100, 50
 """Trials behind which the chains are shown, and how far they predict."""
@@ -44,31 +40,25 @@ DynaTune's figures on the pools of {network} (inner tuner `{tuner}`, seed {seed}
 
 
 @dataclass(frozen=True)
-class DynatuneFigures(Experiment):
+class DynatuneFigures(ReplayOptions, Experiment):
     """Options of the script."""
 
-    folder: Path = Path("build/schedulers_replayed")
-    """Of the paths."""
-    pools: Path = FOLDER
     network: str = "resnet18"
     tuner: str = "annealing"
     seed: int = 0
-    batch: int = 32
-    patience: int = 200
 
     def run(self) -> None:
         """Draw the figures and write the page."""
-        pools = load_pools(self.pools / f"{self.network}.npz")
-        store = PathStore(self.folder / "paths", self.tuner, self.batch, self.patience)
-        paths = store.paths(pools, self.seed)
+        (pools,) = self.sets([self.network])
+        paths = self.store(self.tuner).paths(pools, self.seed)
         curves = curves_of(pools, paths)
-        self.out.mkdir(parents=True, exist_ok=True)
         gain, cost, flops = _shares(pools, paths)
-        _gains(gain, cost, flops, self)
-        _curves(pools, curves, self)
-        _segments(pools, curves, self)
+        self.save_figure(_gains(gain, cost, flops), "_gains")
+        self.save_figure(_curves(pools, curves), "_curves")
+        self.save_figure(_segments(curves), "_segments")
         slowest = int(np.argmax(gain))
-        acceptance = _chains(curves[slowest], pools.peak_flops, self)
+        chains, acceptance = _chains(curves[slowest], pools.peak_flops, self.seed)
+        self.save_figure(chains, "_chains")
         head = HEAD.format(
             network=self.network, tuner=self.tuner, seed=self.seed,
             at=min(CHAIN_AT, len(curves[slowest])),
@@ -106,18 +96,20 @@ def _rank_correlation(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.corrcoef(np.argsort(np.argsort(a)), np.argsort(np.argsort(b)))[0, 1])
 
 
-def _gains(gain: np.ndarray, cost: np.ndarray, flops: np.ndarray, options: DynatuneFigures) -> None:
-    figure, axis = plt.subplots(figsize=(7, 3))
+def _gains(gain: np.ndarray, cost: np.ndarray, flops: np.ndarray) -> Figure:
+    figure = new_figure(7, 3)
+    axis = figure.subplots()
     places = np.arange(len(gain))
     for shift, (name, share) in enumerate((("gain", gain), ("cost", cost), ("FLOP", flops))):
         axis.bar(places + 0.27 * (shift - 1), 100 * share, 0.27, label=name)
     axis.set(xlabel="operator", ylabel="share, %", xticks=places)
     axis.legend()
-    _save(figure, options, "gains")
+    return figure
 
 
-def _curves(pools: PoolSet, curves: Sequence[np.ndarray], options: DynatuneFigures) -> None:
-    figure, axes = plt.subplots(4, 4, figsize=(10, 8))
+def _curves(pools: PoolSet, curves: Sequence[np.ndarray]) -> Figure:
+    figure = new_figure(10, 8)
+    axes = figure.subplots(4, 4)
     for axis, curve, pool in zip(axes.flat, curves, pools.pools, strict=False):
         axis.plot(100 * curve)
         axis.set_title(pool.operator.name, fontsize=6)
@@ -125,39 +117,34 @@ def _curves(pools: PoolSet, curves: Sequence[np.ndarray], options: DynatuneFigur
         axis.axis("off")
     figure.supxlabel("trials")
     figure.supylabel("best performance, % of peak")
-    _save(figure, options, "curves")
+    return figure
 
 
-def _segments(pools: PoolSet, curves: Sequence[np.ndarray], options: DynatuneFigures) -> None:
-    figure, axis = plt.subplots(figsize=(6, 3))
+def _segments(curves: Sequence[np.ndarray]) -> Figure:
+    figure = new_figure(6, 3)
+    axis = figure.subplots()
     curve = max(curves, key=_segment_count)
     starts = segment_starts(curve.tolist())
     for start, end in zip(starts, [*starts[1:], len(curve)], strict=True):
         axis.plot(np.arange(start, end) + 1, 100 * curve[start:end], marker=".")
     axis.set(xlabel="trials", ylabel="best performance, % of peak", xscale="log")
-    _save(figure, options, "segments")
+    return figure
 
 
-def _chains(curve: np.ndarray, peak: float, options: DynatuneFigures) -> float:
-    """Draw the positions of all walkers; returns the mean acceptance."""
+def _chains(curve: np.ndarray, peak: float, seed: int) -> tuple[Figure, float]:
+    """The positions of all walkers, and their mean acceptance."""
     belief = CurveBelief()
     values = (curve[:CHAIN_AT].astype(float) * peak).tolist()
-    _, chain, acceptance = belief.sample(values, HORIZON, peak, (options.seed, 0))
+    _, chain, acceptance = belief.sample(values, HORIZON, peak, (seed, 0))
     names = (*FAMILIES[belief.family].parameters, "ln noise")
-    figure, axes = plt.subplots(len(names), 1, figsize=(6, 6), sharex=True)
+    figure = new_figure(6, 6)
+    axes = figure.subplots(len(names), 1, sharex=True)
     for axis, name, number in zip(axes, names, range(len(names)), strict=True):
         axis.plot(chain[:, :, number], color="black", alpha=0.3, linewidth=0.6)
         axis.axvline(belief.burn_in, linestyle=":")
         axis.set_ylabel(name)
     axes[-1].set_xlabel("step")
-    _save(figure, options, "chains")
-    return acceptance
-
-
-def _save(figure: Figure, options: DynatuneFigures, name: str) -> None:
-    figure.tight_layout()
-    figure.savefig(options.path(f"_{name}.svg"), metadata={"Date": None})
-    plt.close(figure)
+    return figure, acceptance
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ import tyro
 
 from experiments.experiment import Script
 from experiments.programs.nests.benchmark_hub import HubRecord, hub_records, nest_from_hub
+from experiments.tuning.make_pools import trace_key
 from go_rl.costs.programs.features import leaf_vectors
 from go_rl.runtime.records import canonical_json
 from go_rl.tuning.loop.nouns import TunedOperator
@@ -78,8 +79,8 @@ def features_of(kernel: str, size: tuple[int, ...], record: HubRecord) -> np.nda
 
 def keys_of(records: Sequence[HubRecord]) -> np.ndarray:
     """Return names of configurations."""
-    texts = [canonical_json(dict(record.parameters)).encode() for record in records]
-    return np.array([int.from_bytes(hashlib.sha256(t).digest()[:8], "big") for t in texts], "u8")
+    texts = (canonical_json(dict(record.parameters)) for record in records)
+    return np.array([trace_key(text) for text in texts], "u8")
 
 
 if __name__ == "__main__":

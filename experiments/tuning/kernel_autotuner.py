@@ -16,9 +16,8 @@ in ``results/kernel_autotuner_curves.csv``.
 
 from __future__ import annotations
 
-import io
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, get_args
@@ -28,8 +27,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.experiment import Experiment
-from experiments.page_text import geometric_mean
-from experiments.rows import csv_text, read_rows
+from experiments.page_text import cell, grid_table
+from experiments.rows import csv_text, grouped, read_rows
+from experiments.statistics import geometric_mean
 from go_rl.api.this_device import NETWORKS, CalibrateConfig, calibrate
 from go_rl.core.plan import write_text
 from go_rl.core.processor import processor_name
@@ -252,37 +252,33 @@ def mean_speedup_at(
     rows: Sequence[Row], points: Sequence[Point], guide: str, minutes: float
 ) -> float:
     """Return the geometric mean of `speedup_at` over the runs of a guide."""
-    curves = [curve_of(points, row.key) for row in rows if row.guide == guide]
+    curves = [[p for p in points if p.key == row.key] for row in rows if row.guide == guide]
     return geometric_mean([speedup_at(curve, minutes) for curve in curves])
-
-
-def curve_of(points: Sequence[Point], key: Key) -> list[Point]:
-    """Return the points of a run; the first is the default."""
-    return [point for point in points if point.key == key]
 
 
 def page(rows: Sequence[Row], points: Sequence[Point]) -> str:
     """Return the page: verified speed-ups, and how they came with the minutes."""
-    out = io.StringIO()
     guides = list(dict.fromkeys(row.guide for row in rows))
     minutes = rows[0].minutes if rows else 0.0
     seeds = len({row.seed for row in rows})
-    out.write(
+    columns: dict[str, Callable[..., str]] = {
+        "nodes": lambda own: str(own[0].nodes) if own is not rows else "",
+        "default, ms": lambda own: (
+            f"{geometric_mean(row.default_ms for row in own):.4g}" if own is not rows else ""
+        ),
+    }
+    for guide in guides:
+        columns[guide] = lambda own, guide=guide: cell(
+            geometric_mean(row.speedup for row in own if row.guide == guide)
+        )
+    models = {**grouped(rows, lambda row: row.model), "*geometric mean*": rows}
+    table = grid_table("model", models, columns)
+    return (
         f"# The kernel autotuner under {len(guides)} guides\n\n{minutes:g} minutes for each model, "
         f"guide and seed ({seeds}), verification not included. Speed-up over XLA's default fusion "
         "and flags, verified by a fresh measurement of both at the end; geometric mean over "
-        f"seeds. {_where(rows)}\n\n| model | nodes | default, ms | " + " | ".join(guides) + " |\n"
-        "| --- |" + " ---: |" * (2 + len(guides)) + "\n"
+        f"seeds. {_where(rows)}\n\n{table.replace('|  ', '| ')}{_progress(rows, points, guides)}"
     )
-    for model in dict.fromkeys(row.model for row in rows):
-        own = [row for row in rows if row.model == model]
-        default = geometric_mean([row.default_ms for row in own])
-        out.write(f"| {model} | {own[0].nodes} | {default:.4g} |")
-        _cells(out, own, guides)
-    out.write("| *geometric mean* | | |")
-    _cells(out, rows, guides)
-    _progress(out, rows, points, guides)
-    return out.getvalue()
 
 
 def _where(rows: Sequence[Row]) -> str:
@@ -299,32 +295,25 @@ def _where(rows: Sequence[Row]) -> str:
     ) + (f". Meanwhile: {beside}" if beside else "") + "."  # fmt: skip
 
 
-def _cells(out: io.StringIO, rows: Sequence[Row], guides: Sequence[str]) -> None:
-    for guide in guides:
-        speedup = geometric_mean([row.speedup for row in rows if row.guide == guide])
-        out.write(" – |" if np.isnan(speedup) else f" {speedup:.3f} |")
-    out.write("\n")
-
-
-def _progress(
-    out: io.StringIO, rows: Sequence[Row], points: Sequence[Point], guides: Sequence[str]
-) -> None:
+def _progress(rows: Sequence[Row], points: Sequence[Point], guides: Sequence[str]) -> str:
     if not rows:
-        return
-    moments = [share * rows[0].minutes for share in SHARES]
-    heads = " | ".join(f"after {minutes:g} min" for minutes in moments)
-    out.write(
+        return ""
+    own = grouped(rows, lambda row: row.guide)
+    columns: dict[str, Callable[..., str]] = {}
+    for moment in (share * rows[0].minutes for share in SHARES):
+        columns[f"after {moment:g} min"] = lambda guide, moment=moment: (
+            f"{mean_speedup_at(rows, points, guide, moment):.3f}"
+        )
+    columns["verified"] = lambda guide: f"{geometric_mean(row.speedup for row in own[guide]):.3f}"
+    for count in ("fusions", "kernels"):
+        columns[count] = lambda guide, count=count: (
+            f"{np.median([getattr(row, count) for row in own[guide]]):.0f}"
+        )
+    return (
         "\nSpeed-up of the best so far as measured on the way, which flatters what was chosen; "
-        f"geometric mean over all runs. Fusions and kernels: medians.\n\n| guide | {heads} | "
-        "verified | fusions | kernels |\n| --- |" + " ---: |" * (len(moments) + 3) + "\n"
+        "geometric mean over all runs. Fusions and kernels: medians.\n\n"
+        f"{grid_table('guide', guides, columns)}"
     )
-    for guide in guides:
-        own = [row for row in rows if row.guide == guide]
-        means = [mean_speedup_at(rows, points, guide, minutes) for minutes in moments]
-        means.append(geometric_mean([row.speedup for row in own]))
-        counts = (np.median([r.fusions for r in own]), np.median([r.kernels for r in own]))
-        cells = [*(f"{mean:.3f}" for mean in means), *(f"{count:.0f}" for count in counts)]
-        out.write(f"| {guide} | " + " | ".join(cells) + " |\n")
 
 
 def figure(rows: Sequence[Row], points: Sequence[Point]) -> Figure:

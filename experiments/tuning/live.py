@@ -21,9 +21,17 @@ import tyro
 import go_rl
 from experiments.experiment import RESULTS, Experiment
 from experiments.rows import KeptRows
-from experiments.tuning.rivals import ONNX_RUNTIME, TVM, WORKER, XLA, Rivals
+from experiments.rows import grouped as rows_by
+from experiments.statistics import with_range
 from experiments.tuning.schedulers_replayed import ORDERS, Row
-from experiments.tuning.squeezenet import onnx_network
+from experiments.tuning.squeezenet_rivals import (
+    ONNX_RUNTIME,
+    TVM,
+    WORKER,
+    XLA,
+    Rivals,
+    onnx_network,
+)
 from go_rl.core.files.whole_file import write_text
 from go_rl.costs.timing.config import CollectConfig, TimingConfig
 from go_rl.costs.timing.worker import folder_pace, worker_core, worker_environment
@@ -152,9 +160,7 @@ def compared(options: Live) -> Times:
 
 def _order(options: Live) -> str:
     """Latency while tuning, beside what the replay of recorded curves says of each scheduler."""
-    regret = {row.scheduler: [] for row in replayed_rows(options)}
-    for row in replayed_rows(options):
-        regret[row.scheduler].append(row.regret_percent)
+    regret = rows_by(replayed_rows(options), lambda row: row.scheduler)
     curves = {name: read_curve(options.folder / name / "curve.csv") for name in configs(options)}
     groups = grouped(curves)
     means = {
@@ -162,7 +168,11 @@ def _order(options: Live) -> str:
         for name, runs in groups.items()
     }
     middle = {name: float(np.median(each)) for name, each in means.items()}
-    replayed = {name: float(np.median(regret[name])) for name in groups if name in regret}
+    replayed = {
+        name: float(np.median([row.regret_percent for row in regret[name]]))
+        for name in groups
+        if name in regret
+    }
     cells = [
         [
             name,
@@ -216,16 +226,13 @@ def _rank(values: dict[str, float], name: str) -> str:
 
 def grouped(runs: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return names of runs by scheduler, seeds together."""
-    found: dict[str, list[str]] = {}
-    for name in runs:
-        found.setdefault(name.partition(SEED)[0], []).append(name)
-    return found
+    return rows_by(runs, lambda name: name.partition(SEED)[0])
 
 
 def spread(values: Sequence[float]) -> str:
     """Return the median of values and, of several, their range."""
     told = f"{float(np.median(values)):.2f}"
-    return told if len(values) == 1 else f"{told} ({min(values):.2f}–{max(values):.2f})"
+    return told if len(values) == 1 else with_range(values, middle=np.median, to="–")
 
 
 def _row(

@@ -8,6 +8,7 @@ so that the pools of all grow alike. ``experiments.tuning.make_pools`` makes fil
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -50,12 +51,8 @@ class RecordPools(Script):
         self.folder.mkdir(parents=True, exist_ok=True)
         for seed in range(-(-self.candidates // TOGETHER)):
             drawn = replace(config, measure=replace(measure, sampling=SamplingConfig(seed=seed)))
-            made = collect_programs(self.folder, drawn, _say, tasks)
+            made = collect_programs(self.folder, drawn, partial(print, flush=True), tasks)
             print(f"{(seed + 1) * TOGETHER} candidates of each: {made} measured now", flush=True)
-
-
-def _say(sentence: str) -> None:
-    print(sentence, flush=True)
 
 
 if __name__ == "__main__":

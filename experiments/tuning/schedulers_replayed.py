@@ -11,31 +11,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from experiments.experiment import Experiment
-from experiments.rows import KeptRows, run_name
-from experiments.tuning.replayed.recorded_paths import PathStore, library_of
+from experiments.page_text import grid_table
+from experiments.rows import KeptRows, grouped, run_name
+from experiments.statistics import with_range
 from experiments.tuning.replayed.replayed_runs import (
     ALL,
     NEAR,
+    NETWORKS,
     TRANSFER,
+    ReplayOptions,
     Setting,
     at_moments,
-    own_belief,
+    library_of,
     reached,
 )
 from go_rl.core.files.whole_file import whole_file
+from go_rl.report.figures import new_figure
 from go_rl.report.file_tables import markdown_table
 from go_rl.tuning.config import FirstRound
 from go_rl.tuning.loop.belief.curve_library import SHIPPED
 from go_rl.tuning.loop.schedulers.registry import WITH_BELIEF
-from go_rl.tuning.pools.candidate_pool import FOLDER, PoolSet, load_pools
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
+from go_rl.tuning.pools.candidate_pool import PoolSet
 
 HEAD = """# Schedulers on recorded curves
 
@@ -60,36 +61,27 @@ ORDERS: tuple[FirstRound, ...] = ("slowest", "declared")
 
 
 @dataclass(frozen=True)
-class SchedulersReplayed(Experiment):
+class SchedulersReplayed(ReplayOptions, Experiment):
     """Options of the script."""
 
-    folder: Path = Path("build/schedulers_replayed")
-    """Of paths and finished runs."""
-    pools: Path = FOLDER
-    """Folder of the pools."""
-    networks: tuple[str, ...] = ("resnet18", "squeezenet", "vgg16-64px", "transformer-encoder")
+    networks: tuple[str, ...] = NETWORKS
     tuner: str = "annealing"
     """Inner tuner."""
     seeds: int = 5
-    batch: int = 32
-    patience: int = 200
     ship: bool = False
     """Write the curves of all paths as those that ship with our own belief."""
 
     def run(self) -> None:
         """Run what is missing, and write the page."""
-        sets = [load_pools(self.pools / f"{name}.npz") for name in self.networks]
-        store = PathStore(self.folder / "paths", self.tuner, self.batch, self.patience)
-        library = library_of(sets, store, range(self.seeds))
+        sets = self.sets(self.networks)
+        library = library_of(sets, self.store(self.tuner), range(self.seeds))
         if self.ship:
             library.save(SHIPPED)
         table = KeptRows(Row, self.folder / "runs.csv")
         for pools in sets:
             key = run_key(pools, self.tuner, self.batch, self.patience)
             for seed in range(self.seeds):
-                own = own_belief(library, pools.network)
-                paths = store.paths(pools, seed)
-                setting = Setting(pools, paths, seed, self.batch, self.patience, own=own)
+                setting = self.setting(pools, seed, self.tuner, library)
                 for order in ORDERS:
                     _runs(replace(setting, first_round=order), key, table, self.folder)
         keys = {run_key(each, self.tuner, self.batch, self.patience) for each in sets}
@@ -181,32 +173,21 @@ def _write(rows: Sequence[Row], sets: Sequence[PoolSet], options: SchedulersRepl
              f"![Latency over virtual time, and regret]({options.stem.name}.svg)\n"]  # fmt: skip
     options.write_page("\n\n".join(parts))
     options.write_rows(rows)
-    _figure(slowest, sets, options)
+    options.save_figure(_figure(slowest, sets, options))
 
 
 def _table(rows: Sequence[Row], value: str, title: str) -> str:
-    networks = list(dict.fromkeys(row.network for row in rows))
-    cells = []
-    for name in dict.fromkeys(row.scheduler for row in rows):
-        line = [name]
-        for network in networks:
-            found = sorted(
-                getattr(row, value)
-                for row in rows
-                if (row.scheduler, row.network) == (name, network)
-            )
-            line.append(_summary(found, value.startswith("sooner")))
-        cells.append(line)
-    return f"## {title}\n\n" + markdown_table(["scheduler", *networks], cells)
+    own = grouped(rows, lambda row: (row.scheduler, row.network))
 
-
-def _summary(found: Sequence[float], ratio: bool) -> str:
     def told(number: float) -> str:
-        return "never" if ratio and number == 0 else f"{number:.2f}"
+        return "never" if value.startswith("sooner") and number == 0 else f"{number:.2f}"
 
-    if not found:
-        return "–"
-    return f"{told(float(np.median(found)))} ({told(found[0])}–{told(found[-1])})"
+    def cell_of(name: str, network: str) -> str:
+        found = [getattr(row, value) for row in own.get((name, network), [])]
+        return with_range(found, told, np.median, to="–")
+
+    names, networks = (dict.fromkeys(x[i] for x in own) for i in range(2))
+    return f"## {title}\n\n" + grid_table("scheduler", list(names), list(networks), cell_of)
 
 
 def _cost(rows: Sequence[Row]) -> str:
@@ -242,9 +223,10 @@ def _facts(rows: Sequence[Row], sets: Sequence[PoolSet]) -> str:
     return "## Networks\n\n" + markdown_table(heads, cells, words=("digest",))
 
 
-def _figure(rows: Sequence[Row], sets: Sequence[PoolSet], options: SchedulersReplayed) -> None:
+def _figure(rows: Sequence[Row], sets: Sequence[PoolSet], options: SchedulersReplayed) -> Figure:
     """Above, latency over that which the sequential tuner ends with; below, regret."""
-    figure, axes = plt.subplots(2, len(sets), figsize=(4.2 * len(sets), 6.4), squeeze=False)
+    figure = new_figure(4.2 * len(sets), 6.4)
+    axes = figure.subplots(2, len(sets), squeeze=False)
     shown = ("sequential", "dynamic-random", "ansor", "dynatune", "dynatune-transfer", "oracle")
     for column, pools in zip(axes.T, sets, strict=True):
         oracle = _curves(rows, pools, "oracle", options)
@@ -260,9 +242,7 @@ def _figure(rows: Sequence[Row], sets: Sequence[PoolSet], options: SchedulersRep
     axes[0][0].set_ylabel("latency / sequential's final latency")
     axes[1][0].set_ylabel("regret against the oracle, %")
     axes[0][-1].legend(fontsize=7)
-    figure.tight_layout()
-    options.save_figure(figure)
-    plt.close(figure)
+    return figure
 
 
 def _curves(

@@ -10,17 +10,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.experiment import Experiment
+from experiments.tuning.kernel_seconds import kernel_seconds
 from experiments.tuning.make_pools import PEAK
 from experiments.tuning.record_pools import CODEGEN
 from go_rl.costs.programs.workloads import TensorTask, task_module
-from go_rl.costs.programs.workloads.drawn_programs import codegen_target
-from go_rl.costs.timing.tvm_calls import import_tvm
 from go_rl.report.figures import new_figure
 from go_rl.tuning.loop.nouns import Candidate
 from go_rl.tuning.tvm.codegen import CodeTarget
@@ -51,15 +51,15 @@ class TransformationSpace(Experiment):
         task = TensorTask("conv2d", self.sizes)
         space = TvmSpace(task_module(task), CodeTarget(CODEGEN))
         drawn = space.draw(self.drawn, np.random.default_rng(self.seed))
-        speeds = [_gflops(task, candidate, self) for candidate in drawn]
+        speeds = [_gflops(task, candidate, self.calls) for candidate in drawn]
         base = drawn[int(np.argmax(speeds))]
         channels = {"output": task.named["filters"], "input": task.named["channels"]}
         tiles = {name: _divisors(count, self.largest) for name, count in channels.items()}
-        points = [
-            TilePoint(output, input, _varied(space, task, base, output, input, self))
-            for output in tiles["output"]
-            for input in tiles["input"]
-        ]
+        points = []
+        for output, input in product(tiles["output"], tiles["input"]):
+            made = space.adapted(with_tiles(base.document, {OUTPUT: output, INPUT: input}))
+            gflops = 0.0 if made is None else _gflops(task, made, self.calls)
+            points.append(TilePoint(output, input, gflops))
         self.save_figure(_figure(points, tiles))
         found = np.array([point.gflops for point in points if point.gflops > 0])
         text = (
@@ -114,31 +114,9 @@ def _tiling(tiles: list[int], innermost: int) -> list[int]:
     return [left, *found]
 
 
-def _varied(
-    space: TvmSpace,
-    task: TensorTask,
-    base: Candidate,
-    output: int,
-    input: int,
-    options: TransformationSpace,
-) -> float:
-    made = space.adapted(with_tiles(base.document, {OUTPUT: output, INPUT: input}))
-    return 0.0 if made is None else _gflops(task, made, options)
-
-
-def _gflops(task: TensorTask, candidate: Candidate, options: TransformationSpace) -> float:
-    tvm, module = import_tvm(), task_module(task)
-    made = scheduled(module, candidate.document)
-    kernel = tvm.compile(made.mod, target=codegen_target(CODEGEN)).jit()
-    rng, device = np.random.default_rng(0), tvm.cpu()
-    operands = [
-        tvm.runtime.tensor(rng.random(tuple(map(int, each.shape)), np.float32), device)
-        for each in module["main"].params
-    ]
-    timed = kernel.time_evaluator("main", device, number=1, repeat=1)
-    timed(*operands)
-    calls = [float(timed(*operands).results[0]) for _ in range(options.calls)]
-    return task.flops / float(np.median(calls)) / 1e9
+def _gflops(task: TensorTask, candidate: Candidate, calls: int) -> float:
+    made = scheduled(task_module(task), candidate.document)
+    return task.flops / kernel_seconds(made.mod, calls) / 1e9
 
 
 def _divisors(count: int, largest: int) -> list[int]:

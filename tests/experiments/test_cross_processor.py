@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.programs.cross_device.processors import BOTH_KINDS, CPU, GPU, Processors
-from experiments.programs.cross_device.setting import KeptNetworks, Kinds, Setting
-from experiments.programs.cross_device.source_times import (
+from experiments.programs.cross_device.arms import (
     NO_TWIN,
     factors,
     scaled_by_factors,
     scaled_sources,
     twins,
 )
+from experiments.programs.cross_device.processors import BOTH_KINDS, CPU, GPU, Processors
+from experiments.programs.cross_device.setting import KeptNetworks, Kinds, Setting
 from go_rl.costs.programs.learn.examples import TARGET_FEATURES
 from go_rl.costs.programs.learn.training import ProgramTrainConfig
 from go_rl.costs.programs.measure.data import ProgramTarget

@@ -9,7 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.programs.cross_device.arms import RANDOM
+from experiments.programs.cross_device.arms import (
+    RANDOM,
+    mean_of_kind,
+    roofline,
+    scaled_sources,
+)
 from experiments.programs.cross_device.hub import (
     AMD,
     HUB_KINDS,
@@ -19,11 +24,6 @@ from experiments.programs.cross_device.hub import (
     read_hub,
 )
 from experiments.programs.cross_device.setting import KeptNetworks, Setting, joined
-from experiments.programs.cross_device.source_times import (
-    mean_of_kind,
-    roofline,
-    scaled_sources,
-)
 from experiments.programs.cross_device.tables import all_arms, arm_values, arms_of
 from go_rl.costs.learning.splits import Split
 from go_rl.costs.programs.learn.training import ProgramTrainConfig

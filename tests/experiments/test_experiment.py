@@ -6,11 +6,20 @@ import sys
 from dataclasses import dataclass
 from typing import Annotated
 
+import numpy as np
 import pytest
 
 from experiments.experiment import Experiment
-from experiments.page_text import Column
-from experiments.rows import KeptRows, read_rows, rows_table
+from experiments.page_text import Column, grid_table
+from experiments.rows import KeptRows, grouped, read_rows, rows_table
+from experiments.statistics import (
+    family_means,
+    geometric_mean,
+    ratio_of,
+    with_deviation,
+    with_error,
+    with_range,
+)
 
 
 @dataclass(frozen=True)
@@ -78,3 +87,39 @@ def test_fields_can_be_left_out_of_a_table(without, heads):
     told = rows_table([Run("a", float("nan"))], without)
     assert told.splitlines()[0] == f"| {heads} |"
     assert "| a | – |" in told
+
+
+def test_a_grid_has_a_cell_for_each_row_and_column():
+    columns = {"twice": lambda number: str(2 * number), "negative": lambda number: str(-number)}
+    assert grid_table("", {"one": 1, "two": 2}, columns) == (
+        "|  | twice | negative |\n| --- | ---: | ---: |\n| one | 2 | -1 |\n| two | 4 | -2 |\n"
+    )
+    assert grid_table("x", ["a"], ["b"], lambda row, column: row + column).endswith("| a | ab |\n")
+
+
+def test_numbers_are_summed_up_by_hand():
+    """Of 1 and 3 the mean is 2, the standard error 1, the deviation 1; of 2 and 8 the geometric
+    mean is 4."""
+    assert with_range([1.0, 3.0], ".1f") == "2.0 (1.0 to 3.0)"
+    assert with_range([1.0, 2.0, 9.0], ".1f", np.median, ".0f", "–") == "2.0 (1–9)"
+    never = with_range([0.0, 2.0], lambda value: "never" if value == 0 else f"{value:.0f}", max)
+    assert never == "2 (never to 2)"
+    assert with_error([1.0, 3.0]) == "2.0 ± 1.0"
+    assert with_deviation([1.0, 3.0]) == "2.00 ± 1.00"
+    assert [with_error([2.0]), with_deviation([2.0, 2.0])] == ["2.0", "2.00"]
+    assert [with_range([]), with_error([]), with_deviation([float("nan")])] == ["–"] * 3
+    assert geometric_mean([2.0, 8.0, float("inf")]) == pytest.approx(4.0)
+
+
+def test_families_weigh_equally():
+    """Two problems of one family at 2 and 8, one of another at 1: the mean is 2."""
+    means = family_means((name, np.log(x)) for name, x in (("a", 2.0), ("b", 1.0), ("a", 8.0)))
+    ratio, low, high = ratio_of(means)
+    assert (ratio, low, high) == pytest.approx((2.0, 1.0, 4.0))
+    assert grouped("abA", str.lower) == {"a": ["a", "A"], "b": ["b"]}
+
+
+def test_rows_of_own_processes(monkeypatch):
+    monkeypatch.setattr(Experiment, "in_own_process", lambda self, *options: ["x", '{"name": "a", '
+                        '"seconds": 1.5}'])  # fmt: skip
+    assert Toy().row_in_own_process(Run, "--seeds", 1) == Run("a", 1.5)

@@ -10,8 +10,8 @@ import pytest
 from policy.tiny import TINY_NODES
 from reference.step_problems import step_problem
 
-from experiments.placement.go_compositions import Compiler
 from experiments.placement.go_learners import (
+    Compiler,
     GroupLearner,
     Policy,
     Search,

@@ -9,7 +9,7 @@ import pytest
 from reference.comparison_runs import run
 
 from experiments.learning.headroom_auto import WITHOUT, AutoRun, paired_logs
-from experiments.learning.headroom_closed import in_turn, key_of, policies
+from experiments.learning.headroom_closed import key_of, policies
 from experiments.learning.headroom_runs import (
     RIVALS,
     config_of,
@@ -26,6 +26,7 @@ from experiments.learning.headroom_tables import (
     section,
     with_arms,
 )
+from experiments.rows import in_turn
 from go_rl.compare.benchmark.inputs import settings_of
 from go_rl.compare.controls.headroom import Headroom
 from go_rl.graphs.zoo.problems import zoo_problem
@@ -133,7 +134,11 @@ def test_the_page_shows_weights_with_runs():
 def test_families_take_turns():
     names = (GNMT, "gnmt-2-layers.ring36.strict", NASNET)
     scored = [_scored(name, []) for name in names]
-    assert [s.problem.name for s in in_turn(scored)] == [GNMT, NASNET, names[1]]
+    assert [s.problem.name for s in in_turn(scored, lambda s: s.problem.family)] == [
+        GNMT,
+        NASNET,
+        names[1],
+    ]
 
 
 def test_auto_is_paired_by_problem_and_seed():

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from experiments.learning.best_known import in_turn
+from experiments.learning.best_known import least_first
 from experiments.learning.headroom import Run, headrooms, page, reference_method
 from go_rl.graphs.zoo.best_known import BestEntry
 from go_rl.graphs.zoo.problems import zoo_problem, zoo_problems
@@ -57,7 +57,7 @@ def test_the_page_counts_what_enters():
 def test_families_take_turns_and_the_fewest_seconds_come_first():
     problems = zoo_problems("test", "ring")
     spent = {problem.name: 0.0 for problem in problems} | {problems[0].name: 5.0}
-    order = in_turn(problems, spent)
+    order = least_first(problems, spent)
     families = {problem.family for problem in problems}
     assert {problem.family for problem in order[: len(families)]} == families
     assert order[-1] == problems[0]

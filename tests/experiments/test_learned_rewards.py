@@ -10,8 +10,7 @@ from tuning.xla.fakes import MEASURING, Machine, program
 
 from experiments.learning.learned_rewards import Bench, LearnedRewards, row_of
 from experiments.learning.learned_rewards_page import Row, cell, figure, page, ratio
-from experiments.learning.learned_rewards_search import problem_of, settled
-from experiments.learning.measuring_cost import Measuring
+from experiments.learning.learned_rewards_search import Measuring, problem_of, settled
 from go_rl.core import Budget, load_hardware
 from go_rl.costs.models import Analytical, Kernels
 from go_rl.costs.timing.config import CollectConfig

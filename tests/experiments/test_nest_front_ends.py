@@ -16,8 +16,8 @@ from experiments.programs.nests.gpu_nests import (
     nest_of_elementwise,
     nest_of_product,
     nest_of_reduction,
+    nests_of_operators,
 )
-from experiments.programs.nests.operator_nests import nests_of_operators
 from experiments.programs.nests.tenset import tenset_labels, tenset_records
 from go_rl.costs.operators.tables import OperatorRows
 from go_rl.costs.programs.features import compact_ast

@@ -14,9 +14,14 @@ from experiments.programs.rivals.boosted_programs import (
     XgboostConfig,
     XgboostPrograms,
 )
-from experiments.programs.rivals.nest_trees import CLOSE, LEAF, tree_of
 from experiments.programs.rivals.network_rival import RivalRun
-from experiments.programs.rivals.recursive_lstm import RecursiveLstm, RecursiveSizes
+from experiments.programs.rivals.recursive_lstm import (
+    CLOSE,
+    LEAF,
+    RecursiveLstm,
+    RecursiveSizes,
+    tree_of,
+)
 from experiments.programs.rivals.summed_mlp import MlpSizes, SummedMlp
 from experiments.programs.rivals.tlp import ARGUMENTS, KINDS, TlpPrograms, TlpSizes, primitive_rows
 from go_rl.core import TrainingError

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments.programs.importance import gain_shares, permutation_losses
+from experiments.programs.hetero_runs import gain_shares, permutation_losses
 from experiments.programs.pruning import PruneRules, kernel_shape, prune, task_weights
 from experiments.programs.rivals.boosted_programs import XgboostConfig, grow_trees
 from go_rl.core import TrainingError

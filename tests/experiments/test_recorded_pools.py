@@ -7,8 +7,8 @@ from math import isnan
 import numpy as np
 import pytest
 
-from experiments.tuning.pools_from_records import pools_from_records
-from experiments.tuning.replayed.recorded_paths import RecordedPath, record_path
+from experiments.tuning.make_pools import pools_from_records
+from experiments.tuning.replayed.replayed_runs import RecordedPath, record_path
 from go_rl.costs.programs.nests import (
     OPERATION_NAMES,
     Access,

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from experiments.programs.cdmpp.runs import Runs, TableOptions
+from experiments.programs.cdmpp.runs import Runs, TableOptions, means_table
 from experiments.programs.cdmpp.speed import training_lines
 from experiments.programs.hetero_runs import learned_rows, order_metrics, pair_count
 from experiments.programs.hetero_transfer import MODELS, SPLITS, order_table
-from experiments.programs.program_rivals import COLUMNS, rival_row
+from experiments.programs.program_rivals import COLUMNS, split_rows
 from experiments.programs.pruning import PruneRules
-from experiments.programs.rival_fits import split_rows
 from tests.costs.programs.made_up import made_up_programs
 
 
 @pytest.fixture(scope="module")
 def runs() -> Runs:
-    made = Runs(TableOptions(), time.monotonic())
+    made = Runs(TableOptions())
     made.__dict__["examples"] = made_up_programs()
     return made
 
@@ -75,7 +73,7 @@ def test_rows_drawn_are_as_many_as_pruning_leaves(runs):
 
 
 def test_cells_without_runs_are_dashes():
-    assert rival_row("TLP", []).count("–") == len(COLUMNS)
+    assert means_table({"TLP": []}, COLUMNS)[-1].count("–") == len(COLUMNS)
     assert training_lines({})[-1] == "Not measured yet."
 
 

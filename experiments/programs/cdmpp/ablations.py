@@ -7,16 +7,12 @@ Run: ``python -m experiments.programs.cdmpp.ablations``. Splits and updates are 
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-import numpy as np
-
 from experiments.experiment import Experiment
-from experiments.page_text import cell
 from experiments.programs.cdmpp.cross_model import both_parts, cross_run
-from experiments.programs.cdmpp.runs import Metrics, Runs, TableOptions, trained
+from experiments.programs.cdmpp.runs import Metrics, Runs, TableOptions, means_table, trained
 from go_rl.costs.programs.learn.network import PAPER
 
 SIZES = "sizes"
@@ -47,19 +43,18 @@ class CdmppAblations(TableOptions, Experiment):
 
     def run(self) -> None:
         """Make the tables."""
-        runs = Runs(self, time.monotonic())
+        runs = Runs(self)
         found = {
             title: {
-                name: [_kept(runs, changed, seed) for seed in range(_seeds(self, title))]
+                name: [
+                    _kept(runs, changed, seed)
+                    for seed in range(1 if FIRST_RUN in title else self.seeds)
+                ]
                 for name, changed in rows.items()
             }
             for title, rows in TABLES.items()
         }
         self.write_page(_page(runs, found))
-
-
-def _seeds(options: CdmppAblations, title: str) -> int:
-    return 1 if FIRST_RUN in title else options.seeds
 
 
 def _kept(runs: Runs, changed: dict[str, Any], seed: int) -> Metrics:
@@ -90,13 +85,12 @@ def _page(runs: Runs, found: dict[str, dict[str, list[Metrics]]]) -> str:
         f"held out. Runs of which a cell is the mean: {runs.options.seeds}, each of",
         f"{runs.options.steps:,} updates; splits of `cdmpp_cross_model`.",
     ]
-    heads = ("MAPE %", "RMSE ms", "held-out MAPE %", "held-out RMSE ms")
-    names = ("test mape", "test rmse_ms", "held mape", "held rmse_ms")
+    columns = {
+        "test mape": "MAPE %", "test rmse_ms": "RMSE ms", "held mape": "held-out MAPE %",
+        "held rmse_ms": "held-out RMSE ms",
+    }  # fmt: skip
     for title, rows in found.items():
-        lines += ["", f"## {title}", "", "| | " + " | ".join(heads) + " |", "|---|---|---|---|---|"]
-        for name, results in rows.items():
-            cells = [cell(float(np.mean([r[key] for r in results])), 2) for key in names]
-            lines.append(f"| {name} | " + " | ".join(cells) + " |")
+        lines += ["", f"## {title}", "", *means_table(rows, columns)]
     return "\n".join([*lines, ""])
 
 

@@ -9,18 +9,17 @@ parts were seen, and the worst programs of both were looked at.
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
 from experiments.experiment import Experiment
-from experiments.page_text import NOTHING, cell
-from experiments.programs.cdmpp.cross_model import COLUMNS, PARTS, both_parts
-from experiments.programs.cdmpp.runs import Metrics, OutOfTimeError, Runs, TableOptions, trained
+from experiments.page_text import table_lines
+from experiments.programs.cdmpp.cross_model import both_parts, parts_lines
+from experiments.programs.cdmpp.runs import Metrics, Runs, TableOptions, mean_of, named, trained
 from go_rl.costs.learning.metrics import mape
 from go_rl.costs.learning.splits import HELD_OUT, by_model
 from go_rl.costs.programs.learn.code_inputs import (
@@ -61,24 +60,15 @@ class CdmppCode(TableOptions, Experiment):
 
     def run(self) -> None:
         """Run the arms that are missing; write the page."""
-        runs = WideRuns(self, time.monotonic())
+        runs = WideRuns(self)
         found: dict[str, list[Metrics]] = {arm: [] for arm in (*ARMS, "single")}
-        missing: list[str] = []
         for seed in range(self.seeds):
             for name, make in (("trees", _tree_arms), ("network", _network), ("single", _single)):
-                try:
-                    kept = runs.kept(f"code-{name}-{seed}", lambda m=make, s=seed: m(runs, s))
-                except OutOfTimeError:
-                    missing.append(f"{name}-{seed}")
-                    continue
-                for arm in found:
-                    own = {
-                        k.removeprefix(f"{arm} "): v
-                        for k, v in kept.items()
-                        if k.startswith(f"{arm} ")
-                    }
-                    found[arm] += [own] if own else []
-        self.write_page(_page(runs, found, missing))
+                for kept in runs.tried(f"code-{name}-{seed}", partial(make, runs, seed)):
+                    for arm, results in found.items():
+                        own = named(kept, f"{arm} ")
+                        results += [own] if own else []
+        self.write_page(_page(runs, found))
 
 
 class WideRuns(Runs):
@@ -163,7 +153,7 @@ def _single(runs: WideRuns, seed: int) -> Metrics:
     return found
 
 
-def _page(runs: Runs, found: dict[str, list[Metrics]], missing: list[str]) -> str:
+def _page(runs: Runs, found: dict[str, list[Metrics]]) -> str:
     split = runs.split(0)
     lines = [
         "# Features of compiled loops",
@@ -179,20 +169,8 @@ def _page(runs: Runs, found: dict[str, list[Metrics]], missing: list[str]) -> st
         "Published for TenSet on real devices: 14.03 % on held-out networks. Repeated measurements",
         "of one program differ by 5.1 % on average (482 programs drawn twice or more).",
     ]
-    for part, title in PARTS.items():
-        lines += ["", f"## Programs of {title}", ""]
-        lines.append("| | " + " | ".join(COLUMNS.values()) + " | n |")
-        lines.append("|" + "---|" * (len(COLUMNS) + 2))
-        for arm, name in ARMS.items():
-            cells = [_mean(found[arm], f"{part} {column}") for column in COLUMNS]
-            lines.append(f"| {name} | " + " | ".join(cells) + f" | {len(found[arm])} |")
-    lines += ["", "## MAPE by network held out, %", "", "| | " + " | ".join(HELD_OUT) + " |"]
-    lines.append("|" + "---|" * (len(HELD_OUT) + 1))
-    for arm, name in ARMS.items():
-        cells = [_mean(found[arm], f"held {network} mape") for network in HELD_OUT]
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    lines += [*_single_lines(found["single"])]
-    lines += ["", "## Not run yet", "", ", ".join(missing) + "."] if missing else []
+    arms = {name: found[arm] for arm, name in ARMS.items()}
+    lines += [*parts_lines(arms, counted=True), *_single_lines(found["single"]), *runs.not_run()]
     return "\n".join([*lines, ""])
 
 
@@ -202,20 +180,16 @@ def _single_lines(found: list[Metrics]) -> list[str]:
     if not found:
         return [*lines, "Not run yet."]
     counts = {part: f"{found[0][f'count {part}']:,.0f}" for part in ("others", "single")}
-    lines += [
+    heads = ["learned", f"{counts['others']} other programs", f"{counts['single']} of such tasks"]
+    rows = [
+        [f"{name} such tasks", *(mean_of(found, f"{name} {part}") for part in counts)]
+        for name in ("without", "with")
+    ]
+    return [
+        *lines,
         "`KeepRules(least_programs=1)` keeps them: regressions can learn them, ranks cannot judge",
-        "them. MAPE of `CodeTrees` on networks held out, %.", "",
-        f"| learned | {counts['others']} other programs | {counts['single']} of such tasks |",
-        "|---|---|---|",
+        "them. MAPE of `CodeTrees` on networks held out, %.", "", *table_lines(heads, rows),
     ]  # fmt: skip
-    for name in ("without", "with"):
-        cells = [_mean(found, f"{name} {part}") for part in ("others", "single")]
-        lines.append(f"| {name} such tasks | " + " | ".join(cells) + " |")
-    return lines
-
-
-def _mean(results: list[Metrics], name: str) -> str:
-    return cell(float(np.mean([each[name] for each in results])), 2) if results else NOTHING
 
 
 if __name__ == "__main__":

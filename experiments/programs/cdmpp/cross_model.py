@@ -8,15 +8,24 @@ Boosted trees learn the logarithm of the seconds from summed leaf vectors of the
 
 from __future__ import annotations
 
-import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from experiments.experiment import Experiment
-from experiments.page_text import cell
-from experiments.programs.cdmpp.runs import Metrics, Runs, TableOptions, judged, trained, tuned
+from experiments.programs.cdmpp.runs import (
+    Metrics,
+    Runs,
+    TableOptions,
+    judged,
+    means_table,
+    named,
+    trained,
+    tuned,
+    tuning_steps,
+)
 from go_rl.costs.learning.splits import HELD_OUT
 from go_rl.costs.programs.learn.examples import ProgramExamples
 from go_rl.costs.trees.boosted import BoostedConfig, BoostedTrees, SummedKernels
@@ -27,8 +36,6 @@ COLUMNS = {
     "within_10": "within 10 %", "within_20": "within 20 %", "pair_accuracy": "pairs",
     "top_1": "top-1", "top_5": "top-5", "r2": "R²",
 }  # fmt: skip
-TUNING = 0.2
-"""Updates of fine-tuning, of those of training."""
 TREES = 600
 CMD = "cmd "
 """Before the names of metrics of a network that was fine-tuned."""
@@ -42,7 +49,7 @@ class CdmppCrossModel(TableOptions, Experiment):
 
     def run(self) -> None:
         """Make the table."""
-        runs = Runs(self, time.monotonic())
+        runs = Runs(self)
         cdmpp = [cross_run(runs, seed) for seed in range(self.seeds)]
         trees = [
             runs.kept(f"cross-trees-{seed}", lambda seed=seed: _trees(runs, seed))
@@ -50,7 +57,7 @@ class CdmppCrossModel(TableOptions, Experiment):
         ]
         found = {
             "CDMPP": cdmpp,
-            "CDMPP, fine-tuned with CMD": [_with(each, CMD) for each in cdmpp],
+            "CDMPP, fine-tuned with CMD": [named(each, CMD) for each in cdmpp],
             "boosted trees (LightGBM)": trees,
         }
         self.write_page(_page(runs, found))
@@ -65,17 +72,12 @@ def _cross(runs: Runs, seed: int) -> Metrics:
     split, inputs = runs.split(seed), runs.examples.inputs
     train = runs.examples.take(split.train)
     learned = trained(train, runs.run_config(seed))
-    steps = max(int(TUNING * runs.options.steps), 1)
-    adapted = tuned(learned, train, inputs.take(split.held_out), steps)
+    adapted = tuned(learned, train, inputs.take(split.held_out), tuning_steps(runs.options.steps))
     after = both_parts(runs, seed, adapted.seconds(inputs))
     return {
         **both_parts(runs, seed, learned.seconds(inputs)),
         **{f"{CMD}{name}": value for name, value in after.items()},
     }
-
-
-def _with(found: Metrics, start: str) -> Metrics:
-    return {name.removeprefix(start): value for name, value in found.items() if start in name}
 
 
 def _trees(runs: Runs, seed: int) -> Metrics:
@@ -127,24 +129,19 @@ def _page(runs: Runs, found: dict[str, list[Metrics]]) -> str:
         "targets are levels of x86-64 for which code was compiled, not devices.",
         "Published for TenSet on real devices: 14.03 % on held-out networks.",
     ]
-    for part, title in PARTS.items():
-        lines += ["", f"## Programs of {title}", "", "| | " + " | ".join(COLUMNS.values()) + " |"]
-        lines.append("|" + "---|" * (len(COLUMNS) + 1))
-        for name, results in found.items():
-            cells = [_mean(results, f"{part} {column}") for column in COLUMNS]
-            lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    lines += ["", "## MAPE by network held out, %", "", "| | " + " | ".join(HELD_OUT) + " |"]
-    lines.append("|" + "---|" * (len(HELD_OUT) + 1))
-    for name, results in found.items():
-        cells = [_mean(results, f"held {network} mape") for network in HELD_OUT]
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
     dropped = ", ".join(f"{count:,} {why}" for why, count in examples.dropped)
-    lines += ["", f"Not examples: {dropped}.", ""]
-    return "\n".join(lines)
+    return "\n".join([*lines, *parts_lines(found), "", f"Not examples: {dropped}.", ""])
 
 
-def _mean(results: list[Metrics], name: str) -> str:
-    return cell(float(np.mean([each[name] for each in results])), 2)
+def parts_lines(found: Mapping[str, list[Metrics]], counted: bool = False) -> list[str]:
+    """Return the sections of errors by part of the split, and by network held out."""
+    lines = []
+    for part, title in PARTS.items():
+        columns = {f"{part} {column}": head for column, head in COLUMNS.items()}
+        table = means_table(found, columns, counted=counted)
+        lines += ["", f"## Programs of {title}", "", *table]
+    networks = means_table(found, {f"held {name} mape": name for name in HELD_OUT})
+    return [*lines, "", "## MAPE by network held out, %", "", *networks]
 
 
 if __name__ == "__main__":

@@ -9,21 +9,19 @@ fine-tuned with the inputs of one that is, as in `experiments.programs.cdmpp.cro
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 import jax.numpy as jnp
-import matplotlib
 import numpy as np
 from matplotlib.figure import Figure
 from scipy.stats import gaussian_kde, rankdata
 
 from experiments.experiment import RESULTS, Experiment
 from experiments.programs.cdmpp.code import WideRuns
-from experiments.programs.cdmpp.runs import TableOptions, trained, tuned
+from experiments.programs.cdmpp.runs import TableOptions, trained, tuned, tuning_steps
 from go_rl.core.files.strict_json import parse_json
 from go_rl.costs.learning.metrics import mape
 from go_rl.costs.learning.splits import HELD_OUT
@@ -31,22 +29,23 @@ from go_rl.costs.programs.learn.central_moments import central_moment_discrepanc
 from go_rl.costs.programs.learn.code_trees import CodeTrees
 from go_rl.costs.programs.learn.label_transform import LabelTransform
 from go_rl.costs.programs.learn.prepared import prepare
+from go_rl.report.figures import new_figure
 from go_rl.runtime.array_file import read_parameters, write_parameters
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 
 NAME = "cdmpp_figures"
 TARGET_NETWORK = "bert-tiny"
 """That of the paper's figure 8."""
 SAMPLED = 400
 """Programs of a subset, and of each side of a t-SNE."""
-TUNING = 0.2
 PREDICTIONS = {
     "before": "CDMPP", "after": "CDMPP, CMD to bert-tiny", "trees": "CodeTrees",
 }  # fmt: skip
 TRANSFORMS = {"none": "latency", "box-cox": "Box-Cox", "yeo-johnson": "Yeo-Johnson",
               "quantile": "quantile"}  # fmt: skip
+
+
+Save = Callable[[Figure, str], None]
+"""Writes a figure, by the ending of its name."""
 
 
 @dataclass(frozen=True)
@@ -62,14 +61,14 @@ class CdmppFigures(TableOptions, Experiment):
 
     def run(self) -> None:
         """Draw the figures; write the page."""
-        runs = WideRuns(self, time.monotonic())
+        runs, save = WideRuns(self), self.save_figure
         outputs = _outputs(runs)
-        nodes, leaves = _tree_sizes(runs)
-        skew = _transforms(runs)
-        _errors(runs, outputs)
-        moved = _latents(runs, outputs)
-        rank = _discrepancy(runs, outputs)
-        _sampling()
+        nodes, leaves = _tree_sizes(runs, save)
+        skew = _transforms(runs, save)
+        save(_errors(runs, outputs), "_errors")
+        moved = _latents(runs, outputs, save)
+        rank = _discrepancy(runs, outputs, self.subsets, save)
+        save(_sampling(), "_sampling")
         self.write_page(_page(nodes, leaves, skew, moved, rank))
 
 
@@ -105,7 +104,7 @@ def _computed(runs: WideRuns) -> dict[str, np.ndarray]:
     found = {"trees_seconds": trees.predict(runs.wide.inputs)}
     learned = trained(train, runs.run_config(0))
     others = inputs.take(split.held_out[_has(runs, TARGET_NETWORK)[split.held_out]])
-    steps = max(int(TUNING * runs.options.steps), 1)
+    steps = tuning_steps(runs.options.steps)
     for name, network in (
         ("before", learned),
         ("after", tuned(learned, train, others, steps)),
@@ -123,22 +122,24 @@ def _has(runs: WideRuns, network: str) -> np.ndarray:
     return np.array([network in some for some in inputs.networks])[inputs.task]
 
 
-def _tree_sizes(runs: WideRuns) -> tuple[np.ndarray, np.ndarray]:
+def _tree_sizes(runs: WideRuns, save: Save) -> tuple[np.ndarray, np.ndarray]:
     """Figure 2: nodes and leaves of the trees of all programs."""
     inputs = runs.examples.inputs
     size = {n: len(parse_json(inputs.nests[n])["nodes"]) for n in np.unique(inputs.nest).tolist()}
     nodes = np.array([size[n] for n in inputs.nest.tolist()])
-    figure, axes = plt.subplots(1, 2, figsize=(8, 3))
+    figure = new_figure(8, 3)
+    axes = figure.subplots(1, 2)
     for axis, count, what in zip(axes, (nodes, inputs.leaves), ("nodes", "leaves"), strict=True):
         axis.bar(*np.unique(count, return_counts=True))
         axis.set(xlabel=f"{what} of the tree", ylabel="programs")
-    _save(figure, "trees")
+    save(figure, "_trees")
     return nodes, inputs.leaves
 
 
-def _transforms(runs: WideRuns) -> dict[str, float]:
+def _transforms(runs: WideRuns, save: Save) -> dict[str, float]:
     """Figure 5: distribution of latency by transform, with a density estimate; their skewness."""
-    figure, axes = plt.subplots(1, 4, figsize=(11, 2.8))
+    figure = new_figure(11, 2.8)
+    axes = figure.subplots(1, 4)
     found = {}
     for axis, (kind, title) in zip(axes, TRANSFORMS.items(), strict=True):
         labels = LabelTransform.fit(kind, runs.examples.seconds).labels(runs.examples.seconds)
@@ -149,11 +150,11 @@ def _transforms(runs: WideRuns) -> dict[str, float]:
         axis.plot(line, gaussian_kde(labels)(line))
         axis.set(title=title, xlabel="deviations", xlim=(line[0], line[-1]))
     axes[0].set_ylabel("density")
-    _save(figure, "transforms")
+    save(figure, "_transforms")
     return found
 
 
-def _errors(runs: WideRuns, outputs: Outputs) -> None:
+def _errors(runs: WideRuns, outputs: Outputs) -> Figure:
     """Figures 6 and 7: errors by network, on programs not learned from, and by target."""
     inputs, split = runs.examples.inputs, runs.split(0)
     unseen = np.zeros(inputs.num_programs, bool)
@@ -164,7 +165,8 @@ def _errors(runs: WideRuns, outputs: Outputs) -> None:
     held = np.isin(np.arange(len(unseen)), split.held_out)
     parts |= {each.codegen: held & (inputs.target == g) for g, each in enumerate(inputs.targets)}
     parts = {name: rows for name, rows in parts.items() if rows.any()}
-    figure, axis = plt.subplots(figsize=(11, 3.8))
+    figure = new_figure(11, 3.8)
+    axis = figure.subplots()
     places = np.arange(len(parts))
     for shift, (name, title) in enumerate(PREDICTIONS.items()):
         found = outputs.seconds[name]
@@ -175,10 +177,10 @@ def _errors(runs: WideRuns, outputs: Outputs) -> None:
     axis.axvline(len(parts) - len(inputs.targets) - 0.5, color="gray")
     axis.set_ylabel("MAPE, %")
     axis.legend(ncols=3, loc="lower center", bbox_to_anchor=(0.5, 1.0), frameon=False)
-    _save(figure, "errors")
+    return figure
 
 
-def _latents(runs: WideRuns, outputs: Outputs) -> dict[str, float]:
+def _latents(runs: WideRuns, outputs: Outputs, save: Save) -> dict[str, float]:
     """Figure 8: t-SNE of latents of networks learned from and of `TARGET_NETWORK`; CMD of both."""
     from sklearn.manifold import TSNE  # pyright: ignore[reportMissingImports]
 
@@ -186,7 +188,8 @@ def _latents(runs: WideRuns, outputs: Outputs) -> dict[str, float]:
     own = split.held_out[_has(runs, TARGET_NETWORK)[split.held_out]]
     source = rng.choice(split.train, SAMPLED, replace=False)
     target = rng.choice(own, min(SAMPLED, len(own)), replace=False)
-    figure, axes = plt.subplots(1, 2, figsize=(8, 4))
+    figure = new_figure(8, 4)
+    axes = figure.subplots(1, 2)
     found = {}
     for axis, name in zip(axes, ("before", "after"), strict=True):
         latents = outputs.latents[name]
@@ -198,27 +201,28 @@ def _latents(runs: WideRuns, outputs: Outputs) -> dict[str, float]:
             axis.scatter(*spots[part].T, s=5, label=title)
         axis.set(title=f"{name} fine-tuning, CMD {found[name]:.2f}", xticks=[], yticks=[])
     axes[0].legend(loc="upper left")
-    _save(figure, "latents")
+    save(figure, "_latents")
     return found
 
 
-def _discrepancy(runs: WideRuns, outputs: Outputs) -> float:
+def _discrepancy(runs: WideRuns, outputs: Outputs, subsets: int, save: Save) -> float:
     """Figure 18: discrepancy of subsets of what was learned from and of programs held out, against
     the error on the latter. Subsets are programs of a few tasks; the rank correlation."""
     split, inputs = runs.split(0), runs.examples.inputs
     rng, latents = np.random.default_rng(0), outputs.latents["before"]
     source = latents[rng.choice(split.train, SAMPLED, replace=False)]
     tasks, spots = np.unique(inputs.task[split.held_out]), []
-    for _ in range(runs.options.subsets):  # pyright: ignore[reportAttributeAccessIssue]
+    for _ in range(subsets):
         some = rng.choice(tasks, 4, replace=False)
         rows = split.held_out[np.isin(inputs.task[split.held_out], some)]
         found = mape(outputs.seconds["before"][rows], runs.examples.seconds[rows])
         spots.append((_apart(source, latents[rows]), found))
     apart, errors = np.array(spots).T
-    figure, axis = plt.subplots(figsize=(4.5, 3.5))
+    figure = new_figure(4.5, 3.5)
+    axis = figure.subplots()
     axis.scatter(apart, errors, s=8)
     axis.set(xlabel="CMD to programs learned from", ylabel="MAPE, %")
-    _save(figure, "discrepancy")
+    save(figure, "_discrepancy")
     return float(np.corrcoef(rankdata(apart), rankdata(errors))[0, 1])
 
 
@@ -226,12 +230,13 @@ def _apart(source: np.ndarray, target: np.ndarray) -> float:
     return float(central_moment_discrepancy(jnp.asarray(source), jnp.asarray(target)))
 
 
-def _sampling() -> None:
+def _sampling() -> Figure:
     """Figure 13, of the table of `cdmpp_sampling`."""
     line = re.compile(r"\| (\d+) \| ([\d.]+) \| ([\d.]+) \(([\d.]+) to ([\d.]+)\) \|")
     page = (RESULTS / "cdmpp_sampling.md").read_text()
     rows = np.array([[float(x) for x in found] for found in line.findall(page)])
-    figure, axis = plt.subplots(figsize=(4.5, 3.2))
+    figure = new_figure(4.5, 3.2)
+    axis = figure.subplots()
     axis.plot(rows[:, 0], rows[:, 1], marker="o", label="k-means")
     axis.plot(rows[:, 0], rows[:, 2], marker="s", label="random, mean of 10")
     axis.fill_between(rows[:, 0], rows[:, 3], rows[:, 4], alpha=0.2, color="C1", label="all 10")
@@ -239,7 +244,7 @@ def _sampling() -> None:
     axis.set_xticks(rows[:, 0], [f"{n:.0f}" for n in rows[:, 0]])
     axis.minorticks_off()
     axis.legend()
-    _save(figure, "sampling")
+    return figure
 
 
 def _page(
@@ -270,12 +275,6 @@ Programs of one processor; its two targets are levels of x86-64, no devices. Net
 
 def _range(numbers: Sequence[int] | np.ndarray) -> str:
     return f"{min(numbers)} to {max(numbers)}"
-
-
-def _save(figure: Figure, name: str) -> None:
-    figure.tight_layout()
-    figure.savefig(RESULTS / f"{NAME}_{name}.svg", metadata={"Date": None})
-    plt.close(figure)
 
 
 if __name__ == "__main__":

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
+from experiments.page_text import table_lines
+from experiments.statistics import mean_cell
 from go_rl.core import ReadError
 from go_rl.core.files.whole_file import write_text
 from go_rl.costs.learning.metrics import latency_metrics
@@ -49,6 +52,15 @@ class TableOptions:
     """Runs of which a cell is the mean."""
     minutes: float = 1e9
     """Stop behind the run, at least one, that ends later than this; the next call goes on."""
+
+
+TUNING = 0.2
+"""Updates of fine-tuning, of those of training."""
+
+
+def tuning_steps(steps: int) -> int:
+    """Return the updates of fine-tuning behind so many of training."""
+    return max(int(TUNING * steps), 1)
 
 
 class OutOfTimeError(ReadError):
@@ -94,7 +106,9 @@ class Runs:
     """Finished runs, and the examples they learn from."""
 
     options: TableOptions
-    started: float
+    started: float = field(default_factory=time.monotonic)
+    missing: list[str] = field(default_factory=list)
+    """Names of the runs that time did not allow."""
 
     @cached_property
     def examples(self) -> ProgramExamples:
@@ -117,6 +131,18 @@ class Runs:
         options = self.options
         end = f"{options.steps}-{len(self.examples.seconds)}"
         return self._folder.kept(f"{name}-{end}", make)
+
+    def tried(self, name: str, make: Callable[[], Metrics]) -> list[Metrics]:
+        """Return the metrics of a run; none where the time is over."""
+        try:
+            return [self.kept(name, make)]
+        except OutOfTimeError:
+            self.missing.append(name)
+            return []
+
+    def not_run(self) -> list[str]:
+        """Return the lines that say what has not run yet."""
+        return ["", "## Not run yet", "", f"{', '.join(self.missing)}."] if self.missing else []
 
     @cached_property
     def _folder(self) -> RunFolder:
@@ -169,3 +195,35 @@ def judged(found: np.ndarray, examples: ProgramExamples, rows: np.ndarray) -> Me
     inputs = examples.inputs
     group = inputs.task * len(inputs.targets) + inputs.target
     return latency_metrics(found[rows], examples.seconds[rows], group[rows])
+
+
+def means_table(
+    found: Mapping[str, Sequence[Metrics]],
+    columns: Mapping[str, str],
+    digits: Mapping[str, int] = MappingProxyType({}),
+    counted: bool = False,
+) -> list[str]:
+    """Return the lines of a table of means over runs; dashes where there is none.
+
+    Args:
+        found: runs by the name of their row.
+        columns: metrics, each with the head of its column.
+        digits: decimals of metrics that have not two.
+        counted: whether the last column is the number of runs.
+    """
+    rows = [
+        [name, *(mean_of(runs, each, digits.get(each, 2)) for each in columns),
+         *([str(len(runs))] if counted else [])]
+        for name, runs in found.items()
+    ]  # fmt: skip
+    return table_lines(["", *columns.values(), *(["n"] if counted else [])], rows)
+
+
+def named(found: Metrics, start: str) -> Metrics:
+    """Return the metrics whose names start so, without it."""
+    return {k.removeprefix(start): value for k, value in found.items() if k.startswith(start)}
+
+
+def mean_of(runs: Sequence[Metrics], name: str, digits: int = 2) -> str:
+    """Return the mean of a metric as a cell; a dash where there is no run."""
+    return mean_cell([run[name] for run in runs], digits)

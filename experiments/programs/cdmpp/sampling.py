@@ -9,32 +9,31 @@ from; their programs on the new target are added.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar
 
 import numpy as np
 
 from experiments.experiment import Experiment
-from experiments.page_text import NOTHING, cell
+from experiments.page_text import table_lines
 from experiments.programs.cdmpp.runs import (
     Metrics,
     OneNetwork,
-    OutOfTimeError,
     Runs,
     TableOptions,
     judged,
     trained,
     tuned,
+    tuning_steps,
 )
+from experiments.statistics import mean_cell, with_range
 from go_rl.costs.learning.splits import Split, by_target
 from go_rl.costs.programs.learn.examples import ProgramExamples
 from go_rl.costs.programs.learn.select_tasks import program_features, select_tasks
 
 TARGET = "x86-64-v4"
-TUNING = 0.2
 
 
 @dataclass(frozen=True)
@@ -50,33 +49,23 @@ class CdmppSampling(TableOptions, Experiment):
 
     def run(self) -> None:
         """Run what is missing; write the page."""
-        runs = Runs(self, time.monotonic())
+        runs = Runs(self)
         tasks = len(runs.examples.inputs.tasks)
         counts = [count for count in self.counts if count <= 0.8 * tasks]
         found: dict[str, list[float]] = {}
-        missing: list[str] = []
-
-        def kept(name: str, seed: int, make: Callable[[], Metrics]) -> None:
-            try:
-                error = runs.kept(f"mixed-{name}-{seed}", make)["mape"]
-                found.setdefault(name, []).append(error)
-            except OutOfTimeError:
-                missing.append(f"{name}-{seed}")
-
         for seed in range(self.seeds):
             setting = _Setting(runs, seed)
-            kept("none", seed, setting.untuned)
-            kept("cmd", seed, setting.unlabelled)
+            arms: dict[str, Callable[[], Metrics]] = {
+                "none": setting.untuned, "cmd": setting.unlabelled,
+            }  # fmt: skip
             for count in counts:
-                kept(f"kmeans-{count}", seed, lambda s=setting, n=count: s.tuned_on(n, None))
+                arms[f"kmeans-{count}"] = partial(setting.tuned_on, count, None)
                 for i in range(self.draws):
-                    kept(
-                        f"random-{count}-{i}",
-                        seed,
-                        lambda s=setting, n=count, i=i: s.tuned_on(n, i),
-                    )
-        lost = f"\n## Not run yet\n\n{', '.join(missing)}.\n" if missing else ""
-        self.write_page(_page(found, counts, self) + lost)
+                    arms[f"random-{count}-{i}"] = partial(setting.tuned_on, count, i)
+            for name, make in arms.items():
+                kept = runs.tried(f"mixed-{name}-{seed}", make)
+                found.setdefault(name, []).extend(each["mape"] for each in kept)
+        self.write_page(_page(found, counts, self) + "\n".join([*runs.not_run(), ""]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +87,9 @@ class _Setting:
         """Metrics after fine-tuning with inputs of the new target alone."""
         split = self._split()
         train, others = self._learned_from(), self.runs.examples.inputs.take(split.adapt)
-        return self._judged(tuned(self._start, train, others, self._steps()))
+        return self._judged(
+            tuned(self._start, train, others, tuning_steps(self.runs.options.steps))
+        )
 
     def tuned_on(self, count: int, draw: int | None) -> Metrics:
         """Metrics after fine-tuning with programs of some tasks on the new target, repeated until
@@ -118,13 +109,10 @@ class _Setting:
         measured = split.adapt[np.isin(adapt.task, chosen)]
         repeated = np.tile(measured, max(len(split.train) // len(measured), 1))
         both = self.runs.examples.take(np.concatenate([split.train, repeated]))
-        return self._judged(tuned(self._start, both, None, self._steps()))
+        return self._judged(tuned(self._start, both, None, tuning_steps(self.runs.options.steps)))
 
     def _learned_from(self) -> ProgramExamples:
         return self.runs.examples.take(self._split().train)
-
-    def _steps(self) -> int:
-        return max(int(TUNING * self.runs.options.steps), 1)
 
     def _split(self) -> Split:
         inputs = self.runs.examples.inputs
@@ -147,20 +135,17 @@ def _page(found: dict[str, list[float]], counts: Sequence[int], options: CdmppSa
         f"{_mean(found, 'cmd')} %.",
         f"Means of {runs} runs, tasks divided anew each time; random: mean (least to largest)",
         f"of {options.draws} draws, each the mean of the runs.", "",
-        "| tasks measured | k-means | random |", "|---|---|---|",
     ]  # fmt: skip
+    rows = []
     for count in counts:
         draws = [found.get(f"random-{count}-{i}", []) for i in range(options.draws)]
         errors = [float(np.mean(each)) for each in draws if len(each) == runs]
-        spread = NOTHING
-        if errors:
-            spread = f"{np.mean(errors):.2f} ({min(errors):.2f} to {max(errors):.2f})"
-        lines.append(f"| {count} | {_mean(found, f'kmeans-{count}')} | {spread} |")
-    return "\n".join([*lines, ""])
+        rows.append([str(count), _mean(found, f"kmeans-{count}"), with_range(errors)])
+    return "\n".join([*lines, *table_lines(["tasks measured", "k-means", "random"], rows), ""])
 
 
 def _mean(found: dict[str, list[float]], name: str) -> str:
-    return cell(float(np.mean(found[name])), 2) if found.get(name) else NOTHING
+    return mean_cell(found.get(name, []))
 
 
 if __name__ == "__main__":

@@ -16,10 +16,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from experiments.experiment import Experiment, say
-from experiments.page_text import NOTHING, cell, table_lines
+from experiments.experiment import Experiment, say, timed
 from experiments.programs.cdmpp.cross_model import PARTS, both_parts
-from experiments.programs.cdmpp.runs import Metrics, OutOfTimeError, Runs, TableOptions, trained
+from experiments.programs.cdmpp.runs import Metrics, Runs, TableOptions, means_table, trained
 from go_rl.costs.programs.learn.network import parameter_count
 from go_rl.costs.programs.learn.search import (
     FILE,
@@ -53,7 +52,7 @@ class CdmppSearch(TableOptions, Experiment):
 
     def run(self) -> None:
         """Go on with the search; behind it, train winner and default; write the page."""
-        runs = Runs(self, time.monotonic())
+        runs = Runs(self)
         folder = Path(self.runs) / "search"
         done = len(_trials(folder))
         config = ProgramSearchConfig(
@@ -65,18 +64,15 @@ class CdmppSearch(TableOptions, Experiment):
             for seed in range(self.seeds):
                 for arm in ARMS:
                     base = runs.run_config(seed)
-                    run = base if arm == ARMS[0] else _sized(replace(winner, seed=seed), base)
-                    try:
-                        found[arm].append(
-                            runs.kept(f"search-{arm}-{seed}", lambda r=run: _learned(runs, r))
-                        )
-                    except OutOfTimeError:
-                        print(f"{arm} {seed} is to be run; call again to go on")
+                    counts = base.network.leaf_counts
+                    network = replace(winner.network, leaf_counts=counts)
+                    sized = replace(winner, seed=seed, network=network)
+                    run = base if arm == ARMS[0] else sized
+                    found[arm] += runs.tried(
+                        f"search-{arm}-{seed}", lambda r=run: _learned(runs, r)
+                    )
+        print(*runs.not_run(), sep="\n")
         self.write_page(_page(self, folder, found))
-
-
-def _sized(run: ProgramTrainConfig, base: ProgramTrainConfig) -> ProgramTrainConfig:
-    return replace(run, network=replace(run.network, leaf_counts=base.network.leaf_counts))
 
 
 def _data(runs: Runs) -> SearchData:
@@ -91,9 +87,8 @@ def _data(runs: Runs) -> SearchData:
 
 
 def _learned(runs: Runs, run: ProgramTrainConfig) -> Metrics:
-    began = time.process_time()
-    learned = trained(runs.examples.take(runs.split(0).train), run)
-    taken = time.process_time() - began
+    train = runs.examples.take(runs.split(0).train)
+    learned, taken = timed(lambda: trained(train, run), time.process_time)
     return {
         **both_parts(runs, 0, learned.seconds(runs.examples.inputs)),
         "parameters": float(parameter_count(learned.network.params)), "cpu_seconds": taken,
@@ -132,17 +127,14 @@ def _page(options: CdmppSearch, folder: Path, found: dict[str, list[Metrics]]) -
         f"Then {options.steps:,} updates on all rows, judged on programs by which no trial was;",
         "split of `cdmpp_cross_model`, means of n runs.", "",
     ]  # fmt: skip
-    heads = [f"{part}: {what}" for part in PARTS.values() for what in ("MAPE %", "median %")]
-    rows = []
-    for arm, results in found.items():
-        cells = [_mean(results, f"{part} {key}") for part in PARTS for key in ("mape", "median")]
-        rest = [_mean(results, "parameters", 0), _mean(results, "cpu_seconds", 0)]
-        rows.append([arm, *cells, *rest, str(len(results))])
-    return "\n".join([*lines, *table_lines(["", *heads, "parameters", "CPU s", "n"], rows), ""])
-
-
-def _mean(results: list[Metrics], name: str, digits: int = 2) -> str:
-    return cell(float(np.mean([r[name] for r in results])), digits) if results else NOTHING
+    columns = {
+        f"{part} {key}": f"{title}: {what}"
+        for part, title in PARTS.items()
+        for key, what in (("mape", "MAPE %"), ("median", "median %"))
+    }
+    columns |= {"parameters": "parameters", "cpu_seconds": "CPU s"}
+    digits = {"parameters": 0, "cpu_seconds": 0}
+    return "\n".join([*lines, *means_table(found, columns, digits, counted=True), ""])
 
 
 if __name__ == "__main__":

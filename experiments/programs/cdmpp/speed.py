@@ -19,26 +19,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from experiments.experiment import Experiment
-from experiments.page_text import NOTHING, cell
-from experiments.programs.cdmpp.runs import Metrics, OutOfTimeError, Runs, TableOptions, trained
-from experiments.programs.rivals.boosted_programs import (
-    LightgbmPrograms,
-    XgboostConfig,
-    XgboostPrograms,
-)
+from experiments.experiment import Experiment, timed
+from experiments.page_text import NOTHING, cell, table_lines
+from experiments.programs.cdmpp.runs import Metrics, Runs, TableOptions, trained
+from experiments.programs.rivals.boosted_programs import TREE_RIVALS, XGBOOST, tree_rival
 from experiments.programs.rivals.recursive_lstm import RecursiveLstm, RecursiveSizes
 from go_rl.api.predict import predict
 from go_rl.costs.programs.learn.code_inputs import summed_program_features
 from go_rl.costs.programs.learn.network import NAMED_CONFIGS, SMALL, parameter_count
 from go_rl.costs.programs.learn.predictor import ProgramPredictor
 from go_rl.costs.programs.learn.training import ProgramTrainConfig
-from go_rl.costs.trees.boosted import BoostedConfig
 
 PROGRAMS = 400
 TREES = 600
 SHIPPED = "the weights that ship"
-XGBOOST = "XGBoost"
 TRAINING, OPERATORS = "training", "operators"
 """Sections of their own."""
 LSTM_UNITS = 96
@@ -64,21 +58,19 @@ class CdmppSpeed(TableOptions, Experiment):
 
     def run(self) -> None:
         """Make the rows that are missing; write the page."""
-        runs = Runs(self, time.monotonic())
+        runs = Runs(self)
         makers: dict[str, Callable[[], Metrics]] = {
             **{f"CDMPP, {n}": lambda n=n: _of_network(runs, n, self) for n in self.configs},
             f"CDMPP, {SHIPPED}": lambda: _of_shipped(runs, self),
-            XGBOOST: lambda: _of_xgboost(runs, self),
-            "LightGBM": lambda: _of_lightgbm(runs, self),
+            **{n: lambda n=n: _of_trees(runs, self, n) for n in TREE_RIVALS},
             TRAINING: lambda: _against_lstm(runs, self),
             OPERATORS: _of_operators,
         }
         found: dict[str, Metrics] = {}
         for name, make in makers.items():
-            try:
-                found[name] = runs.kept(f"speed-{name.replace(' ', '-').replace(',', '')}", make)
-            except OutOfTimeError:
-                print(f"{name} is to be run; call again to go on")
+            for each in runs.tried(f"speed-{name.replace(' ', '-').replace(',', '')}", make):
+                found[name] = each
+        print(*runs.not_run(), sep="\n")
         self.write_page(_page(runs, self, found))
 
 
@@ -96,18 +88,18 @@ def _page(runs: Runs, options: CdmppSpeed, found: dict[str, Metrics]) -> str:
         "*Waited* and *preempted*: how often, in the quickest repeat, the process let its core go,",
         "and others took it. Asked: 50 ms on 2 cores.",
         "",
-        "| | parameters | training samples/s | ms of a processor for 400 | on the clock "
-        "| of XGBoost's | load | waited | preempted |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]  # fmt: skip
+    ]
+    rows = []
     for name, row in found.items():
-        cells = [
-            f"{row['parameters']:,.0f}" if row.get("parameters") else NOTHING,
-            f"{row['samples']:,.0f}" if row.get("samples") else NOTHING,
+        counts = (row.get("parameters"), row.get("samples"))
+        rows.append([
+            name, *(f"{count:,.0f}" if count else NOTHING for count in counts),
             cell(row["cpu_ms"], 1), cell(row["wall_ms"], 1), f"{row['cpu_ms'] / rival:.1f}×",
             cell(row["load"], 1), cell(row["waited"], 0), cell(row["taken"], 0),
-        ]  # fmt: skip
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+        ])  # fmt: skip
+    heads = ["", "parameters", "training samples/s", "ms of a processor for 400", "on the clock",
+             "of XGBoost's", "load", "waited", "preempted"]  # fmt: skip
+    lines += table_lines(heads, rows)
     return "\n".join([*lines, *training_lines(training), *operator_lines(operators), ""])
 
 
@@ -116,17 +108,18 @@ def training_lines(found: Metrics) -> list[str]:
     lines = ["", "## Training throughput", ""]
     if not found:
         return [*lines, "Not measured yet."]
+    names = {"cdmpp": "CDMPP", "lstm": "recursive LSTM (Tiramisu)"}
+    batches = {"cdmpp": 128.0, "lstm": found["lstm_batch"]}
+    rows = [
+        [name, f"{found[f'{key}_parameters']:,.0f}", f"{batches[key]:.0f}", f"{found[key]:,.0f}"]
+        for key, name in names.items()
+    ]
     return [
         *lines,
         "Distinct programs a second of a processor, the best of three runs in turn, compilation",
         "apart; batches of up to 128 programs, which of the recursive LSTM must have one tree.",
         f"Ratio {found['cdmpp'] / found['lstm']:.1f} (published on a V100: 14,241 against 1,870, "
-        "7.6).", "",
-        "| | parameters | programs a batch | programs/s |",
-        "|---|---|---|---|",
-        f"| CDMPP | {found['cdmpp_parameters']:,.0f} | 128 | {found['cdmpp']:,.0f} |",
-        f"| recursive LSTM (Tiramisu) | {found['lstm_parameters']:,.0f} "
-        f"| {found['lstm_batch']:.0f} | {found['lstm']:,.0f} |",
+        "7.6).", "", *table_lines(["", "parameters", "programs a batch", "programs/s"], rows),
     ]  # fmt: skip
 
 
@@ -154,12 +147,11 @@ def _of_network(runs: Runs, name: str, options: CdmppSpeed) -> Metrics:
     counts = runs.run_config(0).network.leaf_counts
     config = ProgramTrainConfig(replace(NAMED_CONFIGS[name], leaf_counts=counts), steps=updates)
     trained(runs.examples, config)  # compiles: the same seed draws the same shapes
-    began = time.process_time()
-    learned = trained(runs.examples, config)
-    speed = updates * config.batch / (time.process_time() - began)
+    learned, taken = timed(lambda: trained(runs.examples, config), time.process_time)
     inputs = runs.examples.inputs.take(_some(runs))
     return {
-        "parameters": float(parameter_count(learned.network.params)), "samples": speed,
+        "parameters": float(parameter_count(learned.network.params)),
+        "samples": updates * config.batch / taken,
         **_least(lambda: learned.seconds(inputs), repeats),
     }  # fmt: skip
 
@@ -175,31 +167,14 @@ def _of_shipped(runs: Runs, options: CdmppSpeed) -> Metrics:
     }
 
 
-def _of_xgboost(runs: Runs, options: CdmppSpeed) -> Metrics:
-    config = XgboostConfig(TREES)
-    return _of_trees(runs, options, lambda: XgboostPrograms.fit(runs.examples, config))
-
-
-def _of_lightgbm(runs: Runs, options: CdmppSpeed) -> Metrics:
-    config = BoostedConfig(trees=TREES, learning_rate=0.05)
-    return _of_trees(runs, options, lambda: LightgbmPrograms.fit(runs.examples, config))
-
-
-def _of_trees(
-    runs: Runs, options: CdmppSpeed, fit: Callable[[], XgboostPrograms | LightgbmPrograms]
-) -> Metrics:
-    began = time.process_time()
-    learned = fit()
-    speed = len(runs.examples.seconds) * TREES / (time.process_time() - began)
+def _of_trees(runs: Runs, options: CdmppSpeed, name: str) -> Metrics:
+    fit = tree_rival(name, TREES)
+    learned, taken = timed(lambda: fit(runs.examples), time.process_time)
     features = summed_program_features(runs.examples.inputs.take(_some(runs)))
-
-    def price() -> np.ndarray:
-        if isinstance(learned, XgboostPrograms):
-            return learned.seconds_of(features)
-        assert learned.trees is not None
-        return learned.trees.predict(features)
-
-    return {"samples": speed, **_least(price, options.repeats)}
+    return {
+        "samples": len(runs.examples.seconds) * TREES / taken,
+        **_least(lambda: learned.seconds_of(features), options.repeats),
+    }
 
 
 def _against_lstm(runs: Runs, options: CdmppSpeed) -> Metrics:
@@ -209,12 +184,10 @@ def _against_lstm(runs: Runs, options: CdmppSpeed) -> Metrics:
     sizes = RecursiveSizes((LSTM_UNITS,), LSTM_UNITS, (LSTM_UNITS, LSTM_UNITS))
     found: Metrics = {"cdmpp": 0.0, "lstm": 0.0}
     for repeat in range(4):
-        began = time.process_time()
-        network = trained(runs.examples, config).network
-        taken = time.process_time() - began
-        began = time.process_time()
-        rival = RecursiveLstm.fit(runs.examples, lstm, sizes)
-        other = time.process_time() - began
+        network, taken = timed(lambda: trained(runs.examples, config).network, time.process_time)
+        rival, other = timed(
+            lambda: RecursiveLstm.fit(runs.examples, lstm, sizes), time.process_time
+        )
         if repeat:  # the first one compiles
             found["cdmpp"] = max(found["cdmpp"], options.updates * config.batch / taken)
             found["lstm"] = max(found["lstm"], rival.drawn / other)
@@ -234,9 +207,7 @@ def _of_operators() -> Metrics:
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder, "operators.csv")
         table.write_text("\n".join(rows), encoding="utf-8")
-        began = time.perf_counter()
-        predict(table, DEVICE)
-        first = time.perf_counter() - began
+        _, first = timed(lambda: predict(table, DEVICE))
         return {"first": first, **_least(lambda: predict(table, DEVICE), 5)}
 
 

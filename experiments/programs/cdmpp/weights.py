@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from experiments.experiment import Script
+from experiments.experiment import Script, say_loss
 from go_rl.costs.learning.metrics import latency_metrics
 from go_rl.costs.learning.splits import by_task
 from go_rl.costs.programs.learn.predictor import ProgramPredictor
@@ -44,16 +44,13 @@ class WeightsExperiment(Script):
         judged = examples.take(split.test)
         config = ProgramTrainConfig(steps=self.steps)
 
-        def report(member: int, update: int, loss: float) -> None:
-            print(member, update, f"{loss:.4f}", flush=True)
-
         if self.go_on:
             start = ProgramPredictor.load(self.data)
             learned = start.fine_tuned(
-                learned_from, None, replace(config, seed=OTHER_BATCHES), report, judged
+                learned_from, None, replace(config, seed=OTHER_BATCHES), say_loss, judged
             )
         else:
-            learned = ProgramPredictor.fit(learned_from, config, self.members, report, judged)
+            learned = ProgramPredictor.fit(learned_from, config, self.members, say_loss, judged)
         known = judged.take(
             np.flatnonzero(np.isin(judged.inputs.leaves, learned_from.inputs.leaves))
         )

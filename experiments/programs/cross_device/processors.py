@@ -2,7 +2,7 @@
 
 Of the new processor are kept the programs that the other one ran, too, so that all arms are judged
 by the same rows. Operators of GPUs are loop nests from their sizes
-(`experiments.programs.nests.operator_nests`); each operator and size is a task of its own.
+(`experiments.programs.nests.gpu_nests`); each operator and size is a task of its own.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from types import MappingProxyType
 
 import numpy as np
 
+from experiments.programs.cross_device.arms import NO_TWIN, twins
 from experiments.programs.cross_device.setting import Kinds
-from experiments.programs.cross_device.source_times import NO_TWIN, twins
-from experiments.programs.nests.operator_nests import nests_of_operators
+from experiments.programs.nests.gpu_nests import nests_of_operators
 from go_rl.costs.learning.splits import Split, by_target
 from go_rl.costs.operators.examples import OperatorExamples, error_groups
 from go_rl.costs.operators.fitting import UNKNOWN_TILE

@@ -6,7 +6,9 @@ Needs the optional extras: ``pip install 'go_rl[tuning,trees]'``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -124,9 +126,6 @@ class XgboostPrograms(Predictor[ProgramExamples, ProgramInputs]):
         return cls(load_booster(source, FORMAT, cls.what))
 
 
-LIGHTGBM_CONFIG = BoostedConfig(trees=600, learning_rate=0.05)
-
-
 class LightgbmPrograms(ProgramTrees):
     """Trees on the sums of the leaf vectors."""
 
@@ -138,4 +137,23 @@ class LightgbmPrograms(ProgramTrees):
     ) -> LightgbmPrograms:
         """Return trees that learned from examples; see `Predictor`."""
         rows = SummedKernels(cls.features(examples.inputs), examples.seconds)
-        return cls(BoostedTrees.fit(rows, config or LIGHTGBM_CONFIG))
+        config = config or BoostedConfig(trees=600, learning_rate=0.05)
+        return cls(BoostedTrees.fit(rows, config))
+
+    def seconds_of(self, features: Float32[np.ndarray, "P F"]) -> Float64[np.ndarray, "P"]:
+        """See `XgboostPrograms.seconds_of`."""
+        assert self.trees is not None
+        return self.trees.predict(features)
+
+
+XGBOOST, LIGHTGBM = TREE_RIVALS = ("XGBoost", "LightGBM")
+
+
+def tree_rival(
+    name: str, trees: int, seed: int = 0
+) -> Callable[[ProgramExamples], XgboostPrograms | LightgbmPrograms]:
+    """Return what fits one of `TREE_RIVALS` to examples."""
+    if name == XGBOOST:
+        return partial(XgboostPrograms.fit, config=XgboostConfig(trees, seed=seed))
+    config = BoostedConfig(trees=trees, learning_rate=0.05, seed=seed)
+    return partial(LightgbmPrograms.fit, config=config)

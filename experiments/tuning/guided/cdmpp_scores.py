@@ -17,7 +17,7 @@ from typing import Annotated
 import numpy as np
 import tyro
 
-from experiments.experiment import Script
+from experiments.experiment import Script, say_loss
 from experiments.tuning.guided.recorded_programs import RecordedPrograms, recorded_programs
 from experiments.tuning.guided.schedule_search import save_scores
 from go_rl.costs.programs.learn.examples import ProgramExamples
@@ -71,7 +71,7 @@ def _predictor(name: str, recorded: RecordedPrograms, options: CdmppScores) -> P
         examples = without(read_examples(options.data), recorded.tasks)
         config = ProgramTrainConfig(steps=max(steps, 1), learning_rate=2e-3 if steps else 1e-12)
         print(f"{name}: {len(examples.seconds)} programs to learn from", flush=True)
-        ProgramPredictor.fit(examples, config, options.members, _said).save(path)
+        ProgramPredictor.fit(examples, config, options.members, say_loss).save(path)
     return ProgramPredictor.load(path)
 
 
@@ -93,10 +93,6 @@ def _seconds_each(predictor: ProgramPredictor, recorded: RecordedPrograms) -> fl
     for _ in range(REPEATS):
         predictor.predict(some)
     return (time.process_time() - began) / (REPEATS * TOGETHER)
-
-
-def _said(member: int, update: int, loss: float) -> None:
-    print(member, update, f"{loss:.4f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.tuning.guided.schedule_search import pool_key
+from experiments.tuning.make_pools import PEAK, pools_from_records, records_of, trace_key
 from experiments.tuning.networks import tunable_operators
-from experiments.tuning.pools_from_records import pools_from_records
 from experiments.tuning.record_pools import CODEGEN
 from go_rl.core import ReadError
 from go_rl.costs.programs.learn.examples import ProgramInputs, programs_of_task
@@ -20,9 +19,6 @@ from go_rl.costs.programs.measure.features_file import nest_features
 from go_rl.costs.programs.workloads import TensorTask
 from go_rl.runtime.records import RECORDS, Record, RecordStore
 from go_rl.tuning.pools.candidate_pool import CandidatePool, PoolSet
-
-PEAK = 64 * 4.5e9
-"""FLOP/s that no operator exceeds: two 512-bit units at the fastest clock of a server."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,22 +48,17 @@ def recorded_programs(folder: Path, network: str) -> RecordedPrograms:
     """
     uses = tunable_operators(network)
     with RecordStore(folder / RECORDS) as store:
-        records = [
-            record
-            for target in store.targets()
-            for record in store.find(target, [task.workload for task in uses])
-            if f'"codegen":"{CODEGEN}"' in record.setting
-        ]
+        records = records_of(store, uses, store.targets())
     whole = pools_from_records(network, uses, records, PEAK, {"codegen": CODEGEN})
     nests = _nests(records)
     kept = [_timed(pool, nests[pool.operator.workload]) for pool in whole.pools]
     pools = PoolSet(network, whole.target, PEAK, tuple(kept), whole.provenance)
     target = ProgramTarget(whole.target, CODEGEN)
-    programs = tuple(
-        _programs(pool, task, target, nests[task.workload], folder)
-        for pool, task in zip(pools.pools, uses, strict=True)
-    )
-    return RecordedPrograms(pools, programs, whole.candidates - pools.candidates)
+    programs = []
+    for pool, task in zip(pools.pools, uses, strict=True):
+        texts = tuple(nests[task.workload][key] for key in pool.keys.tolist())
+        programs.append(programs_of_task(nest_features(texts, folder), task, target))
+    return RecordedPrograms(pools, tuple(programs), whole.candidates - pools.candidates)
 
 
 def _nests(records: Sequence[Record]) -> dict[str, dict[int, str]]:
@@ -76,7 +67,7 @@ def _nests(records: Sequence[Record]) -> dict[str, dict[int, str]]:
     for record in records:
         if record.seconds is not None and NEST in record.details:
             own = found.setdefault(record.workload, {})
-            own[pool_key(str(record.details[TRACE]))] = str(record.details[NEST])
+            own[trace_key(str(record.details[TRACE]))] = str(record.details[NEST])
     return found
 
 
@@ -87,14 +78,3 @@ def _timed(pool: CandidatePool, nests: Mapping[int, str]) -> CandidatePool:
     return CandidatePool(
         pool.operator, pool.seconds[good], pool.spent[good], pool.features[good], pool.keys[good]
     )
-
-
-def _programs(
-    pool: CandidatePool,
-    task: TensorTask,
-    target: ProgramTarget,
-    nests: Mapping[int, str],
-    folder: Path,
-) -> ProgramInputs:
-    texts = tuple(nests[key] for key in pool.keys.tolist())
-    return programs_of_task(nest_features(texts, folder), task, target)

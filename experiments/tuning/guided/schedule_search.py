@@ -11,7 +11,6 @@ CDMPP's authors report 1.5 to 2 times the time of XGBoost for 2,000 rounds, and 
 
 from __future__ import annotations
 
-import hashlib
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -133,15 +132,10 @@ def table_scorer(scores: Mapping[str, float]) -> CandidateScorer:
     return score
 
 
-def pool_key(trace: str) -> int:
-    """Return the key of a candidate in a pool, by its trace."""
-    return int.from_bytes(hashlib.sha256(trace.encode()).digest()[:8], "big")
-
-
 def save_scores(
     path: Path, keys: UInt64[np.ndarray, "S"], scores: Float64[np.ndarray, "S"], seconds: float
 ) -> None:
-    """Write a predictor's scores of the candidates of pools, by their keys (`pool_key`), and the
+    """Write a predictor's scores of the candidates of pools, by their keys (`trace_key`), and the
     CPU seconds that one takes, its features being known."""
     with whole_file(path) as file:
         np.savez_compressed(file, keys=keys, scores=scores, seconds=seconds)

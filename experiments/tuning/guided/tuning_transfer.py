@@ -19,7 +19,7 @@ from typing import Annotated
 import numpy as np
 import tyro
 
-from experiments.experiment import Experiment
+from experiments.experiment import Experiment, say_loss
 from experiments.programs.pruning import prune
 from experiments.tuning.guided.cdmpp_scores import without
 from experiments.tuning.guided.recorded_programs import RecordedPrograms, recorded_programs
@@ -126,10 +126,7 @@ def trained(examples: ProgramExamples, options: TuningTransfer, seed: int) -> Tr
     if not path.exists():
         print(f"tuner {seed}: {len(examples.seconds)} programs to learn from", flush=True)
         run = TunerRun(epochs=options.epochs, batch=64, seed=seed)
-        tuner = TransferTuner.fit(
-            examples, run, SIZES, lambda update, loss: print(update, f"{loss:.4f}", flush=True)
-        )
-        tuner.save(path)
+        TransferTuner.fit(examples, run, SIZES, say_loss).save(path)
     return TransferTuner.load(path)
 
 

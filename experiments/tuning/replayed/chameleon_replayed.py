@@ -8,40 +8,34 @@ and in DynaTune's slots. What is finished is kept in the folder.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from experiments.experiment import Experiment
-from experiments.rows import KeptRows, run_name
-from experiments.tuning.replayed.recorded_paths import PathStore
-from experiments.tuning.replayed.replayed_runs import NEAR, Setting, reached
+from experiments.page_text import grid_table
+from experiments.rows import KeptRows, grouped, run_name
+from experiments.statistics import with_range
+from experiments.tuning.replayed.replayed_runs import NEAR, NETWORKS, ReplayOptions, reached
 from experiments.tuning.schedulers_replayed import ORDERS, curve_file, run_key
 from go_rl.core import ReadError
-from go_rl.report.file_tables import markdown_table
-from go_rl.tuning.pools.candidate_pool import FOLDER, PoolSet, load_pools
+from go_rl.tuning.pools.candidate_pool import PoolSet
 
 OURS, THEIRS = "annealing", "chameleon"
 DYNAMIC, STATIC = "dynatune", "sequential"
 
 
 @dataclass(frozen=True)
-class ChameleonReplayed(Experiment):
+class ChameleonReplayed(ReplayOptions, Experiment):
     """Options of the script."""
 
-    folder: Path = Path("build/schedulers_replayed")
-    """Of paths and finished runs."""
-    pools: Path = FOLDER
-    networks: tuple[str, ...] = ("resnet18", "squeezenet", "vgg16-64px", "transformer-encoder")
+    networks: tuple[str, ...] = NETWORKS
     seeds: int = 5
-    batch: int = 32
-    patience: int = 200
 
     def run(self) -> None:
         """Run what is missing, and write the page."""
-        sets = [load_pools(self.pools / f"{name}.npz") for name in self.networks]
+        sets = self.sets(self.networks)
         table = KeptRows(ChameleonRow, self.folder / "chameleon_replayed.csv")
         keys = []
         for pools in sets:
@@ -85,7 +79,7 @@ class ChameleonRow:
 
 
 def _row(key: str, pools: PoolSet, seed: int, options: ChameleonReplayed) -> ChameleonRow:
-    chameleon, own = (_setting(tuner, pools, seed, options) for tuner in (THEIRS, OURS))
+    chameleon, own = (options.setting(pools, seed, tuner) for tuner in (THEIRS, OURS))
     state, theirs = chameleon.run(STATIC)
     final = float(theirs[-1, 1])
     near = final * (1 + NEAR)
@@ -100,11 +94,6 @@ def _row(key: str, pools: PoolSet, seed: int, options: ChameleonReplayed) -> Cha
         annealing_near=reached(annealing, near), ours_near=reached(ours, near),
         trials=state.trials, our_trials=our_state.trials,
     )  # fmt: skip
-
-
-def _setting(tuner: str, pools: PoolSet, seed: int, options: ChameleonReplayed) -> Setting:
-    store = PathStore(options.folder / "paths", tuner, options.batch, options.patience)
-    return Setting(pools, store.paths(pools, seed), seed, options.batch, options.patience)
 
 
 def _known(pools: PoolSet, seed: int, final: float, options: ChameleonReplayed) -> np.ndarray:
@@ -126,26 +115,28 @@ def _known(pools: PoolSet, seed: int, final: float, options: ChameleonReplayed) 
 
 
 def _page(rows: Sequence[ChameleonRow], sets: Sequence[PoolSet], options: ChameleonReplayed) -> str:
-    cells = []
-    for pools in sets:
-        own = [row for row in rows if row.network == pools.network]
-        cells.append([
-            pools.network,
-            *(_ratio([row.theirs / getattr(row, name) for row in own])
-              for name in ("ours", "annealing", "both")),
-            *(_ratio([row.theirs_near / getattr(row, f"{name}_near") for row in own])
-              for name in ("ours", "annealing", "both")),
-            f"{np.median([row.final_ms for row in own]):.2f}",
-            f"{np.median([row.our_final_ms for row in own]):.2f}",
-            f"{np.median([row.trials for row in own]):.0f}",
-            f"{np.median([row.our_trials for row in own]):.0f}",
-        ])  # fmt: skip
-    heads = [
-        "network", "DynaTune sooner", "annealing, sequential, sooner",
-        "Chameleon in DynaTune's slots sooner", "within 1 %: DynaTune", "annealing, sequential",
-        "Chameleon in DynaTune's slots", "Chameleon, final ms", "DynaTune, final ms",
-        "trials", "trials of annealing",
-    ]  # fmt: skip
+    ours = {"ours": "DynaTune", "annealing": "annealing, sequential",
+            "both": "Chameleon in DynaTune's slots"}  # fmt: skip
+    columns: dict[str, Callable[[list[ChameleonRow]], str]] = {}
+    for name, who in ours.items():
+        columns[f"{who}{',' * (name == 'annealing')} sooner"] = lambda own, name=name: _ratio(
+            [row.theirs / getattr(row, name) for row in own]
+        )
+    for name, who in ours.items():
+        columns[f"{'within 1 %: ' * (name == 'ours')}{who}"] = lambda own, name=name: _ratio(
+            [row.theirs_near / getattr(row, f"{name}_near") for row in own]
+        )
+    for name, (who, digits) in {
+        "final_ms": ("Chameleon, final ms", 2), "our_final_ms": ("DynaTune, final ms", 2),
+        "trials": ("trials", 0), "our_trials": ("trials of annealing", 0),
+    }.items():  # fmt: skip
+        columns[who] = lambda own, name=name, digits=digits: (
+            f"{np.median([getattr(row, name) for row in own]):.{digits}f}"
+        )
+    networks = grouped(rows, lambda row: row.network)
+    table = grid_table(
+        "network", {pools.network: networks[pools.network] for pools in sets}, columns,
+    )  # fmt: skip
     sizes = [len(pool.seconds) for pools in sets for pool in pools.pools]
     return (
         "# Chameleon and DynaTune on recorded pools\n\n"
@@ -158,15 +149,13 @@ def _page(rows: Sequence[ChameleonRow], sets: Sequence[PoolSet], options: Chamel
         f"{options.seeds} seeds, which covers the median with "
         f"{100 * (1 - 0.5 ** (options.seeds - 1)):.0f} %. Virtual time: building and timing as "
         "recorded, not what choosing takes, which is more for Chameleon (`inner_tuners_cpu`).\n\n"
-        f"{markdown_table(heads, cells)}"
+        f"{table}"
     )
 
 
 def _ratio(found: Sequence[float]) -> str:
-    ranked = sorted(found)
-    told = ["never" if each == 0 else f"{each:.2f}" for each in (ranked[0], ranked[-1])]
-    middle = float(np.median(ranked))
-    return f"{'never' if middle == 0 else f'{middle:.2f}'} ({told[0]}–{told[1]})"
+    told = lambda ratio: "never" if ratio == 0 else f"{ratio:.2f}"  # noqa: E731
+    return with_range(found, told, np.median, to="–")
 
 
 if __name__ == "__main__":

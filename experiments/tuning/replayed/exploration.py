@@ -10,20 +10,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import log, sqrt
-from pathlib import Path
 
 import numpy as np
 
 from experiments.experiment import Experiment
-from experiments.tuning.replayed.recorded_paths import PathStore, library_of
-from experiments.tuning.replayed.replayed_runs import NEAR, Setting, at_moments, own_belief, reached
-from go_rl.report.file_tables import markdown_table
+from experiments.page_text import grid_table
+from experiments.statistics import with_range
+from experiments.tuning.replayed.replayed_runs import (
+    NEAR,
+    ReplayOptions,
+    Setting,
+    at_moments,
+    library_of,
+    reached,
+)
 from go_rl.tuning.loop.schedulers import scheduler_of
 from go_rl.tuning.loop.schedulers.first_round import waiting_for_first_slot
 from go_rl.tuning.loop.schedulers.predicted_gains import MILLISECONDS, PredictedGains
 from go_rl.tuning.loop.schedulers.scheduler import Scheduler
 from go_rl.tuning.loop.tuning_state import TuningState
-from go_rl.tuning.pools.candidate_pool import FOLDER, load_pools
 
 CHOSEN_ON, JUDGED_ON = ("resnet18", "squeezenet"), ("vgg16-64px", "transformer-encoder")
 SHORT, LONG = sqrt(0.2), sqrt(2.0)
@@ -47,29 +52,21 @@ see `schedulers_replayed`; medians, in brackets the range of the seeds. Shares w
 
 
 @dataclass(frozen=True)
-class ExplorationPage(Experiment):
+class ExplorationPage(ReplayOptions, Experiment):
     """Options of the script."""
 
-    folder: Path = Path("build/schedulers_replayed")
-    """Of the paths."""
-    pools: Path = FOLDER
     tuner: str = "annealing"
     seeds: int = 5
-    batch: int = 32
-    patience: int = 200
 
     def run(self) -> None:
         """Walk, and write the page."""
         networks = (*CHOSEN_ON, *JUDGED_ON)
-        sets = [load_pools(self.pools / f"{name}.npz") for name in networks]
-        store = PathStore(self.folder / "paths", self.tuner, self.batch, self.patience)
-        library = library_of(sets, store, range(self.seeds))
+        sets = self.sets(networks)
+        library = library_of(sets, self.store(self.tuner), range(self.seeds))
         found: dict[tuple[str, str], list[tuple[float, ...]]] = {}
         for pools in sets:
             for seed in range(self.seeds):
-                own = own_belief(library, pools.network)
-                paths = store.paths(pools, seed)
-                setting = Setting(pools, paths, seed, self.batch, self.patience, own=own)
+                setting = self.setting(pools, seed, self.tuner, library)
                 for name, figures in _figures(setting).items():
                     found.setdefault((name, pools.network), []).append(figures)
             print(pools.network, flush=True)
@@ -188,12 +185,11 @@ def _figures(setting: Setting) -> dict[str, tuple[float, float, float]]:
 def _table(
     found: Mapping[tuple[str, str], list[tuple[float, ...]]], place: int, networks: tuple[str, ...]
 ) -> str:
-    cells = []
-    for name in (*VARIANTS, *RIVALS):
-        columns = [sorted(each[place] for each in found[name, network]) for network in networks]
-        told = (f"{np.median(x):.2f} ({x[0]:.2f}–{x[-1]:.2f})" for x in columns)
-        cells.append([name, *told])
-    return markdown_table(["score", *networks], cells)
+    def told(name: str, network: str) -> str:
+        values = [each[place] for each in found[name, network]]
+        return with_range(values, middle=np.median, to="–")
+
+    return grid_table("score", (*VARIANTS, *RIVALS), networks, told)
 
 
 if __name__ == "__main__":

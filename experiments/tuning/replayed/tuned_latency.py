@@ -9,24 +9,22 @@ it runs on, as the records were.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 import tyro
 
 from experiments.experiment import RESULTS, Experiment
 from experiments.rows import KeptRows
+from experiments.statistics import with_range
+from experiments.tuning.kernel_seconds import kernel_seconds
 from experiments.tuning.networks import NETWORKS, tunable_operators
-from experiments.tuning.record_pools import CODEGEN
 from experiments.tuning.schedulers_replayed import ORDERS, Row
 from go_rl.core.files.whole_file import write_text
-from go_rl.costs.programs.workloads import TensorTask, task_module
-from go_rl.costs.programs.workloads.drawn_programs import codegen_target
-from go_rl.costs.timing.tvm_calls import import_tvm
+from go_rl.costs.programs.workloads import task_module
 from go_rl.report.file_tables import markdown_table
 
 UNTUNED = "untuned.json"
@@ -70,31 +68,11 @@ def untuned_times(options: TunedLatency) -> dict[str, float]:
     for name in options.networks:
         for task in tunable_operators(name):
             if task.workload not in known:
-                known[task.workload] = untuned_seconds(task)
+                module = task_module(task)
+                known[task.workload] = kernel_seconds(module, LEAST_CALLS, LEAST_SECONDS)
                 print(f"{name} {task.title}: {1e3 * known[task.workload]:.4g} ms", flush=True)
                 write_text(path, json.dumps(known, indent=1) + "\n")
     return known
-
-
-def untuned_seconds(task: TensorTask) -> float:
-    """Return the median seconds of one run of an operator without a schedule."""
-    tvm, module = import_tvm(), task_module(task)
-    kernel = tvm.compile(module, target=codegen_target(CODEGEN)).jit()
-    rng, device = np.random.default_rng(0), tvm.cpu()
-    operands = [
-        tvm.runtime.tensor(rng.random(_shape(buffer), np.float32) + np.float32(0.5), device)
-        for buffer in module["main"].params
-    ]
-    timed = kernel.time_evaluator("main", device, number=1, repeat=1)
-    timed(*operands)
-    calls, began = list[float](), time.perf_counter()
-    while len(calls) < LEAST_CALLS or time.perf_counter() - began < LEAST_SECONDS:
-        calls.append(float(timed(*operands).results[0]))
-    return float(np.median(calls))
-
-
-def _shape(buffer: Any) -> tuple[int, ...]:
-    return tuple(int(size) for size in buffer.shape)
 
 
 def _lines(name: str, untuned: Mapping[str, float], rows: Sequence[Row]) -> list[list[str]]:
@@ -104,11 +82,11 @@ def _lines(name: str, untuned: Mapping[str, float], rows: Sequence[Row]) -> list
     )
     line, final = [name, f"{before:.1f}"], before
     for scheduler in SCHEDULERS:
-        found = sorted(r.final_ms for r in rows if (r.network, r.scheduler) == (name, scheduler))
+        found = [r.final_ms for r in rows if (r.network, r.scheduler) == (name, scheduler)]
         if not found:
             return []
         final = float(np.median(found))
-        line.append(f"{final:.2f} ({found[0]:.2f}–{found[-1]:.2f})")
+        line.append(with_range(found, middle=np.median, to="–"))
     return [[*line, f"{100 * (1 - final / before):.1f}", f"{before / final:.1f}"]]
 
 

@@ -6,7 +6,7 @@ import jax
 import pytest
 
 from experiments.readers.cost_analysis_agreement import compare
-from experiments.readers.cost_analysis_networks import MODELS
+from experiments.readers.cost_analysis_agreement import MODELS
 from go_rl.core import OpKind, ReadError
 from go_rl.graphs.readers.jax.inline import JaxOptions
 from go_rl.graphs.readers.jax.reader import trace_jax

@@ -1,0 +1,73 @@
+"""Repeated numbers in one cell: means with ranges, errors and intervals over families."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from experiments.page_text import NOTHING, shown
+from go_rl.compare.controls.control_table import bootstrap
+
+
+def geometric_mean(values: Iterable[float]) -> float:
+    """Return the geometric mean of the finite values; NaN of none."""
+    logs = [np.log(value) for value in values if np.isfinite(value)]
+    return float(np.exp(np.mean(logs))) if logs else float("nan")
+
+
+def mean_cell(values: Sequence[float], digits: int = 2) -> str:
+    """Return the mean of values with so many decimals; a dash of none."""
+    return shown(float(np.mean(values)), f".{digits}f") if len(values) else NOTHING
+
+
+def with_range(
+    values: Sequence[float] | np.ndarray,
+    form: str | Callable[[float], str] = ".2f",
+    middle: Callable[[Any], Any] = np.mean,
+    ends: str = "",
+    to: str = " to ",
+) -> str:
+    """Return the middle of values, and in brackets the least and the greatest; a dash of none.
+
+    Args:
+        values: such as one of each seed.
+        form: format of the middle, or what writes a number.
+        middle: mean, median or geometric mean.
+        ends: format of the two in brackets, if it is another one.
+        to: between the two.
+    """
+    if not len(values):
+        return NOTHING
+    told = form if callable(form) else lambda value: shown(value, form)
+    low, high = ((shown(end, ends) if ends else told(end)) for end in (min(values), max(values)))
+    return f"{told(float(middle(values)))} ({low}{to}{high})"
+
+
+def with_error(values: Sequence[float], digits: int = 1) -> str:
+    """Return the mean and, of two values or more, its standard error; a dash of none."""
+    if len(values) < 2:
+        return mean_cell(values, digits)
+    error = float(np.std(values, ddof=1)) / np.sqrt(len(values))
+    return f"{mean_cell(values, digits)} ± {error:.{digits}f}"
+
+
+def with_deviation(values: Sequence[float], digits: int = 2) -> str:
+    """Return the mean and, unless values are equal, their deviation; a dash of none or NaN."""
+    spread = float(np.std(values)) if len(values) else 0.0
+    return mean_cell(values, digits) + (f" ± {spread:.{digits}f}" if spread > 0 else "")
+
+
+def family_means(logs: Iterable[tuple[str, float]]) -> np.ndarray:
+    """Return [F] the mean of each family's logarithms, given with their families."""
+    found: dict[str, list[float]] = {}
+    for family, log in logs:
+        found.setdefault(family, []).append(log)
+    return np.array([np.mean(of) for of in found.values()])
+
+
+def ratio_of(means: np.ndarray) -> tuple[float, float, float]:
+    """Return the geometric mean over families, and the ends of its 95 % interval (`bootstrap`)."""
+    low, high = np.exp(bootstrap(means))
+    return float(np.exp(means.mean())), float(low), float(high)
