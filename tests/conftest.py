@@ -15,7 +15,7 @@ import matplotlib as mpl
 import numba
 import pytest
 from hypothesis import HealthCheck, settings
-from stale_kernels import drop_stale_kernels
+from stale_compiled import drop_stale_compiled
 from type_checks import checked
 
 # Tests compile far more than they compute: XLA's older emitters compile in half the time, a program
@@ -45,7 +45,7 @@ gc.set_threshold(20_000, 20, 50)
 PACKAGE = ROOT / "go_rl"
 FIRST = ("solvers", "objectives", "envs")
 LAST = ("graphs", "costs", "experiments", "policy", "compare", "cli", "test_names.py")
-"""Two processes start with a half each (``--dist worksteal``): Numba's kernels are compiled in one
+"""Two processes start with a half each (``--dist worksteal``): Numba code is compiled in one
 of them, JAX's programs in the other, and none in both."""
 
 
@@ -69,7 +69,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Draw without a display; in the process that starts all others, drop stale kernels."""
     mpl.use("Agg")
     if not hasattr(config, "workerinput"):
-        drop_stale_kernels(PACKAGE)
+        drop_stale_compiled(PACKAGE)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 
 from go_rl.core import MissingDependencyError
 from go_rl.core import installed as installed_releases
-from go_rl.core.compiled_struct import KernelStruct, kernel
+from go_rl.core.compiled_struct import CompiledStruct, compiled
 from go_rl.core.installed import PRIVATE_PARTS, check_installed
 
 TRIED = {"jax": "0.10.2", "jaxlib": "0.10.2", "numba": "0.68.1"}
@@ -109,7 +109,7 @@ def test_contexts_of_jax():
 
 
 @dataclass(frozen=True)
-class Pair(KernelStruct):
+class Pair(CompiledStruct):
     """A structure that compiled code takes."""
 
     left: Float64[np.ndarray, "N"]
@@ -119,7 +119,7 @@ class Pair(KernelStruct):
 def test_structures_of_numba():
     """numba.core.cgutils and AttributeTemplate: fields of a structure inside compiled code."""
 
-    @kernel
+    @compiled
     def total(pair):
         return pair.left.sum() * pair.right
 

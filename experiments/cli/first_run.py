@@ -1,7 +1,7 @@
 """How long a user waits for the first plan: a fresh install, and the run after it.
 
 Run: ``python -m experiments.cli.first_run``. The command line in a process of its own: ``rounds``
-times from an empty folder of compiled kernels, each followed by the same command again. Wall
+times from an empty folder of compiled functions, each followed by the same command again. Wall
 seconds from the start of the process to the line that announces the first legal plan, and to its
 end.
 """
@@ -45,7 +45,7 @@ class FirstRun(Experiment):
             "seconds (least to most) from the start of the process.\n\n| run | first legal plan | "
             "done |\n| --- | ---: | ---: |\n"
         )
-        out.write(f"| kernels to be compiled | {_spread([w.first for w in cold])} | ")
+        out.write(f"| functions to be compiled | {_spread([w.first for w in cold])} | ")
         out.write(f"{_spread([w.whole for w in cold])} |\n")
         out.write(f"| the next one | | {_spread([w.whole for w in warm])} |\n")
         print(out.getvalue())

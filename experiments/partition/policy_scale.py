@@ -20,7 +20,7 @@ import numpy as np
 from experiments.experiment import Experiment
 from experiments.page_text import FOUR, Column
 from experiments.rows import rows_table
-from go_rl.compare.portfolio.portfolio import compile_kernels
+from go_rl.compare.portfolio.portfolio import compile_methods
 from go_rl.core import Budget, Objective, OpGraph, OpKind, load_hardware, rule_set
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
@@ -85,7 +85,7 @@ class Row:
 
 def measure(name: str, rules: str) -> Row:
     """Plan one graph in this process."""
-    compile_kernels(Objective.RING)
+    compile_methods(Objective.RING)
     graph = large_graph() if name == GRAPHS[-1] else zoo_graph(name)
     started = time.perf_counter()
     options = ProblemOptions(rules=rule_set(rules), memory=False)

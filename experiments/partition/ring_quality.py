@@ -26,7 +26,7 @@ from matplotlib.figure import Figure
 from experiments.experiment import Experiment
 from experiments.page_text import geometric_mean, rounded
 from experiments.rows import KeptRows, rows_table
-from go_rl.compare.portfolio.portfolio import compile_kernels, run
+from go_rl.compare.portfolio.portfolio import compile_methods, run
 from go_rl.core import Budget, OpGraph, Plan, Problem, load_hardware, plan_for, rule_set
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.readers import load
@@ -201,7 +201,7 @@ def _quality_row(
 
 def _plan(problem: Problem, method: str, options: RingQuality) -> tuple[Plan, float]:
     """The method's own plan (for ``auto`` the best of its stages) and the seconds it took."""
-    compile_kernels(problem.objective)
+    compile_methods(problem.objective)
     started = time.perf_counter()
     result = run(problem, method, Budget(seconds=options.seconds), options.seed)
     seconds = time.perf_counter() - started

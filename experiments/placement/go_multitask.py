@@ -36,7 +36,7 @@ from experiments.placement.go_learners import (
 from experiments.placement.go_multitask_report import COLUMNS, JOINT, SETS, Run, page, picture
 from experiments.placement.go_rows import ROWS, milliseconds, row_problem, searched
 from experiments.rows import KeptRows
-from go_rl.compare.portfolio.portfolio import compile_kernels, run
+from go_rl.compare.portfolio.portfolio import compile_methods, run
 from go_rl.core import DECISIONS, Budget, Objective, Plan, Problem
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.objectives.methods import Composed, DefaultPlacement, MakespanAnnealing
@@ -97,7 +97,7 @@ class GoMultitask(Experiment):
 
     def run(self) -> None:
         """Make the missing runs, then the tables and the figure."""
-        compile_kernels(Objective.MAKESPAN)
+        compile_methods(Objective.MAKESPAN)
         table = self.kept_runs(Run)
         for row in self.rows:
             problem = row_problem(row, DECISIONS)

@@ -42,7 +42,7 @@ _SENTENCES = {
 }
 
 STATUS_CODES = tuple(Status)
-"""Status by the small integer that compiled kernels return."""
+"""Status by the small integer that compiled functions return."""
 OK, INFEASIBLE, OUT_OF_MEMORY, ILLEGAL, UNSUPPORTED, GAVE_UP = range(len(STATUS_CODES))
 
 

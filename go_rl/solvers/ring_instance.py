@@ -1,4 +1,4 @@
-"""`RingInstance`: a ring problem reduced to blocks, ready for the kernels.
+"""`RingInstance`: a ring problem reduced to blocks, ready for compiled code.
 
 Nodes that must share a chip (colocation classes, and whatever a cycle through them ties together)
 become one block. Replicated nodes leave the problem: their weights turn into weight groups of the

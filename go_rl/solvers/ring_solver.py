@@ -11,7 +11,7 @@ from jaxtyping import Float, Float64, Int, Int16, Int64
 
 from go_rl.core import Fidelity, Means, Problem, SolverError, Status
 from go_rl.core.bitset import bit
-from go_rl.core.compiled_struct import kernel
+from go_rl.core.compiled_struct import compiled
 from go_rl.core.fidelity import NOTHING_MADE
 from go_rl.runtime.decoder_calls import count_decoder_calls
 from go_rl.runtime.threads import on_threads
@@ -29,7 +29,7 @@ from go_rl.solvers.stage_costs import other_copies
 from go_rl.solvers.tree_search import EXHAUSTED, FOUND, NO_PROPOSAL, search
 
 
-@kernel
+@compiled
 @no_type_check
 def to_nodes(block_of, replicated, leader, offsets, receivers, chip, block_mask, device, mask):
     """Spread [M] chips over [N] nodes; copied nodes go to their lowest consumer."""

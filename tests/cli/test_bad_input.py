@@ -120,7 +120,7 @@ def test_the_folder_for_results_is_a_file(command, chain, tmp_path):
 )  # fmt: skip
 def test_the_cost_reaches_every_command(command, chain, words, monkeypatch):
     """The chain is a profile, which the analytical model cannot price."""
-    monkeypatch.setattr("go_rl.compare.portfolio.portfolio.compile_kernels", lambda objective: None)
+    monkeypatch.setattr("go_rl.compare.portfolio.portfolio.compile_methods", lambda objective: None)
     name, *flags = words.split()
     found = command(name, chain, *flags, "--cost", "analytical")
     assert (found.code, found.out) == (2, "")

@@ -26,7 +26,7 @@ FLAGS = (
 @pytest.fixture(autouse=True)
 def _no_compilation(monkeypatch):
     """These tests time nothing."""
-    monkeypatch.setattr("go_rl.compare.portfolio.portfolio.compile_kernels", lambda objective: None)
+    monkeypatch.setattr("go_rl.compare.portfolio.portfolio.compile_methods", lambda objective: None)
 
 
 def rows(name: str) -> list[dict[str, str]]:

@@ -40,7 +40,7 @@ FAMILIES = {"a": "one", "b": "one", "c": "two"}
 @pytest.fixture(autouse=True)
 def _no_compilation(monkeypatch):
     """These tests time nothing."""
-    monkeypatch.setattr("go_rl.compare.portfolio.portfolio.compile_kernels", lambda objective: None)
+    monkeypatch.setattr("go_rl.compare.portfolio.portfolio.compile_methods", lambda objective: None)
 
 
 def value(method: str, graph: str, seed: int, seconds: float | None) -> Run:

@@ -35,7 +35,7 @@ def chain(folder: Path, name: str = "chain", work: tuple[float, ...] = (9, 1, 1,
 @pytest.fixture(autouse=True)
 def _no_compilation(monkeypatch):
     """These tests time nothing."""
-    monkeypatch.setattr("go_rl.compare.portfolio.portfolio.compile_kernels", lambda objective: None)
+    monkeypatch.setattr("go_rl.compare.portfolio.portfolio.compile_methods", lambda objective: None)
 
 
 @pytest.fixture

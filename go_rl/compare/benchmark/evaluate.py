@@ -73,7 +73,7 @@ def evaluate(
 ) -> Comparison:
     """Run every method on every problem with every seed, each with the same budget.
 
-    Kernels are compiled, and solver, pricer and heuristic's plan of a problem made, before anything
+    Methods are compiled, and solver, pricer and heuristic's plan of a problem made, before anything
     is timed; a learned method first runs for 32 samples, and that time is reported apart.
     Annealing starts from the compiler heuristic's plan, the policies' first sample.
 
@@ -171,12 +171,12 @@ class _Bench:
     def _complete(
         self, graph: BenchmarkGraph, name: ProblemName, missing: list[tuple[str, int, Budget]]
     ) -> None:
-        from go_rl.compare.portfolio.portfolio import compile_kernels
+        from go_rl.compare.portfolio.portfolio import compile_methods
 
-        self._say(name, "compiling kernels (first time only)")
+        self._say(name, "compiling (first time only)")
         config = self.config
         problem = named_problem(graph, name.setting, config.memory, config.cost)
-        compile_kernels(problem.objective)
+        compile_methods(problem.objective)
         heuristic = _heuristic(problem)
         cold: dict[str, float | None] = {}
         for method, seed, budget in missing:

@@ -46,7 +46,7 @@ READY = frozenset(
      "local-search", "default", "composed", "expert", "fusion-greedy", "heft", "order-annealing",
      "unit-annealing")
 )  # fmt: skip
-"""Methods with nothing to compile beyond the kernels; all others are taken to be learned."""
+"""Methods with nothing to compile beyond functions of Numba; all others are taken to be learned."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from go_rl.core.optimizer import Milestone
 from go_rl.objectives.ring.compilation import RingCompilation, tiny_problem
 
 NOTHING_TO_WARM = ("exact", "policy", "policy-placement", "hdp")
-"""Methods without kernels of their own; the policy is compiled for the size of a graph, later."""
+"""Methods that compile nothing of their own; a policy is compiled for a graph's size, later."""
 RING_PARTS = {
     "greedy": ("solver", "pricing"),
     "policy": ("cuts",),
@@ -57,12 +57,12 @@ class Compilation:
     def prepare(self, name: str) -> float:
         """Compile what the method needs; return the seconds that took, which no budget pays."""
         started = time.perf_counter()
-        with announced(self.tell, f"the kernels of {name}, once on this machine"):
+        with announced(self.tell, f"the code of {name}, once on this machine"):
             if self._ring is not None:
                 self._ring.need(*RING_PARTS.get(name, ()))
             objective, strict = self._problem.objective, self._problem.rules.triangle
             if (objective, strict, name) not in _COMPILED:
-                self.tell(f"kernels of {name} (compiled on the first run)")
+                self.tell(f"code of {name} (compiled on the first run)")
                 compile_method(objective, strict, name, self._method)
         return time.perf_counter() - started
 

@@ -90,8 +90,8 @@ def run(
     return summarise(problem, plans)
 
 
-def compile_kernels(objective: Objective) -> None:
-    """Compile (or load from disk) every kernel of an objective, as measurements want it."""
+def compile_methods(objective: Objective) -> None:
+    """Compile (or load from disk) every method of an objective, as measurements want it."""
     for strict in (True, False) if objective is Objective.RING else (False,):
         problem = tiny_problem(strict, objective)
         for name in methods_for(problem):

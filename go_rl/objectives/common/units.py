@@ -14,7 +14,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from go_rl.core import Problem
-from go_rl.core.compiled_struct import KernelStruct
+from go_rl.core.compiled_struct import CompiledStruct
 from go_rl.core.graph.condensation import sorted_rows, topological_numbers
 from go_rl.solvers import RingInstance
 from go_rl.solvers.stage_costs import other_copies, weights_of_homes
@@ -24,7 +24,7 @@ DROPPED = -1
 
 
 @dataclass(frozen=True, eq=False)
-class RingUnits(KernelStruct):
+class RingUnits(CompiledStruct):
     """Units in topological order."""
 
     work: Float64[np.ndarray, "U"]

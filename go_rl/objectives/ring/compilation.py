@@ -1,6 +1,6 @@
-"""The first run on a machine: the ring's kernels are compiled in two processes side by side.
+"""The first run on a machine: the ring's code is compiled in two processes side by side.
 
-Numba compiles a kernel when it is first called and keeps the machine code on disk. The process
+Numba compiles a function when it is first called and keeps the machine code on disk. The process
 that the user waits for compiles the solver; a second one compiles the other parts in the order in
 which a run needs them. Where everything is on disk no process is started.
 """
@@ -24,9 +24,9 @@ from go_rl.objectives.common.units import ring_units
 from go_rl.objectives.ring.bounds import ring_bound
 from go_rl.objectives.ring.ideals.ideal_dp import Limits, stages_within
 from go_rl.objectives.ring.ideals.states import grow_layers, read_stages
-from go_rl.objectives.ring.linear_cuts import LinearCuts, kernels_of_cuts
+from go_rl.objectives.ring.linear_cuts import LinearCuts, compiled_of_cuts
 from go_rl.objectives.ring.orders import depth_first, list_order
-from go_rl.objectives.ring.simulate.kernels import price_range, price_whole
+from go_rl.objectives.ring.simulate.compiled_pricing import price_range, price_whole
 from go_rl.objectives.ring.simulate.pricing import RingPricer
 from go_rl.runtime.warm_worker import WarmWorker, WorkerError
 from go_rl.solvers.network import Network, new_state
@@ -40,7 +40,7 @@ LONGEST = 600.0
 
 
 def tiny_problem(strict: bool, objective: Objective = Objective.RING) -> Problem:
-    """Return a diamond of four operators on two devices: every kernel has something to do."""
+    """Return a diamond of four operators on two devices: each function has something to do."""
     builder = GraphBuilder("warm-up")
     for i in range(4):
         node = Node(i, "warm-up", OpKind.MATMUL, flops=1e6, output_bytes=8.0, weight_bytes=8.0)
@@ -101,10 +101,10 @@ def _ideals(strict: bool) -> None:
 PARTS: dict[str, tuple[Callable[[bool], None], tuple[Any, ...]]] = {
     "solver": (_solver, (search,)),
     "pricing": (_pricing, (price_range, price_whole, to_nodes)),
-    "cuts": (_cuts, kernels_of_cuts()),
+    "cuts": (_cuts, compiled_of_cuts()),
     "ideals": (_ideals, (grow_layers, read_stages)),
 }
-"""Parts that are compiled together, each with the kernels that tell whether it was, in the order of
+"""Parts that are compiled together, each with the functions that tell whether it was, in order of
 need."""
 
 
@@ -115,15 +115,15 @@ def compile_part(request: tuple[str, bool]) -> str:
     return part
 
 
-def is_compiled(kernel: Any) -> bool:
-    """Whether this process, or Numba's cache, has machine code of a kernel as its source is now.
+def is_compiled(function: Any) -> bool:
+    """Whether this process, or Numba's cache, has machine code of a function as its source is now.
 
     Without a compiler (``NUMBA_DISABLE_JIT``) there is nothing to compile.
     """
-    if not hasattr(kernel, "signatures"):
+    if not hasattr(function, "signatures"):
         return True
     # Only Numba knows how it marks what it keeps; its index is empty for another source.
-    return bool(kernel.signatures or kernel._cache._cache_file._load_index())
+    return bool(function.signatures or function._cache._cache_file._load_index())
 
 
 class RingCompilation:
@@ -142,7 +142,7 @@ class RingCompilation:
     def __enter__(self) -> RingCompilation:
         beside = [name for name in self._missing if name != "solver"]
         if self.first_run:
-            self._tell(Milestone("compiling kernels, once on this machine"))
+            self._tell(Milestone("compiling methods, once on this machine"))
         if beside:
             self._worker = WarmWorker("go_rl.objectives.ring.compilation:compile_part")
             for part in beside:
@@ -166,14 +166,14 @@ class RingCompilation:
     def need(self, *parts: str) -> float:
         """Have parts compiled; return the seconds that took, which no budget pays.
 
-        A second process that fails costs time only: the kernels are then compiled here.
+        A second process that fails costs time only: the functions are then compiled here.
         """
         started = time.perf_counter()
         for part in parts:
             if part not in self._missing:
                 continue
             done = len(PARTS) - len(self._missing)
-            self._tell(f"compiling kernels, once on this machine: {done} of {len(PARTS)} parts")
+            self._tell(f"compiling methods, once on this machine: {done} of {len(PARTS)} parts")
             if (waiting := self._waiting.get(part)) is not None:
                 with suppress(WorkerError):
                     waiting.result()

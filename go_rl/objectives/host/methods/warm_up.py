@@ -1,4 +1,4 @@
-"""Compiles the kernels of a search before its clock starts: once an installation, then cached."""
+"""Compiles a search before its clock starts: once an installation, then cached."""
 
 from __future__ import annotations
 

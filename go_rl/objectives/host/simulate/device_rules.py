@@ -16,7 +16,7 @@ NO_PIN = -1
 
 
 class Placement(NamedTuple):
-    """Arrays of a `Problem` that compiled kernels read; ``N`` nodes, ``D`` devices, ``K`` kinds."""
+    """Arrays of a `Problem` that compiled code reads; ``N`` nodes, ``D`` devices, ``K`` kinds."""
 
     seconds: Float64[np.ndarray, "K N"]
     """[K, N] seconds of each node on each device kind; inf: cannot run."""
@@ -78,7 +78,7 @@ def evaluation(
     priced: tuple[float, int],
     device_seconds: Float64[np.ndarray, "D"],
 ) -> Evaluation:
-    """Return the `Evaluation` of a plan that a kernel priced as ``(value, status code)``."""
+    """Return the `Evaluation` of a plan that compiled code priced as ``(value, status code)``."""
     value, code = priced
     none, chips = np.zeros(0), problem.hardware.num_chips
     held = np.zeros(chips)

@@ -31,7 +31,7 @@ class MakespanPricer:
 
     @cached_property
     def arrays(self) -> ReplayArrays:
-        """Arrays of the problem that the replay kernel reads."""
+        """Arrays of the problem that the compiled replay reads."""
         return replay_arrays(self.problem)
 
     def price(self, plans: Decisions) -> tuple[Float64[np.ndarray, "B"], Int8[np.ndarray, "B"]]:
@@ -126,7 +126,7 @@ class MakespanPricer:
         """Device, priority, leader and seconds of each node, [N] each.
 
         Raises:
-            PlanError: decisions for another number of nodes, which the kernel would not notice.
+            PlanError: decisions for another number of nodes, which compiled code would not notice.
         """
         for name in ("device", "priority", "kernel_leader"):
             given = getattr(plans, name)

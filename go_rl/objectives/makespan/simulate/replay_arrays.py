@@ -1,4 +1,4 @@
-"""Arrays of a problem that the replay kernel reads: tensors, devices, engines and links as flat
+"""Arrays of a problem that the compiled replay reads: tensors, devices, engines and links as flat
 arrays."""
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class ReplayArrays(NamedTuple):
 
 
 def replay_arrays(problem: Problem) -> ReplayArrays:
-    """Lay out a problem for the kernel."""
+    """Lay out a problem for the compiled replay."""
     graph, chips = problem.graph, problem.hardware.chips
     tensors, held = tensor_rows(problem), problem.held_weights
     pool, engines, split = _pools(problem)

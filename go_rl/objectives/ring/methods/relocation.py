@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float64, Int, Int64, UInt64
 
 from go_rl.core.bitset import bit, lowest
-from go_rl.core.compiled_struct import KernelStruct, kernel
+from go_rl.core.compiled_struct import CompiledStruct, compiled
 from go_rl.objectives.common.units import RingUnits
 from go_rl.solvers.network import Network
 from go_rl.solvers.tree_search import next_uniform
@@ -31,7 +31,7 @@ ILLEGAL = np.inf
 
 
 @dataclass(frozen=True, eq=False)
-class Walk(KernelStruct):
+class Walk(CompiledStruct):
     """One walk over the legal partitions; ``M`` blocks, ``k`` chips, ``G`` weight groups."""
 
     chip: Int64[np.ndarray, "M"]
@@ -83,7 +83,7 @@ def new_walk(net: Network, chip: Int[np.ndarray, "M"], seed: int) -> Walk:
     )  # fmt: skip
 
 
-@kernel
+@compiled
 @no_type_check
 def walk(net: Network, units: RingUnits, w: Walk, temperature: float, moves: int) -> None:
     """Make so many proposals at one temperature; the first call scores the start."""
@@ -106,7 +106,7 @@ def walk(net: Network, units: RingUnits, w: Walk, temperature: float, moves: int
             _note(w)
 
 
-@kernel
+@compiled
 @no_type_check
 def _note(w: Walk) -> None:
     """Take over the value of what was scored last, and keep it where it is the best."""
@@ -122,13 +122,13 @@ def _note(w: Walk) -> None:
             w.best[b] = w.chip[b]
 
 
-@kernel
+@compiled
 @no_type_check
 def _below(w: Walk, count: int) -> int:
     return min(int(next_uniform(w.random) * count), count - 1)
 
 
-@kernel
+@compiled
 @no_type_check
 def _propose(net: Network, w: Walk) -> bool:
     """Write a neighbour to `proposal`; False: nothing was changed."""
@@ -153,7 +153,7 @@ def _propose(net: Network, w: Walk) -> bool:
     return _relocate(net, w, top)
 
 
-@kernel
+@compiled
 @no_type_check
 def _start(w: Walk) -> int:
     """Return a block, often one of the busiest chip."""
@@ -166,7 +166,7 @@ def _start(w: Walk) -> int:
     return b
 
 
-@kernel
+@compiled
 @no_type_check
 def _split(net: Network, w: Walk) -> bool:
     """Give a block and all that depends on it on its chip, or all but what it depends on, a new
@@ -184,7 +184,7 @@ def _split(net: Network, w: Walk) -> bool:
     return kept > 0
 
 
-@kernel
+@compiled
 @no_type_check
 def _mark(net: Network, w: Walk, b: int, low: int, high: int, later: bool) -> int:
     """Mark in `seen`, and list in `stack`, a block and all it reaches (``later``) or that reaches
@@ -207,7 +207,7 @@ def _mark(net: Network, w: Walk, b: int, low: int, high: int, later: bool) -> in
     return found
 
 
-@kernel
+@compiled
 @no_type_check
 def _grow(net: Network, w: Walk, b: int, size: int) -> int:
     """List in `stack` up to ``size`` connected blocks on the chip of one; return how many."""
@@ -233,7 +233,7 @@ def _grow(net: Network, w: Walk, b: int, size: int) -> int:
     return found
 
 
-@kernel
+@compiled
 @no_type_check
 def _relocate(net: Network, w: Walk, top: int) -> bool:
     """Move a block, or a group, to the chip of a neighbour, a chip beside it or any."""
@@ -251,7 +251,7 @@ def _relocate(net: Network, w: Walk, top: int) -> bool:
     return True
 
 
-@kernel
+@compiled
 @no_type_check
 def _target(net: Network, w: Walk, b: int, top: int) -> int:
     sort = next_uniform(w.random)
@@ -267,7 +267,7 @@ def _target(net: Network, w: Walk, b: int, top: int) -> int:
     return _below(w, top + 2)
 
 
-@kernel
+@compiled
 @no_type_check
 def _carry(net: Network, w: Walk, found: int, target: int, later: bool) -> None:
     """Move along what the first ``found`` blocks of `stack` force: data flows upwards."""
@@ -285,7 +285,7 @@ def _carry(net: Network, w: Walk, found: int, target: int, later: bool) -> None:
                 found += 1
 
 
-@kernel
+@compiled
 @no_type_check
 def _score(net: Network, units: RingUnits, w: Walk) -> float:
     """Return the logarithm of the 8-norm of loads and links of `proposal`; `ILLEGAL` where it
@@ -348,7 +348,7 @@ def _score(net: Network, units: RingUnits, w: Walk) -> float:
     return np.log(largest) + np.log(total) / 8
 
 
-@kernel
+@compiled
 @no_type_check
 def _within_rules(net: Network, w: Walk) -> bool:
     """Whether no chip is skipped or too full, and no chip triangle closes."""
