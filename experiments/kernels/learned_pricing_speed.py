@@ -29,7 +29,7 @@ from go_rl.costs.trees.boosted import BoostedTrees, SummedKernels, summed_featur
 from go_rl.graphs.cutting import KernelSet
 from go_rl.graphs.zoo import zoo_graph
 
-CHIP = load_hardware("cpu-1").chips[0]
+CHIP = load_hardware("cpu-1").devices[0]
 
 
 @dataclass(frozen=True)

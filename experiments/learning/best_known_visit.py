@@ -250,7 +250,7 @@ def _methods(known: _Known, asked: Visit) -> dict[str, Callable[[], Optimizer]]:
 
     problem = known.problem
     found = methods_of(problem.objective)
-    large = problem.graph.num_nodes * problem.hardware.num_chips > EXACT_CELLS
+    large = problem.graph.num_nodes * problem.hardware.num_devices > EXACT_CELLS
     drop = {*LEFT_OUT, *(("exact",) if large else ())}
     ordered = [name for name in TURNS if name in found]
     ordered += [name for name in found if name not in TURNS]

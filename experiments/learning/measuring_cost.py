@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float64
 
-from go_rl.core import Chip
+from go_rl.core import Device
 from go_rl.core.graph.op_kind import FREE_KINDS
 from go_rl.costs.models import Kernels
 from go_rl.graphs.cutting import cut_kernels
@@ -32,8 +32,8 @@ class Measuring:
     _known: dict[tuple[int, ...], float] = field(default_factory=dict, repr=False)
     """Seconds by the nodes of a kernel."""
 
-    def seconds(self, kernels: Kernels, chip: Chip) -> Float64[np.ndarray, "K"]:
-        """Return [K] seconds, for any chip."""
+    def seconds(self, kernels: Kernels, device: Device) -> Float64[np.ndarray, "K"]:
+        """Return [K] seconds, for any device."""
         wanted = _nodes(kernels)
         new = {nodes for nodes in wanted if nodes and nodes not in self._known}
         if new:

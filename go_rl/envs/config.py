@@ -172,7 +172,7 @@ class EnvironmentConfig:
             form=self.observation,
             max_nodes=self.max_nodes or max(g.num_nodes for g in graphs),
             max_edges=self.max_edges or max(1, *(g.num_edges for g in graphs)),
-            devices=problems[0].hardware.num_chips,
+            devices=problems[0].hardware.num_devices,
             priorities="schedule" in self.resolved_objective.traits.decides,
         )
 
@@ -189,12 +189,12 @@ class EnvironmentConfig:
         first = problems[0]
         for problem in problems:
             self._check_kind(problem, first)
-            name, count = problem.graph.name, problem.hardware.num_chips
-            if count != first.hardware.num_chips:
+            name, count = problem.graph.name, problem.hardware.num_devices
+            if count != first.hardware.num_devices:
                 word = self.resolved_objective.traits.device
                 raise EnvironmentUseError(
                     f"graph {name!r} has {count} {word}s and {first.graph.name!r} "
-                    f"{first.hardware.num_chips}; all problems of one environment need equally many"
+                    f"{first.hardware.num_devices}; all problems of an environment need as many"
                 )
             self._check_size(name, "max_nodes", problem.graph.num_nodes)
             self._check_size(name, "max_edges", problem.graph.num_edges)

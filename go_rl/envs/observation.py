@@ -85,8 +85,8 @@ def graph_features(problem: Problem) -> GraphFeatures:
     """Return the features that a problem fixes."""
     graph, hardware = problem.graph, problem.hardware
     work, copied = _work_and_copied(problem)
-    mean_load = work.sum() / hardware.num_chips
-    memory = min(chip.memory_bytes for chip in hardware.chips)
+    mean_load = work.sum() / hardware.num_devices
+    memory = min(chip.memory_bytes for chip in hardware.devices)
     columns = {
         "log_flops": _log(graph.flops),
         "log_output_bytes": _log(problem.output_bytes),

@@ -33,7 +33,7 @@ def replicated_nodes(problem: Problem) -> Bool[np.ndarray, "N"]:
     if not problem.rules.replicate:
         return allowed
     limit = REPLICATE_SHARE * problem.work[np.isfinite(problem.work)].sum()
-    smallest = min(chip.memory_bytes for chip in problem.hardware.chips)
+    smallest = min(chip.memory_bytes for chip in problem.hardware.devices)
     allowed = (problem.work <= limit) & (problem.streamed_bytes == 0) & ~shares_device(graph)
     if problem.memory:
         allowed &= problem.weight_bytes <= LARGEST_COPY * smallest

@@ -97,7 +97,7 @@ class RingSolver:
             SolverError: shapes do not fit, or a proposed chip does not exist.
         """
         proposals = np.atleast_2d(_numbers(assignment, "assignment"))
-        nodes, chips = self.problem.graph.num_nodes, self.problem.hardware.num_chips
+        nodes, chips = self.problem.graph.num_nodes, self.problem.hardware.num_devices
         if proposals.shape[1] != nodes:
             raise SolverError(f"fix: assignment has {proposals.shape[1]} nodes, the graph {nodes}")
         if not len(proposals) or proposals.dtype.kind == "f":
@@ -275,7 +275,7 @@ class RingSolver:
         if not self.problem.memory:
             return False
         everywhere = np.ones(self.problem.graph.num_nodes, np.bool_)
-        room = sum(chip.memory_bytes for chip in self.problem.hardware.chips)
+        room = sum(chip.memory_bytes for chip in self.problem.hardware.devices)
         return self.problem.held_weights.total(everywhere) > room
 
 
@@ -306,7 +306,7 @@ def log_prob_rows(
         SolverError: not numbers, the shape does not fit the problem, NaN or +inf, or ``batch`` is
             below 1.
     """
-    nodes, chips = problem.graph.num_nodes, problem.hardware.num_chips
+    nodes, chips = problem.graph.num_nodes, problem.hardware.num_devices
     if batch < 1:
         raise SolverError(f"batch must be >= 1, not {batch}")
     if log_probs is None:

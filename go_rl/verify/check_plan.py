@@ -84,14 +84,14 @@ def check_plan(plan: Plan, problem: Problem) -> Verdict:
 def _too_full(plan: Plan, problem: Problem, peak: list[float]) -> tuple[Violation, ...]:
     full = [
         d
-        for d, chip in enumerate(problem.hardware.chips)
+        for d, chip in enumerate(problem.hardware.devices)
         if problem.memory and peak[d] > chip.memory_bytes * (1 + ROUNDING)
     ]
     return tuple(_out_of_memory(plan, problem, d, peak[d]) for d in full)
 
 
 def _out_of_memory(plan: Plan, problem: Problem, device: int, peak: float) -> Violation:
-    room = problem.hardware.chips[device].memory_bytes
+    room = problem.hardware.devices[device].memory_bytes
     held = held_at_peak(problem, plan.device, plan.priority, plan.fusion_group, device)
     return Violation(
         "memory",

@@ -80,7 +80,7 @@ def false_figures(evaluation: Evaluation, mine: Figures, problem: Problem) -> It
 
 def _held(layout: Layout) -> tuple[list[float], list[float]]:
     """[D] bytes of resident weights and [D] of streamed ones, copies included."""
-    problem, devices = layout.problem, range(layout.problem.hardware.num_chips)
+    problem, devices = layout.problem, range(layout.problem.hardware.num_devices)
     streamed = [0.0 for _ in devices]
     for node, chip in zip(layout.node.tolist(), layout.chip.tolist(), strict=True):
         streamed[chip] += float(problem.streamed_bytes[node])
@@ -103,7 +103,7 @@ def _impossible_peaks(
     peaks: list[float], weights: Sequence[float], problem: Problem
 ) -> Iterator[str]:
     """Live tensors are not recomputed, but the peak includes the weights, and must fit."""
-    chips, ring = problem.hardware.chips, problem.objective is Objective.RING
+    chips, ring = problem.hardware.devices, problem.objective is Objective.RING
     if len(peaks) != len(chips):
         yield f"peak_bytes has {len(peaks)} entries; it must have {len(chips)}"
         return

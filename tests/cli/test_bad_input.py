@@ -35,7 +35,7 @@ def profile(**changes) -> bytes:
 CHAIN_EDGE = {"sourceId": 0, "destId": 1, "cost": 0.1}
 TRAINING = profile(nodes=[node_document(0), node_document(1, isBackwardNode=1)], edges=[CHAIN_EDGE])
 NO_LINKS = {
-    "chips": [{"kind": "x", "peak_flops": 1e12, "memory_bytes": 1e9, "memory_bandwidth": 1e9}]
+    "devices": [{"kind": "x", "peak_flops": 1e12, "memory_bytes": 1e9, "memory_bandwidth": 1e9}]
 }
 
 FILES = {

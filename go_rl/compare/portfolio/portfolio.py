@@ -153,7 +153,7 @@ class _Search:
         plans = [self._reference(methods_for(self.problem)[0])]
         self.compilation.announce(plans[0])
         problem = self.problem
-        several = "placement" in problem.decisions and problem.hardware.num_chips > 1
+        several = "placement" in problem.decisions and problem.hardware.num_devices > 1
         if problem.objective is Objective.MAKESPAN and several and not plans[0].optimal:
             plans.append(self._reference(ONE_DEVICE))
         return plans

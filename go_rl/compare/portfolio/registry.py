@@ -82,12 +82,12 @@ def _no_least(problem: Problem) -> float:
 
 
 def _least_of_cp_sat(problem: Problem) -> float:
-    return problem.graph.num_nodes * problem.hardware.num_chips / CELLS_A_SECOND
+    return problem.graph.num_nodes * problem.hardware.num_devices / CELLS_A_SECOND
 
 
 def _suits_cp_sat(problem: Problem, budget: Budget) -> bool:
     """CP-SAT counts no samples, and its model of a large problem is not worth building."""
-    cells = problem.graph.num_nodes * problem.hardware.num_chips
+    cells = problem.graph.num_nodes * problem.hardware.num_devices
     return cells <= EXACT_CELLS and bool(budget.seconds)
 
 

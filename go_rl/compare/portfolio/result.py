@@ -78,8 +78,8 @@ def _confirmed(problem: Problem, plans: list[Plan]) -> list[Plan]:
             break
         present = np.int64(1) << plan.device.astype(np.int64)
         for node, copies in plan.replicas.items():
-            for chip in copies:
-                present[node] |= np.int64(1) << np.int64(chip)
+            for device in copies:
+                present[node] |= np.int64(1) << np.int64(device)
         status, used = confirm_memory(problem, plan.device, present)
         if status is Status.OUT_OF_MEMORY:
             failure = replace(
@@ -90,7 +90,7 @@ def _confirmed(problem: Problem, plans: list[Plan]) -> list[Plan]:
             )
             plans[i] = with_bound(replace(plan, evaluation=failure), plan.bound)
             continue
-        limits = np.array([chip.memory_bytes for chip in problem.hardware.chips])
+        limits = np.array([device.memory_bytes for device in problem.hardware.devices])
         share = float((used / limits).max())
         sentence = (
             f"Memory offsets were found on every chip; the fullest uses {share:.1%} of its memory."

@@ -45,7 +45,7 @@ def load(
         trip_count: trips of every loop whose count does not follow from an ONNX, HLO, StableHLO or
             JAX model.
         weights: positions of the arguments (of HLO: of the parameters) that are weights, which stay
-            on their chips; None: for a JAX function see `readers.jax.reader.trace_jax`.
+            on their devices; None: for a JAX function see `readers.jax.reader.trace_jax`.
 
     Raises:
         ReadError: no such file, an unknown format, damaged content, or an option that the format

@@ -75,8 +75,8 @@ def makespan_units(workspace: MakespanWorkspace) -> MakespanUnits:
     total = int(unit_of.max(initial=-1)) + 1
     held = unit_of >= 0
     table = _prices(problem, leader)
-    seconds = np.zeros((problem.hardware.num_chips, total))
-    for device in range(problem.hardware.num_chips):
+    seconds = np.zeros((problem.hardware.num_devices, total))
+    for device in range(problem.hardware.num_devices):
         allowed = workspace.able[device] & np.isin(workspace.pinned, (FREE, device))
         cost = np.where(allowed, table[problem.device_kind[device]], np.inf)
         np.add.at(seconds[device], unit_of[held], cost[held])

@@ -65,7 +65,7 @@ def is_small(problem: Problem) -> bool:
     if problem.objective is Objective.RING:
         instance = ring_workspace(problem).solver.instance
         most = np.log(MOST_ASSIGNMENTS) + 1e-9
-        return bool(instance.num_blocks * np.log(problem.hardware.num_chips) <= most)
+        return bool(instance.num_blocks * np.log(problem.hardware.num_devices) <= most)
     if problem.objective is Objective.MAKESPAN:
         _, allowed = _allowed_makespan(makespan_workspace(problem))
         count = np.prod(allowed.sum(axis=1, dtype=float))

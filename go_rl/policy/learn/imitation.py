@@ -135,7 +135,7 @@ def _batch(lesson: DispatchLesson) -> Batch:
     worth = jnp.ones(len(lesson.weights.select))
     group = SampleGroup({"schedule": select, "placement": place}, worth)
     real = jnp.asarray(padded.real)
-    return Batch(padded.graph, real, jnp.int32(padded.chips), {"plan": group})
+    return Batch(padded.graph, real, jnp.int32(padded.num_devices), {"plan": group})
 
 
 @partial(jax.jit, static_argnums=0)

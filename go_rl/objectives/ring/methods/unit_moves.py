@@ -91,13 +91,13 @@ def move_arrays(workspace: RingWorkspace, squeeze: float) -> MoveArrays:
     problem, units = workspace.problem, workspace.units
     of_node = workspace.unit_of_node
     held = of_node >= 0
-    seconds = np.zeros((len(problem.hardware.chips), units.num_units))
+    seconds = np.zeros((len(problem.hardware.devices), units.num_units))
     for c, kind in enumerate(problem.device_kind):
         np.add.at(seconds[c], of_node[held], problem.seconds[kind][held])
     unit_of = units.unit_of
     domain = np.full(units.num_units, -1)
     domain[unit_of[unit_of >= 0]] = workspace.solver.instance.net.start[unit_of >= 0]
-    limit = np.array([chip.memory_bytes for chip in problem.hardware.chips]) * squeeze
+    limit = np.array([chip.memory_bytes for chip in problem.hardware.devices]) * squeeze
     tensor = np.repeat(np.arange(len(units.tensor_source)), np.diff(units.use_ptr))
     ends = np.concatenate([units.tensor_source, units.user])
     which = np.concatenate([np.arange(len(units.tensor_source)), tensor])

@@ -120,7 +120,7 @@ def ring_arrays(problem: Problem) -> RingArrays:
     tensors, held = tensor_rows(problem), problem.held_weights
     offsets, edges = graph.successors
     links = problem.hardware.links
-    limit = np.array([c.memory_bytes for c in problem.hardware.chips])
+    limit = np.array([c.memory_bytes for c in problem.hardware.devices])
     return RingArrays(
         seconds=np.ascontiguousarray(problem.seconds),
         kind=problem.device_kind.astype(np.int64),
