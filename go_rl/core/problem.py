@@ -169,7 +169,8 @@ class Problem:
             if not 0 <= device < devices:
                 name = self.graph.names[node]
                 raise ProblemError(
-                    f"node {name!r} is fixed to chip {device}; chips are 0..{chips - 1}"
+                    f"node {name!r} is fixed to {traits.device} {device}; {traits.device}s are "
+                    f"0..{devices - 1}"
                 )
 
     def __repr__(self) -> str:
