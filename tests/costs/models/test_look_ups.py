@@ -80,4 +80,4 @@ def test_its_table_must_still_fit(graph):
 
 def test_a_launch_reads_the_rows_only(graph):
     for launch in eager_launches(graph).each:
-        assert launch.sizes["B"] * launch.sizes["H"] <= 2 * ROWS * WIDTH
+        assert launch.sizes["batch"] * launch.sizes["width"] <= 2 * ROWS * WIDTH

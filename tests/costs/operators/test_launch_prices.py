@@ -34,7 +34,7 @@ def _launches(*each):
 
 
 def _stream(op, rows=8, **others):
-    return Launch(op, {"B": rows, "H": 4}, (), op, **others)
+    return Launch(op, {"batch": rows, "width": 4}, (), op, **others)
 
 
 def test_equal_launches_are_predicted_once():
