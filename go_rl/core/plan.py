@@ -99,7 +99,7 @@ class Plan:
     def effective_chips(self) -> float | None:
         """Chips of a ring that share the work, uneven shares counting less; None of a failure and
         for other objectives. See `effective_count`."""
-        told = Objective(self.objective).traits.stages and self.evaluation.status.ok
+        told = Objective(self.objective).traits.is_pipeline and self.evaluation.status.ok
         return self.evaluation.effective_devices if told else None
 
     @property

@@ -11,7 +11,7 @@ import numpy as np
 from go_rl.core import Hardware, Objective, Plan
 from go_rl.core.files.whole_file import whole_file
 from go_rl.core.printable import printable
-from go_rl.report.tables import VALUE_NAMES, Unit, byte_unit, bytes_text, unit_for
+from go_rl.report.tables import Unit, byte_unit, bytes_text, unit_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -121,12 +121,12 @@ def _draw_seconds(axes: Axes, plan: Plan) -> None:
     unit = unit_for(max(float(compute.max(initial=0.0)), plan.value))
     devices, width = np.arange(len(compute)), 0.4 if has_links else 0.8
     shift = width / 2 if has_links else 0.0
-    label = "compute" if Objective(plan.objective).traits.stages else "load"
+    label = "compute" if Objective(plan.objective).traits.is_pipeline else "load"
     axes.bar(devices - shift, compute * unit[0], width, color=BLUE, label=label)
     if has_links:
         axes.bar(np.arange(len(links)) + shift, links * unit[0], width, color=ORANGE,
                  label="link to the next chip")  # fmt: skip
-    goal = VALUE_NAMES[plan.objective]
+    goal = Objective(plan.objective).traits.value_name
     axes.axhline(plan.value * unit[0], color=BLACK, linewidth=1.2,
                  label=f"{goal} {plan.value * unit[0]:.4g} {unit[1]}")  # fmt: skip
     if 0 < plan.bound < np.inf:

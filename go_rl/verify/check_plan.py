@@ -13,7 +13,6 @@ from go_rl.core.evaluation import Status
 from go_rl.core.files.strict_json import shown
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.core.hardware import Hardware
-from go_rl.core.objective import Objective
 from go_rl.core.optimality import OPTIMAL_GAP, proved_optimal
 from go_rl.core.plan import Plan
 from go_rl.core.problem import Problem
@@ -65,7 +64,7 @@ def check_plan(plan: Plan, problem: Problem) -> Verdict:
         return Verdict(plan.evaluation.status, ())
     if broken := legal(problem, plan.device, plan.replicas):
         return Verdict(broken[0].status, broken)
-    if problem.objective is Objective.MAKESPAN:
+    if problem.objective.traits.is_replayed:
         if broken := legal_kernels(problem, plan.device, plan.priority, plan.fusion_group):
             return Verdict(broken[0].status, broken)
         step = replayed(problem, plan.device, plan.priority, plan.fusion_group)

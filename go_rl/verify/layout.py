@@ -14,7 +14,6 @@ import numpy as np
 from jaxtyping import Bool, Int, Int64
 
 from go_rl.core.errors import PlanError
-from go_rl.core.objective import Objective
 from go_rl.core.problem import Problem
 
 
@@ -107,8 +106,7 @@ class Layout:
 
     def device(self, index: int) -> str:
         """``chip 3`` on a ring, ``device 3`` elsewhere."""
-        ring = self.problem.objective is Objective.RING
-        return f"{'chip' if ring else 'device'} {index}"
+        return f"{self.problem.objective.traits.device} {index}"
 
 
 def read_layout(

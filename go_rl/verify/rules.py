@@ -116,7 +116,7 @@ def _unsupported(layout: Layout) -> Iterator[str]:
     problem = layout.problem
     seconds = problem.seconds[problem.device_kind[layout.chip], layout.node]
     unable = ~np.isfinite(seconds)
-    if problem.objective is Objective.MAKESPAN:  # inputs and constants run nowhere
+    if problem.objective.traits.is_replayed:  # inputs and constants run nowhere
         unable &= ~problem.graph.is_fed[layout.node]
     for i in np.flatnonzero(unable).tolist():
         name, chip = problem.graph.names[layout.node[i]], int(layout.chip[i])
@@ -125,7 +125,7 @@ def _unsupported(layout: Layout) -> Iterator[str]:
 
 
 def _too_heavy(layout: Layout) -> Iterator[str]:
-    ring = layout.problem.objective is Objective.RING
+    ring = _ring(layout.problem)
     for device, chip in enumerate(layout.problem.hardware.devices):
         if chip.is_cpu and not ring:
             continue
@@ -260,7 +260,7 @@ def _always(_: Problem) -> bool:
 
 
 def _ring(problem: Problem) -> bool:
-    return problem.objective is Objective.RING
+    return problem.objective.traits.has_rules
 
 
 def _copying(problem: Problem) -> bool:

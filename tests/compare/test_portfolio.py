@@ -12,7 +12,7 @@ from reference.layered import layered_ring
 from reference.random_rings import random_ring
 from reference.small_rings import ring_problem
 
-from go_rl.compare.portfolio import METHODS, methods_for, methods_of, run
+from go_rl.compare.portfolio import METHODS, methods_for, run
 from go_rl.compare.portfolio.compilation import announced
 from go_rl.core import (
     Budget,
@@ -148,7 +148,7 @@ def test_methods_of_an_objective_exist(objective):
     boxed = objective is not Objective.RING
     problem = random_problem(0, objective, 3, 2) if boxed else chain()
     assert set(methods_for(problem)) <= set(METHODS)
-    assert all(isinstance(make(), Optimizer) for make in methods_of(objective).values())
+    assert all(isinstance(make(), Optimizer) for make in METHODS[objective].values())
     assert methods_for(problem)[0] in ("greedy", "default")
 
 

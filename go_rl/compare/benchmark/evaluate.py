@@ -33,9 +33,8 @@ from go_rl.compare.benchmark.run_store import (
     no_outcome,
     outcome,
 )
-from go_rl.core import Budget, GoRLError, Objective, Optimizer, Plan, Problem
+from go_rl.core import Budget, GoRLError, Optimizer, Plan, Problem
 from go_rl.objectives.methods import Annealing, Exact
-from go_rl.objectives.ring.workspace import ring_workspace
 from go_rl.runtime.decoder_calls import decoder_calls
 from go_rl.verify.check_plan import check_plan
 
@@ -222,12 +221,13 @@ class _Bench:
 
 def _heuristic(problem: Problem) -> Plan:
     """The reference plan; on the way, all that the optimizers share is made."""
-    from go_rl.compare.portfolio import methods_of
+    from go_rl.compare.portfolio import METHODS
 
-    make = next(iter(methods_of(problem.objective).values()))
+    make = next(iter(METHODS[problem.objective].values()))
     plan = make().optimize(problem, Budget(samples=100), 0)
-    if plan.evaluation.status.ok and problem.objective is Objective.RING:
-        ring_workspace(problem).units  # noqa: B018 - made when first asked for
+    warm_up = kit_of(problem).search().warm_up
+    if plan.evaluation.status.ok and warm_up is not None:
+        warm_up(problem)
     return plan
 
 

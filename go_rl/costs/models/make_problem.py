@@ -64,7 +64,7 @@ def make_problem(
             model gives no seconds, negative ones or NaN.
     """
     options = options or ProblemOptions()
-    if options.objective is Objective.RING and graph.is_backward.any():
+    if options.objective.traits.is_pipeline and graph.is_backward.any():
         _refuse_training(graph, options)
     if not options.colocation:
         graph = replace(graph, colocation=np.full(graph.num_nodes, FREE, np.int32))
@@ -89,9 +89,9 @@ def make_problem(
     kinds = tuple(devices[kind] for kind in hardware.kinds)
     seconds = np.stack([_priced(model, kernels, device) for device in kinds])
     said = _said(model, kernels, kinds)
-    makespan = options.objective is Objective.MAKESPAN
     asked = None if options.decisions is None else decision_names(options.decisions)
-    decisions = _decisions(asked, hardware) if makespan else DECISIONS
+    several = options.objective.traits.decides_several
+    decisions = _decisions(asked, hardware) if several else DECISIONS
     return Problem(
         graph=graph,
         hardware=hardware,
@@ -152,7 +152,7 @@ def _decisions(asked: tuple[str, ...] | None, hardware: Hardware) -> tuple[str, 
 
 def _fixed(graph: OpGraph, options: ProblemOptions, decisions: tuple[str, ...]) -> dict[int, int]:
     """The user's pins; without the decision placement every other node is on the first device."""
-    if options.objective is not Objective.MAKESPAN or "placement" in decisions:
+    if not options.objective.traits.decides_several or "placement" in decisions:
         return dict(options.fixed)
     group_device = {
         int(graph.colocation[node]): device
@@ -226,7 +226,7 @@ def _streamed(
 ) -> Float64[np.ndarray, "N"]:
     """An operator whose weights alone exceed a device's memory streams what it reads from the
     host: all, but of a table only the rows that it looks up."""
-    if not memory or objective is not Objective.RING:
+    if not (memory and objective.traits.is_pipeline):
         return np.zeros_like(weights)
     smallest = min(device.memory_bytes for device in hardware.devices)
     held = np.where(graph.weight_bytes > 0, graph.weight_bytes, 1.0)

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from go_rl.core import Budget, NodeId, Objective, Plan, Problem, Progress, SearchError
+from go_rl.core import Budget, NodeId, Plan, Problem, Progress, SearchError
 from go_rl.core.decisions import Decisions
 from go_rl.core.errors import nearest
 from go_rl.core.files.strict_json import read_json, shown
 from go_rl.objectives.common.incumbent import Incumbent, finish_plan
-from go_rl.objectives.host.workspace import host_workspace
-from go_rl.objectives.ring.workspace import ring_workspace
+from go_rl.objectives.kits import kit_of
+from go_rl.objectives.ring.workspace import RingWorkspace
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,11 @@ class Expert:
                     f"devices are 0..{problem.hardware.num_devices - 1}"
                 )
             device[i] = chosen
-        if problem.objective is Objective.RING:
-            workspace = ring_workspace(problem)
-            incumbent = Incumbent(workspace, progress)
+        workspace = kit_of(problem).workspace(problem)
+        incumbent = Incumbent(workspace, progress)
+        if isinstance(workspace, RingWorkspace):
             incumbent.offer(*workspace.repair(device, seed))
         else:
-            workspace = host_workspace(problem)
-            incumbent = Incumbent(workspace, progress)
             decisions = Decisions(device[None])
             incumbent.offer(decisions, workspace.detail(decisions))
         return finish_plan(workspace, incumbent, self.name, seed, progress)

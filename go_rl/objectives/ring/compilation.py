@@ -16,10 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from go_rl.core import Objective, OpKind, Problem, load_hardware, rule_set
+from go_rl.core import Objective, Problem
 from go_rl.core.optimizer import Milestone
-from go_rl.costs.models import ProblemOptions, make_problem
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.objectives.common.tiny_problem import tiny_problem
 from go_rl.objectives.common.units import ring_units
 from go_rl.objectives.ring.bounds import ring_bound
 from go_rl.objectives.ring.ideals.ideal_dp import Limits, stages_within
@@ -39,19 +38,6 @@ LONGEST = 600.0
 """Seconds that the second process gets for one part."""
 
 
-def tiny_problem(strict: bool, objective: Objective = Objective.RING) -> Problem:
-    """Return a diamond of four operators on two devices: each function has something to do."""
-    builder = GraphBuilder("warm-up")
-    for i in range(4):
-        node = Node(i, "warm-up", OpKind.MATMUL, flops=1e6, output_bytes=8.0, weight_bytes=8.0)
-        builder.add_node(node)
-    for u, v in ((0, 1), (0, 2), (1, 3), (2, 3)):
-        builder.add_edge(u, v, 8.0)
-    rules = rule_set("strict" if strict else "default")
-    hardware = load_hardware("ring2" if objective is Objective.RING else "p100x2")
-    return make_problem(builder.build(), hardware, ProblemOptions(objective=objective, rules=rules))
-
-
 def _solver(strict: bool) -> None:
     """The tree search, on a single block."""
     none, one, rows = np.zeros(0, np.int64), np.ones(1, np.int64), np.zeros(2, np.int64)
@@ -68,7 +54,7 @@ def _solver(strict: bool) -> None:
 
 def _pricing(strict: bool) -> None:
     """The reduction to blocks, the quick bound, and the simulator."""
-    problem = tiny_problem(strict)
+    problem = tiny_problem(Objective.RING, strict)
     instance, nodes = ring_instance(problem), problem.graph.num_nodes
     ring_units(instance)
     ring_bound(instance)
@@ -86,7 +72,7 @@ def _pricing(strict: bool) -> None:
 
 def _cuts(strict: bool) -> None:
     """Topological orders and their best cuts."""
-    units = ring_units(ring_instance(tiny_problem(strict)))
+    units = ring_units(ring_instance(tiny_problem(Objective.RING, strict)))
     score = np.zeros(units.num_units)
     for order in (list_order(units, score), depth_first(units, score)):
         LinearCuts(units, order, strict).best(0.0, units.serial_seconds, 2, np.inf)
@@ -94,7 +80,7 @@ def _cuts(strict: bool) -> None:
 
 def _ideals(strict: bool) -> None:
     """Dynamic programming over ideals."""
-    units = ring_units(ring_instance(tiny_problem(strict)))
+    units = ring_units(ring_instance(tiny_problem(Objective.RING, strict)))
     stages_within(units, Limits(units.serial_seconds, 2, np.inf, strict, 4))
 
 
@@ -106,6 +92,15 @@ PARTS: dict[str, tuple[Callable[[bool], None], tuple[Any, ...]]] = {
 }
 """Parts that are compiled together, each with the functions that tell whether it was, in order of
 need."""
+PARTS_OF = {
+    "greedy": ("solver", "pricing"),
+    "policy": ("cuts",),
+    "linear-dp": ("cuts",),
+    "order-annealing": ("cuts",),
+    "unit-annealing": ("cuts",),
+    "ideal-dp": ("ideals", "cuts"),
+}
+"""Names in `PARTS` by the first method that needs them; the heuristic always runs."""
 
 
 def compile_part(request: tuple[str, bool]) -> str:

@@ -97,7 +97,7 @@ def solve(problem: Problem, name: str, budget: Budget) -> Plan:
 
 def optimizer_of(problem: Problem, name: str) -> Any:
     """A method by its name."""
-    return METHODS[name][problem.objective]()
+    return METHODS[problem.objective][name]()
 
 
 def curve_errors(plan: Plan) -> Iterator[str]:

@@ -18,7 +18,7 @@ from reference.step_optimum import best_of_all, weak_orders
 from reference.step_problems import random_step
 from runner.suite import Suite
 
-from go_rl.compare.portfolio import methods_of, run
+from go_rl.compare.portfolio import METHODS, run
 from go_rl.core import DECISIONS, RULE_SETS, Budget, Hardware, Objective, Plan, Problem, Status
 from go_rl.objectives.host.bounds import latency_bound, max_load_bound
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
@@ -132,7 +132,7 @@ def trial(index: int) -> str | None:
 
 def plans_of(problem: Problem, index: int) -> Iterator[Plan]:
     """A plan of each quick method; in some trials of the slower ones and of ``auto``."""
-    methods = methods_of(problem.objective)
+    methods = METHODS[problem.objective]
     names = list(dict.fromkeys(QUICK[problem.objective]))
     if problem.objective is Objective.RING and index // len(CASES) % 4 == 0:
         names.append("ideal-dp")

@@ -14,9 +14,9 @@ from reference.step_problems import step_problem
 from go_rl.compare.portfolio.portfolio import run
 from go_rl.core import Budget, Objective, Problem, Status
 from go_rl.core.decisions import Decisions
+from go_rl.objectives.common.all_assignments import MOST_ASSIGNMENTS
 from go_rl.objectives.host.workspace import host_workspace
 from go_rl.objectives.methods import Exhaustive, is_small
-from go_rl.objectives.methods.exhaustive import MOST_ASSIGNMENTS
 from go_rl.objectives.ring.simulate.pricing import RingPricer
 from go_rl.objectives.ring.workspace import ring_workspace
 from go_rl.verify.check_plan import check_plan

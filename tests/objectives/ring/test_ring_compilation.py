@@ -11,14 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from go_rl.core import Objective
 from go_rl.core.optimizer import Milestone
+from go_rl.objectives.common.tiny_problem import tiny_problem
 from go_rl.objectives.ring import compilation as ring_compilation
 from go_rl.objectives.ring.compilation import (
     PARTS,
     RingCompilation,
     compile_part,
     is_compiled,
-    tiny_problem,
 )
 from go_rl.runtime.warm_worker import WarmWorker
 
@@ -58,7 +59,7 @@ def test_where_all_is_on_disk_nothing_is_said_and_no_process_started(monkeypatch
     monkeypatch.setattr(ring_compilation, "is_compiled", lambda function: True)
     monkeypatch.setattr(ring_compilation, "WarmWorker", None)
     told = []
-    with RingCompilation(tiny_problem(False), told.append) as compilation:
+    with RingCompilation(tiny_problem(Objective.RING, False), told.append) as compilation:
         assert compilation.need(*PARTS) < 0.1
     assert not told
     assert not compilation.first_run
@@ -90,7 +91,7 @@ def test_without_a_compiler_nothing_is_missing():
 def test_a_second_process_that_fails_costs_time_only(nothing_on_disk, monkeypatch):
     monkeypatch.setattr(ring_compilation, "WarmWorker", Absent)
     told = []
-    with RingCompilation(tiny_problem(True), told.append) as compilation:
+    with RingCompilation(tiny_problem(Objective.RING, True), told.append) as compilation:
         compilation.need("solver", "pricing")
         compilation.need("pricing", "cuts")
     assert nothing_on_disk == [("solver", True), ("pricing", True), ("cuts", True)]
@@ -103,7 +104,7 @@ def test_a_second_process_that_fails_costs_time_only(nothing_on_disk, monkeypatc
 def test_an_idle_process_is_ended_and_waited_for(monkeypatch):
     """Popen warns when it is dropped unreaped, which fails whatever test runs then."""
     monkeypatch.setattr(ring_compilation, "is_compiled", lambda function: True)
-    with RingCompilation(tiny_problem(False), lambda sentence: None) as compilation:
+    with RingCompilation(tiny_problem(Objective.RING, False), lambda sentence: None) as compilation:
         worker = compilation._worker = WarmWorker("runtime.worker_functions:reverse")
         assert worker.call(b"ab", 60.0) == b"ba"
         process = worker._process
