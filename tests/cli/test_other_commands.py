@@ -312,6 +312,10 @@ def test_measure_names_what_is_wrong_and_writes_nothing(command, tmp_path):
         ("optimize m.onnx n.onnx", "one argument too many: 'n.onnx'"),
         ("optimize m.onnx --seed", "Missing value for argument '--seed'"),
         ("check", "missing: PLAN, MODEL (go-rl check --help)"),
+        (
+            "train policy --validation-hardware p100x2",
+            "missing: DIR (go-rl train policy --help)",
+        ),
         ("train policy r --network dispach", "did you mean 'dispatch'?"),
         ("train policy r --network dispatch --rules strict", "no option --rules"),
     ],

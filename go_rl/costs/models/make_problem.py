@@ -111,7 +111,7 @@ def make_problem(
         decisions=decisions,
         notes=(*_notes(graph, hardware, model, memory, streamed), *said),
         dims=dict(graph.meta.get("dims", {})),
-        kernels=FusedPrices(kernels, seconds, edge_bytes, model, kinds) if makespan else None,
+        kernels=FusedPrices(kernels, seconds, edge_bytes, model, kinds) if several else None,
         gap_seconds=options.gap_seconds,
     )
 
