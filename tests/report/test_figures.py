@@ -143,7 +143,7 @@ def test_unequal_capacities_are_told_by_device():
     chips = [
         replace(load_hardware("ring1").devices[0], memory_bytes=size) for size in (64e6, 32e6, 2e6)
     ]
-    hardware = replace(load_hardware("ring4"), chips=(chips[0], chips[1], chips[1], chips[2]))
+    hardware = replace(load_hardware("ring4"), devices=(chips[0], chips[1], chips[1], chips[2]))
     memory = loads_figure(plan_on(hardware), "net").axes[1]
     legend = memory.get_legend()
     assert legend is not None

@@ -78,7 +78,7 @@ def run(
     budget = budget or Budget(seconds=20.0)
     with Compilation(problem, report or (lambda text: None), partial(_make, problem)) as compiled:
         learned = method != CLASSICAL_AUTO
-        search = _Search(problem, budget, seed, compiled, agent, control, learned)
+        search = _PortfolioRun(problem, budget, seed, compiled, agent, control, learned)
         plans = search.references()
         if any(plan.evaluation.status.ok for plan in plans):
             keep_plans()
@@ -132,7 +132,7 @@ def _make(problem: Problem, name: str) -> Optimizer:
 
 
 @dataclass(frozen=True)
-class _Search:
+class _PortfolioRun:
     """One run of methods on a problem."""
 
     problem: Problem

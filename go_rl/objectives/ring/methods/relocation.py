@@ -31,7 +31,7 @@ ILLEGAL = np.inf
 
 
 @dataclass(frozen=True, eq=False)
-class Walk(CompiledStruct):
+class RelocationWalk(CompiledStruct):
     """One walk over the legal partitions; ``M`` blocks, ``k`` chips, ``G`` weight groups."""
 
     chip: Int64[np.ndarray, "M"]
@@ -65,14 +65,14 @@ class Walk(CompiledStruct):
 
 
 SCORE, VALUE, BEST, WORST = range(4)
-"""Places in `Walk.state`."""
+"""Places in `RelocationWalk.state`."""
 
 
-def new_walk(net: Network, chip: Int[np.ndarray, "M"], seed: int) -> Walk:
+def new_walk(net: Network, chip: Int[np.ndarray, "M"], seed: int) -> RelocationWalk:
     """Allocate a walk that starts from [M] chips."""
     blocks, chips = len(chip), net.chips
     words = np.zeros((5, chips), np.int64)
-    return Walk(
+    return RelocationWalk(
         chip=chip.astype(np.int64), proposal=np.zeros(blocks, np.int64),
         best=chip.astype(np.int64), load=np.zeros(chips), link=np.zeros(chips), held=words[0],
         count=words[1], direct=words[2], reach=words[3],
@@ -85,7 +85,7 @@ def new_walk(net: Network, chip: Int[np.ndarray, "M"], seed: int) -> Walk:
 
 @compiled
 @no_type_check
-def walk(net: Network, units: RingUnits, w: Walk, temperature: float, moves: int) -> None:
+def walk(net: Network, units: RingUnits, w: RelocationWalk, temperature: float, moves: int) -> None:
     """Make so many proposals at one temperature; the first call scores the start."""
     if w.state[SCORE] == ILLEGAL:
         for b in range(len(w.chip)):
@@ -108,7 +108,7 @@ def walk(net: Network, units: RingUnits, w: Walk, temperature: float, moves: int
 
 @compiled
 @no_type_check
-def _note(w: Walk) -> None:
+def _note(w: RelocationWalk) -> None:
     """Take over the value of what was scored last, and keep it where it is the best."""
     value, worst = 0.0, 0
     for c in range(len(w.load)):
@@ -124,13 +124,13 @@ def _note(w: Walk) -> None:
 
 @compiled
 @no_type_check
-def _below(w: Walk, count: int) -> int:
+def _below(w: RelocationWalk, count: int) -> int:
     return min(int(next_uniform(w.random) * count), count - 1)
 
 
 @compiled
 @no_type_check
-def _propose(net: Network, w: Walk) -> bool:
+def _propose(net: Network, w: RelocationWalk) -> bool:
     """Write a neighbour to `proposal`; False: nothing was changed."""
     blocks, top = len(w.chip), np.int64(0)
     for b in range(blocks):
@@ -155,7 +155,7 @@ def _propose(net: Network, w: Walk) -> bool:
 
 @compiled
 @no_type_check
-def _start(w: Walk) -> int:
+def _start(w: RelocationWalk) -> int:
     """Return a block, often one of the busiest chip."""
     blocks, worst = len(w.chip), int(w.state[WORST])
     b = _below(w, blocks)
@@ -168,7 +168,7 @@ def _start(w: Walk) -> int:
 
 @compiled
 @no_type_check
-def _split(net: Network, w: Walk) -> bool:
+def _split(net: Network, w: RelocationWalk) -> bool:
     """Give a block and all that depends on it on its chip, or all but what it depends on, a new
     chip behind it."""
     b, later = _start(w), next_uniform(w.random) < 0.5
@@ -186,7 +186,7 @@ def _split(net: Network, w: Walk) -> bool:
 
 @compiled
 @no_type_check
-def _mark(net: Network, w: Walk, b: int, low: int, high: int, later: bool) -> int:
+def _mark(net: Network, w: RelocationWalk, b: int, low: int, high: int, later: bool) -> int:
     """Mark in `seen`, and list in `stack`, a block and all it reaches (``later``) or that reaches
     it on chips ``low`` to ``high``; return how many."""
     if w.seen[b] == 1:
@@ -209,7 +209,7 @@ def _mark(net: Network, w: Walk, b: int, low: int, high: int, later: bool) -> in
 
 @compiled
 @no_type_check
-def _grow(net: Network, w: Walk, b: int, size: int) -> int:
+def _grow(net: Network, w: RelocationWalk, b: int, size: int) -> int:
     """List in `stack` up to ``size`` connected blocks on the chip of one; return how many."""
     w.stack[0], w.seen[b] = b, 1
     done, found = 0, 1
@@ -235,7 +235,7 @@ def _grow(net: Network, w: Walk, b: int, size: int) -> int:
 
 @compiled
 @no_type_check
-def _relocate(net: Network, w: Walk, top: int) -> bool:
+def _relocate(net: Network, w: RelocationWalk, top: int) -> bool:
     """Move a block, or a group, to the chip of a neighbour, a chip beside it or any."""
     b, size = _start(w), 1
     if next_uniform(w.random) < GROUPS:
@@ -253,7 +253,7 @@ def _relocate(net: Network, w: Walk, top: int) -> bool:
 
 @compiled
 @no_type_check
-def _target(net: Network, w: Walk, b: int, top: int) -> int:
+def _target(net: Network, w: RelocationWalk, b: int, top: int) -> int:
     sort = next_uniform(w.random)
     before = net.pred_ptr[b + 1] - net.pred_ptr[b]
     beside = before + net.succ_ptr[b + 1] - net.succ_ptr[b]
@@ -269,7 +269,7 @@ def _target(net: Network, w: Walk, b: int, top: int) -> int:
 
 @compiled
 @no_type_check
-def _carry(net: Network, w: Walk, found: int, target: int, later: bool) -> None:
+def _carry(net: Network, w: RelocationWalk, found: int, target: int, later: bool) -> None:
     """Move along what the first ``found`` blocks of `stack` force: data flows upwards."""
     done = 0
     while done < found:
@@ -287,7 +287,7 @@ def _carry(net: Network, w: Walk, found: int, target: int, later: bool) -> None:
 
 @compiled
 @no_type_check
-def _score(net: Network, units: RingUnits, w: Walk) -> float:
+def _score(net: Network, units: RingUnits, w: RelocationWalk) -> float:
     """Return the logarithm of the 8-norm of loads and links of `proposal`; `ILLEGAL` where it
     breaks a rule. Leaves `load` and `link` as they are then.
 
@@ -350,7 +350,7 @@ def _score(net: Network, units: RingUnits, w: Walk) -> float:
 
 @compiled
 @no_type_check
-def _within_rules(net: Network, w: Walk) -> bool:
+def _within_rules(net: Network, w: RelocationWalk) -> bool:
     """Whether no chip is skipped or too full, and no chip triangle closes."""
     empty = False
     for c in range(net.chips):
