@@ -82,7 +82,7 @@ class HeftArrays(CompiledStruct):
     """[N] node that decides for each node's colocation class."""
     pool: Int64[np.ndarray, "D N"]
     """[D, N] engine pool of each node."""
-    engine_of: Int64[np.ndarray, "rows"]
+    engine_of: Int64[np.ndarray, "pools"]
     """[R + 1] first engine of each pool."""
     queues: bool
     """Whether each link carries one tensor at a time."""
