@@ -124,5 +124,7 @@ def test_the_first_run_announces_its_plan_and_the_second_has_nothing_to_compile(
         ).stderr
         for _ in range(2)
     ]  # fmt: skip
-    assert re.search(r"compiling methods, once.*\n(?:.*\n)*.*first legal plan after .* \(greedy\)", said[0])
+    assert re.search(
+        r"compiling methods, once.*\n(?:.*\n)*.*first legal plan after .* \(greedy\)", said[0]
+    )
     assert "compiling" not in said[1]
