@@ -82,7 +82,7 @@ def test_modules_of_xla():
 def test_refinement_of_unknown_sizes():
     """jax._src.interpreters.mlir.make_ir_context, module_to_bytecode; jaxlib.mlir;
     jaxlib._jax.mlir.refine_polymorphic_shapes."""
-    from go_rl.graphs.readers.hlo.stablehlo_sizes import with_sizes
+    from go_rl.graphs.readers.hlo.stablehlo.stablehlo_sizes import with_sizes
 
     text = """module @m { func.func public @main(%arg0: tensor<?xf32>) -> tensor<?xf32> {
       return %arg0 : tensor<?xf32> } }"""

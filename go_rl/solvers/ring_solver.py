@@ -12,7 +12,7 @@ from jaxtyping import Float, Float64, Int, Int16, Int64
 from go_rl.core import Fidelity, Means, Problem, SolverError, Status
 from go_rl.core.bitset import bit
 from go_rl.core.compiled_struct import compiled
-from go_rl.core.fidelity import NOTHING_MADE
+from go_rl.core.evaluation import NOTHING_MADE
 from go_rl.runtime.decoder_calls import count_decoder_calls
 from go_rl.runtime.threads import on_threads
 from go_rl.solvers.domains import OK

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Int
 
-from go_rl.core.fusion import HEAVY
+from go_rl.core.graph.fusion import HEAVY
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.core.problem import Problem
 

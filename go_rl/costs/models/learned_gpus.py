@@ -13,8 +13,8 @@ from go_rl.costs.models.cost_model import Kernels
 from go_rl.costs.models.kernel_cache import KernelCache, KernelSeconds, check_shapes, with_streaming
 from go_rl.costs.models.kernel_work import kernel_work
 from go_rl.costs.operators.examples import OperatorInputs
-from go_rl.costs.operators.launch_prices import STREAMED_SHARE
 from go_rl.costs.operators.launches.launch import Launch, moved, operator_rows
+from go_rl.costs.operators.launches.launch_prices import STREAMED_SHARE
 from go_rl.costs.operators.launches.operator_view import HEAVY, OperatorView
 from go_rl.costs.operators.launches.product_launches import product_launches
 from go_rl.costs.operators.predictor import OperatorPredictor

@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int32, Int64
 
 from go_rl.core import FREE, Problem
-from go_rl.core.fusion import heavy_nodes
 from go_rl.core.graph.condensation import topological_numbers
+from go_rl.core.graph.fusion import heavy_nodes
 from go_rl.graphs.cutting import Fuser
 from go_rl.graphs.cutting.layers import layers
 from go_rl.objectives.common.units import DROPPED, RingUnits, assemble_units

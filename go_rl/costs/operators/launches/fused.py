@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from go_rl.core import OpGraph, OpKind
-from go_rl.core.fusion import MAX_FUSED
+from go_rl.core.graph.fusion import MAX_FUSED
 from go_rl.costs.operators.launches.launch import Launch, Launches, moved
 from go_rl.costs.operators.launches.product_launches import DEPTHWISE
 from go_rl.costs.operators.tables.operator_rows import FLOAT_BYTES, PRODUCTS, TWO_INPUTS

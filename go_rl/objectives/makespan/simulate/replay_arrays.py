@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Int64
 
 from go_rl.core import OpKind, Problem
-from go_rl.core.fusion import heavy_nodes
+from go_rl.core.graph.fusion import heavy_nodes
 from go_rl.objectives.common.tensors import tensor_rows
 
 

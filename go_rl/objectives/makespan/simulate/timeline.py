@@ -15,7 +15,7 @@ from jaxtyping import Float64, Int64
 
 from go_rl.core import Objective, OpKind, PlanError, Problem, Status
 from go_rl.core.decisions import Decisions
-from go_rl.core.fusion import heavy_nodes
+from go_rl.core.graph.fusion import heavy_nodes
 from go_rl.objectives.makespan.simulate.jobs import NOBODY, Jobs
 from go_rl.objectives.makespan.simulate.pricing import MakespanPricer
 from go_rl.objectives.makespan.simulate.replay import Trace
