@@ -1,5 +1,5 @@
-"""`Evaluation`: value and resources of a plan; `Status`: its outcome, where a failure is a value and
-no NaN; `Fidelity`: how a ring plan follows from what was proposed."""
+"""`Evaluation`: value and resources of a plan; `Status`: its outcome, where a failure is a value, not
+a NaN; `Fidelity`: how a ring plan follows from what was proposed."""
 
 from __future__ import annotations
 
