@@ -1,4 +1,4 @@
-"""`Evaluation`: value and resources of a plan; `Status`: its outcome, where a failure is a value, not
+"""`Evaluation`: value and resources of a plan; `Status`: its outcome, a failure is a value, not
 a NaN; `Fidelity`: how a ring plan follows from what was proposed."""
 
 from __future__ import annotations
