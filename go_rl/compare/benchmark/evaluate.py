@@ -34,6 +34,7 @@ from go_rl.compare.benchmark.run_store import (
     outcome,
 )
 from go_rl.core import Budget, GoRLError, Optimizer, Plan, Problem
+from go_rl.objectives.kits import kit_of
 from go_rl.objectives.methods import Annealing, Exact
 from go_rl.runtime.decoder_calls import decoder_calls
 from go_rl.verify.check_plan import check_plan
