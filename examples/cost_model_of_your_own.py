@@ -3,9 +3,9 @@ plans, and give it to an environment.
 
     python examples/cost_model_of_your_own.py --model zoo:bert-tiny --seconds 10
 
-The model here is of chips with two units, as many accelerators have them: matrix products and
-convolutions run on a matrix unit at the chip's peak rate, everything else on a vector unit that is
-64 times as slow.
+The model here is of devices with two units, as many accelerators have them: matrix products and
+convolutions run on a matrix unit at the device's peak rate, everything else on a vector unit that
+is 64 times as slow.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from jaxtyping import Float64
 
 import go_rl
 import go_rl.envs  # registers the environments
-from go_rl.core import Chip, OpKind
+from go_rl.core import Device, OpKind
 from go_rl.costs.models import Kernels
 
 ON_MATRIX_UNIT = (OpKind.MATMUL, OpKind.CONVOLUTION)
@@ -36,14 +36,14 @@ class MatrixAndVectorUnit:
     slower: float = 64.0
     """Rate of the matrix unit over that of the vector unit."""
 
-    def seconds(self, kernels: Kernels, chip: Chip) -> Float64[np.ndarray, "K"]:
-        """Return [K] seconds of each kernel; inf marks one that the chip cannot run."""
+    def seconds(self, kernels: Kernels, device: Device) -> Float64[np.ndarray, "K"]:
+        """Return [K] seconds of each kernel; inf marks one that the device cannot run."""
         matrix = np.isin(kernels.kind, ON_MATRIX_UNIT)
-        rate = np.where(matrix, chip.peak_flops, chip.peak_flops / self.slower)
+        rate = np.where(matrix, device.peak_flops, device.peak_flops / self.slower)
         arithmetic = kernels.flops / rate
-        traffic = kernels.bytes_accessed / chip.memory_bandwidth
-        streamed = kernels.streamed_bytes / chip.host_bandwidth
-        seconds = np.maximum(np.maximum(arithmetic, traffic), streamed) + chip.launch_seconds
+        traffic = kernels.bytes_accessed / device.memory_bandwidth
+        streamed = kernels.streamed_bytes / device.host_bandwidth
+        seconds = np.maximum(np.maximum(arithmetic, traffic), streamed) + device.launch_seconds
         return np.where(np.isin(kernels.kind, FREE), 0.0, seconds)
 
 
@@ -77,7 +77,7 @@ def main(arguments: list[str] | None = None) -> None:
         assert go_rl.check(ring.best, ring.problem).ok
         joint = go_rl.optimize(args.model, "p100x2", cost=cost, **search)
         assert go_rl.check(joint.best, joint.problem).ok
-        print(f"{ring.best.cost_model}: ring of four chips {1e3 * ring.best.value:.4g} ms, "
+        print(f"{ring.best.cost_model}: ring of four devices {1e3 * ring.best.value:.4g} ms, "
               f"two connected devices {1e3 * joint.best.value:.4g} ms")  # fmt: skip
     reward, status = random_episode(args.model, mine)
     print(f"random fusion under {mine.name}: reward {reward:.3f} ({status})")

@@ -16,7 +16,7 @@ import numba
 import pytest
 from hypothesis import HealthCheck, settings
 from matplotlib.figure import Figure
-from stale_kernels import drop_stale_kernels
+from stale_compiled import drop_stale_compiled
 from type_checks import checked
 
 # Tests compile far more than they compute: XLA's older emitters compile in half the time, a program
@@ -46,7 +46,7 @@ gc.set_threshold(20_000, 20, 50)
 PACKAGE = ROOT / "go_rl"
 FIRST = ("solvers", "objectives", "envs")
 LAST = ("graphs", "costs", "experiments", "policy", "compare", "cli", "test_names.py")
-"""Two processes start with a half each (``--dist worksteal``): Numba's kernels are compiled in one
+"""Two processes start with a half each (``--dist worksteal``): Numba code is compiled in one
 of them, JAX's programs in the other, and none in both."""
 
 
@@ -70,7 +70,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Draw without a display; in the process that starts all others, drop stale kernels."""
     mpl.use("Agg")
     if not hasattr(config, "workerinput"):
-        drop_stale_kernels(PACKAGE)
+        drop_stale_compiled(PACKAGE)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -113,7 +113,7 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def untimed(monkeypatch: pytest.MonkeyPatch) -> None:
     """No kernels are compiled ahead of the clock: nothing is timed."""
-    monkeypatch.setattr("go_rl.compare.portfolio.portfolio.compile_kernels", lambda objective: None)
+    monkeypatch.setattr("go_rl.compare.portfolio.portfolio.compile_methods", lambda objective: None)
 
 
 @pytest.fixture

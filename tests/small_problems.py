@@ -9,7 +9,7 @@ from tied_weights import tied
 
 from go_rl.core import (
     FREE,
-    Chip,
+    Device,
     Evaluation,
     Hardware,
     Links,
@@ -26,8 +26,8 @@ from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.verify.figures import plan_figures
 from go_rl.verify.rules import legal
 
-ACCELERATOR = Chip("tile", 1e12, 100.0, 1e12)
-CPU = Chip("cpu", 1e11, 10.0, 1e11, is_cpu=True)
+ACCELERATOR = Device("tile", 1e12, 100.0, 1e12)
+CPU = Device("cpu", 1e11, 10.0, 1e11, is_cpu=True)
 Edge = tuple[str, str] | tuple[str, str, float] | tuple[str, str, float, int]
 
 
@@ -105,7 +105,7 @@ def build_plan(
 
 def _evaluation(problem: Problem, device: Any, replicas: Any, value: float) -> Evaluation:
     """The checker's own figures beside any value; zeros for what breaks a rule."""
-    zeros = np.zeros(problem.hardware.num_chips)
+    zeros = np.zeros(problem.hardware.num_devices)
     if problem.objective is Objective.MAKESPAN or legal(problem, device, replicas):
         return Evaluation(Status.OK, value, *[zeros] * 6)
     found = vars(plan_figures(problem, device, replicas, None)).items()

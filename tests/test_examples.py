@@ -14,8 +14,8 @@ def test_a_cost_model_of_ones_own(capsys):
     example = runpy.run_path(str(EXAMPLES / "cost_model_of_your_own.py"))
     example["main"](["--model", "zoo:vae-3-layers", "--samples", "5", "--method", "annealing"])
     analytical, own, episode = capsys.readouterr().out.splitlines()
-    assert analytical.startswith("analytical: ring of four chips ")
-    assert own.startswith("matrix-and-vector-unit: ring of four chips ")
+    assert analytical.startswith("analytical: ring of four devices ")
+    assert own.startswith("matrix-and-vector-unit: ring of four devices ")
     assert analytical.split(": ")[1] != own.split(": ")[1]
     assert episode.startswith("random fusion under matrix-and-vector-unit: reward -0.")
     assert episode.endswith("(ok)")

@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 
 from go_rl.core import MissingDependencyError
 from go_rl.core import installed as installed_releases
-from go_rl.core.compiled_struct import KernelStruct, kernel
+from go_rl.core.compiled_struct import CompiledStruct, compiled
 from go_rl.core.installed import PRIVATE_PARTS, check_installed
 
 TRIED = {"jax": "0.10.2", "jaxlib": "0.10.2", "numba": "0.68.1"}
@@ -82,7 +82,7 @@ def test_modules_of_xla():
 def test_refinement_of_unknown_sizes():
     """jax._src.interpreters.mlir.make_ir_context, module_to_bytecode; jaxlib.mlir;
     jaxlib._jax.mlir.refine_polymorphic_shapes."""
-    from go_rl.graphs.readers.hlo.stablehlo_sizes import with_sizes
+    from go_rl.graphs.readers.hlo.stablehlo.stablehlo_sizes import with_sizes
 
     text = """module @m { func.func public @main(%arg0: tensor<?xf32>) -> tensor<?xf32> {
       return %arg0 : tensor<?xf32> } }"""
@@ -109,7 +109,7 @@ def test_contexts_of_jax():
 
 
 @dataclass(frozen=True)
-class Pair(KernelStruct):
+class Pair(CompiledStruct):
     """A structure that compiled code takes."""
 
     left: Float64[np.ndarray, "N"]
@@ -119,7 +119,7 @@ class Pair(KernelStruct):
 def test_structures_of_numba():
     """numba.core.cgutils and AttributeTemplate: fields of a structure inside compiled code."""
 
-    @kernel
+    @compiled
     def total(pair):
         return pair.left.sum() * pair.right
 

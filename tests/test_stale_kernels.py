@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from stale_kernels import drop_stale_kernels
+from stale_compiled import drop_stale_compiled
 
 
 @pytest.fixture
@@ -28,5 +28,5 @@ def package(tmp_path) -> Path:
 def test_kernels_go_when_what_they_may_inline_changes(package, edited, dropped):
     if edited:
         os.utime(package / edited, (200, 200))
-    assert drop_stale_kernels(package) == dropped
+    assert drop_stale_compiled(package) == dropped
     assert len(list(package.rglob("*.nb?"))) == 2 - dropped

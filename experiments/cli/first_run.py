@@ -1,7 +1,7 @@
 """How long a user waits for the first plan: a fresh install, and the run after it.
 
 Run: ``python -m experiments.cli.first_run``. The command line in a process of its own: ``rounds``
-times from an empty folder of compiled kernels, each followed by the same command again. Wall
+times from an empty folder of compiled functions, each followed by the same command again. Wall
 seconds from the start of the process to the line that announces the first legal plan, and to its
 end.
 """

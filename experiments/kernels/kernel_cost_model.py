@@ -25,7 +25,7 @@ import numpy as np
 
 from experiments.experiment import Experiment, timed
 from experiments.page_text import cell
-from go_rl.core import Chip, load_hardware
+from go_rl.core import Device, load_hardware
 from go_rl.costs.kernels.features import kernel_features, layout_features
 from go_rl.costs.kernels.measure.data import (
     KernelData,
@@ -48,7 +48,7 @@ from go_rl.graphs.zoo import zoo_entry
 from go_rl.report.file_tables import markdown_table
 from go_rl.runtime.records import AS_IT_COMES
 
-CHIP = load_hardware("cpu-1").chips[0]
+CHIP = load_hardware("cpu-1").devices[0]
 """One core of the machine that measured, by its data sheet."""
 SHEET = Efficiency(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
 CALLS = (8e-6, 9e-6, 1e-5, 1.2e-5, 1.6e-5)
@@ -189,7 +189,7 @@ def layout_rows(data: KernelData, which: np.ndarray) -> np.ndarray:
     return rows[counts[data.kernel[rows]] > 1]
 
 
-def _roofline(work: Kernels, chip: Chip, efficiency: Efficiency) -> Predict:
+def _roofline(work: Kernels, chip: Device, efficiency: Efficiency) -> Predict:
     priced = Analytical({chip.kind: efficiency}).seconds(work, chip)
     return lambda which, settings: priced[which]
 

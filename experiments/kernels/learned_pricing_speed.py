@@ -29,7 +29,7 @@ from go_rl.graphs.cutting import KernelSet
 from go_rl.graphs.zoo import zoo_graph
 from go_rl.report.file_tables import markdown_table
 
-CHIP = load_hardware("cpu-1").chips[0]
+CHIP = load_hardware("cpu-1").devices[0]
 HEADS = ("graph", "nodes", "distinct kernels", "learned", "boosted", "analytical",
          "learned / boosted")  # fmt: skip
 

@@ -246,12 +246,12 @@ def _turn(
 
 def _methods(known: _Known, asked: Visit) -> dict[str, Callable[[], Optimizer]]:
     """The methods of the objective, those of `TURNS` first."""
-    from go_rl.compare.portfolio.registry import EXACT_CELLS, methods_of
+    from go_rl.compare.portfolio.registry import METHODS
+    from go_rl.objectives.ring.search import EXACT_CELLS, cells_of
 
     problem = known.problem
-    found = methods_of(problem.objective)
-    large = problem.graph.num_nodes * problem.hardware.num_chips > EXACT_CELLS
-    drop = {*LEFT_OUT, *(("exact",) if large else ())}
+    found = METHODS[problem.objective]
+    drop = {*LEFT_OUT, *(("exact",) if cells_of(problem) > EXACT_CELLS else ())}
     ordered = [name for name in TURNS if name in found]
     ordered += [name for name in found if name not in TURNS]
     wanted = [n for n in ordered if (n in asked.methods if asked.methods else n not in drop)]

@@ -28,9 +28,9 @@ from jaxtyping import Float32, Float64
 
 from experiments.experiment import Experiment, say
 from go_rl.core import DECISIONS, Budget
+from go_rl.costs.models.zoo_problem import priced_problem
 from go_rl.graphs.zoo.index import generated_name
 from go_rl.graphs.zoo.problems import ZooProblem
-from go_rl.costs.models.zoo_problem import priced_problem
 from go_rl.objectives.makespan.methods.composed import Composed
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.controls import controlled

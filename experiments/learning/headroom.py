@@ -253,7 +253,7 @@ def _run_missing(
         if time.time() >= ends:
             return False
         assert problem is not None
-        make = METHODS[method][problem.objective]
+        make = METHODS[problem.objective][method]
         make().optimize(problem, Budget(samples=2, seconds=1.0), seed)  # compiles
         plan, spent = within(problem, method, make, seed, _pilot(table.rows, named.name, method))
         table.add(Run(named.name, method, seed, plan.value, plan.samples, round(spent, 2)))

@@ -19,7 +19,7 @@ from experiments.statistics import with_range
 from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
 from go_rl.compare.portfolio import run
-from go_rl.compare.portfolio.portfolio import compile_kernels
+from go_rl.compare.portfolio.portfolio import compile_methods
 from go_rl.core import Budget, Problem
 from go_rl.report.file_tables import markdown_table
 from go_rl.verify.check_plan import check_plan
@@ -84,13 +84,13 @@ class AnytimeRow:
 
 
 def _problem(name: str, hardware: str, setting: str) -> Problem:
-    """Build a problem, with kernels and networks compiled."""
+    """Build a problem, with functions and networks compiled."""
     if setting == ALL:
         options = OptimizeOptions("makespan", hardware=hardware)
     else:
         options = OptimizeOptions(rules="strict", hardware=hardware)
     problem = problem_for(go_rl.load(f"zoo:{name}"), options)
-    compile_kernels(problem.objective)
+    compile_methods(problem.objective)
     run(problem, budget=Budget(samples=60, seconds=5.0), seed=99)
     return problem
 

@@ -18,7 +18,7 @@ import numpy as np
 from experiments.experiment import Experiment, peak_mib, timed
 from experiments.page_text import FOUR, Column
 from experiments.rows import rows_table
-from go_rl.compare.portfolio.portfolio import compile_kernels
+from go_rl.compare.portfolio.portfolio import compile_methods
 from go_rl.core import Budget, Objective, OpGraph, OpKind, load_hardware, rule_set
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
@@ -80,7 +80,7 @@ class Row:
 
 def measure(name: str, rules: str) -> Row:
     """Plan one graph in this process."""
-    compile_kernels(Objective.RING)
+    compile_methods(Objective.RING)
     graph = large_graph() if name == GRAPHS[-1] else zoo_graph(name)
     options = ProblemOptions(rules=rule_set(rules), memory=False)
 

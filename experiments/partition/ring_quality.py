@@ -27,7 +27,7 @@ from experiments.page_text import rounded
 from experiments.partition.random_partitions import checked_plan
 from experiments.rows import KeptRows, grouped, rows_table
 from experiments.statistics import geometric_mean
-from go_rl.compare.portfolio.portfolio import compile_kernels, run
+from go_rl.compare.portfolio.portfolio import compile_methods, run
 from go_rl.core import Budget, OpGraph, Plan, Problem, load_hardware, rule_set
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.readers import load
@@ -200,7 +200,7 @@ def _quality_row(
 
 def _plan(problem: Problem, method: str, options: RingQuality) -> tuple[Plan, float]:
     """The method's own plan (for ``auto`` the best of its stages) and the seconds it took."""
-    compile_kernels(problem.objective)
+    compile_methods(problem.objective)
     budget = Budget(seconds=options.seconds)
     result, seconds = timed(lambda: run(problem, method, budget, options.seed))
     return (result.best if method == "auto" else result.plans[-1]), seconds

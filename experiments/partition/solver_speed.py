@@ -155,7 +155,7 @@ def measure(problem: Problem, name: str, settings: Settings, rival: float) -> li
                 graph=name,
                 nodes=problem.graph.num_nodes,
                 edges=problem.graph.num_edges,
-                chips=problem.hardware.num_chips,
+                chips=problem.hardware.num_devices,
                 rules=problem.rules.name,
                 probabilities=kind,
                 build_ms=1e3 * build,
@@ -179,7 +179,7 @@ def _draw(
     """Seconds and core seconds of each sample, how many are legal, and the checker's verdicts on
     the first ones."""
     problem = solver.problem
-    shape = (problem.graph.num_nodes, problem.hardware.num_chips)
+    shape = (problem.graph.num_nodes, problem.hardware.num_devices)
     (seconds, cpu), legal_ones, broken = np.zeros((2, settings.samples)), 0, 0
     solver.sample(np.zeros(shape), seed=0)
     for i in range(settings.samples):

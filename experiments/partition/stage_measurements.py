@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int8, Int16, Int64
 
 from experiments.rows import KeptRows
-from go_rl.core import Chip, Evaluation, Hardware, Links, Problem, Status, Topology
+from go_rl.core import Device, Evaluation, Hardware, Links, Problem, Status, Topology
 from go_rl.core.evaluation import STATUS_CODES, failed
 from go_rl.graphs.readers.jax.stages import JaxProgram, Stage, compiled_bytes
 from go_rl.objectives.ring.simulate.pricing import RingPricer
@@ -76,7 +76,7 @@ def measure_rates() -> CpuRates:
 
 def cpu_ring(chips: int, rates: CpuRates, memory_bytes: float) -> Hardware:
     """Return a ring whose chips are all this CPU, with the efficiencies shipped for ``cpu``."""
-    chip = Chip("cpu", rates.flops, memory_bytes, rates.bandwidth, 0.0, rates.bandwidth)
+    chip = Device("cpu", rates.flops, memory_bytes, rates.bandwidth, 0.0, rates.bandwidth)
     links = Links(Topology.RING, FAST_LINK, 0.0)
     return Hardware(f"cpu-ring{chips}", (chip,) * chips, links, None, "one CPU thread, many times")
 
@@ -109,7 +109,7 @@ class StageBench:
 
     def rows(self, device: Int16[np.ndarray, "N"], timed: bool) -> list[StageRow]:
         """Return one row for each stage of a plan, chips ascending."""
-        stages = sorted(self.program.stages(device), key=lambda s: s.chip)
+        stages = sorted(self.program.stages(device), key=lambda s: s.device)
         return [self._row(stage, timed) for stage in stages]
 
     def largest_bytes(self, device: Int16[np.ndarray, "N"]) -> float:
@@ -210,7 +210,7 @@ class CompiledPricer:
         if self.punish and largest > self.limit:
             return failed(
                 Status.OUT_OF_MEMORY,
-                self.problem.hardware.num_chips,
+                self.problem.hardware.num_devices,
                 f"a compiled stage needs {largest / 1e6:.1f} MB",
             )
         return self._analytical.evaluate(device)

@@ -208,7 +208,7 @@ def _batch(decoder: NodesPlans, policy: Policy, actions: Actions, advantage: np.
     """What a policy learns from; the advantage is the whole plan's."""
     own = SampleGroup({name: actions[name] for name in policy.decisions}, jnp.asarray(advantage))
     padded = decoder.padded
-    chips = jnp.int32(padded.chips)
+    chips = jnp.int32(padded.num_devices)
     return Batch(padded.graph, jnp.asarray(padded.real), chips, {decoder.groups[0]: own})
 
 

@@ -47,7 +47,7 @@ from experiments.placement.go_rows import (
 )
 from experiments.rows import KeptRows, grouped
 from experiments.statistics import geometric_mean, with_deviation
-from go_rl.compare.portfolio.portfolio import compile_kernels, run
+from go_rl.compare.portfolio.portfolio import compile_methods, run
 from go_rl.core import DECISIONS, Budget, Objective, Plan, Problem
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.objectives.methods import Composed, DefaultPlacement, MakespanAnnealing
@@ -329,7 +329,7 @@ class GoMultitask(Experiment):
 
     def run(self) -> None:
         """Make the missing runs, then the tables and the figure."""
-        compile_kernels(Objective.MAKESPAN)
+        compile_methods(Objective.MAKESPAN)
         table = self.kept_runs(Run)
         for row in self.rows:
             problem = row_problem(row, DECISIONS)

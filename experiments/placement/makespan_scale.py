@@ -29,7 +29,7 @@ from experiments.page_text import FOUR, Column
 from experiments.rows import rows_table
 from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
-from go_rl.compare.portfolio.portfolio import compile_kernels
+from go_rl.compare.portfolio.portfolio import compile_methods
 from go_rl.core import Objective, OpGraph, Problem
 from go_rl.graphs.readers.archive import load_graph, save_graph
 from go_rl.graphs.zoo.freeze import trace_entry
@@ -140,7 +140,7 @@ def traced(size: int) -> OpGraph:
 
 def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
     """Plan one graph in this process."""
-    compile_kernels(Objective.MAKESPAN)
+    compile_methods(Objective.MAKESPAN)
     problem, read = timed(
         lambda: problem_for(load_graph(file), OptimizeOptions("makespan", hardware=hardware))
     )

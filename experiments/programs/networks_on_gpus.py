@@ -18,9 +18,9 @@ from experiments.rows import rows_table
 from go_rl.api.predict import GPU_WEIGHTS
 from go_rl.costs.devices import find_device
 from go_rl.costs.operators.examples import ERROR_GROUPS, error_groups
-from go_rl.costs.operators.launch_prices import launch_prices, total_bounds
-from go_rl.costs.operators.launch_replay import issued_ahead
 from go_rl.costs.operators.launches import Launches, eager_launches, fused_launches
+from go_rl.costs.operators.launches.launch_prices import launch_prices, total_bounds
+from go_rl.costs.operators.launches.launch_replay import issued_ahead
 from go_rl.costs.operators.predictor import OperatorPredictor
 from go_rl.costs.operators.tables import PRODUCTS
 from go_rl.graphs.zoo.sized import SIZED_NAMES, sized_graph

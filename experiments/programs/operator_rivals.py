@@ -135,8 +135,8 @@ def habitat(learned: OperatorExamples, asked: OperatorInputs) -> np.ndarray:
     own = asked.fields("memory_bandwidth")
     moved = asked.rows.least_bytes() / own
     measured = known.rows.least_bytes() / bandwidth
-    sizes = np.log1p(np.stack([known.rows.sizes[name] for name in ("B", "H")], 1))
-    wanted = np.log1p(np.stack([asked.rows.sizes[name] for name in ("B", "H")], 1))
+    sizes = np.log1p(np.stack([known.rows.sizes[name] for name in ("batch", "width")], 1))
+    wanted = np.log1p(np.stack([asked.rows.sizes[name] for name in ("batch", "width")], 1))
     for row in np.flatnonzero(~asked.rows.is_any(PRODUCTS)):
         same = np.flatnonzero(known.rows.op == asked.rows.op[row])
         apart = np.abs(np.log(bandwidth[same] / own[row]))
@@ -193,7 +193,7 @@ def _waves(inputs: OperatorInputs, tile: np.ndarray) -> tuple[np.ndarray, np.nda
     size = np.array([*TILES, USUAL_TILE], np.float64)[np.where(tile == UNKNOWN_TILE, -1, tile)]
     batch, rows, columns, summed = inputs.rows.products()
     is_product = inputs.rows.is_any(PRODUCTS)
-    elements = inputs.rows.sizes["B"].astype(np.float64) * inputs.rows.sizes["H"]
+    elements = inputs.rows.sizes["batch"].astype(np.float64) * inputs.rows.sizes["width"]
     tiles = batch * np.ceil(columns / size[:, 0]) * np.ceil(rows / size[:, 1])
     tiles = np.where(is_product, tiles, np.ceil(elements / STREAM_TILE))
     flops = np.where(is_product, 2 * size[:, 0] * size[:, 1] * summed, STREAM_TILE)

@@ -41,7 +41,7 @@ class ReplaySpeed(Experiment):
     hardware: str = "p100x4"
     """Hardware."""
     repeats: int = 20
-    """Of the compiled kernel; the plain twin runs once."""
+    """Of the compiled function; the plain twin runs once."""
 
     def run(self) -> None:
         """Measure and write the table."""

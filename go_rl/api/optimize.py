@@ -62,10 +62,10 @@ def methods(objective: Any) -> tuple[str, ...]:
     Raises:
         ProblemError: there is no such objective.
     """
-    from go_rl.compare.portfolio import methods_of
+    from go_rl.compare.portfolio import METHODS
 
     check_objective(str(objective))
-    return tuple(methods_of(Objective(objective)))
+    return tuple(METHODS[Objective(objective)])
 
 
 def _extra_methods(problem: Problem, options: OptimizeOptions, agent: Any) -> tuple[Optimizer, ...]:

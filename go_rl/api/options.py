@@ -23,7 +23,7 @@ from go_rl.core.errors import nearest
 from go_rl.core.plan_json.fields import LARGEST_SEED
 from go_rl.costs.models import CostModel
 from go_rl.costs.models.registry import check_cost
-from go_rl.policy.config import Control, check_control
+from go_rl.policy.config import SHIPPED_NAMES, Control, check_control
 
 DEFAULT_SECONDS = 20.0
 """Budget when the user gives neither samples nor seconds."""
@@ -171,15 +171,18 @@ class FineTuneOptions(PlanningOptions):
         return Budget(samples=self.samples)
 
 
-_POLICIES = (Objective.RING, Objective.MAKESPAN)
+_RULED = tuple(each for each in Objective if each.traits.has_rules)
+_PLACED = tuple(each for each in Objective if not each.traits.decides_several)
+_POLICIES = tuple(SHIPPED_NAMES)
 OBJECTIVES_OF = {
-    "rules": (Objective.RING,),
-    "all_chips": (Objective.RING,),
-    "decoder": (Objective.RING,),
+    "rules": _RULED,
+    "all_chips": _RULED,
+    "decoder": _RULED,
+    "placement_entropy": _RULED,
     "weights": _POLICIES,
     "control": _POLICIES,
     "finetune": _POLICIES,
-    "expert": (Objective.RING, Objective.MAX_LOAD, Objective.LATENCY),
+    "expert": _PLACED,
 }
 """Objectives for which an option has a meaning, where not for all."""
 

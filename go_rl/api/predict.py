@@ -289,8 +289,8 @@ def _table(rows: OperatorRows, sheet: DataSheet, learned: OperatorPredictor) -> 
 def _network(launches: Launches, sheet: DataSheet, learned: OperatorPredictor) -> Prediction:
 
     from go_rl.costs.devices import assumed
-    from go_rl.costs.operators.launch_prices import launch_prices, total_bounds
-    from go_rl.costs.operators.launch_replay import issued_ahead
+    from go_rl.costs.operators.launches.launch_prices import launch_prices, total_bounds
+    from go_rl.costs.operators.launches.launch_replay import issued_ahead
 
     prices = launch_prices(launches, sheet, learned)
     parts = (prices.host, prices.start, prices.busy)

@@ -22,24 +22,14 @@ from go_rl.core import (
     PlanError,
     Problem,
     ProblemError,
-    Topology,
     load_hardware,
     rule_set,
 )
 from go_rl.core.errors import nearest
+from go_rl.core.objective import OF_LINKS
 
-DEFAULT_RING = "ring36"
-"""Hardware when the user names none and the model file brings none."""
-DEFAULT_DEVICES = "p100x4"
-"""Hardware for makespan when the user names none."""
 OWN_HARDWARE = "file"
 """The hardware that a dnn-partitioning file brings with it."""
-OF_LINKS = {
-    Topology.RING: Objective.RING,
-    Topology.TREE: Objective.MAX_LOAD,
-    Topology.FULL: Objective.MAKESPAN,
-}
-"""Objective by the links of the hardware that the user names."""
 
 
 def problem_for(
@@ -83,8 +73,8 @@ def _objective_and_hardware(
         objective = objective or _objective_of(graph)
         return objective, _default_hardware(graph, objective)
     chosen = hardware if isinstance(hardware, Hardware) else _named_hardware(graph, hardware)
-    suggested = OF_LINKS[chosen.links.topology]
-    if suggested is Objective.MAKESPAN and _brings_hardware(graph):
+    suggested = OF_LINKS.get(chosen.links.topology, Objective.MAX_LOAD)
+    if suggested.traits.is_replayed and _brings_hardware(graph):
         suggested = Objective.MAX_LOAD
     return objective or suggested, chosen
 
@@ -97,11 +87,9 @@ def _objective_of(graph: OpGraph) -> Objective:
 
 
 def _default_hardware(graph: OpGraph, objective: Objective) -> Hardware:
-    if objective is Objective.MAKESPAN:
-        return load_hardware(DEFAULT_DEVICES)
-    if objective is not Objective.RING and _brings_hardware(graph):
+    if objective.traits.topology is None and _brings_hardware(graph):
         return _named_hardware(graph, OWN_HARDWARE)
-    return load_hardware(DEFAULT_RING)
+    return load_hardware(objective.traits.hardware)
 
 
 def _named_hardware(graph: OpGraph, name: str | Path) -> Hardware:
@@ -113,7 +101,7 @@ def _named_hardware(graph: OpGraph, name: str | Path) -> Hardware:
     if own is None:
         raise HardwareError(
             f"--hardware {OWN_HARDWARE}: {graph.name!r} brings no hardware of its own; only "
-            f"dnn-partitioning JSON does. Name a preset such as {DEFAULT_RING!r}"
+            f"dnn-partitioning JSON does. Name a preset such as {Objective.RING.traits.hardware!r}"
         )
     return own
 

@@ -42,15 +42,15 @@ def print_result(out: Console, result: Result, table: Sequence[Row]) -> None:
     """Print the table of methods and what is known about the best plan."""
     from go_rl.report.bottleneck import bottleneck
     from go_rl.report.summary import plan_lines
-    from go_rl.report.tables import VALUE_NAMES, text_table
+    from go_rl.report.tables import text_table
 
     problem = result.problem
     title = f"{problem.graph.name} on {problem.hardware.name}, objective {problem.objective}"
     if problem.objective.traits.has_rules:
         title += f", rules {problem.rules.name}"
-    if len(problem.objective.traits.decides) > 1:
+    if problem.objective.traits.decides_several:
         title += f", decides {', '.join(problem.decisions)}"
-    title += f" ({VALUE_NAMES[problem.objective]}: lower is better)"
+    title += f" ({problem.objective.traits.value_name}: lower is better)"
     print_table(out, text_table(table, result.best, title))
     if problem.hardware.description:
         print_line(out, f"{problem.hardware.name}: {problem.hardware.description}")

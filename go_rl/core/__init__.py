@@ -19,15 +19,13 @@ from go_rl.core.errors import (
     UnknownOperatorError,
     ZooError,
 )
-from go_rl.core.evaluation import Evaluation, Status
-from go_rl.core.fidelity import Fidelity, Means
+from go_rl.core.evaluation import OPTIMAL_GAP, Evaluation, Fidelity, Means, Status, proved_optimal
 from go_rl.core.graph.check_graph import check_graph
 from go_rl.core.graph.geometry import GEOMETRY, Geometry
 from go_rl.core.graph.op_graph import FREE, NO_DIM, NO_TIED_WEIGHTS, NodeId, OpGraph
 from go_rl.core.graph.op_kind import OpKind
-from go_rl.core.hardware import MAX_DEVICES, Chip, Engine, Hardware, Links, Topology
+from go_rl.core.hardware import MAX_DEVICES, Device, Engine, Hardware, Links, Topology
 from go_rl.core.objective import DECISIONS, Objective
-from go_rl.core.optimality import OPTIMAL_GAP, proved_optimal
 from go_rl.core.optimizer import OPEN_SAMPLES, Budget, Optimizer, Progress
 from go_rl.core.plan import CurvePoint, Plan, plan_for, with_bound
 from go_rl.core.presets import load_hardware
@@ -52,8 +50,8 @@ __all__ = [
     "RULE_SETS",
     "Budget",
     "CheckpointError",
-    "Chip",
     "CurvePoint",
+    "Device",
     "Engine",
     "EnvironmentUseError",
     "Evaluation",

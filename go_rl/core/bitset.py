@@ -1,4 +1,4 @@
-"""Sets of chips as the bits of one signed 64-bit word, for compiled kernels."""
+"""Sets of chips as the bits of one signed 64-bit word, for compiled functions."""
 
 from __future__ import annotations
 

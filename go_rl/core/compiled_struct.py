@@ -1,11 +1,11 @@
-"""`KernelStruct`: arrays and scalars that compiled kernels take as one pointer.
+"""`CompiledStruct`: arrays and scalars that compiled functions take as one pointer.
 
 Numba passes a tuple of arrays by value, seven machine words an array, and counts a reference to
-each array at each use. A solver with 40 arrays and 30 kernels spends most of its compilation, and
-much of its running time, on that. A `KernelStruct` is passed as the address of a table; a kernel
+each array at each use. A solver with 40 arrays and 30 functions spends most of its compilation,
+and much of its running time, on that. A `CompiledStruct` is passed as the address of a table; code
 reads ``st.domain`` from it as an array that counts no references.
 
-`kernel` compiles a function that allocates nothing: without Numba's reference counts it compiles
+`compiled` compiles a function that allocates nothing: without Numba's reference counts it compiles
 and runs faster. What it needs as scratch comes from the caller.
 """
 
@@ -35,20 +35,20 @@ from numba.np.arrayobj import make_array, populate_array
 F = TypeVar("F", bound=Callable[..., Any])
 
 SCALARS = {int: np.int64, float: np.float64, bool: np.bool_}
-"""Annotations of scalar fields, and their types in a kernel."""
+"""Annotations of scalar fields, and their types in a compiled function."""
 WORD = ir.IntType(64)
 
 
-def kernel(function: F) -> F:
+def compiled(function: F) -> F:
     """Compile a function that allocates no array and returns none."""
     options: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "_nrt": False}
-    compiled: Any = njit(**options)(function)
-    return compiled
+    dispatcher: Any = njit(**options)(function)
+    return dispatcher
 
 
 @dataclass(frozen=True)
 class Field:
-    """One field as kernels see it."""
+    """One field as compiled functions see it."""
 
     name: str
     dtype: np.dtype
@@ -59,20 +59,21 @@ class Field:
 
 
 class StructType(types.Type):
-    """Numba's type of one `KernelStruct` class."""
+    """Numba's type of one `CompiledStruct` class."""
 
     def __init__(self, name: str, fields: tuple[Field, ...]) -> None:
         self.fields = {field.name: field for field in fields}
         layout = ", ".join(f"{f.name}: {f.dtype}[{f.ndim}]" for f in fields)
-        super().__init__(f"KernelStruct({name}: {layout})")
+        super().__init__(f"CompiledStruct({name}: {layout})")
 
 
-class KernelStruct:
-    """Base of frozen dataclasses that kernels take as one pointer.
+class CompiledStruct:
+    """Base of frozen dataclasses that compiled functions take as one pointer.
 
     A field is annotated ``int``, ``float`` or ``bool``, or as jaxtyping's array of one dtype with
     named dimensions. An array is made C-contiguous and of that dtype; where it is so already, what
-    kernels write reaches it. A struct is as fixed as a tuple: `dataclasses.replace` makes another.
+    compiled code writes reaches it. A struct is as fixed as a tuple: `dataclasses.replace` makes
+    another.
     """
 
     _numba_type_: ClassVar[StructType]
@@ -184,7 +185,7 @@ def _getattr(context: Any, builder: Any, struct: StructType, table: Any, attr: s
 
 
 def _load(builder: Any, table: Any, slot: int) -> Any:
-    """Load a word of the table, which no kernel changes."""
+    """Load a word of the table, which no compiled function changes."""
     word = builder.load(builder.gep(table, [ir.Constant(WORD, slot)]))
     word.set_metadata("invariant.load", builder.module.add_metadata([]))
     return word

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Bool, Float, Float64, Int, Int8, Int16, Int64
 
-from go_rl.core.evaluation import OK
-from go_rl.core.fidelity import Fidelity
+from go_rl.core.evaluation import OK, Fidelity
 
 
 @dataclass(frozen=True, eq=False)

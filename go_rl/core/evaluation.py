@@ -1,10 +1,11 @@
-"""`Evaluation`: value and resources of a plan; `Status`: its outcome. A failure is a value, not a
-NaN."""
+"""`Evaluation`: value and resources of a plan; `Status`: its outcome, a failure is a value, not
+a NaN; `Fidelity`: how a ring plan follows from what was proposed."""
 
 from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ _SENTENCES = {
 }
 
 STATUS_CODES = tuple(Status)
-"""Status by the small integer that compiled kernels return."""
+"""Status by the small integer that compiled functions return."""
 OK, INFEASIBLE, OUT_OF_MEMORY, ILLEGAL, UNSUPPORTED, GAVE_UP = range(len(STATUS_CODES))
 
 
@@ -136,3 +137,60 @@ def failed(status: Status, devices: int, detail: str) -> Evaluation:
     """Return the evaluation of a plan that could not be evaluated."""
     zeros, none = np.zeros(devices), np.zeros(0)
     return Evaluation(status, float("inf"), zeros, none, none, zeros, zeros, zeros, detail)
+
+
+OPTIMAL_GAP = 1e-6
+"""Largest value / bound - 1 that counts as closed: the difference that rounding, and the integer
+costs of CP-SAT, may leave between an optimal plan and its bound."""
+
+
+def proved_optimal(value: float, bound: float) -> bool:
+    """Return whether a proven lower ``bound`` (seconds) shows that nothing beats ``value``
+    (seconds); never for a failure, whose value is infinite."""
+    return isfinite(value) and value <= bound * (1.0 + OPTIMAL_GAP)
+
+
+class Means(enum.IntEnum):
+    """How a proposal was made legal."""
+
+    NONE = 0
+    """Not at all."""
+    INDEPENDENT = 1
+    """Every block drawn on its own, or taken as proposed; all of it was legal."""
+    CUTS = 2
+    """An exact draw of the cuts of one linear order; by FIX, the likeliest cuts."""
+    TREE = 3
+    """Tree search with propagation."""
+
+    @property
+    def word(self) -> str:
+        """As documents and ``info`` write it."""
+        return self.name.lower()
+
+
+@dataclass(frozen=True)
+class Fidelity:
+    """How a plan follows from the proposal that the solver made legal.
+
+    Copied nodes, which go where their readers are, do not count.
+    """
+
+    legalized_by: Means
+    displacement: float | None = None
+    """Mean distance of the nodes' chips from the proposed ones, in chips; of a proposal that is a
+    distribution, from its mean. None: nothing was proposed."""
+    log_prob_gap: float | None = None
+    """How far the mean log-probability of a unit's chip lies below that in the likeliest legal plan
+    known, >= 0, in nats; None: no probabilities were proposed, or no other plan is known."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object described in docs/plan.md."""
+        return {
+            "legalized_by": self.legalized_by.word,
+            "displacement": finite(self.displacement),
+            "log_prob_gap": finite(self.log_prob_gap),
+        }
+
+
+NOTHING_MADE = Fidelity(Means.NONE)
+"""Fidelity of a proposal that nothing legal was found for."""

@@ -1,4 +1,4 @@
-"""`Hardware`: chips and the links between them, as data."""
+"""`Hardware`: devices and the links between them, as data."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from go_rl.core.graph.op_kind import OpKind
 LONGEST_SECONDS = 1e6
 """Largest cost of one launch or message, seconds: sums over any model stay finite."""
 MAX_DEVICES = 64
-"""Largest number of chips: the solver keeps a node's domain in one 64-bit word."""
+"""Largest number of devices: the solver keeps a node's domain in one 64-bit word."""
 MAX_ENGINES = 62
-"""Largest number of engines of one type on a chip: the simulator keeps the idle ones in one
+"""Largest number of engines of one type on a device: the simulator keeps the idle ones in one
 word."""
 
 OF_PLAN = "hardware"
@@ -28,19 +28,19 @@ OF_PLAN = "hardware"
 
 
 class Topology(enum.StrEnum):
-    """How chips are joined."""
+    """How devices are joined."""
 
     RING = "ring"
-    """Chip i sends to chip i + 1; data for a farther chip passes through those between."""
+    """Device i sends to device i + 1; data for a farther device passes through those between."""
     FULL = "full"
-    """Every pair of chips has a link of its own."""
+    """Every pair of devices has a link of its own."""
     TREE = "tree"
-    """A complete binary tree in heap order: the parent of chip i > 0 is chip (i - 1) // 2."""
+    """A complete binary tree in heap order: the parent of device i > 0 is device (i - 1) // 2."""
 
 
 @dataclass(frozen=True)
 class Engine:
-    """Units of a chip, such as streams or matrix cores; each runs one operator at a time."""
+    """Units of a device, such as streams or matrix cores; each runs one operator at a time."""
 
     name: str
     count: int = 1
@@ -65,11 +65,11 @@ class Engine:
 
 
 ONE_STREAM = (Engine("stream"),)
-"""Default engines of a chip."""
+"""Default engines of a device."""
 
 
 @dataclass(frozen=True)
-class Chip:
+class Device:
     """One device. SI units: FLOP/s, bytes, bytes/s, seconds."""
 
     kind: str
@@ -103,17 +103,17 @@ class Chip:
     def __post_init__(self) -> None:
         for name in ("peak_flops", "memory_bytes", "memory_bandwidth", "host_bandwidth"):
             if not 0 < getattr(self, name) < inf:
-                raise HardwareError(f"chip {self.kind!r}: {name} must be a finite number > 0")
+                raise HardwareError(f"device {self.kind!r}: {name} must be a finite number > 0")
         if not 0 <= self.launch_seconds <= LONGEST_SECONDS:
             raise HardwareError(
-                f"chip {self.kind!r}: launch_seconds must be a number 0 to {LONGEST_SECONDS:g}"
+                f"device {self.kind!r}: launch_seconds must be a number 0 to {LONGEST_SECONDS:g}"
             )
         _check_engines(self)
 
 
 @dataclass(frozen=True)
 class Links:
-    """The links between chips."""
+    """The links between devices."""
 
     topology: Topology
     bandwidth: float
@@ -130,53 +130,53 @@ class Links:
 
 @dataclass(frozen=True)
 class Hardware:
-    """Chips (accelerators first, then CPUs) and their links."""
+    """Devices (accelerators first, then CPUs) and their links."""
 
     name: str
-    chips: tuple[Chip, ...]
+    devices: tuple[Device, ...]
     links: Links
     element_bytes: float | None = None
     """Bytes of one element of any tensor on this hardware; None: the model's own width."""
     description: str = ""
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.chips) <= MAX_DEVICES:
+        if not 1 <= len(self.devices) <= MAX_DEVICES:
             raise HardwareError(
-                f"hardware {self.name!r}: chips must number 1 to {MAX_DEVICES}, "
-                f"not {len(self.chips)}"
+                f"hardware {self.name!r}: devices must number 1 to {MAX_DEVICES}, "
+                f"not {len(self.devices)}"
             )
-        if [c.is_cpu for c in self.chips] != sorted(c.is_cpu for c in self.chips):
+        if [c.is_cpu for c in self.devices] != sorted(c.is_cpu for c in self.devices):
             raise HardwareError(f"hardware {self.name!r}: list accelerators before CPUs")
         if self.element_bytes is not None and not 0 < self.element_bytes < inf:
             raise HardwareError(
                 f"hardware {self.name!r}: element_bytes must be a finite number > 0"
             )
-        _check_kinds(self.name, self.chips)
+        _check_kinds(self.name, self.devices)
 
     @property
-    def num_chips(self) -> int:
+    def num_devices(self) -> int:
         """All devices, CPUs included."""
-        return len(self.chips)
+        return len(self.devices)
 
     @property
     def num_accelerators(self) -> int:
         """Devices that are not CPUs."""
-        return sum(not c.is_cpu for c in self.chips)
+        return sum(not c.is_cpu for c in self.devices)
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """The distinct device kinds in order of first appearance."""
-        return tuple(dict.fromkeys(c.kind for c in self.chips))
+        return tuple(dict.fromkeys(c.kind for c in self.devices))
 
     def to_json(self) -> dict[str, Any]:
-        """Return a JSON document that `from_json` reads back; equal chips are one entry."""
+        """Return a JSON document that `from_json` reads back; equal devices are one entry."""
         groups: list[dict[str, Any]] = []
-        for chip in self.chips:
-            entry = asdict(chip)
-            if not chip.engines:
+        for device in self.devices:
+            entry = asdict(device)
+            if not device.engines:
                 del entry["engines"]
             else:
-                entry["engines"] = [{**asdict(e), "kinds": list(e.kinds)} for e in chip.engines]
+                entry["engines"] = [{**asdict(e), "kinds": list(e.kinds)} for e in device.engines]
             if groups and {k: v for k, v in groups[-1].items() if k != "count"} == entry:
                 groups[-1]["count"] += 1
             else:
@@ -186,7 +186,7 @@ class Hardware:
             "name": self.name,
             "description": self.description,
             "element_bytes": self.element_bytes,
-            "chips": groups,
+            "devices": groups,
             "links": links,
         }
 
@@ -194,18 +194,18 @@ class Hardware:
     def from_json(cls, document: Any, where: str = "hardware") -> Hardware:
         """Read a description of hardware; a `HardwareError` names the field that is wrong."""
         if not isinstance(document, Mapping):
-            raise HardwareError(f"{where}: hardware is a JSON object with chips and links")
-        _known(document, {"name", "description", "element_bytes", "chips", "links"}, where)
-        groups = document.get("chips")
+            raise HardwareError(f"{where}: hardware is a JSON object with devices and links")
+        _known(document, {"name", "description", "element_bytes", "devices", "links"}, where)
+        groups = document.get("devices")
         if not isinstance(groups, list) or not groups:
-            raise HardwareError(f"{where}: field 'chips' must list at least one chip")
+            raise HardwareError(f"{where}: field 'devices' must list at least one device")
         if not isinstance(document.get("links"), Mapping):
             raise HardwareError(
                 f"{where}: field 'links' is missing; give topology (ring, full, tree) and bandwidth"
             )
-        chips: list[Chip] = []
+        devices: list[Device] = []
         for i, group in enumerate(groups):
-            chips += _chips(group, f"{where}: chips[{i}]")
+            devices += _devices(group, f"{where}: devices[{i}]")
         element = document.get("element_bytes")
         if element is not None:
             element = _number(element, f"{where}: element_bytes")
@@ -213,7 +213,7 @@ class Hardware:
         with _located(where):
             return cls(
                 name=str(document.get("name", where)),
-                chips=tuple(chips),
+                devices=tuple(devices),
                 links=Links(**links),
                 element_bytes=element,
                 description=str(document.get("description", "")),
@@ -228,7 +228,7 @@ class Hardware:
             raise HardwareError(f"{path}: cannot be read ({error.strerror})") from error
         except ValueError as error:
             raise HardwareError(f"{path}: not JSON ({error})") from error
-        if isinstance(document, dict) and "chips" not in document and OF_PLAN in document:
+        if isinstance(document, dict) and "devices" not in document and OF_PLAN in document:
             return cls.from_json(document[OF_PLAN], f"{path}: {OF_PLAN}")
         return cls.from_json(document, str(path))
 
@@ -242,16 +242,16 @@ def _located(where: str) -> Iterator[None]:
         raise HardwareError(f"{where}: {error}") from error
 
 
-def _check_engines(chip: Chip) -> None:
-    if not chip.engines:
+def _check_engines(device: Device) -> None:
+    if not device.engines:
         return
-    named = [kind for engine in chip.engines for kind in engine.kinds]
-    names = [engine.name for engine in chip.engines]
+    named = [kind for engine in device.engines for kind in engine.kinds]
+    names = [engine.name for engine in device.engines]
     if twice := [x for x in (*named, *names) if (*named, *names).count(x) > 1]:
-        raise HardwareError(f"chip {chip.kind!r}: {twice[0]!r} appears twice among its engines")
-    if sum(not engine.kinds for engine in chip.engines) != 1:
+        raise HardwareError(f"device {device.kind!r}: {twice[0]!r} appears twice among its engines")
+    if sum(not engine.kinds for engine in device.engines) != 1:
         raise HardwareError(
-            f"chip {chip.kind!r}: exactly one engine must list no kinds; it runs all the others"
+            f"device {device.kind!r}: exactly one engine must list no kinds; it runs all the others"
         )
 
 
@@ -276,14 +276,15 @@ def _engines(document: Any, where: str) -> tuple[Engine, ...]:
     return tuple(found)
 
 
-def _check_kinds(hardware: str, chips: tuple[Chip, ...]) -> None:
-    """Operators are priced once for each kind: chips of one kind may differ in memory only."""
-    first: dict[str, Chip] = {}
-    for chip in chips:
-        kin = first.setdefault(chip.kind, chip)
-        if replace(chip, memory_bytes=kin.memory_bytes) != kin:
+def _check_kinds(hardware: str, devices: tuple[Device, ...]) -> None:
+    """Operators are priced once for each kind: devices of one kind may differ in memory only."""
+    first: dict[str, Device] = {}
+    for device in devices:
+        kin = first.setdefault(device.kind, device)
+        if replace(device, memory_bytes=kin.memory_bytes) != kin:
             raise HardwareError(
-                f"hardware {hardware!r}: chips of kind {chip.kind!r} differ; give each its own kind"
+                f"hardware {hardware!r}: devices of kind {device.kind!r} differ; give each its own "
+                "kind"
             )
 
 
@@ -301,10 +302,10 @@ def _number(value: Any, where: str) -> float:
     return float(value)
 
 
-def _chips(group: Any, where: str) -> list[Chip]:
+def _devices(group: Any, where: str) -> list[Device]:
     if not isinstance(group, Mapping):
         raise HardwareError(f"{where} must be an object")
-    allowed = {f.name for f in fields(Chip)}
+    allowed = {f.name for f in fields(Device)}
     _known(group, allowed | {"count"}, where)
     for name in ("kind", "peak_flops", "memory_bytes", "memory_bandwidth"):
         if name not in group:
@@ -323,8 +324,8 @@ def _chips(group: Any, where: str) -> list[Chip]:
         raise HardwareError(f"{where}: count must be at most {MAX_DEVICES}, not {count}")
     values["engines"] = _engines(group.get("engines", []), f"{where}: engines")
     with _located(where):
-        chip = Chip(kind=group["kind"], is_cpu=group.get("is_cpu", False), **values)
-    return [chip] * count
+        device = Device(kind=group["kind"], is_cpu=group.get("is_cpu", False), **values)
+    return [device] * count
 
 
 def _links(document: Mapping[str, Any], where: str) -> dict[str, Any]:

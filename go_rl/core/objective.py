@@ -34,31 +34,46 @@ class Objective(enum.StrEnum):
 class ObjectiveTraits:
     """Traits of an objective outside its own room; a row of `TRAITS`."""
 
-    device: str
+    value_name: str
+    """Name of the value, such as ``T_max``."""
+    hardware: str
+    """Hardware when the user names none and the model file brings none."""
+    device: str = "device"
     """Word for a device."""
     decides: tuple[str, ...] = DECISIONS[:1]
     """Decisions that a problem may ask for."""
     has_rules: bool = False
     """Whether a rule set restricts which devices may follow one another."""
-    stages: bool = False
-    """Whether devices are stages of a pipeline, whose effective number is told."""
+    is_replayed: bool = False
+    """Whether a plan is replayed in time; inputs and constants then run nowhere."""
+    is_pipeline: bool = False
+    """Whether devices are stages of a pipeline: for inference only, links are priced as devices
+    are, weights too large for a device are streamed, and the effective number of devices is told.
+    """
     topology: Topology | None = None
     """Links that the hardware must have; None: any."""
     topology_hint: tuple[str, str] = ("", "")
     """Words of a refusal of other links: the hardware that is needed, and what to choose."""
 
+    @property
+    def decides_several(self) -> bool:
+        """Whether a problem may ask for more than a placement."""
+        return len(self.decides) > 1
+
 
 TRAITS = {
     Objective.RING: ObjectiveTraits(
-        "chip", has_rules=True, stages=True, topology=Topology.RING,
+        "T_max", "ring36", "chip", has_rules=True, is_pipeline=True, topology=Topology.RING,
         topology_hint=("hardware with ring links", "ringN or --objective max-load"),
     ),
-    Objective.MAX_LOAD: ObjectiveTraits("device"),
-    Objective.LATENCY: ObjectiveTraits("device"),
+    Objective.MAX_LOAD: ObjectiveTraits("max load", "ring36"),
+    Objective.LATENCY: ObjectiveTraits("makespan", "ring36"),
     Objective.MAKESPAN: ObjectiveTraits(
-        "device", decides=DECISIONS, topology=Topology.FULL,
+        "makespan", "p100x4", decides=DECISIONS, is_replayed=True, topology=Topology.FULL,
         topology_hint=("fully connected devices", "p100x4, a100x8 or another xN"),
     ),
 }  # fmt: skip
-"""Traits by objective: an objective that is added is a row here and a folder in
-`go_rl.objectives`."""
+"""Traits by objective: an objective that is added is a row here, one of
+`go_rl.objectives.kits.KITS`, and a folder in `go_rl.objectives`."""
+OF_LINKS = {each.topology: objective for objective, each in TRAITS.items() if each.topology}
+"""Objective that needs hardware with these links."""

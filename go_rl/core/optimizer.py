@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from go_rl.core.errors import SearchError
-from go_rl.core.optimality import proved_optimal
+from go_rl.core.evaluation import proved_optimal
 from go_rl.core.plan import CurvePoint, Plan
 from go_rl.core.problem import Problem
 from go_rl.core.stopping import stop_asked

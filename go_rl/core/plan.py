@@ -13,14 +13,12 @@ import numpy as np
 from jaxtyping import Int16, Int64
 
 from go_rl.core.errors import PlanError
-from go_rl.core.evaluation import Evaluation, finite
-from go_rl.core.fidelity import Fidelity
+from go_rl.core.evaluation import Evaluation, Fidelity, finite, proved_optimal
 from go_rl.core.files.paths import path_of
 from go_rl.core.files.strict_json import read_json
 from go_rl.core.files.whole_file import write_text
 from go_rl.core.graph.op_graph import NodeId
 from go_rl.core.objective import Objective
-from go_rl.core.optimality import proved_optimal
 from go_rl.core.problem import Problem
 
 PLAN_FORMAT = "go_rl-plan-1"
@@ -99,7 +97,7 @@ class Plan:
     def effective_chips(self) -> float | None:
         """Chips of a ring that share the work, uneven shares counting less; None of a failure and
         for other objectives. See `effective_count`."""
-        told = Objective(self.objective).traits.stages and self.evaluation.status.ok
+        told = Objective(self.objective).traits.is_pipeline and self.evaluation.status.ok
         return self.evaluation.effective_devices if told else None
 
     @property

@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from go_rl.core.errors import HardwareError, nearest
-from go_rl.core.hardware import MAX_DEVICES, Chip, Hardware, Links, Topology
+from go_rl.core.hardware import MAX_DEVICES, Device, Hardware, Links, Topology
 from go_rl.core.printable import LONGEST_NAME, abridged
 from go_rl.core.processor import own_target
 
-HERMOSA = Chip(
+HERMOSA = Device(
     kind="hermosa",
     peak_flops=24e12,
     memory_bytes=32e6,
@@ -25,19 +25,19 @@ Modules, MLSys 2022). Its other rates are not published: 1.2 TB/s to SRAM, 16 GB
 0.1 µs to start an operator are our assumptions."""
 
 GPU_CHIPS = {
-    "p100": Chip("p100", 10.6e12, 16e9, 732e9, 4e-6, 12e9),
-    "v100": Chip("v100", 15.7e12, 32e9, 900e9, 4e-6, 12e9),
-    "a100": Chip("a100", 156e12, 80e9, 2039e9, 3e-6, 24e9),
-    "h100": Chip("h100", 494e12, 80e9, 3350e9, 3e-6, 48e9),
-    "p4": Chip("p4", 5.699e12, 8e9, 192e9, 4e-6, 12e9),
-    "t4": Chip("t4", 8.141e12, 15e9, 320e9, 4e-6, 12e9),
-    "l4": Chip("l4", 31.334e12, 24e9, 300e9, 3e-6, 24e9),
-    "a10": Chip("a10", 31.24e12, 24e9, 600e9, 3e-6, 24e9),
-    "a6000": Chip("a6000", 38.71e12, 48e9, 768e9, 3e-6, 24e9),
-    "v100-16gb": Chip("v100-16gb", 15.7e12, 16e9, 900e9, 4e-6, 12e9),
-    "a100-40gb": Chip("a100-40gb", 19.492e12, 40e9, 1555e9, 3e-6, 24e9),
-    "a100-80gb": Chip("a100-80gb", 19.492e12, 80e9, 1935e9, 3e-6, 24e9),
-    "h100-pcie": Chip("h100-pcie", 51.2e12, 80e9, 2039e9, 3e-6, 48e9),
+    "p100": Device("p100", 10.6e12, 16e9, 732e9, 4e-6, 12e9),
+    "v100": Device("v100", 15.7e12, 32e9, 900e9, 4e-6, 12e9),
+    "a100": Device("a100", 156e12, 80e9, 2039e9, 3e-6, 24e9),
+    "h100": Device("h100", 494e12, 80e9, 3350e9, 3e-6, 48e9),
+    "p4": Device("p4", 5.699e12, 8e9, 192e9, 4e-6, 12e9),
+    "t4": Device("t4", 8.141e12, 15e9, 320e9, 4e-6, 12e9),
+    "l4": Device("l4", 31.334e12, 24e9, 300e9, 3e-6, 24e9),
+    "a10": Device("a10", 31.24e12, 24e9, 600e9, 3e-6, 24e9),
+    "a6000": Device("a6000", 38.71e12, 48e9, 768e9, 3e-6, 24e9),
+    "v100-16gb": Device("v100-16gb", 15.7e12, 16e9, 900e9, 4e-6, 12e9),
+    "a100-40gb": Device("a100-40gb", 19.492e12, 40e9, 1555e9, 3e-6, 24e9),
+    "a100-80gb": Device("a100-80gb", 19.492e12, 80e9, 1935e9, 3e-6, 24e9),
+    "h100-pcie": Device("h100-pcie", 51.2e12, 80e9, 2039e9, 3e-6, 48e9),
 }
 """Vendor data sheets: TF32 dense tensor rate on A100 and H100, fp32 rate on all others."""
 TENSOR_RATES = ("a100", "h100")
@@ -56,10 +56,10 @@ GPU_LINKS = {
 }  # fmt: skip
 """V100, A100 and H100 of these names over NVLink, one direction; the others over PCIe."""
 
-HOST = Chip("cpu", 1e11, 16e9, 2e10, 2e-6, 2e10, is_cpu=True)
+HOST = Device("cpu", 1e11, 16e9, 2e10, 2e-6, 2e10, is_cpu=True)
 """Two cores of a server processor."""
 
-CORE = Chip("cpu-1", 128e9, 24e9, 25e9, 9e-6, 25e9, is_cpu=True)
+CORE = Device("cpu-1", 128e9, 24e9, 25e9, 9e-6, 25e9, is_cpu=True)
 """One core of the machine that measured the kernels of ``kernels-cpu-1``, a Xeon of Intel's
 Sapphire Rapids: two 512-bit multiply-adds a cycle at 2.0 GHz, float32; its share of the memory and
 of its bandwidth; and the time of an empty call of XLA."""
@@ -72,7 +72,7 @@ def ring(chips: int) -> Hardware:
     """Return the multi-chip module with ``chips`` dies on a one-dimensional ring, int8."""
     return Hardware(
         name=f"ring{chips}",
-        chips=(HERMOSA,) * chips,
+        devices=(HERMOSA,) * chips,
         links=Links(Topology.RING, 16e9, 0.0),
         element_bytes=1.0,
         description=f"{chips} chips of 24 TOPS int8, 32 MB SRAM; 16 GB/s to the next and the host",
@@ -101,7 +101,7 @@ def ring_variant(chips: int, mixed: bool, megabytes: int | None) -> Hardware:
     return replace(
         plain,
         name=plain.name + "-mixed" * mixed + (f"-{megabytes}mb" if megabytes else ""),
-        chips=dies,
+        devices=dies,
         description=f"{chips} chips of 24 TOPS int8, {said}; 16 GB/s to the next and the host",
     )
 
@@ -113,7 +113,7 @@ def gpu(flavour: str, count: int) -> Hardware:
     several = f"{count} fully connected" if count > 1 else "one"
     return Hardware(
         name=f"{flavour}x{count}",
-        chips=(GPU_CHIPS[flavour],) * count,
+        devices=(GPU_CHIPS[flavour],) * count,
         links=GPU_LINKS[flavour],
         description=f"{several} {flavour.upper()} GPU{'s' * (count > 1)}, {rate} in {form} each",
     )
@@ -130,7 +130,7 @@ def cores(count: int, topology: Topology = Topology.FULL, kind: str = CORE.kind)
     name = {Topology.RING: f"{kind}-ring{count}"}.get(topology, f"{kind}x{count}")
     return Hardware(
         name=name,
-        chips=(replace(CORE, kind=kind),) * count,
+        devices=(replace(CORE, kind=kind),) * count,
         links=Links(topology, *SHARED_MEMORY),
         description=f"{count} cores of a server CPU, {joined}; shared memory at 10 GB/s, 1 µs",
     )

@@ -149,7 +149,7 @@ class Problem:
     (makespan only); None: none."""
 
     def __post_init__(self) -> None:
-        chips = self.hardware.num_chips
+        devices = self.hardware.num_devices
         traits, links = self.objective.traits, self.hardware.links.topology
         if traits.topology not in (None, links):
             needed, choice = traits.topology_hint
@@ -158,18 +158,19 @@ class Problem:
                 f"links: choose {choice}"
             )
         decision_names(self.decisions)
-        if self.all_chips and chips > self.graph.num_nodes:
+        if self.all_chips and devices > self.graph.num_nodes:
             raise ProblemError(
-                f"--all-chips: hardware {self.hardware.name!r} has {chips} chips and the graph "
+                f"--all-chips: hardware {self.hardware.name!r} has {devices} chips and the graph "
                 f"only {self.graph.num_nodes} nodes; use at most {self.graph.num_nodes} chips"
             )
         for node, device in self.fixed.items():
             if not 0 <= node < self.graph.num_nodes:
                 raise ProblemError(f"fixed node {node} is not a node of {self.graph.name!r}")
-            if not 0 <= device < chips:
+            if not 0 <= device < devices:
                 name = self.graph.names[node]
                 raise ProblemError(
-                    f"node {name!r} is fixed to chip {device}; chips are 0..{chips - 1}"
+                    f"node {name!r} is fixed to {traits.device} {device}; {traits.device}s are "
+                    f"0..{devices - 1}"
                 )
 
     def __repr__(self) -> str:
@@ -183,7 +184,7 @@ class Problem:
     def device_kind(self) -> Int16[np.ndarray, "D"]:
         """[D] row of `seconds` for each device."""
         kinds = {kind: i for i, kind in enumerate(self.hardware.kinds)}
-        return np.array([kinds[c.kind] for c in self.hardware.chips], np.int16)
+        return np.array([kinds[c.kind] for c in self.hardware.devices], np.int16)
 
     @cached_property
     def work(self) -> Float64[np.ndarray, "N"]:

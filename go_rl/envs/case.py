@@ -9,14 +9,13 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool
 
-from go_rl.core import DECISIONS, Fidelity, Objective, Problem, Status
+from go_rl.core import EnvironmentUseError, Fidelity, Problem, Status
 from go_rl.core.decisions import Decisions
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.envs.observation import GraphFeatures, graph_features
 from go_rl.envs.rewards import REWARDS, SHAPED
-from go_rl.objectives.common.workspace import UNDECIDED, PlanningWorkspace
-from go_rl.objectives.makespan.workspace import MakespanWorkspace
-from go_rl.objectives.ring.workspace import RingWorkspace
+from go_rl.objectives.common.workspace import UNDECIDED
+from go_rl.objectives.kits import kit_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,31 +56,27 @@ class Case:
         self.problem = problem
         self.is_shaped = reward in SHAPED
         self._reward, self._failure = REWARDS[SHAPED.get(reward, reward)], failure_reward
-        self._is_ring = problem.objective is Objective.RING
-        self.workspace: PlanningWorkspace = (
-            RingWorkspace(problem) if self._is_ring else MakespanWorkspace(problem)
-        )
+        traits = kit_of(problem).environment
+        if traits is None:
+            raise EnvironmentUseError(f"objective {problem.objective} has no environments")
+        self._traits, self.workspace = traits, traits.workspace(problem)
 
     @property
     def decided(self) -> tuple[str, ...]:
-        """Decisions of an episode, in the order of `DECISIONS`; a placement on a ring."""
-        return (
-            DECISIONS[:1]
-            if self._is_ring
-            else tuple(t for t in DECISIONS if t in self.problem.decisions)
-        )
+        """Decisions of an episode, in the order of `DECISIONS`."""
+        known = self.problem.objective.traits.decides
+        return tuple(name for name in known if name in self.problem.decisions)
 
     @cached_property
     def features(self) -> GraphFeatures:
         """The fixed part of the observations."""
-        return graph_features(self.problem)
+        return graph_features(self.problem, *self._traits.work(self.problem))
 
     @cached_property
     def decidable(self) -> Bool[np.ndarray, "N"]:
-        """[N] nodes that an action for all nodes decides: on a ring all, else all but inputs and
-        constants."""
+        """[N] nodes that an action for all nodes decides: all, or all but inputs and constants."""
         fed = self.problem.graph.is_fed
-        return np.ones_like(fed) if self._is_ring else ~fed
+        return np.ones_like(fed) if self._traits.decides_fed else ~fed
 
     def potential(self, bound: float) -> float:
         """Return what a plan of these seconds earns: the potential of the rewards of `SHAPED`."""
@@ -122,4 +117,6 @@ class Case:
             priority = own * 0 if plan.priority is None else plan.priority[0]
             leader = own if plan.kernel_leader is None else plan.kernel_leader[0]
         shown = {"device": device}
-        return shown if self._is_ring else shown | {"priority": priority, "fusion_group": leader}
+        if not self.problem.objective.traits.decides_several:
+            return shown
+        return shown | {"priority": priority, "fusion_group": leader}

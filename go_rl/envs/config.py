@@ -16,17 +16,19 @@ from go_rl.core import (
     Objective,
     OpGraph,
     Problem,
-    Topology,
     decision_names,
     load_hardware,
     rule_set,
 )
 from go_rl.core.errors import nearest
+from go_rl.core.objective import OF_LINKS
 from go_rl.costs.models import CostModel, ProblemOptions, make_problem, named_cost
 from go_rl.costs.models.registry import check_cost
 from go_rl.envs.observation import OBSERVATIONS, Observer
 from go_rl.envs.rewards import REWARDS, SHAPED
 from go_rl.graphs.zoo.load_model import load_model
+from go_rl.objectives.common.kit import EnvironmentTraits
+from go_rl.objectives.kits import KITS
 
 AS_NEEDED = 0
 """`max_nodes`, `max_edges`: as many as the largest graph has."""
@@ -38,26 +40,8 @@ NODE_BY_NODE = ("node", "relative")
 """Forms of an action that decide one node."""
 
 
-@dataclass(frozen=True)
-class EnvironmentTraits:
-    """Actions, default hardware and default reward of an objective's environments."""
-
-    actions: tuple[str, ...]
-    """Forms of an action."""
-    hardware: str
-    """Hardware of ``graph``, unless it is given."""
-    reward: str
-    """Name of the reward, unless it is given."""
-
-
-TRAITS = {
-    Objective.RING: EnvironmentTraits((*NODE_BY_NODE, "fix", "sample"), "ring36", "speed-up"),
-    Objective.MAKESPAN: EnvironmentTraits(("node", "all"), "p100x4", "root"),
-}
-"""Traits by objective. Actions: ``node``: decisions for the next node. ``relative``: whether the
-next node stays on the highest chip that is used so far, or advances to the one after it. ``all``:
-decisions for every node at once. ``fix``: a chip for every node, repaired by FIX. ``sample``:
-log-probabilities for every node, drawn by SAMPLE."""
+TRAITS = {name: kit.environment for name, kit in KITS.items() if kit.environment is not None}
+"""Traits of the objectives that have environments."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +59,8 @@ class EnvironmentConfig:
     """Decisions, some of `DECISIONS`, as names or with commas between; None: what the problem
     asks for, for ``graph`` all that the objective knows."""
     hardware: str | Hardware | None = None
-    """Hardware, or the name of some, for ``graph``; None: as in `TRAITS`."""
+    """Hardware, or the name of some, for ``graph``; None: that of the
+    objective (`go_rl.core.objective.TRAITS`)."""
     rules: str = "default"
     """Name of the rule set, for ``graph`` on a ring."""
     memory: bool | None = None
@@ -129,8 +114,9 @@ class EnvironmentConfig:
         if self.problem is not None:
             found = several(self.problem)[0].objective
             return found if found in TRAITS else Objective.MAKESPAN
-        ring = self.hardware is not None and self._chips.links.topology is Topology.RING
-        return Objective.RING if ring else Objective.MAKESPAN
+        if self.hardware is None:
+            return Objective.MAKESPAN
+        return OF_LINKS.get(self._hardware.links.topology, Objective.MAKESPAN)
 
     @property
     def traits(self) -> EnvironmentTraits:
@@ -144,11 +130,11 @@ class EnvironmentConfig:
 
     @property
     def _can_shape(self) -> bool:
-        return self.resolved_objective is Objective.RING and self.action in NODE_BY_NODE
+        return self.action in self.traits.shaped
 
     @property
-    def _chips(self) -> Hardware:
-        named = self.traits.hardware if self.hardware is None else self.hardware
+    def _hardware(self) -> Hardware:
+        named = self.resolved_objective.traits.hardware if self.hardware is None else self.hardware
         return named if isinstance(named, Hardware) else load_hardware(named)
 
     def problems(self) -> tuple[Problem, ...]:
@@ -161,7 +147,7 @@ class EnvironmentConfig:
         if self.graph is None:
             return several(self.problem)
         graphs = [g if isinstance(g, OpGraph) else load_model(g) for g in several(self.graph)]
-        found = tuple(make_problem(graph, self._chips, self._options()) for graph in graphs)
+        found = tuple(make_problem(graph, self._hardware, self._options()) for graph in graphs)
         self._check_problems(found)
         return found
 
@@ -172,7 +158,7 @@ class EnvironmentConfig:
             form=self.observation,
             max_nodes=self.max_nodes or max(g.num_nodes for g in graphs),
             max_edges=self.max_edges or max(1, *(g.num_edges for g in graphs)),
-            devices=problems[0].hardware.num_chips,
+            devices=problems[0].hardware.num_devices,
             priorities="schedule" in self.resolved_objective.traits.decides,
         )
 
@@ -181,7 +167,7 @@ class EnvironmentConfig:
             objective=self.resolved_objective,
             rules=rule_set(self.rules),
             memory=self.memory,
-            cost_model=named_cost(self.cost, self._chips),
+            cost_model=named_cost(self.cost, self._hardware),
             decisions=self.decide or DECISIONS,
         )
 
@@ -189,12 +175,12 @@ class EnvironmentConfig:
         first = problems[0]
         for problem in problems:
             self._check_kind(problem, first)
-            name, count = problem.graph.name, problem.hardware.num_chips
-            if count != first.hardware.num_chips:
+            name, count = problem.graph.name, problem.hardware.num_devices
+            if count != first.hardware.num_devices:
                 word = self.resolved_objective.traits.device
                 raise EnvironmentUseError(
                     f"graph {name!r} has {count} {word}s and {first.graph.name!r} "
-                    f"{first.hardware.num_chips}; all problems of one environment need equally many"
+                    f"{first.hardware.num_devices}; all problems of an environment need as many"
                 )
             self._check_size(name, "max_nodes", problem.graph.num_nodes)
             self._check_size(name, "max_edges", problem.graph.num_edges)
@@ -210,7 +196,7 @@ class EnvironmentConfig:
                 f"{allowed}"
             )
         decided = decision_names(self.decide or first.decisions)
-        joint = len(self.resolved_objective.traits.decides) > 1
+        joint = self.resolved_objective.traits.decides_several
         if joint and set(problem.decisions) != set(decided):
             raise EnvironmentUseError(
                 f"graph {name!r}: the problem's decisions are {', '.join(problem.decisions)}; this "

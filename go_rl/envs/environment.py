@@ -127,17 +127,17 @@ class CurrentNode(gymnasium.ObservationWrapper[Any, Any, Any]):
             raise EnvironmentUseError(
                 f"CurrentNode needs observation='dict', not {plan_env.observer.form!r}"
             )
-        self.chips = plan_env.observer.devices
-        shape = (len(NODE_FEATURES) + self.chips + 1,)
+        self.num_devices = plan_env.observer.devices
+        shape = (len(NODE_FEATURES) + self.num_devices + 1,)
         self.observation_space = gymnasium.spaces.Box(-1.0, np.inf, shape, np.float32)
 
     def observation(self, observation: dict[str, Any]) -> Float32[np.ndarray, "numbers"]:
-        """Return [F + chips + 1] node features, loads and what is left; ``seconds_share`` counts
+        """Return [F + devices + 1] node features, loads and what is left; ``seconds_share`` counts
         at most 1 of a node. At the end the node is the first one."""
         nodes = observation["nodes"]
-        chip = np.rint(nodes[:, COLUMN["chip"]] * max(self.chips - 1, 1)).astype(np.int64)
-        left = self.chips  # behind the loads: nodes whose turn has not passed
+        chip = np.rint(nodes[:, COLUMN["chip"]] * max(self.num_devices - 1, 1)).astype(np.int64)
+        left = self.num_devices  # behind the loads: nodes whose turn has not passed
         where = np.where(nodes[:, COLUMN["decided"]] > 0, chip, left)
-        loads = np.bincount(where, nodes[:, COLUMN["seconds_share"]], self.chips + 1)
+        loads = np.bincount(where, nodes[:, COLUMN["seconds_share"]], self.num_devices + 1)
         current = nodes[nodes[:, COLUMN["current"]].argmax()]
         return np.concatenate([current, loads]).astype(np.float32)

@@ -116,7 +116,7 @@ class Episode:
             possible: Bool[np.ndarray, "D"] = self._assignment.possible(node)
             if possible.any():
                 return possible.astype(np.int8)
-        return np.ones(self.case.problem.hardware.num_chips, np.int8)
+        return np.ones(self.case.problem.hardware.num_devices, np.int8)
 
     def _moves(self) -> Int8[np.ndarray, "2"]:
         """[2] which moves are possible; `STAY` is where both chips are not, see `_chip`."""
@@ -196,7 +196,7 @@ class Episode:
             return Outcome(None, failure.status, failure.detail)
         if self.form == "relative" and node != NO_NODE:
             chip = self._chip(int(action))
-            if chip == self.case.problem.hardware.num_chips:
+            if chip == self.case.problem.hardware.num_devices:
                 return Outcome(
                     None, Status.ILLEGAL, f"node {node} cannot advance: chip {chip - 1} is the last"
                 )
@@ -251,7 +251,7 @@ class Episode:
         columns = array.reshape(-1, len(self.case.decided)).T
         for decision, values in zip(self.case.decided, columns, strict=True):
             placed = decision == "placement"
-            count = self.case.problem.hardware.num_chips if placed else LEVELS
+            count = self.case.problem.hardware.num_devices if placed else LEVELS
             word = WORDS[decision]
             if self.form == "relative":
                 count, word = 2, "move"

@@ -12,10 +12,9 @@ import numpy as np
 from gymnasium import spaces
 from jaxtyping import Bool, Float32, Float64, Int16, Int32, Int64
 
-from go_rl.core import Objective, OpKind, Problem
+from go_rl.core import OpKind, Problem
 from go_rl.objectives.common.workspace import UNDECIDED
 from go_rl.objectives.makespan.choices import LEVELS
-from go_rl.solvers.replication import replicated_nodes
 
 NO_NODE = -1
 """`EpisodeProgress.current`: no node waits for a decision."""
@@ -81,12 +80,19 @@ class EpisodeProgress:
     """[N, 2] scheduling and fusion priority of each node, or `UNDECIDED`."""
 
 
-def graph_features(problem: Problem) -> GraphFeatures:
-    """Return the features that a problem fixes."""
+def graph_features(
+    problem: Problem, work: Float64[np.ndarray, "N"], copied: Bool[np.ndarray, "N"]
+) -> GraphFeatures:
+    """Return the features that a problem fixes.
+
+    Args:
+        problem: priced.
+        work: [N] seconds of each node.
+        copied: [N] nodes that are never decided.
+    """
     graph, hardware = problem.graph, problem.hardware
-    work, copied = _work_and_copied(problem)
-    mean_load = work.sum() / hardware.num_chips
-    memory = min(chip.memory_bytes for chip in hardware.chips)
+    mean_load = work.sum() / hardware.num_devices
+    memory = min(chip.memory_bytes for chip in hardware.devices)
     columns = {
         "log_flops": _log(graph.flops),
         "log_output_bytes": _log(problem.output_bytes),
@@ -107,16 +113,6 @@ def graph_features(problem: Problem) -> GraphFeatures:
         links=np.stack([graph.senders, graph.receivers], axis=1),
         edges=np.clip(_log(problem.edge_bytes), 0.0, 1.0).astype(np.float32)[:, None],
     )
-
-
-def _work_and_copied(
-    problem: Problem,
-) -> tuple[Float64[np.ndarray, "N"], Bool[np.ndarray, "N"]]:
-    """Return [N] seconds of each node, and [N] nodes that are never decided."""
-    if problem.objective is Objective.RING:
-        return problem.work, replicated_nodes(problem)
-    fastest = problem.seconds.min(axis=0)
-    return np.where(np.isfinite(fastest), fastest, 0.0), problem.graph.is_fed
 
 
 def _log(values: Float64[np.ndarray, "X"]) -> Float64[np.ndarray, "X"]:

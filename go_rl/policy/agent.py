@@ -61,8 +61,8 @@ class Agent:
 
     def encode(self, padded: Padded) -> Encoded:
         """Embed a graph; once serves any number of draws."""
-        chips = jnp.int32(padded.chips)
-        return encode(self.policy, self.params, padded.graph, padded.real, chips)
+        num_devices = jnp.int32(padded.num_devices)
+        return encode(self.policy, self.params, padded.graph, padded.real, num_devices)
 
     def draw(
         self,
@@ -135,10 +135,10 @@ def _first_params(
 
 @partial(jax.jit, static_argnums=0)
 def encode(
-    policy: Policy, params: Params, graph: jraph.GraphsTuple, real: Any, chips: Any
+    policy: Policy, params: Params, graph: jraph.GraphsTuple, real: Any, num_devices: Any
 ) -> Encoded:
     """`Policy.encode`, compiled."""
-    return cast(Encoded, policy.apply(params, graph, real, chips, method="encode"))
+    return cast(Encoded, policy.apply(params, graph, real, num_devices, method="encode"))
 
 
 @partial(jax.jit, static_argnums=(0, 4))

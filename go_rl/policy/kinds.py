@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from go_rl.core import Objective, PolicyError, Problem
+from go_rl.core import PolicyError, Problem
 from go_rl.objectives.common.workspace import Workspace
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.objectives.ring.workspace import RingWorkspace
@@ -42,7 +42,7 @@ def plan_decoder(
             f"a {kind} policy solves objective {own}, not {problem.objective}; policies solve "
             "ring and makespan"
         )
-    if problem.objective is Objective.RING:
+    if kind not in MAKESPAN_PLANS:
         given = workspace if isinstance(workspace, RingWorkspace) else None
         return RingPlans(problem, given, solver)
     return _shared(problem, kind)

@@ -34,13 +34,13 @@ class Encoded(NamedTuple):
     """Summary of the graph (makespan: and of the hardware), for graph-level decisions."""
     real: Float[Array, "U"]
     """[U] 1 for real units, 0 for padding."""
-    chips: Int[Array, ""]
+    num_devices: Int[Array, ""]
 
 
 def head_input(encoded: Encoded, graph: jraph.GraphsTuple, decision: str) -> HeadInput:
     """Return what the decoder of a decision reads."""
     h = encoded.heads[decision]
-    return HeadInput(h, encoded.pooled, graph, encoded.real, encoded.chips)
+    return HeadInput(h, encoded.pooled, graph, encoded.real, encoded.num_devices)
 
 
 class Policy(nn.Module):
@@ -92,12 +92,12 @@ class Policy(nn.Module):
         self.heads = DecisionHeads(self.config, self.head_names)
 
     def encode(
-        self, graph: jraph.GraphsTuple, real: Float[Array, "U"], chips: Int[Array, ""]
+        self, graph: jraph.GraphsTuple, real: Float[Array, "U"], num_devices: Int[Array, ""]
     ) -> Encoded:
         """Embed the units for every decision."""
         graph = self.seen(graph)
         h, pooled = self.encoder(graph, real)
-        return Encoded(self.heads(h, real), self.summary(pooled, graph), real, chips)
+        return Encoded(self.heads(h, real), self.summary(pooled, graph), real, num_devices)
 
     def seen(self, graph: jraph.GraphsTuple) -> jraph.GraphsTuple:
         """Return the graph as the network may see it."""

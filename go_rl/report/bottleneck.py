@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from go_rl.core import Objective, OpGraph, Plan, Problem
+from go_rl.core import OpGraph, Plan, Problem
 from go_rl.core.printable import name_line
 from go_rl.objectives.makespan.simulate.timeline import TRANSFER, Slice, Timeline
 from go_rl.report.tables import bytes_text
@@ -67,7 +67,7 @@ def bottleneck(problem: Problem, plan: Plan) -> BusiestPart | None:
     """
     if not plan.evaluation.status.ok or plan.value <= 0:
         return None
-    if problem.objective is Objective.MAKESPAN:
+    if problem.objective.traits.is_replayed:
         return _of_timeline(plan_timeline(problem, plan), problem.graph)
     return _of_loads(problem, plan)
 
@@ -100,15 +100,14 @@ def _type_of(piece: Slice, graph: OpGraph) -> str:
 
 def _of_loads(problem: Problem, plan: Plan) -> BusiestPart | None:
     devices, links = plan.evaluation.device_seconds, plan.evaluation.link_seconds
-    ring = problem.objective is Objective.RING
-    if ring and links.size and links.max() > devices.max(initial=0.0):
+    if links.size and links.max() > devices.max(initial=0.0):
         link = int(links.argmax())
         name = f"link {link} → {(link + 1) % len(devices)}"
         return _of_ring_link(problem.graph, plan, link, name, float(links[link] / plan.value))
     if not devices.size or not devices.max() > 0:
         return None
     device = int(devices.argmax())
-    word = "chip" if ring else "device"
+    word = problem.objective.traits.device
     return _of_device(f"{word} {device}", float(devices[device] / plan.value),
                       _work_on(problem, plan, device))  # fmt: skip
 

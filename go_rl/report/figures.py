@@ -1,4 +1,4 @@
-"""Pictures of a plan: the loads of its chips, and the progress of each method."""
+"""Pictures of a plan: the loads of its devices, and the progress of each method."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from go_rl.core import Hardware, Objective, Plan
 from go_rl.core.files.whole_file import whole_file
 from go_rl.core.printable import printable
-from go_rl.report.tables import VALUE_NAMES, Unit, byte_unit, bytes_text, unit_for
+from go_rl.report.tables import Unit, byte_unit, bytes_text, unit_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -119,14 +119,14 @@ def _draw_seconds(axes: Axes, plan: Plan) -> None:
     compute, links = evaluation.device_seconds, evaluation.link_seconds
     has_links = bool(len(links) == len(compute) and links.any())
     unit = unit_for(max(float(compute.max(initial=0.0)), plan.value))
-    chips, width = np.arange(len(compute)), 0.4 if has_links else 0.8
+    devices, width = np.arange(len(compute)), 0.4 if has_links else 0.8
     shift = width / 2 if has_links else 0.0
-    label = "compute" if Objective(plan.objective).traits.stages else "load"
-    axes.bar(chips - shift, compute * unit[0], width, color=BLUE, label=label)
+    label = "compute" if Objective(plan.objective).traits.is_pipeline else "load"
+    axes.bar(devices - shift, compute * unit[0], width, color=BLUE, label=label)
     if has_links:
         axes.bar(np.arange(len(links)) + shift, links * unit[0], width, color=ORANGE,
                  label="link to the next chip")  # fmt: skip
-    goal = VALUE_NAMES[plan.objective]
+    goal = Objective(plan.objective).traits.value_name
     axes.axhline(plan.value * unit[0], color=BLACK, linewidth=1.2,
                  label=f"{goal} {plan.value * unit[0]:.4g} {unit[1]}")  # fmt: skip
     if 0 < plan.bound < np.inf:
@@ -142,9 +142,9 @@ def _draw_memory(axes: Axes, plan: Plan) -> None:
     weights, peak = evaluation.weight_bytes, evaluation.peak_bytes
     top = float(max(weights.max(initial=0.0), peak.max(initial=0.0)))
     scale, name = byte_unit(top)
-    chips = np.arange(len(weights))
-    axes.bar(chips, weights / scale, 0.8, color=GREEN, label="weights")
-    axes.bar(chips, np.maximum(peak - weights, 0) / scale, 0.8, bottom=weights / scale, color=SKY,
+    devices = np.arange(len(weights))
+    axes.bar(devices, weights / scale, 0.8, color=GREEN, label="weights")
+    axes.bar(devices, np.maximum(peak - weights, 0) / scale, 0.8, bottom=weights / scale, color=SKY,
              label="live tensors at the peak")  # fmt: skip
     _draw_capacity(axes, plan, top, scale)
     axes.set_ylabel(f"memory [{name}]")
@@ -183,11 +183,11 @@ def _ranges(devices: np.ndarray) -> str:
 
 
 def _capacity(plan: Plan) -> np.ndarray:
-    return np.array([chip.memory_bytes for chip in Hardware.from_json(plan.hardware).chips])
+    return np.array([device.memory_bytes for device in Hardware.from_json(plan.hardware).devices])
 
 
 def _has_cpus(plan: Plan) -> bool:
-    return any(group.get("is_cpu") for group in plan.hardware["chips"])
+    return any(group.get("is_cpu") for group in plan.hardware["devices"])
 
 
 def _draw_curve(panels: tuple[Axes, Axes], plan: Plan, unit: Unit, i: int, width: float) -> None:

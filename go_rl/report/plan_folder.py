@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from go_rl.core import Objective, PlanError
+from go_rl.core import PlanError
 from go_rl.core.files.scratch_folder import scratch_folder
 from go_rl.core.files.whole_file import check_target
 from go_rl.report.figures import save_curves, save_loads
@@ -59,7 +59,7 @@ def _write(aside: Path, result: Result, config: dict[str, Any]) -> None:
     (aside / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
     if best.evaluation.status.ok:
         save_loads(best, model, aside / "loads")
-        if result.problem.objective is Objective.MAKESPAN:
+        if result.problem.objective.traits.is_replayed:
             timeline = plan_timeline(result.problem, best)
             save_chrome_trace(timeline, aside / "trace.json")
             save_gantt(timeline, aside / "gantt")

@@ -24,13 +24,6 @@ NO_BOUND = "no useful bound"
 Unit = tuple[float, str]
 """Units in a second, and the unit's name."""
 
-VALUE_NAMES = {
-    "ring": "T_max",
-    "max-load": "max load",
-    "latency": "makespan",
-    "makespan": "makespan",
-}
-"""Name of the objective's value."""
 
 UNITS: tuple[Unit, ...] = ((1.0, "s"), (1e3, "ms"), (1e6, "µs"), (1e9, "ns"))
 
@@ -129,16 +122,17 @@ def bytes_text(size: float) -> str:
 
 def headings(unit: Unit, objective: str, reference: str = "") -> tuple[str, ...]:
     """Return the printed column heads for an objective; ``reference`` names the reference plan."""
-    usual = "default" if objective == Objective.MAKESPAN else HEURISTIC
+    traits = Objective(objective).traits
+    usual = "default" if traits.is_replayed else HEURISTIC
     rival = BASELINES[reference or usual]
-    chips = ("effective chips",) if Objective(objective).traits.stages else ()
-    return ("method", f"{VALUE_NAMES[objective]} [{unit[1]}]", "iterations/s", f"vs {rival}",
+    chips = ("effective chips",) if traits.is_pipeline else ()
+    return ("method", f"{traits.value_name} [{unit[1]}]", "iterations/s", f"vs {rival}",
             "gap to bound", *chips, "samples", "seconds", "status")  # fmt: skip
 
 
 def cells(row: Row, unit: Unit, objective: str) -> tuple[str, ...]:
     """Return the printed cells of a row."""
-    told = Objective(objective).traits.stages
+    told = Objective(objective).traits.is_pipeline
     chips = (number_text(row.effective_chips, "{:.1f}"),) if told else ()
     return (
         row.method,

@@ -1,1 +1,1 @@
-"""Worker processes, prefetching, threads, compiled kernels, and files of parameters."""
+"""Worker processes, prefetching, threads, compiled functions, and files of parameters."""

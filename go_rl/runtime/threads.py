@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 def on_threads(work: Callable[[range], None], rows: int, threads: int | None = None) -> None:
     """Call ``work`` with every ``threads``-th row, once a thread; useful only if it releases the
-    interpreter lock, as compiled kernels do.
+    interpreter lock, as compiled functions do.
 
     Args:
         work: takes row numbers; its errors are raised here.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import no_type_check
 
 from go_rl.core.bitset import bit, highest, up_to
-from go_rl.core.compiled_struct import kernel
+from go_rl.core.compiled_struct import compiled
 from go_rl.solvers.domains import DONE, MEMORY, NO_SKIP, OK, clash, shrink
 from go_rl.solvers.network import Network, State
 
 
-@kernel
+@compiled
 @no_type_check
 def check_no_skip(net: Network, st: State) -> int:
     """Chips up to the largest that some block must reach are all used."""
@@ -39,7 +39,7 @@ def check_no_skip(net: Network, st: State) -> int:
     return _check_fillers(net, st, top)
 
 
-@kernel
+@compiled
 @no_type_check
 def _check_fillers(net: Network, st: State, top: int) -> int:
     """Every unused chip up to ``top`` finds a block of its own (earliest-deadline matching of
@@ -66,7 +66,7 @@ def _check_fillers(net: Network, st: State, top: int) -> int:
     return OK
 
 
-@kernel
+@compiled
 @no_type_check
 def limit_reach(net: Network, st: State, v: int, ahead: int) -> int:
     """Shrink the domain of ``v`` to chips whose lower neighbours others can still fill.
@@ -86,7 +86,7 @@ def limit_reach(net: Network, st: State, v: int, ahead: int) -> int:
     return OK
 
 
-@kernel
+@compiled
 @no_type_check
 def _force_only(net: Network, st: State, c: int) -> int:
     for v in range(len(st.domain)):
@@ -95,7 +95,7 @@ def _force_only(net: Network, st: State, c: int) -> int:
     return OK
 
 
-@kernel
+@compiled
 @no_type_check
 def _cut_above(net: Network, st: State, c: int) -> int:
     """Nobody can use chip ``c``: nobody may use a higher one."""
@@ -110,7 +110,7 @@ def _cut_above(net: Network, st: State, c: int) -> int:
     return OK
 
 
-@kernel
+@compiled
 @no_type_check
 def drop_heavy(net: Network, st: State, c: int) -> int:
     """Blocks whose own weights no longer fit chip ``c`` lose it."""
@@ -125,7 +125,7 @@ def drop_heavy(net: Network, st: State, c: int) -> int:
     return OK
 
 
-@kernel
+@compiled
 @no_type_check
 def check_memory(net: Network, st: State) -> int:
     """Weights that must go to chips c.. (or ..c) fit what is free there."""

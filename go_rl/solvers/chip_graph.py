@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import no_type_check
 
 from go_rl.core.bitset import bit, lowest, up_to
-from go_rl.core.compiled_struct import kernel
+from go_rl.core.compiled_struct import compiled
 from go_rl.solvers.domains import DONE, OK, RELATIONS, TRIANGLE, clash, shrink
 from go_rl.solvers.network import Network, State
 
 
-@kernel
+@compiled
 @no_type_check
 def join_chips(net: Network, st: State, v: int, c: int) -> int:
     """Add the chip edges between ``v`` and its placed neighbours; filter the others."""
@@ -34,7 +34,7 @@ def join_chips(net: Network, st: State, v: int, c: int) -> int:
     return filter_neighbours(net, st, v)
 
 
-@kernel
+@compiled
 @no_type_check
 def filter_neighbours(net: Network, st: State, v: int) -> int:
     """Take from the neighbours of a placed block the chips that would close a triangle."""
@@ -55,7 +55,7 @@ def filter_neighbours(net: Network, st: State, v: int) -> int:
     return OK
 
 
-@kernel
+@compiled
 @no_type_check
 def _add_chip_edge(net: Network, st: State, a: int, c: int, v: int) -> int:
     """Add a -> c to the chip graph, unless it closes a triangle, and filter all placed blocks."""
@@ -78,7 +78,7 @@ def _add_chip_edge(net: Network, st: State, a: int, c: int, v: int) -> int:
     return OK
 
 
-@kernel
+@compiled
 @no_type_check
 def _touches(net: Network, domain, v: int, outward: int, inward: int) -> bool:
     for i in range(net.succ_ptr[v], net.succ_ptr[v + 1]):
@@ -90,7 +90,7 @@ def _touches(net: Network, domain, v: int, outward: int, inward: int) -> bool:
     return False
 
 
-@kernel
+@compiled
 @no_type_check
 def copy_relation(source, target) -> None:
     for i in range(source.shape[0]):
@@ -98,7 +98,7 @@ def copy_relation(source, target) -> None:
             target[i, c] = source[i, c]
 
 
-@kernel
+@compiled
 @no_type_check
 def add_relation(relation, a: int, c: int) -> None:
     """Insert chip edge a -> c and bring descendants, ancestors and forbidden pairs up to date.

@@ -7,18 +7,18 @@ from typing import no_type_check
 import numpy as np
 
 from go_rl.core.bitset import highest, lowest
-from go_rl.core.compiled_struct import kernel
+from go_rl.core.compiled_struct import compiled
 from go_rl.solvers.network import Network, State
 
 OK, ORDER, BETWEEN, TRIANGLE, NO_SKIP, MEMORY = (np.int64(code) for code in range(6))
-"""Clash codes: which rule emptied a domain. Words, since Numba compiles a kernel once more for
+"""Clash codes: which rule emptied a domain. Words, since Numba compiles a function once more for
 each Python integer that is handed to it as a constant."""
 
 TRAIL, DONE, RELATIONS, HEAD, SIZE, CLASH_RULE, CLASH_BLOCK = 0, 1, 2, 3, 4, 5, 6
 """Places in `State.cursor`: trail lengths, queue head and size, the last clash."""
 
 
-@kernel
+@compiled
 @no_type_check
 def clash(st: State, rule: int, v: int) -> int:
     """Remember which rule clashed at which block, and return the rule."""
@@ -27,7 +27,7 @@ def clash(st: State, rule: int, v: int) -> int:
     return rule
 
 
-@kernel
+@compiled
 @no_type_check
 def shrink(net: Network, st: State, v: int, allowed: int, rule: int) -> int:
     """Intersect a domain; return OK, or ``rule`` when nothing is left."""
@@ -48,7 +48,7 @@ def shrink(net: Network, st: State, v: int, allowed: int, rule: int) -> int:
 # count each, which made a change of one domain ten times as slow.
 
 
-@kernel
+@compiled
 @no_type_check
 def narrow(domain, trail_block, trail_domain, cursor, queue, queued, v: int, allowed: int) -> None:
     """Shrink a domain, remember the old one and queue the block."""
@@ -64,7 +64,7 @@ def narrow(domain, trail_block, trail_domain, cursor, queue, queued, v: int, all
         cursor[SIZE] += 1
 
 
-@kernel
+@compiled
 @no_type_check
 def account(count, lows, span, old: int, new: int) -> None:
     """Update the counters for a domain that changes from ``old`` to ``new``, either way."""
@@ -80,7 +80,7 @@ def account(count, lows, span, old: int, new: int) -> None:
     span[c, d] += 1
 
 
-@kernel
+@compiled
 @no_type_check
 def weigh(low_weight, high_weight, weight: int, old: int, new: int) -> None:
     """Move a block's weight between the sums by smallest and by largest chip."""

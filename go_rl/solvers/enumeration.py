@@ -85,7 +85,7 @@ def all_partitions(
             f"partitions of a ring can be enumerated, not plans for objective {problem.objective}"
         )
     copied = replicated_nodes(problem)
-    nodes, chips = np.flatnonzero(~copied).tolist(), range(problem.hardware.num_chips)
+    nodes, chips = np.flatnonzero(~copied).tolist(), range(problem.hardware.num_devices)
     pins = {} if "fixed" in without else problem.fixed
     domains = {node: [pins[node]] if node in pins else list(chips) for node in nodes}
     digits = sum(log10(len(domain)) for domain in domains.values())
@@ -138,7 +138,7 @@ def _classmates(problem: Problem) -> list[tuple[int, int]]:
 
 def _no_skip(problem: Problem, used: set[int]) -> bool:
     """The used chips are 0..m; all of them with all_chips."""
-    count = problem.hardware.num_chips if problem.all_chips else max(used) + 1
+    count = problem.hardware.num_devices if problem.all_chips else max(used) + 1
     return len(used) == count
 
 
@@ -159,7 +159,7 @@ def _fits(
     held = problem.held_weights
     return all(
         held.total((present >> c) & 1 == 1) <= chip.memory_bytes
-        for c, chip in enumerate(problem.hardware.chips)
+        for c, chip in enumerate(problem.hardware.devices)
     )
 
 

@@ -30,5 +30,5 @@ def explain(instance: RingInstance, state: State) -> str:
 
 
 def _size(instance: RingInstance) -> str:
-    chips = instance.problem.hardware.num_chips
+    chips = instance.problem.hardware.num_devices
     return f"{instance.num_blocks} indivisible blocks on {chips} chips"

@@ -34,7 +34,7 @@ class Blocks(NamedTuple):
 def initial_domains(blocks: Blocks, no_skip: bool) -> tuple[Int64[np.ndarray, "M"], str]:
     """Return [M] bit sets of chips, and why no plan can exist (else empty): from what chips can
     run, from pins, from no-skip and, with memory, from the weights before and after each block."""
-    chips = blocks.problem.hardware.num_chips
+    chips = blocks.problem.hardware.num_devices
     everywhere = ALL if chips == 64 else _bit(chips) - np.int64(1)
     domain = np.full(len(blocks.leader), everywhere, np.int64)
     supported = _keep_supported(blocks, domain)
@@ -74,7 +74,7 @@ def _keep_pins(blocks: Blocks, domain: Int64[np.ndarray, "M"]) -> str:
 
 def _keep_reachable(blocks: Blocks, domain: Int64[np.ndarray, "M"]) -> str:
     """Rule no-skip: enough blocks must be left for the chips below (above, if all are used)."""
-    chips, count = blocks.problem.hardware.num_chips, len(blocks.leader)
+    chips, count = blocks.problem.hardware.num_devices, len(blocks.leader)
     room_below = count - counts_after(*blocks.succs)
     room_above = count - counts_before(*blocks.preds)
     for c in range(chips):
@@ -90,7 +90,7 @@ def _keep_reachable(blocks: Blocks, domain: Int64[np.ndarray, "M"]) -> str:
 
 def _keep_room(blocks: Blocks, domain: Int64[np.ndarray, "M"]) -> str:
     """Rule memory: the weights that come before and after a block must fit below and above it."""
-    room = np.array([c.memory_bytes for c in blocks.problem.hardware.chips])
+    room = np.array([c.memory_bytes for c in blocks.problem.hardware.devices])
     before = sums_before(*blocks.preds, blocks.weight.astype(np.float64))
     after = sums_after(*blocks.succs, blocks.weight.astype(np.float64))
     for c in range(len(room)):
@@ -111,7 +111,7 @@ def _first_name(blocks: Blocks, domain: Int64[np.ndarray, "M"]) -> str:
 def _no_room(blocks: Blocks, block: int) -> str:
     problem, weight = blocks.problem, blocks.weight
     node = blocks.leader[block]
-    name, total = problem.graph.names[node], sum(c.memory_bytes for c in problem.hardware.chips)
+    name, total = problem.graph.names[node], sum(c.memory_bytes for c in problem.hardware.devices)
     if weight.sum() > total:
         return (
             f"rule memory: all weights together are {weight.sum() / 1e6:.1f} MB, the chips of "
@@ -129,7 +129,7 @@ def squeezed(blocks: Blocks) -> str:
     sentence; empty if there is none."""
     problem, leader, weight = blocks.problem, blocks.leader, blocks.weight
     preds, succs = blocks.preds, blocks.succs
-    room = 2 * max(c.memory_bytes for c in problem.hardware.chips)
+    room = 2 * max(c.memory_bytes for c in problem.hardware.devices)
     ends = np.repeat(np.arange(len(leader)), np.diff(succs[0]))
     if weight.sum() <= room or not ends.size:
         return ""
@@ -155,6 +155,6 @@ def too_few(blocks: Blocks) -> str:
     names = [repr(problem.graph.names[n]) for n in np.flatnonzero(block_of == largest)[:3]]
     return (
         f"rule no-skip: colocation and acyclicity leave {len(leader)} blocks for "
-        f"{problem.hardware.num_chips} chips; the largest ties {sizes[largest]} nodes together "
+        f"{problem.hardware.num_devices} chips; the largest ties {sizes[largest]} nodes together "
         f"({', '.join(names)}, ...)"
     )

@@ -1,4 +1,4 @@
-"""The arrays that the solver's kernels read (`Network`) and change (`State`).
+"""The arrays that the solver's compiled functions read (`Network`) and change (`State`).
 
 Letters: ``M`` blocks (sets of nodes that must share a chip), ``k`` chips, ``T`` triples, ``G``
 weight groups. A domain is the set of chips a block may still take, one 64-bit word.
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Int64
 
-from go_rl.core.compiled_struct import KernelStruct
+from go_rl.core.compiled_struct import CompiledStruct
 
 
 @dataclass(frozen=True, eq=False)
-class Network(KernelStruct):
+class Network(CompiledStruct):
     """One ring problem at the level of blocks; read-only."""
 
     chips: int
@@ -60,7 +60,7 @@ class Network(KernelStruct):
 
 
 @dataclass(frozen=True, eq=False)
-class State(KernelStruct):
+class State(CompiledStruct):
     """Mutable state of a search; undone through trails."""
 
     domain: Int64[np.ndarray, "M"]

@@ -1,4 +1,4 @@
-"""Constraint propagation over chip domains: every kernel removes only values no solution uses.
+"""Constraint propagation over chip domains: every function removes only values no solution uses.
 
 Rules, each for blocks u, v, w and chips a, b, c (f is the partition):
   order      u -> v:  min D(u) <= f(v),  f(u) <= max D(v)
@@ -15,7 +15,7 @@ from typing import no_type_check
 import numpy as np
 
 from go_rl.core.bitset import bit, highest, lowest, membership, up_to
-from go_rl.core.compiled_struct import kernel
+from go_rl.core.compiled_struct import compiled
 from go_rl.solvers.chip_counts import check_memory, check_no_skip, drop_heavy
 from go_rl.solvers.chip_graph import copy_relation, join_chips
 from go_rl.solvers.domains import (
@@ -70,7 +70,7 @@ def reset(net: Network, st: State) -> int:
     return fill(net, st) or int(propagate(net, st))
 
 
-@kernel
+@compiled
 @no_type_check
 def undo(net: Network, st: State, trail: int, done: int, relations: int) -> None:
     """Return to earlier lengths of the trails; empties the queue."""
@@ -97,7 +97,7 @@ def undo(net: Network, st: State, trail: int, done: int, relations: int) -> None
         cursor[SIZE] -= 1
 
 
-@kernel
+@compiled
 @no_type_check
 def _place(net: Network, st: State, v: int) -> int:
     """A block has one chip left: charge its weights, add its edges to the chip graph."""
@@ -127,7 +127,7 @@ def _place(net: Network, st: State, v: int) -> int:
     return OK
 
 
-@kernel
+@compiled
 @no_type_check
 def _unplace(net: Network, st: State, v: int) -> None:
     c = lowest(st.domain[v])
@@ -145,7 +145,7 @@ def _unplace(net: Network, st: State, v: int) -> None:
                 st.free[c] += net.group_bytes[net.group[i]]
 
 
-@kernel
+@compiled
 @no_type_check
 def propagate(net: Network, st: State) -> int:
     """Run all rules to their fixed point; return OK or the rule that clashed."""
@@ -162,7 +162,7 @@ def propagate(net: Network, st: State) -> int:
         return OK
 
 
-@kernel
+@compiled
 @no_type_check
 def _drain(net: Network, st: State) -> int:
     """Revise queued blocks until none waits: order, between, and placing blocks with one chip."""
@@ -212,7 +212,7 @@ def _drain(net: Network, st: State) -> int:
     return OK
 
 
-@kernel
+@compiled
 @no_type_check
 def _between(net: Network, st: State, t: int) -> int:
     """Rule of consecutive chips: f(w) is f(u) or f(v)."""

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Int16, Int64
 
 from go_rl.core import FREE, OpGraph, Problem
 from go_rl.core.bitset import bit, lowest
-from go_rl.core.compiled_struct import kernel
+from go_rl.core.compiled_struct import compiled
 from go_rl.core.problem import REPLICATE_SHARE
 
 LARGEST_COPY = 0.05
@@ -33,7 +33,7 @@ def replicated_nodes(problem: Problem) -> Bool[np.ndarray, "N"]:
     if not problem.rules.replicate:
         return allowed
     limit = REPLICATE_SHARE * problem.work[np.isfinite(problem.work)].sum()
-    smallest = min(chip.memory_bytes for chip in problem.hardware.chips)
+    smallest = min(chip.memory_bytes for chip in problem.hardware.devices)
     allowed = (problem.work <= limit) & (problem.streamed_bytes == 0) & ~shares_device(graph)
     if problem.memory:
         allowed &= problem.weight_bytes <= LARGEST_COPY * smallest
@@ -57,7 +57,7 @@ def shares_device(graph: OpGraph) -> Bool[np.ndarray, "N"]:
     return (classes != FREE) & (sizes[which] > 1)
 
 
-@kernel
+@compiled
 @no_type_check
 def _close(offsets, preds, work, allowed, limit, stamp, stack, chosen) -> None:
     """Choose the allowed nodes whose cone is allowed throughout and costs at most ``limit``.
@@ -89,7 +89,7 @@ def _close(offsets, preds, work, allowed, limit, stamp, stack, chosen) -> None:
         chosen[v] = cost <= limit
 
 
-@kernel
+@compiled
 @no_type_check
 def presence(offsets, receivers, replicated, device, out):
     """Write [N] the chips on which each node is present (home and copies); sets homes of copies.

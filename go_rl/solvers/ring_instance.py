@@ -1,4 +1,4 @@
-"""`RingInstance`: a ring problem reduced to blocks, ready for the kernels.
+"""`RingInstance`: a ring problem reduced to blocks, ready for compiled code.
 
 Nodes that must share a chip (colocation classes, and whatever a cycle through them ties together)
 become one block. Replicated nodes leave the problem: their weights turn into weight groups of the
@@ -79,7 +79,7 @@ def ring_instance(
     succs = sorted_rows(ends[0], ends[1], len(leader))
     blocks = Blocks(problem, block_of, leader, preds, succs, weight)
     start, conflict = initial_domains(blocks, no_skip=True)
-    if problem.all_chips and len(leader) < problem.hardware.num_chips and not replicated.any():
+    if problem.all_chips and len(leader) < problem.hardware.num_devices and not replicated.any():
         conflict = too_few(blocks)
     if problem.rules.triangle and problem.memory and not conflict:
         conflict = squeezed(blocks)
@@ -99,9 +99,9 @@ def _network(
         triples = intermediate_triples(*blocks.preds, *blocks.succs)
     number = np.tile(np.arange(len(triples), dtype=np.int32), 3)
     triple_ptr, triple_of = sorted_rows(triples.T.reshape(-1), number, len(weight))
-    memory = [min(c.memory_bytes, 2**62) for c in problem.hardware.chips]
+    memory = [min(c.memory_bytes, 2**62) for c in problem.hardware.devices]
     return Network(
-        chips=problem.hardware.num_chips,
+        chips=problem.hardware.num_devices,
         pred_ptr=blocks.preds[0],
         pred=blocks.preds[1],
         succ_ptr=blocks.succs[0],

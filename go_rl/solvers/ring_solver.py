@@ -11,8 +11,8 @@ from jaxtyping import Float, Float64, Int, Int16, Int64
 
 from go_rl.core import Fidelity, Means, Problem, SolverError, Status
 from go_rl.core.bitset import bit
-from go_rl.core.compiled_struct import kernel
-from go_rl.core.fidelity import NOTHING_MADE
+from go_rl.core.compiled_struct import compiled
+from go_rl.core.evaluation import NOTHING_MADE
 from go_rl.runtime.decoder_calls import count_decoder_calls
 from go_rl.runtime.threads import on_threads
 from go_rl.solvers.domains import OK
@@ -29,7 +29,7 @@ from go_rl.solvers.stage_costs import other_copies
 from go_rl.solvers.tree_search import EXHAUSTED, FOUND, NO_PROPOSAL, search
 
 
-@kernel
+@compiled
 @no_type_check
 def to_nodes(block_of, replicated, leader, offsets, receivers, chip, block_mask, device, mask):
     """Spread [M] chips over [N] nodes; copied nodes go to their lowest consumer."""
@@ -97,7 +97,7 @@ class RingSolver:
             SolverError: shapes do not fit, or a proposed chip does not exist.
         """
         proposals = np.atleast_2d(_numbers(assignment, "assignment"))
-        nodes, chips = self.problem.graph.num_nodes, self.problem.hardware.num_chips
+        nodes, chips = self.problem.graph.num_nodes, self.problem.hardware.num_devices
         if proposals.shape[1] != nodes:
             raise SolverError(f"fix: assignment has {proposals.shape[1]} nodes, the graph {nodes}")
         if not len(proposals) or proposals.dtype.kind == "f":
@@ -275,7 +275,7 @@ class RingSolver:
         if not self.problem.memory:
             return False
         everywhere = np.ones(self.problem.graph.num_nodes, np.bool_)
-        room = sum(chip.memory_bytes for chip in self.problem.hardware.chips)
+        room = sum(chip.memory_bytes for chip in self.problem.hardware.devices)
         return self.problem.held_weights.total(everywhere) > room
 
 
@@ -306,7 +306,7 @@ def log_prob_rows(
         SolverError: not numbers, the shape does not fit the problem, NaN or +inf, or ``batch`` is
             below 1.
     """
-    nodes, chips = problem.graph.num_nodes, problem.hardware.num_chips
+    nodes, chips = problem.graph.num_nodes, problem.hardware.num_devices
     if batch < 1:
         raise SolverError(f"batch must be >= 1, not {batch}")
     if log_probs is None:

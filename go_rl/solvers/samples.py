@@ -12,7 +12,7 @@ from go_rl.core.bitset import membership
 from go_rl.core.evaluation import STATUS_CODES
 
 CODE = {status: i for i, status in enumerate(STATUS_CODES)}
-"""Small integer of each `Status`, as kernels and `Samples.status` hold it."""
+"""Small integer of each `Status`, as compiled functions and `Samples.status` hold it."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -102,7 +102,7 @@ def holds_with_fewer_copies(instance: RingInstance) -> bool:
     problem = instance.problem
     if not problem.rules.replicate:
         return True
-    alike = len(set(problem.hardware.chips)) == 1
+    alike = len(set(problem.hardware.devices)) == 1
     mended = problem.rules.triangle and bool(other_copies(instance).any())
     return alike and not problem.fixed and not problem.all_chips and not mended
 

@@ -12,7 +12,7 @@ from typing import no_type_check
 import numpy as np
 
 from go_rl.core.bitset import bit, lowest, up_to
-from go_rl.core.compiled_struct import kernel
+from go_rl.core.compiled_struct import compiled
 from go_rl.solvers.chip_counts import limit_reach
 from go_rl.solvers.domains import DONE, NO_SKIP, OK, RELATIONS, TRAIL, shrink
 from go_rl.solvers.network import Network, State
@@ -24,7 +24,7 @@ FOUND, EXHAUSTED, STOPPED = 0, 1, 2
 NO_PROPOSAL = np.int64(-1)
 
 
-@kernel
+@compiled
 @no_type_check
 def next_uniform(random) -> float:
     """Return a float in [0, 1) and advance ``random`` [1] uint64 (SplitMix64)."""
@@ -36,7 +36,7 @@ def next_uniform(random) -> float:
     return (z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
-@kernel
+@compiled
 @no_type_check
 def draw(log_probs, domain: int, random) -> int:
     """Draw a chip of ``domain`` from [k] log-probabilities renormalised over it.
@@ -68,7 +68,7 @@ def draw(log_probs, domain: int, random) -> int:
     return chosen
 
 
-@kernel
+@compiled
 @no_type_check
 def _first_unused(st: State) -> int:
     c = 0
@@ -77,7 +77,7 @@ def _first_unused(st: State) -> int:
     return c
 
 
-@kernel
+@compiled
 @no_type_check
 def _any_proposed(proposal) -> bool:
     for v in range(len(proposal)):
@@ -86,7 +86,7 @@ def _any_proposed(proposal) -> bool:
     return False
 
 
-@kernel
+@compiled
 @no_type_check
 def search(
     net: Network,
@@ -127,7 +127,7 @@ def search(
     return verdict
 
 
-@kernel
+@compiled
 @no_type_check
 def _read_out(st: State, depth: int, chip, mask) -> None:
     domain, levels = st.domain, st.levels
@@ -138,7 +138,7 @@ def _read_out(st: State, depth: int, chip, mask) -> None:
         mask[levels[i, 0]] = levels[i, 2]
 
 
-@kernel
+@compiled
 @no_type_check
 def _descend(net: Network, st: State, log_probs, proposal, order, max_failures, tight, random,
              levels):  # fmt: skip

@@ -9,12 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from go_rl.core.errors import HardwareError, PlanError, name_largest
-from go_rl.core.evaluation import Status
+from go_rl.core.evaluation import OPTIMAL_GAP, Status, proved_optimal
 from go_rl.core.files.strict_json import shown
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.core.hardware import Hardware
-from go_rl.core.objective import Objective
-from go_rl.core.optimality import OPTIMAL_GAP, proved_optimal
 from go_rl.core.plan import Plan
 from go_rl.core.problem import Problem
 from go_rl.verify.figures import false_figures, plan_figures
@@ -65,7 +63,7 @@ def check_plan(plan: Plan, problem: Problem) -> Verdict:
         return Verdict(plan.evaluation.status, ())
     if broken := legal(problem, plan.device, plan.replicas):
         return Verdict(broken[0].status, broken)
-    if problem.objective is Objective.MAKESPAN:
+    if problem.objective.traits.is_replayed:
         if broken := legal_kernels(problem, plan.device, plan.priority, plan.fusion_group):
             return Verdict(broken[0].status, broken)
         step = replayed(problem, plan.device, plan.priority, plan.fusion_group)
@@ -84,14 +82,14 @@ def check_plan(plan: Plan, problem: Problem) -> Verdict:
 def _too_full(plan: Plan, problem: Problem, peak: list[float]) -> tuple[Violation, ...]:
     full = [
         d
-        for d, chip in enumerate(problem.hardware.chips)
+        for d, chip in enumerate(problem.hardware.devices)
         if problem.memory and peak[d] > chip.memory_bytes * (1 + ROUNDING)
     ]
     return tuple(_out_of_memory(plan, problem, d, peak[d]) for d in full)
 
 
 def _out_of_memory(plan: Plan, problem: Problem, device: int, peak: float) -> Violation:
-    room = problem.hardware.chips[device].memory_bytes
+    room = problem.hardware.devices[device].memory_bytes
     held = held_at_peak(problem, plan.device, plan.priority, plan.fusion_group, device)
     return Violation(
         "memory",

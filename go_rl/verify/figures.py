@@ -13,7 +13,6 @@ from jaxtyping import Int
 from numpy import ndarray
 
 from go_rl.core.evaluation import Evaluation
-from go_rl.core.objective import Objective
 from go_rl.core.problem import Problem
 from go_rl.verify.layout import Layout, read_layout
 from go_rl.verify.makespan_value import Replayed
@@ -61,7 +60,7 @@ def plan_figures(
             replayed.device_seconds, busy, replayed.link_bytes, *held, replayed.peak_bytes
         )
     home = layout.home.tolist()
-    if problem.objective is not Objective.RING:
+    if not problem.objective.traits.is_pipeline:
         return Figures(device_loads(problem, home), [], [], *held)
     on = [{chip, *replicas.get(n, ())} for n, chip in enumerate(home)]
     traffic = link_bytes(problem, home, on)
@@ -80,7 +79,7 @@ def false_figures(evaluation: Evaluation, mine: Figures, problem: Problem) -> It
 
 def _held(layout: Layout) -> tuple[list[float], list[float]]:
     """[D] bytes of resident weights and [D] of streamed ones, copies included."""
-    problem, devices = layout.problem, range(layout.problem.hardware.num_chips)
+    problem, devices = layout.problem, range(layout.problem.hardware.num_devices)
     streamed = [0.0 for _ in devices]
     for node, chip in zip(layout.node.tolist(), layout.chip.tolist(), strict=True):
         streamed[chip] += float(problem.streamed_bytes[node])
@@ -103,7 +102,7 @@ def _impossible_peaks(
     peaks: list[float], weights: Sequence[float], problem: Problem
 ) -> Iterator[str]:
     """Live tensors are not recomputed, but the peak includes the weights, and must fit."""
-    chips, ring = problem.hardware.chips, problem.objective is Objective.RING
+    chips, ring = problem.hardware.devices, problem.objective.traits.is_pipeline
     if len(peaks) != len(chips):
         yield f"peak_bytes has {len(peaks)} entries; it must have {len(chips)}"
         return

@@ -17,7 +17,7 @@ import numpy as np
 from jaxtyping import Int, Int64
 
 from go_rl.core.errors import PlanError
-from go_rl.core.fusion import FUSIBLE, HEAVY, MAX_BOUNDARY, MAX_FUSED
+from go_rl.core.graph.fusion import FUSIBLE, HEAVY, MAX_BOUNDARY, MAX_FUSED
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.core.problem import Problem
 from go_rl.verify.rules import MAX_MESSAGES, Violation

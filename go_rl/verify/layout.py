@@ -14,7 +14,6 @@ import numpy as np
 from jaxtyping import Bool, Int, Int64
 
 from go_rl.core.errors import PlanError
-from go_rl.core.objective import Objective
 from go_rl.core.problem import Problem
 
 
@@ -42,7 +41,7 @@ class Layout:
     @cached_property
     def present(self) -> Bool[np.ndarray, "N D"]:
         """[N, D] whether the device holds the node, home or copy."""
-        present = np.zeros((len(self.home), self.problem.hardware.num_chips), np.bool_)
+        present = np.zeros((len(self.home), self.problem.hardware.num_devices), np.bool_)
         present[self.node, self.chip] = True
         return present
 
@@ -68,7 +67,7 @@ class Layout:
     @cached_property
     def direct(self) -> Bool[np.ndarray, "D D"]:
         """[D, D] whether a tensor is sent from the home chip a to a consumer's chip c > a."""
-        chips = self.problem.hardware.num_chips
+        chips = self.problem.hardware.num_devices
         edges, c = self.needs
         a = self.home[self.problem.graph.senders[edges]]
         direct = np.zeros((chips, chips), np.bool_)
@@ -79,8 +78,8 @@ class Layout:
     def piece(self) -> Int64[np.ndarray, "N"]:
         """[N] unit of execution: all nodes of an accelerator (its index), or a CPU node (D + n)."""
         hardware = self.problem.hardware
-        cpu = np.array([c.is_cpu for c in hardware.chips])
-        alone = np.arange(len(self.home)) + hardware.num_chips
+        cpu = np.array([c.is_cpu for c in hardware.devices])
+        alone = np.arange(len(self.home)) + hardware.num_devices
         return np.where(cpu[self.home], alone, self.home)
 
     def weights_on(self, device: int) -> list[tuple[str, float]]:
@@ -107,8 +106,7 @@ class Layout:
 
     def device(self, index: int) -> str:
         """``chip 3`` on a ring, ``device 3`` elsewhere."""
-        ring = self.problem.objective is Objective.RING
-        return f"{'chip' if ring else 'device'} {index}"
+        return f"{self.problem.objective.traits.device} {index}"
 
 
 def read_layout(

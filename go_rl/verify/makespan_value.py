@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Int
 
-from go_rl.core.fusion import HEAVY
+from go_rl.core.graph.fusion import HEAVY
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.core.problem import Problem
 
@@ -104,14 +104,14 @@ class _Replay:
         self.device = [int(d) for d in device]
         self.leader = list(range(count)) if group is None else [int(g) for g in group]
         self.fed = problem.graph.is_fed.tolist()
-        self.live = [0.0] * problem.hardware.num_chips
+        self.live = [0.0] * problem.hardware.num_devices
         self.there: dict[_Copy, None] = {}
         """Copies that occupy memory now, in the order of allocation."""
         self.weights: list[tuple[int, int, float]] = []
         """(node, device, bytes), a weight group once a device."""
         urgency = [0] * count if priority is None else [int(p) for p in priority]
-        self.device_seconds = [0.0] * problem.hardware.num_chips
-        self.link_bytes = [0.0] * problem.hardware.num_chips**2
+        self.device_seconds = [0.0] * problem.hardware.num_devices
+        self.link_bytes = [0.0] * problem.hardware.num_devices**2
         self.tasks: dict[int, _Task] = {}
         self.links: list[_Task] = []
         self.tensors = self._tensors()
@@ -135,7 +135,7 @@ class _Replay:
             where = self.device[leader]
             kinds = [OpKind(int(problem.graph.kind[n])) for n in nodes]
             kind = next((k for k in reversed(kinds) if k in HEAVY), kinds[0])
-            chip = problem.hardware.chips[where]
+            chip = problem.hardware.devices[where]
             place = chip.engine_of(kind)
             engine = chip.engine_list[place]
             task = _Task((0, leader, 0), ("engine", where, place))
@@ -291,4 +291,4 @@ class _Replay:
         sort, where, place = pool
         if sort == "link":
             return 1
-        return self.problem.hardware.chips[where].engine_list[place].count
+        return self.problem.hardware.devices[where].engine_list[place].count

@@ -76,7 +76,7 @@ def _violations(rules: Sequence[Rule], layout: Layout) -> tuple[Violation, ...]:
 
 
 def _out_of_range(layout: Layout) -> Iterator[str]:
-    devices = layout.problem.hardware.num_chips
+    devices = layout.problem.hardware.num_devices
     outside = (layout.chip < 0) | (layout.chip >= devices)
     for i in np.flatnonzero(outside).tolist():
         name = layout.problem.graph.names[layout.node[i]]
@@ -116,17 +116,17 @@ def _unsupported(layout: Layout) -> Iterator[str]:
     problem = layout.problem
     seconds = problem.seconds[problem.device_kind[layout.chip], layout.node]
     unable = ~np.isfinite(seconds)
-    if problem.objective is Objective.MAKESPAN:  # inputs and constants run nowhere
+    if problem.objective.traits.is_replayed:  # inputs and constants run nowhere
         unable &= ~problem.graph.is_fed[layout.node]
     for i in np.flatnonzero(unable).tolist():
         name, chip = problem.graph.names[layout.node[i]], int(layout.chip[i])
-        kind = problem.hardware.chips[chip].kind
+        kind = problem.hardware.devices[chip].kind
         yield f"node {name!r} is on {layout.device(chip)}; a {kind} cannot run it"
 
 
 def _too_heavy(layout: Layout) -> Iterator[str]:
-    ring = layout.problem.objective is Objective.RING
-    for device, chip in enumerate(layout.problem.hardware.chips):
+    ring = _ring(layout.problem)
+    for device, chip in enumerate(layout.problem.hardware.devices):
         if chip.is_cpu and not ring:
             continue
         resident = layout.resident_weights(device)
@@ -158,7 +158,7 @@ def _starved_copies(layout: Layout) -> Iterator[str]:
 def _skipped_chips(layout: Layout) -> Iterator[str]:
     used = np.unique(layout.home)
     every = layout.problem.all_chips
-    last = layout.problem.hardware.num_chips - 1 if every else int(used[-1])
+    last = layout.problem.hardware.num_devices - 1 if every else int(used[-1])
     for chip in np.setdiff1d(np.arange(last + 1), used).tolist():
         why = "every chip must be used" if every else f"chip {used[-1]} is used"
         yield f"chip {chip} is nobody's home, yet {why}"
@@ -260,7 +260,7 @@ def _always(_: Problem) -> bool:
 
 
 def _ring(problem: Problem) -> bool:
-    return problem.objective is Objective.RING
+    return problem.objective.traits.has_rules
 
 
 def _copying(problem: Problem) -> bool:

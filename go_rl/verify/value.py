@@ -41,7 +41,7 @@ def ring_seconds(problem: Problem, home: list[int], replicas: Replicas) -> float
 def ring_compute(problem: Problem, on: list[set[int]]) -> list[float]:
     """[D] seconds of all nodes present on each chip; ``on``: the chips that hold each node."""
     kind = problem.device_kind.tolist()
-    compute = [0.0] * problem.hardware.num_chips
+    compute = [0.0] * problem.hardware.num_devices
     for node, chips in enumerate(on):
         for chip in chips:
             compute[chip] += float(problem.seconds[kind[chip], node])
@@ -68,7 +68,7 @@ def link_bytes(problem: Problem, home: list[int], on: list[set[int]]) -> list[fl
         size[tensor] = max(size.get(tensor, 0.0), float(problem.edge_bytes[e]))
         for chip in on[v] - on[u]:
             last[tensor] = max(last.get(tensor, 0), chip)
-    traffic = [0.0] * problem.hardware.num_chips
+    traffic = [0.0] * problem.hardware.num_devices
     for (u, output), chip in last.items():
         for link in range(home[u], chip):
             traffic[link] += size[u, output]
@@ -78,7 +78,7 @@ def link_bytes(problem: Problem, home: list[int], on: list[set[int]]) -> list[fl
 def device_loads(problem: Problem, home: list[int]) -> list[float]:
     """[D] load of each device: its nodes' seconds; on an accelerator also the transfer of each
     distinct outside producer, once, and of each own node with an outside consumer, once."""
-    kind, chips = problem.device_kind.tolist(), problem.hardware.chips
+    kind, chips = problem.device_kind.tolist(), problem.hardware.devices
     load = [0.0] * len(chips)
     for node, d in enumerate(home):
         load[d] += float(problem.seconds[kind[d], node])
@@ -95,7 +95,7 @@ def device_loads(problem: Problem, home: list[int]) -> list[float]:
 def latency_seconds(problem: Problem, home: list[int]) -> float:
     """Time of one sample: an accelerator starts when all its inputs are in host memory and ends
     after its load; CPU nodes run as soon as their own inputs are there."""
-    chips, kind = problem.hardware.chips, problem.device_kind.tolist()
+    chips, kind = problem.hardware.devices, problem.device_kind.tolist()
     load = device_loads(problem, home)
     piece = [len(chips) + n if chips[d].is_cpu else d for n, d in enumerate(home)]
     before: dict[int, set[int]] = {p: set() for p in piece}

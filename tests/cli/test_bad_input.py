@@ -35,7 +35,7 @@ def profile(**changes) -> bytes:
 CHAIN_EDGE = {"sourceId": 0, "destId": 1, "cost": 0.1}
 TRAINING = profile(nodes=[node_document(0), node_document(1, isBackwardNode=1)], edges=[CHAIN_EDGE])
 NO_LINKS = {
-    "chips": [{"kind": "x", "peak_flops": 1e12, "memory_bytes": 1e9, "memory_bandwidth": 1e9}]
+    "devices": [{"kind": "x", "peak_flops": 1e12, "memory_bytes": 1e9, "memory_bandwidth": 1e9}]
 }
 
 FILES = {
@@ -120,7 +120,7 @@ def test_the_folder_for_results_is_a_file(command, chain, tmp_path):
 )  # fmt: skip
 def test_the_cost_reaches_every_command(command, chain, words, monkeypatch):
     """The chain is a profile, which the analytical model cannot price."""
-    monkeypatch.setattr("go_rl.compare.portfolio.portfolio.compile_kernels", lambda objective: None)
+    monkeypatch.setattr("go_rl.compare.portfolio.portfolio.compile_methods", lambda objective: None)
     name, *flags = words.split()
     found = command(name, chain, *flags, "--cost", "analytical")
     assert (found.code, found.out) == (2, "")

@@ -80,7 +80,7 @@ def test_a_file_in_the_way_is_found_before_the_search(command, tmp_path, monkeyp
 
 def test_memory_that_no_placement_can_satisfy_names_the_tensors(command, tmp_path):
     document = load_hardware("p100x2").to_json()
-    document["chips"][0]["memory_bytes"] = 1e6
+    document["devices"][0]["memory_bytes"] = 1e6
     (tmp_path / "tiny.json").write_text(json.dumps(document))
     found = command("optimize", MODEL, "--hardware", "tiny.json", "--decide", "placement", *QUICK,
                     "expert", "--json")  # fmt: skip

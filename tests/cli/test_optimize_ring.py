@@ -119,7 +119,7 @@ def test_a_profile_runs_on_its_own_hardware(command, chain, objective):
 def test_no_plan_is_told_and_has_exit_code_3(command, chain):
     # Six operators of 10 bytes, and one chip of 20.
     hardware = load_hardware("ring1").to_json()
-    hardware["chips"][0]["memory_bytes"] = 20.0
+    hardware["devices"][0]["memory_bytes"] = 20.0
     Path("tight.json").write_text(json.dumps(hardware))
     flags = ("--hardware", "tight.json", "--memory", "on", *QUICK)
     found = command("optimize", chain, "--json", *flags)

@@ -57,7 +57,7 @@ def test_check_says_a_next_command_that_can_be_typed(command, chain, plan):
     assert "--hardware ring3 " in command("check", plan, chain).out.splitlines()[-1]
     own = json.loads(command("hardware", "show", "ring3", "--json").out)
     for name in ("mine", "ring3"):
-        own["name"], own["chips"][0]["peak_flops"] = name, 1e12
+        own["name"], own["devices"][0]["peak_flops"] = name, 1e12
         Path("elsewhere.json").write_text(json.dumps(own))
         flags = ("--hardware", "elsewhere.json", "--method", "greedy", "--samples", 5)
         assert command("optimize", chain, *flags, "--out", f"of-{name}").code == 0
@@ -82,7 +82,7 @@ def test_check_refuses_a_plan_for_another_graph(command, plan, tmp_path):
     ("change", "message"),
     [
         ({"device": None}, "device"),
-        ({"hardware": {"chips": []}}, "the plan's hardware"),
+        ({"hardware": {"devices": []}}, "the plan's hardware"),
         ({"cost_model": "guess"}, "cost_model"),
         ({"rules": "loose"}, "unknown rules"),
         ({"objective": "speed"}, "objective"),
@@ -312,6 +312,10 @@ def test_measure_names_what_is_wrong_and_writes_nothing(command, tmp_path):
         ("optimize m.onnx n.onnx", "one argument too many: 'n.onnx'"),
         ("optimize m.onnx --seed", "Missing value for argument '--seed'"),
         ("check", "missing: PLAN, MODEL (go-rl check --help)"),
+        (
+            "train policy --validation-hardware p100x2",
+            "missing: DIR (go-rl train policy --help)",
+        ),
         ("train policy r --network dispach", "did you mean 'dispatch'?"),
         ("train policy r --network dispatch --rules strict", "no option --rules"),
     ],

@@ -115,7 +115,7 @@ def test_predict_prices_a_network(command):
     assert 0 < document["low_ms"] < document["latency_ms"] < document["high_ms"]
     softmax = [row for row in each if row["op"] == "softmax"]
     assert len(softmax) == 2
-    assert all(row["B"] == 8 * 2 * 128 and row["H"] == 128 for row in softmax)
+    assert all(row["batch"] == 8 * 2 * 128 and row["width"] == 128 for row in softmax)
     eager = command(
         "predict", "zoo:bert-tiny", "--device", "tesla-t4", "--fusion", "none", "--json"
     )
@@ -161,6 +161,8 @@ def test_bad_input_is_one_line(command, operators, tmp_path):
 def test_train_operators_writes_weights_that_predict(command, operators, tmp_path, monkeypatch):
     from costs.operators.operators import SMALL, toy_examples
 
+    from go_rl.costs.operators.tables.operator_rows import LETTERS
+
     folder = tmp_path / "data"
     folder.mkdir()
     examples = toy_examples()
@@ -168,7 +170,7 @@ def test_train_operators_writes_weights_that_predict(command, operators, tmp_pat
     for op, sizes in (("linear", "BMNK"), ("relu", "BH")):
         lines = [f"latency_ms,device,{','.join(sizes)}"]
         for r in (rows.op == op).nonzero()[0]:
-            values = ",".join(str(rows.sizes[name][r]) for name in sizes)
+            values = ",".join(str(rows.sizes[LETTERS[name]][r]) for name in sizes)
             device = devices[examples.inputs.device[r]].device
             lines.append(f"{1e3 * examples.seconds[r]},{device},{values}")
         (folder / f"{op}.csv").write_text("\n".join(lines) + "\n")

@@ -12,9 +12,18 @@ from reference.layered import layered_ring
 from reference.random_rings import random_ring
 from reference.small_rings import ring_problem
 
-from go_rl.compare.portfolio import METHODS, methods_for, methods_of, run
+from go_rl.compare.portfolio import METHODS, methods_for, run
 from go_rl.compare.portfolio.compilation import announced
-from go_rl.core import Budget, Chip, Objective, Optimizer, Problem, SearchError, Status, with_bound
+from go_rl.core import (
+    Budget,
+    Device,
+    Objective,
+    Optimizer,
+    Problem,
+    SearchError,
+    Status,
+    with_bound,
+)
 from go_rl.core.optimizer import Milestone
 from go_rl.objectives.methods import Expert, Greedy
 from go_rl.report.summary import plan_lines
@@ -55,10 +64,10 @@ def test_the_other_objectives_too(objective, seed):
 
 def test_no_room_is_a_status_not_an_exception():
     problem = random_problem(0, Objective.MAX_LOAD, 6, 2)
-    chips = (Chip("small", 1e12, 10.0, 1e12),) * 2
+    chips = (Device("small", 1e12, 10.0, 1e12),) * 2
     problem = replace(
         problem,
-        hardware=replace(problem.hardware, chips=chips),
+        hardware=replace(problem.hardware, devices=chips),
         seconds=np.ones((1, 6)),
         weight_bytes=np.full(6, 5.0),
         memory=True,
@@ -138,8 +147,8 @@ def test_further_optimizers_take_part():
 def test_methods_of_an_objective_exist(objective):
     boxed = objective is not Objective.RING
     problem = random_problem(0, objective, 3, 2) if boxed else chain()
-    assert set(methods_for(problem)) <= set(METHODS)
-    assert all(isinstance(make(), Optimizer) for make in methods_of(objective).values())
+    assert set(methods_for(problem)) == set(METHODS[objective])
+    assert all(isinstance(make(), Optimizer) for make in METHODS[objective].values())
     assert methods_for(problem)[0] in ("greedy", "default")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from go_rl.core import RULE_SETS, Hardware, Topology, load_hardware
-from go_rl.core.hardware import Chip
+from go_rl.core.hardware import Device
 from go_rl.core.presets import EXAMPLES
 from go_rl.verify.rules import FORM_RULES, RULES, legal
 
@@ -31,7 +31,7 @@ def rows(document: str) -> str:
 
 def test_the_package_example_is_a_package():
     example = Hardware.from_json(json.loads(block("hardware.md", "json")))
-    assert (example.num_chips, example.links.topology) == (8, Topology.RING)
+    assert (example.num_devices, example.links.topology) == (8, Topology.RING)
 
 
 def test_every_field_of_a_plan_is_documented(problem_of, small_ring, plan_of):
@@ -44,7 +44,7 @@ def test_every_field_of_a_plan_is_documented(problem_of, small_ring, plan_of):
 
 def test_every_field_of_a_package_is_documented():
     listed = rows("hardware.md")
-    names = [*load_hardware("ring2").to_json(), *load_hardware("ring2").to_json()["chips"][0]]
+    names = [*load_hardware("ring2").to_json(), *load_hardware("ring2").to_json()["devices"][0]]
     for name in set(names) - {"links"}:
         assert f"`{name}`" in listed
 
@@ -57,7 +57,7 @@ def test_every_rule_is_documented():
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_the_table_of_presets_is_true(name):
-    chip: Chip = load_hardware(name).chips[0]
+    chip: Device = load_hardware(name).devices[0]
     text = (DOCS / "hardware.md").read_text(encoding="utf-8")
     row = next(line for line in text.splitlines() if line.split("|")[2:3] == [f" {chip.kind} "])
     flops, memory = row.split("|")[3].split()[0], row.split("|")[4].split()

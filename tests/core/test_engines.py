@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from go_rl.core import Chip, Engine, Hardware, HardwareError, Links, OpKind, Topology
+from go_rl.core import Device, Engine, Hardware, HardwareError, Links, OpKind, Topology
 from go_rl.core.hardware import MAX_ENGINES, ONE_STREAM
 
 LINKS = Links(Topology.FULL, 1.0)
@@ -13,8 +13,8 @@ VECTOR = Engine("vector", 1, ("elementwise",), split=True)
 REST = Engine("rest", 3)
 
 
-def chip(*engines: Engine, kind: str = "tile") -> Chip:
-    return Chip(kind, 1.0, 2.0, 3.0, engines=engines)
+def chip(*engines: Engine, kind: str = "tile") -> Device:
+    return Device(kind, 1.0, 2.0, 3.0, engines=engines)
 
 
 def test_a_chip_without_engines_has_one_stream_for_all():
@@ -62,26 +62,26 @@ def test_a_misspelt_kind_is_named_with_the_nearest():
 def test_engines_that_leave_it_open_who_runs_what(engines, words):
     with pytest.raises(HardwareError, match=words) as error:
         chip(*engines)
-    assert "chip 'tile'" in str(error.value)
+    assert "device 'tile'" in str(error.value)
 
 
 def test_json_keeps_engines_and_leaves_out_none():
     hardware = Hardware("p", (chip(REST, MATRIX, VECTOR),) * 2 + (chip(kind="plain"),), LINKS)
     document = hardware.to_json()
-    assert document["chips"][0]["engines"] == [
+    assert document["devices"][0]["engines"] == [
         {"name": "rest", "count": 3, "kinds": [], "split": False},
         {"name": "matrix", "count": 2, "kinds": ["matmul", "convolution"], "split": False},
         {"name": "vector", "count": 1, "kinds": ["elementwise"], "split": True},
     ]
-    assert [group["count"] for group in document["chips"]] == [2, 1]
-    assert "engines" not in document["chips"][1]
+    assert [group["count"] for group in document["devices"]] == [2, 1]
+    assert "engines" not in document["devices"][1]
     assert Hardware.from_json(document) == hardware
 
 
 def test_an_engine_in_json_needs_only_a_name():
     document = Hardware("p", (chip(),), LINKS).to_json()
-    document["chips"][0]["engines"] = [{"name": "stream"}]
-    assert Hardware.from_json(document).chips[0].engines == (Engine("stream"),)
+    document["devices"][0]["engines"] = [{"name": "stream"}]
+    assert Hardware.from_json(document).devices[0].engines == (Engine("stream"),)
 
 
 @pytest.mark.parametrize(
@@ -103,11 +103,11 @@ def test_an_engine_in_json_needs_only_a_name():
 )
 def test_bad_json_is_refused_by_name(engines, words):
     document = Hardware("p", (chip(),), LINKS).to_json()
-    document["chips"][0]["engines"] = engines
+    document["devices"][0]["engines"] = engines
     with pytest.raises(HardwareError, match=words):
         Hardware.from_json(document, "file.json")
 
 
 def test_chips_of_one_kind_have_the_same_engines():
-    with pytest.raises(HardwareError, match="chips of kind 'tile' differ"):
+    with pytest.raises(HardwareError, match="devices of kind 'tile' differ"):
         Hardware("p", (chip(), chip(Engine("stream", 2))), LINKS)

@@ -6,22 +6,22 @@ from typing import Any
 
 import pytest
 
-from go_rl.core import MAX_DEVICES, Chip, Hardware, HardwareError, Links, Topology, load_hardware
+from go_rl.core import MAX_DEVICES, Device, Hardware, HardwareError, Links, Topology, load_hardware
 from go_rl.core.presets import EXAMPLES
 
 CHIP = {"kind": "tile", "peak_flops": 1e12, "memory_bytes": 1e6, "memory_bandwidth": 1e11}
 LINKS = {"topology": "ring", "bandwidth": 1e9}
-TILE = Chip("tile", 1e12, 1e6, 1e11)
+TILE = Device("tile", 1e12, 1e6, 1e11)
 
 
 def document(**changes: Any) -> dict[str, Any]:
-    return {"name": "p", "chips": [{**CHIP, "count": 2}], "links": LINKS, **changes}
+    return {"name": "p", "devices": [{**CHIP, "count": 2}], "links": LINKS, **changes}
 
 
 def test_a_short_description_gets_the_defaults():
     read = Hardware.from_json(document())
     assert read == Hardware("p", (TILE, TILE), Links(Topology.RING, 1e9, 0.0))
-    assert read.chips[0].host_bandwidth == 16e9
+    assert read.devices[0].host_bandwidth == 16e9
     assert read.element_bytes is None
 
 
@@ -33,13 +33,13 @@ def test_presets_survive_json(name):
 
 
 def test_mixed_chips_keep_their_order():
-    cpu = Chip("cpu", 1e11, 1e9, 1e10, is_cpu=True)
+    cpu = Device("cpu", 1e11, 1e9, 1e10, is_cpu=True)
     mixed = Hardware(
         "m", (TILE, replace(TILE, memory_bytes=2e6), TILE, cpu), load_hardware("host").links
     )
-    assert [g["count"] for g in mixed.to_json()["chips"]] == [1, 1, 1, 1]
+    assert [g["count"] for g in mixed.to_json()["devices"]] == [1, 1, 1, 1]
     assert Hardware.from_json(mixed.to_json()) == mixed
-    assert (mixed.num_chips, mixed.num_accelerators, mixed.kinds) == (4, 3, ("tile", "cpu"))
+    assert (mixed.num_devices, mixed.num_accelerators, mixed.kinds) == (4, 3, ("tile", "cpu"))
 
 
 def test_a_file_is_read_by_name(tmp_path):
@@ -51,34 +51,37 @@ def test_a_file_is_read_by_name(tmp_path):
 CPU_FIRST = [{**CHIP, "kind": "cpu", "is_cpu": True}, CHIP]
 BAD = [
     ([], "where: hardware is a JSON object"),
-    (document(chips=[]), "where: field 'chips' must list at least one chip"),
-    (document(chips="tile"), "field 'chips' must list"),
-    (document(chips=[3]), "where: chips[0] must be an object"),
+    (document(devices=[]), "where: field 'devices' must list at least one device"),
+    (document(devices="tile"), "field 'devices' must list"),
+    (document(devices=[3]), "where: devices[0] must be an object"),
     (document(links=None), "where: field 'links' is missing; give topology"),
-    ({"chips": [CHIP]}, "field 'links' is missing"),
+    ({"devices": [CHIP]}, "field 'links' is missing"),
     (document(link=LINKS), "where: unknown field 'link'; did you mean 'links'?"),
-    (document(chips=[{**CHIP, "peak_flop": 1}]), "'peak_flop'; did you mean 'peak_flops'?"),
-    (document(chips=[{k: v for k, v in CHIP.items() if k != "kind"}]), "field 'kind' is missing"),
-    (document(chips=[CHIP, {"kind": "x"}]), "where: chips[1]: field 'peak_flops' is missing"),
-    (document(chips=[{**CHIP, "peak_flops": "fast"}]), "peak_flops must be a finite number"),
-    (document(chips=[{**CHIP, "peak_flops": True}]), "must be a finite number, not 'True'"),
-    (document(chips=[{**CHIP, "peak_flops": 0}]), "chip 'tile': peak_flops must be"),
-    (document(chips=[{**CHIP, "memory_bytes": -1}]), "memory_bytes must be"),
-    (document(chips=[{**CHIP, "memory_bytes": float("inf")}]), "memory_bytes must be a finite"),
-    (document(chips=[{**CHIP, "memory_bytes": 10**400}]), "memory_bytes must be a finite"),
-    (document(chips=[{**CHIP, "memory_bandwidth": float("nan")}]), "memory_bandwidth must be"),
-    (document(chips=[{**CHIP, "launch_seconds": -1e-6}]), "launch_seconds must be"),
-    (document(chips=[{**CHIP, "launch_seconds": 1e307}]), "launch_seconds must be a number 0 to"),
+    (document(devices=[{**CHIP, "peak_flop": 1}]), "'peak_flop'; did you mean 'peak_flops'?"),
+    (document(devices=[{k: v for k, v in CHIP.items() if k != "kind"}]), "field 'kind' is missing"),
+    (document(devices=[CHIP, {"kind": "x"}]), "where: devices[1]: field 'peak_flops' is missing"),
+    (document(devices=[{**CHIP, "peak_flops": "fast"}]), "peak_flops must be a finite number"),
+    (document(devices=[{**CHIP, "peak_flops": True}]), "must be a finite number, not 'True'"),
+    (document(devices=[{**CHIP, "peak_flops": 0}]), "device 'tile': peak_flops must be"),
+    (document(devices=[{**CHIP, "memory_bytes": -1}]), "memory_bytes must be"),
+    (document(devices=[{**CHIP, "memory_bytes": float("inf")}]), "memory_bytes must be a finite"),
+    (document(devices=[{**CHIP, "memory_bytes": 10**400}]), "memory_bytes must be a finite"),
+    (document(devices=[{**CHIP, "memory_bandwidth": float("nan")}]), "memory_bandwidth must be"),
+    (document(devices=[{**CHIP, "launch_seconds": -1e-6}]), "launch_seconds must be"),
+    (document(devices=[{**CHIP, "launch_seconds": 1e307}]), "launch_seconds must be a number 0 to"),
     (document(links={**LINKS, "latency_seconds": 1e307}), "latency_seconds must be a number 0"),
-    (document(chips=[{**CHIP, "host_bandwidth": 0}]), "host_bandwidth must be"),
-    (document(chips=[{**CHIP, "is_cpu": "false"}]), "is_cpu true or false"),
-    (document(chips=[{**CHIP, "kind": 3}]), "kind must be a string"),
-    (document(chips=[{**CHIP, "count": 0}]), "count must be an integer >= 1, not 0"),
-    (document(chips=[{**CHIP, "count": 1.5}]), "count must be an integer >= 1"),
-    (document(chips=[{**CHIP, "count": 10**9}]), f"count must be at most {MAX_DEVICES}"),
-    (document(chips=[{**CHIP, "count": 40}] * 2), f"chips must number 1 to {MAX_DEVICES}, not 80"),
-    (document(chips=CPU_FIRST), "list accelerators before CPUs"),
-    (document(chips=[CHIP, {**CHIP, "peak_flops": 2e12}]), "chips of kind 'tile' differ"),
+    (document(devices=[{**CHIP, "host_bandwidth": 0}]), "host_bandwidth must be"),
+    (document(devices=[{**CHIP, "is_cpu": "false"}]), "is_cpu true or false"),
+    (document(devices=[{**CHIP, "kind": 3}]), "kind must be a string"),
+    (document(devices=[{**CHIP, "count": 0}]), "count must be an integer >= 1, not 0"),
+    (document(devices=[{**CHIP, "count": 1.5}]), "count must be an integer >= 1"),
+    (document(devices=[{**CHIP, "count": 10**9}]), f"count must be at most {MAX_DEVICES}"),
+    (
+        document(devices=[{**CHIP, "count": 40}] * 2),
+        f"devices must number 1 to {MAX_DEVICES}, not 80",
+    ),
+    (document(devices=CPU_FIRST), "list accelerators before CPUs"),
+    (document(devices=[CHIP, {**CHIP, "peak_flops": 2e12}]), "devices of kind 'tile' differ"),
     (document(links={"topology": "mesh", "bandwidth": 1}), "must be ring, full or tree"),
     (document(links={"topology": "ring"}), "where: links: field 'bandwidth' is missing"),
     (document(links={**LINKS, "bandwidth": 0}), "bandwidth must be a finite number > 0"),
@@ -99,7 +102,12 @@ def test_bad_descriptions_are_refused(bad, words):
 
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(None, "cannot be read"), (b"", "not JSON"), (b'{"chips": [', "not JSON"), (b"\xff", "not J")],
+    [
+        (None, "cannot be read"),
+        (b"", "not JSON"),
+        (b'{"devices": [', "not JSON"),
+        (b"\xff", "not J"),
+    ],
 )
 def test_bad_files_are_refused(content, words, tmp_path):
     path = tmp_path / "p.json"
@@ -112,14 +120,14 @@ def test_bad_files_are_refused(content, words, tmp_path):
 
 def test_the_multi_chip_module_is_the_papers():
     ring = load_hardware("ring36")
-    assert ring.num_chips == 36
+    assert ring.num_devices == 36
     assert ring.links == Links(Topology.RING, 16e9, 0.0)
     assert ring.element_bytes == 1.0
-    assert (ring.chips[0].peak_flops, ring.chips[0].memory_bytes) == (24e12, 32e6)
+    assert (ring.devices[0].peak_flops, ring.devices[0].memory_bytes) == (24e12, 32e6)
 
 
 @pytest.mark.parametrize(
-    ("name", "called", "chips", "topology"),
+    ("name", "called", "devices", "topology"),
     [
         ("ring1", "ring1", 1, Topology.RING),
         ("ring64", "ring64", 64, Topology.RING),
@@ -130,9 +138,9 @@ def test_the_multi_chip_module_is_the_papers():
         ("host", "host", 1, Topology.FULL),
     ],
 )
-def test_presets_by_name(name, called, chips, topology):
+def test_presets_by_name(name, called, devices, topology):
     preset = load_hardware(name)
-    assert (preset.name, preset.num_chips, preset.links.topology) == (called, chips, topology)
+    assert (preset.name, preset.num_devices, preset.links.topology) == (called, devices, topology)
 
 
 def test_only_hosts_and_cores_are_cpus():

@@ -62,7 +62,7 @@ def test_the_document_says_what_an_outside_program_needs(plan):
     assert (document["bound"], document["gap"], document["throughput"]) == (1.0, 0.25, 0.8)
     assert document["status"] == "ok"
     assert document["curve"] == [[1, 0.1, None], [3, 0.5, 1.25]]
-    assert document["hardware"]["chips"][0]["count"] == 3
+    assert document["hardware"]["devices"][0]["count"] == 3
     assert "go_rl" in document["versions"]
 
 

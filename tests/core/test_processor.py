@@ -49,7 +49,7 @@ def test_this_machine_is_a_package_too():
     name = own_target()
     for text, chips in ((name, 1), (f"{name}x2", 2), (f"{name}-ring3", 3)):
         found = load_hardware(text)
-        assert (found.name, found.kinds, found.num_chips) == (text, (name,), chips)
+        assert (found.name, found.kinds, found.num_devices) == (text, (name,), chips)
 
 
 def test_other_systems_tell_in_their_own_way(tmp_path):

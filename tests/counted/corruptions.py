@@ -48,7 +48,7 @@ def _node(rng: Rng, document: Document) -> int:
 
 
 def _devices(document: Document) -> int:
-    return sum(group["count"] for group in document["hardware"]["chips"])
+    return sum(group["count"] for group in document["hardware"]["devices"])
 
 
 def move_node(rng: Rng, document: Document) -> None:
@@ -162,7 +162,7 @@ def change_hash(rng: Rng, document: Document) -> None:
 
 def change_hardware(rng: Rng, document: Document) -> None:
     """Other hardware."""
-    group = document["hardware"]["chips"][0]
+    group = document["hardware"]["devices"][0]
     name = str(rng.choice(["memory_bytes", "peak_flops", "count", "kind"]))
     group[name] = "other" if name == "kind" else group[name] + 1
 

@@ -36,4 +36,4 @@ def quick_plan(problem: Problem, seed: int) -> Plan:
 
 def plan_by(name: str, problem: Problem, samples: int, seed: int) -> Plan:
     """A plan of a method within some samples."""
-    return METHODS[name][problem.objective]().optimize(problem, Budget(samples=samples), seed)
+    return METHODS[problem.objective][name]().optimize(problem, Budget(samples=samples), seed)

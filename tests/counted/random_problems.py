@@ -13,7 +13,7 @@ from go_rl.core import (
     DECISIONS,
     FREE,
     RULE_SETS,
-    Chip,
+    Device,
     Hardware,
     Links,
     Objective,
@@ -89,7 +89,7 @@ def problem_on(topology: str, graph: OpGraph, seed: int) -> Problem:
     if objective is None:
         objective = Objective.MAX_LOAD if rng.random() < 0.5 else Objective.LATENCY
     hardware = _hardware_of(rng, topology, float(graph.weight_bytes.sum()))
-    nodes, devices = graph.num_nodes, hardware.num_chips
+    nodes, devices = graph.num_nodes, hardware.num_devices
     seconds = _seconds(rng, graph, len(hardware.kinds))
     chosen: dict[str, Any] = {"rules": rule_set("default")}
     if objective is Objective.RING:
@@ -127,9 +127,9 @@ def _hardware_of(rng: np.random.Generator, topology: str, weights: float) -> Har
     cpus = int(rng.integers(1, devices + 1)) if topology == "host" else 0
     room = max(1.0, weights * rng.uniform(0.8, 3.0) / devices + rng.uniform(0, 30))
     engines = STREAMS[int(rng.integers(len(STREAMS)))] if topology == "full" else ()
-    one = Chip("one", 1e12, room, 1e12, engines=engines)
-    two = Chip("two", 1e12, 2 * room, 1e12, engines=engines)
-    cpu = Chip("cpu", 1e11, 2 * room, 1e11, is_cpu=True)
+    one = Device("one", 1e12, room, 1e12, engines=engines)
+    two = Device("two", 1e12, 2 * room, 1e12, engines=engines)
+    cpu = Device("cpu", 1e11, 2 * room, 1e11, is_cpu=True)
     mixed = rng.random() < 0.3
     chips = [two if mixed and rng.random() < 0.5 else one for _ in range(devices - cpus)]
     joined = {"ring": Topology.RING, "tree": Topology.TREE}.get(topology, Topology.FULL)

@@ -55,8 +55,8 @@ def random_problems(name: str, seed: int) -> Iterator[Problem]:
 
 def alike(name: str, seed: int, other: Problem, count: int) -> list[Problem]:
     """The first random problems with as many devices as another problem."""
-    chips = other.hardware.num_chips
-    found = (p for p in random_problems(name, seed) if p.hardware.num_chips == chips)
+    chips = other.hardware.num_devices
+    found = (p for p in random_problems(name, seed) if p.hardware.num_devices == chips)
     return list(islice(found, count))
 
 

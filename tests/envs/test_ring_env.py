@@ -102,7 +102,7 @@ def test_mask_is_the_set_of_legal_chips(seed):
         return
     followed = plans[np.random.default_rng(seed).integers(len(plans))]
     for node, chip in enumerate(followed):
-        legal = np.bincount(plans[:, node], minlength=problem.hardware.num_chips) > 0
+        legal = np.bincount(plans[:, node], minlength=problem.hardware.num_devices) > 0
         assert info["action_mask"].astype(bool).tolist() == legal.tolist()
         plans = plans[plans[:, node] == chip]
         *_, info = env.step(chip)

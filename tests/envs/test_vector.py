@@ -19,7 +19,7 @@ FORMS = ("node", "fix", "sample")
 
 def three_chip_problems():
     found = [random_ring(seed, "default") for seed in range(12)]
-    return [p for p in found if p.hardware.num_chips == 3][:3]
+    return [p for p in found if p.hardware.num_devices == 3][:3]
 
 
 def test_make_vec_prices_a_batch():

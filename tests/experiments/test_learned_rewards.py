@@ -68,7 +68,7 @@ def test_when_the_time_is_over_new_kernels_cost_what_their_nodes_do(bench, tmp_p
     assert problem.kernels.seconds(pairs())[0].sum() == len(BUSY)
     which = np.array([0])
     one = Kernels(GRAPH, GRAPH.kind[BUSY[:1]], *np.zeros((3, 1)), pairs(), BUSY[which])
-    assert model.seconds(one, load_hardware("cpu-1").chips[0]).tolist() == [np.inf]
+    assert model.seconds(one, load_hardware("cpu-1").devices[0]).tolist() == [np.inf]
 
 
 def test_kernels_that_are_slower_than_their_nodes_are_taken_apart(bench, tmp_path):

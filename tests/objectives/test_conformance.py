@@ -128,9 +128,9 @@ def test_every_method_of_the_portfolio_is_here():
     # What learns is held to the same suite in tests/policy/learn/test_learned_conformance.py.
     learned = {"policy", "policy-placement", "finetuned"}
     assert named - learned == {
-        made[objective]().name
-        for made in METHODS.values()
-        for objective in made
+        make().name
+        for objective, known in METHODS.items()
+        for make in known.values()
         if objective is not Objective.MAKESPAN
     } - learned | {"expert"}
 

@@ -34,7 +34,7 @@ def workspace_of(objective: Objective, seed: int) -> Workspace:
 @pytest.mark.parametrize("seed", range(12))
 def test_a_batch_is_evaluated_as_each_plan_is(objective, seed):
     workspace = workspace_of(objective, seed)
-    nodes, devices = workspace.problem.graph.num_nodes, workspace.problem.hardware.num_chips
+    nodes, devices = workspace.problem.graph.num_nodes, workspace.problem.hardware.num_devices
     rng = np.random.default_rng(seed)
     rows = np.sort(rng.integers(0, devices, (3, nodes)), axis=1).astype(np.int16)
     scored = workspace.evaluate(Decisions.stack([workspace.reference, Decisions(rows)]))

@@ -60,7 +60,7 @@ def train_step(params, x):
 def random_plan(graph: OpGraph, hardware: str = "p100x3", seed: int = 0, fused: bool = False):
     """Nodes in runs of random length on random devices."""
     problem = make_problem(graph, load_hardware(hardware), ProblemOptions(Objective.MAKESPAN))
-    rng, devices = np.random.default_rng(seed), problem.hardware.num_chips
+    rng, devices = np.random.default_rng(seed), problem.hardware.num_devices
     runs = np.cumsum(rng.random(graph.num_nodes) < 0.4)
     device = rng.integers(0, devices, runs[-1] + 1)[runs][None].astype(np.int16)
     ranks = rng.integers(0, 3, (1, graph.num_nodes))
@@ -139,7 +139,7 @@ def test_plans_for_something_else_are_refused(plan):
     )
     refused(short, "nodes has 5 entries, 'mlp' has 6 nodes")
     refused(replace(plan, device=plan.device + 9), r"names device \d+; 'p100x3' has 0..2")
-    refused(replace(plan, hardware={}), "chips")
+    refused(replace(plan, hardware={}), "devices")
     lost = failed(Status.OUT_OF_MEMORY, 3, "too large")
     refused(replace(plan, evaluation=lost), "failure, not one to follow: out-of-memory")
     halves = replace(plan, device=np.array([0, 0, 0, 1, 1, 1], np.int16))

@@ -274,7 +274,7 @@ def test_plans_of_random_problems_are_legal():
         problem = random_step(seed, decisions=DECISIONS)
         decoder = NodesPlans(MakespanWorkspace(problem))
         workspace = decoder.workspace
-        if problem.hardware.num_chips < 3 or workspace.infeasible or not decoder.units.num_units:
+        if problem.hardware.num_devices < 3 or workspace.infeasible or not decoder.units.num_units:
             continue
         plans = node_decisions(
             decoder.workspace, decoder.units, drawn_plans(lively(), decoder, NOISE, seed)

@@ -61,7 +61,7 @@ def drawn():
 def everything(padded) -> jax.Array:
     """Masks that allow every chip of the hardware."""
     shape = (BATCH, len(padded.real), MAX_CHIPS)
-    return jnp.asarray(np.broadcast_to(np.arange(MAX_CHIPS) < padded.chips, shape))
+    return jnp.asarray(np.broadcast_to(np.arange(MAX_CHIPS) < padded.num_devices, shape))
 
 
 def test_chips_beyond_the_package_are_impossible(drawn):

@@ -71,7 +71,7 @@ def test_padding_keeps_the_graph_and_joins_padding_to_padding_only():
     graph = random_graph(0, 30)
     padded = pad(graph)
     count = len(graph.senders)
-    assert (padded.num_units, padded.chips, padded.real.sum()) == (30, 3, 30)
+    assert (padded.num_units, padded.num_devices, padded.real.sum()) == (30, 3, 30)
     assert padded.graph.nodes["features"][:30].tolist() == graph.features.tolist()
     assert not np.asarray(padded.graph.nodes["share"])[30:].any()
     assert np.asarray(padded.graph.senders)[:count].tolist() == graph.senders.tolist()

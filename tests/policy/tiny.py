@@ -94,7 +94,7 @@ def random_graph(seed: int, units: int, chips: int = 3) -> PolicyGraph:
         senders=senders,
         receivers=receivers,
         hardware=rng.random(len(RING_HARDWARE)).astype(np.float32),
-        chips=chips,
+        num_devices=chips,
     )
 
 

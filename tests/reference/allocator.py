@@ -1,4 +1,4 @@
-"""Plain twins of the allocator's compiled kernels, and brute force for small cases."""
+"""Plain twins of the allocator's compiled functions, and brute force for small cases."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from go_rl.core import FREE, Chip, Hardware, Links, Objective, OpKind, Problem, Topology, rule_set
+from go_rl.core import FREE, Device, Hardware, Links, Objective, OpKind, Problem, Topology, rule_set
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 
 
@@ -39,9 +39,9 @@ def random_problem(seed: int, objective: Objective, nodes: int, devices: int) ->
 
 def _hardware_of(rng: np.random.Generator, devices: int) -> Hardware:
     cpus = int(rng.integers(0, devices + 1))
-    small = Chip("small", 1e12, float(rng.integers(4, 14)), 1e12)
-    large = Chip("large", 1e12, float(rng.integers(8, 20)), 1e12)
-    cpu = Chip("cpu", 1e11, 1.0, 1e11, is_cpu=True)
+    small = Device("small", 1e12, float(rng.integers(4, 14)), 1e12)
+    large = Device("large", 1e12, float(rng.integers(8, 20)), 1e12)
+    cpu = Device("cpu", 1e11, 1.0, 1e11, is_cpu=True)
     accelerators = [small if rng.random() < 0.6 else large for _ in range(devices - cpus)]
     return Hardware("boxes", (*accelerators, *(cpu,) * cpus), Links(Topology.FULL, 1.0))
 
@@ -66,7 +66,7 @@ def _graph(rng: np.random.Generator, nodes: int):
 def random_devices(seed: int, problem: Problem, plans: int) -> np.ndarray:
     """[plans, N] random devices; most keep colocation classes and pins together."""
     rng = np.random.default_rng(seed)
-    nodes, chips = problem.graph.num_nodes, problem.hardware.num_chips
+    nodes, chips = problem.graph.num_nodes, problem.hardware.num_devices
     devices = rng.integers(0, chips, (plans, nodes))
     for row in devices:
         if rng.random() < 0.8:

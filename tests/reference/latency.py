@@ -13,7 +13,7 @@ def latency(problem: Problem, device) -> tuple[float, Status]:
     status = static_status(problem, device)
     if not status.ok:
         return float("inf"), status
-    graph, chips = problem.graph, problem.hardware.chips
+    graph, chips = problem.graph, problem.hardware.devices
     part = [("cpu", n) if chips[d].is_cpu else ("chip", int(d)) for n, d in enumerate(device)]
     quotient = nx.DiGraph()
     quotient.add_nodes_from(part)

@@ -11,7 +11,7 @@ from go_rl.core import FREE, Problem, Status
 
 def static_status(problem: Problem, device) -> Status:
     """The static rules, one after the other."""
-    chips = problem.hardware.chips
+    chips = problem.hardware.devices
     if any(not 0 <= d < len(chips) for d in device):
         return Status.ILLEGAL
     classes: dict[int, set[int]] = {}
@@ -45,7 +45,7 @@ def accelerator_load(problem: Problem, device, d: int) -> float:
 def loads(problem: Problem, device) -> list[float]:
     """Load of each device."""
     result = []
-    for d, chip in enumerate(problem.hardware.chips):
+    for d, chip in enumerate(problem.hardware.devices):
         row = problem.seconds[problem.device_kind[d]]
         own = [n for n in range(problem.graph.num_nodes) if device[n] == d]
         cpu = sum(row[n] for n in own)
@@ -61,6 +61,6 @@ def max_load(problem: Problem, device) -> tuple[float, Status]:
 
 def optimum(problem: Problem, price) -> float:
     """The least value over all assignments; inf when none is legal."""
-    chips, nodes = problem.hardware.num_chips, problem.graph.num_nodes
+    chips, nodes = problem.hardware.num_devices, problem.graph.num_nodes
     plans = itertools.product(range(chips), repeat=nodes)
     return min(price(problem, np.array(plan, np.int16))[0] for plan in plans)

@@ -23,7 +23,7 @@ Edges = list[tuple[int, int]]
 def broken_rules(problem: Problem, plan: Plan) -> set[str]:
     """Names of the rules that a plan breaks; form first, kernels and memory last."""
     home = [int(d) for d in plan.device]
-    devices = problem.hardware.num_chips
+    devices = problem.hardware.num_devices
     if any(not 0 <= d < devices for d in [*home, *chain(*plan.replicas.values())]):
         return {"device-range"}
     if any(len({home[n], *cs}) <= len(cs) for n, cs in plan.replicas.items()):
@@ -32,7 +32,7 @@ def broken_rules(problem: Problem, plan: Plan) -> set[str]:
     if problem.objective is Objective.MAKESPAN and not broken:
         broken |= set(_kernel_rules(problem, plan, home))
         if not broken and problem.memory:
-            room = [chip.memory_bytes for chip in problem.hardware.chips]
+            room = [chip.memory_bytes for chip in problem.hardware.devices]
             peak = _replayed(problem, plan).peak
             if any(p > r * (1 + SLACK) for p, r in zip(peak, room, strict=True)):
                 broken.add("memory")
@@ -76,7 +76,7 @@ def _placement_rules(problem: Problem, home: list[int], replicas: Copies) -> Ite
         yield "supported"
     if problem.memory and any(
         _weights(problem, on, d) > chip.memory_bytes * (1 + SLACK)
-        for d, chip in enumerate(problem.hardware.chips)
+        for d, chip in enumerate(problem.hardware.devices)
         if problem.objective is Objective.RING or not chip.is_cpu
     ):
         yield "weights"
@@ -95,7 +95,7 @@ def _ring_rules(
     needs = [(u, v, c) for u, v in edges for c in on[v] - on[u]]
     if any(home[u] > c for u, v, c in needs if c == home[v]):
         yield "acyclic"
-    last = problem.hardware.num_chips - 1 if problem.all_chips else max(home)
+    last = problem.hardware.num_devices - 1 if problem.all_chips else max(home)
     if set(home) != set(range(last + 1)):
         yield "no-skip"
     direct = {(home[u], c) for u, _, c in needs if home[u] < c}
@@ -138,7 +138,7 @@ def longer_path(direct: set[tuple[int, int]], a: int, c: int) -> bool:
 
 def latency_cycle(problem: Problem, edges: Edges, home: list[int]) -> bool:
     """Whether accelerators' nodes as one piece each, and CPU nodes alone, wait for each other."""
-    chips = problem.hardware.chips
+    chips = problem.hardware.devices
     piece = [("cpu", n) if chips[d].is_cpu else ("chip", d) for n, d in enumerate(home)]
     waits = nx.DiGraph([(piece[u], piece[v]) for u, v in edges if piece[u] != piece[v]])
     return not nx.is_directed_acyclic_graph(waits)
@@ -149,7 +149,7 @@ def _runs(problem: Problem, node: int, device: int) -> bool:
     reads = node in problem.graph.receivers.tolist()
     if problem.objective is Objective.MAKESPAN and kind in FED and not reads:
         return True
-    row = problem.hardware.kinds.index(problem.hardware.chips[device].kind)
+    row = problem.hardware.kinds.index(problem.hardware.devices[device].kind)
     return float(problem.seconds[row, node]) < float("inf")
 
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 import numpy as np
 from reference.step_problems import STREAMS, random_edges, random_kinds
 
-from go_rl.core import Chip, Hardware, Links, Objective, OpGraph, Problem, Topology
+from go_rl.core import Device, Hardware, Links, Objective, OpGraph, Problem, Topology
 from go_rl.costs.models import Analytical, ProblemOptions, make_problem
 from go_rl.costs.models.analytical import Efficiency
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 
 EVEN = Efficiency(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)
-TILE = Chip("tile", 1.0, 1e9, 1.0, launch_seconds=0.5)
+TILE = Device("tile", 1.0, 1e9, 1.0, launch_seconds=0.5)
 """A FLOP takes a second, so does a byte, a launch half of one."""
 
 
@@ -56,7 +56,7 @@ def random_problem(seed: int, most_nodes: int) -> Problem:
     kept = np.flatnonzero(rng.random(nodes) < 0.2).tolist()
     engines = STREAMS[int(rng.integers(len(STREAMS)))] if rng.random() < 0.4 else ()
     tile = replace(TILE, engines=engines, launch_seconds=float(rng.choice([0.0, 0.5, 2.0])))
-    other = Chip("other", 2.0, 1e9, 0.7, launch_seconds=1.0)
+    other = Device("other", 2.0, 1e9, 0.7, launch_seconds=1.0)
     chips = (tile, other if rng.random() < 0.3 else tile)[:devices]
     shares = EVEN if rng.random() < 0.5 else Efficiency(0.9, 0.6, 0.4, 0.3, 0.2, 0.8)
     gap = np.array(rng.integers(0, 3, nodes), float) if rng.random() < 0.3 else None

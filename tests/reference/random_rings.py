@@ -10,7 +10,7 @@ import numpy as np
 from go_rl.core import (
     FREE,
     RULE_SETS,
-    Chip,
+    Device,
     Hardware,
     Links,
     Objective,
@@ -45,7 +45,7 @@ def random_ring(seed: int, most_nodes: int = 7, most_chips: int = 4) -> Problem:
     room = max(float(weights.max()), float(np.floor(tight)), 1.0)
     hardware = Hardware(
         "small",
-        tuple(Chip("tile", 1.0, room + float(rng.integers(0, UNIT)), 1.0) for _ in range(chips)),
+        tuple(Device("tile", 1.0, room + float(rng.integers(0, UNIT)), 1.0) for _ in range(chips)),
         Links(Topology.RING, 4.0, float(rng.integers(0, 2))),
     )
     return Problem(

@@ -131,9 +131,9 @@ def runs(case: Case, tensors: list[Tensor]) -> list[Job]:
         kinds = [OpKind(int(problem.graph.kind[n])) for n in nodes]
         heavy = [k for k in kinds if k in (OpKind.MATMUL, OpKind.CONVOLUTION)]
         which = engine_for(problem, where, (heavy or kinds)[0])
-        engine = problem.hardware.chips[where].engine_list[which]
+        engine = problem.hardware.devices[where].engine_list[which]
         pieces = engine.count if engine.split else 1
-        row = problem.hardware.kinds.index(problem.hardware.chips[where].kind)
+        row = problem.hardware.kinds.index(problem.hardware.devices[where].kind)
         gap = 0.0 if problem.gap_seconds is None else max(problem.gap_seconds[n] for n in nodes)
         needs = set()
         for i, t in enumerate(tensors):
@@ -148,7 +148,7 @@ def runs(case: Case, tensors: list[Tensor]) -> list[Job]:
 
 def engine_for(problem: Problem, device: int, kind: OpKind) -> int:
     """The engine that names the kind, else the one that names none."""
-    engines = problem.hardware.chips[device].engine_list
+    engines = problem.hardware.devices[device].engine_list
     for i, engine in enumerate(engines):
         if kind.name.lower() in engine.kinds:
             return i
@@ -210,7 +210,7 @@ def next_job(case, jobs, pieces, busy, arrived, place) -> Job | None:
     of = {job.name: job.place for job in jobs}
     engines = 1
     if place[0] == "engine":
-        engines = case.problem.hardware.chips[place[1]].engine_list[place[2]].count
+        engines = case.problem.hardware.devices[place[1]].engine_list[place[2]].count
     if sum(of[name] == place for _, name in busy) == engines:
         return None
     ready = [
@@ -230,7 +230,7 @@ def peaks(case: Case, tensors, pieces, arrived) -> list[float]:
             sum(size for where, size, first, end in stays if where == d and first <= r < end)
             for r in range(last + 1)
         )
-        for d in range(case.problem.hardware.num_chips)
+        for d in range(case.problem.hardware.num_devices)
     ]  # fmt: skip
 
 
@@ -251,7 +251,7 @@ def lifetimes(case: Case, tensors, pieces, arrived) -> list[tuple[int, float, in
         unread[t.source] -= t.size
         home, run = case.device[t.source], ("run", case.leader[t.source], 0)
         readers = {d: [gone["run", r, 0] for r in t.readers if case.device[r] == d]
-                   for d in range(case.problem.hardware.num_chips)}  # fmt: skip
+                   for d in range(case.problem.hardware.num_devices)}  # fmt: skip
         if case.fed(t.source):
             stays += [(d, t.size, 0, max(ends)) for d, ends in readers.items() if ends]
             continue

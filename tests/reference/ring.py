@@ -38,7 +38,7 @@ class Tensor(NamedTuple):
 
 def price(problem: Problem, home: Sequence[int], present: Sequence[frozenset[int]]) -> Price:
     """Price the plan whose nodes are ``home`` on these chips and ``present`` on these sets."""
-    chips = range(problem.hardware.num_chips)
+    chips = range(problem.hardware.num_devices)
     found = tensors(problem)
     busy = [sum(_seconds(problem, c, n) for n in _on(present, c)) for c in chips]
     traffic = [0.0 for _ in chips]
@@ -133,7 +133,7 @@ def _status(
         return Status.UNSUPPORTED
     if any(c < home[t.source] for t in found for c in needed_on(t, present)):
         return Status.ILLEGAL
-    room = [chip.memory_bytes for chip in problem.hardware.chips]
+    room = [chip.memory_bytes for chip in problem.hardware.devices]
     if problem.memory and any(p > r for p, r in zip(peak, room, strict=True)):
         return Status.OUT_OF_MEMORY
     return Status.OK

@@ -47,7 +47,7 @@ def optimum(problem: Problem) -> float | None:
 def values(problem: Problem, home: np.ndarray, present: np.ndarray) -> np.ndarray:
     """[P] T_max of homes [P, N] and presences [P, N, k]; inf for backward flow, gaps, split
     classes and moved pins."""
-    graph, links, chips = problem.graph, problem.hardware.links, problem.hardware.num_chips
+    graph, links, chips = problem.graph, problem.hardware.links, problem.hardware.num_devices
     seconds = problem.seconds[problem.device_kind].T
     worst = (present * np.where(present, seconds, 0.0)).sum(axis=1).max(axis=1)
     used = np.stack([(home == c).any(axis=1) for c in range(chips)], axis=1)
@@ -73,7 +73,7 @@ def values(problem: Problem, home: np.ndarray, present: np.ndarray) -> np.ndarra
 
 def _choices(problem: Problem, node: int) -> list[tuple[int, np.ndarray]]:
     """(home, presence [k]) of a node: alone, or with any copies where those are allowed."""
-    chips = problem.hardware.num_chips
+    chips = problem.hardware.num_devices
     sets = product((False, True), repeat=chips)
     every = [np.array(s) for s in sets] if copyable(problem, node) else list(np.eye(chips) > 0)
     return [(c, s) for c in range(chips) for s in every if s[c]]

@@ -20,7 +20,7 @@ def partitions(problem: Problem, copied: frozenset[int] = frozenset()) -> Iterat
     """Yield the chip of every node for each legal partition."""
     graph = problem.graph
     edges = list(zip(graph.senders.tolist(), graph.receivers.tolist(), strict=True))
-    chips = range(problem.hardware.num_chips)
+    chips = range(problem.hardware.num_devices)
     placed: list[int] = []
 
     def extend() -> Iterator[Partition]:
@@ -78,7 +78,7 @@ def classes_together(problem: Problem, home: Partition) -> bool:
 
 
 def no_chip_skipped(problem: Problem, used: set[int]) -> bool:
-    last = problem.hardware.num_chips - 1 if problem.all_chips else max(used)
+    last = problem.hardware.num_devices - 1 if problem.all_chips else max(used)
     return used == set(range(last + 1))
 
 
@@ -95,7 +95,7 @@ def weights_fit(problem: Problem, present: list[frozenset[int]]) -> bool:
     """Own weights of all present nodes, tied ones once a chip, fit."""
     return all(
         weights_held(problem, [n for n, on in enumerate(present) if c in on]) <= chip.memory_bytes
-        for c, chip in enumerate(problem.hardware.chips)
+        for c, chip in enumerate(problem.hardware.devices)
     )
 
 

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from go_rl.core import FREE, Chip, Hardware, Links, Objective, OpKind, Problem, Topology, rule_set
+from go_rl.core import FREE, Device, Hardware, Links, Objective, OpKind, Problem, Topology, rule_set
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.verify.rules import legal
 
@@ -29,7 +29,7 @@ def ring_problem(
     for u, v in edges:
         builder.add_edge(u, v, 1.0)
     graph = builder.build()
-    chip = Chip("tiny", 1.0, memory_bytes, 1.0)
+    chip = Device("tiny", 1.0, memory_bytes, 1.0)
     return Problem(
         graph=graph,
         hardware=Hardware("tiny-ring", (chip,) * chips, Links(Topology.RING, 1.0)),
@@ -70,7 +70,7 @@ def random_ring(seed: int, rules: str = "strict") -> Problem:
 def legal_plans(problem: Problem) -> np.ndarray:
     """[plans, N] every legal plan without copies, by the independent checker, which need not look
     at those in which a tensor flows backwards: most."""
-    chips, graph = problem.hardware.num_chips, problem.graph
+    chips, graph = problem.hardware.num_devices, problem.graph
     plans = np.array(list(itertools.product(range(chips), repeat=graph.num_nodes)), np.int16)
     plans = plans[(plans[:, graph.senders] <= plans[:, graph.receivers]).all(axis=1)]
     return plans[[not legal(problem, plan, {}) for plan in plans]]

@@ -71,7 +71,7 @@ def best_of_all(problem: Problem, orders: Sequence[Order]) -> float:
 def placements(problem: Problem) -> Iterator[Order]:
     """Devices of all nodes that keep pins and colocation classes."""
     colour = problem.graph.colocation.tolist()
-    for homes in product(range(problem.hardware.num_chips), repeat=problem.graph.num_nodes):
+    for homes in product(range(problem.hardware.num_devices), repeat=problem.graph.num_nodes):
         classes: dict[int, int] = {}
         together = all(
             c < 0 or classes.setdefault(c, homes[n]) == homes[n] for n, c in enumerate(colour)

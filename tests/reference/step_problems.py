@@ -10,7 +10,7 @@ import numpy as np
 
 from go_rl.core import (
     FREE,
-    Chip,
+    Device,
     Engine,
     Hardware,
     Links,
@@ -62,12 +62,12 @@ def step_problem(
     """Operators of these seconds (a row for each kind of device); a byte takes a second on a link.
 
     Memory is not checked unless ``memory_bytes`` is given. Other ``options`` are named as in
-    `Chip`, `Links`, `Node` and `Problem`, one entry a node where it is one's own.
+    `Device`, `Links`, `Node` and `Problem`, one entry a node where it is one's own.
     """
     table = np.atleast_2d(np.array(seconds, np.float64))
     graph = graph_of(table.shape[1], edges, options)
     room, engines = options.pop("memory_bytes", None), options.pop("engines", ())
-    kinds = [Chip(f"kind{k}", 1.0, room or 1e9, 1.0, engines=engines) for k in range(len(table))]
+    kinds = [Device(f"kind{k}", 1.0, room or 1e9, 1.0, engines=engines) for k in range(len(table))]
     chips = options.pop("chips", [kinds[min(d, len(kinds) - 1)] for d in range(devices)])
     links = Links(Topology.FULL, options.pop("bandwidth", 1.0), options.pop("latency", 0.0))
     count = graph.num_nodes
@@ -180,7 +180,7 @@ def random_plans(
     """[plans, N] devices, priorities with many ties, and leaders of kernels that are legal."""
     rng = np.random.default_rng(seed)
     shape = (plans, problem.graph.num_nodes)
-    device = rng.integers(0, problem.hardware.num_chips, shape).astype(np.int16)
+    device = rng.integers(0, problem.hardware.num_devices, shape).astype(np.int16)
     priority = rng.integers(-2, 3, shape)
     wish = rng.integers(-1, 4, shape) * (rng.random((plans, 1)) < 0.7)
     return device, priority, Fuser(problem.graph).leaders(wish, device)

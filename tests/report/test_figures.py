@@ -30,7 +30,7 @@ def plan_on(hardware: Hardware, optimizer: str = "dp", curve: tuple[CurvePoint, 
     builder = GraphBuilder("one")
     builder.add_node(Node("a", "MatMul", OpKind.MATMUL, flops=1e6))
     problem = make_problem(builder.build(), hardware, ProblemOptions(Objective.RING))
-    count = hardware.num_chips
+    count = hardware.num_devices
     ramp = np.arange(1.0, count + 1)
     evaluation = Evaluation(
         status=Status.OK,
@@ -141,9 +141,9 @@ def test_one_bad_method_does_not_squeeze_the_others():
 def test_unequal_capacities_are_told_by_device():
     """Peaks of 0.3 to 1.2 MB: the chips with 2 MB have a line, those with 32 MB and 64 MB words."""
     chips = [
-        replace(load_hardware("ring1").chips[0], memory_bytes=size) for size in (64e6, 32e6, 2e6)
+        replace(load_hardware("ring1").devices[0], memory_bytes=size) for size in (64e6, 32e6, 2e6)
     ]
-    hardware = replace(load_hardware("ring4"), chips=(chips[0], chips[1], chips[1], chips[2]))
+    hardware = replace(load_hardware("ring4"), devices=(chips[0], chips[1], chips[1], chips[2]))
     memory = loads_figure(plan_on(hardware), "net").axes[1]
     legend = memory.get_legend()
     assert legend is not None

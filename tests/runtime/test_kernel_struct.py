@@ -1,4 +1,4 @@
-"""`KernelStruct`: what kernels read and write through one pointer, and what is refused."""
+"""`CompiledStruct`: what kernels read and write through one pointer, and what is refused."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from jaxtyping import Bool, Float64, Int32, Int64, config
 
-from go_rl.core.compiled_struct import KernelStruct, kernel
+from go_rl.core.compiled_struct import CompiledStruct, compiled
 
 
 @dataclass(frozen=True, eq=False)
-class Sample(KernelStruct):
+class Sample(CompiledStruct):
     """One field of each kind."""
 
     count: int
@@ -35,7 +35,7 @@ def sample(**changed) -> Sample:
     return Sample(**{**fields, **changed})
 
 
-@kernel
+@compiled
 def _digest(s: Sample) -> float:
     total = s.count * 1000 + s.scale + (100.0 if s.on else 0.0)
     for i in range(len(s.words)):
@@ -46,7 +46,7 @@ def _digest(s: Sample) -> float:
     return total + s.table[1, 2] + s.cube[1, 2, 3] + s.cube.shape[1] * 1e-3
 
 
-@kernel
+@compiled
 def _write(s: Sample) -> None:
     s.words[1] = -1
     s.table[0, 1] = 9.0

@@ -52,7 +52,7 @@ def test_optimum_equals_brute_force():
 
 def least_of_all_plans(problem: Problem) -> float:
     """The optimum over every home and every set of copies that the checker accepts."""
-    nodes, chips = problem.graph.num_nodes, problem.hardware.num_chips
+    nodes, chips = problem.graph.num_nodes, problem.hardware.num_devices
     cheap = np.flatnonzero(problem.work <= 1e-3 * problem.work.sum()).tolist()
     sets = [s for size in range(chips) for s in combinations(range(chips), size)]
     best = float("inf")

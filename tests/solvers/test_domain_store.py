@@ -56,7 +56,7 @@ def test_no_value_of_any_solution_is_removed(seed):
     rng = np.random.default_rng(seed)
     for _ in range(12):
         node = int(rng.integers(problem.graph.num_nodes))
-        chip = int(rng.integers(problem.hardware.num_chips))
+        chip = int(rng.integers(problem.hardware.num_devices))
         setting = rng.random() < 0.6
         agreeing = plans[(plans[:, node] == chip) == setting]
         if (store.set if setting else store.remove)(node, chip):
@@ -90,7 +90,7 @@ def test_undo_and_reset_restore_exactly(seed, rules):
     seen = [_snapshot(store)]
     for _ in range(20):
         node = int(rng.integers(problem.graph.num_nodes))
-        chip = int(rng.integers(problem.hardware.num_chips))
+        chip = int(rng.integers(problem.hardware.num_devices))
         if (store.set if rng.random() < 0.5 else store.remove)(node, chip):
             seen.append(_snapshot(store))
         _assert_same(_snapshot(store), seen[-1])

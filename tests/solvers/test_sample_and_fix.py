@@ -37,7 +37,7 @@ def broken(solver: RingSolver, device: np.ndarray) -> tuple:
 
 
 def random_log_probs(seed: int, problem: Problem, sharpness: float = 1.0) -> np.ndarray:
-    shape = (problem.graph.num_nodes, problem.hardware.num_chips)
+    shape = (problem.graph.num_nodes, problem.hardware.num_devices)
     scores = sharpness * np.random.default_rng(seed).standard_normal(shape)
     return scores - np.log(np.exp(scores).sum(axis=1, keepdims=True))
 
@@ -58,7 +58,7 @@ def test_masks_hold_the_drawn_chip_and_log_prob_is_theirs():
         log_probs = random_log_probs(7, problem)
         solver = RingSolver(problem)
         samples = solver.sample(log_probs, batch=6, seed=5)
-        masks = samples.masks(problem.hardware.num_chips)
+        masks = samples.masks(problem.hardware.num_devices)
         leader = solver.instance.leader
         for row, device in enumerate(samples.device):
             means = Means(samples.means[row])
@@ -118,7 +118,7 @@ def test_fix_makes_any_proposal_legal():
     for problem, _ in feasible(60, first=2000):
         solver, rng = RingSolver(problem), np.random.default_rng(6)
         shape = (8, problem.graph.num_nodes)
-        proposals = rng.integers(-1, problem.hardware.num_chips, shape)
+        proposals = rng.integers(-1, problem.hardware.num_devices, shape)
         samples = solver.fix(proposals, seed=4)
         assert samples.ok.all()
         for device in samples.device:

@@ -49,7 +49,7 @@ def check(solver: RingSolver, samples: Samples) -> None:
 @every_problem
 def test_any_distribution_gives_legal_samples(problem):
     solver, rng = RingSolver(problem), np.random.default_rng(0)
-    shape = (problem.graph.num_nodes, problem.hardware.num_chips)
+    shape = (problem.graph.num_nodes, problem.hardware.num_devices)
     odd = rng.standard_normal(shape)
     odd[-1] = -INF
     last = np.full(shape, -INF)
@@ -71,7 +71,7 @@ def test_any_distribution_gives_legal_samples(problem):
 @every_problem
 def test_any_proposal_is_repaired(problem):
     solver, nodes = RingSolver(problem), problem.graph.num_nodes
-    chips = problem.hardware.num_chips
+    chips = problem.hardware.num_devices
     for proposal in (
         np.full(nodes, -1), np.zeros(nodes, int), np.full(nodes, chips - 1),
         np.arange(nodes)[::-1] % chips,

@@ -10,7 +10,7 @@ import pytest
 from reference.step_problems import step_problem
 
 from go_rl.core import OpKind, PlanError, Problem, Status
-from go_rl.core.fusion import FUSIBLE, HEAVY, LOOP, MAX_BOUNDARY
+from go_rl.core.graph.fusion import FUSIBLE, HEAVY, LOOP, MAX_BOUNDARY
 from go_rl.verify.kernel_rules import RULES, legal_kernels
 from go_rl.verify.rules import MAX_MESSAGES
 

@@ -45,7 +45,7 @@ def fork(**options: Any) -> Problem:
 
 def evaluation_of(problem: Problem, device, value: float, **fields: Any) -> Evaluation:
     """The checker's own figures beside any value; zeros for what breaks a rule."""
-    zeros, home = np.zeros(problem.hardware.num_chips), np.array(device, np.int16)
+    zeros, home = np.zeros(problem.hardware.num_devices), np.array(device, np.int16)
     priority, group = fields.get("priority"), fields.get("fusion_group")
     try:
         broken = legal(problem, home, {}) or legal_kernels(problem, home, priority, group)

@@ -126,7 +126,7 @@ def test_published_figures(figures, profiles):
     hardware = file_hardware(graph)
     assert hardware is not None
     # The expert of BERT-24's latency has a box more than that file names.
-    hardware = replace(hardware, chips=hardware.chips[:1] * len(boxes) + hardware.chips[-1:])
+    hardware = replace(hardware, devices=hardware.devices[:1] * len(boxes) + hardware.devices[-1:])
     problem = make_problem(graph, hardware, ProblemOptions(objective=figures.objective))
     device = np.full(graph.num_nodes, len(boxes), np.int16)
     for i, nodes in enumerate(boxes):

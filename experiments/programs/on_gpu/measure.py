@@ -23,7 +23,7 @@ import torch
 import torch.nn.functional as F
 
 sys.path.insert(0, str(Path(__file__).parent))
-from networks import NETWORKS  # noqa: E402
+from networks import NETWORKS
 
 SHARES = {"networks": 0.45, "operators": 0.45, "rates": 0.1}
 """Shares of the seconds."""

@@ -104,6 +104,6 @@ def _card(before: Any, problem: Problem, samples: int) -> dict[str, Any]:
     card = {"fine-tuned from": before.name, "graph": graph.name, "digest": graph.digest,
             "hardware": problem.hardware.name, "cost": problem.cost_model,
             "samples": samples, "before": dict(before.card)}  # fmt: skip
-    if problem.objective is Objective.RING:
+    if problem.objective.traits.has_rules:
         return card | {"rules": problem.rules.name}
     return card | {"decisions": list(problem.decisions)}

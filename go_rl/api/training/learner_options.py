@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 
+from go_rl.api.options import OBJECTIVES_OF
 from go_rl.core import Objective, SearchError
 from go_rl.policy.config import POLICIES
 from go_rl.policy.learn.config import FINE_TUNING, FineTuneConfig, PPOConfig
@@ -60,10 +61,9 @@ class LearnerOptions:
                 )
             return None
         default, objective = FINE_TUNING[kind], POLICIES[kind].objective
-        only_ring = {"placement_entropy"} if objective is Objective.MAKESPAN else set()
         own, ppo = ({f.name for f in fields(kind)} for kind in (default, PPOConfig))
         for name in given:
-            if name not in own | ppo or name in only_ring:
+            if name not in own | ppo or objective not in OBJECTIVES_OF.get(name, Objective):
                 raise SearchError(f"{name} has no meaning for objective {objective}; leave it out")
         learner = replace(default.ppo, **{n: v for n, v in given.items() if n in ppo})
         return replace(default, ppo=learner, **{n: v for n, v in given.items() if n in own})

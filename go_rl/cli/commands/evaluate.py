@@ -14,7 +14,6 @@ from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_folder
 from go_rl.cli.next_command import say_next
 from go_rl.compare.benchmark.config import EvaluateConfig
-from go_rl.core import Objective
 from go_rl.report.comparison import CONTROL_FILES, FILES
 from go_rl.report.comparison_tables import samples_cells
 from go_rl.report.control_tables import (
@@ -73,8 +72,7 @@ def _after(config: EvaluateConfig, found: Evaluated) -> list[str]:
     if first.startswith(ZOO_PREFIX):  # which may be a whole split
         first = f"{ZOO_PREFIX}{found.comparison.runs[0].problem.graph}"
     best = found.best(setting).method
-    objective = Objective.MAKESPAN if setting.decide else Objective.RING
     chosen = ("--decide", setting.decide) if setting.decide else ("--rules", setting.rules)
     every = ("--all-chips",) if setting.all_chips else ()
     words = ["optimize", first, "--hardware", setting.hardware, *chosen, *every]
-    return [*words, "--method", best if best in methods(objective) else "auto"]
+    return [*words, "--method", best if best in methods(setting.objective) else "auto"]

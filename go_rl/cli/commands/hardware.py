@@ -58,7 +58,7 @@ def _show(shown: Hardware, config: HardwareShow) -> int:
         return OK
     heads = ("kind", "chips", "peak TFLOP/s", "memory", "memory GB/s", "launch µs", "host GB/s")
     cells: list[tuple[str, ...]] = []
-    for group in shown.to_json()["chips"]:
+    for group in shown.to_json()["devices"]:
         rates = (group["memory_bandwidth"] / 1e9, group["launch_seconds"] * 1e6,
                  group["host_bandwidth"] / 1e9)  # fmt: skip
         kind = f"{group['kind']} (CPU)" if group["is_cpu"] else group["kind"]

@@ -116,6 +116,21 @@ def _options(command: Command, argv: Sequence[str]) -> Any:
             raise
         said = _sentence(errors.getvalue(), _flags(command, kind))
         raise UsageError(f"{said} (go-rl {command.words} --help)") from None
+    except GoRLError:
+        if _lost_its_word(command, kind, argv):
+            _options(command, ())
+        raise
+
+
+def _lost_its_word(command: Command, kind: type, argv: Sequence[str]) -> bool:
+    """Whether the last word is the only one of a flag, and the parser took it for a missing
+    argument: with one more word all is well."""
+    if len(argv) < 2 or not argv[-2].startswith("--"):
+        return False
+    with suppress(GoRLError, SystemExit), redirect_stderr(io.StringIO()):
+        _read(command, kind, [*argv, argv[-1]])
+        return True
+    return False
 
 
 def _flags(command: Command, kind: type) -> list[str]:

@@ -33,9 +33,9 @@ from go_rl.compare.benchmark.run_store import (
     no_outcome,
     outcome,
 )
-from go_rl.core import Budget, GoRLError, Objective, Optimizer, Plan, Problem
+from go_rl.core import Budget, GoRLError, Optimizer, Plan, Problem
+from go_rl.objectives.kits import kit_of
 from go_rl.objectives.methods import Annealing, Exact
-from go_rl.objectives.ring.workspace import ring_workspace
 from go_rl.runtime.decoder_calls import decoder_calls
 from go_rl.verify.check_plan import check_plan
 
@@ -73,7 +73,7 @@ def evaluate(
 ) -> Comparison:
     """Run every method on every problem with every seed, each with the same budget.
 
-    Kernels are compiled, and solver, pricer and heuristic's plan of a problem made, before anything
+    Methods are compiled, and solver, pricer and heuristic's plan of a problem made, before anything
     is timed; a learned method first runs for 32 samples, and that time is reported apart.
     Annealing starts from the compiler heuristic's plan, the policies' first sample.
 
@@ -171,12 +171,12 @@ class _Bench:
     def _complete(
         self, graph: BenchmarkGraph, name: ProblemName, missing: list[tuple[str, int, Budget]]
     ) -> None:
-        from go_rl.compare.portfolio.portfolio import compile_kernels
+        from go_rl.compare.portfolio.portfolio import compile_methods
 
-        self._say(name, "compiling kernels (first time only)")
+        self._say(name, "compiling (first time only)")
         config = self.config
         problem = named_problem(graph, name.setting, config.memory, config.cost)
-        compile_kernels(problem.objective)
+        compile_methods(problem.objective)
         heuristic = _heuristic(problem)
         cold: dict[str, float | None] = {}
         for method, seed, budget in missing:
@@ -222,12 +222,13 @@ class _Bench:
 
 def _heuristic(problem: Problem) -> Plan:
     """The reference plan; on the way, all that the optimizers share is made."""
-    from go_rl.compare.portfolio import methods_of
+    from go_rl.compare.portfolio import METHODS
 
-    make = next(iter(methods_of(problem.objective).values()))
+    make = next(iter(METHODS[problem.objective].values()))
     plan = make().optimize(problem, Budget(samples=100), 0)
-    if plan.evaluation.status.ok and problem.objective is Objective.RING:
-        ring_workspace(problem).units  # noqa: B018 - made when first asked for
+    warm_up = kit_of(problem).search().warm_up
+    if plan.evaluation.status.ok and warm_up is not None:
+        warm_up(problem)
     return plan
 
 

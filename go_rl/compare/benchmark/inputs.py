@@ -21,7 +21,6 @@ from go_rl.core import (
     Problem,
     ProblemError,
     SearchError,
-    Topology,
     TrainingError,
     ZooError,
     decision_names,
@@ -29,6 +28,7 @@ from go_rl.core import (
     rule_set,
 )
 from go_rl.core.errors import nearest
+from go_rl.core.objective import OF_LINKS
 from go_rl.costs.models import ProblemOptions, make_problem, named_cost
 from go_rl.costs.models.registry import cost_identity
 from go_rl.graphs.zoo import SPLITS, zoo_entry, zoo_names
@@ -46,7 +46,7 @@ READY = frozenset(
      "local-search", "default", "composed", "expert", "fusion-greedy", "heft", "order-annealing",
      "unit-annealing")
 )  # fmt: skip
-"""Methods with nothing to compile beyond the kernels; all others are taken to be learned."""
+"""Methods with nothing to compile beyond functions of Numba; all others are taken to be learned."""
 
 
 @dataclass(frozen=True)
@@ -113,8 +113,6 @@ def _find(name: str) -> list[BenchmarkGraph]:
     return [BenchmarkGraph(graph, zoo_entry(graph).digest) for graph in chosen]
 
 
-OBJECTIVES = {Topology.RING: Objective.RING, Topology.FULL: Objective.MAKESPAN}
-"""Objective of the methods that are compared, by the links of the hardware."""
 DEFAULT = ("random", "annealing", "policy")
 """Methods when the user names none, after that of the reference plan."""
 STRICT = ("strict",)
@@ -131,7 +129,7 @@ def settings_of(config: EvaluateConfig) -> tuple[Objective, list[Setting]]:
     """
     kinds = {name: load_hardware(name).links.topology for name in config.hardware}
     for name, topology in kinds.items():
-        if topology not in OBJECTIVES:
+        if topology not in OF_LINKS:
             raise ProblemError(
                 f"evaluate: hardware {name!r} has {topology} links; methods are compared on rings, "
                 "such as ring36, and on devices with links between all, such as p100x4"
@@ -140,10 +138,10 @@ def settings_of(config: EvaluateConfig) -> tuple[Objective, list[Setting]]:
     if len(set(kinds.values())) > 1:
         shown = ", ".join(f"{name} ({topology})" for name, topology in kinds.items())
         raise ProblemError(f"evaluate: one comparison needs hardware of one kind, not {shown}")
-    objective = OBJECTIVES[next(iter(kinds.values()))]
+    objective = OF_LINKS[next(iter(kinds.values()))]
     rules = _rules(config, objective)
     decide = ""
-    if objective is Objective.MAKESPAN:
+    if objective.traits.decides_several:
         decide = ",".join(decision_names(config.decide or DECISIONS))
     return objective, [
         Setting(name, one, decide, config.all_chips) for name in config.hardware for one in rules
@@ -152,7 +150,7 @@ def settings_of(config: EvaluateConfig) -> tuple[Objective, list[Setting]]:
 
 def _rules(config: EvaluateConfig, objective: Objective) -> tuple[str, ...]:
     """Rule sets; what has no meaning for the objective is refused."""
-    ring = objective is Objective.RING
+    ring = objective.traits.has_rules
     wrong = "rules" if config.rules is not None and not ring else ""
     wrong = "all_chips" if config.all_chips and not ring else wrong
     wrong = "decide" if config.decide is not None and ring else wrong
@@ -176,7 +174,7 @@ def named_problem(
     """Return the problem of these names."""
     chips = load_hardware(setting.hardware)
     options = ProblemOptions(
-        Objective.MAKESPAN if setting.decide else Objective.RING,
+        setting.objective,
         rule_set(setting.rules),
         memory,
         all_chips=setting.all_chips,
@@ -219,11 +217,11 @@ def _named_methods(
     """Factories by label; labels of the arms of each policy; labels of policies."""
     # Imported only now: the policies bring JAX.
     from go_rl.compare.benchmark.methods import learned_methods
-    from go_rl.compare.portfolio import methods_of
+    from go_rl.compare.portfolio import METHODS
     from go_rl.compare.portfolio.portfolio import has_policy
     from go_rl.policy.controls import controlled_name
 
-    known = methods_of(objective) | learned_methods(objective)
+    known = {**METHODS[objective]} | learned_methods(objective)
     make: dict[str, Factory] = {}
     arms: dict[str, tuple[str, ...]] = {}
     policies: list[str] = []

@@ -13,8 +13,8 @@ from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.policy_search import PolicySearch
 
 UNTRAINED: dict[Objective, PolicyConfig] = {
-    Objective.RING: RingPolicyConfig(), Objective.MAKESPAN: DispatchPolicyConfig()
-}  # fmt: skip
+    config.objective: config for config in (RingPolicyConfig(), DispatchPolicyConfig())
+}
 """Configuration of the policy that starts without weights."""
 UNTRAINED_SEED = 0
 """Seed of the weights that training from scratch starts with."""
@@ -34,7 +34,7 @@ def learned_methods(objective: Objective) -> dict[str, Callable[[], Optimizer]]:
             new_agent(UNTRAINED[objective], UNTRAINED_SEED), name="untrained"
         ),
     }
-    if objective is Objective.RING:
+    if objective.traits.has_rules:
         learned |= {
             "finetuned-placement": lambda: FineTuned(
                 decoder="placement", name="finetuned-placement"

@@ -8,9 +8,10 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from go_rl.core import Budget, Plan, TrainingError
+from go_rl.core import Budget, Objective, Plan, TrainingError, load_hardware
 from go_rl.core.evaluation import finite
 from go_rl.core.files.whole_file import write_text
+from go_rl.core.objective import OF_LINKS
 
 FILE = "runs.jsonl"
 REJECTED = "rejected"
@@ -29,6 +30,11 @@ class Setting(NamedTuple):
     """Connected devices: what is decided, with commas between; empty on a ring."""
     all_chips: bool = False
     """Ring: every chip must be used."""
+
+    @property
+    def objective(self) -> Objective:
+        """Objective of the methods that are compared."""
+        return OF_LINKS[load_hardware(self.hardware).links.topology]
 
     @property
     def title(self) -> str:

@@ -1,4 +1,4 @@
-"""Kernels compiled before a method's budget begins, and only those that the run needs."""
+"""Code compiled before a method's budget begins, and only those that the run needs."""
 
 from __future__ import annotations
 
@@ -10,20 +10,11 @@ from types import TracebackType
 
 from go_rl.core import Budget, Objective, Optimizer, Plan, Problem
 from go_rl.core.optimizer import Milestone
-from go_rl.objectives.ring.compilation import RingCompilation, tiny_problem
+from go_rl.objectives.common.tiny_problem import tiny_problem
+from go_rl.objectives.kits import kit_of
 
 NOTHING_TO_WARM = ("exact", "policy", "policy-placement", "dispatch-search", "hdp")
-"""Methods without kernels of their own; the policy is compiled for the size of a graph, later."""
-RING_PARTS = {
-    "greedy": ("solver", "pricing"),
-    "policy": ("cuts",),
-    "linear-dp": ("cuts",),
-    "order-annealing": ("cuts",),
-    "unit-annealing": ("cuts",),
-    "ideal-dp": ("ideals", "cuts"),
-}
-"""Parts of `RingCompilation` by the first method that needs them; the heuristic always runs."""
-
+"""Methods that compile nothing of their own; a policy is compiled for a graph's size, later."""
 MOMENT_SECONDS = 2.0
 """Compiling or loading for so long is not announced."""
 _COMPILED: set[tuple[Objective, bool, str]] = set()
@@ -37,12 +28,14 @@ class Compilation:
     ) -> None:
         self.tell = tell
         self._problem, self._method = problem, method
-        self._ring = RingCompilation(problem, tell) if problem.objective is Objective.RING else None
+        self._search = kit_of(problem).search()
+        make = self._search.compilation
+        self._parts = None if make is None else make(problem, tell)
         self._started = time.perf_counter()
 
     def __enter__(self) -> Compilation:
-        if self._ring is not None:
-            self._ring.__enter__()
+        if self._parts is not None:
+            self._parts.__enter__()
         return self
 
     def __exit__(
@@ -51,24 +44,24 @@ class Compilation:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._ring is not None:
-            self._ring.__exit__(kind, error, trace)
+        if self._parts is not None:
+            self._parts.__exit__(kind, error, trace)
 
     def prepare(self, name: str) -> float:
         """Compile what the method needs; return the seconds that took, which no budget pays."""
         started = time.perf_counter()
-        with announced(self.tell, f"the kernels of {name}, once on this machine"):
-            if self._ring is not None:
-                self._ring.need(*RING_PARTS.get(name, ()))
+        with announced(self.tell, f"the code of {name}, once on this machine"):
+            if self._parts is not None:
+                self._parts.need(*self._search.parts.get(name, ()))
             objective, strict = self._problem.objective, self._problem.rules.triangle
             if (objective, strict, name) not in _COMPILED:
-                self.tell(f"kernels of {name} (compiled on the first run)")
+                self.tell(f"code of {name} (compiled on the first run)")
                 compile_method(objective, strict, name, self._method)
         return time.perf_counter() - started
 
     def announce(self, plan: Plan) -> None:
         """Say what the first plan is worth, where the user waited for the compiler."""
-        if self._ring is None or not self._ring.first_run or not plan.evaluation.status.ok:
+        if self._parts is None or not self._parts.first_run or not plan.evaluation.status.ok:
             return
         seconds = time.perf_counter() - self._started
         self.tell(
@@ -99,5 +92,5 @@ def compile_method(
     _COMPILED.add((objective, strict, name))
     if name in NOTHING_TO_WARM:
         return
-    problem = tiny_problem(strict, objective)
+    problem = tiny_problem(objective, strict)
     method(name).optimize(problem, Budget(samples=3, seconds=30.0), 0)

@@ -9,10 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from go_rl.compare.portfolio.compilation import Compilation, announced, compile_method
-from go_rl.compare.portfolio.registry import AUTO, IN_ONE_ROUND, METHODS, ONE_DEVICE, methods_for
+from go_rl.compare.portfolio.registry import METHODS, ONE_DEVICE, methods_for
 from go_rl.compare.portfolio.result import Result, summarise, worth
 from go_rl.compare.portfolio.rounds import Portion, Rounds, first_round, joined
 from go_rl.core import (
@@ -30,10 +28,9 @@ from go_rl.core import (
 from go_rl.core.errors import nearest
 from go_rl.core.optimizer import Compiled, Cooled, Restartable, Resumable
 from go_rl.core.stopping import keep_plans, stop_asked
+from go_rl.objectives.common.tiny_problem import tiny_problem
+from go_rl.objectives.kits import KITS, kit_of
 from go_rl.objectives.methods import Exhaustive, is_small
-from go_rl.objectives.ring.compilation import tiny_problem
-from go_rl.objectives.ring.methods.cut_scores import price_scores
-from go_rl.objectives.ring.workspace import ring_workspace
 
 AUTO_METHOD, ALL_METHODS = "auto", "all"
 CLASSICAL_AUTO = "auto-classical"
@@ -81,7 +78,7 @@ def run(
     budget = budget or Budget(seconds=20.0)
     with Compilation(problem, report or (lambda text: None), partial(_make, problem)) as compiled:
         learned = method != CLASSICAL_AUTO
-        search = _Search(problem, budget, seed, compiled, agent, control, learned)
+        search = _PortfolioRun(problem, budget, seed, compiled, agent, control, learned)
         plans = search.references()
         if any(plan.evaluation.status.ok for plan in plans):
             keep_plans()
@@ -90,21 +87,22 @@ def run(
     return summarise(problem, plans)
 
 
-def compile_kernels(objective: Objective) -> None:
-    """Compile (or load from disk) every kernel of an objective, as measurements want it."""
-    for strict in (True, False) if objective is Objective.RING else (False,):
-        problem = tiny_problem(strict, objective)
+def compile_methods(objective: Objective) -> None:
+    """Compile (or load from disk) every method of an objective, as measurements want it."""
+    warm_up = KITS[objective].search().warm_up
+    for strict in (True, False) if objective.traits.has_rules else (False,):
+        problem = tiny_problem(objective, strict)
         for name in methods_for(problem):
             compile_method(objective, strict, name, partial(_make, problem))
-        if objective is Objective.RING:
-            price_scores(ring_workspace(problem), np.zeros((2, problem.graph.num_nodes)))
+        if warm_up is not None:
+            warm_up(problem)
 
 
 def _check_method(problem: Problem, method: str) -> None:
     allowed = methods_for(problem)
     if method in (*WORDS, *allowed):
         return
-    if method in METHODS:
+    if any(method in known for known in METHODS.values()):
         raise SearchError(
             f"method {method!r} cannot work on objective {problem.objective}; "
             f"use {', '.join(WORDS)} or one of {', '.join(allowed)}"
@@ -130,11 +128,11 @@ def _check_has_policy(problem: Problem, method: str) -> None:
 
 
 def _make(problem: Problem, name: str) -> Optimizer:
-    return METHODS[name][problem.objective]()
+    return METHODS[problem.objective][name]()
 
 
 @dataclass(frozen=True)
-class _Search:
+class _PortfolioRun:
     """One run of methods on a problem."""
 
     problem: Problem
@@ -152,12 +150,13 @@ class _Search:
 
     def references(self) -> list[Plan]:
         """Run the heuristic and, where several devices may share the work, the best one alone."""
-        plans = [self._reference(methods_for(self.problem)[0])]
-        self.compilation.announce(plans[0])
         problem = self.problem
-        several = "placement" in problem.decisions and problem.hardware.num_chips > 1
-        if problem.objective is Objective.MAKESPAN and several and not plans[0].optimal:
-            plans.append(self._reference(ONE_DEVICE))
+        first, *others = kit_of(problem).search().references
+        plans = [self._reference(first)]
+        self.compilation.announce(plans[0])
+        several = "placement" in problem.decisions and problem.hardware.num_devices > 1
+        if several and not plans[0].optimal:
+            plans += map(self._reference, others)
         return plans
 
     def _reference(self, name: str) -> Plan:
@@ -196,8 +195,8 @@ class _Search:
         return optimizer.optimize(self.problem, self.budget, self.seed)
 
     def auto(self, known: list[Plan]) -> list[Plan]:
-        """Run the methods of `AUTO` in `Rounds`, each from the best plan so far; end when the gap
-        is closed. Return one plan a method.
+        """Run the turns of the objective's kit in `Rounds`, each from the best plan so far; end
+        when the gap is closed. Return one plan a method.
 
         A graph too large for the policy is left to the other methods.
         """
@@ -228,14 +227,15 @@ class _Search:
 
     def _rounds(self) -> Rounds:
         problem, budget = self.problem, self.budget
+        search = kit_of(problem).search()
         turns = [
             turn
-            for turn in AUTO[problem.objective]
+            for turn in search.turns
             if turn.suits(problem, budget)
             if self.learned or not has_policy(_make(problem, turn.name))
         ]
-        whole = problem.objective in IN_ONE_ROUND
-        return Rounds(tuple(turns), budget if whole else first_round(problem, budget), problem)
+        length = budget if search.in_one_round else first_round(problem, budget)
+        return Rounds(tuple(turns), length, problem)
 
     def _turn(self, portion: Portion, best: Plan, progress: Progress) -> Plan | None:
         """Run one method for one portion; None: it cannot take this problem."""

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from go_rl.compare.portfolio.registry import ONE_DEVICE
-from go_rl.core import Objective, Plan, Problem, Status, with_bound
-from go_rl.objectives.ring.simulate.memory import confirm_memory
+from go_rl.core import Plan, Problem, Status, with_bound
+from go_rl.objectives.common.kit import ConfirmMemory
+from go_rl.objectives.kits import kit_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,12 +62,13 @@ def summarise(problem: Problem, plans: list[Plan]) -> Result:
     bound = max(p.bound for p in plans)
     bound = min([bound, *usable])
     plans = [with_bound(p, bound) for p in plans]
-    if problem.objective is Objective.RING and problem.memory:
-        plans = _confirmed(problem, plans)
+    confirm = kit_of(problem).search().confirm_memory
+    if confirm is not None and problem.memory:
+        plans = _confirmed(problem, plans, confirm)
     return Result(problem, tuple(plans), min(plans, key=worth), bound)
 
 
-def _confirmed(problem: Problem, plans: list[Plan]) -> list[Plan]:
+def _confirmed(problem: Problem, plans: list[Plan], confirm: ConfirmMemory) -> list[Plan]:
     """Give the best plan real memory offsets; where none exist it fails and the next best follows.
 
     Pricing compares live bytes with the memory; fragmentation may need more.
@@ -78,9 +80,9 @@ def _confirmed(problem: Problem, plans: list[Plan]) -> list[Plan]:
             break
         present = np.int64(1) << plan.device.astype(np.int64)
         for node, copies in plan.replicas.items():
-            for chip in copies:
-                present[node] |= np.int64(1) << np.int64(chip)
-        status, used = confirm_memory(problem, plan.device, present)
+            for device in copies:
+                present[node] |= np.int64(1) << np.int64(device)
+        status, used = confirm(problem, plan.device, present)
         if status is Status.OUT_OF_MEMORY:
             failure = replace(
                 plan.evaluation,
@@ -90,7 +92,7 @@ def _confirmed(problem: Problem, plans: list[Plan]) -> list[Plan]:
             )
             plans[i] = with_bound(replace(plan, evaluation=failure), plan.bound)
             continue
-        limits = np.array([chip.memory_bytes for chip in problem.hardware.chips])
+        limits = np.array([device.memory_bytes for device in problem.hardware.devices])
         share = float((used / limits).max())
         sentence = (
             f"Memory offsets were found on every chip; the fullest uses {share:.1%} of its memory."

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from go_rl.compare.portfolio.registry import Turn
 from go_rl.core import Budget, Plan, Problem, Progress
+from go_rl.objectives.common.kit import Turn
 
 FIRST_SAMPLES = 64
 """Samples of the first round."""

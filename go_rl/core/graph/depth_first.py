@@ -7,7 +7,7 @@ from typing import no_type_check
 import numpy as np
 from jaxtyping import Float64, Int, Int32
 
-from go_rl.core.compiled_struct import kernel
+from go_rl.core.compiled_struct import compiled
 
 
 def depth_first_order(
@@ -28,7 +28,7 @@ def depth_first_order(
     return order
 
 
-@kernel
+@compiled
 @no_type_check
 def _depth_first(succ_ptr, succ, rank, waiting, stack, top: int, order) -> None:
     """``stack`` begins with the ``top`` roots; ``waiting`` [M]: predecessors not yet taken."""

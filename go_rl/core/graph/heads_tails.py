@@ -12,13 +12,13 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from go_rl.core.bitset import ONE, lowest, members
-from go_rl.core.compiled_struct import kernel
+from go_rl.core.compiled_struct import compiled
 
 EXACT_LIMIT = 50_000_000
 """Word operations up to which sums are exact; beyond, a path bound stands in."""
 
 
-@kernel
+@compiled
 @no_type_check
 def _reach_sums(pred_ptr, pred, value, columns, reverse, word, total) -> None:
     """Add to [M] total the ``value`` of a block and of all blocks that reach it (or that it
@@ -40,7 +40,7 @@ def _reach_sums(pred_ptr, pred, value, columns, reverse, word, total) -> None:
                 x &= x - 1
 
 
-@kernel
+@compiled
 @no_type_check
 def _reach_counts(pred_ptr, pred, reverse, word, total) -> None:
     """Add to [M] total how many blocks reach a block (or are reached from it), itself included;
@@ -60,7 +60,7 @@ def _reach_counts(pred_ptr, pred, reverse, word, total) -> None:
             word[blocks - 1 - step if reverse else step] = 0
 
 
-@kernel
+@compiled
 @no_type_check
 def _path_sums(pred_ptr, pred, value, reverse, total) -> None:
     """Write [M] the largest sum of ``value`` over a path that ends (or starts) at a block."""

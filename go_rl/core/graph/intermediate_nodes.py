@@ -13,14 +13,14 @@ from typing import no_type_check
 import numpy as np
 from jaxtyping import Int32
 
-from go_rl.core.compiled_struct import kernel
+from go_rl.core.compiled_struct import compiled
 
 TRIPLES_PER_BLOCK = 4
 """Triples kept for each block at most, shortest spans first; leaving some out prunes less, and is
 still sound because the chip graph itself is checked."""
 
 
-@kernel
+@compiled
 @no_type_check
 def _triples(pred_ptr, pred, succ_ptr, succ, order, visits, scratch, out) -> int:
     """Fill rows of ``out``; return how many. ``scratch`` [4, M]: the last block that reaches each

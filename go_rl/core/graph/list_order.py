@@ -7,7 +7,7 @@ from typing import no_type_check
 import numpy as np
 from jaxtyping import Float64, Int, Int64
 
-from go_rl.core.compiled_struct import kernel
+from go_rl.core.compiled_struct import compiled
 
 
 def list_order(
@@ -22,7 +22,7 @@ def list_order(
     return order
 
 
-@kernel
+@compiled
 @no_type_check
 def _list_order(succ_ptr, succ, score, waiting, heap, order) -> None:
     """``waiting`` [M]: predecessors not yet taken; ``heap`` [M]: the ready items, a binary heap."""
@@ -41,7 +41,7 @@ def _list_order(succ_ptr, succ, score, waiting, heap, order) -> None:
                 size = _push(heap, size, score, w)
 
 
-@kernel
+@compiled
 @no_type_check
 def _push(heap, size: int, score, item: int) -> int:
     """Add an item; return the new size."""
@@ -56,7 +56,7 @@ def _push(heap, size: int, score, item: int) -> int:
     return size + 1
 
 
-@kernel
+@compiled
 @no_type_check
 def _pop(heap, size: int, score) -> int:
     """Take the first item away; return the new size."""
@@ -76,7 +76,7 @@ def _pop(heap, size: int, score) -> int:
     return size
 
 
-@kernel
+@compiled
 @no_type_check
 def _before(score, a: int, b: int) -> bool:
     return score[a] < score[b] or (score[a] == score[b] and a < b)

@@ -16,8 +16,7 @@ import numpy as np
 from jaxtyping import Int16, Int64
 
 from go_rl.core.errors import PlanError, nearest
-from go_rl.core.evaluation import Evaluation, Status
-from go_rl.core.fidelity import Fidelity, Means
+from go_rl.core.evaluation import Evaluation, Fidelity, Means, Status
 from go_rl.core.files.strict_json import shown
 from go_rl.core.objective import Objective
 from go_rl.core.plan import PLAN_FORMAT, CurvePoint, Plan

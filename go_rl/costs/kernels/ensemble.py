@@ -32,7 +32,7 @@ class Ensemble(Predictor[Examples, Inputs], Generic[Network, Examples, Inputs]):
     vocabulary: tuple[str, ...]
     """Opcodes that they have seen."""
     target: str
-    """Kind of chip on which their kernels were measured."""
+    """Kind of device on which their kernels were measured."""
     name: str
     card: Mapping[str, Any]
     """Model card: data sets, processor, training configuration, errors."""

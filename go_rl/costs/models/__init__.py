@@ -1,4 +1,4 @@
-"""Seconds for a kernel on a chip, and the priced `Problem` built from them."""
+"""Seconds for a kernel on a device, and the priced `Problem` built from them."""
 
 from go_rl.costs.models.analytical import Analytical, Efficiency, calibrate, shipped_parameters
 from go_rl.costs.models.cost_model import CostModel, Kernels

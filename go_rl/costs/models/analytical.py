@@ -1,7 +1,7 @@
 """The analytical cost model: a roofline with an efficiency for each kind of operator.
 
 seconds = max(flops / (peak * e_kind), bytes / (bandwidth * e_memory), streamed / host) + launch
-(Williams, Waterman, Patterson, "Roofline", CACM 2009). Efficiencies are data, one set per chip
+(Williams, Waterman, Patterson, "Roofline", CACM 2009). Efficiencies are data, one set per device
 kind, in ``parameters.json``; `calibrate` fits them to measured seconds.
 """
 
@@ -16,14 +16,14 @@ from importlib.resources import files
 import numpy as np
 from jaxtyping import Float64
 
-from go_rl.core import Chip, HardwareError, OpKind, ProblemError
+from go_rl.core import Device, HardwareError, OpKind, ProblemError
 from go_rl.core.graph.op_kind import FREE_KINDS
 from go_rl.costs.models.cost_model import Kernels
 
 
 @dataclass(frozen=True)
 class Efficiency:
-    """Share of a chip's peak that each kind of operator reaches, in (0, 1]."""
+    """Share of a device's peak that each kind of operator reaches, in (0, 1]."""
 
     matmul: float = 0.7
     convolution: float = 0.6
@@ -50,22 +50,22 @@ class Efficiency:
 
 @cache
 def shipped_parameters() -> Mapping[str, Efficiency]:
-    """Return the efficiencies shipped with the package, by chip kind."""
+    """Return the efficiencies shipped with the package, by device kind."""
     text = files("go_rl.costs.models").joinpath("parameters.json").read_text()
     return {kind: Efficiency(**shares) for kind, shares in json.loads(text).items()}
 
 
 @dataclass(frozen=True)
 class Analytical:
-    """`CostModel`: the roofline. An unknown chip kind gets the default `Efficiency`."""
+    """`CostModel`: the roofline. An unknown device kind gets the default `Efficiency`."""
 
     parameters: Mapping[str, Efficiency] | None = None
-    """Efficiencies by chip kind; None: the shipped ones."""
+    """Efficiencies by device kind; None: the shipped ones."""
 
     name: str = "analytical"
 
-    def seconds(self, kernels: Kernels, chip: Chip) -> Float64[np.ndarray, "K"]:
-        """Return [K] seconds an iteration of each kernel on the chip; free kinds cost nothing.
+    def seconds(self, kernels: Kernels, device: Device) -> Float64[np.ndarray, "K"]:
+        """Return [K] seconds an iteration of each kernel on the device; free kinds cost nothing.
 
         Raises:
             ProblemError: the graph brings seconds and no FLOP.
@@ -76,22 +76,22 @@ class Analytical:
                 "FLOP, which the analytical model needs; use --cost profiled"
             )
         table = self.parameters if self.parameters is not None else shipped_parameters()
-        share = table.get(chip.kind, Efficiency())
-        compute = kernels.flops / (chip.peak_flops * share.of_kind()[kernels.kind])
-        memory = kernels.bytes_accessed / (chip.memory_bandwidth * share.memory)
-        streamed = kernels.streamed_bytes / chip.host_bandwidth
-        seconds = np.maximum(np.maximum(compute, memory), streamed) + chip.launch_seconds
+        share = table.get(device.kind, Efficiency())
+        compute = kernels.flops / (device.peak_flops * share.of_kind()[kernels.kind])
+        memory = kernels.bytes_accessed / (device.memory_bandwidth * share.memory)
+        streamed = kernels.streamed_bytes / device.host_bandwidth
+        seconds = np.maximum(np.maximum(compute, memory), streamed) + device.launch_seconds
         return np.where(np.isin(kernels.kind, list(FREE_KINDS)), 0.0, seconds)
 
 
 def calibrate(
-    kernels: Kernels, chip: Chip, measured: Float64[np.ndarray, "K"], rounds: int = 4
+    kernels: Kernels, device: Device, measured: Float64[np.ndarray, "K"], rounds: int = 4
 ) -> Efficiency:
-    """Fit a chip's efficiencies to measured seconds by coordinate search on the log error.
+    """Fit a device's efficiencies to measured seconds by coordinate search on the log error.
 
     Args:
         kernels: what was run.
-        chip: where it was run.
+        device: where it was run.
         measured: [K] seconds, each > 0.
         rounds: sweeps over the parameters, each on a grid twice as fine.
 
@@ -106,16 +106,21 @@ def calibrate(
     step = 2.0
     for _ in range(rounds):
         for name in [f.name for f in fields(Efficiency)]:
-            best = _line_search(best, name, step, kernels, chip, measured)
+            best = _line_search(best, name, step, kernels, device, measured)
         step = step**0.5
     return best
 
 
 def _line_search(
-    start: Efficiency, name: str, step: float, kernels: Kernels, chip: Chip, measured: np.ndarray
+    start: Efficiency,
+    name: str,
+    step: float,
+    kernels: Kernels,
+    device: Device,
+    measured: np.ndarray,
 ) -> Efficiency:
     def error(candidate: Efficiency) -> float:
-        seconds = Analytical({chip.kind: candidate}).seconds(kernels, chip)
+        seconds = Analytical({device.kind: candidate}).seconds(kernels, device)
         busy = seconds > 0
         return float(np.abs(np.log(seconds[busy] / measured[busy])).mean()) if busy.any() else 0.0
 

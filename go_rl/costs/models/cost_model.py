@@ -1,4 +1,4 @@
-"""`CostModel`: seconds for a batch of kernels on a chip."""
+"""`CostModel`: seconds for a batch of kernels on a device."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float64, Int8, Int64
 
-from go_rl.core import Chip, OpGraph
+from go_rl.core import Device, OpGraph
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class Kernels:
     flops: Float64[np.ndarray, "K"]
     """[K] FLOP."""
     bytes_accessed: Float64[np.ndarray, "K"]
-    """[K] bytes read and written in the chip's own memory."""
+    """[K] bytes read and written in the device's own memory."""
     streamed_bytes: Float64[np.ndarray, "K"]
     """[K] weights that arrive from the host while the kernel runs."""
     leader: Int64[np.ndarray, "N"] | None = None
@@ -40,8 +40,8 @@ class CostModel(Protocol):
         """Name in plans and tables."""
         ...
 
-    def seconds(self, kernels: Kernels, chip: Chip) -> Float64[np.ndarray, "K"]:
-        """Return [K] seconds an iteration; inf marks a kernel that the chip cannot run."""
+    def seconds(self, kernels: Kernels, device: Device) -> Float64[np.ndarray, "K"]:
+        """Return [K] seconds an iteration; inf marks a kernel that the device cannot run."""
         ...
 
 
@@ -49,6 +49,6 @@ class CostModel(Protocol):
 class GraphCostModel(CostModel, Protocol):
     """A cost model of kernels as graphs, with notes on the reliability of its prices."""
 
-    def notes(self, kernels: Kernels, chip: Chip) -> tuple[str, ...]:
+    def notes(self, kernels: Kernels, device: Device) -> tuple[str, ...]:
         """Return sentences about kernels that were priced; see `Problem.notes`."""
         ...

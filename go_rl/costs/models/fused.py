@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float64, Int8, Int64
 
-from go_rl.core import Chip, ProblemError
+from go_rl.core import Device, ProblemError
 from go_rl.costs.models.cost_model import CostModel, GraphCostModel, Kernels
 from go_rl.costs.models.profiled import Profiled
 
@@ -29,8 +29,8 @@ class FusedPrices:
     edge_bytes: Float64[np.ndarray, "E"]
     """[E] bytes that travel on each edge, in the hardware's number format."""
     model: CostModel
-    chips: tuple[Chip, ...]
-    """Chips, one of each device kind."""
+    devices: tuple[Device, ...]
+    """Devices, one of each device kind."""
 
     def seconds(self, leader: Int64[np.ndarray, "N"]) -> Float64[np.ndarray, "K N"]:
         """Return [K, N] seconds on each device kind of the kernel of each leader; ``leader`` [N] is
@@ -59,8 +59,8 @@ class FusedPrices:
         )
         table = np.where(alone == 1, self.base, 0.0)
         able = np.isfinite(self.base)
-        for row, chip in enumerate(self.chips):
-            table[row, fused] = self.model.seconds(kernels, chip)
+        for row, device in enumerate(self.devices):
+            table[row, fused] = self.model.seconds(kernels, device)
             if not isinstance(self.model, GraphCostModel):
                 apart = np.bincount(leader, np.where(able[row], self.base[row], 0.0), len(leader))
                 table[row, fused] = np.minimum(table[row, fused], apart[fused])

@@ -24,7 +24,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from go_rl.core import OpGraph, OpKind, Problem
-from go_rl.core.fusion import FUSIBLE, MAX_FUSED, heavy_nodes
+from go_rl.core.graph.fusion import FUSIBLE, MAX_FUSED, heavy_nodes
 from go_rl.costs.models.analytical import Analytical, Efficiency, shipped_parameters
 from go_rl.costs.models.fused import FusedPrices, repeats
 from go_rl.costs.models.profiled import Profiled
@@ -131,15 +131,15 @@ def _parts(problem: Problem, inner: np.ndarray, component: np.ndarray) -> _Parts
     shares = shipped_parameters() if known is None else known
     size = _least_bytes(prices, inner, component)
     able, rows = np.isfinite(prices.base), []
-    for row, chip in enumerate(prices.chips):
-        share = shares.get(chip.kind, Efficiency())
-        paces = chip.peak_flops * share.of_kind()
+    for row, device in enumerate(prices.devices):
+        share = shares.get(device.kind, Efficiency())
+        paces = device.peak_flops * share.of_kind()
         compute = prices.nodes.flops / _best_pace(prices, paces, component)
-        traffic = size / (chip.memory_bandwidth * share.memory)
+        traffic = size / (device.memory_bandwidth * share.memory)
         rows.append([np.where(able[row], part, np.inf) for part in (compute, traffic)])
     compute, traffic = np.min(rows, axis=0)
     return _Parts(
-        launch=min(chip.launch_seconds for chip in prices.chips),
+        launch=min(device.launch_seconds for device in prices.devices),
         compute=np.where(np.isfinite(compute), compute, 0.0),
         traffic=np.where(np.isfinite(traffic), traffic, 0.0),
     )

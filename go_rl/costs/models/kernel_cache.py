@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from jaxtyping import Float64, Int64, UInt64
 
-from go_rl.core import NO_DIM, Chip, HardwareError, OpGraph, ProblemError
+from go_rl.core import NO_DIM, Device, HardwareError, OpGraph, ProblemError
 from go_rl.core.graph.op_kind import FREE_KINDS
 from go_rl.costs.models.cost_model import Kernels
 from go_rl.graphs.cutting import KernelSet, cut_kernels
@@ -85,20 +85,20 @@ class _Cut:
 
 
 def with_streaming(
-    seconds: Float64[np.ndarray, "K"], kernels: Kernels, chip: Chip
+    seconds: Float64[np.ndarray, "K"], kernels: Kernels, device: Device
 ) -> Float64[np.ndarray, "K"]:
-    """Return [K] seconds on a chip that fetches weights from the host meanwhile: what kernels take
-    whose weights lie in its memory, or the fetching where that takes longer."""
-    streamed = kernels.streamed_bytes / chip.host_bandwidth
-    return np.where(streamed > 0, np.maximum(seconds, streamed + chip.launch_seconds), seconds)
+    """Return [K] seconds on a device that fetches weights from the host meanwhile: what kernels
+    take whose weights lie in its memory, or the fetching where that takes longer."""
+    streamed = kernels.streamed_bytes / device.host_bandwidth
+    return np.where(streamed > 0, np.maximum(seconds, streamed + device.launch_seconds), seconds)
 
 
-def check_target(model: str, target: str, chip: Chip) -> None:
-    """Raise a `HardwareError` for a chip on which a model's kernels were not measured."""
-    if chip.kind != target:
+def check_target(model: str, target: str, device: Device) -> None:
+    """Raise a `HardwareError` for a device on which a model's kernels were not measured."""
+    if device.kind != target:
         raise HardwareError(
-            f"the {model} cost model knows chips of kind {target!r}, where its kernels were "
-            f"measured, not {chip.kind!r}; take the hardware {target}, or --cost analytical"
+            f"the {model} cost model knows devices of kind {target!r}, where its kernels were "
+            f"measured, not {device.kind!r}; take the hardware {target}, or --cost analytical"
         )
 
 

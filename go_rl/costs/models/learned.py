@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float64
 
-from go_rl.core import Chip
+from go_rl.core import Device
 from go_rl.costs.kernels.predictor import KernelPredictor, predict_kernels
 from go_rl.costs.models.cost_model import Kernels
 from go_rl.costs.models.kernel_cache import KernelCache, check_shapes, check_target, with_streaming
@@ -25,22 +25,22 @@ class Learned:
     _unfamiliar: set[str] = field(default_factory=set, repr=False)
     """Hashes of kernels unlike the training data."""
 
-    def seconds(self, kernels: Kernels, chip: Chip) -> Float64[np.ndarray, "K"]:
+    def seconds(self, kernels: Kernels, device: Device) -> Float64[np.ndarray, "K"]:
         """Return [K] predicted seconds.
 
         Raises:
-            HardwareError: the chip is of another kind than the kernels that were measured.
+            HardwareError: the device is of another kind than the kernels that were measured.
             ProblemError: the graph's operators have no shapes.
         """
-        check_target(self.name, self.weights.target, chip)
+        check_target(self.name, self.weights.target, device)
         check_shapes(self.name, kernels.graph)
-        return with_streaming(self._cache.seconds(kernels, self._predict), kernels, chip)
+        return with_streaming(self._cache.seconds(kernels, self._predict), kernels, device)
 
-    def notes(self, kernels: Kernels, chip: Chip) -> tuple[str, ...]:
+    def notes(self, kernels: Kernels, device: Device) -> tuple[str, ...]:
         """Return notes: the cost model, and how many of these kernels are unlike the training
         data."""
         on = f" ({self.weights.processor})" if self.weights.processor else ""
-        said = f"Operator times are predicted by {self.name}, which learned on {chip.kind}{on}."
+        said = f"Operator times are predicted by {self.name}, which learned on {device.kind}{on}."
         priced = [hash_ for hash_ in self._cache.hashes(kernels) if hash_ is not None]
         strange = sum(hash_ in self._unfamiliar for hash_ in priced)
         if not strange:

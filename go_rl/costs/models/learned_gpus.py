@@ -7,21 +7,21 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float64
 
-from go_rl.core import Chip, HardwareError
+from go_rl.core import Device, HardwareError
 from go_rl.costs.devices import DataSheet, DeviceError, find_device
 from go_rl.costs.models.cost_model import Kernels
 from go_rl.costs.models.kernel_cache import KernelCache, KernelSeconds, check_shapes, with_streaming
 from go_rl.costs.models.kernel_work import kernel_work
 from go_rl.costs.operators.examples import OperatorInputs
-from go_rl.costs.operators.launch_prices import STREAMED_SHARE
 from go_rl.costs.operators.launches.launch import Launch, moved, operator_rows
+from go_rl.costs.operators.launches.launch_prices import STREAMED_SHARE
 from go_rl.costs.operators.launches.operator_view import HEAVY, OperatorView
 from go_rl.costs.operators.launches.product_launches import product_launches
 from go_rl.costs.operators.predictor import OperatorPredictor
 from go_rl.graphs.cutting import KernelSet
 
 DATA_SHEETS = {"a100": "a100-sxm-80gb"}
-"""Devices of chips whose kind is no name of the table, or names another variant there."""
+"""Devices of devices whose kind is no name of the table, or names another variant there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,35 +32,36 @@ class LearnedGpus:
     predictor: OperatorPredictor
     name: str = "learned:gpus"
     _caches: dict[str, KernelCache] = field(default_factory=dict, repr=False)
-    """Kernel caches by kind of chip."""
+    """Kernel caches by kind of device."""
     _unlike: dict[str, set[str]] = field(default_factory=dict, repr=False)
-    """Hashes of kernels unlike what was measured, by kind of chip."""
+    """Hashes of kernels unlike what was measured, by kind of device."""
 
-    def seconds(self, kernels: Kernels, chip: Chip) -> Float64[np.ndarray, "K"]:
+    def seconds(self, kernels: Kernels, device: Device) -> Float64[np.ndarray, "K"]:
         """Return [K] predicted seconds.
 
         Raises:
-            HardwareError: the chip is no device of the table of data sheets.
+            HardwareError: the device is no device of the table of data sheets.
             OperatorError: the graph computes in other types than float32.
             ProblemError: the graph's operators have no shapes.
         """
         check_shapes(self.name, kernels.graph)
-        price = self._price(_sheet(chip), chip.kind)
-        cache = self._caches.setdefault(chip.kind, KernelCache())
-        return with_streaming(cache.seconds(kernels, price), kernels, chip)
+        price = self._price(_sheet(device), device.kind)
+        cache = self._caches.setdefault(device.kind, KernelCache())
+        return with_streaming(cache.seconds(kernels, price), kernels, device)
 
-    def notes(self, kernels: Kernels, chip: Chip) -> tuple[str, ...]:
+    def notes(self, kernels: Kernels, device: Device) -> tuple[str, ...]:
         """Return notes: the cost model, and how many kernels are unlike what was measured."""
-        sheet = _sheet(chip)
-        said = f"Operator times on {chip.kind} are predicted from the data sheet of {sheet.device}."
-        cache = self._caches.get(chip.kind)
+        sheet = _sheet(device)
+        kind = device.kind
+        said = f"Operator times on {kind} are predicted from the data sheet of {sheet.device}."
+        cache = self._caches.get(device.kind)
         if cache is None:
             return (said,)
         priced = [h for h in cache.hashes(kernels) if h is not None]
-        strange = sum(h in self._unlike.get(chip.kind, ()) for h in priced)
+        strange = sum(h in self._unlike.get(device.kind, ()) for h in priced)
         if not strange:
             return (said,)
-        return said, (f"{strange:,} of {len(priced):,} operators on {chip.kind} are unlike what "
+        return said, (f"{strange:,} of {len(priced):,} operators on {device.kind} are unlike what "
                       "was measured; their times are guesses.")  # fmt: skip
 
     def _price(self, sheet: DataSheet, kind: str) -> KernelSeconds:
@@ -113,11 +114,11 @@ def kernel_launches(
     return launches, np.array(of, np.int64), extra
 
 
-def _sheet(chip: Chip) -> DataSheet:
+def _sheet(device: Device) -> DataSheet:
     try:
-        return find_device(DATA_SHEETS.get(chip.kind, chip.kind))
+        return find_device(DATA_SHEETS.get(device.kind, device.kind))
     except DeviceError as error:
         raise HardwareError(
-            f"--cost learned:gpus: chips of kind {chip.kind!r} are no GPUs of the table of "
+            f"--cost learned:gpus: devices of kind {device.kind!r} are no GPUs of the table of "
             "devices; take hardware such as t4, v100x4 or a100x8"
         ) from error

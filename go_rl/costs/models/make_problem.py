@@ -12,7 +12,7 @@ from go_rl.core import (
     DECISIONS,
     FREE,
     MAX_DEVICES,
-    Chip,
+    Device,
     Hardware,
     HardwareError,
     Links,
@@ -64,7 +64,7 @@ def make_problem(
             model gives no seconds, negative ones or NaN.
     """
     options = options or ProblemOptions()
-    if options.objective is Objective.RING and graph.is_backward.any():
+    if options.objective.traits.is_pipeline and graph.is_backward.any():
         _refuse_training(graph, options)
     if not options.colocation:
         graph = replace(graph, colocation=np.full(graph.num_nodes, FREE, np.int32))
@@ -83,15 +83,15 @@ def make_problem(
         bytes_accessed=_rescaled(graph.bytes_accessed, graph.output_itemsize, hardware),
         streamed_bytes=streamed,
     )
-    chips = {chip.kind: chip for chip in hardware.chips}
+    devices = {device.kind: device for device in hardware.devices}
     output_bytes = _rescaled(graph.output_bytes, graph.output_itemsize, hardware)
     edge_bytes = _rescaled(graph.edge_bytes, graph.output_itemsize[graph.senders], hardware)
-    kinds = tuple(chips[kind] for kind in hardware.kinds)
-    seconds = np.stack([_priced(model, kernels, chip) for chip in kinds])
+    kinds = tuple(devices[kind] for kind in hardware.kinds)
+    seconds = np.stack([_priced(model, kernels, device) for device in kinds])
     said = _said(model, kernels, kinds)
-    makespan = options.objective is Objective.MAKESPAN
     asked = None if options.decisions is None else decision_names(options.decisions)
-    decisions = _decisions(asked, hardware) if makespan else DECISIONS
+    several = options.objective.traits.decides_several
+    decisions = _decisions(asked, hardware) if several else DECISIONS
     return Problem(
         graph=graph,
         hardware=hardware,
@@ -111,15 +111,15 @@ def make_problem(
         decisions=decisions,
         notes=(*_notes(graph, hardware, model, memory, streamed), *said),
         dims=dict(graph.meta.get("dims", {})),
-        kernels=FusedPrices(kernels, seconds, edge_bytes, model, kinds) if makespan else None,
+        kernels=FusedPrices(kernels, seconds, edge_bytes, model, kinds) if several else None,
         gap_seconds=options.gap_seconds,
     )
 
 
-def _priced(model: CostModel, kernels: Kernels, chip: Chip) -> Float64[np.ndarray, "N"]:
-    """Seconds of every node on a chip, checked because a user's cost model may be wrong."""
-    graph, said = kernels.graph, f"cost model {model.name!r} on chip {chip.kind!r}"
-    given = model.seconds(kernels, chip)
+def _priced(model: CostModel, kernels: Kernels, device: Device) -> Float64[np.ndarray, "N"]:
+    """Seconds of every node on a device, checked because a user's cost model may be wrong."""
+    graph, said = kernels.graph, f"cost model {model.name!r} on device {device.kind!r}"
+    given = model.seconds(kernels, device)
     try:
         seconds = np.asarray(given, np.float64)
     except (TypeError, ValueError) as error:
@@ -133,13 +133,13 @@ def _priced(model: CostModel, kernels: Kernels, chip: Chip) -> Float64[np.ndarra
         name = graph.names[int(wrong[0])]
         raise ProblemError(
             f"{said}: gives node {name!r} {seconds[wrong[0]]} s; it must be >= 0, or inf where the "
-            "chip cannot run it"
+            "device cannot run it"
         )
     return seconds
 
 
 def _decisions(asked: tuple[str, ...] | None, hardware: Hardware) -> tuple[str, ...]:
-    one = hardware.num_chips == 1
+    one = hardware.num_devices == 1
     if asked is None:
         return DECISIONS[1:] if one else DECISIONS
     if one and "placement" in asked:
@@ -152,14 +152,14 @@ def _decisions(asked: tuple[str, ...] | None, hardware: Hardware) -> tuple[str, 
 
 def _fixed(graph: OpGraph, options: ProblemOptions, decisions: tuple[str, ...]) -> dict[int, int]:
     """The user's pins; without the decision placement every other node is on the first device."""
-    if options.objective is not Objective.MAKESPAN or "placement" in decisions:
+    if not options.objective.traits.decides_several or "placement" in decisions:
         return dict(options.fixed)
-    device = {
-        int(graph.colocation[node]): chip
-        for node, chip in options.fixed.items()
+    group_device = {
+        int(graph.colocation[node]): device
+        for node, device in options.fixed.items()
         if graph.colocation[node] != FREE
     }
-    mates = [device.get(int(label), 0) for label in graph.colocation]
+    mates = [group_device.get(int(label), 0) for label in graph.colocation]
     return {node: options.fixed.get(node, mate) for node, mate in enumerate(mates)}
 
 
@@ -174,13 +174,13 @@ def file_hardware(graph: OpGraph) -> Hardware | None:
             f"{graph.name!r} brings {accelerators} accelerators and {cpus} CPUs; hardware has 1 "
             f"to {MAX_DEVICES} devices: name another one"
         )
-    # No memory at all is a limit, too: nothing that has a size fits. Chips have more than none.
+    # No memory at all is a limit, too: nothing that has a size fits. Devices have more than none.
     limit = max(float(meta.get("memory_bytes", 1e18)), np.finfo(float).tiny)
-    accelerator = Chip("accelerator", 1e12, limit, 1e12)
-    cpu = Chip("cpu", 1e11, 1e18, 1e11, is_cpu=True)
+    accelerator = Device("accelerator", 1e12, limit, 1e12)
+    cpu = Device("cpu", 1e11, 1e18, 1e11, is_cpu=True)
     return Hardware(
         name="file",
-        chips=(accelerator,) * accelerators + (cpu,) * cpus,
+        devices=(accelerator,) * accelerators + (cpu,) * cpus,
         links=Links(Topology.FULL, 1e10, 0.0),
         description="the accelerators and CPUs that the model file names; only its profile counts",
     )
@@ -198,7 +198,7 @@ def _refuse_training(graph: OpGraph, options: ProblemOptions) -> None:
 
 def _is_own_hardware(graph: OpGraph, hardware: Hardware) -> bool:
     own = file_hardware(graph)
-    return own is not None and own.to_json()["chips"] == hardware.to_json()["chips"]
+    return own is not None and own.to_json()["devices"] == hardware.to_json()["devices"]
 
 
 def _rescaled(
@@ -224,11 +224,11 @@ def _streamed(
     objective: Objective,
     memory: bool,
 ) -> Float64[np.ndarray, "N"]:
-    """An operator whose weights alone exceed a chip's memory streams what it reads of them from the
+    """An operator whose weights alone exceed a device's memory streams what it reads from the
     host: all, but of a table only the rows that it looks up."""
-    if not memory or objective is not Objective.RING:
+    if not (memory and objective.traits.is_pipeline):
         return np.zeros_like(weights)
-    smallest = min(chip.memory_bytes for chip in hardware.chips)
+    smallest = min(device.memory_bytes for device in hardware.devices)
     held = np.where(graph.weight_bytes > 0, graph.weight_bytes, 1.0)
     return np.where(weights > smallest, weights * (graph.weight_bytes_read / held), 0.0)
 
@@ -242,10 +242,10 @@ def _transfers(
     return np.where(output_bytes > 0, seconds + hardware.links.latency_seconds, 0.0)
 
 
-def _said(model: CostModel, kernels: Kernels, chips: tuple[Chip, ...]) -> tuple[str, ...]:
+def _said(model: CostModel, kernels: Kernels, devices: tuple[Device, ...]) -> tuple[str, ...]:
     if not isinstance(model, GraphCostModel):
         return ()
-    return tuple(dict.fromkeys(note for chip in chips for note in model.notes(kernels, chip)))
+    return tuple(dict.fromkeys(note for device in devices for note in model.notes(kernels, device)))
 
 
 def _notes(
@@ -253,7 +253,7 @@ def _notes(
 ) -> tuple[str, ...]:
     notes = [str(note) for note in graph.meta.get("notes", ())]
     if isinstance(model, Profiled):
-        used = sorted({profile_for(chip, tuple(graph.seconds)) for chip in hardware.chips})
+        used = sorted({profile_for(device, tuple(graph.seconds)) for device in hardware.devices})
         notes.append(f"Operator times are the graph's own profile ({', '.join(used)}).")
         if not graph.edge_bytes.any():
             notes.append("The profile has no tensor sizes: traffic on ring links is not priced.")
@@ -262,6 +262,6 @@ def _notes(
     for node in np.flatnonzero(streamed > 0)[:8]:
         notes.append(
             f"Node {graph.names[node]!r} streams {streamed[node] / 1e6:.1f} MB of weights from the "
-            "host every step: they exceed a chip's memory."
+            "host every step: they exceed a device's memory."
         )
     return tuple(notes)

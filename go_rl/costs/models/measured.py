@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float64
 
-from go_rl.core import Chip, ProblemError
+from go_rl.core import Device, ProblemError
 from go_rl.costs.models.cost_model import Kernels
 from go_rl.costs.models.kernel_cache import KernelCache, check_target, with_streaming
 from go_rl.graphs.cutting import KernelSet
@@ -22,22 +22,22 @@ class Measured:
     records: str | Path
     """The store: a file, or a URL of SQLAlchemy."""
     target: str
-    """Kind of chip that the records are of."""
+    """Kind of device that the records are of."""
     name: str = "measured"
     _cache: KernelCache = field(default_factory=KernelCache, repr=False)
 
-    def seconds(self, kernels: Kernels, chip: Chip) -> Float64[np.ndarray, "K"]:
+    def seconds(self, kernels: Kernels, device: Device) -> Float64[np.ndarray, "K"]:
         """Return [K] recorded seconds, of the first round.
 
         Raises:
-            HardwareError: the chip is of another kind.
+            HardwareError: the device is of another kind.
             ProblemError: a kernel has not been measured, or could not be.
             RecordError: the records cannot be read.
         """
-        check_target(self.name, self.target, chip)
-        return with_streaming(self._cache.seconds(kernels, self._look_up), kernels, chip)
+        check_target(self.name, self.target, device)
+        return with_streaming(self._cache.seconds(kernels, self._look_up), kernels, device)
 
-    def notes(self, kernels: Kernels, chip: Chip) -> tuple[str, ...]:
+    def notes(self, kernels: Kernels, device: Device) -> tuple[str, ...]:
         """Return where the times come from."""
         return (f"Operator times were measured on {self.target} ({Path(self.records).name}).",)
 

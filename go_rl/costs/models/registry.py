@@ -55,7 +55,7 @@ def check_cost(cost: object) -> None:
     if not isinstance(cost, str | CostModel) or isinstance(cost, type):
         raise ProblemError(
             f"cost must be one of {', '.join(FORMS)}, or an object with a name and a method "
-            f"seconds(kernels, chip), not {cost!r}"
+            f"seconds(kernels, device), not {cost!r}"
         )
     if isinstance(cost, str) and not is_cost(cost):
         word = cost.partition(":")[0]
@@ -72,12 +72,12 @@ def named_cost(cost: str | CostModel, hardware: Hardware) -> CostModel | None:
 
     Args:
         cost: one of `FORMS`; or a cost model, which is returned.
-        hardware: where kernels run: ``learned`` takes the weights that ship for its kind of chip,
+        hardware: where kernels run: ``learned`` takes the weights that ship for its kind of device,
             ``measured`` the records of it.
 
     Raises:
         ProblemError: no such form (the nearest is named).
-        HardwareError: nothing was learned or measured on chips of that kind.
+        HardwareError: nothing was learned or measured on devices of that kind.
         CheckpointError: no such weights, or they cannot be read.
         RecordError: no such records, or they cannot be read.
     """
@@ -148,7 +148,7 @@ def _weights(source: str, hardware: Hardware) -> tuple[_File, str]:
 
 
 def _for_chips_of(hardware: Hardware, shipped: tuple[str, ...]) -> str:
-    """The latest weights for the first kind of chip that has any: ``kernels-KIND-v2`` replaces
+    """The latest weights for the first kind of device that has any: ``kernels-KIND-v2`` replaces
     ``kernels-KIND``, which plans may still name."""
     for kind in hardware.kinds:
         pattern = re.compile(rf"kernels-{re.escape(kind)}(?:-v(\d+))?")
@@ -156,7 +156,7 @@ def _for_chips_of(hardware: Hardware, shipped: tuple[str, ...]) -> str:
         if versions:
             return max(versions)[1]
     raise HardwareError(
-        f"--cost {LEARNED}: no learned cost model ships for chips of kind "
+        f"--cost {LEARNED}: no learned cost model ships for devices of kind "
         f"{', '.join(map(repr, hardware.kinds))} (hardware {hardware.name!r}); shipped: "
         f"{', '.join(shipped) or 'none'}. Take --hardware cpu-1, cpu-1xN or cpu-1-ringN, "
         f"--cost {LEARNED}:{GPUS} for GPUs, --cost analytical, or learn one from kernels measured "
@@ -208,7 +208,7 @@ def _measured(file: _File, target: str) -> CostModel:
     if target not in targets:
         known = ", ".join(targets) or "none"
         raise HardwareError(
-            f"--cost {MEASURED}:{file.path}: no records of chips of kind {target!r} (targets: "
-            f"{known}); take hardware of such chips, or --cost analytical"
+            f"--cost {MEASURED}:{file.path}: no records of devices of kind {target!r} (targets: "
+            f"{known}); take hardware of such devices, or --cost analytical"
         )
     return Measured(file.path, target, f"{MEASURED}:{file.path}")

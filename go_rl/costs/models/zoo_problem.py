@@ -16,10 +16,10 @@ def priced_problem(named: ZooProblem) -> Problem:
         ZooError: the zoo has no such graph.
         HardwareError: no such hardware.
     """
-    ring = named.objective == "ring"
+    objective = Objective(named.objective)
     options = ProblemOptions(
-        objective=Objective(named.objective),
-        rules=rule_set(RULES if ring else "default"),
+        objective=objective,
+        rules=rule_set(RULES if objective.traits.has_rules else "default"),
         memory=True,
         all_chips=named.all_chips,
         cost_model=Analytical(),

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int
 
 from go_rl.costs.operators.examples import ERROR_GROUPS
-from go_rl.costs.operators.launch_floor import SHARPNESS, with_floor
+from go_rl.costs.operators.launches.launch_floor import SHARPNESS, with_floor
 from go_rl.costs.operators.pricing import LogSeconds
 
 FASTER_HOST, SLOWER_HOST = 1.3, 1.9

@@ -12,7 +12,7 @@ from jaxtyping import Float64
 
 from go_rl.costs.operators.tables import OperatorRows
 
-SIZES = ("B", "input_size", "input_channel", "output_channel")
+SIZES = ("batch", "input_size", "input_channel", "output_channel")
 CENTRE, SCALE = np.array([5.0, 5.0, 6.0, 6.0]), 2.0
 """Binary logarithms of usual sizes, and their spread."""
 TERMS = 1 + len(SIZES) + len(SIZES) * (len(SIZES) + 1) // 2

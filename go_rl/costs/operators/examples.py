@@ -76,7 +76,7 @@ class OperatorInputs:
         return StreamInputs(
             op=np.searchsorted(np.array(STREAMS), self.rows.op),
             bytes=self.rows.streamed_bytes(),
-            length=self.rows.sizes["H"].astype(np.float64),
+            length=self.rows.sizes["width"].astype(np.float64),
             bandwidth=self.fields("memory_bandwidth"),
             l2=self.fields("l2_bytes"),
             multiprocessors=self.fields("multiprocessors"),

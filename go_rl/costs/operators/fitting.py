@@ -19,7 +19,7 @@ from go_rl.core import TrainingError
 from go_rl.costs.operators import product_model, stream_model
 from go_rl.costs.operators.conv_residuals import fit_residuals
 from go_rl.costs.operators.examples import STREAM_GROUP, OperatorExamples
-from go_rl.costs.operators.launch_floor import SHARPNESS, with_floor
+from go_rl.costs.operators.launches.launch_floor import SHARPNESS, with_floor
 from go_rl.costs.operators.pooled_params import Arrays, initial_params, of_measured
 
 Loss = Callable[[Mapping[str, Any], Any], Any]

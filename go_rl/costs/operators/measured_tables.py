@@ -17,7 +17,7 @@ from go_rl.costs.operators.examples import OperatorExamples, OperatorInputs
 from go_rl.costs.operators.fitting import UNKNOWN_TILE
 from go_rl.costs.operators.product_model import TILES
 from go_rl.costs.operators.tables import OPERATORS, OperatorRows
-from go_rl.costs.operators.tables.operator_rows import SIZES, sizes_of
+from go_rl.costs.operators.tables.operator_rows import LETTERS, SIZES, sizes_of
 from go_rl.runtime.array_file import DAMAGED, open_packed
 
 TILE = re.compile(r"(\d+)x(\d+)")
@@ -57,6 +57,7 @@ def _table(op: str, path: Path) -> Table:
         packed = path.suffix == ".gz"
         with io.TextIOWrapper(open_packed(path) if packed else path.open("rb"), "utf-8") as file:
             head, *lines = list(csv.reader(file)) or [[]]
+            head = [LETTERS.get(name, name) for name in head]
     except (*DAMAGED, csv.Error) as error:
         raise TrainingError(f"{path}: cannot be read ({error})") from error
     for name in (*sizes_of(op), LATENCY, DEVICE):

@@ -14,7 +14,7 @@ from go_rl.costs.operators import product_model, stream_model
 from go_rl.costs.operators.architectures import GENERATION_COUNT, generation_of
 from go_rl.costs.operators.conv_residuals import residuals
 from go_rl.costs.operators.examples import GROUPS, STREAM_GROUP, OperatorInputs
-from go_rl.costs.operators.launch_floor import SHARPNESS, with_floor
+from go_rl.costs.operators.launches.launch_floor import SHARPNESS, with_floor
 from go_rl.costs.operators.pooled_params import UNMEASURED, of_unmeasured, usual_floor
 from go_rl.costs.operators.tables import STREAMS
 

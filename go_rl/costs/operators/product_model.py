@@ -35,7 +35,7 @@ class ProductInputs(NamedTuple):
     batch: Any
     rows: Any
     columns: Any
-    summed: Any
+    depth: Any
     flops: Any
     """Peak, per second."""
     bandwidth: Any
@@ -80,27 +80,27 @@ def log_body(p: Params, x: ProductInputs, xp: Any = np) -> Any:
 def tile_log_seconds(p: Params, x: ProductInputs, xp: Any) -> tuple[Any, Any]:
     """Return [R, tiles] logarithms of seconds of each kind of tile, and of result elements that are
     computed over those that are kept."""
-    batch, rows, columns, summed, flops, bandwidth, l2, processors, clock = (
+    batch, rows, columns, depth, flops, bandwidth, l2, processors, clock = (
         v[:, None] for v in x[:9]
     )
     across, down = xp.ceil(columns / WIDTH), xp.ceil(rows / HEIGHT)
     tiles = batch * across * down
     parts = xp.maximum(
         1.0, xp.minimum(xp.exp(p["splits"]) * processors / tiles,
-                        summed / xp.exp(xp.clip(p["split_from"], 3, 9))),
+                        depth / xp.exp(xp.clip(p["split_from"], 3, 9))),
     )  # fmt: skip
     whole = _sigmoid(p["whole_waves"], xp)
     load = tiles * parts / processors
     busy = xp.maximum(load, 1.0)
     waves = xp.where(parts > 1.0, busy, whole * xp.ceil(load) + (1 - whole) * busy)
-    steps = summed / parts + xp.exp(xp.clip(p["prologue"], -3, 7))
+    steps = depth / parts + xp.exp(xp.clip(p["prologue"], -3, 7))
     rate = flops / processors * x.peak_share[:, None] * _sigmoid(p["share"], xp)
     arithmetic = waves * 2 * WIDTH * HEIGHT * steps / rate
-    length = 2 * WIDTH * HEIGHT * waves * (summed / parts) * processors / flops
+    length = 2 * WIDTH * HEIGHT * waves * (depth / parts) * processors / flops
     arithmetic = arithmetic * _throttled(p, length, x.power_ratio[:, None], xp)
-    arithmetic = arithmetic * _stride_penalty(p, summed, processors, tiles, l2, xp)
+    arithmetic = arithmetic * _stride_penalty(p, depth, processors, tiles, l2, xp)
     loop = steps * xp.exp(xp.clip(p["loop"], -6, 8)) * 4 / clock * xp.ceil(waves / 4)
-    cached = FLOAT_BYTES * tiles * (WIDTH + HEIGHT) * summed / (
+    cached = FLOAT_BYTES * tiles * (WIDTH + HEIGHT) * depth / (
         flops * xp.exp(p["l2_rate"]) * 0.25
     )  # fmt: skip
     moved = _memory_bytes(p, x, across, down, parts, xp)
@@ -126,11 +126,11 @@ def _throttled(p: Params, seconds: Any, power_ratio: Any, xp: Any) -> Any:
     return (1 + taken**CEILING_SHARPNESS) ** (1 / CEILING_SHARPNESS)
 
 
-def _stride_penalty(p: Params, summed: Any, processors: Any, tiles: Any, l2: Any, xp: Any) -> Any:
+def _stride_penalty(p: Params, depth: Any, processors: Any, tiles: Any, l2: Any, xp: Any) -> Any:
     """Slow-down of rows far apart in memory, by what the blocks at work touch over the cache: that
     of Pascal's GPUs is severe, later ones hardly have it."""
     resident = xp.minimum(processors * xp.exp(p["resident"]), tiles)
-    touched = FLOAT_BYTES * summed * xp.sqrt(resident) * 64 / l2
+    touched = FLOAT_BYTES * depth * xp.sqrt(resident) * 64 / l2
     far = xp.log(touched) - p["stride_from"][:, None]
     return xp.exp(_softplus(p["stride"], xp)[:, None] * _softplus(far, xp))
 
@@ -139,15 +139,15 @@ def _memory_bytes(p: Params, x: ProductInputs, across: Any, down: Any, parts: An
     """Bytes from memory: operands once if they stay in the cache, else once a wave for the rows and
     columns that the wave shares; results once, and again for each part of a split sum; hardly any
     if all was in the cache before."""
-    batch, rows, columns, summed = (each[:, None] for each in x[:4])
+    batch, rows, columns, depth = (each[:, None] for each in x[:4])
     tiles = batch * across * down
     wave = xp.minimum(x.multiprocessors[:, None] * xp.exp(p["resident"]), tiles)
     wide, tall = xp.minimum(wave, across), xp.clip(wave / across, 1.0, down)
     several = xp.maximum(wave / (across * down), 1.0)
-    once = FLOAT_BYTES * batch * summed * (rows + columns)
-    shared = (wide * WIDTH + tall * HEIGHT) * several * summed * FLOAT_BYTES
+    once = FLOAT_BYTES * batch * depth * (rows + columns)
+    shared = (wide * WIDTH + tall * HEIGHT) * several * depth * FLOAT_BYTES
     again = xp.maximum(xp.maximum(tiles / wave, 1.0) * shared, once)
-    room = xp.log(x.l2[:, None] / (FLOAT_BYTES * summed * (rows + columns)))
+    room = xp.log(x.l2[:, None] / (FLOAT_BYTES * depth * (rows + columns)))
     stays = _sigmoid(2 * (room + p["l2_keeps"]), xp)
     result = FLOAT_BYTES * batch * rows * columns
     moved = stays * once + (1 - stays) * again + result * (2 * parts - 1)

@@ -51,16 +51,16 @@ class Reach:
         return BEYOND if self._strange(sheet) else 1.0
 
     def _beyond(self, op: str, size: Mapping[str, np.ndarray]) -> np.ndarray:
-        count = len(size["B"])
+        count = len(size["batch"])
         if op not in self.sizes:
             return np.ones(count, bool)
         found = np.zeros(count, bool)
         for name in sizes_of(op):
             least, most = self.sizes[op][name]
             value = size[name]
-            if op == "linear" and name in ("B", "M"):
-                least, most = self.sizes[op]["M"]
-                value = size["B"] * size["M"]
+            if op == "linear" and name in ("batch", "rows"):
+                least, most = self.sizes[op]["rows"]
+                value = size["batch"] * size["rows"]
             if name in FIXED:
                 found |= value != FIXED[name]
             else:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Transformer:
+class TransformerSizes:
     """Sizes of a transformer's layer."""
 
     model: str
@@ -25,23 +25,23 @@ class Transformer:
 
 
 TRANSFORMERS = (
-    Transformer("bert-tiny", 512, 128, 512, 64),
-    Transformer("bert-mini", 384, 256, 1024, 64),
-    Transformer("bert-base", 128, 768, 3072, 64),
-    Transformer("bert-large", 64, 1024, 4096, 64),
-    Transformer("distilbert", 96, 768, 3072, 64),
-    Transformer("albert", 160, 768, 3072, 64),
-    Transformer("gpt2", 256, 768, 3072, 64),
-    Transformer("gpt2-medium", 80, 1024, 4096, 64),
-    Transformer("transformer-base", 192, 512, 2048, 64, "relu"),
-    Transformer("transformer-big", 72, 1024, 4096, 64, "relu"),
-    Transformer("t5-small", 224, 512, 2048, 64, "relu"),
-    Transformer("vit-tiny", 196, 192, 768, 64),
-    Transformer("vit-small", 196, 384, 1536, 64),
-    Transformer("vit-base", 112, 768, 3072, 64),
-    Transformer("swin-tiny", 784, 192, 768, 32),
-    Transformer("conformer", 320, 256, 1024, 64, "sigmoid"),
-    Transformer("mobilebert", 288, 512, 512, 32, "relu"),
+    TransformerSizes("bert-tiny", 512, 128, 512, 64),
+    TransformerSizes("bert-mini", 384, 256, 1024, 64),
+    TransformerSizes("bert-base", 128, 768, 3072, 64),
+    TransformerSizes("bert-large", 64, 1024, 4096, 64),
+    TransformerSizes("distilbert", 96, 768, 3072, 64),
+    TransformerSizes("albert", 160, 768, 3072, 64),
+    TransformerSizes("gpt2", 256, 768, 3072, 64),
+    TransformerSizes("gpt2-medium", 80, 1024, 4096, 64),
+    TransformerSizes("transformer-base", 192, 512, 2048, 64, "relu"),
+    TransformerSizes("transformer-big", 72, 1024, 4096, 64, "relu"),
+    TransformerSizes("t5-small", 224, 512, 2048, 64, "relu"),
+    TransformerSizes("vit-tiny", 196, 192, 768, 64),
+    TransformerSizes("vit-small", 196, 384, 1536, 64),
+    TransformerSizes("vit-base", 112, 768, 3072, 64),
+    TransformerSizes("swin-tiny", 784, 192, 768, 32),
+    TransformerSizes("conformer", 320, 256, 1024, 64, "sigmoid"),
+    TransformerSizes("mobilebert", 288, 512, 512, 32, "relu"),
 )
 
 Layer = tuple[int, int, int, int, int]

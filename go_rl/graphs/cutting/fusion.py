@@ -21,7 +21,7 @@ from jaxtyping import Bool, Int, Int64
 from numba import njit
 
 from go_rl.core import OpGraph, OpKind
-from go_rl.core.fusion import FUSIBLE, MAX_BOUNDARY, MAX_FUSED, heavy_nodes
+from go_rl.core.graph.fusion import FUSIBLE, MAX_BOUNDARY, MAX_FUSED, heavy_nodes
 from go_rl.runtime.threads import on_threads
 
 NO_FUSION = 0

@@ -3,7 +3,7 @@
 from go_rl.graphs.readers.archive import load_graph, save_graph
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.graphs.readers.hlo.reader import read_hlo
-from go_rl.graphs.readers.hlo.stablehlo_reader import read_stablehlo
+from go_rl.graphs.readers.hlo.stablehlo.stablehlo_reader import read_stablehlo
 from go_rl.graphs.readers.load import load
 from go_rl.graphs.readers.profiles.dnn_partitioning import read_dnn_partitioning
 from go_rl.graphs.readers.profiles.pipedream import read_pipedream

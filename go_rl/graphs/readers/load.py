@@ -11,7 +11,7 @@ from go_rl.graphs.readers.archive import load_graph
 from go_rl.graphs.readers.file_errors import reading
 from go_rl.graphs.readers.foreign import foreign_object
 from go_rl.graphs.readers.hlo.reader import read_hlo
-from go_rl.graphs.readers.hlo.stablehlo_reader import read_stablehlo
+from go_rl.graphs.readers.hlo.stablehlo.stablehlo_reader import read_stablehlo
 from go_rl.graphs.readers.model_options import TRIP_COUNT, Inputs, ModelOptions, Unknown
 from go_rl.graphs.readers.profiles.dnn_partitioning import read_dnn_partitioning
 from go_rl.graphs.readers.profiles.pipedream import read_pipedream
@@ -45,7 +45,7 @@ def load(
         trip_count: trips of every loop whose count does not follow from an ONNX, HLO, StableHLO or
             JAX model.
         weights: positions of the arguments (of HLO: of the parameters) that are weights, which stay
-            on their chips; None: for a JAX function see `readers.jax.reader.trace_jax`.
+            on their devices; None: for a JAX function see `readers.jax.reader.trace_jax`.
 
     Raises:
         ReadError: no such file, an unknown format, damaged content, or an option that the format

@@ -14,7 +14,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from go_rl.core import Problem
-from go_rl.core.compiled_struct import KernelStruct
+from go_rl.core.compiled_struct import CompiledStruct
 from go_rl.core.graph.condensation import sorted_rows, topological_numbers
 from go_rl.solvers import RingInstance
 from go_rl.solvers.stage_costs import other_copies, weights_of_homes
@@ -24,11 +24,11 @@ DROPPED = -1
 
 
 @dataclass(frozen=True, eq=False)
-class RingUnits(KernelStruct):
+class RingUnits(CompiledStruct):
     """Units in topological order."""
 
     work: Float64[np.ndarray, "U"]
-    """[U] seconds on the slowest chip kind that can run the unit; for bounds, on the fastest."""
+    """[U] seconds on the slowest device kind that can run the unit; for bounds, on the fastest."""
     weight: Float64[np.ndarray, "U"]
     """[U] bytes of weights; a tied group counts at its first unit."""
     unit_of: Int32[np.ndarray, "M"]
@@ -59,7 +59,7 @@ class RingUnits(KernelStruct):
 
 
 def slowest_seconds(problem: Problem) -> Float64[np.ndarray, "N"]:
-    """Return [N] seconds on the slowest chip kind that can run each node; 0 where none can."""
+    """Return [N] seconds on the slowest device kind that can run each node; 0 where none can."""
     return np.where(np.isfinite(problem.seconds), problem.seconds, 0.0).max(axis=0)
 
 
@@ -71,7 +71,7 @@ def ring_units(instance: RingInstance) -> RingUnits:
 
 
 def bound_units(instance: RingInstance) -> RingUnits:
-    """Return units for proofs: work on the fastest chip kind, without the nodes that a legal plan
+    """Return units for proofs: work on the fastest device kind, without the nodes that a legal plan
     may copy, which then force no order, no traffic and no weights."""
     fastest = instance.problem.seconds.min(axis=0)
     return _units(instance, fastest, weights_of_homes(instance), other_copies(instance))
@@ -89,7 +89,7 @@ def _units(
     units = int(stays.sum())
     work, weight = np.zeros(units), net.weight[stays].astype(np.float64)
     np.add.at(work, node_unit[bound], seconds[bound])
-    # A group counts at its first unit, whose chip must hold it.
+    # A group counts at its first unit, whose device must hold it.
     owner = unit_of[np.repeat(np.arange(instance.num_blocks), np.diff(net.group_ptr))]
     first = np.full(len(group_bytes), units)
     np.minimum.at(first, net.group[owner >= 0], owner[owner >= 0])
@@ -112,7 +112,7 @@ def contracted(units: RingUnits, longest: float) -> RingUnits:
     """Merge the ends of every tensor that keeps a link busy for longer than ``longest`` seconds.
 
     No partition whose links all finish in that time can cut such a tensor; its producer and all
-    its consumers share a chip, and so does whatever lies on a path between them.
+    its consumers share a device, and so does whatever lies on a path between them.
     """
     heavy = (units.tensor_seconds > 0) & (units.tensor_seconds + units.latency > longest)
     uses = np.diff(units.use_ptr)

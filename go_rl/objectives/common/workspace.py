@@ -50,7 +50,7 @@ class Workspace(ABC):
 
     def failed(self, status: Status, detail: str = "") -> Evaluation:
         """Return a failure's evaluation; without detail it says what the status means."""
-        return failed(status, self.problem.hardware.num_chips, detail or status.sentence)
+        return failed(status, self.problem.hardware.num_devices, detail or status.sentence)
 
     @abstractmethod
     def evaluate(self, decisions: Decisions) -> Scored:

@@ -67,12 +67,12 @@ def contract_problem(problem: Problem) -> Contraction:
     _, block = np.unique(place.leader, return_inverse=True)
     block = block.reshape(-1).astype(np.int32)
     pinned = np.flatnonzero(place.pin != NO_PIN)
-    blocks, chips = int(block.max()) + 1, len(place.kind)
+    blocks, num_devices = int(block.max()) + 1, len(place.kind)
     work = np.stack([np.bincount(block, row, blocks) for row in place.seconds])
     size = np.bincount(block, place.size, blocks)
     allowed = np.isfinite(work)[place.kind].T & (size[:, None] <= place.limit[None, :])
     for n in pinned:
-        allowed[block[n]] &= np.arange(chips) == place.pin[n]
+        allowed[block[n]] &= np.arange(num_devices) == place.pin[n]
     source = np.arange(nodes, dtype=np.int64)
     senders = np.concatenate([source, place.senders.astype(np.int64)])
     blocks_met = np.concatenate([block, block[place.receivers]])

@@ -56,7 +56,7 @@ def _over_components(
 
 def _engines(problem: Problem, a: ReplayArrays, pinned: Int16[np.ndarray, "N"]) -> int:
     """Engines of all devices that some node may have."""
-    chips = problem.hardware.chips
+    devices = problem.hardware.devices
     held = pinned[~a.fed]
-    used = range(len(chips)) if (held == FREE).any() or not held.size else np.unique(held)
-    return sum(engine.count for d in used for engine in chips[d].engine_list)
+    used = range(len(devices)) if (held == FREE).any() or not held.size else np.unique(held)
+    return sum(engine.count for d in used for engine in devices[d].engine_list)

@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int32, Int64
 
 from go_rl.core import FREE, Problem
-from go_rl.core.fusion import heavy_nodes
 from go_rl.core.graph.condensation import topological_numbers
+from go_rl.core.graph.fusion import heavy_nodes
 from go_rl.graphs.cutting import Fuser
 from go_rl.graphs.cutting.layers import layers
 from go_rl.objectives.common.units import DROPPED, RingUnits, assemble_units
@@ -85,8 +85,8 @@ def makespan_units(workspace: MakespanWorkspace) -> MakespanUnits:
     total = int(unit_of.max(initial=-1)) + 1
     held = unit_of >= 0
     table = _prices(problem, leader)
-    seconds = np.zeros((problem.hardware.num_chips, total))
-    for device in range(problem.hardware.num_chips):
+    seconds = np.zeros((problem.hardware.num_devices, total))
+    for device in range(problem.hardware.num_devices):
         allowed = workspace.able[device] & np.isin(workspace.pinned, (FREE, device))
         cost = np.where(allowed, table[problem.device_kind[device]], np.inf)
         np.add.at(seconds[device], unit_of[held], cost[held])

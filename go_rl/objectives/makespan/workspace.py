@@ -47,7 +47,7 @@ class MakespanWorkspace(PlanningWorkspace):
     @property
     def num_devices(self) -> int:
         """Number of devices D."""
-        return self.problem.hardware.num_chips
+        return self.problem.hardware.num_devices
 
     @cached_property
     def able(self) -> Bool[np.ndarray, "D N"]:
@@ -186,7 +186,7 @@ class MakespanWorkspace(PlanningWorkspace):
             return self.failed(Status.UNSUPPORTED, f"no device can run node {name!r}")
         if not problem.memory:
             return None
-        room = np.array([chip.memory_bytes for chip in problem.hardware.chips])
+        room = np.array([device.memory_bytes for device in problem.hardware.devices])
         reads = np.bincount(graph.receivers, problem.edge_bytes, self.num_nodes)
         need = problem.weight_bytes.copy()
         if "fusion" not in problem.decisions:  # else operands and results may never be written

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from go_rl.core import Budget, NodeId, Objective, Plan, Problem, Progress, SearchError
+from go_rl.core import Budget, NodeId, Plan, Problem, Progress, SearchError
 from go_rl.core.decisions import Decisions
 from go_rl.core.errors import nearest
 from go_rl.core.files.strict_json import read_json, shown
 from go_rl.objectives.common.incumbent import Incumbent, finish_plan
-from go_rl.objectives.host.workspace import host_workspace
-from go_rl.objectives.ring.workspace import ring_workspace
+from go_rl.objectives.kits import kit_of
+from go_rl.objectives.ring.workspace import RingWorkspace
 
 
 @dataclass(frozen=True)
@@ -33,20 +33,18 @@ class Expert:
         for i, node in enumerate(problem.graph.names):
             if node not in self.split:
                 raise SearchError(f"expert split: node {node!r} has no device")
-            chip = self.split[node]
-            if not 0 <= chip < problem.hardware.num_chips:
+            chosen = self.split[node]
+            if not 0 <= chosen < problem.hardware.num_devices:
                 raise SearchError(
-                    f"expert split: node {node!r} is on device {chip}; "
-                    f"devices are 0..{problem.hardware.num_chips - 1}"
+                    f"expert split: node {node!r} is on device {chosen}; "
+                    f"devices are 0..{problem.hardware.num_devices - 1}"
                 )
-            device[i] = chip
-        if problem.objective is Objective.RING:
-            workspace = ring_workspace(problem)
-            incumbent = Incumbent(workspace, progress)
+            device[i] = chosen
+        workspace = kit_of(problem).workspace(problem)
+        incumbent = Incumbent(workspace, progress)
+        if isinstance(workspace, RingWorkspace):
             incumbent.offer(*workspace.repair(device, seed))
         else:
-            workspace = host_workspace(problem)
-            incumbent = Incumbent(workspace, progress)
             decisions = Decisions(device[None])
             incumbent.offer(decisions, workspace.detail(decisions))
         return finish_plan(workspace, incumbent, self.name, seed, progress)
@@ -68,16 +66,16 @@ def read_split(path: str | Path, problem: Problem) -> dict[NodeId, int]:
     pairs = _pairs(document, problem.hardware.num_accelerators, path)
     by_text = {str(name): name for name in problem.graph.names}
     split: dict[NodeId, int] = {}
-    for name, chip in pairs:
+    for name, device in pairs:
         if str(name) not in by_text:
             near = nearest(str(name), by_text)
             raise SearchError(f"{path}: node {shown(name)} is not in the graph{near}")
-        if type(chip) is not int or not 0 <= chip < problem.hardware.num_chips:
+        if type(device) is not int or not 0 <= device < problem.hardware.num_devices:
             raise SearchError(
                 f"{path}: the device of node {shown(name)} must be an index from 0 to "
-                f"{problem.hardware.num_chips - 1}, not {shown(chip)}"
+                f"{problem.hardware.num_devices - 1}, not {shown(device)}"
             )
-        split[by_text[str(name)]] = chip
+        split[by_text[str(name)]] = device
     return split
 
 

@@ -30,7 +30,7 @@ class RingAssignment:
         """Failure that propagation alone has proved; None while it has proved none."""
         if self._store.feasible:
             return None
-        chips = self._store.problem.hardware.num_chips
+        chips = self._store.problem.hardware.num_devices
         return failed(Status.INFEASIBLE, chips, self._store.clash)
 
     def reset(self) -> None:

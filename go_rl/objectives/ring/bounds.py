@@ -21,7 +21,7 @@ from typing import no_type_check
 
 import numpy as np
 
-from go_rl.core.compiled_struct import kernel
+from go_rl.core.compiled_struct import compiled
 from go_rl.core.graph.heads_tails import sums_after
 from go_rl.objectives.common.units import RingUnits, bound_units, contracted
 from go_rl.objectives.ring.chained_edges import chained_between
@@ -109,7 +109,7 @@ def _stations(units: RingUnits, seconds: float) -> float:
     return float(np.ceil(max(share.sum(), large, thirds, head) - 1e-9))
 
 
-@kernel
+@compiled
 @no_type_check
 def _tails(succ_ptr, succ, share, tails) -> None:
     """Write [U] chips needed after each unit along its heaviest chain.

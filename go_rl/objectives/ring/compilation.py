@@ -1,6 +1,6 @@
-"""The first run on a machine: the ring's kernels are compiled in two processes side by side.
+"""The first run on a machine: the ring's code is compiled in two processes side by side.
 
-Numba compiles a kernel when it is first called and keeps the machine code on disk. The process
+Numba compiles a function when it is first called and keeps the machine code on disk. The process
 that the user waits for compiles the solver; a second one compiles the other parts in the order in
 which a run needs them. Where everything is on disk no process is started.
 """
@@ -16,17 +16,16 @@ from typing import Any
 
 import numpy as np
 
-from go_rl.core import Objective, OpKind, Problem, load_hardware, rule_set
+from go_rl.core import Objective, Problem
 from go_rl.core.optimizer import Milestone
-from go_rl.costs.models import ProblemOptions, make_problem
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.objectives.common.tiny_problem import tiny_problem
 from go_rl.objectives.common.units import ring_units
 from go_rl.objectives.ring.bounds import ring_bound
 from go_rl.objectives.ring.ideals.ideal_dp import Limits, stages_within
 from go_rl.objectives.ring.ideals.states import grow_layers, read_stages
-from go_rl.objectives.ring.linear_cuts import LinearCuts, kernels_of_cuts
+from go_rl.objectives.ring.linear_cuts import LinearCuts, compiled_of_cuts
 from go_rl.objectives.ring.orders import depth_first, list_order
-from go_rl.objectives.ring.simulate.kernels import price_range, price_whole
+from go_rl.objectives.ring.simulate.compiled_pricing import price_range, price_whole
 from go_rl.objectives.ring.simulate.pricing import RingPricer
 from go_rl.runtime.warm_worker import WarmWorker, WorkerError
 from go_rl.solvers.network import Network, new_state
@@ -37,19 +36,6 @@ from go_rl.solvers.tree_search import search
 
 LONGEST = 600.0
 """Seconds that the second process gets for one part."""
-
-
-def tiny_problem(strict: bool, objective: Objective = Objective.RING) -> Problem:
-    """Return a diamond of four operators on two devices: every kernel has something to do."""
-    builder = GraphBuilder("warm-up")
-    for i in range(4):
-        node = Node(i, "warm-up", OpKind.MATMUL, flops=1e6, output_bytes=8.0, weight_bytes=8.0)
-        builder.add_node(node)
-    for u, v in ((0, 1), (0, 2), (1, 3), (2, 3)):
-        builder.add_edge(u, v, 8.0)
-    rules = rule_set("strict" if strict else "default")
-    hardware = load_hardware("ring2" if objective is Objective.RING else "p100x2")
-    return make_problem(builder.build(), hardware, ProblemOptions(objective=objective, rules=rules))
 
 
 def _solver(strict: bool) -> None:
@@ -68,7 +54,7 @@ def _solver(strict: bool) -> None:
 
 def _pricing(strict: bool) -> None:
     """The reduction to blocks, the quick bound, and the simulator."""
-    problem = tiny_problem(strict)
+    problem = tiny_problem(Objective.RING, strict)
     instance, nodes = ring_instance(problem), problem.graph.num_nodes
     ring_units(instance)
     ring_bound(instance)
@@ -86,7 +72,7 @@ def _pricing(strict: bool) -> None:
 
 def _cuts(strict: bool) -> None:
     """Topological orders and their best cuts."""
-    units = ring_units(ring_instance(tiny_problem(strict)))
+    units = ring_units(ring_instance(tiny_problem(Objective.RING, strict)))
     score = np.zeros(units.num_units)
     for order in (list_order(units, score), depth_first(units, score)):
         LinearCuts(units, order, strict).best(0.0, units.serial_seconds, 2, np.inf)
@@ -94,18 +80,27 @@ def _cuts(strict: bool) -> None:
 
 def _ideals(strict: bool) -> None:
     """Dynamic programming over ideals."""
-    units = ring_units(ring_instance(tiny_problem(strict)))
+    units = ring_units(ring_instance(tiny_problem(Objective.RING, strict)))
     stages_within(units, Limits(units.serial_seconds, 2, np.inf, strict, 4))
 
 
 PARTS: dict[str, tuple[Callable[[bool], None], tuple[Any, ...]]] = {
     "solver": (_solver, (search,)),
     "pricing": (_pricing, (price_range, price_whole, to_nodes)),
-    "cuts": (_cuts, kernels_of_cuts()),
+    "cuts": (_cuts, compiled_of_cuts()),
     "ideals": (_ideals, (grow_layers, read_stages)),
 }
-"""Parts that are compiled together, each with the kernels that tell whether it was, in the order of
+"""Parts that are compiled together, each with the functions that tell whether it was, in order of
 need."""
+PARTS_OF = {
+    "greedy": ("solver", "pricing"),
+    "policy": ("cuts",),
+    "linear-dp": ("cuts",),
+    "order-annealing": ("cuts",),
+    "unit-annealing": ("cuts",),
+    "ideal-dp": ("ideals", "cuts"),
+}
+"""Names in `PARTS` by the first method that needs them; the heuristic always runs."""
 
 
 def compile_part(request: tuple[str, bool]) -> str:
@@ -115,15 +110,15 @@ def compile_part(request: tuple[str, bool]) -> str:
     return part
 
 
-def is_compiled(kernel: Any) -> bool:
-    """Whether this process, or Numba's cache, has machine code of a kernel as its source is now.
+def is_compiled(function: Any) -> bool:
+    """Whether this process, or Numba's cache, has machine code of a function as its source is now.
 
     Without a compiler (``NUMBA_DISABLE_JIT``) there is nothing to compile.
     """
-    if not hasattr(kernel, "signatures"):
+    if not hasattr(function, "signatures"):
         return True
     # Only Numba knows how it marks what it keeps; its index is empty for another source.
-    return bool(kernel.signatures or kernel._cache._cache_file._load_index())
+    return bool(function.signatures or function._cache._cache_file._load_index())
 
 
 class RingCompilation:
@@ -142,7 +137,7 @@ class RingCompilation:
     def __enter__(self) -> RingCompilation:
         beside = [name for name in self._missing if name != "solver"]
         if self.first_run:
-            self._tell(Milestone("compiling kernels, once on this machine"))
+            self._tell(Milestone("compiling methods, once on this machine"))
         if beside:
             self._worker = WarmWorker("go_rl.objectives.ring.compilation:compile_part")
             for part in beside:
@@ -166,14 +161,14 @@ class RingCompilation:
     def need(self, *parts: str) -> float:
         """Have parts compiled; return the seconds that took, which no budget pays.
 
-        A second process that fails costs time only: the kernels are then compiled here.
+        A second process that fails costs time only: the functions are then compiled here.
         """
         started = time.perf_counter()
         for part in parts:
             if part not in self._missing:
                 continue
             done = len(PARTS) - len(self._missing)
-            self._tell(f"compiling kernels, once on this machine: {done} of {len(PARTS)} parts")
+            self._tell(f"compiling methods, once on this machine: {done} of {len(PARTS)} parts")
             if (waiting := self._waiting.get(part)) is not None:
                 with suppress(WorkerError):
                     waiting.result()

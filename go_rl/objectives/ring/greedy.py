@@ -24,7 +24,7 @@ def greedy_fills(
         share = (1 - mix) * work + mix * weight
         total = share.sum()
         if total > 0:
-            yield topological_fill(share / total, problem.hardware.num_chips)
+            yield topological_fill(share / total, problem.hardware.num_devices)
 
 
 def topological_fill(share: Float64[np.ndarray, "N"], chips: int) -> Int16[np.ndarray, "N"]:

@@ -13,7 +13,7 @@ from typing import Any, no_type_check
 import numpy as np
 from jaxtyping import Float64, Int32
 
-from go_rl.core.compiled_struct import kernel
+from go_rl.core.compiled_struct import compiled
 from go_rl.objectives.common.units import RingUnits
 from go_rl.runtime.decoder_calls import count_decoder_calls
 
@@ -21,7 +21,7 @@ NO_STAGE = np.int64(1 << 20)
 """More stages than any hardware has chips: not reachable."""
 
 
-@kernel
+@compiled
 @no_type_check
 def _profile(order, tensors, succ_ptr, succ, triangle, place, delta, following) -> None:
     """Write [U + 2] what each position adds to the seconds on the link, and [U + 1] the first
@@ -45,7 +45,7 @@ def _profile(order, tensors, succ_ptr, succ, triangle, place, delta, following) 
                 reach = max(reach, place[succ[j]])
 
 
-@kernel
+@compiled
 @no_type_check
 def _earliest(load, held, seconds, weight_limit, first) -> None:
     """Write [U + 1] the first position from which a stage may reach each; from prefix sums."""
@@ -56,7 +56,7 @@ def _earliest(load, held, seconds, weight_limit, first) -> None:
         first[j] = i
 
 
-@kernel
+@compiled
 @no_type_check
 def _fewest(first, crossing, following, seconds, fewest, come_from, queue) -> None:
     """Write [U + 1] the fewest stages that end before each position, and the previous cut.
@@ -83,7 +83,7 @@ def _fewest(first, crossing, following, seconds, fewest, come_from, queue) -> No
             come_from[j] = queue[head]
 
 
-@kernel
+@compiled
 @no_type_check
 def _exactly(first, crossing, following, seconds, back) -> None:
     """Write [stages + 1, U + 1] the previous cut of a way to end stage s at each position; what
@@ -102,8 +102,8 @@ def _exactly(first, crossing, following, seconds, back) -> None:
                 back[s + 1, j] = i
 
 
-def kernels_of_cuts() -> tuple[Any, ...]:
-    """Return the kernels that every cut order calls."""
+def compiled_of_cuts() -> tuple[Any, ...]:
+    """Return the compiled functions that every cut order calls."""
     return _profile, _earliest, _fewest
 
 

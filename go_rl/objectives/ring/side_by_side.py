@@ -17,7 +17,7 @@ from typing import no_type_check
 import numpy as np
 from jaxtyping import Float64, Int32, Int64
 
-from go_rl.core.compiled_struct import KernelStruct, kernel
+from go_rl.core.compiled_struct import CompiledStruct, compiled
 from go_rl.objectives.common.units import RingUnits
 from go_rl.objectives.ring.linear_cuts import NO_STAGE, LinearCuts
 
@@ -28,7 +28,7 @@ TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Piece(KernelStruct):
+class Piece(CompiledStruct):
     """Components of one piece of the order, and the chips that they are packed into."""
 
     order: Int64[np.ndarray, "U"]
@@ -52,7 +52,7 @@ class Piece(KernelStruct):
 
 
 @dataclass(frozen=True, eq=False)
-class Room(KernelStruct):
+class Room(CompiledStruct):
     """Limits of every chip and link."""
 
     seconds: float
@@ -75,7 +75,7 @@ def new_piece(units: RingUnits, order: Int32[np.ndarray, "U"], chips: int) -> Pi
     )  # fmt: skip
 
 
-@kernel
+@compiled
 @no_type_check
 def _clear(p: Piece) -> None:
     for c in range(len(p.parts)):
@@ -84,7 +84,7 @@ def _clear(p: Piece) -> None:
         p.chip_held[c] = 0.0
 
 
-@kernel
+@compiled
 @no_type_check
 def _root(p: Piece, x: int) -> int:
     parent = p.parent
@@ -94,7 +94,7 @@ def _root(p: Piece, x: int) -> int:
     return x
 
 
-@kernel
+@compiled
 @no_type_check
 def _remove(p: Piece, x: int, used: int) -> int:
     """Take a component from its chip; return the chips in use."""
@@ -108,7 +108,7 @@ def _remove(p: Piece, x: int, used: int) -> int:
     return used - 1
 
 
-@kernel
+@compiled
 @no_type_check
 def _place(p: Piece, x: int, room: Room, left: int, used: int) -> int:
     """Put a component on the first chip with room, else on an empty one; return the chips in use,
@@ -132,7 +132,7 @@ def _place(p: Piece, x: int, room: Room, left: int, used: int) -> int:
     return used + 1
 
 
-@kernel
+@compiled
 @no_type_check
 def _add(units: RingUnits, p: Piece, begin: int, x: int, room: Room, left: int, used: int) -> int:
     """Add a unit to the piece that opens at ``begin``; return the chips in use, or `NO_STAGE`."""
@@ -167,7 +167,7 @@ def _add(units: RingUnits, p: Piece, begin: int, x: int, room: Room, left: int, 
     return _place(p, root, room, left, _remove(p, root, used))
 
 
-@kernel
+@compiled
 @no_type_check
 def _fewest(units: RingUnits, p: Piece, room: Room, crossing, following, fewest, come_from) -> None:
     """Write [U + 1] the fewest chips that hold all before each position, and the previous cut."""
@@ -191,7 +191,7 @@ def _fewest(units: RingUnits, p: Piece, room: Room, crossing, following, fewest,
                 come_from[j] = i
 
 
-@kernel
+@compiled
 @no_type_check
 def _write(units: RingUnits, p: Piece, room: Room, begin: int, end: int, base: int, stage) -> int:
     """Write the chips of one piece, numbered from ``base``; return how many."""

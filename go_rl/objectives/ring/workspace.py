@@ -87,7 +87,7 @@ class RingWorkspace(PlanningWorkspace):
     @property
     def chips(self) -> int:
         """Number of chips k."""
-        return self.problem.hardware.num_chips
+        return self.problem.hardware.num_devices
 
     @property
     def weight_limit(self) -> float:

@@ -37,14 +37,14 @@ def choose_devices(hardware: Hardware, used: Collection[int], share: bool = Fals
         ExecutionError: too few devices; the message explains how to get more.
     """
     numbers = sorted(used)
-    chips = [d for d in numbers if not hardware.chips[d].is_cpu]
-    hosts = [d for d in numbers if hardware.chips[d].is_cpu]
+    devices = [d for d in numbers if not hardware.devices[d].is_cpu]
+    hosts = [d for d in numbers if hardware.devices[d].is_cpu]
     real = [d for d in jax.local_devices() if d.platform != "cpu"]
-    if len(real) >= len(chips) or (real and share):
-        chosen = _assign(chips, real, share) | _assign(hosts, _cpus() if hosts else [], share)
+    if len(real) >= len(devices) or (real and share):
+        chosen = _assign(devices, real, share) | _assign(hosts, _cpus() if hosts else [], share)
     else:
         chosen = _assign(numbers, _cpus(), share)
-    return Chosen(chosen, _note(hardware, chips, chosen))
+    return Chosen(chosen, _note(hardware, devices, chosen))
 
 
 def _cpus() -> list[jax.Device]:
@@ -75,14 +75,14 @@ def _listed(pool: Sequence[jax.Device]) -> str:
     return f"{len(pool)} {platform} device{'' if len(pool) == 1 else 's'}"
 
 
-def _note(hardware: Hardware, chips: Sequence[int], chosen: Mapping[int, jax.Device]) -> str:
+def _note(hardware: Hardware, devices: Sequence[int], chosen: Mapping[int, jax.Device]) -> str:
     distinct = list(dict.fromkeys(chosen.values()))
     nothing = "times measured here say nothing about the plan"
-    if any(chosen[d].platform == "cpu" for d in chips):
-        kinds = ", ".join(dict.fromkeys(hardware.chips[d].kind for d in chips))
+    if any(chosen[d].platform == "cpu" for d in devices):
+        kinds = ", ".join(dict.fromkeys(hardware.devices[d].kind for d in devices))
         return f"CPU devices of this host ({len(distinct)}) stand in for {kinds}: {nothing}"
     if len(distinct) < len(chosen):
         return f"{len(chosen)} devices of the plan share {_listed(distinct)}: {nothing}"
-    other = {(hardware.chips[d].kind, chosen[d].device_kind) for d in chips}
+    other = {(hardware.devices[d].kind, chosen[d].device_kind) for d in devices}
     foreign = [pair for pair in sorted(other) if pair[0].lower() not in pair[1].lower()]
     return "; ".join(f"the plan is for {ours}, measured on {real}" for ours, real in foreign)

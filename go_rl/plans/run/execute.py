@@ -106,9 +106,10 @@ def place_function(
     runs = ~np.isin(traced.graph.kind, [int(kind) for kind in FREE_KINDS])
     segments = cut_segments(traced.graph, plan.device, plan.fusion_group)
     used = {*plan.device[runs].tolist(), *segments.device.tolist()}
-    if strange := sorted(d for d in used if not 0 <= d < hardware.num_chips):
+    if strange := sorted(d for d in used if not 0 <= d < hardware.num_devices):
         raise PlanError(
-            f"the plan names device {strange[0]}; {hardware.name!r} has 0..{hardware.num_chips - 1}"
+            f"the plan names device {strange[0]}; {hardware.name!r} has "
+            f"0..{hardware.num_devices - 1}"
         )
     chosen = choose_devices(hardware, used, share)
     return PlacedProgram(traced, segments, chosen.devices), chosen

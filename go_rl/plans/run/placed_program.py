@@ -54,8 +54,8 @@ class PlacedProgram:
         """``devices``: the JAX device of each device of the plan in use."""
         self._program = program
         stages = program.stages(segments.segment, segments.copies)
-        stages = sorted(stages, key=lambda stage: stage.chip)
-        where = [devices[int(segments.device[stage.chip])] for stage in stages]
+        stages = sorted(stages, key=lambda stage: stage.device)
+        where = [devices[int(segments.device[stage.device])] for stage in stages]
         self._calls = _calls(stages, where)
         self._returned = frozenset(program.returned)
 

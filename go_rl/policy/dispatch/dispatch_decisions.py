@@ -30,7 +30,7 @@ class DispatchDecisions:
         problem = workspace.problem
         room = np.full(workspace.num_devices, np.inf)
         if problem.memory:
-            room = np.array([chip.memory_bytes for chip in problem.hardware.chips])
+            room = np.array([device.memory_bytes for device in problem.hardware.devices])
         if "placement" not in problem.decisions:
             home = _of_units(units, workspace.reference.device)[0]
             elsewhere = np.arange(workspace.num_devices)[:, None] != home

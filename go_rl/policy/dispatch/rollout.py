@@ -36,7 +36,7 @@ PLACED, SELECTED = len(PLACE_FEATURES), len(SELECT_FEATURES)
 
 
 class DispatchArrays(NamedTuple):
-    """Arrays of a problem that the kernel reads: ``U`` units, ``D`` devices, ``Y`` edges, ``L``
+    """Arrays of a problem that the rollout reads: ``U`` units, ``D`` devices, ``Y`` edges, ``L``
     layers."""
 
     succ_ptr: np.ndarray
@@ -89,7 +89,7 @@ class Dispatcher:
 
     @cached_property
     def arrays(self) -> DispatchArrays:
-        """Arrays that the kernel reads."""
+        """Arrays that the rollout reads."""
         merged, u = self.units, self.units.units
         _, layer = np.unique(merged.main_layer, return_inverse=True)
         layers = int(layer.max(initial=-1)) + 1

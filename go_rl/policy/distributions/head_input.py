@@ -18,4 +18,4 @@ class HeadInput(NamedTuple):
     graph: jraph.GraphsTuple
     real: Float[Array, "U"]
     """[U] 1 for real units, 0 for padding."""
-    chips: Int[Array, ""]
+    num_devices: Int[Array, ""]

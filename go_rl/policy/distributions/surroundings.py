@@ -52,12 +52,12 @@ def seen_scores(graph: jraph.GraphsTuple, scores: Float[Array, "B U"]) -> Float[
 def seen_chips(
     graph: jraph.GraphsTuple,
     chip: Int[Array, "B U"],
-    chips: Int[Array, ""],
+    num_devices: Int[Array, ""],
     place: Float[Array, "U"],
 ) -> Float[Array, "B U 7"]:
     """Return, for each node: its chip, the loads of that chip and its neighbours against the mean,
     the room towards producers and consumers, and the distance from its place."""
-    share, count = node_array(graph, "share"), chips.astype(jnp.float32)
+    share, count = node_array(graph, "share"), num_devices.astype(jnp.float32)
     row = jnp.arange(len(chip))[:, None]
     load = jnp.zeros((len(chip), MAX_CHIPS + 2)).at[row, chip + 1].add(share * count)
     own, left, right = (jnp.take_along_axis(load, chip + i, axis=1) - 1.0 for i in (1, 0, 2))

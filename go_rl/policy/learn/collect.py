@@ -197,6 +197,6 @@ def assemble(
         for name, found in rollouts.items()
     }
     padded = case.decoder.padded
-    chips = jnp.int32(padded.chips)
-    batch = Batch(padded.graph, jnp.asarray(padded.real), chips, groups)
+    num_devices = jnp.int32(padded.num_devices)
+    batch = Batch(padded.graph, jnp.asarray(padded.real), num_devices, groups)
     return Collected(batch, rollouts, drawn.proposals)

@@ -22,8 +22,8 @@ def split_samples(batch: Batch) -> Batch:
     """
     if jax.local_device_count() == 1:
         return batch
-    graph, real, chips = copied((batch.graph, batch.real, batch.chips))
-    return Batch(graph, real, chips, jax.tree.map(_split, batch.groups))
+    graph, real, num_devices = copied((batch.graph, batch.real, batch.num_devices))
+    return Batch(graph, real, num_devices, jax.tree.map(_split, batch.groups))
 
 
 def on_all_devices(learner: Learner) -> Learner:

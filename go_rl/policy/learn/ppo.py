@@ -2,8 +2,8 @@
 
 Every unit's decision in every iteration has its own probability ratio, clipped apart, and so has a
 graph-level decision; all share the advantage of the plan they belong to. Ratios of SAMPLE use
-log-probabilities renormalised over the chips that were possible; units that others decided have no
-part in the loss.
+log-probabilities renormalised over the devices that were possible; units that others decided have
+no part in the loss.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Batch(NamedTuple):
 
     graph: jraph.GraphsTuple
     real: Float[Array, "U"]
-    chips: Int[Array, ""]
+    num_devices: Int[Array, ""]
     groups: dict[str, SampleGroup]
     """Sample groups by name; see `PlanDecoder.groups`."""
 
@@ -154,7 +154,7 @@ Judged = dict[str, dict[str, tuple[Any, Array]]]
 def judge(policy: Policy, params: Params, batch: Batch) -> Judged:
     """Return the log-densities of the decisions; the graph is encoded once for all samples."""
     graph = batch.graph
-    encoded = policy.apply(params, graph, batch.real, batch.chips, method=Policy.encode)
+    encoded = policy.apply(params, graph, batch.real, batch.num_devices, method=Policy.encode)
     return {
         name: {
             decision: cast(

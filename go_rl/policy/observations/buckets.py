@@ -32,7 +32,7 @@ class Padded:
     """[U] 1 for real nodes, 0 for padding."""
     num_units: int
     """Real nodes."""
-    chips: int
+    num_devices: int
 
 
 def bucket(units: int, edges: int) -> tuple[int, int]:
@@ -72,4 +72,4 @@ def pad(graph: PolicyGraph) -> Padded:
         jraph.GraphsTuple(**arrays), n_node=nodes, n_edge=edges, n_graph=2
     )
     real = (np.arange(nodes) < graph.num_units).astype(np.float32)
-    return Padded(padded, real, graph.num_units, graph.chips)
+    return Padded(padded, real, graph.num_units, graph.num_devices)

@@ -48,7 +48,7 @@ class PolicyGraph:
     receivers: Int32[np.ndarray, "E"]
     hardware: Float32[np.ndarray, "P"]
     """[P] hardware, and what is asked of the whole graph."""
-    chips: int
+    num_devices: int
 
     @property
     def num_units(self) -> int:
@@ -61,7 +61,7 @@ def policy_graph(
     features: Float64[np.ndarray, "U _"],
     places: Float64[np.ndarray, "U J"],
     hardware: Float32[np.ndarray, "P"],
-    chips: int,
+    num_devices: int,
 ) -> PolicyGraph:
     """Return the graph of units; ``features`` lack the places, which every network sees as well."""
     total = units.work.sum()
@@ -73,7 +73,7 @@ def policy_graph(
         senders=edge_sources(units),
         receivers=units.succ,
         hardware=hardware,
-        chips=chips,
+        num_devices=num_devices,
     )
 
 
@@ -86,7 +86,7 @@ def tiny_graph(columns: Columns) -> PolicyGraph:
         senders=np.zeros(1, np.int32),
         receivers=np.ones(1, np.int32),
         hardware=np.zeros(len(columns.hardware), np.float32),
-        chips=2,
+        num_devices=2,
     )
 
 

@@ -48,7 +48,7 @@ def observe_ring(workspace: RingWorkspace) -> PolicyGraph:
 
 def _scalars(workspace: RingWorkspace, places: np.ndarray) -> Float64[np.ndarray, "U S"]:
     units = workspace.units
-    memory = min(chip.memory_bytes for chip in workspace.problem.hardware.chips)
+    memory = min(chip.memory_bytes for chip in workspace.problem.hardware.devices)
     mean = max(units.work.sum() / workspace.chips, 1e-30)
     columns = [
         log_ratio(units.work, mean),
@@ -78,7 +78,7 @@ def _kinds(workspace: RingWorkspace) -> Float64[np.ndarray, "U K"]:
 def _hardware_of(workspace: RingWorkspace) -> Float32[np.ndarray, "P"]:
     units, problem, chips = workspace.units, workspace.problem, workspace.chips
     mean = max(units.work.sum() / chips, 1e-30)
-    memory = max(min(chip.memory_bytes for chip in problem.hardware.chips), 1)
+    memory = max(min(chip.memory_bytes for chip in problem.hardware.devices), 1)
     ratios = np.array(
         [
             units.work.max(initial=0.0) / mean,

@@ -102,15 +102,16 @@ class PlacementDecoder(nn.Module):
         ``place`` [U]: share of the work before each node. ``before`` [B, U]: chips of the
         iteration before; the first knows none.
         """
-        seen = seen_chips(head.graph, before, head.chips, place) * float(iteration > 0)
+        seen = seen_chips(head.graph, before, head.num_devices, place) * float(iteration > 0)
         out = self.emit(nn.relu(self.project(head.h)[None] + self.condition(seen)))
-        count = head.chips.astype(jnp.float32)
+        count = head.num_devices.astype(jnp.float32)
         middle = count * (place[None] + FAR * nn.tanh(out[..., 0])) - 0.5
         middle = middle + NEAR * nn.tanh(out[..., 1])
         log_width = jnp.clip(jnp.log(FIRST_WIDTH) + out[..., 2], *LOG_WIDTH)
         chip = jnp.arange(MAX_CHIPS)
         apart = (chip - middle[..., None]) * jnp.exp(-log_width)[..., None]
-        return jax.nn.log_softmax(jnp.where(chip < head.chips, -0.5 * jnp.square(apart), NEVER))
+        near = -0.5 * jnp.square(apart)
+        return jax.nn.log_softmax(jnp.where(chip < head.num_devices, near, NEVER))
 
     def sample(
         self, head: HeadInput, key: Array, noise: Float[Array, "B"], place: Float[Array, "U"]

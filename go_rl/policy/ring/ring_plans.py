@@ -98,7 +98,7 @@ class RingPlans(PlanDecoder):
 
     def proposals(self, actions: Actions, noise: Float32[np.ndarray, "B"]) -> ProposalArrays:
         """Return [B, U] scores, or [B, U] chips with [B, U, k] log-probabilities."""
-        units, chips = self.padded.num_units, self.padded.chips
+        units, chips = self.padded.num_units, self.padded.num_devices
         if "order" in actions:
             return {"scores": np.asarray(actions["order"].scores[:, -1, :units])}
         drawn: DrawnPlacements = actions["placement"]
@@ -123,7 +123,7 @@ class RingPlans(PlanDecoder):
             return actions
         proposed: DrawnPlacements = actions["placement"]
         padded, count, chosen = self.padded, len(rollouts.reward), proposed.chosen
-        rows, units, chips = len(padded.real), padded.num_units, padded.chips
+        rows, units, chips = len(padded.real), padded.num_units, padded.num_devices
         place = jnp.broadcast_to(proposed.place, (count, rows))
         windows = blank_windows(count, rows, chips)
         cuts = np.zeros((count, windows.final.shape[1] + 1), np.int32)
@@ -156,7 +156,7 @@ class RingPlans(PlanDecoder):
         chip: Int32[np.ndarray, "U"],
     ) -> None:
         """Write what the cuts of a sample's order may be, and what they are."""
-        solver, units, chips = self.workspace.solver, self.padded.num_units, self.padded.chips
+        solver, units, chips = self.workspace.solver, self.padded.num_units, self.padded.num_devices
         first, last = solver.windows(order.astype(np.int64))
         windows.order[row, :units], windows.first[row, :units] = order, first
         windows.last[row, :chips, :units] = last

@@ -25,7 +25,7 @@ import numpy as np
 from jaxtyping import Float64, Int16, Int64, UInt64
 
 from go_rl.core.bitset import bit
-from go_rl.core.compiled_struct import kernel
+from go_rl.core.compiled_struct import compiled
 from go_rl.solvers.network import Network
 from go_rl.solvers.tree_search import next_uniform
 
@@ -112,7 +112,7 @@ def cut_windows(
     return first, last
 
 
-@kernel
+@compiled
 @no_type_check
 def _log_odds(log_probs, odds) -> float:
     """Write [M, k], where zeros come in; return the sum of what was taken from the rows."""
@@ -129,7 +129,7 @@ def _log_odds(log_probs, odds) -> float:
     return base
 
 
-@kernel
+@compiled
 @no_type_check
 def _first_ends(net: Network, order, place, first) -> None:
     """Write [M] the first position where a piece that opens at each may end."""
@@ -144,7 +144,7 @@ def _first_ends(net: Network, order, place, first) -> None:
             reach = max(reach, place[net.succ[j]])
 
 
-@kernel
+@compiled
 @no_type_check
 def _furthest_ends(net: Network, order, limit: int, held, furthest) -> None:
     """Write [M]: the largest e such that the weights of positions i..e-1 are at most ``limit``.
@@ -178,7 +178,7 @@ def _furthest_ends(net: Network, order, limit: int, held, furthest) -> None:
                 total -= net.group_bytes[net.group[j]]
 
 
-@kernel
+@compiled
 @no_type_check
 def _last_ends(order, domain, chip: int, furthest, last) -> None:
     """Write [M] the last ends on a chip (one bit): of the run of blocks that may take it, within
@@ -190,7 +190,7 @@ def _last_ends(order, domain, chip: int, furthest, last) -> None:
         last[i] = min(furthest[i], run)
 
 
-@kernel
+@compiled
 @no_type_check
 def _prefix_sums(order, odds, prefix) -> None:
     """Write [k, M + 1] sums of the log-odds along the order; zeros come in."""
@@ -199,7 +199,7 @@ def _prefix_sums(order, odds, prefix) -> None:
             prefix[c, i + 1] = prefix[c, i] + odds[order[i], c]
 
 
-@kernel
+@compiled
 @no_type_check
 def _sum_backwards(first, last, prefix, all_chips, best, suffix, mass, total) -> None:
     """Fill the table of completions.
@@ -246,7 +246,7 @@ def _sum_backwards(first, last, prefix, all_chips, best, suffix, mass, total) ->
             total[c, i] = _log_sum(top, scaled, suffix[0, high], suffix[1, high], best)
 
 
-@kernel
+@compiled
 @no_type_check
 def _add(top: float, scaled: float, value: float, best: bool):
     """Add exp(value) to the sum scaled * exp(top)."""
@@ -259,7 +259,7 @@ def _add(top: float, scaled: float, value: float, best: bool):
     return value, scaled * np.exp(top - value) + 1.0
 
 
-@kernel
+@compiled
 @no_type_check
 def _log_sum(top: float, scaled: float, other_top: float, other: float, best: bool) -> float:
     high = max(top, other_top)
@@ -268,7 +268,7 @@ def _log_sum(top: float, scaled: float, other_top: float, other: float, best: bo
     return high + np.log(scaled * np.exp(top - high) + other * np.exp(other_top - high))
 
 
-@kernel
+@compiled
 @no_type_check
 def _draw_cuts(first, last, mass, total, best, random, cuts) -> int:
     """Write the ends of the pieces into ``cuts`` after a 0; return how many pieces there are."""

@@ -7,12 +7,12 @@ from typing import no_type_check
 import numpy as np
 
 from go_rl.core.bitset import bit
-from go_rl.core.compiled_struct import kernel
+from go_rl.core.compiled_struct import compiled
 from go_rl.solvers.network import Network
 from go_rl.solvers.tree_search import draw
 
 
-@kernel
+@compiled
 @no_type_check
 def draw_independently(net: Network, domain, log_probs, random, chip) -> bool:
     """Draw [M] chips, each from its distribution renormalised over its domain.
@@ -27,7 +27,7 @@ def draw_independently(net: Network, domain, log_probs, random, chip) -> bool:
     return True
 
 
-@kernel
+@compiled
 @no_type_check
 def log_prob_within(log_probs, domain, chip) -> float:
     """Return the log-probability of [M] chips, each renormalised over its domain."""

@@ -16,7 +16,7 @@ from typing import no_type_check
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from go_rl.core.compiled_struct import kernel
+from go_rl.core.compiled_struct import compiled
 from go_rl.core.graph.list_order import list_order
 from go_rl.solvers.network import Network
 
@@ -53,7 +53,7 @@ def chip_moments(
     return mean, variance
 
 
-@kernel
+@compiled
 @no_type_check
 def _moments(log_probs, mean, variance) -> None:
     blocks, chips = log_probs.shape
@@ -71,7 +71,7 @@ def _moments(log_probs, mean, variance) -> None:
         variance[v] = max(second / total - mean[v] * mean[v], LEAST_VARIANCE)
 
 
-@kernel
+@compiled
 @no_type_check
 def _smooth(net: Network, mean, variance, place) -> None:
     """Move [M] ``place``, which starts at the means."""

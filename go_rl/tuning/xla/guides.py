@@ -16,7 +16,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float, Float64
 
-from go_rl.core import CheckpointError, Chip, HardwareError
+from go_rl.core import CheckpointError, Device, HardwareError
 from go_rl.core.presets import HOST, load_hardware
 from go_rl.core.processor import own_target, processor_name
 from go_rl.costs.kernels.calibrated import KIND, CalibratedKernels
@@ -186,17 +186,17 @@ def shipped_settings(target: str) -> SettingRanks | None:
 
 
 def _analytical(target: str) -> Guide:
-    chip, notes = _chip(target)
-    priced = PricedFusions(lambda kernels: Analytical().seconds(kernel_work(kernels), chip))
+    device, notes = _device(target)
+    priced = PricedFusions(lambda kernels: Analytical().seconds(kernel_work(kernels), device))
     notes = (*notes, f"The analytical model does not tell settings apart: {FIXED}")
     return Guide("analytical", priced, FixedSettings(), predicts=True, notes=notes)
 
 
-def _chip(target: str) -> tuple[Chip, tuple[str, ...]]:
+def _device(target: str) -> tuple[Device, tuple[str, ...]]:
     try:
-        return load_hardware(target).chips[0], ()
+        return load_hardware(target).devices[0], ()
     except HardwareError:
-        note = f"No hardware is called {target!r}: the analytical model takes the chip of 'host'"
+        note = f"No hardware is called {target!r}: the analytical model takes the device of 'host'"
         return replace(HOST, kind=target), (note,)
 
 

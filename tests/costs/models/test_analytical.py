@@ -9,7 +9,7 @@ from importlib.resources import files
 import numpy as np
 import pytest
 
-from go_rl.core import Chip, HardwareError, OpKind
+from go_rl.core import Device, HardwareError, OpKind
 from go_rl.core.presets import EXAMPLES, load_hardware
 from go_rl.costs.devices import device_names
 from go_rl.costs.models import (
@@ -22,7 +22,7 @@ from go_rl.costs.models import (
 )
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 
-CHIP = Chip("tile", peak_flops=1e12, memory_bytes=1e9, memory_bandwidth=1e11, host_bandwidth=1e10)
+CHIP = Device("tile", peak_flops=1e12, memory_bytes=1e9, memory_bandwidth=1e11, host_bandwidth=1e10)
 EVEN = Analytical({"tile": Efficiency(0.5, 0.25, 0.1, 0.2, 0.05, 0.8)})
 
 
@@ -56,9 +56,9 @@ def test_the_slowest_of_compute_memory_and_host_counts():
 
 
 def test_launch_is_added_and_free_kinds_cost_nothing():
-    chip = replace(CHIP, launch_seconds=1e-3)
+    device = replace(CHIP, launch_seconds=1e-3)
     kinds = [OpKind.INPUT, OpKind.CONSTANT, OpKind.OTHER, OpKind.MATMUL]
-    seconds = EVEN.seconds(kernels(kinds, [0.0, 0.0, 0.0, 1e9], 0.0), chip)
+    seconds = EVEN.seconds(kernels(kinds, [0.0, 0.0, 0.0, 1e9], 0.0), device)
     assert seconds.tolist() == pytest.approx([0.0, 0.0, 1e-3, 3e-3])
 
 
@@ -71,7 +71,7 @@ def test_shipped_parameters_are_valid_and_cover_the_presets():
     text = files("go_rl.costs.models").joinpath("parameters.json").read_text()
     shipped = shipped_parameters()
     assert set(shipped) == set(json.loads(text))
-    kinds = {c.kind for name in EXAMPLES for c in load_hardware(name).chips}
+    kinds = {c.kind for name in EXAMPLES for c in load_hardware(name).devices}
     # GPUs of the table of devices are known by their data sheets; the default shares serve them.
     assert kinds - set(shipped) <= set(device_names())
     assert isinstance(Analytical(), CostModel)

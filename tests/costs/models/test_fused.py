@@ -12,7 +12,7 @@ from reference.step_problems import random_edges, random_kinds
 
 from go_rl.core import (
     DECISIONS,
-    Chip,
+    Device,
     Hardware,
     KernelPrices,
     Links,
@@ -33,11 +33,13 @@ MATMUL, ELEMENTWISE, MOVEMENT = OpKind.MATMUL, OpKind.ELEMENTWISE, OpKind.MOVEME
 INPUT, OTHER = OpKind.INPUT, OpKind.OTHER
 EVEN = Analytical({"tile": Efficiency(1.0, 1.0, 1.0, 1.0, 1.0, 1.0)})
 """Every byte and every FLOP takes a second on a `TILE`."""
-TILE = Chip("tile", 1.0, 1e9, 1.0, launch_seconds=0.5)
+TILE = Device("tile", 1.0, 1e9, 1.0, launch_seconds=0.5)
 
 
-def boxes(devices: int = 1, *, chip: Chip = TILE, element_bytes: float | None = None) -> Hardware:
-    return Hardware("boxes", (chip,) * devices, Links(Topology.FULL, 1.0), element_bytes)
+def boxes(
+    devices: int = 1, *, device: Device = TILE, element_bytes: float | None = None
+) -> Hardware:
+    return Hardware("boxes", (device,) * devices, Links(Topology.FULL, 1.0), element_bytes)
 
 
 def graph(kinds, edges, accessed, flops=None, **columns) -> OpGraph:
@@ -72,14 +74,14 @@ class Dear:
 
     name = "dear"
 
-    def seconds(self, kernels, chip):
+    def seconds(self, kernels, device):
         return np.full(len(kernels.kind), 2.0 if kernels.which is None else 10.0)
 
 
 class DearByGraph(Dear):
     """The same, from the graphs of kernels."""
 
-    def notes(self, kernels, chip):
+    def notes(self, kernels, device):
         return ()
 
 
@@ -145,7 +147,7 @@ def test_work_adds_up_and_the_kind_with_most_of_it_sets_the_pace():
 
 
 def test_each_device_kind_has_its_price_and_none_where_a_member_cannot_run():
-    slow = Chip("slow", 0.5, 1e9, 0.5)
+    slow = Device("slow", 0.5, 1e9, 0.5)
     mixed = Hardware("mixed", (TILE, slow), Links(Topology.FULL, 1.0))
     model = Analytical(
         {kind: Efficiency(1.0, 1.0, 1.0, 1.0, 1.0, 1.0) for kind in ("tile", "slow")}
@@ -301,7 +303,7 @@ def test_a_ring_is_refused():
 def test_training_graphs_gaps_and_little_memory_are_welcome():
     """Off the ring no weights are streamed, however little memory there is."""
     backward = replace(CHAIN, is_backward=np.array([False, True, True]), weight_bytes=np.ones(3))
-    small = boxes(2, chip=replace(TILE, memory_bytes=0.5))
+    small = boxes(2, device=replace(TILE, memory_bytes=0.5))
     problem = makespan(backward, small, gap_seconds=np.array([1.0, 0.0, 2.0]))
     assert problem.weight_bytes.tolist() == [1.0, 1.0, 1.0]
     assert problem.gap_seconds is not None

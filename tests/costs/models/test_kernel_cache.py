@@ -1,4 +1,4 @@
-"""Cost models that know kernels as graphs: what is priced, how often, and on which chip."""
+"""Cost models that know kernels as graphs: what is priced, how often, and on which device."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from reference.step_problems import graph_of
 
-from go_rl.core import Chip, HardwareError, Objective, OpKind, ProblemError, load_hardware
+from go_rl.core import Device, HardwareError, Objective, OpKind, ProblemError, load_hardware
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.costs.models.cost_model import Kernels
 from go_rl.costs.models.kernel_cache import KernelCache
@@ -16,7 +16,7 @@ from go_rl.costs.models.measured import Measured
 from go_rl.graphs.cutting import KernelSet, cut_kernels
 from go_rl.runtime.records import Record, RecordStore
 
-CPU = Chip("cpu-1", 1e11, 1e12, 2e10, 2e-6, 2e10, is_cpu=True)
+CPU = Device("cpu-1", 1e11, 1e12, 2e10, 2e-6, 2e10, is_cpu=True)
 
 
 def chain(nodes: int = 5):
@@ -124,5 +124,5 @@ def test_other_chips_are_refused(tmp_path):
     options = ProblemOptions(
         objective=Objective.MAKESPAN, cost_model=Measured(tmp_path / "records.sqlite", "cpu-1")
     )
-    with pytest.raises(HardwareError, match=r"knows chips of kind 'cpu-1', .* not 'p100'"):
+    with pytest.raises(HardwareError, match=r"knows devices of kind 'cpu-1', .* not 'p100'"):
         make_problem(chain(), load_hardware("p100x2"), options)

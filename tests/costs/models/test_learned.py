@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from costs.kernels.kernels import few_kernels, weights
 
-from go_rl.core import Chip, HardwareError
+from go_rl.core import Device, HardwareError
 from go_rl.costs.models.cost_model import Kernels
 from go_rl.costs.models.learned import Learned
 
-CPU = Chip("cpu-1", 1e11, 1e12, 2e10, is_cpu=True)
+CPU = Device("cpu-1", 1e11, 1e12, 2e10, is_cpu=True)
 
 
 def test_it_prices_fused_kernels_on_its_own_target_only():
@@ -24,5 +24,5 @@ def test_it_prices_fused_kernels_on_its_own_target_only():
     assert seconds.shape == (graph.num_nodes,)
     assert (seconds[graph.is_fed] == 0).all()
     assert (seconds[~graph.is_fed] > 0).all()
-    with pytest.raises(HardwareError, match="the learned cost model knows chips of kind 'cpu-1'"):
+    with pytest.raises(HardwareError, match="the learned cost model knows devices of kind 'cpu-1'"):
         model.seconds(asked, replace(CPU, kind="p100"))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from go_rl.core import CheckpointError, HardwareError
-from go_rl.core.hardware import Chip
+from go_rl.core.hardware import Device
 from go_rl.core.presets import GPU_CHIPS, GPU_LINKS, load_hardware
 from go_rl.costs.devices import find_device
 from go_rl.costs.models.cost_model import Kernels
@@ -21,7 +21,7 @@ from go_rl.graphs.readers.jax.reader import trace_jax
 from go_rl.graphs.zoo.models.building import floats
 
 TENSOR_CORES = ("a100", "h100")
-"""Chips whose peak is that of TF32."""
+"""Devices whose peak is that of TF32."""
 WITH_TF32_PEAK = {*TENSOR_CORES, "p100", "v100"}
 """Presets older than the table of devices, whose boards differ a little."""
 
@@ -54,9 +54,9 @@ def test_a_fused_kernel_is_its_product_and_the_bytes_beyond(graph, model):
     assert kernel.tolist() == [0]
     # x comes in once for the product and the sum alike; the bias is all that is read beyond.
     assert extra.tolist() == [4 * 512]
-    chip = GPU_CHIPS["v100"]
-    whole = model.seconds(_kernels(graph, leader, np.array([1])), chip)[0]
-    apart = model.seconds(_kernels(graph), chip)
+    device = GPU_CHIPS["v100"]
+    whole = model.seconds(_kernels(graph, leader, np.array([1])), device)[0]
+    apart = model.seconds(_kernels(graph), device)
     product = graph.op_type.index("dot_general")
     assert apart[product] <= whole < apart.sum()
     assert whole == pytest.approx(apart[product], rel=0.01)
@@ -84,7 +84,7 @@ def test_it_is_named_and_identified():
 
 def test_other_chips_and_number_formats_are_refused(graph, model):
     with pytest.raises(HardwareError, match="'abacus' are no GPUs of the table"):
-        model.seconds(_kernels(graph), Chip("abacus", 1e12, 1e9, 1e9))
+        model.seconds(_kernels(graph), Device("abacus", 1e12, 1e9, 1e9))
     with pytest.raises(HardwareError, match="number format"):
         named_cost("learned:gpus", load_hardware("ring4"))
     with pytest.raises(HardwareError, match="learned:gpus for GPUs"):
@@ -95,15 +95,15 @@ def test_other_chips_and_number_formats_are_refused(graph, model):
 
 @pytest.mark.parametrize("kind", sorted(set(GPU_CHIPS) - WITH_TF32_PEAK))
 def test_presets_are_the_data_sheets(kind):
-    chip, sheet = GPU_CHIPS[kind], find_device(kind)
-    assert chip.peak_flops == pytest.approx(sheet.matrix_flops, rel=0.01)
-    assert chip.memory_bytes == sheet.memory_bytes
-    assert chip.memory_bandwidth == sheet.memory_bandwidth
+    device, sheet = GPU_CHIPS[kind], find_device(kind)
+    assert device.peak_flops == pytest.approx(sheet.matrix_flops, rel=0.01)
+    assert device.memory_bytes == sheet.memory_bytes
+    assert device.memory_bandwidth == sheet.memory_bandwidth
 
 
 def test_presets_by_name():
     assert load_hardware("t4").name == "t4x1"
-    assert len(load_hardware("a100-40gbx4").chips) == 4
+    assert len(load_hardware("a100-40gbx4").devices) == 4
     assert set(GPU_CHIPS) == set(GPU_LINKS)
     for kind in GPU_CHIPS:
         assert find_device(DATA_SHEETS.get(kind, kind))

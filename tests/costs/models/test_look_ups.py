@@ -66,11 +66,11 @@ def test_a_look_up_is_charged_for_the_rows_it_reads(graph):
 
 
 def test_its_table_must_still_fit(graph):
-    """A ring's chips are too small for the table: rows come from the host, not the table."""
+    """A ring's devices are too small for the table: rows come from the host, not the table."""
     hardware = load_hardware("ring4")
     problem = make_problem(graph, hardware, ProblemOptions(objective=Objective.RING))
     place = int(np.argmax(graph.weight_bytes))
-    assert max(chip.memory_bytes for chip in hardware.chips) < TABLE / 4
+    assert max(device.memory_bytes for device in hardware.devices) < TABLE / 4
     assert problem.streamed_bytes[place] == READ / 4 * (hardware.element_bytes or 4)
     large = make_problem(
         graph, load_hardware("h100x1"), ProblemOptions(objective=Objective.MAKESPAN)
@@ -80,4 +80,4 @@ def test_its_table_must_still_fit(graph):
 
 def test_a_launch_reads_the_rows_only(graph):
     for launch in eager_launches(graph).each:
-        assert launch.sizes["B"] * launch.sizes["H"] <= 2 * ROWS * WIDTH
+        assert launch.sizes["batch"] * launch.sizes["width"] <= 2 * ROWS * WIDTH

@@ -9,7 +9,7 @@ import pytest
 
 from go_rl.core import (
     FREE,
-    Chip,
+    Device,
     Hardware,
     Links,
     Objective,
@@ -59,7 +59,7 @@ class Mine:
 
     name = "profiled"
 
-    def seconds(self, kernels, chip):
+    def seconds(self, kernels, device):
         return np.full(len(kernels.flops), 2.0)
 
 
@@ -141,7 +141,7 @@ def test_a_profile_without_sizes_says_that_links_are_free():
 def test_cpus_take_the_cpu_profile():
     mixed = Hardware(
         "mixed",
-        (Chip("tile", 1e12, 1e9, 1e12), Chip("host", 1e11, 1e9, 1e11, is_cpu=True)),
+        (Device("tile", 1e12, 1e9, 1e12), Device("host", 1e11, 1e9, 1e11, is_cpu=True)),
         Links(Topology.FULL, 1e10),
     )
     problem = make_problem(graph(profile=True), mixed, MAX_LOAD)
@@ -152,8 +152,8 @@ def test_the_files_own_hardware():
     profiled = graph(profile=True, accelerators=2, cpus=1, memory_bytes=5e6)
     own = file_hardware(profiled)
     assert own is not None
-    assert [c.is_cpu for c in own.chips] == [False, False, True]
-    assert own.chips[0].memory_bytes == 5e6
+    assert [c.is_cpu for c in own.devices] == [False, False, True]
+    assert own.devices[0].memory_bytes == 5e6
     assert make_problem(profiled, own, MAX_LOAD).memory
     assert not make_problem(profiled, load_hardware("p100x2"), MAX_LOAD).memory
     assert file_hardware(graph()) is None
@@ -202,7 +202,7 @@ class OwnModel:
     def __init__(self, given) -> None:
         self.given = given
 
-    def seconds(self, kernels, chip):
+    def seconds(self, kernels, device):
         return self.given
 
 
@@ -215,7 +215,7 @@ def test_a_cost_model_of_ones_own_prices_the_nodes():
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ([1.0, 2.0], r"'own' on chip 'hermosa': gives seconds of shape \[2\]; .* must be \[3\]"),
+        ([1.0, 2.0], r"'own' on device 'hermosa': gives seconds of shape \[2\]; .* must be \[3\]"),
         (1.0, r"shape \[\];"),
         ([1.0, np.nan, 1.0], "gives node 'b' nan s; it must be >= 0, or inf"),
         ([1.0, 1.0, -2.0], "gives node 'c' -2.0 s"),

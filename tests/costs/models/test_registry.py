@@ -37,7 +37,7 @@ def file(tmp_path) -> Path:
 
 @pytest.fixture
 def shipped(tmp_path, monkeypatch) -> Path:
-    """Weights that ship for the chips of the hardware cpu-1."""
+    """Weights that ship for the devices of the hardware cpu-1."""
     folder = tmp_path / "pretrained"
     folder.mkdir()
     weights().save(folder / "kernels-cpu-1.npz")
@@ -121,7 +121,7 @@ def test_learned_alone_is_the_latest_version_and_old_names_stay(shipped):
 
 
 def test_other_chips_formats_and_files_are_refused(file, shipped):
-    with pytest.raises(HardwareError, match=r"knows chips of kind 'cpu-1', .* not 'p100'"):
+    with pytest.raises(HardwareError, match=r"knows devices of kind 'cpu-1', .* not 'p100'"):
         priced(small(), f"learned:{file}", "p100x2")
     with pytest.raises(HardwareError, match="elements of 1 bytes: leave out its element_bytes"):
         named_cost("learned", replace(CORES, element_bytes=1.0))

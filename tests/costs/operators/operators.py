@@ -27,10 +27,10 @@ def toy_examples(count: int = 40) -> OperatorExamples:
     linear = op == "linear"
     draw = np.exp2(rng.uniform(5, 12, size=(4, total))).astype(np.int64)
     sizes = {name: np.zeros(total, np.int64) for name in SIZES}
-    sizes["B"] = np.where(linear, 1, draw[0])
-    for name, values in zip("MNK", draw[1:], strict=True):
+    sizes["batch"] = np.where(linear, 1, draw[0])
+    for name, values in zip(("rows", "depth", "columns"), draw[1:], strict=True):
         sizes[name] = np.where(linear, values, 0)
-    sizes["H"] = np.where(linear, 0, draw[1])
+    sizes["width"] = np.where(linear, 0, draw[1])
     device = np.repeat(np.arange(len(DEVICES)), 2 * count)
     sheets = tuple(find_device(name) for name in DEVICES)
     inputs = OperatorInputs(OperatorRows(op, sizes), sheets, device)

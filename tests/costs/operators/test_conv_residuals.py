@@ -18,7 +18,7 @@ def _rows(count: int) -> OperatorRows:
 def test_terms_by_hand():
     """32 images of 32 × 32, channels 64 to 128: all at the centre but the last."""
     one = _rows(1)
-    for name, size in zip(("B", "input_size", "input_channel", "output_channel"),
+    for name, size in zip(("batch", "input_size", "input_channel", "output_channel"),
                           (32, 32, 64, 128), strict=True):  # fmt: skip
         one.sizes[name][0] = size
     found = terms(one)[0]

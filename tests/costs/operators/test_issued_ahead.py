@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from go_rl.costs.operators.launch_replay import BETWEEN_KERNELS, ReplayError, issued_ahead
+from go_rl.costs.operators.launches.launch_replay import BETWEEN_KERNELS, ReplayError, issued_ahead
 
 
 def _run(host, start, busy):

@@ -9,9 +9,9 @@ import pytest
 
 from go_rl import load
 from go_rl.costs.devices import find_device
-from go_rl.costs.operators.launch_prices import STREAMED_SHARE, launch_prices, total_bounds
 from go_rl.costs.operators.launches import Launches, eager_launches
 from go_rl.costs.operators.launches.launch import Launch
+from go_rl.costs.operators.launches.launch_prices import STREAMED_SHARE, launch_prices, total_bounds
 from go_rl.costs.operators.predictor import Interval
 
 
@@ -34,7 +34,7 @@ def _launches(*each):
 
 
 def _stream(op, rows=8, **others):
-    return Launch(op, {"B": rows, "H": 4}, (), op, **others)
+    return Launch(op, {"batch": rows, "width": 4}, (), op, **others)
 
 
 def test_equal_launches_are_predicted_once():

@@ -86,7 +86,7 @@ def test_gpt_has_one_product_for_attention_and_its_gelu_in_eight_pieces():
     launches = eager_launches(trace_jax(built[0], *built[1], weights=built[2]))
     count = _count(launches)
     assert count["linear", (1, 32, 64, 192)] == 1
-    pieces = Counter(launch.op for launch in launches.each if launch.sizes.get("H") == 256)
+    pieces = Counter(launch.op for launch in launches.each if launch.sizes.get("width") == 256)
     assert pieces == {"powu": 1, "mulu": 3, "add": 1, "tanh": 1, "addu": 1, "mul": 1}
     assert count["linear", (1, 32, 64, 50)] == 1, "logits of every position"
 
@@ -204,7 +204,7 @@ def test_training_of_a_decoder_by_hand():
     assert count["mul", "gradient of layer norm"] == 2 * layers + 1
     assert count["mul", "gradient of GELU"] == count["mul", "gradient of softmax"] == layers
     assert count["relu", "copy of a gradient"] == 4 * layers
-    sums = {e.sizes["B"] for e in launches.each if e.what == "sum of gradients"}
+    sums = {e.sizes["batch"] for e in launches.each if e.what == "sum of gradients"}
     assert sums == {tokens}
     assert count["add", "sum of gradients"] == 4 * layers, "residuals; query, key and value"
 
@@ -265,7 +265,7 @@ def test_fusion_keeps_only_the_bytes_that_travel():
     chain = fused_launches(_launches(lambda x, y: jnp.tanh(3 * x + y), (64, 16), (64, 16)))
     (launch,) = chain.each
     assert launch.op == "relu"
-    assert launch.sizes["B"] * launch.sizes["H"] * 8 == 3 * 4 * 64 * 16
+    assert launch.sizes["batch"] * launch.sizes["width"] * 8 == 3 * 4 * 64 * 16
     scores = fused_launches(_launches(lambda x: jax.nn.softmax(x / 8), (64, 16)))
     assert [(each.op, each.extra_bytes) for each in scores.each] == [("softmax", 0.0)]
 

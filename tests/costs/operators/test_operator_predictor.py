@@ -19,13 +19,13 @@ from go_rl.costs.operators.pricing import LogSeconds
 from go_rl.costs.operators.tables import OPERATORS, STREAMS, OperatorRows
 from go_rl.costs.operators.tables.operator_rows import SIZES, sizes_of
 
-USUAL = {"B": 32, "M": 512, "N": 768, "K": 768, "H": 1024, "input_channel": 64,
+USUAL = {"batch": 32, "rows": 512, "depth": 768, "columns": 768, "width": 1024, "input_channel": 64,
          "output_channel": 64, "kernel_size": 3, "input_size": 56, "stride": 1,
          "padding": 1}  # fmt: skip
 
 
 def one(op: str, device: str, **change: int) -> OperatorInputs:
-    sizes = {**USUAL, **({"B": 1} if op == "linear" else {}), **change}
+    sizes = {**USUAL, **({"batch": 1} if op == "linear" else {}), **change}
     columns = {n: np.array([sizes[n] if n in sizes_of(op) else 0], np.int64) for n in SIZES}
     rows = OperatorRows(np.array([op]), columns)
     return OperatorInputs(rows, (find_device(device),), np.zeros(1, np.int64))
@@ -148,7 +148,7 @@ def test_a_stated_host_scales_what_it_bounds():
     """A host half as fast: a tiny addition takes twice as long, as does a tiny ReLU; a large one
     hardly more; the interval is narrower."""
     usual, learned = find_device("t4"), toy_predictor()
-    tiny, large = one("relu", "t4", B=8, H=8), one("relu", "t4", B=65536, H=4096)
+    tiny, large = one("relu", "t4", batch=8, width=8), one("relu", "t4", batch=65536, width=4096)
     reference = float(np.exp(learned.params["streams"]["floor"][0][STREAMS.index("add")]))
     same, slow = (with_launch(usual, microseconds * reference) for microseconds in (1e6, 2e6))
     for inputs, times in ((tiny, 2.0), (large, 1.0)):
@@ -183,7 +183,7 @@ def test_what_ships_prices_every_operator(op, shipped):
 
 def test_more_work_costs_no_less(shipped):
     """Up to a hundredth near the floor, where the choice of tile is blurred."""
-    for op, size in (("linear", "M"), ("bmm", "N"), ("relu", "B"), ("softmax", "B")):
+    for op, size in (("linear", "rows"), ("bmm", "depth"), ("relu", "batch"), ("softmax", "batch")):
         seconds = [shipped.predict(one(op, "h100", **{size: n}))[0] for n in (64, 256, 1024)]
         assert seconds[0] < 1.01 * seconds[1], op
         assert seconds[1] < 1.01 * seconds[2], op
@@ -195,7 +195,14 @@ NOT_HERE = ("h100", "h100-pcie", "h200", "l4", "a40", "rtx-3090", "rtx-2080-ti")
 @pytest.mark.parametrize("name", NOT_HERE)
 @pytest.mark.parametrize(
     ("op", "size"),
-    [("linear", "M"), ("linear", "K"), ("bmm", "B"), ("gelu", "B"), ("softmax", "H"), ("ln", "B")],
+    [
+        ("linear", "rows"),
+        ("linear", "columns"),
+        ("bmm", "batch"),
+        ("gelu", "batch"),
+        ("softmax", "width"),
+        ("ln", "batch"),
+    ],
 )
 def test_small_steps_in_size_cost_no_less(name, op, size, shipped):
     """From tiny to huge by a fifth: no step is 6 % faster (another tile, sums that are split no
@@ -211,7 +218,7 @@ def test_small_steps_in_size_cost_no_less(name, op, size, shipped):
 
 def test_large_products_reach_a_plausible_share_of_the_peak(shipped):
     for name in ("a100-80gb", "h100", "v100"):
-        inputs = one("linear", name, M=8192, N=4096, K=4096)
+        inputs = one("linear", name, rows=8192, depth=4096, columns=4096)
         share = inputs.rows.flops()[0] / shipped.predict(inputs)[0]
         assert 0.45 < share / find_device(name).matrix_flops < 1
 
@@ -222,9 +229,9 @@ def test_no_device_exceeds_its_peak_or_its_bandwidth(op, shipped):
     a slack of 1.1."""
     is_stream = op in ("relu", "softmax", "ln")
     for name in device_names():
-        large = {"B": 4096 if is_stream else 64, "M": 4096, "N": 4096, "K": 4096, "H": 65536,
-                 "input_channel": 512, "output_channel": 512}  # fmt: skip
-        inputs = one(op, name, **(large | ({"B": 1} if op == "linear" else {})))
+        large = {"batch": 4096 if is_stream else 64, "rows": 4096, "depth": 4096, "columns": 4096,
+                 "width": 65536, "input_channel": 512, "output_channel": 512}  # fmt: skip
+        inputs = one(op, name, **(large | ({"batch": 1} if op == "linear" else {})))
         found = shipped.interval(inputs)
         sheet = find_device(name)
         busy = inputs.rows.flops()[0] / sheet.matrix_flops / (2.475 if op == "conv" else 1)
@@ -239,21 +246,23 @@ def test_what_fits_the_cache_does_not_wait_for_memory(shipped):
     small, large = 64 * 65536 * 8, 2048 * 65536 * 8
     for name, fits in (("l4", True), ("t4", False)):
         bandwidth = find_device(name).memory_bandwidth
-        seconds = [shipped.predict(one("relu", name, B=b, H=65536))[0] for b in (64, 2048)]
+        seconds = [shipped.predict(one("relu", name, batch=b, width=65536))[0] for b in (64, 2048)]
         assert bool(seconds[0] < small / bandwidth) is fits
         assert seconds[1] > large / bandwidth
-        assert shipped.interval(one("relu", name, B=64, H=65536)).high[0] > small / bandwidth
+        assert (
+            shipped.interval(one("relu", name, batch=64, width=65536)).high[0] > small / bandwidth
+        )
 
 
 def test_convolutions_without_winograd_do_not_save(shipped):
     """A stride of 2 saves three quarters of the work, of which Winograd's would have saved half."""
-    seconds = [shipped.predict(one("conv", "v100", B=64, input_channel=256, output_channel=256,
+    seconds = [shipped.predict(one("conv", "v100", batch=64, input_channel=256, output_channel=256,
                                    stride=stride))[0] for stride in (1, 2)]  # fmt: skip
     assert 0.25 * seconds[0] < seconds[1] < seconds[0]
 
 
 def test_faster_devices_are_faster(shipped):
-    seconds = [shipped.predict(one("linear", name, M=4096, N=4096, K=4096))[0]
+    seconds = [shipped.predict(one("linear", name, rows=4096, depth=4096, columns=4096))[0]
                for name in ("h100", "a100-40gb", "v100", "t4", "p4")]  # fmt: skip
     assert seconds == sorted(seconds)
 
@@ -262,9 +271,9 @@ def test_faster_devices_are_faster(shipped):
     ("op", "device", "change", "unlike"),
     [
         ("linear", "t4", {}, False),
-        ("linear", "t4", {"N": 500_000}, True),
-        ("relu", "v100", {"H": 5120}, False),
-        ("relu", "v100", {"H": 100_000}, True),
+        ("linear", "t4", {"depth": 500_000}, True),
+        ("relu", "v100", {"width": 5120}, False),
+        ("relu", "v100", {"width": 100_000}, True),
         ("conv", "t4", {"kernel_size": 5}, True),
         ("linear", "h100", {}, True),
         ("linear", "mi210", {}, True),

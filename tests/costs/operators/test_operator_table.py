@@ -9,7 +9,10 @@ import pytest
 
 from go_rl.costs.operators.tables import OperatorError, read_operators
 
-HEAD = "op,B,M,N,K,H,input_channel,output_channel,kernel_size,input_size,stride,padding"
+HEAD = (
+    "op,batch,rows,depth,columns,width,"
+    "input_channel,output_channel,kernel_size,input_size,stride,padding"
+)
 
 
 def table(tmp_path, *lines: str, head: str = HEAD) -> str:
@@ -36,23 +39,23 @@ def test_packed_tables_and_measured_columns_are_read(tmp_path):
     path = tmp_path / "operators.csv.gz"
     path.write_bytes(gzip.compress(b"latency_ms,device,op,B,H\n0.1,Tesla T4,relu,8.0,16\n"))
     rows = read_operators(path)
-    assert (rows.sizes["B"].tolist(), rows.sizes["H"].tolist()) == ([8], [16])
+    assert (rows.sizes["batch"].tolist(), rows.sizes["width"].tolist()) == ([8], [16])
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
         ("bmn,2,3,5,7,,,,,,,", "line 2: unknown operator 'bmn'; did you mean 'bmm'"),
-        ("bmm,2,-3,5,7,,,,,,,", "line 2: bmm: M must be a positive whole number, not -3"),
-        ("bmm,2,0,5,7,,,,,,,", "M must be a positive whole number, not 0"),
-        ("bmm,2,,5,7,,,,,,,", "line 2: bmm: M is missing"),
-        ("bmm,2,2.5,5,7,,,,,,,", "M must be a positive whole number, not 2.5"),
-        ("bmm,2,nan,5,7,,,,,,,", "M must be a positive whole number, not nan"),
-        ("bmm,2,many,5,7,,,,,,,", "M must be a number, not 'many'"),
+        ("bmm,2,-3,5,7,,,,,,,", "line 2: bmm: rows must be a positive whole number, not -3"),
+        ("bmm,2,0,5,7,,,,,,,", "rows must be a positive whole number, not 0"),
+        ("bmm,2,,5,7,,,,,,,", "line 2: bmm: rows is missing"),
+        ("bmm,2,2.5,5,7,,,,,,,", "rows must be a positive whole number, not 2.5"),
+        ("bmm,2,nan,5,7,,,,,,,", "rows must be a positive whole number, not nan"),
+        ("bmm,2,many,5,7,,,,,,,", "rows must be a number, not 'many'"),
         ("bmm,1e12,1e12,5,1e12,,,,,,,", "its result has 1e.36 elements, too many"),
         ("conv,2,,,,,3,4,9,2,1,1", "kernel_size 9 is larger than the padded input, 4"),
         ("conv,2,,,,,3,4,3,2,1,-1", "padding must be zero or a positive whole number"),
-        ("bmm,1e15,3,5,7,,,,,,,", "B must be at most 1,099,511,627,776, not 1e15"),
+        ("bmm,1e15,3,5,7,,,,,,,", "batch must be at most 1,099,511,627,776, not 1e15"),
         ("BMM,2,3,5,7,,,,,,,", "unknown operator 'BMM'; did you mean 'bmm'"),
         ("add,2,3", "has 3 cells, the head 12"),
     ],
@@ -68,11 +71,11 @@ def test_wrong_rows_are_one_clear_error(line, message, tmp_path):
         (HEAD, (), "has no operators"),
         ("", (), "is empty"),
         ("B,H", ("1,2",), "has no column 'op'"),
-        ("op,B", ("add,1",), "add needs the column 'H', which is missing"),
-        ("op,b,H", ("add,1,2",), "unknown column 'b'; did you mean 'B'"),
+        ("op,B", ("add,1",), "add needs the column 'width', which is missing"),
+        ("op,bath,H", ("add,1,2",), "unknown column 'bath'; did you mean 'batch'"),
         (",op,B,H", ("0,add,1,2",), "column 1 has no name; .*index=False"),
         ("op,B,H,Q", ("add,1,2,3",), "unknown column 'Q'"),
-        ("op,B,H,B", ("add,1,2,3",), "column 'B' is there twice"),
+        ("op,B,H,B", ("add,1,2,3",), "column 'batch' is there twice"),
         ("op,B,H,dtype", ("add,1,2,float16",), "only float32 is priced, not 'float16'"),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from go_rl.costs.operators.launch_replay import Operators, ReplayError, replay
+from go_rl.costs.operators.launches.launch_replay import Operators, ReplayError, replay
 
 
 def _operators(duration, before, device=None, gap=0.0):

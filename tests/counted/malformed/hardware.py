@@ -21,20 +21,23 @@ CHIP: dict[str, Any] = {
 DOCUMENT: dict[str, Any] = {
     "name": "mine",
     "element_bytes": 2.0,
-    "chips": [CHIP],
+    "devices": [CHIP],
     "links": {"topology": "ring", "bandwidth": 1e9, "latency_seconds": 0.0},
 }
 RATES = ("peak_flops", "memory_bytes", "memory_bandwidth")
 WRONG = (
-    *((("chips", 0, name), (DROP, "fast", True, 0, -1, INF, 10**400, None, [])) for name in RATES),
-    (("chips", 0, "host_bandwidth"), ("fast", 0, -1, NAN, None)),
-    (("chips", 0, "launch_seconds"), ("soon", -1e-6, NAN, None, [])),
-    (("chips", 0, "kind"), (DROP, 3, None, [])),
-    (("chips", 0, "is_cpu"), ("false", 1, None)),
-    (("chips", 0, "count"), (0, -1, 1.5, "2", True, 65, None)),
-    (("chips", 0, "engines"), (3, {}, [3], [{}], [{"name": 3}])),
-    (("chips", 0), (3, None, "tile", [])),
-    (("chips",), (DROP, None, [], {}, "tile")),
+    *(
+        (("devices", 0, name), (DROP, "fast", True, 0, -1, INF, 10**400, None, []))
+        for name in RATES
+    ),
+    (("devices", 0, "host_bandwidth"), ("fast", 0, -1, NAN, None)),
+    (("devices", 0, "launch_seconds"), ("soon", -1e-6, NAN, None, [])),
+    (("devices", 0, "kind"), (DROP, 3, None, [])),
+    (("devices", 0, "is_cpu"), ("false", 1, None)),
+    (("devices", 0, "count"), (0, -1, 1.5, "2", True, 65, None)),
+    (("devices", 0, "engines"), (3, {}, [3], [{}], [{"name": 3}])),
+    (("devices", 0), (3, None, "tile", [])),
+    (("devices",), (DROP, None, [], {}, "tile")),
     (("links",), (DROP, None, [], "ring")),
     (("links", "topology"), (DROP, "mesh", None, 3)),
     (("links", "bandwidth"), (DROP, 0, -1, NAN, "x", None)),

@@ -10,7 +10,7 @@ from .profiles import TEXT
 
 DOCUMENT: dict[str, Any] = {
     "format": "go_rl-plan-1", "nodes": [0, 1, 2, 3], "device": [0, 0, 1, 1], "replicas": {},
-    "hardware": {"name": "pair", "description": "", "element_bytes": None, "chips": [
+    "hardware": {"name": "pair", "description": "", "element_bytes": None, "devices": [
         {"kind": "accelerator", "peak_flops": 1e12, "memory_bytes": 1e9, "memory_bandwidth": 1e12,
          "launch_seconds": 0.0, "host_bandwidth": 1.6e10, "is_cpu": False, "count": 2}],
         "links": {"topology": "ring", "bandwidth": 1e10, "latency_seconds": 0.0}},

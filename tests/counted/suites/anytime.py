@@ -13,7 +13,7 @@ from reference.naive_checker import improves_only
 from runner.suite import Suite
 
 from go_rl.compare.portfolio import METHODS
-from go_rl.compare.portfolio.portfolio import compile_kernels, run
+from go_rl.compare.portfolio.portfolio import compile_methods, run
 from go_rl.core import Budget, Objective, Plan, Problem
 from go_rl.verify.check_plan import check_plan
 
@@ -78,7 +78,7 @@ def broken_promises(problem: Problem, name: str, seconds: float) -> Iterator[str
 @cache
 def compile_once(objective: Objective) -> None:
     """Compile what all methods of an objective share."""
-    compile_kernels(objective)
+    compile_methods(objective)
 
 
 def warm_up(problem: Problem, name: str) -> None:
@@ -97,7 +97,7 @@ def solve(problem: Problem, name: str, budget: Budget) -> Plan:
 
 def optimizer_of(problem: Problem, name: str) -> Any:
     """A method by its name."""
-    return METHODS[name][problem.objective]()
+    return METHODS[problem.objective][name]()
 
 
 def curve_errors(plan: Plan) -> Iterator[str]:

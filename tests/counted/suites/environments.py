@@ -45,8 +45,8 @@ def trial(index: int) -> str | None:
     turn = index // len(DECISIONS_OF)
     forms = FORMS.get(name, ("node", "all"))
     problems = [problem_for(name, 2 * turn + i) for i in range(1 + turn % 2)]
-    chips = min(problem.hardware.num_chips for problem in problems)
-    problems = [p for p in problems if p.hardware.num_chips == chips]
+    chips = min(problem.hardware.num_devices for problem in problems)
+    problems = [p for p in problems if p.hardware.num_devices == chips]
     fields = {
         "problem": problems,
         "action": forms[turn % len(forms)],
@@ -66,7 +66,7 @@ def problem_for(name: str, seed: int) -> Problem:
         return replace(random_ring(seed, 7, 3), memory=False)
     decisions = DECISIONS_OF[name]
     problem = random_step(seed, 8, decisions=decisions, memory_bytes=None)
-    if problem.hardware.num_chips == 1 or "placement" in decisions:
+    if problem.hardware.num_devices == 1 or "placement" in decisions:
         return problem
     return replace(problem, fixed=dict.fromkeys(range(problem.graph.num_nodes), 0))
 

@@ -102,12 +102,12 @@ def one_more(problem: Problem, plan: Plan, seed: int) -> Iterator[str]:
     """A chip more at the end of the ring; elsewhere one more of the first kind, in front."""
     if problem.all_chips:
         return
-    chips, ring = problem.hardware.chips, problem.objective is Objective.RING
+    chips, ring = problem.hardware.devices, problem.objective is Objective.RING
     shift = 0 if ring else 1
     added = (*chips, chips[-1]) if ring else (chips[0], *chips)
     other = replace(
         problem,
-        hardware=replace(problem.hardware, chips=added),
+        hardware=replace(problem.hardware, devices=added),
         fixed={n: d + shift for n, d in problem.fixed.items()},
     )
     yield from no_worse(other, plan, seed, device=plan.device + np.int16(shift))
@@ -115,8 +115,8 @@ def one_more(problem: Problem, plan: Plan, seed: int) -> Iterator[str]:
 
 def relaxed(problem: Problem, plan: Plan, seed: int) -> Iterator[str]:
     """Twice the memory everywhere, or none of it checked."""
-    chips = tuple(replace(c, memory_bytes=2 * c.memory_bytes) for c in problem.hardware.chips)
-    roomy = replace(problem, hardware=replace(problem.hardware, chips=chips))
+    chips = tuple(replace(c, memory_bytes=2 * c.memory_bytes) for c in problem.hardware.devices)
+    roomy = replace(problem, hardware=replace(problem.hardware, devices=chips))
     for other in (roomy, replace(problem, memory=False)):
         yield from no_worse(other, plan, seed, device=plan.device)
 
@@ -148,7 +148,7 @@ def changes(problem: Problem, plan: Plan) -> str:
         if broken := legal_kernels(problem, *decided):
             return broken[0].rule
         step = replayed(problem, *decided)
-        room = [chip.memory_bytes * (1 + CLOSE) for chip in problem.hardware.chips]
+        room = [chip.memory_bytes * (1 + CLOSE) for chip in problem.hardware.devices]
         if problem.memory and any(p > r for p, r in zip(step.peak_bytes, room, strict=True)):
             return "memory"
         value = step.seconds

@@ -16,7 +16,7 @@ from go_rl.compare.portfolio.portfolio import run
 from go_rl.core import (
     RULE_SETS,
     Budget,
-    Chip,
+    Device,
     Hardware,
     Links,
     Objective,
@@ -144,7 +144,7 @@ def problem_of(
     graph = builder.build()
     placed = np.array([int(str(name)[1:]) for name in graph.names])
     assert (placed == np.arange(count)).all(), "the builder keeps a topological order"
-    chip = Chip("tile", 1.0, 4.0 * (count + len(edges)), 1.0)
+    chip = Device("tile", 1.0, 4.0 * (count + len(edges)), 1.0)
     return Problem(
         graph=graph,
         hardware=Hardware("planted", (chip,) * devices, Links(topology, 1e6)),

@@ -18,7 +18,7 @@ from reference.step_optimum import best_of_all, weak_orders
 from reference.step_problems import random_step
 from runner.suite import Suite
 
-from go_rl.compare.portfolio import methods_of, run
+from go_rl.compare.portfolio import METHODS, run
 from go_rl.core import DECISIONS, RULE_SETS, Budget, Hardware, Objective, Plan, Problem, Status
 from go_rl.objectives.host.bounds import latency_bound, max_load_bound
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
@@ -55,7 +55,7 @@ def ring_of(rules: str) -> Case:
         if seed % 5 < 4:
             return problem
         rng = np.random.default_rng(seed)
-        chips = [replace(c, kind=f"tile{rng.integers(2)}") for c in problem.hardware.chips]
+        chips = [replace(c, kind=f"tile{rng.integers(2)}") for c in problem.hardware.devices]
         hardware = Hardware("mixed", tuple(chips), problem.hardware.links)
         shape = (len(hardware.kinds), problem.graph.num_nodes)
         return replace(problem, hardware=hardware, seconds=rng.integers(0, 9, shape).astype(float))
@@ -77,10 +77,10 @@ def steps_of(decisions: tuple[str, ...]) -> Case:
 
     def draw(seed: int) -> Problem:
         problem = random_step(seed, 4)
-        devices = problem.hardware.num_chips
+        devices = problem.hardware.num_devices
         if devices > 3:
             problem = replace(
-                problem, hardware=replace(problem.hardware, chips=problem.hardware.chips[:3])
+                problem, hardware=replace(problem.hardware, devices=problem.hardware.devices[:3])
             )
             problem = replace(problem, seconds=problem.seconds[: len(problem.hardware.kinds)])
         fed, gap = problem.graph.is_fed, problem.gap_seconds
@@ -132,7 +132,7 @@ def trial(index: int) -> str | None:
 
 def plans_of(problem: Problem, index: int) -> Iterator[Plan]:
     """A plan of each quick method; in some trials of the slower ones and of ``auto``."""
-    methods = methods_of(problem.objective)
+    methods = METHODS[problem.objective]
     names = list(dict.fromkeys(QUICK[problem.objective]))
     if problem.objective is Objective.RING and index // len(CASES) % 4 == 0:
         names.append("ideal-dp")
@@ -197,7 +197,7 @@ def solver_errors(problem: Problem) -> Iterator[str]:
     solver = RingSolver(problem)
     legal = set(partitions(problem, copied_by(solver.instance.replicated)))
     proposals = np.random.default_rng(len(legal)).integers(
-        -1, problem.hardware.num_chips, (4, problem.graph.num_nodes)
+        -1, problem.hardware.num_devices, (4, problem.graph.num_nodes)
     )
     for name, found in (("FIX", solver.fix(proposals, seed=4)), ("SAMPLE", solver.sample(batch=8))):
         drawn = {tuple(row) for row in found.device[found.ok].tolist()}

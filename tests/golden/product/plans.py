@@ -28,7 +28,7 @@ AUTO = "auto"
 
 def registered() -> set[str]:
     """Return the methods of all objectives that go_rl has, under the names that cases carry."""
-    return {*portfolio.METHODS}
+    return {name for known in portfolio.METHODS.values() for name in known}
 
 
 def plan_facts(setting: Setting, method: str, budget: tuple[int | None, float | None]) -> Facts:
@@ -50,7 +50,7 @@ SEED = 7
 
 
 def _optimizer(objective: str, method: str) -> Optimizer:
-    return portfolio.METHODS[method][Objective(objective)]()
+    return portfolio.METHODS[Objective(objective)][method]()
 
 
 SIZES = ("link_bytes", "weight_bytes", "streamed_bytes", "peak_bytes")

@@ -35,7 +35,7 @@ def ring_predictions(name: str, setting: Setting) -> Facts:
     orders = agent.draw(padded, encoded, ("order",), key, NOISE)["order"]
     placed = agent.draw(padded, encoded, ("placement",), key, NOISE)["placement"]
     embedded = (encoded.heads["order"], encoded.heads["placement"], encoded.pooled)
-    units, chips = padded.num_units, padded.chips
+    units, chips = padded.num_units, padded.num_devices
     likely = np.exp(np.asarray(placed.log_probs[0, :units, :chips], np.float64))
     return {
         "units": units,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import jax
 import pytest
 
-from experiments.readers.cost_analysis_agreement import compare
-from experiments.readers.cost_analysis_agreement import MODELS
+from experiments.readers.cost_analysis_agreement import MODELS, compare
 from go_rl.core import OpKind, ReadError
 from go_rl.graphs.readers.jax.inline import JaxOptions
 from go_rl.graphs.readers.jax.reader import trace_jax

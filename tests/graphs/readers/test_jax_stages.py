@@ -95,7 +95,7 @@ def test_names_of_what_each_chip_reads_and_sends():
     names = program.graph.names
     device = np.array([0 if n in ("x", "dot_general.0", "add.0", "tanh.0") else 1 for n in names])
     first, second = program.stages(device.astype(np.int16))
-    assert (first.chip, first.inputs, first.outputs) == (0, ("x",), ("tanh.0",))
+    assert (first.device, first.inputs, first.outputs) == (0, ("x",), ("tanh.0",))
     assert set(first.weights) == {"params/kernel", "params/bias"}
     assert set(second.inputs) == {"scale", "tanh.0"}
     assert set(second.weights) == {"const/0", "params/kernel"}
@@ -152,7 +152,7 @@ def test_equal_stages_lower_to_equal_text():
     ]
     nodes = np.arange(program.graph.num_nodes)
     device = np.searchsorted([first_last[0], first_last[2], first_last[3] + 1], nodes, "right")
-    texts = {s.chip: s.lower().as_text() for s in program.stages(device.astype(np.int16))}
+    texts = {s.device: s.lower().as_text() for s in program.stages(device.astype(np.int16))}
     assert texts[1] == texts[2] != texts[0]
 
 

@@ -23,7 +23,7 @@ def planted(tmp_path, monkeypatch):
 
 def test_a_worker_imports_nothing_from_the_working_folder(planted):
     (planted / "in.mlir").write_text("module {}")
-    guarded.run_guarded("go_rl.graphs.readers.hlo.stablehlo_worker", planted, 60.0)
+    guarded.run_guarded("go_rl.graphs.readers.hlo.stablehlo.stablehlo_worker", planted, 60.0)
     assert not (planted / "ran").exists()
 
 

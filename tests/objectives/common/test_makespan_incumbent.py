@@ -31,7 +31,7 @@ def random_asked(seed: int) -> Problem:
     rng = np.random.default_rng(seed)
     decisions = [("placement", "schedule", "fusion"), ("placement", "fusion"), ("placement",)]
     problem = random_step(seed, 10, decisions=decisions[seed % 3])
-    nodes, devices = problem.graph.num_nodes, problem.hardware.num_chips
+    nodes, devices = problem.graph.num_nodes, problem.hardware.num_devices
     colour = rng.integers(-1, 2, nodes) if rng.random() < 0.4 else np.full(nodes, -1)
     free = np.flatnonzero(colour < 0)[:2]
     return replace(

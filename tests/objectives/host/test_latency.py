@@ -10,7 +10,17 @@ import pytest
 from reference.boxed_problems import random_devices, random_problem
 from reference.latency import latency
 
-from go_rl.core import Chip, Hardware, Links, Objective, OpKind, Problem, Status, Topology, rule_set
+from go_rl.core import (
+    Device,
+    Hardware,
+    Links,
+    Objective,
+    OpKind,
+    Problem,
+    Status,
+    Topology,
+    rule_set,
+)
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.costs.models import ProblemOptions, file_hardware, make_problem
 from go_rl.graphs.readers import load
@@ -19,8 +29,8 @@ from go_rl.objectives.host.simulate.latency import evaluate_latency, latency_bat
 
 DATA = Path(os.environ.get("GO_RL_DATA", Path(__file__).parents[3] / "../shared/data"))
 GRAPHS = DATA / "dnn-partitioning"
-TILE = Chip("tile", 1.0, 10.0, 1.0)
-CPU = Chip("cpu", 1.0, 1.0, 1.0, is_cpu=True)
+TILE = Device("tile", 1.0, 10.0, 1.0)
+CPU = Device("cpu", 1.0, 1.0, 1.0, is_cpu=True)
 
 
 def fork() -> Problem:

@@ -13,7 +13,7 @@ from reference.max_load import max_load, optimum
 
 from go_rl.core import (
     Budget,
-    Chip,
+    Device,
     Hardware,
     Links,
     Objective,
@@ -98,7 +98,7 @@ def test_greedy_is_legal_where_it_finds_room(seed, objective):
 def test_greedy_does_not_come_back_to_an_accelerator_that_holds_nodes_without_bytes():
     """A chain: the first fits anywhere, the second needs the CPU, the third finds the accelerator
     left, though nothing of its memory is taken."""
-    chips = Chip("fast", 1e12, 10.0, 1e12), Chip("cpu", 1e11, 10.0, 1e11, is_cpu=True)
+    chips = Device("fast", 1e12, 10.0, 1e12), Device("cpu", 1e11, 10.0, 1e11, is_cpu=True)
     problem = replace(
         random_problem(0, LATENCY, 3, 2),
         graph=chain(3).build(),
@@ -131,7 +131,7 @@ def test_dp_is_legal_and_no_better_than_possible(seed):
 
 def test_dp_splits_a_chain_at_the_best_place():
     """Work 3, 3, 3, 3 and transfers 1, 9, 1: cutting in the middle costs 6 + 9, after one 9 + 1."""
-    tile = Chip("tile", 1.0, 10.0, 1.0)
+    tile = Device("tile", 1.0, 10.0, 1.0)
     problem = replace(
         random_problem(0, MAX_LOAD, 4, 1),
         graph=chain(4).build(),

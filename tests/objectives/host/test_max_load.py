@@ -13,7 +13,7 @@ from tied_weights import tied
 
 from go_rl.core import (
     FREE,
-    Chip,
+    Device,
     Hardware,
     Links,
     Objective,
@@ -32,8 +32,8 @@ from go_rl.objectives.host.simulate.max_load import evaluate_max_load, max_load_
 
 DATA = Path(os.environ.get("GO_RL_DATA", Path(__file__).parents[3] / "../shared/data"))
 GRAPHS = DATA / "dnn-partitioning"
-TILE = Chip("tile", 1.0, 10.0, 1.0)
-CPU = Chip("cpu", 1.0, 1.0, 1.0, is_cpu=True)
+TILE = Device("tile", 1.0, 10.0, 1.0)
+CPU = Device("cpu", 1.0, 1.0, 1.0, is_cpu=True)
 
 
 def diamond(**fields) -> Problem:

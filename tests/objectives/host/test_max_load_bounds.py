@@ -47,14 +47,14 @@ def test_a_costly_cut_keeps_a_chain_on_one_device():
     """Each of two heavy nodes costs 5 to part from the other: 3 + 3 together beats 3 + 5."""
     from dataclasses import replace
 
-    from go_rl.core import Chip, Hardware, Links, OpKind, Topology
+    from go_rl.core import Device, Hardware, Links, OpKind, Topology
     from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 
     builder = GraphBuilder("pair")
     for n in range(2):
         builder.add_node(Node(n, "Op", OpKind.OTHER))
     builder.add_edge(0, 1, 1.0)
-    tile = Chip("tile", 1.0, 10.0, 1.0)
+    tile = Device("tile", 1.0, 10.0, 1.0)
     problem = replace(
         random_problem(0, Objective.MAX_LOAD, 2, 1),
         graph=builder.build(),

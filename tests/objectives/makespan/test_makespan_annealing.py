@@ -25,7 +25,7 @@ from go_rl.objectives.methods import (
 def optimum(problem: Problem, levels: int) -> float:
     """The best of all devices, with all priorities and fusion priorities below ``levels``."""
     workspace, nodes = makespan_workspace(problem), problem.graph.num_nodes
-    devices = range(problem.hardware.num_chips)
+    devices = range(problem.hardware.num_devices)
     levelled = {
         name: range(levels if name in problem.decisions else 1) for name in ("schedule", "fusion")
     }

@@ -11,7 +11,7 @@ from objectives.conformance import OptimizerConformance
 from reference.step_networks import holds, operators, priced, scoped
 from reference.step_problems import random_step, step_problem
 
-from go_rl.compare.portfolio import methods_of
+from go_rl.compare.portfolio import METHODS
 from go_rl.core import FREE, Budget, Objective, OpKind, Optimizer, Problem, Status
 from go_rl.objectives.makespan.choices import softly_placed
 from go_rl.objectives.makespan.workspace import makespan_workspace
@@ -84,7 +84,7 @@ class TestMakespanAnnealing(StepConformance):
 
 
 def test_every_rival_is_registered_under_its_name():
-    methods = methods_of(Objective.MAKESPAN)
+    methods = METHODS[Objective.MAKESPAN]
     assert {rival.name for rival in RIVALS} <= set(methods)
     assert all(methods[rival.name]() == rival for rival in RIVALS[1:])
     assert isinstance(methods["annealing"](), MakespanAnnealing)

@@ -132,13 +132,13 @@ def test_the_bound_knows_engines_gaps_kinds_of_devices_and_inputs():
 def test_no_plan_is_below_the_bound(seed):
     """Every placement and order of up to five nodes on up to two devices."""
     problem = random_step(seed, 5, decisions=("placement", "schedule"))
-    if problem.hardware.num_chips > 2:
+    if problem.hardware.num_devices > 2:
         return
     if problem.gap_seconds is not None:
         fed = problem.graph.kind <= OpKind.CONSTANT
         problem = replace(problem, gap_seconds=np.where(fed, 0.0, problem.gap_seconds))
     workspace, nodes = MakespanWorkspace(problem), problem.graph.num_nodes
-    devices = list(product(range(problem.hardware.num_chips), repeat=nodes))
+    devices = list(product(range(problem.hardware.num_devices), repeat=nodes))
     plans = [(d, p) for d in devices for p in permutations(range(nodes))]
     device, priority = (np.array([plan[i] for plan in plans]) for i in range(2))
     best = workspace.evaluate(workspace.decisions(device, priority)).seconds.min()

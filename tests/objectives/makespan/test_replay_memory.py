@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from reference.step_problems import Summed, decided, random_plans, random_step, step_problem
 
-from go_rl.core import Chip, OpKind, Problem, Status
+from go_rl.core import Device, OpKind, Problem, Status
 from go_rl.core.decisions import Decisions
 from go_rl.objectives.makespan.simulate.peak import held_at_peak
 from go_rl.objectives.makespan.simulate.pricing import MakespanPricer
@@ -106,7 +106,7 @@ def test_out_of_memory_is_a_status_that_names_the_device():
 
 
 def test_memory_of_devices_of_one_kind_may_differ():
-    chips = [Chip("kind0", 1.0, room, 1.0) for room in (10.0, 20.0)]
+    chips = [Device("kind0", 1.0, room, 1.0) for room in (10.0, 20.0)]
     problem = step_problem([1.0], chips=chips, weights=[15.0], memory_bytes=1.0)
     assert makespan(problem, [0]) == np.inf
     assert makespan(problem, [1]) == 1.0
@@ -153,7 +153,7 @@ def held_by_both(seed: int, fused: bool) -> Iterator[tuple[list, list, float]]:
     plans = Decisions(device, priority, leader if fused else None)
     status, _, trace = pricer.trace(plans)
     own = leader[0] if fused else np.arange(len(leader[0]))
-    for where in range(problem.hardware.num_chips) if status.ok else ():
+    for where in range(problem.hardware.num_devices) if status.ok else ():
         plan = device[0].astype(np.int64), own
         mine = held_at_peak(problem.graph, pricer.arrays, plan, (pricer.jobs(plans), trace), where)
         theirs = makespan_value.held_at_peak(problem, device[0], priority[0], own, where)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from go_rl.core import (
-    Chip,
+    Device,
     Engine,
     Hardware,
     Links,
@@ -53,7 +53,7 @@ def small_graph() -> OpGraph:
 
 def small_problem(engines: tuple[Engine, ...] = (), room: float = 100.0) -> Problem:
     """Two devices, 1 B/s between them; a takes 2 s, b 1 s, c 1 s, d 3 s."""
-    chip = Chip("toy", 1.0, room, 1.0, engines=engines)
+    chip = Device("toy", 1.0, room, 1.0, engines=engines)
     hardware = Hardware("toys", (chip, chip), LINKS)
     problem = make_problem(small_graph(), hardware, ProblemOptions(Objective.MAKESPAN))
     return replace(problem, seconds=np.array([[0.0, 2.0, 1.0, 1.0, 3.0]]), kernels=None)

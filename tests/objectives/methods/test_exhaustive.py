@@ -14,9 +14,9 @@ from reference.step_problems import step_problem
 from go_rl.compare.portfolio.portfolio import run
 from go_rl.core import Budget, Objective, Problem, Status
 from go_rl.core.decisions import Decisions
+from go_rl.objectives.common.all_assignments import MOST_ASSIGNMENTS
 from go_rl.objectives.host.workspace import host_workspace
 from go_rl.objectives.methods import Exhaustive, is_small
-from go_rl.objectives.methods.exhaustive import MOST_ASSIGNMENTS
 from go_rl.objectives.ring.simulate.pricing import RingPricer
 from go_rl.objectives.ring.workspace import ring_workspace
 from go_rl.verify.check_plan import check_plan
@@ -27,7 +27,7 @@ FEW = Budget(samples=1)
 
 def homes(problem: Problem) -> np.ndarray:
     """[D ** N, N] every assignment of nodes."""
-    devices, nodes = problem.hardware.num_chips, problem.graph.num_nodes
+    devices, nodes = problem.hardware.num_devices, problem.graph.num_nodes
     return np.array(list(product(range(devices), repeat=nodes)), np.int16)
 
 
@@ -54,9 +54,9 @@ def tight_box(seed: int, objective: Objective) -> Problem:
     problem = random_problem(seed, objective, int(rng.integers(1, 6)), int(rng.integers(1, 4)))
     chips = tuple(
         chip if chip.is_cpu else replace(chip, memory_bytes=float(rng.integers(1, 9)))
-        for chip in problem.hardware.chips
+        for chip in problem.hardware.devices
     )
-    return replace(problem, hardware=replace(problem.hardware, chips=chips), memory=True)
+    return replace(problem, hardware=replace(problem.hardware, devices=chips), memory=True)
 
 
 def tight_ring(seed: int) -> Problem:
@@ -66,8 +66,8 @@ def tight_ring(seed: int) -> Problem:
     size = rng.integers(0, 40, problem.graph.num_nodes).astype(np.float64)
     edges = rng.integers(0, 40, problem.graph.num_edges).astype(np.float64)
     room = float(rng.integers(20, 220))
-    chips = tuple(replace(chip, memory_bytes=room) for chip in problem.hardware.chips)
-    hardware = replace(problem.hardware, chips=chips)
+    chips = tuple(replace(chip, memory_bytes=room) for chip in problem.hardware.devices)
+    hardware = replace(problem.hardware, devices=chips)
     return replace(problem, output_bytes=size, edge_bytes=edges, hardware=hardware, memory=True)
 
 

@@ -27,7 +27,7 @@ def tiny(seed: int) -> Problem:
     if seed % 5 < 4:
         return problem
     rng = np.random.default_rng(seed)
-    chips = [replace(c, kind=f"tile{rng.integers(2)}") for c in problem.hardware.chips]
+    chips = [replace(c, kind=f"tile{rng.integers(2)}") for c in problem.hardware.devices]
     hardware = Hardware("mixed", tuple(chips), problem.hardware.links)
     seconds = rng.integers(0, 9, (len(hardware.kinds), problem.graph.num_nodes)).astype(np.float64)
     return replace(problem, hardware=hardware, seconds=seconds)

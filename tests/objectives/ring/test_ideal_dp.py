@@ -51,7 +51,7 @@ def test_whatever_is_found_is_legal_and_within_time(rules):
     for seed in range(160):
         problem = plain(seed, rules, 10, 6)
         pricer, instance = RingPricer(problem), ring_instance(problem)
-        units, chips = ring_units(instance), problem.hardware.num_chips
+        units, chips = ring_units(instance), problem.hardware.num_devices
         total = float(units.work.sum() + units.tensor_seconds.sum()) + units.latency
         if total == 0:
             continue

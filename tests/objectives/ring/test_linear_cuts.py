@@ -62,7 +62,7 @@ def test_the_best_cuts_of_an_order_equal_brute_force(triangle, exactly):
     found, none = 0, 0
     for seed in range(70):
         problem = random_ring(seed, 8, 4)
-        units, chips = units_of(problem), problem.hardware.num_chips
+        units, chips = units_of(problem), problem.hardware.num_devices
         weight = float(units.weight.max(initial=0.0)) * (1.0 + seed % 3)
         for order, _ in zip(candidate_orders(units, seed), range(3), strict=False):
             truth = brute_force(units, order, triangle, chips, weight, exactly)

@@ -14,7 +14,7 @@ from reference.ring import price
 from reference.small_rings import ring_problem
 from tied_weights import tied
 
-from go_rl.core import Chip, Hardware, Links, Problem, Status, Topology
+from go_rl.core import Device, Hardware, Links, Problem, Status, Topology
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.objectives.ring.simulate.pricing import RingPricer
 from go_rl.solvers.replication import replicas_of
@@ -139,7 +139,7 @@ def test_peak_of_a_chain_by_hand():
 
 
 def test_what_is_sent_lives_to_the_end_and_what_is_received_from_the_start():
-    """Chip 0 keeps 6 for the link beside the 10 of node 0; chip 1 has 6 in, 3 made, then 3."""
+    """Device 0 keeps 6 for the link beside the 10 of node 0; chip 1 has 6 in, 3 made, then 3."""
     chain = [(0, 1, 10.0), (1, 2, 6.0), (2, 3, 3.0)]
     assert evaluate(problem_with(4, chain, 2), 0, 0, 1, 1).peak_bytes.tolist() == [16.0, 9.0]
     late = problem_with(4, [(0, 1, 10.0), (0, 2, 10.0), (1, 3, 6.0)], 2)
@@ -184,8 +184,8 @@ def test_backward_flow_is_illegal_and_says_so():
 
 def test_a_node_that_a_chip_cannot_run_is_unsupported():
     problem = problem_with(2, [(0, 1, 8.0)], 2)
-    other = replace(problem.hardware.chips[0], kind="other")
-    mixed = replace(problem.hardware, chips=(problem.hardware.chips[0], other))
+    other = replace(problem.hardware.devices[0], kind="other")
+    mixed = replace(problem.hardware, devices=(problem.hardware.devices[0], other))
     seconds = np.array([[1.0, 1.0], [np.inf, 3.0]])
     mixed_problem = replace(problem, hardware=mixed, seconds=seconds)
     found = evaluate(mixed_problem, 1, 1)
@@ -215,9 +215,9 @@ def richer(seed: int) -> Problem:
     nodes = problem.graph.num_nodes
     room = float(rng.integers(10, 400))
     chips = tuple(
-        Chip("tile", 1.0, float(rng.integers(10, 400)), 1.0) if rng.random() < 0.2
-        else Chip("tile", 1.0, room, 1.0)
-        for _ in problem.hardware.chips
+        Device("tile", 1.0, float(rng.integers(10, 400)), 1.0) if rng.random() < 0.2
+        else Device("tile", 1.0, room, 1.0)
+        for _ in problem.hardware.devices
     )  # fmt: skip
     return replace(
         problem,
@@ -231,7 +231,7 @@ def richer(seed: int) -> Problem:
 def random_devices(seed: int, problem: Problem, plans: int) -> np.ndarray:
     """Mostly monotone assignments, which are seldom illegal."""
     rng = np.random.default_rng(seed)
-    devices = rng.integers(0, problem.hardware.num_chips, (plans, problem.graph.num_nodes))
+    devices = rng.integers(0, problem.hardware.num_devices, (plans, problem.graph.num_nodes))
     devices[1:] = np.sort(devices[1:], axis=1)
     return devices.astype(np.int16)
 
@@ -285,7 +285,7 @@ def test_any_set_of_copies_is_priced_as_the_twin_does(seed):
     problem = richer(seed)
     rng = np.random.default_rng(seed)
     home = random_devices(seed, problem, 2)[1]
-    extra = rng.integers(0, 1 << problem.hardware.num_chips, len(home))
+    extra = rng.integers(0, 1 << problem.hardware.num_devices, len(home))
     present = (1 << home.astype(np.int64)) | np.where(rng.random(len(home)) < 0.3, extra, 0)
     agrees(problem, home, present, RingPricer(problem).evaluate_placed(home, present))
 

@@ -11,23 +11,24 @@ from pathlib import Path
 
 import pytest
 
+from go_rl.core import Objective
 from go_rl.core.optimizer import Milestone
+from go_rl.objectives.common.tiny_problem import tiny_problem
 from go_rl.objectives.ring import compilation as ring_compilation
 from go_rl.objectives.ring.compilation import (
     PARTS,
     RingCompilation,
     compile_part,
     is_compiled,
-    tiny_problem,
 )
 from go_rl.runtime.warm_worker import WarmWorker
 
 
 @pytest.fixture
 def nothing_on_disk(monkeypatch):
-    """No kernel has been kept, and no process is started; returns the parts compiled here."""
+    """Nothing compiled was kept, and no process is started; returns the parts compiled here."""
     compiled = []
-    monkeypatch.setattr(ring_compilation, "is_compiled", lambda kernel: False)
+    monkeypatch.setattr(ring_compilation, "is_compiled", lambda function: False)
     monkeypatch.setattr(ring_compilation, "compile_part", lambda request: compiled.append(request))
     return compiled
 
@@ -55,10 +56,10 @@ def test_each_part_compiles_on_its_own(part, strict):
 
 
 def test_where_all_is_on_disk_nothing_is_said_and_no_process_started(monkeypatch):
-    monkeypatch.setattr(ring_compilation, "is_compiled", lambda kernel: True)
+    monkeypatch.setattr(ring_compilation, "is_compiled", lambda function: True)
     monkeypatch.setattr(ring_compilation, "WarmWorker", None)
     told = []
-    with RingCompilation(tiny_problem(False), told.append) as compilation:
+    with RingCompilation(tiny_problem(Objective.RING, False), told.append) as compilation:
         assert compilation.need(*PARTS) < 0.1
     assert not told
     assert not compilation.first_run
@@ -70,8 +71,8 @@ def test_a_kernel_counts_as_compiled_whatever_the_times_of_its_files():
     heads = PARTS["cuts"][1]
     assert all(map(is_compiled, heads))
     fresh = [type(head)(head.py_func) for head in heads]
-    for kernel in fresh:
-        kernel.enable_caching()
+    for function in fresh:
+        function.enable_caching()
     assert all(map(is_compiled, fresh))
     now = time.time() + 10.0
     source = Path(heads[0].py_func.__code__.co_filename)
@@ -90,20 +91,20 @@ def test_without_a_compiler_nothing_is_missing():
 def test_a_second_process_that_fails_costs_time_only(nothing_on_disk, monkeypatch):
     monkeypatch.setattr(ring_compilation, "WarmWorker", Absent)
     told = []
-    with RingCompilation(tiny_problem(True), told.append) as compilation:
+    with RingCompilation(tiny_problem(Objective.RING, True), told.append) as compilation:
         compilation.need("solver", "pricing")
         compilation.need("pricing", "cuts")
     assert nothing_on_disk == [("solver", True), ("pricing", True), ("cuts", True)]
     assert [text for text in told if isinstance(text, Milestone)] == told[:1]
     assert told[1:] == [
-        f"compiling kernels, once on this machine: {done} of 4 parts" for done in range(3)
+        f"compiling methods, once on this machine: {done} of 4 parts" for done in range(3)
     ]
 
 
 def test_an_idle_process_is_ended_and_waited_for(monkeypatch):
     """Popen warns when it is dropped unreaped, which fails whatever test runs then."""
-    monkeypatch.setattr(ring_compilation, "is_compiled", lambda kernel: True)
-    with RingCompilation(tiny_problem(False), lambda sentence: None) as compilation:
+    monkeypatch.setattr(ring_compilation, "is_compiled", lambda function: True)
+    with RingCompilation(tiny_problem(Objective.RING, False), lambda sentence: None) as compilation:
         worker = compilation._worker = WarmWorker("runtime.worker_functions:reverse")
         assert worker.call(b"ab", 60.0) == b"ba"
         process = worker._process
@@ -123,5 +124,7 @@ def test_the_first_run_announces_its_plan_and_the_second_has_nothing_to_compile(
         ).stderr
         for _ in range(2)
     ]  # fmt: skip
-    assert re.search(r"compiling kernels, once.*\n.*first legal plan after .* \(greedy\)", said[0])
+    assert re.search(
+        r"compiling methods, once.*\n(?:.*\n)*.*first legal plan after .* \(greedy\)", said[0]
+    )
     assert "compiling" not in said[1]

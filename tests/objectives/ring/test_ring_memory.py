@@ -58,7 +58,7 @@ def test_heights_cover_the_peak_and_stay_within_the_chip(chunk):
         if evaluation.status is Status.OUT_OF_MEMORY:
             assert status is Status.OUT_OF_MEMORY
         if status.ok:
-            room = [chip.memory_bytes for chip in problem.hardware.chips]
+            room = [chip.memory_bytes for chip in problem.hardware.devices]
             assert (used >= evaluation.peak_bytes).all()
             assert (used <= room).all()
             assert (used <= most_bytes(problem, home, present)).all()

@@ -170,7 +170,7 @@ def test_fix_credits_the_proposal_with_every_chip_possible(setting):
     assert set(found.rollouts) == set(found.batch.groups) == {"placement"}
     credited = found.batch.groups["placement"].actions["placement"]
     possible = np.asarray(credited.possible)
-    chips = decoder.problem.hardware.num_chips
+    chips = decoder.problem.hardware.num_devices
     assert possible[..., :chips].all()
     assert not possible[..., chips:].any()
     fixed, units = found.rollouts["placement"].chip, decoder.padded.num_units
@@ -179,7 +179,7 @@ def test_fix_credits_the_proposal_with_every_chip_possible(setting):
 
 def test_sample_credits_what_the_solver_drew(setting):
     padded, rollouts = setting.case.decoder.padded, setting.found.rollouts["placement"]
-    units, chips = padded.num_units, padded.chips
+    units, chips = padded.num_units, padded.num_devices
     credited = setting.found.batch.groups["placement"].actions["placement"]
     assert np.array_equal(np.asarray(credited.chosen)[:, -1, :units], rollouts.chip)
     possible = np.asarray(credited.possible)

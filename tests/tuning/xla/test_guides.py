@@ -73,9 +73,9 @@ def test_measured_kernels_cost_what_was_measured_and_others_are_put_right(monkey
 
 def test_the_analytical_guide_sums_its_model_and_says_what_it_cannot():
     guide = guide_of(TuneConfig(guide="analytical", target="cpu-1"))
-    from go_rl.tuning.xla.guides import _chip
+    from go_rl.tuning.xla.guides import _device
 
-    chip, _ = _chip("cpu-1")
+    chip, _ = _device("cpu-1")
     expected = [Analytical().seconds(kernel_work(f.kernels), chip).sum() for f in BOTH]
     np.testing.assert_allclose(guide.fusions.order(BOTH), expected)
     assert expected[0] < expected[1]

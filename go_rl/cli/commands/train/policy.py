@@ -18,7 +18,7 @@ from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_folder
 from go_rl.cli.next_command import EXAMPLE_MODEL, say_next
 from go_rl.cli.runtime_log import leaving_at_once
-from go_rl.core import Objective, ProblemError, TrainingError, decision_names
+from go_rl.core import ProblemError, TrainingError, decision_names
 from go_rl.core.files.strict_json import read_json
 from go_rl.policy.config import POLICIES
 from go_rl.policy.learn.config import (
@@ -208,8 +208,9 @@ def _train(config: TrainOptions) -> int:
                         f"{updates:g} updates")  # fmt: skip
     print_line(out, effort_sentence(weights.card))
     print_line(out, f"written to {path}")
-    if POLICIES[config.network].objective is Objective.MAKESPAN:
-        use = ["optimize", EXAMPLE_MODEL, "--objective", Objective.MAKESPAN]
+    objective = POLICIES[config.network].objective
+    if objective.traits.is_replayed:
+        use = ["optimize", EXAMPLE_MODEL, "--objective", objective]
     else:
         use = ["evaluate", "zoo:test", "--methods", "greedy", "policy"]
     say_next(out, *use, "--weights", path)

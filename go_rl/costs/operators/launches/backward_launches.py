@@ -143,11 +143,11 @@ def _shape(view: OperatorView, bundle: Bundle) -> tuple[int, ...]:
 
 
 def _row_shape(launch: Launch) -> tuple[int, int]:
-    return launch.sizes["B"], launch.sizes["H"]
+    return launch.sizes["batch"], launch.sizes["width"]
 
 
 def _bytes(launch: Launch) -> float:
-    return float(FLOAT_BYTES * launch.sizes["B"] * launch.sizes["H"])
+    return float(FLOAT_BYTES * launch.sizes["batch"] * launch.sizes["width"])
 
 
 def _sum_of(view: OperatorView, bundle: Bundle, what: str) -> Launch:

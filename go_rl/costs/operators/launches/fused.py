@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from go_rl.core import OpGraph, OpKind
-from go_rl.core.fusion import MAX_FUSED
+from go_rl.core.graph.fusion import MAX_FUSED
 from go_rl.costs.operators.launches.launch import Launch, Launches, moved
 from go_rl.costs.operators.launches.product_launches import DEPTHWISE
 from go_rl.costs.operators.tables.operator_rows import FLOAT_BYTES, PRODUCTS, TWO_INPUTS
@@ -114,8 +114,8 @@ def _joined(eager: Launches, members: list[int]) -> Launch:
     names = " + ".join(dict.fromkeys(launch.what for launch in own))
     unlike = any(launch.unlike for launch in own)
     if heavy is None:
-        widest = max(own, key=lambda launch: launch.sizes["H"])
-        return moved(num_bytes, widest.sizes["H"], nodes, names, unlike)
+        widest = max(own, key=lambda launch: launch.sizes["width"])
+        return moved(num_bytes, widest.sizes["width"], nodes, names, unlike)
     extra = max(0.0, num_bytes - _bytes(heavy))
     return replace(heavy, nodes=nodes, what=names, extra_bytes=extra, unlike=unlike)
 
@@ -125,11 +125,11 @@ def _bytes(launch: Launch) -> float:
     size = launch.sizes
     if launch.op == "conv":
         out = (size["input_size"] + 2 * size["padding"] - size["kernel_size"]) // size["stride"] + 1
-        return float(FLOAT_BYTES * size["B"] * size["output_channel"] * out**2)
+        return float(FLOAT_BYTES * size["batch"] * size["output_channel"] * out**2)
     if launch.op in PRODUCTS:
-        return float(FLOAT_BYTES * size["B"] * size["M"] * size["K"])
+        return float(FLOAT_BYTES * size["batch"] * size["rows"] * size["columns"])
     arrays = 3 if launch.op in TWO_INPUTS else 2
-    return float(FLOAT_BYTES * arrays * size["B"] * size["H"])
+    return float(FLOAT_BYTES * arrays * size["batch"] * size["width"])
 
 
 def _kept(eager: Launches, members: list[int]) -> float:
@@ -141,4 +141,4 @@ def _kept(eager: Launches, members: list[int]) -> float:
 def _result_bytes(launch: Launch) -> float:
     if launch.op in PRODUCTS:
         return _bytes(launch)
-    return float(FLOAT_BYTES * launch.sizes["B"] * launch.sizes["H"])
+    return float(FLOAT_BYTES * launch.sizes["batch"] * launch.sizes["width"])

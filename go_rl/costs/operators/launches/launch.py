@@ -96,7 +96,7 @@ def stream(
 ) -> Launch:
     """Return a launch of a stream over a tensor: its last dimension is a row."""
     length = shape[-1] if shape else 1
-    return Launch(op, {"B": prod(shape[:-1]), "H": length}, nodes, what, unlike=unlike)
+    return Launch(op, {"batch": prod(shape[:-1]), "width": length}, nodes, what, unlike=unlike)
 
 
 def moved(
@@ -113,5 +113,5 @@ def moved(
     """
     elements = max(1, round(num_bytes / (2 * FLOAT_BYTES)))
     length = max(1, min(length, elements))
-    sizes = {"B": max(1, round(elements / length)), "H": length}
+    sizes = {"batch": max(1, round(elements / length)), "width": length}
     return Launch(ONE_READ, sizes, nodes, what, unlike=unlike)

@@ -30,33 +30,33 @@ def product_launches(view: OperatorView, node: int, bias: tuple[int, ...]) -> It
     if view.graph.kind[node] == OpKind.CONVOLUTION:
         yield _convolution(view, node)
         return
-    batch, rows, columns, summed = product_sizes(view, node)
+    batch, rows, columns, depth = product_sizes(view, node)
     if batch > 1:
         yield from _copies(view, node, batch)
     op = "bmm" if batch > 1 else "linear"
-    sizes = {"B": batch, "M": rows, "N": summed, "K": columns}
+    sizes = {"batch": batch, "rows": rows, "depth": depth, "columns": columns}
     what = "linear and bias" if bias else ("batched product" if batch > 1 else "linear")
     yield Launch(op, sizes, (node, *bias), what)
 
 
 def product_sizes(view: OperatorView, node: int) -> tuple[int, int, int, int]:
-    """Return batch, rows, columns and summed length."""
+    """Return batch, rows, columns and depth."""
     made = view.elements[node]
-    summed = max(1, int(float(view.graph.flops[node]) / (2.0 * made)))
+    depth = max(1, int(float(view.graph.flops[node]) / (2.0 * made)))
     one, two = _operand_elements(view, node)
     batch = 1
     if view.graph.op_type[node] != "Gemm":
-        batch = max(1, round(one * two / (made * summed**2)))
-    rows, columns = one // (batch * summed), two // (batch * summed)
+        batch = max(1, round(one * two / (made * depth**2)))
+    rows, columns = one // (batch * depth), two // (batch * depth)
     if batch * rows * columns != made:
         # Operands that are read in part, or more than two: the last dimension is the columns.
         batch, columns = 1, view.shape[node][-1] if view.shape[node] else 1
-        return batch, made // columns, columns, summed
+        return batch, made // columns, columns, depth
     if not _ends_in(_result_shape(view, node), columns) and _ends_in(
         _result_shape(view, node), rows
     ):
         rows, columns = columns, rows
-    return batch, rows, columns, summed
+    return batch, rows, columns, depth
 
 
 def _operand_elements(view: OperatorView, node: int) -> tuple[int, int]:
@@ -111,7 +111,7 @@ def _convolution(view: OperatorView, node: int) -> Launch:
     if kernel == 1:  # without padding, so that FLOP tell it, with a bias or not
         channels = int(float(view.graph.flops[node]) / (2.0 * made)) * groups
     if kernel == 1 and groups == 1:
-        sizes = {"B": 1, "M": made // filters, "N": channels, "K": filters}
+        sizes = {"batch": 1, "rows": made // filters, "depth": channels, "columns": filters}
         return Launch("linear", sizes, (node,), "1 × 1 convolution")
     if groups == channels:
         num_bytes = FLOAT_BYTES * (sum(view.elements[o] for o in view.operands[node]) + made)
@@ -132,7 +132,7 @@ def _square(view: OperatorView, node: int, channels: int, filters: int, last: bo
     given = view.shape[view.operands[node][0]]
     side = given[1 if last else 2] if len(given) == 4 else (out - 1) * stride + kernel - 2 * padding
     sizes = {
-        "B": view.elements[node] // (filters * out * out), "input_channel": channels,
+        "batch": view.elements[node] // (filters * out * out), "input_channel": channels,
         "output_channel": filters, "kernel_size": kernel, "input_size": side, "stride": stride,
         "padding": padding,
     }  # fmt: skip
@@ -142,8 +142,8 @@ def _square(view: OperatorView, node: int, channels: int, filters: int, last: bo
 def _unfolded(view: OperatorView, node: int, filters: int) -> Launch:
     """Any other convolution: the product of its unfolded image, by its FLOP."""
     made = view.elements[node]
-    summed = max(1, round(float(view.graph.flops[node]) / (2 * made)))
-    sizes = {"B": 1, "M": max(1, made // filters), "N": summed, "K": filters}
+    depth = max(1, round(float(view.graph.flops[node]) / (2 * made)))
+    sizes = {"batch": 1, "rows": max(1, made // filters), "depth": depth, "columns": filters}
     return Launch("linear", sizes, (node,), "convolution by its FLOP", unlike=True)
 
 

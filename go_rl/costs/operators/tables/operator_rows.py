@@ -18,12 +18,14 @@ STREAMS = tuple(sorted((*TWO_INPUTS, *ONE_INPUT)))
 """Operators that read and write each element about once."""
 OPERATORS: tuple[str, ...] = (*PRODUCTS, *STREAMS)
 FLOAT_BYTES = 4
-BMM_SIZES = ("B", "M", "N", "K")
-STREAM_SIZES = ("B", "H")
-CONV_SIZES = ("B", "input_channel", "output_channel", "kernel_size", "input_size", "stride",
+BMM_SIZES = ("batch", "rows", "depth", "columns")
+STREAM_SIZES = ("batch", "width")
+CONV_SIZES = ("batch", "input_channel", "output_channel", "kernel_size", "input_size", "stride",
               "padding")  # fmt: skip
 SIZES: tuple[str, ...] = tuple(dict.fromkeys((*BMM_SIZES, *STREAM_SIZES, *CONV_SIZES)))
 """All sizes that a table may have, in its order of columns."""
+LETTERS: Mapping[str, str] = {"B": "batch", "M": "rows", "N": "depth", "K": "columns", "H": "width"}
+"""Sizes by the letters of NeuSight's tables (Lee et al., ASPLOS 2025), whose N is summed over."""
 CONV_KERNEL, CONV_STRIDE = 3, 1
 """The only convolutions that were measured."""
 
@@ -35,9 +37,9 @@ class OperatorError(GoRLError):
 def sizes_of(op: str) -> tuple[str, ...]:
     """Return the names of the sizes that an operator has.
 
-    ``bmm`` and ``linear`` multiply B matrices M × N by N × K: N is summed over.
-    Streams have B rows of H elements; ``softmax`` and ``ln`` normalise a row. ``conv`` has square
-    images and kernels.
+    ``bmm`` and ``linear`` multiply a batch of matrices, rows × depth by depth × columns. Streams
+    have a batch of rows of ``width`` elements; ``softmax`` and ``ln`` normalise a row. ``conv`` has
+    square images and kernels.
     """
     if op == "conv":
         return CONV_SIZES
@@ -65,18 +67,18 @@ class OperatorRows:
         return np.isin(self.op, np.asarray(ops))
 
     def products(self) -> tuple[Float64[np.ndarray, "R"], ...]:
-        """Return [R] batch, rows, columns and summed length of the product that each row of
-        `PRODUCTS` computes: a linear layer multiplies the rows of all of B by one matrix, a
+        """Return [R] batch, rows, columns and depth of the product that each row of
+        `PRODUCTS` computes: a linear layer multiplies the rows of a whole batch by one matrix, a
         convolution is the product of its unfolded image."""
         size = {name: each.astype(np.float64) for name, each in self.sizes.items()}
         conv = self.op == "conv"
         out = self.conv_outputs().astype(np.float64)
-        rows = np.where(self.op == "linear", size["B"] * size["M"], size["M"])
+        rows = np.where(self.op == "linear", size["batch"] * size["rows"], size["rows"])
         return (
-            np.where(self.op == "bmm", size["B"], 1.0),
-            np.where(conv, size["B"] * out**2, rows),
-            np.where(conv, size["output_channel"], size["K"]),
-            np.where(conv, size["input_channel"] * size["kernel_size"] ** 2, size["N"]),
+            np.where(self.op == "bmm", size["batch"], 1.0),
+            np.where(conv, size["batch"] * out**2, rows),
+            np.where(conv, size["output_channel"], size["columns"]),
+            np.where(conv, size["input_channel"] * size["kernel_size"] ** 2, size["depth"]),
         )
 
     def conv_outputs(self) -> Int64[np.ndarray, "R"]:
@@ -88,19 +90,19 @@ class OperatorRows:
     def streamed_bytes(self) -> Float64[np.ndarray, "R"]:
         """Return [R] bytes that each row of `STREAMS` reads and writes at least."""
         arrays = np.where(self.is_any(TWO_INPUTS), 3.0, 2.0)
-        return FLOAT_BYTES * arrays * self.sizes["B"] * self.sizes["H"]
+        return FLOAT_BYTES * arrays * self.sizes["batch"] * self.sizes["width"]
 
     def flops(self) -> Float64[np.ndarray, "R"]:
         """Return [R] floating-point operations; one for each element of a stream."""
-        batch, rows, columns, summed = self.products()
-        elements = self.sizes["B"].astype(np.float64) * self.sizes["H"]
-        return np.where(self.is_any(PRODUCTS), 2.0 * batch * rows * columns * summed, elements)
+        batch, rows, columns, depth = self.products()
+        elements = self.sizes["batch"].astype(np.float64) * self.sizes["width"]
+        return np.where(self.is_any(PRODUCTS), 2.0 * batch * rows * columns * depth, elements)
 
     def least_bytes(self) -> Float64[np.ndarray, "R"]:
         """Return [R] bytes of all operands and results, each once."""
-        batch, rows, columns, summed = self.products()
+        batch, rows, columns, depth = self.products()
         conv = self.op == "conv"
-        image = self.sizes["B"] * self.sizes["input_channel"] * self.sizes["input_size"] ** 2.0
-        left = np.where(conv, image, batch * rows * summed)
-        total = FLOAT_BYTES * (left + batch * summed * columns + batch * rows * columns)
+        image = self.sizes["batch"] * self.sizes["input_channel"] * self.sizes["input_size"] ** 2.0
+        left = np.where(conv, image, batch * rows * depth)
+        total = FLOAT_BYTES * (left + batch * depth * columns + batch * rows * columns)
         return np.where(self.is_any(PRODUCTS), total, self.streamed_bytes())

@@ -14,6 +14,7 @@ import numpy as np
 from go_rl.core.errors import nearest
 from go_rl.core.files.paths import check_readable
 from go_rl.costs.operators.tables.operator_rows import (
+    LETTERS,
     OPERATORS,
     SIZES,
     OperatorError,
@@ -37,8 +38,8 @@ MOST_CHARACTERS = 1 << 28
 def read_operators(path: str | Path) -> OperatorRows:
     """Return the operators of a table in its order.
 
-    Columns are ``op`` and `SIZES`, those of an operator filled and others empty; `MEASURED`
-    columns may be there.
+    Columns are ``op`` and `SIZES` (or `LETTERS`), those of an operator filled and others empty;
+    `MEASURED` columns may be there.
 
     Raises:
         OperatorError: the file cannot be read, a column is unknown or missing, an operator is
@@ -65,7 +66,7 @@ def _records(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
     text = _text(path).splitlines()
     try:
         lines = csv.reader(text, strict=True)
-        head = [name.strip() for name in next(lines, [])]
+        head = [LETTERS.get(name.strip(), name.strip()) for name in next(lines, [])]
         _check_head(head, path)
         for cells in lines:
             if not any(cell.strip() for cell in cells):
@@ -100,7 +101,7 @@ def _check_head(head: list[str], path: Path) -> None:
     """Raise an `OperatorError` for columns that are unknown, missing or there twice."""
     known = ("op", *SIZES, *MEASURED, TYPE)
     if not any(head):
-        raise OperatorError(f"{path}: is empty; its first line names the columns: op, B, …")
+        raise OperatorError(f"{path}: is empty; its first line names the columns: op, batch, …")
     for place, name in enumerate(head, 1):
         if not name:
             raise OperatorError(f"{path}: column {place} has no name; an index is no column "
@@ -167,10 +168,10 @@ def _check_reach(op: str, size: Mapping[str, int], where: str) -> None:
                 f"{where}: conv: kernel_size {size['kernel_size']} is larger than the padded "
                 f"input, {reach}"
             )
-        result = size["B"] * size["output_channel"] * reach**2
+        result = size["batch"] * size["output_channel"] * reach**2
     elif op in ("bmm", "linear"):
-        result = size["B"] * size["M"] * size["K"]
+        result = size["batch"] * size["rows"] * size["columns"]
     else:
-        result = size["B"] * size["H"]
+        result = size["batch"] * size["width"]
     if result > MOST_ELEMENTS:
         raise OperatorError(f"{where}: {op}: its result has {result:.3g} elements, too many")

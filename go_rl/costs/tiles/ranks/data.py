@@ -52,7 +52,7 @@ class RankGroups:
     data: str
     """Name of the data set."""
     target: str
-    """Kind of chip that they were measured on."""
+    """Kind of device that they were measured on."""
     number: Int64[np.ndarray, "G"]
     """[G] place of each kernel or program in its data set, ascending."""
     kernels: KernelSet

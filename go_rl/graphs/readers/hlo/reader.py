@@ -32,7 +32,7 @@ def read_hlo(
         path: the file.
         unknown: ``"error"`` refuses unknown opcodes, custom calls and loops of unknown length;
             ``"bytes"`` counts their bytes (of a loop, one pass).
-        weights: numbers of the entry parameters that stay on the chip between steps; all others
+        weights: numbers of the entry parameters that stay on the device between steps; all others
             are inputs. Constant arrays are always weights of the nodes that read them.
         trip_count: trips of every loop whose count does not follow from the text.
 

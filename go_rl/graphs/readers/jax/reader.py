@@ -49,7 +49,7 @@ def trace_jax(
     one array leaf and there are other arguments. Weights are not nodes: their bytes are on the
     operators that read them, under names such as ``params/dense/kernel``. Reshapes, transposes,
     casts and slices of a weight are still that weight (a slice or a cast counts its own bytes, and
-    the first reader pays for making it). A chip keeps one copy of each array that
+    the first reader pays for making it). A device keeps one copy of each array that
     its operators read; those of at most 1 KiB each operator holds for itself.
 
     Raises:

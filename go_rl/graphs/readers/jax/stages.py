@@ -1,4 +1,4 @@
-"""Programs from a plan: one JAX function for the nodes of each chip.
+"""Programs from a plan: one JAX function for the nodes of each device.
 
 The function is traced and flattened as `trace_jax` does it, so that node ``i`` of the graph is
 equation ``i`` of the flat program; a stage binds the equations of its nodes. What the graph folds
@@ -30,17 +30,17 @@ Crossing = tuple[int, int]
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """The computation of one chip in an iteration."""
+    """The computation of one device in an iteration."""
 
-    chip: int
+    device: int
     function: Callable[[Arrays, Arrays], Arrays]
     """Takes the weights and the inputs, returns the outputs, each in the order of its names."""
     weights: tuple[str, ...]
     """Weights that it reads, by the names of the arguments' leaves (closed-over: ``const/<n>``)."""
     inputs: tuple[str, ...]
-    """Tensors that come from the model's arguments or from other chips."""
+    """Tensors that come from the model's arguments or from other devices."""
     outputs: tuple[str, ...]
-    """Tensors that other chips or the caller need."""
+    """Tensors that other devices or the caller need."""
     nodes: tuple[int, ...]
     """Nodes of the graph, ascending."""
     weight_types: tuple[jax.ShapeDtypeStruct, ...]
@@ -66,32 +66,32 @@ class JaxProgram:
         device: Int[np.ndarray, "N"],
         replicas: Mapping[int, Sequence[int]] | None = None,
     ) -> tuple[Stage, ...]:
-        """Return one stage for each chip in use, producers before consumers.
+        """Return one stage for each device in use, producers before consumers.
 
         Args:
-            device: [N] home chip of each node.
-            replicas: further chips that compute a node too, as in `go_rl.core.Plan`.
+            device: [N] home device of each node.
+            replicas: further devices that compute a node too, as in `go_rl.core.Plan`.
 
         Raises:
-            PlanError: not one chip for each node, a negative chip, a copy that lacks an input, or
-                chips that need each other's results.
+            PlanError: not one device for each node, a negative device, a copy without an input,
+                or devices that need each other's results.
         """
         on = self._presence(device, replicas or {})
-        home = [int(chip) for chip in device]
-        inside = {chip: {n for n, chips in enumerate(on) if chip in chips}
-                  for chip in sorted(set().union(*on))}  # fmt: skip
-        needs = {chip: self._arriving(nodes) for chip, nodes in inside.items()}
-        sent: dict[int, set[Crossing]] = {chip: set() for chip in needs}
+        home = [int(each) for each in device]
+        inside = {used: {n for n, devices in enumerate(on) if used in devices}
+                  for used in sorted(set().union(*on))}  # fmt: skip
+        needs = {used: self._arriving(nodes) for used, nodes in inside.items()}
+        sent: dict[int, set[Crossing]] = {used: set() for used in needs}
         for crossing in set().union(*needs.values(), self._returned()):
             sent[home[crossing[0]]].add(crossing)
         stages = {
-            chip: self._stage(chip, sorted(inside[chip]), needs[chip], sorted(sent[chip]))
-            for chip in needs
+            used: self._stage(used, sorted(inside[used]), needs[used], sorted(sent[used]))
+            for used in needs
         }
-        return tuple(stages[chip] for chip in self._chip_order(home, needs))
+        return tuple(stages[used] for used in self._device_order(home, needs))
 
     def part(self, nodes: Sequence[int]) -> Stage:
-        """Return one stage, of chip 0, that computes some nodes from the tensors that they read."""
+        """Return one stage, of device 0, that computes some nodes from the tensors they read."""
         inside = set(nodes)
         sent = sorted(c for c, readers in self._readers.items() if c[0] in inside
                       and not readers <= inside)  # fmt: skip
@@ -158,7 +158,7 @@ class JaxProgram:
             if equation.eqn is None and equation.kind is not OpKind.INPUT:
                 raise ReadError(
                     f"{title}: node {name!r} ({equation.op_type}) stands for a loop that its "
-                    "operands alone do not compute, so it cannot run on a chip; write the loop "
+                    "operands alone do not compute, so it cannot run on a device; write the loop "
                     "out in Python, or with jax.lax.scan"
                 )
             for value in equation.inputs:
@@ -184,7 +184,7 @@ class JaxProgram:
             )
         if count and int(np.min(device)) < 0:
             node = self.graph.names[int(np.argmin(device))]
-            raise PlanError(f"{self.graph.name}: node {node!r} is on chip {int(np.min(device))}")
+            raise PlanError(f"{self.graph.name}: node {node!r} is on device {int(np.min(device))}")
         return [{int(c), *(int(r) for r in replicas.get(n, ()))} for n, c in enumerate(device)]
 
     def _arriving(self, inside: Set[int]) -> list[Crossing]:
@@ -216,22 +216,22 @@ class JaxProgram:
     def _weight_name(self, base: Value) -> str:
         return self._base.get(id(base)) or min(base.weights)
 
-    def _chip_order(self, home: Sequence[int], needs: Mapping[int, list[Crossing]]) -> list[int]:
+    def _device_order(self, home: Sequence[int], needs: Mapping[int, list[Crossing]]) -> list[int]:
         before = {
-            chip: {home[n] for n, _ in tensors if not self._is_input(n)} - {chip}
-            for chip, tensors in needs.items()
+            device: {home[n] for n, _ in tensors if not self._is_input(n)} - {device}
+            for device, tensors in needs.items()
         }
         try:
             return list(TopologicalSorter(before).static_order())
         except CycleError as error:
-            chips = " -> ".join(map(str, error.args[1]))
+            devices = " -> ".join(map(str, error.args[1]))
             raise PlanError(
-                f"{self.graph.name}: chips {chips} need each other's results, so none can run as "
-                "one stage; use a plan of the ring objective"
+                f"{self.graph.name}: devices {devices} need each other's results, so none can run "
+                "as one stage; use a plan of the ring objective"
             ) from error
 
     def _stage(
-        self, chip: int, nodes: list[int], needs: list[Crossing], sent: list[Crossing]
+        self, device: int, nodes: list[int], needs: list[Crossing], sent: list[Crossing]
     ) -> Stage:
         equations = [self._flat.equations[n] for n in nodes]
         bases: dict[str, Value] = {}
@@ -251,7 +251,7 @@ class JaxProgram:
             )
 
         return Stage(
-            chip=chip,
+            device=device,
             function=stage,
             weights=tuple(bases),
             inputs=tuple(map(self._tensor_name, needs)),

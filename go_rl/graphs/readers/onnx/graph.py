@@ -41,7 +41,7 @@ from go_rl.graphs.readers.onnx.value import LAYOUT_OF_WEIGHTS, TIE_BYTES, OnnxVa
 
 
 @dataclass
-class Walk:
+class GraphWalk:
     """One walk over a graph and the subgraphs that are inlined into it."""
 
     builder: GraphBuilder
@@ -77,7 +77,7 @@ def build_graph(
         GraphError: the graph cannot be built.
     """
     opsets = {_domain(o.domain): o.version for o in model.opset_import}
-    walk = Walk(GraphBuilder(name, meta), opsets, notes)
+    walk = GraphWalk(GraphBuilder(name, meta), opsets, notes)
     walk.names.update(n.name for n in model.graph.node if n.name)
     values: Values = ChainMap()
     _add_inputs(walk, model.graph, values)
@@ -207,7 +207,7 @@ def subgraph_flops(
     Raises:
         ReadError: an operator lacks an operand or attribute that its cost needs.
     """
-    walk = Walk(GraphBuilder("body"), opsets, [])
+    walk = GraphWalk(GraphBuilder("body"), opsets, [])
     return _body_work(walk, body, ChainMap(dict(values))).flops
 
 
@@ -227,7 +227,7 @@ def _body_work(walk: Walk, body: onnx.GraphProto, values: Values) -> _Work:
     types = {v.name: v.type for v in (*body.input, *body.value_info)}
     for value in body.input:
         inner[value.name] = OnnxValue(tensor_of(types[value.name], value.name))
-    counting = Walk(GraphBuilder("body"), walk.opsets, walk.notes)
+    counting = GraphWalk(GraphBuilder("body"), walk.opsets, walk.notes)
     # Values from outside the body have no producer inside it, so that no edge is drawn to them.
     read = {i for n in body.node for i in (*n.input, *captured_names(n)) if i}
     for name in read & inner.keys():

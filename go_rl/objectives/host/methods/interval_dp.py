@@ -110,11 +110,11 @@ def _device_pools(devices: Devices) -> tuple[Pools, list[list[int]]]:
     groups = [[d for d, k in enumerate(keys) if k == key] for key in dict.fromkeys(keys)]
     counts = np.array([len(g) for g in groups])
     if np.prod(counts + 1.0) > STATE_LIMIT:
-        chips = len(keys)
-        state, pool = np.indices((chips + 1, chips))
+        num_devices = len(keys)
+        state, pool = np.indices((num_devices + 1, num_devices))
         table = np.where(pool >= state, pool + 1, NO_STATE)
-        alone = [[d] for d in range(chips)]
-        return Pools(np.arange(chips, dtype=np.int16), table.astype(np.int32)), alone
+        alone = [[d] for d in range(num_devices)]
+        return Pools(np.arange(num_devices, dtype=np.int16), table.astype(np.int32)), alone
     shape = tuple(int(c) + 1 for c in counts)
     used = np.indices(shape).reshape(len(counts), -1)
     strides = np.array([int(np.prod(shape[g + 1 :])) for g in range(len(shape))])

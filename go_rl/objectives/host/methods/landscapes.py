@@ -139,7 +139,7 @@ class MaxLoadLandscape(Landscape):
         schedule: CoolingSchedule,
         rng: np.random.Generator,
     ) -> tuple[BlockDevices, float]:
-        """Run the kernel of that name; the nodes behind a block do not matter."""
+        """Run the compiled function of that name; the nodes behind a block do not matter."""
         return anneal(hypergraph, self.contraction.devices, device, schedule, rng)
 
     def search(

@@ -56,7 +56,7 @@ def anneal_latency(hypergraph, devices, members, device, schedule, rng):
     """
     rows = (members.consumer_offsets, members.consumers)
     state = initial_state(hypergraph, devices, device)
-    blocks, chips = hypergraph.size.shape[0], devices.kind.shape[0]
+    blocks, num_devices = hypergraph.size.shape[0], devices.kind.shape[0]
     node_device = np.empty(members.nodes.shape[0], device.dtype)
     for b in range(blocks):
         _send(members, node_device, b, np.int64(device[b]))
@@ -72,7 +72,7 @@ def anneal_latency(hypergraph, devices, members, device, schedule, rng):
         # Propose a move of block b, or an exchange with block ``other``.
         heat *= cooling
         b = int(rng.random() * blocks)
-        other, to = _propose(hypergraph, members, chips, state, b, rng)
+        other, to = _propose(hypergraph, members, num_devices, state, b, rng)
         a = np.int64(state.device[b])
         if to == a or not hypergraph.allowed[b, to]:
             continue
@@ -121,7 +121,7 @@ def anneal_latency(hypergraph, devices, members, device, schedule, rng):
 
 @njit(cache=True, nogil=True)
 @no_type_check
-def _propose(hypergraph, members, chips, state, b, rng):
+def _propose(hypergraph, members, num_devices, state, b, rng):
     """``(other, to)``: where block ``b`` may go, and the block that comes back, or -1."""
     first, last = hypergraph.block_offsets[b], hypergraph.block_offsets[b + 1]
     if last > first and rng.random() < NEAR:
@@ -135,7 +135,7 @@ def _propose(hypergraph, members, chips, state, b, rng):
         if draw < 0.3 and members.cpu.shape[0] > 0:
             return -1, members.cpu[int(rng.random() * (members.cpu.shape[0]))]
         if draw < 0.7:
-            return -1, int(rng.random() * chips)
+            return -1, int(rng.random() * num_devices)
     to = state.device[other]
     if rng.random() >= SWAP:
         return -1, to

@@ -33,7 +33,7 @@ class LocalSearch:
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the best plan found; one sample is one split or one priced move.
 
-        Kernels are compiled before the budget's clock starts.
+        Methods are compiled before the budget's clock starts.
 
         Raises:
             SearchError: the objective is neither max-load nor latency.

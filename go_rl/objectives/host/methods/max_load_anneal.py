@@ -60,11 +60,11 @@ def anneal(hypergraph, devices, device, schedule, rng):
         none; the last state is left in ``device``.
     """
     state = initial_state(hypergraph, devices, device)
-    blocks, chips = hypergraph.size.shape[0], devices.kind.shape[0]
+    blocks, num_devices = hypergraph.size.shape[0], devices.kind.shape[0]
     best = device.copy()
     least = _value(devices, state)
     target = state.loads.max() if np.isinf(least) else least
-    if blocks == 0 or chips < 2 or target <= 0.0:
+    if blocks == 0 or num_devices < 2 or target <= 0.0:
         return best, least
     scale = float(2**POWER_ROUNDS)
     cooling = (schedule.cold / schedule.hot) ** (1.0 / max(1, schedule.moves))
@@ -73,7 +73,7 @@ def anneal(hypergraph, devices, device, schedule, rng):
         # Propose a move of block b, or an exchange with block ``other``.
         heat *= cooling
         b = int(rng.random() * blocks)
-        other, to = _propose(hypergraph, chips, state, b, rng)
+        other, to = _propose(hypergraph, num_devices, state, b, rng)
         a = np.int64(state.device[b])
         if to == a or not hypergraph.allowed[b, to]:
             continue
@@ -108,15 +108,15 @@ def anneal(hypergraph, devices, device, schedule, rng):
 @no_type_check
 def initial_state(hypergraph, devices, device):
     """State of the assignment ``device`` [B], which it shares."""
-    nets, chips = hypergraph.net_seconds.shape[0], devices.kind.shape[0]
-    count, span = np.zeros((nets, chips), np.int32), np.zeros(nets, np.int32)
+    nets, num_devices = hypergraph.net_seconds.shape[0], devices.kind.shape[0]
+    count, span = np.zeros((nets, num_devices), np.int32), np.zeros(nets, np.int32)
     for m in range(nets):
         for i in range(hypergraph.pin_offsets[m], hypergraph.pin_offsets[m + 1]):
             d = device[hypergraph.pins[i]]
             if count[m, d] == 0:
                 span[m] += 1
             count[m, d] += 1
-    held = np.zeros(chips)
+    held = np.zeros(num_devices)
     for b in range(device.shape[0]):
         held[device[b]] += hypergraph.size[b]
     return AnnealingState(device, count, span, device_loads(hypergraph, devices, device), held)
@@ -158,7 +158,7 @@ def move(hypergraph, devices, state, b, to):
 
 @njit(cache=True, nogil=True)
 @no_type_check
-def _propose(hypergraph, chips, state, b, rng):
+def _propose(hypergraph, num_devices, state, b, rng):
     """``(other, to)``: where block ``b`` may go, and the block that comes back, or -1."""
     first, last = hypergraph.block_offsets[b], hypergraph.block_offsets[b + 1]
     if last > first and rng.random() < NEAR:
@@ -169,7 +169,7 @@ def _propose(hypergraph, chips, state, b, rng):
     else:
         other = int(rng.random() * (state.device.shape[0]))
         if rng.random() < 0.5:
-            return -1, int(rng.random() * chips)
+            return -1, int(rng.random() * num_devices)
     to = state.device[other]
     if rng.random() >= SWAP:
         return -1, to

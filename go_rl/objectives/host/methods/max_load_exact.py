@@ -51,15 +51,15 @@ def _model(
     contraction: Contraction, high: float, low: float
 ) -> tuple[cp_model.CpModel, list[list[cp_model.IntVar]], cp_model.IntVar]:
     graph, devices = contraction.hypergraph, contraction.devices
-    blocks, chips = graph.size.shape[0], len(devices.kind)
+    blocks, num_devices = graph.size.shape[0], len(devices.kind)
     model, unit = cp_model.CpModel(), high / UNITS
-    x = [[model.new_bool_var("") for _ in range(chips)] for _ in range(blocks)]
+    x = [[model.new_bool_var("") for _ in range(num_devices)] for _ in range(blocks)]
     for b, row in enumerate(x):
         model.add_exactly_one(row)
         for d in np.flatnonzero(~graph.allowed[b]):
             model.add(row[int(d)] == 0)
     top = model.new_int_var(min(UNITS, int(low / unit)), UNITS, "largest load")
-    for d in range(chips):
+    for d in range(num_devices):
         work = np.minimum(graph.work[devices.kind[d]], 2 * high)
         load = [int(work[b] / unit) * x[b][d] for b in range(blocks)]
         if not devices.is_cpu[d]:

@@ -1,11 +1,11 @@
-"""Compiles the kernels of a search before its clock starts: once an installation, then cached."""
+"""Compiles a search before its clock starts: once an installation, then cached."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
 
-from go_rl.core import Chip, Hardware, Links, Objective, OpKind, Problem, Topology
+from go_rl.core import Device, Hardware, Links, Objective, OpKind, Problem, Topology
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 
@@ -25,7 +25,7 @@ def _chain(objective: Objective) -> Problem:
         builder.add_node(Node(n, "Op", OpKind.OTHER, flops=1.0, output_bytes=1.0, weight_bytes=1.0))
         if n:
             builder.add_edge(n - 1, n, 1.0)
-    tile = Chip("tile", 1.0, float(NODES), 1.0)
-    cpu = Chip("cpu", 1.0, 1.0, 1.0, is_cpu=True)
+    tile = Device("tile", 1.0, float(NODES), 1.0)
+    cpu = Device("cpu", 1.0, 1.0, 1.0, is_cpu=True)
     hardware = Hardware("warm-up", (tile, tile, cpu), Links(Topology.FULL, 1.0))
     return make_problem(builder.build(), hardware, ProblemOptions(objective=objective))

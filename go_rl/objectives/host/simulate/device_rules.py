@@ -16,7 +16,7 @@ NO_PIN = -1
 
 
 class Placement(NamedTuple):
-    """Arrays of a `Problem` that compiled kernels read; ``N`` nodes, ``D`` devices, ``K`` kinds."""
+    """Arrays of a `Problem` that compiled code reads; ``N`` nodes, ``D`` devices, ``K`` kinds."""
 
     seconds: Float64[np.ndarray, "K N"]
     """[K, N] seconds of each node on each device kind; inf: cannot run."""
@@ -42,9 +42,9 @@ class Placement(NamedTuple):
 
 def placement(problem: Problem) -> Placement:
     """Return the flat arrays of ``problem``."""
-    graph, chips = problem.graph, problem.hardware.chips
-    cpu = np.array([c.is_cpu for c in chips])
-    memory = np.array([c.memory_bytes for c in chips], np.float64)
+    graph, devices = problem.graph, problem.hardware.devices
+    cpu = np.array([d.is_cpu for d in devices])
+    memory = np.array([d.memory_bytes for d in devices], np.float64)
     pin = np.full(graph.num_nodes, NO_PIN, np.int16)
     for node, device in problem.fixed.items():
         pin[node] = device
@@ -78,11 +78,11 @@ def evaluation(
     priced: tuple[float, int],
     device_seconds: Float64[np.ndarray, "D"],
 ) -> Evaluation:
-    """Return the `Evaluation` of a plan that a kernel priced as ``(value, status code)``."""
+    """Return the `Evaluation` of a plan that compiled code priced as ``(value, status code)``."""
     value, code = priced
-    none, chips = np.zeros(0), problem.hardware.num_chips
-    held = np.zeros(chips)
-    inside = (device >= 0) & (device < chips)
+    none, num_devices = np.zeros(0), problem.hardware.num_devices
+    held = np.zeros(num_devices)
+    inside = (device >= 0) & (device < num_devices)
     np.add.at(held, device[inside], problem.weight_bytes[inside])
     resident = _resident(problem, device, inside)
     status = STATUS_CODES[code]
@@ -93,7 +93,7 @@ def evaluation(
         link_seconds=none,
         link_bytes=none,
         weight_bytes=resident,
-        streamed_bytes=np.zeros(chips),
+        streamed_bytes=np.zeros(num_devices),
         peak_bytes=resident,
         detail="" if status.ok else _explain(problem, device, held, status),
     )
@@ -103,7 +103,7 @@ def _resident(
     problem: Problem, device: Int16[np.ndarray, "N"], inside: Bool[np.ndarray, "N"]
 ) -> Float64[np.ndarray, "D"]:
     """[D] bytes of weights on each device, a tied array once."""
-    held, devices = problem.held_weights, range(problem.hardware.num_chips)
+    held, devices = problem.held_weights, range(problem.hardware.num_devices)
     return np.array([held.total(inside & (device == d)) for d in devices], np.float64)
 
 
@@ -111,12 +111,12 @@ def _resident(
 @no_type_check
 def static_status(place, device, held):
     """Status code of one plan [N] by the static rules; ``held`` [D] receives bytes of weights."""
-    chips = place.kind.shape[0]
+    num_devices = place.kind.shape[0]
     held[:] = 0.0
     unsupported = False
     for n in range(device.shape[0]):
         d = device[n]
-        if d < 0 or d >= chips or d != device[place.leader[n]]:
+        if d < 0 or d >= num_devices or d != device[place.leader[n]]:
             return ILLEGAL
         if place.pin[n] != NO_PIN and place.pin[n] != d:
             return ILLEGAL
@@ -125,7 +125,7 @@ def static_status(place, device, held):
         held[d] += place.size[n]
     if unsupported:
         return UNSUPPORTED
-    for d in range(chips):
+    for d in range(num_devices):
         if held[d] > place.limit[d]:
             return OUT_OF_MEMORY
     return OK
@@ -150,11 +150,11 @@ def _explain(
     if status is Status.OUT_OF_MEMORY:
         d = int(np.flatnonzero(held > place.limit)[0])
         return f"device {d} holds {held[d]:.0f} bytes of weights; it has {place.limit[d]:.0f}"
-    chips = len(place.kind)
-    outside = np.flatnonzero((device < 0) | (device >= chips))
+    num_devices = len(place.kind)
+    outside = np.flatnonzero((device < 0) | (device >= num_devices))
     if outside.size:
         n = int(outside[0])
-        return f"node {names[n]!r} is on device {device[n]}; devices are 0..{chips - 1}"
+        return f"node {names[n]!r} is on device {device[n]}; devices are 0..{num_devices - 1}"
     if status is Status.UNSUPPORTED:
         n = int(
             np.flatnonzero(np.isinf(place.seconds[place.kind[device], np.arange(len(device))]))[0]

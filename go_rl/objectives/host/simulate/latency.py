@@ -42,8 +42,8 @@ def latency_batch(
 def evaluate_latency(problem: Problem, device: Int16[np.ndarray, "N"]) -> Evaluation:
     """Price one plan; `device_seconds` is each accelerator's load and each CPU's busy time."""
     check_shape(problem, device)
-    place, chips = placement(problem), problem.hardware.num_chips
-    loads = np.zeros(chips)
+    place, num_devices = placement(problem), problem.hardware.num_devices
+    loads = np.zeros(num_devices)
     value, code = _price(place, consumers(problem.graph), np.ascontiguousarray(device), loads)
     return evaluation(problem, device, (float(value), int(code)), loads)
 
@@ -103,28 +103,28 @@ def quotient_makespan(place, rows, device, loads):
         left                vertices not yet finished
     """
     offsets, receivers = rows
-    nodes, chips = device.shape[0], loads.shape[0]
-    waiting = np.zeros(chips + nodes, np.int32)
-    start = np.zeros(chips + nodes)
-    head, following = np.full(chips, -1, np.int32), np.full(nodes, -1, np.int32)
-    stack, top, left = np.empty(chips + nodes, np.int32), 0, 0
+    nodes, num_devices = device.shape[0], loads.shape[0]
+    waiting = np.zeros(num_devices + nodes, np.int32)
+    start = np.zeros(num_devices + nodes)
+    head, following = np.full(num_devices, -1, np.int32), np.full(nodes, -1, np.int32)
+    stack, top, left = np.empty(num_devices + nodes, np.int32), 0, 0
     # Nodes of each accelerator, and edges into each vertex.
     for n in range(nodes - 1, -1, -1):
         d = device[n]
-        mine = chips + n if place.is_cpu[d] else d
-        if mine >= chips or head[d] < 0:
+        mine = num_devices + n if place.is_cpu[d] else d
+        if mine >= num_devices or head[d] < 0:
             left += 1
-        if mine < chips:
+        if mine < num_devices:
             following[n] = head[d]
             head[d] = n
         for i in range(offsets[n], offsets[n + 1]):
             r = receivers[i]
-            other = chips + r if place.is_cpu[device[r]] else device[r]
+            other = num_devices + r if place.is_cpu[device[r]] else device[r]
             if other != mine:
                 waiting[other] += 1
     # Vertices without predecessors.
-    for v in range(chips + nodes):
-        exists = head[v] >= 0 if v < chips else place.is_cpu[device[v - chips]]
+    for v in range(num_devices + nodes):
+        exists = head[v] >= 0 if v < num_devices else place.is_cpu[device[v - num_devices]]
         if exists and waiting[v] == 0:
             stack[top] = v
             top += 1
@@ -134,28 +134,28 @@ def quotient_makespan(place, rows, device, loads):
         top -= 1
         v = stack[top]
         left -= 1
-        n = head[v] if v < chips else v - chips
-        end = start[v] + (loads[v] if v < chips else place.seconds[place.kind[device[n]], n])
+        n = head[v] if v < num_devices else v - num_devices
+        end = start[v] + (loads[v] if v < num_devices else place.seconds[place.kind[device[n]], n])
         makespan = max(makespan, end)
         while n >= 0:
             for i in range(offsets[n], offsets[n + 1]):
                 r = receivers[i]
-                other = chips + r if place.is_cpu[device[r]] else device[r]
+                other = num_devices + r if place.is_cpu[device[r]] else device[r]
                 if other != v:
                     start[other] = max(start[other], end)
                     waiting[other] -= 1
                     if waiting[other] == 0:
                         stack[top] = other
                         top += 1
-            n = following[n] if v < chips else -1
+            n = following[n] if v < num_devices else -1
     return makespan if left == 0 else -1.0
 
 
 @njit(cache=True, parallel=True)
 @no_type_check
 def _price_batch(place, rows, devices):
-    batch, chips = devices.shape[0], place.kind.shape[0]
+    batch, num_devices = devices.shape[0], place.kind.shape[0]
     values, codes = np.full(batch, np.inf), np.zeros(batch, np.int8)
     for b in prange(batch):
-        values[b], codes[b] = _price(place, rows, devices[b], np.zeros(chips))
+        values[b], codes[b] = _price(place, rows, devices[b], np.zeros(num_devices))
     return values, codes

@@ -39,9 +39,9 @@ def max_load_batch(
 def evaluate_max_load(problem: Problem, device: Int16[np.ndarray, "N"]) -> Evaluation:
     """Price one plan, with the load of each device."""
     check_shape(problem, device)
-    place, chips = placement(problem), problem.hardware.num_chips
-    loads = np.zeros(chips)
-    code = _price(place, np.ascontiguousarray(device), loads, np.zeros(chips))
+    place, num_devices = placement(problem), problem.hardware.num_devices
+    loads = np.zeros(num_devices)
+    code = _price(place, np.ascontiguousarray(device), loads, np.zeros(num_devices))
     value = float(loads.max()) if code == OK else np.inf
     return evaluation(problem, device, (value, int(code)), loads)
 
@@ -72,11 +72,11 @@ def _price(place, device, loads, held):
 @njit(cache=True, parallel=True)
 @no_type_check
 def _price_batch(place, devices):
-    batch, chips = devices.shape[0], place.kind.shape[0]
+    batch, num_devices = devices.shape[0], place.kind.shape[0]
     values, codes = np.full(batch, np.inf), np.zeros(batch, np.int8)
     for b in prange(batch):
-        loads = np.zeros(chips)
-        codes[b] = _price(place, devices[b], loads, np.zeros(chips))
+        loads = np.zeros(num_devices)
+        codes[b] = _price(place, devices[b], loads, np.zeros(num_devices))
         if codes[b] == OK:
             values[b] = loads.max()
     return values, codes

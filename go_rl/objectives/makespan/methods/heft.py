@@ -1,7 +1,7 @@
 """HEFT: heterogeneous earliest finish time, the standard list scheduler.
 
 Topcuoglu, Hariri, Wu, "Performance-effective and low-complexity task scheduling for heterogeneous
-computing", IEEE TPDS 2002. Tasks by falling upward rank (mean seconds, mean communication), each on
+computing", IEEE TPDS 2002. Nodes by falling upward rank (mean seconds, mean communication), each on
 the device where it finishes first, in the first idle time that is long enough (insertion). As
 published it lets a link carry any number of tensors at once. A second schedule queues them, one
 after the other on each link, as Sinnen and Sousa do ("Communication contention in task scheduling",
@@ -17,10 +17,10 @@ from functools import partial
 from typing import no_type_check
 
 import numpy as np
-from jaxtyping import Float64, Int, Int16, Int64
-from numba import njit
+from jaxtyping import Bool, Float64, Int, Int16, Int64
 
 from go_rl.core import Problem
+from go_rl.core.compiled_struct import CompiledStruct, compiled
 from go_rl.core.decisions import Decisions
 from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.objectives.makespan.infer_devices import beside_readers
@@ -54,6 +54,74 @@ class HeftSchedule:
     """[N] seconds."""
 
 
+@dataclass(frozen=True, eq=False)
+class HeftArrays(CompiledStruct):
+    """Arrays of a problem that HEFT reads: ``N`` nodes, ``D`` devices, ``E`` edges."""
+
+    order: Int64[np.ndarray, "N"]
+    """[N] nodes by falling rank."""
+    pred_ptr: Int64[np.ndarray, "rows"]
+    """[N + 1] first of each node's edges in ``pred``."""
+    pred: Int64[np.ndarray, "E"]
+    """[E] edges by receiver."""
+    senders: Int64[np.ndarray, "E"]
+    """[E] sender of each edge."""
+    tensor: Int64[np.ndarray, "E"]
+    """[E] tensor on each edge."""
+    busy: Float64[np.ndarray, "E"]
+    """[E] seconds that the tensor keeps a link."""
+    latency: float
+    """Seconds until a tensor that has left its link is there."""
+    seconds: Float64[np.ndarray, "D N"]
+    """[D, N] seconds of each node on its engine, the gap after it included."""
+    usable: Bool[np.ndarray, "D N"]
+    """[D, N] whether a node may go there."""
+    fed: Bool[np.ndarray, "N"]
+    """[N] inputs and constants, which are everywhere."""
+    leader: Int64[np.ndarray, "N"]
+    """[N] node that decides for each node's colocation class."""
+    pool: Int64[np.ndarray, "D N"]
+    """[D, N] engine pool of each node."""
+    engine_of: Int64[np.ndarray, "pools"]
+    """[R + 1] first engine of each pool."""
+    queues: bool
+    """Whether each link carries one tensor at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Schedule(CompiledStruct):
+    """What HEFT has committed so far: ``T`` tensors."""
+
+    device: Int16[np.ndarray, "N"]
+    """[N] device of each node."""
+    finish: Float64[np.ndarray, "N"]
+    """[N] seconds at which it ends."""
+    home: Int64[np.ndarray, "N"]
+    """[N] device of each leader's class, or `NOWHERE`."""
+    arrival: Float64[np.ndarray, "T D"]
+    """[T, D] seconds at which a tensor is on a further device; inf: it is not sent."""
+    link: Float64[np.ndarray, "rows D"]
+    """[D + 1, D] when the link to the first device from the second is free; the last row is that
+    of one trial."""
+
+
+@dataclass(frozen=True, eq=False)
+class IdleTimes(CompiledStruct):
+    """Idle times of ``R`` engines, for each a list linked from the latest, endless one backwards;
+    every node makes one more at most."""
+
+    start: Float64[np.ndarray, "I"]
+    """[R + N] seconds at which it begins."""
+    end: Float64[np.ndarray, "I"]
+    """[R + N] seconds at which it ends."""
+    before: Int64[np.ndarray, "I"]
+    """[R + N] the one before it on its engine, or `NOWHERE`."""
+    latest: Int64[np.ndarray, "R"]
+    """[R] the last one of each engine."""
+    count: Int64[np.ndarray, "1"]
+    """[1] made so far."""
+
+
 def heft(workspace: MakespanWorkspace, queues: bool = False) -> HeftSchedule:
     """Return HEFT's schedule; nodes that nothing may run are left on the first device.
 
@@ -69,13 +137,15 @@ def heft(workspace: MakespanWorkspace, queues: bool = False) -> HeftSchedule:
     rank, (tensor, size) = upward_rank(workspace), _tensors(problem)
     engines = np.concatenate([[0], np.cumsum(np.where(a.split, 1, a.engines))])
     start, incoming = graph.predecessors
-    device, finish = _earliest_finish(
+    arrays = HeftArrays(
         np.lexsort((np.arange(len(rank)), -rank)), start.astype(np.int64),
         incoming.astype(np.int64), graph.senders.astype(np.int64), tensor,
         size[tensor] / a.bandwidth, a.latency, lasting, usable, options.fed.copy(), options.leader,
         a.pool[:, a.op_kind].copy(), engines.astype(np.int64), queues,
     )  # fmt: skip
-    return HeftSchedule(rank, device, finish)
+    schedule = _new_schedule(arrays)
+    _earliest_finish(arrays, schedule, _all_idle(int(engines[-1]), graph.num_nodes))
+    return HeftSchedule(rank, schedule.device, schedule.finish)
 
 
 def upward_rank(
@@ -130,107 +200,116 @@ def _lasting(workspace: MakespanWorkspace) -> Float64[np.ndarray, "D N"]:
     return np.where(a.fed, 0.0, seconds)
 
 
-@njit(cache=True, nogil=True)
+def _new_schedule(a: HeftArrays) -> Schedule:
+    devices, nodes = a.seconds.shape
+    tensors = int(a.tensor.max(initial=0)) + 1
+    return Schedule(
+        np.zeros(nodes, np.int16), np.zeros(nodes), np.full(nodes, NOWHERE, np.int64),
+        np.full((tensors, devices), np.inf), np.zeros((devices + 1, devices)),
+    )  # fmt: skip
+
+
+def _all_idle(engines: int, nodes: int) -> IdleTimes:
+    """Return idle time r of engine r, which lasts for ever."""
+    return IdleTimes(
+        np.zeros(engines + nodes), np.full(engines + nodes, np.inf),
+        np.full(engines + nodes, NOWHERE, np.int64), np.arange(engines), np.full(1, engines),
+    )  # fmt: skip
+
+
+@compiled
 @no_type_check
-def _earliest_finish(
-    order, pred_ptr, pred, senders, tensor, busy, latency, seconds, usable, fed, leader, pool,
-    engine_of, queues,
-):  # fmt: skip
-    """Return [N] devices and [N] ends. The idle times of each engine form a list linked from the
-    latest, endless one backwards.
-
-    State, over ``N`` nodes, ``D`` devices and ``E`` engines:
-
-    - ``start``, ``end`` [E + N]: bounds of each idle time, seconds;
-    - ``before`` [E + N]: the idle time before it on its engine, or `NOWHERE`;
-    - ``latest`` [E]: the endless idle time of each engine, head of its list;
-    - ``home`` [N]: device of each leader's class, or `NOWHERE`;
-    - ``link`` [D, D], ``trial`` [D]: when links are free, committed and for one trial.
-    """
-    devices, nodes = seconds.shape
-    engines = engine_of[-1]
-    start, end = np.zeros(engines + nodes), np.full(engines + nodes, np.inf)
-    before, latest = np.full(engines + nodes, NOWHERE), np.arange(engines)
-    idles = engines
-    device, finish = np.zeros(nodes, np.int16), np.zeros(nodes)
-    home = np.full(nodes, NOWHERE)
-    arrival = np.full((int(tensor.max()) + 1 if len(tensor) else 1, devices), np.inf)
-    link, trial = np.zeros((devices, devices)), np.zeros(devices)
-    for n in order:
-        if fed[n]:
+def _earliest_finish(a, s, idle) -> None:
+    """Give the nodes of `HeftArrays`, in their order, devices and ends in `Schedule`."""
+    for n in a.order:
+        if a.fed[n]:
             continue
-        best = np.int64(NOWHERE)
-        best_engine, best_idle, best_later = NOWHERE, NOWHERE, NOWHERE
-        best_end, best_start = np.inf, 0.0
-        for d in range(devices):
-            if not usable[d, n] or (home[leader[n]] >= 0 and home[leader[n]] != d):
-                continue
-            trial[:] = link[d]
-            ready = _ready(
-                n, d, pred_ptr, pred, senders, tensor, busy, latency, fed, device, finish, arrival,
-                trial, queues, np.bool_(False),
-            )  # fmt: skip
-            # Insertion: the earliest idle time with max(start, ready) + seconds <= end.
-            for r in range(engine_of[pool[d, n]], engine_of[pool[d, n] + 1]):
-                found, later, found_later = NOWHERE, NOWHERE, NOWHERE
-                idle = latest[r]
-                while idle >= 0 and end[idle] >= ready:
-                    if max(start[idle], ready) + seconds[d, n] <= end[idle]:
-                        found, found_later = idle, later
-                    idle, later = before[idle], idle
-                begin = max(start[found], ready)
-                if begin + seconds[d, n] < best_end:
-                    best, best_engine, best_idle, best_later = d, r, found, found_later
-                    best_start, best_end = begin, begin + seconds[d, n]
-        if best < 0:
+        device, engine, gap, later, begin, end = _best_place(a, s, idle, n)
+        if device < 0:
             continue
-        _ready(
-            n, best, pred_ptr, pred, senders, tensor, busy, latency, fed, device, finish, arrival,
-            link[best], queues, np.bool_(True),
-        )  # fmt: skip
         # Commit the device and engine with the earliest finish.
-        device[n], finish[n], home[leader[n]] = best, best_end, best
-        if best_end == best_start:
-            continue
-        # Cut the node out of the idle time: a rest before it, a rest behind it, or neither.
-        idle = best_idle
-        if best_start > start[idle]:  # what is left of it before the task
-            start[idles], end[idles], before[idles] = start[idle], best_start, before[idle]
-            before[idle] = idles
-            idles += 1
-        start[idle] = best_end
-        if start[idle] >= end[idle]:
-            if best_later >= 0:
-                before[best_later] = before[idle]
-            else:
-                latest[best_engine] = before[idle]
-    return device, finish
+        _ready(a, s, n, device, device, np.bool_(True))
+        s.device[n], s.finish[n], s.home[a.leader[n]] = device, end, device
+        if end > begin:
+            _cut(idle, engine, gap, later, begin, end)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 @no_type_check
-def _ready(
-    n, d, pred_ptr, pred, senders, tensor, busy, latency, fed, device, finish, arrival, link,
-    queues, keep,
-):  # fmt: skip
-    """Time at which the operands of ``n`` are on ``d``. ``link`` [D]: when the link from each
-    device is free, brought up to date; ``keep``: the transfers take place."""
-    ready = 0.0
-    for i in range(pred_ptr[n], pred_ptr[n + 1]):
-        e = pred[i]
-        u = senders[e]
-        if fed[u]:
+def _best_place(a, s, idle, n):
+    """Device (`NOWHERE`: none), engine, idle time, the one after it, begin and end of the earliest
+    finish of node ``n``."""
+    best, best_engine, best_gap, best_later = np.int64(NOWHERE), NOWHERE, NOWHERE, NOWHERE
+    best_begin, best_end, held = 0.0, np.inf, s.home[a.leader[n]]
+    devices = a.seconds.shape[0]
+    for d in range(devices):
+        if not a.usable[d, n] or (held >= 0 and held != d):
             continue
-        there = finish[u]
-        if device[u] != d:
-            there = arrival[tensor[e], d]
+        for other in range(devices):
+            s.link[devices, other] = s.link[d, other]
+        ready = _ready(a, s, n, d, devices, np.bool_(False))
+        seconds = a.seconds[d, n]
+        for r in range(a.engine_of[a.pool[d, n]], a.engine_of[a.pool[d, n] + 1]):
+            gap, later = _first_gap(idle, r, ready, seconds)
+            begin = max(idle.start[gap], ready)
+            if begin + seconds < best_end:
+                best, best_engine, best_gap, best_later = d, r, gap, later
+                best_begin, best_end = begin, begin + seconds
+    return best, best_engine, best_gap, best_later, best_begin, best_end
+
+
+@compiled
+@no_type_check
+def _first_gap(idle, r, ready, seconds):
+    """Insertion: the earliest idle time of engine ``r`` with max(start, ready) + seconds <= end,
+    and the one after it."""
+    found, later, found_later = NOWHERE, NOWHERE, NOWHERE
+    gap = idle.latest[r]
+    while gap >= 0 and idle.end[gap] >= ready:
+        if max(idle.start[gap], ready) + seconds <= idle.end[gap]:
+            found, found_later = gap, later
+        gap, later = idle.before[gap], gap
+    return found, found_later
+
+
+@compiled
+@no_type_check
+def _cut(idle, engine, gap, later, begin, end):
+    """Cut a node out of an idle time: a rest before it, a rest behind it, or neither."""
+    if begin > idle.start[gap]:
+        rest = idle.count[0]
+        idle.start[rest], idle.end[rest] = idle.start[gap], begin
+        idle.before[rest], idle.before[gap] = idle.before[gap], rest
+        idle.count[0] += 1
+    idle.start[gap] = end
+    if end >= idle.end[gap]:
+        if later >= 0:
+            idle.before[later] = idle.before[gap]
+        else:
+            idle.latest[engine] = idle.before[gap]
+
+
+@compiled
+@no_type_check
+def _ready(a, s, n, d, row, keep):
+    """Time at which the operands of ``n`` are on ``d``. ``row``: of `Schedule.link`, brought up to
+    date; ``keep``: the transfers take place."""
+    ready = 0.0
+    for i in range(a.pred_ptr[n], a.pred_ptr[n + 1]):
+        e = a.pred[i]
+        u = a.senders[e]
+        if a.fed[u]:
+            continue
+        there = s.finish[u]
+        if s.device[u] != d:
+            there = s.arrival[a.tensor[e], d]
             if there == np.inf:
-                begin = finish[u]
-                if queues:
-                    begin = max(begin, link[device[u]])
-                    link[device[u]] = begin + busy[e]
-                there = begin + busy[e] + latency
+                begin = s.finish[u]
+                if a.queues:
+                    begin = max(begin, s.link[row, s.device[u]])
+                    s.link[row, s.device[u]] = begin + a.busy[e]
+                there = begin + a.busy[e] + a.latency
                 if keep:
-                    arrival[tensor[e], d] = there
+                    s.arrival[a.tensor[e], d] = there
         ready = max(ready, there)
     return ready

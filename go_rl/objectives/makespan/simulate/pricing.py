@@ -31,7 +31,7 @@ class MakespanPricer:
 
     @cached_property
     def arrays(self) -> ReplayArrays:
-        """Arrays of the problem that the replay kernel reads."""
+        """Arrays of the problem that the compiled replay reads."""
         return replay_arrays(self.problem)
 
     def price(self, plans: Decisions) -> tuple[Float64[np.ndarray, "B"], Int8[np.ndarray, "B"]]:
@@ -68,7 +68,7 @@ class MakespanPricer:
     def evaluate(self, plans: Decisions, row: int = 0) -> Evaluation:
         """Price one plan in full."""
         status, makespan, trace = self.trace(plans, row)
-        devices = self.problem.hardware.num_chips
+        devices = self.problem.hardware.num_devices
         leader = self._leader(plans, row)
         alone = leader == self._whole
         device = plans.device[row].astype(np.int64)
@@ -92,7 +92,7 @@ class MakespanPricer:
     def _detail(self, status: Status, plans: Decisions, row: int, trace: Trace) -> str:
         if status is not Status.OUT_OF_MEMORY:
             return "" if status.ok else status.sentence
-        limit = np.array([chip.memory_bytes for chip in self.problem.hardware.chips])
+        limit = np.array([device.memory_bytes for device in self.problem.hardware.devices])
         worst = int(np.argmax(trace.peak / limit))
         plan = plans.device[row].astype(np.int64), self._leader(plans, row)
         replayed = self.jobs(plans, row), trace
@@ -107,7 +107,7 @@ class MakespanPricer:
         self, device: Int64[np.ndarray, "N"], leader: Int64[np.ndarray, "N"]
     ) -> tuple[Int64[np.ndarray, "X"], Float64[np.ndarray, "X"]]:
         """Link (producer's device times D plus reader's) and bytes of every transfer."""
-        a, devices = self.arrays, self.problem.hardware.num_chips
+        a, devices = self.arrays, self.problem.hardware.num_devices
         tensor = np.repeat(np.arange(len(a.tensor_bytes)), np.diff(a.use_ptr))
         producer = np.repeat(self._whole, np.diff(a.tensor_of))[tensor]
         there = device[leader[a.user]]
@@ -126,7 +126,7 @@ class MakespanPricer:
         """Device, priority, leader and seconds of each node, [N] each.
 
         Raises:
-            PlanError: decisions for another number of nodes, which the kernel would not notice.
+            PlanError: decisions for another number of nodes, which compiled code would not notice.
         """
         for name in ("device", "priority", "kernel_leader"):
             given = getattr(plans, name)

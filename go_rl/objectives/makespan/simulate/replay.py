@@ -32,7 +32,7 @@ from go_rl.objectives.makespan.simulate.jobs import NOBODY, lay_out
 
 
 class Trace(NamedTuple):
-    """Trace of one replay; written by the kernel."""
+    """Trace of one replay; written by the compiled replay."""
 
     start: np.ndarray
     """[P] start of each piece, in order of starting."""

@@ -1,4 +1,4 @@
-"""Arrays of a problem that the replay kernel reads: tensors, devices, engines and links as flat
+"""Arrays of a problem that the compiled replay reads: tensors, devices, engines and links as flat
 arrays."""
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Int64
 
 from go_rl.core import OpKind, Problem
-from go_rl.core.fusion import heavy_nodes
+from go_rl.core.graph.fusion import heavy_nodes
 from go_rl.objectives.common.tensors import tensor_rows
 
 
@@ -61,11 +61,11 @@ class ReplayArrays(NamedTuple):
 
 
 def replay_arrays(problem: Problem) -> ReplayArrays:
-    """Lay out a problem for the kernel."""
-    graph, chips = problem.graph, problem.hardware.chips
+    """Lay out a problem for the compiled replay."""
+    graph, devices = problem.graph, problem.hardware.devices
     tensors, held = tensor_rows(problem), problem.held_weights
     pool, engines, split = _pools(problem)
-    limit = np.array([c.memory_bytes for c in chips])
+    limit = np.array([c.memory_bytes for c in devices])
     gap = problem.gap_seconds
     return ReplayArrays(
         device_kind=problem.device_kind.astype(np.int64),
@@ -95,12 +95,12 @@ def replay_arrays(problem: Problem) -> ReplayArrays:
 def _pools(
     problem: Problem,
 ) -> tuple[Int64[np.ndarray, "D kinds"], Int64[np.ndarray, "R"], np.ndarray]:
-    table = np.zeros((problem.hardware.num_chips, len(OpKind)), np.int64)
+    table = np.zeros((problem.hardware.num_devices, len(OpKind)), np.int64)
     engines: list[int] = []
     split: list[bool] = []
-    for device, chip in enumerate(problem.hardware.chips):
+    for number, device in enumerate(problem.hardware.devices):
         for kind in OpKind:
-            table[device, kind] = len(engines) + chip.engine_of(kind)
-        engines += [e.count for e in chip.engine_list]
-        split += [e.split for e in chip.engine_list]
+            table[number, kind] = len(engines) + device.engine_of(kind)
+        engines += [e.count for e in device.engine_list]
+        split += [e.split for e in device.engine_list]
     return table, np.array(engines, np.int64), np.array(split, np.bool_)

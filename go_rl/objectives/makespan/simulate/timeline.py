@@ -15,7 +15,7 @@ from jaxtyping import Float64, Int64
 
 from go_rl.core import Objective, OpKind, PlanError, Problem, Status
 from go_rl.core.decisions import Decisions
-from go_rl.core.fusion import heavy_nodes
+from go_rl.core.graph.fusion import heavy_nodes
 from go_rl.objectives.makespan.simulate.jobs import NOBODY, Jobs
 from go_rl.objectives.makespan.simulate.pricing import MakespanPricer
 from go_rl.objectives.makespan.simulate.replay import Trace
@@ -134,7 +134,7 @@ class _Iteration:
             hardware=self.problem.hardware.name,
             status=status,
             makespan=makespan,
-            device_kinds=tuple(chip.kind for chip in self.problem.hardware.chips),
+            device_kinds=tuple(device.kind for device in self.problem.hardware.devices),
             tracks=tracks,
             slices=slices,
             flows=self._flows(),
@@ -144,18 +144,18 @@ class _Iteration:
 
     def _tracks(self) -> tuple[tuple[Track, ...], Int64[np.ndarray, "R"]]:
         """All tracks, and the first track of each engine pool and link."""
-        chips, engines = self.problem.hardware.chips, self.arrays.engines
-        devices = len(chips)
+        hardware, engines = self.problem.hardware, self.arrays.engines
+        devices = hardware.num_devices
         first = np.zeros(len(engines) + devices * devices, np.int64)
         tracks: list[Track] = []
         pool = 0
-        for device, chip in enumerate(chips):
-            for engine in chip.engine_list:
+        for number, device in enumerate(hardware.devices):
+            for engine in device.engine_list:
                 first[pool] = len(tracks)
                 pool += 1
                 for i in range(engine.count):
                     name = engine.name if engine.count == 1 else f"{engine.name} {i + 1}"
-                    tracks.append(Track(device, name))
+                    tracks.append(Track(number, name))
         for link in np.unique(self.jobs.pool[self.trace.job]).tolist():
             if link >= pool:
                 first[link] = len(tracks)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float64, Int8, Int32, Int64
 
-from go_rl.core.compiled_struct import KernelStruct
+from go_rl.core.compiled_struct import CompiledStruct
 
 NO_STATE, DONE, GROW, PAUSE = -1, -2, -3, -4
 """End states of `grow_layers`, where it does not return the number of the best last state: no state
@@ -33,7 +33,7 @@ CANDIDATES_A_CALL = 100_000
 
 
 @dataclass(frozen=True, eq=False)
-class IdealLimits(KernelStruct):
+class IdealLimits(CompiledStruct):
     """Limits on cutting units into stages, and the units' tensors by unit; read-only. ``U`` units,
     ``X`` tensors."""
 
@@ -57,7 +57,7 @@ class IdealLimits(KernelStruct):
 
 
 @dataclass(frozen=True, eq=False)
-class Frontier(KernelStruct):
+class Frontier(CompiledStruct):
     """States of the current and of the next layer, and how each came to be.
 
     ``w`` width, ``W`` words of a bit set, ``C`` candidates.

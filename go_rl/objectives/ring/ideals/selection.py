@@ -7,7 +7,7 @@ from typing import no_type_check
 
 import numpy as np
 
-from go_rl.core.compiled_struct import kernel
+from go_rl.core.compiled_struct import compiled
 from go_rl.objectives.ring.ideals.frontier import (
     CHIPS,
     CUT,
@@ -24,7 +24,7 @@ from go_rl.objectives.ring.ideals.frontier import (
 )
 
 
-@kernel
+@compiled
 @no_type_check
 def select(f: Frontier, found: int, width: int) -> int:
     """Drop candidates that another with the same ideal beats; keep the ``width`` least wasteful.
@@ -62,7 +62,7 @@ def select(f: Frontier, found: int, width: int) -> int:
     return kept
 
 
-@kernel
+@compiled
 @no_type_check
 def _beats(f: Frontier, a: int, b: int) -> bool:
     ci, x, y = f.candidate, f.candidate_value[a], f.candidate_value[b]
@@ -73,7 +73,7 @@ def _beats(f: Frontier, a: int, b: int) -> bool:
     return x[LOAD_B] <= y[LOAD_B] and x[HELD_B] <= y[HELD_B]
 
 
-@kernel
+@compiled
 @no_type_check
 def _sort(keys, order, buffer, count: int) -> None:
     """Sort the first ``count`` of ``order`` by ``keys[order]``: merge sort from the bottom up,

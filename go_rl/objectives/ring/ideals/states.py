@@ -10,7 +10,7 @@ from typing import no_type_check
 import numpy as np
 
 from go_rl.core.bitset import lowest
-from go_rl.core.compiled_struct import kernel
+from go_rl.core.compiled_struct import compiled
 from go_rl.objectives.common.units import RingUnits
 from go_rl.objectives.ring.ideals.frontier import (
     CANDIDATES_A_CALL,
@@ -48,7 +48,7 @@ from go_rl.objectives.ring.ideals.frontier import (
 from go_rl.objectives.ring.ideals.selection import select
 
 
-@kernel
+@compiled
 @no_type_check
 def grow_layers(u: RingUnits, p: IdealLimits, f: Frontier) -> int:
     """Grow the states unit by unit to whole partitions; return the best last state, `NO_STATE`,
@@ -77,7 +77,7 @@ def grow_layers(u: RingUnits, p: IdealLimits, f: Frontier) -> int:
     return best if best >= 0 else DONE
 
 
-@kernel
+@compiled
 @no_type_check
 def read_stages(f: Frontier, last: int, order, stage) -> None:
     """Follow a last state back; write [U] the order of the units and [U] their stages."""
@@ -91,7 +91,7 @@ def read_stages(f: Frontier, last: int, order, stage) -> None:
         s = np.int64(f.history[layer, s, 0])
 
 
-@kernel
+@compiled
 @no_type_check
 def _expand(u: RingUnits, p: IdealLimits, f: Frontier) -> int:
     """Write the candidates of the next layer; return how many, or -1 where there is no room."""
@@ -132,7 +132,7 @@ def _expand(u: RingUnits, p: IdealLimits, f: Frontier) -> int:
     return found
 
 
-@kernel
+@compiled
 @no_type_check
 def _moves(
     u: RingUnits, p: IdealLimits, f: Frontier, s: int, v: int, may_open: bool, found: int
@@ -181,7 +181,7 @@ def _moves(
     return found
 
 
-@kernel
+@compiled
 @no_type_check
 def _extend(numbers, values, parent, count: int, side: int, two: bool) -> None:
     numbers[MOVE], numbers[CHIPS] = EXTEND, count
@@ -190,7 +190,7 @@ def _extend(numbers, values, parent, count: int, side: int, two: bool) -> None:
         values[i] = parent[i]
 
 
-@kernel
+@compiled
 @no_type_check
 def _cut_after(u: RingUnits, p: IdealLimits, here, v: int, cut: float) -> float:
     """Link seconds of the ideal ``here`` + v, from those of ``here``."""
@@ -209,7 +209,7 @@ def _cut_after(u: RingUnits, p: IdealLimits, here, v: int, cut: float) -> float:
     return cut
 
 
-@kernel
+@compiled
 @no_type_check
 def _advance(u: RingUnits, p: IdealLimits, f: Frontier, kept: int) -> None:
     """Make the first ``kept`` candidates in ``order`` the states of the next layer."""
@@ -228,7 +228,7 @@ def _advance(u: RingUnits, p: IdealLimits, f: Frontier, kept: int) -> None:
     f.cursor[LAYER], f.cursor[STATES] = layer + 1, kept
 
 
-@kernel
+@compiled
 @no_type_check
 def _fill_sets(u: RingUnits, triangle: bool, sets, next_sets, candidate, n: int) -> None:
     """Write the bit sets of state ``n`` of the next layer."""
@@ -264,7 +264,7 @@ def _fill_sets(u: RingUnits, triangle: bool, sets, next_sets, candidate, n: int)
     _insert(next_sets[SIDE_B if candidate[SIDE] else SIDE_A, n], v)
 
 
-@kernel
+@compiled
 @no_type_check
 def _hash_of(v: int) -> int:
     z = np.uint64(v + 1) * np.uint64(0x9E3779B97F4A7C15)
@@ -273,13 +273,13 @@ def _hash_of(v: int) -> int:
     return np.int64(z ^ (z >> np.uint64(31)))
 
 
-@kernel
+@compiled
 @no_type_check
 def _has(bits, v: int) -> bool:
     return (bits[v >> 6] >> np.int64(v & 63)) & 1 == 1
 
 
-@kernel
+@compiled
 @no_type_check
 def _any(bits) -> bool:
     for word in range(len(bits)):
@@ -288,19 +288,19 @@ def _any(bits) -> bool:
     return False
 
 
-@kernel
+@compiled
 @no_type_check
 def _insert(bits, v: int) -> None:
     bits[v >> 6] |= np.int64(1) << np.int64(v & 63)
 
 
-@kernel
+@compiled
 @no_type_check
 def _erase(bits, v: int) -> None:
     bits[v >> 6] &= ~(np.int64(1) << np.int64(v & 63))
 
 
-@kernel
+@compiled
 @no_type_check
 def _copy(source, target) -> None:
     for i in range(len(target)):

@@ -47,14 +47,14 @@ class OrderAnnealing:
         workspace, progress = ring_workspace(problem), Progress(budget)
         incumbent = Incumbent(workspace, progress)
         if workspace.solver.feasible_so_far and workspace.units.num_units:
-            _Search(workspace, progress, incumbent, seed).run(self.start)
+            _OrderSearch(workspace, progress, incumbent, seed).run(self.start)
         else:
             empty = np.zeros(problem.graph.num_nodes, np.int16)
             incumbent.offer(*workspace.repair(empty))
         return finish_plan(workspace, incumbent, self.name, seed, progress)
 
 
-class _Search:
+class _OrderSearch:
     """One annealing run."""
 
     def __init__(

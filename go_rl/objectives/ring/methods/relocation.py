@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float64, Int, Int64, UInt64
 
 from go_rl.core.bitset import bit, lowest
-from go_rl.core.compiled_struct import KernelStruct, kernel
+from go_rl.core.compiled_struct import CompiledStruct, compiled
 from go_rl.objectives.common.units import RingUnits
 from go_rl.solvers.network import Network
 from go_rl.solvers.tree_search import next_uniform
@@ -31,7 +31,7 @@ ILLEGAL = np.inf
 
 
 @dataclass(frozen=True, eq=False)
-class Walk(KernelStruct):
+class RelocationWalk(CompiledStruct):
     """One walk over the legal partitions; ``M`` blocks, ``k`` chips, ``G`` weight groups."""
 
     chip: Int64[np.ndarray, "M"]
@@ -65,14 +65,14 @@ class Walk(KernelStruct):
 
 
 SCORE, VALUE, BEST, WORST = range(4)
-"""Places in `Walk.state`."""
+"""Places in `RelocationWalk.state`."""
 
 
-def new_walk(net: Network, chip: Int[np.ndarray, "M"], seed: int) -> Walk:
+def new_walk(net: Network, chip: Int[np.ndarray, "M"], seed: int) -> RelocationWalk:
     """Allocate a walk that starts from [M] chips."""
     blocks, chips = len(chip), net.chips
     words = np.zeros((5, chips), np.int64)
-    return Walk(
+    return RelocationWalk(
         chip=chip.astype(np.int64), proposal=np.zeros(blocks, np.int64),
         best=chip.astype(np.int64), load=np.zeros(chips), link=np.zeros(chips), held=words[0],
         count=words[1], direct=words[2], reach=words[3],
@@ -83,9 +83,9 @@ def new_walk(net: Network, chip: Int[np.ndarray, "M"], seed: int) -> Walk:
     )  # fmt: skip
 
 
-@kernel
+@compiled
 @no_type_check
-def walk(net: Network, units: RingUnits, w: Walk, temperature: float, moves: int) -> None:
+def walk(net: Network, units: RingUnits, w: RelocationWalk, temperature: float, moves: int) -> None:
     """Make so many proposals at one temperature; the first call scores the start."""
     if w.state[SCORE] == ILLEGAL:
         for b in range(len(w.chip)):
@@ -106,9 +106,9 @@ def walk(net: Network, units: RingUnits, w: Walk, temperature: float, moves: int
             _note(w)
 
 
-@kernel
+@compiled
 @no_type_check
-def _note(w: Walk) -> None:
+def _note(w: RelocationWalk) -> None:
     """Take over the value of what was scored last, and keep it where it is the best."""
     value, worst = 0.0, 0
     for c in range(len(w.load)):
@@ -122,15 +122,15 @@ def _note(w: Walk) -> None:
             w.best[b] = w.chip[b]
 
 
-@kernel
+@compiled
 @no_type_check
-def _below(w: Walk, count: int) -> int:
+def _below(w: RelocationWalk, count: int) -> int:
     return min(int(next_uniform(w.random) * count), count - 1)
 
 
-@kernel
+@compiled
 @no_type_check
-def _propose(net: Network, w: Walk) -> bool:
+def _propose(net: Network, w: RelocationWalk) -> bool:
     """Write a neighbour to `proposal`; False: nothing was changed."""
     blocks, top = len(w.chip), np.int64(0)
     for b in range(blocks):
@@ -153,9 +153,9 @@ def _propose(net: Network, w: Walk) -> bool:
     return _relocate(net, w, top)
 
 
-@kernel
+@compiled
 @no_type_check
-def _start(w: Walk) -> int:
+def _start(w: RelocationWalk) -> int:
     """Return a block, often one of the busiest chip."""
     blocks, worst = len(w.chip), int(w.state[WORST])
     b = _below(w, blocks)
@@ -166,9 +166,9 @@ def _start(w: Walk) -> int:
     return b
 
 
-@kernel
+@compiled
 @no_type_check
-def _split(net: Network, w: Walk) -> bool:
+def _split(net: Network, w: RelocationWalk) -> bool:
     """Give a block and all that depends on it on its chip, or all but what it depends on, a new
     chip behind it."""
     b, later = _start(w), next_uniform(w.random) < 0.5
@@ -184,9 +184,9 @@ def _split(net: Network, w: Walk) -> bool:
     return kept > 0
 
 
-@kernel
+@compiled
 @no_type_check
-def _mark(net: Network, w: Walk, b: int, low: int, high: int, later: bool) -> int:
+def _mark(net: Network, w: RelocationWalk, b: int, low: int, high: int, later: bool) -> int:
     """Mark in `seen`, and list in `stack`, a block and all it reaches (``later``) or that reaches
     it on chips ``low`` to ``high``; return how many."""
     if w.seen[b] == 1:
@@ -207,9 +207,9 @@ def _mark(net: Network, w: Walk, b: int, low: int, high: int, later: bool) -> in
     return found
 
 
-@kernel
+@compiled
 @no_type_check
-def _grow(net: Network, w: Walk, b: int, size: int) -> int:
+def _grow(net: Network, w: RelocationWalk, b: int, size: int) -> int:
     """List in `stack` up to ``size`` connected blocks on the chip of one; return how many."""
     w.stack[0], w.seen[b] = b, 1
     done, found = 0, 1
@@ -233,9 +233,9 @@ def _grow(net: Network, w: Walk, b: int, size: int) -> int:
     return found
 
 
-@kernel
+@compiled
 @no_type_check
-def _relocate(net: Network, w: Walk, top: int) -> bool:
+def _relocate(net: Network, w: RelocationWalk, top: int) -> bool:
     """Move a block, or a group, to the chip of a neighbour, a chip beside it or any."""
     b, size = _start(w), 1
     if next_uniform(w.random) < GROUPS:
@@ -251,9 +251,9 @@ def _relocate(net: Network, w: Walk, top: int) -> bool:
     return True
 
 
-@kernel
+@compiled
 @no_type_check
-def _target(net: Network, w: Walk, b: int, top: int) -> int:
+def _target(net: Network, w: RelocationWalk, b: int, top: int) -> int:
     sort = next_uniform(w.random)
     before = net.pred_ptr[b + 1] - net.pred_ptr[b]
     beside = before + net.succ_ptr[b + 1] - net.succ_ptr[b]
@@ -267,9 +267,9 @@ def _target(net: Network, w: Walk, b: int, top: int) -> int:
     return _below(w, top + 2)
 
 
-@kernel
+@compiled
 @no_type_check
-def _carry(net: Network, w: Walk, found: int, target: int, later: bool) -> None:
+def _carry(net: Network, w: RelocationWalk, found: int, target: int, later: bool) -> None:
     """Move along what the first ``found`` blocks of `stack` force: data flows upwards."""
     done = 0
     while done < found:
@@ -285,9 +285,9 @@ def _carry(net: Network, w: Walk, found: int, target: int, later: bool) -> None:
                 found += 1
 
 
-@kernel
+@compiled
 @no_type_check
-def _score(net: Network, units: RingUnits, w: Walk) -> float:
+def _score(net: Network, units: RingUnits, w: RelocationWalk) -> float:
     """Return the logarithm of the 8-norm of loads and links of `proposal`; `ILLEGAL` where it
     breaks a rule. Leaves `load` and `link` as they are then.
 
@@ -348,9 +348,9 @@ def _score(net: Network, units: RingUnits, w: Walk) -> float:
     return np.log(largest) + np.log(total) / 8
 
 
-@kernel
+@compiled
 @no_type_check
-def _within_rules(net: Network, w: Walk) -> bool:
+def _within_rules(net: Network, w: RelocationWalk) -> bool:
     """Whether no chip is skipped or too full, and no chip triangle closes."""
     empty = False
     for c in range(net.chips):

@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float64, Int32, Int64, UInt64
 
 from go_rl.core.bitset import bit
-from go_rl.core.compiled_struct import KernelStruct, kernel
+from go_rl.core.compiled_struct import CompiledStruct, compiled
 from go_rl.core.graph.condensation import sorted_rows
 from go_rl.objectives.ring.workspace import RingWorkspace
 
@@ -31,8 +31,8 @@ BESIDE_A_NEIGHBOUR = 0.4
 
 
 @dataclass(frozen=True, eq=False)
-class MoveArrays(KernelStruct):
-    """Arrays of a problem that the kernel reads; see `RingUnits`."""
+class MoveArrays(CompiledStruct):
+    """Arrays of a problem that the moves read; see `RingUnits`."""
 
     seconds: Float64[np.ndarray, "k U"]
     """[k, U] seconds of each unit on each chip."""
@@ -58,8 +58,8 @@ class MoveArrays(KernelStruct):
 
 
 @dataclass(frozen=True, eq=False)
-class UnitMoveState(KernelStruct):
-    """State that the kernel writes."""
+class UnitMoveState(CompiledStruct):
+    """State that the moves write."""
 
     chip: Int64[np.ndarray, "U"]
     load: Float64[np.ndarray, "k"]
@@ -91,13 +91,13 @@ def move_arrays(workspace: RingWorkspace, squeeze: float) -> MoveArrays:
     problem, units = workspace.problem, workspace.units
     of_node = workspace.unit_of_node
     held = of_node >= 0
-    seconds = np.zeros((len(problem.hardware.chips), units.num_units))
+    seconds = np.zeros((len(problem.hardware.devices), units.num_units))
     for c, kind in enumerate(problem.device_kind):
         np.add.at(seconds[c], of_node[held], problem.seconds[kind][held])
     unit_of = units.unit_of
     domain = np.full(units.num_units, -1)
     domain[unit_of[unit_of >= 0]] = workspace.solver.instance.net.start[unit_of >= 0]
-    limit = np.array([chip.memory_bytes for chip in problem.hardware.chips]) * squeeze
+    limit = np.array([chip.memory_bytes for chip in problem.hardware.devices]) * squeeze
     tensor = np.repeat(np.arange(len(units.tensor_source)), np.diff(units.use_ptr))
     ends = np.concatenate([units.tensor_source, units.user])
     which = np.concatenate([np.arange(len(units.tensor_source)), tensor])
@@ -148,7 +148,7 @@ def move_state(arrays: MoveArrays, chip: Int64[np.ndarray, "U"], seed: int) -> U
     return state
 
 
-@kernel
+@compiled
 @no_type_check
 def _draw(s: UnitMoveState) -> float:
     """SplitMix64, in [0, 1)."""
@@ -160,7 +160,7 @@ def _draw(s: UnitMoveState) -> float:
     return np.float64(z >> np.uint64(11)) * (1.0 / 9007199254740992.0)
 
 
-@kernel
+@compiled
 @no_type_check
 def _carry(a: MoveArrays, s: UnitMoveState, t: int, sign: float) -> None:
     """Add (or take away) a tensor's seconds on the links behind its source up to its readers."""
@@ -172,7 +172,7 @@ def _carry(a: MoveArrays, s: UnitMoveState, t: int, sign: float) -> None:
         s.traffic[c] += sign * a.tensor_seconds[t]
 
 
-@kernel
+@compiled
 @no_type_check
 def _count_all(a: MoveArrays, s: UnitMoveState) -> None:
     for c in range(len(s.load)):
@@ -191,7 +191,7 @@ def _count_all(a: MoveArrays, s: UnitMoveState) -> None:
         _carry(a, s, t, 1.0)
 
 
-@kernel
+@compiled
 @no_type_check
 def _gather(a: MoveArrays, s: UnitMoveState, unit: int, target: int) -> int:
     """List the unit and all that must go along so that data flows upwards; 0: too many, or one of
@@ -228,7 +228,7 @@ def _gather(a: MoveArrays, s: UnitMoveState, unit: int, target: int) -> int:
     return size
 
 
-@kernel
+@compiled
 @no_type_check
 def _place(a: MoveArrays, s: UnitMoveState, v: int, target: int) -> None:
     """Put a unit on a chip: everything but traffic follows."""
@@ -250,7 +250,7 @@ def _place(a: MoveArrays, s: UnitMoveState, v: int, target: int) -> None:
     s.chip[v] = target
 
 
-@kernel
+@compiled
 @no_type_check
 def _tensors_of(a: MoveArrays, s: UnitMoveState, size: int) -> int:
     """List the tensors that the units of a move make or read."""
@@ -266,7 +266,7 @@ def _tensors_of(a: MoveArrays, s: UnitMoveState, size: int) -> int:
     return found
 
 
-@kernel
+@compiled
 @no_type_check
 def _legal(a: MoveArrays, s: UnitMoveState) -> bool:
     """Whether weights fit, no chip is skipped and no pair of chips has a second, longer way."""
@@ -294,7 +294,7 @@ def _legal(a: MoveArrays, s: UnitMoveState) -> bool:
     return True
 
 
-@kernel
+@compiled
 @no_type_check
 def _energy(a: MoveArrays, s: UnitMoveState, power: float) -> float:
     """Log of the ``power``-norm of all loads and links; keep the largest of them."""
@@ -313,7 +313,7 @@ def _energy(a: MoveArrays, s: UnitMoveState, power: float) -> float:
     return np.log(worst) + np.log(total) / power
 
 
-@kernel
+@compiled
 @no_type_check
 def _start_of_move(a: MoveArrays, s: UnitMoveState) -> int:
     """A unit, half of the time one of the chip or beside the link that sets the pace."""
@@ -339,7 +339,7 @@ def _start_of_move(a: MoveArrays, s: UnitMoveState) -> int:
     return unit
 
 
-@kernel
+@compiled
 @no_type_check
 def _target(a: MoveArrays, s: UnitMoveState, unit: int) -> int:
     here, chips = s.chip[unit], len(s.load)
@@ -356,7 +356,7 @@ def _target(a: MoveArrays, s: UnitMoveState, unit: int) -> int:
     return target if 0 <= target < chips else here - step
 
 
-@kernel
+@compiled
 @no_type_check
 def anneal_moves(
     a: MoveArrays, s: UnitMoveState, moves: int, temperature: float, power: float

@@ -30,12 +30,12 @@ def confirm_memory(
     Returns:
         OK, OUT_OF_MEMORY (proved) or GAVE_UP (no offsets found in time), and [D] bytes used.
     """
-    chips = problem.hardware.num_chips
+    chips = problem.hardware.num_devices
     used, worst = np.zeros(chips), Status.OK
     lifetimes = _lifetimes(problem, home, present)
     for c in range(chips):
         weights = _weights(problem, present, c)
-        limit = problem.hardware.chips[c].memory_bytes
+        limit = problem.hardware.devices[c].memory_bytes
         spans = np.array(lifetimes.get(c, ()), np.int64).reshape(-1, 3)
         if not len(spans):
             used[c] = weights

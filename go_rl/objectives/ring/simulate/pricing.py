@@ -21,7 +21,7 @@ from jaxtyping import Bool, Float64, Int8, Int16, Int64
 
 from go_rl.core import Evaluation, Problem, Status
 from go_rl.core.evaluation import STATUS_CODES
-from go_rl.objectives.ring.simulate.kernels import (
+from go_rl.objectives.ring.simulate.compiled_pricing import (
     RingScratch,
     price_range,
     price_whole,

@@ -124,7 +124,9 @@ def judged(agent: Agent, examples: Sequence[Example], best_of: tuple[int, ...]) 
 def preferred(agent: Agent, example: Example) -> Float[np.ndarray, "K"]:
     """Return [K] regrets in the order of preference."""
     padded = example.padded
-    odds = _odds(agent.policy, agent.params, padded.graph, padded.real, jnp.int32(padded.chips))
+    odds = _odds(
+        agent.policy, agent.params, padded.graph, padded.real, jnp.int32(padded.num_devices)
+    )
     return example.regret[np.argsort(-np.asarray(odds), kind="stable")]
 
 
@@ -164,7 +166,7 @@ def descend(
 
 def _arrays(example: Example) -> tuple[jraph.GraphsTuple, Any, Any, Any]:
     padded = example.padded
-    return padded.graph, padded.real, jnp.int32(padded.chips), jnp.asarray(example.regret)
+    return padded.graph, padded.real, jnp.int32(padded.num_devices), jnp.asarray(example.regret)
 
 
 @partial(jax.jit, static_argnums=(0, 1))

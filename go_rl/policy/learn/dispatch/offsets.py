@@ -102,7 +102,7 @@ def learn_offsets(
             padded, worth = plans.padded, np.clip(gained / scale, -CLIP, CLIP)
             slopes.append(
                 _slope(
-                    agent.policy, params, padded.graph, padded.real, jnp.int32(padded.chips),
+                    agent.policy, params, padded.graph, padded.real, jnp.int32(padded.num_devices),
                     jnp.asarray(drawn.prototype), jnp.asarray(worth[:, None] * moved),
                 )
             )  # fmt: skip

@@ -211,6 +211,6 @@ def _own_folder(folder: Path, config: DispatchTrainConfig) -> None:
 def _observation(path: Path) -> PolicyGraph:
     try:
         found = read_arrays(path)
-        return PolicyGraph(**{**found, "chips": int(found["chips"])})
+        return PolicyGraph(**{**found, "num_devices": int(found["num_devices"])})
     except (*UNREADABLE, TypeError) as error:
         raise CheckpointError(f"{path}: is no observation ({error}); delete it") from error

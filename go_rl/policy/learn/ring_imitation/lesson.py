@@ -71,7 +71,7 @@ class RingLesson(Lesson):
         """Return the loss of imitation and its gradient."""
         padded = self.decoder.padded
         target = self._target(np.random.default_rng(offset), astray)
-        real, chips = jnp.asarray(padded.real), jnp.int32(padded.chips)
+        real, chips = jnp.asarray(padded.real), jnp.int32(padded.num_devices)
         return ring_unlikelihood(policy, params, padded.graph, real, chips, target)
 
     def _target(self, rng: np.random.Generator, astray: float) -> RingTarget:
@@ -80,7 +80,7 @@ class RingLesson(Lesson):
         chip[:units] = self.chip
         lost = rng.random(rows) < astray
         seen = np.where(lost, chip + rng.integers(-2, 3, rows), chip)
-        seen = np.clip(seen, 0, self.decoder.padded.chips - 1).astype(np.int32)
+        seen = np.clip(seen, 0, self.decoder.padded.num_devices - 1).astype(np.int32)
         pairs = _pairs(self.chip, rng)
         taught = np.float32(self.taught)
         return RingTarget(chip, seen, self.mixes.astype(np.float32), taught, pairs)  # type: ignore[arg-type]

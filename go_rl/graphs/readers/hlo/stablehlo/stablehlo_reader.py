@@ -22,7 +22,7 @@ from go_rl.graphs.readers.file_errors import read_text
 from go_rl.graphs.readers.hlo.reader import graph_of_hlo
 
 FORMAT = "stablehlo"
-WORKER = "go_rl.graphs.readers.hlo.stablehlo_worker"
+WORKER = "go_rl.graphs.readers.hlo.stablehlo.stablehlo_worker"
 DEEPEST = 256
 """Depth of nested brackets; real programs nest a few dozen."""
 

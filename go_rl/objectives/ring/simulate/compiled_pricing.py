@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float64, Int16, Int32, Int64
 
 from go_rl.core import Problem
 from go_rl.core.bitset import bit, highest, lowest
-from go_rl.core.compiled_struct import KernelStruct, kernel
+from go_rl.core.compiled_struct import CompiledStruct, compiled
 from go_rl.core.evaluation import ILLEGAL, OK, OUT_OF_MEMORY, UNSUPPORTED
 from go_rl.objectives.common.tensors import tensor_rows
 from go_rl.solvers.replication import presence, replicated_nodes
@@ -21,8 +21,8 @@ NO_EVENT = np.int64(-1)
 
 
 @dataclass(frozen=True, eq=False)
-class RingArrays(KernelStruct):
-    """Arrays of a problem that the kernel reads. ``N`` nodes, ``T`` tensors (a node's result number
+class RingArrays(CompiledStruct):
+    """Arrays of a problem that pricing reads. ``N`` nodes, ``T`` tensors (a node's result number
     i), ``k`` chips."""
 
     seconds: Float64[np.ndarray, "kinds N"]
@@ -65,7 +65,7 @@ class RingArrays(KernelStruct):
 
 
 @dataclass(frozen=True, eq=False)
-class RingScratch(KernelStruct):
+class RingScratch(CompiledStruct):
     """Scratch arrays of pricing one plan; one for each thread. ``A`` tied arrays."""
 
     device: Int16[np.ndarray, "N"]
@@ -115,12 +115,12 @@ def ring_scratch(arrays: RingArrays, events: int) -> RingScratch:
 
 
 def ring_arrays(problem: Problem) -> RingArrays:
-    """Lay out a problem for the kernel."""
+    """Lay out a problem for pricing."""
     graph = problem.graph
     tensors, held = tensor_rows(problem), problem.held_weights
     offsets, edges = graph.successors
     links = problem.hardware.links
-    limit = np.array([c.memory_bytes for c in problem.hardware.chips])
+    limit = np.array([c.memory_bytes for c in problem.hardware.devices])
     return RingArrays(
         seconds=np.ascontiguousarray(problem.seconds),
         kind=problem.device_kind.astype(np.int64),
@@ -145,7 +145,7 @@ def ring_arrays(problem: Problem) -> RingArrays:
     )
 
 
-@kernel
+@compiled
 @no_type_check
 def _price(a: RingArrays, s: RingScratch) -> int:
     """Fill ``busy``, ``traffic``, ``held`` and ``peak`` for the plan in ``device`` and ``present``;
@@ -164,7 +164,7 @@ def _price(a: RingArrays, s: RingScratch) -> int:
     return status
 
 
-@kernel
+@compiled
 @no_type_check
 def _work(a: RingArrays, s: RingScratch) -> None:
     """Add seconds of work to ``busy`` and weights, a tied array once on a chip, to ``held``."""
@@ -185,7 +185,7 @@ def _work(a: RingArrays, s: RingScratch) -> None:
                     held[c] += a.tied_bytes[t]
 
 
-@kernel
+@compiled
 @no_type_check
 def _flows(a: RingArrays, s: RingScratch) -> bool:
     """Add tensors to ``traffic`` and, where they lie from the start, to ``live``; list the events
@@ -225,7 +225,7 @@ def _flows(a: RingArrays, s: RingScratch) -> bool:
     return forward
 
 
-@kernel
+@compiled
 @no_type_check
 def _peaks(a: RingArrays, s: RingScratch) -> None:
     """Run the nodes in turn, so that ``peak`` becomes the most that ``live`` and ``held`` reach."""
@@ -247,7 +247,7 @@ def _peaks(a: RingArrays, s: RingScratch) -> None:
         peak[c] += s.held[c]
 
 
-@kernel
+@compiled
 @no_type_check
 def _slowest(a: RingArrays, s: RingScratch) -> float:
     worst = 0.0
@@ -258,7 +258,7 @@ def _slowest(a: RingArrays, s: RingScratch) -> float:
     return worst
 
 
-@kernel
+@compiled
 @no_type_check
 def price_range(a: RingArrays, s: RingScratch, devices, first, step, values, codes) -> None:
     """Price rows ``first``, ``first + step``, ... of [B, N] ``devices``; copies are placed."""
@@ -271,7 +271,7 @@ def price_range(a: RingArrays, s: RingScratch, devices, first, step, values, cod
         values[b] = _slowest(a, s) if codes[b] == OK else np.inf
 
 
-@kernel
+@compiled
 @no_type_check
 def price_whole(a: RingArrays, s: RingScratch, place: bool) -> tuple[int, float]:
     """Price the plan in ``device`` and ``present``, which ``place`` finds first, and stream its

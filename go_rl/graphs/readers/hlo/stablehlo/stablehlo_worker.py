@@ -1,7 +1,7 @@
 """XLA's translation of StableHLO to HLO, in a guarded subprocess (`guarded`).
 
-Run as ``python -m go_rl.graphs.readers.hlo.stablehlo_worker FOLDER``: reads ``in.mlir`` and
-``dims.json``, the sizes that the user gave; writes ``out.hlo``, or XLA's complaint to
+Run as ``python -m go_rl.graphs.readers.hlo.stablehlo.stablehlo_worker FOLDER``: reads ``in.mlir``
+and ``dims.json``, the sizes that the user gave; writes ``out.hlo``, or XLA's complaint to
 ``complaint.txt``, or to ``refusal.txt`` which size is missing.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from go_rl.core.errors import ReadError
 from go_rl.graphs.readers.guarded import begin
-from go_rl.graphs.readers.hlo.stablehlo_sizes import has_unknown_sizes, with_sizes
+from go_rl.graphs.readers.hlo.stablehlo.stablehlo_sizes import has_unknown_sizes, with_sizes
 
 
 def main(folder: Path) -> None:

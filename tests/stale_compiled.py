@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 
-def drop_stale_kernels(package: Path) -> int:
+def drop_stale_compiled(package: Path) -> int:
     """Delete all of Numba's on-disk caches when a source is newer than one; returns how many.
 
-    Numba compares a kernel with its own file only, not with the files whose functions and constants
-    it inlines: those lie in the folders that have caches, and in ``core`` and
+    Numba compares a function with its own file only, not with the files whose functions and
+    constants it inlines: those lie in the folders that have caches, and in ``core`` and
     ``runtime``.
     """
     caches = [path for suffix in ("nbi", "nbc") for path in package.rglob(f"*.{suffix}")]

@@ -1,0 +1,1 @@
+"""StableHLO texts: modules that JAX or other tools exported."""

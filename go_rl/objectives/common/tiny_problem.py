@@ -1,0 +1,21 @@
+"""`tiny_problem`: a problem on which methods are compiled."""
+
+from __future__ import annotations
+
+from go_rl.core import Objective, OpKind, Problem, Topology, load_hardware, rule_set
+from go_rl.costs.models import ProblemOptions, make_problem
+from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+
+
+def tiny_problem(objective: Objective, strict: bool = False) -> Problem:
+    """Return a diamond of four operators on two devices: each function has something to do."""
+    builder = GraphBuilder("warm-up")
+    for i in range(4):
+        node = Node(i, "warm-up", OpKind.MATMUL, flops=1e6, output_bytes=8.0, weight_bytes=8.0)
+        builder.add_node(node)
+    for u, v in ((0, 1), (0, 2), (1, 3), (2, 3)):
+        builder.add_edge(u, v, 8.0)
+    rules = rule_set("strict" if strict else "default")
+    ring = objective.traits.topology is Topology.RING
+    hardware = load_hardware("ring2" if ring else "p100x2")
+    return make_problem(builder.build(), hardware, ProblemOptions(objective=objective, rules=rules))
