@@ -10,7 +10,7 @@ from jaxtyping import Float64, Int64
 from experiments.learning.learned_rewards_page import TaskName
 from go_rl.core import (
     Budget,
-    Chip,
+    Device,
     Objective,
     OpGraph,
     Optimizer,
@@ -106,8 +106,8 @@ class Measuring:
     _known: dict[tuple[int, ...], float] = field(default_factory=dict, repr=False)
     """Seconds by the nodes of a kernel."""
 
-    def seconds(self, kernels: Kernels, chip: Chip) -> Float64[np.ndarray, "K"]:
-        """Return [K] seconds, for any chip."""
+    def seconds(self, kernels: Kernels, device: Device) -> Float64[np.ndarray, "K"]:
+        """Return [K] seconds, for any device."""
         wanted = _nodes(kernels)
         new = {nodes for nodes in wanted if nodes and nodes not in self._known}
         if new:

@@ -13,7 +13,7 @@ from reference.dispatch import PlainDispatch
 from reference.step_problems import random_edges, random_kinds, random_step, step_problem
 
 from go_rl.core import DECISIONS, Budget, OpKind, Problem
-from go_rl.core.fusion import heavy_nodes
+from go_rl.core.graph.fusion import heavy_nodes
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.dispatch.cross_entropy import BATCH, CrossEntropy

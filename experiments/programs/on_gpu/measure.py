@@ -17,10 +17,11 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 
 sys.path.insert(0, str(Path(__file__).parent))
 from networks import NETWORKS
@@ -200,7 +201,7 @@ ELEMENTWISE: dict[str, Callable[..., torch.Tensor]] = {
     "add": torch.add, "mul": torch.mul, "div": torch.div, "pow": torch.pow,
     "addu": lambda a, b: a + 1.5, "mulu": lambda a, b: 1.5 * a, "divu": lambda a, b: 1.5 / a,
     "powu": lambda a, b: a**2.5, "relu": lambda a, b: torch.relu(a),
-    "gelu": lambda a, b: F.gelu(a), "tanh": lambda a, b: torch.tanh(a),
+    "gelu": lambda a, b: functional.gelu(a), "tanh": lambda a, b: torch.tanh(a),
 }  # fmt: skip
 
 
@@ -222,7 +223,7 @@ def cases(rng: random.Random) -> Iterator[tuple[str, dict[str, int], Callable[[]
             x = torch.randn(m, k, device=device)
             w, bias = torch.randn(n, k, device=device), torch.randn(n, device=device)
             yield ("linear", {"B": 1, "M": m, "N": n, "K": k},
-                   lambda x=x, w=w, bias=bias: F.linear(x, w, bias))  # fmt: skip
+                   lambda x=x, w=w, bias=bias: functional.linear(x, w, bias))  # fmt: skip
         b, h = drawn(rng, 64, 16384), drawn(rng, 64, 8192)
         if b * h < 1.5e8:
             x, y = torch.rand(b, h, device=device) + 0.5, torch.rand(b, h, device=device) + 0.5
@@ -232,7 +233,7 @@ def cases(rng: random.Random) -> Iterator[tuple[str, dict[str, int], Callable[[]
             yield "softmax", {"B": b, "H": h}, lambda x=x: torch.softmax(x, -1)
             w, z = torch.ones(h, device=device), torch.zeros(h, device=device)
             yield ("ln", {"B": b, "H": h},
-                   lambda x=x, w=w, z=z, h=h: F.layer_norm(x, (h,), w, z))  # fmt: skip
+                   lambda x=x, w=w, z=z, h=h: functional.layer_norm(x, (h,), w, z))  # fmt: skip
         b, ci, co = drawn(rng, 1, 64), drawn(rng, 3, 1024), drawn(rng, 8, 1024)
         side = drawn(rng, 7, 224)
         size, stride = rng.choice((1, 3, 3, 5, 7)), rng.choice((1, 1, 2))
@@ -241,8 +242,7 @@ def cases(rng: random.Random) -> Iterator[tuple[str, dict[str, int], Callable[[]
             w = torch.randn(co, ci, size, size, device=device)
             shape = {"B": b, "input_channel": ci, "output_channel": co, "kernel_size": size,
                      "input_size": side, "stride": stride, "padding": size // 2}  # fmt: skip
-            yield ("conv", shape,
-                   lambda x=x, w=w, s=stride, p=size // 2: F.conv2d(x, w, None, s, p))  # fmt: skip
+            yield "conv", shape, partial(functional.conv2d, x, w, None, stride, size // 2)
 
 
 def operators(out: Path, until: float) -> None:

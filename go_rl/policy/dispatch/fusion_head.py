@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float32, Int64
 from numba import njit
 
-from go_rl.core.fusion import heavy_nodes
+from go_rl.core.graph.fusion import heavy_nodes
 from go_rl.graphs.cutting.fusion import NO_FUSION
 from go_rl.objectives.makespan.units import MakespanUnits
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
