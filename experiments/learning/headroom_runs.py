@@ -71,8 +71,9 @@ def _with_arms(weights: Weights, label: str, group: str) -> dict[str, Factory]:
 
 def learning(weights: Weights) -> dict[str, Factory]:
     """Return fine-tuning of a policy, and training of the same network from fresh weights."""
-    agent, config = weights.agent, FINE_TUNING[weights.agent.config.kind]
-    fresh = replace(config, widen=1.0, first=1)
+    agent = weights.agent
+    config = FINE_TUNING.get(agent.config.kind)
+    fresh = None if config is None else replace(config, widen=1.0, first=1)
     return {
         f"{weights.name} {TUNED}": lambda: FineTuned(agent),
         f"{weights.name} {SCRATCH}": lambda: FineTuned(agent, config=fresh, control="untrained"),

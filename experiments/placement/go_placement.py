@@ -74,8 +74,9 @@ class GoPlacement(Experiment):
 
 
 def _one(name: str, config: PolicyConfig) -> Optimizer:
-    learning = replace(FINE_TUNING[config.kind], first=1)
-    return FineTuned(new_agent(config, 0), config=learning, name=name)
+    learning = FINE_TUNING.get(config.kind)
+    first = None if learning is None else replace(learning, first=1)
+    return FineTuned(new_agent(config, 0), config=first, name=name)
 
 
 METHODS: dict[str, Callable[[], Optimizer]] = {

@@ -3,7 +3,7 @@
 Run: ``python -m experiments.placement.go_placement_p100 [--rows NAME ...] [--methods NAME ...]``.
 The same problems as in `go_placement.py` (14 training graphs on P100s, decision placement, 200
 samples), each searched by every method under each of `PRICES` with the same seed; every plan is
-then judged by all of them. *dispatch* is ``dispatch-1.1``, which never saw them; beside it its
+then judged by all of them. *dispatch* is ``dispatch-2.0``, which never saw them; beside it its
 control arms (docs/policy.md).
 *one* learns on the single graph from untrained weights. Every finished run is kept in
 ``results/go_placement_p100/runs.jsonl`` and not made again with the same weights of the prices.
@@ -42,16 +42,14 @@ from go_rl.graphs.zoo import zoo_graph
 from go_rl.objectives.common.workspace import Workspace
 from go_rl.policy.agent import new_agent
 from go_rl.policy.config import CONTROLS, DispatchPolicyConfig
-from go_rl.policy.learn.config import FINE_TUNING
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.policy.weights import load_weights
 
 QUICK_HOST = "learned, quick host"
 """The learned prices with the analytical model's time of a launch in place of the host's."""
-WEIGHTS = {"dispatch": "dispatch-1.1"}
+WEIGHTS = {"dispatch": "dispatch-2.0"}
 LEARNS = "one"
-ONE = replace(FINE_TUNING["dispatch"], first=1)
 
 
 def _drawn(policy: str, control: str | None = None) -> Optimizer:
@@ -66,7 +64,7 @@ METHODS: dict[str, Callable[[], Optimizer]] = {
         for policy in WEIGHTS
         for control in (None, *CONTROLS)
     },
-    LEARNS: lambda: FineTuned(new_agent(DispatchPolicyConfig(), 0), config=ONE, name=LEARNS),
+    LEARNS: lambda: FineTuned(new_agent(DispatchPolicyConfig(), 0), name=LEARNS),
 }
 
 

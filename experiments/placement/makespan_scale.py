@@ -37,18 +37,18 @@ from go_rl.graphs.zoo.models.building import Built, flax_model, integers, traini
 from go_rl.graphs.zoo.models.language.recurrent import GNMT
 from go_rl.graphs.zoo.models.zoo_model import ZooModel
 from go_rl.policy.agent import Actions, Agent
+from go_rl.policy.dispatch.cross_entropy import BATCH as SEARCHED
+from go_rl.policy.dispatch.cross_entropy import CrossEntropy
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
+from go_rl.policy.dispatch.dispatch_search import preferred
 from go_rl.policy.kinds import plan_decoder
-from go_rl.policy.learn.collect import Credit, TrainingCase, collect
-from go_rl.policy.learn.config import FINE_TUNING
-from go_rl.policy.learn.ppo import new_learner, update
 from go_rl.policy.plan_decoder import Rollouts
-from go_rl.policy.policy_search import BATCH
 from go_rl.policy.weights import shipped_agent
 from go_rl.report.figures import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, new_figure
 
 PLAN = DispatchPlans.groups[0]
-LEARNING = FINE_TUNING["dispatch"]
+BATCH = 16
+"""Zero-shot plans."""
 NODES_PER_STEP = {2: 338, 8: 956}
 """Nodes of a training graph for each time step, by layers."""
 TWO_LAYERS = 12_000
@@ -159,16 +159,10 @@ def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
     _, decode = timed(lambda: decoder.decisions(actions))
     peak = peak_mib()
     _, replay = timed(lambda: workspace.evaluate(plans.decisions))
-    learner = new_learner(agent.params, LEARNING.ppo)
-    batch = collect(
-        agent, TrainingCase(graph.name, decoder), {PLAN: LEARNING.batch}, Credit(), 0
-    ).batch
-    updates = []
-    for _ in range(2):
-        (learner, _), spent = timed(
-            lambda now=learner: update(agent.policy, LEARNING.ppo, now, [batch])
-        )
-        updates.append(spent)
+    search = CrossEntropy(preferred(agent, decoder), 0)
+    asked = search.ask()
+    search.tell(asked, workspace.evaluate(decoder.dispatch.decide(asked)).seconds)
+    updates = [timed(lambda: _searched(search, decoder))[1] for _ in range(2)]
     return Row(
         graph=graph.name,
         nodes=graph.num_nodes,
@@ -187,6 +181,12 @@ def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
         peak_mib=peak_mib(),
         over_default=decoder.workspace.reference_seconds / float(plans.seconds.min()),
     )
+
+
+def _searched(search: CrossEntropy, decoder: DispatchPlans) -> None:
+    """One batch of the search."""
+    asked = search.ask()
+    search.tell(asked, decoder.workspace.evaluate(decoder.dispatch.decide(asked)).seconds)
 
 
 def _prepared(problem: Problem) -> DispatchPlans:
@@ -234,8 +234,8 @@ def _page(rows: list[Row], options: MakespanScale) -> str:
     text = (
         f"# Planning a training iteration by size of the graph\n\n{options.hardware}, all three "
         f"decisions, two shared cores, each graph in its own process. Cold and warm: {BATCH} "
-        "zero-shot plans, with compilation and without; MiB: peak memory by then. Update: PPO on "
-        f"{LEARNING.batch} plans, {LEARNING.ppo.epochs} epochs. Replay: in a batch of {BATCH} on "
+        "zero-shot plans, with compilation and without; MiB: peak memory by then. Update: a "
+        f"batch of the search, {SEARCHED} plans. Replay: in a batch of {BATCH} on "
         f"all cores.\n\n{rows_table(good, ('failure',)) if good else ''}{''.join(failed)}"
     )
     worst = max((row.peak_mib for row in good), default=0.0)
@@ -250,7 +250,7 @@ def _page(rows: list[Row], options: MakespanScale) -> str:
 CURVES = {
     "units_s": ("units and observation", BLUE),
     "warm_s": (f"{BATCH} zero-shot plans", GREEN),
-    "update_s": ("PPO update", ORANGE),
+    "update_s": ("batch of the search", ORANGE),
     "replay_s": ("replay of a plan", PURPLE),
     "cold_s": (f"first {BATCH} plans, compiled", GREY),
 }

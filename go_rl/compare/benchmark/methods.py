@@ -46,5 +46,7 @@ def learned_methods(objective: Objective) -> dict[str, Callable[[], Optimizer]]:
 
 def _untrained(objective: Objective, decoder: str, name: str) -> Optimizer:
     agent = new_agent(UNTRAINED[objective], UNTRAINED_SEED)
-    config = replace(FINE_TUNING[agent.config.kind], widen=1.0, first=1)
+    config = FINE_TUNING.get(agent.config.kind)
+    if config is not None:
+        config = replace(config, widen=1.0, first=1)
     return FineTuned(agent, decoder, config, name=name)
