@@ -7,10 +7,10 @@ is judged by the best of its first 1, 5 and 20 plans:
 - *policy*: the prototypes that the network prefers, with its offsets;
 - *fixed order*: the same prototypes in the order of the cover, whatever the graph (zero-output);
 - *nearest neighbours*: the same prototypes in the order of a cover of the 25 training problems that
-  are nearest in seven numbers;
+  are nearest in the eleven numbers that describe hardware and graph as a whole (``--table``);
 - *random encoder*, *blind*: fresh weights of the encoder; no edges seen;
 - *untrained*: a list scheduler, then random weights around it;
-- *composed*: placement, order and fusion one after the other, as compilers do;
+- *composed*: placement, order and fusion one after the other, as compilers do; its first k plans;
 - *earlier*: the policy of an earlier version, from a file of rows, if given.
 """
 
@@ -27,6 +27,7 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from experiments.experiment import Experiment, say
+from experiments.statistics import family_means, ratio_of
 from go_rl.core import DECISIONS, Budget
 from go_rl.costs.models.zoo_problem import priced_problem
 from go_rl.graphs.zoo.index import generated_name
@@ -36,8 +37,10 @@ from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.controls import controlled
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
 from go_rl.policy.dispatch.dispatch_search import DispatchSearch, preferred
+from go_rl.policy.learn.dispatch.cover import greedy_cover, regrets
 from go_rl.policy.learn.dispatch.searches import untrained
 from go_rl.policy.weights import load_weights
+from go_rl.runtime.array_file import read_arrays
 
 COUNTS = (1, 5, 20)
 """Plans whose best is compared."""
@@ -47,6 +50,7 @@ ZOO = ("seq2seq-2-layers-training", "seq2seq-4-layers-training", "swin-tiny-trai
 ARMS = ("zero-output", "random-encoder", "blind")
 """Control arms by their names in the library."""
 NAMES = {"zero-output": "fixed order", "random-encoder": "random encoder"}
+NEIGHBOURS = 25
 SEARCHED = 1000
 """Rollouts of the search that gives the best known plan."""
 
@@ -75,6 +79,11 @@ class DispatchArms(Experiment):
     """Generated problems."""
     seeds: int = 3
     """Runs of arms that draw anything."""
+    table: Path | None = None
+    """Folder of the training run, with ``cache/prototypes.npz`` in it, and what was seen of each
+    problem beside its searches; None: no nearest neighbours."""
+    seen: Path | None = None
+    """Folder of what was seen of the training problems: ``cache/seen`` of the searches."""
     earlier: Path | None = None
     """CSV of rows of an earlier version, with the columns of this page's own."""
 
@@ -101,6 +110,7 @@ class DispatchArms(Experiment):
     def rows(self, problem: ZooProblem, done: set[tuple[str, str, int]]) -> Iterator[Row]:
         """Yield the rows of a problem that are missing."""
         wanted = [("policy", 0), ("fixed order", 0), ("blind", 0), ("composed", 0), ("search", 0)]
+        wanted += [("nearest neighbours", 0)] * (self.table is not None)
         wanted += [(arm, s) for arm in ("untrained", "random encoder") for s in range(self.seeds)]
         missing = [each for each in wanted if (problem.name, *each) not in done]
         if not missing:
@@ -117,7 +127,8 @@ class DispatchArms(Experiment):
         """Seconds of the plans of an arm in their order; one for *composed* and *search*."""
         problem = plans.workspace.problem
         if arm == "composed":
-            return np.array([Composed().optimize(problem, Budget(samples=1000), 0).value])
+            best = [Composed().optimize(problem, Budget(samples=k), 0).value for k in COUNTS]
+            return np.repeat(best, np.diff([0, *COUNTS]))
         if arm == "search":
             found = DispatchSearch(self._agent).optimize(problem, Budget(samples=SEARCHED), 0)
             return np.array([found.value])
@@ -127,8 +138,30 @@ class DispatchArms(Experiment):
     def _weights(self, arm: str, seed: int, plans: DispatchPlans) -> Float32[np.ndarray, "S W"]:
         if arm == "untrained":
             return untrained(max(COUNTS), seed)
+        if arm == "nearest neighbours":
+            found = preferred(controlled(self._agent, "zero-output", 0), plans)
+            return found[self._nearest(plans)]
         control = {NAMES.get(name, name): name for name in ARMS}.get(arm)
         return preferred(controlled(self._agent, control, seed), plans)[: max(COUNTS)]
+
+    def _nearest(self, plans: DispatchPlans) -> list[int]:
+        """Numbers of prototypes: a cover of the nearest training problems."""
+        described, regret = self._known
+        scale = described.std(axis=0) + 1e-9
+        away = (((described - plans.observed.hardware) / scale) ** 2).sum(axis=1)
+        near = np.argsort(away)[:NEIGHBOURS]
+        return greedy_cover(regret[near], np.full(len(near), 1 / len(near)), max(COUNTS))
+
+    @cached_property
+    def _known(self) -> tuple[Float32[np.ndarray, "P H"], Float64[np.ndarray, "P K"]]:
+        """What describes the training problems, and the regrets of the prototypes on them."""
+        assert self.table is not None
+        assert self.seen is not None
+        found = read_arrays(self.table / "cache" / "prototypes.npz")
+        names = found["names"].tolist()
+        described = [read_arrays(self.seen / f"{name}.npz")["hardware"] for name in names]
+        best = np.full(len(names), np.inf)
+        return np.array(described), regrets(found["seconds"], best)
 
     @cached_property
     def _agent(self):
@@ -178,11 +211,9 @@ def page(rows: list[Row]) -> str:
             cells = [arm]
             for k in COUNTS:
                 mine, policy = logs(some, arm, k), logs(some, "policy", k)
-                above = np.exp(even_mean({p: v - np.log(best[p]) for p, v in mine.items()}, some))
-                ratio = {p: v - policy[p] for p, v in mine.items()}
-                low, high = interval(ratio, some)
-                cells += [f"{above - 1:.1%}", f"{np.exp(even_mean(ratio, some)):.3f} "
-                          f"({low:.3f} to {high:.3f})"]  # fmt: skip
+                above, *_ = over({p: v - np.log(best[p]) for p, v in mine.items()}, some)
+                ratio, low, high = over({p: v - policy[p] for p, v in mine.items()}, some)
+                cells += [f"{above - 1:.1%}", f"{ratio:.3f} ({low:.3f} to {high:.3f})"]
             lines.append("| " + " | ".join(cells) + " |")
         lines.append("")
     return "\n".join(lines)
@@ -197,26 +228,10 @@ def logs(rows: list[Row], arm: str, k: int) -> dict[str, float]:
     return {problem: float(np.mean(values)) for problem, values in found.items()}
 
 
-def by_family(values: dict[str, float], rows: list[Row]) -> list[float]:
-    """Return the mean of each family."""
+def over(values: dict[str, float], rows: list[Row]) -> tuple[float, float, float]:
+    """Return the geometric mean of exp(values), families alike, and the ends of its interval."""
     of = {row.problem: row.family for row in rows}
-    families: dict[str, list[float]] = {}
-    for problem, value in values.items():
-        families.setdefault(of[problem], []).append(value)
-    return [float(np.mean(some)) for some in families.values()]
-
-
-def even_mean(values: dict[str, float], rows: list[Row]) -> float:
-    """Return the mean over families of their means."""
-    return float(np.mean(by_family(values, rows)))
-
-
-def interval(values: dict[str, float], rows: list[Row]) -> tuple[float, float]:
-    """Return the 95 % interval of the ratio over families, from 2,000 resamples."""
-    means, rng = np.array(by_family(values, rows)), np.random.default_rng(0)
-    drawn = means[rng.integers(len(means), size=(2000, len(means)))].mean(axis=1)
-    low, high = np.exp(np.percentile(drawn, [2.5, 97.5]))
-    return float(low), float(high)
+    return ratio_of(family_means((of[problem], value) for problem, value in values.items()))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """``go-rl zoo``, and graphs of the zoo as models."""
 
+import go_rl
 from go_rl.graphs.zoo import zoo_entry, zoo_names
+from go_rl.graphs.zoo.generate.generated import generated_graph
 from go_rl.graphs.zoo.problems import zoo_problems
 
 
@@ -58,3 +60,11 @@ def test_best_known_plans_are_listed_with_their_origin(command):
     text = command("zoo", "best", "--split", "test", "--objective", "makespan").out
     assert "wavenet-2x18-training.p100x2.all" in text
     assert "zoo-best-1: 25 problems" in text
+
+
+def test_the_command_makes_graphs_that_others_read(command, tmp_path):
+    found = command("zoo", "generate", "--seed", 7, "--save", "made", "--json")
+    assert found.code == 0, found.err
+    assert found.document["graphs"][0]["digest"] == generated_graph(7).digest
+    assert go_rl.load(tmp_path / "made" / "generated-1-7.npz").digest == generated_graph(7).digest
+    assert command("zoo", "generate", "--count", 0).code == 2

@@ -12,9 +12,9 @@ from reference.small_rings import ring_problem
 from reference.step_networks import operators, priced
 
 from go_rl.compare.portfolio import run
-from go_rl.compare.portfolio.registry import Turn
 from go_rl.compare.portfolio.rounds import HEAVIEST, LIGHTEST, Portion, Rounds, first_round, joined
 from go_rl.core import Budget, CurvePoint, Plan, Problem, Progress
+from go_rl.objectives.common.kit import Turn
 
 PROBLEMS = {
     "layers, strict": lambda: layered_ring(1, 20, 4, "strict"),

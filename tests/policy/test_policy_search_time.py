@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from policy.tiny import TINY_DISPATCH
 from policy.tiny import tiny_makespan_agent as agent
 from reference.step_networks import operators, priced
 
@@ -13,7 +14,10 @@ from go_rl.core import Budget, Plan, Problem, Progress
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Agent
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
-from go_rl.policy.policy_search import BATCH, DOUBT, PolicySearch
+from go_rl.policy.policy_search import DOUBT, PolicySearch
+
+BATCH = TINY_DISPATCH.prototypes
+"""Samples of a round."""
 
 
 @cache
@@ -31,8 +35,7 @@ def whole_batches(samples: int, seed: int) -> list[float]:
     decoder = DispatchPlans(workspace)
     found = workspace.evaluate(workspace.reference).seconds.tolist()
     for rounds in range(-(-samples // BATCH)):
-        noise = np.resize(np.array(DOUBT, np.float32), BATCH)
-        noise[0] = min(rounds, 1)
+        noise = np.resize(np.array(DOUBT, np.float32), BATCH) * min(rounds, 1)
         _, drawn = decoder.sample(agent(), "plan", noise, seed * 1_000_003 + rounds)
         found += drawn.priced.seconds.tolist()
     return found[:samples]

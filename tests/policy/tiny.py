@@ -27,7 +27,7 @@ from go_rl.policy.ring.observation import RING_COLUMNS, RING_HARDWARE
 SIZES = {"hidden": 8, "sage_layers": 1, "attention_layers": 1, "heads": 2, "segment": 16}
 TINY = RingPolicyConfig(**SIZES, decoder_width=8, directions=2)
 TINY_NODES = NodesPolicyConfig(**SIZES, decoder_width=8, directions=2)
-TINY_DISPATCH = DispatchPolicyConfig(**SIZES)
+TINY_DISPATCH = DispatchPolicyConfig(**SIZES, prototypes=16)
 SMALL_LESSON = replace(FINE_TUNING["nodes"], batch=8, first=8)
 """What is drawn, judged and remembered comes in eights: programs of one shape."""
 

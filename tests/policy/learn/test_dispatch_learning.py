@@ -162,4 +162,4 @@ def test_nothing_to_learn_from_is_an_error():
     with pytest.raises(TrainingError, match="leave nothing to learn"):
         _run(generated=0)
     with pytest.raises(TrainingError, match="more samples than the policy has prototypes"):
-        _run(best_of=(1, 20))
+        _run(best_of=(1, 7))

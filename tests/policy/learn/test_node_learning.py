@@ -41,10 +41,11 @@ from go_rl.verify.check_plan import check_plan
 NODES = replace(TINY_NODES, attention_layers=0)
 BATCH = 16
 LEARN = replace(
-    FINE_TUNING["dispatch"],
+    FINE_TUNING["nodes"],
     batch=BATCH,
     first=BATCH,
     top=1.0,
+    remembered=8,
     ppo=PPOConfig(learning_rate=3e-3, epochs=4, order_entropy=1e-3),
 )
 
