@@ -187,7 +187,7 @@ def test_an_objective_without_policies_is_named():
 
 
 def test_weights_of_another_objective_are_refused():
-    with pytest.raises(CheckpointError, match="for objective ring, not makespan; use 'dispatch-1"):
+    with pytest.raises(CheckpointError, match="for objective ring, not makespan; use 'dispatch-2"):
         load_weights("partition-1.0", Objective.MAKESPAN)
 
 

@@ -114,6 +114,8 @@ def test_problems_do_not_depend_on_their_number():
     taught, held_out = split_problems(many, 0.4)
     assert not {p.name for p in taught} & {p.name for p in held_out}
     assert {*taught, *held_out} == {*many}
+    graphs = ({p.graph for p in part} for part in (taught, held_out))
+    assert not set.intersection(*graphs)
 
 
 def test_a_run_that_is_cut_off_anywhere_ends_as_the_whole_one(tmp_path: Path):

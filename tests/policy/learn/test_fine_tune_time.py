@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from policy.tiny import SMALL_LESSON, tiny_makespan_agent
+from policy.tiny import SMALL_LESSON, TINY_NODES, tiny_makespan_agent
 from reference.step_networks import operators, priced
 
 from go_rl.core import Budget, Progress
+from go_rl.policy.agent import new_agent
 from go_rl.policy.learn import fine_tune
 from go_rl.policy.learn.fine_tune import FineTuned
 
@@ -41,7 +42,7 @@ def test_no_batch_begins_that_would_take_longer_than_what_is_left(monkeypatch):
     monkeypatch.setattr(Progress, "wall_seconds", property(lambda _: now[0]))
     monkeypatch.setattr(fine_tune, "collect", slowly)
     monkeypatch.setattr(fine_tune, "update", counted)
-    learner = FineTuned(tiny_makespan_agent(), config=SMALL_LESSON)
+    learner = FineTuned(new_agent(TINY_NODES, 0), config=SMALL_LESSON)
     problem = priced(operators(3), "p100x2", decisions=("placement",))
     plan = learner.optimize(problem, Budget(seconds=16.5), 0)
     assert batches == [9.0, 11.0, 12.0, 14.0, 16.0]

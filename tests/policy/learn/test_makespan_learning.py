@@ -14,6 +14,7 @@ from reference.step_problems import step_problem
 from go_rl.core import DECISIONS, Budget, CheckpointError, Objective, OpKind, Optimizer, Problem
 from go_rl.envs.rewards import ROOT
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
+from go_rl.policy.agent import new_agent
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
 from go_rl.policy.learn.advantage import top_advantage
 from go_rl.policy.learn.collect import Credit, TrainingCase, collect

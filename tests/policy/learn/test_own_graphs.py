@@ -13,8 +13,8 @@ import go_rl
 from go_rl.api.load import save_graph
 from go_rl.core import GoRLError
 from go_rl.policy.learn.config import DispatchTrainConfig
+from go_rl.policy.learn.dispatch.problems import training_problems
 from go_rl.policy.learn.problems.curriculum import listed_files
-from go_rl.policy.learn.problems.makespan import MakespanProblems
 
 
 @pytest.fixture
@@ -45,10 +45,10 @@ def test_a_folder_teaches_and_validates(folder, tmp_path):
 
 def test_makespan_searches_and_draws_them_only(folder):
     config = DispatchTrainConfig(
-        policy=TINY_DISPATCH, hardware=("p100x2",), graphs=listed_files([folder])
+        policy=TINY_DISPATCH, best_of=(1,), hardware=("p100x2",), graphs=listed_files([folder])
     )
-    problems = MakespanProblems(config)
-    assert {Path(key[0]).name for key in problems.taught()} == {"chain-5.npz", "chain-7.npz"}
+    problems = training_problems(config)
+    assert {Path(problem.graph).name for problem in problems} == {"chain-5.npz", "chain-7.npz"}
 
 
 @pytest.mark.parametrize(

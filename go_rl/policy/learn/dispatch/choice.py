@@ -1,8 +1,10 @@
 """Learning to choose among prototypes from their known results: no rollouts, thousands of updates.
 
-For each ``k`` the expected regret of the best of the first k samples is lowered, by the score
-function over the order in which prototypes are drawn; the mean of the other orders of the same
-problem is the baseline (Kool, van Hoof, Welling 2019).
+The first half of the updates learns which prototypes are good at all: preferences are to be a soft
+minimum of the regrets (listwise cross-entropy). Then for each ``k`` the expected regret of the best
+of the first k samples is lowered, by the score function over the order in which prototypes are
+drawn; the mean of the other orders of the same problem is the baseline (Kool, van Hoof, Welling
+2019).
 """
 
 from __future__ import annotations
@@ -32,8 +34,8 @@ ORDERS = 32
 """Orders drawn of each problem in an update."""
 VALIDATIONS = 20
 """Times that the weights are judged on the problems that are held out."""
-FIRST_SLOPE = 0.3
-"""Difference in log-odds of successive prototypes before training: the cover's own order."""
+SOFTNESS = 0.05
+"""Regret that makes a prototype e times less wanted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,11 +50,11 @@ class Example:
 
 
 def having_prototypes(agent: Agent, prototypes: Float[np.ndarray, "K W"]) -> Agent:
-    """Return the agent with these prototypes, preferred in their order whatever the graph."""
+    """Return the agent with these prototypes; before training all are preferred alike, and come in
+    their own order."""
     params = jax.tree.map(jnp.asarray, agent.params)
     decoder = params["params"]["decoders_plan"]
     decoder["prototypes"] = jnp.asarray(prototypes, jnp.float32)
-    decoder["prefer"]["bias"] = -FIRST_SLOPE * jnp.arange(len(prototypes), dtype=jnp.float32)
     return agent.having(params)
 
 
@@ -92,8 +94,9 @@ def learn_choice(
         rng, params = np.random.default_rng((config.seed, update)), now["params"]
         chosen = rng.choice(len(examples), config.problems, p=share / share.sum())
         key = jax.random.key(int(rng.integers(1 << 31)))
+        best_of = () if 2 * update <= config.choices else config.best_of
         found = [
-            _slope(agent.policy, config.best_of, params, *_arrays(examples[i]), one)
+            _slope(agent.policy, best_of, params, *_arrays(examples[i]), one)
             for i, one in zip(chosen, jax.random.split(key, len(chosen)), strict=True)
         ]
         slopes = [slope for _, slope in found]
@@ -174,11 +177,15 @@ def _slope(
     policy: Policy, best_of: tuple[int, ...], params: Params, graph: Any, real: Any, chips: Any,
     regret: Float[Array, "K"], key: Array,
 ) -> tuple[Float[Array, ""], Params]:  # fmt: skip
-    """Regret of one problem, the mean over ``best_of``, and the slope of its expectation."""
+    """Regret of one problem, the mean over ``best_of``, and the slope of its expectation; without
+    ``best_of`` the listwise loss and its slope."""
 
     def loss(params: Params) -> tuple[Array, Array]:
         odds = choice_of(policy, params, graph, real, chips).preference
-        return expected_best(odds, regret, best_of, key)
+        if best_of:
+            return expected_best(odds, regret, best_of, key)
+        value = -(jax.nn.softmax(-regret / SOFTNESS) * jax.nn.log_softmax(odds)).sum()
+        return value, value
 
     slope, value = jax.grad(loss, has_aux=True)(params)
     return value, slope

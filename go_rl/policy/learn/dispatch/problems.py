@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,10 +81,13 @@ def _turns(graph: str, config: DispatchTrainConfig, count: int) -> list[Dispatch
 def split_problems(
     problems: list[DispatchProblem], held_out: float
 ) -> tuple[list[DispatchProblem], list[DispatchProblem]]:
-    """Return the problems that teach, and those that choose among weights."""
-    every = max(2, round(1 / held_out))
-    kept = [p for i, p in enumerate(problems) if i % every]
-    return kept, problems[::every]
+    """Return the problems that teach, and those that choose among weights; chosen by the graph's
+    name, so that all problems of a graph are on one side, and kinds on both."""
+    bound = held_out * (1 << 32)
+    aside = {p.graph: zlib.crc32(p.graph.encode()) < bound for p in problems}
+    if len(set(aside.values())) == 1:  # too few to say
+        aside[problems[0].graph] = not aside[problems[0].graph]
+    return [p for p in problems if not aside[p.graph]], [p for p in problems if aside[p.graph]]
 
 
 class ProblemSource:
