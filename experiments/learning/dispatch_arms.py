@@ -73,7 +73,7 @@ class Row:
 class DispatchArms(Experiment):
     """Options of this experiment."""
 
-    weights: str = "dispatch-2.0"
+    weights: str = "dispatch-2.1"
     """Policy."""
     generated: int = 40
     """Generated problems."""

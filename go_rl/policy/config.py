@@ -19,7 +19,7 @@ SOLVER_MODES = ("sample", "fix", "none")
 Control = Literal["untrained", "random-encoder", "blind", "zero-output"]
 CONTROLS: tuple[str, ...] = get_args(Control)
 """Control arms of a policy; see `go_rl.policy.controls`."""
-SHIPPED_NAMES = {Objective.RING: "partition-1.1", Objective.MAKESPAN: "dispatch-2.0"}
+SHIPPED_NAMES = {Objective.RING: "partition-1.1", Objective.MAKESPAN: "dispatch-2.1"}
 """Weights of ``--method policy``, by objective."""
 MOST = {"sage_layers": 64, "attention_layers": 64, "iterations": 64}
 """Largest values of what a network repeats; a damaged file may ask for billions."""

@@ -18,7 +18,7 @@ METHODS = {
     "latency": ("greedy", "local-search"),
     "makespan": (
         "default", "policy", "composed", "expert", "fusion-greedy", "hdp", "heft", "metis",
-        "random", "annealing", "one-device",
+        "random", "annealing", "one-device", "dispatch-search",
     ),
 }  # fmt: skip
 """Every method by objective, under the names that cases carry."""
