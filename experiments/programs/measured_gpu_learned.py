@@ -18,7 +18,7 @@ import tyro
 
 from experiments.experiment import RESULTS, Experiment
 from experiments.page_text import FOUR, cell, markdown_table, shown
-from experiments.programs.left_out_gpus import fits_of
+from experiments.programs.left_out_gpus import drawn_rows, fits_of
 from experiments.programs.measured_gpu import (
     ALL,
     NEVER_SAW,
@@ -31,15 +31,22 @@ from go_rl.costs.learning.metrics import mape
 from go_rl.costs.operators.examples import GROUPS, OperatorExamples
 from go_rl.costs.operators.measured_tables import read_measured
 from go_rl.costs.operators.predictor import (
+    Fitted,
     OperatorFitConfig,
     OperatorPredictor,
     fit_rows,
 )
+from go_rl.costs.operators.pricing import log_seconds
 from go_rl.costs.operators.tables.operator_rows import SIZES
 
-NEW = "gpus-1.4"
+NEW = "gpus-with-h200"
+"""Name of the file of the new weights."""
 H200 = "h200"
 BEFORE, AFTER = "before", "after"
+LEFT_OUT = ("a100-40gb", "p100", "p4", "t4", "v100")
+"""GPUs that are left out in turn."""
+UNSEEN_ROWS = 500
+"""Tested rows of each operator on a GPU that is left out."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +70,8 @@ class MeasuredGpuLearned(Experiment):
         config = OperatorFitConfig(updates=self.updates)
         learned = learned_rows(examples)
         own = examples.take(np.flatnonzero(learned))
-        new = OperatorPredictor.assembled(own, config, fits_of(own, config, self.fits))
+        fitted = fits_of(own, config, self.fits)
+        new = OperatorPredictor.assembled(own, config, fitted)
         new.save(self.fits / f"{NEW}.npz")
         tests = list(held_out(examples, learned, config, self.tested))
         rows = [
@@ -72,6 +80,7 @@ class MeasuredGpuLearned(Experiment):
             for gpu, test in tests
             for row in errors(name, gpu, weights, test)
         ]
+        unseen = [row for gpu in LEFT_OUT for row in unseen_errors(gpu, examples, fitted)]
         launch = told_launch(measured_pair(self.measured)[0])
         timed = json.loads((self.measured / "networks.json").read_text())["rows"]
         networks = {
@@ -79,7 +88,8 @@ class MeasuredGpuLearned(Experiment):
             for name, weights in ((BEFORE, OperatorPredictor.load(NEVER_SAW)), (AFTER, new))
         }
         self.write_rows(rows)
-        self.write_page(page(rows, networks, self.updates))
+        self.write_rows(unseen, "_unseen.csv")
+        self.write_page(page(rows, unseen, networks, self.updates))
 
 
 @dataclass(frozen=True)
@@ -98,6 +108,16 @@ class HeldOutRow:
     """Rows within the 90 % interval."""
     width: float
     """Median of the upper over the lower bound."""
+
+
+@dataclass(frozen=True)
+class UnseenRow:
+    """Mean error in percent on a GPU that was left out."""
+
+    weights: str
+    gpu: str
+    operators: str
+    error: float
 
 
 def learned_rows(examples: OperatorExamples) -> np.ndarray:
@@ -152,6 +172,31 @@ def errors(
             )  # fmt: skip
 
 
+def unseen_errors(gpu: str, examples: OperatorExamples, fitted: Fitted) -> Iterator[UnseenRow]:
+    """Yield errors on a GPU that was left out, of fits without the H200 and with it."""
+    names = [sheet.name for sheet in examples.inputs.devices]
+    rows = np.flatnonzero(examples.inputs.device == names.index(gpu))
+    test = examples.take(rows[drawn_rows(examples.inputs.rows.op[rows], UNSEEN_ROWS)])
+    for weights, absent in ((BEFORE, {gpu, H200}), (AFTER, {gpu})):
+        seconds = _seconds_without(frozenset(map(names.index, absent)), examples, fitted, test)
+        for kind, some in kinds_of(test):
+            if some.any():
+                yield UnseenRow(weights, gpu, kind, mape(seconds[some], test.seconds[some]))
+
+
+def _seconds_without(
+    left_out: frozenset[int], examples: OperatorExamples, fitted: Fitted, test: OperatorExamples
+) -> np.ndarray:
+    """[R] seconds by models that lack some GPUs."""
+    inputs = examples.inputs
+    known = {
+        group: tuple(set(inputs.device[inputs.in_group(group)].tolist()) - left_out)
+        for group in GROUPS
+    }
+    params = {group: fitted(group, left_out) for group in GROUPS}
+    return np.exp(log_seconds(params, known, inputs.devices, test.inputs).total)
+
+
 HEAD = """# Learning from an H200
 
 `gpus-1.3` learned from five GPUs, the new weights also from half of the H200's shapes (between
@@ -171,9 +216,25 @@ answer (before: the usual host, or the host told; after: the host that was learn
 against the GPU's part. No network was learned."""
 
 
+UNSEEN = """## GPUs that are left out
+
+What the weights are for: a GPU of which only the data sheet is known. Mean errors in % of models
+that never saw the GPU of the column, without the H200's rows → with them."""
+VERDICT = """## Why the new weights do not ship
+
+Operators and networks of the H200 itself become far better. Elsewhere they do not: on other rows of
+GPUs that were learned the T4 and the V100 lose up to 0.4 points; of GPUs left out the A100's
+products and the V100's convolutions become clearly worse; and intervals become four times as wide,
+because predictions of the H200 without its rows are off by its host and its convolutions. The model
+has one generation of libraries from Ampere on, and Winograd's savings on every GPU: the H200
+contradicts both. A generation of its own without those savings, and hosts that may be twice as fast
+as the usual one (intervals assume 1.3 times), come first; then its rows can be learned."""
+
+
 def page(
-    rows: Sequence[HeldOutRow], networks: Mapping[str, Sequence[NetworkRow]], updates: int
-) -> str:
+    rows: Sequence[HeldOutRow], unseen: Sequence[UnseenRow],
+    networks: Mapping[str, Sequence[NetworkRow]], updates: int,
+) -> str:  # fmt: skip
     """Return the page in Markdown."""
     value = {(row.weights, row.gpu, row.operators): row for row in rows}
     gpus = list(dict.fromkeys(row.gpu for row in rows))
@@ -194,7 +255,34 @@ def page(
         for weights in (BEFORE, AFTER)
     ]  # fmt: skip
     intervals = markdown_table(("weights", *gpus), lines).rstrip()
-    return "\n\n".join([*parts, COVERED, intervals, NETWORKS, _networks(networks)])
+    return "\n\n".join(
+        [
+            *parts,
+            COVERED,
+            intervals,
+            NETWORKS,
+            _networks(networks),
+            UNSEEN,
+            _unseen(unseen),
+            VERDICT,
+        ]
+    )
+
+
+def _unseen(rows: Sequence[UnseenRow]) -> str:
+    """Mean errors without and with the H200, of each GPU that was left out."""
+    value = {(row.gpu, row.operators, row.weights): row.error for row in rows}
+    gpus, kinds = (
+        list(dict.fromkeys(each))
+        for each in zip(*((r.gpu, r.operators) for r in rows), strict=True)
+    )
+
+    def told(gpu: str, kind: str) -> str:
+        pair = [value.get((gpu, kind, weights), float("nan")) for weights in (BEFORE, AFTER)]
+        return " → ".join(cell(each, 1) for each in pair)
+
+    lines = ([kind, *(told(gpu, kind) for gpu in gpus)] for kind in kinds)
+    return markdown_table(("operators", *gpus), lines).rstrip()
 
 
 def _networks(networks: Mapping[str, Sequence[NetworkRow]]) -> str:

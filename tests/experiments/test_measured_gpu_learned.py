@@ -9,6 +9,7 @@ from experiments.programs.measured_gpu_learned import (
     AFTER,
     BEFORE,
     HeldOutRow,
+    UnseenRow,
     held_out,
     learned_rows,
     page,
@@ -69,7 +70,9 @@ def test_the_page_says_before_and_after():
                                           (AFTER, "h200", 8.0), (AFTER, "t4", 5.5))]  # fmt: skip
     old = NetworkRow("tiny", 7, 4.0, 2.0, 6.0, 3.0, 9.0, 5.0, 1.0, 4.5, "")
     new = NetworkRow("tiny", 7, 4.0, 2.0, 4.4, 4.1, 9.0, 5.0, 1.5, 4.5, "")
-    text = page(rows, {BEFORE: [old], AFTER: [new]}, 250)
+    unseen = [UnseenRow(BEFORE, "t4", ALL, 8.0), UnseenRow(AFTER, "t4", ALL, 8.5)]
+    text = page(rows, unseen, {BEFORE: [old], AFTER: [new]}, 250)
+    assert "| all | 8.0 → 8.5 |" in text
     assert "| all | 80.0 / 160.0 / -3 | 5.0 / 10.0 / -3 |" in text
     assert "| all | 8.0 / 16.0 / -3 | 5.5 / 11.0 / -3 |" in text
     assert "| after | 90.0, 2.50 | 90.0, 2.50 |" in text
