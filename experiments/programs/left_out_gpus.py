@@ -136,15 +136,15 @@ def drawn_rows(op: np.ndarray, most: int) -> np.ndarray:
 def _own_errors(gpu: str, learned: OperatorPredictor, tested: OperatorExamples) -> list[ErrorRow]:
     """Errors and coverage on the GPU that was left out; of the roofline too."""
     found = learned.interval(tested.inputs)
-    told = learned.interval(_host_told(tested))
+    told = learned.interval(host_told(tested))
     return [*_errors(OURS, gpu, tested, found.seconds, (found.low, found.high)),
             *_errors(HOST_TOLD, gpu, tested, told.seconds, (told.low, told.high)),
-            *_errors(ROOFLINE, gpu, tested, _roofline(tested.inputs))]  # fmt: skip
+            *_errors(ROOFLINE, gpu, tested, roofline(tested.inputs))]  # fmt: skip
 
 
-def _host_told(tested: OperatorExamples) -> OperatorInputs:
-    """The rows on devices whose hosts are stated by the fastest additions that were measured, as a
-    user who has one would state it."""
+def host_told(tested: OperatorExamples) -> OperatorInputs:
+    """Return the rows on devices whose hosts are stated by the fastest additions, as a user who has
+    one would state it."""
     inputs = tested.inputs
     additions = tested.seconds[inputs.rows.op == "add"]
     launch = 1e6 * float(np.quantile(additions, FASTEST))
@@ -197,7 +197,8 @@ def _errors(
     return rows
 
 
-def _roofline(inputs: OperatorInputs) -> np.ndarray:
+def roofline(inputs: OperatorInputs) -> np.ndarray:
+    """Return [R] seconds at a share of the peak or of the bandwidth, whichever takes longer."""
     busy = inputs.rows.flops() / (SHARE_OF_PEAK * inputs.fields("matrix_flops"))
     moved = inputs.rows.least_bytes() / (SHARE_OF_BANDWIDTH * inputs.fields("memory_bandwidth"))
     return np.maximum(busy, moved)

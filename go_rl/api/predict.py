@@ -197,12 +197,12 @@ def predict_everywhere(
 
 
 @exclusive("out", file=True)
-def train_operators(data: str | Path, out: str | Path) -> OperatorPredictor:
-    """Learn from a folder of measured operators; write weights for `predict`.
+def train_operators(data: str | Path | Sequence[str | Path], out: str | Path) -> OperatorPredictor:
+    """Learn from folders of measured operators; write weights for `predict`.
 
     Args:
-        data: folder with a table ``OPERATOR.csv`` or ``.csv.gz`` for each operator: its sizes,
-            ``latency_ms``, ``device`` and, where known, ``kernel``.
+        data: folder, or several, with a table ``OPERATOR.csv`` or ``.csv.gz`` for each operator:
+            its sizes, ``latency_ms``, ``device`` and, where known, ``kernel``.
         out: ``.npz`` to be written.
 
     Raises:
@@ -213,7 +213,8 @@ def train_operators(data: str | Path, out: str | Path) -> OperatorPredictor:
     from go_rl.costs.operators.measured_tables import read_measured
     from go_rl.costs.operators.predictor import OperatorPredictor
 
-    learned = OperatorPredictor.fit(read_measured(data))
+    folders = (data,) if isinstance(data, str | Path) else data
+    learned = OperatorPredictor.fit(read_measured(*folders))
     learned.save(Path(out))
     return learned
 

@@ -174,9 +174,12 @@ def test_train_operators_writes_weights_that_predict(command, operators, tmp_pat
             device = devices[examples.inputs.device[r]].device
             lines.append(f"{1e3 * examples.seconds[r]},{device},{values}")
         (folder / f"{op}.csv").write_text("\n".join(lines) + "\n")
+    other = tmp_path / "other"
+    other.mkdir()
+    (folder / "relu.csv").rename(other / "relu.csv")
     fit = OperatorPredictor.fit
     monkeypatch.setattr(OperatorPredictor, "fit", lambda examples: fit(examples, SMALL))
-    found = command("train", "operators", "data", "--out", "mine.npz")
+    found = command("train", "operators", "data", "other", "--out", "mine.npz")
     assert (found.code, found.err) == (0, "")
     assert "t4" in found.out
     (tmp_path / "one.csv").write_text("op,B,M,N,K\nlinear,1,64,64,64\n")
@@ -189,3 +192,4 @@ def test_train_operators_refuses_an_empty_folder(command, operators, tmp_path):
     found = command("train", "operators", "data", "--out", "mine.npz")
     assert (found.code, found.err.count("\n")) == (2, 1)
     assert "data: has no measured operators" in found.err
+    assert "no folder of measured operators" in command("train", "operators", "--out", "a.npz").err

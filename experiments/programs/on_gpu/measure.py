@@ -2,15 +2,17 @@
 
 Run there: ``python3 experiments/programs/on_gpu/measure.py OUT [--seconds 200]``. OUT gets
 ``networks.json`` (milliseconds of each network: eager, and replayed as one CUDA graph, by element
-type), ``operators.csv`` (operators of the kinds and shapes of NeuSight's tables, which are drawn
-here anew) and ``rates.json`` (TFLOP/s of large products, GB/s of copies, by element type). What is
-measured is alone on the machine; each part ends when its share of the seconds is spent.
+type), ``operators/KIND.csv.gz`` (operators of the kinds of NeuSight's tables, their sizes drawn
+anew, as ``go-rl train operators`` reads them) and ``rates.json`` (TFLOP/s of large products, GB/s
+of copies, by element type). What is measured is alone on the machine; each part ends when its share
+of the seconds is spent.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import gzip
 import json
 import random
 import statistics
@@ -46,7 +48,7 @@ def main() -> None:
     print(facts, flush=True)
     rates(options.out, facts)
     networks(options.out, facts, began + (SHARES["rates"] + SHARES["networks"]) * options.seconds)
-    operators(options.out, began + options.seconds)
+    operators(options.out, facts["gpu"], began + options.seconds)
     print("done after", round(time.time() - began), "s", flush=True)
 
 
@@ -217,22 +219,23 @@ def cases(rng: random.Random) -> Iterator[tuple[str, dict[str, int], Callable[[]
         b, m, n, k = drawn(rng, 1, 256), *(drawn(rng, 8, 4096) for _ in range(3))
         if b * (m * k + k * n + m * n) < 4e8 and b * m * n * k < 2e12:
             x, y = torch.randn(b, m, k, device=device), torch.randn(b, k, n, device=device)
-            yield "bmm", {"B": b, "M": m, "N": n, "K": k}, lambda x=x, y=y: torch.bmm(x, y)
+            shape = {"batch": b, "rows": m, "depth": k, "columns": n}
+            yield "bmm", shape, lambda x=x, y=y: torch.bmm(x, y)
         m, n, k = drawn(rng, 8, 16384), drawn(rng, 8, 16384), drawn(rng, 8, 16384)
         if m * k + k * n + m * n < 4e8:
             x = torch.randn(m, k, device=device)
             w, bias = torch.randn(n, k, device=device), torch.randn(n, device=device)
-            yield ("linear", {"B": 1, "M": m, "N": n, "K": k},
+            yield ("linear", {"batch": 1, "rows": m, "depth": k, "columns": n},
                    lambda x=x, w=w, bias=bias: functional.linear(x, w, bias))  # fmt: skip
         b, h = drawn(rng, 64, 16384), drawn(rng, 64, 8192)
         if b * h < 1.5e8:
             x, y = torch.rand(b, h, device=device) + 0.5, torch.rand(b, h, device=device) + 0.5
             for name in rng.sample(sorted(ELEMENTWISE), 3):
                 call = ELEMENTWISE[name]
-                yield name, {"B": b, "H": h}, lambda call=call, x=x, y=y: call(x, y)
-            yield "softmax", {"B": b, "H": h}, lambda x=x: torch.softmax(x, -1)
+                yield name, {"batch": b, "width": h}, lambda call=call, x=x, y=y: call(x, y)
+            yield "softmax", {"batch": b, "width": h}, lambda x=x: torch.softmax(x, -1)
             w, z = torch.ones(h, device=device), torch.zeros(h, device=device)
-            yield ("ln", {"B": b, "H": h},
+            yield ("ln", {"batch": b, "width": h},
                    lambda x=x, w=w, z=z, h=h: functional.layer_norm(x, (h,), w, z))  # fmt: skip
         b, ci, co = drawn(rng, 1, 64), drawn(rng, 3, 1024), drawn(rng, 8, 1024)
         side = drawn(rng, 7, 224)
@@ -240,39 +243,42 @@ def cases(rng: random.Random) -> Iterator[tuple[str, dict[str, int], Callable[[]
         if b * side**2 * (ci + co) < 2e8 and b * side**2 * ci * co * size**2 < 1e12:
             x = torch.randn(b, ci, side, side, device=device)
             w = torch.randn(co, ci, size, size, device=device)
-            shape = {"B": b, "input_channel": ci, "output_channel": co, "kernel_size": size,
+            shape = {"batch": b, "input_channel": ci, "output_channel": co, "kernel_size": size,
                      "input_size": side, "stride": stride, "padding": size // 2}  # fmt: skip
             yield "conv", shape, partial(functional.conv2d, x, w, None, stride, size // 2)
 
 
-def operators(out: Path, until: float) -> None:
+def operators(out: Path, device: str, until: float) -> None:
     """Time operators one by one in float32 until the time is over.
 
-    ``event_ms`` is between two events around one call, as NeuSight's tables have it; ``graph_ms``
-    one call among twenty of one CUDA graph, which no launch holds up.
+    ``latency_ms`` is between two events around one call, as NeuSight's tables have it, the host's
+    launch included; ``graph_ms`` one call among twenty of one CUDA graph, which no launch holds up.
     """
     set_type("float32")
-    names = ("B", "M", "N", "K", "H", "input_channel", "output_channel", "kernel_size",
-             "input_size", "stride", "padding")  # fmt: skip
-    with (out / "operators.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, ["operator", "event_ms", "graph_ms", *names])
-        writer.writeheader()
-        for kind, shape, call in cases(random.Random(0)):
-            if time.time() > until:
-                return
-            try:
-                event = spread(call, 7)["ms"]
+    rows: dict[str, list[dict[str, object]]] = {}
+    for kind, shape, call in cases(random.Random(0)):
+        if time.time() > until:
+            break
+        try:
+            event = spread(call, 7)["ms"]
 
-                def many(call=call) -> None:
-                    for _ in range(20):
-                        call()
+            def many(call=call) -> None:
+                for _ in range(20):
+                    call()
 
-                within = spread(graphed(many), 3)["ms"] / 20 if event < 20 else event
-            except torch.OutOfMemoryError:
-                torch.cuda.empty_cache()
-                continue
-            writer.writerow({"operator": kind, "event_ms": f"{event:.6g}",
-                             "graph_ms": f"{within:.6g}", **shape})  # fmt: skip
+            within = spread(graphed(many), 3)["ms"] / 20 if event < 20 else event
+        except torch.OutOfMemoryError:
+            torch.cuda.empty_cache()
+            continue
+        rows.setdefault(kind, []).append(
+            {"latency_ms": f"{event:.6g}", "graph_ms": f"{within:.6g}", "device": device, **shape}
+        )
+    (out / "operators").mkdir(exist_ok=True)
+    for kind, found in rows.items():
+        with gzip.open(out / "operators" / f"{kind}.csv.gz", "wt", newline="") as file:
+            writer = csv.DictWriter(file, list(found[0]), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(found)
 
 
 if __name__ == "__main__":

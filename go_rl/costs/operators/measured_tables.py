@@ -25,33 +25,46 @@ LATENCY, DEVICE, KERNEL = "latency_ms", "device", "kernel"
 MILLI = 1e-3
 
 
-def read_measured(folder: str | Path) -> OperatorExamples:
-    """Return the rows of all tables ``OPERATOR.csv`` or ``.csv.gz`` in a folder.
+def read_measured(*folders: str | Path, latency: str = LATENCY) -> OperatorExamples:
+    """Return the rows of all tables ``OPERATOR.csv`` or ``.csv.gz`` in one folder or several.
 
     Columns are the operator's sizes, ``latency_ms``, ``device`` (a name of the table of devices)
     and, where known, ``kernel``, whose name tells the tile.
 
+    Args:
+        folders: at least one.
+        latency: column with the milliseconds, where tables have several.
+
     Raises:
-        TrainingError: there is no table, one lacks a column or has a row that is malformed.
+        TrainingError: no folder is given, one has no table, or a table lacks a column or has a row
+            that is malformed.
         DeviceError: a device is not in the table of devices.
     """
+    if not folders:
+        raise TrainingError("no folder of measured operators is given; name one or several")
+    tables = [each for folder in folders for each in _tables(Path(folder))]
+    return _joined([_table(op, path, latency) for op, path in tables])
+
+
+def _tables(folder: Path) -> list[tuple[str, Path]]:
+    """Operators and files of a folder's tables."""
+    if not folder.is_dir():
+        raise TrainingError(f"{folder}: no such folder of measured operators")
     tables = [
         (op, path)
         for op in OPERATORS
-        for path in (Path(folder) / f"{op}.csv.gz", Path(folder) / f"{op}.csv")
+        for path in (folder / f"{op}.csv.gz", folder / f"{op}.csv")
         if path.is_file()
     ]
-    if not Path(folder).is_dir():
-        raise TrainingError(f"{folder}: no such folder of measured operators")
     if not tables:
         raise TrainingError(f"{folder}: has no measured operators (such as linear.csv.gz)")
-    return _joined([_table(op, path) for op, path in tables])
+    return tables
 
 
 Table = tuple[str, dict[str, np.ndarray], list[str], np.ndarray, np.ndarray]
 
 
-def _table(op: str, path: Path) -> Table:
+def _table(op: str, path: Path, latency: str) -> Table:
     """Operator, sizes, devices, seconds and tiles of one file."""
     try:
         packed = path.suffix == ".gz"
@@ -60,19 +73,19 @@ def _table(op: str, path: Path) -> Table:
             head = [LETTERS.get(name, name) for name in head]
     except (*DAMAGED, csv.Error) as error:
         raise TrainingError(f"{path}: cannot be read ({error})") from error
-    for name in (*sizes_of(op), LATENCY, DEVICE):
+    for name in (*sizes_of(op), latency, DEVICE):
         if name not in head:
             raise TrainingError(f"{path}: has no column {name!r}")
     if not lines or any(len(line) != len(head) for line in lines):
         raise TrainingError(f"{path}: is empty, or a row has other columns than its head")
     column = dict(zip(head, zip(*lines, strict=True), strict=True))
     try:
-        numbers = {name: np.array(column[name], np.float64) for name in (*sizes_of(op), LATENCY)}
+        numbers = {name: np.array(column[name], np.float64) for name in (*sizes_of(op), latency)}
     except ValueError as error:
         raise TrainingError(f"{path}: {error}") from error
-    seconds = numbers.pop(LATENCY) * MILLI
+    seconds = numbers.pop(latency) * MILLI
     if not (np.isfinite(seconds).all() and (seconds > 0).all()):
-        raise TrainingError(f"{path}: {LATENCY} must be positive")
+        raise TrainingError(f"{path}: {latency} must be positive")
     sizes = {name: each.astype(np.int64) for name, each in numbers.items()}
     kernels = column.get(KERNEL, ("",) * len(lines))
     tiles = {kernel: _tile(kernel) for kernel in set(kernels)}

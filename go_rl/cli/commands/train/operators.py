@@ -18,8 +18,8 @@ from go_rl.cli.next_command import say_next
 class TrainOperators:
     """Options of ``go-rl train operators``."""
 
-    data: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="DIR")]
-    """Folder of measured operators: OPERATOR.csv or .csv.gz with sizes, latency_ms, device."""
+    data: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="DIR [DIR ...]")]
+    """Folders of measured operators: OPERATOR.csv or .csv.gz with sizes, latency_ms, device."""
     out: Annotated[str, tyro.conf.arg(metavar="OUT.npz")]
     """Weights to be written."""
 
@@ -29,7 +29,7 @@ def run(config: TrainOperators) -> int:
     check_file(Path(config.out), "--out")
     from go_rl.api.predict import train_operators
 
-    with working(f"learning from {config.data}"):
+    with working(f"learning from {', '.join(config.data)}"):
         learned = train_operators(config.data, config.out)
     names = ", ".join(sheet.name for sheet in learned.sheets)
     print_line(console(), f"learned from {names}. Weights: {config.out}")

@@ -1,0 +1,281 @@
+"""Predicted and measured on an H200, a GPU that the weights never saw: operators, networks, types.
+
+Run: ``python -m experiments.programs.measured_gpu``. The measurements lie in
+``experiments/results/h200``, whose README says how they were made; no GPU is needed here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.experiment import RESULTS, Experiment
+from experiments.page_text import FOUR, cell, markdown_table, shown
+from experiments.programs.left_out_gpus import host_told, roofline
+from experiments.programs.measured_networks import NetworkRow, network_rows, networks_text
+from go_rl.costs.learning.metrics import mape
+from go_rl.costs.operators.examples import ERROR_GROUPS, OperatorExamples, error_groups
+from go_rl.costs.operators.launches.launch_replay import BETWEEN_KERNELS
+from go_rl.costs.operators.measured_tables import read_measured
+from go_rl.costs.operators.predictor import OperatorPredictor
+
+NEVER_SAW = "gpus-1.3"
+"""Weights whose GPUs were P4, P100, V100, T4 and A100."""
+ALL, LONG = "all", "all of 0.1 ms and more"
+LONG_SECONDS = 1e-4
+"""Seconds from which on a launch hardly counts."""
+USUAL_LAUNCH = 26e-6
+"""Seconds that the roofline adds for a launch on a host of which nothing is known."""
+ALONE, IN_GRAPH = "between events", "in a CUDA graph"
+LEARNED_CONV, OTHER_CONV = "conv, 3 × 3, stride 1", "conv, others"
+FOUND = """## What it says
+
+- **The host is the largest error.** It launches in half the time of the hosts that were learned, so
+  that operators without `--launch-us` are priced at 1.8 times their time (median). Told the host,
+  half of them are within a fifth.
+- **Large products are priced well**, and networks made of them: predictions of BERT-large, GPT-2
+  (512 tokens), ViT and Llama are 8 to 18 % too short.
+- **Convolutions are not.** Here no 3 × 3 one exceeds 0.62 of the peak, while the model allows
+  Winograd's savings (VGG-16: half the time); short ones are priced with older hosts' 80 µs. Few
+  kinds of kernels were learned at all: 3 × 3 with stride 1.
+- **A roofline with the host told** has a smaller mean error than ours on all operators together,
+  and a larger median: it is better for convolutions and softmax, by medians worse for the others.
+  Within a CUDA graph it is far too fast.
+- **One number does not tell a host.** Eager `gpt2-b1-s64` takes 45 µs a launch, `dlrm-b2048` 12:
+  Python between launches is not in the model."""
+PEAKS = {"float32": 67.0, "tf32": 494.7, "float16": 989.4, "bfloat16": 989.4, "float8": 1978.9,
+         "int8": 1978.9}  # fmt: skip
+"""Dense peaks of NVIDIA's data sheet of the H200 SXM, TFLOP/s or TOP/s."""
+TYPES = ("float32", "tf32", "float16", "bfloat16")
+HEAD = """# Predicted and measured on an H200
+
+{gpu}, torch {torch}, CUDA {cuda}, cuDNN {cudnn}, PyTorch's own kernels; measured by
+`experiments/programs/on_gpu/measure.py`. The weights `{weights}` learned from P4, P100, V100, T4
+and A100 (NeuSight's tables) and knew the H200 by its data sheet alone; its bandwidth, peak and
+cache lie outside theirs. Errors are |predicted / measured − 1|, *bias* is the median of
+ln(predicted / measured), all in %."""
+OPERATORS = """## Operators in float32
+
+{rows:,} operators with sizes drawn anew. *Between events*: one call alone, the host's launch
+included, as the weights learned it; the prediction is that of `predict`. *Host told*: the same with
+`--launch-us {launch:.1f}`, the fifth percentile of `add` here; this host launches in half the usual
+26 µs. *In a CUDA graph*: one call among twenty, no host between them; the prediction is what the
+model says the GPU works, and the microsecond between two kernels. *Roofline* is 0.7 of peak or
+bandwidth, between events with a launch of 26 µs, or the one told."""
+
+
+@dataclass(frozen=True)
+class MeasuredGpu(Experiment):
+    """Options of the script."""
+
+    measured: Path = RESULTS / "h200"
+    """Folder of the measurements."""
+    weights: str = NEVER_SAW
+    """Weights that are judged."""
+
+    def run(self) -> None:
+        """Price, compare, write the page."""
+        learned = OperatorPredictor.load(self.weights)
+        alone, in_graph = measured_pair(self.measured)
+        rows = operator_rows(alone, in_graph, learned)
+        documents = {
+            name: json.loads((self.measured / f"{name}.json").read_text())
+            for name in ("networks", "rates")
+        }
+        launch = told_launch(alone)
+        networks = network_rows(
+            self.measured / "networks", documents["networks"]["rows"], learned, launch
+        )
+        self.write_rows(rows, "_operators.csv")
+        self.write_rows(networks, "_networks.csv")
+        self.write_page(page(rows, networks, documents, self.weights, launch))
+
+
+@dataclass(frozen=True)
+class OperatorErrorRow:
+    """Errors of one method on the operators of one kind, in percent."""
+
+    against: str
+    method: str
+    operators: str
+    rows: int
+    median: float
+    mean: float
+    bias: float
+    """Median of ln(predicted / measured)."""
+    coverage: float
+    """Rows within the 90 % interval; nan: the method has none."""
+
+
+def measured_pair(folder: Path) -> tuple[OperatorExamples, OperatorExamples]:
+    """Return the operators timed alone, and the same rows within a CUDA graph."""
+    tables = folder / "operators"
+    return read_measured(tables), read_measured(tables, latency="graph_ms")
+
+
+def told_launch(alone: OperatorExamples) -> float:
+    """Return the microseconds by which a user with this host would state it."""
+    told = host_told(alone).devices[0].launch_seconds
+    assert told is not None
+    return 1e6 * told
+
+
+def operator_rows(
+    alone: OperatorExamples, in_graph: OperatorExamples, learned: OperatorPredictor
+) -> list[OperatorErrorRow]:
+    """Return the errors of all methods, by kind of operator."""
+    plain, told = learned.interval(alone.inputs), learned.interval(host_told(alone))
+    bound, launch = roofline(alone.inputs), 1e-6 * told_launch(alone)
+    found: list[OperatorErrorRow] = []
+    for method, seconds, interval in (
+        ("ours", plain.seconds, (plain.low, plain.high)),
+        ("ours, host told", told.seconds, (told.low, told.high)),
+        ("roofline", bound + USUAL_LAUNCH, None),
+        ("roofline, host told", bound + launch, None),
+    ):
+        found += _errors(ALONE, method, alone, seconds, interval)
+    for method, seconds in (
+        ("ours", plain.busy + BETWEEN_KERNELS),
+        ("ours, host told", told.busy + BETWEEN_KERNELS),
+        ("roofline", bound),
+    ):
+        found += _errors(IN_GRAPH, method, in_graph, seconds)
+    return found
+
+
+def kinds_of(examples: OperatorExamples) -> Iterator[tuple[str, np.ndarray]]:
+    """Yield the kinds of operators and [R] which rows are of each."""
+    group, size = error_groups(examples.inputs.rows), examples.inputs.rows.sizes
+    usual = (size["kernel_size"] == 3) & (size["stride"] == 1)
+    for number, name in enumerate(ERROR_GROUPS):
+        if name == "conv":
+            yield LEARNED_CONV, (group == number) & usual
+            yield OTHER_CONV, (group == number) & ~usual
+        else:
+            yield name, group == number
+    yield ALL, np.ones(len(group), bool)
+    yield LONG, examples.seconds >= LONG_SECONDS
+
+
+def _errors(
+    against: str, method: str, measured: OperatorExamples, seconds: np.ndarray,
+    interval: tuple[np.ndarray, np.ndarray] | None = None,
+) -> list[OperatorErrorRow]:  # fmt: skip
+    truth = measured.seconds
+    inside = np.full(len(truth), np.nan)
+    if interval is not None:
+        inside = ((interval[0] <= truth) & (truth <= interval[1])).astype(float)
+    return [
+        OperatorErrorRow(
+            against, method, kind, int(some.sum()),
+            median=float(100 * np.median(np.abs(seconds[some] / truth[some] - 1))),
+            mean=mape(seconds[some], truth[some]),
+            bias=float(100 * np.median(np.log(seconds[some] / truth[some]))),
+            coverage=float(100 * inside[some].mean()),
+        )
+        for kind, some in kinds_of(measured)
+        if some.any()
+    ]  # fmt: skip
+
+
+def page(
+    rows: Sequence[OperatorErrorRow], networks: Sequence[NetworkRow],
+    documents: Mapping[str, Mapping[str, Any]], weights: str, launch: float,
+) -> str:  # fmt: skip
+    """Return the page in Markdown."""
+    count = next(row.rows for row in rows if row.operators == ALL)
+    return "\n\n".join(
+        [
+            HEAD.format(weights=weights, **documents["networks"]),
+            OPERATORS.format(rows=count, launch=launch),
+            *(_operator_table(rows, against) for against in (ALONE, IN_GRAPH)),
+            networks_text(networks, launch),
+            FOUND,
+            types_text(documents),
+        ]
+    )
+
+
+def _operator_table(rows: Sequence[OperatorErrorRow], against: str) -> str:
+    """Median, mean and bias of each method, one row a kind."""
+    own = [row for row in rows if row.against == against]
+    value = {(row.operators, row.method): row for row in own}
+    kinds = {row.operators: row.rows for row in own}
+    methods = list(dict.fromkeys(row.method for row in own))
+
+    def told(kind: str, method: str) -> str:
+        row = value[kind, method]
+        numbers = f"{row.median:.0f} / {row.mean:.0f} / {row.bias:+.0f}"
+        return numbers + ("" if np.isnan(row.coverage) else f" ({row.coverage:.0f})")
+
+    heads = (f"operators {against}", "rows", *methods)
+    lines = (
+        [kind, f"{count:,}", *(told(kind, m) for m in methods)] for kind, count in kinds.items()
+    )
+    what = "Median / mean error / bias" + (
+        " (in brackets: rows within the 90 % interval):" if against == ALONE else ":"
+    )
+    return f"{what}\n\n{markdown_table(heads, lines).rstrip()}"
+
+
+TYPES_TEXT = """## Element types
+
+Products of square matrices, TFLOP/s (8-bit integers: TOP/s), beside the dense peak of the data
+sheet. A copy of 1 GiB moves {copy:.0f} GB/s, read and written, {share:.0%} of the 4,800 stated.
+`int8` is `torch._int_mm` of two matrices stored by rows, `float8` `torch._scaled_mm` with one
+scale."""
+SPEED_UPS = """Speed of whole networks over their float32, eager · as one CUDA graph. Eager, small
+networks wait for the host in every type. `predict` prices float32 alone."""
+
+
+def types_text(documents: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the section on rates and speed-ups by element type."""
+    rates = documents["rates"]["rows"]
+    copied = next(row["gbytes"] for row in rates if "gbytes" in row)
+    products = {(row["what"], row["type"]): row for row in rates if "tflops" in row}
+    whats = list(dict.fromkeys(what for what, _ in products))
+    types = [kind for kind in PEAKS if any(kind == each for _, each in products)]
+    lines = [
+        [what.replace("product ", ""), *(cell(products[what, kind]["tflops"], 0) for kind in types)]
+        for what in whats
+    ]
+    last = [products[whats[-1], kind]["tflops"] / PEAKS[kind] for kind in types]
+    lines += [["data sheet", *(cell(PEAKS[kind], 0) for kind in types)],
+              ["share reached", *(shown(share, ".0%") for share in last)]]  # fmt: skip
+    text = TYPES_TEXT.format(copy=copied, share=copied / 4800)
+    return "\n\n".join(
+        [text, markdown_table(("product of", *types), lines).rstrip(), SPEED_UPS,
+         speed_ups(documents["networks"]["rows"])]
+    )  # fmt: skip
+
+
+def speed_ups(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return the table of networks' speed in each type over float32."""
+    value = {
+        (row["network"], row["type"], way): row[way]["ms"]
+        for row in rows
+        for way in ("eager", "graph", "training")
+        if way in row
+    }
+    names = list(dict.fromkeys(row["network"] for row in rows))
+    heads = ["network", "float32, ms"]
+    heads += [f"{kind}" for kind in TYPES[1:]] + ["training, float32, ms"]
+    lines = []
+    for name in names:
+        base = {way: value.get((name, "float32", way), float("nan")) for way in ("eager", "graph")}
+        cells = [" · ".join(shown(each, FOUR) for each in base.values())]
+        for kind in TYPES[1:]:
+            ratios = (base[way] / value.get((name, kind, way), float("nan")) for way in base)
+            cells.append(" · ".join(shown(each, ".2f") for each in ratios))
+        trained = value.get((name, "float32", "training"), float("nan"))
+        lines.append([name, *cells, shown(trained, FOUR)])
+    return markdown_table(heads, lines).rstrip()
+
+
+if __name__ == "__main__":
+    MeasuredGpu.main()

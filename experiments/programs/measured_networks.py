@@ -1,0 +1,152 @@
+"""Whole networks, predicted and measured: the part of `measured_gpu` that reads networks.
+
+The networks are those of ``on_gpu/networks.py``, exported to ONNX without weights by
+``on_gpu/export.py``; one that is no file there, or is not read, has the reason in its row.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from experiments.page_text import FOUR, markdown_table, shown
+from go_rl import load
+from go_rl.core import GoRLError
+from go_rl.costs.devices import DataSheet, find_device, with_launch
+from go_rl.costs.operators.launches import Launches, eager_launches, fused_launches
+from go_rl.costs.operators.launches.launch_prices import launch_prices, total_bounds
+from go_rl.costs.operators.launches.launch_replay import issued_ahead
+from go_rl.costs.operators.predictor import OperatorPredictor
+
+DEVICE = "h200"
+NAN = float("nan")
+TEXT = """## Whole networks in float32, inference
+
+Measured eager (a host issues launches one by one) and as one CUDA graph (no host). Predicted by
+`predict --fusion none`: with the usual host, which is the command's answer, with the host told
+(`--launch-us {launch:.1f}`), and the GPU's part alone (kernels a microsecond apart, no host), which
+is compared with the CUDA graph; `chains` is the default, fused answer. Networks are
+torchvision's and transformers' with random weights, exported to ONNX{exported}."""
+
+
+@dataclass(frozen=True)
+class NetworkRow:
+    """One network; milliseconds."""
+
+    network: str
+    launches: int
+    eager_ms: float
+    graph_ms: float
+    """Measured as one CUDA graph."""
+    predicted_ms: float
+    low_ms: float
+    high_ms: float
+    """90 % interval of ``predicted_ms``."""
+    told_ms: float
+    """Prediction where the host is told."""
+    gpu_ms: float
+    """The GPU's part of the prediction, no host between launches."""
+    chains_ms: float
+    """Prediction with fused chains."""
+    problem: str
+    """Reason why there is no prediction; empty: there is one."""
+
+
+def network_rows(
+    folder: Path, measured: Sequence[Mapping[str, Any]], learned: OperatorPredictor, launch: float
+) -> list[NetworkRow]:
+    """Return one row for each network that was measured.
+
+    Args:
+        folder: ``NAME.onnx.gz`` of each.
+        measured: rows of ``networks.json``.
+        learned: operator predictor.
+        launch: microseconds of a launch on the host of the measurements.
+    """
+    found = []
+    for row in measured:
+        if row.get("type") == "float32" and "eager" in row:
+            times = (row["eager"]["ms"], row.get("graph", {}).get("ms", NAN))
+            found.append(_row(folder, row["network"], times, learned, launch))
+            print(found[-1], flush=True)
+    return found
+
+
+def _row(
+    folder: Path, name: str, times: tuple[float, float], learned: OperatorPredictor, launch: float
+) -> NetworkRow:
+    try:
+        launches = _launches(folder / f"{name}.onnx.gz")
+    except (GoRLError, OSError) as error:
+        reason = str(error).splitlines()[0]
+        return NetworkRow(name, 0, *times, NAN, NAN, NAN, NAN, NAN, NAN, reason)
+    sheet = find_device(DEVICE)
+    total, low, high, gpu = priced(launches, sheet, learned)
+    told = priced(launches, with_launch(sheet, launch), learned)[0]
+    chains = priced(fused_launches(launches), sheet, learned)[0]
+    return NetworkRow(name, len(launches), *times, total, low, high, told, gpu, chains, "")
+
+
+def _launches(path: Path) -> Launches:
+    """Eager launches of a packed ONNX file."""
+    with TemporaryDirectory() as folder:
+        whole = Path(folder) / path.stem
+        whole.write_bytes(gzip.decompress(path.read_bytes()))
+        return eager_launches(load(whole))
+
+
+def priced(
+    launches: Launches, sheet: DataSheet, learned: OperatorPredictor
+) -> tuple[float, float, float, float]:
+    """Return milliseconds with the host, the interval's bounds, and those of the GPU alone."""
+    prices = launch_prices(launches, sheet, learned)
+    total = issued_ahead(prices.host, prices.start, prices.busy, launches.before).seconds
+    low, high = total_bounds(launches, prices, total)
+    none = np.zeros(len(launches))
+    alone = issued_ahead(none, none, prices.busy, launches.before).seconds
+    return 1e3 * total, 1e3 * low, 1e3 * high, 1e3 * alone
+
+
+def networks_text(rows: Sequence[NetworkRow], launch: float, exported: str = "") -> str:
+    """Return the section on networks."""
+    heads = ("network", "launches", "eager, ms", "predicted (90 %)", "error", "host told", "error",
+             "CUDA graph, ms", "GPU's part", "error", "chains")  # fmt: skip
+    priced_rows = [row for row in rows if not row.problem]
+    lines = [_cells(row) for row in priced_rows]
+    means = [
+        np.mean([abs(_error(predicted, true)) for predicted, true in pairs])
+        for pairs in (
+            [(row.predicted_ms, row.eager_ms) for row in priced_rows],
+            [(row.told_ms, row.eager_ms) for row in priced_rows],
+            [(row.gpu_ms, row.graph_ms) for row in priced_rows],
+        )
+    ]
+    first, second, third = (shown(float(mean), ".0%") for mean in means)
+    lines.append(["mean error", "", "", "", first, "", second, "", "", third, ""])
+    problems = [f"- `{row.network}` is not predicted: {row.problem}" for row in rows if row.problem]
+    inside = sum(row.low_ms <= row.eager_ms <= row.high_ms for row in priced_rows)
+    said = f"Eager latencies within the 90 % interval: {inside} of {len(priced_rows)}."
+    text = TEXT.format(launch=launch, exported=exported)
+    table = markdown_table(heads, lines).rstrip()
+    return "\n\n".join([text, table, "\n".join([said, *problems])])
+
+
+def _error(predicted: float, true: float) -> float:
+    return predicted / true - 1
+
+
+def _cells(row: NetworkRow) -> list[str]:
+    predicted = f"{row.predicted_ms:.4g} ({row.low_ms:.4g} to {row.high_ms:.4g})"
+    return [
+        row.network, str(row.launches), shown(row.eager_ms, FOUR), predicted,
+        shown(_error(row.predicted_ms, row.eager_ms), "+.0%"), shown(row.told_ms, FOUR),
+        shown(_error(row.told_ms, row.eager_ms), "+.0%"), shown(row.graph_ms, FOUR),
+        shown(row.gpu_ms, FOUR), shown(_error(row.gpu_ms, row.graph_ms), "+.0%"),
+        shown(row.chains_ms, FOUR),
+    ]  # fmt: skip
