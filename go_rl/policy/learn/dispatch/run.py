@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -184,7 +184,7 @@ class _Run:
     def _card(self, curve: Sequence[tuple[int, float]], problems: int) -> dict[str, Any]:
         return {
             "zoo": ZOO_VERSION, "generated": GENERATED_VERSION, "problems": problems,
-            "training": asdict(self.config), "choice": [list(point) for point in curve],
+            "training": asdict(replace(self.config, finds=None)), "choice": [list(point) for point in curve],
             "jax": jax.__version__, **self.effort.card(),
         }  # fmt: skip
 
