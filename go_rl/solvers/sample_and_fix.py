@@ -5,6 +5,11 @@ draw where it is legal, else the cuts of the order that the distributions sugges
 keeps a legal proposal; of another it returns what is nearest: the result of a short tree search
 or the likeliest cuts. Where an order has no legal cuts, as with edges between distant chips that
 the chip graph forces, tree search decides.
+
+Both have a form that is the paper's: block by block, in topological order, from domains that
+propagation keeps. A choice that turns out to have no legal completion is taken back and another one
+drawn, so that SAMPLE draws a chip with probability P[v, c] / sum of P[v, c'] over the chips c' that
+have one, given the chips before; no cuts of an order take part.
 """
 
 from __future__ import annotations
@@ -40,6 +45,8 @@ class SolverOptions:
     """Contradictions before the tree search yields to cuts of a linear order."""
     full_failures: int = 20_000
     """Contradictions in the last attempt, when no linear order has a legal cut."""
+    nodewise_failures: int = 200
+    """Contradictions, node by node, before another start that leaves no gaps between chips."""
     threads: int | None = None
     """Threads for a batch; None: one for each core."""
 
@@ -57,6 +64,10 @@ class Legal:
     log_prob: float
 
 
+Verdict = tuple[int, Legal | None]
+"""A verdict of `search`, and the partition where there is one."""
+
+
 class ProposalSearch:
     """Search that legalises one proposal after the other; belongs to one thread."""
 
@@ -68,8 +79,8 @@ class ProposalSearch:
 
     def sample(
         self, log_probs: Float64[np.ndarray, "M k"], uniform: bool, random: UInt64[np.ndarray, "1"]
-    ) -> tuple[int, Legal | None]:
-        """Return a verdict of `search` and a draw; ``uniform``: cuts of a random order."""
+    ) -> Verdict:
+        """Return a verdict and a draw; ``uniform``: cuts of a random order."""
         chip = np.zeros(len(log_probs), np.int16)
         if draw_independently(self.net, self.domain, log_probs, random, chip):
             _, kept = self._tree(chip, log_probs, 0, random)
@@ -80,16 +91,33 @@ class ProposalSearch:
         )
         for cuts in self._cuts(order, log_probs, best=False):
             return FOUND, self._drawn(cuts, random)
-        none = np.full(len(log_probs), NO_PROPOSAL, np.int16)
-        return self._stubborn(none, log_probs, random)
+        return self._stubborn(
+            _no_proposal(log_probs), log_probs, random, self.options.quick_failures
+        )
+
+    def sample_nodewise(
+        self, log_probs: Float64[np.ndarray, "M k"], random: UInt64[np.ndarray, "1"]
+    ) -> Verdict:
+        """Return a verdict and a draw of one block after the other."""
+        return self.fix_nodewise(_no_proposal(log_probs), log_probs, random)
+
+    def fix_nodewise(
+        self,
+        proposal: Int16[np.ndarray, "M"],
+        log_probs: Float64[np.ndarray, "M k"],
+        random: UInt64[np.ndarray, "1"],
+    ) -> Verdict:
+        """Return a verdict and [M] proposed chips where each is legal after those
+        before; then the other blocks drawn one after the other."""
+        return self._stubborn(proposal, log_probs, random, self.options.nodewise_failures)
 
     def fix(
         self,
         proposal: Int16[np.ndarray, "M"],
         log_probs: Float64[np.ndarray, "M k"],
         random: UInt64[np.ndarray, "1"],
-    ) -> tuple[int, Legal | None]:
-        """Return a verdict of `search` and the partition nearest to [M] proposed chips."""
+    ) -> Verdict:
+        """Return a verdict and the partition nearest to [M] proposed chips."""
         wanted = np.flatnonzero(proposal != NO_PROPOSAL)
         wish = proposal[wanted].astype(np.int64)
         verdict, kept = self._tree(proposal, log_probs, self.options.quick_failures, random)
@@ -110,7 +138,9 @@ class ProposalSearch:
             if kept is None or _mass(biased, found.chip) > _mass(biased, kept.chip):
                 kept = found
             break
-        return (FOUND, kept) if kept is not None else self._stubborn(proposal, log_probs, random)
+        if kept is not None:
+            return FOUND, kept
+        return self._stubborn(proposal, log_probs, random, self.options.quick_failures)
 
     def likeliest(self, log_probs: Float64[np.ndarray, "M k"]) -> Legal | None:
         """Return the likeliest cuts of the order that the distributions suggest."""
@@ -147,10 +177,11 @@ class ProposalSearch:
         return Legal(kept.chip, self.domain.copy(), kept.order, Means.INDEPENDENT, log_prob)
 
     def _stubborn(
-        self, proposal: np.ndarray, log_probs: np.ndarray, random: np.ndarray
-    ) -> tuple[int, Legal | None]:
-        """Tree search: quick, quick without gaps to be filled later, and with all its effort."""
-        quick, full = self.options.quick_failures, self.options.full_failures
+        self, proposal: np.ndarray, log_probs: np.ndarray, random: np.ndarray, quick: int
+    ) -> Verdict:
+        """Tree search: up to ``quick`` failures, the same without gaps to be filled later, and with
+        all its effort."""
+        full = self.options.full_failures
         verdict, found = EXHAUSTED, None
         for failures, tight in ((quick, False), (quick, True), (full, False)):
             verdict, found = self._tree(proposal, log_probs, failures, random, tight)
@@ -165,7 +196,7 @@ class ProposalSearch:
         failures: int,
         random: np.ndarray,
         tight: bool = False,
-    ) -> tuple[int, Legal | None]:
+    ) -> Verdict:
         blocks = len(proposal)
         chip, mask = np.zeros(blocks, np.int16), np.zeros(blocks, np.int64)
         verdict = search(
@@ -180,3 +211,7 @@ class ProposalSearch:
 
 def _mass(log_probs: np.ndarray, chip: np.ndarray) -> float:
     return float(log_probs[np.arange(len(chip)), chip].sum())
+
+
+def _no_proposal(log_probs: np.ndarray) -> Int16[np.ndarray, "M"]:
+    return np.full(len(log_probs), NO_PROPOSAL, np.int16)
