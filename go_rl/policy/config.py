@@ -14,8 +14,9 @@ MAX_CHIPS = 64
 """Most chips of hardware, hence columns of a placement distribution."""
 SEGMENT_UNIT = 128
 """Divisor of the number of nodes of every padded graph; segment lengths divide it."""
-SOLVER_MODES = ("sample", "fix", "none")
-"""Solver modes: handling of placements on a ring by the solver."""
+SOLVER_MODES = ("sample", "fix", "sample-nodes", "fix-nodes", "none")
+"""Solver modes: handling of placements on a ring by the solver. ``-nodes``: node by node, as
+published."""
 Control = Literal["untrained", "random-encoder", "blind", "zero-output"]
 CONTROLS: tuple[str, ...] = get_args(Control)
 """Control arms of a policy; see `go_rl.policy.controls`."""
@@ -87,6 +88,25 @@ class RingPolicyConfig(PolicyConfig):
     """Learned directions along which a graph-level decision bends the order."""
     iterations: int = 2
     """Decoding iterations, each conditioned on the decisions of the one before."""
+    orders: bool = True
+    """Whether places in reference orders are inputs, and orders can be drawn; without, only chips
+    can, as published."""
+    prior: bool = True
+    """Whether a unit's chips are a bell around the share of the work before it; else their logits
+    are free, as published."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.prior and not self.orders:
+            raise PolicyError(
+                "policy: prior puts a bell around a place in the policy's order, which orders "
+                "false takes away; set prior to false as well"
+            )
+
+    @property
+    def heads(self) -> tuple[str, ...]:
+        """Names of the decision heads, in the order of the recurrence."""
+        return ("order", "placement") if self.orders else ("placement",)
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,13 @@ the chip graph forces, tree search decides.
 Both have a form that is the paper's: block by block, in topological order, from domains that
 propagation keeps. A choice that turns out to have no legal completion is taken back and another one
 drawn, so that SAMPLE draws a chip with probability P[v, c] / sum of P[v, c'] over the chips c' that
-have one, given the chips before; no cuts of an order take part.
+have one, given the chips before. Where that takes too many contradictions, the cuts of the order
+that the distributions suggest step in; `Samples.means` says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,9 +47,16 @@ class SolverOptions:
     full_failures: int = 20_000
     """Contradictions in the last attempt, when no linear order has a legal cut."""
     nodewise_failures: int = 200
-    """Contradictions, node by node, before another start that leaves no gaps between chips."""
+    """Contradictions, node by node, before another start that leaves no gaps between chips, and
+    after as many again before cuts of the order that the distributions suggest."""
     threads: int | None = None
     """Threads for a batch; None: one for each core."""
+
+    @property
+    def efforts(self) -> tuple[tuple[int, bool], ...]:
+        """Failures of each start of the tree search, and whether it leaves no gaps."""
+        quick = self.quick_failures
+        return (quick, False), (quick, True), (self.full_failures, False)
 
 
 @dataclass
@@ -91,9 +99,7 @@ class ProposalSearch:
         )
         for cuts in self._cuts(order, log_probs, best=False):
             return FOUND, self._drawn(cuts, random)
-        return self._stubborn(
-            _no_proposal(log_probs), log_probs, random, self.options.quick_failures
-        )
+        return self._stubborn(_no_proposal(log_probs), log_probs, random, self.options.efforts)
 
     def sample_nodewise(
         self, log_probs: Float64[np.ndarray, "M k"], random: UInt64[np.ndarray, "1"]
@@ -109,7 +115,15 @@ class ProposalSearch:
     ) -> Verdict:
         """Return a verdict and [M] proposed chips where each is legal after those
         before; then the other blocks drawn one after the other."""
-        return self._stubborn(proposal, log_probs, random, self.options.nodewise_failures)
+        failures, full = self.options.nodewise_failures, self.options.full_failures
+        verdict, found = self._stubborn(
+            proposal, log_probs, random, ((failures, False), (failures, True))
+        )
+        if verdict == FOUND:
+            return verdict, found
+        for cuts in self._cuts(order_of(self.net, *chip_moments(log_probs)), log_probs, best=False):
+            return FOUND, self._drawn(cuts, random)
+        return self._stubborn(proposal, log_probs, random, ((full, False),))
 
     def fix(
         self,
@@ -140,7 +154,7 @@ class ProposalSearch:
             break
         if kept is not None:
             return FOUND, kept
-        return self._stubborn(proposal, log_probs, random, self.options.quick_failures)
+        return self._stubborn(proposal, log_probs, random, self.options.efforts)
 
     def likeliest(self, log_probs: Float64[np.ndarray, "M k"]) -> Legal | None:
         """Return the likeliest cuts of the order that the distributions suggest."""
@@ -177,13 +191,16 @@ class ProposalSearch:
         return Legal(kept.chip, self.domain.copy(), kept.order, Means.INDEPENDENT, log_prob)
 
     def _stubborn(
-        self, proposal: np.ndarray, log_probs: np.ndarray, random: np.ndarray, quick: int
+        self,
+        proposal: np.ndarray,
+        log_probs: np.ndarray,
+        random: np.ndarray,
+        efforts: Sequence[tuple[int, bool]],
     ) -> Verdict:
-        """Tree search: up to ``quick`` failures, the same without gaps to be filled later, and with
-        all its effort."""
-        full = self.options.full_failures
+        """Tree search, started anew for each effort: failures, and whether it leaves no gaps to be
+        filled later. Without gaps it proves nothing."""
         verdict, found = EXHAUSTED, None
-        for failures, tight in ((quick, False), (quick, True), (full, False)):
+        for failures, tight in efforts:
             verdict, found = self._tree(proposal, log_probs, failures, random, tight)
             if verdict == FOUND or (verdict == EXHAUSTED and not tight):
                 break
