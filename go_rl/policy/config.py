@@ -17,6 +17,8 @@ SEGMENT_UNIT = 128
 SOLVER_MODES = ("sample", "fix", "sample-nodes", "fix-nodes", "none")
 """Solver modes: handling of placements on a ring by the solver. ``-nodes``: node by node, as
 published."""
+RING_HEADS = ("order", "placement")
+"""Decisions of a ring policy; each is a whole plan by itself."""
 Control = Literal["untrained", "random-encoder", "blind", "zero-output"]
 CONTROLS: tuple[str, ...] = get_args(Control)
 """Control arms of a policy; see `go_rl.policy.controls`."""
@@ -106,7 +108,7 @@ class RingPolicyConfig(PolicyConfig):
     @property
     def heads(self) -> tuple[str, ...]:
         """Names of the decision heads, in the order of the recurrence."""
-        return ("order", "placement") if self.orders else ("placement",)
+        return RING_HEADS if self.orders else RING_HEADS[1:]
 
 
 @dataclass(frozen=True)
@@ -160,4 +162,13 @@ def check_control(control: str | None) -> None:
         raise PolicyError(
             f"control must be one of {', '.join(CONTROLS)}, not "
             f"{control!r}{nearest(str(control), CONTROLS)}"
+        )
+
+
+def check_solver_mode(mode: str) -> None:
+    """Raise a `PolicyError` unless the solver handles placements so."""
+    if mode not in SOLVER_MODES:
+        raise PolicyError(
+            f"solver must be one of {', '.join(SOLVER_MODES)}, not {mode!r}"
+            f"{nearest(mode, SOLVER_MODES)}"
         )
