@@ -106,7 +106,7 @@ class RingPolicyConfig(PolicyConfig):
             )
 
     @property
-    def heads(self) -> tuple[str, ...]:
+    def decision_heads(self) -> tuple[str, ...]:
         """Names of the decision heads, in the order of the recurrence."""
         return RING_HEADS if self.orders else RING_HEADS[1:]
 

@@ -87,9 +87,9 @@ def group_of(agent: Agent, decoder: PlanDecoder, chosen: str) -> str:
         PolicyError: the policy does not draw it.
     """
     group = chosen if chosen in decoder.groups else decoder.groups[0]
-    if isinstance(agent.config, RingPolicyConfig) and group not in agent.config.heads:
+    if isinstance(agent.config, RingPolicyConfig) and group not in agent.config.decision_heads:
         raise PolicyError(
-            f"this policy draws {' and '.join(agent.config.heads)}, no {group}: it was made with "
+            f"this policy draws {' and '.join(agent.config.decision_heads)}, no {group}: it was made with "
             "orders false. Use --method policy-placement, or decoder placement"
         )
     return group

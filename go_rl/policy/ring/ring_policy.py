@@ -30,7 +30,7 @@ class RingPolicy(Policy):
     @property
     def head_names(self) -> tuple[str, ...]:
         """Names of the heads, in the order of the recurrence."""
-        return self.config.heads
+        return self.config.decision_heads
 
     def setup(self) -> None:
         self.setup_encoder()
