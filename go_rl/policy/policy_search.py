@@ -89,8 +89,8 @@ def group_of(agent: Agent, decoder: PlanDecoder, chosen: str) -> str:
     group = chosen if chosen in decoder.groups else decoder.groups[0]
     if isinstance(agent.config, RingPolicyConfig) and group not in agent.config.decision_heads:
         raise PolicyError(
-            f"this policy draws {' and '.join(agent.config.decision_heads)}, no {group}: it was made with "
-            "orders false. Use --method policy-placement, or decoder placement"
+            f"this policy draws {', '.join(agent.config.decision_heads)}, no {group}: its "
+            "configuration has orders false. Use --method policy-placement, or decoder placement"
         )
     return group
 
