@@ -71,10 +71,10 @@ class PolicySearch:
         """Return the best plan drawn; see `go_rl.core.Optimizer`."""
         agent = self._agent(problem, seed)
         decoder = plan_decoder(problem, agent.config.kind, solver=self.solver)
+        group = group_of(agent, decoder, self.decoder)
         progress = Progress(budget, OPEN_SAMPLES)
         incumbent = Incumbent(decoder.workspace, progress)
         if decoder.start(incumbent, seed) and not progress.spent:
-            group = group_of(agent, decoder, self.decoder)
             _search(agent, decoder, group, (incumbent, progress), seed)
         plan = finish_plan(decoder.workspace, incumbent, self.name, seed, progress)
         return noted(plan, self.control)

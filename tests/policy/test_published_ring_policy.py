@@ -115,11 +115,11 @@ def test_credit_is_what_the_solver_says_its_samples_are_worth(mode):
 
 
 def test_it_plans_learns_and_has_control_arms():
-    problem, budget = chain(), Budget(samples=20)
+    problem, budget = lattice(), Budget(samples=20)
     for control in (None, *CONTROLS):
         search = PolicySearch(lively(), "placement", "sample-nodes", control)
         assert search.optimize(problem, budget, 0).evaluation.status.ok
-    learner = FineTuned(lively(), "placement", solver="sample-nodes", samples=20)
+    learner = FineTuned(lively(), "placement", solver="sample-nodes", samples=40)
     plan, after = learner.learn(problem, budget, 0)
     assert plan.evaluation.status.ok
     assert not all(
