@@ -5,9 +5,9 @@ Weights are those of ``mcm-published-0`` to ``-2`` in ``experiments/learning/lon
 logits of chips from GraphSAGE and attention, no reference orders, SAMPLE node by node. Random
 search, simulated annealing, the policy from scratch, zero-shot and fine-tuned all go through the
 same solver, node by node; the project's own form (an order cut by dynamic programming) has rows of
-its own. Test graphs of the zoo on which some method is known to reach 1.6 times the compiler
-heuristic's throughput (``results/mcm_transfer_graphs.csv``), 36 chips, strict rules, memory off.
-Seed i takes the i-th weights. Every finished run is kept; a second start goes on there.
+its own. Test graphs of the zoo, 36 chips, strict rules, memory off, on which something is left to
+win: `GRAPHS`. Seed i takes the i-th weights. Every finished run is kept; a second start goes on
+there.
 """
 
 from __future__ import annotations
@@ -35,16 +35,10 @@ from go_rl.policy.policy_search import PolicySearch
 from go_rl.policy.weights import load_weights
 from go_rl.report.comparison import comparison_figure, write_comparison
 
-GRAPHS = (
-    "unet",
-    "dlrm-kaggle",
-    "dlrm-rm2",
-    "bert-medium",
-    "t5-small",
-    "gnmt-2-layers",
-    "unet-deep",
-)
-"""Test graphs of at most 1,500 nodes on which something is left to win."""
+GRAPHS = ("unet", "dlrm-rm2", "bert-medium", "t5-small", "gnmt-2-layers", "unet-deep")
+"""Test graphs of at most 1,500 nodes on which three seconds of unit-annealing reach at least 1.35
+times the compiler heuristic's throughput: 1.38, 4.47, 1.66, 1.57, 1.65 and 1.97 times, together
+1.93. On the other four of that size there are 1.00 to 1.07 times to be had."""
 WEIGHTS = tuple(f"experiments/learning/runs/mcm-published-{seed}/weights.npz" for seed in range(3))
 PUBLISHED = RingPolicyConfig(
     hidden=128, sage_layers=8, decoder_width=128, orders=False, prior=False
@@ -154,8 +148,9 @@ def _report(comparison: Comparison, options: McmPublished) -> str:
         f"# The multi-chip policy as published\n\n{len(options.graphs)} test graphs of the zoo "
         f"({', '.join(options.graphs)}), {options.hardware}, strict rules, memory off, "
         f"{options.samples} samples, {options.seeds} seeds, {len(options.weights)} weights; "
-        f"{hours:.1f} hours on one shared core. All graphs are ones on which some method is known "
-        "to reach 1.6 times the heuristic; every method but random search starts from its plan.\n\n"
+        f"{hours:.1f} hours on one shared core. On each of the graphs at least 1.35 times the "
+        "heuristic can be had, on their mean 1.93; every method but random search starts from the "
+        "heuristic's plan.\n\n"
         "## Samples until the mean over the graphs reaches a throughput\n\n"
         f"{markdown_table(heads, reached)}\n"
         "## Graph by graph, throughput / heuristic in the end\n\n"
