@@ -119,7 +119,7 @@ def _end(comparison: Comparison) -> str:
     graphs = len({run.problem.graph for run in comparison.runs})
     lines = []
     for row in summarise(comparison).rows:
-        early = throughput_curve(_runs(comparison, row.method), np.array([20.0])).mean[0]
+        early = throughput_curve(runs_of(comparison, row.method), np.array([20.0])).mean[0]
         numbers = (early, row.improvement[0], row.over_bound)
         lines.append([row.method, *(f"{number:.4f}" for number in numbers)])
     heads = ("method", "throughput / heuristic at 20", "at 200", "T_max / best bound")
@@ -131,12 +131,13 @@ def _end(comparison: Comparison) -> str:
 
 def thresholds(comparison: Comparison) -> tuple[float, ...]:
     """Return the paper's thresholds as the same shares of our learner's gain from scratch."""
-    runs = _runs(comparison, FINAL)
+    runs = runs_of(comparison, FINAL)
     final = throughput_curve(runs, np.array([np.inf])).mean[0] if runs else 1.8
     return tuple(round(1.0 + share * (float(final) - 1.0), 3) for share in SHARES)
 
 
-def _runs(comparison: Comparison, method: str) -> list[Run]:
+def runs_of(comparison: Comparison, method: str) -> list[Run]:
+    """Return the runs of a method in the one setting."""
     (setting,) = settings(comparison)
     return by_method(comparison, setting).get(method, [])
 
@@ -147,12 +148,7 @@ def _report(comparison: Comparison) -> str:
     hours = sum(run.seconds + (run.cold_seconds or 0.0) for run in runs) / 3600
     graphs = len({run.problem.graph for run in runs})
     limits = thresholds(comparison)
-    reached = []
-    for method in comparison.methods:
-        found = _runs(comparison, method)
-        reach = samples_to_reach(throughput_curve(found, change_points(found)), limits)
-        reached.append([method, *("never" if x is None else f"{x:.0f}" for x in reach)])
-    later = [_catch_up(comparison, m) for m in comparison.methods if m not in (FINAL, "greedy")]
+    reached = reach_rows(comparison, limits)
     return (
         f"# Transfer to unseen graphs\n\n{graphs} test graphs of the zoo, "
         f"{comparison.config.hardware[0]}, strict rules, {comparison.config.samples} samples, "
@@ -162,15 +158,35 @@ def _report(comparison: Comparison) -> str:
         "## Samples until the mean over the graphs reaches a throughput\n\n"
         f"{markdown_table(['method', *(f'{x:.3f}x' for x in limits)], reached)}\n"
         f"## Until the final result of `{FINAL}` on the same graph and seed\n\n"
-        f"{markdown_table(CATCH_UP, later)}\n"
+        f"{catch_up_table(comparison, FINAL)}\n"
     )
 
 
-def _catch_up(comparison: Comparison, method: str) -> list[str]:
+def reach_rows(comparison: Comparison, limits: Sequence[float]) -> list[list[str]]:
+    """Return a line for each method: samples until its mean curve reaches each limit."""
+    reached = []
+    for method in comparison.methods:
+        found = runs_of(comparison, method)
+        reach = samples_to_reach(throughput_curve(found, change_points(found)), limits)
+        reached.append([method, *("never" if x is None else f"{x:.0f}" for x in reach)])
+    return reached
+
+
+def catch_up_table(comparison: Comparison, final: str) -> str:
+    """Return the table of how soon every method is as good as ``final`` at its end."""
+    later = [
+        _catch_up(comparison, method, final)
+        for method in comparison.methods
+        if method not in (final, "greedy")
+    ]
+    return markdown_table(CATCH_UP, later)
+
+
+def _catch_up(comparison: Comparison, method: str, last: str) -> list[str]:
     """One line: how soon a method is as good as the learner from scratch at its end."""
-    final = {(r.problem, r.seed): r for r in _runs(comparison, FINAL) if r.value is not None}
+    final = {(r.problem, r.seed): r for r in runs_of(comparison, last) if r.value is not None}
     samples, seconds, total = [], [], 0
-    for run in _runs(comparison, method):
+    for run in runs_of(comparison, method):
         rival = final.get((run.problem, run.seed))
         if rival is None or rival.value is None:
             continue

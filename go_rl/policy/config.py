@@ -14,8 +14,11 @@ MAX_CHIPS = 64
 """Most chips of hardware, hence columns of a placement distribution."""
 SEGMENT_UNIT = 128
 """Divisor of the number of nodes of every padded graph; segment lengths divide it."""
-SOLVER_MODES = ("sample", "fix", "none")
-"""Solver modes: handling of placements on a ring by the solver."""
+SOLVER_MODES = ("sample", "fix", "sample-nodes", "fix-nodes", "none")
+"""Solver modes: handling of placements on a ring by the solver. ``-nodes``: node by node, as
+published."""
+RING_HEADS = ("order", "placement")
+"""Decisions of a ring policy; each is a whole plan by itself."""
 Control = Literal["untrained", "random-encoder", "blind", "zero-output"]
 CONTROLS: tuple[str, ...] = get_args(Control)
 """Control arms of a policy; see `go_rl.policy.controls`."""
@@ -87,6 +90,25 @@ class RingPolicyConfig(PolicyConfig):
     """Learned directions along which a graph-level decision bends the order."""
     iterations: int = 2
     """Decoding iterations, each conditioned on the decisions of the one before."""
+    orders: bool = True
+    """Whether places in reference orders are inputs, and orders can be drawn; without, only chips
+    can, as published."""
+    prior: bool = True
+    """Whether a unit's chips are a bell around the share of the work before it; else their logits
+    are free, as published."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.prior and not self.orders:
+            raise PolicyError(
+                "policy: prior puts a bell around a place in the policy's order, which orders "
+                "false takes away; set prior to false as well"
+            )
+
+    @property
+    def decision_heads(self) -> tuple[str, ...]:
+        """Names of the decision heads, in the order of the recurrence."""
+        return RING_HEADS if self.orders else RING_HEADS[1:]
 
 
 @dataclass(frozen=True)
@@ -140,4 +162,13 @@ def check_control(control: str | None) -> None:
         raise PolicyError(
             f"control must be one of {', '.join(CONTROLS)}, not "
             f"{control!r}{nearest(str(control), CONTROLS)}"
+        )
+
+
+def check_solver_mode(mode: str) -> None:
+    """Raise a `PolicyError` unless the solver handles placements so."""
+    if mode not in SOLVER_MODES:
+        raise PolicyError(
+            f"solver must be one of {', '.join(SOLVER_MODES)}, not {mode!r}"
+            f"{nearest(mode, SOLVER_MODES)}"
         )

@@ -4,7 +4,8 @@ A policy that is not clearly ahead of its control arms decides nothing by what i
 
 - ``untrained``: the same configuration, fresh weights;
 - ``random-encoder``: fresh weights of the encoder; heads and decoders as trained;
-- ``blind``: the network sees no edges and nothing that derives from them (`without_edges`);
+- ``blind``: network and decoders see no edges and nothing that derives from them, places in orders
+  included (`without_edges`);
 - ``zero-output``: the output layers of the decoders are exactly zero, so that every graph gets the
   same numbers.
 
@@ -83,7 +84,8 @@ def _fresh(agent: Agent, seed: int) -> Params:
 def _without_outputs(agent: Agent) -> Params:
     own = dict(agent.params["params"])
     for name, kind in agent.policy.decoder_kinds.items():
-        own[name] = _zeroed(own[name], kind.outputs)
+        if name in own:
+            own[name] = _zeroed(own[name], kind.outputs)
     return {**agent.params, "params": own}
 
 

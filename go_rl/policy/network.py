@@ -50,8 +50,6 @@ class Policy(nn.Module):
     blind: bool = False
     """Whether the network sees no edges and nothing that derives from them; see `without_edges`."""
 
-    head_names: ClassVar[tuple[str, ...]]
-    """Heads, in the order of the recurrence."""
     columns: ClassVar[Columns]
     """Columns of what the policy sees of a problem."""
     decoder_kinds: ClassVar[dict[str, Any]]
@@ -59,6 +57,11 @@ class Policy(nn.Module):
 
     chip_decision: ClassVar[str | None] = None
     """Decision over chips, whose entropy has a weight of its own; None: there is none."""
+
+    @property
+    @abstractmethod
+    def head_names(self) -> tuple[str, ...]:
+        """Names of the heads, in the order of the recurrence."""
 
     @abstractmethod
     def decoder(self, decision: str) -> Any:

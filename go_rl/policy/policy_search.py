@@ -9,10 +9,10 @@ import jax
 import numpy as np
 from jaxtyping import Float32
 
-from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress
+from go_rl.core import OPEN_SAMPLES, Budget, Plan, PolicyError, Problem, Progress
 from go_rl.objectives.common.incumbent import Incumbent, finish_plan
 from go_rl.policy.agent import Agent
-from go_rl.policy.config import check_control
+from go_rl.policy.config import RingPolicyConfig, check_control, check_solver_mode
 from go_rl.policy.controls import controlled, noted
 from go_rl.policy.kinds import plan_decoder
 from go_rl.policy.nodes.carried import Carried
@@ -33,13 +33,17 @@ class PolicySearch:
     agent: Agent | None = None
     """None: the weights that ship with the package."""
     decoder: str = "order"
-    """Rings: ``order`` (scores, cut by dynamic programming) or ``placement`` (chips, by SAMPLE)."""
+    """Rings: ``order`` (scores, cut by dynamic programming) or ``placement`` (chips, by the
+    solver)."""
+    solver: str = "sample"
+    """Solver mode of placements, one of `SOLVER_MODES`."""
     control: str | None = None
     """Control arm that decides in the policy's place, one of `CONTROLS`."""
     name: str = "policy"
 
     def __post_init__(self) -> None:
         check_group(self.decoder)
+        check_solver_mode(self.solver)
         check_control(self.control)
 
     def prepare(self, problem: Problem) -> None:
@@ -50,9 +54,9 @@ class PolicySearch:
             CheckpointError: the weights cannot be read.
         """
         agent = self._agent(problem, 0)
-        decoder = plan_decoder(problem, agent.config.kind)
+        decoder = plan_decoder(problem, agent.config.kind, solver=self.solver)
         if decoder.decides:
-            group = group_of(decoder, self.decoder)
+            group = group_of(agent, decoder, self.decoder)
             noise = np.ones(decoder.round_size(agent), np.float32)
             actions = decoder.draw(
                 agent, agent.encode(decoder.padded), group, noise, jax.random.key(0)
@@ -66,19 +70,29 @@ class PolicySearch:
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
         """Return the best plan drawn; see `go_rl.core.Optimizer`."""
         agent = self._agent(problem, seed)
-        decoder = plan_decoder(problem, agent.config.kind)
+        decoder = plan_decoder(problem, agent.config.kind, solver=self.solver)
+        group = group_of(agent, decoder, self.decoder)
         progress = Progress(budget, OPEN_SAMPLES)
         incumbent = Incumbent(decoder.workspace, progress)
         if decoder.start(incumbent, seed) and not progress.spent:
-            group = group_of(decoder, self.decoder)
             _search(agent, decoder, group, (incumbent, progress), seed)
         plan = finish_plan(decoder.workspace, incumbent, self.name, seed, progress)
         return noted(plan, self.control)
 
 
-def group_of(decoder: PlanDecoder, chosen: str) -> str:
-    """Return the group of actions that a search draws: what was chosen, where there is a choice."""
-    return chosen if chosen in decoder.groups else decoder.groups[0]
+def group_of(agent: Agent, decoder: PlanDecoder, chosen: str) -> str:
+    """Return the group of actions that a search draws: what was chosen, where there is a choice.
+
+    Raises:
+        PolicyError: the policy does not draw it.
+    """
+    group = chosen if chosen in decoder.groups else decoder.groups[0]
+    if isinstance(agent.config, RingPolicyConfig) and group not in agent.config.decision_heads:
+        raise PolicyError(
+            f"this policy draws {', '.join(agent.config.decision_heads)}, no {group}: its "
+            "configuration has orders false. Use --method policy-placement, or decoder placement"
+        )
+    return group
 
 
 def _search(

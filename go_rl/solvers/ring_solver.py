@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from functools import cached_property
 from typing import no_type_check
 
@@ -23,7 +24,7 @@ from go_rl.solvers.network import Network, State, new_state
 from go_rl.solvers.propagation import fill
 from go_rl.solvers.replication import presence
 from go_rl.solvers.ring_instance import RingInstance, ring_instance, without_copied
-from go_rl.solvers.sample_and_fix import Legal, ProposalSearch, SolverOptions
+from go_rl.solvers.sample_and_fix import Legal, ProposalSearch, SolverOptions, Verdict
 from go_rl.solvers.samples import CODE, Samples, no_samples
 from go_rl.solvers.stage_costs import other_copies
 from go_rl.solvers.tree_search import EXHAUSTED, FOUND, NO_PROPOSAL, search
@@ -66,25 +67,39 @@ class RingSolver:
         log_probs: Float[np.ndarray, "*B N k"] | None = None,
         batch: int = 1,
         seed: int = 0,
+        nodewise: bool = False,
     ) -> Samples:
         """SAMPLE: draw from the product of the nodes' distributions, given that it is legal.
 
-        See `sample_and_fix` for how; without distributions: uniform cuts of random orders.
+        See `sample_and_fix` for how; without distributions: uniform cuts of random orders, or each
+        node's chip uniformly.
 
         Args:
             log_probs: [N, chips] or [B, N, chips]; None: uniform. -inf where never wanted.
             batch: samples to draw when ``log_probs`` has no batch axis.
             seed: the same seed gives the same samples, whatever the number of threads.
+            nodewise: one node after the other, from propagated domains, as published; else all
+                together, or the cuts of an order.
         """
         rows = self._rows(log_probs, batch)
         batch = rows.shape[0] if rows.shape[0] > 1 else batch
-        return self._run(rows, None, batch, seed, uniform=log_probs is None)
+        if not self.detail:
+            count_decoder_calls(batch)
+
+        def draw(search: ProposalSearch, row: int, random: np.ndarray) -> Verdict:
+            mine = rows[row % len(rows)]
+            if nodewise:
+                return search.sample_nodewise(mine, random)
+            return search.sample(mine, log_probs is None, random)
+
+        return self._run(draw, batch, seed)
 
     def fix(
         self,
         assignment: Int[np.ndarray, "*B N"],
         log_probs: Float[np.ndarray, "*C N k"] | None = None,
         seed: int = 0,
+        nodewise: bool = False,
     ) -> Samples:
         """FIX: return the legal partition nearest to the proposed chips; draw the other nodes.
 
@@ -92,6 +107,8 @@ class RingSolver:
             assignment: [N] or [B, N] proposed chip of each node; -1: no proposal.
             log_probs: [N, chips] for all, or [B, N, chips], for the nodes that must be drawn.
             seed: as for `sample`.
+            nodewise: keep one node's proposal after the other where it is legal after those
+                before, as published, however far the others then are from theirs.
 
         Raises:
             SolverError: shapes do not fit, or a proposed chip does not exist.
@@ -110,7 +127,12 @@ class RingSolver:
                 f"fix: a batch of {len(proposals)} assignments and one of {len(rows)} log_probs"
             )
         blocks = np.ascontiguousarray(proposals[:, self.instance.leader], np.int16)
-        return self._run(rows, blocks, max(len(proposals), rows.shape[0]), seed)
+
+        def keep(search: ProposalSearch, row: int, random: np.ndarray) -> Verdict:
+            method = search.fix_nodewise if nodewise else search.fix
+            return method(blocks[row % len(blocks)], rows[row % len(rows)], random)
+
+        return self._run(keep, max(len(proposals), rows.shape[0]), seed)
 
     def likeliest(self, log_probs: Float[np.ndarray, "N k"]) -> Int16[np.ndarray, "N"] | None:
         """Return [N] the likeliest cuts of the order that [N, chips] log-probabilities suggest.
@@ -186,31 +208,22 @@ class RingSolver:
 
     def _run(
         self,
-        rows: Float64[np.ndarray, "C M k"],
-        proposals: Int16[np.ndarray, "D M"] | None,
+        legalize: Callable[[ProposalSearch, int, np.ndarray], Verdict],
         batch: int,
         seed: int,
-        uniform: bool = False,
     ) -> Samples:
-        """SAMPLE rows of log-probabilities, or FIX proposals; both repeat to fill the batch."""
+        """Make every row of a batch legal; each has its own random numbers."""
         nodes, blocks = self.problem.graph.num_nodes, self.instance.num_blocks
         samples = no_samples(batch, nodes, blocks, self._failure, self.detail)
         if self.detail:
             return samples
-        if proposals is None:
-            count_decoder_calls(batch)
 
         def share(mine: range) -> None:
             state = self._borrow()
             search = ProposalSearch(self.instance.net, state, self.options)
-            for i in mine:
-                random = np.array([_seed(seed, i)], np.uint64)
-                log_probs = rows[i % len(rows)]
-                if proposals is None:
-                    verdict, found = search.sample(log_probs, uniform, random)
-                else:
-                    verdict, found = search.fix(proposals[i % len(proposals)], log_probs, random)
-                self._write(samples, i, verdict, found)
+            for row in mine:
+                random = np.array([_seed(seed, row)], np.uint64)
+                self._write(samples, row, *legalize(search, row, random))
             self._give_back(state)
 
         on_threads(share, batch, self.options.threads)

@@ -5,11 +5,17 @@ draw where it is legal, else the cuts of the order that the distributions sugges
 keeps a legal proposal; of another it returns what is nearest: the result of a short tree search
 or the likeliest cuts. Where an order has no legal cuts, as with edges between distant chips that
 the chip graph forces, tree search decides.
+
+Both have a form that is the paper's: block by block, in topological order, from domains that
+propagation keeps. A choice that turns out to have no legal completion is taken back and another one
+drawn, so that SAMPLE draws a chip with probability P[v, c] / sum of P[v, c'] over the chips c' that
+have one, given the chips before. Where that takes too many contradictions, the cuts of the order
+that the distributions suggest step in; `Samples.means` says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,8 +46,17 @@ class SolverOptions:
     """Contradictions before the tree search yields to cuts of a linear order."""
     full_failures: int = 20_000
     """Contradictions in the last attempt, when no linear order has a legal cut."""
+    nodewise_failures: int = 200
+    """Contradictions, node by node, before another start that leaves no gaps between chips, and
+    after as many again before cuts of the order that the distributions suggest."""
     threads: int | None = None
     """Threads for a batch; None: one for each core."""
+
+    @property
+    def efforts(self) -> tuple[tuple[int, bool], ...]:
+        """Failures of each start of the tree search, and whether it leaves no gaps."""
+        quick = self.quick_failures
+        return (quick, False), (quick, True), (self.full_failures, False)
 
 
 @dataclass
@@ -57,6 +72,10 @@ class Legal:
     log_prob: float
 
 
+Verdict = tuple[int, Legal | None]
+"""A verdict of `search`, and the partition where there is one."""
+
+
 class ProposalSearch:
     """Search that legalises one proposal after the other; belongs to one thread."""
 
@@ -68,8 +87,8 @@ class ProposalSearch:
 
     def sample(
         self, log_probs: Float64[np.ndarray, "M k"], uniform: bool, random: UInt64[np.ndarray, "1"]
-    ) -> tuple[int, Legal | None]:
-        """Return a verdict of `search` and a draw; ``uniform``: cuts of a random order."""
+    ) -> Verdict:
+        """Return a verdict and a draw; ``uniform``: cuts of a random order."""
         chip = np.zeros(len(log_probs), np.int16)
         if draw_independently(self.net, self.domain, log_probs, random, chip):
             _, kept = self._tree(chip, log_probs, 0, random)
@@ -80,16 +99,39 @@ class ProposalSearch:
         )
         for cuts in self._cuts(order, log_probs, best=False):
             return FOUND, self._drawn(cuts, random)
-        none = np.full(len(log_probs), NO_PROPOSAL, np.int16)
-        return self._stubborn(none, log_probs, random)
+        return self._stubborn(_no_proposal(log_probs), log_probs, random, self.options.efforts)
+
+    def sample_nodewise(
+        self, log_probs: Float64[np.ndarray, "M k"], random: UInt64[np.ndarray, "1"]
+    ) -> Verdict:
+        """Return a verdict and a draw of one block after the other."""
+        return self.fix_nodewise(_no_proposal(log_probs), log_probs, random)
+
+    def fix_nodewise(
+        self,
+        proposal: Int16[np.ndarray, "M"],
+        log_probs: Float64[np.ndarray, "M k"],
+        random: UInt64[np.ndarray, "1"],
+    ) -> Verdict:
+        """Return a verdict and [M] proposed chips where each is legal after those
+        before; then the other blocks drawn one after the other."""
+        failures, full = self.options.nodewise_failures, self.options.full_failures
+        verdict, found = self._stubborn(
+            proposal, log_probs, random, ((failures, False), (failures, True))
+        )
+        if verdict == FOUND:
+            return verdict, found
+        for cuts in self._cuts(order_of(self.net, *chip_moments(log_probs)), log_probs, best=False):
+            return FOUND, self._drawn(cuts, random)
+        return self._stubborn(proposal, log_probs, random, ((full, False),))
 
     def fix(
         self,
         proposal: Int16[np.ndarray, "M"],
         log_probs: Float64[np.ndarray, "M k"],
         random: UInt64[np.ndarray, "1"],
-    ) -> tuple[int, Legal | None]:
-        """Return a verdict of `search` and the partition nearest to [M] proposed chips."""
+    ) -> Verdict:
+        """Return a verdict and the partition nearest to [M] proposed chips."""
         wanted = np.flatnonzero(proposal != NO_PROPOSAL)
         wish = proposal[wanted].astype(np.int64)
         verdict, kept = self._tree(proposal, log_probs, self.options.quick_failures, random)
@@ -110,7 +152,9 @@ class ProposalSearch:
             if kept is None or _mass(biased, found.chip) > _mass(biased, kept.chip):
                 kept = found
             break
-        return (FOUND, kept) if kept is not None else self._stubborn(proposal, log_probs, random)
+        if kept is not None:
+            return FOUND, kept
+        return self._stubborn(proposal, log_probs, random, self.options.efforts)
 
     def likeliest(self, log_probs: Float64[np.ndarray, "M k"]) -> Legal | None:
         """Return the likeliest cuts of the order that the distributions suggest."""
@@ -147,12 +191,16 @@ class ProposalSearch:
         return Legal(kept.chip, self.domain.copy(), kept.order, Means.INDEPENDENT, log_prob)
 
     def _stubborn(
-        self, proposal: np.ndarray, log_probs: np.ndarray, random: np.ndarray
-    ) -> tuple[int, Legal | None]:
-        """Tree search: quick, quick without gaps to be filled later, and with all its effort."""
-        quick, full = self.options.quick_failures, self.options.full_failures
+        self,
+        proposal: np.ndarray,
+        log_probs: np.ndarray,
+        random: np.ndarray,
+        efforts: Sequence[tuple[int, bool]],
+    ) -> Verdict:
+        """Tree search, started anew for each effort: failures, and whether it leaves no gaps to be
+        filled later. Without gaps it proves nothing."""
         verdict, found = EXHAUSTED, None
-        for failures, tight in ((quick, False), (quick, True), (full, False)):
+        for failures, tight in efforts:
             verdict, found = self._tree(proposal, log_probs, failures, random, tight)
             if verdict == FOUND or (verdict == EXHAUSTED and not tight):
                 break
@@ -165,7 +213,7 @@ class ProposalSearch:
         failures: int,
         random: np.ndarray,
         tight: bool = False,
-    ) -> tuple[int, Legal | None]:
+    ) -> Verdict:
         blocks = len(proposal)
         chip, mask = np.zeros(blocks, np.int16), np.zeros(blocks, np.int64)
         verdict = search(
@@ -180,3 +228,7 @@ class ProposalSearch:
 
 def _mass(log_probs: np.ndarray, chip: np.ndarray) -> float:
     return float(log_probs[np.arange(len(chip)), chip].sum())
+
+
+def _no_proposal(log_probs: np.ndarray) -> Int16[np.ndarray, "M"]:
+    return np.full(len(log_probs), NO_PROPOSAL, np.int16)

@@ -69,7 +69,16 @@ def with_other_derived_columns(graph: PolicyGraph) -> PolicyGraph:
     return replace(graph, features=features)
 
 
-OTHER_EDGES = (without_any_edge, with_permuted_edges, with_other_derived_columns)
+def with_other_places(graph: PolicyGraph) -> PolicyGraph:
+    """Every order reversed, for network and decoder."""
+    features, places = graph.features.copy(), 1.0 - graph.places
+    features[:, -graph.places.shape[1] :] = places
+    return replace(graph, features=features, places=places)
+
+
+OTHER_EDGES = (
+    without_any_edge, with_permuted_edges, with_other_derived_columns, with_other_places
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("head", HEADS)

@@ -127,9 +127,11 @@ class RingWorkspace(PlanningWorkspace):
         )
         return Legalized(Decisions(found.device), found.status, found.detail, fidelity)
 
-    def repair(self, proposal: Int16[np.ndarray, "N"], seed: int = 0) -> Repaired:
+    def repair(
+        self, proposal: Int16[np.ndarray, "N"], seed: int = 0, nodewise: bool = False
+    ) -> Repaired:
         """FIX one proposal and evaluate it; nodes that must move prefer nearby chips."""
-        found = self.solver.fix(proposal[None], self.near(proposal)[None], seed)
+        found = self.solver.fix(proposal[None], self.near(proposal)[None], seed, nodewise)
         fidelity = self.solver.fidelity(found, 0, proposal)
         status = STATUS_CODES[int(found.status[0])]
         if not status.ok:

@@ -19,8 +19,12 @@ class DispatchPolicy(MakespanPolicy):
     """One policy for all graphs and connected devices; units are taken one after the other."""
 
     config: DispatchPolicyConfig
-    head_names = (PLAN,)
     decoder_kinds = {"decoders_plan": PrototypeDecoder}  # noqa: RUF012
+
+    @property
+    def head_names(self) -> tuple[str, ...]:
+        """Name of the one head."""
+        return (PLAN,)
 
     def setup(self) -> None:
         self.setup_summary()

@@ -53,10 +53,11 @@ def seen_chips(
     graph: jraph.GraphsTuple,
     chip: Int[Array, "B U"],
     num_devices: Int[Array, ""],
-    place: Float[Array, "U"],
-) -> Float[Array, "B U 7"]:
+    place: Float[Array, "U"] | None,
+) -> Float[Array, "B U S"]:
     """Return, for each node: its chip, the loads of that chip and its neighbours against the mean,
-    the room towards producers and consumers, and the distance from its place."""
+    the room towards producers and consumers, and, where places are known, the distance from its
+    place."""
     share, count = node_array(graph, "share"), num_devices.astype(jnp.float32)
     row = jnp.arange(len(chip))[:, None]
     load = jnp.zeros((len(chip), MAX_CHIPS + 2)).at[row, chip + 1].add(share * count)
@@ -64,8 +65,8 @@ def seen_chips(
     at = chip.T.astype(jnp.float32)
     last, first = highest_before(graph, at), -highest_after(graph, -at)
     below, above = _finite(at - last, last, 2.0).T, _finite(first - at, first, 2.0).T
-    far = chip + 0.5 - count * place
-    seen = jnp.stack([(chip + 0.5) / count, own, left, right, below, above, far], axis=-1)
+    far = [] if place is None else [chip + 0.5 - count * place]
+    seen = jnp.stack([(chip + 0.5) / count, own, left, right, below, above, *far], axis=-1)
     return jnp.clip(seen, -4.0, 4.0)
 
 

@@ -15,7 +15,7 @@ from go_rl.core import OPEN_SAMPLES, Budget, Plan, Problem, Progress, SearchErro
 from go_rl.objectives.common.incumbent import Incumbent, finish_plan
 from go_rl.objectives.common.workspace import Workspace
 from go_rl.policy.agent import Agent, widened
-from go_rl.policy.config import check_control
+from go_rl.policy.config import check_control, check_solver_mode
 from go_rl.policy.controls import controlled, noted
 from go_rl.policy.dispatch.dispatch_search import DispatchSearch
 from go_rl.policy.kinds import plan_decoder
@@ -44,7 +44,7 @@ class FineTuned:
     config: FineTuneConfig | None = None
     """None: what `FINE_TUNING` has for the policy."""
     solver: str = "sample"
-    """Solver mode of placements: ``sample``, ``fix`` or ``none``."""
+    """Solver mode of placements, one of `SOLVER_MODES`."""
     samples: int | None = None
     """Samples, instead of the budget's; None: the budget decides."""
     seconds: float | None = None
@@ -55,6 +55,7 @@ class FineTuned:
 
     def __post_init__(self) -> None:
         check_group(self.decoder)
+        check_solver_mode(self.solver)
         check_control(self.control)
         if self.samples is not None and self.samples < 1:
             raise SearchError(f"fine-tuning: samples must be >= 1, not {self.samples}")
@@ -101,7 +102,7 @@ class FineTuned:
         if decoder.start(incumbent, seed):
             lesson = _Lesson(
                 TrainingCase(problem.graph.name, decoder),
-                group_of(decoder, self.decoder),
+                group_of(agent, decoder, self.decoder),
                 config,
                 incumbent,
                 progress,

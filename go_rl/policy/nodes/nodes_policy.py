@@ -18,8 +18,12 @@ class NodesPolicy(MakespanPolicy):
     """One policy for all graphs and connected devices; each unit chooses by itself."""
 
     config: NodesPolicyConfig
-    head_names = DECISIONS
     decoder_kinds = {f"decoders_{name}": NodeDecoder for name in DECISIONS}  # noqa: RUF012
+
+    @property
+    def head_names(self) -> tuple[str, ...]:
+        """Names of the heads, in the order of the recurrence."""
+        return DECISIONS
 
     def setup(self) -> None:
         self.setup_summary()

@@ -1,4 +1,4 @@
-"""A graph without its edges, as the control arm ``blind`` of a policy sees it."""
+"""A graph without its edges, as the control arm ``blind`` sees it, or without places in orders."""
 
 from __future__ import annotations
 
@@ -15,28 +15,48 @@ UNKNOWN_PLACE = 0.5
 """Place of every unit in every order: the middle."""
 
 
-def without_edges(graph: jraph.GraphsTuple, columns: Columns) -> jraph.GraphsTuple:
-    """Return a padded graph without edges, its features without what derives from them.
+def without_orders(graph: jraph.GraphsTuple, columns: Columns) -> jraph.GraphsTuple:
+    """Return a padded graph without places in reference orders and what derives from them.
 
-    Degrees, spans, depths and path lengths become 0, places in orders the middle. ``places`` and
-    ``share`` stay beside the features: a decoder mixes them, the encoder reads neither. The edges
-    all join the last unit, which is padding, to itself.
+    Places become the middle, those that a decoder mixes as well as those among the features;
+    scalars that derive from them become 0.
 
     Args:
         graph: see `Padded.graph`.
         columns: those of the features.
     """
-    orders, features = len(columns.orders), node_array(graph, "features")
-    features = jnp.where(
-        _among((*columns.scalars, *OpKind), columns.from_edges, orders), 0.0, features
-    )
-    features = features.at[:, -orders:].set(UNKNOWN_PLACE)
+    return _hidden(graph, columns, columns.from_orders)
+
+
+def without_edges(graph: jraph.GraphsTuple, columns: Columns) -> jraph.GraphsTuple:
+    """Return a padded graph without edges, and without what derives from them.
+
+    Degrees, spans, depths and path lengths become 0, places in orders the middle, also for a
+    decoder that mixes them. ``share`` stays: it says nothing of edges. The edges all join the last
+    unit, which is padding, to itself.
+
+    Args:
+        graph: see `Padded.graph`.
+        columns: those of the features.
+    """
+    graph = _hidden(graph, columns, columns.from_edges)
     shown = jnp.where(_among(columns.hardware, columns.from_edges), 0.0, hardware_features(graph))
     senders, _ = edges(graph)
-    nowhere = jnp.full(senders.shape, len(features) - 1, senders.dtype)
-    nodes = {**graph.nodes, "features": features}  # pyright: ignore[reportGeneralTypeIssues]
+    nowhere = jnp.full(senders.shape, len(node_array(graph, "share")) - 1, senders.dtype)
     globals_ = jnp.asarray(graph.globals).at[0].set(shown)
-    return graph._replace(nodes=nodes, senders=nowhere, receivers=nowhere, globals=globals_)
+    return graph._replace(senders=nowhere, receivers=nowhere, globals=globals_)
+
+
+def _hidden(
+    graph: jraph.GraphsTuple, columns: Columns, derived: tuple[str, ...]
+) -> jraph.GraphsTuple:
+    """The graph with these scalars 0, and all places the middle."""
+    orders, features = len(columns.orders), node_array(graph, "features")
+    features = jnp.where(_among((*columns.scalars, *OpKind), derived, orders), 0.0, features)
+    features = features.at[:, -orders:].set(UNKNOWN_PLACE)
+    places = jnp.full_like(node_array(graph, "places"), UNKNOWN_PLACE)
+    nodes = {**graph.nodes, "features": features, "places": places}  # pyright: ignore[reportGeneralTypeIssues]
+    return graph._replace(nodes=nodes)
 
 
 def _among(

@@ -27,6 +27,8 @@ class Columns:
     """Numbers of the hardware and the whole graph."""
     from_edges: tuple[str, ...]
     """Scalars and numbers of the hardware that derive from edges, as all places do."""
+    from_orders: tuple[str, ...] = ()
+    """Those of the scalars that derive from places in orders."""
 
     @property
     def features(self) -> int:

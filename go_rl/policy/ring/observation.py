@@ -35,6 +35,7 @@ difference of places."""
 RING_COLUMNS = Columns(
     SCALARS, REFERENCE_ORDERS, RING_HARDWARE,
     from_edges=("in_degree", "out_degree", "span_level", "span_barycentric"),
+    from_orders=("span_level", "span_barycentric"),
 )  # fmt: skip
 
 

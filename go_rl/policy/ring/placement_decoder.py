@@ -1,8 +1,9 @@
 """Placement on a ring: a distribution over chips for every node (multi-chip modules, MLSys 2022).
 
-Chips lie on a line, so a node's distribution is a discretised bell over them: where in the pipeline
-the node belongs, and how sure the policy is. It holds for any number of chips. A first estimate of
-where it belongs comes from the policy's order: the share of the work that comes earlier. Decisions
+With `RingPolicyConfig.prior`: chips lie on a line, so a node's distribution is a discretised bell
+over them: where in the pipeline the node belongs, and how sure the policy is. It holds for any
+number of chips. A first estimate of where it belongs comes from the policy's order: the share of
+the work that comes earlier. Without it, as published, every chip has a logit of its own. Decisions
 of one iteration, with the chip loads that follow from them, condition the next (GO, section 3.3);
 those of the last go to the constraint solver.
 """
@@ -92,7 +93,7 @@ class PlacementDecoder(nn.Module):
         zeros = nn.initializers.zeros
         self.project = nn.Dense(width)
         self.condition = nn.Dense(width)
-        self.emit = nn.Dense(3, kernel_init=zeros)
+        self.emit = nn.Dense(3 if self.config.prior else MAX_CHIPS, kernel_init=zeros)
 
     def logits(
         self, head: HeadInput, place: Float[Array, "U"], before: Int[Array, "B U"], iteration: int
@@ -102,16 +103,24 @@ class PlacementDecoder(nn.Module):
         ``place`` [U]: share of the work before each node. ``before`` [B, U]: chips of the
         iteration before; the first knows none.
         """
-        seen = seen_chips(head.graph, before, head.num_devices, place) * float(iteration > 0)
+        known = place if self.config.prior else None
+        seen = seen_chips(head.graph, before, head.num_devices, known) * float(iteration > 0)
         out = self.emit(nn.relu(self.project(head.h)[None] + self.condition(seen)))
-        count = head.num_devices.astype(jnp.float32)
+        chip = jnp.arange(MAX_CHIPS)
+        logits = self.bell(out, head.num_devices, place) if self.config.prior else out
+        return jax.nn.log_softmax(jnp.where(chip < head.num_devices, logits, NEVER))
+
+    @staticmethod
+    def bell(
+        out: Float[Array, "B U 3"], num_devices: Int[Array, ""], place: Float[Array, "U"]
+    ) -> Float[Array, "B U K"]:
+        """Return [B, U, K] logits of a bell whose middle and width are moved by ``out``."""
+        count = num_devices.astype(jnp.float32)
         middle = count * (place[None] + FAR * nn.tanh(out[..., 0])) - 0.5
         middle = middle + NEAR * nn.tanh(out[..., 1])
         log_width = jnp.clip(jnp.log(FIRST_WIDTH) + out[..., 2], *LOG_WIDTH)
-        chip = jnp.arange(MAX_CHIPS)
-        apart = (chip - middle[..., None]) * jnp.exp(-log_width)[..., None]
-        near = -0.5 * jnp.square(apart)
-        return jax.nn.log_softmax(jnp.where(chip < head.num_devices, near, NEVER))
+        apart = (jnp.arange(MAX_CHIPS) - middle[..., None]) * jnp.exp(-log_width)[..., None]
+        return -0.5 * jnp.square(apart)
 
     def sample(
         self, head: HeadInput, key: Array, noise: Float[Array, "B"], place: Float[Array, "U"]

@@ -25,14 +25,13 @@ from go_rl.objectives.ring.methods.cut_scores import price_samples, price_scores
 from go_rl.objectives.ring.methods.linear_dp import SQUEEZE
 from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
 from go_rl.policy.agent import Actions, Agent, Start
-from go_rl.policy.config import MAX_CHIPS
+from go_rl.policy.config import MAX_CHIPS, RING_HEADS
 from go_rl.policy.network import Encoded
 from go_rl.policy.observations.buckets import Padded, pad
 from go_rl.policy.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
 from go_rl.policy.ring.cut_log_probs import CutWindows, blank_windows
 from go_rl.policy.ring.observation import observe_ring
 from go_rl.policy.ring.placement_decoder import DrawnPlacements, PlacementActions
-from go_rl.policy.ring.ring_policy import RingPolicy
 from go_rl.solvers import Means, Samples
 
 LIKELIEST = 20.0
@@ -53,7 +52,7 @@ class RingPlans(PlanDecoder):
 
     kind = "ring"
     reward = LOG_SPEED_UP
-    groups = RingPolicy.head_names
+    groups = RING_HEADS
     workspace: RingWorkspace
 
     def __init__(
@@ -110,10 +109,11 @@ class RingPlans(PlanDecoder):
         """Solve and price; see `orders`, `sample_chips`, `fix` and `unsolved`."""
         if "scores" in proposals:
             return self.orders(proposals["scores"], seed)
-        if self.solver == "sample":
-            return self.sample_chips(proposals["log_probs"], seed)
-        if self.solver == "fix":
-            return self.fix(proposals["chip"], proposals["log_probs"], seed)
+        mode, _, nodes = self.solver.partition("-")
+        if mode == "sample":
+            return self.sample_chips(proposals["log_probs"], seed, bool(nodes))
+        if mode == "fix":
+            return self.fix(proposals["chip"], proposals["log_probs"], seed, bool(nodes))
         return self.unsolved(proposals["chip"])
 
     def credit(self, actions: Actions, rollouts: Rollouts) -> Actions:
@@ -184,16 +184,25 @@ class RingPlans(PlanDecoder):
             self._squeeze *= SQUEEZE
         return self._rollouts(priced)
 
-    def sample_chips(self, log_probs: Float[np.ndarray, "B U k"], seed: int) -> Rollouts:
-        """Draw each of ``B`` partitions with SAMPLE from its own log-probabilities."""
+    def sample_chips(
+        self, log_probs: Float[np.ndarray, "B U k"], seed: int, nodewise: bool = False
+    ) -> Rollouts:
+        """Draw each of ``B`` partitions with SAMPLE from its own log-probabilities; ``nodewise``:
+        one node after the other."""
         self._check_chips(log_probs)
-        drawn = self.workspace.solver.sample(self._nodes(log_probs), seed=seed)
+        solver = self.workspace.solver
+        drawn = solver.sample(self._nodes(log_probs), seed=seed, nodewise=nodewise)
         return self._rollouts(price_samples(self.workspace, drawn), drawn)
 
     def fix(
-        self, chip: Int[np.ndarray, "B U"], log_probs: Float[np.ndarray, "B U k"], seed: int
+        self,
+        chip: Int[np.ndarray, "B U"],
+        log_probs: Float[np.ndarray, "B U k"],
+        seed: int,
+        nodewise: bool = False,
     ) -> Rollouts:
-        """Keep [B, U] proposed chips where legal; draw the others from the log-probabilities."""
+        """Keep [B, U] proposed chips where legal; draw the others from the log-probabilities;
+        ``nodewise``: one node after the other."""
         self._check_chips(log_probs)
         self._check_units(chip, "chips")
         wrong = chip[(chip < 0) | (chip >= self.workspace.chips)]
@@ -203,7 +212,7 @@ class RingPlans(PlanDecoder):
                 f"0..{self.workspace.chips - 1}"
             )
         proposal = self._nodes(chip.astype(np.int16))
-        fixed = self.workspace.solver.fix(proposal, self._nodes(log_probs), seed)
+        fixed = self.workspace.solver.fix(proposal, self._nodes(log_probs), seed, nodewise)
         return self._rollouts(price_samples(self.workspace, fixed, proposal))
 
     def fidelity(self, proposals: ProposalArrays, rollouts: Rollouts, row: int) -> Fidelity | None:

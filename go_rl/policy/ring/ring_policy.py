@@ -13,6 +13,7 @@ from jaxtyping import Array, Float, Int
 from go_rl.policy.config import RingPolicyConfig
 from go_rl.policy.encoder.graph_arrays import node_array
 from go_rl.policy.network import Encoded, Policy, head_input
+from go_rl.policy.observations.blind import UNKNOWN_PLACE, without_orders
 from go_rl.policy.ring.observation import RING_COLUMNS
 from go_rl.policy.ring.order_decoder import OrderDecoder
 from go_rl.policy.ring.placement_decoder import PlacementDecoder, work_before
@@ -22,14 +23,19 @@ class RingPolicy(Policy):
     """One policy for all graphs and rings."""
 
     config: RingPolicyConfig
-    head_names = ("order", "placement")
     columns = RING_COLUMNS
     chip_decision = "placement"
     decoder_kinds = {"order": OrderDecoder, "placement": PlacementDecoder}  # noqa: RUF012
 
+    @property
+    def head_names(self) -> tuple[str, ...]:
+        """Names of the heads, in the order of the recurrence."""
+        return self.config.decision_heads
+
     def setup(self) -> None:
         self.setup_encoder()
-        self.order = OrderDecoder(self.config)
+        if self.config.orders:
+            self.order = OrderDecoder(self.config)
         self.placement = PlacementDecoder(self.config)
 
     def decoder(self, decision: str) -> Any:
@@ -59,8 +65,16 @@ class RingPolicy(Policy):
             return self.placement.sample(head, key, noise, self.place(encoded, graph))
         return self.order.sample(head, key, noise)
 
+    def seen(self, graph: jraph.GraphsTuple) -> jraph.GraphsTuple:
+        """Return the graph as the network may see it."""
+        graph = super().seen(graph)
+        return graph if self.config.orders else without_orders(graph, self.columns)
+
     def place(self, encoded: Encoded, graph: jraph.GraphsTuple) -> Float[Array, "U"]:
-        """Return [U] where the likeliest order puts each unit, as the share of the work before."""
+        """Return [U] where the likeliest order puts each unit, as the share of the work before; the
+        middle where chips have no prior, or the policy may know no order."""
+        if not self.config.prior or self.blind:
+            return jnp.full_like(encoded.real, UNKNOWN_PLACE)
         actions = self.draw(encoded, graph, "order", jax.random.key(0), jnp.zeros(1))
         return work_before(actions.scores[0, -1], node_array(graph, "share"), encoded.real)
 

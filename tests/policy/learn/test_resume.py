@@ -158,3 +158,15 @@ def test_a_reward_that_is_not_finite_stops_the_run_before_it_is_saved(tmp_path, 
     checkpoints = Checkpoints(tmp_path / "checkpoints")
     assert checkpoints.latest is None
     checkpoints.close()
+
+
+def test_the_published_policy_is_judged_by_its_chips(tmp_path, monkeypatch):
+    toy_zoo(monkeypatch)
+    network = replace(CONFIG.policy, orders=False, prior=False)
+    samples = SampleConfig(0, 4, "sample-nodes")
+    config = replace(CONFIG, samples=samples, policy=network, updates=2)
+    pretrain(config, tmp_path)
+    logged = json.loads((tmp_path / "log.jsonl").read_text().splitlines()[-1])
+    judged = {name for name in logged if name.startswith("validation/")}
+    assert judged == {"validation/best placement", "validation/mean placement"}
+    assert load_weights(tmp_path / "weights.npz").agent.config == network

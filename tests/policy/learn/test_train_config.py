@@ -33,7 +33,7 @@ ROOT = Path(__file__).parents[3]
         (lambda: SampleConfig(-1, 4), "orders -1 and placements 4"),
         (
             lambda: SampleConfig(solver="guess"),
-            "solver must be one of sample, fix, none, not 'guess'",
+            "solver must be one of sample, fix, sample-nodes, fix-nodes, none, not 'guess'",
         ),
         (lambda: PPOConfig(learning_rate=0.0), "ppo: learning_rate must be > 0, not 0.0"),
         (lambda: PPOConfig(learning_rate=float("nan")), "ppo: learning_rate must be > 0, not nan"),

@@ -28,6 +28,8 @@ class Annealing:
     """[N] chips to start from."""
     cooling: Budget | None = None
     """Budget over which the temperature falls; None: the search's own."""
+    nodewise: bool = False
+    """Whether FIX keeps a move node by node, as published."""
     name: str = "annealing"
 
     def with_start(self, plan: Plan) -> Annealing:
@@ -45,14 +47,15 @@ class Annealing:
         incumbent = Incumbent(workspace, progress)
         rng = np.random.default_rng(seed)
         start = workspace.work_fill if self.start is None else self.start
-        legal, evaluation, fidelity = workspace.repair(start, seed)
+        legal, evaluation, fidelity = workspace.repair(start, seed, self.nodewise)
         incumbent.offer(legal, evaluation, fidelity)
         current = None if legal is None else legal.device[0]
         energy, busiest = _energy(evaluation.seconds), _busiest(evaluation)
         while current is not None and not progress.spent and progress.share < 1.0:
             temperature = HOT * (COLD / HOT) ** progress.share_of(self.cooling)
             proposal = _move(workspace, current, busiest, rng)
-            moved, evaluation, fidelity = workspace.repair(proposal, int(rng.integers(2**31)))
+            number = int(rng.integers(2**31))
+            moved, evaluation, fidelity = workspace.repair(proposal, number, self.nodewise)
             incumbent.offer(moved, evaluation, fidelity)
             after = _energy(evaluation.seconds)
             if moved is not None and rng.random() < np.exp(

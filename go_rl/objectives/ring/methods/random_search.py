@@ -18,6 +18,9 @@ BATCH = 16
 class RandomSearch:
     """`Optimizer`: uniform legal partitions, the best of them."""
 
+    nodewise: bool = False
+    """Each node's chip drawn uniformly from what propagation leaves, one node after the other, as
+    published; else uniform cuts of random orders."""
     name: str = "random"
 
     def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
@@ -27,7 +30,9 @@ class RandomSearch:
         rounds = 0
         while not progress.spent:
             size = int(min(BATCH, progress.remaining_samples))
-            drawn = workspace.solver.sample(batch=size, seed=seed * 1_000_003 + rounds)
+            drawn = workspace.solver.sample(
+                batch=size, seed=seed * 1_000_003 + rounds, nodewise=self.nodewise
+            )
             rounds += 1
             if not drawn.ok.any():
                 status = STATUS_CODES[int(drawn.status[0])]

@@ -202,6 +202,11 @@ class RingTrainConfig(TrainConfig):
             raise TrainingError(f"train: named_share must be 0 to 1, not {self.named_share}")
         if not self.rules:
             raise TrainingError("train: rules need at least one entry")
+        if not self.policy.orders and (self.samples.orders or self.imitation.teaches):
+            raise TrainingError(
+                "train: a policy with orders false draws no orders; set samples.orders to 0 and "
+                "imitation.rounds to 0"
+            )
 
     @property
     def prepares(self) -> bool:

@@ -42,6 +42,8 @@ TURNS = 2
 """Hardware on which the plans of each graph are imitated."""
 VALIDATION_SIZES = {"order": 16, "placement": 4}
 """Samples of a validation problem."""
+CHIPS_ALONE = {"placement": 20}
+"""The same of a policy that draws no orders."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,11 +103,16 @@ class RingProblems(Curriculum[RingTrainConfig]):
             else:
                 case = self._case(name, hardware, rules, solver=config.samples.solver)
             passed_over = rng.random() < PASSED_OVER
-            if passed_over and baseline.deviation(f"{case.name}/order") < DULL:
+            if passed_over and baseline.deviation(f"{case.name}/{self._first_group}") < DULL:
                 continue
             if case.decoder.decides:
                 chosen.append(case)
         return chosen
+
+    @property
+    def _first_group(self) -> str:
+        """What is drawn first; its rewards say whether a problem teaches anything."""
+        return next(group for group, size in self.config.sizes.items() if size)
 
     def _named(self, index: int) -> TrainingCase:
         taught = _named_ring(self.named[index])
@@ -127,24 +134,39 @@ class RingProblems(Curriculum[RingTrainConfig]):
         """Return the score of the validation problems and its parts.
 
         Rewards are logarithms of the throughput relative to the compiler heuristic. The score adds
-        the means, over problems, of a batch's best order, its mean order and its mean placement.
+        the means, over problems, of a batch's best order, its mean order and its mean placement; of
+        a policy that draws no orders, of its best and its mean placement.
         """
         keys = list(product(self.validation, self.config.validation_hardware))
         share = group.share([graph_size(name) for name, _ in keys])
         found = share.compute(lambda mine: [self._judge(agent, *keys[i]) for i in mine])
-        names = ("best order", "mean order", "mean placement")
-        rewards = zip(*found, strict=True)
         parts = {
-            f"validation/{n}": float(np.mean(of)) for n, of in zip(names, rewards, strict=True)
+            f"validation/{name}": float(np.mean([each[name] for each in found]))
+            for name in found[0]
         }
         return sum(parts.values()), parts
 
-    def _judge(self, agent: Agent, name: str, hardware: str) -> tuple[float, float, float]:
-        """The best and the mean reward of orders, and the mean reward of placements."""
-        case = self._case(name, hardware, "strict", solver="sample")
-        got = collect(agent, case, VALIDATION_SIZES, Credit(), VALIDATION_SEED).rollouts
-        order, placement = got["order"].reward, got["placement"].reward
-        return order.max(), order.mean(), placement.mean()
+    def _judge(self, agent: Agent, name: str, hardware: str) -> dict[str, float]:
+        """Rewards of one problem by what they are of."""
+        orders = self.config.policy.orders
+        case = self._case(name, hardware, "strict", solver=self._validated_by)
+        sizes = VALIDATION_SIZES if orders else CHIPS_ALONE
+        got = collect(agent, case, sizes, Credit(), VALIDATION_SEED).rollouts
+        placement = got["placement"].reward
+        if not orders:
+            return {"best placement": placement.max(), "mean placement": placement.mean()}
+        order = got["order"].reward
+        return {
+            "best order": order.max(),
+            "mean order": order.mean(),
+            "mean placement": placement.mean(),
+        }
+
+    @property
+    def _validated_by(self) -> str:
+        """Solver mode of validation: that of the run where it is SAMPLE."""
+        mode = self.config.samples.solver
+        return mode if mode.startswith("sample") else "sample"
 
 
 @lru_cache(KEPT)

@@ -1,0 +1,138 @@
+"""SAMPLE and FIX node by node: the exact conditional distribution, honest masks, always legal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from reference.layered import layered_ring
+from reference.random_rings import random_ring
+from reference.ring_rules import Partition, copied_by, partitions
+from reference.small_rings import ring_problem
+
+from go_rl.core import Problem
+from go_rl.core.evaluation import Means
+from go_rl.solvers import RingSolver, SolverOptions
+from go_rl.solvers.replication import place_copies, replicas_of
+from go_rl.verify.rules import legal
+
+DRAWS = 3000
+
+
+def one_after_the_other(
+    log_probs: np.ndarray, blocks: np.ndarray, every: Sequence[Partition]
+) -> dict[Partition, float]:
+    """Probability of each legal partition where one block after the other draws its chip from its
+    distribution, renormalised over the chips with a legal completion."""
+    found: dict[Partition, float] = {}
+    for plan in every:
+        probability = 1.0
+        for i, node in enumerate(blocks):
+            before = blocks[:i]
+            alike = [other for other in every if all(other[b] == plan[b] for b in before)]
+            alive = {other[node] for other in alike}
+            weights = {chip: float(np.exp(log_probs[node, chip])) for chip in alive}
+            probability *= weights[plan[node]] / sum(weights.values())
+        found[plan] = probability
+    return found
+
+
+def problems(count: int, first: int) -> list[tuple[Problem, list[Partition]]]:
+    """Small random problems with some legal partitions, and all of these."""
+    found: list[tuple[Problem, list[Partition]]] = []
+    for seed in range(first, first + 60 * count):
+        problem = random_ring(seed, most_nodes=6, most_chips=4)
+        solver = RingSolver(problem)
+        every = list(partitions(problem, copied_by(solver.instance.replicated)))
+        if 1 < len(every) <= 60:
+            found.append((problem, every))
+        if len(found) == count:
+            break
+    assert len(found) == count
+    return found
+
+
+def distributions(seed: int, problem: Problem) -> np.ndarray:
+    shape = (problem.graph.num_nodes, problem.hardware.num_devices)
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+@pytest.mark.usefixtures("unchecked_types")
+def test_frequencies_are_those_of_the_exact_conditional():
+    for seed, (problem, every) in enumerate(problems(20, first=40)):
+        solver, log_probs = RingSolver(problem), distributions(seed, problem)
+        exact = one_after_the_other(log_probs, np.sort(solver.instance.leader), every)
+        samples = solver.sample(log_probs, batch=DRAWS, seed=seed, nodewise=True)
+        assert samples.ok.all()
+        assert set(samples.means.tolist()) == {Means.TREE}
+        drawn = Counter(tuple(row) for row in samples.device.tolist())
+        assert set(drawn) <= set(exact)
+        assert sum(exact.values()) == pytest.approx(1.0)
+        apart = sum(abs(drawn[plan] / DRAWS - p) for plan, p in exact.items()) / 2
+        assert apart < 1.5 * np.sqrt(len(exact) / (2 * np.pi * DRAWS)) + 0.01, seed
+
+
+@pytest.mark.usefixtures("unchecked_types")
+def test_log_prob_is_that_within_the_domains_and_mostly_exact():
+    """A domain may hold chips without a legal completion: then the true probability is higher."""
+    exactly = total = 0
+    for seed, (problem, every) in enumerate(problems(25, first=3000)):
+        solver, log_probs = RingSolver(problem), distributions(seed, problem)
+        exact = one_after_the_other(log_probs, np.sort(solver.instance.leader), every)
+        samples = solver.sample(log_probs, batch=20, seed=seed, nodewise=True)
+        for row, device in enumerate(samples.device.tolist()):
+            truth = np.log(exact[tuple(device)])
+            total += 1
+            exactly += abs(samples.log_prob[row] - truth) < 1e-9
+    assert exactly > 0.7 * total
+
+
+def test_by_hand():
+    """0 -> 1 on two chips, both used: chip 1 for node 0 leaves chip 0 empty."""
+    problem = ring_problem(2, [(0, 1)], 2, all_chips=True)
+    samples = RingSolver(problem).sample(np.zeros((2, 2)), batch=5, nodewise=True)
+    assert samples.device.tolist() == [[0, 1]] * 5
+    assert samples.log_prob.tolist() == [0.0] * 5
+
+
+@pytest.mark.usefixtures("unchecked_types")
+def test_fix_keeps_legal_partitions_and_makes_any_proposal_legal():
+    for seed, (problem, every) in enumerate(problems(25, first=900)):
+        solver, rng = RingSolver(problem), np.random.default_rng(seed)
+        some = np.array(every[:20], np.int16)
+        kept = solver.fix(some, distributions(seed, problem), nodewise=True)
+        assert (kept.device == some).all()
+        shape = (8, problem.graph.num_nodes)
+        wild = rng.integers(-1, problem.hardware.num_devices, shape)
+        assert solver.fix(wild, nodewise=True).ok.all()
+
+
+def test_fix_takes_proposals_one_by_one_and_draws_the_rest():
+    """Node 0 stays on chip 1, so node 1 cannot have chip 0; node 2 has no edge and keeps its."""
+    solver = RingSolver(ring_problem(3, [(0, 1)], 2))
+    assert solver.fix(np.array([1, 0, 0]), nodewise=True).device.tolist() == [[1, 1, 0]]
+
+
+@pytest.mark.usefixtures("unchecked_types")
+def test_every_sample_of_larger_rings_is_legal_and_seeds_are_obeyed():
+    for seed in range(12):
+        rules = ("strict", "default", "relay", "replicate")[seed % 4]
+        problem = layered_ring(seed, 60, (4, 8, 16)[seed % 3], rules)
+        solver = RingSolver(problem)
+        log_probs = 4 * distributions(seed, problem)
+        first, again = (solver.sample(log_probs, 8, seed=seed, nodewise=True) for _ in range(2))
+        assert first.ok.all()
+        assert (first.device == again.device).all()
+        for device in first.device:
+            home, present = place_copies(problem, solver.instance.replicated, device)
+            assert legal(problem, home, replicas_of(home, present)) == ()
+
+
+def test_where_the_tree_gives_up_cuts_of_an_order_step_in():
+    problem = layered_ring(1, 120, 16, "strict")
+    solver = RingSolver(problem, SolverOptions(nodewise_failures=0))
+    samples = solver.sample(8 * distributions(0, problem), 16, nodewise=True)
+    assert samples.ok.all()
+    assert Means.CUTS in samples.means
