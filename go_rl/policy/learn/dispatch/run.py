@@ -184,8 +184,8 @@ class _Run:
     def _card(self, curve: Sequence[tuple[int, float]], problems: int) -> dict[str, Any]:
         return {
             "zoo": ZOO_VERSION, "generated": GENERATED_VERSION, "problems": problems,
-            "training": asdict(replace(self.config, finds=None)), "choice": [list(point) for point in curve],
-            "jax": jax.__version__, **self.effort.card(),
+            "training": asdict(replace(self.config, finds=None)),
+            "choice": [list(point) for point in curve], "jax": jax.__version__, **self.effort.card(),
         }  # fmt: skip
 
 
