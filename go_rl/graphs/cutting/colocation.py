@@ -1,4 +1,6 @@
-"""`gradients_colocated`: a training graph whose gradients sit with their forward operators.
+"""`with_colocation`: which operators of a graph must share a device, as the user wants it.
+
+``gradients``: those of a training graph sit with their forward operators.
 
 TensorFlow 1.x, in which GO and HDP placed graphs, colocates so: ``tf.gradients`` with
 ``colocate_gradients_with_ops`` puts the gradient of an operator on the operator's device, the sum
@@ -12,17 +14,44 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Literal, get_args
 
 import numpy as np
 from jaxtyping import Bool, Int64
 
-from go_rl.core import FREE, OpGraph
+from go_rl.core import FREE, OpGraph, ProblemError
+from go_rl.core.errors import nearest
+from go_rl.core.graph.fusion import heavy_nodes
 from go_rl.graphs.cutting.layers import layer_names
 
+Colocation = Literal["graph", "gradients", "none"]
+"""Classes as the model file has them, those and gradients with their operators, or none."""
+COLOCATIONS: tuple[str, ...] = get_args(Colocation)
 UNKNOWN = -1
 """Home that is not found yet."""
 SUM = "add_any"
 """Operator that adds the gradients of one tensor."""
+
+
+def check_colocation(colocation: str) -> None:
+    """Raise a `ProblemError` for another word than those of `Colocation`."""
+    if colocation not in COLOCATIONS:
+        raise ProblemError(
+            f"colocation must be one of {', '.join(COLOCATIONS)}, not "
+            f"{colocation!r}{nearest(str(colocation), COLOCATIONS)}"
+        )
+
+
+def with_colocation(graph: OpGraph, colocation: str) -> OpGraph:
+    """Return the graph with the classes that are wanted.
+
+    Raises:
+        ProblemError: no such word.
+    """
+    check_colocation(colocation)
+    if colocation == "none":
+        return replace(graph, colocation=np.full(graph.num_nodes, FREE, np.int32))
+    return gradients_colocated(graph) if colocation == "gradients" else graph
 
 
 def gradients_colocated(graph: OpGraph) -> OpGraph:
@@ -96,8 +125,8 @@ class _Homes:
                 home[node] = self._of_producer(node, home, node)
         self._updates(home)
         self._mates_by_weight(home)
-        for node in np.flatnonzero(graph.is_backward & (home == UNKNOWN)):
-            home[node] = self._anchor(int(node), home)
+        for node in np.flatnonzero(graph.is_backward & (home == UNKNOWN)).tolist():
+            home[node] = self._anchor(node, home)
         sums = np.array([op == SUM for op in graph.op_type])
         for part in (slice(None), slice(1)):  # of scope and line: both, then the scope alone
             self._follow(home, (n for n in up if not sums[n]), self.producers, part)
@@ -108,12 +137,13 @@ class _Homes:
 
     def _serves_gradients(self, node: int) -> bool:
         """Whether only gradients, and what serves them alone, read a forward node."""
-        return not self.graph.is_output[node] and self._gradients_only[node]
+        return bool(self._gradients_only[node]) and not self.graph.is_output[node]
 
     @cached_property
     def _gradients_only(self) -> Bool[np.ndarray, "N"]:
         only = np.zeros(self.graph.num_nodes, np.bool_)
-        for node in range(self.graph.num_nodes - 1, -1, -1):
+        light = ~heavy_nodes(self.graph)  # else all serves gradients where the loss is not returned
+        for node in np.flatnonzero(light)[::-1].tolist():
             readers = self.readers(node)
             only[node] = bool(readers) and all(self.late[r] or only[r] for r in readers)
         return only
@@ -169,15 +199,10 @@ class _Homes:
         """Give late nodes without a home that of the first neighbour that has one; with ``part`` of
         scope and line, only of one whose home agrees in it with the node."""
         for node in nodes:
-            if not self.late[node] or home[node] != UNKNOWN:
+            if not self.late[node] or self.graph.is_fed[node] or home[node] != UNKNOWN:
                 continue
             known = [int(home[n]) for n in neighbours(node) if home[n] != UNKNOWN]
             if part is not None:
                 known = [h for h in known if self.places[h][part] == self.places[node][part]]
             if known:
                 home[node] = known[0]
-
-
-def without_colocation(graph: OpGraph) -> OpGraph:
-    """Return the graph without any colocation class."""
-    return replace(graph, colocation=np.full(graph.num_nodes, FREE, np.int32))
