@@ -42,7 +42,7 @@ def training_step(weights, x):
 @pytest.fixture(scope="module")
 def graph() -> OpGraph:
     matrix = jax.ShapeDtypeStruct((WIDTH, WIDTH), jnp.float32)
-    weights = {name: matrix for name in ("first", "second", "again")}
+    weights = dict.fromkeys(("first", "second", "again"), matrix)
     return trace_jax(training_step, weights, jax.ShapeDtypeStruct((4, WIDTH), jnp.float32))
 
 
@@ -78,7 +78,7 @@ def test_the_derivative_of_an_activation_belongs_to_it(graph):
     home = forward_homes(graph)
     for scope in ("first", "second"):
         [tanh] = nodes(graph, "tanh", scope)
-        around = [n for n in nodes(graph, "sub", scope) + nodes(graph, "mul", scope)]
+        around = nodes(graph, "sub", scope) + nodes(graph, "mul", scope)
         assert around
         assert set(home[around].tolist()) == {tanh}
 
