@@ -33,7 +33,7 @@ from itertools import product
 
 from experiments.experiment import ROOT, Experiment
 from experiments.page_text import NOTHING, cell, grid_table, markdown_table
-from experiments.placement.go_rows import best_after, known_rows, row_problem, searched
+from experiments.placement.go_rows import SMALL_FIRST, best_after, known_rows, row_problem, searched
 from experiments.statistics import geometric_mean, mean_cell
 from go_rl.core import Budget, Objective, Optimizer
 from go_rl.objectives.methods import MakespanAnnealing, MakespanExpert
@@ -53,12 +53,6 @@ FROZEN = replace(LEARNING, ppo=replace(LEARNING.ppo, learning_rate=1e-30, epochs
 """Too small a step to change any weight."""
 AFTER = (200, 1000)
 """Samples after which plans are compared, beside the end."""
-SMALL_FIRST = (
-    "Transformer-XL 2 layers", "WaveNet 2x18", "Transformer-XL 4 layers",
-    "Transformer-XL 8 layers", "WaveNet 4x36", "RNNLM 2 layers", "Inception-v3 b32",
-    "Inception-v3 b64", "AmoebaNet-D", "RNNLM 4 layers", "RNNLM 8 layers", "GNMT 2 layers",
-    "GNMT 4 layers", "GNMT 8 layers",
-)  # fmt: skip
 
 
 def _pretrained() -> Agent:

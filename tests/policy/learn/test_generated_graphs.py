@@ -120,5 +120,5 @@ def test_bad_values_are_named(given, message):
 
 
 def test_a_misspelt_colocation_is_named():
-    with pytest.raises(ProblemError, match="not 'gradient'.*'gradients'"):
+    with pytest.raises(ProblemError, match=r"not 'gradient'.*'gradients'"):
         replace(CONFIG, colocate="gradient")
