@@ -41,7 +41,7 @@ from go_rl.verify.check_plan import check_plan
 NODES = replace(TINY_NODES, attention_layers=0)
 BATCH = 16
 LEARN = replace(
-    FINE_TUNING["dispatch"],
+    FINE_TUNING["nodes"],
     batch=BATCH,
     first=BATCH,
     top=1.0,

@@ -237,8 +237,8 @@ class MakespanTrainConfig(TrainConfig, ABC):
     further_share: float = 0.8
     """Share of the draws that go to these."""
     generated: int = 0
-    """Generated graphs (``go-rl zoo generate``) that are trained on instead of the zoo's, of seeds 0
-    to this; other seeds and the zoo's validation families choose the weights. 0: none."""
+    """Generated graphs (``go-rl zoo generate``) that are trained on instead of the zoo's, of seeds
+    0 to this; other seeds and the zoo's validation families choose the weights. 0: none."""
     colocate: str = "graph"
     """Operators that must share a device: graph (none but in own models), gradients (each gradient
     with its operator, each update with its weight) or none."""
