@@ -125,7 +125,7 @@ class GoOwnForm(Experiment):
                 table.add(_run(table.rows, row, arm, seed, asked))
         hdp = read_rows(HdpRun, self.stem.with_name("hdp_reproduction") / "runs.jsonl")
         text = page([r for r in table.rows if r.colocate == "graph"], self.shown)
-        self.write_page(text + published_sections(table.rows, hdp, self.shown))
+        self.write_page(text + published_sections(table.rows, hdp))
 
 
 def _run(known: Sequence[Run], row: str, arm: str, seed: int, asked: tuple[int, str, str]) -> Run:

@@ -22,6 +22,7 @@ from experiments.experiment import ROOT
 from experiments.page_text import NOTHING, cell, grid_table
 from experiments.placement.go_rows import best_after, known_rows
 from experiments.placement.hdp_reproduction import Run as HdpRun
+from experiments.rows import grouped
 from experiments.statistics import geometric_mean
 from go_rl.core import Objective, Optimizer
 from go_rl.objectives.methods import Composed, MakespanAnnealing
@@ -107,13 +108,13 @@ ARMS = (
 """Arms in the order in which they are run: what has equal seconds comes after GO-one."""
 
 
-def published_sections(runs: Sequence[Run], hdp: Sequence[HdpRun], samples: int) -> str:
-    """Return the sections of the page on GO as published, one for each set of decisions."""
-    own = [r for r in runs if r.colocate == "gradients" and r.samples == samples]
-    return "".join(
-        _section([r for r in own if r.decide == decide], hdp, decide, samples)
-        for decide in dict.fromkeys(r.decide for r in own)
+def published_sections(runs: Sequence[Run], hdp: Sequence[HdpRun]) -> str:
+    """Return the sections of the page on GO as published, one for each set of decisions and number
+    of samples."""
+    own = grouped(
+        [r for r in runs if r.colocate == "gradients"], lambda run: (run.decide, run.samples)
     )
+    return "".join(_section(mine, hdp, *asked) for asked, mine in own.items())
 
 
 def _section(runs: Sequence[Run], hdp: Sequence[HdpRun], decide: str, samples: int) -> str:

@@ -53,7 +53,7 @@ def test_step_times_are_paired_by_row_and_seed():
     assert paired(runs, "GO-one", "annealing") == [0.75, 1.0]
     assert paired(runs, "GO-one", "best classical") == [0.75, 1.5]
     assert paired(runs, "GO-one", f"best classical{EQUAL_SECONDS}") == []
-    text = published_sections(runs, [], 200)
+    text = published_sections(runs, [])
     assert "| GO-one over best classical | 1.061 | 2 | 1 | 1 |" in text
     assert f"| {OTHER} | 0.900 (2) | 0.900 (1) | 0.600 (1) |" in text
 
@@ -64,16 +64,18 @@ def test_search_time_of_hdp_over_that_of_go():
     assert np.isnan(search_speed_up(run("GO-one", 6.0), hdp(5.0)))
     one = [run("GO-one", 6.0), run("GO-one", 6.0, OTHER)]
     rivals = [hdp(7.0), hdp(5.0, OTHER), hdp(7.0, OTHER, "normalised")]
-    text = published_sections(one, rivals, 200)
+    text = published_sections(one, rivals)
     assert "Geometric mean of 1 of 2: 15.0" in text
     assert f"| {OTHER}, seed 0 | 6.00 | 5.00 | – |" in text
 
 
-def test_only_colocated_runs_of_so_many_samples_are_shown():
+def test_colocated_runs_alone_are_shown_by_decisions_and_samples():
     plain = run("GO-one", 6.0, colocate="graph")
-    assert published_sections([plain, run("GO-one", 6.0, samples=50)], [], 200) == ""
+    assert published_sections([plain], []) == ""
+    few = published_sections([plain, run("GO-one", 6.0, samples=50)], [])
+    assert few.count("## GO as published: placement, 50 samples") == few.count("##") == 1
     both = [run("GO-one", 6.0), run("GO-one", 6.0, decide="placement+schedule+fusion")]
-    text = published_sections(both, [], 200)
+    text = published_sections(both, [])
     assert "GO as published: placement, 200" in text
     assert "GO as published: placement+schedule+fusion, 200" in text
 
