@@ -145,7 +145,7 @@ def _run(known: Sequence[Run], row: str, arm: str, seed: int, asked: tuple[int, 
         expert_ms=1e3 * MakespanExpert().optimize(problem, Budget(samples=1), 0).value,
         milliseconds=1e3 * plan.value,
         seconds=round(spent, 1),
-        curve=[[point.samples, 1e3 * point.seconds] for point in plan.curve],
+        curve=[[p.samples, p.wall_seconds, 1e3 * p.seconds] for p in plan.curve],
         colocate=colocate,
         decide=decide,
     )

@@ -48,6 +48,8 @@ CLASSICAL: dict[str, Callable[[], Optimizer]] = {
 }  # fmt: skip
 LEARNED = ("GO-one", "GO zero-shot", "GO fine-tuned")
 CONTROLS = ("untrained", "random-encoder", "blind")
+TIMED = 3
+"""Numbers of a point of a curve that has its time."""
 WITHOUT_TIE = 0.995
 """A step time below this share of another's counts as shorter."""
 
@@ -66,7 +68,7 @@ class Run:
     seconds: float
     """Time of the search with compilation; other programs shared the cores."""
     curve: list[list[float]]
-    """[samples, ms] at every improvement."""
+    """[samples, seconds, ms] at every improvement; older runs have no seconds."""
     colocate: str = "graph"
     """Operators that share a device: graph or gradients."""
     decide: str = "placement"
@@ -189,18 +191,19 @@ def _search_times(runs: Sequence[Run], hdp: Sequence[HdpRun]) -> str:
     known = [ratio for ratio in ratios if ratio == ratio]
     return (
         "\nSearch time: until HDP's last improvement, over the time until GO-one is as good; a "
-        "dash: it never is. The time of a search is shared out over its samples alike, GO's with "
-        f"compilation. Geometric mean of {len(known)} of {len(ratios)}: "
+        "dash: it never is, or a run has no times. GO's includes compilation, HDP's does not."
+        f" Geometric mean of {len(known)} of {len(ratios)}: "
         f"{cell(geometric_mean(known), 1)}.\n\n{grid_table('row', pairs, columns)}"
     )
 
 
 def search_speed_up(go: Run, hdp: HdpRun) -> float:
     """Return HDP's seconds until its last improvement over GO's until it is as good; NaN: it never
-    is."""
+    is, or a run has no times."""
+    if min(len(point) for point in (*go.curve, *hdp.curve)) < TIMED:
+        return float("nan")
     best = best_after(hdp.curve, hdp.samples)
-    reached = [count for count, ms in go.curve if ms <= best]
+    reached = [seconds for _, seconds, ms in go.curve if ms <= best]
     if not reached:
         return float("nan")
-    theirs = hdp.seconds * max(count for count, _ in hdp.curve) / hdp.samples
-    return theirs / (go.seconds * min(reached) / go.samples)
+    return max(seconds for _, seconds, _ in hdp.curve) / min(reached)

@@ -29,7 +29,7 @@ import numpy as np
 
 from experiments.experiment import Experiment
 from experiments.page_text import markdown_table
-from experiments.placement.go_rows import ROWS, SMALL_FIRST, row_problem, searched
+from experiments.placement.go_rows import ROWS, SMALL_FIRST, best_after, row_problem, searched
 from go_rl.core import Budget, Problem
 from go_rl.core.decisions import Scored
 from go_rl.graphs.cutting.colocation import Colocation
@@ -103,7 +103,7 @@ class Run:
     seconds: float
     """Time of the search, compilation left out."""
     curve: list[list[float]]
-    """[samples, ms] at every improvement."""
+    """[samples, seconds, ms] at every improvement; older runs have no seconds."""
     means: list[float]
     """Mean step time in milliseconds of the placements drawn, each tenth of the search."""
     colocate: str = "graph"
@@ -127,7 +127,7 @@ def _run(row: str, attempt: str, seed: int, samples: int, colocate: Colocation) 
         expert_ms=_milliseconds(MakespanExpert(), problem),
         milliseconds=1e3 * plan.value,
         seconds=round(spent, 1),
-        curve=[[point.samples, 1e3 * point.seconds] for point in plan.curve],
+        curve=[[p.samples, p.wall_seconds, 1e3 * p.seconds] for p in plan.curve],
         means=[float(part.mean()) for part in np.array_split(milliseconds, 10)],
         colocate=colocate,
     )
@@ -164,7 +164,7 @@ def _table(runs: Sequence[Run], samples: int) -> str:
     ):
         cells = []
         for count in counts:
-            best = min(ms for samples, ms in run.curve if samples <= count)
+            best = best_after(run.curve, count)
             cells.append(f"{best:.1f} ({best / run.expert_ms:.2f})")
         ends = (run.means[0], run.means[-1], run.seconds / 60)
         lines.append([

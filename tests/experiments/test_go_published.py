@@ -33,14 +33,16 @@ ROW, OTHER = list(ROWS)[:2]
 
 
 def run(arm: str, best: float, row: str = ROW, seed: int = 0, **further) -> Run:
-    """The expert takes 10 ms; the best comes after half of 200 samples and 100 seconds."""
-    one = Run(row, arm, seed, 200, 10.0, best, 100.0, [[1, 20.0], [100, best]], "gradients")
+    """The expert takes 10 ms; the best comes after 50 of 100 seconds."""
+    one = Run(
+        row, arm, seed, 200, 10.0, best, 100.0, [[1, 5.0, 20.0], [100, 50.0, best]], "gradients"
+    )
     return replace(one, **further)
 
 
 def hdp(best: float, row: str = ROW, attempt: str = "published") -> HdpRun:
-    """The best comes after three quarters of 1,000 seconds."""
-    curve = [[1, 20.0], [750, best]]
+    """The best comes after 750 of 1,000 seconds."""
+    curve = [[1, 5.0, 20.0], [600, 750.0, best]]
     return HdpRun(row, attempt, "", 0, 1000, 20.0, 10.0, best, 1000.0, curve, [], "gradients")
 
 
@@ -62,6 +64,8 @@ def test_search_time_of_hdp_over_that_of_go():
     """HDP needs 750 s for 7 ms; GO has 6 ms after 50 s. Of 5 ms GO never is as good."""
     assert search_speed_up(run("GO-one", 6.0), hdp(7.0)) == 15.0
     assert np.isnan(search_speed_up(run("GO-one", 6.0), hdp(5.0)))
+    untimed = replace(hdp(7.0), curve=[[1, 20.0], [600, 7.0]])
+    assert np.isnan(search_speed_up(run("GO-one", 6.0), untimed))
     one = [run("GO-one", 6.0), run("GO-one", 6.0, OTHER)]
     rivals = [hdp(7.0), hdp(5.0, OTHER), hdp(7.0, OTHER, "normalised")]
     text = published_sections(one, rivals)
