@@ -27,16 +27,17 @@ from experiments.placement.go_rows import ROWS
 from experiments.placement.hdp_reproduction import Run as HdpRun
 from go_rl.cli.commands.train.policy import TrainNodes
 from go_rl.cli.parsing.parse import parse
+from go_rl.objectives.methods import MakespanAnnealing
 from go_rl.policy.learn.config import NodesTrainConfig
+from go_rl.policy.learn.fine_tune import FineTuned
 
 ROW, OTHER = list(ROWS)[:2]
 
 
 def run(arm: str, best: float, row: str = ROW, seed: int = 0, **further) -> Run:
     """The expert takes 10 ms; the best comes after 50 of 100 seconds."""
-    one = Run(
-        row, arm, seed, 200, 10.0, best, 100.0, [[1, 5.0, 20.0], [100, 50.0, best]], "gradients"
-    )
+    curve = [[1, 5.0, 20.0], [100, 50.0, best]]
+    one = Run(row, arm, seed, 200, 10.0, best, 100.0, curve, "gradients")
     return replace(one, **further)
 
 
@@ -87,11 +88,12 @@ def test_colocated_runs_alone_are_shown_by_decisions_and_samples():
 def test_arms():
     assert ARMS.index("GO-one") < ARMS.index(f"annealing{EQUAL_SECONDS}")
     assert {*LEARNED, *CLASSICAL} < {*ARMS}
-    one = published_arm("GO-one", "placement", 3)
-    assert one.agent.config == POLICY
-    assert not one.agent.blind
-    assert published_arm("GO-one, blind", "placement", 3).agent.blind
-    assert published_arm("composed, equal seconds", "placement", 0).name == "composed"
+    for name, blind in (("GO-one", False), ("GO-one, blind", True)):
+        one = published_arm(name, "placement", 3)
+        assert isinstance(one, FineTuned)
+        assert one.agent is not None
+        assert (one.agent.config, one.agent.blind) == (POLICY, blind)
+    assert isinstance(published_arm("annealing, equal seconds", "all", 0), MakespanAnnealing)
     with pytest.raises(SystemExit, match="make long trains it"):
         published_arm("GO zero-shot", "no such decision", 99)
 

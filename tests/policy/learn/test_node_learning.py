@@ -190,7 +190,7 @@ def test_without_graph_level_numbers_units_alone_are_credited():
 def test_a_node_policy_is_fine_tuned_in_its_own_way():
     assert FINE_TUNING["nodes"].batch == 32
     assert LearnerOptions(top=0.5).config_for("nodes").batch == 32
-    assert LearnerOptions(top=0.5).config_for("dispatch").batch == 10
+    assert LearnerOptions(top=0.5).config_for("ring").batch == 10
 
 
 def test_batches_of_an_update_follow_each_other(tmp_path, monkeypatch):
