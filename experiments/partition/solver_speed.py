@@ -139,7 +139,7 @@ def layered_graph(nodes: int, seed: int = 0) -> OpGraph:
 
 def problem_for(graph: OpGraph, chips: int, rules: str) -> Problem:
     """The graph on a ring, colour classes off, training allowed."""
-    options = ProblemOptions(rules=rule_set(rules), colocation=False, allow_training=True)
+    options = ProblemOptions(rules=rule_set(rules), colocation="none", allow_training=True)
     return make_problem(graph, load_hardware(f"ring{chips}"), options)
 
 

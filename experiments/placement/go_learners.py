@@ -191,7 +191,7 @@ def _drawn(
             policy.decisions,
             key,
             noise,
-            decoder.options,
+            decoder.choices,
             decoder.reference_start,
         )
     return found

@@ -1,22 +1,25 @@
 """GO's own form, all units at once, learning alone on each row of GO's table, with its controls.
 
 Run: ``python -m experiments.placement.go_own_form [--rows NAME ...] [--arms NAME ...]
-[--samples 2000] [--seeds 1]``. Decision placement, P100-class devices, analytical costs. *learned*
-is a policy of the form ``nodes`` (docs/policy.md) that starts untrained and learns on the row alone
-(GO-one); *without carrying* the same without graph-level numbers and without carrying plans over:
-nearer to GO, but not GO as published, which has segmented attention and is wider;
-*untrained* draws as *learned* does, from the same first weights, and learns nothing; *blind* learns
-without seeing an edge, also between choices; *annealing* is the classical search at the same number
-of samples. The recipe was chosen on training problems of the zoo, not on these rows. Every finished
-run is kept in ``results/go_own_form/runs.jsonl`` and not made again; runs of more samples have a
-table of their own.
+[--samples 2000] [--seeds 1] [--colocate gradients] [--decide placement+schedule+fusion]``.
+P100-class devices, analytical costs. *learned* is a policy ``nodes`` (docs/policy.md) that starts
+untrained and learns on the row alone (GO-one); *without carrying* the same without graph-level
+numbers and without carrying plans over; *untrained* draws as *learned* does, from the same first
+weights, and learns nothing; *blind* learns without seeing an edge, also between choices;
+*annealing* is the classical search at the same number of samples. The recipe was chosen on training
+problems of the zoo, not on these rows. Every finished run is kept in
+``results/go_own_form/runs.jsonl`` and not made again; runs of more samples have a table of their
+own.
+
+GO as published, with arms of its own (`go_published`), has sections at the end of the page; its
+weights come from `make long`, which runs it with ``--colocate gradients``.
 
 *zero-shot* and *fine-tuned* need pretrained weights that saw none of GO's families, in
 ``build/go_own_form/weights.npz``::
 
-    go-rl train policy build/go_own_form --objective makespan --decide placement
-        --policy.form nodes --policy.hidden 32 --policy.sage-layers 2 --policy.attention-layers 0
-        --policy.iterations 3 --further efficientnet-b0-training gcn-16-layers-training
+    go-rl train policy build/go_own_form --network nodes --decide placement --policy.hidden 32
+        --policy.sage-layers 2 --policy.attention-layers 0 --policy.iterations 3
+        --further efficientnet-b0-training gcn-16-layers-training
         gpt2-small-training graph-simulator-10-training neural-ode-8-training
         wide-and-deep-training resnet50-b8-training transformer-base-training
         wav2vec2-base-training whisper-tiny-training xception-training --further-share 1
@@ -30,12 +33,22 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import cast
 
 from experiments.experiment import ROOT, Experiment
 from experiments.page_text import NOTHING, cell, grid_table, markdown_table
-from experiments.placement.go_rows import best_after, known_rows, row_problem, searched
+from experiments.placement.go_published import (
+    EQUAL_SECONDS,
+    Run,
+    published_arm,
+    published_sections,
+)
+from experiments.placement.go_rows import SMALL_FIRST, best_after, known_rows, row_problem, searched
+from experiments.placement.hdp_reproduction import Run as HdpRun
+from experiments.rows import read_rows
 from experiments.statistics import geometric_mean, mean_cell
 from go_rl.core import Budget, Objective, Optimizer
+from go_rl.graphs.cutting.colocation import Colocation
 from go_rl.objectives.methods import MakespanAnnealing, MakespanExpert
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.config import NodesPolicyConfig
@@ -53,12 +66,6 @@ FROZEN = replace(LEARNING, ppo=replace(LEARNING.ppo, learning_rate=1e-30, epochs
 """Too small a step to change any weight."""
 AFTER = (200, 1000)
 """Samples after which plans are compared, beside the end."""
-SMALL_FIRST = (
-    "Transformer-XL 2 layers", "WaveNet 2x18", "Transformer-XL 4 layers",
-    "Transformer-XL 8 layers", "WaveNet 4x36", "RNNLM 2 layers", "Inception-v3 b32",
-    "Inception-v3 b64", "AmoebaNet-D", "RNNLM 4 layers", "RNNLM 8 layers", "GNMT 2 layers",
-    "GNMT 4 layers", "GNMT 8 layers",
-)  # fmt: skip
 
 
 def _pretrained() -> Agent:
@@ -98,6 +105,10 @@ class GoOwnForm(Experiment):
     """Plans that a search may price."""
     seeds: int = 1
     """Runs of each arm."""
+    colocate: str = "graph"
+    """Operators that must share a device: graph (none) or gradients."""
+    decide: str = "placement"
+    """Decisions, with + between."""
     minutes: float = float("inf")
     """After so many no further run is begun."""
     shown: int = 2000
@@ -107,33 +118,25 @@ class GoOwnForm(Experiment):
         """Make the missing runs, then the page."""
         table = self.kept_runs(Run)
         end = time.perf_counter() + 60 * self.minutes
-        done = {(r.row, r.arm, r.seed, r.samples) for r in table.rows}
+        asked = self.samples, self.colocate, self.decide
+        done = {(r.row, r.arm, r.seed, (r.samples, r.colocate, r.decide)) for r in table.rows}
         for seed, row, arm in product(range(self.seeds), self.rows, self.arms):
-            if (row, arm, seed, self.samples) not in done and time.perf_counter() < end:
-                table.add(_run(row, arm, seed, self.samples))
-        self.write_page(page(table.rows, self.shown))
+            if (row, arm, seed, asked) not in done and time.perf_counter() < end:
+                table.add(_run(table.rows, row, arm, seed, asked))
+        hdp = read_rows(HdpRun, self.stem.with_name("hdp_reproduction") / "runs.jsonl")
+        text = page([r for r in table.rows if r.colocate == "graph"], self.shown)
+        self.write_page(text + published_sections(table.rows, hdp))
 
 
-@dataclass(frozen=True)
-class Run:
-    """One search."""
-
-    row: str
-    arm: str
-    seed: int
-    samples: int
-    expert_ms: float
-    milliseconds: float
-    """Of the best plan."""
-    seconds: float
-    """Time of the search with compilation; other programs shared the cores."""
-    curve: list[list[float]]
-    """[samples, ms] at every improvement."""
-
-
-def _run(row: str, arm: str, seed: int, samples: int) -> Run:
-    problem, budget = row_problem(row), Budget(samples=samples)
-    plan, spent = searched(lambda: ARMS[arm](seed).optimize(problem, budget, seed), problem)
+def _run(known: Sequence[Run], row: str, arm: str, seed: int, asked: tuple[int, str, str]) -> Run:
+    """Make one run; ``asked``: samples, colocation and decisions."""
+    samples, colocate, decide = asked
+    problem = row_problem(row, tuple(decide.split("+")), cast("Colocation", colocate))
+    budget = Budget(samples=samples)
+    if arm.endswith(EQUAL_SECONDS):
+        budget = Budget(seconds=_seconds_of_one(known, row, seed, asked))
+    method = ARMS[arm](seed) if arm in ARMS else published_arm(arm, decide, seed)
+    plan, spent = searched(lambda: method.optimize(problem, budget, seed), problem)
     return Run(
         row=row,
         arm=arm,
@@ -142,8 +145,20 @@ def _run(row: str, arm: str, seed: int, samples: int) -> Run:
         expert_ms=1e3 * MakespanExpert().optimize(problem, Budget(samples=1), 0).value,
         milliseconds=1e3 * plan.value,
         seconds=round(spent, 1),
-        curve=[[point.samples, 1e3 * point.seconds] for point in plan.curve],
+        curve=[[p.samples, p.wall_seconds, 1e3 * p.seconds] for p in plan.curve],
+        colocate=colocate,
+        decide=decide,
     )
+
+
+def _seconds_of_one(
+    known: Sequence[Run], row: str, seed: int, asked: tuple[int, str, str]
+) -> float:
+    for run in known:
+        told = run.row, run.arm, run.seed, (run.samples, run.colocate, run.decide)
+        if told == (row, "GO-one", seed, asked):
+            return run.seconds
+    raise SystemExit(f"{row}, seed {seed}: equal seconds need a run of GO-one; name that arm first")
 
 
 def page(runs: Sequence[Run], shown: int) -> str:

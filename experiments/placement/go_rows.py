@@ -9,6 +9,7 @@ from experiments.experiment import timed
 from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
 from go_rl.core import Optimizer, Plan, Problem
+from go_rl.graphs.cutting.colocation import Colocation
 from go_rl.graphs.zoo import zoo_graph
 from go_rl.objectives.methods import (
     DefaultPlacement,
@@ -37,6 +38,13 @@ ROWS = {
     "WaveNet 4x36": ("wavenet-4x36-training", 4),
 }
 """Graph of the zoo and number of devices."""
+SMALL_FIRST = (
+    "Transformer-XL 2 layers", "WaveNet 2x18", "Transformer-XL 4 layers",
+    "Transformer-XL 8 layers", "WaveNet 4x36", "RNNLM 2 layers", "Inception-v3 b32",
+    "Inception-v3 b64", "AmoebaNet-D", "RNNLM 4 layers", "RNNLM 8 layers", "GNMT 2 layers",
+    "GNMT 4 layers", "GNMT 8 layers",
+)  # fmt: skip
+"""Rows by what a search of them takes, the quickest first."""
 
 
 CLASSICAL: dict[str, Callable[[], Optimizer]] = {
@@ -48,10 +56,12 @@ SINGLE = ("default", "expert", "metis", "heft")
 """Methods that do not draw."""
 
 
-def row_problem(row: str, decide: str | tuple[str, ...] = "placement") -> Problem:
+def row_problem(
+    row: str, decide: str | tuple[str, ...] = "placement", colocate: Colocation = "graph"
+) -> Problem:
     """Return the problem of a row, with analytical prices."""
     name, devices = ROWS[row]
-    asked = OptimizeOptions("makespan", decide, hardware=f"p100x{devices}")
+    asked = OptimizeOptions("makespan", decide, hardware=f"p100x{devices}", colocate=colocate)
     return problem_for(zoo_graph(name), asked)
 
 

@@ -1,22 +1,26 @@
 """Whether HDP reaches the expert's step time: attempts with 10,000 samples.
 
-Run: ``python -m experiments.placement.hdp_reproduction [--rows NAME ...] [--attempts NAME ...]``.
-Two of GO's rows (`go_placement.py`), decision placement only. *published* has the settings of the
-paper (Mirhoseini et al. 2018, section 3: Adam with 0.1, gradients of norm 1, tanh constant 5,
-temperature 10, one grouping and four placements an update) and, where it is silent, of the authors'
-code in TensorFlow 1.x, ``python/grappler/hierarchical_controller.py`` (20 groups for each device,
-hidden widths 64 and 512, raw numbers into a grouper without activation, noise of 0.5 on logits
-for 750 updates, learning rate times 0.95 every 50 updates from the 400th, a baseline with decay 0.9
-that starts at the reward of a failure). *normalised*: advantages of one size, a tenth of the
-learning rate; *grouping*: the grouper starts from runs of operators, too; *learning rate*: a tenth
-of its rate, 16 placements an update; *untrained*: the same draws, and nothing is learned. The
-authors' code also stops to draw placements after 500 updates
-and then repeats the last one; ours goes on. Every finished run is kept in
-``results/hdp_reproduction/runs.jsonl`` and not made again.
+Run: ``python -m experiments.placement.hdp_reproduction [--rows NAME ...] [--attempts NAME ...]
+[--colocate gradients]``. GO's rows (`go_placement.py`), decision placement only. ``--colocate
+gradients``: each gradient sits with its operator and each update with its weight, as TensorFlow
+colocated what the authors placed; ``graph``: every operator is placed by itself.
+
+*published* has the settings of the paper (Mirhoseini et al. 2018, section 3: Adam with 0.1,
+gradients of norm 1, tanh constant 5, temperature 10, one grouping and four placements an update)
+and, where it is silent, of the authors' code in TensorFlow 1.x,
+``python/grappler/hierarchical_controller.py`` (20 groups for each device, hidden widths 64 and 512,
+raw numbers into a grouper without activation, noise of 0.5 on logits for 750 updates, learning rate
+times 0.95 every 50 updates from the 400th, a baseline with decay 0.9 that starts at the reward of a
+failure). *normalised*: advantages of one size, a tenth of the learning rate; *grouping*: the
+grouper starts from runs of operators, too; *learning rate*: a tenth of its rate, 16 placements an
+update; *untrained* and *published, untrained*: the same draws, and nothing is learned. The authors'
+code also stops to draw placements after 500 updates and then repeats the last one; ours goes on.
+Every finished run is kept in ``results/hdp_reproduction/runs.jsonl`` and not made again.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -25,9 +29,10 @@ import numpy as np
 
 from experiments.experiment import Experiment
 from experiments.page_text import markdown_table
-from experiments.placement.go_rows import ROWS, row_problem, searched
+from experiments.placement.go_rows import ROWS, SMALL_FIRST, best_after, row_problem, searched
 from go_rl.core import Budget, Problem
 from go_rl.core.decisions import Scored
+from go_rl.graphs.cutting.colocation import Colocation
 from go_rl.objectives.makespan.methods.hdp.config import HDPConfig
 from go_rl.objectives.makespan.methods.hdp.hdp import HDP
 from go_rl.objectives.methods import DefaultPlacement, MakespanExpert
@@ -35,38 +40,50 @@ from go_rl.objectives.methods import DefaultPlacement, MakespanExpert
 PLAIN = HDPConfig(learning_rate=0.01, placements=4, normalise=False, prior=0.0)
 ATTEMPTS = {
     "published": replace(PLAIN, published=True, failure_first=True, learning_rate=0.1),
+    "published, untrained": replace(PLAIN, published=True, learning_rate=0.0),
     "normalised": replace(PLAIN, published=True, normalise=True),
     "grouping": replace(PLAIN, normalise=True, learning_rate=0.003, prior=10.0),
     "learning rate": HDPConfig(learning_rate=3e-4, placements=16, normalise=True, prior=10.0),
     "untrained": HDPConfig(learning_rate=0.0, placements=16, normalise=True, prior=10.0),
 }
-"""The fourth has the settings of `HDPConfig`; the last draws as it does and learns nothing."""
+"""*learning rate* has the settings of `HDPConfig`; *untrained* draws as it does."""
 SHOWN = ("published", "failure_first", "learning_rate", "placements", "normalise", "prior")
 AFTER = (200, 1000, 2000, 5000, 10_000)
 """Samples after which the best placement is reported."""
+TITLES = {
+    "gradients": "Gradients with their operators, updates with their weights",
+    "graph": "Every operator by itself",
+}
+"""Headings by colocation."""
 
 
 @dataclass(frozen=True)
 class HdpReproduction(Experiment):
     """Options of this experiment."""
 
-    rows: tuple[str, ...] = ("RNNLM 2 layers", "GNMT 2 layers")
+    rows: tuple[str, ...] = SMALL_FIRST
     """Rows of GO's table."""
+    colocate: Colocation = "gradients"
+    """Operators that must share a device: graph (none) or gradients."""
     attempts: tuple[str, ...] = tuple(ATTEMPTS)
     """Settings to run; the page shows all that were ever run."""
     samples: int = 10_000
     """Placements that a search may price."""
     seeds: int = 1
     """Searches of each attempt."""
+    minutes: float = float("inf")
+    """After so many no further run is begun."""
 
     def run(self) -> None:
         """Make the missing runs, then the page."""
         table = self.kept_runs(Run)
-        done = {(r.row, r.attempt, r.seed, r.samples) for r in table.rows}
-        for seed, attempt, row in product(range(self.seeds), self.attempts, self.rows):
-            if (row, attempt, seed, self.samples) not in done:
-                table.add(_run(row, attempt, seed, self.samples))
-        self.write_page(page([r for r in table.rows if r.samples == self.samples]))
+        end = time.perf_counter() + 60 * self.minutes
+        done = {(r.row, r.attempt, r.seed, r.samples, r.colocate) for r in table.rows}
+        for seed, row, attempt in product(range(self.seeds), self.rows, self.attempts):
+            key = (row, attempt, seed, self.samples, self.colocate)
+            if key not in done and time.perf_counter() < end:
+                table.add(_run(*key))
+        self.write_page(page(table.rows))
 
 
 @dataclass(frozen=True)
@@ -86,13 +103,16 @@ class Run:
     seconds: float
     """Time of the search, compilation left out."""
     curve: list[list[float]]
-    """[samples, ms] at every improvement."""
+    """[samples, seconds, ms] at every improvement; older runs have no seconds."""
     means: list[float]
     """Mean step time in milliseconds of the placements drawn, each tenth of the search."""
+    colocate: str = "graph"
+    """Operators that share a device, see `HdpReproduction.colocate`."""
 
 
-def _run(row: str, attempt: str, seed: int, samples: int) -> Run:
-    problem, config, priced = row_problem(row), ATTEMPTS[attempt], list[Scored]()
+def _run(row: str, attempt: str, seed: int, samples: int, colocate: Colocation) -> Run:
+    problem = row_problem(row, colocate=colocate)
+    config, priced = ATTEMPTS[attempt], list[Scored]()
     HDP(config).prepare(problem)
     method, budget = HDP(config, report=priced.append), Budget(samples=samples)
     plan, spent = searched(lambda: method.optimize(problem, budget, seed), problem)
@@ -107,8 +127,9 @@ def _run(row: str, attempt: str, seed: int, samples: int) -> Run:
         expert_ms=_milliseconds(MakespanExpert(), problem),
         milliseconds=1e3 * plan.value,
         seconds=round(spent, 1),
-        curve=[[point.samples, 1e3 * point.seconds] for point in plan.curve],
+        curve=[[p.samples, p.wall_seconds, 1e3 * p.seconds] for p in plan.curve],
         means=[float(part.mean()) for part in np.array_split(milliseconds, 10)],
+        colocate=colocate,
     )
 
 
@@ -117,34 +138,42 @@ def _milliseconds(method: DefaultPlacement | MakespanExpert, problem: Problem) -
 
 
 def page(runs: Sequence[Run]) -> str:
-    """Return the page."""
-    lines = []
+    """Return the page, with a table for each colocation and number of samples."""
+    settings = [
+        f"- *{attempt}*: {settings or 'none'}\n"
+        for attempt in ATTEMPTS
+        for settings in sorted({r.settings for r in runs if r.attempt == attempt})
+    ]
+    text = (
+        "# HDP against the expert's step time\n\nMilliseconds a step of the best placement after "
+        "so many samples, P100-class devices by the analytical cost model; in brackets over the "
+        "expert's. *drawn*: mean of the placements drawn in the first and in the last tenth of "
+        "the search.\n"
+    )
+    counts = sorted({run.samples for run in runs}, reverse=True)
+    for (colocate, title), count in product(TITLES.items(), counts):
+        if mine := [run for run in runs if (run.colocate, run.samples) == (colocate, count)]:
+            text += f"\n## {title}: {count:,} samples\n\n{_table(mine, count)}"
+    return f"{text}\nSettings:\n\n{''.join(settings)}"
+
+
+def _table(runs: Sequence[Run], samples: int) -> str:
+    lines, counts = [], [count for count in AFTER if count <= samples]
     for run in sorted(
         runs, key=lambda r: (list(ROWS).index(r.row), list(ATTEMPTS).index(r.attempt), r.seed)
     ):
         cells = []
-        for count in AFTER:
-            best = min(ms for samples, ms in run.curve if samples <= count)
+        for count in counts:
+            best = best_after(run.curve, count)
             cells.append(f"{best:.1f} ({best / run.expert_ms:.2f})")
         ends = (run.means[0], run.means[-1], run.seconds / 60)
         lines.append([
             run.row, run.attempt, str(run.seed), f"{run.default_ms:.1f}", f"{run.expert_ms:.1f}",
             *cells, *(f"{number:.1f}" for number in ends),
         ])  # fmt: skip
-    heads = ("row", "attempt", "seed", "default", "expert", *map(str, AFTER), "drawn, first",
+    heads = ("row", "attempt", "seed", "default", "expert", *map(str, counts), "drawn, first",
              "last", "minutes")  # fmt: skip
-    settings = [
-        f"- *{attempt}*: {settings or 'none'}\n"
-        for attempt in ATTEMPTS
-        for settings in sorted({r.settings for r in runs if r.attempt == attempt})
-    ]
-    return (
-        "# HDP against the expert's step time\n\nMilliseconds a step of the best placement after "
-        "so many samples, P100-class devices by the analytical cost model; in brackets over the "
-        "expert's. *drawn*: mean of the placements drawn in the first and in the last tenth of "
-        f"the search.\n\n{markdown_table(heads, lines, ('attempt',))}\nSettings:\n\n"
-        f"{''.join(settings)}"
-    )
+    return markdown_table(heads, lines, ("attempt",))
 
 
 if __name__ == "__main__":

@@ -100,7 +100,7 @@ def _problem(data: Path | None) -> Problem:
         if not found:
             raise SystemExit(f"{places[0]} is absent; --data names a folder with throughput/")
         graph = load(found[0])
-    options = ProblemOptions(rules=rule_set("relay"), colocation=False, allow_training=True)
+    options = ProblemOptions(rules=rule_set("relay"), colocation="none", allow_training=True)
     return make_problem(graph, load_hardware(f"ring{CHIPS}"), options)
 
 

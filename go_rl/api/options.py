@@ -23,6 +23,7 @@ from go_rl.core.errors import nearest
 from go_rl.core.plan_json.fields import LARGEST_SEED
 from go_rl.costs.models import CostModel
 from go_rl.costs.models.registry import check_cost
+from go_rl.graphs.cutting.colocation import Colocation, check_colocation
 from go_rl.policy.config import SHIPPED_NAMES, Control, check_control
 
 DEFAULT_SECONDS = 20.0
@@ -67,6 +68,9 @@ class PlanningOptions(ABC):
     ring36 for all others."""
     memory: bool | None = field(default=None, kw_only=True)
     """Must weights and live tensors fit? Default: yes, except for a profile on foreign hardware."""
+    colocate: Colocation = field(default="graph", kw_only=True)
+    """Operators that must share a device: those of the model file (graph), those and each gradient
+    with its operator, each update with its weight (gradients), or none."""
     cost: Cost = field(default="auto", kw_only=True)
     """Cost model: auto, analytical, profiled, learned[:gpus|NAME|FILE] or measured:DIR
     (docs/costs.md)."""
@@ -83,6 +87,7 @@ class PlanningOptions(ABC):
         check_objective(self.objective)
         rule_set(self.rules)
         self.decisions  # noqa: B018 - names check themselves
+        check_colocation(self.colocate)
         check_cost(self.cost)
         check_control(self.control)
         if not 0 <= self.seed <= LARGEST_SEED:
@@ -246,6 +251,7 @@ def check_objective(objective: str | None) -> None:
 CHECKS: dict[str, Callable[[Any], object]] = {
     "objective": check_objective,
     "rules": rule_set,
+    "colocate": check_colocation,
     "cost": check_cost,
     "control": check_control,
 }

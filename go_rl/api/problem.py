@@ -4,15 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from numbers import Integral
 from pathlib import Path
 
-import numpy as np
-
 from go_rl.api.options import HardwareChoice, OptimizeOptions, PlanningOptions
 from go_rl.core import (
-    FREE,
     Hardware,
     HardwareError,
     NodeId,
@@ -61,6 +57,7 @@ def problem_for(
         fixed=fixed_nodes(graph, fixed or {}),
         cost_model=named_cost(options.cost, chosen),
         decisions=options.decisions,
+        colocation=options.colocate,
     )
     return make_problem(graph, chosen, wanted)
 
@@ -136,7 +133,7 @@ def problem_of(plan: Plan, graph: OpGraph) -> Problem:
             all_chips=plan.all_chips,
             fixed=plan.fixed,
             cost_model=named_cost(plan.cost_model, hardware),
-            colocation=not _without_colocation(plan, graph),
+            colocation=_colocation_of(plan, graph),
             allow_training=True,
         )
     except (HardwareError, ProblemError) as error:
@@ -144,12 +141,12 @@ def problem_of(plan: Plan, graph: OpGraph) -> Problem:
     return make_problem(graph, hardware, options)
 
 
-def _without_colocation(plan: Plan, graph: OpGraph) -> bool:
-    """Whether the plan was made with the graph's colocation classes switched off."""
-    if plan.graph_hash == graph.digest:
-        return False
-    free = replace(graph, colocation=np.full(graph.num_nodes, FREE, np.int32))
-    return plan.graph_hash == free.digest
+def _colocation_of(plan: Plan, graph: OpGraph) -> str:
+    """The colocation that the plan was made with; the graph's own where it is of another graph."""
+    from go_rl.graphs.cutting.colocation import COLOCATIONS, with_colocation
+
+    made = (each for each in COLOCATIONS if with_colocation(graph, each).digest == plan.graph_hash)
+    return next(made, "graph")
 
 
 def fixed_nodes(graph: OpGraph, fixed: Mapping[NodeId, int]) -> dict[int, int]:

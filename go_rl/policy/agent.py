@@ -19,6 +19,7 @@ from go_rl.objectives.makespan.choices import LEVELS
 from go_rl.policy.config import MAX_CHIPS, NodesPolicyConfig, PolicyConfig
 from go_rl.policy.dispatch.dispatch_policy import DispatchPolicy
 from go_rl.policy.network import Encoded, Params, Policy
+from go_rl.policy.nodes.node_options import UnitOptions
 from go_rl.policy.nodes.nodes_policy import NodesPolicy
 from go_rl.policy.observations.buckets import Padded, pad
 from go_rl.policy.observations.policy_graph import tiny_graph
@@ -26,8 +27,8 @@ from go_rl.policy.ring.ring_policy import RingPolicy
 
 Actions = dict[str, Any]
 """Actions drawn for each decision: `OrderActions`, `DrawnPlacements`, `NodeActions` or `Drawn`."""
-Options = Mapping[str, Float32[np.ndarray, "U _"]]
-"""Options of each unit, by decision; see `node_options`."""
+Options = Mapping[str, UnitOptions]
+"""Options of each unit, by decision."""
 Start = Mapping[str, Int32[np.ndarray, "U"]]
 """Plan that the first iteration of a node policy starts from, by decision."""
 NETWORKS: dict[str, type[Policy]] = {
@@ -76,7 +77,7 @@ class Agent:
     ) -> Actions:
         """Draw [B] samples of every decision; ``noise`` scales the deviations (0: the likeliest).
 
-        A node policy chooses among ``options`` (`NodesPlans.options`); its first iteration sees
+        A node policy chooses among ``options`` (`NodesPlans.choices`); its first iteration sees
         ``start``, if the policy carries plans over.
 
         Raises:
@@ -93,8 +94,8 @@ class Agent:
         if not isinstance(self.config, NodesPolicyConfig):
             return {}
         if options is None or any(decision not in options for decision in decisions):
-            raise PolicyError("a node policy draws among NodesPlans.options; give them")
-        if "placement" in decisions and options["placement"].shape[1] > MAX_CHIPS:
+            raise PolicyError("a node policy draws among NodesPlans.choices; give them")
+        if "placement" in decisions and options["placement"].table.shape[1] > MAX_CHIPS:
             raise PolicyError(
                 f"a node policy places on at most {MAX_CHIPS} devices; use a dispatch policy"
             )
@@ -122,7 +123,8 @@ def new_agent(config: PolicyConfig, seed: int) -> Agent:
     padded, options = pad(tiny_graph(policy.columns)), {}
     graph, real = jax.tree.map(jnp.asarray, (padded.graph, padded.real))
     if isinstance(config, NodesPolicyConfig):
-        options = {decision: jnp.zeros((len(real), LEVELS)) for decision in DECISIONS}
+        every = UnitOptions(jnp.zeros((len(real), LEVELS)), jnp.arange(len(real)))
+        options = dict.fromkeys(DECISIONS, every)
     return Agent(config, _first_params(policy, key, graph, real, options))
 
 
@@ -150,7 +152,7 @@ def draw(
     decisions: tuple[str, ...],
     key: jax.Array,
     noise: jax.Array | np.ndarray,
-    options: Mapping[str, jax.Array | np.ndarray],
+    options: Options,
     start: Mapping[str, jax.Array | np.ndarray],
 ) -> Actions:
     """Draw every decision, compiled."""

@@ -129,6 +129,9 @@ class NodesPolicyConfig(PolicyConfig):
     carry: bool = True
     """Whether the first iteration sees the best plan known, at first the reference plan; else it
     sees nothing, as in GO."""
+    neighbours_first: bool = True
+    """Whether an untrained policy prefers devices where a unit, its producers and its consumers
+    were in the iteration before; else its logits ignore them at first, as in GO."""
 
 
 @dataclass(frozen=True)

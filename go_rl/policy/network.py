@@ -119,7 +119,7 @@ class Policy(nn.Module):
         real: Float[Array, "U"],
         key: Array,
         noise: Array,
-        options: Mapping[str, Float[Array, "U _"]],
+        options: Mapping[str, Any],
     ) -> Any:
         """Touch every parameter; used to initialise them."""
         encoded = self.encode(graph, real, jnp.int32(2))

@@ -139,7 +139,7 @@ def test_the_problem_of_a_plan_is_the_problem_it_was_made_for(graph):
 def test_a_plan_made_without_colocation_is_checked_without(graph):
     coloured = replace(graph, colocation=np.zeros(4, np.int32))
     made = go_rl.optimize(graph, "ring2", **QUICK).best
-    free = make_problem(coloured, load_hardware("ring2"), ProblemOptions(colocation=False))
+    free = make_problem(coloured, load_hardware("ring2"), ProblemOptions(colocation="none"))
     plan = replace(made, graph_hash=free.graph.digest)
     assert check_plan(plan, free).ok
     assert go_rl.check(plan, coloured).ok

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from go_rl.core import Plan, load_hardware
+from go_rl.graphs.cutting.colocation import forward_homes, with_colocation
+from go_rl.graphs.zoo import zoo_graph
 
 MODEL = "zoo:transformer-xl-2-layers-training"
 QUICK = ("--samples", 2, "--method")
@@ -47,9 +50,27 @@ def test_only_the_decisions_named_are_decided(command):
     assert found.document["plan"]["fusion_group"] is None
 
 
+def test_gradients_share_the_device_of_their_operators_and_the_checker_says_so(command, tmp_path):
+    """Random plans put nearly every node by itself, unless it is bound."""
+    found = command("optimize", MODEL, "--hardware", "p100x2", "--decide", "placement",
+                    "--colocate", "gradients", *QUICK, "random", "--out", "here")  # fmt: skip
+    assert found.code == 0, found.err
+    path = tmp_path / "here" / "plan.json"
+    plan, graph = Plan.load(path), zoo_graph(MODEL.removeprefix("zoo:"))
+    assert plan.graph_hash == with_colocation(graph, "gradients").digest
+    assert command("check", path, MODEL).code == 0
+    home = forward_homes(graph)
+    bound = np.flatnonzero(graph.is_backward & (home >= 0))
+    moved = json.loads(path.read_text())
+    moved["device"] = [1 - d if i == bound[0] else d for i, d in enumerate(moved["device"])]
+    path.write_text(json.dumps(moved))
+    assert command("check", path, MODEL).code != 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (("--colocate", "gradient"), "did you mean 'gradients'"),
         (("--hardware", "p100x1", "--decide", "placement"), "placement needs two devices"),
         (("--decide", "placment"), "did you mean 'placement'"),
         (("--decide", ","), "name some of placement"),

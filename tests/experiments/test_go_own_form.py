@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from experiments.placement.go_own_form import ARMS, SMALL_FIRST, Run, page
-from experiments.placement.go_rows import ROWS
+from experiments.placement.go_own_form import ARMS, Run, page
+from experiments.placement.go_rows import ROWS, SMALL_FIRST
 
 
 def run(row: str, arm: str, seed: int, curve: list[list[float]], samples: int = 2000) -> Run:

@@ -27,6 +27,7 @@ from go_rl.policy.network import Policy
 from go_rl.policy.nodes.device_logits import DeviceLogits, DeviceTerms, device_logits
 from go_rl.policy.nodes.node_decisions import node_decisions
 from go_rl.policy.nodes.node_decoder import MOVED, NodeActions, staying
+from go_rl.policy.nodes.node_options import UnitOptions
 from go_rl.policy.nodes.nodes_plans import NodesPlans
 from go_rl.policy.nodes.nodes_policy import NodesPolicy
 from go_rl.verify.check_plan import check_plan
@@ -208,13 +209,37 @@ def test_options_by_hand():
     assert np.isfinite(padding).sum(axis=1).max() == 3
 
 
+def test_a_unit_of_a_class_follows_the_unit_that_places_it():
+    """Nodes 0 and 3 share a device, and so do 1 and 2: units of 2 and 3 choose nothing, see what
+    the others chose, and have no part in density and entropy."""
+    edges = [(i, i + 1, 1.0) for i in range(3)]
+    problem = step_problem(
+        [1.0] * 4, edges, 2, kinds=[OpKind.MATMUL] * 4, colocation=[5, 7, 7, 5],
+        decisions=DECISIONS,
+    )  # fmt: skip
+    agent, decoder = lively(), NodesPlans(MakespanWorkspace(problem))
+    unit = decoder.units.unit_of
+    assert decoder.choices["placement"].leader[unit].tolist() == unit[[0, 1, 1, 0]].tolist()
+    assert decoder.choices["schedule"].leader[unit].tolist() == unit.tolist()
+    actions = drawn_plans(agent, decoder, np.ones(16, np.float32), 1)
+    drawn_devices = np.asarray(actions["placement"].chosen)[..., unit]
+    assert (drawn_devices[..., [0, 1]] == drawn_devices[..., [3, 2]]).all()
+    assert (drawn_devices[..., 0] != drawn_devices[..., 1]).any()
+    placed = decoder.decisions(jax.device_get(actions)).device
+    assert (placed == drawn_devices[:, -1]).all()
+    _, found = judge(agent, decoder, actions)
+    assert np.asarray(found["placement"][0].free)[unit].tolist() == [1, 1, 0, 0]
+    assert np.asarray(found["schedule"][0].free)[unit].tolist() == [1, 1, 1, 1]
+
+
 def chosen(rows: dict[str, list[list[int]]]) -> dict[str, NodeActions]:
     """Actions whose last iteration is given and whose first is nonsense."""
     found = {}
     for task, row in rows.items():
         last = np.array(row)[:, None]
+        each = last[:, 0].shape
         found[task] = NodeActions(jnp.asarray(np.concatenate([1 - last, last], axis=1)),
-                                  jnp.zeros((*last[:, 0].shape, 2)))  # fmt: skip
+                                  jnp.zeros((*each, 2)), jnp.zeros(each, jnp.int32))  # fmt: skip
     return found
 
 
@@ -299,7 +324,8 @@ def test_what_is_asked_wrongly_is_said():
     encoded = agent.encode(padded)
     with pytest.raises(PolicyError, match=r"draws among .*; give them"):
         agent.draw(padded, encoded, ("placement",), key, NOISE)
-    many = {"placement": np.zeros((len(padded.real), 128), np.float32)}
+    leaders = jnp.arange(len(padded.real))
+    many = {"placement": UnitOptions(jnp.zeros((len(leaders), 128)), leaders)}
     with pytest.raises(PolicyError, match="places on at most 64 devices"):
         agent.draw(padded, encoded, ("placement",), key, NOISE, many)
 

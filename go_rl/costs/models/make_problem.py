@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float64
@@ -29,6 +29,7 @@ from go_rl.costs.models.analytical import Analytical
 from go_rl.costs.models.cost_model import CostModel, GraphCostModel, Kernels
 from go_rl.costs.models.fused import FusedPrices
 from go_rl.costs.models.profiled import Profiled, profile_for
+from go_rl.graphs.cutting.colocation import with_colocation
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,9 @@ class ProblemOptions:
     fixed: Mapping[int, int] = field(default_factory=dict)
     cost_model: CostModel | None = None
     """None: profiled for a graph without FLOP that brings seconds, else analytical."""
-    colocation: bool = True
-    """False: the graph's colocation classes are ignored."""
+    colocation: str = "graph"
+    """Colocation classes: the graph's, those and gradients with their operators, or none; see
+    `go_rl.graphs.cutting.colocation`."""
     decisions: str | tuple[str, ...] | None = None
     """Makespan only: some of `go_rl.core.DECISIONS`, as names or with commas between; None: all
     that make sense, which is all but placement on a single device."""
@@ -66,8 +68,7 @@ def make_problem(
     options = options or ProblemOptions()
     if options.objective.traits.is_pipeline and graph.is_backward.any():
         _refuse_training(graph, options)
-    if not options.colocation:
-        graph = replace(graph, colocation=np.full(graph.num_nodes, FREE, np.int32))
+    graph = with_colocation(graph, options.colocation)
     profiled = bool(graph.seconds) and not graph.has_flops
     model = options.cost_model or (Profiled() if profiled else Analytical())
     memory = options.memory

@@ -28,7 +28,7 @@ from go_rl.policy.learn.config import (
 )
 from go_rl.policy.learn.devices import on_all_devices, split_samples
 from go_rl.policy.learn.ppo import Metrics, new_learner, update
-from go_rl.policy.learn.problems.curriculum import Curriculum
+from go_rl.policy.learn.problems.curriculum import CACHE, Curriculum
 from go_rl.policy.learn.problems.makespan import MakespanProblems
 from go_rl.policy.learn.problems.ring import RingProblems
 from go_rl.policy.learn.processes.group import ALONE, Group
@@ -73,7 +73,7 @@ def pretrain(
             f"some have nothing to do; raise problems to at least {group.count}"
         )
     folder, report = Path(folder), report or (lambda update, sentence: None)
-    problems, run = _problems(config), RunFolder(folder, config, group)
+    problems, run = _problems(config, folder), RunFolder(folder, config, group)
     try:
         state = _first(problems, run, report)
         run.open_log(state.step)
@@ -91,11 +91,11 @@ def pretrain(
     return run.weights(state)
 
 
-def _problems(config: TrainConfig) -> Curriculum[TrainConfig]:
+def _problems(config: TrainConfig, folder: Path) -> Curriculum[TrainConfig]:
     if isinstance(config, RingTrainConfig):
         return RingProblems(config)
     assert isinstance(config, MakespanTrainConfig)
-    return MakespanProblems(config)
+    return MakespanProblems(config, folder / CACHE)
 
 
 def _first(problems: Curriculum[TrainConfig], run: RunFolder, report: Report) -> TrainState:

@@ -4,7 +4,8 @@ The graph is encoded once; what is left for each sample is linear in what the sa
 logits[b, t, u, k] = base[u, k] + sum_f weights[t, u, f] seen[b, t, u, k, f]
                    + sum_l latent[b, l] bends[l, u, k].
 An untrained policy already prefers devices where a unit, its producers and its consumers were in
-the iteration before (`FIRST`): its draws are connected pieces, not noise.
+the iteration before (`FIRST`): its draws are connected pieces, not noise. Not so as published
+(`NodesPolicyConfig.neighbours_first` False).
 
 Dimension letters: ``B`` samples, ``T`` iterations, ``U`` units, ``K`` devices, ``F`` features of
 `seen_devices` and one more, ``L`` graph-level numbers.
@@ -63,7 +64,9 @@ class DeviceLogits(nn.Module):
         base = unit @ key.T / jnp.sqrt(jnp.float32(width))
         count = config.iterations * len(FIRST)
         own = nn.Dense(count, name="weigh", kernel_init=nn.initializers.normal(0.02))(unit)
-        weights = own.reshape(len(own), config.iterations, -1) + jnp.array(FIRST)
+        weights = own.reshape(len(own), config.iterations, -1)
+        if config.neighbours_first:
+            weights = weights + jnp.array(FIRST)
         bends = jnp.zeros((0, *options.shape))
         if config.directions:
             bent = nn.Dense(config.directions * BEND_WIDTH, name="bend")(head.h)

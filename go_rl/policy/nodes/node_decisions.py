@@ -13,6 +13,7 @@ from go_rl.objectives.makespan.choices import softly_placed
 from go_rl.objectives.makespan.units import MakespanUnits
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.nodes.node_decoder import NodeActions
+from go_rl.policy.nodes.node_options import deciding_nodes
 
 
 def node_decisions(
@@ -26,7 +27,7 @@ def node_decisions(
     count = len(next(iter(rows.values())))
     device = np.repeat(workspace.reference.device, count, axis=0)
     if "placement" in rows:
-        led = rows["placement"][:, _deciders(workspace, units)]
+        led = rows["placement"][:, deciding_nodes(workspace, units)]
         device = softly_placed(workspace.choices, led)
     return workspace.decisions(device, rows.get("schedule"), rows.get("fusion"))
 
@@ -49,12 +50,3 @@ def padded_choices(choices: np.ndarray, rows: int) -> Int32[np.ndarray, "U"]:
 def _nodes(units: MakespanUnits, drawn: NodeActions) -> Int64[np.ndarray, "B N"]:
     last = np.asarray(drawn.chosen)[:, -1, : units.num_units].astype(np.int64)
     return units.nodes_of(last)
-
-
-def _deciders(workspace: MakespanWorkspace, units: MakespanUnits) -> Int64[np.ndarray, "N"]:
-    """[N] node whose unit places each node: the lowest of its colocation class that has a unit."""
-    count, held = workspace.num_nodes, np.flatnonzero(units.unit_of >= 0)
-    first = np.full(count, count)
-    np.minimum.at(first, workspace.class_leader[held], held)
-    decider = first[workspace.class_leader]
-    return np.where(decider < count, decider, np.arange(count))

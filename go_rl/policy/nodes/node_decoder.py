@@ -31,6 +31,7 @@ from go_rl.policy.distributions.choices import (
 from go_rl.policy.distributions.head_input import HeadInput
 from go_rl.policy.distributions.surroundings import seen_devices, seen_levels
 from go_rl.policy.nodes.device_logits import DeviceLogits, DeviceTerms, device_logits
+from go_rl.policy.nodes.node_options import UnitOptions
 
 MOVED = 1.2
 """Units that leave in an iteration: sqrt(U) exp(1.2 x), the graph-level number x."""
@@ -47,7 +48,9 @@ class NodeActions(NamedTuple):
     chosen: Int[Array, "B T U"]
     """[B, T, U] device or level of each iteration."""
     options: Float[Array, "B U K"]
-    """[B, U, K] among what it was chosen, the same in each sample; see `node_options`."""
+    """[B, U, K] among what it was chosen, the same in each sample; see `UnitOptions`."""
+    leader: Int[Array, "B U"]
+    """[B, U] unit whose choice holds, the same in each sample."""
     latent: Float[Array, "B L"] | None = None
     """[B, L] graph-level numbers; placement only."""
     start: Int[Array, "B U"] | None = None
@@ -122,7 +125,7 @@ class NodeDecoder(nn.Module):
         head: HeadInput,
         key: Array,
         noise: Float[Array, "B"],
-        options: Float[Array, "U K"],
+        options: UnitOptions,
         start: Int[Array, "U"] | None = None,
     ) -> NodeActions:
         """Draw [B] samples; ``noise`` [B] as in `draw_choices`.
@@ -131,13 +134,13 @@ class NodeDecoder(nn.Module):
         configuration does not carry plans over, or for levels.
         """
         *keys, last = jax.random.split(key, self.config.iterations + 1)
-        among = jnp.broadcast_to(options, (len(noise), *options.shape))
+        among, leader = (jnp.broadcast_to(each, (len(noise), *each.shape)) for each in options)
         if self.decision != "placement":
             before, chosen = None, []
             for one in keys:
-                before = draw_choices(self._of_levels(head, options, before), noise, one)
+                before = draw_choices(self._of_levels(head, options.table, before), noise, one)
                 chosen.append(before)
-            return NodeActions(jnp.stack(chosen, axis=1), among)
+            return NodeActions(jnp.stack(chosen, axis=1), among, leader)
         mean, spread = self._latent(head)
         deviation = noise[:, None] * jax.random.normal(last, (len(noise), len(mean)))
         latent = mean + jnp.exp(spread) * deviation
@@ -145,31 +148,33 @@ class NodeDecoder(nn.Module):
         chosen, stay = self._devices(head, keys, noise, options, latent, begun)
         first = None if begun is None else jnp.broadcast_to(begun, chosen[0].shape)
         added = jnp.stack(stay, axis=1) if stay else None
-        return NodeActions(jnp.stack(chosen, axis=1), among, latent, first, added)
+        return NodeActions(jnp.stack(chosen, axis=1), among, leader, latent, first, added)
 
     def _devices(
         self,
         head: HeadInput,
         keys: list[Array],
         noise: Float[Array, "B"],
-        options: Float[Array, "U K"],
+        options: UnitOptions,
         latent: Float[Array, "B L"],
         start: Int[Array, "U"] | None,
     ) -> tuple[list[Int[Array, "B U"]], list[Float[Array, "B"]]]:
         """Draw devices; what each iteration chose, and what it added to the logits of staying."""
-        terms: DeviceTerms = self.score(head, options)
-        chosen: list[Array] = []
+        (table, leader), chosen = options, list[Array]()
+        terms: DeviceTerms = self.score(head, table)
         stay: list[Array] = []
         before = None
         if start is not None:
             before = jnp.broadcast_to(start.astype(jnp.int32), (len(noise), len(start)))
         for t, key in enumerate(keys):
-            seen = self._seen(head, options, [before])
-            logits = device_logits(terms, t, seen, options, latent)[:, 0]
+            seen = self._seen(head, table, [before])
+            logits = device_logits(terms, t, seen, table, latent)[:, 0]
             if start is not None and before is not None:
-                stay.append(staying(logits, options, before, head.real, latent[:, -1]))
+                stay.append(
+                    staying(logits, table, before, head.real * _leads(leader), latent[:, -1])
+                )
                 logits = kept(logits, before, stay[-1])
-            before = draw_choices(_normalised(options, logits), noise, key)
+            before = draw_choices(_normalised(table, logits), noise, key)[:, leader]
             chosen.append(before)
         return chosen, stay
 
@@ -178,7 +183,7 @@ class NodeDecoder(nn.Module):
     ) -> tuple[NodeLogProbs, Float[Array, ""]]:
         """Return the log-probabilities of the decisions, and the mean entropy of a free unit."""
         options, count = actions.options[0], self.config.iterations
-        free = (jnp.isfinite(options).sum(axis=-1) > 1).astype(jnp.float32)
+        free = (jnp.isfinite(options).sum(axis=-1) > 1) * _leads(actions.leader[0])
         before = [actions.start, *(actions.chosen[:, t] for t in range(count - 1))]
         density = jnp.zeros((len(actions.chosen), 0))
         if actions.latent is None:
@@ -267,6 +272,11 @@ def kept(
 ) -> Float[Array, "B *T U K"]:
     """Return logits with ``stay`` added where units were."""
     return logits + stay[..., None, None] * jax.nn.one_hot(before, logits.shape[-1])
+
+
+def _leads(leader: Int[Array, "U"]) -> Float[Array, "U"]:
+    """1 where a unit decides for itself."""
+    return (leader == jnp.arange(len(leader))).astype(jnp.float32)
 
 
 def _normalised(options: Float[Array, "U K"], logits: Float[Array, "*X U K"]) -> Array:

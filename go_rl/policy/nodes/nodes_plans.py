@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float32
 
@@ -13,7 +14,7 @@ from go_rl.policy.agent import Actions, Agent, Options, Start
 from go_rl.policy.makespan_plans import MakespanPlans
 from go_rl.policy.network import Encoded
 from go_rl.policy.nodes.node_decisions import node_decisions, padded_choices, reference_choices
-from go_rl.policy.nodes.node_options import node_options
+from go_rl.policy.nodes.node_options import UnitOptions, node_options, unit_leaders
 from go_rl.policy.plan_decoder import ProposalArrays
 
 
@@ -27,9 +28,20 @@ class NodesPlans(MakespanPlans):
         return self.workspace.problem.decisions
 
     @cached_property
-    def options(self) -> Options:
+    def options(self) -> dict[str, Float32[np.ndarray, "U _"]]:
         """Options of each unit; see `node_options`."""
         return node_options(self.workspace, self.units, len(self.padded.real))
+
+    @cached_property
+    def choices(self) -> Options:
+        """Options of each unit, and the unit that decides for it."""
+        rows = len(self.padded.real)
+        leaders = dict.fromkeys(self.options, np.arange(rows, dtype=np.int32))
+        leaders["placement"] = unit_leaders(self.workspace, self.units, rows)
+        return {
+            name: UnitOptions(jnp.asarray(table), jnp.asarray(leaders[name]))
+            for name, table in self.options.items()
+        }
 
     @cached_property
     def reference_start(self) -> Start:
@@ -49,7 +61,7 @@ class NodesPlans(MakespanPlans):
         """Draw among the options; without ``start``, draws go on from the reference plan."""
         start = self.reference_start if start is None else start
         decisions = self.decisions_of(group)
-        return agent.draw(self.padded, encoded, decisions, key, noise, self.options, start)
+        return agent.draw(self.padded, encoded, decisions, key, noise, self.choices, start)
 
     def decisions(self, proposals: ProposalArrays) -> Decisions:
         """Return the choices of the last iteration."""

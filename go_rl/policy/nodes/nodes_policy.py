@@ -12,6 +12,7 @@ from go_rl.policy.config import NodesPolicyConfig
 from go_rl.policy.makespan_policy import MakespanPolicy
 from go_rl.policy.network import Encoded, head_input
 from go_rl.policy.nodes.node_decoder import NodeDecoder
+from go_rl.policy.nodes.node_options import UnitOptions
 
 
 class NodesPolicy(MakespanPolicy):
@@ -36,12 +37,12 @@ class NodesPolicy(MakespanPolicy):
         decision: str,
         key: Array,
         noise: Float[Array, "B"],
-        options: Float[Array, "U K"],
+        options: UnitOptions,
         start: Int[Array, "U"] | None = None,
     ) -> Any:
         """Draw [B] decisions; ``noise`` [B] scales the deviations from the likeliest one.
 
-        ``options`` [U, K]: what each unit may choose, ``start`` [U]: what the first iteration sees.
+        ``options``: what each unit may choose, ``start`` [U]: what the first iteration sees.
         """
         head = head_input(encoded, self.seen(graph), decision)
         return self.decoders[decision].sample(head, key, noise, options, start)

@@ -171,7 +171,7 @@ def test_a_ring_refuses_a_training_graph_in_one_sentence():
 def test_classes_may_be_ignored():
     kept, dropped = (
         make_problem(graph(), load_hardware("ring4"), ProblemOptions(colocation=c))
-        for c in (True, False)
+        for c in ("graph", "none")
     )
     assert kept.has_colocation
     assert not dropped.has_colocation

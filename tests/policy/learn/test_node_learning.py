@@ -154,7 +154,8 @@ def test_a_search_goes_on_from_the_best_plan_so_far(monkeypatch):
     started = [(start, seconds) for start, seconds in seen if start is not None]
     assert len(started) >= 2
     for start, seconds in started:
-        chosen = NodeActions(jnp.asarray(start["placement"])[None, None], jnp.zeros((1, 1, 2)))
+        row = jnp.asarray(start["placement"])[None]
+        chosen = NodeActions(row[None], jnp.zeros((1, 1, 2)), row)
         plan = node_decisions(decoder.workspace, decoder.units, {"placement": chosen})
         assert decoder.workspace.evaluate(plan).seconds[0] <= seconds
 
@@ -162,7 +163,7 @@ def test_a_search_goes_on_from_the_best_plan_so_far(monkeypatch):
 def test_the_best_of_the_samples_that_count_is_carried_over():
     """Three samples of 5, 3 and 1 second, of which two count; then nothing better comes."""
     rows = jnp.arange(6).reshape(3, 1, 2)
-    drawn = {"placement": NodeActions(rows, jnp.zeros((3, 2, 2)))}
+    drawn = {"placement": NodeActions(rows, jnp.zeros((3, 2, 2)), rows[:, 0])}
     seconds = np.array([5.0, 3.0, 1.0])
     plans = Decisions(np.zeros((3, 2), np.int16))
     scored = Rollouts(Scored(plans, seconds, np.zeros(3, np.int8)), -seconds)
@@ -190,6 +191,7 @@ def test_without_graph_level_numbers_units_alone_are_credited():
 def test_a_node_policy_is_fine_tuned_in_its_own_way():
     assert FINE_TUNING["nodes"].batch == 32
     assert LearnerOptions(top=0.5).config_for("nodes").batch == 32
+    assert LearnerOptions(top=0.5).config_for("ring").batch == 10
 
 
 def test_batches_of_an_update_follow_each_other(tmp_path, monkeypatch):

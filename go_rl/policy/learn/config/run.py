@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar
 
 from go_rl.core import DECISIONS, RULE_SETS, Objective, TrainingError, decision_names
 from go_rl.core.errors import nearest
 from go_rl.costs.models.registry import check_cost
+from go_rl.graphs.cutting.colocation import check_colocation
 from go_rl.graphs.zoo.split import TRAINED
 from go_rl.policy.config import (
     SHIPPED_NAMES,
@@ -240,6 +241,12 @@ class MakespanTrainConfig(TrainConfig, ABC):
     """Training graphs that are trained on as well."""
     further_share: float = 0.8
     """Share of the draws that go to these."""
+    generated: int = 0
+    """Generated graphs (``go-rl zoo generate``) that are trained on instead of the zoo's, of seeds
+    0 to this; other seeds and the zoo's validation families choose the weights. 0: none."""
+    colocate: str = "graph"
+    """Operators that must share a device: graph (none but in own models), gradients (each gradient
+    with its operator, each update with its weight) or none."""
     validation: str | None = None
     """Split whose best rewards choose the weights that are kept; None: the further graphs. On
     inference graphs one device and fusion is nearly all that can be had, whatever the policy."""
@@ -258,8 +265,9 @@ class MakespanTrainConfig(TrainConfig, ABC):
     """Updates of the weights by PPO; 0: what imitation taught before is kept."""
     samples: int = 20
     """Plans drawn on each problem."""
-    top: float = 0.3
-    """Share of these that teach: the best; 1: all, against their mean."""
+    top: float | None = 0.3
+    """Share of these that teach: the best; 1: all, against their mean; None: all, against a running
+    baseline of the graph."""
     ppo: PPOConfig = field(
         default_factory=lambda: PPOConfig(
             learning_rate=5e-4, epochs=2, order_entropy=5e-3, decay_updates=160
@@ -275,12 +283,26 @@ class MakespanTrainConfig(TrainConfig, ABC):
         """Check the fields of this policy's configuration."""
         check_least("train", self, 2, "samples")
         check_top(self.top, "train")
+        check_colocation(self.colocate)
+        check_least("train", self, 0, "generated")
+        if self.generated:
+            self._check_generated()
         if not 0 <= self.further_share <= 1:
             raise TrainingError(f"train: further_share must be 0 to 1, not {self.further_share}")
         if not self.decide:
             raise TrainingError("train: decide needs at least one entry")
         for names in self.decide:
             decision_names(names, error=TrainingError)
+
+    def _check_generated(self) -> None:
+        """Fields that generated graphs leave without a meaning stay as they are."""
+        defaults = {each.name: each.default for each in fields(self)}
+        for name in ("graphs", "split", "further", "further_share", "validation"):
+            if getattr(self, name) != defaults[name]:
+                raise TrainingError(
+                    f"train: {name} has no meaning beside generated {self.generated}: generated "
+                    "graphs take the place of all others; leave one of the two out"
+                )
 
     @property
     def sizes(self) -> dict[str, int]:
@@ -304,8 +326,9 @@ class NodesTrainConfig(MakespanTrainConfig):
     chained: int = 1
     """Batches drawn on each problem in an update, one after the other, each from the best plan of
     those before it, as in a search."""
-    top: float = 1.0
-    """Share of the samples that teach: the best; 1: all, against their mean, as in GO."""
+    top: float | None = 1.0
+    """Share of the samples that teach: the best; 1: all, against their mean; None: all, against a
+    running baseline of the graph, as in GO."""
     policy: NodesPolicyConfig = field(default_factory=NodesPolicyConfig)
     """Network."""
 

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from go_rl.core import DECISIONS, GoRLError, Objective, OpGraph, TrainingError, load_hardware
+from go_rl.core import DECISIONS, GoRLError, Objective, TrainingError, load_hardware
 from go_rl.costs.models import ProblemOptions, make_problem, named_cost
-from go_rl.graphs.readers.archive import load_graph, save_graph
 from go_rl.graphs.zoo.generate.generated import generated_model
 from go_rl.graphs.zoo.index import generated_name, generated_seed, zoo_entry
 from go_rl.graphs.zoo.problems import CONNECTED_TEST_FAMILIES, CONNECTED_VALIDATION_FAMILIES
@@ -18,7 +17,7 @@ from go_rl.graphs.zoo.split import TRAINED
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
 from go_rl.policy.learn.config import DispatchTrainConfig
-from go_rl.policy.learn.problems.curriculum import is_own, short_name, training_graph
+from go_rl.policy.learn.problems.curriculum import is_own, short_name, stored_graph
 
 ZOO_TURNS = 4
 """Problems made of each graph of the zoo, and of each own model."""
@@ -107,7 +106,7 @@ class ProblemSource:
             objective=Objective.MAKESPAN, decisions=problem.decide,
             cost_model=named_cost(self._config.cost, devices),
         )  # fmt: skip
-        graph = self.graph(problem.graph)
+        graph = stored_graph(problem.graph, self._cache)
         if graph.num_nodes > self._config.max_nodes:
             if is_own(problem.graph):
                 raise TrainingError(
@@ -120,15 +119,3 @@ class ProblemSource:
         except GoRLError as error:
             raise TrainingError(f"train: {problem.name}: {error}") from error
         return found if found.decides and found.units.num_units > 1 else None
-
-    def graph(self, name: str) -> OpGraph:
-        """Return a graph; a generated one from the folder, if it is there."""
-        if is_own(name) or generated_seed(name) is None:
-            return training_graph(name)
-        path = self._cache / f"{name}.npz"
-        if path.exists():
-            return load_graph(path)
-        graph = training_graph.__wrapped__(name)
-        self._cache.mkdir(parents=True, exist_ok=True)
-        save_graph(graph, path)
-        return graph

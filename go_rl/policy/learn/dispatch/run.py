@@ -36,14 +36,15 @@ from go_rl.policy.learn.dispatch.problems import (
     training_problems,
 )
 from go_rl.policy.learn.dispatch.searches import Searched, SearchFolder, search_all
+from go_rl.policy.learn.problems.curriculum import CACHE
 from go_rl.policy.learn.run_state.effort import EffortLog
 from go_rl.policy.observations.buckets import Padded, pad
 from go_rl.policy.observations.policy_graph import PolicyGraph
 from go_rl.policy.weights import Weights, load_weights, save_weights
 from go_rl.runtime.array_file import UNREADABLE, read_arrays
 
-FINDS, CACHE = "finds", "cache"
-"""Folders of the searches and of what can be made again, in that of the run."""
+FINDS = "finds"
+"""Folder of the searches, in that of the run."""
 CHOSEN = "chosen.npz"
 """Weights after the choice has been learned."""
 CHOOSING, MOVING = "choosing.msgpack", "moving.msgpack"
@@ -185,7 +186,8 @@ class _Run:
         return {
             "zoo": ZOO_VERSION, "generated": GENERATED_VERSION, "problems": problems,
             "training": asdict(replace(self.config, finds=None)),
-            "choice": [list(point) for point in curve], "jax": jax.__version__, **self.effort.card(),
+            "choice": [list(point) for point in curve], "jax": jax.__version__,
+            **self.effort.card(),
         }  # fmt: skip
 
 

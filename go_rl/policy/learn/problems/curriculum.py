@@ -10,7 +10,9 @@ from typing import Generic, TypeVar
 
 from go_rl.core import GoRLError, Objective, OpGraph, TrainingError, load_hardware
 from go_rl.costs.models import ProblemOptions, make_problem, named_cost
+from go_rl.graphs.readers.archive import load_graph, save_graph
 from go_rl.graphs.zoo import zoo_entry, zoo_graph, zoo_names
+from go_rl.graphs.zoo.index import generated_seed
 from go_rl.graphs.zoo.load_model import load_model
 from go_rl.policy.agent import Agent
 from go_rl.policy.learn.advantage import RunningBaseline
@@ -18,6 +20,8 @@ from go_rl.policy.learn.collect import TrainingCase
 from go_rl.policy.learn.config import TrainConfig
 from go_rl.policy.learn.processes.group import ALONE, Group
 
+CACHE = "cache"
+"""Folder, in that of a run, of what can be made again."""
 KEPT = 256
 """Problems whose solvers or units stay in memory."""
 VALIDATION_SEED = 1_000_000_007
@@ -52,7 +56,8 @@ def small_graphs(split: str, max_nodes: int) -> list[str]:
 
 def graph_size(name: str) -> int:
     """Return the nodes of a graph: about what its samples cost."""
-    return training_graph(name).num_nodes if is_own(name) else zoo_entry(name).nodes
+    frozen = not is_own(name) and generated_seed(name) is None
+    return zoo_entry(name).nodes if frozen else training_graph(name).num_nodes
 
 
 def is_own(name: str) -> bool:
@@ -73,6 +78,20 @@ def training_graph(name: str) -> OpGraph:
         GoRLError: the model cannot be read; the message names its file.
     """
     return load_model(name) if is_own(name) else zoo_graph(name)
+
+
+def stored_graph(name: str, cache: Path | None) -> OpGraph:
+    """Return a graph as `training_graph` does; a generated one is traced once and kept in the
+    folder ``cache``, where there is one."""
+    if cache is None or is_own(name) or generated_seed(name) is None:
+        return training_graph(name)
+    path = cache / f"{name}.npz"
+    if path.exists():
+        return load_graph(path)
+    graph = training_graph.__wrapped__(name)
+    cache.mkdir(parents=True, exist_ok=True)
+    save_graph(graph, path)
+    return graph
 
 
 def own_graphs(config: TrainConfig, objective: Objective) -> list[str]:
