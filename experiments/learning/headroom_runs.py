@@ -81,7 +81,7 @@ def learning(weights: Weights) -> dict[str, Factory]:
 
 
 def _search(weights: Weights, group: str, arm: str | None) -> Factory:
-    return lambda: PolicySearch(weights.agent, group, arm)
+    return lambda: PolicySearch(weights.agent, group, control=arm)
 
 
 def weights_of(names: Iterable[str], objective: str) -> list[Weights]:

@@ -73,7 +73,8 @@ def test_operators_of_a_table_do_their_work():
     """A batched product, a linear layer, a convolution, a division and a softmax."""
     sizes = {
         "batch": [3, 2, 1, 8, 8], "rows": [64, 32, 0, 0, 0], "depth": [16, 16, 0, 0, 0],
-        "columns": [64, 64, 0, 0, 0], "width": [0, 0, 0, 256, 256], "input_channel": [0, 0, 8, 0, 0],
+        "columns": [64, 64, 0, 0, 0], "width": [0, 0, 0, 256, 256],
+        "input_channel": [0, 0, 8, 0, 0],
         "output_channel": [0, 0, 64, 0, 0], "kernel_size": [0, 0, 3, 0, 0],
         "input_size": [0, 0, 8, 0, 0], "stride": [0, 0, 1, 0, 0], "padding": [0, 0, 1, 0, 0],
     }  # fmt: skip

@@ -247,7 +247,7 @@ def nests_of_operators(rows: OperatorRows, tiles: Sequence[Tile | None]) -> list
         NestError: a size below 1, or a tile that threads do not divide.
     """
     products = np.stack(rows.products(), axis=1).astype(np.int64).tolist()
-    height, width = (rows.sizes[name].tolist() for name in ("B", "H"))
+    height, width = (rows.sizes[name].tolist() for name in ("batch", "width"))
     return [
         _product(product, tile) if op in PRODUCTS else _stream(op, tall, wide)
         for op, product, tile, tall, wide
