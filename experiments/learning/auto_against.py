@@ -56,11 +56,13 @@ class AutoAgainst(Experiment):
     """Python of the other tree."""
     tree: str = "6c1a2fec"
     """Commit of the other tree, for the page."""
-    seconds: tuple[float, ...] = (3.0, 10.0)
+    seconds: tuple[float, ...] = (3.0, 10.0, 30.0)
     """Budgets."""
     seeds: int = 2
     generated: int = 10
     """Generated problems beside the zoo's, for which every decision is asked."""
+    hardware: tuple[str, ...] = ("p100x4",)
+    """Hardware of the zoo's problems; others are left out."""
     threads: int = 1
     """Cores of each process."""
 
@@ -69,7 +71,7 @@ class AutoAgainst(Experiment):
         kept = self.kept_rows(Row)
         done = {(row.problem, row.seconds, row.seed) for row in kept.rows}
         with TemporaryDirectory() as folder:
-            for problem in problems(self.generated):
+            for problem in (p for p in problems(self.generated) if p.hardware in self.hardware):
                 for seconds in self.seconds:
                     for seed in range(self.seeds):
                         if (problem.name, seconds, seed) not in done:

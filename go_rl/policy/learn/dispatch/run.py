@@ -91,7 +91,9 @@ class _Run:
 
     def trained(self) -> Weights:
         problems = training_problems(self.config)
-        found = search_all(problems, self.source, self.finds, self.config.rollouts, self.tell)
+        found = search_all(
+            problems, self.source, self.finds, self.config.rollouts, self.tell, self.effort.count
+        )
         known = {p.name: one for p, one in zip(problems, found, strict=True) if one.rollouts}
         able = [p for p in problems if p.name in known]
         taught, held_out = split_problems(able, self.config.held_out)

@@ -102,9 +102,10 @@ def _read(path: Path) -> dict[str, Searched]:
 
 def search_all(
     problems: Sequence[DispatchProblem], source: ProblemSource, folder: SearchFolder,
-    rollouts: int, report: Report,
+    rollouts: int, report: Report, count: Callable[[int], None] = lambda samples: None,
 ) -> list[Searched]:  # fmt: skip
     """Return what searches of so many rollouts find on each problem; those done are not repeated.
+    ``count`` is called with the rollouts of each new one.
 
     Raises:
         GoRLError: an own model cannot be read, or is no problem.
@@ -117,6 +118,7 @@ def search_all(
             plans = source.plans(problem)
             known = NOTHING if plans is None else searched(plans, rollouts, i)
             folder.put(problem, known)
+            count(known.rollouts)
             report(
                 f"search {i + 1}/{len(problems)} {problem.name}: {known.seconds[0] * 1e3:.4g} ms "
                 f"({known.first.min() / known.seconds[0] - 1:.1%} below untrained weights)"
