@@ -52,8 +52,9 @@ ARMS = ("zero-output", "random-encoder", "blind")
 NAMES = {"zero-output": "fixed order", "random-encoder": "random encoder"}
 NEIGHBOURS = 25
 EARLIER = (
-    "`dispatch-1.1` is the policy of tree 6c1a2fec, run there (`dispatch_arms_earlier.csv`); it was "
-    "trained on both validation families of the zoo, so the first table is no held-out test for it."
+    "`dispatch-1.1` is the policy of tree 6c1a2fec, run there (`dispatch_arms_earlier.csv`); it "
+    "was trained on both validation families of the zoo, so the first table is no held-out test "
+    "for it."
 )
 """Said of the rows of an earlier version."""
 SEARCHED = 1000
