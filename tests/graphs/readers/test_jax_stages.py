@@ -203,8 +203,8 @@ def test_what_cannot_be_cut_is_refused(function, options, message):
     ("device", "replicas", "message"),
     [
         ([0, 0], None, "device has 2 entries"),
-        ([0, 0, -1], None, "is on chip -1"),
-        ([0, 0, 1, 0], None, "chips .* need each other's results"),
+        ([0, 0, -1], None, "is on device -1"),
+        ([0, 0, 1, 0], None, "devices .* need each other's results"),
     ],
 )
 def test_a_plan_that_does_not_fit_is_refused(device, replicas, message):
