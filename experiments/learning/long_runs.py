@@ -42,7 +42,7 @@ class LongRun:
 
     name: str
     command: str
-    """Arguments of Python."""
+    """``go-rl`` or ``python``, those of this environment, and their arguments."""
     core_hours: float
     """Estimate."""
     writes: str
@@ -104,7 +104,8 @@ def work() -> int:
 
 def _worked(run: LongRun) -> int:
     """Run one command, and keep what it has spent."""
-    process = subprocess.Popen([sys.executable, *shlex.split(run.command)])
+    program, *arguments = shlex.split(run.command)
+    process = subprocess.Popen([Path(sys.executable).with_name(program), *arguments])
     before, code = _spent().get(run.name, 0.0), None
     while code is None:
         with suppress(subprocess.TimeoutExpired):

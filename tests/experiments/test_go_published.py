@@ -105,8 +105,8 @@ def test_long_runs_train_what_the_arms_take():
         for seed in range(3):
             name = weights_folder(decide, seed)
             words = shlex.split(found[name].command)
-            assert words[:2] == ["-m", "go_rl.cli.main"]
-            _, options = parse(words[2:])
+            assert words[:1] == ["go-rl"]
+            _, options = parse(words[1:])
             assert isinstance(options, TrainNodes)
             given = options.given
             assert isinstance(given, NodesTrainConfig)

@@ -29,7 +29,7 @@ from go_rl.policy.weights import Weights, save_weights
 def recipes():
     """Training runs of the list, as the command line reads them."""
     runs = [run for run in listed() if run.name.startswith("mcm-published-")]
-    words = [run.command.removeprefix("-m go_rl.cli.main ").split() for run in runs]
+    words = [run.command.removeprefix("go-rl ").split() for run in runs]
     return [parse(each)[1] for each in words]
 
 

