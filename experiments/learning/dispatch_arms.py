@@ -140,8 +140,7 @@ class DispatchArms(Experiment):
         if arm == "search":
             found = DispatchSearch(self._agent).optimize(problem, Budget(samples=SEARCHED), 0)
             return np.array([found.value])
-        evaluate = plans.workspace.evaluate
-        return evaluate(plans.dispatch.decide(self._weights(arm, seed, plans))).seconds
+        return plans.dispatch.evaluate(self._weights(arm, seed, plans)).seconds
 
     def _weights(self, arm: str, seed: int, plans: DispatchPlans) -> Float32[np.ndarray, "S W"]:
         if arm == "untrained":

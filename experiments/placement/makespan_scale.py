@@ -161,7 +161,7 @@ def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
     _, replay = timed(lambda: workspace.evaluate(plans.decisions))
     search = CrossEntropy(preferred(agent, decoder), 0)
     asked = search.ask()
-    search.tell(asked, workspace.evaluate(decoder.dispatch.decide(asked)).seconds)
+    search.tell(asked, decoder.dispatch.evaluate(asked).seconds)
     updates = [timed(lambda: _searched(search, decoder))[1] for _ in range(2)]
     return Row(
         graph=graph.name,
@@ -186,7 +186,7 @@ def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
 def _searched(search: CrossEntropy, decoder: DispatchPlans) -> None:
     """One batch of the search."""
     asked = search.ask()
-    search.tell(asked, decoder.workspace.evaluate(decoder.dispatch.decide(asked)).seconds)
+    search.tell(asked, decoder.dispatch.evaluate(asked).seconds)
 
 
 def _prepared(problem: Problem) -> DispatchPlans:

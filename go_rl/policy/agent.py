@@ -26,7 +26,8 @@ from go_rl.policy.observations.policy_graph import tiny_graph
 from go_rl.policy.ring.ring_policy import RingPolicy
 
 Actions = dict[str, Any]
-"""Actions drawn for each decision: `OrderActions`, `DrawnPlacements`, `NodeActions` or `Drawn`."""
+"""Actions drawn for each decision: `OrderActions`, `DrawnPlacements`, `NodeActions` or
+`DrawnWeights`."""
 Options = Mapping[str, UnitOptions]
 """Options of each unit, by decision."""
 Start = Mapping[str, Int32[np.ndarray, "U"]]

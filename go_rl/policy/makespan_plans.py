@@ -43,7 +43,7 @@ class MakespanPlans(PlanDecoder):
 
     @cached_property
     def observed(self) -> PolicyGraph:
-        """What the network sees of the problem."""
+        """Observation of the problem by the network."""
         return observe_makespan(self.workspace, self.units)
 
     @property

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float32, Int16
 
-from go_rl.core.decisions import Decisions
+from go_rl.core.decisions import Decisions, Scored
 from go_rl.objectives.makespan.units import MakespanUnits
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.dispatch.features import head_weights
@@ -56,6 +56,10 @@ class DispatchDecisions:
         if "fusion" in decisions:
             fusion = self.fusion_head.priorities(weights.fuse, found)
         return self.workspace.decisions(device, priority, fusion)
+
+    def evaluate(self, deviations: Float32[np.ndarray, "B W"]) -> Scored:
+        """Return the plans of `decide`, replayed."""
+        return self.workspace.evaluate(self.decide(deviations))
 
     def _priority(self, found: Dispatched) -> np.ndarray:
         """[B, N] scheduling priorities: the units in the order of selection."""

@@ -6,7 +6,7 @@ import jraph
 from jaxtyping import Array, Float, Int
 
 from go_rl.policy.config import DispatchPolicyConfig
-from go_rl.policy.dispatch.prototypes import Choice, Drawn, PrototypeDecoder
+from go_rl.policy.dispatch.prototypes import Choice, DrawnWeights, PrototypeDecoder
 from go_rl.policy.encoder.encoder import Encoder
 from go_rl.policy.makespan_policy import MakespanPolicy
 from go_rl.policy.network import Encoded
@@ -49,7 +49,7 @@ class DispatchPolicy(MakespanPolicy):
         decision: str,
         key: Array,
         noise: Float[Array, "B"],
-    ) -> Drawn:
+    ) -> DrawnWeights:
         """Draw [B] weights; see `PrototypeDecoder.sample`."""
         return self.decoders[decision].sample(encoded.pooled, key, noise)
 

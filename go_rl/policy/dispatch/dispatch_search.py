@@ -108,7 +108,7 @@ def _step(
     first = 0
     while first < len(asked) and (first == 0 or not progress.spent):
         size = int(min(BATCH, len(asked) - first, max(progress.remaining_samples, 1)))
-        scored = plans.workspace.evaluate(plans.dispatch.decide(asked[first : first + size]))
+        scored = plans.dispatch.evaluate(asked[first : first + size])
         incumbent.offer_scored(scored)
         found.append(scored.seconds)
         first += size

@@ -35,7 +35,7 @@ class Choice(NamedTuple):
     """[K, W] prototypes with their offsets."""
 
 
-class Drawn(NamedTuple):
+class DrawnWeights(NamedTuple):
     """``B`` samples."""
 
     deviations: Float[Array, "B W"]
@@ -65,7 +65,9 @@ class PrototypeDecoder(nn.Module):
         seen = nn.silu(self.look(pooled) + self.know(self.prototypes))
         return Choice(preference, self.prototypes + self.offset(seen))
 
-    def sample(self, pooled: Float[Array, "D"], key: Array, noise: Float[Array, "B"]) -> Drawn:
+    def sample(
+        self, pooled: Float[Array, "D"], key: Array, noise: Float[Array, "B"]
+    ) -> DrawnWeights:
         """Draw [B] samples, each prototype once before any comes again; ``noise`` [B] scales the
         deviations. Where all of it is 0, the order is that of the preferences."""
         one, two = jax.random.split(key)
@@ -75,7 +77,7 @@ class PrototypeDecoder(nn.Module):
         order = jnp.argsort(-(choice.preference + gumbel), stable=True)
         chosen = order[jnp.arange(noise.shape[0]) % count]
         drawn = jax.random.normal(two, (noise.shape[0], WIDTH))
-        return Drawn(choice.mean[chosen] + noise[:, None] * DEVIATION * drawn, chosen)
+        return DrawnWeights(choice.mean[chosen] + noise[:, None] * DEVIATION * drawn, chosen)
 
 
 def _first_prototypes(key: Array, shape: tuple[int, ...]) -> Float[Array, "K W"]:

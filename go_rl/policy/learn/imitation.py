@@ -9,17 +9,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any
 
-import jax
 import numpy as np
-import optax
 from jaxtyping import Array, Float
 
 from go_rl.core import TrainingError
 from go_rl.policy.agent import Agent
 from go_rl.policy.learn.config import ImitationConfig
+from go_rl.policy.learn.descent import Descent, descend
 from go_rl.policy.network import Params, Policy
 
 ROUND = 50
@@ -49,7 +46,7 @@ def imitate(
     """Return the agent after imitating, and the negative log-density of weights by update.
 
     Args:
-        agent: ring or dispatch policy.
+        agent: ring policy.
         lessons: what to imitate.
         config: gradient steps, lessons in each of them, and the learner.
         seed: chooses lessons.
@@ -61,8 +58,8 @@ def imitate(
     if not lessons:
         raise TrainingError("imitation: no problem has weights to imitate")
     rng, params = np.random.default_rng(seed), agent.params
-    rule = _rule(config)
-    state = rule.init(params)
+    descent = Descent(config.learning_rate, config.updates, config.weight_decay)
+    state = descent.rule.init(params)
     losses: list[float] = []
     for update in range(config.updates):
         chosen = rng.integers(len(lessons), size=config.problems)
@@ -71,7 +68,7 @@ def imitate(
             lessons[i].gradient(agent.policy, params, offset, config.astray)
             for i, offset in zip(chosen, offsets, strict=True)
         ]
-        params, state = _descend(config, params, state, [gradient for _, gradient in found])
+        params, state = descend(descent, params, state, [gradient for _, gradient in found])
         losses.append(float(np.mean([float(loss) for loss, _ in found])))
         if not np.isfinite(losses[-1]):
             names = ", ".join(lessons[i].name for i in chosen)
@@ -82,25 +79,3 @@ def imitate(
         if (update + 1) % ROUND == 0:
             report(f"imitation {update + 1}/{config.updates}: loss {np.mean(losses[-ROUND:]):.4f}")
     return agent.having(params), np.array(losses)
-
-
-def _rule(config: ImitationConfig) -> optax.GradientTransformation:
-    rate = optax.cosine_decay_schedule(config.learning_rate, config.updates, alpha=0.1)
-    adam = optax.adamw(rate, weight_decay=config.weight_decay, mask=_matrices)
-    return optax.chain(optax.clip_by_global_norm(1.0), adam)
-
-
-def _matrices(params: Params) -> Any:
-    """Parameters that decay: matrices; not the weights and biases that an untrained list scheduler
-    has."""
-    return jax.tree.map(lambda leaf: leaf.ndim > 1, params)
-
-
-@partial(jax.jit, static_argnums=0)
-def _descend(
-    config: ImitationConfig, params: Params, state: Any, gradients: list[Params]
-) -> tuple[Params, Any]:
-    """One step along the mean gradient."""
-    mean = jax.tree.map(lambda *g: sum(g) / len(g), *gradients)
-    change, state = _rule(config).update(mean, state, params)
-    return optax.apply_updates(params, change), state

@@ -13,7 +13,7 @@ from go_rl.objectives.makespan.workspace import MakespanWorkspace
 
 
 class UnitOptions(NamedTuple):
-    """What the units of a graph choose among."""
+    """Options that the units of a graph choose among."""
 
     table: Float[Array, "U K"]
     """[U, K] inf: impossible; else how much slower a device is. See `node_options`."""

@@ -28,6 +28,7 @@ from go_rl.policy.learn.config import (
     RingTrainConfig,
     SampleConfig,
 )
+from go_rl.policy.learn.dispatch.run import pretrain_dispatch
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.learn.ppo import new_learner, update
 from go_rl.policy.learn.pretrain import pretrain
@@ -112,7 +113,10 @@ def step_pretraining() -> Facts:
         policy=DispatchPolicyConfig(**SIZES, prototypes=4),
     )  # fmt: skip
     before = new_agent(config.policy, config.seed).params
-    return _run(lambda folder: pretrain_dispatch(config, folder), before)
+    with TemporaryDirectory() as folder:
+        found = pretrain_dispatch(config, Path(folder))
+    curve = np.array(found.card["choice"], np.float64)
+    return _weights(before, found.agent.params) | {"choice": moments([curve])}
 
 
 def _run(train: Callable[[Path], Any], before: Any) -> Facts:

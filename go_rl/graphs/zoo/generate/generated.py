@@ -13,11 +13,11 @@ from go_rl.core import OpGraph
 from go_rl.core.errors import ZooError
 from go_rl.graphs.zoo.generate import images, recurrent, sequences
 from go_rl.graphs.zoo.generate.draw import Draw
-from go_rl.graphs.zoo.generate.network import MODES, Network, built
+from go_rl.graphs.zoo.generate.network import MODES, RandomNetwork, built
 from go_rl.graphs.zoo.index import generated_name
 from go_rl.graphs.zoo.models.building import Built
 
-GRAMMAR: dict[str, Callable[[Draw, int], Network]] = {
+GRAMMAR: dict[str, Callable[[Draw, int], RandomNetwork]] = {
     "recurrent": recurrent.recurrent,
     "encoder-decoder": recurrent.encoder_decoder,
     "layered": sequences.layered,
@@ -35,7 +35,7 @@ MOST_SEED = 2**31 - 1
 
 @dataclass(frozen=True)
 class GeneratedModel:
-    """Network of one seed, not traced yet."""
+    """RandomNetwork of one seed, not traced yet."""
 
     seed: int
     kind: str

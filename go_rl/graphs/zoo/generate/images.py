@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from go_rl.graphs.zoo.generate.draw import Array, Block, Draw, chained, matrix
-from go_rl.graphs.zoo.generate.network import Network
+from go_rl.graphs.zoo.generate.network import RandomNetwork
 from go_rl.graphs.zoo.models.building import floats
 
 CLASSES = 1000
@@ -108,7 +108,7 @@ def _random(draw: Draw, channels: int) -> Block:
 STAGES = {"residual": _residual, "branching": _branching, "dense": _dense, "random": _random}
 
 
-def classifier(draw: Draw, batch: int) -> Network:
+def classifier(draw: Draw, batch: int) -> RandomNetwork:
     """Return stages of blocks at falling resolution, and a classifier."""
     kind = draw.one(*STAGES, "plain", "mixed")
     channels, side = draw.one(16, 32, 64, 128), draw.one(16, 32, 56)
@@ -132,7 +132,9 @@ def classifier(draw: Draw, batch: int) -> Network:
         y = body.apply(weights[0], x).mean((1, 2)) @ weights[1]
         return jnp.mean(jax.nn.log_softmax(y))
 
-    return Network((body.weights, matrix(channels, CLASSES)), loss, (floats(batch, side, side, 3),))
+    return RandomNetwork(
+        (body.weights, matrix(channels, CLASSES)), loss, (floats(batch, side, side, 3),)
+    )
 
 
 def _inside(blocks: list[Block]) -> int:
@@ -153,7 +155,7 @@ def _attended(draw: Draw, channels: int) -> Block:
     return Block(weights, apply)
 
 
-def u_shaped(draw: Draw, batch: int) -> Network:
+def u_shaped(draw: Draw, batch: int) -> RandomNetwork:
     """Return a U-Net; with a time embedding and attention it is a diffusion model's."""
     channels, side, levels = draw.one(16, 32, 64), draw.one(16, 32, 64), draw.count(2, 4)
     diffuses, widths = draw.chance(0.5), [0] * levels
@@ -189,4 +191,4 @@ def u_shaped(draw: Draw, batch: int) -> Network:
             x = up[i].apply(weights["up"][i], x)
         return jnp.mean(jnp.square(convolved(x, weights["out"])))
 
-    return Network(weights, loss, (floats(batch, side, side, 3), floats(batch, 64)))
+    return RandomNetwork(weights, loss, (floats(batch, side, side, 3), floats(batch, 64)))

@@ -1,4 +1,4 @@
-"""`Network`: abstract weights, a loss and inputs; and the iterations that are traced of it."""
+"""`RandomNetwork`: abstract weights, a loss, inputs; and the iterations that are traced of it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MODES = ("sgd", "sgd", "momentum", "adam", "inference")
 """Iterations that are drawn, the commoner ones more than once."""
 
 
-class Network(NamedTuple):
+class RandomNetwork(NamedTuple):
     """A network of the grammar."""
 
     weights: Any
@@ -25,7 +25,7 @@ class Network(NamedTuple):
     """Abstract arrays."""
 
 
-def built(network: Network, mode: str) -> Built:
+def built(network: RandomNetwork, mode: str) -> Built:
     """Return what is traced: the loss alone, or an iteration of an optimiser on it."""
     weights, loss, inputs = network
     if mode == "inference":

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from go_rl.graphs.zoo.generate.draw import Array, Block, Draw, matrix
-from go_rl.graphs.zoo.generate.network import Network
+from go_rl.graphs.zoo.generate.network import RandomNetwork
 from go_rl.graphs.zoo.models.building import floats
 
 State = tuple[Array, Array]
@@ -112,7 +112,7 @@ def _decoder(draw: Draw, width: int) -> Block:
     return Block(weights, apply)
 
 
-def recurrent(draw: Draw, batch: int) -> Network:
+def recurrent(draw: Draw, batch: int) -> RandomNetwork:
     """Return a stack of recurrent layers, perhaps with words embedded and attention behind."""
     width, layers = draw.one(128, 256, 512, 1024, 2048), draw.count(1, 8)
     both_ways = draw.chance(0.3)
@@ -123,10 +123,10 @@ def recurrent(draw: Draw, batch: int) -> Network:
         xs = [x[:, t] for t in range(length)]
         return readout.apply(weights[1], body.apply(weights[0], xs))
 
-    return Network((body.weights, readout.weights), loss, (floats(batch, length, width),))
+    return RandomNetwork((body.weights, readout.weights), loss, (floats(batch, length, width),))
 
 
-def encoder_decoder(draw: Draw, batch: int) -> Network:
+def encoder_decoder(draw: Draw, batch: int) -> RandomNetwork:
     """Return a translator: encoder in one direction or two, decoder with attention."""
     width, layers = draw.one(256, 512, 1024), draw.count(1, 4)
     both_ways = draw.chance(0.5)
@@ -141,4 +141,6 @@ def encoder_decoder(draw: Draw, batch: int) -> Network:
         return readout.apply(last, decoder.apply(second, memory, heard))
 
     weights = (encoder.weights, decoder.weights, readout.weights)
-    return Network(weights, loss, (floats(batch, length, width), floats(batch, length, width)))
+    return RandomNetwork(
+        weights, loss, (floats(batch, length, width), floats(batch, length, width))
+    )

@@ -16,7 +16,7 @@ from go_rl.graphs.zoo.generate.layers import (
     perceptron,
     state_space,
 )
-from go_rl.graphs.zoo.generate.network import Network
+from go_rl.graphs.zoo.generate.network import RandomNetwork
 from go_rl.graphs.zoo.models.building import floats, integers
 
 LAYERS = {
@@ -28,7 +28,7 @@ def _mean_square(y: Array) -> Array:
     return jnp.mean(jnp.square(y))
 
 
-def layered(draw: Draw, batch: int) -> Network:
+def layered(draw: Draw, batch: int) -> RandomNetwork:
     """Return a stack of 2 to 24 layers of one kind or several, with words behind or without."""
     width, length = draw.one(64, 128, 256, 512, 1024), draw.one(16, 32, 64, 128, 256)
     kind = draw.one(*LAYERS, "mixer", "mixed")
@@ -44,10 +44,10 @@ def layered(draw: Draw, batch: int) -> Network:
         y = body.apply(weights[0], x)
         return jnp.mean(jax.nn.log_softmax(y @ weights[1])) if words else _mean_square(y)
 
-    return Network(weights, loss, (floats(batch, length, width),))
+    return RandomNetwork(weights, loss, (floats(batch, length, width),))
 
 
-def scans(draw: Draw, batch: int) -> Network:
+def scans(draw: Draw, batch: int) -> RandomNetwork:
     """Return state-space layers, some with attention or perceptrons between them."""
     width, length = draw.one(64, 128, 256, 512), draw.one(32, 64, 128)
     blocks = []
@@ -56,13 +56,13 @@ def scans(draw: Draw, batch: int) -> Network:
         if draw.chance(0.4):
             blocks.append(draw.one(attention, gated_perceptron, perceptron)(draw, width))
     body = chained(blocks)
-    return Network(
+    return RandomNetwork(
         body.weights, lambda weights, x: _mean_square(body.apply(weights, x)),
         (floats(batch, length, width),),
     )  # fmt: skip
 
 
-def towers(draw: Draw, batch: int) -> Network:
+def towers(draw: Draw, batch: int) -> RandomNetwork:
     """Return two to ten towers of unlike depth, on one input or on one each, merged."""
     width, length, many = draw.one(128, 256, 512, 1024), draw.one(16, 32, 64), draw.count(2, 10)
     own = [
@@ -85,10 +85,10 @@ def towers(draw: Draw, batch: int) -> Network:
         return _mean_square(top.apply(weights[2], y))
 
     inputs = tuple(floats(batch, length, width) for _ in range(1 if shared else many))
-    return Network(weights, loss, inputs)
+    return RandomNetwork(weights, loss, inputs)
 
 
-def recommendation(draw: Draw, batch: int) -> Network:
+def recommendation(draw: Draw, batch: int) -> RandomNetwork:
     """Return wide embeddings, their crosses, and perceptrons below and above (DLRM, DCN)."""
     width, tables, rows = draw.one(16, 32, 64, 128), draw.count(4, 40), draw.size(1_000, 200_000)
     batch, crosses = 16 * batch, draw.count(0, 3)
@@ -114,10 +114,10 @@ def recommendation(draw: Draw, batch: int) -> Network:
             x = jnp.concatenate([x, products], -1)
         return _mean_square(top.apply(above, x @ into))
 
-    return Network(weights, loss, (floats(batch, width), integers(batch, tables)))
+    return RandomNetwork(weights, loss, (floats(batch, width), integers(batch, tables)))
 
 
-def several_inputs(draw: Draw, batch: int) -> Network:
+def several_inputs(draw: Draw, batch: int) -> RandomNetwork:
     """Return encoders of two or three inputs of unlike length, and layers in which each attends to
     the others (multi-modal)."""
     width, many = draw.one(128, 256, 512), draw.count(2, 3)
@@ -141,10 +141,10 @@ def several_inputs(draw: Draw, batch: int) -> Network:
             ]
         return sum((_mean_square(y) for y in ys), jnp.float32(0))
 
-    return Network(weights, loss, tuple(floats(batch, n, width) for n in lengths))
+    return RandomNetwork(weights, loss, tuple(floats(batch, n, width) for n in lengths))
 
 
-def message_passing(draw: Draw, batch: int) -> Network:
+def message_passing(draw: Draw, batch: int) -> RandomNetwork:
     """Return graph layers: gather senders, transform, add up at receivers, update nodes."""
     width, nodes = draw.one(16, 32, 64, 128, 256), draw.size(200, 20_000)
     edges, rounds = nodes * draw.count(2, 10), draw.size(1, 12)
@@ -167,4 +167,4 @@ def message_passing(draw: Draw, batch: int) -> Network:
             x = x + one.apply(weights[0][i], jax.ops.segment_sum(message, receivers, nodes))
         return _mean_square(x)
 
-    return Network(weights, loss, (floats(nodes, width), integers(edges), integers(edges)))
+    return RandomNetwork(weights, loss, (floats(nodes, width), integers(edges), integers(edges)))

@@ -90,7 +90,7 @@ class HeftArrays(CompiledStruct):
 
 @dataclass(frozen=True, eq=False)
 class Schedule(CompiledStruct):
-    """What HEFT has committed so far: ``T`` tensors."""
+    """Schedule that HEFT has committed so far: ``T`` tensors."""
 
     device: Int16[np.ndarray, "N"]
     """[N] device of each node."""

@@ -18,7 +18,6 @@ import jax
 import jax.numpy as jnp
 import jraph
 import numpy as np
-import optax
 from jaxtyping import Array, Float
 
 from go_rl.core import TrainingError
@@ -26,6 +25,7 @@ from go_rl.policy.agent import Agent
 from go_rl.policy.dispatch.dispatch_policy import DispatchPolicy
 from go_rl.policy.dispatch.prototypes import Choice
 from go_rl.policy.learn.config import DispatchTrainConfig
+from go_rl.policy.learn.descent import Descent, descend
 from go_rl.policy.learn.dispatch.kept import EVERY, Kept
 from go_rl.policy.network import Params, Policy
 from go_rl.policy.observations.buckets import Padded
@@ -70,9 +70,9 @@ def learn_choice(
         TrainingError: a loss is not finite.
         CheckpointError: what is kept is damaged.
     """
-    rule = learning_rule(config, config.choices)
+    descent = descent_of(config, config.choices)
     now = {
-        "update": 0, "params": agent.params, "state": rule.init(agent.params),
+        "update": 0, "params": agent.params, "state": descent.rule.init(agent.params),
         "best": agent.params, "curve": np.full((VALIDATIONS + 2, 2), np.nan), "judged": 0,
     }  # fmt: skip
     now = kept.load(now)
@@ -100,7 +100,7 @@ def learn_choice(
             for i, one in zip(chosen, jax.random.split(key, len(chosen)), strict=True)
         ]
         slopes = [slope for _, slope in found]
-        now["params"], now["state"] = descend(rule, params, now["state"], slopes)
+        now["params"], now["state"] = descend(descent, params, now["state"], slopes)
         now["update"] = update
         if not all(np.isfinite(float(loss)) for loss, _ in found):
             raise TrainingError(
@@ -144,27 +144,9 @@ def _odds(policy: Policy, params: Params, graph: Any, real: Any, chips: Any) -> 
     return choice_of(policy, params, graph, real, chips).preference
 
 
-def learning_rule(config: DispatchTrainConfig, updates: int) -> optax.GradientTransformation:
-    """Return the optimiser; matrices decay, prototypes do not."""
-    rate = optax.cosine_decay_schedule(config.learning_rate, max(updates, 1), alpha=0.1)
-    adam = optax.adamw(rate, weight_decay=config.weight_decay, mask=_matrices)
-    return optax.chain(optax.clip_by_global_norm(1.0), adam)
-
-
-def _matrices(params: Params) -> Any:
-    """Parameters that decay: matrices, but for the prototypes."""
-    return jax.tree_util.tree_map_with_path(
-        lambda path, leaf: leaf.ndim > 1 and path[-1].key != "prototypes", params
-    )
-
-
-def descend(
-    rule: optax.GradientTransformation, params: Params, state: Any, slopes: list[Params]
-) -> tuple[Params, Any]:
-    """Return parameters and state after one step along the mean slope."""
-    mean = jax.tree.map(lambda *each: sum(each) / len(each), *slopes)
-    change, state = rule.update(mean, state, params)
-    return optax.apply_updates(params, change), state
+def descent_of(config: DispatchTrainConfig, updates: int) -> Descent:
+    """Return how the parameters of a stage move."""
+    return Descent(config.learning_rate, updates, config.weight_decay)
 
 
 def _arrays(example: Example) -> tuple[jraph.GraphsTuple, Any, Any, Any]:

@@ -83,7 +83,7 @@ def priced(
 ) -> Float64[np.ndarray, "C"]:
     """Return [C] seconds of the plans of [C, W] weights."""
     found = [
-        plans.workspace.evaluate(plans.dispatch.decide(deviations[i : i + PRICED])).seconds
+        plans.dispatch.evaluate(deviations[i : i + PRICED]).seconds
         for i in range(0, len(deviations), PRICED)
     ]
     return np.concatenate(found)

@@ -22,7 +22,8 @@ from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
 from go_rl.policy.dispatch.dispatch_policy import PLAN
 from go_rl.policy.dispatch.prototypes import DEVIATION
 from go_rl.policy.learn.config import DispatchTrainConfig
-from go_rl.policy.learn.dispatch.choice import choice_of, descend, learning_rule
+from go_rl.policy.learn.descent import descend
+from go_rl.policy.learn.dispatch.choice import choice_of, descent_of
 from go_rl.policy.learn.dispatch.cover import priced
 from go_rl.policy.learn.dispatch.kept import EVERY, Kept
 from go_rl.policy.network import Params, Policy
@@ -80,9 +81,9 @@ def learn_offsets(
         TrainingError: a slope is not finite.
         CheckpointError: what is kept is damaged.
     """
-    rule = learning_rule(config, config.updates)
+    descent = descent_of(config, config.updates)
     now = {"update": 0, "learning": _learning(agent.params)}
-    now = kept.load({**now, "state": rule.init(now["learning"])})
+    now = kept.load({**now, "state": descent.rule.init(now["learning"])})
     noise = np.zeros(max(config.best_of), np.float32)
     for update in range(now["update"] + 1, config.updates + 1):
         params = _joined(agent.params, now["learning"])
@@ -106,7 +107,7 @@ def learn_offsets(
                     jnp.asarray(drawn.prototype), jnp.asarray(worth[:, None] * moved),
                 )
             )  # fmt: skip
-        now["learning"], now["state"] = descend(rule, now["learning"], now["state"], slopes)
+        now["learning"], now["state"] = descend(descent, now["learning"], now["state"], slopes)
         now["update"] = update
         if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(now["learning"])):
             raise TrainingError(

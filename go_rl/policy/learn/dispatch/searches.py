@@ -32,7 +32,7 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True, eq=False)
 class Searched:
-    """What a search found on one problem."""
+    """Finds of the search on one problem."""
 
     rollouts: int
     """Rollouts of the search; 0: the problem has nothing to decide, or no plan."""
@@ -41,7 +41,7 @@ class Searched:
     deviations: Float32[np.ndarray, "S W"]
     """[S, W] weights of these."""
     first: Float64[np.ndarray, "B"]
-    """[B] of the untrained weights that came first."""
+    """[B] seconds of the untrained weights that came first."""
 
 
 NOTHING = Searched(
@@ -135,7 +135,7 @@ def searched(plans: DispatchPlans, rollouts: int, seed: int) -> Searched:
     first = np.full(BATCH, np.inf)
     for turn in range(-(-rollouts // BATCH)):
         deviations = search.ask()
-        seconds = plans.workspace.evaluate(plans.dispatch.decide(deviations)).seconds
+        seconds = plans.dispatch.evaluate(deviations).seconds
         search.tell(deviations, seconds)
         first = seconds if turn == 0 else first
         if search.settled:

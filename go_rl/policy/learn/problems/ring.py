@@ -111,7 +111,7 @@ class RingProblems(Curriculum[RingTrainConfig]):
 
     @property
     def _first_group(self) -> str:
-        """What is drawn first; its rewards say whether a problem teaches anything."""
+        """Group that is drawn first; its rewards say whether a problem teaches anything."""
         return next(group for group, size in self.config.sizes.items() if size)
 
     def _named(self, index: int) -> TrainingCase:
