@@ -27,6 +27,7 @@ from go_rl.core import OpGraph, OpKind, Problem
 from go_rl.core.graph.fusion import FUSIBLE, MAX_FUSED, heavy_nodes
 from go_rl.costs.models.analytical import Analytical, Efficiency, shipped_parameters
 from go_rl.costs.models.fused import FusedPrices, repeats
+from go_rl.costs.models.learned_gpus import LearnedGpus
 from go_rl.costs.models.profiled import Profiled
 
 
@@ -58,7 +59,8 @@ class _Parts(NamedTuple):
 def fusion_lower_bound(problem: Problem) -> FusionLowerBound | None:
     """Return a lower bound on the kernels of any plan; None where a node can run nowhere. Without
     the decision fusion every node is a kernel of its own, and takes its own seconds. Of a kernel's
-    price nothing is known unless `FusedPrices` takes it from `Analytical`.
+    price nothing is known unless `FusedPrices` takes it from `Analytical`, or from `LearnedGpus`,
+    whose kernels take no less than their products.
     """
     graph = problem.graph
     own = np.where(graph.is_fed, 0.0, problem.seconds.min(axis=0))
@@ -123,9 +125,12 @@ def _added(
 
 def _parts(problem: Problem, inner: np.ndarray, component: np.ndarray) -> _Parts:
     prices, nothing = problem.kernels, np.zeros(problem.graph.num_nodes)
-    if not (isinstance(prices, FusedPrices) and isinstance(prices.model, Analytical)):
+    if not isinstance(prices, FusedPrices) or not np.array_equal(prices.base, problem.seconds):
         return _Parts(0.0, nothing, nothing)
-    if not np.array_equal(prices.base, problem.seconds):
+    if isinstance(prices.model, LearnedGpus):
+        least = [prices.model.least_seconds(problem.graph, each) for each in prices.devices]
+        return _Parts(0.0, np.min(least, axis=0), nothing)
+    if not isinstance(prices.model, Analytical):
         return _Parts(0.0, nothing, nothing)
     known = prices.model.parameters
     shares = shipped_parameters() if known is None else known

@@ -25,7 +25,7 @@ from go_rl.core import (
     decision_names,
     rule_set,
 )
-from go_rl.costs.models.analytical import Analytical
+from go_rl.costs.models.auto import AutoCost, auto_cost
 from go_rl.costs.models.cost_model import CostModel, GraphCostModel, Kernels
 from go_rl.costs.models.fused import FusedPrices
 from go_rl.costs.models.profiled import Profiled, profile_for
@@ -43,7 +43,7 @@ class ProblemOptions:
     all_chips: bool = False
     fixed: Mapping[int, int] = field(default_factory=dict)
     cost_model: CostModel | None = None
-    """None: profiled for a graph without FLOP that brings seconds, else analytical."""
+    """None: `go_rl.costs.models.auto.auto_cost`."""
     colocation: str = "graph"
     """Colocation classes: the graph's, those and gradients with their operators, or none; see
     `go_rl.graphs.cutting.colocation`."""
@@ -69,8 +69,7 @@ def make_problem(
     if options.objective.traits.is_pipeline and graph.is_backward.any():
         _refuse_training(graph, options)
     graph = with_colocation(graph, options.colocation)
-    profiled = bool(graph.seconds) and not graph.has_flops
-    model = options.cost_model or (Profiled() if profiled else Analytical())
+    model, why = AutoCost(options.cost_model) if options.cost_model else auto_cost(graph, hardware)
     memory = options.memory
     foreign = isinstance(model, Profiled) and not _is_own_hardware(graph, hardware)
     if memory is None:
@@ -110,7 +109,7 @@ def make_problem(
         all_chips=options.all_chips,
         fixed=_fixed(graph, options, decisions),
         decisions=decisions,
-        notes=(*_notes(graph, hardware, model, memory, streamed), *said),
+        notes=(*_notes(graph, hardware, model, memory, streamed), *why, *said),
         dims=dict(graph.meta.get("dims", {})),
         kernels=FusedPrices(kernels, seconds, edge_bytes, model, kinds) if several else None,
         gap_seconds=options.gap_seconds,

@@ -12,6 +12,7 @@ from go_rl.core import CheckpointError, Hardware, HardwareError, ProblemError, R
 from go_rl.core.errors import nearest
 from go_rl.costs.models.analytical import Analytical
 from go_rl.costs.models.cost_model import CostModel
+from go_rl.costs.models.gpu_sheets import has_learned_gpus
 from go_rl.costs.models.profiled import Profiled
 from go_rl.costs.operators import GPU_WEIGHTS
 
@@ -64,8 +65,8 @@ def check_cost(cost: object) -> None:
 
 
 def named_cost(cost: str | CostModel, hardware: Hardware) -> CostModel | None:
-    """Return the cost model of a name, which its own ``name`` repeats; None for ``auto``: as
-    `make_problem` chooses.
+    """Return the cost model of a name, which its own ``name`` repeats; None for ``auto``:
+    `make_problem` chooses it by graph and hardware (`go_rl.costs.models.auto`).
 
     Weights and records are read once while their files stay as they are, so that all problems of a
     process share the prices of kernels.
@@ -87,7 +88,8 @@ def named_cost(cost: str | CostModel, hardware: Hardware) -> CostModel | None:
     word, _, source = cost.partition(":")
     if word == LEARNED and source == GPUS:
         _check_elements(cost, hardware)
-        return _learned_gpus()
+        _check_gpus(cost, hardware)
+        return learned_gpus()
     if word == LEARNED:
         model = _learned(*_weights(source, hardware))
         _check_format(model.name, model.weights.target, hardware)
@@ -105,8 +107,10 @@ def cost_identity(cost: str, hardware: Hardware) -> str:
     first digits of its file's SHA-256. It raises what `named_cost` does."""
     model = named_cost(cost, hardware)
     word, _, source = cost.partition(":")
-    if model is None or word != LEARNED:
-        return AUTO if model is None else model.name
+    if model is None:
+        return f"{AUTO} {GPU_WEIGHTS}" if has_learned_gpus(hardware) else AUTO
+    if word != LEARNED:
+        return model.name
     if source == GPUS:
         return f"{model.name} {GPU_WEIGHTS}"
     file, name = _weights(source, hardware)
@@ -124,6 +128,15 @@ def _check_elements(model: str, hardware: Hardware) -> None:
             f"cost model {model} knows kernels in the number format of the user's model; hardware "
             f"{hardware.name!r} has elements of {hardware.element_bytes:g} bytes: leave out its "
             "element_bytes, or take --cost analytical"
+        )
+
+
+def _check_gpus(cost: str, hardware: Hardware) -> None:
+    if not has_learned_gpus(hardware):
+        raise HardwareError(
+            f"--cost {cost}: devices of kind {', '.join(map(repr, hardware.kinds))} are no GPUs of "
+            "the table of devices, or have another memory bandwidth than those; take hardware such "
+            "as t4, v100x4 or a100x8, or --cost analytical"
         )
 
 
@@ -183,7 +196,8 @@ def _seen(path: Path) -> _File:
 
 
 @cache
-def _learned_gpus() -> CostModel:
+def learned_gpus() -> CostModel:
+    """Return the cost model ``learned:gpus``."""
     from go_rl.costs.models.learned_gpus import LearnedGpus
     from go_rl.costs.operators.predictor import OperatorPredictor
 

@@ -6,7 +6,7 @@ measured GPUs together; what GPUs do not share is told in `pooled_params`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,8 +25,8 @@ from go_rl.costs.operators.examples import (
     OperatorInputs,
     error_groups,
 )
-from go_rl.costs.operators.pooled_params import Arrays, initial_params
-from go_rl.costs.operators.pricing import Known, LogSeconds, log_seconds
+from go_rl.costs.operators.pooled_params import UNMEASURED, Arrays, initial_params
+from go_rl.costs.operators.pricing import Known, LogSeconds, log_seconds, places
 from go_rl.costs.operators.reach import Reach, reach_of
 from go_rl.runtime.saved_model import SavedKind
 
@@ -145,14 +145,20 @@ class OperatorPredictor(Predictor[OperatorExamples, OperatorInputs]):
 
     def predict(self, inputs: OperatorInputs) -> Float64[np.ndarray, "R"]:
         """Return [R] seconds."""
-        return self.interval(inputs).seconds
+        parts = [
+            np.exp(log_seconds(self.params, self.known, self.sheets, each).total)
+            for each in _batches(inputs)
+        ]
+        return np.concatenate([np.zeros(0), *parts])
+
+    def has_measured(self, sheet: DataSheet) -> bool:
+        """Whether a device is one of those that were measured."""
+        measured = sorted({device for each in self.known.values() for device in each})
+        return places((sheet,), self.sheets, np.array(measured))[0] != UNMEASURED
 
     def interval(self, inputs: OperatorInputs) -> Interval:
         """Return seconds, the interval, and what is unlike anything measured."""
-        parts = [
-            self._interval(inputs.take(np.arange(start, min(start + BATCH, len(inputs.rows)))))
-            for start in range(0, len(inputs.rows), BATCH)
-        ]
+        parts = [self._interval(each) for each in _batches(inputs)]
         if not parts:
             nothing = np.zeros(0)
             unlike = np.zeros(0, bool)
@@ -197,6 +203,11 @@ class OperatorPredictor(Predictor[OperatorExamples, OperatorInputs]):
                 sheets, saved.tree(expected), known, calibration, Reach(**manifest["reach"]),
                 dict(manifest["card"]),
             )  # fmt: skip
+
+
+def _batches(inputs: OperatorInputs) -> Iterator[OperatorInputs]:
+    for start in range(0, len(inputs.rows), BATCH):
+        yield inputs.take(np.arange(start, min(start + BATCH, len(inputs.rows))))
 
 
 def _known(inputs: OperatorInputs, group: str, left_out: frozenset[int]) -> tuple[int, ...]:

@@ -96,7 +96,7 @@ def _of_group(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """Body, floor, start and body without cache: means over the generations that a device's library
     may be of."""
-    place = _places(inputs.devices, sheets, known)[inputs.device]
+    place = places(inputs.devices, sheets, known)[inputs.device]
     nowhere = np.full_like(place, UNMEASURED)
     measured = sorted({each for d in known if (each := generation_of(sheets[d])) is not None})
     if group == STREAM_GROUP:
@@ -133,10 +133,11 @@ def _on_host(
     return np.where(np.isnan(slower), own, usual + slower)
 
 
-def _places(
+def places(
     devices: Sequence[DataSheet], sheets: Sequence[DataSheet], known: Int[np.ndarray, "G"]
 ) -> np.ndarray:
-    """[devices] index of the measured GPU that each one is, or `UNMEASURED`."""
+    """Return [devices] index of the measured GPU that each one is, or `UNMEASURED`; ``known`` [G]:
+    indices of those among the ``sheets`` that count."""
     numbers = {tuple(getattr(sheets[d], name) for name in SAME): int(d) for d in known}
     own = [tuple(getattr(sheet, name) for name in SAME) for sheet in devices]
     return np.array([numbers.get(each, UNMEASURED) for each in own], np.int64)

@@ -34,7 +34,7 @@ class Reach:
 
     def outside(self, inputs: OperatorInputs) -> Bool[np.ndarray, "R"]:
         """Return [R] whether sizes or device lie outside."""
-        found = np.array([self._strange(sheet) for sheet in inputs.devices], bool)[inputs.device]
+        found = np.array([self.is_strange(sheet) for sheet in inputs.devices], bool)[inputs.device]
         for op in np.unique(inputs.rows.op):
             rows = np.flatnonzero(inputs.rows.op == op)
             found[rows] |= self._beyond(str(op), {n: v[rows] for n, v in inputs.rows.sizes.items()})
@@ -48,7 +48,7 @@ class Reach:
     def _factor(self, sheet: DataSheet) -> float:
         if generation_of(sheet) is None:
             return OTHER_VENDOR
-        return BEYOND if self._strange(sheet) else 1.0
+        return BEYOND if self.is_strange(sheet) else 1.0
 
     def _beyond(self, op: str, size: Mapping[str, np.ndarray]) -> np.ndarray:
         count = len(size["batch"])
@@ -67,7 +67,8 @@ class Reach:
                 found |= (value > most * BEYOND_SIZES) | (value * BEYOND_SIZES < least)
         return found
 
-    def _strange(self, sheet: DataSheet) -> bool:
+    def is_strange(self, sheet: DataSheet) -> bool:
+        """Whether a data sheet lies outside, or its architecture is unknown or not NVIDIA's."""
         if generation_of(sheet) is None:
             return True
         for name, (least, most) in self.devices.items():

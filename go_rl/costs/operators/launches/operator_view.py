@@ -6,6 +6,7 @@ from functools import cached_property
 from math import prod
 
 import numpy as np
+from jaxtyping import Bool
 
 from go_rl.core import GEOMETRY, OpGraph, OpKind
 from go_rl.costs.operators.tables import OperatorError
@@ -173,13 +174,18 @@ class OperatorView:
 
 def check_float32(graph: OpGraph) -> None:
     """Raise an `OperatorError` for products or arithmetic of another type than float32."""
-    size, kind = graph.output_itemsize, graph.kind
-    product = np.isin(kind, HEAVY) & (size != FLOAT_BYTES) & (size > 0)
-    half = np.isin(kind, (ELEMENTWISE, int(OpKind.REDUCTION))) & (size == HALF)
-    wrong = np.flatnonzero(product | half)
+    wrong = np.flatnonzero(in_other_types(graph))
     if wrong.size:
         node = int(wrong[0])
         raise OperatorError(
             f"{graph.name}: only float32 is priced, and {graph.names[node]!r} "
-            f"({graph.op_type[node]}) computes in elements of {size[node]:g} bytes"
+            f"({graph.op_type[node]}) computes in elements of {graph.output_itemsize[node]:g} bytes"
         )
+
+
+def in_other_types(graph: OpGraph) -> Bool[np.ndarray, "N"]:
+    """Return [N] products and arithmetic of another type than float32, as far as sizes tell."""
+    size, kind = graph.output_itemsize, graph.kind
+    product = np.isin(kind, HEAVY) & (size != FLOAT_BYTES) & (size > 0)
+    half = np.isin(kind, (ELEMENTWISE, int(OpKind.REDUCTION))) & (size == HALF)
+    return product | half
