@@ -93,7 +93,12 @@ def configs(options: ControlArms) -> dict[str, list[EvaluateConfig]]:
         if weights in options.weights:
             found.setdefault(weights, []).extend(
                 EvaluateConfig(
-                    **fields, controls=True, samples=samples, seconds=seconds, seeds=options.seeds
+                    **fields,
+                    cost="analytical",
+                    controls=True,
+                    samples=samples,
+                    seconds=seconds,
+                    seeds=options.seeds,
                 )
                 for samples, seconds in budgets
             )

@@ -86,7 +86,7 @@ class AnytimeRow:
 def _problem(name: str, hardware: str, setting: str) -> Problem:
     """Build a problem, with functions and networks compiled."""
     if setting == ALL:
-        options = OptimizeOptions("makespan", hardware=hardware)
+        options = OptimizeOptions("makespan", hardware=hardware, cost="analytical")
     else:
         options = OptimizeOptions(rules="strict", hardware=hardware)
     problem = problem_for(go_rl.load(f"zoo:{name}"), options)

@@ -100,9 +100,8 @@ class Row:
 
 def row_of(graph: OpGraph, options: FusionWithinLayers) -> Row:
     """Fuse and replay one graph."""
-    workspace = MakespanWorkspace(
-        problem_for(graph, OptimizeOptions("makespan", "fusion", hardware=DEVICE, memory=False))
-    )
+    asked = OptimizeOptions("makespan", "fusion", hardware=DEVICE, memory=False, cost="analytical")
+    workspace = MakespanWorkspace(problem_for(graph, asked))
     units = makespan_units(workspace)
     within = {
         "anywhere": np.zeros(graph.num_nodes, np.int64),

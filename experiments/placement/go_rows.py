@@ -61,7 +61,9 @@ def row_problem(
 ) -> Problem:
     """Return the problem of a row, with analytical prices."""
     name, devices = ROWS[row]
-    asked = OptimizeOptions("makespan", decide, hardware=f"p100x{devices}", colocate=colocate)
+    asked = OptimizeOptions(
+        "makespan", decide, hardware=f"p100x{devices}", colocate=colocate, cost="analytical"
+    )
     return problem_for(zoo_graph(name), asked)
 
 

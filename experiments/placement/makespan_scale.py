@@ -141,9 +141,8 @@ def traced(size: int) -> OpGraph:
 def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
     """Plan one graph in this process."""
     compile_methods(Objective.MAKESPAN)
-    problem, read = timed(
-        lambda: problem_for(load_graph(file), OptimizeOptions("makespan", hardware=hardware))
-    )
+    asked = OptimizeOptions("makespan", hardware=hardware, cost="analytical")
+    problem, read = timed(lambda: problem_for(load_graph(file), asked))
     decoder, prepare = timed(lambda: _prepared(problem))
     workspace = decoder.workspace
     noise = np.ones(BATCH, np.float32)

@@ -173,7 +173,7 @@ def row_of(path: Path, name: str) -> Row:
     except ReadError as error:
         nan = float("nan")
         return Row(name, opset, shown, 0, nan, nan, nan, "", str(error))
-    best = go_rl.optimize(graph, hardware=HARDWARE, seconds=SECONDS).best
+    best = go_rl.optimize(graph, hardware=HARDWARE, seconds=SECONDS, cost="analytical").best
     verdict = go_rl.check(best, graph)
     right, compared = compared_shapes(path, graph)
     return Row(

@@ -59,8 +59,9 @@ class ReplaySpeed(Experiment):
 
 def _rows(name: str, options: ReplaySpeed) -> list[list[str]]:
     graph = zoo_graph(name)
+    decide, hardware = "placement,schedule", options.hardware
     problem = problem_for(
-        graph, OptimizeOptions("makespan", "placement,schedule", hardware=options.hardware)
+        graph, OptimizeOptions("makespan", decide, hardware=hardware, cost="analytical")
     )
     workspace, rng = makespan_workspace(problem), np.random.default_rng(0)
     heft = Heft().optimize(problem, Budget(samples=1), 0)

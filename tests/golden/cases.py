@@ -165,7 +165,7 @@ def _options() -> Iterator[Case]:
     for setting in (
         cores, replace(cores, cost="analytical", fixed=((20, 3),)),
         replace(cores, hardware="cpu-1", decisions=("schedule", "fusion")),
-        replace(cores, hardware="h100x8", cost="auto", memory=False),
+        replace(cores, hardware="h100x8", cost="", memory=False),
     ):  # fmt: skip
         yield from plan_cases(setting, ("default", "composed", "random", "annealing"))
 
@@ -202,7 +202,7 @@ def _words(setting: Setting) -> str:
     """All that tells a problem apart, with slashes between."""
     rules = setting.rules if setting.objective == "ring" else "+".join(setting.decisions)
     further = [
-        f"cost={setting.cost}" * (setting.cost != "auto"),
+        f"cost={setting.cost}" * bool(setting.cost),
         f"memory={setting.memory}" * (setting.memory is not None),
         "all-devices" * setting.all_devices,
         "pins=" * bool(setting.fixed) + ",".join(f"{n}@{d}" for n, d in setting.fixed),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from go_rl.core import Objective, OpKind, Problem, Topology, load_hardware, rule_set
-from go_rl.costs.models import ProblemOptions, make_problem
+from go_rl.costs.models import Analytical, ProblemOptions, make_problem
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 
 
@@ -18,4 +18,5 @@ def tiny_problem(objective: Objective, strict: bool = False) -> Problem:
     rules = rule_set("strict" if strict else "default")
     ring = objective.traits.topology is Topology.RING
     hardware = load_hardware("ring2" if ring else "p100x2")
-    return make_problem(builder.build(), hardware, ProblemOptions(objective=objective, rules=rules))
+    options = ProblemOptions(objective=objective, rules=rules, cost_model=Analytical())
+    return make_problem(builder.build(), hardware, options)

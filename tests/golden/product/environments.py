@@ -27,7 +27,8 @@ PLANNED = ("device", "priority", "fusion_group")
 
 def episode_facts(name: str, form: str, model: str, hardware: str, vector: bool) -> Facts:
     """Return what an episode shows and earns, alone or as the second of two side by side."""
-    fields: dict[str, Any] = {"graph": model, "hardware": hardware, "action": form}
+    fields: dict[str, Any] = {"graph": model, "hardware": hardware, "action": form,
+                              "cost": "analytical"}  # fmt: skip
     if vector:
         env: Any = gymnasium.make_vec(f"go_rl/{name}-v1", num_envs=2, **fields)
         return _vector_facts(env)

@@ -37,8 +37,9 @@ class Setting:
     """Rule set of the ring."""
     decisions: tuple[str, ...] = ()
     """Makespan: what is decided; empty: all that makes sense."""
-    cost: str = "auto"
-    """Cost model."""
+    cost: str = ""
+    """Cost model; empty: the graph's own profile where it brings one and no FLOP, else the
+    roofline."""
     memory: bool | None = None
     """Whether weights and live tensors must fit; None: as go_rl chooses."""
     all_devices: bool = False
@@ -78,10 +79,14 @@ def problem(setting: Setting) -> Problem:
         memory=setting.memory,
         all_chips=setting.all_devices,
         fixed=dict(setting.fixed),
-        cost_model=named_cost(setting.cost, hardware),
+        cost_model=named_cost(setting.cost or _plain_cost(model), hardware),
         decisions=setting.decisions or None,
     )
     return make_problem(model, hardware, options)
+
+
+def _plain_cost(model: OpGraph) -> str:
+    return "profiled" if model.seconds and not model.has_flops else "analytical"
 
 
 def graph_facts(model: str, training: bool = False) -> Facts:

@@ -32,7 +32,7 @@ class DispatchTrainConfig(RunConfig):
     """Hardware, each as often as the others."""
     decide: tuple[tuple[str, ...], ...] = (DECISIONS, DECISIONS, ("placement",), DECISIONS)
     """Sets of decisions, each as often as it is listed."""
-    cost: str = "auto"
+    cost: str = "analytical"
     """Cost model: auto, analytical, profiled, learned[:gpus|NAME|FILE] or measured:DIR
     (docs/costs.md)."""
     max_nodes: int = 16_000

@@ -94,7 +94,7 @@ class TrainConfig(RunConfig, ABC):
     """Hardware, each as often as the others."""
     validation_hardware: tuple[str, ...] = ()
     """Hardware of the validation problems."""
-    cost: str = "auto"
+    cost: str = "analytical"
     """Cost model: auto, analytical, profiled, learned[:gpus|NAME|FILE] or measured:DIR
     (docs/costs.md)."""
     updates: int = 600
