@@ -154,7 +154,7 @@ class OperatorPredictor(Predictor[OperatorExamples, OperatorInputs]):
     def has_measured(self, sheet: DataSheet) -> bool:
         """Whether a device is one of those that were measured."""
         measured = sorted({device for each in self.known.values() for device in each})
-        return places((sheet,), self.sheets, np.array(measured))[0] != UNMEASURED
+        return int(places((sheet,), self.sheets, np.array(measured))[0]) != UNMEASURED
 
     def interval(self, inputs: OperatorInputs) -> Interval:
         """Return seconds, the interval, and what is unlike anything measured."""

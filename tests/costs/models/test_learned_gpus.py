@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from go_rl.core import CheckpointError, HardwareError
+from go_rl.core import CheckpointError, HardwareError, Objective
 from go_rl.core.hardware import Device
 from go_rl.core.presets import GPU_CHIPS, GPU_LINKS, load_hardware
 from go_rl.costs.devices import find_device
+from go_rl.costs.models import Analytical, ProblemOptions, make_problem
 from go_rl.costs.models.cost_model import Kernels
-from go_rl.costs.models.learned_gpus import DATA_SHEETS, LearnedGpus, kernel_launches
+from go_rl.costs.models.fusion_lower_bound import fusion_lower_bound
+from go_rl.costs.models.gpu_kernels import GpuKernels, streamed_rows
+from go_rl.costs.models.gpu_sheets import DATA_SHEETS
+from go_rl.costs.models.kernel_work import kernel_work
+from go_rl.costs.models.learned_gpus import LearnedGpus
 from go_rl.costs.models.registry import cost_identity, is_cost, named_cost
 from go_rl.costs.operators import GPU_WEIGHTS
+from go_rl.costs.operators.launches.launch import moved, operator_rows
 from go_rl.costs.operators.predictor import OperatorPredictor
-from go_rl.graphs.cutting import cut_kernels
+from go_rl.graphs.cutting import Fuser, cut_kernels
 from go_rl.graphs.readers.jax.reader import trace_jax
 from go_rl.graphs.zoo.models.building import floats
 
@@ -47,19 +55,97 @@ def _kernels(graph, leader=None, which=None):
 
 def test_a_fused_kernel_is_its_product_and_the_bytes_beyond(graph, model):
     leader = np.where(graph.is_fed, np.arange(graph.num_nodes), 1).astype(np.int64)
-    launches, kernel, extra = kernel_launches(cut_kernels(graph, leader)[0])
-    assert [(each.op, tuple(each.sizes.values())) for each in launches] == [
-        ("linear", (1, 256, 512, 512))
-    ]
-    assert kernel.tolist() == [0]
+    gpu = GpuKernels(graph)
+    rows, stand_in, of_node = gpu.products
+    sizes = {name: each.tolist() for name, each in rows.sizes.items() if each.any()}
+    assert rows.op.tolist() == ["linear"]
+    assert sizes == {"batch": [1], "rows": [256], "depth": [512], "columns": [512]}
+    assert stand_in.tolist() == [False]
+    assert of_node.tolist().index(0) == graph.op_type.index("dot_general")
     # x comes in once for the product and the sum alike; the bias is all that is read beyond.
-    assert extra.tolist() == [4 * 512]
+    assert gpu.work(leader).beyond[1] == 4 * 512
     device = GPU_CHIPS["v100"]
     whole = model.seconds(_kernels(graph, leader, np.array([1])), device)[0]
     apart = model.seconds(_kernels(graph), device)
     product = graph.op_type.index("dot_general")
     assert apart[product] <= whole < apart.sum()
     assert whole == pytest.approx(apart[product], rel=0.01)
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    """Two layers, the second in half precision; a transposed product, a look-up, a view."""
+
+    def network(x, w, table, half):
+        h = jnp.take(table, jnp.arange(64), axis=0) @ w + x
+        h = jax.nn.softmax(h.T @ h, axis=-1).reshape(-1, 32)
+        return h, jnp.tanh(half @ half) + 1
+
+    return trace_jax(
+        network, floats(64, 128), floats(128, 128), floats(512, 128),
+        jax.ShapeDtypeStruct((128, 128), jnp.bfloat16), weights=(1, 2),
+    )  # fmt: skip
+
+
+def _fusions(graph, count=20):
+    rng = np.random.default_rng(0)
+    size = (count, graph.num_nodes)
+    return Fuser(graph).leaders(rng.integers(0, 2, size), rng.integers(0, 9, size))
+
+
+def test_bytes_of_fusions_are_those_of_kernels_cut_out(mixed):
+    for leader in _fusions(mixed):
+        kernels, leaders = cut_kernels(mixed, leader)
+        found = GpuKernels(mixed).work(leader).moved[leaders]
+        assert found == pytest.approx(kernel_work(kernels).bytes_accessed)
+
+
+def test_streams_are_the_launches_of_single_kernels():
+    size, length = np.array([3.0, 4096.0, 5e9, 0.0]), np.array([7, 100, 1000, 1])
+    found = streamed_rows(size, length)
+    expected = operator_rows(
+        [moved(b, n, (), "") for b, n in zip(size.tolist(), length.tolist(), strict=True)]
+    )
+    assert found.op.tolist() == expected.op.tolist()
+    for name, each in expected.sizes.items():
+        assert found.sizes[name].tolist() == each.tolist()
+
+
+def test_other_types_are_analytical_and_counted(mixed, model):
+    device = GPU_CHIPS["v100"]
+    kernels = replace(_kernels(mixed), bytes_accessed=mixed.bytes_accessed)
+    found, roofline = model.seconds(kernels, device), Analytical().seconds(kernels, device)
+    half = GpuKernels(mixed).refused
+    assert [mixed.op_type[i] for i in np.flatnonzero(half)] == ["dot_general", "tanh", "add"]
+    assert (found[half] == roofline[half]).all()
+    assert (found[~half] != roofline[~half]).sum() > 5
+    notes = model.notes(kernels, device)
+    share = 100 * found[half].sum() / found.sum()
+    assert notes[1].startswith("3 of ")
+    assert (
+        f"float32, of which nothing was learned; their times are analytical, {share:.0f} %"
+        in (notes[1])
+    )
+
+
+def test_what_is_known_of_a_gpu_is_said(graph, model):
+    said = {kind: model.notes(_kernels(graph), GPU_CHIPS[kind]) for kind in ("t4", "v100-16gb", "h100")}
+    assert not any("not measured" in note for note in said["t4"])
+    assert "V100-SXM2-16GB was not measured: operators of GPUs that were left" in said["v100-16gb"][1]
+    assert "outside the measured range" in said["h100"][1]
+
+
+@pytest.mark.parametrize("device", ["v100", "a100"])
+def test_no_fusion_beats_the_bound_of_products(graph, device):
+    hardware = load_hardware(device)
+    problem = make_problem(graph, hardware, ProblemOptions(objective=Objective.MAKESPAN))
+    assert problem.cost_model == "learned:gpus"
+    bound = fusion_lower_bound(problem)
+    product = problem.seconds[0][graph.op_type.index("dot_general")]
+    for leader in _fusions(graph):
+        total = problem.kernels.seconds(leader)[0].sum()
+        assert bound.total <= total * (1 + 1e-12)
+    assert bound.total >= product * 0.99
 
 
 def test_views_and_inputs_are_free_and_faster_devices_are_faster(graph, model):
@@ -82,9 +168,10 @@ def test_it_is_named_and_identified():
     assert cost_identity("learned:gpus", hardware) == f"learned:gpus {GPU_WEIGHTS}"
 
 
-def test_other_chips_and_number_formats_are_refused(graph, model):
+def test_other_chips_and_number_formats_are_refused():
+    abacus = replace(load_hardware("t4"), devices=(Device("abacus", 1e12, 1e9, 1e9),))
     with pytest.raises(HardwareError, match="'abacus' are no GPUs of the table"):
-        model.seconds(_kernels(graph), Device("abacus", 1e12, 1e9, 1e9))
+        named_cost("learned:gpus", abacus)
     with pytest.raises(HardwareError, match="number format"):
         named_cost("learned:gpus", load_hardware("ring4"))
     with pytest.raises(HardwareError, match="learned:gpus for GPUs"):

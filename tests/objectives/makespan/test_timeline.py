@@ -24,7 +24,7 @@ from go_rl.core import (
     plan_for,
 )
 from go_rl.core.decisions import Decisions
-from go_rl.costs.models import ProblemOptions, make_problem
+from go_rl.costs.models import Analytical, ProblemOptions, make_problem
 from go_rl.graphs.cutting import Fuser
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.graphs.zoo import zoo_graph
@@ -131,7 +131,8 @@ def test_too_little_memory_is_shown_not_refused():
 @pytest.mark.parametrize("fused", [False, True])
 def test_what_holds_of_every_timeline(name, fused):
     graph = small_graph() if name == "small" else zoo_graph(name)
-    problem = make_problem(graph, load_hardware("p100x4"), ProblemOptions(Objective.MAKESPAN))
+    options = ProblemOptions(Objective.MAKESPAN, cost_model=Analytical())  # views take time, too
+    problem = make_problem(graph, load_hardware("p100x4"), options)
     rng = np.random.default_rng(len(name))
     device = rng.integers(0, 4, (1, graph.num_nodes)).astype(np.int16)
     ranks = rng.integers(0, 9, (1, graph.num_nodes))
