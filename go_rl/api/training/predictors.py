@@ -41,9 +41,12 @@ class TrainKernelsConfig:
     """Updates of each network. Default: 5000; fewer for fewer than 500 kernels, ten for each."""
     members: int = 3
     """Networks, which differ by their seed."""
-    encoder: Literal["none", "graphsage", "attention", "sequence"] = "none"
-    """How operators see their neighbours: not at all, by GraphSAGE, by graph attention, or by an
-    LSTM over the operators in order (docs/results.md compares them)."""
+    encoder: Literal["graphsage", "attention", "sequence", "none"] = "graphsage"
+    """How operators see their neighbours: by GraphSAGE, by graph attention, by an LSTM over the
+    operators in order, or not at all (docs/results.md compares them)."""
+    reduction: Literal["transformer", "lstm", "column"] = "transformer"
+    """How a kernel becomes one vector: attention among its operators, an LSTM over them, or mean,
+    largest and sum alone."""
     seed: int = 0
     """Random seed."""
 
@@ -117,7 +120,7 @@ def train_kernels(
     steps = config.steps or updates_for(len(learned_from))
     sentence = announcement(measured.target, len(learned_from), len(held_out), config, steps)
     report(0, config.members * steps, Milestone(sentence))
-    network = KernelNetworkConfig(encoder=config.encoder)
+    network = KernelNetworkConfig(encoder=config.encoder, reduction=config.reduction)
     training = KernelTrainConfig(network, steps=steps, seed=config.seed)
     updates = count_updates(report, config.members, steps)
     examples = measured.take(learned_from)

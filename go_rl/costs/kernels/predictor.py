@@ -95,11 +95,8 @@ class KernelPredictor(Ensemble[TrainedNetwork, KernelData, KernelSet]):
         missing = int(np.isnan(plain_seconds(examples)).sum())
         if missing or not count:
             raise TrainingError(f"{examples.name}: {missing} of {count} kernels have no time")
-        rows = absolute_rows(examples)
         vocabulary = vocabulary_of(examples.kernels.graph.op_type)
-        features = kernel_features(examples.kernels, vocabulary).take(examples.kernel[rows])
-        features = features.with_layouts([examples.settings[i] for i in examples.setting[rows]])
-        seconds = examples.seconds[rows]
+        features, seconds = measured_features(examples, vocabulary)
         network = replace(config.network, opcodes=len(vocabulary), outputs=2)
 
         def train_one(seed: int, member: MemberReport) -> TrainedNetwork:
@@ -108,7 +105,7 @@ class KernelPredictor(Ensemble[TrainedNetwork, KernelData, KernelSet]):
 
         card = {
             "data": examples.name, PROCESSOR: examples.processor,
-            "kernels": count, "measurements": len(rows), "models": len(set(examples.models)),
+            "kernels": count, "measurements": len(seconds), "models": len(set(examples.models)),
             "training": asdict(config),
         }  # fmt: skip
         return cls(
@@ -153,6 +150,16 @@ class KernelPredictor(Ensemble[TrainedNetwork, KernelData, KernelSet]):
         """Return the predictor restored from the contents of a file."""
         params = (tree[NETWORKS][str(i)] for i in range(members))
         return cls(tuple(TrainedNetwork(config, each) for each in params), **about, **tree[RANGE])
+
+
+def measured_features(
+    examples: KernelData, vocabulary: Sequence[str]
+) -> tuple[KernelFeatures, Float64[np.ndarray, "R"]]:
+    """Return features and seconds of the measurements under `absolute_rows`."""
+    rows = absolute_rows(examples)
+    features = kernel_features(examples.kernels, vocabulary).take(examples.kernel[rows])
+    settings = [examples.settings[i] for i in examples.setting[rows]]
+    return features.with_layouts(settings), examples.seconds[rows]
 
 
 def predict_kernels(predictor: KernelPredictor, kernels: KernelSet) -> KernelPredictions:

@@ -129,9 +129,13 @@ def test_other_types_are_analytical_and_counted(mixed, model):
 
 
 def test_what_is_known_of_a_gpu_is_said(graph, model):
-    said = {kind: model.notes(_kernels(graph), GPU_CHIPS[kind]) for kind in ("t4", "v100-16gb", "h100")}
+    said = {
+        kind: model.notes(_kernels(graph), GPU_CHIPS[kind]) for kind in ("t4", "v100-16gb", "h100")
+    }
     assert not any("not measured" in note for note in said["t4"])
-    assert "V100-SXM2-16GB was not measured: operators of GPUs that were left" in said["v100-16gb"][1]
+    assert (
+        "V100-SXM2-16GB was not measured: operators of GPUs that were left" in said["v100-16gb"][1]
+    )
     assert "outside the measured range" in said["h100"][1]
 
 
