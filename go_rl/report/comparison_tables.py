@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import TYPE_CHECKING
 
+from go_rl.costs.models.registry import AUTO, GPUS, LEARNED
 from go_rl.report.file_tables import Cell, csv_table, markdown_table, number_text
 from go_rl.report.tables import HEURISTIC
 
@@ -88,6 +89,8 @@ def _summary_cells(row: SummaryRow) -> list[Cell]:
 
 def _introduction(comparison: Comparison) -> str:
     config = comparison.config
+    chosen = {run.problem.cost for run in comparison.runs} - {AUTO}
+    priced = config.cost if config.cost != AUTO else f"{LEARNED}:{GPUS} (auto)" * bool(chosen)
     samples, seconds = config.budget.samples, config.budget.seconds
     limits = [f"{samples:,} samples"] if samples is not None else []
     limits += [f"{seconds:g} s"] if seconds is not None else []
@@ -97,7 +100,7 @@ def _introduction(comparison: Comparison) -> str:
     lines = [
         f"# {len(comparison.methods)} methods on {graphs} graphs\n",
         f"Each run: at most {' and '.join(limits)}. Seeds: {config.seeds}{alone}.",
-        *([f"Operators are priced by {config.cost}."] if config.cost != "auto" else []),
+        *([f"Operators are priced by {priced}."] if priced else []),
         "Means over graphs are geometric; in brackets the 95 % band over seeds (Student's t).",
         "*Throughput* is that of the best plan so far over that of the compiler heuristic's plan;",
         "*T_max/bound* compares with the best proven lower bound. A run without a usable plan",

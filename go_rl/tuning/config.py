@@ -90,8 +90,8 @@ class TuneConfig:
 
     @property
     def weights(self) -> str:
-        """Name or file of the learned guide's weights."""
-        return self.cost.partition(":")[2] or f"kernels-{self.target}"
+        """Name or file of the learned guide's weights; empty: those that ship for the target."""
+        return self.cost.partition(":")[2]
 
     @property
     def measuring(self) -> CollectConfig:

@@ -8,7 +8,7 @@ import numpy as np
 
 from go_rl.core import Hardware, Objective, OpKind, load_hardware
 from go_rl.core.decisions import Decisions
-from go_rl.costs.models import ProblemOptions, make_problem
+from go_rl.costs.models import Analytical, ProblemOptions, make_problem
 from go_rl.graphs.cutting import Fuser
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.graphs.zoo import zoo_graph
@@ -19,7 +19,8 @@ from go_rl.objectives.makespan.simulate.timeline import Timeline, timeline_of
 def zoo_timeline(name: str, hardware: str, fused: bool = True) -> Timeline:
     """A random plan of a graph of the zoo."""
     graph = zoo_graph(name)
-    problem = make_problem(graph, load_hardware(hardware), ProblemOptions(Objective.MAKESPAN))
+    options = ProblemOptions(Objective.MAKESPAN, cost_model=Analytical())  # views take time, too
+    problem = make_problem(graph, load_hardware(hardware), options)
     rng = np.random.default_rng(0)
     devices = problem.hardware.num_devices
     device = rng.integers(0, devices, (1, graph.num_nodes)).astype(np.int16)

@@ -3,6 +3,7 @@ kernels are unlike its training data."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -150,6 +151,15 @@ class KernelPredictor(Ensemble[TrainedNetwork, KernelData, KernelSet]):
         """Return the predictor restored from the contents of a file."""
         params = (tree[NETWORKS][str(i)] for i in range(members))
         return cls(tuple(TrainedNetwork(config, each) for each in params), **about, **tree[RANGE])
+
+
+def latest_weights(kind: str) -> str:
+    """Return the name of the latest weights for a kind of device, whether or not any ship:
+    ``kernels-KIND-v3`` is later than ``kernels-KIND``."""
+    pattern = re.compile(rf"kernels-{re.escape(kind)}(?:-v(\d+))?")
+    found = [(int(m[1] or 1), path.stem) for path in SHIPPED.glob("kernels-*.npz")
+             if (m := pattern.fullmatch(path.stem))]  # fmt: skip
+    return max(found, default=(0, f"kernels-{kind}"))[1]
 
 
 def measured_features(

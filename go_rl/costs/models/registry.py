@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -161,13 +160,12 @@ def _weights(source: str, hardware: Hardware) -> tuple[_File, str]:
 
 
 def _for_chips_of(hardware: Hardware, shipped: tuple[str, ...]) -> str:
-    """The latest weights for the first kind of device that has any: ``kernels-KIND-v2`` replaces
-    ``kernels-KIND``, which plans may still name."""
-    for kind in hardware.kinds:
-        pattern = re.compile(rf"kernels-{re.escape(kind)}(?:-v(\d+))?")
-        versions = [(int(m[1] or 1), name) for name in shipped if (m := pattern.fullmatch(name))]
-        if versions:
-            return max(versions)[1]
+    """The latest weights for the first kind of device that has any."""
+    from go_rl.costs.kernels.predictor import latest_weights
+
+    for name in map(latest_weights, hardware.kinds):
+        if name in shipped:
+            return name
     raise HardwareError(
         f"--cost {LEARNED}: no learned cost model ships for devices of kind "
         f"{', '.join(map(repr, hardware.kinds))} (hardware {hardware.name!r}); shipped: "

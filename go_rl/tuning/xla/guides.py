@@ -19,9 +19,9 @@ from jaxtyping import Float, Float64
 from go_rl.core import CheckpointError, Device, HardwareError
 from go_rl.core.presets import HOST, load_hardware
 from go_rl.core.processor import own_target, processor_name
-from go_rl.costs.kernels.calibrated import KIND, CalibratedKernels
+from go_rl.costs.kernels.calibrated import KIND, SOURCE, CalibratedKernels
 from go_rl.costs.kernels.measure.settings import FLAG_SETTINGS
-from go_rl.costs.kernels.predictor import KernelPredictor
+from go_rl.costs.kernels.predictor import KernelPredictor, latest_weights
 from go_rl.costs.models.analytical import Analytical
 from go_rl.costs.models.kernel_work import kernel_work
 from go_rl.costs.tiles.ranks.predictor import FlagRanks, RankPredictor, shipped_ranks
@@ -30,8 +30,6 @@ from go_rl.tuning.config import LEARNED, TuneConfig, TuningError
 from go_rl.tuning.xla.fusions import GraphFusion
 from go_rl.tuning.xla.priced_fusions import PricedFusions
 
-ELSEWHERE = "kernels-cpu-1-v2"
-"""Weights that begin to guess on a machine that none ship for."""
 FIXED = "kernels are tried under the settings in the order of docs/tuning.md"
 
 
@@ -227,10 +225,10 @@ def guide_weights(config: TuneConfig) -> KernelPredictor:
     """
     here = config.target == own_target()
     try:
-        weights = KernelPredictor.load(config.weights)
+        weights = KernelPredictor.load(config.weights or latest_weights(config.target))
     except CheckpointError as error:
         if here and config.cost == LEARNED:
-            return KernelPredictor.load(ELSEWHERE)
+            return KernelPredictor.load(SOURCE)
         raise TuningError(f"--cost {config.cost}: {error}; {_OTHERWISE}") from error
     if weights.target != config.target and not here:
         raise TuningError(
