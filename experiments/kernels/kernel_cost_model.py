@@ -6,9 +6,9 @@ model (the families of the published table are held out whole). *data sheet* is 
 the chip's peak rates and the time of an empty call; *calibrated* the same with all its efficiencies
 and the call fitted to the training split; *xla* the calibrated roofline on the FLOP and bytes of
 XLA's own analysis of the compiled kernel; *boosted* trees on summed features; *learned* the
-ensemble of `go_rl.costs.kernels` with GraphSAGE, *no neighbours* without (as it ships). Of
-kernels that were also measured under layouts of
-operands, what the choice of one loses: a random one, row by row as they come, or by those who
+ensemble of `go_rl.costs.kernels` with GraphSAGE, *Transformer* the same whose operators attend to
+one another (as it ships), *no neighbours* neither. Of kernels that were also measured under layouts
+of operands, what the choice of one loses: a random one, row by row as they come, or by those who
 learned.
 
 Published ("A Learnt Performance Model for TPUs", fusion, random split): learned 4.5 % on average,
@@ -35,7 +35,7 @@ from go_rl.costs.kernels.measure.data import (
     load_kernel_data,
     plain_seconds,
 )
-from go_rl.costs.kernels.network import Encoder, KernelNetworkConfig
+from go_rl.costs.kernels.network import Encoder, KernelNetworkConfig, Reduction
 from go_rl.costs.kernels.opcodes import vocabulary_of
 from go_rl.costs.kernels.predictor import KernelPredictor, predict_layouts
 from go_rl.costs.kernels.training import KernelTrainConfig
@@ -237,9 +237,13 @@ def _boosted(data: KernelData, train: np.ndarray, options: KernelCostModel) -> P
     return lambda which, settings: trees.predict(table(which, settings))
 
 
-def _network(encoder: Encoder) -> Callable[[KernelData, np.ndarray, KernelCostModel], Predict]:
+def _network(
+    encoder: Encoder, reduction: Reduction = "column"
+) -> Callable[[KernelData, np.ndarray, KernelCostModel], Predict]:
     def fit(data: KernelData, train: np.ndarray, options: KernelCostModel) -> Predict:
-        config = KernelTrainConfig(KernelNetworkConfig(encoder=encoder), steps=options.steps)
+        config = KernelTrainConfig(
+            KernelNetworkConfig(encoder=encoder, reduction=reduction), steps=options.steps
+        )
         weights = KernelPredictor.fit(data.take(train), config, options.members)
         return lambda which, settings: (
             predict_layouts(weights, data.kernels, which, settings).seconds
@@ -256,9 +260,10 @@ METHODS: dict[str, Callable[[KernelData, np.ndarray, KernelCostModel], Predict]]
     "xla": _xla,
     "boosted": _boosted,
     "learned": _network("graphsage"),
+    "Transformer": _network("graphsage", "transformer"),
     "no neighbours": _network("none"),
 }
-LAID_OUT = ("boosted", "learned", "no neighbours")
+LAID_OUT = ("boosted", "learned", "Transformer", "no neighbours")
 """Methods that know layouts."""
 
 

@@ -153,9 +153,10 @@ def _of_data() -> Iterator[Case]:
 
 
 def _options() -> Iterator[Case]:
-    """Pins, all chips, no memory, one device, learned prices."""
+    """Pins, all chips, no memory, one device, learned prices, those of ``auto``."""
     ring = Setting("zoo:resnet18", "ring", "ring6", "strict")
     cores = Setting("zoo:resnet18", "makespan", "cpu-1x4", cost="learned")
+    gpus = Setting("zoo:transformer-xl-2-layers-training", "makespan", "v100x8", cost="auto")
     for setting in (
         replace(ring, all_devices=True), replace(ring, memory=False),
         replace(ring, fixed=((0, 0), (170, 5))), replace(ring, fixed=((0, 5), (170, 0))),
@@ -166,6 +167,7 @@ def _options() -> Iterator[Case]:
         cores, replace(cores, cost="analytical", fixed=((20, 3),)),
         replace(cores, hardware="cpu-1", decisions=("schedule", "fusion")),
         replace(cores, hardware="h100x8", cost="", memory=False),
+        gpus, replace(gpus, hardware="a100x8", decisions=("placement",)),
     ):  # fmt: skip
         yield from plan_cases(setting, ("default", "composed", "random", "annealing"))
 

@@ -175,7 +175,7 @@ def residual_learning() -> Facts:
     """A Gaussian process learns how far predictions are off on a few measured kernels."""
     some = _some(_kernel_data())
     features = compared_features(some.kernels)
-    predicted = predict_kernels(KernelPredictor.load("kernels-cpu-1"), some.kernels).seconds
+    predicted = predict_kernels(KernelPredictor.load(kernel_models()[0]), some.kernels).seconds
     residual = np.log(plain_seconds(some) / predicted)
     learned = Residuals.fit(ResidualExamples(features, residual))
     return {
