@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from go_rl.core import TrainingError
-from go_rl.costs.kernels.predictor import KernelPredictor, predict_kernels
+from go_rl.core.presets import CORE
+from go_rl.costs.kernels.predictor import KernelPredictor, latest_weights, predict_kernels
 from go_rl.costs.kernels.residuals import FEWEST, ResidualExamples, Residuals, compared_features
 from go_rl.costs.learning.predictor import Predictor
 from go_rl.graphs.cutting import KernelSet
@@ -21,8 +22,6 @@ KIND = SavedKind(
     "go_rl-calibrated-kernels", "calibrated kernel costs", {"interface": 3},
     "run go-rl calibrate again",
 )  # fmt: skip
-SOURCE = "kernels-cpu-1-v3"
-"""Cost model that is corrected, or begins to guess on a machine that none ship for."""
 FOLDS = 5
 TAILS = (0.05, 0.95)
 """Quantiles of errors on kernels left out that bound a 90 % interval."""
@@ -129,13 +128,14 @@ class CalibratedKernels(Predictor[MeasuredKernels, KernelSet]):
         self.check_fitted(bool(len(self.examples.residual)))
 
     @classmethod
-    def fit(cls, examples: MeasuredKernels, source: str = SOURCE) -> CalibratedKernels:
+    def fit(cls, examples: MeasuredKernels, source: str | None = None) -> CalibratedKernels:
         """Return corrections of a cost model.
 
         Args:
             examples: at least `FEWEST` kernels.
-            source: weights of the cost model.
+            source: weights of the cost model; None: the latest that ship.
         """
+        source = source or latest_weights(CORE.kind)
         count = len(examples.seconds)
         if count < FEWEST:
             raise TrainingError(

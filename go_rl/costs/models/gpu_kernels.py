@@ -23,7 +23,7 @@ from go_rl.costs.operators.tables.operator_rows import FLOAT_BYTES, SIZES
 from go_rl.graphs.cutting import cut_kernels
 from go_rl.graphs.cutting.opcode_names import opcode
 
-KEPT = 8
+KEPT = 16
 """Graphs whose operators stay in memory."""
 NO_PRODUCT = -1
 """Number of the product of a node that computes none."""

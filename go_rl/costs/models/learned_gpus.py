@@ -10,7 +10,6 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
 from go_rl.core import Device, OpGraph
-from go_rl.core.graph.op_kind import FREE_KINDS
 from go_rl.costs.devices import DataSheet
 from go_rl.costs.models.analytical import Analytical
 from go_rl.costs.models.cost_model import Kernels
@@ -76,7 +75,7 @@ class LearnedGpus:
             return (f"Operator times on {kind} are analytical: no GPU of the table of devices has "
                     "this name and bandwidth.",)  # fmt: skip
         which, work = _work(kernels)
-        priced = work.launches[which] & ~np.isin(kernels.kind, [int(kind) for kind in FREE_KINDS])
+        priced = work.launches[which]
         refused = work.refused[which] & priced
         unlike = self._unlike(kernels.graph, work, sheet)[which] & priced & ~refused
         return (

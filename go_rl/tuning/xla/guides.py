@@ -17,9 +17,9 @@ import numpy as np
 from jaxtyping import Float, Float64
 
 from go_rl.core import CheckpointError, Device, HardwareError
-from go_rl.core.presets import HOST, load_hardware
+from go_rl.core.presets import CORE, HOST, load_hardware
 from go_rl.core.processor import own_target, processor_name
-from go_rl.costs.kernels.calibrated import KIND, SOURCE, CalibratedKernels
+from go_rl.costs.kernels.calibrated import KIND, CalibratedKernels
 from go_rl.costs.kernels.measure.settings import FLAG_SETTINGS
 from go_rl.costs.kernels.predictor import KernelPredictor, latest_weights
 from go_rl.costs.models.analytical import Analytical
@@ -228,7 +228,7 @@ def guide_weights(config: TuneConfig) -> KernelPredictor:
         weights = KernelPredictor.load(config.weights or latest_weights(config.target))
     except CheckpointError as error:
         if here and config.cost == LEARNED:
-            return KernelPredictor.load(SOURCE)
+            return KernelPredictor.load(latest_weights(CORE.kind))
         raise TuningError(f"--cost {config.cost}: {error}; {_OTHERWISE}") from error
     if weights.target != config.target and not here:
         raise TuningError(

@@ -20,13 +20,12 @@ from go_rl.core.processor import processor_name
 from go_rl.costs.kernels.calibrated import (
     NO_FLOOR,
     SCATTER,
-    SOURCE,
     CalibratedKernels,
     MeasuredKernels,
     MemoryFloor,
 )
 from go_rl.costs.kernels.measure.chosen import cold_products
-from go_rl.costs.kernels.predictor import KernelPredictor
+from go_rl.costs.kernels.predictor import KernelPredictor, latest_weights
 from go_rl.costs.operators.tables import OperatorError
 from go_rl.graphs.cutting.compiled import compiled_network
 from go_rl.graphs.readers.jax.reader import trace_jax
@@ -47,13 +46,13 @@ def graph():
 def calibrated(graph) -> CalibratedKernels:
     """A machine on which every kernel takes twice as long as predicted."""
     kernels = compiled_network(graph).kernels
-    seconds = 2 * KernelPredictor.load(SOURCE).predict(kernels)
+    seconds = 2 * KernelPredictor.load(latest_weights("cpu-1")).predict(kernels)
     return CalibratedKernels.fit(MeasuredKernels(kernels, seconds, processor_name()))
 
 
 def test_a_constant_factor_is_found(graph, calibrated):
     kernels = compiled_network(graph).kernels
-    expected = 2 * KernelPredictor.load(SOURCE).predict(kernels)
+    expected = 2 * KernelPredictor.load(latest_weights("cpu-1")).predict(kernels)
     assert calibrated.predict(kernels) == pytest.approx(expected, rel=1e-3)
     assert calibrated.error < 0.1
     found = calibrated.interval(kernels)

@@ -6,9 +6,8 @@ import json
 
 import numpy as np
 
-from go_rl.costs.kernels.calibrated import SOURCE
 from go_rl.costs.kernels.measure.data import load_kernel_data, plain_seconds
-from go_rl.costs.kernels.predictor import KernelPredictor, predict_kernels
+from go_rl.costs.kernels.predictor import KernelPredictor, latest_weights, predict_kernels
 from go_rl.costs.tiles.measure.data import load_tile_data
 
 
@@ -33,7 +32,7 @@ def test_tilings():
 
 def test_the_weights_price_what_they_learned_from():
     """Most of a few hundred kernels within a quarter of what was measured."""
-    data, weights = load_kernel_data("kernels-cpu-1"), KernelPredictor.load(SOURCE)
+    data, weights = load_kernel_data("kernels-cpu-1"), KernelPredictor.load(latest_weights("cpu-1"))
     assert weights.target == data.target
     which = np.flatnonzero(np.isfinite(plain_seconds(data)))[::20]
     found = predict_kernels(weights, data.kernels.take(which))
