@@ -84,7 +84,7 @@ def test_rollouts_are_those_of_the_plain_twin(seed):
     most = 0
     for row in range(len(plans.device)):
         assert topological(dispatcher, plans.order[row])
-        plain = PlainDispatch(found.units, capacity)
+        plain = PlainDispatch(found.units, capacity, dispatcher.advice)
         most = max(most, len(plain.ready()))
         device, order = plain.roll_out(weights.select[row], weights.place[row], WINDOW)
         assert plans.order[row].tolist() == order
@@ -98,7 +98,7 @@ def test_a_device_without_room_is_not_chosen_while_another_has_some():
     weight = found.units.weight
     capacity = np.full(len(found.dispatch.dispatcher.capacity), weight.sum())
     capacity[0] *= 0.3
-    plans = Dispatcher(found.units, capacity).roll_out(random_weights(1))
+    plans = replace(found.dispatch.dispatcher, capacity=capacity).roll_out(random_weights(1))
     assert max(weight[row == 0].sum() for row in plans.device) <= capacity[0]
 
 

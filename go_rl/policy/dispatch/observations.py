@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from go_rl.objectives.makespan.choices import NOWHERE
+from go_rl.policy.dispatch.features import ADVICE
 
 NOT_SENT = -1.0
 """Arrival time of a tensor where nothing sends it."""
@@ -134,6 +135,8 @@ def see_devices(
         x[15] = _log(lasting / max(fastest, 1e-300) - 1.0)
         x[16] = gathered / max(future, 1e-300)
         x[17] = _log(max(finish[d] + a.tail[u] - a.work[u] - longest, 0.0) / unit)
+        for k in range(ADVICE):
+            x[18 + k] = 1.0 if d == a.advice[k, u] else 0.0
 
 
 @njit(cache=True, nogil=True)

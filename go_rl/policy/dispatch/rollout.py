@@ -66,6 +66,8 @@ class DispatchArrays(NamedTuple):
     """[U] number of the layer, 0 to L - 1."""
     layer_work: np.ndarray
     """[L] seconds."""
+    advice: np.ndarray
+    """[ADVICE, U] device of each unit by placements made beforehand."""
 
 
 class Dispatched(NamedTuple):
@@ -86,6 +88,8 @@ class Dispatcher:
     units: MakespanUnits
     capacity: Float64[np.ndarray, "D"]
     """[D] bytes of weights that each device holds; inf: not checked."""
+    advice: Int16[np.ndarray, "A U"]
+    """[ADVICE, U] device of each unit by placements made beforehand: the expert's, METIS's."""
 
     @cached_property
     def arrays(self) -> DispatchArrays:
@@ -100,7 +104,7 @@ class Dispatcher:
             merged.upward_rank, np.clip(merged.layer, 0.0, 1.0),
             (np.cumsum(u.work) - u.work) / total,
             merged.backward, u.work, layer.astype(np.int64),
-            np.maximum(np.bincount(layer, u.work, layers), 1e-300),
+            np.maximum(np.bincount(layer, u.work, layers), 1e-300), self.advice,
         )  # fmt: skip
 
     def roll_out(self, weights: HeadWeights) -> Dispatched:
