@@ -148,22 +148,9 @@ def dispatch_arrays(merged: MakespanUnits, capacity: Float64[np.ndarray, "D"]) -
 def new_state(a: DispatchArrays) -> RolloutState:
     """Return room for a rollout; `clear` begins one."""
     devices, units = a.seconds.shape
-    layers = len(a.layer_work)
-    return RolloutState(
-        device=np.zeros(units, np.int16), end=np.zeros(units), order=np.zeros(units, np.int32),
-        missing=np.zeros(units, np.int64), born=np.zeros(units),
-        arrival=np.zeros((units, devices)), pull=np.zeros((units, devices)),
-        free=np.zeros(devices), load=np.zeros(devices), held=np.zeros(devices),
-        link=np.zeros((devices, devices)), on_layer=np.zeros((layers, devices)),
-        begun=np.zeros(layers), last_on=np.zeros(layers, np.int64),
-        window=np.zeros(WINDOW, np.int64), heap=np.zeros(units, np.int64),
-        candidates=np.zeros(1, np.int64), waiting=np.zeros(1, np.int64),
-        seen=np.zeros((WINDOW, len(SELECT_FEATURES)), np.float32),
-        shown=np.zeros((devices, len(PLACE_FEATURES)), np.float32),
-        possible=np.zeros(devices, np.bool_), lasting=np.zeros(devices),
-        there=np.zeros(devices), start=np.zeros(devices), finish=np.zeros(devices),
-        busy=np.zeros(devices),
-    )  # fmt: skip
+    seen, shown = len(SELECT_FEATURES), len(PLACE_FEATURES)
+    sizes = {"D": devices, "U": units, "L": len(a.layer_work), "W": WINDOW, "F": seen, "G": shown}
+    return RolloutState.zeros(sizes)
 
 
 @compiled
