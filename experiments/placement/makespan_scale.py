@@ -141,8 +141,8 @@ def traced(size: int) -> OpGraph:
 def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
     """Plan one graph in this process."""
     compile_methods(Objective.MAKESPAN)
-    asked = OptimizeOptions("makespan", hardware=hardware, cost="analytical")
-    problem, read = timed(lambda: problem_for(load_graph(file), asked))
+    options = OptimizeOptions("makespan", hardware=hardware, cost="analytical")
+    problem, read = timed(lambda: problem_for(load_graph(file), options))
     decoder, prepare = timed(lambda: _prepared(problem))
     workspace = decoder.workspace
     noise = np.ones(BATCH, np.float32)
