@@ -11,6 +11,7 @@ import numpy as np
 
 from go_rl.core.compiled_struct import compiled
 from go_rl.objectives.makespan.choices import NOWHERE
+from go_rl.policy.dispatch.features import ADVICE
 from go_rl.policy.dispatch.rollout_state import LEAST, NOT_SENT
 
 
@@ -79,6 +80,8 @@ def see_devices(a, s, u, done) -> None:
         x[12] = min(s.held[d] / a.capacity[d], 1.0)
         x[13] = abs(middle - a.depth[u])
         x[14] = abs(middle - a.before[u])
+        for k in range(ADVICE):
+            x[18 + k] = 1.0 if d == a.advice[k, u] else 0.0
 
 
 @compiled

@@ -52,11 +52,13 @@ class Dispatcher:
     units: MakespanUnits
     capacity: Float64[np.ndarray, "D"]
     """[D] bytes of weights that each device holds; inf: not checked."""
+    advice: Int16[np.ndarray, "A U"]
+    """[ADVICE, U] device of each unit by placements made beforehand: the expert's, METIS's."""
 
     @cached_property
     def arrays(self) -> DispatchArrays:
         """Arrays that the rollout reads."""
-        return dispatch_arrays(self.units, self.capacity)
+        return dispatch_arrays(self.units, self.capacity, self.advice)
 
     def roll_out(self, weights: HeadWeights) -> Dispatched:
         """Return the plans of [B] rollouts."""

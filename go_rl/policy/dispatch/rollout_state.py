@@ -57,6 +57,8 @@ class DispatchArrays(CompiledStruct):
     """[U] number of the layer, 0 to L - 1."""
     layer_work: Float64[np.ndarray, "L"]
     """[L] seconds."""
+    advice: Int16[np.ndarray, "A U"]
+    """[ADVICE, U] device of each unit by placements made beforehand."""
     total: float
     """Seconds of all units."""
     longest: float
@@ -123,8 +125,11 @@ class RolloutState(CompiledStruct):
     """[D] row of ``link`` during a trial."""
 
 
-def dispatch_arrays(merged: MakespanUnits, capacity: Float64[np.ndarray, "D"]) -> DispatchArrays:
-    """Return the arrays of a problem with ``capacity`` [D] bytes of weights on each device."""
+def dispatch_arrays(
+    merged: MakespanUnits, capacity: Float64[np.ndarray, "D"], advice: Int16[np.ndarray, "A U"]
+) -> DispatchArrays:
+    """Return the arrays of a problem with ``capacity`` [D] bytes of weights on each device, and
+    [ADVICE, U] devices of placements made beforehand."""
     u, count = merged.units, merged.num_units
     _, layer = np.unique(merged.main_layer, return_inverse=True)
     layers = int(layer.max(initial=-1)) + 1
@@ -139,7 +144,7 @@ def dispatch_arrays(merged: MakespanUnits, capacity: Float64[np.ndarray, "D"]) -
         tail=merged.upward_rank, depth=np.clip(merged.layer, 0.0, 1.0),
         before=(done - u.work) / total, backward=merged.backward, work=u.work,
         layer=layer.astype(np.int64),
-        layer_work=np.maximum(np.bincount(layer, u.work, layers), LEAST),
+        layer_work=np.maximum(np.bincount(layer, u.work, layers), LEAST), advice=advice,
         total=total, longest=max(float(merged.upward_rank.max(initial=0.0)), LEAST),
         mean=total / max(count, 1),
     )  # fmt: skip
