@@ -35,7 +35,7 @@ from go_rl.costs.kernels.measure.data import (
     load_kernel_data,
     plain_seconds,
 )
-from go_rl.costs.kernels.network import Encoder, KernelNetworkConfig
+from go_rl.costs.kernels.network import EncoderName, KernelNetworkConfig
 from go_rl.costs.kernels.opcodes import vocabulary_of
 from go_rl.costs.kernels.predictor import KernelPredictor, predict_layouts
 from go_rl.costs.kernels.training import KernelTrainConfig
@@ -237,7 +237,7 @@ def _boosted(data: KernelData, train: np.ndarray, options: KernelCostModel) -> P
     return lambda which, settings: trees.predict(table(which, settings))
 
 
-def _network(encoder: Encoder) -> Callable[[KernelData, np.ndarray, KernelCostModel], Predict]:
+def _network(encoder: EncoderName) -> Callable[[KernelData, np.ndarray, KernelCostModel], Predict]:
     def fit(data: KernelData, train: np.ndarray, options: KernelCostModel) -> Predict:
         config = KernelTrainConfig(KernelNetworkConfig(encoder=encoder), steps=options.steps)
         weights = KernelPredictor.fit(data.take(train), config, options.members)
