@@ -35,7 +35,7 @@ from go_rl.costs.kernels.measure.data import (
     load_kernel_data,
     plain_seconds,
 )
-from go_rl.costs.kernels.network import Encoder, KernelNetworkConfig, Reduction
+from go_rl.costs.kernels.network import EncoderName, KernelNetworkConfig, Reduction
 from go_rl.costs.kernels.opcodes import vocabulary_of
 from go_rl.costs.kernels.predictor import KernelPredictor, predict_layouts
 from go_rl.costs.kernels.training import KernelTrainConfig
@@ -238,7 +238,7 @@ def _boosted(data: KernelData, train: np.ndarray, options: KernelCostModel) -> P
 
 
 def _network(
-    encoder: Encoder, reduction: Reduction = "column"
+    encoder: EncoderName, reduction: Reduction = "column"
 ) -> Callable[[KernelData, np.ndarray, KernelCostModel], Predict]:
     def fit(data: KernelData, train: np.ndarray, options: KernelCostModel) -> Predict:
         config = KernelTrainConfig(

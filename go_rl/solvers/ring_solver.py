@@ -24,7 +24,7 @@ from go_rl.solvers.network import Network, State, new_state
 from go_rl.solvers.propagation import fill
 from go_rl.solvers.replication import presence
 from go_rl.solvers.ring_instance import RingInstance, ring_instance, without_copied
-from go_rl.solvers.sample_and_fix import Legal, ProposalSearch, SolverOptions, Verdict
+from go_rl.solvers.sample_and_fix import Legal, ProposalSearch, SearchVerdict, SolverOptions
 from go_rl.solvers.samples import CODE, Samples, no_samples
 from go_rl.solvers.stage_costs import other_copies
 from go_rl.solvers.tree_search import EXHAUSTED, FOUND, NO_PROPOSAL, search
@@ -86,7 +86,7 @@ class RingSolver:
         if not self.detail:
             count_decoder_calls(batch)
 
-        def draw(search: ProposalSearch, row: int, random: np.ndarray) -> Verdict:
+        def draw(search: ProposalSearch, row: int, random: np.ndarray) -> SearchVerdict:
             mine = rows[row % len(rows)]
             if nodewise:
                 return search.sample_nodewise(mine, random)
@@ -128,7 +128,7 @@ class RingSolver:
             )
         blocks = np.ascontiguousarray(proposals[:, self.instance.leader], np.int16)
 
-        def keep(search: ProposalSearch, row: int, random: np.ndarray) -> Verdict:
+        def keep(search: ProposalSearch, row: int, random: np.ndarray) -> SearchVerdict:
             method = search.fix_nodewise if nodewise else search.fix
             return method(blocks[row % len(blocks)], rows[row % len(rows)], random)
 
@@ -208,7 +208,7 @@ class RingSolver:
 
     def _run(
         self,
-        legalize: Callable[[ProposalSearch, int, np.ndarray], Verdict],
+        legalize: Callable[[ProposalSearch, int, np.ndarray], SearchVerdict],
         batch: int,
         seed: int,
     ) -> Samples:

@@ -72,7 +72,7 @@ class Legal:
     log_prob: float
 
 
-Verdict = tuple[int, Legal | None]
+SearchVerdict = tuple[int, Legal | None]
 """A verdict of `search`, and the partition where there is one."""
 
 
@@ -87,7 +87,7 @@ class ProposalSearch:
 
     def sample(
         self, log_probs: Float64[np.ndarray, "M k"], uniform: bool, random: UInt64[np.ndarray, "1"]
-    ) -> Verdict:
+    ) -> SearchVerdict:
         """Return a verdict and a draw; ``uniform``: cuts of a random order."""
         chip = np.zeros(len(log_probs), np.int16)
         if draw_independently(self.net, self.domain, log_probs, random, chip):
@@ -103,7 +103,7 @@ class ProposalSearch:
 
     def sample_nodewise(
         self, log_probs: Float64[np.ndarray, "M k"], random: UInt64[np.ndarray, "1"]
-    ) -> Verdict:
+    ) -> SearchVerdict:
         """Return a verdict and a draw of one block after the other."""
         return self.fix_nodewise(_no_proposal(log_probs), log_probs, random)
 
@@ -112,7 +112,7 @@ class ProposalSearch:
         proposal: Int16[np.ndarray, "M"],
         log_probs: Float64[np.ndarray, "M k"],
         random: UInt64[np.ndarray, "1"],
-    ) -> Verdict:
+    ) -> SearchVerdict:
         """Return a verdict and [M] proposed chips where each is legal after those
         before; then the other blocks drawn one after the other."""
         failures, full = self.options.nodewise_failures, self.options.full_failures
@@ -130,7 +130,7 @@ class ProposalSearch:
         proposal: Int16[np.ndarray, "M"],
         log_probs: Float64[np.ndarray, "M k"],
         random: UInt64[np.ndarray, "1"],
-    ) -> Verdict:
+    ) -> SearchVerdict:
         """Return a verdict and the partition nearest to [M] proposed chips."""
         wanted = np.flatnonzero(proposal != NO_PROPOSAL)
         wish = proposal[wanted].astype(np.int64)
@@ -196,7 +196,7 @@ class ProposalSearch:
         log_probs: np.ndarray,
         random: np.ndarray,
         efforts: Sequence[tuple[int, bool]],
-    ) -> Verdict:
+    ) -> SearchVerdict:
         """Tree search, started anew for each effort: failures, and whether it leaves no gaps to be
         filled later. Without gaps it proves nothing."""
         verdict, found = EXHAUSTED, None
@@ -213,7 +213,7 @@ class ProposalSearch:
         failures: int,
         random: np.ndarray,
         tight: bool = False,
-    ) -> Verdict:
+    ) -> SearchVerdict:
         blocks = len(proposal)
         chip, mask = np.zeros(blocks, np.int16), np.zeros(blocks, np.int64)
         verdict = search(

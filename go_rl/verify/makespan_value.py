@@ -16,7 +16,7 @@ from go_rl.core.graph.fusion import HEAVY
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.core.problem import Problem
 
-Tensor = tuple[int, int]
+ResultOf = tuple[int, int]
 """Producing node and number of the result."""
 
 
@@ -170,7 +170,7 @@ class _Replay:
             self.live[where] += max(size, 0.0)
             self.weights.append((node, where, max(size, 0.0)))
 
-    def _tensors(self) -> dict[Tensor, tuple[float, list[int]]]:
+    def _tensors(self) -> dict[ResultOf, tuple[float, list[int]]]:
         """Size and readers of every tensor."""
         graph, found = self.problem.graph, {}
         edges = zip(

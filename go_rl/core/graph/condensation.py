@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import heapq
-
 import numpy as np
 from jaxtyping import Int, Int64
+
+from go_rl.core.graph.list_order import list_order
 
 
 def topological_numbers(
     senders: Int[np.ndarray, "E"], receivers: Int[np.ndarray, "E"], component: Int[np.ndarray, "N"]
 ) -> Int64[np.ndarray, "C"]:
-    """Return [C] the place of each component in a topological order of components, stable by first
-    member (Kahn's algorithm: neither the first nor the last member alone would ascend).
+    """Return [C] the place of each component in a topological order of components: the list
+    schedule by first member (neither the first nor the last member alone would ascend).
 
     ``component`` [N] numbers the strongly connected components of the graph's nodes.
     """
@@ -21,20 +21,10 @@ def topological_numbers(
     np.minimum.at(first, component, np.arange(len(component)))
     ends = np.stack([component[senders], component[receivers]])
     ends = np.unique(ends[:, ends[0] != ends[1]], axis=1)
-    starts = np.searchsorted(ends[0], np.arange(count + 1))
-    waiting = np.bincount(ends[1], minlength=count)
-    ready = [(int(first[c]), int(c)) for c in np.flatnonzero(waiting == 0)]
-    heapq.heapify(ready)
-    number = np.zeros(count, np.int64)
-    placed = 0
-    while ready:
-        _, c = heapq.heappop(ready)
-        number[c] = placed
-        placed += 1
-        for d in ends[1, starts[c] : starts[c + 1]].tolist():
-            waiting[d] -= 1
-            if waiting[d] == 0:
-                heapq.heappush(ready, (int(first[d]), d))
+    succ_ptr = np.searchsorted(ends[0], np.arange(count + 1))
+    pred_ptr = np.searchsorted(np.sort(ends[1]), np.arange(count + 1))
+    number = np.empty(count, np.int64)
+    number[list_order(pred_ptr, succ_ptr, ends[1], first.astype(np.float64))] = np.arange(count)
     return number
 
 

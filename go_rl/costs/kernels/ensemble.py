@@ -19,15 +19,15 @@ from go_rl.graphs.cutting import cut_kernels
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.runtime.saved_model import SavedKind
 
-Network = TypeVar("Network")
+NetworkT = TypeVar("NetworkT")
 Made = TypeVar("Made", bound="Ensemble[Any, Any, Any]")
 
 
 @dataclass(frozen=True, eq=False)
-class Ensemble(Predictor[Examples, Inputs], Generic[Network, Examples, Inputs]):
+class Ensemble(Predictor[Examples, Inputs], Generic[NetworkT, Examples, Inputs]):
     """Abstract: networks that learned from the same data, and what they know."""
 
-    networks: tuple[Network, ...]
+    networks: tuple[NetworkT, ...]
     """Networks of one configuration; each has a ``config`` and ``params``."""
     vocabulary: tuple[str, ...]
     """Opcodes that they have seen."""

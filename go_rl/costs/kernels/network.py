@@ -22,7 +22,7 @@ from jaxtyping import Array, Float
 from go_rl.core import TrainingError
 from go_rl.costs.kernels.batch import KernelBatch
 
-Encoder = Literal["graphsage", "attention", "sequence", "none"]
+EncoderName = Literal["graphsage", "attention", "sequence", "none"]
 Reduction = Literal["column", "lstm", "transformer"]
 MASKED = -1e9
 
@@ -35,7 +35,7 @@ class KernelNetworkConfig:
     """Columns of node embeddings."""
     layers: int = 3
     """Layers of the encoder."""
-    encoder: Encoder = "graphsage"
+    encoder: EncoderName = "graphsage"
     """``attention``: graph attention; ``sequence``: an LSTM over the nodes in order; ``none``: each
     node by itself."""
     reduction: Reduction = "column"
@@ -101,7 +101,7 @@ class KernelNetwork(nn.Module):
             h = Sequence(config.width, config.layers, name="sequence")(h, batch.real)
             return jnp.concatenate([h, entered], axis=-1) if config.skip else h
         for i in range(config.layers if config.encoder != "none" else 0):
-            layer = Sage if config.encoder == "graphsage" else Attention
+            layer = Sage if config.encoder == "graphsage" else GraphAttention
             h = layer(config.width, name=f"layer_{i}")(h, batch) * real
         return jnp.concatenate([h, entered], axis=-1) if config.skip else h
 
@@ -158,7 +158,7 @@ class Sage(nn.Module):
         return new / jnp.sqrt(jnp.square(new).sum(-1, keepdims=True) + 1e-6)
 
 
-class Attention(nn.Module):
+class GraphAttention(nn.Module):
     """Graph attention over producers, consumers and the node itself (Veličković et al. 2018, with
     the attention of Brody, Alon and Yahav 2022)."""
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from go_rl.costs.timing.config import CollectConfig
-from go_rl.costs.timing.rounds import PARTIAL, Outcome, measure_together
+from go_rl.costs.timing.rounds import PARTIAL, TaskOutcome, measure_together
 from go_rl.costs.timing.worker import folder_pace, worker_core, worker_environment
 from go_rl.runtime.records import RECORDS, Record, RecordStore
 from go_rl.runtime.warm_worker import WarmWorker
@@ -78,13 +78,13 @@ class Collector:
                     timed.append(each)
                     yield each.task
 
-        def keep(outcomes: Mapping[int, Outcome]) -> None:
+        def keep(outcomes: Mapping[int, TaskOutcome]) -> None:
             self._keep((timed[i], outcome) for i, outcome in outcomes.items())
 
         outcomes = measure_together(self.worker, tasks(), self.config, keep)
         self._keep(zip(timed, outcomes, strict=True))
 
-    def _keep(self, outcomes: Iterable[tuple[Asked, Outcome]]) -> None:
+    def _keep(self, outcomes: Iterable[tuple[Asked, TaskOutcome]]) -> None:
         self.store.add(
             record_of(
                 (each.workload, each.setting), self.config, outcome,
@@ -182,7 +182,7 @@ def failures_of(records: Iterable[Record]) -> dict[str, int]:
     return dict(sorted(Counter(r.reason for r in records if r.seconds is None).items()))
 
 
-def _kept(asked: Asked, outcome: Outcome) -> dict[str, Any]:
+def _kept(asked: Asked, outcome: TaskOutcome) -> dict[str, Any]:
     if isinstance(outcome, str):
         return {}
     told = {name: outcome[name] for name in asked.kept}

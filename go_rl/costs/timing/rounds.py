@@ -22,7 +22,7 @@ from go_rl.costs.timing.timing import TimingSamples, joined, timing_of
 from go_rl.costs.timing.worker import reason_of
 from go_rl.runtime.warm_worker import WarmWorker, WorkerDied, WorkerFailed, WorkerTimeout
 
-Outcome = dict[str, Any] | str
+TaskOutcome = dict[str, Any] | str
 """Answer of `go_rl.costs.timing.measuring_run.MeasuringRun.answer` for a task; or a text that says
 why there is no time."""
 VISIT_SECONDS = "visit_seconds"
@@ -41,7 +41,7 @@ DEATHS = 3
 that which was asked for next counts as it."""
 MOST_BYTES = 2e9
 """Most bytes of the operands of kernels that are measured together."""
-Keep = Callable[[dict[int, Outcome]], None]
+Keep = Callable[[dict[int, TaskOutcome]], None]
 T = TypeVar("T")
 
 
@@ -78,7 +78,7 @@ def batches(
 
 def measure_together(
     worker: WarmWorker, tasks: Iterable[Any], config: CollectConfig, keep: Keep | None = None
-) -> list[Outcome]:
+) -> list[TaskOutcome]:
     """Return the outcome of each kernel.
 
     A kernel that kills the worker, or takes too long, takes down those that wait beside it; these
@@ -92,7 +92,7 @@ def measure_together(
         keep: is told outcomes, by task, as soon as there are any, and what they have become when
             their visits are over; who stops before the end has these.
     """
-    outcomes: dict[int, Outcome] = {}
+    outcomes: dict[int, TaskOutcome] = {}
     taken: list[Any] = []
     more = iter(tasks)
     deaths = 0
@@ -138,7 +138,7 @@ class _Lost(Exception):  # noqa: N818 - what happened
     """A kernel took the worker's process with it, and all that it held."""
 
     def __init__(
-        self, kernel: int, reason: str, failed: dict[int, Outcome], between: bool = False
+        self, kernel: int, reason: str, failed: dict[int, TaskOutcome], between: bool = False
     ) -> None:
         super().__init__(kernel, reason)
         self.kernel = kernel
@@ -154,12 +154,12 @@ class _Together:
 
     def __init__(self, worker: WarmWorker, config: CollectConfig, keep: Keep | None) -> None:
         self._worker, self._config, self._keep = worker, config, keep
-        self._failed: dict[int, Outcome] = {}
+        self._failed: dict[int, TaskOutcome] = {}
         self._about: dict[int, dict[str, Any]] = {}
         self._seen: dict[int, list[TimingSamples]] = {}
         self._visiting: dict[int, float] = {}
 
-    def measure(self, tasks: Iterator[tuple[int, Any]]) -> dict[int, Outcome]:
+    def measure(self, tasks: Iterator[tuple[int, Any]]) -> dict[int, TaskOutcome]:
         """Return the outcome of each task, by its number.
 
         Raises:
@@ -210,7 +210,7 @@ class _Together:
         if samples is not None:
             self._seen[i].append(samples)
 
-    def _outcome(self, i: int) -> Outcome:
+    def _outcome(self, i: int) -> TaskOutcome:
         timing = asdict(timing_of(joined(self._seen[i])))
         took = {VISIT_SECONDS: self._visiting[i]}
         return {**timing, **took, **self._about[i], PARTIAL: self._unfinished(i)}

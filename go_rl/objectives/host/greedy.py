@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float64, Int16, Int32
 from go_rl.objectives.host.hypergraph import Contraction
 from go_rl.objectives.host.latency_blocks import LatencyBlocks
 
-Choice = Callable[[int, Bool[np.ndarray, "D"], Float64[np.ndarray, "D"]], int]
+ChooseDevice = Callable[[int, Bool[np.ndarray, "D"], Float64[np.ndarray, "D"]], int]
 """Device of a block, from the devices with room and their loads."""
 
 
@@ -49,7 +49,7 @@ def greedy_max_load(
 
 
 def _fill(
-    contraction: Contraction, order: np.ndarray, choose: Choice
+    contraction: Contraction, order: np.ndarray, choose: ChooseDevice
 ) -> Int16[np.ndarray, "B"] | None:
     hypergraph, devices = contraction.hypergraph, contraction.devices
     loads, held = np.zeros(len(devices.kind)), np.zeros(len(devices.kind))

@@ -9,17 +9,19 @@ exactly: the source's accelerator pays to send, every other touched one pays to 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, no_type_check
+from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int16, Int32, Int64
 from numba import njit
 
 from go_rl.core import Problem
+from go_rl.core.compiled_struct import CompiledStruct
 from go_rl.objectives.host.simulate.device_rules import NO_PIN, placement
 
 
-class Hypergraph(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Hypergraph(CompiledStruct):
     """``B`` blocks, ``M`` nets, ``P`` pins, ``K`` device kinds, ``D`` devices."""
 
     work: Float64[np.ndarray, "K B"]
@@ -40,7 +42,8 @@ class Hypergraph(NamedTuple):
     """[P] nets of each block."""
 
 
-class Devices(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Devices(CompiledStruct):
     """The hardware side, [D] each."""
 
     kind: Int16[np.ndarray, "D"]

@@ -13,7 +13,7 @@ from typing import Any
 
 from go_rl.costs.timing.collector import record_of
 from go_rl.costs.timing.config import CollectConfig
-from go_rl.costs.timing.rounds import Outcome
+from go_rl.costs.timing.rounds import TaskOutcome
 from go_rl.runtime.records import AS_IT_COMES, Record, RecordStore
 from go_rl.tuning.config import TuneProgramsConfig, TuningError
 from go_rl.tuning.loop.nouns import Candidate, Trial, TunedOperator
@@ -53,7 +53,7 @@ NAME, CALLS = "function", "calls"
 """Keys in the details of a record of a function without a schedule."""
 
 
-def credible(outcome: Outcome) -> Outcome:
+def credible(outcome: TaskOutcome) -> TaskOutcome:
     """Return an outcome whose ``seconds`` are the median where times disagree: some may be wrong on
     the short side, and such a candidate would be taken for the best."""
     if isinstance(outcome, str) or outcome["median"] <= APART * outcome["seconds"]:
@@ -244,7 +244,7 @@ class TvmBackend:
 
     def compare(
         self, compiled: Sequence[Path], rivals: Sequence[Rival], expected: float
-    ) -> list[Outcome]:
+    ) -> list[TaskOutcome]:
         """Return the outcomes of compiled networks and of the same network elsewhere, visited in
         turn.
 
@@ -308,10 +308,10 @@ class TvmBackend:
             self._config.candidate_timing,
         )
 
-    def _outcomes(self, tasks: Sequence[CandidateTask]) -> list[Outcome]:
+    def _outcomes(self, tasks: Sequence[CandidateTask]) -> list[TaskOutcome]:
         return self._measurer.outcomes(tasks, self.measuring)
 
-    def _everywhere(self, tasks: Sequence[CandidateTask]) -> dict[str, list[Outcome]]:
+    def _everywhere(self, tasks: Sequence[CandidateTask]) -> dict[str, list[TaskOutcome]]:
         """Outcomes by target; there are several where workers have several processors."""
         if not isinstance(self._measurer, RayMeasurer):
             return {self.target: self._outcomes(tasks)}
@@ -320,7 +320,7 @@ class TvmBackend:
         return {code.of_records(name): outcomes for name, outcomes in found.items()}
 
     def _keep(
-        self, operator: int, target: str, trials: Sequence[Trial], outcomes: Sequence[Outcome]
+        self, operator: int, target: str, trials: Sequence[Trial], outcomes: Sequence[TaskOutcome]
     ) -> None:
         if self._store is not None:
             config = self._config.measuring(target)
@@ -335,7 +335,7 @@ class TvmBackend:
         target = self.network.code.of_records()
         return LocalMeasurer(self._config.measuring(target), self._folder, self.network.code.cores)
 
-    def _possible(self, outcome: Outcome, function: NetworkFunction) -> Outcome:
+    def _possible(self, outcome: TaskOutcome, function: NetworkFunction) -> TaskOutcome:
         """The outcome, unless no processor is so fast."""
         outcome = credible(outcome)
         if isinstance(outcome, str) or function.flops <= outcome["seconds"] * self.peak_flops:

@@ -18,7 +18,7 @@ from go_rl.costs.timing.rounds import (
     GROUP,
     PARTIAL,
     VISIT_SECONDS,
-    Outcome,
+    TaskOutcome,
     batches,
     measure_together,
 )
@@ -76,7 +76,7 @@ class Machine(WarmWorker):
             raise error
 
 
-def told(outcomes: list[Outcome], name: str) -> list[Any]:
+def told(outcomes: list[TaskOutcome], name: str) -> list[Any]:
     return [each[name] for each in outcomes if not isinstance(each, str)]
 
 
@@ -191,7 +191,7 @@ def test_times_are_kept_as_they_come_and_again_when_they_are_whole():
     config = replace(CONFIG, timing=replace(CONFIG.timing, visits=4))
     machine, kept = Machine({}, config), []
 
-    def keep(outcomes: dict[int, Outcome]) -> None:
+    def keep(outcomes: dict[int, TaskOutcome]) -> None:
         kept.extend((i, told([o], "calls")[0], told([o], PARTIAL)[0]) for i, o in outcomes.items())
 
     outcomes = measure_together(machine, [task("a"), task("b")], config, keep)

@@ -27,9 +27,9 @@ from go_rl.core import (
 from go_rl.core.decisions import Decisions
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.objectives.host.hypergraph import contract_problem, device_loads
+from go_rl.objectives.host.methods.block_moves import initial_state, move
 from go_rl.objectives.host.methods.coarsening import coarsen
 from go_rl.objectives.host.methods.local_search import LocalSearch
-from go_rl.objectives.host.methods.max_load_anneal import initial_state, move
 from go_rl.objectives.host.methods.max_load_dp import MaxLoadDP
 from go_rl.objectives.host.workspace import HostWorkspace
 from go_rl.verify.check_plan import check_plan
@@ -176,7 +176,7 @@ def test_moves_keep_loads_exact(seed):
     problem = random_problem(seed, MAX_LOAD, 2 + seed % 12, 1 + seed % 4)
     contraction = contract_problem(problem)
     hypergraph, devices = contraction.hypergraph, contraction.devices
-    hypergraph = hypergraph._replace(work=np.minimum(hypergraph.work, 1e3))
+    hypergraph = replace(hypergraph, work=np.minimum(hypergraph.work, 1e3))
     rng = np.random.default_rng(seed)
     device = random_devices(seed, problem, 1)[0][: len(hypergraph.size)].copy()
     state = initial_state(hypergraph, devices, device)
@@ -192,7 +192,7 @@ def test_coarse_levels_have_the_loads_of_the_fine_one(seed):
     problem = random_problem(seed, MAX_LOAD, 30 + seed % 20, 1 + seed % 4)
     contraction = contract_problem(problem)
     devices, fine = contraction.devices, contraction.hypergraph
-    fine = fine._replace(work=np.minimum(fine.work, 1e3))
+    fine = replace(fine, work=np.minimum(fine.work, 1e3))
     rng = np.random.default_rng(seed)
     device = rng.integers(len(devices.kind), size=len(fine.size)).astype(np.int16)
     expected = device_loads(fine, devices, device)

@@ -173,3 +173,10 @@ def test_nothing_to_learn_from_is_an_error():
         _run(generated=0)
     with pytest.raises(TrainingError, match="more samples than the policy has prototypes"):
         _run(best_of=(1, 7))
+
+
+def test_a_folder_of_another_configuration_is_refused(tmp_path: Path):
+    (tmp_path / "config.json").write_text(_run().to_json())
+    other = replace(_run(), rollouts=_run().rollouts + 1)
+    with pytest.raises(CheckpointError, match="another configuration: rollouts was"):
+        pretrain_dispatch(other, tmp_path)

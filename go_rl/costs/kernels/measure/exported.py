@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from go_rl.costs.kernels.measure.worker import KernelTask, Operand
+from go_rl.costs.kernels.measure.worker import ArrayType, KernelTask
 from go_rl.costs.timing.config import CollectConfig
 from go_rl.graphs.readers.jax.inline import JaxOptions
 from go_rl.graphs.readers.jax.stages import JaxProgram, jax_program
@@ -67,7 +67,7 @@ def kernel_task(
     )
 
 
-def _operand(array: jax.ShapeDtypeStruct) -> Operand:
+def _operand(array: jax.ShapeDtypeStruct) -> ArrayType:
     if jnp.issubdtype(array.dtype, jax.dtypes.extended):
         raise ValueError(f"an operand is of type {array.dtype}")
     return tuple(array.shape), str(array.dtype)

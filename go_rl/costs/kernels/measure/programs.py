@@ -14,7 +14,7 @@ import jax
 
 from go_rl.core import ReadError
 from go_rl.core.files.whole_file import write_bytes
-from go_rl.costs.kernels.measure.worker import KernelTask, Operand
+from go_rl.costs.kernels.measure.worker import ArrayType, KernelTask
 from go_rl.costs.timing.config import CollectConfig
 
 CONTENTS = "contents.json"
@@ -76,5 +76,5 @@ def _made_by(config: CollectConfig) -> dict[str, Any]:
     return {"jax": jax.__version__, "platform": config.platform}
 
 
-def _operands(told: list[list[Any]]) -> tuple[Operand, ...]:
+def _operands(told: list[list[Any]]) -> tuple[ArrayType, ...]:
     return tuple((tuple(map(int, shape)), str(dtype)) for shape, dtype in told)

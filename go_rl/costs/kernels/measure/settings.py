@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from go_rl.core import RecordError
-from go_rl.costs.kernels.measure.worker import KernelTask, Operand
+from go_rl.costs.kernels.measure.worker import ArrayType, KernelTask
 from go_rl.runtime.records import canonical_json
 
 FLAGS = "flags"
@@ -52,7 +52,7 @@ def layout_settings(task: KernelTask, seed: int) -> list[str]:
     return []
 
 
-def _free_dims(operand: Operand) -> int:
+def _free_dims(operand: ArrayType) -> int:
     """Rank of an operand whose layout matters; 0: it has one long dimension at most."""
     shape = operand[0]
     return len(shape) if sum(size > 1 for size in shape) > 1 else 0

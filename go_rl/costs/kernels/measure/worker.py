@@ -19,7 +19,7 @@ from go_rl.costs.timing.core_speed import CoreSpeed
 from go_rl.costs.timing.measuring_run import MeasuringRun, Timed
 from go_rl.costs.timing.timing import clocked, has_a_core, visit
 
-Operand = tuple[tuple[int, ...], str]
+ArrayType = tuple[tuple[int, ...], str]
 """Shape and type of an array."""
 XLA_COSTS = ("flops", "transcendentals", "bytes accessed")
 """Entries kept of XLA's cost analysis."""
@@ -44,8 +44,8 @@ class KernelTask:
 
     program: bytes
     """Serialised `jax.export.Exported` of a function of two tuples of arrays."""
-    weights: tuple[Operand, ...]
-    inputs: tuple[Operand, ...]
+    weights: tuple[ArrayType, ...]
+    inputs: tuple[ArrayType, ...]
     full_pace: float
     """Full pace of the core; see `go_rl.costs.timing.core_speed.CoreSpeed`."""
     flags: Mapping[str, Any] = field(default_factory=dict)
@@ -92,7 +92,7 @@ answer = MeasuringRun(compile_kernel).answer
 """Entry point of a worker process."""
 
 
-def _formats(operands: Sequence[Operand], layouts: Sequence[tuple[int, ...] | None]) -> list[Any]:
+def _formats(operands: Sequence[ArrayType], layouts: Sequence[tuple[int, ...] | None]) -> list[Any]:
     import jax
     from jax.experimental.layout import Format, Layout
     from jax.sharding import SingleDeviceSharding
@@ -102,11 +102,11 @@ def _formats(operands: Sequence[Operand], layouts: Sequence[tuple[int, ...] | No
     return [sharding if order is None else Format(Layout(order), sharding) for order in given]
 
 
-def _bytes(operand: Operand) -> int:
+def _bytes(operand: ArrayType) -> int:
     return prod(operand[0]) * np.dtype(operand[1]).itemsize
 
 
-def _random(operand: Operand) -> Any:
+def _random(operand: ArrayType) -> Any:
     shape, dtype = operand[0], np.dtype(operand[1])
     rng = np.random.default_rng(0)
     if dtype == np.bool_:

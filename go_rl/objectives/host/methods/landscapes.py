@@ -12,11 +12,12 @@ from jaxtyping import Int32
 from go_rl.core import Budget, Progress
 from go_rl.objectives.host.bounds import ROUNDING, fractional_bound
 from go_rl.objectives.host.greedy import greedy_latency
-from go_rl.objectives.host.hypergraph import Hypergraph
+from go_rl.objectives.host.hypergraph import Devices, Hypergraph
 from go_rl.objectives.host.max_load_cut_bound import cut_bound
+from go_rl.objectives.host.methods.block_moves import CoolingSchedule
 from go_rl.objectives.host.methods.interval_dp import split_for_latency
-from go_rl.objectives.host.methods.latency_anneal import Members, anneal_latency
-from go_rl.objectives.host.methods.max_load_anneal import CoolingSchedule, anneal
+from go_rl.objectives.host.methods.latency_anneal import anneal_latency, members_of
+from go_rl.objectives.host.methods.max_load_anneal import anneal
 from go_rl.objectives.host.methods.max_load_dp import assignment_value, splits
 from go_rl.objectives.host.methods.walkers import (
     SAFETY,
@@ -28,7 +29,7 @@ from go_rl.objectives.host.methods.walkers import (
 )
 from go_rl.objectives.host.orders import block_orders, latency_orders
 from go_rl.objectives.host.simulate.device_rules import placement
-from go_rl.objectives.host.simulate.latency import consumers, evaluate_latency
+from go_rl.objectives.host.simulate.latency import evaluate_latency
 
 MAX_LOAD_SETTINGS = WalkSettings(
     orders=8, moves_a_cycle=200_000, hot=0.05, cold=2e-4, decades=1.5, moves_a_second=1e6
@@ -85,24 +86,9 @@ class LatencyLandscape(Landscape):
         rng: np.random.Generator,
     ) -> tuple[BlockDevices, float]:
         """Run `anneal_latency`."""
-        members = self._members(owner)
-        return anneal_latency(hypergraph, self.contraction.devices, members, device, schedule, rng)
-
-    def _members(self, owner: Int32[np.ndarray, "N"]) -> Members:
         devices = self.contraction.devices
-        offsets = np.zeros(int(owner.max()) + 2, np.int32)
-        np.cumsum(np.bincount(owner), out=offsets[1:])
-        cpus = np.flatnonzero(devices.is_cpu)
-        _, first = np.unique(devices.kind[cpus], return_index=True)
-        rows = consumers(self.problem.graph)
-        return Members(
-            place=placement(self.problem),
-            consumer_offsets=rows[0],
-            consumers=rows[1],
-            node_offsets=offsets,
-            nodes=np.argsort(owner, kind="stable").astype(np.int32),
-            cpu=cpus[first].astype(np.int32),
-        )
+        level = placement(self.problem), devices, members_of(owner, _one_cpu_a_kind(devices))
+        return anneal_latency(hypergraph, level, device, schedule, rng)
 
     def search(
         self, walkers: Sequence[Walker], progress: Progress, seed: int
@@ -179,6 +165,12 @@ class MaxLoadLandscape(Landscape):
         if better is None or not progress.record(self.value(better)):
             better = best.best
         return better, max(low, bound), progress
+
+
+def _one_cpu_a_kind(devices: Devices) -> Int32[np.ndarray, "C"]:
+    cpus = np.flatnonzero(devices.is_cpu)
+    _, first = np.unique(devices.kind[cpus], return_index=True)
+    return cpus[first].astype(np.int32)
 
 
 def _part(budget: Budget, share: float) -> Budget:

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, no_type_check
+from dataclasses import dataclass
+from typing import no_type_check
 
 import numpy as np
-from jaxtyping import Int32
+from jaxtyping import Bool, Float64, Int16, Int32
 from numba import njit
 
-from go_rl.objectives.host.methods.max_load_anneal import initial_state, move
+from go_rl.core.compiled_struct import CompiledStruct, compiled
+from go_rl.objectives.host.hypergraph import Devices, Hypergraph
+from go_rl.objectives.host.methods.block_moves import (
+    NONE,
+    CoolingSchedule,
+    initial_state,
+    keep_best,
+    make_move,
+    may_move,
+    neighbour,
+    take_back,
+)
 from go_rl.objectives.host.simulate.device_rules import Placement
 from go_rl.objectives.host.simulate.latency import quotient_makespan
 
@@ -20,140 +32,156 @@ IDLE_SHARE = 1e-3
 """Weight of the sum of all loads beside the makespan, so that work off the critical path counts."""
 
 
-class Members(NamedTuple):
-    """The nodes behind each block of one level."""
+@dataclass(frozen=True, eq=False)
+class Members(CompiledStruct):
+    """Nodes behind each block of one level, and the price of the present assignment of them."""
 
-    place: Placement
-    """The problem's arrays, for pricing."""
-    consumer_offsets: Int32[np.ndarray, "N1"]
-    """[N + 1] rows of `consumers`."""
-    consumers: Int32[np.ndarray, "E"]
-    """[E] consumers of each node."""
     node_offsets: Int32[np.ndarray, "B1"]
     """[B + 1] rows of `nodes`."""
     nodes: Int32[np.ndarray, "N"]
     """[N] nodes of each block."""
     cpu: Int32[np.ndarray, "C"]
-    """CPUs worth trying, one a kind."""
+    """[C] CPUs worth trying, one a kind."""
+    device: Int16[np.ndarray, "N"]
+    """[N] device of each node, kept equal to that of its block."""
+    energy: Float64[np.ndarray, "1"]
+    """[1] latency and `IDLE_SHARE` of all loads; inf while illegal."""
+    over: Float64[np.ndarray, "1"]
+    """[1] bytes above the devices' limits."""
+    legal: Bool[np.ndarray, "1"]
+    """[1] the quotient graph has no cycle."""
+
+
+def members_of(owner: Int32[np.ndarray, "N"], cpu: Int32[np.ndarray, "C"]) -> Members:
+    """Return the nodes behind each block, the block of each node being ``owner`` [N].
+
+    ``cpu`` [C]: CPUs worth trying.
+    """
+    offsets = np.zeros(int(owner.max()) + 2, np.int32)
+    np.cumsum(np.bincount(owner), out=offsets[1:])
+    nodes = np.argsort(owner, kind="stable").astype(np.int32)
+    return Members.zeros({"N": len(owner)}, node_offsets=offsets, nodes=nodes, cpu=cpu)
+
+
+def anneal_latency(
+    hypergraph: Hypergraph,
+    level: tuple[Placement, Devices, Members],
+    device: Int16[np.ndarray, "B"],
+    schedule: CoolingSchedule,
+    rng: np.random.Generator,
+) -> tuple[Int16[np.ndarray, "B"], float]:
+    """Anneal from ``device`` [B], in which the last state is left.
+
+    Args:
+        hypergraph: blocks.
+        level: the problem's arrays for pricing, its devices, and the nodes behind the blocks.
+        device: [B] devices of the blocks.
+        schedule: temperatures.
+        rng: source of the moves.
+
+    Returns:
+        ``(best [B], best value)``; inf when no legal assignment was seen.
+    """
+    state = initial_state(hypergraph, level[1], device)
+    _anneal(hypergraph, *level, state, schedule, schedule.cooling, rng)
+    return state.best, float(state.least[0])
 
 
 @njit(cache=True, nogil=True)
 @no_type_check
-def anneal_latency(hypergraph, devices, members, device, schedule, rng):
-    """Anneal from ``device`` [B].
-
-    Returns:
-        ``(best [B], best value)``; inf when no legal assignment was seen. The last state is left
-        in ``device``.
-
-    State beside `AnnealingState`, over ``N`` nodes and ``B`` blocks:
-
-        node_device  [N]  device of each node, kept equal to that of its block
-        best, least  [B]  best legal assignment within memory, and its latency
-        energy            latency and `IDLE_SHARE` of all loads; inf while illegal
-        over              bytes above the devices' limits
-        legal             the quotient graph has no cycle
-    """
-    rows = (members.consumer_offsets, members.consumers)
-    state = initial_state(hypergraph, devices, device)
-    blocks, num_devices = hypergraph.size.shape[0], devices.kind.shape[0]
-    node_device = np.empty(members.nodes.shape[0], device.dtype)
-    for b in range(blocks):
-        _send(members, node_device, b, np.int64(device[b]))
-    best = device.copy()
-    now = quotient_makespan(members.place, rows, node_device, state.loads)
-    over = _overfull(devices, state)
-    legal = now >= 0.0
-    least = now if legal and over == 0.0 else np.inf
-    energy = now + IDLE_SHARE * state.loads.sum() if legal else np.inf
-    cooling = (schedule.cold / schedule.hot) ** (1.0 / max(1, schedule.moves))
+def _anneal(h, place, devices, members, s, schedule, cooling, rng) -> None:
+    for b in range(len(s.device)):
+        _send(members, s, b)
+    value = quotient_makespan(place, members.device, s.loads)
+    _take_over(devices, members, s, value, value + IDLE_SHARE * s.loads.sum())
     heat = schedule.hot
     for _ in range(schedule.moves):
         # Propose a move of block b, or an exchange with block ``other``.
         heat *= cooling
-        b = int(rng.random() * blocks)
-        other, to = _propose(hypergraph, members, num_devices, state, b, rng)
-        a = np.int64(state.device[b])
-        if to == a or not hypergraph.allowed[b, to]:
-            continue
-        if other >= 0 and not hypergraph.allowed[other, a]:
+        b = int(rng.random() * len(s.device))
+        other, to = _propose(h, members, s, b, rng)
+        if not may_move(h, s, b, to, other):
             continue
         # Make it; no device may come to hold more than its limit unless it holds less than before.
-        held_a, held_to = state.held[a], state.held[to]
-        move(hypergraph, devices, state, b, to)
-        if other >= 0:
-            move(hypergraph, devices, state, other, a)
-        keep = (state.held[a] <= devices.limit[a] or state.held[a] <= held_a) and (
-            state.held[to] <= devices.limit[to] or state.held[to] <= held_to
-        )
-        after, value = np.inf, -1.0
-        # Price it in full, and decide by Metropolis among legal states.
+        home = np.int64(s.device[b])
+        keep = make_move(h, devices, s, b, to, other)
+        # Price it in full.
         if keep:
-            _send(members, node_device, b, to)
-            if other >= 0:
-                _send(members, node_device, other, a)
-            value = quotient_makespan(members.place, rows, node_device, state.loads)
-            over_now = _overfull(devices, state)
-            if value < 0.0:
-                keep = not legal and over_now <= over
-            else:
-                after = value + IDLE_SHARE * state.loads.sum()
-                if legal and over_now >= over:
-                    chance = -heat * energy * np.log(rng.random())
-                    keep = after <= energy + chance
-            if not keep:
-                _send(members, node_device, b, a)
-                if other >= 0:
-                    _send(members, node_device, other, to)
-        # Take it back, or take it over.
-        if not keep:
-            if other >= 0:
-                move(hypergraph, devices, state, other, to)
-            move(hypergraph, devices, state, b, a)
-            continue
-        energy, over = after, _overfull(devices, state)
-        legal = value >= 0.0
-        if legal and over == 0.0 and value < least * (1.0 - 1e-12):
-            least = value
-            best[:] = state.device
-    return best, least
+            _send_both(members, s, b, other)
+            value = quotient_makespan(place, members.device, s.loads)
+            energy = value + IDLE_SHARE * s.loads.sum()
+            keep = _accepts(devices, members, s, value, energy, heat, rng)
+            if keep:
+                _take_over(devices, members, s, value, energy)
+                continue
+        take_back(h, devices, s, b, home, other)
+        _send_both(members, s, b, other)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 @no_type_check
-def _propose(hypergraph, members, num_devices, state, b, rng):
-    """``(other, to)``: where block ``b`` may go, and the block that comes back, or -1."""
-    first, last = hypergraph.block_offsets[b], hypergraph.block_offsets[b + 1]
-    if last > first and rng.random() < NEAR:
-        m = hypergraph.nets[first + int(rng.random() * (last - first))]
-        pin = hypergraph.pin_offsets[m]
-        pin += int(rng.random() * (hypergraph.pin_offsets[m + 1] - pin))
-        other = hypergraph.pins[pin]
-    else:
-        other = int(rng.random() * (state.device.shape[0]))
+def _accepts(devices, members, s, value, energy, heat, rng):
+    """Metropolis among legal states; towards them whatever holds less above the limits."""
+    over = _overfull(devices, s)
+    if value < 0.0:
+        return not members.legal[0] and over <= members.over[0]
+    if members.legal[0] and over >= members.over[0]:
+        chance = -heat * members.energy[0] * np.log(rng.random())
+        return energy <= members.energy[0] + chance
+    return True
+
+
+@compiled
+@no_type_check
+def _take_over(devices, members, s, value, energy) -> None:
+    """The present assignment counts; ``value``: its latency, negative if it is illegal."""
+    members.legal[0] = value >= 0.0
+    members.energy[0] = energy if value >= 0.0 else np.inf
+    members.over[0] = _overfull(devices, s)
+    fits = value >= 0.0 and members.over[0] == 0.0
+    if fits and value < s.least[0] * (1.0 - 1e-12):
+        keep_best(s, value)
+
+
+@compiled
+@no_type_check
+def _propose(h, members, s, b, rng):
+    """``(other, to)``: where block ``b`` may go, and the block that comes back, or `NONE`."""
+    other = neighbour(h, b, NEAR, rng)
+    if other == NONE:
+        other = int(rng.random() * len(s.device))
         draw = rng.random()
-        if draw < 0.3 and members.cpu.shape[0] > 0:
-            return -1, members.cpu[int(rng.random() * (members.cpu.shape[0]))]
+        if draw < 0.3 and len(members.cpu) > 0:
+            return NONE, np.int64(members.cpu[int(rng.random() * len(members.cpu))])
         if draw < 0.7:
-            return -1, int(rng.random() * num_devices)
-    to = state.device[other]
+            return NONE, int(rng.random() * len(s.loads))
+    to = np.int64(s.device[other])
     if rng.random() >= SWAP:
-        return -1, to
+        return NONE, to
     return other, to
 
 
-@njit(cache=True, nogil=True)
+@compiled
 @no_type_check
-def _send(members, node_device, b, d):
+def _send_both(members, s, b, other) -> None:
+    _send(members, s, b)
+    if other != NONE:
+        _send(members, s, other)
+
+
+@compiled
+@no_type_check
+def _send(members, s, b) -> None:
+    """The nodes of block ``b`` follow it."""
     for i in range(members.node_offsets[b], members.node_offsets[b + 1]):
-        node_device[members.nodes[i]] = d
+        members.device[members.nodes[i]] = s.device[b]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 @no_type_check
-def _overfull(devices, state):
+def _overfull(devices, s):
     over = 0.0
-    for d in range(state.held.shape[0]):
-        if state.held[d] > devices.limit[d]:
-            over += state.held[d] - devices.limit[d]
+    for d in range(len(s.held)):
+        if s.held[d] > devices.limit[d]:
+            over += s.held[d] - devices.limit[d]
     return over

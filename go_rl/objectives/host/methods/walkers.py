@@ -14,8 +14,8 @@ from jaxtyping import Int16, Int32
 
 from go_rl.core import Progress
 from go_rl.objectives.host.hypergraph import Hypergraph
+from go_rl.objectives.host.methods.block_moves import CoolingSchedule
 from go_rl.objectives.host.methods.coarsening import carry_up, coarsen
-from go_rl.objectives.host.methods.max_load_anneal import CoolingSchedule
 from go_rl.objectives.host.workspace import HostWorkspace
 
 GROWTH = 1.3

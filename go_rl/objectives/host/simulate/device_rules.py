@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, no_type_check
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import no_type_check
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int16, Int32
-from numba import njit
 
 from go_rl.core import FREE, Evaluation, Problem, ProblemError, Status
+from go_rl.core.compiled_struct import CompiledStruct, compiled
 from go_rl.core.evaluation import ILLEGAL, OK, OUT_OF_MEMORY, STATUS_CODES, UNSUPPORTED
 
 NO_PIN = -1
 """`Placement.pin`: the node may sit anywhere."""
 
 
-class Placement(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Placement(CompiledStruct):
     """Arrays of a `Problem` that compiled code reads; ``N`` nodes, ``D`` devices, ``K`` kinds."""
 
     seconds: Float64[np.ndarray, "K N"]
@@ -38,13 +41,19 @@ class Placement(NamedTuple):
     """[E] producing node of each edge."""
     receivers: Int32[np.ndarray, "E"]
     """[E] consuming node of each edge."""
+    consumer_offsets: Int32[np.ndarray, "N1"]
+    """[N + 1] rows of `consumers`."""
+    consumers: Int32[np.ndarray, "E"]
+    """[E] consumers of each node."""
 
 
+@lru_cache(maxsize=4)
 def placement(problem: Problem) -> Placement:
-    """Return the flat arrays of ``problem``."""
+    """Return the flat arrays of ``problem``, shared by all that price its plans."""
     graph, devices = problem.graph, problem.hardware.devices
     cpu = np.array([d.is_cpu for d in devices])
     memory = np.array([d.memory_bytes for d in devices], np.float64)
+    offsets, edges = graph.successors
     pin = np.full(graph.num_nodes, NO_PIN, np.int16)
     for node, device in problem.fixed.items():
         pin[node] = device
@@ -59,6 +68,8 @@ def placement(problem: Problem) -> Placement:
         pin=pin,
         senders=graph.senders,
         receivers=graph.receivers,
+        consumer_offsets=offsets,
+        consumers=graph.receivers[edges],
     )
 
 
@@ -107,7 +118,7 @@ def _resident(
     return np.array([held.total(inside & (device == d)) for d in devices], np.float64)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 @no_type_check
 def static_status(place, device, held):
     """Status code of one plan [N] by the static rules; ``held`` [D] receives bytes of weights."""

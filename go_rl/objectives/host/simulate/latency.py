@@ -12,10 +12,10 @@ from __future__ import annotations
 from typing import no_type_check
 
 import numpy as np
-from jaxtyping import Float64, Int8, Int16, Int32
+from jaxtyping import Float64, Int8, Int16
 from numba import njit, prange
 
-from go_rl.core import Evaluation, OpGraph, Problem
+from go_rl.core import Evaluation, Problem
 from go_rl.core.evaluation import ILLEGAL, OK
 from go_rl.objectives.host.simulate.device_rules import (
     check_shape,
@@ -35,8 +35,7 @@ def latency_batch(
         `go_rl.core.evaluation.STATUS_CODES`; a subgraph that is not contiguous is illegal.
     """
     check_shape(problem, devices)
-    rows = consumers(problem.graph)
-    return _price_batch(placement(problem), rows, np.ascontiguousarray(devices))
+    return _price_batch(placement(problem), np.ascontiguousarray(devices))
 
 
 def evaluate_latency(problem: Problem, device: Int16[np.ndarray, "N"]) -> Evaluation:
@@ -44,26 +43,20 @@ def evaluate_latency(problem: Problem, device: Int16[np.ndarray, "N"]) -> Evalua
     check_shape(problem, device)
     place, num_devices = placement(problem), problem.hardware.num_devices
     loads = np.zeros(num_devices)
-    value, code = _price(place, consumers(problem.graph), np.ascontiguousarray(device), loads)
+    value, code = _price(place, np.ascontiguousarray(device), loads)
     return evaluation(problem, device, (float(value), int(code)), loads)
-
-
-def consumers(graph: OpGraph) -> tuple[Int32[np.ndarray, "P"], Int32[np.ndarray, "E"]]:
-    """Compressed rows ``(offsets [N + 1], nodes [E])`` of each node's consumers."""
-    offsets, edges = graph.successors
-    return offsets, graph.receivers[edges]
 
 
 @njit(cache=True, nogil=True)
 @no_type_check
-def _price(place, rows, device, loads):
+def _price(place, device, loads):
     """Return ``(makespan, status code)`` of one plan and fill ``loads`` [D]."""
     loads[:] = 0.0
     code = static_status(place, device, np.zeros(loads.shape[0]))
     if code != OK:
         return np.inf, code
-    accelerator_loads(place, rows, device, loads)
-    value = quotient_makespan(place, rows, device, loads)
+    accelerator_loads(place, device, loads)
+    value = quotient_makespan(place, device, loads)
     for n in range(device.shape[0]):
         if place.is_cpu[device[n]]:
             loads[device[n]] += place.seconds[place.kind[device[n]], n]
@@ -72,9 +65,9 @@ def _price(place, rows, device, loads):
 
 @njit(cache=True, nogil=True)
 @no_type_check
-def accelerator_loads(place, rows, device, loads):
+def accelerator_loads(place, device, loads):
     """Add compute and transfers of each accelerator to ``loads`` [D]; CPUs stay as they are."""
-    offsets, receivers = rows
+    offsets, receivers = place.consumer_offsets, place.consumers
     for n in range(device.shape[0]):
         d = device[n]
         if not place.is_cpu[d]:
@@ -91,7 +84,7 @@ def accelerator_loads(place, rows, device, loads):
 
 @njit(cache=True, nogil=True)
 @no_type_check
-def quotient_makespan(place, rows, device, loads):
+def quotient_makespan(place, device, loads):
     """Longest path through accelerator subgraphs and CPU nodes; -1 where they form a cycle.
 
     Kahn's algorithm on the quotient. Vertices: accelerator d is d, CPU node n is D + n.
@@ -102,7 +95,7 @@ def quotient_makespan(place, rows, device, loads):
         stack      [D + N]  vertices that are ready, ``top`` of them
         left                vertices not yet finished
     """
-    offsets, receivers = rows
+    offsets, receivers = place.consumer_offsets, place.consumers
     nodes, num_devices = device.shape[0], loads.shape[0]
     waiting = np.zeros(num_devices + nodes, np.int32)
     start = np.zeros(num_devices + nodes)
@@ -153,9 +146,9 @@ def quotient_makespan(place, rows, device, loads):
 
 @njit(cache=True, parallel=True)
 @no_type_check
-def _price_batch(place, rows, devices):
+def _price_batch(place, devices):
     batch, num_devices = devices.shape[0], place.kind.shape[0]
     values, codes = np.full(batch, np.inf), np.zeros(batch, np.int8)
     for b in prange(batch):
-        values[b], codes[b] = _price(place, rows, devices[b], np.zeros(num_devices))
+        values[b], codes[b] = _price(place, devices[b], np.zeros(num_devices))
     return values, codes

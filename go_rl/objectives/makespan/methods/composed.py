@@ -24,7 +24,7 @@ from go_rl.objectives.makespan.methods.heft import heft, rank_priorities, upward
 from go_rl.objectives.makespan.methods.metis import metis_devices
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 
-Devices = Int64[np.ndarray, "N"]
+NodeDevices = Int64[np.ndarray, "N"]
 
 
 class Order(enum.Enum):
@@ -68,17 +68,17 @@ def composition(
     return workspace.decisions(rows, priority, np.ones(rows.shape, np.int64) if fused else None)
 
 
-def _placements(workspace: MakespanWorkspace, seed: int) -> dict[str, Callable[[], Devices]]:
+def _placements(workspace: MakespanWorkspace, seed: int) -> dict[str, Callable[[], NodeDevices]]:
     """Functions that return [N] devices, by name; the default alone where nothing is to be
     placed."""
 
-    def by_heft(queues: bool) -> Devices:
+    def by_heft(queues: bool) -> NodeDevices:
         return _legal(
             workspace,
             beside_readers(workspace.problem.graph, heft(workspace, queues).device),
         )
 
-    def default() -> Devices:
+    def default() -> NodeDevices:
         return _legal(workspace, workspace.reference.device[0])
 
     if "placement" not in workspace.problem.decisions:
@@ -92,7 +92,7 @@ def _placements(workspace: MakespanWorkspace, seed: int) -> dict[str, Callable[[
     }
 
 
-def expert_placement(workspace: MakespanWorkspace) -> Devices:
+def expert_placement(workspace: MakespanWorkspace) -> NodeDevices:
     """Return the expert's [N] devices, moved to the next that can run a node; where nothing is to
     be placed, the default's."""
     if "placement" not in workspace.problem.decisions:
@@ -101,6 +101,6 @@ def expert_placement(workspace: MakespanWorkspace) -> Devices:
     return _legal(workspace, placed)
 
 
-def _legal(workspace: MakespanWorkspace, device: Int[np.ndarray, "N"]) -> Devices:
+def _legal(workspace: MakespanWorkspace, device: Int[np.ndarray, "N"]) -> NodeDevices:
     """Pins and colocation classes hold."""
     return workspace.decisions(device[None]).device[0].astype(np.int64)

@@ -1,7 +1,7 @@
 """Queues of the replay: ready jobs, the highest priority first, and events, the soonest first.
 
-Binary heaps in flat arrays of `ReplayState` ``s``. The heaps of ready jobs share one array, one
-heap for each pool: heap ``r`` begins at ``offset[r]`` and holds ``size[r]`` jobs.
+Arrays of `ReplayState` ``s``. Ready jobs lie in a `priority_heap` for each pool, events in a binary
+heap of their own.
 """
 
 from __future__ import annotations
@@ -21,50 +21,6 @@ def clear_queues(jobs, s, count) -> None:
             s.offset[jobs.pool[j] + 1] += 1
     for r in range(len(s.size)):
         s.offset[r + 1] += s.offset[r]
-
-
-@compiled
-@no_type_check
-def _sooner(priority, i, j):
-    """Whether job ``i`` runs before job ``j`` when both are ready."""
-    return priority[i] > priority[j] or (priority[i] == priority[j] and i < j)
-
-
-@compiled
-@no_type_check
-def push_job(priority, s, r, j) -> None:
-    """Add job ``j`` to the heap of pool ``r``."""
-    heap, base, i = s.heap, s.offset[r], s.size[r]
-    s.size[r] = i + 1
-    while i > 0:
-        up = (i - 1) >> 1
-        if not _sooner(priority, j, heap[base + up]):
-            break
-        heap[base + i] = heap[base + up]
-        i = up
-    heap[base + i] = j
-
-
-@compiled
-@no_type_check
-def pop_job(priority, s, r) -> None:
-    """Take the most urgent job off the heap of pool ``r``."""
-    heap, base, n = s.heap, s.offset[r], s.size[r] - 1
-    s.size[r] = n
-    if n == 0:
-        return
-    j, i = heap[base + n], 0
-    while True:
-        child = 2 * i + 1
-        if child >= n:
-            break
-        if child + 1 < n and _sooner(priority, heap[base + child + 1], heap[base + child]):
-            child += 1
-        if not _sooner(priority, heap[base + child], j):
-            break
-        heap[base + i] = heap[base + child]
-        i = child
-    heap[base + i] = j
 
 
 @compiled

@@ -21,12 +21,11 @@ import numpy as np
 
 from go_rl.core.compiled_struct import compiled
 from go_rl.core.evaluation import ILLEGAL, OK, OUT_OF_MEMORY, UNSUPPORTED
+from go_rl.core.graph.priority_heap import pop, push
 from go_rl.objectives.makespan.simulate.event_queues import (
     add_event,
     clear_queues,
     drop_event,
-    pop_job,
-    push_job,
 )
 from go_rl.objectives.makespan.simulate.jobs import NOBODY, lay_out
 
@@ -101,7 +100,7 @@ def _begin(a, jobs, s):
         if jobs.pieces[j] > 0:
             todo += 1
             if jobs.waits[j] == 0:
-                push_job(jobs.priority, s, jobs.pool[j], j)
+                _push_ready(jobs, s, j)
     return todo
 
 
@@ -116,7 +115,7 @@ def _start_ready(jobs, s, r, now) -> None:
             _take_memory(jobs, s, j)
         s.to_start[j] -= 1
         if s.to_start[j] == 0:
-            pop_job(jobs.priority, s, r)
+            s.size[r] = pop(s.heap, s.offset[r], s.size[r], jobs.priority)
         slot, piece = _lowest(s.idle[r]), s.started[0]
         s.idle[r] &= ~(1 << slot)
         s.start[piece], s.end[piece] = now, now + jobs.seconds[j]
@@ -219,8 +218,15 @@ def _serve_readers(jobs, s, c) -> None:
 @compiled
 @no_type_check
 def _make_ready(jobs, s, j) -> None:
-    push_job(jobs.priority, s, jobs.pool[j], j)
+    _push_ready(jobs, s, j)
     _look_at(s, jobs.pool[j])
+
+
+@compiled
+@no_type_check
+def _push_ready(jobs, s, j) -> None:
+    r = jobs.pool[j]
+    s.size[r] = push(s.heap, s.offset[r], s.size[r], jobs.priority, j)
 
 
 @compiled

@@ -5,9 +5,17 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
 from typing import Any, ClassVar
 
-from go_rl.core import DECISIONS, RULE_SETS, Objective, TrainingError, decision_names
+from go_rl.core import (
+    DECISIONS,
+    RULE_SETS,
+    CheckpointError,
+    Objective,
+    TrainingError,
+    decision_names,
+)
 from go_rl.core.errors import nearest
 from go_rl.costs.models.registry import check_cost
 from go_rl.graphs.cutting.colocation import check_colocation
@@ -69,6 +77,19 @@ class RunConfig(ABC):
     def to_json(self) -> str:
         """Return the configuration as JSON text."""
         return json.dumps(asdict(self), indent=2)
+
+    def check_goes_on(self, folder: Path, text: str) -> None:
+        """Check that a run in a folder, of which ``text`` is the configuration as JSON, may go on
+        with this one.
+
+        Raises:
+            CheckpointError: more than ``updates`` differs.
+        """
+        if differing := self.differing(text):
+            raise CheckpointError(
+                f"{folder}: was made with another configuration: {differing}; resume with the same "
+                "one (only updates may grow), or start in an empty folder"
+            )
 
     def differing(self, text: str) -> str:
         """Return the fields in which the JSON text of a run differs from this one, as the end of a

@@ -204,11 +204,8 @@ def _own_folder(folder: Path, config: DispatchTrainConfig) -> None:
     path = folder / CONFIG_FILE
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if path.exists() and (differing := config.differing(path.read_text(encoding="utf-8"))):
-            raise CheckpointError(
-                f"{folder}: was made with another configuration: {differing}; resume with the same "
-                "one (only updates may grow), or start in an empty folder"
-            )
+        if path.exists():
+            config.check_goes_on(folder, path.read_text(encoding="utf-8"))
         write_text(path, config.to_json() + "\n")
     except OSError as error:
         raise CheckpointError(f"{folder}: cannot be written ({error.strerror})") from error

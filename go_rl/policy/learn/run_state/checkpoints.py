@@ -112,11 +112,7 @@ class Checkpoints:
                 f"{self.folder}/{step}: lacks {', '.join(sorted(missing))}; remove it to resume "
                 "from the one before"
             )
-        if differing := config.differing(meta["config"]):
-            raise CheckpointError(
-                f"{self.folder}: was made with another configuration: {differing}; resume with the "
-                "same one (only updates may grow), or start in an empty folder"
-            )
+        config.check_goes_on(self.folder, meta["config"])
         if config.updates < step:
             raise CheckpointError(
                 f"{self.folder}: holds {step} updates, more than updates={config.updates}; ask for "

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from go_rl.costs.timing.config import CollectConfig
 from go_rl.costs.timing.measuring_run import Release
-from go_rl.costs.timing.rounds import Outcome, measure_together
+from go_rl.costs.timing.rounds import TaskOutcome, measure_together
 from go_rl.costs.timing.worker import START_SECONDS, folder_pace, worker_core, worker_environment
 from go_rl.runtime.warm_worker import WarmWorker
 from go_rl.tuning.tvm.codegen import own_cores
@@ -32,11 +32,11 @@ class Measurer(Protocol):
         """Return the reference speed of the core that measures."""
         ...
 
-    def outcomes(self, tasks: Sequence[Any], config: CollectConfig) -> list[Outcome]:
+    def outcomes(self, tasks: Sequence[Any], config: CollectConfig) -> list[TaskOutcome]:
         """Return the outcome of each task; a bad one is a reason."""
         ...
 
-    def in_turn(self, tasks: Sequence[Any], config: CollectConfig) -> list[Outcome]:
+    def in_turn(self, tasks: Sequence[Any], config: CollectConfig) -> list[TaskOutcome]:
         """Return the outcomes of tasks that one worker visits in turn."""
         ...
 
@@ -63,7 +63,7 @@ class LocalMeasurer:
     def full_pace(self) -> float:
         return folder_pace(self._folder, self._config)
 
-    def outcomes(self, tasks: Sequence[Any], config: CollectConfig) -> list[Outcome]:
+    def outcomes(self, tasks: Sequence[Any], config: CollectConfig) -> list[TaskOutcome]:
         if not tasks:
             return []
         self._worker.call(Release(), START_SECONDS)  # a fresh process imports TVM

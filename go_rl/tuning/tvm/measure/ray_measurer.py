@@ -24,7 +24,7 @@ from typing import Any
 from go_rl.core import MissingDependencyError
 from go_rl.core.processor import own_target
 from go_rl.costs.timing.config import CollectConfig
-from go_rl.costs.timing.rounds import Outcome
+from go_rl.costs.timing.rounds import TaskOutcome
 from go_rl.costs.timing.worker import START_SECONDS
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.tvm.measure.measurers import WORKER
@@ -57,7 +57,7 @@ class _Jobs:
 
     waiting: dict[str, deque[tuple[int, int]]]
     running: dict[Any, _Job] = field(default_factory=dict)
-    found: dict[str, dict[int, Outcome]] = field(default_factory=dict)
+    found: dict[str, dict[int, TaskOutcome]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.found = {target: {} for target in self.waiting}
@@ -66,7 +66,7 @@ class _Jobs:
         """Whether an outcome is missing."""
         return any(len(found) < tasks for found in self.found.values())
 
-    def keep(self, job: _Job, outcome: Outcome) -> None:
+    def keep(self, job: _Job, outcome: TaskOutcome) -> None:
         """Take an outcome."""
         if job.target in self.found:
             self.found[job.target][job.number] = outcome
@@ -124,12 +124,12 @@ class RayMeasurer:
         """Return the reference speed of the core; each worker puts its own in."""
         return 1.0
 
-    def outcomes(self, tasks: Sequence[Any], config: CollectConfig) -> list[Outcome]:
+    def outcomes(self, tasks: Sequence[Any], config: CollectConfig) -> list[TaskOutcome]:
         return self.everywhere(tasks, config, (self.target,))[self.target]
 
     def everywhere(
         self, tasks: Sequence[Any], config: CollectConfig, targets: Collection[str] | None = None
-    ) -> dict[str, list[Outcome]]:
+    ) -> dict[str, list[TaskOutcome]]:
         """Return the outcomes of each task on every processor, or on some; a worker has one task at
         a time. Other processors than the run's own are left out once their workers are lost.
 
@@ -150,7 +150,7 @@ class RayMeasurer:
             raise _all_lost()
         return {t: [found[n] for n in range(len(tasks))] for t, found in jobs.found.items()}
 
-    def in_turn(self, tasks: Sequence[Any], config: CollectConfig) -> list[Outcome]:
+    def in_turn(self, tasks: Sequence[Any], config: CollectConfig) -> list[TaskOutcome]:
         """Return the outcomes of tasks; libraries that tasks name travel to the worker."""
         files = {name: Path(name).read_bytes() for task in tasks for name in _files(task)}
         while self._alive[self.target]:

@@ -12,7 +12,7 @@ from typing import Any
 import flax.linen as nn
 import jax.numpy as jnp
 
-State = tuple[Any, Any]
+LstmState = tuple[Any, Any]
 """Cell and output of an LSTM, each [batch, width]."""
 
 
@@ -27,7 +27,7 @@ class LSTMCell(nn.Module):
         self.kernel = self.param("kernel", nn.initializers.lecun_normal(), shape)
         self.bias = self.param("bias", nn.initializers.zeros, (4 * self.width,))
 
-    def __call__(self, state: State, x: Any) -> State:
+    def __call__(self, state: LstmState, x: Any) -> LstmState:
         return lstm_step(self.kernel, self.bias, state, x)
 
     def run(self, sequence: list[Any]) -> list[Any]:
@@ -38,12 +38,12 @@ class LSTMCell(nn.Module):
             outputs.append(state[1])
         return outputs
 
-    def start(self, batch: int) -> State:
+    def start(self, batch: int) -> LstmState:
         """Return the zero state."""
         return jnp.zeros((batch, self.width)), jnp.zeros((batch, self.width))
 
 
-def lstm_step(kernel: Any, bias: Any, state: State, x: Any) -> State:
+def lstm_step(kernel: Any, bias: Any, state: LstmState, x: Any) -> LstmState:
     """Return the next state."""
     cell, output = state
     gates = jnp.concatenate([x, output], axis=-1) @ kernel + bias
@@ -114,8 +114,8 @@ class GridLSTM(nn.Module):
     def _grid(self, across: list[Any], down: list[Any]) -> tuple[list[Any], list[Any]]:
         along, below = (LSTMCell(2 * self.width, self.width) for _ in range(2))
         zero = jnp.zeros_like(across[0])
-        columns: list[State] = [(zero, x) for x in across]
-        rows: list[State] = [(zero, x) for x in down]
+        columns: list[LstmState] = [(zero, x) for x in across]
+        rows: list[LstmState] = [(zero, x) for x in down]
         for i in range(len(rows)):
             for j in range(len(columns)):
                 both = jnp.concatenate([rows[i][1], columns[j][1]], axis=-1)
