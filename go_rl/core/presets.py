@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from go_rl.core.errors import HardwareError, nearest
-from go_rl.core.hardware import MAX_DEVICES, Device, Hardware, Links, Topology
+from go_rl.core.hardware import MAX_DEVICES, Device, Hardware
+from go_rl.core.links import Links, Topology
 from go_rl.core.printable import LONGEST_NAME, abridged
 from go_rl.core.processor import own_target
 
