@@ -163,14 +163,12 @@ class Hardware:
                 groups[-1]["count"] += 1
             else:
                 groups.append({**entry, "count": 1})
-        links = {k: v for k, v in asdict(self.links).items() if v or k not in ("groups", "hosts")}
-        links["topology"] = str(self.links.topology)
         return {
             "name": self.name,
             "description": self.description,
             "element_bytes": self.element_bytes,
             "devices": groups,
-            "links": links,
+            "links": _links_json(self.links),
         }
 
     @classmethod
@@ -326,6 +324,22 @@ def _links(document: Mapping[str, Any], where: str) -> Links:
         groups=tuple(_group(each, f"{where}: groups[{i}]") for i, each in enumerate(groups)),
         hosts=_sets(document.get("hosts", []), f"{where}: hosts"),
     )
+
+
+def _links_json(links: Links) -> dict[str, Any]:
+    """What `_links` reads back; groups and hosts are left out where there are none."""
+    found: dict[str, Any] = {
+        "topology": str(links.topology), "bandwidth": links.bandwidth,
+        "latency_seconds": links.latency_seconds,
+    }  # fmt: skip
+    if links.groups:
+        found["groups"] = [
+            {**asdict(group), "devices": [list(some) for some in group.devices]}
+            for group in links.groups
+        ]
+    if links.hosts:
+        found["hosts"] = [list(host) for host in links.hosts]
+    return found
 
 
 def _group(document: Any, where: str) -> LinkGroup:
