@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int32, Int64
+from jaxtyping import Bool, Float64, Int, Int32, Int64
 
 from go_rl.core import FREE, LinkTable, Problem
 from go_rl.core.graph.condensation import topological_numbers
@@ -92,7 +92,7 @@ def makespan_units(workspace: MakespanWorkspace) -> MakespanUnits:
         allowed = workspace.able[device] & np.isin(workspace.pinned, (FREE, device))
         cost = np.where(allowed, table[problem.device_kind[device]], np.inf)
         np.add.at(seconds[device], unit_of[held], cost[held])
-    weight = _weights(workspace, unit_of, total)
+    weight = weights_of(workspace, unit_of, total)
     source, sink = unit_of[graph.senders], unit_of[graph.receivers]
     crossing = (source >= 0) & (sink >= 0) & (source != sink)
     tensor = np.stack([graph.senders[crossing], graph.edge_output[crossing]], axis=1)
@@ -173,9 +173,13 @@ def _anchored_layers(workspace: MakespanWorkspace) -> Int64[np.ndarray, "N"]:
     return infer_devices(graph, graph.is_fed, known).astype(np.int64)
 
 
-def _weights(
-    workspace: MakespanWorkspace, unit_of: Int32[np.ndarray, "N"], total: int
+def weights_of(
+    workspace: MakespanWorkspace, unit_of: Int[np.ndarray, "N"], total: int
 ) -> Float64[np.ndarray, "U"]:
+    """Return [U] bytes of weights, tied ones at the first of the units that read them.
+
+    ``unit_of`` [N]: unit of each node; below 0: none.
+    """
     held, weight, inside = workspace.problem.held_weights, np.zeros(total), unit_of >= 0
     np.add.at(weight, unit_of[inside], held.own[inside])
     read = inside[held.reader]
