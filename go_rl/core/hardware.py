@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import enum
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
 from math import inf, isfinite
 from pathlib import Path
 from typing import Any
@@ -14,9 +14,8 @@ from typing import Any
 from go_rl.core.errors import HardwareError, nearest
 from go_rl.core.files.strict_json import read_json, shown
 from go_rl.core.graph.op_kind import OpKind
+from go_rl.core.links import LONGEST_SECONDS, LinkGroup, Links, LinkTable, Topology, link_table
 
-LONGEST_SECONDS = 1e6
-"""Largest cost of one launch or message, seconds: sums over any model stay finite."""
 MAX_DEVICES = 64
 """Largest number of devices: the solver keeps a node's domain in one 64-bit word."""
 MAX_ENGINES = 62
@@ -25,17 +24,6 @@ word."""
 
 OF_PLAN = "hardware"
 """Field of a plan.json that holds the hardware it is for."""
-
-
-class Topology(enum.StrEnum):
-    """How devices are joined."""
-
-    RING = "ring"
-    """Device i sends to device i + 1; data for a farther device passes through those between."""
-    FULL = "full"
-    """Every pair of devices has a link of its own."""
-    TREE = "tree"
-    """A complete binary tree in heap order: the parent of device i > 0 is device (i - 1) // 2."""
 
 
 @dataclass(frozen=True)
@@ -112,23 +100,6 @@ class Device:
 
 
 @dataclass(frozen=True)
-class Links:
-    """The links between devices."""
-
-    topology: Topology
-    bandwidth: float
-    """Bytes/s of one link in one direction."""
-    latency_seconds: float = 0.0
-    """Seconds from the first byte sent to the first byte received."""
-
-    def __post_init__(self) -> None:
-        if not 0 < self.bandwidth < inf:
-            raise HardwareError("links: bandwidth must be a finite number > 0 (bytes/s)")
-        if not 0 <= self.latency_seconds <= LONGEST_SECONDS:
-            raise HardwareError(f"links: latency_seconds must be a number 0 to {LONGEST_SECONDS:g}")
-
-
-@dataclass(frozen=True)
 class Hardware:
     """Devices (accelerators first, then CPUs) and their links."""
 
@@ -152,6 +123,17 @@ class Hardware:
                 f"hardware {self.name!r}: element_bytes must be a finite number > 0"
             )
         _check_kinds(self.name, self.devices)
+        for named, device in self.links.members():
+            if not 0 <= device < len(self.devices):
+                raise HardwareError(
+                    f"hardware {self.name!r}: links: {named} names device {device}; devices are "
+                    f"0..{len(self.devices) - 1}"
+                )
+
+    @cached_property
+    def link_table(self) -> LinkTable:
+        """The link of each pair of devices, for fully connected ones."""
+        return link_table(self.links, self.num_devices)
 
     @property
     def num_devices(self) -> int:
@@ -181,13 +163,12 @@ class Hardware:
                 groups[-1]["count"] += 1
             else:
                 groups.append({**entry, "count": 1})
-        links = {**asdict(self.links), "topology": str(self.links.topology)}
         return {
             "name": self.name,
             "description": self.description,
             "element_bytes": self.element_bytes,
             "devices": groups,
-            "links": links,
+            "links": _links_json(self.links),
         }
 
     @classmethod
@@ -209,12 +190,12 @@ class Hardware:
         element = document.get("element_bytes")
         if element is not None:
             element = _number(element, f"{where}: element_bytes")
-        links = _links(document["links"], f"{where}: links")
         with _located(where):
+            links = _links(document["links"], "links")
             return cls(
                 name=str(document.get("name", where)),
                 devices=tuple(devices),
-                links=Links(**links),
+                links=links,
                 element_bytes=element,
                 description=str(document.get("description", "")),
             )
@@ -328,18 +309,65 @@ def _devices(group: Any, where: str) -> list[Device]:
     return [device] * count
 
 
-def _links(document: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """The fields of `Links`, which checks their ranges."""
-    _known(document, {"topology", "bandwidth", "latency_seconds"}, where)
+def _links(document: Mapping[str, Any], where: str) -> Links:
+    """Read `Links`, which checks the ranges."""
+    _known(document, {f.name for f in fields(Links)}, where)
     topology = str(document.get("topology", ""))
     if topology not in list(Topology):
         raise HardwareError(f"{where}: topology must be ring, full or tree, not {topology!r}")
+    groups = document.get("groups", [])
+    if not isinstance(groups, list):
+        raise HardwareError(f"{where}: groups must be a list")
+    return Links(
+        topology=Topology(topology),
+        **_rates(document, where),
+        groups=tuple(_group(each, f"{where}: groups[{i}]") for i, each in enumerate(groups)),
+        hosts=_sets(document.get("hosts", []), f"{where}: hosts"),
+    )
+
+
+def _links_json(links: Links) -> dict[str, Any]:
+    """What `_links` reads back; groups and hosts are left out where there are none."""
+    found: dict[str, Any] = {
+        "topology": str(links.topology), "bandwidth": links.bandwidth,
+        "latency_seconds": links.latency_seconds,
+    }  # fmt: skip
+    if links.groups:
+        found["groups"] = [
+            {**asdict(group), "devices": [list(some) for some in group.devices]}
+            for group in links.groups
+        ]
+    if links.hosts:
+        found["hosts"] = [list(host) for host in links.hosts]
+    return found
+
+
+def _group(document: Any, where: str) -> LinkGroup:
+    if not isinstance(document, Mapping):
+        raise HardwareError(f"{where} must be an object")
+    _known(document, {f.name for f in fields(LinkGroup)}, where)
+    name, shared = document.get("name"), document.get("shared", False)
+    if not isinstance(name, str) or not isinstance(shared, bool):
+        raise HardwareError(f"{where}: name must be a string and shared true or false")
+    devices = _sets(document.get("devices"), f"{where}: devices")
+    return LinkGroup(name, devices, **_rates(document, where), shared=shared)
+
+
+def _rates(document: Mapping[str, Any], where: str) -> dict[str, float]:
     if "bandwidth" not in document:
         raise HardwareError(f"{where}: field 'bandwidth' is missing (bytes/s)")
-    return {
-        "topology": Topology(topology),
-        "bandwidth": _number(document["bandwidth"], f"{where}: bandwidth"),
-        "latency_seconds": _number(
-            document.get("latency_seconds", 0.0), f"{where}: latency_seconds"
-        ),
+    named = {"bandwidth": document["bandwidth"], "latency_seconds": 0.0} | {
+        k: v for k, v in document.items() if k == "latency_seconds"
     }
+    return {name: _number(value, f"{where}: {name}") for name, value in named.items()}
+
+
+def _sets(document: Any, where: str) -> tuple[tuple[int, ...], ...]:
+    """Sets of devices by their numbers."""
+    if not isinstance(document, list) or not all(isinstance(some, list) for some in document):
+        raise HardwareError(f"{where} must list sets of devices, such as [[0, 1], [2, 3]]")
+    for some in document:
+        for device in some:
+            if isinstance(device, bool) or not isinstance(device, int):
+                raise HardwareError(f"{where}: devices are numbered 0, 1, ..., not {shown(device)}")
+    return tuple(tuple(some) for some in document)

@@ -8,9 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from go_rl.core.errors import HardwareError, nearest
-from go_rl.core.hardware import MAX_DEVICES, Device, Hardware, Links, Topology
+from go_rl.core.hardware import MAX_DEVICES, Device, Hardware
+from go_rl.core.links import Links, Topology
 from go_rl.core.printable import LONGEST_NAME, abridged
 from go_rl.core.processor import own_target
+from go_rl.core.systems import PCIE_4, systems
 
 HERMOSA = Device(
     kind="hermosa",
@@ -38,6 +40,8 @@ GPU_CHIPS = {
     "a100-40gb": Device("a100-40gb", 19.492e12, 40e9, 1555e9, 3e-6, 24e9),
     "a100-80gb": Device("a100-80gb", 19.492e12, 80e9, 1935e9, 3e-6, 24e9),
     "h100-pcie": Device("h100-pcie", 51.2e12, 80e9, 2039e9, 3e-6, 48e9),
+    "rtx-3090": Device("rtx-3090", 35.58e12, 24e9, 936e9, 3e-6, 24e9),
+    "rtx-4090": Device("rtx-4090", 82.58e12, 24e9, 1008e9, 3e-6, 24e9),
 }
 """Vendor data sheets: TF32 dense tensor rate on A100 and H100, fp32 rate on all others."""
 TENSOR_RATES = ("a100", "h100")
@@ -50,8 +54,8 @@ GPU_LINKS = {
     "h100": Links(Topology.FULL, 450e9, 3e-6),
     "v100-16gb": Links(Topology.FULL, 25e9, 5e-6),
     **dict.fromkeys(("p4", "t4"), Links(Topology.FULL, 12e9, 5e-6)),
-    **dict.fromkeys(("l4", "a10", "a6000", "a100-40gb", "a100-80gb"),
-                    Links(Topology.FULL, 24e9, 5e-6)),
+    **dict.fromkeys(("l4", "a10", "a6000", "a100-40gb", "a100-80gb", "rtx-3090", "rtx-4090"),
+                    Links(Topology.FULL, *PCIE_4)),
     "h100-pcie": Links(Topology.FULL, 48e9, 5e-6),
 }  # fmt: skip
 """V100, A100 and H100 of these names over NVLink, one direction; the others over PCIe."""
@@ -154,6 +158,8 @@ EXAMPLES = ("ring6", "ring16", "ring36", "p100x4", "v100x4", "a100x8", "h100x8",
 """One instance of each family of presets, for lists and messages."""
 
 
+SYSTEMS = systems(gpu)
+"""Systems that people own, by name."""
 LONGEST_COUNT = 9
 """Digits of a number of devices that are read."""
 
@@ -182,12 +188,15 @@ def load_hardware(name: str | Path) -> Hardware:
         return cores(_count(text, count), topology, kind) if joined else core(kind)
     if text == "host":
         return host()
+    if text in SYSTEMS:
+        return SYSTEMS[text]
     if Path(text).suffix == ".json" or Path(text).is_file():
         return Hardware.load(text)
     raise HardwareError(
-        f"unknown hardware {text!r}{nearest(text, EXAMPLES)} Presets: ringN (ring36), "
+        f"unknown hardware {text!r}{nearest(text, (*EXAMPLES, *SYSTEMS))} Presets: ringN (ring36), "
         "ringN-mixed, ringN-12mb, "
-        f"gpuN, {', '.join(GPU_CHIPS)} with or without xN, host, cpu-1, cpu-1xN, cpu-1-ringN "
+        f"gpuN, {', '.join(GPU_CHIPS)} with or without xN, {', '.join(SYSTEMS)}, host, "
+        "cpu-1, cpu-1xN, cpu-1-ringN "
         f"(or this machine's {own_target()} for cpu-1); or the path of a JSON file"
     )
 

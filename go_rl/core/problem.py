@@ -157,6 +157,11 @@ class Problem:
                 f"objective {self.objective} needs {needed}; {self.hardware.name!r} has {links} "
                 f"links: choose {choice}"
             )
+        if not (self.hardware.links.uniform or self.objective is Objective.MAKESPAN):
+            raise ProblemError(
+                f"objective {self.objective} knows one class of links, and {self.hardware.name!r} "
+                "has groups or hosts: choose objective makespan"
+            )
         decision_names(self.decisions)
         if self.all_chips and devices > self.graph.num_nodes:
             raise ProblemError(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from itertools import product
 
 from jaxtyping import Int
 from numpy import ndarray
@@ -16,6 +17,7 @@ from go_rl.core.evaluation import Evaluation
 from go_rl.core.problem import Problem
 from go_rl.verify.layout import Layout, read_layout
 from go_rl.verify.makespan_value import Replayed
+from go_rl.verify.pair_link import pair_link
 from go_rl.verify.value import Replicas, device_loads, link_bytes, link_seconds, ring_compute
 
 TOLERANCE = 1e-6
@@ -55,7 +57,11 @@ def plan_figures(
     layout = read_layout(problem, device, replicas)
     held = _held(layout)
     if replayed is not None:
-        busy = [size / problem.hardware.links.bandwidth for size in replayed.link_bytes]
+        pairs = product(range(problem.hardware.num_devices), repeat=2)
+        busy = [
+            size / pair_link(problem.hardware.links, *pair).bandwidth
+            for pair, size in zip(pairs, replayed.link_bytes, strict=True)
+        ]
         return Figures(
             replayed.device_seconds, busy, replayed.link_bytes, *held, replayed.peak_bytes
         )

@@ -15,6 +15,7 @@ from jaxtyping import Int
 from go_rl.core.graph.fusion import HEAVY
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.core.problem import Problem
+from go_rl.verify.pair_link import pair_link
 
 ResultOf = tuple[int, int]
 """Producing node and number of the result."""
@@ -199,12 +200,13 @@ class _Replay:
         kept.left = int(self.problem.graph.is_output[node])
         self._share(kept, by_device.pop(home, []), producer)
         for where, tasks in by_device.items():
-            transfer = _Task((1, len(self.links), 0), ("link", home, where))
+            link = pair_link(self.problem.hardware.links, home, where)
+            transfer = _Task((1, len(self.links), 0), link.channel)
             self.links.append(transfer)
             self.link_bytes[home * len(self.live) + where] += size
             transfer.priority = max(task.priority for task in tasks)
-            transfer.seconds = size / self.problem.hardware.links.bandwidth
-            transfer.delay = self.problem.hardware.links.latency_seconds
+            transfer.seconds = size / link.bandwidth
+            transfer.delay = link.latency
             copy = _Copy(where, node, size)
             transfer.takes.append(copy)
             self._share(kept, [transfer], producer)
@@ -289,6 +291,6 @@ class _Replay:
 
     def _engines(self, pool: tuple[str, int, int]) -> int:
         sort, where, place = pool
-        if sort == "link":
+        if sort in ("link", "port", "bus"):
             return 1
         return self.problem.hardware.devices[where].engine_list[place].count

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from policy.tiny import TINY_DISPATCH
 from reference.dispatch import PlainDispatch
+from reference.link_groups import with_random_links
 from reference.step_problems import random_edges, random_kinds, random_step, step_problem
 
 from go_rl.core import DECISIONS, Budget, OpKind, Problem
@@ -69,11 +70,6 @@ def random_weights(seed: int, rows: int = 4) -> HeadWeights:
     return head_weights(rng.standard_normal((rows, WIDTH)).astype(np.float32))
 
 
-def rolled(seed: int) -> tuple[DispatchPlans, Dispatched]:
-    found = decoder(seed)
-    return found, found.dispatch.dispatcher.roll_out(random_weights(seed))
-
-
 def topological(dispatcher: Dispatcher, order: np.ndarray) -> bool:
     a, place = dispatcher.arrays, np.argsort(order)
     return all(
@@ -84,9 +80,12 @@ def topological(dispatcher: Dispatcher, order: np.ndarray) -> bool:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_rollouts_are_those_of_the_plain_twin(seed):
-    """More units are ready than are compared."""
-    found, plans = rolled(seed)
+@pytest.mark.parametrize("links", ["uniform", "groups"])
+def test_rollouts_are_those_of_the_plain_twin(seed, links):
+    """More units are ready than are compared; links are all alike, or of unlike classes."""
+    given = problem(seed) if links == "uniform" else with_random_links(seed, problem(seed))
+    found = DispatchPlans(MakespanWorkspace(given))
+    plans = found.dispatch.dispatcher.roll_out(random_weights(seed))
     dispatcher, weights = found.dispatch.dispatcher, random_weights(seed)
     capacity = dispatcher.capacity
     most = 0

@@ -17,7 +17,7 @@ class PlainList:
         self.device: dict[int, int] = {}
         self.end: dict[int, float] = {}
         self.free = dict.fromkeys(range(len(capacity)), 0.0)
-        self.link: dict[tuple[int, int], float] = {}
+        self.link: dict[int, float] = {}
         self.arrived: dict[tuple[int, int], float] = {}
 
     def reads(self, unit: int) -> list[tuple[int, float]]:
@@ -34,8 +34,11 @@ class PlainList:
             at = self.end[producer]
             if source != device:
                 if (producer, device) not in arrived:
-                    start = max(link.get((source, device), 0.0), at)
-                    link[source, device] = arrived[producer, device] = start + seconds
+                    links = self.units.links
+                    through = int(links.channel[source, device])
+                    sent = seconds * links.scale[source, device] + links.extra[source, device]
+                    start = max(link.get(through, 0.0), at)
+                    link[through] = arrived[producer, device] = start + sent
                 at = arrived[producer, device]
             ready = max(ready, at)
         return ready, link, arrived

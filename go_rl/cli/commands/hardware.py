@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -10,8 +11,8 @@ import tyro
 from go_rl.cli.console import console, print_json, print_line, print_table
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.next_command import EXAMPLE_MODEL, say_next
-from go_rl.core import Hardware, load_hardware
-from go_rl.core.presets import EXAMPLES
+from go_rl.core import Hardware, LinkGroup, Links, load_hardware
+from go_rl.core.presets import EXAMPLES, SYSTEMS
 from go_rl.report.tables import bytes_text
 from go_rl.report.text_table import TextTable
 
@@ -38,7 +39,7 @@ def run(config: HardwareList | HardwareShow) -> int:
     """Run the command; returns the exit code."""
     if isinstance(config, HardwareShow):
         return _show(load_hardware(config.hardware), config)
-    presets = [load_hardware(name) for name in EXAMPLES]
+    presets = [load_hardware(name) for name in (*EXAMPLES, *SYSTEMS)]
     if config.json:
         print_json([preset.to_json() for preset in presets])
         return OK
@@ -50,6 +51,24 @@ def run(config: HardwareList | HardwareShow) -> int:
     print_table(console(), table)
     say_next(console(), "hardware", "show", presets[0].name)
     return OK
+
+
+def _link_lines(links: Links) -> Iterator[str]:
+    """A line for each class of links."""
+    yield f"links: {links.topology}, {_rates(links)}"
+    for group in links.groups:
+        bus = ", one tensor at a time" if group.shared else ""
+        yield f"  {group.name}: devices {_sets(group.devices)}, {_rates(group)}{bus}"
+    if links.hosts:
+        yield f"  one port to all others: devices {_sets(links.hosts)}"
+
+
+def _rates(links: Links | LinkGroup) -> str:
+    return f"{links.bandwidth / 1e9:g} GB/s one way, {links.latency_seconds * 1e6:g} µs"
+
+
+def _sets(sets: tuple[tuple[int, ...], ...]) -> str:
+    return "; ".join(" ".join(map(str, some)) for some in sets)
 
 
 def _show(shown: Hardware, config: HardwareShow) -> int:
@@ -66,12 +85,8 @@ def _show(shown: Hardware, config: HardwareShow) -> int:
         cells.append((kind, str(group["count"]), peak, memory, *map("{:,.4g}".format, rates)))
     out = console()
     print_table(out, TextTable(f"{shown.name}: {shown.description}", heads, cells))
-    links = shown.links
-    print_line(
-        out,
-        f"links: {links.topology}, {links.bandwidth / 1e9:g} GB/s one way, "
-        f"{links.latency_seconds * 1e6:g} µs",
-    )
+    for line in _link_lines(shown.links):
+        print_line(out, line)
     width = shown.element_bytes
     print_line(out, f"bytes an element: {f'{width:g}' if width else 'as in the model'}")
     say_next(out, "optimize", EXAMPLE_MODEL, "--hardware", config.hardware)

@@ -10,6 +10,11 @@ from go_rl.objectives.makespan.methods.composed import Composed
 from go_rl.objectives.makespan.methods.expert import MakespanExpert
 from go_rl.objectives.makespan.methods.hdp.hdp import HDP
 from go_rl.objectives.makespan.methods.heft import Heft
+from go_rl.objectives.makespan.methods.layer_splits import (
+    EqualLayers,
+    FillInOrder,
+    LayersBySpeed,
+)
 from go_rl.objectives.makespan.methods.metis import MakespanMetis
 from go_rl.objectives.makespan.methods.random import MakespanRandom
 
@@ -25,6 +30,9 @@ MAKESPAN_SEARCH = SearchKit(
         "random": MakespanRandom,
         "annealing": MakespanAnnealing,
         "metis": MakespanMetis,
+        "layers-equal": EqualLayers,
+        "layers-by-speed": LayersBySpeed,
+        "fill-in-order": FillInOrder,
     },
     references=("default", "one-device"),
     turns=(

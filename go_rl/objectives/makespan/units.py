@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int32, Int64
+from jaxtyping import Bool, Float64, Int, Int32, Int64
 
-from go_rl.core import FREE, Problem
+from go_rl.core import FREE, LinkTable, Problem
 from go_rl.core.graph.condensation import topological_numbers
 from go_rl.core.graph.fusion import heavy_nodes
 from go_rl.graphs.cutting import Fuser
@@ -33,7 +33,7 @@ class MakespanUnits:
     seconds: Float64[np.ndarray, "D U"]
     """[D, U] seconds of each unit on each device; inf: it cannot run there, or is pinned away."""
     traffic: Float64[np.ndarray, "Y"]
-    """[Y] seconds that an edge of ``units.succ`` keeps a link busy, latency included."""
+    """[Y] seconds that an edge of ``units.succ`` keeps a mean link busy, latency included."""
     layer: Float64[np.ndarray, "U"]
     """[U] mean layer of the unit's nodes, in (0, 1); a backward node's is its forward layer."""
     main_layer: Int64[np.ndarray, "U"]
@@ -42,6 +42,8 @@ class MakespanUnits:
     """[U] share of backward nodes."""
     weight: Float64[np.ndarray, "U"]
     """[U] bytes of weights; a tied group counts at its first unit."""
+    links: LinkTable
+    """Links between the devices."""
 
     @property
     def num_units(self) -> int:
@@ -90,19 +92,19 @@ def makespan_units(workspace: MakespanWorkspace) -> MakespanUnits:
         allowed = workspace.able[device] & np.isin(workspace.pinned, (FREE, device))
         cost = np.where(allowed, table[problem.device_kind[device]], np.inf)
         np.add.at(seconds[device], unit_of[held], cost[held])
-    weight = _weights(workspace, unit_of, total)
+    weight = weights_of(workspace, unit_of, total)
     source, sink = unit_of[graph.senders], unit_of[graph.receivers]
     crossing = (source >= 0) & (sink >= 0) & (source != sink)
     tensor = np.stack([graph.senders[crossing], graph.edge_output[crossing]], axis=1)
-    links = problem.hardware.links
-    busy = problem.edge_bytes[crossing] / links.bandwidth
+    links = problem.hardware.link_table
+    busy = problem.edge_bytes[crossing] / links.mean_bandwidth
     fastest = seconds.min(axis=0, initial=np.inf)
     units = assemble_units(
         np.where(np.isfinite(fastest), fastest, 0.0),
         weight,
         unit_of,
         (tensor, source[crossing], sink[crossing], busy),
-        links.latency_seconds,
+        links.mean_latency,
     )
     size = np.maximum(members, 1)
     scope = layers(graph)
@@ -116,6 +118,7 @@ def makespan_units(workspace: MakespanWorkspace) -> MakespanUnits:
         main_layer=_main_layer(workspace, unit_of, layer_of, total),
         backward=np.bincount(unit_of[held], graph.is_backward[held], total) / size,
         weight=weight,
+        links=links,
     )
 
 
@@ -170,9 +173,13 @@ def _anchored_layers(workspace: MakespanWorkspace) -> Int64[np.ndarray, "N"]:
     return infer_devices(graph, graph.is_fed, known).astype(np.int64)
 
 
-def _weights(
-    workspace: MakespanWorkspace, unit_of: Int32[np.ndarray, "N"], total: int
+def weights_of(
+    workspace: MakespanWorkspace, unit_of: Int[np.ndarray, "N"], total: int
 ) -> Float64[np.ndarray, "U"]:
+    """Return [U] bytes of weights, tied ones at the first of the units that read them.
+
+    ``unit_of`` [N]: unit of each node; below 0: none.
+    """
     held, weight, inside = workspace.problem.held_weights, np.zeros(total), unit_of >= 0
     np.add.at(weight, unit_of[inside], held.own[inside])
     read = inside[held.reader]

@@ -86,7 +86,7 @@ class FusionHead:
         heavy = heavy_nodes(graph)
         consumers = np.maximum(np.bincount(producer, minlength=count), 1)
         inside = units.unit_of[consumer] == units.unit_of[node[producer]]
-        bandwidth = problem.hardware.links.bandwidth
+        bandwidth = problem.hardware.link_table.mean_bandwidth
         return {
             "any": np.ones(count),
             "seconds": np.log1p(seconds[node] / mean),

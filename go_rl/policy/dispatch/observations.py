@@ -108,10 +108,10 @@ def _find_possible(a, s, u) -> None:
 def _try_device(a, s, u, d) -> None:
     """Earliest start of a unit on a device: start = max(device free, all operands there)."""
     for source in range(len(s.free)):
-        s.busy[source] = s.link[d, source]
+        s.busy[a.channel[source, d]] = s.link[a.channel[source, d]]
     there = 0.0
     for e in range(a.pred_ptr[u], a.pred_ptr[u + 1]):
-        there = max(there, arrive(s, a.pred[e], d, a.traffic[e], s.busy))
+        there = max(there, arrive(a, s, e, d, s.busy))
     s.there[d], s.start[d] = there, max(s.free[d], there)
     s.finish[d] = s.start[d] + s.lasting[d]
 
@@ -166,16 +166,19 @@ def _see_data(a, s, u) -> None:
 
 @compiled
 @no_type_check
-def arrive(s, producer, d, seconds, busy):
-    """Arrival time of a producer's results on a device; ``busy`` [D]: until when the links to it
-    are, the transfer included afterwards."""
+def arrive(a, s, e, d, busy):
+    """Arrival time on a device of what edge ``e`` of ``pred`` carries; ``busy`` [C]: until when
+    each channel is, the transfer included afterwards."""
+    producer = a.pred[e]
     source = np.int64(s.device[producer])
     if source == d:
         return s.end[producer]
     if s.arrival[producer, d] != NOT_SENT:
         return s.arrival[producer, d]
-    busy[source] = max(busy[source], s.end[producer]) + seconds
-    return busy[source]
+    through = a.channel[source, d]
+    sent = a.traffic[e] * a.scale[source, d] + a.extra[source, d]
+    busy[through] = max(busy[through], s.end[producer]) + sent
+    return busy[through]
 
 
 @compiled

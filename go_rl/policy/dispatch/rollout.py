@@ -133,7 +133,7 @@ def _put(a, s, u, where) -> None:
     """The unit and the transfers of its operands take their places in time."""
     for e in range(a.pred_ptr[u], a.pred_ptr[u + 1]):
         p = a.pred[e]
-        s.arrival[p, where] = arrive(s, p, where, a.traffic[e], s.link[where])
+        s.arrival[p, where] = arrive(a, s, e, where, s.link)
     group = a.layer[u]
     s.device[u], s.end[u], s.free[where] = where, s.finish[where], s.finish[where]
     s.load[where] += s.lasting[where]

@@ -1,6 +1,7 @@
 """Tables of a rollout of sequential dispatch: what it reads of a problem, and what it keeps.
 
-Letters: ``U`` units, ``D`` devices, ``Y`` edges between units, ``L`` layers, ``W`` candidates."""
+Letters: ``U`` units, ``D`` devices, ``C`` channels between them, ``Y`` edges between units, ``L``
+layers, ``W`` candidates."""
 
 from __future__ import annotations
 
@@ -34,7 +35,15 @@ class DispatchArrays(CompiledStruct):
     pred: Int64[np.ndarray, "Y"]
     """[Y] producers."""
     traffic: Float64[np.ndarray, "Y"]
-    """[Y] link seconds by edge of ``pred``."""
+    """[Y] seconds of a mean link by edge of ``pred``."""
+    scale: Float64[np.ndarray, "D D"]
+    """[D, D] factor on these from the first device to the second."""
+    extra: Float64[np.ndarray, "D D"]
+    """[D, D] seconds to add then."""
+    channel: Int64[np.ndarray, "D D"]
+    """[D, D] number of what carries one tensor at a time, in `LinkTable`."""
+    channels: int
+    """Their number."""
     need: Float64[np.ndarray, "U"]
     """[U] link seconds of all operands of a unit."""
     seconds: Float64[np.ndarray, "D U"]
@@ -91,8 +100,8 @@ class RolloutState(CompiledStruct):
     """[D] seconds of work placed."""
     held: Float64[np.ndarray, "D"]
     """[D] bytes of weights placed."""
-    link: Float64[np.ndarray, "D D"]
-    """[D, D] seconds until which the link to the first index from the second is busy."""
+    link: Float64[np.ndarray, "C"]
+    """[C] seconds until which each channel is busy."""
     on_layer: Float64[np.ndarray, "L D"]
     """[L, D] seconds of a layer's work on a device."""
     begun: Float64[np.ndarray, "L"]
@@ -121,8 +130,8 @@ class RolloutState(CompiledStruct):
     """[D] seconds at which it could start there."""
     finish: Float64[np.ndarray, "D"]
     """[D] seconds at which it would end there."""
-    busy: Float64[np.ndarray, "D"]
-    """[D] row of ``link`` during a trial."""
+    busy: Float64[np.ndarray, "C"]
+    """[C] ``link`` during a trial."""
 
 
 def dispatch_arrays(
@@ -139,7 +148,9 @@ def dispatch_arrays(
     return DispatchArrays(
         succ_ptr=u.succ_ptr.astype(np.int64), succ=u.succ.astype(np.int64),
         pred_ptr=u.pred_ptr.astype(np.int64), pred=u.pred.astype(np.int64),
-        traffic=merged.incoming, need=np.bincount(reader, merged.incoming, count),
+        traffic=merged.incoming, scale=merged.links.scale, extra=merged.links.extra,
+        channel=merged.links.channel, channels=merged.links.channels,
+        need=np.bincount(reader, merged.incoming, count),
         seconds=merged.seconds, weight=merged.weight, capacity=capacity,
         tail=merged.upward_rank, depth=np.clip(merged.layer, 0.0, 1.0),
         before=(done - u.work) / total, backward=merged.backward, work=u.work,
@@ -154,7 +165,8 @@ def new_state(a: DispatchArrays) -> RolloutState:
     """Return room for a rollout; `clear` begins one."""
     devices, units = a.seconds.shape
     seen, shown = len(SELECT_FEATURES), len(PLACE_FEATURES)
-    sizes = {"D": devices, "U": units, "L": len(a.layer_work), "W": WINDOW, "F": seen, "G": shown}
+    sizes = {"D": devices, "U": units, "L": len(a.layer_work), "W": WINDOW, "F": seen, "G": shown,
+             "C": a.channels}  # fmt: skip
     return RolloutState.zeros(sizes)
 
 

@@ -18,13 +18,14 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from jaxtyping import Int16, Int64
+from jaxtyping import Int16
 
 from go_rl.core.decisions import Decisions
-from go_rl.graphs.cutting.layers import layer_names, layers
+from go_rl.graphs.cutting.layers import layer_names
 from go_rl.objectives.makespan.choices import NOWHERE, softly_placed
 from go_rl.objectives.makespan.infer_devices import infer_devices
 from go_rl.objectives.makespan.methods.best_of import BestOf
+from go_rl.objectives.makespan.methods.layer_chain import layer_chain
 from go_rl.objectives.makespan.methods.towers import tower_devices
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 
@@ -101,7 +102,8 @@ def expert_devices(workspace: MakespanWorkspace) -> Int16[np.ndarray, "N"]:
     if by_scope:
         device = np.array([by_scope.get(scope, NOWHERE) for scope in scopes], np.int64)
     else:
-        device = _pipeline(workspace, scopes)
+        chain = layer_chain(workspace)
+        device = chain.nodes(chain.cut(np.ones(devices)))
     return infer_devices(graph, graph.is_fed, device)
 
 
@@ -133,20 +135,3 @@ def _spread(chain: str, layer_of: dict[str, int], devices: int) -> dict[str, int
     found = sorted(set(layer_of.values()) - {NOWHERE}) or [NOWHERE]
     place = {layer: i for i, layer in enumerate(found)}
     return {scope: place.get(n, 0) * devices // len(found) for scope, n in layer_of.items()}
-
-
-def _pipeline(workspace: MakespanWorkspace, scopes: tuple[str, ...]) -> Int64[np.ndarray, "N"]:
-    """[N] device of layers in the order of the network, cut into equal work; unscoped: unknown.
-
-    A graph without scopes is cut node by node, which leaves out its backward nodes.
-    """
-    graph, devices = workspace.problem.graph, workspace.num_devices
-    layer, known = layers(graph), np.array([bool(scope) for scope in scopes])
-    if len(set(layer.tolist())) < 2:
-        layer, known = np.arange(graph.num_nodes), ~graph.is_backward
-    seconds = workspace.problem.seconds.min(axis=0)
-    costs = known & np.isfinite(seconds) & ~graph.is_fed
-    work = np.bincount(layer[costs], seconds[costs], int(layer.max(initial=0)) + 1)
-    middle = (np.cumsum(work) - 0.5 * work) / max(float(work.sum()), 1e-300)
-    device = np.minimum((middle * devices).astype(np.int64), devices - 1)
-    return np.where(known, device[layer], NOWHERE)

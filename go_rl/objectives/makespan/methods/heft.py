@@ -68,10 +68,14 @@ class HeftArrays(CompiledStruct):
     """[E] sender of each edge."""
     tensor: Int64[np.ndarray, "E"]
     """[E] tensor on each edge."""
-    busy: Float64[np.ndarray, "E"]
-    """[E] seconds that the tensor keeps a link."""
-    latency: float
-    """Seconds until a tensor that has left its link is there."""
+    size: Float64[np.ndarray, "E"]
+    """[E] bytes of the tensor."""
+    bandwidth: Float64[np.ndarray, "D D"]
+    """[D, D] bytes/s of the link from the first to the second."""
+    latency: Float64[np.ndarray, "D D"]
+    """[D, D] seconds until a tensor that has left its link is there."""
+    channel: Int64[np.ndarray, "D D"]
+    """[D, D] number of what carries one tensor at a time, in `LinkTable`."""
     seconds: Float64[np.ndarray, "D N"]
     """[D, N] seconds of each node on its engine, the gap after it included."""
     usable: Bool[np.ndarray, "D N"]
@@ -100,9 +104,8 @@ class Schedule(CompiledStruct):
     """[N] device of each leader's class, or `NOWHERE`."""
     arrival: Float64[np.ndarray, "T D"]
     """[T, D] seconds at which a tensor is on a further device; inf: it is not sent."""
-    link: Float64[np.ndarray, "rows D"]
-    """[D + 1, D] when the link to the first device from the second is free; the last row is that
-    of one trial."""
+    link: Float64[np.ndarray, "2 C"]
+    """[2, C] when each channel is free; the second row is that of one trial."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,10 +143,11 @@ def heft(workspace: MakespanWorkspace, queues: bool = False) -> HeftSchedule:
     arrays = HeftArrays(
         np.lexsort((np.arange(len(rank)), -rank)), start.astype(np.int64),
         incoming.astype(np.int64), graph.senders.astype(np.int64), tensor,
-        size[tensor] / a.bandwidth, a.latency, lasting, usable, options.fed.copy(), options.leader,
+        size[tensor], a.bandwidth, a.latency, a.channel, lasting, usable, options.fed.copy(),
+        options.leader,
         a.pool[:, a.op_kind].copy(), engines.astype(np.int64), queues,
     )  # fmt: skip
-    schedule = _new_schedule(arrays)
+    schedule = _new_schedule(arrays, a.channels)
     _earliest_finish(arrays, schedule, _all_idle(int(engines[-1]), graph.num_nodes))
     return HeftSchedule(rank, schedule.device, schedule.finish)
 
@@ -157,15 +161,16 @@ def upward_rank(
     ``device`` [N]: the only one that each node may have, so that tensors between nodes on one
     device cost nothing.
     """
-    options, a = workspace.choices, workspace.pricer.arrays
-    problem, graph = workspace.problem, workspace.problem.graph
+    options, problem, graph = workspace.choices, workspace.problem, workspace.problem.graph
     lasting = _lasting(workspace)
     usable = options.allowed & np.isfinite(lasting)
     if device is not None:
         usable &= np.arange(workspace.num_devices)[:, None] == device
     total = np.where(usable, lasting, 0.0).sum(axis=0)
     tensor, size = _tensors(problem)
-    moved = np.where(options.fed[graph.senders], 0.0, size[tensor] / a.bandwidth + a.latency)
+    mean = problem.hardware.link_table
+    sent = size[tensor] / mean.mean_bandwidth + mean.mean_latency
+    moved = np.where(options.fed[graph.senders], 0.0, sent)
     only = np.where(usable.sum(axis=0) == 1, usable.argmax(axis=0), NOWHERE)
     home = only[graph.senders]
     together = (home != NOWHERE) & (home == only[graph.receivers])
@@ -200,12 +205,12 @@ def _lasting(workspace: MakespanWorkspace) -> Float64[np.ndarray, "D N"]:
     return np.where(a.fed, 0.0, seconds)
 
 
-def _new_schedule(a: HeftArrays) -> Schedule:
+def _new_schedule(a: HeftArrays, channels: int) -> Schedule:
     devices, nodes = a.seconds.shape
     tensors = int(a.tensor.max(initial=0)) + 1
     return Schedule(
         np.zeros(nodes, np.int16), np.zeros(nodes), np.full(nodes, NOWHERE, np.int64),
-        np.full((tensors, devices), np.inf), np.zeros((devices + 1, devices)),
+        np.full((tensors, devices), np.inf), np.zeros((2, channels)),
     )  # fmt: skip
 
 
@@ -228,7 +233,7 @@ def _earliest_finish(a, s, idle) -> None:
         if device < 0:
             continue
         # Commit the device and engine with the earliest finish.
-        _ready(a, s, n, device, device, np.bool_(True))
+        _ready(a, s, n, device, 0, np.bool_(True))
         s.device[n], s.finish[n], s.home[a.leader[n]] = device, end, device
         if end > begin:
             _cut(idle, engine, gap, later, begin, end)
@@ -246,8 +251,8 @@ def _best_place(a, s, idle, n):
         if not a.usable[d, n] or (held >= 0 and held != d):
             continue
         for other in range(devices):
-            s.link[devices, other] = s.link[d, other]
-        ready = _ready(a, s, n, d, devices, np.bool_(False))
+            s.link[1, a.channel[other, d]] = s.link[0, a.channel[other, d]]
+        ready = _ready(a, s, n, d, 1, np.bool_(False))
         seconds = a.seconds[d, n]
         for r in range(a.engine_of[a.pool[d, n]], a.engine_of[a.pool[d, n] + 1]):
             gap, later = _first_gap(idle, r, ready, seconds)
@@ -304,11 +309,12 @@ def _ready(a, s, n, d, row, keep):
         if s.device[u] != d:
             there = s.arrival[a.tensor[e], d]
             if there == np.inf:
-                begin = s.finish[u]
+                source, begin = np.int64(s.device[u]), s.finish[u]
+                sent = a.size[e] / a.bandwidth[source, d]
                 if a.queues:
-                    begin = max(begin, s.link[row, s.device[u]])
-                    s.link[row, s.device[u]] = begin + a.busy[e]
-                there = begin + a.busy[e] + a.latency
+                    begin = max(begin, s.link[row, a.channel[source, d]])
+                    s.link[row, a.channel[source, d]] = begin + sent
+                there = begin + sent + a.latency[source, d]
                 if keep:
                     s.arrival[a.tensor[e], d] = there
         ready = max(ready, there)

@@ -36,13 +36,15 @@ class Jobs(CompiledStruct):
     priority: Int64[np.ndarray, "J"]
     """[J]."""
     pool: Int64[np.ndarray, "J"]
-    """[J] engine pool; of a transfer, pools + from * D + to."""
+    """[J] engine pool; of a transfer, that of its channel, which comes after all engines."""
     pieces: Int64[np.ndarray, "J"]
     """[J] parts that run on an engine each; 0: no job."""
     waits: Int64[np.ndarray, "J"]
     """[J] copies (of a transfer: the producer) that are still missing."""
     seconds: Float64[np.ndarray, "J"]
     """[J] engine time of each piece, with the gap."""
+    delay: Float64[np.ndarray, "J"]
+    """[J] seconds from the end of a transfer on its link until its copy is there."""
     copies: Int64[np.ndarray, "1"]
     """[1] number of copies."""
     copy_device: Int64[np.ndarray, "M"]
@@ -212,13 +214,14 @@ def _use(a, jobs, n, t, home, reader) -> None:
 @no_type_check
 def _send(a, jobs, t, home, where):
     """Return a new copy of tensor ``t`` that a transfer brings to device ``where``."""
-    devices, kernel = len(a.capacity), jobs.copy_kernel[home]
+    kernel, source = jobs.copy_kernel[home], jobs.copy_device[home]
     copy = _new_copy(a, jobs, t, where, kernel)
     jobs.copy_home[copy] = home
     sent = len(jobs.device) + copy
     jobs.pieces[sent], jobs.waits[sent] = 1, 1
-    jobs.pool[sent] = len(a.engines) + jobs.copy_device[home] * devices + where
-    jobs.seconds[sent] = a.tensor_bytes[t] / a.bandwidth
+    jobs.pool[sent] = len(a.engines) + a.channel[source, where]
+    jobs.seconds[sent] = a.tensor_bytes[t] / a.bandwidth[source, where]
+    jobs.delay[sent] = a.latency[source, where]
     jobs.copy_left[home] += 1
     jobs.made_next[copy], jobs.made_head[kernel] = jobs.made_head[kernel], copy
     return copy
@@ -237,5 +240,5 @@ def _new_copy(a, jobs, t, where, kernel):
     jobs.readers_head[copy], jobs.made_next[copy] = NOBODY, NOBODY
     sent = len(jobs.device) + copy
     jobs.priority[sent], jobs.pool[sent], jobs.pieces[sent] = LEAST_PRIORITY, 0, 0
-    jobs.waits[sent], jobs.seconds[sent] = 0, 0.0
+    jobs.waits[sent], jobs.seconds[sent], jobs.delay[sent] = 0, 0.0, 0.0
     return copy

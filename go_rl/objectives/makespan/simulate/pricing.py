@@ -78,8 +78,7 @@ class MakespanPricer:
         seconds = np.where(alone, self._seconds(plans, row), 0.0)
         link, size = self._links(device, leader)
         moved = np.bincount(link, size, devices * devices).astype(np.float64)
-        links = self.problem.hardware.links
-        busy = moved / links.bandwidth
+        busy = moved / self.arrays.bandwidth.ravel()
         return Evaluation(
             status=status,
             seconds=makespan if status.ok else float("inf"),

@@ -152,8 +152,8 @@ def _next_end(a, jobs, s, now):
     r = jobs.pool[j]
     s.idle[r] |= 1 << s.slot[piece]
     _look_at(s, r)
-    if j >= len(jobs.device) and a.latency > 0:
-        add_event(s, now + a.latency, -1 - j)
+    if j >= len(jobs.device) and jobs.delay[j] > 0:
+        add_event(s, now + jobs.delay[j], -1 - j)
         return NOBODY
     s.running[j] -= 1
     return j if s.running[j] == 0 else NOBODY

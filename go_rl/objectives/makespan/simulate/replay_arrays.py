@@ -22,10 +22,14 @@ class ReplayArrays(CompiledStruct):
     """[D] row of the prices."""
     capacity: Float64[np.ndarray, "D"]
     """[D] bytes; inf: not checked."""
-    bandwidth: float
-    """Bytes/s of a link."""
-    latency: float
-    """Seconds."""
+    bandwidth: Float64[np.ndarray, "D D"]
+    """[D, D] bytes/s of the link from the first to the second."""
+    latency: Float64[np.ndarray, "D D"]
+    """[D, D] seconds."""
+    channel: Int64[np.ndarray, "D D"]
+    """[D, D] number of what carries one tensor at a time, in `LinkTable`."""
+    channels: int
+    """Their number."""
     pool: Int64[np.ndarray, "D kinds"]
     """[D, OpKind] engine pool that runs a kind of operator on a device."""
     engines: Int64[np.ndarray, "R"]
@@ -68,12 +72,14 @@ def replay_arrays(problem: Problem) -> ReplayArrays:
     tensors, held = tensor_rows(problem), problem.held_weights
     pool, engines, split = _pools(problem)
     limit = np.array([c.memory_bytes for c in devices])
-    gap = problem.gap_seconds
+    gap, links = problem.gap_seconds, problem.hardware.link_table
     return ReplayArrays(
         device_kind=problem.device_kind.astype(np.int64),
         capacity=limit if problem.memory else np.full(len(limit), np.inf),
-        bandwidth=problem.hardware.links.bandwidth,
-        latency=problem.hardware.links.latency_seconds,
+        bandwidth=links.bandwidth,
+        latency=links.latency,
+        channel=links.channel,
+        channels=links.channels,
         pool=pool,
         engines=engines,
         split=split,

@@ -93,7 +93,7 @@ def new_replay_state(a: ReplayArrays) -> ReplayState:
     """Return room for the replay of any plan."""
     nodes, devices, engines = len(a.op_kind), len(a.capacity), int(a.engines.sum())
     copies = len(a.user) + len(a.tensor_bytes)
-    pools = len(a.engines) + devices * devices
+    pools = len(a.engines) + a.channels
     parts = int(np.where(a.split, a.engines, 1).max(initial=1))
     return ReplayState.zeros(
         {

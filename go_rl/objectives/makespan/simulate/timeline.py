@@ -119,8 +119,8 @@ class _Iteration:
 
     def timeline(self, status: Status, makespan: float) -> Timeline:
         tracks, first = self._tracks()
-        trace, pool = self.trace, self.jobs.pool
-        track = first[pool[trace.job]] + trace.slot
+        trace = self.trace
+        track = first[self._rows()[trace.job]] + trace.slot
         args = self._kernel_args() | self._transfer_args()
         slices = tuple(
             Slice(args[job][0], start, end - start, place, args[job][1])
@@ -142,6 +142,15 @@ class _Iteration:
             peak_bytes=trace.peak.copy(),
         )
 
+    def _rows(self) -> Int64[np.ndarray, "J"]:
+        """[J] engine pool of each job; of a transfer, pools + from * D + to."""
+        jobs, count = self.jobs, self.jobs.copies[0]
+        rows, made = jobs.pool.copy(), slice(len(jobs.device), len(jobs.device) + count)
+        source = jobs.copy_device[jobs.copy_home[:count]]
+        devices = self.problem.hardware.num_devices
+        rows[made] = len(self.arrays.engines) + source * devices + jobs.copy_device[:count]
+        return rows
+
     def _tracks(self) -> tuple[tuple[Track, ...], Int64[np.ndarray, "R"]]:
         """All tracks, and the first track of each engine pool and link."""
         hardware, engines = self.problem.hardware, self.arrays.engines
@@ -156,7 +165,7 @@ class _Iteration:
                 for i in range(engine.count):
                     name = engine.name if engine.count == 1 else f"{engine.name} {i + 1}"
                     tracks.append(Track(number, name))
-        for link in np.unique(self.jobs.pool[self.trace.job]).tolist():
+        for link in np.unique(self._rows()[self.trace.job]).tolist():
             if link >= pool:
                 first[link] = len(tracks)
                 source, to = divmod(link - pool, devices)

@@ -83,7 +83,7 @@ def job_times(
     begins, ends = np.full(len(jobs.pool), np.inf), np.full(len(jobs.pool), -np.inf)
     np.minimum.at(begins, trace.job, trace.start)
     np.maximum.at(ends, trace.job, trace.end)
-    ends[len(a.fed) :] += a.latency
+    ends[len(a.fed) :] += jobs.delay[len(a.fed) :]
     return begins, ends
 
 

@@ -1,0 +1,181 @@
+"""`Links`: how devices are joined, and the link of each pair of them.
+
+Links of unlike classes, such as NVLink within a pair of GPUs, PCIe within a host and Ethernet
+between hosts, are those of fully connected devices with `LinkGroup`s: a pair has the fastest link
+that joins it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+from jaxtyping import Float64, Int64
+
+from go_rl.core.errors import HardwareError
+
+LONGEST_SECONDS = 1e6
+"""Largest cost of one launch or message, seconds: sums over any model stay finite."""
+
+
+class Topology(enum.StrEnum):
+    """How devices are joined."""
+
+    RING = "ring"
+    """Device i sends to device i + 1; data for a farther device passes through those between."""
+    FULL = "full"
+    """Every pair of devices has a link of its own."""
+    TREE = "tree"
+    """A complete binary tree in heap order: the parent of device i > 0 is device (i - 1) // 2."""
+
+
+@dataclass(frozen=True)
+class LinkGroup:
+    """Links of one class among some devices."""
+
+    name: str
+    """Class, such as ``NVLink``."""
+    devices: tuple[tuple[int, ...], ...]
+    """Sets of devices; all pairs within a set have such a link."""
+    bandwidth: float
+    """Bytes/s in one direction."""
+    latency_seconds: float = 0.0
+    """Seconds from the first byte sent to the first byte received."""
+    shared: bool = False
+    """Whether the devices of a set send in turns, as on a bus; else each pair has its own link."""
+
+    def __post_init__(self) -> None:
+        _check_rates(f"links: group {self.name!r}", self.bandwidth, self.latency_seconds)
+        seen: set[int] = set()
+        for members in self.devices:
+            if len(members) < 2:
+                raise HardwareError(
+                    f"links: group {self.name!r}: a set joins at least two devices, not "
+                    f"{len(members)}"
+                )
+            for device in members:
+                if device in seen:
+                    raise HardwareError(
+                        f"links: group {self.name!r}: device {device} is in it twice"
+                    )
+                seen.add(device)
+        if not self.devices:
+            raise HardwareError(f"links: group {self.name!r} joins no devices")
+
+
+@dataclass(frozen=True)
+class Links:
+    """The links between devices."""
+
+    topology: Topology
+    bandwidth: float
+    """Bytes/s of one link in one direction; of pairs that no group joins."""
+    latency_seconds: float = 0.0
+    """Seconds from the first byte sent to the first byte received."""
+    groups: tuple[LinkGroup, ...] = ()
+    """Links of other classes; of several that join a pair, that with the most bytes/s counts."""
+    hosts: tuple[tuple[int, ...], ...] = ()
+    """Sets of devices that share one port to all others: one of them sends at a time."""
+
+    def __post_init__(self) -> None:
+        _check_rates("links", self.bandwidth, self.latency_seconds)
+        if self.groups and self.topology is not Topology.FULL:
+            raise HardwareError(
+                f"links: groups are for fully connected devices, not for a {self.topology}; "
+                "leave them out"
+            )
+        if self.hosts and self.topology is not Topology.FULL:
+            raise HardwareError(
+                f"links: hosts are for fully connected devices, not for a {self.topology}; "
+                "leave them out"
+            )
+        members = [device for host in self.hosts for device in host]
+        if twice := [device for device in members if members.count(device) > 1]:
+            raise HardwareError(f"links: device {twice[0]} is on two hosts")
+        names = [group.name for group in self.groups]
+        if same := [name for name in names if names.count(name) > 1]:
+            raise HardwareError(f"links: two groups are called {same[0]!r}")
+
+    @property
+    def uniform(self) -> bool:
+        """Whether all pairs have equal links of their own."""
+        return not self.groups and not self.hosts
+
+    def members(self) -> Iterator[tuple[str, int]]:
+        """Yield every device that a group or host names, and what names it."""
+        for group in self.groups:
+            yield from ((f"group {group.name!r}", d) for some in group.devices for d in some)
+        yield from (("hosts", device) for host in self.hosts for device in host)
+
+
+@dataclass(frozen=True, eq=False)
+class LinkTable:
+    """The link of each ordered pair of ``D`` devices, from the first to the second."""
+
+    bandwidth: Float64[np.ndarray, "D D"]
+    """[D, D] bytes/s; inf on the diagonal."""
+    latency: Float64[np.ndarray, "D D"]
+    """[D, D] seconds; 0 on the diagonal."""
+    channel: Int64[np.ndarray, "D D"]
+    """[D, D] number of what carries one tensor at a time; pairs may share one."""
+    channels: int
+    """Their number, those included that no pair uses."""
+    mean_bandwidth: float
+    """Bytes/s that take as long as a byte takes on average over all pairs."""
+    mean_latency: float
+    """Seconds, the mean over all pairs."""
+
+    @property
+    def scale(self) -> Float64[np.ndarray, "D D"]:
+        """[D, D] seconds of a byte over those at `mean_bandwidth`."""
+        return self.mean_bandwidth / self.bandwidth
+
+    @property
+    def extra(self) -> Float64[np.ndarray, "D D"]:
+        """[D, D] seconds to add to a transfer that takes s seconds on a mean link, latency
+        included, after it was multiplied by `scale`."""
+        return self.latency - self.mean_latency * self.scale
+
+
+def link_table(links: Links, devices: int) -> LinkTable:
+    """Return the links of all pairs of fully connected devices."""
+    own = np.arange(devices * devices).reshape(devices, devices)
+    bandwidth, latency = (
+        np.full(own.shape, rate) for rate in (links.bandwidth, links.latency_seconds)
+    )
+    channel, channels = own.copy(), own.size
+    for host in links.hosts:
+        channel[list(host)], channels = channels, channels + 1
+    for group in sorted(links.groups, key=lambda each: each.bandwidth):
+        for some in group.devices:
+            inside = np.ix_(some, some)
+            faster = group.bandwidth > bandwidth[inside]
+            carried = np.full(faster.shape, channels) if group.shared else own[inside]
+            channels += group.shared
+            bandwidth[inside] = np.where(faster, group.bandwidth, bandwidth[inside])
+            latency[inside] = np.where(faster, group.latency_seconds, latency[inside])
+            channel[inside] = np.where(faster, carried, channel[inside])
+    np.fill_diagonal(bandwidth, np.inf)
+    np.fill_diagonal(latency, 0.0)
+    return LinkTable(bandwidth, latency, channel, channels, *_means(links, bandwidth, latency))
+
+
+def _means(
+    links: Links, bandwidth: Float64[np.ndarray, "D D"], latency: Float64[np.ndarray, "D D"]
+) -> tuple[float, float]:
+    """Bytes/s and seconds of a mean link; exactly those of all where all are equal."""
+    devices = len(bandwidth)
+    if links.uniform or devices == 1:
+        return links.bandwidth, links.latency_seconds
+    pairs = devices * (devices - 1)
+    return pairs / float((1 / bandwidth).sum()), float(latency.sum()) / pairs
+
+
+def _check_rates(where: str, bandwidth: float, latency: float) -> None:
+    if not 0 < bandwidth < inf:
+        raise HardwareError(f"{where}: bandwidth must be a finite number > 0 (bytes/s)")
+    if not 0 <= latency <= LONGEST_SECONDS:
+        raise HardwareError(f"{where}: latency_seconds must be a number 0 to {LONGEST_SECONDS:g}")

@@ -1,0 +1,70 @@
+"""Systems that people own, by name: GPUs in hosts, and hosts joined by a network.
+
+Devices are those of vendors' data sheets. Rates of links are what is left of the nominal ones, one
+direction: NVLink 2 of V100 25 GB/s a pair, NVLink 3 and 4 through a switch 300 and 450 GB/s, PCIe
+4.0 x16 24 GB/s through the host's memory, Ethernet of 10 and 100 Gbit/s 1.2 and 12 GB/s,
+Thunderbolt 4 3 GB/s. Our assumptions: latencies, and that a host has one port to the network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from go_rl.core.hardware import Device, Hardware
+from go_rl.core.links import LinkGroup, Links, Topology
+
+ETHERNET_10, ETHERNET_100 = (1.2e9, 30e-6), (12e9, 10e-6)
+PCIE_4 = 24e9, 5e-6
+THUNDERBOLT_4 = 3e9, 50e-6
+"""Bytes/s and seconds of links."""
+M2_ULTRA = Device("m2-ultra", 27.2e12, 192e9, 800e9, 5e-6, 400e9)
+"""Mac Studio with 76 GPU cores; memory is shared with the host."""
+
+
+def systems(gpu: Callable[[str, int], Hardware]) -> dict[str, Hardware]:
+    """Return all systems by name; ``gpu``: a preset of some GPUs of a flavour."""
+    found = [
+        _called("dgx-a100", "8 A100 behind a switch of NVLink", gpu("a100", 8)),
+        _called("dgx-h100", "8 H100 behind a switch of NVLink", gpu("h100", 8)),
+        _called("2x4090", "two RTX 4090 in one host, PCIe 4.0", gpu("rtx-4090", 2)),
+        Hardware(
+            "4090+3090", (gpu("rtx-4090", 1).devices[0], gpu("rtx-3090", 1).devices[0]),
+            Links(Topology.FULL, *PCIE_4), None,
+            "an RTX 4090 and an RTX 3090 in one host, PCIe 4.0",
+        ),
+        _hosts(
+            "two-hosts-v100", "two hosts of 4 V100 with NVLink, 10 Gbit/s Ethernet between",
+            [("NVLink", gpu("v100", 4)), ("NVLink", gpu("v100", 4))], ETHERNET_10,
+        ),
+        _hosts(
+            "two-hosts-mixed",
+            "a host of 4 A100 with NVLink, one of 4 P100 on PCIe, 100 Gbit/s Ethernet between",
+            [("NVLink", gpu("a100", 4)), ("PCIe", gpu("p100", 4))], ETHERNET_100,
+        ),
+        Hardware(
+            "mac-studio-pair", (M2_ULTRA,) * 2, Links(Topology.FULL, *THUNDERBOLT_4), None,
+            "two Mac Studio M2 Ultra, 192 GB each, Thunderbolt 4 between",
+        ),
+    ]  # fmt: skip
+    return {system.name: system for system in found}
+
+
+def _called(name: str, description: str, hardware: Hardware) -> Hardware:
+    return replace(hardware, name=name, description=description)
+
+
+def _hosts(
+    name: str, description: str, hosts: list[tuple[str, Hardware]], network: tuple[float, float]
+) -> Hardware:
+    """Hosts, each with the class of its own links, and one port each to a network."""
+    members: dict[str, list[tuple[int, ...]]] = {}
+    rates, devices = {}, ()
+    for within, host in hosts:
+        first = len(devices)
+        devices += host.devices
+        members.setdefault(within, []).append(tuple(range(first, len(devices))))
+        rates[within] = host.links.bandwidth, host.links.latency_seconds
+    groups = tuple(LinkGroup(each, tuple(some), *rates[each]) for each, some in members.items())
+    ports = tuple(sorted(host for some in members.values() for host in some))
+    return Hardware(name, devices, Links(Topology.FULL, *network, groups, ports), None, description)
