@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from reference.step_problems import step_problem
 
@@ -48,8 +47,7 @@ def test_a_split_is_what_its_name_says(method, devices, work, weights, expected)
     assert check_plan(plan, problem).ok
 
 
-def test_the_last_device_takes_what_fits_nowhere():
+def test_what_fits_nowhere_is_no_plan():
     problem = layered((FAST, FAST), [1.0] * 4, [9.0, 9.0, 9.0, 9.0])
     plan = MAKESPAN_SEARCH.methods["fill-in-order"]().optimize(problem, Budget(samples=10), 0)
-    assert np.unique(plan.device).tolist() == [0, 1]
     assert not plan.evaluation.status.ok
