@@ -80,6 +80,10 @@ def _load_file(path: Path, options: ModelOptions) -> OpGraph:
             from go_rl.graphs.readers.onnx.reader import read_onnx
 
             return read_onnx(path, options.dims, inputs=options.inputs, **counting)
+        case Format.TORCH:
+            from go_rl.graphs.readers.torch.reader import read_pt2
+
+            return read_pt2(path, options.dims, inputs=options.inputs, **counting)
         case Format.ARCHIVE:
             return _bound(load_graph(path), path, options)
         case Format.HLO:
@@ -95,6 +99,7 @@ def _load_file(path: Path, options: ModelOptions) -> OpGraph:
 
 _TAKEN: Mapping[Format, Sequence[str]] = {
     Format.ONNX: ("dims", "inputs", TRIP_COUNT, "unknown"),
+    Format.TORCH: ("dims", "inputs", TRIP_COUNT, "unknown"),
     Format.ARCHIVE: ("dims", TRIP_COUNT, "unknown"),
     Format.HLO: (TRIP_COUNT, "unknown", "weights"),
     Format.STABLEHLO: ("dims", TRIP_COUNT, "unknown", "weights"),

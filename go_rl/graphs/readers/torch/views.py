@@ -1,0 +1,59 @@
+"""Views: results that are their operand by another shape, and when a reshape must copy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from go_rl.graphs.readers.torch.call import TorchCall
+from go_rl.graphs.readers.torch.costs.movement import COPYING_VIEWS, IDLE_DROPOUT, WHOLE_VIEWS
+
+CHANGING = ("to", "type_as", "cast")
+"""Views of `WHOLE_VIEWS` that convert an operand of another element type."""
+
+
+def is_whole_view(call: TorchCall, strides: Sequence[int] | None) -> bool:
+    """Return whether an operator's result is its first operand by another shape.
+
+    Args:
+        strides: of that operand; None: contiguous.
+    """
+    domain, _, op = call.op.partition(".")
+    if domain != "aten" or op not in WHOLE_VIEWS or not call.results:
+        return False
+    if op in IDLE_DROPOUT and (call.get("train", True) or len(call.results) > 1):
+        return False
+    if op in CHANGING and call.tensor().itemsize != call.result.itemsize:
+        return False
+    if op in COPYING_VIEWS and call.result.size == call.tensor().size:
+        before = call.tensor().shape
+        after = before if op == "contiguous" else call.result.shape
+        if op == "contiguous" and strides is not None:
+            return tuple(strides) == contiguous(before) or call.has("memory_format")
+        return strides is None or is_viewable(before, strides, after)
+    return True
+
+
+def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
+    """Return the strides of a contiguous array."""
+    strides = [1] * len(shape)
+    for axis in range(len(shape) - 2, -1, -1):
+        strides[axis] = strides[axis + 1] * max(1, shape[axis + 1])
+    return tuple(strides)
+
+
+def is_viewable(shape: Sequence[int], strides: Sequence[int], target: Sequence[int]) -> bool:
+    """Return whether an array can have another shape without a copy (``computeStride`` of ATen):
+    neighbouring axes that are joined or divided must lie in memory as one."""
+    axis, size, wanted = len(target) - 1, 1, 1
+    base = strides[-1] if strides else 1
+    for d in range(len(shape) - 1, -1, -1):
+        size *= shape[d]
+        if d and (shape[d - 1] == 1 or strides[d - 1] == size * base):
+            continue
+        while axis >= 0 and (wanted < size or target[axis] == 1):
+            wanted *= target[axis]
+            axis -= 1
+        if wanted != size:
+            return not size
+        size, wanted, base = 1, 1, strides[d - 1]
+    return all(extent == 1 for extent in target[: axis + 1])
