@@ -8,7 +8,7 @@ Rules stated once:
 - A view of a whole tensor is that tensor; of a part, a node without work. A reshape whose operand
   does not lie in memory as the result must is a copy.
 - What an in-place operator writes is its result: later readers of the operand read that.
-- Operators that hold graphs: see `readers.torch.higher_order`.
+- Operators that become other than one node: see `readers.torch.special`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 from go_rl.core.errors import ReadError
@@ -49,8 +50,8 @@ class TorchWalk:
     unknown: Counter[str] = field(default_factory=Counter)
     """Operators without a cost rule that were counted by bytes."""
     trip_count: int | None = None
-    makers: dict[int, TorchNode] = field(default_factory=dict)
-    """Node of the program behind each number."""
+    unrolled: int = 0
+    """Nodes that recurrent layers were unrolled into."""
 
 
 @dataclass
@@ -62,6 +63,12 @@ class Scope:
     prefix: str = ""
     """Before the names of nodes: empty, or the operator that holds the graph."""
 
+    @cached_property
+    def read_names(self) -> frozenset[str]:
+        """Tensors that some operator reads, or that the graph returns."""
+        operands = (a.value for node in self.graph.nodes for a in node.inputs)
+        return frozenset(ref.name for ref in refs_in([*operands, *self.graph.outputs]))
+
 
 def walk_graph(walk: TorchWalk, scope: Scope) -> None:
     """Add the operators of a graph whose inputs have values.
@@ -69,10 +76,10 @@ def walk_graph(walk: TorchWalk, scope: Scope) -> None:
     Raises:
         ReadError: an operator reads what no earlier one makes, or lacks an operand.
     """
-    from go_rl.graphs.readers.torch.higher_order import HIGHER_ORDER
+    from go_rl.graphs.readers.torch.special import SPECIAL
 
     for node in scope.graph.nodes:
-        handler = HIGHER_ORDER.get(operator_of(node.target)[0])
+        handler = SPECIAL.get(operator_of(node.target)[0])
         if handler is not None:
             handler(walk, scope, node)
         else:
@@ -256,7 +263,7 @@ def add_node(
     first = results[0] if results else Tensor((), 0.0)
     number = walk.builder.add_node(
         Node(
-            name=_unique_name(walk, scope, node),
+            name=unique_name(walk, scope, node),
             op_type=operator_of(node.target)[0],
             kind=cost[0],
             flops=cost[1],
@@ -277,7 +284,8 @@ def add_node(
     return number
 
 
-def _unique_name(walk: TorchWalk, scope: Scope, node: TorchNode) -> str:
+def unique_name(walk: TorchWalk, scope: Scope, node: TorchNode) -> str:
+    """Return a new name for a node: its module's path, then its own."""
     path = module_path(node.metadata)
     first = f"{path}/{scope.prefix}{node.name}" if path else f"{scope.prefix}{node.name}"
     name, copy = first, 1

@@ -24,7 +24,7 @@ from go_rl.graphs.readers.torch.graph import (
     walk_graph,
     weights_of,
 )
-from go_rl.graphs.readers.torch.schema import Argument, Ref, TorchGraph, TorchNode
+from go_rl.graphs.readers.torch.schema import Argument, TorchGraph, TorchNode
 from go_rl.graphs.readers.torch.value import TorchValue
 
 Handler = Callable[[TorchWalk, Scope, TorchNode], None]
@@ -215,4 +215,3 @@ HIGHER_ORDER: dict[str, Handler] = {
     ).items()
 }
 """What becomes of each operator that holds graphs."""
-__all__ = ["HIGHER_ORDER", "Ref"]

@@ -10,7 +10,7 @@ FLOPS: dict[int, str] = {
     " special_erfinv special_expit special_exp2 special_expm1 special_log1p special_log_ndtr"
     " special_ndtr special_ndtri special_gammaln special_digamma special_i0 special_i1 i0"
     " special_zeta arctan arctan2 sinc special_sinc special_xlogy logaddexp2 mvlgamma",
-    1: "__and__ __lshift__ __or__ __rshift__ __xor__ abs absolute and angle bitwise_and"
+    1: "square __and__ __lshift__ __or__ __rshift__ __xor__ abs absolute and angle bitwise_and"
     " bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor bitwise_and"
     " bucketize ceil clamp clamp_max clamp_min clip conj_physical copysign div divide eq equal"
     " exponent fake_quantize_per_tensor_affine floor fmax fmin frac ge greater greater_equal gt"

@@ -38,7 +38,7 @@ CONSTANTS = names(
     " range scalar_tensor tensor tril_indices triu_indices vander zeros zeros_like"
 )
 """Operators whose results are known before the first step when their inputs are."""
-MOVEMENT = (
+MOVEMENT = names(
     "_pad_circular _pad_enum _reshape_copy _nested_view_from_buffer alias_copy affine_grid_generator"
     " block_diag bitcast broadcast_tensors cat channel_shuffle clone column_stack combinations"
     " complex concat concatenate constant_pad_nd copy copysign_view cartesian_prod"

@@ -23,6 +23,7 @@ from go_rl.graphs.readers.torch.costs.movement import (
     COLLECTIVE_SUMS,
     COLLECTIVES,
     CONSTANTS,
+    COPYING_VIEWS,
     MOVEMENT,
 )
 from go_rl.graphs.readers.torch.costs.products import CONVOLUTION, MATMUL
@@ -30,7 +31,7 @@ from go_rl.graphs.readers.torch.costs.reductions import REDUCTION, RESIZING
 
 _ATEN: dict[OpKind, dict[str, Costs]] = {
     OpKind.ELEMENTWISE: {**ELEMENTWISE, **RESIZING},
-    OpKind.MOVEMENT: {MOVEMENT: no_flops, **dict.fromkeys(CONSTANTS, no_flops)},
+    OpKind.MOVEMENT: dict.fromkeys((*MOVEMENT, *CONSTANTS, *COPYING_VIEWS), no_flops),
     OpKind.REDUCTION: REDUCTION,
     OpKind.MATMUL: {**MATMUL, **ATTENTION},
     OpKind.CONVOLUTION: CONVOLUTION,
