@@ -28,6 +28,7 @@ class Format(enum.Enum):
     HLO = "HLO text"
     STABLEHLO = "StableHLO text"
     JAX = "a JAX function as module:function"
+    MODULE = "a PyTorch module as module:name"
 
 
 ACCEPTED = ", ".join(f.value for f in Format)

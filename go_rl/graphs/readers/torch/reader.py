@@ -27,6 +27,7 @@ from go_rl.graphs.readers.torch.parse import parse_program
 from go_rl.graphs.readers.torch.pt2_file import Pt2Documents, read_pt2_documents
 from go_rl.graphs.readers.torch.schema import Ref, Spec, TorchProgram
 from go_rl.graphs.readers.torch.sizes import bind_sizes
+from go_rl.graphs.readers.torch.updates import add_updates
 from go_rl.graphs.readers.torch.value import TorchValue
 
 WEIGHTS = ("parameter", "buffer", "tensor_constant")
@@ -41,6 +42,7 @@ def read_pt2(
     unknown: Unknown = "error",
     inputs: Inputs | None = None,
     trip_count: int | None = None,
+    optimiser: str | None = None,
 ) -> OpGraph:
     """Read the ``.pt2`` archive at ``path``; its weights need not be whole, and are not opened.
 
@@ -59,7 +61,9 @@ def read_pt2(
         UnknownOperatorError: operators without a cost rule, named with their counts.
     """
     documents = read_pt2_documents(path)
-    return read_documents(documents, Path(path).stem, str(path), dims, unknown, inputs, trip_count)
+    return read_documents(
+        documents, Path(path).stem, str(path), dims, unknown, inputs, trip_count, optimiser
+    )
 
 
 def read_documents(
@@ -70,15 +74,25 @@ def read_documents(
     unknown: Unknown = "error",
     inputs: Inputs | None = None,
     trip_count: int | None = None,
+    optimiser: str | None = None,
+    given: Mapping[str, int] | None = None,
 ) -> OpGraph:
-    """Return the graph of a program in memory; arguments and errors as in `read_pt2`."""
+    """Return the graph of a program in memory; other arguments and errors as in `read_pt2`.
+
+    Args:
+        documents: of the program.
+        name: of the graph.
+        where: said first in messages.
+        given: dims that the program was made with.
+    """
     program = parse_program(documents, where)
     sizes = bind_sizes(program, dims or {}, inputs or {}, where)
     notes: list[str] = []
+    bound = {**(given or {}), **sizes.all_dims}
     meta = {
         "format": "torch",
         "release": program.version,
-        "dims": with_trips(dims or {}, trip_count),
+        "dims": with_trips(bound, trip_count),
         "notes": notes,
     }
     walk = TorchWalk(GraphBuilder(name, meta), sizes, where, notes, trip_count=trip_count)
@@ -90,7 +104,9 @@ def read_documents(
             raise _unknown_operators(walk.unknown, where)
         if walk.unknown:
             notes.insert(0, f"operators counted by bytes only: {_listed(walk.unknown)}")
-        _mark_results(walk, scope, program)
+        _mark_results(walk, scope, program, bool(optimiser))
+        if optimiser:
+            add_updates(walk, scope, program, optimiser)
         return walk.builder.build()
 
 
@@ -122,9 +138,9 @@ def _input(walk: TorchWalk, ref: Ref, spec: Spec, tensor: Tensor) -> int:
     )
 
 
-def _mark_results(walk: TorchWalk, scope: Scope, program: TorchProgram) -> None:
+def _mark_results(walk: TorchWalk, scope: Scope, program: TorchProgram, updates: bool) -> None:
     """Mark nodes that make outputs, and those of the backward pass: what the forward results of a
-    program with gradients do not need."""
+    program with gradients do not need; gradients that updates read are no outputs."""
     forward: set[int] = set()
     for spec in program.outputs:
         for ref in refs_in(spec.value):
@@ -133,7 +149,7 @@ def _mark_results(walk: TorchWalk, scope: Scope, program: TorchProgram) -> None:
                     f"{walk.where}: output {ref.name!r} is made by no node of the graph"
                 )
             number = scope.values[ref.name].producer
-            if number is not None:
+            if number is not None and not (updates and spec.kind in GRADIENTS):
                 node = walk.builder.node(number)
                 walk.builder.replace_node(number, replace(node, is_output=True))
                 forward |= set() if spec.kind in GRADIENTS else {number}

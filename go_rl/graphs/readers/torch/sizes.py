@@ -35,6 +35,11 @@ class SizeTable:
     trips: Mapping[str, int] = field(default_factory=dict)
     """Trips of loops by node, of those that the user gave."""
 
+    @property
+    def all_dims(self) -> dict[str, int]:
+        """The symbols, and the trips of loops, by the names that give them."""
+        return {**self.symbols, **{f"{n}{TRIPS_SUFFIX}": v for n, v in self.trips.items()}}
+
     def number(self, size: Size | None) -> int | None:
         """Return the number of a size; None: it does not follow from the symbols."""
         return size if isinstance(size, int) or size is None else size_of(size, self.symbols)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+
+from go_rl.graphs.readers import decompositions as dense
 from go_rl.graphs.readers.torch.call import Costs, TorchCall, no_flops, per_element, per_input
 
 
@@ -53,12 +56,33 @@ def grid_sampler(call: TorchCall) -> float:
     return 2.0 * grid.size + float(per_axis * grid.shape[-1] * call.result.size)
 
 
+def roi_align(call: TorchCall) -> float:
+    """11 FLOP for each bilinear sample, ``sampling_ratio`` squared samples a result."""
+    ratio = max(0, call.get("sampling_ratio", 0)) or 2
+    return 12.0 * ratio * ratio * call.result.size
+
+
+def non_max_suppression(call: TorchCall) -> float:
+    """A sort of the scores and 12 FLOP for each pair of boxes that may be compared."""
+    boxes = call.tensor("scores").size
+    return dense.sort(boxes) + 12.0 * boxes * min(boxes, call.result.size)
+
+
+def deformable_convolution(call: TorchCall) -> float:
+    """A convolution without padding, 11 FLOP for each bilinear sample, the mask and the bias."""
+    x, weight, out = call.tensor("input"), call.tensor("weight"), call.result
+    taps = math.prod(weight.shape[2:]) * out.shape[0] * math.prod(out.shape[2:])
+    samples = float(taps * x.shape[1])
+    products = 2.0 * out.shape[1] * weight.shape[1] * taps
+    return products + (11.0 + bool(call.get("use_mask"))) * samples + out.size
+
+
 GATHER: dict[str, Costs] = {
-    "embedding gather gather_nd index index_select _index _unsafe_index _unsafe_masked_index take"
-    " take_along_dim masked_select": (no_flops, gather_bytes),
+    "embedding gather index index_select masked_select take take_along_dim _unsafe_index"
+    " _unsafe_masked_index": (no_flops, gather_bytes),
     "col2im im2col": per_element(1),
     "embedding_backward embedding_dense_backward": per_input(1, "grad_output", "grad"),
-    "embedding_bag _embedding_bag _embedding_bag_forward_only": (
+    "_embedding_bag embedding_bag _embedding_bag_forward_only": (
         embedding_bag,
         embedding_bag_bytes,
     ),
@@ -66,12 +90,12 @@ GATHER: dict[str, Costs] = {
     "_embedding_bag_per_sample_weights_backward": per_input(2, "grad"),
     "grid_sampler grid_sampler_2d grid_sampler_3d": grid_sampler,
     "grid_sampler_2d_backward grid_sampler_3d_backward": per_input(12),
-    "index_put _index_put_impl _unsafe_index_put index_reduce scatter scatter_reduce"
-    " _unsafe_masked_index_put_accumulate put": (combined, update_bytes),
+    "index_put _index_put_impl index_reduce put scatter scatter_reduce _unsafe_index_put"
+    " _unsafe_masked_index_put_accumulate": (combined, update_bytes),
     "index_add scatter_add": (updates, update_bytes),
-    "index_copy index_fill masked_scatter scatter_nd select_scatter slice_scatter"
-    " diagonal_scatter as_strided_scatter masked_scatter_backward": (no_flops, update_bytes),
+    "as_strided_scatter diagonal_scatter index_copy index_fill masked_scatter"
+    " masked_scatter_backward select_scatter slice_scatter": (no_flops, update_bytes),
     "max_unpool2d max_unpool3d": no_flops,
-    "nonzero nonzero_static argwhere one_hot": per_input(1),
+    "argwhere nonzero nonzero_static one_hot": per_input(1),
 }
 """FLOP and bytes of each indexed operator."""

@@ -104,7 +104,7 @@ def multiply_adds(call: TorchCall, x: Tensor, weight: Tensor, out: Tensor) -> fl
     rank = len(kernel)
     if not rank or len(x.shape) not in (rank + 1, rank + 2) or len(out.shape) != len(x.shape):
         raise ReadError(f"{call.where}: operands {x.shape} and {weight.shape} do not fit")
-    transposed = call.op.startswith("aten.conv_transpose") or bool(call.get("transposed", False))
+    transposed = "conv_transpose" in call.op or bool(call.get("transposed", False))
     stride = spread(call.get("stride", 1), rank, 1)
     dilation = spread(call.get("dilation", 1), rank, 1)
     pads = paddings(call, kernel, dilation)
@@ -166,6 +166,14 @@ def fourier(call: TorchCall) -> float:
     return dense.fourier(larger.size, tuple(larger.shape[axis] for axis in axes))
 
 
+def short_time_fourier(call: TorchCall) -> float:
+    """`decompositions.fourier` of every frame, and the window."""
+    length = call.get("n_fft", 1)
+    bins = length if call.get("onesided") is False else length // 2 + 1
+    elements = max(call.result, call.tensor(), key=lambda t: t.nbytes).size * length / max(1, bins)
+    return elements * (8.0 * max(1, length.bit_length() - 1) + call.has("window"))
+
+
 def quantised_product(call: TorchCall) -> float:
     """A product by a quantised weight, whose columns are counted by the result."""
     return 2.0 * call.result.size * call.tensor().shape[-1] + 5.0 * call.result.size
@@ -177,45 +185,54 @@ MATMUL: dict[str, Costs] = {
     "addmv": product("mat", "self"),
     "addr": per_element(3),
     "bilinear": bilinear,
-    "bmm dot inner matmul mm mv vdot _int_mm _sparse_mm linalg_matmul linalg_vecdot": product(
+    "bmm dot inner _int_mm linalg_matmul linalg_vecdot matmul mm mv _sparse_mm vdot": product(
         "self"
     ),
-    "cdist _cdist_forward _euclidean_dist": distances,
+    "cdist _cdist_forward _euclidean_dist pairwise_distance pdist _pdist_forward": distances,
+    "corrcoef cov": lambda call: 2.0 * call.result.size * call.tensor().shape[-1],
     "chain_matmul linalg_multi_dot": chain,
     "einsum": einsum,
-    "ger outer kron": per_element(1),
-    "linear _linear": product("input", "bias"),
-    "mkldnn_linear": product("self", "bias"),
+    "ger kron outer": per_element(1),
+    "linear": product("input", "bias"),
     "_grouped_mm _scaled_grouped_mm": grouped,
     "_scaled_mm _scaled_mm_v2": product("self", "bias"),
-    "_weight_int4pack_mm _weight_int4pack_mm_for_cpu _weight_int8pack_mm"
-    " _weight_int4pack_mm_with_scales_and_zeros _dyn_quant_matmul_4bit": quantised_product,
+    "_dyn_quant_matmul_4bit _weight_int4pack_mm _weight_int4pack_mm_for_cpu"
+    " _weight_int4pack_mm_with_scales_and_zeros _weight_int8pack_mm": quantised_product,
     "tensordot": tensordot,
     "_trilinear": trilinear,
     "cholesky linalg_cholesky linalg_cholesky_ex": of_matrices(lambda n, _: dense.cholesky(n)),
     "cholesky_inverse inverse linalg_inv linalg_inv_ex linalg_pinv": of_matrices(
         lambda n, m: 3.0 * dense.lu(n, m)
     ),
-    "det linalg_det _linalg_det linalg_slogdet _linalg_slogdet logdet slogdet linalg_lu"
-    " linalg_lu_factor linalg_lu_factor_ex": of_matrices(dense.lu),
+    "det _linalg_det linalg_det linalg_lu linalg_lu_factor linalg_lu_factor_ex _linalg_slogdet"
+    " linalg_slogdet logdet _lu_with_info slogdet": of_matrices(dense.lu),
     "linalg_eig _linalg_eigvals linalg_eigvals": of_matrices(lambda n, _: dense.eigen(n)),
-    "linalg_eigh _linalg_eigh linalg_eigvalsh": of_matrices(lambda n, _: dense.symmetric_eigen(n)),
-    "linalg_householder_product": of_matrices(lambda n, m: dense.householder_product(n, m, m)),
+    "_linalg_eigh linalg_eigh linalg_eigvalsh": of_matrices(lambda n, _: dense.symmetric_eigen(n)),
+    "geqrf": of_matrices(dense.qr_factors),
+    "linalg_cond linalg_matrix_rank": of_matrices(lambda n, m: dense.svd(n, m, vectors=False)),
+    "linalg_householder_product orgqr": of_matrices(
+        lambda n, m: dense.householder_product(n, m, m)
+    ),
     "linalg_matrix_exp matrix_exp": of_matrices(lambda n, _: 20.0 * n**3),
     "linalg_matrix_power matrix_power": of_matrices(lambda n, _: 2.0 * n**3),
     "linalg_qr qr": of_matrices(lambda n, m: dense.qr(n, m, min(n, m))),
-    "linalg_svd _linalg_svd svd linalg_svdvals": of_matrices(dense.svd),
+    "_linalg_svd linalg_svd linalg_svdvals svd": of_matrices(dense.svd),
     "linalg_lstsq": solve,
-    "linalg_solve linalg_solve_ex _linalg_solve_ex linalg_lu_solve cholesky_solve": solve,
+    "cholesky_solve linalg_lu_solve linalg_solve _linalg_solve_ex linalg_solve_ex": solve,
     "linalg_solve_triangular triangular_solve": triangular_solve,
-    "fft_fft fft_ifft fft_rfft fft_irfft fft_hfft fft_ihfft fft_fft2 fft_ifft2 fft_rfft2 fft_irfft2"
-    " fft_fftn fft_ifftn fft_rfftn fft_irfftn _fft_c2c _fft_c2r _fft_r2c": fourier,
+    "_fft_c2c _fft_c2r fft_fft fft_fft2 fft_fftn fft_hfft fft_hfft2 fft_hfftn fft_ifft fft_ifft2"
+    " fft_ifftn fft_ihfft fft_ihfft2 fft_ihfftn fft_irfft fft_irfft2 fft_irfftn _fft_r2c"
+    " fft_rfft fft_rfft2 fft_rfftn": fourier,
+    "istft stft": short_time_fourier,
 }
 """FLOP of products of matrices."""
 CONVOLUTION: dict[str, Costs] = {
-    "conv1d conv2d conv3d convolution _convolution convolution_overrideable mkldnn_convolution"
-    " cudnn_convolution conv_transpose1d conv_transpose2d conv_transpose3d"
-    " conv_depthwise3d _conv_depthwise2d slow_conv3d thnn_conv2d miopen_convolution": convolution,
+    "conv1d conv2d conv3d _conv_depthwise2d conv_depthwise3d conv_transpose1d conv_transpose2d"
+    " conv_transpose3d _convolution convolution convolution_overrideable cudnn_convolution"
+    " miopen_convolution mkldnn_convolution _slow_conv2d_forward slow_conv3d slow_conv3d_forward"
+    " slow_conv_dilated2d slow_conv_dilated3d slow_conv_transpose2d slow_conv_transpose3d"
+    " thnn_conv2d": convolution,
+    "conv_tbc": lambda c: 2.0 * c.result.size * math.prod(c.tensor("weight").shape[:2]),
     "convolution_backward convolution_backward_overrideable": convolution_backward,
 }
 """FLOP of convolutions."""

@@ -82,11 +82,6 @@ def batch_norm(call: TorchCall) -> float:
     return 3.0 * x.size + 2.0 * channels + 4.0 * bool(training) * x.size
 
 
-def local_response_norm(call: TorchCall) -> float:
-    """Square, windowed sum, scale and shift, divide; the power is a transcendental."""
-    return (float(call.get("size", 1)) + 3.0) * call.tensor().size
-
-
 def resized_sum(call: TorchCall) -> float:
     """Each element of the larger side once."""
     return float(max(call.tensor().size, call.result.size))
@@ -109,12 +104,13 @@ def _resizes(kind: str, per_axis: int, axes: int) -> dict[str, Costs]:
 
 
 REDUCTION: dict[str, Costs] = {
-    "_adaptive_avg_pool2d _adaptive_avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d"
+    "adaptive_avg_pool1d _adaptive_avg_pool2d adaptive_avg_pool2d _adaptive_avg_pool3d"
     " adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d":
         resized_sum,
-    "_adaptive_avg_pool2d_backward _adaptive_avg_pool3d_backward adaptive_max_pool2d_backward":
+    "_adaptive_avg_pool2d_backward _adaptive_avg_pool3d_backward adaptive_avg_pool3d_backward"
+    " adaptive_max_pool2d_backward adaptive_max_pool3d_backward":
         resized_sum,
-    "all amax amin any aminmax max_values min_values prod sum trace hash_tensor": reduction(),
+    "all amax amin aminmax any hash_tensor prod sum trace": reduction(),
     "nansum": reduction(before=1),
     "argmax argmin": arg_reduction,
     "avg_pool1d": pool(1, 0, 1),
@@ -123,48 +119,51 @@ REDUCTION: dict[str, Costs] = {
     "avg_pool2d_backward": pool(1, 0, 2),
     "avg_pool3d_backward": pool(1, 0, 3),
     "max_pool1d max_pool1d_with_indices": pool(1, -1, 1),
-    "max_pool2d max_pool2d_with_indices mkldnn_max_pool2d fractional_max_pool2d": pool(1, -1, 2),
+    "fractional_max_pool2d max_pool2d max_pool2d_with_indices mkldnn_max_pool2d": pool(1, -1, 2),
     "max_pool3d max_pool3d_with_indices": pool(1, -1, 3),
     "max_pool2d_with_indices_backward max_pool3d_with_indices_backward": per_input(1),
-    "batch_norm cudnn_batch_norm miopen_batch_norm native_batch_norm _batch_norm_impl_index"
-    " _native_batch_norm_legit _native_batch_norm_legit_functional _batch_norm_with_update"
-    " _batch_norm_with_update_functional _native_batch_norm_legit_no_training"
-    " _batch_norm_no_update": batch_norm,
-    "batch_norm_backward cudnn_batch_norm_backward native_batch_norm_backward"
-    " miopen_batch_norm_backward": per_input(12, "input"),
+    "batch_norm _batch_norm_impl_index _batch_norm_no_update _batch_norm_with_update"
+    " _batch_norm_with_update_functional cudnn_batch_norm miopen_batch_norm native_batch_norm"
+    " _native_batch_norm_legit _native_batch_norm_legit_functional"
+    " _native_batch_norm_legit_no_training": batch_norm,
+    "batch_norm_backward cudnn_batch_norm_backward miopen_batch_norm_backward"
+    " native_batch_norm_backward": per_input(12, "input"),
     "cosine_similarity": per_input(6),
     "count_nonzero": reduction(before=1),
     "cross_entropy_loss": per_input(5),
     # XLA's naive lowering of these to reduce-window would count n an element.
-    "cumprod cumsum cummax cummin logcumsumexp _cummax_helper _cummin_helper": per_element(1),
-    "ctc_loss _ctc_loss": per_input(8),
+    "cummax _cummax_helper cummin _cummin_helper cumprod cumsum logcumsumexp": per_element(1),
+    "_ctc_loss ctc_loss": per_input(8),
     "diff": per_element(1),
     "embedding_renorm": per_input(2),
     "group_norm instance_norm native_group_norm": per_input(7, "input"),
     "native_group_norm_backward": per_input(12, "input"),
-    "hinge_embedding_loss huber_loss kl_div l1_loss margin_ranking_loss mse_loss poisson_nll_loss"
-    " smooth_l1_loss soft_margin_loss cosine_embedding_loss triplet_margin_loss": per_input(4),
-    "histc histogram bincount": per_input(2),
-    "kthvalue median nanmedian mode quantile sort argsort msort unique_consecutive unique_dim"
-    " _unique2 unique": sort,
+    "cosine_embedding_loss hinge_embedding_loss huber_loss kl_div l1_loss margin_ranking_loss"
+    " mse_loss multi_margin_loss multilabel_margin_loss multilabel_margin_loss_forward"
+    " poisson_nll_loss smooth_l1_loss soft_margin_loss triplet_margin_loss": per_input(4),
+    "bincount histc histogram": per_input(2),
+    "argsort kthvalue median mode msort nanmedian nanquantile quantile sort _unique2"
+    " unique_consecutive unique_dim": sort,
     "layer_norm native_layer_norm": layer_norm,
     "native_layer_norm_backward": per_input(12, "input"),
-    "linalg_norm linalg_matrix_norm linalg_vector_norm norm norm_except_dim dist":
+    "dist frobenius_norm linalg_matrix_norm linalg_norm linalg_vector_norm native_norm norm"
+    " norm_except_dim nuclear_norm":
         reduction(before=1),
-    "local_response_norm": local_response_norm,
-    "log_softmax softmax _log_softmax _softmax _safe_softmax softmin _masked_softmax": softmax,
-    "_log_softmax_backward_data _softmax_backward_data _masked_softmax_backward": per_input(4),
+    "_log_softmax log_softmax _masked_softmax _safe_softmax _softmax softmax special_log_softmax"
+    " special_softmax": softmax,
+    "_log_softmax_backward_data _masked_softmax_backward _softmax_backward_data": per_input(4),
     "logsumexp special_logsumexp": reduction(before=2, after=3),
     "max min": larger,
     "mean nanmean": reduction(after=1),
-    "nll_loss nll_loss2d nll_loss_nd nll_loss_forward nll_loss2d_forward": per_input(3, "target"),
-    "nll_loss_backward nll_loss2d_backward": per_element(1),
-    "renorm weight_norm _weight_norm _weight_norm_interface": per_input(3),
+    "nll_loss nll_loss2d nll_loss2d_forward nll_loss_forward"
+    " nll_loss_nd": per_input(3, "target"),
+    "nll_loss2d_backward nll_loss_backward": per_element(1),
+    "renorm _weight_norm _weight_norm_interface": per_input(3),
     "_weight_norm_interface_backward": per_input(6),
-    "rms_norm _fused_rms_norm": rms_norm,
+    "_fused_rms_norm rms_norm": rms_norm,
     "_fused_rms_norm_backward": per_input(10, "input"),
     "searchsorted": per_element(1),
-    "std std_mean var var_mean std_correction var_correction": reduction(before=3, after=2),
+    "std std_mean var var_mean": reduction(before=3, after=2),
     "topk": top_k,
 }  # fmt: skip
 """FLOP of each reduction."""
@@ -172,13 +171,14 @@ RESIZING: dict[str, Costs] = {
     **_resizes("nearest1d", 0, 1),
     **_resizes("nearest2d", 0, 2),
     **_resizes("nearest3d", 0, 3),
-    **_resizes("_nearest_exact1d", 0, 1),
     **_resizes("linear1d", 3, 1),
     **_resizes("bilinear2d", 3, 2),
     **_resizes("trilinear3d", 3, 3),
     **_resizes("bicubic2d", 7, 2),
-    "_upsample_nearest_exact1d _upsample_nearest_exact2d _upsample_nearest_exact3d": resize(0, 1),
-    "_upsample_bilinear2d_aa": resize(3, 2),
-    "_upsample_bicubic2d_aa": resize(7, 2),
+    "_upsample_nearest_exact1d _upsample_nearest_exact1d_backward _upsample_nearest_exact2d"
+    " _upsample_nearest_exact2d_backward _upsample_nearest_exact3d"
+    " _upsample_nearest_exact3d_backward": resize(0, 1),
+    "_upsample_bilinear2d_aa _upsample_bilinear2d_aa_backward _upsample_lanczos2d_aa": resize(3, 2),
+    "_upsample_bicubic2d_aa _upsample_bicubic2d_aa_backward": resize(7, 2),
 }
 """FLOP of resampling."""

@@ -17,7 +17,12 @@ from go_rl.graphs.readers.torch.call import (
 )
 from go_rl.graphs.readers.torch.costs.attention import ATTENTION
 from go_rl.graphs.readers.torch.costs.elementwise import ELEMENTWISE
-from go_rl.graphs.readers.torch.costs.indexing import GATHER
+from go_rl.graphs.readers.torch.costs.indexing import (
+    GATHER,
+    deformable_convolution,
+    non_max_suppression,
+    roi_align,
+)
 from go_rl.graphs.readers.torch.costs.movement import (
     COLLECTIVE_DOMAINS,
     COLLECTIVE_SUMS,
@@ -27,7 +32,7 @@ from go_rl.graphs.readers.torch.costs.movement import (
     MOVEMENT,
 )
 from go_rl.graphs.readers.torch.costs.products import CONVOLUTION, MATMUL
-from go_rl.graphs.readers.torch.costs.reductions import REDUCTION, RESIZING
+from go_rl.graphs.readers.torch.costs.reductions import REDUCTION, RESIZING, reduction
 
 _ATEN: dict[OpKind, dict[str, Costs]] = {
     OpKind.ELEMENTWISE: {**ELEMENTWISE, **RESIZING},
@@ -37,6 +42,27 @@ _ATEN: dict[OpKind, dict[str, Costs]] = {
     OpKind.CONVOLUTION: CONVOLUTION,
     OpKind.GATHER: GATHER,
 }
+_PRIMS: dict[OpKind, dict[str, Costs]] = {
+    OpKind.ELEMENTWISE: {
+        "convert_element_type": per_element(1),
+        "fma": per_element(2),
+        "frexp": per_element(1),
+    },
+    OpKind.MOVEMENT: {
+        "broadcast_in_dim collapse_view device_put iota rev squeeze transpose view_of": no_flops,
+    },
+    OpKind.REDUCTION: {"amax amin prod sum xor_sum": reduction(), "var": reduction(3, 2)},
+}
+"""Operators of PyTorch's smallest set that core ATen leaves."""
+_VISION: dict[OpKind, dict[str, Costs]] = {
+    OpKind.CONVOLUTION: {"deform_conv2d": deformable_convolution},
+    OpKind.GATHER: {
+        "nms": non_max_suppression,
+        "ps_roi_align roi_align": roi_align,
+        "ps_roi_pool roi_pool": per_input(1),
+    },
+}
+"""Operators of torchvision."""
 _QUANTISED: dict[OpKind, dict[str, Costs]] = {
     OpKind.ELEMENTWISE: {
         "dequantize_affine dequantize_per_channel dequantize_per_tensor"
@@ -56,7 +82,8 @@ _COLLECTIVES: dict[OpKind, dict[str, Costs]] = {
 
 RULES: dict[str, TorchRule] = {
     **torch_rules("aten.", _ATEN),
-    **torch_rules("prims.", {OpKind.ELEMENTWISE: {"convert_element_type": per_element(1)}}),
+    **torch_rules("prims.", _PRIMS),
+    **torch_rules("torchvision.", _VISION),
     **torch_rules("quantized_decomposed.", _QUANTISED),
     **torch_rules("torchao.", _QUANTISED),
 }

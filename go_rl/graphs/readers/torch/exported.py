@@ -1,0 +1,124 @@
+"""Documents of a module's program, as a ``.pt2`` archive holds them, without its weights.
+
+PyTorch must be installed. Private parts of it: ``torch._export.serde`` (the writer of archives) and
+``torch._functorch.aot_autograd`` (the joint graph of the forward and backward pass).
+"""
+
+# pyright: reportMissingImports=false
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import torch
+from torch._export.serde.schema import SCHEMA_VERSION
+from torch._export.serde.serialize import (
+    ExportedProgramSerializer,
+    GraphModuleSerializer,
+    _dataclass_to_dict,
+)
+from torch._functorch.aot_autograd import aot_export_joint_with_descriptors
+from torch.export.graph_signature import ExportGraphSignature
+
+from go_rl.core.errors import ReadError
+from go_rl.graphs.readers.torch.pt2_file import Pt2Documents
+
+Specs = list[dict[str, Any]]
+"""Meaning of each input or output, in the form of an archive."""
+
+
+def exported_documents(module: torch.nn.Module, arguments: Mapping[str, Any]) -> Pt2Documents:
+    """Return the program of a module in evaluation mode."""
+    program = torch.export.export(module.eval(), (), dict(arguments), strict=False)
+    written = ExportedProgramSerializer().serialize(program).exported_program
+    return Pt2Documents(_dataclass_to_dict(written), (_stored(program.state_dict),))
+
+
+def joint_documents(module: torch.nn.Module, arguments: Mapping[str, Any]) -> Pt2Documents:
+    """Return the forward and backward pass of a module in training mode, as AOTAutograd joins them.
+
+    Raises:
+        ReadError: no parameter gets a gradient.
+    """
+    program = torch.export.export(module.train(), (), dict(arguments), strict=False)
+    flat = program.module(check_guards=False)
+    with contextlib.ExitStack() as stack:
+        joint = aot_export_joint_with_descriptors(stack, flat, (), dict(arguments))
+        graph = joint.graph_module
+        _name_backward(graph)
+        written = GraphModuleSerializer(ExportGraphSignature([], []), []).serialize_graph(graph)
+    signature = {
+        "input_specs": list(_inputs(graph)),
+        "output_specs": list(_outputs(graph, program.state_dict)),
+    }
+    document = {
+        "graph_module": {"graph": _dataclass_to_dict(written), "signature": signature},
+        "schema_version": {"major": SCHEMA_VERSION[0], "minor": SCHEMA_VERSION[1]},
+        "torch_version": torch.__version__,
+    }
+    return Pt2Documents(document, (_stored(program.state_dict),))
+
+
+def _name_backward(graph: torch.fx.GraphModule) -> None:
+    """Let nodes of the backward pass come from the module of their forward node."""
+    for node in graph.graph.nodes:
+        forward = node.meta.get("fwd_nn_module_stack")
+        if forward and not node.meta.get("nn_module_stack"):
+            node.meta["nn_module_stack"] = forward
+
+
+def _inputs(graph: torch.fx.GraphModule) -> Iterator[dict[str, Any]]:
+    for node in graph.graph.nodes:
+        if node.op != "placeholder":
+            continue
+        described, argument = node.meta["desc"], {"name": node.name}
+        kind, target = type(described).__name__, getattr(described, "target", "")
+        if kind == "ParamAOTInput":
+            yield {"parameter": {"arg": argument, "parameter_name": target}}
+        elif kind == "BufferAOTInput":
+            yield {"buffer": {"arg": argument, "buffer_name": target, "persistent": True}}
+        elif kind == "TangentAOTInput" and node.meta["val"].numel() == 1:  # one, of a loss
+            yield {"tensor_constant": {"arg": argument, "tensor_constant_name": node.name}}
+        else:
+            yield {"user_input": {"arg": {"as_tensor": argument}}}
+
+
+def _outputs(graph: torch.fx.GraphModule, weights: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    node = next(node for node in graph.graph.nodes if node.op == "output")
+    found = False
+    for value, described in zip(node.args[0], node.meta["desc"], strict=True):
+        if value is None or described is None:
+            continue
+        argument, kind = {"name": value.name}, type(described).__name__
+        if kind == "GradAOTOutput":
+            target = getattr(described.grad_of, "target", None)
+            if target is None:
+                yield {"gradient_to_user_input": {"arg": argument, "user_input_name": ""}}
+                continue
+            found = True
+            yield {"gradient_to_parameter": {"arg": argument, "parameter_name": target}}
+        elif kind == "InputMutationAOTOutput":
+            target = getattr(described.mutated_input, "target", "")
+            yield {"buffer_mutation": {"arg": argument, "buffer_name": target}}
+        else:
+            yield {"user_output": {"arg": {"as_tensor": argument}}}
+    if not found:
+        raise ReadError("no parameter of the module gets a gradient; a training iteration has some")
+
+
+def _stored(weights: Mapping[str, Any]) -> dict[str, Any]:
+    """Name the memory of each parameter and buffer: tied ones share theirs."""
+    config = {}
+    for name, tensor in weights.items():
+        place = tensor.untyped_storage()._cdata
+        config[name] = {
+            "path_name": str(place),
+            "tensor_meta": {
+                "storage_offset": tensor.storage_offset(),
+                "sizes": list(tensor.shape),
+                "strides": list(tensor.stride()),
+            },
+        }
+    return {"config": config}
