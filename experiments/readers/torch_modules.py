@@ -10,8 +10,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from experiments.readers.torch_blocks import MOBILENET_BLOCKS
+
 Made = tuple[nn.Module, tuple[Any, ...]]
-"""A module in evaluation mode and its arguments."""
+"""A module and its arguments."""
 
 
 class _Double(nn.Sequential):
@@ -100,22 +102,13 @@ class _Inverted(nn.Module):
 class MobileNetV3(nn.Module):
     """MobileNet-v3 large (Howard et al., 2019, table 1)."""
 
-    BLOCKS = (
-        (16, 3, 16, 16, 0, "r", 1), (16, 3, 64, 24, 0, "r", 2), (24, 3, 72, 24, 0, "r", 1),
-        (24, 5, 72, 40, 1, "r", 2), (40, 5, 120, 40, 1, "r", 1), (40, 5, 120, 40, 1, "r", 1),
-        (40, 3, 240, 80, 0, "h", 2), (80, 3, 200, 80, 0, "h", 1), (80, 3, 184, 80, 0, "h", 1),
-        (80, 3, 184, 80, 0, "h", 1), (80, 3, 480, 112, 1, "h", 1), (112, 3, 672, 112, 1, "h", 1),
-        (112, 5, 672, 160, 1, "h", 2), (160, 5, 960, 160, 1, "h", 1), (160, 5, 960, 160, 1, "h", 1),
-    )  # fmt: skip
-    """Inputs, kernel, width, outputs, squeeze and excitation, activation, stride."""
-
     def __init__(self) -> None:
         super().__init__()
         acts = {"r": nn.ReLU, "h": nn.Hardswish}
         first = [nn.Conv2d(3, 16, 3, 2, 1, bias=False), nn.BatchNorm2d(16), nn.Hardswish()]
         blocks = [
             _Inverted(inputs, kernel, wide, outputs, bool(excite), acts[act], stride)
-            for inputs, kernel, wide, outputs, excite, act, stride in self.BLOCKS
+            for inputs, kernel, wide, outputs, excite, act, stride in MOBILENET_BLOCKS
         ]
         last = [nn.Conv2d(160, 960, 1, bias=False), nn.BatchNorm2d(960), nn.Hardswish()]
         self.features = nn.Sequential(*first, *blocks, *last)
@@ -130,7 +123,7 @@ class DLRM(nn.Module):
 
     def __init__(self, tables: int = 26, rows: int = 10_000, width: int = 64) -> None:
         super().__init__()
-        self.tables = nn.ModuleList(nn.EmbeddingBag(rows, width, mode="sum") for _ in range(tables))
+        self.tables = nn.ModuleList(nn.Embedding(rows, width) for _ in range(tables))
         self.bottom = _perceptron(13, 512, 256, width)
         pairs = (tables + 1) * tables // 2
         self.top = _perceptron(width + pairs, 512, 256, 1)
@@ -139,7 +132,7 @@ class DLRM(nn.Module):
 
     def forward(self, dense: torch.Tensor, sparse: torch.Tensor) -> torch.Tensor:
         x = self.bottom(dense)
-        looked_up = [table(sparse[:, i]) for i, table in enumerate(self.tables)]
+        looked_up = [table(sparse[:, i]).sum(1) for i, table in enumerate(self.tables)]
         together = torch.stack([x, *looked_up], 1)
         products = torch.bmm(together, together.transpose(1, 2))
         pairs = products[:, self.places[0], self.places[1]]
@@ -154,10 +147,10 @@ def _perceptron(*widths: int) -> nn.Sequential:
 
 
 class LlamaBlock(nn.Module):
-    """One layer of Llama with grouped queries that reads and extends a cache of keys and values."""
+    """One layer of Llama 3.2 1B with grouped queries that reads and extends a cache of keys and values."""
 
     def __init__(
-        self, width: int = 512, heads: int = 8, groups: int = 2, hidden: int = 1376
+        self, width: int = 2048, heads: int = 32, groups: int = 8, hidden: int = 8192
     ) -> None:
         super().__init__()
         self.heads, self.groups, self.depth = heads, groups, width // heads
@@ -204,22 +197,21 @@ class LlamaBlock(nn.Module):
 
 
 def unet() -> Made:
-    return UNet().eval(), (torch.zeros(1, 3, 256, 256),)
+    return UNet(), (torch.zeros(1, 3, 256, 256),)
 
 
 def lstm() -> Made:
-    return Tagger().eval(), (torch.zeros(4, 24, dtype=torch.long),)
+    return Tagger(), (torch.zeros(4, 24, dtype=torch.long),)
 
 
 def mobilenet_v3() -> Made:
-    return MobileNetV3().eval(), (torch.zeros(2, 3, 224, 224),)
+    return MobileNetV3(), (torch.zeros(2, 3, 224, 224),)
 
 
 def dlrm() -> Made:
-    return DLRM().eval(), (torch.zeros(16, 13), torch.zeros(16, 26, 4, dtype=torch.long))
+    return DLRM(), (torch.zeros(16, 13), torch.zeros(16, 26, 4, dtype=torch.long))
 
 
 def llama_block_with_cache() -> Made:
-    cache = torch.zeros(2, 2, 256, 64)
-    turn = torch.zeros(1, 64)
-    return LlamaBlock().eval(), (torch.zeros(2, 1, 512), cache, cache, turn, turn)
+    cache, turn = torch.zeros(2, 8, 256, 64), torch.zeros(1, 64)
+    return LlamaBlock(), (torch.zeros(2, 1, 2048), cache, cache, turn, turn)

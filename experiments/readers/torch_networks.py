@@ -1,6 +1,6 @@
-"""Twelve networks of PyTorch: the modules, example inputs, and products counted by hand.
+"""Twelve networks of PyTorch and their matrix products counted by hand.
 
-Those of ``transformers`` have random weights; the others are written out here.
+The modules of ``transformers`` have random weights; the others are in `torch_modules`.
 """
 
 # The libraries are no dependencies: see `torch_readings.INSTALL`.
@@ -9,94 +9,86 @@ Those of ``transformers`` have random weights; the others are written out here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from experiments.readers.torch_modules import (
-    dlrm,
-    llama_block_with_cache,
-    lstm,
-    mobilenet_v3,
-    unet,
-)
+from experiments.readers import torch_counts as count
 
-BATCH, LENGTH = 1, 64
-"""Batch (PyTorch 2.13 does not decompose GPT-2's attention at 2), and tokens of a sequence."""
+LENGTH = 64
+"""Tokens of a sequence."""
+SHAPES: dict[str, tuple[tuple[int, ...], ...]] = {
+    "image": ((1, 3, 224, 224),),
+    "spectrogram": ((1, 80, 3000),),
+    "words": ((1, LENGTH),),
+    "two sequences": ((1, LENGTH), (1, LENGTH), (1, LENGTH)),
+}
+"""Shapes of the inputs of ``transformers``; sequences hold whole numbers."""
 
 
 @dataclass(frozen=True)
 class Network:
-    """One network and its example inputs."""
+    """One network."""
 
-    make: Callable[[], tuple[Any, tuple[Any, ...]]]
-    """Returns the module in evaluation mode and its arguments."""
-    products: float
+    module: str
+    """Class in ``transformers``, or function in `torch_modules`."""
+    inputs: str
+    """Row of `SHAPES`; empty for a function, which returns its inputs, too."""
+    products: Callable[[], float]
     """FLOP of matrix products and convolutions, counted by hand."""
-    arithmetic: str
-    """The count as an expression."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """Arguments of the configuration; the others have the defaults of the library."""
 
+    def make(self) -> tuple[Any, tuple[Any, ...]]:
+        """Return the module in evaluation mode, with random parameters, and its arguments."""
+        import torch
 
-def _transformers(family: str, head: str, inputs: Callable[[], tuple[Any, ...]], **settings: Any):
-    def make() -> tuple[Any, tuple[Any, ...]]:
+        torch.manual_seed(0)
+        model, arguments = self._made()
+        with torch.no_grad():
+            for parameter in model.parameters():  # equal arrays would be stored as one
+                parameter.normal_(0.0, 0.02)
+        return model.eval(), arguments
+
+    def _made(self) -> tuple[Any, tuple[Any, ...]]:
+        if not self.inputs:
+            from experiments.readers import torch_modules
+
+            return getattr(torch_modules, self.module)()
+        import torch
         import transformers
         from transformers.integrations.executorch import sdpa_mask_without_vmap
         from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS
         from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
+        # A mask that `vmap` makes cannot be saved.
         ALL_MASK_ATTENTION_FUNCTIONS.register("plain", sdpa_mask_without_vmap)
         ALL_ATTENTION_FUNCTIONS.register("plain", ALL_ATTENTION_FUNCTIONS["sdpa"])
-        configuration = getattr(transformers, f"{family}Config")(**settings)
-        model = getattr(transformers, f"{family}{head}")(configuration).eval()
-        if family in ("Llama", "GPT2", "Bert"):
+        family, _, head = self.module.partition(".")
+        configuration = getattr(transformers, f"{family}Config")(**self.settings)
+        model = getattr(transformers, f"{family}{head}")(configuration)
+        if family in ("Bert", "GPT2"):
             model.config._attn_implementation = "plain"
-        return model.encoder if family == "Whisper" else model, inputs()
-
-    return make
-
-
-def _words(words: int = 1000) -> tuple[Any, ...]:
-    import torch
-
-    return (torch.zeros(BATCH, LENGTH, dtype=torch.long),)
+        words = "word" in self.inputs or "sequences" in self.inputs
+        kind = torch.long if words else torch.float32
+        arguments = tuple(torch.ones(shape, dtype=kind) for shape in SHAPES[self.inputs])
+        return model.encoder if family == "Whisper" else model, arguments
 
 
-def _images() -> tuple[Any, ...]:
-    import torch
-
-    return (torch.zeros(BATCH, 3, 224, 224),)
-
-
-def _sequence_to_sequence() -> tuple[Any, ...]:
-    import torch
-
-    words = torch.zeros(BATCH, LENGTH, dtype=torch.long)
-    return words, torch.ones(BATCH, LENGTH, dtype=torch.long), words
-
-
-def _spectrogram() -> tuple[Any, ...]:
-    import torch
-
-    return (torch.zeros(1, 80, 3000),)
-
-
-def _plain(module: Callable[[], tuple[Any, tuple[Any, ...]]]):
-    return module
-
-
+WHISPER = {"d_model": 384, "encoder_layers": 4, "encoder_attention_heads": 6,
+           "encoder_ffn_dim": 1536}  # fmt: skip
+"""Sizes of Whisper tiny."""
 NETWORKS: dict[str, Network] = {
-    "resnet50": Network(_transformers("ResNet", "Model", _images), 2 * 7.9e9 * 0, "see NOTES"),
-    "vit_b": Network(_transformers("ViT", "Model", _images), 0, ""),
-    "bert_base": Network(_transformers("Bert", "Model", _words), 0, ""),
-    "gpt2": Network(_transformers("GPT2", "LMHeadModel", _words, use_cache=False), 0, ""),
-    "llama_block": Network(llama_block_with_cache, 0, ""),
-    "t5": Network(_transformers("T5", "Model", _sequence_to_sequence, use_cache=False), 0, ""),
-    "unet": Network(unet, 0, ""),
-    "lstm": Network(lstm, 0, ""),
-    "swin": Network(_transformers("Swin", "Model", _images), 0, ""),
-    "mobilenet_v3": Network(mobilenet_v3, 0, ""),
-    "whisper_encoder": Network(_transformers(
-        "Whisper", "Model", _spectrogram,
-        d_model=384, encoder_layers=4, encoder_attention_heads=6, encoder_ffn_dim=1536,
-    ), 0, ""),
-    "dlrm": Network(dlrm, 0, ""),
+    "resnet50": Network("ResNet.Model", "image", count.resnet50),
+    "vit_b": Network("ViT.Model", "image", count.vit_b),
+    "bert_base": Network("Bert.Model", "words", count.bert_base),
+    "gpt2": Network("GPT2.LMHeadModel", "words", count.gpt2, {"use_cache": False}),
+    "llama_block": Network("llama_block_with_cache", "", count.llama_block),
+    "t5_small": Network("T5.Model", "two sequences", count.t5_small, {"use_cache": False}),
+    "unet": Network("unet", "", count.unet),
+    "lstm": Network("lstm", "", count.lstm),
+    "swin_tiny": Network("Swin.Model", "image", count.swin_tiny),
+    "mobilenet_v3": Network("mobilenet_v3", "", count.mobilenet_v3),
+    "whisper_tiny_encoder": Network("Whisper.Model", "spectrogram", count.whisper_tiny, WHISPER),
+    "dlrm": Network("dlrm", "", count.dlrm),
 }
+"""The networks by name."""

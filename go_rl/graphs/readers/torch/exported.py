@@ -4,7 +4,7 @@ PyTorch must be installed. Private parts of it: ``torch._export.serde`` (the wri
 ``torch._functorch.aot_autograd`` (the joint graph of the forward and backward pass).
 """
 
-# pyright: reportMissingImports=false
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
 
 from __future__ import annotations
 

@@ -13,61 +13,42 @@ Rules stated once:
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Mapping
+from dataclasses import replace
+from math import prod
 from typing import Any
 
 from go_rl.core.errors import ReadError
 from go_rl.core.graph.op_kind import OpKind
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import Node
 from go_rl.graphs.readers.tensor import Tensor
 from go_rl.graphs.readers.torch.call import TorchCall, TorchRule, tensors_in
 from go_rl.graphs.readers.torch.costs.movement import CONSTANTS, PARTIAL_VIEWS, SILENT
 from go_rl.graphs.readers.torch.costs.table import BYTES_ONLY, RULES
 from go_rl.graphs.readers.torch.geometry import torch_geometry
-from go_rl.graphs.readers.torch.schema import Ref, SymRef, TorchGraph, TorchNode
-from go_rl.graphs.readers.torch.sizes import SizeTable
+from go_rl.graphs.readers.torch.schema import Ref, TorchNode
+from go_rl.graphs.readers.torch.scope import (
+    Scope,
+    TorchWalk,
+    operand,
+    operator_of,
+    refs_in,
+    strides_of,
+    typed,
+    values_in,
+)
 from go_rl.graphs.readers.torch.source import module_path, source_text
 from go_rl.graphs.readers.torch.value import TIE_BYTES, TorchValue
 from go_rl.graphs.readers.torch.views import is_whole_view
 
 WEIGHT_CASTS = ("aten._to_copy", "aten.to", "aten.clone", "aten.lift_fresh_copy", "aten.contiguous")
 """Operators besides views that leave a weight a weight."""
-WAITS = ("wait_tensor",)
-"""Collectives that wait for another: its result."""
-
-
-@dataclass
-class TorchWalk:
-    """One walk over a graph and the graphs inside its operators."""
-
-    builder: GraphBuilder
-    sizes: SizeTable
-    where: str
-    notes: list[str]
-    unknown: Counter[str] = field(default_factory=Counter)
-    """Operators without a cost rule that were counted by bytes."""
-    trip_count: int | None = None
-    unrolled: int = 0
-    """Nodes that recurrent layers were unrolled into."""
-
-
-@dataclass
-class Scope:
-    """Tensors of one graph while it is walked."""
-
-    graph: TorchGraph
-    values: dict[str, TorchValue]
-    prefix: str = ""
-    """Before the names of nodes: empty, or the operator that holds the graph."""
-
-    @cached_property
-    def read_names(self) -> frozenset[str]:
-        """Tensors that some operator reads, or that the graph returns."""
-        operands = (a.value for node in self.graph.nodes for a in node.inputs)
-        return frozenset(ref.name for ref in refs_in([*operands, *self.graph.outputs]))
+ALIASES = ("_add_batch_dim", "_remove_batch_dim", "wait_tensor")
+"""Ends of operators whose result is their operand: of `vmap`, and waiting for a collective."""
+NESTING = ("_vmap_decrement_nesting", "_vmap_increment_nesting")
+"""Ends of functions that begin and end a `vmap`."""
+SILENT_DOMAINS = ("_operator", "builtins", "math", "torch")
+"""Where functions on single numbers and of `vmap`'s nesting come from."""
 
 
 def walk_graph(walk: TorchWalk, scope: Scope) -> None:
@@ -86,73 +67,6 @@ def walk_graph(walk: TorchWalk, scope: Scope) -> None:
             _walk_node(walk, scope, node)
 
 
-def operator_of(target: str) -> tuple[str, str]:
-    """Return operator and overload of a target such as ``torch.ops.aten.add_.Tensor``: the name of
-    an in-place operator is that of the other form."""
-    name = target.removeprefix("torch.ops.").removeprefix("torch._ops.")
-    parts = name.split(".")
-    if len(parts) < 3:
-        return name, ""
-    op = parts[1]
-    plain = op if op.startswith("__") or not op.endswith("_") else op[:-1]
-    return f"{parts[0]}.{plain}", ".".join(parts[2:])
-
-
-def read_value(walk: TorchWalk, scope: Scope, ref: Ref, node: TorchNode) -> TorchValue:
-    """Return the tensor that an operand names."""
-    if ref.name not in scope.values:
-        raise ReadError(
-            f"{walk.where}: node {node.name!r} reads {ref.name!r}, which no node before it makes"
-        )
-    return scope.values[ref.name]
-
-
-def operand(walk: TorchWalk, scope: Scope, value: Any, node: TorchNode) -> Any:
-    """Return an operand with tensors as `TorchValue`, numbers known, graphs as they are."""
-    if isinstance(value, list):
-        return [operand(walk, scope, each, node) for each in value]
-    if isinstance(value, Ref):
-        return read_value(walk, scope, value, node)
-    if isinstance(value, SymRef):
-        return walk.sizes.number(scope.graph.numbers.get(value.name))
-    return value
-
-
-def values_in(value: Any) -> Iterator[TorchValue]:
-    """Yield the tensors among operands."""
-    if isinstance(value, TorchValue):
-        yield value
-    elif isinstance(value, list):
-        for each in value:
-            yield from values_in(each)
-
-
-def refs_in(outputs: Any) -> Iterator[Ref]:
-    """Yield the names of the tensors among results."""
-    if isinstance(outputs, Ref):
-        yield outputs
-    elif isinstance(outputs, list | tuple):
-        for each in outputs:
-            yield from refs_in(each)
-
-
-def typed(walk: TorchWalk, scope: Scope, ref: Ref) -> Tensor:
-    """Return the type of a tensor of the graph."""
-    kind = scope.graph.tensors.get(ref.name)
-    if kind is None:
-        raise ReadError(f"{walk.where}: tensor {ref.name!r} has no type in tensor_values")
-    return walk.sizes.tensor(kind, f"{walk.where}: tensor {ref.name!r}")
-
-
-def strides_of(walk: TorchWalk, scope: Scope, ref: Ref) -> tuple[int, ...] | None:
-    """Return the strides of a tensor; None: they are not known."""
-    kind = scope.graph.tensors.get(ref.name)
-    found = [walk.sizes.number(each) for each in kind.strides] if kind else [None]
-    if any(each is None for each in found) or (kind and len(found) != len(kind.sizes)):
-        return None
-    return tuple(each for each in found if each is not None)
-
-
 def _as_types(value: Any) -> Any:
     if isinstance(value, TorchValue):
         return value.tensor
@@ -162,7 +76,10 @@ def _as_types(value: Any) -> Any:
 def _walk_node(walk: TorchWalk, scope: Scope, node: TorchNode) -> None:
     op, overload = operator_of(node.target)
     domain, _, name = op.partition(".")
-    if (domain == "aten" and name in SILENT) or domain in ("_operator", "math", "builtins"):
+    is_alias = op.endswith(ALIASES)
+    if op.endswith(NESTING):
+        _nest(walk, op, node)
+    if (domain == "aten" and name in SILENT) or (domain in SILENT_DOMAINS and not is_alias):
         return
     operands = {a.name or str(i): operand(walk, scope, a.value, node)
                 for i, a in enumerate(node.inputs)}  # fmt: skip
@@ -186,10 +103,19 @@ def _walk_node(walk: TorchWalk, scope: Scope, node: TorchNode) -> None:
     _rebind(scope, node, made)
 
 
+def _nest(walk: TorchWalk, op: str, node: TorchNode) -> None:
+    """Enter or leave a `vmap`."""
+    sizes = [a.value for a in node.inputs if isinstance(a.value, int)]
+    if "increment" in op:
+        walk.lanes.append(max(1, sizes[0]) if sizes else 1)
+    elif walk.lanes:
+        walk.lanes.pop()
+
+
 def _is_alias(call: TorchCall, first: TorchValue) -> bool:
     """Whether the results are the first operand: views, and of weights also parts and casts."""
     domain, _, name = call.op.partition(".")
-    if name in WAITS or is_whole_view(call, first.strides):
+    if call.op.endswith(ALIASES) or is_whole_view(call, first.strides):
         return True
     if not first.weights or domain != "aten":
         return False
@@ -261,14 +187,15 @@ def add_node(
     stored = sum(t.nbytes for t in held.values())
     elements = sum(t.size for t in held.values())
     first = results[0] if results else Tensor((), 0.0)
+    repeated = prod(walk.lanes)
     number = walk.builder.add_node(
         Node(
             name=unique_name(walk, scope, node),
             op_type=operator_of(node.target)[0],
             kind=cost[0],
-            flops=cost[1],
-            bytes_accessed=cost[2],
-            output_bytes=float(sum(t.nbytes for t in results)),
+            flops=cost[1] * repeated,
+            bytes_accessed=cost[2] * repeated,
+            output_bytes=float(sum(t.nbytes for t in results)) * repeated,
             weight_bytes=float(stored),
             output_itemsize=first.itemsize,
             weight_itemsize=stored / elements if elements else 0.0,

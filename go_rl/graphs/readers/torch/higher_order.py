@@ -12,19 +12,17 @@ from go_rl.graphs.readers.graph_builder import GraphBuilder
 from go_rl.graphs.readers.tables import by_name
 from go_rl.graphs.readers.tensor import Tensor
 from go_rl.graphs.readers.torch.costs.attention import BACKWARD_FLOPS
-from go_rl.graphs.readers.torch.graph import (
+from go_rl.graphs.readers.torch.graph import add_node, walk_graph, weights_of
+from go_rl.graphs.readers.torch.schema import Argument, TorchGraph, TorchNode
+from go_rl.graphs.readers.torch.scope import (
     Scope,
     TorchWalk,
-    add_node,
     operand,
     refs_in,
     strides_of,
     typed,
     values_in,
-    walk_graph,
-    weights_of,
 )
-from go_rl.graphs.readers.torch.schema import Argument, TorchGraph, TorchNode
 from go_rl.graphs.readers.torch.value import TorchValue
 
 Handler = Callable[[TorchWalk, Scope, TorchNode], None]
@@ -203,7 +201,7 @@ HIGHER_ORDER: dict[str, Handler] = {
     for name, handler in by_name(
         {
             "associative_scan map map_impl scan": _scan,
-            "auto_functionalized auto_functionalized_v2": _functionalised,
+            "auto_functionalized auto_functionalized_v2 with_effects": _functionalised,
             "autograd_function_apply custom_function_call": _autograd,
             "cond": _cond,
             "flex_attention flex_attention_backward": _flex_attention,

@@ -4,6 +4,8 @@ An input has the name that it has in the module's ``forward``; ``words:int64`` s
 holds 64-bit whole numbers. Without a type, and without an example argument, it holds float32.
 """
 
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
+
 from __future__ import annotations
 
 import inspect
@@ -118,8 +120,8 @@ def _typed(key: str, where: str) -> tuple[str, str]:
     name, colon, kind = key.partition(":")
     if colon and kind not in TYPES:
         raise ReadError(
-            f"{where}: input {name!r} has no element type {kind!r}{nearest(kind, TYPES)}; one of "
-            f"{', '.join(TYPES)}"
+            f"{where}: input {name!r} has no element type {kind!r}{nearest(kind, TYPES)} It is one "
+            f"of {', '.join(TYPES)}"
         )
     return name, kind
 
@@ -168,8 +170,8 @@ def _arguments(
     for name, given in shapes.items():
         if name not in signature.parameters:
             raise ReadError(
-                f"{where}: no input {name!r}{nearest(name, signature.parameters)}; forward takes "
-                f"{', '.join(signature.parameters)}"
+                f"{where}: no input {name!r}{nearest(name, signature.parameters)} Its forward "
+                f"takes {', '.join(signature.parameters)}"
             )
         found[name] = _made_up(given, found.get(name))
     plain = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -187,7 +189,7 @@ def _arguments(
 
 def _made_up(given: _Given, example: Any) -> Any:
     """Zeros of a shape, of the type that is named, else that of the example."""
-    import torch  # pyright: ignore[reportMissingImports]
+    import torch
 
     if isinstance(given.value, int):
         return given.value

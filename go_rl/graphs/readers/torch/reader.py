@@ -15,17 +15,11 @@ from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.graphs.readers.model_options import Inputs, Unknown, with_trips
 from go_rl.graphs.readers.tensor import Tensor
 from go_rl.graphs.readers.torch.costs.table import RULES
-from go_rl.graphs.readers.torch.graph import (
-    Scope,
-    TorchWalk,
-    refs_in,
-    strides_of,
-    typed,
-    walk_graph,
-)
+from go_rl.graphs.readers.torch.graph import walk_graph
 from go_rl.graphs.readers.torch.parse import parse_program
 from go_rl.graphs.readers.torch.pt2_file import Pt2Documents, read_pt2_documents
 from go_rl.graphs.readers.torch.schema import Ref, Spec, TorchProgram
+from go_rl.graphs.readers.torch.scope import Scope, TorchWalk, refs_in, strides_of, typed
 from go_rl.graphs.readers.torch.sizes import bind_sizes
 from go_rl.graphs.readers.torch.updates import add_updates
 from go_rl.graphs.readers.torch.value import TorchValue
@@ -143,6 +137,8 @@ def _mark_results(walk: TorchWalk, scope: Scope, program: TorchProgram, updates:
     program with gradients do not need; gradients that updates read are no outputs."""
     forward: set[int] = set()
     for spec in program.outputs:
+        if spec.kind == "token":
+            continue
         for ref in refs_in(spec.value):
             if ref.name not in scope.values:
                 raise ReadError(
@@ -171,6 +167,6 @@ def _listed(counts: Counter[str]) -> str:
 def _unknown_operators(counts: Counter[str], where: str) -> UnknownOperatorError:
     first = counts.most_common(1)[0][0]
     return UnknownOperatorError(
-        f"{where}: operators without a known cost: {_listed(counts)}{nearest(first, RULES)}; count "
+        f"{where}: operators without a known cost: {_listed(counts)}{nearest(first, RULES)} Count "
         "them by their bytes only with --unknown bytes"
     )

@@ -14,23 +14,24 @@ from go_rl.graphs.readers.onnx.costs.fused import recurrent
 from go_rl.graphs.readers.onnx.recurrent import GATES, UNROLL_NODES, RecurrentLayer, add_steps
 from go_rl.graphs.readers.onnx.value import OnnxValue
 from go_rl.graphs.readers.tensor import Tensor
-from go_rl.graphs.readers.torch.graph import (
+from go_rl.graphs.readers.torch.graph import add_node, unique_name
+from go_rl.graphs.readers.torch.schema import Ref, TorchNode
+from go_rl.graphs.readers.torch.scope import (
     Scope,
     TorchWalk,
-    add_node,
     operand,
     operator_of,
     refs_in,
     typed,
-    unique_name,
     values_in,
 )
-from go_rl.graphs.readers.torch.schema import Ref, TorchNode
 from go_rl.graphs.readers.torch.source import source_text
 from go_rl.graphs.readers.torch.value import TorchValue
 
 RECURRENT = {"aten.gru": "GRU", "aten.lstm": "LSTM", "aten.rnn_relu": "RNN", "aten.rnn_tanh": "RNN"}
 """Recurrent operators and what ONNX calls them."""
+JOIN = "torch.ops.aten.cat.default"
+"""Operator that lays the last states of all layers one beside the other."""
 ELEMENTWISE = {"GRU": 17, "LSTM": 17, "RNN": 1}
 """FLOP a step and hidden element beside the products and biases."""
 
@@ -138,7 +139,7 @@ def _bind(
                 for part in parts
             ]
             cost = (OpKind.MOVEMENT, 0.0, 2.0 * tensor.nbytes)
-            last = replace(node, name=f"{node.name}/last{position}")
+            last = replace(node, name=f"{node.name}/last{position}", target=JOIN)
             producer, output = add_node(walk, scope, last, values, (tensor,), cost), 0
         value = TorchValue(tensor, tensor.nbytes, producer, output)
         scope.values[made[position].name] = value

@@ -81,7 +81,7 @@ def bind_sizes(
         symbol = name if name in symbols else axes.get(name)
         if symbol is None:
             known = sorted({*symbols, *loops})
-            listed = f"; it has {', '.join(known)}" if known else "; all its sizes are fixed"
+            listed = f" It has {', '.join(known)}" if known else " All its sizes are fixed"
             raise ReadError(f"{where}: no dimension {name!r}{nearest(name, known)}{listed}")
         if found.setdefault(symbol, value) != value:
             raise ReadError(f"{where}: {symbol} has two sizes, {found[symbol]} and {value}")
@@ -153,7 +153,7 @@ def _sizes_of_inputs(program: TorchProgram, inputs: Inputs, where: str) -> dict[
     for name, given in inputs.items():
         if name not in known:
             raise ReadError(
-                f"{where}: no input {name!r}{nearest(name, known)}; it has {', '.join(known)}"
+                f"{where}: no input {name!r}{nearest(name, known)} It has {', '.join(known)}"
             )
         if isinstance(given, int):
             if name not in axes:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 _FRAME = re.compile(r'File "([^"]*)", line (\d+)')
 _SLASH = re.compile(r"[/\\]")
-_LIBRARY = re.compile(r"[/\\]torch[/\\](nn|_|export|fx|utils|functional)|^<")
+_LIBRARY = re.compile(r"[/\\]torch[/\\](nn|_|export|fx|utils|functional)")
 """Files that are no code of the user's."""
 
 
@@ -26,7 +26,7 @@ def source_text(metadata: Mapping[str, str]) -> str:
 
 def source_line(trace: str) -> str:
     """Return ``file:line`` of the innermost frame of the user's code; else of any."""
-    frames = _FRAME.findall(trace[-20_000:])
+    frames = [f for f in _FRAME.findall(trace[-20_000:]) if not f[0].startswith("<")]
     own = [frame for frame in frames if not _LIBRARY.search(frame[0])]
     if not (own or frames):
         return ""

@@ -7,8 +7,8 @@ from typing import Literal
 from go_rl.core.errors import ReadError
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.graph_builder import Node
-from go_rl.graphs.readers.torch.graph import Scope, TorchWalk
 from go_rl.graphs.readers.torch.schema import Ref, TorchProgram
+from go_rl.graphs.readers.torch.scope import Scope, TorchWalk
 from go_rl.graphs.readers.torch.value import TIE_BYTES, TorchValue
 
 Optimiser = Literal["sgd", "adam"]

@@ -26,9 +26,9 @@ PARTIAL_VIEWS = names(
 SILENT = names(
     "_assert_async _assert_scalar _assert_tensor_metadata dim _functional_assert_async"
     " _functional_assert_scalar is_contiguous is_floating_point is_pinned is_same_size item"
-    " _local_scalar_dense _nested_tensor_size numel _print record_stream _shape_as_tensor size"
-    " stride sym_constrain_range sym_constrain_range_for_size sym_is_contiguous sym_numel"
-    " sym_size sym_storage_offset sym_stride"
+    " _linalg_check_errors _local_scalar_dense _nested_tensor_size numel _print record_stream"
+    " _shape_as_tensor size stride sym_constrain_range sym_constrain_range_for_size"
+    " sym_is_contiguous sym_numel sym_size sym_storage_offset sym_stride"
 )
 """Operators that read or check sizes and single numbers."""
 CONSTANTS = names(
