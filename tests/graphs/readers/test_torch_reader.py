@@ -28,7 +28,9 @@ def test_a_language_model_written_by_pytorch():
     block = 16 * 48 + 48 + 16 * 16 + 16 + 32
     recurrent = 2 * 16 * 64 + 2 * 64
     parameters = 50 * 16 + 2 * block + recurrent + 12 * 16
-    biases = 11 * 2 * 4 * 64  # small arrays are each reader's own: those of 12 steps, once too often
+    biases = (
+        11 * 2 * 4 * 64
+    )  # small arrays are each reader's own: those of 12 steps, once too often
     assert weights_once(graph) == 4 * parameters + biases
     assert graph.tied_bytes.tolist() == [4 * 50 * 16, 4 * 16 * 64]
     assert graph.meta["dims"] == {"s46": 4}

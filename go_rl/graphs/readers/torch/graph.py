@@ -84,6 +84,10 @@ def _walk_node(walk: TorchWalk, scope: Scope, node: TorchNode) -> None:
     operands = {a.name or str(i): operand(walk, scope, a.value, node)
                 for i, a in enumerate(node.inputs)}  # fmt: skip
     made = list(refs_in(node.outputs))
+    if twice := [ref.name for ref in made if ref.name in scope.values]:
+        raise ReadError(
+            f"{walk.where}: node {node.name!r} makes {twice[0]!r}, which is there before it"
+        )
     call = TorchCall(
         op, overload, f"{walk.where}: node {node.name!r} ({op})",
         {key: _as_types(value) for key, value in operands.items()},

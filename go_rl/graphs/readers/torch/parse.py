@@ -37,7 +37,7 @@ def parse_program(documents: Pt2Documents, where: str) -> TorchProgram:
         ReadError: another major version of the schema, or a field that is missing or of another
             type; the message names the file and the node.
     """
-    document = checked(documents.program, dict, where)
+    document = checked(documents.program, dict, f"{where}: the program")
     _check_version(document, where)
     module = member(document, "graph_module", dict, where)
     graph = member(module, "graph", dict, f"{where}: graph_module")
