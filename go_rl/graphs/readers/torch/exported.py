@@ -25,8 +25,11 @@ from torch.export.graph_signature import ExportGraphSignature
 from go_rl.core.errors import ReadError
 from go_rl.graphs.readers.torch.pt2_file import Pt2Documents
 
-Specs = list[dict[str, Any]]
-"""Meaning of each input or output, in the form of an archive."""
+NO_LOSS = (
+    "the module returns no loss, a single number: the gradients of its results are inputs, as a "
+    "loss outside of it would give them"
+)
+"""What a user should know of a joint program whose module returns other than one number."""
 
 
 def exported_documents(module: torch.nn.Module, arguments: Mapping[str, Any]) -> Pt2Documents:
@@ -47,18 +50,31 @@ def joint_documents(module: torch.nn.Module, arguments: Mapping[str, Any]) -> Pt
     with contextlib.ExitStack() as stack:
         joint = aot_export_joint_with_descriptors(stack, flat, (), dict(arguments))
         graph = joint.graph_module
+        _name_inputs(graph, arguments)
         _name_backward(graph)
         written = GraphModuleSerializer(ExportGraphSignature([], []), []).serialize_graph(graph)
     signature = {
         "input_specs": list(_inputs(graph)),
-        "output_specs": list(_outputs(graph, program.state_dict)),
+        "output_specs": list(_outputs(graph)),
     }
     document = {
         "graph_module": {"graph": _dataclass_to_dict(written), "signature": signature},
         "schema_version": {"major": SCHEMA_VERSION[0], "minor": SCHEMA_VERSION[1]},
         "torch_version": torch.__version__,
     }
-    return Pt2Documents(document, (_stored(program.state_dict),))
+    given = [s for s in signature["input_specs"] if s.get("user_input", {}).get("is_gradient")]
+    return Pt2Documents(document, (_stored(program.state_dict),), (NO_LOSS,) * bool(given))
+
+
+def _name_inputs(graph: torch.fx.GraphModule, arguments: Mapping[str, Any]) -> None:
+    """Let inputs have the names that they have in ``forward``."""
+    if not all(isinstance(value, torch.Tensor) for value in arguments.values()):
+        return
+    names = list(arguments)
+    for node in graph.graph.nodes:
+        described = node.meta.get("desc")
+        if node.op == "placeholder" and type(described).__name__ == "PlainAOTInput":
+            node._rename(names[described.idx])
 
 
 def _name_backward(graph: torch.fx.GraphModule) -> None:
@@ -82,10 +98,11 @@ def _inputs(graph: torch.fx.GraphModule) -> Iterator[dict[str, Any]]:
         elif kind == "TangentAOTInput" and node.meta["val"].numel() == 1:  # one, of a loss
             yield {"tensor_constant": {"arg": argument, "tensor_constant_name": node.name}}
         else:
-            yield {"user_input": {"arg": {"as_tensor": argument}}}
+            is_gradient = kind == "TangentAOTInput"
+            yield {"user_input": {"arg": {"as_tensor": argument}, "is_gradient": is_gradient}}
 
 
-def _outputs(graph: torch.fx.GraphModule, weights: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _outputs(graph: torch.fx.GraphModule) -> Iterator[dict[str, Any]]:
     node = next(node for node in graph.graph.nodes if node.op == "output")
     found = False
     for value, described in zip(node.args[0], node.meta["desc"], strict=True):

@@ -65,8 +65,8 @@ def read_named_module(named: PythonTarget, made: Any, options: ModelOptions) -> 
         warnings.simplefilter("ignore")
         try:
             documents = documents_of(module, arguments)
-        except GoRLError:
-            raise
+        except GoRLError as error:
+            raise ReadError(f"{named.text}: {error}") from error
         except Exception as error:
             raise ReadError(
                 f"{named.text}: PyTorch cannot export it: {_first_line(error)}{_hint(error)}"

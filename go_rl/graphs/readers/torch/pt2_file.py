@@ -30,6 +30,8 @@ class Pt2Documents:
     program: Any
     stored: tuple[Any, ...] = ()
     """Lists of stored arrays: parameters and buffers, constants."""
+    notes: tuple[str, ...] = ()
+    """What a reader of the graph should know of how the program was made."""
 
 
 def is_pt2(names: Iterable[str]) -> bool:

@@ -81,7 +81,7 @@ def read_documents(
     """
     program = parse_program(documents, where)
     sizes = bind_sizes(program, dims or {}, inputs or {}, where)
-    notes: list[str] = []
+    notes = list(documents.notes)
     bound = {**(given or {}), **sizes.all_dims}
     meta = {
         "format": "torch",
