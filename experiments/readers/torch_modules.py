@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -21,9 +22,9 @@ class _Double(nn.Sequential):
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__(
-            nn.Conv2d(inputs, outputs, 3, padding=1, bias=False), nn.BatchNorm2d(outputs), nn.ReLU(),
-            nn.Conv2d(outputs, outputs, 3, padding=1, bias=False), nn.BatchNorm2d(outputs),
-            nn.ReLU(),
+            nn.Conv2d(inputs, outputs, 3, padding=1, bias=False), nn.BatchNorm2d(outputs),
+            nn.ReLU(), nn.Conv2d(outputs, outputs, 3, padding=1, bias=False),
+            nn.BatchNorm2d(outputs), nn.ReLU(),
         )  # fmt: skip
 
 
@@ -141,13 +142,13 @@ class DLRM(nn.Module):
 
 def _perceptron(*widths: int) -> nn.Sequential:
     layers: list[nn.Module] = []
-    for inputs, outputs in zip(widths, widths[1:], strict=False):
+    for inputs, outputs in pairwise(widths):
         layers += [nn.Linear(inputs, outputs), nn.ReLU()]
     return nn.Sequential(*layers[:-1])
 
 
 class LlamaBlock(nn.Module):
-    """One layer of Llama 3.2 1B with grouped queries that reads and extends a cache of keys and values."""
+    """A layer of Llama 3.2 1B, whose grouped queries read and extend a cache."""
 
     def __init__(
         self, width: int = 2048, heads: int = 32, groups: int = 8, hidden: int = 8192

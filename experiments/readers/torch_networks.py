@@ -37,6 +37,9 @@ class Network:
     """FLOP of matrix products and convolutions, counted by hand."""
     settings: dict[str, Any] = field(default_factory=dict)
     """Arguments of the configuration; the others have the defaults of the library."""
+    optimise: bool = False
+    """Whether the exporter's ONNX is optimised, which folds the order of an LSTM's gates, but also
+    normalisations, into weights."""
 
     def make(self) -> tuple[Any, tuple[Any, ...]]:
         """Return the module in evaluation mode, with random parameters, and its arguments."""
@@ -85,7 +88,7 @@ NETWORKS: dict[str, Network] = {
     "llama_block": Network("llama_block_with_cache", "", count.llama_block),
     "t5_small": Network("T5.Model", "two sequences", count.t5_small, {"use_cache": False}),
     "unet": Network("unet", "", count.unet),
-    "lstm": Network("lstm", "", count.lstm),
+    "lstm": Network("lstm", "", count.lstm, optimise=True),
     "swin_tiny": Network("Swin.Model", "image", count.swin_tiny),
     "mobilenet_v3": Network("mobilenet_v3", "", count.mobilenet_v3),
     "whisper_tiny_encoder": Network("Whisper.Model", "spectrogram", count.whisper_tiny, WHISPER),
