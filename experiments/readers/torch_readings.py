@@ -143,7 +143,7 @@ def page(rows: list[Row], table: str) -> str:
     others = [row for row in rows if row.door != "pt2"]
     by_name = {row.network: row for row in rows if row.door == "pt2"}
     flops = [abs(row.flop_ratio - 1) for row in others]
-    bounds = [abs(row.bound_ratio - 1) for row in others]
+    near = sum(abs(row.bound_ratio - 1) < 0.02 for row in others)
     extra = [abs(r.weight_bytes - by_name[r.network].weight_bytes) for r in others]
     return f"""# Twelve networks of PyTorch through three doors
 
@@ -152,8 +152,10 @@ that PyTorch's exporter writes (not optimised, but for the LSTM). FLOP differ by
 Weights differ by {max(extra):,} bytes at most: constants, which ONNX has for axes and shapes, and
 buffers of which the exporter keeps the part that is read; parameters agree to the byte.
 
-The proven bound of the slowest stage on `ring36` differs by {100 * max(bounds):.2f} % at most: a
-fused attention moves less than its parts, and the views that ONNX counts as copies move nothing.
+The proven bound of the slowest stage on `ring36` agrees within 2 % in {near} of {len(others)} readings. It
+differs where one reading has an operator and another its parts: a fused attention moves less than
+products and a softmax (Whisper's scores are 1,500 x 1,500 a head), the views of PyTorch move nothing
+where ONNX has copies, and the LSTM's ONNX joins its weights anew in each iteration.
 
 "Products by hand" are matrix products and convolutions counted from the published sizes
 (`experiments/readers/torch_counts.py`), over all that operators of those kinds cost in the graph,
