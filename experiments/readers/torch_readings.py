@@ -148,14 +148,15 @@ def page(rows: list[Row], table: str) -> str:
     return f"""# Twelve networks of PyTorch through three doors
 
 A `.pt2` archive as `torch.export.save` writes it, the same decomposed to core ATen, and the ONNX
-that PyTorch's exporter writes (not optimised, but for the LSTM). FLOP differ by {100 * max(flops):.2f} % at most.
-Weights differ by {max(extra):,} bytes at most: constants, which ONNX has for axes and shapes, and
-buffers of which the exporter keeps the part that is read; parameters agree to the byte.
+that PyTorch's exporter writes (not optimised, but for the LSTM). FLOP differ by
+{100 * max(flops):.2f} % at most. Weights differ by {max(extra):,} bytes at most: constants, which
+ONNX has for axes and shapes, and buffers of which the exporter keeps the part that is read;
+parameters agree to the byte.
 
-The proven bound of the slowest stage on `ring36` agrees within 2 % in {near} of {len(others)} readings. It
-differs where one reading has an operator and another its parts: a fused attention moves less than
-products and a softmax (Whisper's scores are 1,500 x 1,500 a head), the views of PyTorch move nothing
-where ONNX has copies, and the LSTM's ONNX joins its weights anew in each iteration.
+The proven bound of the slowest stage on `ring36` agrees within 2 % in {near} of {len(others)}
+readings. It differs where one reading has an operator and another its parts: a fused attention
+moves less than products and a softmax (Whisper's scores are 1,500 x 1,500 a head), the views of
+PyTorch move nothing where ONNX has copies, and the LSTM's ONNX joins its weights in each iteration.
 
 "Products by hand" are matrix products and convolutions counted from the published sizes
 (`experiments/readers/torch_counts.py`), over all that operators of those kinds cost in the graph,
