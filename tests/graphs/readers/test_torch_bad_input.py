@@ -118,11 +118,11 @@ def test_graphs_inside_graphs_without_end(tmp_path):
     for _ in range(20):
         outer = Program()
         outer.tensor("x", (4,))
-        outer.op("torch.ops.higher_order.wrap.default", [(4,)], body=argument, x="x")
+        outer.op("torch.ops.higher_order.wrap", [(4,)], body=argument, x="x")
         argument = graph_of(outer, ["x"], ["v0_0"])
     program = Program()
     x = program.input("x", (4,))
-    program.op("torch.ops.higher_order.wrap.default", [(4,)], body=argument, x=x)
+    program.op("torch.ops.higher_order.wrap", [(4,)], body=argument, x=x)
     with pytest.raises(ReadError, match=r"model.pt2: .* nest deeper than 64 levels"):
         load(program.save(tmp_path / "model.pt2"))
 
@@ -195,7 +195,7 @@ def test_options_that_an_archive_does_not_have(tmp_path, options, said):
 def test_operators_that_lack_their_graphs(kind):
     program = Program()
     x = program.input("x", (4,))
-    program.output(program.op(f"torch.ops.higher_order.{kind}.default", [(4,)], x=x))
+    program.output(program.op(f"torch.ops.higher_order.{kind}", [(4,)], x=x))
     with pytest.raises(ReadError, match=r"net.pt2: node 'n0'"):
         program.read(trip_count=3)
 
@@ -207,7 +207,7 @@ def test_a_graph_that_reads_more_than_it_is_given():
     program = Program()
     x = program.input("x", (4,))
     body = graph_of(inner, ["a", "b"], ["b"])
-    program.output(program.op("torch.ops.higher_order.wrap.default", [(4,)], body=body, x=x))
+    program.output(program.op("torch.ops.higher_order.wrap", [(4,)], body=body, x=x))
     with pytest.raises(
         ReadError, match=r"graph 'body' of node 'n0' reads 2 tensors and is given 1"
     ):

@@ -104,7 +104,7 @@ class Program:
         return self.tensor(name, shape)
 
     def op(
-        program,  # noqa: N805 - operands are called self
+        program,  # noqa: N805 # pyright: ignore[reportSelfClsParameterName] - operands are called self
         target: str,
         results: Any = (),
         module: str = "",
@@ -122,7 +122,8 @@ class Program:
             )
             made.append(program.tensor(f"v{number}_{i}", shape, kind))
         full = target if target.startswith(("torch", "_operator")) else f"torch.ops.aten.{target}"
-        full += "" if full.count(".") > 3 or full.startswith("_operator") else ".default"
+        has_overload = full.count(".") > 3 or not full.startswith("torch.ops.aten.")
+        full += "" if has_overload else ".default"
         metadata = {"stack_trace": 'File "net.py", line 7, in forward'}
         if module:
             metadata["nn_module_stack"] = f"L__self__,,net.Net;L__{module},{module},net.Part"
