@@ -35,6 +35,12 @@ class Words(nn.Module):
         return nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
 
 
+class Both(Words):
+    def forward(self, words, targets):
+        logits = self.last(self.words(words)) + torch.tensor(2.0)
+        return nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten()), logits
+
+
 class Frozen(nn.Module):
     def forward(self, x):
         return x * 2
@@ -45,7 +51,7 @@ class Broken(nn.Module):
         raise ValueError("not this way")
 
 
-model, words, broken, frozen = Net(), Words(), Broken(), Frozen()
+model, words, both, broken, frozen = Net(), Words(), Both(), Broken(), Frozen()
 
 
 def sized(width=4):
@@ -96,10 +102,12 @@ def test_a_graph_is_read_again_from_its_dims():
     assert load("torch_nets:words", graph.meta["dims"]).digest == graph.digest
 
 
+@pytest.mark.parametrize("name", ["words", "both"])
 @pytest.mark.parametrize("optimiser", ["sgd", "adam"])
-def test_a_training_iteration(optimiser):
+def test_a_training_iteration(name, optimiser):
     shapes = {"words:int64": (4, 6), "targets:int64": (4, 6)}
-    graph = load("torch_nets:words", inputs=shapes, training=optimiser)
+    graph = load(f"torch_nets:{name}", inputs=shapes, training=optimiser)
+    assert sum(op == "input" for op in graph.op_type) == 2
     once, rows = 2 * 24 * 16 * 50, graph.flops[[op == "aten.mm" for op in graph.op_type]]
     assert sorted(rows) == [once] * 3  # forward, gradient of the input, gradient of the weight
     updates = [i for i, op in enumerate(graph.op_type) if op == optimiser]

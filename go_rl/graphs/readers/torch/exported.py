@@ -17,14 +17,20 @@ from torch._export.serde.schema import SCHEMA_VERSION
 from torch._export.serde.serialize import (
     ExportedProgramSerializer,
     GraphModuleSerializer,
+    SerializeError,
     _dataclass_to_dict,
 )
 from torch._functorch.aot_autograd import aot_export_joint_with_descriptors
 from torch.export.graph_signature import ExportGraphSignature
+from torch.utils._pytree import tree_structure
 
 from go_rl.core.errors import ReadError
 from go_rl.graphs.readers.torch.pt2_file import Pt2Documents
 
+DECOMPOSED = (
+    "the module has operators that an archive of PyTorch cannot hold; it is decomposed to core ATen"
+)
+"""What a user should know of a program that was decomposed."""
 NO_LOSS = (
     "the module returns no loss, a single number: the gradients of its results are inputs, as a "
     "loss outside of it would give them"
@@ -33,10 +39,17 @@ NO_LOSS = (
 
 
 def exported_documents(module: torch.nn.Module, arguments: Mapping[str, Any]) -> Pt2Documents:
-    """Return the program of a module in evaluation mode."""
+    """Return the program of a module in evaluation mode; decomposed to core ATen, with a note,
+    where an archive cannot hold it as it is."""
     program = torch.export.export(module.eval(), (), dict(arguments), strict=False)
-    written = ExportedProgramSerializer().serialize(program).exported_program
-    return Pt2Documents(_dataclass_to_dict(written), (_stored(program.state_dict),))
+    notes: tuple[str, ...] = ()
+    try:
+        written = ExportedProgramSerializer().serialize(program).exported_program
+    except SerializeError:
+        decomposed = program.run_decompositions()
+        written = ExportedProgramSerializer().serialize(decomposed).exported_program
+        notes = (DECOMPOSED,)
+    return Pt2Documents(_dataclass_to_dict(written), (_stored(program.state_dict),), notes)
 
 
 def joint_documents(module: torch.nn.Module, arguments: Mapping[str, Any]) -> Pt2Documents:
@@ -47,9 +60,11 @@ def joint_documents(module: torch.nn.Module, arguments: Mapping[str, Any]) -> Pt
     """
     program = torch.export.export(module.train(), (), dict(arguments), strict=False)
     flat = program.module(check_guards=False)
+    _keep_loss(flat)
     with contextlib.ExitStack() as stack:
         joint = aot_export_joint_with_descriptors(stack, flat, (), dict(arguments))
         graph = joint.graph_module
+        _lift_constants(graph)
         _name_inputs(graph, arguments)
         _name_backward(graph)
         written = GraphModuleSerializer(ExportGraphSignature([], []), []).serialize_graph(graph)
@@ -64,6 +79,36 @@ def joint_documents(module: torch.nn.Module, arguments: Mapping[str, Any]) -> Pt
     }
     given = [s for s in signature["input_specs"] if s.get("user_input", {}).get("is_gradient")]
     return Pt2Documents(document, (_stored(program.state_dict),), (NO_LOSS,) * bool(given))
+
+
+def _keep_loss(flat: torch.fx.GraphModule) -> None:
+    """Let a module that returns a loss among others return it alone: only it has a gradient."""
+    output = next(node for node in flat.graph.nodes if node.op == "output")
+    results = output.args[0]
+    losses = [r for r in results if isinstance(r, torch.fx.Node) and _is_loss(r.meta["val"])]
+    if len(results) < 2 or not losses:
+        return
+    codegen: Any = flat.graph._codegen
+    output.args = ((losses[0],),)
+    codegen.pytree_info = codegen.pytree_info._replace(out_spec=tree_structure((0,)))
+    flat.recompile()
+
+
+def _is_loss(value: Any) -> bool:
+    return isinstance(value, torch.Tensor) and value.is_floating_point() and value.numel() == 1
+
+
+def _lift_constants(graph: torch.fx.GraphModule) -> None:
+    """Make inputs of the tensors that a graph holds, as an archive has them."""
+    first = next(iter(graph.graph.nodes))
+    for node in list(graph.graph.nodes):
+        held = getattr(graph, str(node.target), None) if node.op == "get_attr" else None
+        if isinstance(held, torch.Tensor):
+            with graph.graph.inserting_before(first):
+                lifted = graph.graph.placeholder(str(node.target))
+            lifted.meta = {"val": held, "desc": None}
+            node.replace_all_uses_with(lifted)
+            graph.graph.erase_node(node)
 
 
 def _name_inputs(graph: torch.fx.GraphModule, arguments: Mapping[str, Any]) -> None:
@@ -95,7 +140,7 @@ def _inputs(graph: torch.fx.GraphModule) -> Iterator[dict[str, Any]]:
             yield {"parameter": {"arg": argument, "parameter_name": target}}
         elif kind == "BufferAOTInput":
             yield {"buffer": {"arg": argument, "buffer_name": target, "persistent": True}}
-        elif kind == "TangentAOTInput" and node.meta["val"].numel() == 1:  # one, of a loss
+        elif described is None or (kind == "TangentAOTInput" and _is_loss(node.meta["val"])):
             yield {"tensor_constant": {"arg": argument, "tensor_constant_name": node.name}}
         else:
             is_gradient = kind == "TangentAOTInput"
