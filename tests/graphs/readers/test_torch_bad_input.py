@@ -4,7 +4,7 @@ import json
 import zipfile
 
 import pytest
-from torch_programs import Program, graph_of, write_archive
+from torch_programs import Program, Refs, graph_of, write_archive
 
 from go_rl.core import ReadError
 from go_rl.graphs.readers import load
@@ -74,6 +74,10 @@ EDITS = {
         (*GRAPH, "tensor_values", "x", "sizes", 0), {"as_int": 1 << 70},
         "between -2\\^62 and 2\\^62",
     ),
+    "enormous shape": (
+        (*GRAPH, "tensor_values", "x", "sizes"), [{"as_int": 1 << 40}] * 9,
+        "tensor 'x': its shape .* has more than 2\\^62 elements",
+    ),
     "size of another type": (
         (*GRAPH, "tensor_values", "x", "sizes", 0), {"as_int": 1.5}, "must be a whole number",
     ),
@@ -125,6 +129,26 @@ def test_graphs_inside_graphs_without_end(tmp_path):
     program.op("torch.ops.higher_order.wrap", [(4,)], body=argument, x=x)
     with pytest.raises(ReadError, match=r"model.pt2: .* nest deeper than 64 levels"):
         load(program.save(tmp_path / "model.pt2"))
+
+
+def test_branches_inside_branches_are_priced_once():
+    inner = Program()
+    inner.tensor("x", (4,))
+    for _ in range(5):
+        inner.op("relu", [(4,)], self="x")
+    body = graph_of(inner, ["x"], ["v0_0"])
+    for _ in range(5):
+        outer = Program()
+        outer.tensor("x", (4,))
+        outer.op("torch.ops.higher_order.cond", [(4,)], p="x", a=body, b=body, x=Refs(["x"]))
+        body = graph_of(outer, ["x"], ["v0_0"])
+    program = Program()
+    x = program.input("x", (4,))
+    y = program.op("torch.ops.higher_order.wrap", [(4,)], body=body, x=x)
+    program.output(program.op("exp", [(4,)], self=y))
+    graph = program.read()
+    assert graph.num_nodes == 7
+    assert len(graph.meta["notes"]) == 2**5 - 1
 
 
 def test_an_archive_that_unpacks_to_more_than_is_read(tmp_path, monkeypatch):

@@ -242,6 +242,7 @@ def test_costs(name):
     graph, node = priced(name, operands, results)
     assert graph.flops[node] == pytest.approx(flops)
     assert graph.kind[node] == kind
+    assert any("one rank" in note for note in graph.meta["notes"]) == ("c10d" in name)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,12 @@ from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.graph_builder import Node
 from go_rl.graphs.readers.tensor import Tensor
 from go_rl.graphs.readers.torch.call import TorchCall, TorchRule, tensors_in
-from go_rl.graphs.readers.torch.costs.movement import CONSTANTS, PARTIAL_VIEWS, SILENT
+from go_rl.graphs.readers.torch.costs.movement import (
+    COLLECTIVE_DOMAINS,
+    CONSTANTS,
+    PARTIAL_VIEWS,
+    SILENT,
+)
 from go_rl.graphs.readers.torch.costs.table import BYTES_ONLY, RULES
 from go_rl.graphs.readers.torch.geometry import torch_geometry
 from go_rl.graphs.readers.torch.schema import Ref, TorchNode
@@ -45,6 +50,8 @@ WEIGHT_CASTS = ("aten._to_copy", "aten.to", "aten.clone", "aten.lift_fresh_copy"
 """Operators besides views that leave a weight a weight."""
 ALIASES = ("_add_batch_dim", "_remove_batch_dim", "wait_tensor")
 """Ends of operators whose result is their operand: of `vmap`, and waiting for a collective."""
+SHARDED = "a sharded program: the graph is what one rank does, collectives by what they move"
+"""Note of a program with collectives."""
 NESTING = ("_vmap_decrement_nesting", "_vmap_increment_nesting")
 """Ends of functions that begin and end a `vmap`."""
 SILENT_DOMAINS = ("_operator", "builtins", "math", "torch")
@@ -98,6 +105,8 @@ def _walk_node(walk: TorchWalk, scope: Scope, node: TorchNode) -> None:
         for ref in made:
             scope.values[ref.name] = _view(walk, scope, ref, read[0])
         return
+    if domain in COLLECTIVE_DOMAINS and SHARDED not in walk.notes:
+        walk.notes.append(SHARDED)
     number = _add_operator(walk, scope, node, call, read)
     for position, ref in enumerate(made):
         tensor = call.results[position]

@@ -109,9 +109,11 @@ def _cond(walk: TorchWalk, scope: Scope, node: TorchNode) -> None:
     """The branch of most FLOP (then bytes), which is noted."""
     given = tensors_after(walk, scope, node)
     branches = graphs_of(walk, node, 2)
-    chosen = max(branches, key=lambda graph: work_of(walk, node, graph, given)[:2])
-    walk.notes.append(f"{node.name}: of its branches the dearest is taken, {chosen.name}")
-    _inline(walk, scope, node, chosen, given)
+    if id(node) not in walk.chosen:
+        chosen = max(branches, key=lambda graph: work_of(walk, node, graph, given)[:2])
+        walk.notes.append(f"{node.name}: of its branches the dearest is taken, {chosen.name}")
+        walk.chosen[id(node)] = chosen
+    _inline(walk, scope, node, walk.chosen[id(node)], given)
 
 
 def _loop(walk: TorchWalk, scope: Scope, node: TorchNode) -> None:

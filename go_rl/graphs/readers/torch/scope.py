@@ -30,6 +30,8 @@ class TorchWalk:
     unknown: Counter[str] = field(default_factory=Counter)
     """Operators without a cost rule that were counted by bytes."""
     trip_count: int | None = None
+    chosen: dict[int, TorchGraph] = field(default_factory=dict)
+    """Branch that is taken, by the identity of its node: each branch is priced once."""
     lanes: list[int] = field(default_factory=list)
     """Sizes of the axes over which `vmap` repeats what is walked, and which types there lack."""
     unrolled: int = 0

@@ -50,7 +50,10 @@ class SizeTable:
         Raises:
             ReadError: a size does not follow from the symbols, or no tensor has it.
         """
-        return Tensor(tuple(self._extent(each, where) for each in kind.sizes), kind.itemsize)
+        tensor = Tensor(tuple(self._extent(each, where) for each in kind.sizes), kind.itemsize)
+        if tensor.size > LARGEST_SIZE:
+            raise ReadError(f"{where}: its shape {_times(kind.sizes)} has more than 2^62 elements")
+        return tensor
 
     def _extent(self, size: Size, where: str) -> int:
         number = self.number(size)
