@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 from go_rl.core.errors import ReadError
@@ -54,6 +54,7 @@ class Scope:
         return frozenset(ref.name for ref in refs_in([*operands, *self.graph.outputs]))
 
 
+@lru_cache(4096)
 def operator_of(target: str) -> tuple[str, str]:
     """Return operator and overload of a target such as ``torch.ops.aten.add_.Tensor``: the name of
     an in-place operator is that of the other form."""
