@@ -1,22 +1,22 @@
-"""The dispatch policy beside its control arms, at equal samples, on families it never learned from.
+"""The dispatch policy beside its control arms, at equal samples, where it never learned.
 
-Run: ``python -m experiments.learning.dispatch_arms [--weights FILE]``. Problems are those of the
-zoo's validation families, and generated ones whose seeds lie beyond all that training takes. An arm
-is judged by the best of its first 1, 5 and 20 plans:
+Run: ``python -m experiments.learning.dispatch_arms [--weights FILE ...]``. Problems are those of
+the zoo's validation families, and generated ones whose seeds lie beyond all that training takes,
+each with analytical and with learned prices. An arm is judged by the best of its first 1, 5 and 20
+plans:
 
-- *policy*: the prototypes that the network prefers, with its offsets;
+- *policy*: the prototypes that the network prefers, with its offsets, of each training seed;
+- *zoo alone*: the same trained on the zoo's training families and nothing else (``--zoo-weights``);
 - *fixed order*: the same prototypes in the order of the cover, whatever the graph (zero-output);
 - *nearest neighbours*: the same prototypes in the order of a cover of the 25 training problems that
   are nearest in the eleven numbers that describe hardware and graph as a whole (``--table``);
 - *random encoder*, *blind*: fresh weights of the encoder; no edges seen;
 - *untrained*: a list scheduler, then random weights around it;
-- *composed*: placement, order and fusion one after the other, as compilers do; its first k plans;
-- *earlier*: the policy of an earlier version, from a file of rows, if given.
+- *composed*: placement, order and fusion one after the other, as compilers do; its first k plans.
 """
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -34,6 +34,7 @@ from go_rl.graphs.zoo.index import generated_name
 from go_rl.graphs.zoo.problems import ZooProblem
 from go_rl.objectives.makespan.methods.composed import Composed
 from go_rl.objectives.makespan.workspace import makespan_workspace
+from go_rl.policy.agent import Agent
 from go_rl.policy.controls import controlled
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
 from go_rl.policy.dispatch.dispatch_search import DispatchSearch, preferred
@@ -47,16 +48,12 @@ COUNTS = (1, 5, 20)
 FIRST_SEED = 1_000_000
 """First seed of the generated problems; training takes seeds below."""
 ZOO = ("seq2seq-2-layers-training", "seq2seq-4-layers-training", "swin-tiny-training")
+COSTS = ("analytical", "learned:gpus")
+"""Prices of the problems."""
 ARMS = ("zero-output", "random-encoder", "blind")
 """Control arms by their names in the library."""
 NAMES = {"zero-output": "fixed order", "random-encoder": "random encoder"}
 NEIGHBOURS = 25
-EARLIER = (
-    "`dispatch-1.1` is the policy of tree 6c1a2fec, run there (`dispatch_arms_earlier.csv`); it "
-    "was trained on both validation families of the zoo, so the first table is no held-out test "
-    "for it."
-)
-"""Said of the rows of an earlier version."""
 SEARCHED = 1000
 """Rollouts of the search that gives the best known plan."""
 
@@ -79,10 +76,12 @@ class Row:
 class DispatchArms(Experiment):
     """Options of this experiment."""
 
-    weights: str = "dispatch-2.1"
-    """Policy."""
+    weights: tuple[str, ...] = ("dispatch-2.2",)
+    """The policy by its training seeds, the one that ships first."""
+    zoo_weights: str | None = None
+    """The policy that was trained on the zoo alone; None: no such arm."""
     generated: int = 40
-    """Generated problems."""
+    """Generated problems, each twice: with analytical and with learned prices."""
     seeds: int = 3
     """Runs of arms that draw anything."""
     table: Path | None = None
@@ -90,46 +89,38 @@ class DispatchArms(Experiment):
     problem beside its searches; None: no nearest neighbours."""
     seen: Path | None = None
     """Folder of what was seen of the training problems: ``cache/seen`` of the searches."""
-    earlier: Path | None = None
-    """CSV of rows of an earlier version, with the columns of this page's own."""
 
     def run(self) -> None:
         """Make the missing rows, then the page."""
         kept = self.kept_rows(Row)
         done = {(row.problem, row.arm, row.seed) for row in kept.rows}
-        for number, problem in enumerate(problems(self.generated)):
-            for row in self.rows(problem, done):
+        for number, (cost, problem) in enumerate(product(COSTS, problems(self.generated))):
+            for row in self.rows(problem, cost, done):
                 kept.add(row)
-            say(number, problem.name)
-        known = {row.problem for row in kept.rows}
-        earlier = [row for row in self._earlier() if row.problem in known]
-        self.write_page(page([*kept.rows, *earlier]))
+            say(number, f"{problem.name}.{cost}")
+        self.write_page(page(kept.rows))
 
-    def _earlier(self) -> list[Row]:
-        if self.earlier is None:
-            return []
-        with self.earlier.open(newline="") as file:
-            return [
-                Row(r["problem"], r["family"], r["arm"], int(r["seed"]),
-                    *(float(r[f"best_{k}"]) for k in COUNTS))
-                for r in csv.DictReader(file)
-            ]  # fmt: skip
-
-    def rows(self, problem: ZooProblem, done: set[tuple[str, str, int]]) -> Iterator[Row]:
+    def rows(
+        self, problem: ZooProblem, cost: str, done: set[tuple[str, str, int]]
+    ) -> Iterator[Row]:
         """Yield the rows of a problem that are missing."""
-        wanted = [("policy", 0), ("fixed order", 0), ("blind", 0), ("composed", 0), ("search", 0)]
+        name = f"{problem.name}.{cost}"
+        trained = range(len(self.weights))
+        wanted = [(arm, s) for arm in ("policy", "fixed order", "blind") for s in trained]
+        wanted += [("composed", 0), ("search", 0)]
+        wanted += [("zoo alone", 0)] * (self.zoo_weights is not None)
         wanted += [("nearest neighbours", 0)] * (self.table is not None)
         wanted += [(arm, s) for arm in ("untrained", "random encoder") for s in range(self.seeds)]
-        missing = [each for each in wanted if (problem.name, *each) not in done]
+        missing = [each for each in wanted if (name, *each) not in done]
         if not missing:
             return
-        priced = priced_problem(problem)
+        priced = priced_problem(problem, cost)
         plans = DispatchPlans(makespan_workspace(priced))
         for arm, seed in missing:
             seconds = self._seconds(arm, seed, plans)
             best = np.minimum.accumulate(np.where(np.isfinite(seconds), seconds, np.inf))
             found = [float(best[min(k, len(best)) - 1]) for k in COUNTS]
-            yield Row(problem.name, family(problem), arm, seed, *found)
+            yield Row(name, family(problem), arm, seed, *found)
 
     def _seconds(self, arm: str, seed: int, plans: DispatchPlans) -> Float64[np.ndarray, "S"]:
         """Seconds of the plans of an arm in their order; one for *composed* and *search*."""
@@ -138,7 +129,7 @@ class DispatchArms(Experiment):
             best = [Composed().optimize(problem, Budget(samples=k), 0).value for k in COUNTS]
             return np.repeat(best, np.diff([0, *COUNTS]))
         if arm == "search":
-            found = DispatchSearch(self._agent).optimize(problem, Budget(samples=SEARCHED), 0)
+            found = DispatchSearch(self._agents[0]).optimize(problem, Budget(samples=SEARCHED), 0)
             return np.array([found.value])
         return plans.dispatch.evaluate(self._weights(arm, seed, plans)).seconds
 
@@ -146,10 +137,14 @@ class DispatchArms(Experiment):
         if arm == "untrained":
             return untrained(max(COUNTS), seed)
         if arm == "nearest neighbours":
-            found = preferred(controlled(self._agent, "zero-output", 0), plans)
+            found = preferred(controlled(self._agents[0], "zero-output", 0), plans)
             return found[self._nearest(plans)]
+        if arm == "zoo alone":
+            assert self.zoo_weights is not None
+            return preferred(load_weights(self.zoo_weights).agent, plans)[: max(COUNTS)]
         control = {NAMES.get(name, name): name for name in ARMS}.get(arm)
-        return preferred(controlled(self._agent, control, seed), plans)[: max(COUNTS)]
+        agent = self._agents[0 if arm == "random encoder" else seed]
+        return preferred(controlled(agent, control, seed), plans)[: max(COUNTS)]
 
     def _nearest(self, plans: DispatchPlans) -> list[int]:
         """Numbers of prototypes: a cover of the nearest training problems."""
@@ -171,8 +166,8 @@ class DispatchArms(Experiment):
         return np.array(described), regrets(found["seconds"], best)
 
     @cached_property
-    def _agent(self):
-        return load_weights(self.weights).agent
+    def _agents(self) -> list[Agent]:
+        return [load_weights(weights).agent for weights in self.weights]
 
 
 def problems(generated: int) -> list[ZooProblem]:
@@ -194,7 +189,7 @@ def family(problem: ZooProblem) -> str:
     """Return the family of a zoo graph, or the kind of a generated one."""
     from go_rl.policy.learn.dispatch.problems import DispatchProblem
 
-    return DispatchProblem(problem.graph, problem.hardware, problem.decisions).kind
+    return DispatchProblem(problem.graph, problem.hardware, problem.decisions, COSTS[0]).kind
 
 
 def page(rows: list[Row]) -> str:
@@ -205,9 +200,12 @@ def page(rows: list[Row]) -> str:
     lines = ["# The dispatch policy beside its control arms", "",
              "Best of the first k plans over the best known plan of the problem, less one, and the "
              "arm's seconds over the policy's; geometric means over problems, families alike, with "
-             f"the 95 % interval over families (bootstrap). {EARLIER}", ""]  # fmt: skip
-    zoo = {row.problem for row in rows if not row.problem.startswith("generated")}
-    groups = {"Validation families of the zoo": zoo, "Generated": set(best) - zoo}
+             "the 95 % interval over families (bootstrap).", ""]  # fmt: skip
+    groups: dict[str, set[str]] = {}
+    for row in rows:
+        place = "Generated" if row.problem.startswith("generated") else "The zoo's families"
+        prices = row.problem.rpartition(".")[2].partition(":")[0]
+        groups.setdefault(f"{place}, {prices} prices", set()).add(row.problem)
     for title, chosen in groups.items():
         some = [row for row in rows if row.problem in chosen]
         lines += [f"## {title}: {len(chosen)} problems, "
@@ -223,7 +221,26 @@ def page(rows: list[Row]) -> str:
                 cells += [f"{above - 1:.1%}", f"{ratio:.3f} ({low:.3f} to {high:.3f})"]
             lines.append("| " + " | ".join(cells) + " |")
         lines.append("")
+    lines += seeds_table(rows)
     return "\n".join(lines)
+
+
+def seeds_table(rows: list[Row]) -> list[str]:
+    """Return a table of the lead by training seed, over all problems."""
+    seeds = sorted({row.seed for row in rows if row.arm == "policy"})
+    lines = ["## By training seed, all problems", "",
+             "| rival over the policy | " + " | ".join(f"seed {s}" for s in seeds) + " |",
+             "| --- |" + " ---: |" * len(seeds)]  # fmt: skip
+    for arm, k in (("untrained", 20), ("composed", 20), ("fixed order", 5)):
+        cells = []
+        for seed in seeds:
+            own = seed if arm == "fixed order" else None
+            policy = logs([r for r in rows if r.seed == seed], "policy", k)
+            rival = logs([r for r in rows if own is None or r.seed == own], arm, k)
+            ratio, *_ = over({p: v - policy[p] for p, v in rival.items()}, rows)
+            cells.append(f"{ratio:.3f}")
+        lines.append(f"| {arm}, {k} samples | " + " | ".join(cells) + " |")
+    return [*lines, ""]
 
 
 def logs(rows: list[Row], arm: str, k: int) -> dict[str, float]:

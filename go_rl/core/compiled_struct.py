@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
@@ -33,6 +33,7 @@ from numba.extending import (
 from numba.np.arrayobj import make_array, populate_array
 
 F = TypeVar("F", bound=Callable[..., Any])
+S = TypeVar("S", bound="CompiledStruct")
 
 SCALARS = {int: np.int64, float: np.float64, bool: np.bool_}
 """Annotations of scalar fields, and their types in a compiled function."""
@@ -53,9 +54,11 @@ class Field:
     name: str
     dtype: np.dtype
     ndim: int
-    """Dimensions; 0: a scalar."""
+    """Number of dimensions; 0: a scalar."""
     slot: int
     """Place in the table: the scalar itself, or the address and then the shape."""
+    sizes: tuple[str, ...] = ()
+    """Names of the dimensions, or numbers."""
 
 
 class StructType(types.Type):
@@ -83,6 +86,32 @@ class CompiledStruct:
     def __init_subclass__(cls) -> None:
         annotations = inspect.get_annotations(cls, eval_str=True)
         cls._numba_type_ = StructType(cls.__qualname__, _fields(annotations))
+
+    @classmethod
+    def zeros(cls: type[S], sizes: Mapping[str, int], **given: Any) -> S:
+        """Return a struct of zeros.
+
+        Args:
+            sizes: dimensions by the names that the annotations give them.
+            given: fields with other contents; scalars must be among them.
+
+        Raises:
+            ValueError: a dimension has no size.
+        """
+        empty: dict[str, Any] = {
+            field.name: np.zeros([cls._size(field, n, sizes) for n in field.sizes], field.dtype)
+            for field in cls._numba_type_.fields.values()
+            if field.ndim and field.name not in given
+        }
+        return cls(**empty, **given)
+
+    @classmethod
+    def _size(cls, field: Field, dimension: str, sizes: Mapping[str, int]) -> int:
+        if dimension.isdigit():
+            return int(dimension)
+        if dimension not in sizes:
+            raise ValueError(f"{cls.__name__}.{field.name}: no size of dimension {dimension!r}")
+        return sizes[dimension]
 
     def __post_init__(self) -> None:
         words: list[int] = []
@@ -129,7 +158,8 @@ def _fields(annotations: dict[str, Any]) -> tuple[Field, ...]:
         if kind in SCALARS:
             fields.append(Field(name, np.dtype(SCALARS[kind]), 0, slot))
         else:
-            fields.append(Field(name, np.dtype(kind.dtypes[0]), len(kind.dims), slot))
+            sizes = tuple(kind.dim_str.split())
+            fields.append(Field(name, np.dtype(kind.dtypes[0]), len(sizes), slot, sizes))
         slot += 1 + fields[-1].ndim
     return tuple(fields)
 

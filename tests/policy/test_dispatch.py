@@ -14,13 +14,21 @@ from reference.step_problems import random_edges, random_kinds, random_step, ste
 
 from go_rl.core import DECISIONS, Budget, OpKind, Problem
 from go_rl.core.graph.fusion import heavy_nodes
+from go_rl.objectives.makespan.methods.metis import metis_devices
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.dispatch.cross_entropy import BATCH, CrossEntropy
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
 from go_rl.policy.dispatch.dispatch_policy import PLAN
 from go_rl.policy.dispatch.dispatch_search import DispatchSearch, preferred
-from go_rl.policy.dispatch.features import FUSE_FEATURES, WIDTH, WINDOW, HeadWeights, head_weights
+from go_rl.policy.dispatch.features import (
+    FUSE_FEATURES,
+    WIDTH,
+    WINDOW,
+    HeadWeights,
+    head_weights,
+    list_schedulers,
+)
 from go_rl.policy.dispatch.rollout import Dispatched, Dispatcher
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.verify.check_plan import check_plan
@@ -84,7 +92,7 @@ def test_rollouts_are_those_of_the_plain_twin(seed):
     most = 0
     for row in range(len(plans.device)):
         assert topological(dispatcher, plans.order[row])
-        plain = PlainDispatch(found.units, capacity)
+        plain = PlainDispatch(found.units, capacity, dispatcher.advice)
         most = max(most, len(plain.ready()))
         device, order = plain.roll_out(weights.select[row], weights.place[row], WINDOW)
         assert plans.order[row].tolist() == order
@@ -98,8 +106,19 @@ def test_a_device_without_room_is_not_chosen_while_another_has_some():
     weight = found.units.weight
     capacity = np.full(len(found.dispatch.dispatcher.capacity), weight.sum())
     capacity[0] *= 0.3
-    plans = Dispatcher(found.units, capacity).roll_out(random_weights(1))
+    plans = replace(found.dispatch.dispatcher, capacity=capacity).roll_out(random_weights(1))
     assert max(weight[row == 0].sum() for row in plans.device) <= capacity[0]
+
+
+def test_list_schedulers_follow_the_placements_made_beforehand():
+    """Where all is far cheaper than the time that following costs."""
+    found = decoder(2)
+    dispatcher = found.dispatch.dispatcher
+    plans = dispatcher.roll_out(head_weights(1e3 * list_schedulers()))
+    for row, advised in zip(plans.device[1:], dispatcher.advice, strict=True):
+        assert row.tolist() == advised.tolist()
+    metis = found.workspace.decisions(metis_devices(found.workspace, 0)[None]).device
+    assert found.units.nodes_of(dispatcher.advice[1:]).tolist() == metis.tolist()
 
 
 def fused_plainly(found: DispatchPlans, weights: HeadWeights, row: int, plans: Dispatched):

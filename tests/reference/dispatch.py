@@ -65,8 +65,9 @@ class PlainDispatch(PlainList):
     """A schedule that grows by one unit at a time, what is seen of the next choice, and the
     choices of two linear heads."""
 
-    def __init__(self, units: MakespanUnits, capacity: np.ndarray) -> None:
+    def __init__(self, units: MakespanUnits, capacity: np.ndarray, advice: np.ndarray) -> None:
         super().__init__(units, 1.0, capacity)
+        self.advice = advice
         u = self.units.units
         self.count, self.devices = u.num_units, len(capacity)
         self.total = float(u.work.sum())
@@ -172,6 +173,7 @@ class PlainDispatch(PlainList):
                 log1p(lasting / merged.seconds[:, u].min() - 1.0),
                 gathered / future if future else 0.0,
                 self.short(end[d] + self.tail[u] - work[u] - max(self.tail)),
+                *(float(advised[u] == d) for advised in self.advice),
             ])  # fmt: skip
         return np.array(rows)
 

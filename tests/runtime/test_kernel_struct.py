@@ -92,3 +92,31 @@ def test_a_kernel_is_compiled_once_for_all_sizes():
     for n in (1, 2, 50):
         _digest(sample(words=np.arange(n), flags=np.ones(n, np.bool_)))
     assert len(_digest.signatures) == 1
+
+
+def test_room_is_made_of_named_dimensions():
+    sizes = {"n": 3, "m": 2, "a": 2, "b": 3, "c": 4}
+    given = np.ones(2, np.int32)
+    room = Sample.zeros(sizes, count=1, scale=2.0, on=False, small=given)
+    assert (room.count, room.scale, room.on, room.small is given) == (1, 2.0, False, True)
+    assert room.cube.shape == (2, 3, 4)
+    assert not room.cube.any()
+    assert (room.words.dtype, room.flags.dtype) == (np.int64, np.bool_)
+    _write(room)
+    assert room.words.tolist() == [0, -1, 0]
+
+
+@dataclass(frozen=True, eq=False)
+class Counter(CompiledStruct):
+    """A dimension that is a number."""
+
+    made: Int64[np.ndarray, "1"]
+
+
+def test_a_dimension_that_is_a_number_needs_no_size():
+    assert Counter.zeros({}).made.tolist() == [0]
+
+
+def test_room_for_a_dimension_without_a_size_is_refused():
+    with pytest.raises(ValueError, match=r"Sample\.words: no size of dimension 'n'"):
+        Sample.zeros({"m": 2, "a": 2, "b": 3, "c": 4}, count=1, scale=2.0, on=False)

@@ -15,7 +15,7 @@ from go_rl.graphs.zoo.split import SPLITS
 if TYPE_CHECKING:
     from go_rl.core import OpGraph
 
-GENERATED_VERSION = "generated-1"
+GENERATED_VERSION = "generated-2"
 """Names the grammar of generated graphs; a seed gives the same graph for ever under one version."""
 ZOO_VERSION = "zoo-1"
 """Names the set of frozen graphs; a graph never changes under one version."""

@@ -9,9 +9,11 @@ import numpy as np
 from jaxtyping import Float32, Int16
 
 from go_rl.core.decisions import Decisions, Scored
+from go_rl.objectives.makespan.methods.composed import expert_placement
+from go_rl.objectives.makespan.methods.metis import metis_devices
 from go_rl.objectives.makespan.units import MakespanUnits
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
-from go_rl.policy.dispatch.features import head_weights
+from go_rl.policy.dispatch.features import ADVICE, head_weights
 from go_rl.policy.dispatch.fusion_head import FusionHead
 from go_rl.policy.dispatch.rollout import Dispatched, Dispatcher
 
@@ -35,7 +37,7 @@ class DispatchDecisions:
             home = _of_units(units, workspace.reference.device)[0]
             elsewhere = np.arange(workspace.num_devices)[:, None] != home
             units = replace(units, seconds=np.where(elsewhere, np.inf, units.seconds))
-        return Dispatcher(units, room)
+        return Dispatcher(units, room, _advice(workspace, units))
 
     @cached_property
     def fusion_head(self) -> FusionHead:
@@ -67,6 +69,14 @@ class DispatchDecisions:
         turns = np.arange(self.units.num_units, 0, -1)
         np.put_along_axis(place, found.order.astype(np.int64), turns[None], axis=1)
         return self.units.nodes_of(place)
+
+
+def _advice(workspace: MakespanWorkspace, units: MakespanUnits) -> Int16[np.ndarray, "A U"]:
+    """[ADVICE, U] devices of placements made beforehand; where none is decided, the reference's."""
+    if "placement" not in workspace.problem.decisions:
+        return np.repeat(_of_units(units, workspace.reference.device), ADVICE, axis=0)
+    placed = np.stack([expert_placement(workspace), metis_devices(workspace, 0)])
+    return _of_units(units, workspace.decisions(placed).device)
 
 
 def _of_units(units: MakespanUnits, device: np.ndarray) -> Int16[np.ndarray, "B U"]:

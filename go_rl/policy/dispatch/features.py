@@ -32,8 +32,12 @@ PLACE_FEATURES = (
     "slower than the fastest",
     "consumers' other data there",
     "fills the slack",
+    "expert's choice",
+    "METIS's choice",
 )
 """Features of a unit on a device."""
+ADVICE = 2
+"""Last columns of `PLACE_FEATURES`: whether a placement made beforehand chose this device."""
 SELECT_FEATURES = (
     "upward rank",
     "earliest start",
@@ -86,9 +90,13 @@ SPREADS = {
         "distance from an even pipeline by layer": 3.0,
         "distance from an even pipeline by work": 3.0,
         "load against progress": 1.8,
+        "expert's choice": 3.0,
+        "METIS's choice": 3.0,
     },
     "fusion": {},
 }  # fmt: skip
+OBEYED = 8.0
+"""Deviation with which advice outweighs all else."""
 WIDTH = sum(map(len, HEADS.values()))
 """Number of weights of all heads, ``W``."""
 
@@ -109,6 +117,15 @@ def head_weights(deviations: Float32[np.ndarray, "B W"]) -> HeadWeights:
     ends = np.cumsum([len(names) for names in HEADS.values()])[:-1]
     select, place, fuse = (np.ascontiguousarray(part) for part in np.split(weights, ends, axis=1))
     return HeadWeights(select, place, fuse)
+
+
+def list_schedulers() -> Float32[np.ndarray, "L W"]:
+    """Return [1 + ADVICE, W] deviations: a list scheduler, and the same with each of the placements
+    made beforehand."""
+    end = len(SELECT_FEATURES) + len(PLACE_FEATURES)
+    found = np.zeros((1 + ADVICE, WIDTH), np.float32)
+    found[np.arange(1, 1 + ADVICE), np.arange(end - ADVICE, end)] = OBEYED
+    return found
 
 
 def _untrained() -> tuple[Float32[np.ndarray, "W"], Float32[np.ndarray, "W"]]:

@@ -10,6 +10,7 @@ import pytest
 
 import go_rl
 from go_rl.core import OpGraph, ZooError, check_graph
+from go_rl.graphs.cutting.layers import layer_names
 from go_rl.graphs.zoo.generate.generated import GRAMMAR, generated_graph, generated_model
 from go_rl.graphs.zoo.index import FOLDER, generated_name, generated_seed, read_index
 
@@ -60,10 +61,18 @@ def test_the_record_spans_sizes_kinds_and_iterations():
     assert {row["iteration"] for row in record()} == {"sgd", "momentum", "adam", "inference"}
 
 
+def test_most_names_hold_the_scopes_of_layers():
+    """A stack of layers has as many scopes as layers and more; one in seven graphs has none."""
+    scopes = {seed: set(layer_names(made(seed))) - {""} for seed in range(len(GRAMMAR))}
+    assert len(scopes[4]) > 10
+    assert not scopes[2]
+    assert sum(map(bool, scopes.values())) >= 8
+
+
 def test_generated_graphs_are_loaded_by_name():
     assert go_rl.load(f"zoo:{generated_name(7)}").digest == made(7).digest
     assert generated_seed("resnet50") is None
-    assert generated_seed("generated-1-x") is None
+    assert generated_seed("generated-2-x") is None
 
 
 @pytest.mark.parametrize("seed", [-1, 2**31, True])

@@ -17,7 +17,7 @@ from reference.step_problems import decided, random_plans, random_step, step_pro
 from go_rl.core import OpKind, Problem, Status
 from go_rl.core.decisions import Decisions
 from go_rl.core.evaluation import STATUS_CODES
-from go_rl.objectives.makespan.simulate.jobs import lay_out
+from go_rl.objectives.makespan.simulate.jobs import laid_out
 from go_rl.objectives.makespan.simulate.pricing import MakespanPricer
 from go_rl.verify.makespan_value import replayed
 
@@ -99,7 +99,7 @@ class Schedule:
         self.pricer = MakespanPricer(self.problem)
         plans = Decisions(device, priority, leader)
         self.status, self.makespan, self.trace = self.pricer.trace(plans)
-        self.jobs = lay_out(
+        self.jobs = laid_out(
             self.pricer.arrays, device[0].astype(np.int64), priority[0], leader[0],
             np.zeros(leader.shape[1]),
         )  # fmt: skip

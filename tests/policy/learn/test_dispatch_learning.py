@@ -64,6 +64,14 @@ def test_a_greedy_cover_takes_what_complements():
     assert greedy_cover(regret, np.array([0.0, 0.0, 1.0]), 9)[0] == 2
 
 
+def test_columns_that_are_given_are_in_the_cover_in_the_order_of_their_worth():
+    regret = np.array([[0.5, 0.0, 0.9], [0.5, 0.9, 0.0]])
+    share = np.full(2, 0.5)
+    assert greedy_cover(regret, share, 2) == [1, 2]
+    assert greedy_cover(regret, share, 2, given=[0]) == [1, 0]
+    assert greedy_cover(regret, share, 1, given=[0]) == [0]
+
+
 def test_regrets_are_logarithms_and_end_at_the_worst():
     found = regrets(np.array([[2.0, 1.0, np.inf]]), np.array([0.5]))
     assert found == pytest.approx(np.array([[1.0, np.log(2), 1.0]]))

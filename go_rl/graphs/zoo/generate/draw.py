@@ -55,9 +55,19 @@ def matrix(inside: int, outside: int) -> Any:
     return floats(inside, outside)
 
 
+def scoped(name: str, block: Block) -> Block:
+    """Return a block whose operators lie in a scope, as those of a framework's modules do."""
+
+    def apply(weights: Any, *inputs: Any) -> Any:
+        with jax.named_scope(name):
+            return block.apply(weights, *inputs)
+
+    return Block(block.weights, apply)
+
+
 def chained(blocks: Sequence[Block]) -> Block:
-    """Return blocks applied one after the other."""
-    functions = [block.apply for block in blocks]
+    """Return blocks applied one after the other, each in a scope of its own."""
+    functions = [scoped(f"layer_{i}", block).apply for i, block in enumerate(blocks)]
 
     def apply(weights: Any, x: Array) -> Array:
         for one, function in zip(weights, functions, strict=True):

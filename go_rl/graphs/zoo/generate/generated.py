@@ -7,7 +7,7 @@ A change to the grammar that changes any graph takes a new version.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from go_rl.core import OpGraph
 from go_rl.core.errors import ZooError
@@ -30,6 +30,8 @@ GRAMMAR: dict[str, Callable[[Draw, int], RandomNetwork]] = {
     "several-inputs": sequences.several_inputs,
 }
 """Kinds of networks; seeds take them in turn."""
+SCOPED = 0.85
+"""Share of the graphs whose names hold the scopes of their layers."""
 MOST_SEED = 2**31 - 1
 
 
@@ -78,4 +80,11 @@ def generated_graph(seed: int) -> OpGraph:
 
     model = generated_model(seed)
     function, arguments, weights = model.build()
-    return trace_jax(function, *arguments, weights=weights, name=model.name)
+    graph = trace_jax(function, *arguments, weights=weights, name=model.name)
+    return graph if Draw(seed + (2 << 32)).chance(SCOPED) else _without_scopes(graph)
+
+
+def _without_scopes(graph: OpGraph) -> OpGraph:
+    """The same graph, its names as a tool leaves them that keeps no modules."""
+    names = [f"{name.rpartition('/')[2]}.{i}" for i, name in enumerate(graph.names)]
+    return replace(graph, names=tuple(names))

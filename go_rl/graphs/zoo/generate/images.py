@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from go_rl.graphs.zoo.generate.draw import Array, Block, Draw, chained, matrix
+from go_rl.graphs.zoo.generate.draw import Array, Block, Draw, chained, matrix, scoped
 from go_rl.graphs.zoo.generate.network import RandomNetwork
 from go_rl.graphs.zoo.models.building import floats
 
@@ -58,9 +58,9 @@ def _residual(draw: Draw, channels: int) -> Block:
 def _branching(draw: Draw, channels: int) -> Block:
     """Two to six branches of one to four convolutions, added or joined (Inception, NASNet)."""
     branches = [
-        chained([convolution(draw, channels, channels, draw.one(1, 1, 3, 5))
-                 for _ in range(draw.count(1, 4))])
-        for _ in range(draw.count(2, 6))
+        scoped(f"branch_{i}", chained([convolution(draw, channels, channels, draw.one(1, 1, 3, 5))
+                                       for _ in range(draw.count(1, 4))]))
+        for i in range(draw.count(2, 6))
     ]  # fmt: skip
     joined = draw.chance(0.5)
     weights = ([one.weights for one in branches],
@@ -78,7 +78,10 @@ def _branching(draw: Draw, channels: int) -> Block:
 def _dense(draw: Draw, channels: int) -> Block:
     """Convolutions that each see all before them (DenseNet)."""
     growth, many = draw.one(16, 32), draw.count(2, 10)
-    inside = [convolution(draw, channels + i * growth, growth, 3) for i in range(many)]
+    inside = [
+        scoped(f"dense_{i}", convolution(draw, channels + i * growth, growth, 3))
+        for i in range(many)
+    ]
     weights = ([one.weights for one in inside],
                floats(1, 1, channels + many * growth, channels))  # fmt: skip
 
@@ -93,7 +96,10 @@ def _dense(draw: Draw, channels: int) -> Block:
 def _random(draw: Draw, channels: int) -> Block:
     """Convolutions wired at random (RandWire)."""
     many = draw.count(4, 24)
-    inside = [convolution(draw, channels, channels, draw.one(1, 3)) for _ in range(many)]
+    inside = [
+        scoped(f"wired_{i}", convolution(draw, channels, channels, draw.one(1, 3)))
+        for i in range(many)
+    ]
     sources = [sorted(draw.some(range(i + 1), 1, 3)) for i in range(many)]
 
     def apply(weights: Any, x: Array) -> Array:
@@ -165,9 +171,15 @@ def u_shaped(draw: Draw, batch: int) -> RandomNetwork:
                 + [_attended(draw, w)] * (diffuses and side >> level <= 16))
         for level, w in enumerate(widths)
     ]  # fmt: skip
-    up = [chained([_residual(draw, w) for _ in range(draw.count(1, 3))]) for w in widths]
-    shrink = [convolution(draw, a, 2 * a, 3, 2) for a in widths]
-    bottom = _residual(draw, 2 * widths[-1])
+    down = [scoped(f"down_{level}", one) for level, one in enumerate(down)]
+    up = [
+        scoped(f"up_{level}", chained([_residual(draw, w) for _ in range(draw.count(1, 3))]))
+        for level, w in enumerate(widths)
+    ]
+    shrink = [
+        scoped(f"shrink_{i}", convolution(draw, a, 2 * a, 3, 2)) for i, a in enumerate(widths)
+    ]
+    bottom = scoped("bottom", _residual(draw, 2 * widths[-1]))
     weights = {
         "in": floats(3, 3, 3, channels), "out": floats(3, 3, channels, 3),
         "down": [one.weights for one in down], "up": [one.weights for one in up],
@@ -187,7 +199,8 @@ def u_shaped(draw: Draw, batch: int) -> RandomNetwork:
         x = bottom.apply(weights["bottom"], x)
         for i in range(levels - 1, -1, -1):
             x = jnp.repeat(jnp.repeat(x, 2, 1), 2, 2)
-            x = convolved(jnp.concatenate([x, kept[i]], -1), weights["join"][i])
+            with jax.named_scope(f"join_{i}"):
+                x = convolved(jnp.concatenate([x, kept[i]], -1), weights["join"][i])
             x = up[i].apply(weights["up"][i], x)
         return jnp.mean(jnp.square(convolved(x, weights["out"])))
 

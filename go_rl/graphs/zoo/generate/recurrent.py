@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from go_rl.graphs.zoo.generate.draw import Array, Block, Draw, matrix
+from go_rl.graphs.zoo.generate.draw import Array, Block, Draw, matrix, scoped
 from go_rl.graphs.zoo.generate.network import RandomNetwork
 from go_rl.graphs.zoo.models.building import floats
 
@@ -55,8 +55,9 @@ def _run(one: Block, weights: Any, xs: Sequence[Array]) -> list[Array]:
 
 def stack(draw: Draw, width: int, layers: int, both_ways: bool) -> Block:
     """Return layers of cells, the second direction merged in by a product."""
-    forward = [cell(draw, width) for _ in range(layers)]
-    backward = [cell(draw, width) for _ in range(layers if both_ways else 0)]
+    forward = [scoped(f"cell_{i}", cell(draw, width)) for i in range(layers)]
+    many = layers if both_ways else 0
+    backward = [scoped(f"back_{i}", cell(draw, width)) for i in range(many)]
     merge = [matrix(2 * width, width) for _ in backward]
     residual = draw.chance(0.5)
     weights = ([one.weights for one in forward], [one.weights for one in backward], merge)
@@ -68,7 +69,8 @@ def stack(draw: Draw, width: int, layers: int, both_ways: bool) -> Block:
             if both_ways:
                 other = _run(backward[layer], back[layer], xs[::-1])[::-1]
                 pairs = zip(new, other, strict=True)
-                new = [jnp.concatenate(pair, -1) @ merging[layer] for pair in pairs]
+                with jax.named_scope(f"merge_{layer}"):
+                    new = [jnp.concatenate(pair, -1) @ merging[layer] for pair in pairs]
             xs = [x + y for x, y in zip(xs, new, strict=True)] if residual and layer else new
         return xs
 
@@ -86,12 +88,12 @@ def _readout(draw: Draw, width: int) -> Block:
         seen = jnp.concatenate(xs, 0) if when == "once" else xs[-1]
         return jnp.mean(jax.nn.log_softmax(seen @ weights))
 
-    return Block(matrix(width, words), apply)
+    return scoped("readout", Block(matrix(width, words), apply))
 
 
 def _decoder(draw: Draw, width: int) -> Block:
     """Return a decoder that attends to the encoder's results at each step."""
-    layers = [cell(draw, width) for _ in range(draw.count(1, 3))]
+    layers = [scoped(f"cell_{i}", cell(draw, width)) for i in range(draw.count(1, 3))]
     scored = draw.chance(0.5)
     weights = ([one.weights for one in layers], matrix(width, width), matrix(2 * width, width))
 
@@ -100,16 +102,17 @@ def _decoder(draw: Draw, width: int) -> Block:
         seen, found = jnp.stack(memory, 1), []
         states = [(memory[-1], jnp.zeros_like(memory[-1])) for _ in layers]
         for x in xs:
-            query = states[-1][0] @ score if scored else states[-1][0]
-            shares = jax.nn.softmax(jnp.einsum("btd,bd->bt", seen, query))
-            x = jnp.concatenate([x, jnp.einsum("bt,btd->bd", shares, seen)], -1) @ mix
+            with jax.named_scope("attend"):
+                query = states[-1][0] @ score if scored else states[-1][0]
+                shares = jax.nn.softmax(jnp.einsum("btd,bd->bt", seen, query))
+                x = jnp.concatenate([x, jnp.einsum("bt,btd->bd", shares, seen)], -1) @ mix
             for i, one in enumerate(layers):
                 states[i] = one.apply(own[i], states[i], x)
                 x = states[i][0]
             found.append(x)
         return found
 
-    return Block(weights, apply)
+    return scoped("decoder", Block(weights, apply))
 
 
 def recurrent(draw: Draw, batch: int) -> RandomNetwork:
@@ -131,7 +134,7 @@ def encoder_decoder(draw: Draw, batch: int) -> RandomNetwork:
     width, layers = draw.one(256, 512, 1024), draw.count(1, 4)
     both_ways = draw.chance(0.5)
     length = draw.size(3, max(4, STEPS // (2 * layers * (1 + both_ways))))
-    encoder = stack(draw, width, layers, both_ways)
+    encoder = scoped("encoder", stack(draw, width, layers, both_ways))
     decoder, readout = _decoder(draw, width), _readout(draw, width)
 
     def loss(weights: Any, source: Array, target: Array) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from go_rl.graphs.zoo.generate.draw import Array, Block, Draw, chained, matrix
+from go_rl.graphs.zoo.generate.draw import Array, Block, Draw, chained, matrix, scoped
 from go_rl.graphs.zoo.generate.layers import (
     attention,
     experts,
@@ -66,10 +66,13 @@ def towers(draw: Draw, batch: int) -> RandomNetwork:
     """Return two to ten towers of unlike depth, on one input or on one each, merged."""
     width, length, many = draw.one(128, 256, 512, 1024), draw.one(16, 32, 64), draw.count(2, 10)
     own = [
-        chained([draw.one(*LAYERS.values())(draw, width) for _ in range(draw.count(1, 5))])
-        for _ in range(many)
+        scoped(
+            f"tower_{i}",
+            chained([draw.one(*LAYERS.values())(draw, width) for _ in range(draw.count(1, 5))]),
+        )
+        for i in range(many)
     ]
-    top = chained([perceptron(draw, width) for _ in range(draw.count(1, 3))])
+    top = scoped("top", chained([perceptron(draw, width) for _ in range(draw.count(1, 3))]))
     shared, how = draw.chance(0.4), draw.one("sum", "joined", "products")
     weights = ([one.weights for one in own], matrix(many * width, width), top.weights)
 
@@ -92,10 +95,10 @@ def recommendation(draw: Draw, batch: int) -> RandomNetwork:
     """Return wide embeddings, their crosses, and perceptrons below and above (DLRM, DCN)."""
     width, tables, rows = draw.one(16, 32, 64, 128), draw.count(4, 40), draw.size(1_000, 200_000)
     batch, crosses = 16 * batch, draw.count(0, 3)
-    bottom, joined = perceptron(draw, width), (tables + 1) * width
+    bottom, joined = scoped("bottom", perceptron(draw, width)), (tables + 1) * width
     cross = [(matrix(joined, 1), floats(joined)) for _ in range(crosses)]
     hidden = draw.one(128, 256, 512)
-    top = chained([perceptron(draw, hidden) for _ in range(draw.count(1, 4))])
+    top = scoped("top", chained([perceptron(draw, hidden) for _ in range(draw.count(1, 4))]))
     pairs = draw.chance(0.5)
     inside = joined + ((tables + 1) ** 2 if pairs else 0)
     weights = ([floats(rows, width) for _ in range(tables)], bottom.weights, cross,
@@ -106,8 +109,9 @@ def recommendation(draw: Draw, batch: int) -> RandomNetwork:
         found = [table[chosen[:, i]] for i, table in enumerate(embedded)]
         found.append(bottom.apply(below, dense))
         x0 = x = jnp.concatenate(found, -1)
-        for kernel, bias in crossing:
-            x = x0 * (x @ kernel) + bias + x
+        for i, (kernel, bias) in enumerate(crossing):
+            with jax.named_scope(f"cross_{i}"):
+                x = x0 * (x @ kernel) + bias + x
         if pairs:
             each = jnp.stack(found, 1)
             products = (each @ each.swapaxes(1, 2)).reshape(batch, -1)
@@ -123,9 +127,9 @@ def several_inputs(draw: Draw, batch: int) -> RandomNetwork:
     width, many = draw.one(128, 256, 512), draw.count(2, 3)
     lengths = [draw.one(16, 32, 64, 128) for _ in range(many)]
     own = [
-        chained([draw.one(attention, gated_perceptron)(draw, width)
-                 for _ in range(draw.count(1, 6))])
-        for _ in range(many)
+        scoped(f"input_{i}", chained([draw.one(attention, gated_perceptron)(draw, width)
+                                      for _ in range(draw.count(1, 6))]))
+        for i in range(many)
     ]  # fmt: skip
     rounds = draw.count(1, 4)
     weights = ([one.weights for one in own],
@@ -133,12 +137,13 @@ def several_inputs(draw: Draw, batch: int) -> RandomNetwork:
 
     def loss(weights: Any, *xs: Array) -> Array:
         ys = [one.apply(w, x) for one, w, x in zip(own, weights[0], xs, strict=True)]
-        for turn in weights[1]:
-            everything = jnp.concatenate(ys, 1)
-            ys = [
-                y + jax.nn.softmax((y @ w) @ everything.swapaxes(1, 2)) @ everything
-                for y, w in zip(ys, turn, strict=True)
-            ]
+        for i, turn in enumerate(weights[1]):
+            with jax.named_scope(f"exchange_{i}"):
+                everything = jnp.concatenate(ys, 1)
+                ys = [
+                    y + jax.nn.softmax((y @ w) @ everything.swapaxes(1, 2)) @ everything
+                    for y, w in zip(ys, turn, strict=True)
+                ]
         return sum((_mean_square(y) for y in ys), jnp.float32(0))
 
     return RandomNetwork(weights, loss, tuple(floats(batch, n, width) for n in lengths))
@@ -153,18 +158,23 @@ def message_passing(draw: Draw, batch: int) -> RandomNetwork:
     weights = ([one.weights for one in layers],
                [(matrix(2 * width, width), matrix(width, 1)) for _ in range(rounds)])  # fmt: skip
 
+    def turn(one: Block, weights: Any, x: Array, state: Array, ends: tuple[Array, Array]) -> Any:
+        own, (join, score) = weights
+        senders, receivers = ends
+        message = jnp.concatenate([x[senders], x[receivers]], -1) @ join
+        if edge_state:
+            state = message = jax.nn.relu(message + state)
+        if attends:
+            logits = jnp.exp(jnp.tanh(message @ score))
+            total = jax.ops.segment_sum(logits, receivers, nodes)
+            message = message * logits / (total[receivers] + 1e-6)
+        return x + one.apply(own, jax.ops.segment_sum(message, receivers, nodes)), state
+
     def loss(weights: Any, x: Array, senders: Array, receivers: Array) -> Array:
         state = jnp.zeros((edges, width))
-        for i, one in enumerate(layers):
-            join, score = weights[1][i]
-            message = jnp.concatenate([x[senders], x[receivers]], -1) @ join
-            if edge_state:
-                state = message = jax.nn.relu(message + state)
-            if attends:
-                logits = jnp.exp(jnp.tanh(message @ score))
-                total = jax.ops.segment_sum(logits, receivers, nodes)
-                message = message * logits / (total[receivers] + 1e-6)
-            x = x + one.apply(weights[0][i], jax.ops.segment_sum(message, receivers, nodes))
+        for i, (one, *held) in enumerate(zip(layers, *weights, strict=True)):
+            with jax.named_scope(f"round_{i}"):
+                x, state = turn(one, held, x, state, (senders, receivers))
         return _mean_square(x)
 
     return RandomNetwork(weights, loss, (floats(nodes, width), integers(edges), integers(edges)))

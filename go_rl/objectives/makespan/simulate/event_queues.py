@@ -1,42 +1,41 @@
 """Queues of the replay: ready jobs, the highest priority first, and events, the soonest first.
 
-Binary heaps in flat arrays. The heaps of ready jobs share one array, one heap for each pool: heap
-``r`` begins at ``offset[r]`` and holds ``size[r]`` jobs.
+Binary heaps in flat arrays of `ReplayState` ``s``. The heaps of ready jobs share one array, one
+heap for each pool: heap ``r`` begins at ``offset[r]`` and holds ``size[r]`` jobs.
 """
 
 from __future__ import annotations
 
 from typing import no_type_check
 
-import numpy as np
-from numba import njit
+from go_rl.core.compiled_struct import compiled
 
 
-@njit(cache=True, nogil=True)
+@compiled
 @no_type_check
-def ready_heaps(pool, pieces, pools):
-    """Room for the ready jobs of every pool: offsets, one array, sizes."""
-    room = np.zeros(pools + 1, np.int64)
-    for j in range(len(pool)):
-        if pieces[j] > 0:
-            room[pool[j] + 1] += 1
-    offset = np.cumsum(room)
-    return offset, np.empty(offset[-1], np.int64), np.zeros(pools, np.int64)
+def clear_queues(jobs, s, count) -> None:
+    """No job of ``count`` is ready, nothing happens; each pool has room for its jobs."""
+    s.offset[:], s.size[:], s.events[0] = 0, 0, 0
+    for j in range(count):
+        if jobs.pieces[j] > 0:
+            s.offset[jobs.pool[j] + 1] += 1
+    for r in range(len(s.size)):
+        s.offset[r + 1] += s.offset[r]
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled
 @no_type_check
 def _sooner(priority, i, j):
     """Whether job ``i`` runs before job ``j`` when both are ready."""
     return priority[i] > priority[j] or (priority[i] == priority[j] and i < j)
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled
 @no_type_check
-def push_job(heap, base, size, r, priority, j):
-    """Add job ``j`` to the heap of pool ``r``, which begins at ``base``."""
-    i = size[r]
-    size[r] += 1
+def push_job(priority, s, r, j) -> None:
+    """Add job ``j`` to the heap of pool ``r``."""
+    heap, base, i = s.heap, s.offset[r], s.size[r]
+    s.size[r] = i + 1
     while i > 0:
         up = (i - 1) >> 1
         if not _sooner(priority, j, heap[base + up]):
@@ -46,12 +45,12 @@ def push_job(heap, base, size, r, priority, j):
     heap[base + i] = j
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled
 @no_type_check
-def pop_job(heap, base, size, r, priority):
+def pop_job(priority, s, r) -> None:
     """Take the most urgent job off the heap of pool ``r``."""
-    size[r] -= 1
-    n = size[r]
+    heap, base, n = s.heap, s.offset[r], s.size[r] - 1
+    s.size[r] = n
     if n == 0:
         return
     j, i = heap[base + n], 0
@@ -68,11 +67,12 @@ def pop_job(heap, base, size, r, priority):
     heap[base + i] = j
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled
 @no_type_check
-def add_event(times, what, events, time, piece):
-    """Add an event at ``time``; return how many there are."""
-    i = events
+def add_event(s, time, piece) -> None:
+    """Add an event at ``time``."""
+    times, what, i = s.times, s.what, s.events[0]
+    s.events[0] = i + 1
     while i > 0:
         up = (i - 1) >> 1
         if times[up] <= time:
@@ -80,14 +80,14 @@ def add_event(times, what, events, time, piece):
         times[i], what[i] = times[up], what[up]
         i = up
     times[i], what[i] = time, piece
-    return events + 1
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled
 @no_type_check
-def drop_event(times, what, events):
-    """Take the soonest event off; return how many are left."""
-    n = events - 1
+def drop_event(s) -> None:
+    """Take the soonest event off."""
+    times, what, n = s.times, s.what, s.events[0] - 1
+    s.events[0] = n
     time, piece, i = times[n], what[n], 0
     while True:
         child = 2 * i + 1
@@ -101,4 +101,3 @@ def drop_event(times, what, events):
         i = child
     if n > 0:
         times[i], what[i] = time, piece
-    return n

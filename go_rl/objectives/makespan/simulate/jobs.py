@@ -7,10 +7,14 @@ of its most urgent reader. See `go_rl.objectives.makespan.simulate.replay`.
 
 from __future__ import annotations
 
-from typing import NamedTuple, no_type_check
+from dataclasses import dataclass
+from typing import no_type_check
 
 import numpy as np
-from numba import njit
+from jaxtyping import Float64, Int64
+
+from go_rl.core.compiled_struct import CompiledStruct, compiled
+from go_rl.objectives.makespan.simulate.replay_arrays import ReplayArrays
 
 NOBODY = -1
 """End of a linked list; no copy, no kernel."""
@@ -18,155 +22,220 @@ LEAST_PRIORITY = -(2**63)
 """No priority is lower."""
 
 
-class Jobs(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Jobs(CompiledStruct):
     """Kernels and transfers of one plan. Job ``j < N`` is the kernel that node j leads, job
-    ``N + c`` the transfer that makes copy ``c`` of a tensor."""
+    ``N + c`` the transfer that makes copy ``c`` of a tensor. There is room for any plan of a
+    problem with ``N`` nodes, ``E`` edges, ``T`` tensors, ``D`` devices: ``M = E + T`` copies, ``J =
+    N + M`` jobs, ``E`` uses; what lies behind the last copy and the last use means nothing."""
 
-    priority: np.ndarray
+    device: Int64[np.ndarray, "N"]
+    """[N] device of each node."""
+    leader: Int64[np.ndarray, "N"]
+    """[N] kernel of each node."""
+    priority: Int64[np.ndarray, "J"]
     """[J]."""
-    pool: np.ndarray
-    """[J] engine pool or link."""
-    pieces: np.ndarray
+    pool: Int64[np.ndarray, "J"]
+    """[J] engine pool; of a transfer, pools + from * D + to."""
+    pieces: Int64[np.ndarray, "J"]
     """[J] parts that run on an engine each; 0: no job."""
-    waits: np.ndarray
+    waits: Int64[np.ndarray, "J"]
     """[J] copies (of a transfer: the producer) that are still missing."""
-    seconds: np.ndarray
+    seconds: Float64[np.ndarray, "J"]
     """[J] engine time of each piece, with the gap."""
-    copies: int
-    """Number of copies C."""
-    copy_device: np.ndarray
-    """[C]."""
-    copy_bytes: np.ndarray
-    """[C]."""
-    copy_left: np.ndarray
-    """[C] readers and transfers that keep the copy alive; one more for a result of the model."""
-    copy_home: np.ndarray
-    """[C] the copy on the producer's device."""
-    copy_kernel: np.ndarray
-    """[C] producing kernel; -1: fed by the host."""
-    made_head: np.ndarray
-    made_next: np.ndarray
-    """[N], [C] linked list of the copies of a kernel's results, on whatever device."""
-    use_kernel: np.ndarray
-    use_copy: np.ndarray
-    """[U] one entry for each kernel that reads a copy."""
-    readers_head: np.ndarray
-    readers_next: np.ndarray
-    """[C], [U] linked list of the uses of a copy."""
-    reads_head: np.ndarray
-    reads_next: np.ndarray
-    """[N], [U] linked list of the uses by a kernel."""
-    scratch: np.ndarray
+    copies: Int64[np.ndarray, "1"]
+    """[1] number of copies."""
+    copy_device: Int64[np.ndarray, "M"]
+    """[M] device that a copy lies on."""
+    copy_bytes: Float64[np.ndarray, "M"]
+    """[M]."""
+    copy_left: Int64[np.ndarray, "M"]
+    """[M] readers and transfers that keep the copy alive; one more for a result of the model."""
+    copy_home: Int64[np.ndarray, "M"]
+    """[M] the copy on the producer's device."""
+    copy_kernel: Int64[np.ndarray, "M"]
+    """[M] producing kernel; -1: fed by the host."""
+    made_head: Int64[np.ndarray, "N"]
+    """[N] first copy of a kernel's results, on whatever device."""
+    made_next: Int64[np.ndarray, "M"]
+    """[M] next copy of the same kernel's results."""
+    uses: Int64[np.ndarray, "1"]
+    """[1] number of uses: one for each kernel that reads a copy."""
+    use_kernel: Int64[np.ndarray, "E"]
+    """[E] reading kernel."""
+    use_copy: Int64[np.ndarray, "E"]
+    """[E] copy that it reads."""
+    readers_head: Int64[np.ndarray, "M"]
+    """[M] first use of a copy."""
+    readers_next: Int64[np.ndarray, "E"]
+    """[E] next use of the same copy."""
+    reads_head: Int64[np.ndarray, "N"]
+    """[N] first use by a kernel."""
+    reads_next: Int64[np.ndarray, "E"]
+    """[E] next use by the same kernel."""
+    scratch: Float64[np.ndarray, "N"]
     """[N] bytes of results nobody reads, from a kernel's start to its end."""
-    kept: np.ndarray
+    kept: Float64[np.ndarray, "N"]
     """[N] such bytes that are results of the model, from its start to the end."""
+    kind: Int64[np.ndarray, "N"]
+    """[N] operator kind that chooses a kernel's engine pool: that of its heavy node."""
+    gap: Float64[np.ndarray, "N"]
+    """[N] seconds between a kernel and the next on its engine."""
+    stamp: Int64[np.ndarray, "N"]
+    """[N] last tensor that a kernel was counted as a reader of."""
+    copy_at: Int64[np.ndarray, "D"]
+    """[D] copy of the present tensor on each device."""
 
 
-@njit(cache=True, nogil=True)
+def new_jobs(a: ReplayArrays) -> Jobs:
+    """Return room for the jobs of any plan."""
+    nodes, devices, edges = len(a.op_kind), len(a.capacity), len(a.user)
+    most = edges + len(a.tensor_bytes)
+    sizes = {"N": nodes, "D": devices, "E": edges, "M": most, "J": nodes + most}
+    return Jobs.zeros(sizes)
+
+
+def laid_out(
+    a: ReplayArrays,
+    device: Int64[np.ndarray, "N"],
+    priority: Int64[np.ndarray, "N"],
+    leader: Int64[np.ndarray, "N"],
+    seconds: Float64[np.ndarray, "N"],
+) -> Jobs:
+    """Return the jobs of a plan: [N] devices, priorities, leaders, seconds of kernels."""
+    jobs = new_jobs(a)
+    lay_out(a, device, priority, leader, seconds, jobs)
+    return jobs
+
+
+@compiled
 @no_type_check
-def lay_out(a, device, priority, leader, seconds):
-    """Return the `Jobs` of a plan: [N] devices, [N] priorities, [N] leaders, [N] kernel seconds.
-
-    State beside the arrays of `Jobs`, over ``N`` nodes and ``D`` devices:
-
-        kind      [N]  operator kind that chooses a kernel's engine pool: that of its heavy node
-        gap       [N]  seconds between a kernel and the next on its engine
-        stamp     [N]  last tensor that a kernel was counted as a reader of
-        copy_at   [D]  copy of the present tensor on each device
-        links          jobs of pool ``links + from * D + to`` are transfers
-        copies, uses   made so far
-    """
-    nodes, devices, edges = len(device), len(a.capacity), len(a.user)
-    tensors = len(a.tensor_bytes)
-    most = edges + tensors
-    jobs = nodes + most
-    job_priority = np.full(jobs, LEAST_PRIORITY, np.int64)
-    pool, waits = np.zeros(jobs, np.int64), np.zeros(jobs, np.int64)
-    pieces, busy = np.zeros(jobs, np.int64), np.zeros(jobs)
-    copy_device, copy_left = np.zeros(most, np.int64), np.zeros(most, np.int64)
-    copy_bytes = np.zeros(most)
-    copy_home, copy_kernel = np.zeros(most, np.int64), np.full(most, NOBODY, np.int64)
-    made_head, made_next = np.full(nodes, NOBODY, np.int64), np.full(most, NOBODY, np.int64)
-    use_kernel, use_copy = np.zeros(edges, np.int64), np.zeros(edges, np.int64)
-    readers_head, readers_next = np.full(most, NOBODY, np.int64), np.full(edges, NOBODY, np.int64)
-    reads_head, reads_next = np.full(nodes, NOBODY, np.int64), np.full(edges, NOBODY, np.int64)
-    scratch, kept = np.zeros(nodes), np.zeros(nodes)
-    # Priority, gap and kind of each kernel, from its nodes.
-    kind, gap = np.full(nodes, NOBODY, np.int64), np.zeros(nodes)
-    for n in range(nodes):
-        if a.fed[n]:
-            continue
-        kernel = leader[n]
-        job_priority[kernel] = max(job_priority[kernel], priority[n])
-        gap[kernel] = max(gap[kernel], a.gap[n])
-        if kind[kernel] == NOBODY or a.heavy[n]:
-            kind[kernel] = a.op_kind[n]
-    # Engine pool of each kernel, and the time on it.
-    for n in range(nodes):
-        if leader[n] == n and not a.fed[n]:
-            pool[n] = a.pool[device[n], kind[n]]
-            pieces[n] = a.engines[pool[n]] if a.split[pool[n]] else 1
-            busy[n] = seconds[n] / pieces[n] + gap[n]
-    # Copies of each tensor: at home, and one on every other device that reads it.
-    stamp, copy_at = np.full(nodes, NOBODY, np.int64), np.full(devices, NOBODY, np.int64)
-    copies, uses, links = 0, 0, len(a.engines)
-    for n in range(nodes):
-        kernel = leader[n]
+def lay_out(a, device, priority, leader, seconds, jobs) -> None:
+    """Write the `Jobs` of a plan: [N] devices, [N] priorities, [N] leaders, [N] kernel seconds."""
+    _clear(jobs)
+    for n in range(len(device)):
+        jobs.device[n], jobs.leader[n] = device[n], leader[n]
+    _lay_out_kernels(a, jobs, priority, seconds)
+    for n in range(len(a.fed)):
         for t in range(a.tensor_of[n], a.tensor_of[n + 1]):
-            first, home = copies, NOBODY
-            if not a.fed[n]:
-                home = copies
-                copies += 1
-                copy_device[home], copy_bytes[home] = device[n], a.tensor_bytes[t]
-                copy_home[home], copy_kernel[home] = home, kernel
-                copy_at[device[n]] = home
-            # Each kernel that reads the tensor, once.
-            for e in range(a.use_ptr[t], a.use_ptr[t + 1]):
-                reader = leader[a.user[e]]
-                if stamp[reader] == t or (reader == kernel and not a.fed[n]):
-                    continue
-                stamp[reader] = t
-                where = device[reader]
-                copy = copy_at[where]
-                if copy == NOBODY:
-                    copy = copies
-                    copies += 1
-                    copy_at[where] = copy
-                    copy_device[copy], copy_bytes[copy] = where, a.tensor_bytes[t]
-                    copy_home[copy] = copy if a.fed[n] else home
-                    if not a.fed[n]:
-                        copy_kernel[copy] = kernel
-                        pieces[nodes + copy], waits[nodes + copy] = 1, 1
-                        pool[nodes + copy] = links + device[n] * devices + where
-                        busy[nodes + copy] = a.tensor_bytes[t] / a.bandwidth
-                        copy_left[home] += 1
-                        made_next[copy], made_head[kernel] = made_head[kernel], copy
-                if not a.fed[n]:
-                    waits[reader] += 1
-                    if copy != home:
-                        urgent = max(job_priority[nodes + copy], job_priority[reader])
-                        job_priority[nodes + copy] = urgent
-                copy_left[copy] += 1
-                use_kernel[uses], use_copy[uses] = reader, copy
-                readers_next[uses], readers_head[copy] = readers_head[copy], uses
-                reads_next[uses], reads_head[reader] = reads_head[reader], uses
-                uses += 1
-            for copy in range(first, copies):
-                copy_at[copy_device[copy]] = NOBODY
-            # The copy at home: kept if it is a result of the model, nothing if it is fused away.
-            if home != NOBODY:
-                if a.is_output[n]:
-                    copy_left[home] += 1
-                if copy_left[home] == 0:
-                    copy_bytes[home] = 0.0
-                made_next[home], made_head[kernel] = made_head[kernel], home
+            _lay_out_tensor(a, jobs, n, t)
         # Results that nobody reads.
         if not a.fed[n]:
             if a.is_output[n]:
-                kept[kernel] += a.extra_bytes[n]
+                jobs.kept[jobs.leader[n]] += a.extra_bytes[n]
             else:
-                scratch[kernel] += a.extra_bytes[n]
-    return Jobs(job_priority[:nodes + copies], pool[:nodes + copies], pieces[:nodes + copies],
-                waits[:nodes + copies], busy[:nodes + copies], copies, copy_device, copy_bytes,
-                copy_left, copy_home, copy_kernel, made_head, made_next, use_kernel, use_copy,
-                readers_head, readers_next, reads_head, reads_next, scratch, kept)  # fmt: skip
+                jobs.scratch[jobs.leader[n]] += a.extra_bytes[n]
+
+
+@compiled
+@no_type_check
+def _clear(jobs) -> None:
+    """Forget the plan before; transfers are written when they are made."""
+    for n in range(len(jobs.device)):
+        jobs.priority[n], jobs.pool[n], jobs.pieces[n] = LEAST_PRIORITY, 0, 0
+        jobs.waits[n], jobs.seconds[n] = 0, 0.0
+    jobs.made_head[:], jobs.reads_head[:] = NOBODY, NOBODY
+    jobs.scratch[:], jobs.kept[:], jobs.gap[:] = 0.0, 0.0, 0.0
+    jobs.kind[:], jobs.stamp[:], jobs.copy_at[:] = NOBODY, NOBODY, NOBODY
+    jobs.copies[0], jobs.uses[0] = 0, 0
+
+
+@compiled
+@no_type_check
+def _lay_out_kernels(a, jobs, priority, seconds) -> None:
+    """Priority, gap and kind of each kernel, from its nodes; its engine pool, and the time on it:
+    seconds / pieces + gap."""
+    for n in range(len(a.fed)):
+        if a.fed[n]:
+            continue
+        k = jobs.leader[n]
+        jobs.priority[k] = max(jobs.priority[k], priority[n])
+        jobs.gap[k] = max(jobs.gap[k], a.gap[n])
+        if jobs.kind[k] == NOBODY or a.heavy[n]:
+            jobs.kind[k] = a.op_kind[n]
+    for n in range(len(a.fed)):
+        if jobs.leader[n] == n and not a.fed[n]:
+            pool = a.pool[jobs.device[n], jobs.kind[n]]
+            pieces = a.engines[pool] if a.split[pool] else 1
+            jobs.pool[n], jobs.pieces[n] = pool, pieces
+            jobs.seconds[n] = seconds[n] / pieces + jobs.gap[n]
+
+
+@compiled
+@no_type_check
+def _lay_out_tensor(a, jobs, n, t) -> None:
+    """Make the copies of tensor ``t`` of node ``n``: at home, and on every device that reads it."""
+    first, home, kernel = jobs.copies[0], np.int64(NOBODY), jobs.leader[n]
+    if not a.fed[n]:
+        home = _new_copy(a, jobs, t, jobs.device[n], kernel)
+    # Each kernel that reads the tensor, once.
+    for e in range(a.use_ptr[t], a.use_ptr[t + 1]):
+        reader = jobs.leader[a.user[e]]
+        if jobs.stamp[reader] == t or (reader == kernel and not a.fed[n]):
+            continue
+        jobs.stamp[reader] = t
+        _use(a, jobs, n, t, home, reader)
+    for copy in range(first, jobs.copies[0]):
+        jobs.copy_at[jobs.copy_device[copy]] = NOBODY
+    # The copy at home: kept if it is a result of the model, nothing if it is fused away.
+    if home != NOBODY:
+        if a.is_output[n]:
+            jobs.copy_left[home] += 1
+        if jobs.copy_left[home] == 0:
+            jobs.copy_bytes[home] = 0.0
+        jobs.made_next[home], jobs.made_head[kernel] = jobs.made_head[kernel], home
+
+
+@compiled
+@no_type_check
+def _use(a, jobs, n, t, home, reader) -> None:
+    """Kernel ``reader`` reads tensor ``t`` of node ``n``, from the copy on its device."""
+    copy = jobs.copy_at[jobs.device[reader]]
+    if copy == NOBODY and a.fed[n]:
+        copy = _new_copy(a, jobs, t, jobs.device[reader], NOBODY)
+    elif copy == NOBODY:
+        copy = _send(a, jobs, t, home, jobs.device[reader])
+    if not a.fed[n]:
+        jobs.waits[reader] += 1
+        if copy != home:
+            sent = len(jobs.device) + copy
+            jobs.priority[sent] = max(jobs.priority[sent], jobs.priority[reader])
+    jobs.copy_left[copy] += 1
+    use = jobs.uses[0]
+    jobs.use_kernel[use], jobs.use_copy[use] = reader, copy
+    jobs.readers_next[use], jobs.readers_head[copy] = jobs.readers_head[copy], use
+    jobs.reads_next[use], jobs.reads_head[reader] = jobs.reads_head[reader], use
+    jobs.uses[0] = use + 1
+
+
+@compiled
+@no_type_check
+def _send(a, jobs, t, home, where):
+    """Return a new copy of tensor ``t`` that a transfer brings to device ``where``."""
+    devices, kernel = len(a.capacity), jobs.copy_kernel[home]
+    copy = _new_copy(a, jobs, t, where, kernel)
+    jobs.copy_home[copy] = home
+    sent = len(jobs.device) + copy
+    jobs.pieces[sent], jobs.waits[sent] = 1, 1
+    jobs.pool[sent] = len(a.engines) + jobs.copy_device[home] * devices + where
+    jobs.seconds[sent] = a.tensor_bytes[t] / a.bandwidth
+    jobs.copy_left[home] += 1
+    jobs.made_next[copy], jobs.made_head[kernel] = jobs.made_head[kernel], copy
+    return copy
+
+
+@compiled
+@no_type_check
+def _new_copy(a, jobs, t, where, kernel):
+    """Return a new copy of tensor ``t`` on device ``where``, which nobody reads yet; it is at home
+    and no transfer brings it."""
+    copy = jobs.copies[0]
+    jobs.copies[0] = copy + 1
+    jobs.copy_at[where] = copy
+    jobs.copy_device[copy], jobs.copy_bytes[copy] = where, a.tensor_bytes[t]
+    jobs.copy_left[copy], jobs.copy_home[copy], jobs.copy_kernel[copy] = 0, copy, kernel
+    jobs.readers_head[copy], jobs.made_next[copy] = NOBODY, NOBODY
+    sent = len(jobs.device) + copy
+    jobs.priority[sent], jobs.pool[sent], jobs.pieces[sent] = LEAST_PRIORITY, 0, 0
+    jobs.waits[sent], jobs.seconds[sent] = 0, 0.0
+    return copy

@@ -9,8 +9,8 @@ from jaxtyping import Int64
 
 from go_rl.core import OpGraph
 from go_rl.objectives.makespan.simulate.jobs import NOBODY, Jobs
-from go_rl.objectives.makespan.simulate.replay import Trace
 from go_rl.objectives.makespan.simulate.replay_arrays import ReplayArrays
+from go_rl.objectives.makespan.simulate.replay_state import Trace
 from go_rl.objectives.makespan.simulate.timeline_memory import memory_spans, read_copies, use_of
 
 

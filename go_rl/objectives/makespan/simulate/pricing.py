@@ -11,10 +11,15 @@ from go_rl.core import Evaluation, PlanError, Problem, Status
 from go_rl.core.decisions import Decisions
 from go_rl.core.errors import name_largest
 from go_rl.core.evaluation import OK, STATUS_CODES
-from go_rl.objectives.makespan.simulate.jobs import Jobs, lay_out
+from go_rl.objectives.makespan.simulate.jobs import Jobs, laid_out, new_jobs
 from go_rl.objectives.makespan.simulate.peak import held_at_peak
-from go_rl.objectives.makespan.simulate.replay import Trace, replay
+from go_rl.objectives.makespan.simulate.replay import replay
 from go_rl.objectives.makespan.simulate.replay_arrays import ReplayArrays, replay_arrays
+from go_rl.objectives.makespan.simulate.replay_state import (
+    ReplayState,
+    Trace,
+    new_replay_state,
+)
 from go_rl.runtime.threads import on_threads
 
 
@@ -28,6 +33,7 @@ class MakespanPricer:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self._whole = np.arange(problem.graph.num_nodes, dtype=np.int64)
+        self._idle: list[tuple[Jobs, ReplayState]] = []
 
     @cached_property
     def arrays(self) -> ReplayArrays:
@@ -40,9 +46,10 @@ class MakespanPricer:
         seconds, codes = np.empty(count), np.zeros(count, np.int8)
 
         def share(rows: range) -> None:
-            trace = self._room()
+            room = self._borrow()
             for i in rows:
-                codes[i], seconds[i], _ = self._replay(plans, i, trace)
+                codes[i], seconds[i], _ = replay(self.arrays, *self._rows(plans, i), *room)
+            self._idle.append(room)
 
         _ = self.arrays
         on_threads(share, count)
@@ -51,19 +58,15 @@ class MakespanPricer:
 
     def trace(self, plans: Decisions, row: int = 0) -> tuple[Status, float, Trace]:
         """Return status, makespan (finite also where memory does not suffice) and all slices."""
-        trace = self._room()
-        code, makespan, pieces = self._replay(plans, row, trace)
-        cut = trace._replace(
-            start=trace.start[:pieces],
-            end=trace.end[:pieces],
-            job=trace.job[:pieces],
-            slot=trace.slot[:pieces],
-        )
-        return STATUS_CODES[code], makespan, cut
+        room = self._borrow()
+        code, makespan, pieces = replay(self.arrays, *self._rows(plans, row), *room)
+        trace = room[1].trace(pieces)
+        self._idle.append(room)
+        return STATUS_CODES[code], makespan, trace
 
     def jobs(self, plans: Decisions, row: int = 0) -> Jobs:
         """Return the kernels and transfers of a plan, which `Trace.job` numbers."""
-        return lay_out(self.arrays, *self._rows(plans, row))
+        return laid_out(self.arrays, *self._rows(plans, row))
 
     def evaluate(self, plans: Decisions, row: int = 0) -> Evaluation:
         """Price one plan in full."""
@@ -117,9 +120,6 @@ class MakespanPricer:
         owner = np.repeat(self._whole, np.diff(a.tensor_of))[which]
         return device[owner] * devices + to, a.tensor_bytes[which]
 
-    def _replay(self, plans: Decisions, row: int, trace: Trace) -> tuple[int, float, int]:
-        return replay(self.arrays, *self._rows(plans, row), trace)
-
     def _rows(
         self, plans: Decisions, row: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -158,16 +158,9 @@ class MakespanPricer:
         count = len(leader)
         return np.stack([np.bincount(leader, row, count) for row in self.problem.seconds])
 
-    def _room(self) -> Trace:
-        a = self.arrays
-        pieces = len(a.op_kind) * int(np.where(a.split, a.engines, 1).max()) + len(a.user)
-        pieces += len(a.tensor_bytes)
-        devices = len(a.capacity)
-        return Trace(
-            start=np.zeros(pieces),
-            end=np.zeros(pieces),
-            job=np.zeros(pieces, np.int64),
-            slot=np.zeros(pieces, np.int64),
-            peak=np.zeros(devices),
-            weights=np.zeros(devices),
-        )
+    def _borrow(self) -> tuple[Jobs, ReplayState]:
+        """Return room for one replay, which its user gives back to ``_idle``."""
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return new_jobs(self.arrays), new_replay_state(self.arrays)

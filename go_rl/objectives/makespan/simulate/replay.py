@@ -15,210 +15,224 @@ start. docs/objectives.md has the definition; `go_rl.verify` checks with its own
 
 from __future__ import annotations
 
-from typing import NamedTuple, no_type_check
+from typing import no_type_check
 
 import numpy as np
-from numba import njit
 
+from go_rl.core.compiled_struct import compiled
 from go_rl.core.evaluation import ILLEGAL, OK, OUT_OF_MEMORY, UNSUPPORTED
 from go_rl.objectives.makespan.simulate.event_queues import (
     add_event,
+    clear_queues,
     drop_event,
     pop_job,
     push_job,
-    ready_heaps,
 )
 from go_rl.objectives.makespan.simulate.jobs import NOBODY, lay_out
 
 
-class Trace(NamedTuple):
-    """Trace of one replay; written by the compiled replay."""
-
-    start: np.ndarray
-    """[P] start of each piece, in order of starting."""
-    end: np.ndarray
-    """[P] when its engine was free again."""
-    job: np.ndarray
-    """[P]."""
-    slot: np.ndarray
-    """[P] engine of the pool."""
-    peak: np.ndarray
-    """[D] bytes."""
-    weights: np.ndarray
-    """[D] bytes."""
-
-
-@njit(cache=True, nogil=True)
+@compiled
 @no_type_check
-def run(a, device, jobs, trace):
-    """Replay the jobs; return the makespan (inf when kernels wait for each other) and the number of
-    pieces in the trace.
+def replay(a, device, priority, leader, seconds, jobs, s):
+    """Return (status, makespan, pieces started) of one plan; ``seconds`` [N] of each kernel.
 
-    State beside the arrays of `Jobs` and `Trace`, over ``J`` jobs, ``R`` pools and links, ``D``
-    devices:
-
-        heap      [J]     ready jobs, one binary heap for each pool: ``offset`` [R], ``size`` [R]
-        idle      [R]     bit set of free engines
-        to_start  [J]     pieces not yet started
-        running   [J]     pieces not yet ended
-        live      [D]     bytes in use
-        times, what       heap of events: the end of a piece, or the arrival of a transfer
-                          (-1 - job); ``events`` of them
-        dirty     [R]     pools to look at in this moment, ``marks`` of them; ``is_dirty`` [R]
-        started, ended    pieces started, jobs ended; ``todo`` jobs in all
+    ``a``: `ReplayArrays`; ``jobs``: `Jobs` and ``s``: `ReplayState`, overwritten.
     """
-    # Fields are read once: each reading counts a reference, atomically, in the innermost loops.
-    priority, pool, pieces, seconds = jobs.priority, jobs.pool, jobs.pieces, jobs.seconds
-    waits, copy_left, copy_bytes = jobs.waits, jobs.copy_left, jobs.copy_bytes
-    copy_home, copy_device, made_head = jobs.copy_home, jobs.copy_device, jobs.made_head
-    made_next, use_kernel, use_copy = jobs.made_next, jobs.use_kernel, jobs.use_copy
-    readers_head, readers_next = jobs.readers_head, jobs.readers_next
-    reads_head, reads_next = jobs.reads_head, jobs.reads_next
-    scratch, kept = jobs.scratch, jobs.kept
-    starts, ends, what_job, slots = trace.start, trace.end, trace.job, trace.slot
-    latency, engines, peak = a.latency, a.engines, trace.peak
-    nodes, devices, count = len(device), len(a.capacity), len(pool)
-    pools = len(engines) + devices * devices
-    offset, heap, size = ready_heaps(pool, pieces, pools)
-    idle = np.ones(pools, np.int64)
-    for r in range(len(engines)):
-        idle[r] = (1 << engines[r]) - 1
-    to_start, running = pieces.copy(), pieces.copy()
-    # Memory before anything runs: weights, inputs and constants.
-    live = np.zeros(devices)
-    resident_weights(a, device, trace.weights)
-    live[:] = trace.weights
-    for c in range(jobs.copies):
-        if jobs.copy_kernel[c] == NOBODY:
-            live[copy_device[c]] += copy_bytes[c]
-    peak[:] = live
-    # What waits for nothing is ready; every pool is to be looked at.
-    room = count + engines.sum()
-    times, what = np.empty(room), np.empty(room, np.int64)
-    events, started, ended, todo = 0, 0, 0, 0
-    dirty, is_dirty, marks = np.empty(pools, np.int64), np.zeros(pools, np.bool_), 0
-    for j in range(count):
-        if pieces[j] > 0:
-            todo += 1
-            if waits[j] == 0:
-                push_job(heap, offset[pool[j]], size, pool[j], priority, j)
-    for r in range(pools):
-        dirty[r], is_dirty[r] = r, True
-    marks, now, makespan = pools, 0.0, 0.0
+    for n in range(len(device)):
+        if leader[n] == n and not np.isfinite(seconds[n]):
+            return UNSUPPORTED, np.inf, 0
+    lay_out(a, device, priority, leader, seconds, jobs)
+    makespan = _run(a, jobs, s)
+    if makespan == np.inf:
+        return ILLEGAL, makespan, s.started[0]
+    for d in range(len(a.capacity)):
+        if s.peak[d] > a.capacity[d] * (1 + 1e-9):
+            return OUT_OF_MEMORY, makespan, s.started[0]
+    return OK, makespan, s.started[0]
+
+
+@compiled
+@no_type_check
+def _run(a, jobs, s):
+    """Replay the jobs; return the makespan, inf when kernels wait for each other."""
+    todo = _begin(a, jobs, s)
+    ended, now, makespan = 0, 0.0, 0.0
     while True:
         # Idle engines and links start what is most urgent.
-        for i in range(marks):
-            r = dirty[i]
-            is_dirty[r] = False
-            while idle[r] != 0 and size[r] > 0:
-                j = heap[offset[r]]
-                if to_start[j] == pieces[j] and j >= nodes:
-                    live[copy_device[j - nodes]] += copy_bytes[j - nodes]
-                elif to_start[j] == pieces[j]:
-                    live[device[j]] += _memory_taken(j, scratch, kept, made_head, made_next,
-                                                     copy_home, copy_bytes)  # fmt: skip
-                to_start[j] -= 1
-                if to_start[j] == 0:
-                    pop_job(heap, offset[r], size, r, priority)
-                slot = _lowest(idle[r])
-                idle[r] &= ~(1 << slot)
-                end = now + seconds[j]
-                starts[started], ends[started] = now, end
-                what_job[started], slots[started] = j, slot
-                events = add_event(times, what, events, end, started)
-                started += 1
-        marks = 0
-        for d in range(devices):
-            peak[d] = max(peak[d], live[d])
-        if events == 0:
+        for i in range(s.marks[0]):
+            _start_ready(jobs, s, s.dirty[i], now)
+        s.marks[0] = 0
+        for d in range(len(s.live)):
+            s.peak[d] = max(s.peak[d], s.live[d])
+        if s.events[0] == 0:
             break
         # Everything that ends at the next moment.
-        now = times[0]
-        while events > 0 and times[0] == now:
-            piece = what[0]
-            events = drop_event(times, what, events)
-            if piece >= 0:
-                j = what_job[piece]
-                r = pool[j]
-                idle[r] |= 1 << slots[piece]
-                if not is_dirty[r]:
-                    dirty[marks], is_dirty[r] = r, True
-                    marks += 1
-                if j >= nodes and latency > 0:
-                    events = add_event(times, what, events, now + latency, -1 - j)
-                    continue
-                running[j] -= 1
-                if running[j] > 0:
-                    continue
-            else:
-                j = -1 - piece
-            # A job has ended; what it held is released.
-            ended += 1
-            makespan = max(makespan, now)
-            if j >= nodes:
-                served = j - nodes
-                _release(copy_home[served], copy_left, copy_bytes, copy_device, live)
-            else:
-                live[device[j]] -= scratch[j]
-                use = reads_head[j]
-                while use != NOBODY:
-                    _release(use_copy[use], copy_left, copy_bytes, copy_device, live)
-                    use = reads_next[use]
-                served = made_head[j]
-            # Whoever waited for its results becomes ready: transfers of copies, readers at home.
-            while served != NOBODY:
-                if j < nodes and copy_home[served] != served:
-                    waits[nodes + served] = 0
-                    marks = _enqueue(nodes + served, pool, priority, offset, heap, size,
-                                     dirty, is_dirty, marks)  # fmt: skip
-                else:
-                    use = readers_head[served]
-                    while use != NOBODY:
-                        kernel = use_kernel[use]
-                        waits[kernel] -= 1
-                        if waits[kernel] == 0:
-                            marks = _enqueue(kernel, pool, priority, offset, heap, size,
-                                             dirty, is_dirty, marks)  # fmt: skip
-                        use = readers_next[use]
-                served = made_next[served] if j < nodes else NOBODY
-    return makespan if ended == todo else np.inf, started
+        now = s.times[0]
+        while s.events[0] > 0 and s.times[0] == now:
+            j = _next_end(a, jobs, s, now)
+            if j != NOBODY:
+                ended, makespan = ended + 1, now
+                _release(jobs, s, j)
+                _serve(jobs, s, j)
+    return makespan if ended == todo else np.inf
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled
 @no_type_check
-def _release(c, copy_left, copy_bytes, copy_device, live):
-    """One reader or transfer of a copy has ended; the last one gives the memory back."""
-    copy_left[c] -= 1
-    if copy_left[c] == 0:
-        live[copy_device[c]] -= copy_bytes[c]
+def _begin(a, jobs, s):
+    """Nothing has run: memory holds weights, inputs and constants; what waits for nothing is ready,
+    and every pool is to be looked at. Return the number of jobs."""
+    _resident_weights(a, jobs, s)
+    for d in range(len(s.live)):
+        s.live[d] = s.weights[d]
+    for c in range(jobs.copies[0]):
+        if jobs.copy_kernel[c] == NOBODY:
+            s.live[jobs.copy_device[c]] += jobs.copy_bytes[c]
+    for d in range(len(s.live)):
+        s.peak[d] = s.live[d]
+    s.started[0], s.marks[0], s.is_dirty[:] = 0, 0, False
+    for r in range(len(s.idle)):
+        s.idle[r] = (1 << a.engines[r]) - 1 if r < len(a.engines) else 1
+        _look_at(s, r)
+    count, todo = len(jobs.device) + jobs.copies[0], 0
+    clear_queues(jobs, s, count)
+    for j in range(count):
+        s.to_start[j], s.running[j] = jobs.pieces[j], jobs.pieces[j]
+        if jobs.pieces[j] > 0:
+            todo += 1
+            if jobs.waits[j] == 0:
+                push_job(jobs.priority, s, jobs.pool[j], j)
+    return todo
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled
 @no_type_check
-def _memory_taken(j, scratch, kept, made_head, made_next, copy_home, copy_bytes):
-    """Bytes that a kernel takes on its device when it starts."""
-    taken = scratch[j] + kept[j]
-    c = made_head[j]
+def _start_ready(jobs, s, r, now) -> None:
+    """Idle engines of pool ``r`` start its ready jobs."""
+    s.is_dirty[r] = False
+    while s.idle[r] != 0 and s.size[r] > 0:
+        j = s.heap[s.offset[r]]
+        if s.to_start[j] == jobs.pieces[j]:
+            _take_memory(jobs, s, j)
+        s.to_start[j] -= 1
+        if s.to_start[j] == 0:
+            pop_job(jobs.priority, s, r)
+        slot, piece = _lowest(s.idle[r]), s.started[0]
+        s.idle[r] &= ~(1 << slot)
+        s.start[piece], s.end[piece] = now, now + jobs.seconds[j]
+        s.job[piece], s.slot[piece] = j, slot
+        add_event(s, s.end[piece], piece)
+        s.started[0] = piece + 1
+
+
+@compiled
+@no_type_check
+def _take_memory(jobs, s, j) -> None:
+    """A job takes memory when it starts: a transfer its copy, a kernel all that it makes."""
+    c = j - len(jobs.device)
+    if c >= 0:
+        s.live[jobs.copy_device[c]] += jobs.copy_bytes[c]
+        return
+    taken, c = jobs.scratch[j] + jobs.kept[j], jobs.made_head[j]
     while c != NOBODY:
-        if copy_home[c] == c:
-            taken += copy_bytes[c]
-        c = made_next[c]
-    return taken
+        if jobs.copy_home[c] == c:
+            taken += jobs.copy_bytes[c]
+        c = jobs.made_next[c]
+    s.live[jobs.device[j]] += taken
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled
 @no_type_check
-def _enqueue(j, pool, priority, offset, heap, size, dirty, is_dirty, marks):
-    """Make a job ready; return the number of pools to look at."""
-    r = pool[j]
-    push_job(heap, offset[r], size, r, priority, j)
-    if not is_dirty[r]:
-        dirty[marks], is_dirty[r] = r, True
-        marks += 1
-    return marks
+def _next_end(a, jobs, s, now):
+    """Take the next event; return the job that has ended with it, or `NOBODY`."""
+    piece = s.what[0]
+    drop_event(s)
+    if piece < 0:
+        return -1 - piece
+    j = s.job[piece]
+    r = jobs.pool[j]
+    s.idle[r] |= 1 << s.slot[piece]
+    _look_at(s, r)
+    if j >= len(jobs.device) and a.latency > 0:
+        add_event(s, now + a.latency, -1 - j)
+        return NOBODY
+    s.running[j] -= 1
+    return j if s.running[j] == 0 else NOBODY
 
 
-@njit(cache=True, nogil=True, inline="always")
+@compiled
+@no_type_check
+def _release(jobs, s, j) -> None:
+    """A job has ended; what it held is released."""
+    c = j - len(jobs.device)
+    if c >= 0:
+        _drop_copy(jobs, s, jobs.copy_home[c])
+        return
+    s.live[jobs.device[j]] -= jobs.scratch[j]
+    use = jobs.reads_head[j]
+    while use != NOBODY:
+        _drop_copy(jobs, s, jobs.use_copy[use])
+        use = jobs.reads_next[use]
+
+
+@compiled
+@no_type_check
+def _drop_copy(jobs, s, c) -> None:
+    """One reader or transfer of a copy has ended; the last one gives the memory back."""
+    jobs.copy_left[c] -= 1
+    if jobs.copy_left[c] == 0:
+        s.live[jobs.copy_device[c]] -= jobs.copy_bytes[c]
+
+
+@compiled
+@no_type_check
+def _serve(jobs, s, j) -> None:
+    """Whoever waited for a job's results becomes ready: after a transfer the readers of its copy,
+    after a kernel the transfers of its results and the readers at home."""
+    nodes = len(jobs.device)
+    if j >= nodes:
+        _serve_readers(jobs, s, j - nodes)
+        return
+    c = jobs.made_head[j]
+    while c != NOBODY:
+        if jobs.copy_home[c] == c:
+            _serve_readers(jobs, s, c)
+        else:
+            jobs.waits[nodes + c] = 0
+            _make_ready(jobs, s, nodes + c)
+        c = jobs.made_next[c]
+
+
+@compiled
+@no_type_check
+def _serve_readers(jobs, s, c) -> None:
+    """Copy ``c`` is there."""
+    use = jobs.readers_head[c]
+    while use != NOBODY:
+        kernel = jobs.use_kernel[use]
+        jobs.waits[kernel] -= 1
+        if jobs.waits[kernel] == 0:
+            _make_ready(jobs, s, kernel)
+        use = jobs.readers_next[use]
+
+
+@compiled
+@no_type_check
+def _make_ready(jobs, s, j) -> None:
+    push_job(jobs.priority, s, jobs.pool[j], j)
+    _look_at(s, jobs.pool[j])
+
+
+@compiled
+@no_type_check
+def _look_at(s, r) -> None:
+    """Pool ``r`` is to be looked at in this moment."""
+    if not s.is_dirty[r]:
+        s.dirty[s.marks[0]], s.is_dirty[r] = r, True
+        s.marks[0] += 1
+
+
+@compiled
 @no_type_check
 def _lowest(word):
     slot = 0
@@ -227,34 +241,17 @@ def _lowest(word):
     return slot
 
 
-@njit(cache=True, nogil=True)
+@compiled
 @no_type_check
-def resident_weights(a, device, weights):
+def _resident_weights(a, jobs, s) -> None:
     """Write [D] bytes of weights on each device, tied ones once."""
-    weights[:] = 0.0
-    seen = np.zeros(max(len(a.tied_bytes), 1), np.uint64)
-    for n in range(len(device)):
-        weights[device[n]] += a.own_bytes[n]
-        bit = np.uint64(1) << np.uint64(device[n])
+    s.weights[:], s.tied_on[:] = 0.0, 0
+    for n in range(len(jobs.device)):
+        d = jobs.device[n]
+        s.weights[d] += a.own_bytes[n]
+        bit = np.uint64(1) << np.uint64(d)
         for i in range(a.tied_ptr[n], a.tied_ptr[n + 1]):
             t = a.tied_array[i]
-            if seen[t] & bit == 0:
-                seen[t] |= bit
-                weights[device[n]] += a.tied_bytes[t]
-
-
-@njit(cache=True, nogil=True)
-@no_type_check
-def replay(a, device, priority, leader, seconds, trace):
-    """Return (status, makespan, pieces started) of one plan; ``seconds`` [N] of each kernel."""
-    for n in range(len(device)):
-        if leader[n] == n and not np.isfinite(seconds[n]):
-            return UNSUPPORTED, np.inf, 0
-    jobs = lay_out(a, device, priority, leader, seconds)
-    makespan, started = run(a, device, jobs, trace)
-    if makespan == np.inf:
-        return ILLEGAL, makespan, started
-    for d in range(len(a.capacity)):
-        if trace.peak[d] > a.capacity[d] * (1 + 1e-9):
-            return OUT_OF_MEMORY, makespan, started
-    return OK, makespan, started
+            if s.tied_on[t] & bit == 0:
+                s.tied_on[t] |= bit
+                s.weights[d] += a.tied_bytes[t]

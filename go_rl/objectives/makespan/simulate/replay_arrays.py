@@ -3,60 +3,62 @@ arrays."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Int64
+from jaxtyping import Bool, Float64, Int32, Int64
 
 from go_rl.core import OpKind, Problem
+from go_rl.core.compiled_struct import CompiledStruct
 from go_rl.core.graph.fusion import heavy_nodes
 from go_rl.objectives.common.tensors import tensor_rows
 
 
-class ReplayArrays(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class ReplayArrays(CompiledStruct):
     """``N`` nodes, ``T`` tensors (a node's result number i), ``D`` devices, ``R`` engine pools."""
 
-    device_kind: np.ndarray
+    device_kind: Int64[np.ndarray, "D"]
     """[D] row of the prices."""
-    capacity: np.ndarray
+    capacity: Float64[np.ndarray, "D"]
     """[D] bytes; inf: not checked."""
     bandwidth: float
     """Bytes/s of a link."""
     latency: float
     """Seconds."""
-    pool: np.ndarray
+    pool: Int64[np.ndarray, "D kinds"]
     """[D, OpKind] engine pool that runs a kind of operator on a device."""
-    engines: np.ndarray
+    engines: Int64[np.ndarray, "R"]
     """[R] engines of each pool."""
-    split: np.ndarray
+    split: Bool[np.ndarray, "R"]
     """[R] whether an operator is cut into equal parts, one for each engine."""
-    op_kind: np.ndarray
+    op_kind: Int64[np.ndarray, "N"]
     """[N] `OpKind`."""
-    heavy: np.ndarray
+    heavy: Bool[np.ndarray, "N"]
     """[N] matrix products and convolutions, which decide the pool of a fused kernel."""
-    fed: np.ndarray
+    fed: Bool[np.ndarray, "N"]
     """[N] inputs and constants: on every consumer's device from the start."""
-    gap: np.ndarray
+    gap: Float64[np.ndarray, "N"]
     """[N] seconds after each node before its engine and its consumers go on."""
-    tensor_of: np.ndarray
+    tensor_of: Int64[np.ndarray, "N1"]
     """[N + 1] first tensor of each node."""
-    tensor_bytes: np.ndarray
+    tensor_bytes: Float64[np.ndarray, "T"]
     """[T]."""
-    use_ptr: np.ndarray
+    use_ptr: Int64[np.ndarray, "T1"]
     """[T + 1] rows of `user`."""
-    user: np.ndarray
+    user: Int32[np.ndarray, "E"]
     """[E] consumers of each tensor, ascending."""
-    extra_bytes: np.ndarray
+    extra_bytes: Float64[np.ndarray, "N"]
     """[N] bytes of results that no node reads."""
-    is_output: np.ndarray
+    is_output: Bool[np.ndarray, "N"]
     """[N] results stay to the end."""
-    own_bytes: np.ndarray
+    own_bytes: Float64[np.ndarray, "N"]
     """[N] bytes of weights that no other node reads."""
-    tied_ptr: np.ndarray
+    tied_ptr: Int64[np.ndarray, "N1"]
     """[N + 1] rows of `tied_array`."""
-    tied_array: np.ndarray
-    """[R] tied arrays that each node reads; a device keeps one copy of each."""
-    tied_bytes: np.ndarray
+    tied_array: Int32[np.ndarray, "X"]
+    """[X] tied arrays that each node reads; a device keeps one copy of each."""
+    tied_bytes: Float64[np.ndarray, "A"]
     """[A]."""
 
 

@@ -18,8 +18,8 @@ from go_rl.core.decisions import Decisions
 from go_rl.core.graph.fusion import heavy_nodes
 from go_rl.objectives.makespan.simulate.jobs import NOBODY, Jobs
 from go_rl.objectives.makespan.simulate.pricing import MakespanPricer
-from go_rl.objectives.makespan.simulate.replay import Trace
 from go_rl.objectives.makespan.simulate.replay_arrays import ReplayArrays
+from go_rl.objectives.makespan.simulate.replay_state import Trace
 from go_rl.objectives.makespan.simulate.timeline_memory import MemoryUse, memory_use, read_copies
 
 TRANSFER = "transfer"

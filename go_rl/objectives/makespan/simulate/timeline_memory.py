@@ -13,8 +13,8 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
 from go_rl.objectives.makespan.simulate.jobs import NOBODY, Jobs
-from go_rl.objectives.makespan.simulate.replay import Trace
 from go_rl.objectives.makespan.simulate.replay_arrays import ReplayArrays
+from go_rl.objectives.makespan.simulate.replay_state import Trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class TensorCopies(NamedTuple):
 
 def read_copies(a: ReplayArrays, jobs: Jobs) -> TensorCopies:
     """List the copies of a plan from its jobs as laid out, before they ran."""
-    count = jobs.copies
+    count = int(jobs.copies[0])
     kernel, home = jobs.copy_kernel[:count], jobs.copy_home[:count]
     made = kernel != NOBODY
     arrives = made & (home != np.arange(count))
@@ -60,8 +60,7 @@ def read_copies(a: ReplayArrays, jobs: Jobs) -> TensorCopies:
     node = np.full(count, NOBODY)
     node[made & ~arrives] = producer[~a.fed[producer]]
     node[arrives] = node[home[arrives]]
-    # The use that was entered last is the head of its copy's list.
-    uses = int(jobs.readers_head.max(initial=NOBODY)) + 1
+    uses = int(jobs.uses[0])
     holders = np.bincount(jobs.use_copy[:uses], minlength=count)
     holders += np.bincount(home[arrives], minlength=count)
     return TensorCopies(
@@ -119,10 +118,10 @@ def memory_spans(
     that nobody reads while their kernel runs, those of the model to the end.
     """
     begins, ends = job_times(a, jobs, trace)
-    nodes, number = len(jobs.made_head), np.arange(jobs.copies)
+    nodes, number = len(jobs.made_head), np.arange(len(copies.device))
     maker = np.where(copies.arrives, nodes + number, copies.kernel)
     born = np.where(copies.node == NOBODY, 0.0, begins[maker])
-    gone = np.full(jobs.copies, -np.inf)
+    gone = np.full(len(copies.device), -np.inf)
     np.maximum.at(gone, copies.use_copy, ends[copies.use_kernel])
     sent = number[copies.arrives]
     np.maximum.at(gone, copies.home[sent], ends[nodes + sent])

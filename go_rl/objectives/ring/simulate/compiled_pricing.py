@@ -96,22 +96,8 @@ class RingScratch(CompiledStruct):
 
 def ring_scratch(arrays: RingArrays, events: int) -> RingScratch:
     """Allocate what pricing needs; an edge frees a tensor at most once for each copy of its end."""
-    nodes, chips = len(arrays.own_bytes), len(arrays.kind)
-    return RingScratch(
-        device=np.zeros(nodes, np.int16),
-        present=np.zeros(nodes, np.int64),
-        busy=np.zeros(chips),
-        traffic=np.zeros(chips),
-        held=np.zeros(chips),
-        streamed=np.zeros(chips),
-        peak=np.zeros(chips),
-        live=np.zeros(chips),
-        array_on=np.zeros(len(arrays.tied_bytes), np.int64),
-        head=np.zeros(nodes, np.int64),
-        following=np.zeros(events, np.int64),
-        event_chip=np.zeros(events, np.int64),
-        event_bytes=np.zeros(events),
-    )
+    sizes = {"N": len(arrays.own_bytes), "k": len(arrays.kind), "A": len(arrays.tied_bytes)}
+    return RingScratch.zeros({**sizes, "events": events})
 
 
 def ring_arrays(problem: Problem) -> RingArrays:

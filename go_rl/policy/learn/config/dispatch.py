@@ -32,9 +32,9 @@ class DispatchTrainConfig(RunConfig):
     """Hardware, each as often as the others."""
     decide: tuple[tuple[str, ...], ...] = (DECISIONS, DECISIONS, ("placement",), DECISIONS)
     """Sets of decisions, each as often as it is listed."""
-    cost: str = "auto"
-    """Cost model: auto, analytical, profiled, learned[:gpus|NAME|FILE] or measured:DIR
-    (docs/costs.md)."""
+    cost: tuple[str, ...] = ("analytical", "learned:gpus")
+    """Cost models, each as often as the others: auto, analytical, profiled,
+    learned[:gpus|NAME|FILE] or measured:DIR (docs/costs.md)."""
     max_nodes: int = 16_000
     """Larger graphs are left out: they cost too much."""
     rollouts: int = 512
@@ -67,11 +67,14 @@ class DispatchTrainConfig(RunConfig):
         check_least("train", self, 0, "generated", "choices", "updates", "weight_decay")
         check_least("train", self, 1, "max_nodes", "rollouts", "candidates", "judged", "problems")
         check_positive("train", self, "learning_rate")
-        check_cost(self.cost)
+        for name in self.cost:
+            check_cost(name)
         if not (self.generated or self.zoo or self.graphs):
             raise TrainingError("train: generated 0, no zoo and no graphs leave nothing to learn")
         if not self.hardware:
             raise TrainingError("train: hardware needs at least one entry")
+        if not self.cost:
+            raise TrainingError("train: cost needs at least one entry")
         if not self.decide:
             raise TrainingError("train: decide needs at least one entry")
         for names in self.decide:

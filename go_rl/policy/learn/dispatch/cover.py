@@ -2,7 +2,8 @@
 
 The best weights that searches found on some problems are tried on others; then weights are taken
 one after the other, each the one that most improves the best of those so far (a greedy cover).
-Kinds of networks count alike, however many problems each has.
+Kinds of networks count alike, however many problems each has. The list schedulers are among the
+prototypes in any case: a network unlike all that taught has what compilers have.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from jaxtyping import Bool, Float32, Float64
 from go_rl.core import CheckpointError, TrainingError
 from go_rl.core.files.whole_file import whole_file
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
-from go_rl.policy.dispatch.features import WIDTH
+from go_rl.policy.dispatch.features import list_schedulers
 from go_rl.policy.learn.dispatch.problems import DispatchProblem, ProblemSource
 from go_rl.policy.learn.dispatch.searches import Report, Searched
 from go_rl.runtime.array_file import UNREADABLE, read_arrays
@@ -120,12 +121,33 @@ def regrets(
 
 
 def greedy_cover(
-    regret: Float64[np.ndarray, "P C"], share: Float64[np.ndarray, "P"], count: int
+    regret: Float64[np.ndarray, "P C"], share: Float64[np.ndarray, "P"], count: int,
+    given: Sequence[int] = (),
+) -> list[int]:  # fmt: skip
+    """Return the columns of a greedy cover, the one that is best alone first.
+
+    Args:
+        regret: [P, C] of columns on problems.
+        share: [P] weight of each problem.
+        count: columns of the cover, at most.
+        given: columns that are among them in any case.
+    """
+    more = _covered(regret, share, count - len(given), list(given))
+    chosen = [*given, *more]
+    return [chosen[i] for i in _covered(regret[:, chosen], share, count, [])] if given else more
+
+
+def _covered(
+    regret: Float64[np.ndarray, "P C"],
+    share: Float64[np.ndarray, "P"],
+    count: int,
+    known: list[int],
 ) -> list[int]:
-    """Return the columns of a greedy cover, the one that is best alone first."""
-    best, chosen = np.full(len(regret), WORST), []
+    """At most ``count`` columns that improve the best of those ``known`` the most, one by one."""
+    best, chosen = regret[:, known].min(axis=1, initial=WORST), []
     left: Bool[np.ndarray, "C"] = np.ones(regret.shape[1], np.bool_)
-    for _ in range(min(count, regret.shape[1])):
+    left[known] = False
+    for _ in range(min(count, int(left.sum()))):
         value = share @ np.minimum(best[:, None], regret)
         column = int(np.argmin(np.where(left, value, np.inf)))
         left[column] = False
@@ -137,7 +159,7 @@ def greedy_cover(
 def candidates(
     problems: Sequence[DispatchProblem], found: Sequence[Searched], count: int, seed: int
 ) -> Float32[np.ndarray, "C W"]:
-    """Return the best weights of ``count`` problems, and the list scheduler's before them.
+    """Return the best weights of ``count`` problems, and those of list schedulers before them.
 
     Raises:
         TrainingError: there is no problem with a plan.
@@ -146,4 +168,4 @@ def candidates(
         raise TrainingError("train: no problem has anything to decide and a plan; give others")
     chosen = spread_choice(problems, count, seed)
     best = np.stack([found[i].deviations[0] for i in chosen])
-    return np.concatenate([np.zeros((1, WIDTH), np.float32), best])
+    return np.concatenate([list_schedulers(), best])

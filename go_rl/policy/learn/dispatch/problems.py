@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,12 +34,15 @@ class DispatchProblem:
     """Graph of the zoo, a generated one included, or the path of an own model."""
     hardware: str
     decide: tuple[str, ...]
+    cost: str
+    """Cost model that prices it."""
 
     @property
     def name(self) -> str:
-        """Unique within a run: ``generated-1-17.p100x4.all``."""
+        """Unique within a run, fit for a file name: ``generated-2-17.p100x4.all.analytical``."""
         chosen = "all" if self.decide == DECISIONS else "-".join(self.decide)
-        return f"{short_name(self.graph)}.{self.hardware}.{chosen}"
+        cost = re.sub(r"[^\w.-]", "-", self.cost)
+        return f"{short_name(self.graph)}.{self.hardware}.{chosen}.{cost}"
 
     @property
     def kind(self) -> str:
@@ -72,7 +76,8 @@ def _turns(graph: str, config: DispatchTrainConfig, count: int) -> list[Dispatch
     for _ in range(count):
         hardware = config.hardware[int(rng.integers(len(config.hardware)))]
         decide = config.decide[int(rng.integers(len(config.decide)))]
-        problem = DispatchProblem(graph, hardware, decide)
+        cost = config.cost[int(rng.integers(len(config.cost)))]
+        problem = DispatchProblem(graph, hardware, decide, cost)
         found[problem.name] = problem
     return list(found.values())
 
@@ -104,7 +109,7 @@ class ProblemSource:
         devices = load_hardware(problem.hardware)
         options = ProblemOptions(
             objective=Objective.MAKESPAN, decisions=problem.decide,
-            cost_model=named_cost(self._config.cost, devices),
+            cost_model=named_cost(problem.cost, devices),
         )  # fmt: skip
         graph = stored_graph(problem.graph, self._cache)
         if graph.num_nodes > self._config.max_nodes:

@@ -17,6 +17,7 @@ from go_rl.core.files.whole_file import whole_file, write_text
 from go_rl.graphs.zoo.index import GENERATED_VERSION, ZOO_VERSION
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
+from go_rl.policy.dispatch.features import list_schedulers
 from go_rl.policy.learn.config import CONFIG_FILE, WEIGHTS_FILE, DispatchTrainConfig
 from go_rl.policy.learn.dispatch.choice import Example, having_prototypes, learn_choice
 from go_rl.policy.learn.dispatch.cover import (
@@ -128,7 +129,8 @@ class _Run:
         table = PriceTable(self.folder / CACHE / "candidates.npz", tried)
         seconds = table.completed(judges, self.source, self.tell, "candidates on problems")
         regret = regrets(seconds, np.array([known[p.name].seconds[0] for p in judges]))
-        cover = greedy_cover(regret, even_shares(judges), config.policy.prototypes)
+        given = range(min(len(list_schedulers()), config.policy.prototypes))
+        cover = greedy_cover(regret, even_shares(judges), config.policy.prototypes, given)
         for k in sorted({*config.best_of, len(cover)}):
             mean = float(even_shares(judges) @ regret[:, cover[:k]].min(axis=1))
             self.tell(f"cover: regret {mean:.4f} of the best of {k}")
@@ -155,7 +157,7 @@ class _Run:
         path = self._seen(problem)
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as file:
-            np.savez(file, **vars(plans.observed))
+            np.savez_compressed(file, **vars(plans.observed))
 
     def _seen(self, problem: DispatchProblem) -> Path:
         return self.finds.folder / CACHE / "seen" / f"{problem.name}.npz"

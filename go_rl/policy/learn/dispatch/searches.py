@@ -19,7 +19,7 @@ from go_rl.core import CheckpointError
 from go_rl.core.files.whole_file import whole_file
 from go_rl.policy.dispatch.cross_entropy import BATCH, CrossEntropy
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
-from go_rl.policy.dispatch.features import WIDTH
+from go_rl.policy.dispatch.features import WIDTH, list_schedulers
 from go_rl.policy.learn.dispatch.problems import DispatchProblem, ProblemSource
 from go_rl.runtime.array_file import UNREADABLE, read_arrays
 
@@ -147,7 +147,9 @@ def searched(plans: DispatchPlans, rollouts: int, seed: int) -> Searched:
 
 
 def untrained(count: int, seed: int) -> Float32[np.ndarray, "B W"]:
-    """Return untrained weights: a list scheduler, then random ones around it."""
+    """Return untrained weights: a list scheduler, one that keeps the placements made beforehand, by
+    turns, then random ones around them."""
     drawn = np.random.default_rng(seed).standard_normal((count, WIDTH)).astype(np.float32)
-    drawn[0] = 0.0
+    known = list_schedulers()[:count]
+    drawn[: len(known)] = known
     return drawn
