@@ -64,7 +64,8 @@ def test_a_model_keeps_the_options_that_it_was_read_with():
     assert model_words(ModelArguments("m.onnx")) == ["m.onnx"]
     named = ModelArguments("m.onnx", dim=("batch=8", "seq=4"), unknown="bytes", training="profile")
     assert model_words(named) == [
-        "m.onnx", "--dim", "batch=8", "--dim", "seq=4", "--unknown", "bytes", "--training", "profile"
+        "m.onnx", "--dim", "batch=8", "--dim", "seq=4", "--unknown", "bytes", "--training",
+        "profile",
     ]  # fmt: skip
 
 
