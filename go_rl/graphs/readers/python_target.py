@@ -86,7 +86,9 @@ def _import(name: str, target: str) -> ModuleType:
                 f"{target}: there is no module {name!r} in the current folder or the Python "
                 f"path{near}"
             ) from error
-        raise ReadError(f"{target}: importing {name!r} failed: {last_line(error)}") from error
+        how = "; install it with: pip install 'go_rl[torch]'" if error.name == "torch" else ""
+        said = f"{target}: importing {name!r} failed: {last_line(error)}{how}"
+        raise ReadError(said) from error
     except Exception as error:
         raise ReadError(f"{target}: importing {name!r} failed: {last_line(error)}") from error
 

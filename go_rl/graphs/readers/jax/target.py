@@ -114,7 +114,7 @@ def resolve(
     """
     found, target, example = named.thing, named.text, named.example
     if is_torch_module(found):
-        raise ReadError(f"{target}: {named.name!r} is {foreign_object(found)}")
+        raise ReadError(f"{target}: a module of PyTorch, and only a JAX function will do here")
     own = trips is not None and TRIP_COUNT in parameters_of(found)
     dims = with_trips(given or {}, trips if own else None)
     if required := required_parameters(found):
