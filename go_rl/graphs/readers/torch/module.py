@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from go_rl.core.errors import GoRLError, ReadError, nearest
+from go_rl.core.errors import GoRLError, MissingDependencyError, ReadError, nearest
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.core.installed import check_installed
 from go_rl.graphs.readers.foreign import is_torch_module
@@ -53,10 +53,16 @@ def read_named_module(named: PythonTarget, made: Any, options: ModelOptions) -> 
 
     Raises:
         ReadError: an input without a shape, or a module that PyTorch cannot export.
+        MissingDependencyError: PyTorch is not installed, or in a release that was not tried.
     """
     check_installed(("torch",))
-    from go_rl.graphs.readers.torch.exported import exported_documents, joint_documents
-
+    try:
+        from go_rl.graphs.readers.torch.exported import exported_documents, joint_documents
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(
+            f"{named.text}: a module of PyTorch, which is not installed; install it with: "
+            "pip install 'go_rl[torch]'"
+        ) from error
     own, shapes = _dims_and_shapes(named, options)
     module, example = _module_and_example(named, made, own)
     arguments = _arguments(module, example, shapes, named.text)
@@ -158,6 +164,8 @@ def _arguments(
     module: Any, example: Any, shapes: Mapping[str, _Given], where: str
 ) -> dict[str, Any]:
     """Return the arguments of ``forward`` by name."""
+    if not callable(getattr(module, "forward", None)):
+        raise ReadError(f"{where}: a {type(module).__name__} without a method forward")
     signature = inspect.signature(module.forward)
     found: dict[str, Any] = {}
     if isinstance(example, Mapping):
