@@ -4,6 +4,9 @@ import pytest
 from torch_programs import Program, Refs
 
 from go_rl.core import OpKind, ReadError
+from go_rl.graphs.cutting.opcode_names import SAME, opcode
+from go_rl.graphs.readers.torch.costs.movement import PARTIAL_VIEWS, WHOLE_VIEWS
+from go_rl.graphs.readers.torch.costs.table import RULES
 
 M, C, E, R, G, V = (
     OpKind.MATMUL, OpKind.CONVOLUTION, OpKind.ELEMENTWISE, OpKind.REDUCTION, OpKind.GATHER,
@@ -259,6 +262,14 @@ def test_bytes(name, num_bytes):
     operands, results, *_ = CASES[name]
     graph, node = priced(name, operands, results)
     assert graph.bytes_accessed[node] == num_bytes
+
+
+def test_operators_that_other_formats_have_too_share_their_names():
+    assert opcode("aten.linear") == opcode("MatMul") == "dot_general"
+    assert opcode("aten.conv2d") == opcode("Conv")
+    ours = {name for name in SAME if name.startswith("aten.")}
+    known = RULES.keys() | {f"aten.{name}" for name in WHOLE_VIEWS | PARTIAL_VIEWS}
+    assert ours - known == set()
 
 
 def test_geometry():

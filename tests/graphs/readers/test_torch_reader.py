@@ -102,6 +102,38 @@ def test_views_are_their_operand_and_a_reshape_copies_where_it_must():
     assert graph.flops.tolist() == [0, 0, 24]
 
 
+@pytest.mark.parametrize(
+    ("strides", "target", "copied"),
+    [
+        ((6, 1), (24,), False),
+        ((1, 4), (24,), True),
+        ((1, 4), (2, 2, 6), False),
+        ((6, 1), (2, 12), False),
+        ((12, 1), (2, 2, 6), False),
+        ((12, 1), (24,), True),
+        ((0, 1), (24,), True),
+    ],
+)
+def test_reshapes_copy_as_in_pytorch(strides, target, copied):
+    """Expected values: whether ``x.as_strided((4, 6), strides).view(target)`` raises."""
+    program = Program()
+    x = program.input("x", (4, 6), strides=strides)
+    y = program.op("reshape", [target], self=x, shape=list(target))
+    program.output(program.op("relu", [target], self=y))
+    assert ("aten.reshape" in program.read().op_type) == copied
+
+
+def test_a_change_of_memory_format_copies():
+    program = Program()
+    x = program.input("x", (2, 3, 4, 4))
+    y = program.op("contiguous", [(2, 3, 4, 4)], self=x, memory_format=2)
+    again = program.op("contiguous", [(2, 3, 4, 4)], self=y, memory_format=2)
+    program.graph["tensor_values"][y]["strides"] = [{"as_int": s} for s in (48, 1, 12, 3)]
+    program.graph["tensor_values"][again]["strides"] = [{"as_int": s} for s in (48, 1, 12, 3)]
+    program.output(program.op("relu", [(2, 3, 4, 4)], self=again))
+    assert program.read().op_type == ("input", "aten.contiguous", "aten.relu")
+
+
 def test_of_an_expanded_tensor_only_what_exists_is_read_and_sent():
     program = Program()
     x = program.input("x", (1, 8))

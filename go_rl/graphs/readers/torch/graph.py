@@ -44,7 +44,7 @@ from go_rl.graphs.readers.torch.scope import (
 )
 from go_rl.graphs.readers.torch.source import module_path, source_text
 from go_rl.graphs.readers.torch.value import TIE_BYTES, TorchValue
-from go_rl.graphs.readers.torch.views import is_whole_view
+from go_rl.graphs.readers.torch.views import Strides, is_whole_view
 
 WEIGHT_CASTS = ("aten._to_copy", "aten.to", "aten.clone", "aten.lift_fresh_copy", "aten.contiguous")
 """Operators besides views that leave a weight a weight."""
@@ -101,7 +101,7 @@ def _walk_node(walk: TorchWalk, scope: Scope, node: TorchNode) -> None:
         tuple(typed(walk, scope, ref) for ref in made),
     )  # fmt: skip
     read = list(values_in(list(operands.values())))
-    if read and made and _is_alias(call, read[0]):
+    if read and made and _is_alias(call, read[0], strides_of(walk, scope, made[0])):
         for ref in made:
             scope.values[ref.name] = _view(walk, scope, ref, read[0])
         return
@@ -125,10 +125,10 @@ def _nest(walk: TorchWalk, op: str, node: TorchNode) -> None:
         walk.lanes.pop()
 
 
-def _is_alias(call: TorchCall, first: TorchValue) -> bool:
+def _is_alias(call: TorchCall, first: TorchValue, strides: Strides) -> bool:
     """Whether the results are the first operand: views, and of weights also parts and casts."""
     domain, _, name = call.op.partition(".")
-    if call.op.endswith(ALIASES) or is_whole_view(call, first.strides):
+    if call.op.endswith(ALIASES) or is_whole_view(call, first.strides, strides):
         return True
     if not first.weights or domain != "aten":
         return False

@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from go_rl.graphs.readers.torch.call import TorchCall
 from go_rl.graphs.readers.torch.costs.movement import COPYING_VIEWS, IDLE_DROPOUT, WHOLE_VIEWS
 
-CHANGING = ("to", "type_as", "cast")
+Strides = tuple[int, ...] | None
+CHANGING = ("to", "type_as")
 """Views of `WHOLE_VIEWS` that convert an operand of another element type."""
 
 
-def is_whole_view(call: TorchCall, strides: Sequence[int] | None) -> bool:
+def is_whole_view(call: TorchCall, strides: Strides, result_strides: Strides) -> bool:
     """Return whether an operator's result is its first operand by another shape.
 
     Args:
         strides: of that operand; None: contiguous.
+        result_strides: of the result.
     """
     domain, _, op = call.op.partition(".")
     if domain != "aten" or op not in WHOLE_VIEWS or not call.results:
@@ -24,21 +26,11 @@ def is_whole_view(call: TorchCall, strides: Sequence[int] | None) -> bool:
         return False
     if op in CHANGING and call.tensor().itemsize != call.result.itemsize:
         return False
+    if op == "contiguous":
+        return strides is None or strides == result_strides
     if op in COPYING_VIEWS and call.result.size == call.tensor().size:
-        before = call.tensor().shape
-        after = before if op == "contiguous" else call.result.shape
-        if op == "contiguous" and strides is not None:
-            return tuple(strides) == contiguous(before) or call.has("memory_format")
-        return strides is None or is_viewable(before, strides, after)
+        return strides is None or is_viewable(call.tensor().shape, strides, call.result.shape)
     return True
-
-
-def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
-    """Return the strides of a contiguous array."""
-    strides = [1] * len(shape)
-    for axis in range(len(shape) - 2, -1, -1):
-        strides[axis] = strides[axis + 1] * max(1, shape[axis + 1])
-    return tuple(strides)
 
 
 def is_viewable(shape: Sequence[int], strides: Sequence[int], target: Sequence[int]) -> bool:
