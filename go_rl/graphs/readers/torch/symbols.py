@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import functools
-from collections.abc import Callable
 from typing import Any
 
 from go_rl.graphs.readers.size_expression import LONGEST_TEXT
@@ -85,7 +84,3 @@ def hinted_symbol(document: Any) -> tuple[str | None, int | None]:
     number = hint.get("as_int") if isinstance(hint, dict) else None
     symbol = name if isinstance(name, str) and name.isidentifier() else None
     return symbol, number if isinstance(number, int) else None
-
-
-Resolve = Callable[[Size], int]
-"""The number of a size."""
