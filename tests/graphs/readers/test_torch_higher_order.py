@@ -1,7 +1,7 @@
 """Operators that hold graphs, and those that become other than one node."""
 
 import pytest
-from torch_programs import Program, Refs, graph_of
+from torch_programs import Program, Refs, graph_of, value
 
 from go_rl.core import OpKind, ReadError
 
@@ -127,6 +127,29 @@ def test_what_vmap_hides_is_counted():
     graph = program.read()
     assert graph.op_type == ("input", "aten.add", "aten.relu")
     assert graph.flops.tolist() == [0, 40, 40]
+
+
+@pytest.mark.parametrize(
+    ("kind", "first"),
+    [
+        ("auto_functionalized", []), ("out_dtype", []), ("run_and_save_rng_state", []),
+        ("run_with_rng_state", ["state"]), ("with_effects", []),
+    ],
+)  # fmt: skip
+def test_an_operator_that_another_calls(kind, first):
+    program = Program()
+    given = [program.input("state", (16,))] if first else []
+    x, w = program.input("x", (4, 8)), program.weight("p_w", (8, 5))
+    y = program.op(f"torch.ops.higher_order.{kind}", [(4, 5)])
+    named = [("", {"as_operator": "torch.ops.aten.mm.default"}), ("", x), ("", w)]
+    program.graph["nodes"][-1]["inputs"] = [
+        {"name": name, "arg": value(each), "kind": 1}
+        for name, each in [*[("rng", s) for s in given], *named]
+    ]
+    program.output(y)
+    graph = program.read()
+    assert graph.op_type[-1] == "aten.mm"
+    assert graph.flops[-1] == 2 * 4 * 8 * 5
 
 
 def test_numbers_and_checks_are_no_operators():

@@ -15,9 +15,11 @@ from go_rl.graphs.readers.torch.costs.attention import BACKWARD_FLOPS
 from go_rl.graphs.readers.torch.graph import add_node, walk_graph, weights_of
 from go_rl.graphs.readers.torch.schema import Argument, TorchGraph, TorchNode
 from go_rl.graphs.readers.torch.scope import (
+    OPERATORS,
     Scope,
     TorchWalk,
     operand,
+    operator_of,
     refs_in,
     strides_of,
     typed,
@@ -186,31 +188,58 @@ def _flex_attention(walk: TorchWalk, scope: Scope, node: TorchNode) -> None:
         scope.values[ref.name] = TorchValue(tensor, tensor.nbytes, number, position)
 
 
-def _functionalised(walk: TorchWalk, scope: Scope, node: TorchNode) -> None:
-    """An operator that writes its operands, made functional: that operator."""
-    named = [a.value for a in node.inputs if isinstance(a.value, str)]
-    if not named:
+def _called(walk: TorchWalk, scope: Scope, node: TorchNode) -> None:
+    """An operator that is called by another, which makes it functional, gives it another type or
+    keeps the state of random numbers: that operator."""
+    place = next((i for i, a in enumerate(node.inputs) if isinstance(a.value, str)), None)
+    if place is None:
         raise ReadError(f"{walk.where}: node {node.name!r} names no operator")
-    arguments = tuple(
-        Argument(a.name, a.value) for a in node.inputs if not isinstance(a.value, str)
-    )
-    plain = replace(node, target=named[0].replace("::", "."), inputs=arguments)
+    target = node.inputs[place].value.replace("::", ".")
+    target = target if target.startswith(OPERATORS) else f"{OPERATORS}{target}"
+    rest = node.inputs[place + 1 :]
+    known = POSITIONS.get(operator_of(target)[0], ("self",))
+    unnamed = iter((*known, *map(str, range(len(rest)))))
+    arguments = tuple(Argument(a.name or next(unnamed), a.value) for a in rest)
+    plain = replace(node, target=target, inputs=arguments)
     walk_graph(walk, Scope(replace(scope.graph, nodes=(plain,)), scope.values, scope.prefix))
 
 
+def _passed(walk: TorchWalk, scope: Scope, node: TorchNode) -> None:
+    """A mark in the program: its results are its operands."""
+    given = values_in([operand(walk, scope, a.value, node) for a in node.inputs])
+    scope.values.update(
+        {ref.name: value for ref, value in zip(refs_in(node.outputs), given, strict=False)}
+    )
+
+
+POSITIONS: dict[str, tuple[str, ...]] = {
+    "aten.convolution": ("input", "weight", "bias", "stride", "padding", "dilation", "transposed"),
+    "aten.native_dropout": ("input", "p", "train"),
+    **dict.fromkeys(
+        (
+            "aten._scaled_dot_product_efficient_attention",
+            "aten._scaled_dot_product_flash_attention",
+            "aten.scaled_dot_product_attention",
+        ),
+        ("query", "key", "value"),
+    ),
+}
+"""Names of operands that an operator which calls another hands over without names."""
 HIGHER_ORDER: dict[str, Handler] = {
     f"higher_order.{name}": handler
     for name, handler in by_name(
         {
             "associative_scan map map_impl scan": _scan,
-            "auto_functionalized auto_functionalized_v2 with_effects": _functionalised,
+            "_export_tracepoint print register_hook": _passed,
+            "auto_functionalized auto_functionalized_v2 graphsafe_run_with_rng_state out_dtype"
+            " run_and_save_rng_state run_with_rng_state with_effects": _called,
             "autograd_function_apply custom_function_call": _autograd,
             "cond": _cond,
             "flex_attention flex_attention_backward": _flex_attention,
-            "hints_wrapper inductor_compiled_code invoke_quant invoke_subgraph run_const_graph"
-            " strict_mode tag_activation_checkpoint wrap wrap_activation_checkpoint"
+            "hints_wrapper inductor_compiled_code invoke_quant invoke_subgraph local_map_hop"
+            " run_const_graph strict_mode tag_activation_checkpoint wrap wrap_activation_checkpoint"
             " wrap_with_autocast wrap_with_set_grad_enabled dynamo_bypassing_wrapper": _region,
-            "while_loop": _loop,
+            "while_loop while_loop_stack_output": _loop,
         }
     ).items()
 }

@@ -99,7 +99,7 @@ def bind_sizes(
 def loop_names(graph: TorchGraph) -> Iterator[str]:
     """Yield the nodes whose trips are decided while the program runs."""
     for node in graph.nodes:
-        if node.target.endswith("higher_order.while_loop"):
+        if "higher_order.while_loop" in node.target:
             yield node.name
         for inner in subgraphs(node.inputs):
             yield from loop_names(inner)
