@@ -134,6 +134,17 @@ def test_a_change_of_memory_format_copies():
     assert program.read().op_type == ("input", "aten.contiguous", "aten.relu")
 
 
+def test_a_change_of_type_is_work_and_of_place_is_none():
+    program = Program()
+    x = program.input("x", (4, 8))
+    y = program.op("to.device", [(4, 8)], self=x)
+    y = program.op("to.dtype", [((4, 8), "int32")], self=y, dtype=4)
+    program.output(program.op("abs", [((4, 8), "int32")], self=y))
+    graph = program.read()
+    assert graph.op_type == ("input", "aten.to", "aten.abs")
+    assert graph.flops.tolist() == [0, 32, 32]
+
+
 def test_of_an_expanded_tensor_only_what_exists_is_read_and_sent():
     program = Program()
     x = program.input("x", (1, 8))

@@ -48,6 +48,8 @@ from go_rl.graphs.readers.torch.views import Strides, is_whole_view
 
 WEIGHT_CASTS = ("aten._to_copy", "aten.to", "aten.clone", "aten.lift_fresh_copy", "aten.contiguous")
 """Operators besides views that leave a weight a weight."""
+CONVERSIONS = ("aten.to", "aten.type_as")
+"""Views that are none where the element type changes."""
 ALIASES = ("_add_batch_dim", "_remove_batch_dim", "wait_tensor")
 """Ends of operators whose result is their operand: of `vmap`, and waiting for a collective."""
 SHARDED = "a sharded program: the graph is what one rank does, collectives by what they move"
@@ -101,7 +103,8 @@ def _walk_node(walk: TorchWalk, scope: Scope, node: TorchNode) -> None:
         tuple(typed(walk, scope, ref) for ref in made),
     )  # fmt: skip
     read = list(values_in(list(operands.values())))
-    if read and made and _is_alias(call, read[0], strides_of(walk, scope, made[0])):
+    strides = strides_of(walk, scope, made[0]) if made else None
+    if read and made and not _converts(scope, node, made) and _is_alias(call, read[0], strides):
         for ref in made:
             scope.values[ref.name] = _view(walk, scope, ref, read[0])
         return
@@ -123,6 +126,16 @@ def _nest(walk: TorchWalk, op: str, node: TorchNode) -> None:
         walk.lanes.append(max(1, sizes[0]) if sizes else 1)
     elif walk.lanes:
         walk.lanes.pop()
+
+
+def _converts(scope: Scope, node: TorchNode, made: list[Ref]) -> bool:
+    """Whether an operator changes the element type of its operand, which is no weight."""
+    if operator_of(node.target)[0] not in CONVERSIONS or not isinstance(node.inputs[0].value, Ref):
+        return False
+    first = node.inputs[0].value.name
+    known = [scope.graph.tensors.get(name) for name in (first, made[0].name)]
+    changes = len({kind.element for kind in known if kind}) > 1
+    return changes and first in scope.values and not scope.values[first].weights
 
 
 def _is_alias(call: TorchCall, first: TorchValue, strides: Strides) -> bool:

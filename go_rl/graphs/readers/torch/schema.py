@@ -55,9 +55,15 @@ class Argument:
 class TensorType:
     """Type of a tensor whose sizes may be symbolic."""
 
-    itemsize: float
+    element: int
+    """Number of the element type."""
     sizes: tuple[Size, ...]
     strides: tuple[Size, ...]
+
+    @property
+    def itemsize(self) -> float:
+        """Bytes of one element."""
+        return ITEMSIZE[self.element]
 
 
 @dataclass(frozen=True)
@@ -165,7 +171,7 @@ def tensor_type(document: Any, where: str) -> TensorType:
     for each in sizes:
         if isinstance(each, int) and each < 0:
             raise ReadError(f"{where}: a size must be 0 or more, not {each}")
-    return TensorType(ITEMSIZE[number], tuple(sizes), tuple(strides))
+    return TensorType(number, tuple(sizes), tuple(strides))
 
 
 def examples_of(document: Any) -> dict[str, int]:

@@ -8,8 +8,6 @@ from go_rl.graphs.readers.torch.call import TorchCall
 from go_rl.graphs.readers.torch.costs.movement import COPYING_VIEWS, IDLE_DROPOUT, WHOLE_VIEWS
 
 Strides = tuple[int, ...] | None
-CHANGING = ("to", "type_as")
-"""Views of `WHOLE_VIEWS` that convert an operand of another element type."""
 
 
 def is_whole_view(call: TorchCall, strides: Strides, result_strides: Strides) -> bool:
@@ -23,8 +21,6 @@ def is_whole_view(call: TorchCall, strides: Strides, result_strides: Strides) ->
     if domain != "aten" or op not in WHOLE_VIEWS or not call.results:
         return False
     if op in IDLE_DROPOUT and (call.get("train", True) or len(call.results) > 1):
-        return False
-    if op in CHANGING and call.tensor().itemsize != call.result.itemsize:
         return False
     if op == "contiguous":
         return strides is None or strides == result_strides
