@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from go_rl.core import OpGraph
 
 if TYPE_CHECKING:
-    from go_rl.graphs.readers.model_options import Inputs, Unknown
+    from go_rl.graphs.readers.model_options import Inputs, Training, Unknown
 
 
 def load(
     model: str | Path,
     dims: Mapping[str, int] | None = None,
     unknown: Unknown = "error",
-    training: bool = False,
+    training: Training = False,
     *,
     inputs: Inputs | None = None,
     trip_count: int | None = None,

@@ -21,14 +21,15 @@ class ModelArguments:
     """The model to read."""
 
     model: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="MODEL")]
-    """A file (ONNX, go_rl .npz, dnn-partitioning JSON, PipeDream text, HLO or StableHLO text),
-    module:function for a JAX function, which runs that module's code, or zoo:NAME (go-rl zoo
-    list)."""
+    """A file (ONNX, a .pt2 archive of PyTorch, go_rl .npz, dnn-partitioning JSON, PipeDream text,
+    HLO or StableHLO text), module:name for a JAX function or a PyTorch module, which runs that
+    module's code, or zoo:NAME (go-rl zoo list)."""
     dim: Dims = ()
     """Size of a symbolic dimension, such as batch=8; may be repeated."""
     input: Shapes = ()
-    """Shape of an input of an ONNX model, such as x=1x224x224x3, or the value of one without
-    dimensions, such as rate=16000; may be repeated."""
+    """Shape of an input of an ONNX or PyTorch model, such as x=1x224x224x3, or the value of one
+    without dimensions, such as rate=16000; words:int64=8x128 names the element type of a PyTorch
+    module's input; may be repeated."""
     trip_count: int | None = None
     """Trips of every loop whose count does not follow from the model. Default: such a model is
     refused."""
@@ -37,8 +38,9 @@ class ModelArguments:
     argument 0, if it is a pytree of several arrays and there are others."""
     unknown: Literal["error", "bytes"] = "error"
     """Operators of unknown cost: refuse the model, or count their bytes only."""
-    training: bool = False
-    """Expand a PipeDream profile into its forward and backward pass."""
+    training: Literal["profile", "sgd", "adam"] | None = None
+    """profile: expand a PipeDream profile into its forward and backward pass. sgd, adam: the
+    training iteration of a PyTorch module with that optimiser."""
 
     def __post_init__(self) -> None:
         # Malformed sizes are refused before anything is read.
@@ -126,6 +128,11 @@ def _size(text: str) -> tuple[str, int]:
     return name, int(size)
 
 
+def training_of(source: ModelArguments) -> bool | Literal["sgd", "adam"]:
+    """Return the training option as the API has it."""
+    return source.training == "profile" if source.training in (None, "profile") else source.training
+
+
 def read(source: ModelArguments) -> OpGraph:
     """Read the model that the user named."""
     from go_rl.api.load import load
@@ -134,7 +141,7 @@ def read(source: ModelArguments) -> OpGraph:
         source.model,
         source.dims,
         source.unknown,
-        source.training,
+        training_of(source),
         inputs=source.inputs,
         trip_count=source.trip_count,
         weights=source.weights,

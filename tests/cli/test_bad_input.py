@@ -70,7 +70,7 @@ FILES = {
     "negative seed": (profile(), ["--seed", "-1"], "seed must be >= 0"),
     "size of no number": (profile(), ["--dim", "batch=x"], "NAME=SIZE"),
     "dims of a profile": (profile(), ["--dim", "batch=2"], "no symbolic dimensions"),
-    "training of no profile": (profile(), ["--training"], "PipeDream"),
+    "training of no profile": (profile(), ["--training", "profile"], "PipeDream"),
 }
 
 

@@ -62,9 +62,10 @@ def test_what_comes_next_can_be_run(command, tmp_path):
 
 def test_a_model_keeps_the_options_that_it_was_read_with():
     assert model_words(ModelArguments("m.onnx")) == ["m.onnx"]
-    named = ModelArguments("m.onnx", dim=("batch=8", "seq=4"), unknown="bytes", training=True)
+    named = ModelArguments("m.onnx", dim=("batch=8", "seq=4"), unknown="bytes", training="profile")
     assert model_words(named) == [
-        "m.onnx", "--dim", "batch=8", "--dim", "seq=4", "--unknown", "bytes", "--training"
+        "m.onnx", "--dim", "batch=8", "--dim", "seq=4", "--unknown", "bytes", "--training",
+        "profile",
     ]  # fmt: skip
 
 

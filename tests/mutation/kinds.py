@@ -16,6 +16,7 @@ import numpy as np
 from .mutate_json import mutate_json
 from .mutate_npz import MANIFEST, Arrays, edit_manifest, mutate_npz
 from .mutate_onnx import mutate_onnx
+from .mutate_pt2 import PT2_DIMS, mutate_pt2, pt2_seeds
 from .mutate_text import mutate_text
 from .onnx_seeds import DIMS, MODELS
 from .values import Rng, pick
@@ -187,8 +188,22 @@ def _read_weights(path: Path) -> Any:
     return load_weights(path)
 
 
+def _read_torch(path: Path) -> Any:
+    """With the trips and sizes that the seeds need, and without sizes where they have no such."""
+    from go_rl.core import GoRLError
+    from go_rl.graphs.readers import load
+
+    try:
+        return load(path, PT2_DIMS, trip_count=3)
+    except GoRLError as error:
+        if "no dimension" not in str(error):
+            raise
+        return load(path, unknown="bytes", trip_count=3)
+
+
 KINDS: Mapping[str, Kind] = {
     "onnx": Kind(".onnx", lambda r: mutate_onnx(pick(r, _onnx_seeds()), r), _read_onnx),
+    "torch": Kind(".pt2", lambda r: mutate_pt2(pick(r, pt2_seeds()), r), _read_torch),
     "hlo": Kind(".txt", _text("module.hlo", "compiled.hlo"), _read_model),
     "stablehlo": Kind(".mlir", _text("module.mlir"), _read_model),
     "dnn-partitioning": Kind(".json", lambda r: mutate_json(_profile(), r), _read_model),

@@ -8,6 +8,8 @@ from typing import Any
 
 from .values import WORDS, Rng, broken_bytes, extreme, pick
 
+LARGEST = 1e270
+"""Numbers up to this size stay finite when they are multiplied."""
 Site = tuple[Any, Any]
 """A container and the key or index of one of its entries."""
 
@@ -55,7 +57,7 @@ def change_site(site: Site, rng: Rng) -> None:
             container[key] = copy.deepcopy(other[0][other[1]])
         case 3:
             container[key] = [container[key]]
-        case 4 if isinstance(container[key], int | float):
+        case 4 if isinstance(container[key], int | float) and abs(container[key]) < LARGEST:
             container[key] = container[key] * pick(rng, (-1, 0.5, 1.0000001, 1e30, 2))
         case _:
             container[key] = extreme(rng)

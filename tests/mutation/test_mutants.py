@@ -8,6 +8,7 @@ import pytest
 
 from mutation import KINDS, Failure, Outcome, mutant, run_mutants, trial
 from mutation.kinds import PIPEDREAM, TEXTS
+from mutation.mutate_pt2 import SEEDS
 from mutation.onnx_seeds import MODELS
 from mutation.trial import run_forked
 
@@ -34,6 +35,11 @@ def test_the_seeds_themselves_are_read(make):
 def test_the_texts_themselves_are_read(name):
     assert trial("hlo", (TEXTS / name).read_bytes()) == (Outcome.READ, "")
     assert trial("pipedream", PIPEDREAM.encode()) == (Outcome.READ, "")
+
+
+@pytest.mark.parametrize("path", sorted(SEEDS.glob("*.pt2")), ids=lambda path: path.stem)
+def test_the_archives_themselves_are_read(path):
+    assert trial("torch", path.read_bytes()) == (Outcome.READ, "")
 
 
 def test_failures_are_found(monkeypatch):

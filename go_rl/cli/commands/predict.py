@@ -11,7 +11,7 @@ import tyro
 from go_rl.api.predict import EVERY_DEVICE, THIS, USUAL_LAUNCH_US, PredictOptions
 from go_rl.cli.console import console, print_json, print_line, print_table, working
 from go_rl.cli.exit_codes import OK
-from go_rl.cli.model_arguments import ModelArguments
+from go_rl.cli.model_arguments import ModelArguments, training_of
 from go_rl.cli.next_command import changed_options, model_words, say_next
 from go_rl.report.text_table import TextTable
 
@@ -44,7 +44,7 @@ def run(config: Predict) -> int:
     source, again = config.source, _again(config)
     options: dict[str, Any] = {
         **asdict(config.pricing), "dims": source.dims, "unknown": source.unknown,
-        "training": source.training, "inputs": source.inputs, "trip_count": source.trip_count,
+        "training": training_of(source), "inputs": source.inputs, "trip_count": source.trip_count,
     }  # fmt: skip
     if source.weights is not None:
         options["weight_positions"] = source.weights

@@ -2,6 +2,51 @@
 
 from __future__ import annotations
 
+from go_rl.graphs.readers.tables import by_name, names
+
+_ALIKE = names(
+    "abs add argmax argmin ceil clamp copy cos cumsum div eq erf exp expm1 floor gather ge gt le"
+    " log log1p lt max min mul ne neg pad pow reshape round rsqrt scatter sign sin slice sort split"
+    " sqrt square sub tanh transpose"
+)
+"""Operators of PyTorch that JAX calls the same."""
+_TORCH = {name: name for name in _ALIKE} | by_name(
+    {
+        "_native_batch_norm_legit_no_training batch_norm": "BatchNormalization",
+        "_softmax softmax": "Softmax",
+        "_log_softmax log_softmax": "LogSoftmax",
+        "_to_copy to": "convert_element_type",
+        "addmm baddbmm bmm einsum linear matmul mm mv": "dot_general",
+        "amax": "reduce_max",
+        "amin": "reduce_min",
+        "avg_pool2d": "reduce_window_sum",
+        "bitwise_and logical_and": "and",
+        "bitwise_not logical_not": "not",
+        "bitwise_or logical_or": "or",
+        "cat stack": "concatenate",
+        "constant_pad_nd": "pad",
+        "conv1d conv2d conv3d conv_transpose2d convolution convolution_backward":
+            "conv_general_dilated",
+        "embedding index index_select": "gather",
+        "flip": "rev",
+        "gelu": "Gelu",
+        "group_norm": "GroupNormalization",
+        "layer_norm native_layer_norm": "LayerNormalization",
+        "masked_fill where": "select_n",
+        "max_pool2d max_pool2d_with_indices": "reduce_window_max",
+        "maximum relu": "max",
+        "mean sum": "reduce_sum",
+        "minimum": "min",
+        "prod": "reduce_prod",
+        "remainder": "rem",
+        "scatter_add": "scatter-add",
+        "select": "slice",
+        "sigmoid": "logistic",
+        "topk": "top_k",
+        "unbind": "split",
+    }
+)  # fmt: skip
+"""Names of PyTorch's operators (ATen), and of its normalisations those of ONNX."""
 SAME: dict[str, str] = {
     # ONNX
     "Abs": "abs", "Add": "add", "And": "and", "ArgMax": "argmax", "ArgMin": "argmin",
@@ -28,6 +73,7 @@ SAME: dict[str, str] = {
     "reduce": "reduce_sum", "reduce-window": "reduce_window_sum", "remainder": "rem",
     "reverse": "rev", "select": "select_n", "select-and-scatter": "select_and_scatter_add",
     "sine": "sin", "subtract": "sub",
+    **{f"aten.{name}": same for name, same in _TORCH.items()},
 }  # fmt: skip
 """Names of other formats; where one name stands for several of ours, the commonest."""
 

@@ -1,4 +1,4 @@
-"""FLOP of the dense linear algebra that programs leave to a library (LAPACK, cuSOLVER).
+"""FLOP of what programs leave to a library: dense linear algebra (LAPACK, cuSOLVER), attention.
 
 One count for every reader. Sources: LAPACK Working Note 41, appendix C (potrf, getrf, geqrf, orgqr,
 ormqr, trsm, gehrd, sytrd); Golub and Van Loan, Matrix Computations, 4th edition, sections 7.5
@@ -96,3 +96,9 @@ def fourier(elements: int, lengths: tuple[int, ...]) -> float:
     """``8 n floor(log2 length)`` for each axis that is transformed, XLA's count of one; ``n``: the
     elements of the larger side, so that a transform of real numbers is as dear as its inverse."""
     return 8.0 * elements * sum(max(0, length.bit_length() - 1) for length in lengths)
+
+
+def attention(batch_heads: int, q: int, k: int, d: int, d_value: int, extra: int) -> float:
+    """``QK^T`` and ``PV`` products, scaling, softmax (4), and ``extra`` FLOP a score."""
+    scores = batch_heads * q * k
+    return scores * (2.0 * d + 2.0 * d_value + 5.0 + extra) - batch_heads * q

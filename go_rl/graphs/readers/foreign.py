@@ -7,7 +7,8 @@ from pathlib import Path
 _HEADER_BYTES = 8
 """Header size of a safetensors file: the length of the JSON header, little-endian, which
 follows."""
-TORCH_EXPORT = "torch.onnx.export(model, example_inputs, 'model.onnx', dynamo=True)"
+TORCH_EXPORT = "torch.export.save(torch.export.export(model, example_inputs), 'model.pt2')"
+_TORCH_MODULE = "torch.nn.modules.module.Module"
 
 
 def foreign_format(head: bytes) -> str | None:
@@ -48,11 +49,15 @@ def _length(head: bytes) -> int:
 def foreign_archive(names: list[str]) -> str | None:
     """Return the same for the names in a zip file."""
     ends = {name.rpartition("/")[2] for name in names}
-    if "archive_format" in ends or any(name.endswith("models/model.json") for name in names):
+    if "serialized_exported_program.json" in ends:
         return (
-            "an export of PyTorch (.pt2); write ONNX: torch.onnx.export(torch.export.load("
-            "'model.pt2'), (), 'model.onnx', dynamo=True)"
+            "an export of PyTorch before 2.8; load it with torch.export.load in a later release, "
+            "and save it as a .pt2 archive"
         )
+    if any("data/aotinductor/" in name for name in names):
+        return f"code that PyTorch compiled, without a program; of its model, {TORCH_EXPORT}"
+    if "archive_format" in ends:
+        return f"an archive of PyTorch without a program; {TORCH_EXPORT} writes one"
     if "constants.pkl" in ends:
         return f"TorchScript; from the model that it was made of, {TORCH_EXPORT}"
     if "data.pkl" in ends:
@@ -64,13 +69,14 @@ def foreign_archive(names: list[str]) -> str | None:
 
 def foreign_object(thing: object) -> str | None:
     """Return the same for a Python object."""
-    bases = {f"{each.__module__}.{each.__qualname__}" for each in type(thing).__mro__}
-    if "torch.nn.modules.module.Module" in bases:
-        return f"a module of PyTorch; {TORCH_EXPORT} writes a file that go_rl reads"
-    if "torch.export.exported_program.ExportedProgram" in bases:
+    bases = _bases(type(thing))
+    if is_torch_module(thing):
         return (
-            "an export of PyTorch; torch.onnx.export(it, (), 'model.onnx', dynamo=True) writes ONNX"
+            f"a module of PyTorch; {TORCH_EXPORT} writes a file that go_rl reads; where PyTorch is "
+            "installed, file.py:model names it, too"
         )
+    if "torch.export.exported_program.ExportedProgram" in bases:
+        return "an export of PyTorch; torch.export.save(it, 'model.pt2') writes what go_rl reads"
     if any(base.startswith("flax.") and base.endswith("Module") for base in bases):
         return "a module of flax; go_rl.trace(module.apply, variables, *inputs) reads it"
     if isinstance(thing, bytes | bytearray):
@@ -79,6 +85,15 @@ def foreign_object(thing: object) -> str | None:
     if callable(thing):
         return "a function; go_rl.trace(function, *example_arguments) reads it"
     return None
+
+
+def is_torch_module(thing: object) -> bool:
+    """Return whether an object is a module of PyTorch, or a class of them, without PyTorch."""
+    return _TORCH_MODULE in _bases(thing if isinstance(thing, type) else type(thing))
+
+
+def _bases(kind: type) -> set[str]:
+    return {f"{each.__module__}.{each.__qualname__}" for each in kind.__mro__}
 
 
 def foreign_folder(path: Path) -> str | None:

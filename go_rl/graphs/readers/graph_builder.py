@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -98,6 +98,19 @@ class GraphBuilder:
             name = self._nodes[sender].name
             raise GraphError(f"graph {self.name!r}: node {name!r} feeds itself")
         self._edges[sender, receiver, output] = float(num_bytes)
+
+    def ancestors(self, numbers: Collection[int]) -> set[int]:
+        """Return some nodes and all that they need."""
+        producers: list[list[int]] = [[] for _ in self._nodes]
+        for u, v, _ in self._edges:
+            producers[v].append(u)
+        found, open_ends = set(numbers), list(numbers)
+        while open_ends:
+            for u in producers[open_ends.pop()]:
+                if u not in found:
+                    found.add(u)
+                    open_ends.append(u)
+        return found
 
     def build(self) -> OpGraph:
         """Sort topologically (stable in order of adding), check, and freeze.

@@ -9,12 +9,13 @@ from typing import Any
 from go_rl.core import OpGraph, ReadError
 from go_rl.graphs.readers.archive import load_graph
 from go_rl.graphs.readers.file_errors import reading
-from go_rl.graphs.readers.foreign import foreign_object
+from go_rl.graphs.readers.foreign import foreign_object, is_torch_module
 from go_rl.graphs.readers.hlo.reader import read_hlo
 from go_rl.graphs.readers.hlo.stablehlo.stablehlo_reader import read_stablehlo
-from go_rl.graphs.readers.model_options import TRIP_COUNT, Inputs, ModelOptions, Unknown
+from go_rl.graphs.readers.model_options import TRIP_COUNT, Inputs, ModelOptions, Training, Unknown
 from go_rl.graphs.readers.profiles.dnn_partitioning import read_dnn_partitioning
 from go_rl.graphs.readers.profiles.pipedream import read_pipedream
+from go_rl.graphs.readers.python_target import PythonTarget, made_by, python_target
 from go_rl.graphs.readers.recognise import Format, names_function, recognise
 
 __all__ = ["Unknown", "load"]
@@ -24,7 +25,7 @@ def load(
     model: str | Path,
     dims: Mapping[str, int] | None = None,
     unknown: Unknown = "error",
-    training: bool = False,
+    training: Training = False,
     *,
     inputs: Inputs | None = None,
     trip_count: int | None = None,
@@ -33,15 +34,18 @@ def load(
     """Read a model in any accepted format, recognised from its content.
 
     Args:
-        model: a file (ONNX, go_rl ``.npz``, dnn-partitioning JSON, PipeDream text, HLO or StableHLO
-            text), or ``module:function`` for a JAX function when no such file exists.
+        model: a file (ONNX, a ``.pt2`` archive of PyTorch, go_rl ``.npz``, dnn-partitioning JSON,
+            PipeDream text, HLO or StableHLO text), or ``module:name`` for a JAX function or a
+            PyTorch module when no such file exists.
         dims: values for the model's symbolic dimensions, such as ``{"batch": 8}``; also
             ``{"trip_count": 8}`` for the next but one argument.
         unknown: ``"error"`` refuses operators of unknown cost, ``"bytes"`` counts their bytes.
-        training: expand a PipeDream profile into its forward and backward pass.
-        inputs: shapes of inputs of an ONNX model by name, such as ``{"x": (1, 224, 224, 3)}``;
-            another way to give its dimensions. A number is the value of an input of one element,
-            such as ``{"rate": 16000}``, which may decide a branch or a size.
+        training: expand a PipeDream profile into its forward and backward pass; ``"sgd"`` or
+            ``"adam"``: the training iteration of a PyTorch module with that optimiser.
+        inputs: shapes of inputs of an ONNX or PyTorch model by name, such as
+            ``{"x": (1, 224, 224, 3)}``; another way to give its dimensions. A number is the value
+            of an input of one element, such as ``{"rate": 16000}``, which may decide a branch or a
+            size.
         trip_count: trips of every loop whose count does not follow from an ONNX, HLO, StableHLO or
             JAX model.
         weights: positions of the arguments (of HLO: of the parameters) that are weights, which stay
@@ -63,12 +67,34 @@ def load(
 
 
 def _load_target(model: str, options: ModelOptions) -> OpGraph:
-    from go_rl.graphs.readers.jax.inline import JaxOptions
-    from go_rl.graphs.readers.jax.target import read_jax_target
+    """Read what ``module:name`` names: what it is decides which reader does."""
+    with python_target(model) as named:
+        made = made_by(named, options.all_dims)
+        module = next(filter(is_torch_module, (named.thing, *_first(made))), None)
+        if module is not None:
+            return _load_module(named, made, options)
+        return _load_function(named, made, options)
 
-    options.refuse(model, Format.JAX, ("dims", TRIP_COUNT, "unknown", "weights"))
+
+def _first(made: Any) -> tuple[Any, ...]:
+    return made[:1] if isinstance(made, tuple) else (made,)
+
+
+def _load_function(named: PythonTarget, made: Any, options: ModelOptions) -> OpGraph:
+    from go_rl.graphs.readers.jax.inline import JaxOptions
+    from go_rl.graphs.readers.jax.target import read_named_function
+
+    options.refuse(named.text, Format.JAX, ("dims", TRIP_COUNT, "unknown", "weights"))
     flattening = JaxOptions(unknown=options.unknown, trip_count=options.trip_count)
-    return read_jax_target(model, options.dims, flattening, options.weights)
+    return read_named_function(named, options.dims, flattening, options.weights, made)
+
+
+def _load_module(named: PythonTarget, made: Any, options: ModelOptions) -> OpGraph:
+    from go_rl.graphs.readers.torch.module import read_named_module
+
+    taken = ("dims", "inputs", TRIP_COUNT, "unknown", "optimiser")
+    options.refuse(named.text, Format.MODULE, taken)
+    return read_named_module(named, made, options)
 
 
 def _load_file(path: Path, options: ModelOptions) -> OpGraph:
@@ -80,6 +106,11 @@ def _load_file(path: Path, options: ModelOptions) -> OpGraph:
             from go_rl.graphs.readers.onnx.reader import read_onnx
 
             return read_onnx(path, options.dims, inputs=options.inputs, **counting)
+        case Format.TORCH:
+            from go_rl.graphs.readers.torch.reader import read_pt2
+
+            counting["optimiser"] = options.optimiser
+            return read_pt2(path, options.dims, inputs=options.inputs, **counting)
         case Format.ARCHIVE:
             return _bound(load_graph(path), path, options)
         case Format.HLO:
@@ -95,6 +126,7 @@ def _load_file(path: Path, options: ModelOptions) -> OpGraph:
 
 _TAKEN: Mapping[Format, Sequence[str]] = {
     Format.ONNX: ("dims", "inputs", TRIP_COUNT, "unknown"),
+    Format.TORCH: ("dims", "inputs", TRIP_COUNT, "unknown", "optimiser"),
     Format.ARCHIVE: ("dims", TRIP_COUNT, "unknown"),
     Format.HLO: (TRIP_COUNT, "unknown", "weights"),
     Format.STABLEHLO: ("dims", TRIP_COUNT, "unknown", "weights"),

@@ -14,6 +14,9 @@ from go_rl.graphs.readers.recognise import Format
 
 Unknown = Literal["error", "bytes"]
 """Treatment of an operator whose cost is unknown: refuse it, or count its bytes only."""
+Training = bool | Literal["sgd", "adam"]
+"""Whether a profile is expanded into both passes; the optimiser of a PyTorch module's training
+iteration."""
 Inputs = Mapping[str, Sequence[int] | int]
 """Shapes of a model's inputs by name; a number is the value of an input of one element."""
 TRIP_COUNT = "trip_count"
@@ -31,6 +34,8 @@ class ModelOptions:
     inputs: Inputs = field(default_factory=dict)
     trip_count: int | None = None
     weights: Collection[int] | None = None
+    optimiser: Literal["sgd", "adam"] | None = None
+    """``training``, where it names one."""
 
     @classmethod
     def of(
@@ -53,13 +58,17 @@ class ModelOptions:
             raise ReadError(f"{TRIP_COUNT} is {trip_count!r}, and among the dims it is {given}")
         if unknown not in ("error", "bytes"):
             raise ReadError(f"unknown must be 'error' or 'bytes', not {unknown!r}")
-        if not isinstance(training, bool):
-            raise ReadError(f"training must be True or False, not {training!r}")
+        if training not in (False, True, "sgd", "adam"):
+            raise ReadError(f"training must be True, False, 'sgd' or 'adam', not {training!r}")
         trips: Any = given if trip_count is None else trip_count
         if trips is not None:
             check_size(trips, TRIP_COUNT)
             trips = int(trips)
-        return cls(sizes, unknown, training, _shapes(inputs), trips, argument_positions(weights))  # pyright: ignore[reportArgumentType]
+        optimiser: Any = training if isinstance(training, str) else None
+        return cls(
+            sizes, unknown, training is True, _shapes(inputs), trips, argument_positions(weights),
+            optimiser,
+        )  # fmt: skip # pyright: ignore[reportArgumentType]
 
     @property
     def all_dims(self) -> dict[str, int]:
@@ -79,6 +88,10 @@ class ModelOptions:
         if "training" not in taken and self.training:
             raise ReadError(
                 f"{model}: training=True applies to PipeDream text, not to {found.value}"
+            )
+        if "optimiser" not in taken and self.optimiser:
+            raise ReadError(
+                f"{model}: training={self.optimiser!r} applies to PyTorch, not to {found.value}"
             )
         for name in (TRIP_COUNT, "weights"):
             if name not in taken and getattr(self, name) is not None:

@@ -11,6 +11,7 @@ from typing import BinaryIO
 from go_rl.core import ReadError
 from go_rl.graphs.readers.archive import MANIFEST
 from go_rl.graphs.readers.foreign import foreign_archive, foreign_folder, foreign_format
+from go_rl.graphs.readers.torch.pt2_file import is_pt2
 from go_rl.runtime.array_file import UNREADABLE
 
 HEAD_BYTES = 1 << 16
@@ -20,12 +21,14 @@ class Format(enum.Enum):
     """The formats that `load` accepts; values are what a message calls them."""
 
     ONNX = "ONNX"
+    TORCH = "a PyTorch export (.pt2)"
     ARCHIVE = "a go_rl graph (.npz)"
     DNN_PARTITIONING = "dnn-partitioning JSON"
     PIPEDREAM = "PipeDream graph text"
     HLO = "HLO text"
     STABLEHLO = "StableHLO text"
     JAX = "a JAX function as module:function"
+    MODULE = "a PyTorch module as module:name"
 
 
 ACCEPTED = ", ".join(f.value for f in Format)
@@ -91,6 +94,8 @@ def _zip_format(path: Path) -> Format:
             names = archive.namelist()
             if f"{MANIFEST}.npy" in names:
                 return Format.ARCHIVE
+            if is_pt2(names):
+                return Format.TORCH
     except UNREADABLE as error:
         raise ReadError(f"{path}: a truncated or damaged .npz ({error})") from error
     if foreign := foreign_archive(names):

@@ -13,7 +13,7 @@ from go_rl.graphs.zoo.index import ZOO_VERSION, generated_seed, zoo_graph, zoo_n
 from go_rl.graphs.zoo.sized import DIMS, SIZED_NAMES, sized_graph
 
 if TYPE_CHECKING:
-    from go_rl.graphs.readers.load import Unknown
+    from go_rl.graphs.readers.model_options import Training, Unknown
 
 ZOO_PREFIX = "zoo:"
 """Prefix of graphs of the zoo."""
@@ -23,7 +23,7 @@ def load_model(
     model: str | Path,
     dims: Mapping[str, int] | None = None,
     unknown: Unknown = "error",
-    training: bool = False,
+    training: Training = False,
     **options: Any,
 ) -> OpGraph:
     """Read a model file, ``module:function`` or ``zoo:NAME`` into a graph.
@@ -57,7 +57,7 @@ def load_model(
     return load(model, dims, unknown, training, **options)
 
 
-def _refuse(name: str, training: bool, options: Mapping[str, Any]) -> None:
+def _refuse(name: str, training: Training, options: Mapping[str, Any]) -> None:
     """Raise a `ReadError` for options that no graph of the zoo has."""
     if training or any(value is not None for value in options.values()):
         raise ReadError(

@@ -23,7 +23,7 @@ FLAGS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("--dim", "batch"), "NAME=SIZE"),
     (("--dim", "batch=x"), "NAME=SIZE"),
     (("--dim", "batch=2"), "no symbolic dimensions"),
-    (("--training",), "PipeDream"),
+    (("--training", "profile"), "PipeDream"),
     (("--all-chips", "--hardware", "ring6"), "6 chips and the graph only 4 nodes"),
     (("--cost", "lerned"), "did you mean 'learned'"),
     (("--cost", "analytical"), "profiled"),

@@ -78,6 +78,9 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "jax_target_network.py").write_text(MODULE)
     (tmp_path / "jax_target_broken.py").write_text("import no_such_dependency\n")
     (tmp_path / "jax_target_syntax.py").write_text("def f(:\n")
+    (tmp_path / "jax_target_torch.py").write_text(
+        "raise ModuleNotFoundError(\"No module named 'torch'\", name='torch')\n"
+    )
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -120,6 +123,7 @@ def test_example_arguments(folder, function, dims, elements):
         ("jax_target_netwrk:factory", {}, "no module 'jax_target_netwrk'.*'jax_target_network'"),
         ("jax_target_netwrk.py:factory", {}, "no file 'jax_target_netwrk.py'.*network.py"),
         ("jax_target_broken:f", {}, "importing .* failed: ModuleNotFoundError.*no_such_dependency"),
+        ("jax_target_torch:f", {}, "No module named 'torch'; install it with: pip install 'go_rl"),
         ("jax_target_syntax:f", {}, "importing 'jax_target_syntax' failed: SyntaxError"),
         ("jax_target_network:factry", {}, "no attribute 'factry'; did you mean 'factory'"),
         ("jax_target_network:VALUE", {}, "'VALUE' is a int, not a function"),

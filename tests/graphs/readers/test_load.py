@@ -34,7 +34,7 @@ def test_bad_content_is_one_clear_error(tmp_path, content, message):
 
 
 def test_missing_file_and_directory(tmp_path):
-    with pytest.raises(ReadError, match="no such file; accepted are ONNX, a go_rl graph"):
+    with pytest.raises(ReadError, match="no such file; accepted are ONNX, a PyTorch export"):
         load(tmp_path / "absent.onnx")
     with pytest.raises(ReadError, match="a directory; accepted are"):
         load(tmp_path)

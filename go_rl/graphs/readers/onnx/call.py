@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from onnx import TensorProto
 from go_rl.core.errors import ReadError
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.tables import by_name
+from go_rl.graphs.readers.tensor import Tensor
 
 _BITS = {"BOOL": 8, "STRING": 8, "FLOAT": 32, "DOUBLE": 64, "UNDEFINED": 0}
 """Bits of the element types whose names do not begin with letters and this number."""
@@ -31,25 +31,6 @@ def itemsize(element: int) -> float:
         raise ReadError(f"a tensor is of element type {element}, which ONNX does not have")
     name = TensorProto.DataType.Name(element)
     return (_BITS[name] if name in _BITS else int(re.findall(r"\d+", name)[0])) / 8
-
-
-@dataclass(frozen=True)
-class Tensor:
-    """A static tensor type."""
-
-    shape: tuple[int, ...]
-    itemsize: float
-    """Bytes of one element; 0.5 for 4-bit types."""
-
-    @property
-    def size(self) -> int:
-        """Number of elements."""
-        return math.prod(self.shape)
-
-    @property
-    def nbytes(self) -> float:
-        """Bytes of all elements."""
-        return self.size * self.itemsize
 
 
 @dataclass(frozen=True)

@@ -28,12 +28,6 @@ def recurrent(gates: int, elementwise: int) -> Formula:
     return flops
 
 
-def _attention_flops(batch_heads: int, q: int, k: int, d: int, d_value: int, extra: int) -> float:
-    """``QK^T`` and ``PV`` products, scaling, softmax (4), and ``extra`` FLOP a score."""
-    scores = batch_heads * q * k
-    return scores * (2.0 * d + 2.0 * d_value + 5.0 + extra) - batch_heads * q
-
-
 def attention(call: Call) -> float:
     """ai.onnx `Attention`: queries, keys and values as 4-D heads or as 3-D with ``*_num_heads``."""
     query, key, value = call.operand(0), call.operand(1), call.operand(2)
@@ -47,7 +41,7 @@ def attention(call: Call) -> float:
         depth, keys = width // heads, key.shape[1] + past
         depth_value = value.shape[2] // groups
     mask = int(call.has(3) or call.get("is_causal", 0))
-    return _attention_flops(batch * heads, length, keys, depth, depth_value, mask)
+    return dense.attention(batch * heads, length, keys, depth, depth_value, mask)
 
 
 def packed_attention(call: Call) -> float:
@@ -61,7 +55,7 @@ def packed_attention(call: Call) -> float:
     past = call.operand(4).shape[3] if call.op.endswith(".Attention") and call.has(4) else 0
     mask = int(call.has(3)) + int(call.has(5))
     per_head = (depth // heads, depth_value // heads)
-    return projection + _attention_flops(batch * heads, length, length + past, *per_head, mask)
+    return projection + dense.attention(batch * heads, length, length + past, *per_head, mask)
 
 
 def multi_head_attention(call: Call) -> float:
@@ -78,7 +72,7 @@ def multi_head_attention(call: Call) -> float:
     past = call.operand(6).shape[2] if call.has(6) else 0
     bias = sum(t.size for t in call.inputs[:3] if t is not None) if call.has(3) else 0
     mask = int(call.has(4)) + int(call.has(5))
-    flops = _attention_flops(batch * heads, length, keys + past, depth, depth_value, mask)
+    flops = dense.attention(batch * heads, length, keys + past, depth, depth_value, mask)
     return flops + bias
 
 
@@ -91,7 +85,7 @@ def group_query_attention(call: Call) -> float:
     present = call.outputs[1].shape[2] if len(call.outputs) > 1 and call.outputs[1] else 0
     past = call.operand(3).shape[2] if call.has(3) else 0
     keys = max(present, past, length)
-    return _attention_flops(batch * heads, length, keys, depth, depth, 1)
+    return dense.attention(batch * heads, length, keys, depth, depth, 1)
 
 
 def linear_attention(call: Call) -> float:

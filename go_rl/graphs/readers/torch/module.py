@@ -1,0 +1,205 @@
+"""A module of PyTorch as an `OpGraph`: exported on the fly, where PyTorch is installed.
+
+An input has the name that it has in the module's ``forward``; ``words:int64`` says that ``words``
+holds 64-bit whole numbers. Without a type, and without an example argument, it holds float32.
+"""
+
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from go_rl.core.errors import GoRLError, MissingDependencyError, ReadError, nearest
+from go_rl.core.graph.op_graph import OpGraph
+from go_rl.core.installed import check_installed
+from go_rl.graphs.readers.foreign import is_torch_module
+from go_rl.graphs.readers.model_options import ModelOptions
+from go_rl.graphs.readers.python_target import (
+    PythonTarget,
+    call_factory,
+    last_line,
+    parameters_of,
+)
+from go_rl.graphs.readers.torch.reader import read_documents
+
+TYPES = ("float32", "float16", "bfloat16", "float64", "int64", "int32", "int16", "int8", "uint8",
+         "bool")  # fmt: skip
+"""Element types that an input may be named with."""
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What the user says of one input."""
+
+    kind: str
+    """Element type; empty where none is named."""
+    value: tuple[int, ...] | int
+    """Shape, or the value of a number."""
+
+
+def read_named_module(named: PythonTarget, made: Any, options: ModelOptions) -> OpGraph:
+    """Return the graph of the module that a user named, or that a factory made.
+
+    Args:
+        named: what the user named: a module, a class of them, or a factory.
+        made: what the factory returned, if it is one: a module, or a module and its arguments.
+        options: shapes of inputs (as ``inputs``, or as dims ``<input>_<axis>``), and the optimiser
+            of a training iteration.
+
+    Raises:
+        ReadError: an input without a shape, or a module that PyTorch cannot export.
+        MissingDependencyError: PyTorch is not installed, or in a release that was not tried.
+    """
+    check_installed(("torch",))
+    try:
+        from go_rl.graphs.readers.torch.exported import exported_documents, joint_documents
+    except ModuleNotFoundError as error:
+        raise MissingDependencyError(
+            f"{named.text}: a module of PyTorch, which is not installed; install it with: "
+            "pip install 'go_rl[torch]'"
+        ) from error
+    own, shapes = _dims_and_shapes(named, options)
+    module, example = _module_and_example(named, made, own)
+    arguments = _arguments(module, example, shapes, named.text)
+    documents_of = joint_documents if options.optimiser else exported_documents
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            documents = documents_of(module, arguments)
+        except GoRLError as error:
+            raise ReadError(f"{named.text}: {error}") from error
+        except Exception as error:
+            raise ReadError(
+                f"{named.text}: PyTorch cannot export it: {_first_line(error)}{_hint(error)}"
+            ) from error
+    return read_documents(
+        documents,
+        named.name,
+        named.text,
+        unknown=options.unknown,
+        trip_count=options.trip_count,
+        optimiser=options.optimiser,
+        given={**own, **_dims_of(shapes)},
+    )
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0][:300]}" if lines else last_line(error)
+
+
+def _hint(error: Exception) -> str:
+    text = str(error)
+    wanted = "indices" in text or "Long" in text or "Int" in text
+    return "; an input of whole numbers is given as --input words:int64=8x128" if wanted else ""
+
+
+def _dims_and_shapes(
+    named: PythonTarget, options: ModelOptions
+) -> tuple[dict[str, int], dict[str, _Given]]:
+    """Divide the dims: those of the factory, and sizes of axes, which are shapes as inputs are."""
+    known = parameters_of(named.thing)
+    own: dict[str, int] = {}
+    axes: dict[str, dict[int, int]] = {}
+    for dim, size in options.dims.items():
+        name, _, axis = dim.rpartition("_")
+        if dim in known or not (name and axis.isdecimal()):
+            own[dim] = size
+        else:
+            axes.setdefault(name, {})[int(axis)] = size
+    shapes: dict[str, tuple[int, ...] | int] = {
+        name: tuple(sizes[axis] for axis in sorted(sizes)) for name, sizes in axes.items()
+    }
+    for name, shape in options.inputs.items():
+        shapes[name] = shape if isinstance(shape, int) else tuple(shape)
+    found = {name: _Given(kind, shape) for (name, kind), shape in
+             ((_typed(key, named.text), shape) for key, shape in shapes.items())}  # fmt: skip
+    return own, found
+
+
+def _typed(key: str, where: str) -> tuple[str, str]:
+    name, colon, kind = key.partition(":")
+    if colon and kind not in TYPES:
+        raise ReadError(
+            f"{where}: input {name!r} has no element type {kind!r}{nearest(kind, TYPES)} It is one "
+            f"of {', '.join(TYPES)}"
+        )
+    return name, kind
+
+
+def _dims_of(shapes: Mapping[str, _Given]) -> dict[str, int]:
+    """The shapes as dims, from which the graph can be read again."""
+    found = {}
+    for name, given in shapes.items():
+        key = f"{name}:{given.kind}" if given.kind else name
+        if isinstance(given.value, tuple):
+            found |= {f"{key}_{axis}": size for axis, size in enumerate(given.value)}
+    return found
+
+
+def _module_and_example(named: PythonTarget, made: Any, dims: Mapping[str, int]) -> tuple[Any, Any]:
+    module = made if is_torch_module(made) else named.thing
+    example = named.example
+    if isinstance(made, tuple):
+        module, example = made[0], made[1] if len(made) > 1 else None
+    if callable(example):
+        example = call_factory(example, f"{named.text} example_args", dims)
+    elif made is None and dims:
+        first = next(iter(dims))
+        raise ReadError(
+            f"{named.text}: it is a module, so dim {first!r} cannot be set; name a factory with "
+            "that parameter, or give shapes: --input x=8x3x224x224"
+        )
+    if example is not None and not isinstance(example, (tuple, list, Mapping)):
+        raise ReadError(f"{named.text}: example_args must be a tuple of arguments, or a dictionary")
+    return module, example
+
+
+def _arguments(
+    module: Any, example: Any, shapes: Mapping[str, _Given], where: str
+) -> dict[str, Any]:
+    """Return the arguments of ``forward`` by name."""
+    if not callable(getattr(module, "forward", None)):
+        raise ReadError(f"{where}: a {type(module).__name__} without a method forward")
+    signature = inspect.signature(module.forward)
+    found: dict[str, Any] = {}
+    if isinstance(example, Mapping):
+        found.update(example)
+    elif example is not None:
+        try:
+            found.update(signature.bind_partial(*example).arguments)
+        except TypeError as error:
+            raise ReadError(f"{where}: example_args do not fit forward: {error}") from error
+    for name, given in shapes.items():
+        if name not in signature.parameters:
+            raise ReadError(
+                f"{where}: no input {name!r}{nearest(name, signature.parameters)} Its forward "
+                f"takes {', '.join(signature.parameters)}"
+            )
+        found[name] = _made_up(given, found.get(name))
+    plain = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    required = [
+        n for n, p in signature.parameters.items() if p.default is p.empty and p.kind in plain
+    ]
+    if absent := [name for name in required if name not in found]:
+        raise ReadError(
+            f"{where}: inputs without a shape: {', '.join(absent)}; give --input {absent[0]}="
+            f"8x3x224x224, or --input {absent[0]}:int64=8x128 for whole numbers, or example_args "
+            "beside the module"
+        )
+    return found
+
+
+def _made_up(given: _Given, example: Any) -> Any:
+    """Zeros of a shape, of the type that is named, else that of the example."""
+    import torch
+
+    if isinstance(given.value, int):
+        return given.value
+    kind = getattr(torch, given.kind) if given.kind else getattr(example, "dtype", torch.float32)
+    return torch.zeros(given.value, dtype=kind)

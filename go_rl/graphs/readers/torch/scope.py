@@ -1,0 +1,121 @@
+"""State of a walk over a program: the graph under construction, and tensors by name."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any
+
+from go_rl.core.errors import ReadError
+from go_rl.graphs.readers.graph_builder import GraphBuilder
+from go_rl.graphs.readers.tensor import Tensor
+from go_rl.graphs.readers.torch.schema import Ref, SymRef, TorchGraph, TorchNode
+from go_rl.graphs.readers.torch.sizes import SizeTable
+from go_rl.graphs.readers.torch.value import TorchValue
+
+OPERATORS = "torch.ops."
+"""Begins the name of every operator."""
+
+
+@dataclass
+class TorchWalk:
+    """One walk over a graph and the graphs inside its operators."""
+
+    builder: GraphBuilder
+    sizes: SizeTable
+    where: str
+    notes: list[str]
+    unknown: Counter[str] = field(default_factory=Counter)
+    """Operators without a cost rule that were counted by bytes."""
+    trip_count: int | None = None
+    chosen: dict[int, TorchGraph] = field(default_factory=dict)
+    """Branch that is taken, by the identity of its node: each branch is priced once."""
+    lanes: list[int] = field(default_factory=list)
+    """Sizes of the axes over which `vmap` repeats what is walked, and which types there lack."""
+    unrolled: int = 0
+    """Nodes that recurrent layers were unrolled into."""
+
+
+@dataclass
+class Scope:
+    """Tensors of one graph while it is walked."""
+
+    graph: TorchGraph
+    values: dict[str, TorchValue]
+    prefix: str = ""
+    """Before the names of nodes: empty, or the operator that holds the graph."""
+
+    @cached_property
+    def read_names(self) -> frozenset[str]:
+        """Tensors that some operator reads, or that the graph returns."""
+        operands = (a.value for node in self.graph.nodes for a in node.inputs)
+        return frozenset(ref.name for ref in refs_in([*operands, *self.graph.outputs]))
+
+
+@lru_cache(4096)
+def operator_of(target: str) -> tuple[str, str]:
+    """Return operator and overload of a target such as ``torch.ops.aten.add_.Tensor``: the name of
+    an in-place operator is that of the other form."""
+    if not target.startswith(OPERATORS):
+        return target, ""
+    domain, _, rest = target.removeprefix(OPERATORS).partition(".")
+    op, _, overload = rest.partition(".")
+    plain = op if op.startswith("__") or not op.endswith("_") else op[:-1]
+    return f"{domain}.{plain}", overload
+
+
+def read_value(walk: TorchWalk, scope: Scope, ref: Ref, node: TorchNode) -> TorchValue:
+    """Return the tensor that an operand names."""
+    if ref.name not in scope.values:
+        raise ReadError(
+            f"{walk.where}: node {node.name!r} reads {ref.name!r}, which no node before it makes"
+        )
+    return scope.values[ref.name]
+
+
+def operand(walk: TorchWalk, scope: Scope, value: Any, node: TorchNode) -> Any:
+    """Return an operand with tensors as `TorchValue`, numbers known, graphs as they are."""
+    if isinstance(value, list):
+        return [operand(walk, scope, each, node) for each in value]
+    if isinstance(value, Ref):
+        return read_value(walk, scope, value, node)
+    if isinstance(value, SymRef):
+        return walk.sizes.number(scope.graph.numbers.get(value.name))
+    return value
+
+
+def values_in(value: Any) -> Iterator[TorchValue]:
+    """Yield the tensors among operands."""
+    if isinstance(value, TorchValue):
+        yield value
+    elif isinstance(value, list):
+        for each in value:
+            yield from values_in(each)
+
+
+def refs_in(outputs: Any) -> Iterator[Ref]:
+    """Yield the names of the tensors among results."""
+    if isinstance(outputs, Ref):
+        yield outputs
+    elif isinstance(outputs, list | tuple):
+        for each in outputs:
+            yield from refs_in(each)
+
+
+def typed(walk: TorchWalk, scope: Scope, ref: Ref) -> Tensor:
+    """Return the type of a tensor of the graph."""
+    kind = scope.graph.tensors.get(ref.name)
+    if kind is None:
+        raise ReadError(f"{walk.where}: tensor {ref.name!r} has no type in tensor_values")
+    return walk.sizes.tensor(kind, f"{walk.where}: tensor {ref.name!r}")
+
+
+def strides_of(walk: TorchWalk, scope: Scope, ref: Ref) -> tuple[int, ...] | None:
+    """Return the strides of a tensor; None: they are not known."""
+    kind = scope.graph.tensors.get(ref.name)
+    found = [walk.sizes.number(each) for each in kind.strides] if kind else [None]
+    if any(each is None for each in found) or (kind and len(found) != len(kind.sizes)):
+        return None
+    return tuple(each for each in found if each is not None)
