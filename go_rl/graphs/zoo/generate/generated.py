@@ -86,5 +86,5 @@ def generated_graph(seed: int) -> OpGraph:
 
 def _without_scopes(graph: OpGraph) -> OpGraph:
     """The same graph, its names as a tool leaves them that keeps no modules."""
-    names = [f"{name.rpartition('/')[2]}.{i}" for i, name in enumerate(graph.names)]
+    names = [f"{str(name).rpartition('/')[2]}.{i}" for i, name in enumerate(graph.names)]
     return replace(graph, names=tuple(names))
