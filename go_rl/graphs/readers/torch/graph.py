@@ -111,12 +111,18 @@ def _walk_node(walk: TorchWalk, scope: Scope, node: TorchNode) -> None:
     if domain in COLLECTIVE_DOMAINS and SHARDED not in walk.notes:
         walk.notes.append(SHARDED)
     number = _add_operator(walk, scope, node, call, read)
-    for position, ref in enumerate(made):
-        tensor = call.results[position]
+    bind_results(walk, scope, made, call.results, number)
+    _rebind(scope, node, made)
+
+
+def bind_results(
+    walk: TorchWalk, scope: Scope, made: list[Ref], types: tuple[Tensor, ...], number: int
+) -> None:
+    """Give the results of a node their names."""
+    for position, (ref, tensor) in enumerate(zip(made, types, strict=True)):
         scope.values[ref.name] = TorchValue(
             tensor, tensor.nbytes, number, position, strides=strides_of(walk, scope, ref)
         )
-    _rebind(scope, node, made)
 
 
 def _nest(walk: TorchWalk, op: str, node: TorchNode) -> None:

@@ -12,7 +12,7 @@ from go_rl.graphs.readers.graph_builder import GraphBuilder
 from go_rl.graphs.readers.tables import by_name
 from go_rl.graphs.readers.tensor import Tensor
 from go_rl.graphs.readers.torch.costs.attention import BACKWARD_FLOPS
-from go_rl.graphs.readers.torch.graph import add_node, walk_graph, weights_of
+from go_rl.graphs.readers.torch.graph import add_node, bind_results, walk_graph, weights_of
 from go_rl.graphs.readers.torch.schema import Argument, TorchGraph, TorchNode
 from go_rl.graphs.readers.torch.scope import (
     OPERATORS,
@@ -21,7 +21,6 @@ from go_rl.graphs.readers.torch.scope import (
     operand,
     operator_of,
     refs_in,
-    strides_of,
     typed,
     values_in,
 )
@@ -160,10 +159,7 @@ def _fold(walk: TorchWalk, scope: Scope, node: TorchNode, work: Body, trips: int
     results = tuple(typed(walk, scope, ref) for ref in made)
     cost = (OpKind.CONTROL, trips * flops, moved)
     number = add_node(walk, scope, node, read, results, cost, weights=weights_of(read))
-    for position, (ref, tensor) in enumerate(zip(made, results, strict=True)):
-        scope.values[ref.name] = TorchValue(
-            tensor, tensor.nbytes, number, position, strides=strides_of(walk, scope, ref)
-        )
+    bind_results(walk, scope, made, results, number)
 
 
 def _flex_attention(walk: TorchWalk, scope: Scope, node: TorchNode) -> None:
@@ -184,8 +180,7 @@ def _flex_attention(walk: TorchWalk, scope: Scope, node: TorchNode) -> None:
     results = tuple(typed(walk, scope, ref) for ref in made)
     moved = sum(v.num_bytes for v in read) + sum(t.nbytes for t in results)
     number = add_node(walk, scope, node, read, results, (OpKind.MATMUL, flops, moved))
-    for position, (ref, tensor) in enumerate(zip(made, results, strict=True)):
-        scope.values[ref.name] = TorchValue(tensor, tensor.nbytes, number, position)
+    bind_results(walk, scope, made, results, number)
 
 
 def _called(walk: TorchWalk, scope: Scope, node: TorchNode) -> None:

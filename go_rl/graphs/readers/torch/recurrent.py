@@ -14,7 +14,7 @@ from go_rl.graphs.readers.onnx.costs.fused import recurrent
 from go_rl.graphs.readers.onnx.recurrent import GATES, UNROLL_NODES, RecurrentLayer, add_steps
 from go_rl.graphs.readers.onnx.value import OnnxValue
 from go_rl.graphs.readers.tensor import Tensor
-from go_rl.graphs.readers.torch.graph import add_node, unique_name
+from go_rl.graphs.readers.torch.graph import add_node, bind_results, unique_name
 from go_rl.graphs.readers.torch.schema import Ref, TorchNode
 from go_rl.graphs.readers.torch.scope import (
     Scope,
@@ -205,5 +205,4 @@ def _fold(
     moved = sum(v.num_bytes for v in read) + sum(t.nbytes for t in types)
     cost = (OpKind.CONTROL, sum(layer.flops for layer in layers), moved)
     number = add_node(walk, scope, node, read, tuple(types), cost)
-    for position, (ref, tensor) in enumerate(zip(made, types, strict=True)):
-        scope.values[ref.name] = TorchValue(tensor, tensor.nbytes, number, position)
+    bind_results(walk, scope, made, tuple(types), number)
