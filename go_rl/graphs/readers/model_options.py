@@ -58,7 +58,7 @@ class ModelOptions:
             raise ReadError(f"{TRIP_COUNT} is {trip_count!r}, and among the dims it is {given}")
         if unknown not in ("error", "bytes"):
             raise ReadError(f"unknown must be 'error' or 'bytes', not {unknown!r}")
-        if training not in (False, True, "sgd", "adam"):
+        if not isinstance(training, bool) and training not in ("sgd", "adam"):
             raise ReadError(f"training must be True, False, 'sgd' or 'adam', not {training!r}")
         trips: Any = given if trip_count is None else trip_count
         if trips is not None:

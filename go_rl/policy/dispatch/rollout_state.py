@@ -150,7 +150,7 @@ def dispatch_arrays(
         pred_ptr=u.pred_ptr.astype(np.int64), pred=u.pred.astype(np.int64),
         traffic=merged.incoming, scale=merged.links.scale, extra=merged.links.extra,
         channel=merged.links.channel, channels=merged.links.channels,
-        need=np.bincount(reader, merged.incoming, count),
+        need=np.bincount(reader, merged.incoming, count).astype(float),
         seconds=merged.seconds, weight=merged.weight, capacity=capacity,
         tail=merged.upward_rank, depth=np.clip(merged.layer, 0.0, 1.0),
         before=(done - u.work) / total, backward=merged.backward, work=u.work,

@@ -133,7 +133,7 @@ def test_an_input_without_a_rank_can_be_given_one(tmp_path):
         ({"dims": {"batch": True}}, "dimension 'batch' must be a whole number >= 1, not True"),
         ({"dims": {"batch": 10**30}}, "no more than 2\\^62"),
         ({"unknown": "skip"}, "unknown must be 'error' or 'bytes', not 'skip'"),
-        ({"training": 1}, "training must be True or False, not 1"),
+        ({"training": 1}, "training must be True, False, 'sgd' or 'adam', not 1"),
         ({"trip_count": "7"}, "trip_count must be a whole number >= 1, not '7'"),
         (
             {"trip_count": 3, "dims": {"trip_count": 4}},
