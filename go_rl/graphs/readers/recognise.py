@@ -23,6 +23,7 @@ class Format(enum.Enum):
     ONNX = "ONNX"
     TORCH = "a PyTorch export (.pt2)"
     ARCHIVE = "a go_rl graph (.npz)"
+    HUGGING_FACE = "a config.json of Hugging Face"
     DNN_PARTITIONING = "dnn-partitioning JSON"
     PIPEDREAM = "PipeDream graph text"
     HLO = "HLO text"
@@ -35,6 +36,9 @@ ACCEPTED = ", ".join(f.value for f in Format)
 _VARINT, _LENGTH = 0, 2
 _ONNX_WIRE = {1: _VARINT, 5: _VARINT} | dict.fromkeys((2, 3, 4, 6, 7, 8, 14, 20, 25, 26), _LENGTH)
 """`ModelProto` field number to protobuf wire type (onnx.proto)."""
+_CONFIGURATION = re.compile(r'"(model_type|architectures)"\s*:')
+_GRAPH = re.compile(r'"nodes"\s*:')
+"""Fields of a configuration of a model, and of a graph."""
 
 
 def names_function(model: str | Path) -> bool:
@@ -117,6 +121,8 @@ def _as_text(head: bytes) -> str | None:
 
 def _text_format(text: str) -> Format | None:
     body = text.lstrip()
+    if _CONFIGURATION.search(body) and body.startswith("{") and not _GRAPH.search(body):
+        return Format.HUGGING_FACE
     if body.startswith(("{", "[")):
         return Format.DNN_PARTITIONING
     if re.match(r"(//[^\n]*\n|\s)*HloModule\b", body):
