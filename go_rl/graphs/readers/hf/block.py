@@ -27,7 +27,6 @@ class BlockPlan:
     names: Names
     sizes: BlockSizes
     norm: Norm
-    norm_bias: bool
     order: Order
     single_norm: bool
     transposed: bool
@@ -39,7 +38,7 @@ class BlockPlan:
 
     def normalise(self, path: str, x: Made) -> Made:
         """Return ``x`` normalised; ``x`` itself where the path ends at no module."""
-        return x if path.endswith(".") else self.net.norm(path, x, self.norm, self.norm_bias)
+        return x if path.endswith(".") else self.net.norm(path, x, self.norm)
 
 
 def add_block(plan: BlockPlan, layer: int, x: Made, position_bias: Made | None) -> Made:
@@ -79,9 +78,7 @@ def _mlp(plan: BlockPlan, layer: int, root: str, x: Made) -> Made:
     return gated_mlp(plan.net, plan.names, plan.sizes, root, x, plan.transposed)
 
 
-def _attention(
-    plan: BlockPlan, layer: int, root: str, x: Made, position_bias: Made | None
-) -> Made:
+def _attention(plan: BlockPlan, layer: int, root: str, x: Made, position_bias: Made | None) -> Made:
     """Add self-attention: new tokens read the cache, and each other."""
     names, sizes, net, tokens = plan.names, plan.sizes, plan.net, plan.tokens
     q, k, v = _projections(plan, root, x)

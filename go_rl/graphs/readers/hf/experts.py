@@ -20,33 +20,29 @@ def mixture(net: Network, names: Names, sizes: BlockSizes, root: str, x: Made) -
     weights, rows = _routed(net, names, experts, root, scope, x)
     gate, up, down = names.expert_parts
     first, second = (
-        _product(net, names, experts, root, scope, part, rows, experts.inner)
-        for part in (gate, up)
+        _product(net, names, experts, root, scope, part, rows, experts.inner) for part in (gate, up)
     )
     made = activate(net, f"{scope}experts.activation", first, sizes.activation, experts.inner)
-    made = net.add(
-        f"{scope}experts.product", "mul", {"self": made, "other": second}, made.shape
-    )
+    made = net.add(f"{scope}experts.product", "mul", {"self": made, "other": second}, made.shape)
     made = _product(net, names, experts, root, scope, down, made, sizes.hidden)
     made = net.add(f"{scope}weighted", "mul", {"self": made, "other": weights}, made.shape)
     made = net.add(f"{scope}combined", "index_add", {"self": x, "source": made}, x.shape)
-    return net.sum(f"{scope}sum", made, _shared(net, names, sizes, root, x)) if (
-        experts.shared
-    ) else made
+    return (
+        net.sum(f"{scope}sum", made, _shared(net, names, sizes, root, x))
+        if (experts.shared)
+        else made
+    )
 
 
 def _routed(
     net: Network, names: Names, experts: ExpertSizes, root: str, scope: str, x: Made
 ) -> tuple[Made, Made]:
-    """Return weights ``[rows, 1]`` and tokens ``[rows, width]``, a row for each expert of a token.
-    """
+    """Return weights ``[rows, 1]`` and tokens ``[rows, width]``, a row for each expert of a token."""
     tokens = prod(x.shape[:-1])
     scores = net.linear(root + names.router, x, experts.count)
     shares = net.add(f"{scope}softmax", "softmax", {"self": scores, "dim": -1}, scores.shape)
     rows = tokens * experts.chosen
-    weights = net.add(
-        f"{scope}topk", "topk", {"self": shares, "k": experts.chosen}, (rows, 1)
-    )
+    weights = net.add(f"{scope}topk", "topk", {"self": shares, "k": experts.chosen}, (rows, 1))
     chosen = replace(weights, output=1)
     return weights, net.add(
         f"{scope}tokens", "index_select", {"self": x, "index": chosen}, (rows, x.shape[-1])
@@ -82,6 +78,4 @@ def _shared(net: Network, names: Names, sizes: BlockSizes, root: str, x: Made) -
         return made
     open_ = net.linear(root + names.shared_gate, x, 1)
     open_ = net.add(f"{root}mlp.shared_open", "sigmoid", {"self": open_}, open_.shape)
-    return net.add(
-        f"{root}mlp.shared_product", "mul", {"self": made, "other": open_}, made.shape
-    )
+    return net.add(f"{root}mlp.shared_product", "mul", {"self": made, "other": open_}, made.shape)

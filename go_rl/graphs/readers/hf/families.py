@@ -81,8 +81,10 @@ _BERT = Family(
     names=_BERT_NAMES, kind="encoder", norm="layer", order="post", gated=False, biases=_ALL_BIASES,
     positions="learned", activation="gelu", tied=True, head="cls.predictions",
     architecture="ForMaskedLM",
+    only={"position_embedding_type": "absolute", "is_decoder": False},
 )  # fmt: skip
-_ROBERTA = replace(_BERT, names=replace(_BERT_NAMES, root="roberta"), head="lm_head")
+_ROBERTA = replace(_BERT, names=replace(_BERT_NAMES, root="roberta"), head="lm_head",
+                   reserved=2)  # fmt: skip
 
 
 def _t5_names(root: str, mlp: str, cross: bool) -> Names:
@@ -182,6 +184,7 @@ FAMILIES: Mapping[str, Family] = {
                     down="mlp.fc2"),
         norm="layer", order="parallel", single_norm=True, gated=False, activation="gelu_new",
         rotary_share=0.5, biases={**_ALL_BIASES, "head": True},
+        only={"qk_layernorm": False},
     ),
     "phi3": Family(names=Names(qkv="self_attn.qkv_proj", gate_up="mlp.gate_up_proj"),
                    window="always"),
@@ -192,6 +195,7 @@ FAMILIES: Mapping[str, Family] = {
                 "max_position_embeddings": "n_positions", "hidden_act": "activation_function"},
         norm="layer", gated=False, biases=_ALL_BIASES, positions="learned", activation="gelu_new",
         tied=True, transposed=True, inner_multiple=4, architecture="LMHeadModel",
+        only={"add_cross_attention": False},
     ),
     "gpt_neox": Family(
         names=_NEOX_NAMES, norm="layer", order="parallel", gated=False, activation="gelu",
@@ -202,6 +206,7 @@ FAMILIES: Mapping[str, Family] = {
                                   "hidden_act": "activation_function"},
         norm="layer", gated=False, biases=dict.fromkeys(_ALL_BIASES, "enable_bias"),
         positions="learned", position_offset=2, activation="relu", tied=True,
+        only={"do_layer_norm_before": True, "word_embed_proj_dim": "=hidden_size"},
     ),
     "bert": _BERT,
     "roberta": _ROBERTA,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 Norm = Literal["rms", "layer"]
 Order = Literal["pre", "post", "sandwich", "parallel"]
@@ -71,7 +71,6 @@ class Family:
     fields: Mapping[str, str] = field(default_factory=dict)
     """Its names of fields of a configuration, by the common one (Llama's)."""
     norm: Norm = "rms"
-    norm_bias: bool = True
     order: Order = "pre"
     gated: bool = True
     biases: Mapping[str, bool | str] = field(default_factory=dict)
@@ -79,7 +78,12 @@ class Family:
     so; none of those that are left out."""
     positions: Positions = "rotary"
     position_offset: int = 0
-    """Rows of the table of positions that no position uses."""
+    """Rows of the table of positions beyond those of the configuration, which no position uses."""
+    reserved: int = 0
+    """Rows of the table of positions, counted in the configuration, that no position uses."""
+    only: Mapping[str, Any] = field(default_factory=dict)
+    """Values that fields must have where they are there: others make networks that are not read. A
+    text that begins with ``=`` is the field whose value it must be."""
     activation: str = "silu"
     """Activation where the configuration has none."""
     tied: bool = False

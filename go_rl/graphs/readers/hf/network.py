@@ -152,11 +152,11 @@ class Network:
             held["bias"] = self.array(bias_name or f"{path}.bias", (width,))
         return self.add(path, "linear", {"input": x}, (*x.shape[:-1], width), Held(held))
 
-    def norm(self, path: str, x: Made, kind: str, bias: bool = True) -> Made:
+    def norm(self, path: str, x: Made, kind: str) -> Made:
         """Add a normalisation of the last axis, ``layer`` or ``rms``."""
         width = x.shape[-1:]
         held = {"weight": self.array(f"{path}.weight", width)}
-        if kind == "layer" and bias:
+        if kind == "layer":
             held["bias"] = self.array(f"{path}.bias", width)
         operands = {"input": x, "normalized_shape": list(width)}
         return self.add(path, f"{kind}_norm", operands, x.shape, Held(held))
@@ -166,9 +166,7 @@ class Network:
         table = stored or self.array(f"{path}.weight", (entries, width))
         # The table goes before the indices in the operator's schema.
         held, operands = Held(others=(table,)), {"weight": Tensor((entries, width), self.itemsize)}
-        return self.add(
-            path, "embedding", {**operands, "indices": ids}, (*ids.shape, width), held
-        )
+        return self.add(path, "embedding", {**operands, "indices": ids}, (*ids.shape, width), held)
 
     def positions(self, path: str, count: int, entries: int, width: int) -> Made:
         """Add a look-up of the first ``count`` positions."""

@@ -10,7 +10,7 @@ from go_rl.graphs.readers.hf.family import Family, Names
 from go_rl.graphs.readers.hf.heads import add_head
 from go_rl.graphs.readers.hf.model_config import ModelConfig
 from go_rl.graphs.readers.hf.network import ID_BYTES, Held, Made, Network
-from go_rl.graphs.readers.hf.resolve import block_sizes
+from go_rl.graphs.readers.hf.resolve import MOST_LAYERS, block_sizes
 from go_rl.graphs.readers.hf.sizes import BlockSizes, Tokens
 from go_rl.graphs.readers.tensor import Tensor
 
@@ -64,8 +64,9 @@ def _embedded(reading: Reading, sizes: BlockSizes, ids: Made, tokens: Tokens) ->
     root, width = f"{names.root}.", sizes.hidden
     x = net.embed(root + names.embed, ids, config.count("vocab_size"), width)
     if family.positions == "learned":
-        rows = config.count("max_position_embeddings") + family.position_offset
-        _check_length(reading, tokens, rows - family.position_offset)
+        limit = config.count("max_position_embeddings")
+        _check_length(reading, tokens, limit - family.reserved)
+        rows = limit + family.position_offset
         x = net.sum(f"{root}positions", x,
                     net.positions(root + names.positions, tokens.new, rows, width))  # fmt: skip
     if names.token_types:
@@ -80,7 +81,7 @@ def _check_length(reading: Reading, tokens: Tokens, longest: int) -> None:
         field = reading.config.name("max_position_embeddings")
         raise ReadError(
             f"{reading.config.where}: {tokens.new + tokens.cache} tokens a sequence, and {field} "
-            f"is {longest}; set fewer with --dim sequence=… and cache=…"
+            f"allows {longest}; set fewer with --dim sequence=… and cache=…"
         )
 
 
@@ -90,7 +91,7 @@ def _plan(reading: Reading, names: Names, sizes: BlockSizes, tokens: Tokens) -> 
     if order == "parallel" and not reading.config.flag("use_parallel_residual", True):
         order = "pre"
     return BlockPlan(
-        reading.net, names, sizes, family.norm, family.norm_bias, order, family.single_norm,
+        reading.net, names, sizes, family.norm, order, family.single_norm,
         family.transposed, tokens, family.kind not in ("encoder", "image"),
     )  # fmt: skip
 
@@ -112,7 +113,11 @@ def _patches(reading: Reading, sizes: BlockSizes) -> Made:
     channels, batch, width = config.count("num_channels", 3), reading.tokens.batch, sizes.hidden
     if side % patch:
         raise config.wrong("patch_size", f"a divisor of image_size, {side}")
-    image, root, rows = net.input("pixel_values", (batch, channels, side, side)), names.root, side // patch
+    image, root, rows = (
+        net.input("pixel_values", (batch, channels, side, side)),
+        names.root,
+        side // patch,
+    )
     weight = net.array(f"{root}.{names.embed}.weight", (width, channels, patch, patch))
     held = {"weight": weight, "bias": net.array(f"{root}.{names.embed}.bias", (width,))}
     operands = {"input": image, "stride": [patch, patch]}
@@ -150,7 +155,9 @@ def _t5_stack(
     if not sizes.gated:
         names = replace(names, up=names.up.removesuffix("_1"))
     if decoder:
-        sizes = replace(sizes, layers=config.count("num_decoder_layers", sizes.layers, most=1024))
+        sizes = replace(
+            sizes, layers=config.count("num_decoder_layers", sizes.layers, most=MOST_LAYERS)
+        )
     ids = _ids(reading, "decoder_input_ids" if decoder else "input_ids", tokens)
     net.array("shared.weight", (config.count("vocab_size"), sizes.hidden))
     x = net.embed(f"{names.root}.embed_tokens", ids, config.count("vocab_size"), sizes.hidden,

@@ -39,7 +39,7 @@ def read_hf(path: str | Path, dims: Mapping[str, int] | None = None) -> OpGraph:
     Args:
         path: a ``config.json``; headers of safetensors in its folder are checked against it.
         dims: ``batch`` sequences (1), ``sequence`` new tokens of each (the model's limit, at most
-            2048; with a cache 1), ``cache`` earlier tokens whose keys and values are there (0:
+            2048; with a cache 1), ``cache`` earlier tokens whose keys and values are there (none:
             prefill), ``source`` tokens of T5's encoder (as ``sequence``).
 
     Raises:
@@ -56,9 +56,12 @@ def read_hf(path: str | Path, dims: Mapping[str, int] | None = None) -> OpGraph:
     meta = {"format": "huggingface", "dims": sizes, "notes": notes}
     title = path.parent.name if path.stem == "config" and path.parent.name else path.stem
     net = Network(GraphBuilder(title, meta), itemsize, str(path))
+    source = sizes.get("source", 0)
+    if family.kind == "speech":
+        source = config.count("max_source_positions", 1500, most=1 << 20)
     tokens = Tokens(sizes["batch"], sizes.get("sequence", 1), sizes.get("cache", 0))
     with naming(path):
-        result = add_network(Reading(net, config, family, tokens, sizes.get("source", 0)))
+        result = add_network(Reading(net, config, family, tokens, source))
         notes += check_stored(path.parent, net.stored, name, bool(tokens.cache))
         assert result.producer is not None
         last = net.builder.node(result.producer)
@@ -102,13 +105,14 @@ def _sizes(
     if chosen:
         listed = ", ".join(f"{k}={v}" for k, v in chosen.items())
         notes.append(f"dims that were not given: {listed}")
-    if family.kind == "speech":
-        sizes["source"] = config.count("max_source_positions", 1500, most=1 << 20)
+    longest = sizes.get("sequence", 0) + sizes.get("cache", 0)
+    if family.positions == "rotary" and longest > config.count("max_position_embeddings", longest):
+        notes.append(f"{longest} tokens a sequence, more than max_position_embeddings")
     if given.get("cache"):
         notes.append(
             "decode: keys and values of earlier tokens stay on their devices, as weights do"
         )
-        if "source" in sizes:
+        if family.encoder is not None:
             notes.append("decode: the encoder has run; the graph is the decoder")
     return sizes
 
@@ -116,9 +120,5 @@ def _sizes(
 def _longest(config: ModelConfig, family: Family) -> int:
     if family.positions == "relative" and not config.has("max_position_embeddings"):
         return 512
-    reserved = _RESERVED if family.kind == "encoder" else 0
-    return max(1, min(config.count("max_position_embeddings") - reserved, LONGEST_DEFAULT))
-
-
-_RESERVED = 2
-"""Rows of RoBERTa's table of positions for padding."""
+    limit = config.count("max_position_embeddings") - family.reserved
+    return max(1, min(limit, LONGEST_DEFAULT))

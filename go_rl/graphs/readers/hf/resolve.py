@@ -8,8 +8,8 @@ from go_rl.graphs.readers.hf.mlp import ACTIVATIONS
 from go_rl.graphs.readers.hf.model_config import ModelConfig
 from go_rl.graphs.readers.hf.sizes import BlockSizes, ExpertSizes
 
-MOST_LAYERS = 1024
-MOST_EXPERTS = 1024
+MOST_LAYERS = 512
+MOST_EXPERTS = 512
 GATED = "gated-"
 ELEMENT_BYTES = {"bfloat16": 2.0, "float16": 2.0, "float32": 4.0, "float64": 8.0,
                  "float8_e4m3fn": 1.0, "float8_e5m2": 1.0}  # fmt: skip
@@ -40,6 +40,7 @@ def block_sizes(config: ModelConfig, family: Family) -> BlockSizes:
     Raises:
         ReadError: a field is missing, of a wrong type, out of range, or does not fit another.
     """
+    _check_only(config, family)
     hidden = config.count("hidden_size")
     heads = config.count("num_attention_heads", most=hidden)
     kv_heads = config.count("num_key_value_heads", heads)
@@ -59,6 +60,15 @@ def block_sizes(config: ModelConfig, family: Family) -> BlockSizes:
         windows=_windows(config, family, layers),
         experts=_experts(config, family, layers),
     )  # fmt: skip
+
+
+def _check_only(config: ModelConfig, family: Family) -> None:
+    """Refuse what makes a network that is not read."""
+    for field, value in family.only.items():
+        is_field = isinstance(value, str) and value.startswith("=")
+        right = config.fields.get(value[1:]) if is_field else value
+        if config.has(field) and config.fields[field] != right:
+            raise config.wrong(field, f"{right!r}: other networks of the family are not read")
 
 
 def _activation(config: ModelConfig, family: Family) -> tuple[str, bool]:

@@ -74,7 +74,16 @@ def check_stored(
 def _stored_name(name: str, stored: Mapping[str, Shape]) -> str | None:
     """Return the name in the file, where that of the base model may be left out."""
     short = name.partition(".")[2]
-    return next((each for each in (name, short) if each in stored), None)
+    tried = [each for whole in (name, short) for each in (whole, _older(whole))]
+    return next((each for each in tried if each in stored), None)
+
+
+def _older(name: str) -> str:
+    """Return the name that files made from TensorFlow's have."""
+    for new, old in (("LayerNorm.weight", "LayerNorm.gamma"), ("LayerNorm.bias", "LayerNorm.beta")):
+        if name.endswith(new):
+            return name.removesuffix(new) + old
+    return name
 
 
 def _headers(folder: Path) -> tuple[str, dict[str, Shape], dict[str, str]] | None:
