@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from go_rl.graphs.readers.hf.experts import mixture
 from go_rl.graphs.readers.hf.family import Names, Norm, Order
-from go_rl.graphs.readers.hf.mlp import gated_mlp
+from go_rl.graphs.readers.hf.mlp import gated_mlp, scope_of
 from go_rl.graphs.readers.hf.network import Held, Made, Network
 from go_rl.graphs.readers.hf.sizes import BlockSizes, Tokens
 from go_rl.graphs.readers.tensor import Tensor
@@ -81,16 +81,17 @@ def _mlp(plan: BlockPlan, layer: int, root: str, x: Made) -> Made:
 def _attention(plan: BlockPlan, layer: int, root: str, x: Made, position_bias: Made | None) -> Made:
     """Add self-attention: new tokens read the cache, and each other."""
     names, sizes, net, tokens = plan.names, plan.sizes, plan.net, plan.tokens
+    scope = scope_of(root, names.qkv or names.q)
     q, k, v = _projections(plan, root, x)
     if names.q_norm:
         q = net.norm(root + names.q_norm, q, plan.norm)
         k = net.norm(root + names.k_norm, k, plan.norm)
     if sizes.rotary:
-        q, k = (_rotated(plan, root + f"self_attn.{name}_rotary", each)
+        q, k = (_rotated(plan, f"{scope}{name}_rotary", each)
                 for name, each in (("q", q), ("k", k)))  # fmt: skip
     keys = min(tokens.cache + tokens.new, sizes.windows.get(layer, tokens.cache + tokens.new))
     kept = min(tokens.cache, keys)
-    made = _scores(plan, f"{root}self_attn.attention", (q, k, v), keys, kept, position_bias)
+    made = _scores(plan, f"{scope}attention", (q, k, v), keys, kept, position_bias)
     bias = "out" in sizes.biases
     return net.linear(root + names.out, made, sizes.hidden, bias, plan.transposed)
 
@@ -164,5 +165,7 @@ def _cross_attention(plan: BlockPlan, root: str, x: Made) -> Made:
         )  # fmt: skip
     length = plan.context_tokens
     across = replace(plan, causal=False)
-    made = _scores(across, root + "cross_attention", (q, k, v), length, 0 if k else length)
+    made = _scores(
+        across, scope_of(root, names[0]) + "attention", (q, k, v), length, 0 if k else length
+    )
     return net.linear(out, made, sizes.hidden, "out" in sizes.biases)

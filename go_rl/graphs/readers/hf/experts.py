@@ -37,7 +37,7 @@ def mixture(net: Network, names: Names, sizes: BlockSizes, root: str, x: Made) -
 def _routed(
     net: Network, names: Names, experts: ExpertSizes, root: str, scope: str, x: Made
 ) -> tuple[Made, Made]:
-    """Return weights ``[rows, 1]`` and tokens ``[rows, width]``, a row for each expert of a token."""
+    """Return weights ``[rows, 1]`` and tokens ``[rows, width]``; a token has ``chosen`` rows."""
     tokens = prod(x.shape[:-1])
     scores = net.linear(root + names.router, x, experts.count)
     shares = net.add(f"{scope}softmax", "softmax", {"self": scores, "dim": -1}, scores.shape)

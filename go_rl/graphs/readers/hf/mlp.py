@@ -22,6 +22,12 @@ ACTIVATIONS: dict[str, tuple[str, dict[str, Any]]] = {
 """Operator and settings of each activation, by its name in a configuration."""
 
 
+def scope_of(root: str, module: str) -> str:
+    """Return the path that a module of a block is in, with its dot."""
+    inside = module.rpartition(".")[0]
+    return f"{root}{inside}." if inside else root
+
+
 def activate(net: Network, path: str, x: Made, activation: str, width: int) -> Made:
     """Add an activation whose result has ``width`` channels, the first ones of ``x``."""
     op, settings = ACTIVATIONS[activation]
@@ -33,7 +39,7 @@ def gated_mlp(
 ) -> Made:
     """Add ``down(activation(gate(x)) * up(x))``, or without a gate ``down(activation(up(x)))``."""
     bias, inner = "mlp" in sizes.biases, sizes.inner
-    scope = f"{root}mlp."
+    scope = scope_of(root, names.up)
     if names.gate_up:
         gate = up = net.linear(root + names.gate_up, x, 2 * inner, bias)
     else:

@@ -33,7 +33,9 @@ def add_network(reading: Reading) -> Made:
     kind, family = reading.family.kind, reading.family
     sizes = block_sizes(reading.config, family)
     if kind == "image":
-        x = _stack(reading, family.names, sizes, _patches(reading, sizes), reading.tokens)
+        x = _patches(reading, sizes)
+        tokens = Tokens(reading.tokens.batch, x.shape[1])
+        x = _stack(reading, family.names, sizes, x, tokens)
     elif kind in ("decoder", "encoder"):
         x = _text(reading, sizes)
     else:

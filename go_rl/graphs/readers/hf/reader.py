@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from go_rl.core.errors import ReadError, nearest
 from go_rl.core.graph.op_graph import OpGraph

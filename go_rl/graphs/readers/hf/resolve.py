@@ -113,7 +113,7 @@ def _windows(config: ModelConfig, family: Family, layers: int) -> dict[int, int]
         return {i: window for i, kind in enumerate(kinds) if kind == "sliding_attention"}
     if family.window == "switched":
         first = config.count("max_window_layers", layers, 0)
-        return {i: window for i in range(first, layers)}
+        return dict.fromkeys(range(first, layers), window)
     every = config.count("sliding_window_pattern", family.full_every, 0)
     return {i: window for i in range(layers) if not every or (i + 1) % every}
 
