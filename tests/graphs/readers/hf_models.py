@@ -1,8 +1,8 @@
 """Published transformers: their configurations, and counts by hand.
 
 ``S`` new tokens of one sequence. Parameters are matrices, tables, biases and normalisations; FLOP
-are 2 for each multiply-add of the products and 4 for each channel of each score of attention (twice:
-``QK^T``, ``PV``). What is left out (activations, softmax, normalisations) is below 1 %.
+are 2 for each multiply-add of the products and 4 for each channel of each score of attention
+(``QK^T`` and ``PV``). What is left out (activations, softmax, normalisations) is below 1 %.
 """
 
 from __future__ import annotations

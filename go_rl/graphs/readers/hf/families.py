@@ -26,7 +26,7 @@ _SANDWICH = Names(
     mlp_norm="pre_feedforward_layernorm",
     post_mlp_norm="post_feedforward_layernorm",
 )
-_EXPERTS = {"router": "mlp.gate", "expert": "mlp.experts.{}"}
+_EXPERTS = Names(router="mlp.gate", expert="mlp.experts.{}")
 _ALL_BIASES: dict[str, bool | str] = dict.fromkeys(("q", "k", "v", "out", "mlp"), True)
 _GPT2_NAMES = Names(
     root="transformer",
@@ -222,11 +222,11 @@ FAMILIES: Mapping[str, Family] = {
     ),
     "qwen2_moe": replace(
         _QWEN2, experts="num_experts", shared_inner="shared_expert_intermediate_size",
-        names=Names(**_EXPERTS, shared="mlp.shared_expert", shared_gate="mlp.shared_expert_gate"),
+        names=replace(_EXPERTS, shared="mlp.shared_expert", shared_gate="mlp.shared_expert_gate"),
     ),
-    "qwen3_moe": replace(_QWEN3, experts="num_experts", names=replace(_QK_NORM, **_EXPERTS)),
+    "qwen3_moe": replace(_QWEN3, experts="num_experts", names=replace(_QK_NORM, router=_EXPERTS.router, expert=_EXPERTS.expert)),
     "deepseek": replace(
         _LLAMA, experts="n_routed_experts", sparse_from="first_k_dense_replace",
-        shared_experts="n_shared_experts", names=Names(**_EXPERTS, shared="mlp.shared_experts"),
+        shared_experts="n_shared_experts", names=replace(_EXPERTS, shared="mlp.shared_experts"),
     ),
 }  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from go_rl.core.errors import NAMED, ReadError
 from go_rl.core.files.strict_json import parse_json, read_json, shown
@@ -151,5 +151,5 @@ def _checked(path: Path, name: str, entry: Any) -> tuple[Shape, str]:
     )
 
 
-def _are_sizes(value: Any) -> bool:
+def _are_sizes(value: Any) -> TypeGuard[list[int]]:
     return isinstance(value, list) and all(type(each) is int and each >= 0 for each in value)
