@@ -224,7 +224,10 @@ FAMILIES: Mapping[str, Family] = {
         _QWEN2, experts="num_experts", shared_inner="shared_expert_intermediate_size",
         names=replace(_EXPERTS, shared="mlp.shared_expert", shared_gate="mlp.shared_expert_gate"),
     ),
-    "qwen3_moe": replace(_QWEN3, experts="num_experts", names=replace(_QK_NORM, router=_EXPERTS.router, expert=_EXPERTS.expert)),
+    "qwen3_moe": replace(
+        _QWEN3, experts="num_experts",
+        names=replace(_EXPERTS, q_norm=_QK_NORM.q_norm, k_norm=_QK_NORM.k_norm),
+    ),
     "deepseek": replace(
         _LLAMA, experts="n_routed_experts", sparse_from="first_k_dense_replace",
         shared_experts="n_shared_experts", names=replace(_EXPERTS, shared="mlp.shared_experts"),

@@ -119,8 +119,7 @@ def _windows(config: ModelConfig, family: Family, layers: int) -> dict[int, int]
 
 
 def _experts(config: ModelConfig, family: Family, layers: int) -> ExpertSizes | None:
-    if not family.experts or (family.experts != "num_local_experts"
-                              and not config.has(family.experts)):  # fmt: skip
+    if not family.experts:
         return None
     for field, plain in (("decoder_sparse_step", 1), ("moe_layer_freq", 1)):
         if config.count(field, plain) != plain:
