@@ -58,7 +58,7 @@ def _product(
         net.array(f"{root}{names.expert.format(i)}.{part}.weight", (width, x.shape[-1]))
         for i in range(experts.count)
     )
-    matrices = Tensor((experts.count, x.shape[-1], width), net.itemsize)
+    matrices = Tensor((experts.count, x.shape[-1], width), net.stored[held[0]].itemsize)
     read = min(1.0, x.shape[0] / experts.count)
     moved = x.tensor.nbytes + x.shape[0] * width * net.itemsize + read * matrices.nbytes
     return net.add(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,16 +54,24 @@ NOTHING = Held()
 class Network:
     """Nodes and edges, and the stored arrays that they read."""
 
-    def __init__(self, builder: GraphBuilder, itemsize: float, where: str) -> None:
+    def __init__(
+        self,
+        builder: GraphBuilder,
+        itemsize: float,
+        where: str,
+        stored_itemsize: Callable[[str, Shape], float] | None = None,
+    ) -> None:
         self.builder = builder
         self.itemsize = itemsize
         self.where = where
-        self.stored: dict[str, Shape] = {}
-        """Shape of every stored array, by the name that it has in safetensors."""
+        self._stored_itemsize = stored_itemsize
+        self.stored: dict[str, Tensor] = {}
+        """Type of every stored array, by the name that it has in safetensors."""
 
     def array(self, name: str, shape: Shape) -> str:
         """Declare a stored array; one of several readers is declared by each."""
-        self.stored[name] = shape
+        given = self._stored_itemsize
+        self.stored[name] = Tensor(shape, given(name, shape) if given else self.itemsize)
         return name
 
     def input(self, name: str, shape: Shape, itemsize: float | None = None) -> Made:
@@ -97,8 +105,7 @@ class Network:
             types: of operands as the operator sees them, where they arrive as another view, or
                 only a part arrives.
         """
-        weights = {key: Tensor(self.stored[name], self.itemsize)
-                   for key, name in held.operands.items()}  # fmt: skip
+        weights = {key: self.stored[name] for key, name in held.operands.items()}
         arguments = {key: _typed(each) for key, each in operands.items()}
         arguments |= {**weights, **(types or {})}
         result = Tensor(shape, self.itemsize)
@@ -107,8 +114,8 @@ class Network:
         if num_bytes is None:
             moved = sum(t.nbytes for t in call.tensors) + result.nbytes
             num_bytes = moved if rule.num_bytes is None else rule.num_bytes(call)
-        arrays = {name: Tensor(self.stored[name], self.itemsize).nbytes
-                  for name in (*held.operands.values(), *held.others)}  # fmt: skip
+        arrays = {name: self.stored[name].nbytes for name in (*held.operands.values(), *held.others)}
+        elements = sum(self.stored[name].size for name in arrays)
         stored = sum(arrays.values()) + held.state_bytes
         node = Node(
             name=_SCOPE.sub("/", path),
@@ -119,7 +126,7 @@ class Network:
             output_bytes=result.nbytes,
             weight_bytes=stored,
             output_itemsize=result.itemsize,
-            weight_itemsize=self.itemsize if stored else 0.0,
+            weight_itemsize=sum(arrays.values()) / elements if elements else self.itemsize * bool(stored),
             weight_arrays={name: size for name, size in arrays.items() if size > TIE_BYTES},
             output_shape=shape,
             source=path,
@@ -165,7 +172,7 @@ class Network:
         """Add a look-up in a table ``[entries, width]``, another module's where it is named."""
         table = stored or self.array(f"{path}.weight", (entries, width))
         # The table goes before the indices in the operator's schema.
-        held, operands = Held(others=(table,)), {"weight": Tensor((entries, width), self.itemsize)}
+        held, operands = Held(others=(table,)), {"weight": self.stored[table]}
         return self.add(path, "embedding", {**operands, "indices": ids}, (*ids.shape, width), held)
 
     def positions(self, path: str, count: int, entries: int, width: int) -> Made:

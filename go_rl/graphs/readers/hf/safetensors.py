@@ -13,6 +13,7 @@ from typing import Any, TypeGuard
 
 from go_rl.core.errors import NAMED, ReadError
 from go_rl.core.files.strict_json import parse_json, read_json, shown
+from go_rl.graphs.readers.tensor import Tensor
 
 LARGEST_HEADER = 100_000_000
 """Bytes of a header, the limit of the format."""
@@ -26,13 +27,13 @@ Shape = tuple[int, ...]
 
 
 def check_stored(
-    folder: Path, expected: Mapping[str, Shape], element: str, is_part: bool
+    folder: Path, expected: Mapping[str, Tensor], element: str, is_part: bool
 ) -> list[str]:
     """Compare the arrays of a network with the headers in its folder.
 
     Args:
         folder: of the configuration.
-        expected: shape of each array of the network, by name.
+        expected: type of each array of the network, by name.
         element: name of the element type that the graph counts.
         is_part: whether the graph is a part of the model only.
 
@@ -55,10 +56,10 @@ def check_stored(
             "are of two models"
         )
     for name, there in names.items():
-        if there is not None and stored[there] != expected[name]:
+        if there is not None and stored[there] != expected[name].shape:
             raise ReadError(
                 f"{where}: {there} has shape {list(stored[there])}, and config.json makes it "
-                f"{list(expected[name])}"
+                f"{list(expected[name].shape)}"
             )
     others = set(stored).difference(filter(None, names.values()))
     notes = [f"{where}: {len(names)} arrays as in the configuration"]
