@@ -10,6 +10,7 @@ from go_rl.core import OpGraph, ReadError
 from go_rl.graphs.readers.archive import load_graph
 from go_rl.graphs.readers.file_errors import reading
 from go_rl.graphs.readers.foreign import foreign_object, is_torch_module
+from go_rl.graphs.readers.hf.gguf import read_gguf
 from go_rl.graphs.readers.hf.reader import read_hf
 from go_rl.graphs.readers.hlo.reader import read_hlo
 from go_rl.graphs.readers.hlo.stablehlo.stablehlo_reader import read_stablehlo
@@ -117,6 +118,8 @@ def _load_file(path: Path, options: ModelOptions) -> OpGraph:
             return _bound(load_graph(path), path, options)
         case Format.HUGGING_FACE:
             return read_hf(path, options.dims)
+        case Format.GGUF:
+            return read_gguf(path, options.dims)
         case Format.HLO:
             return read_hlo(path, weights=options.weights or (), **counting)
         case Format.STABLEHLO:
@@ -133,6 +136,7 @@ _TAKEN: Mapping[Format, Sequence[str]] = {
     Format.TORCH: ("dims", "inputs", TRIP_COUNT, "unknown", "optimiser"),
     Format.ARCHIVE: ("dims", TRIP_COUNT, "unknown"),
     Format.HUGGING_FACE: ("dims", "unknown"),
+    Format.GGUF: ("dims", "unknown"),
     Format.HLO: (TRIP_COUNT, "unknown", "weights"),
     Format.STABLEHLO: ("dims", TRIP_COUNT, "unknown", "weights"),
     Format.PIPEDREAM: ("training", "unknown"),

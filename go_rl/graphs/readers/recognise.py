@@ -11,6 +11,7 @@ from typing import BinaryIO
 from go_rl.core import ReadError
 from go_rl.graphs.readers.archive import MANIFEST
 from go_rl.graphs.readers.foreign import foreign_archive, foreign_folder, foreign_format
+from go_rl.graphs.readers.hf.gguf_header import MAGIC
 from go_rl.graphs.readers.torch.pt2_file import is_pt2
 from go_rl.runtime.array_file import UNREADABLE
 
@@ -24,6 +25,7 @@ class Format(enum.Enum):
     TORCH = "a PyTorch export (.pt2)"
     ARCHIVE = "a go_rl graph (.npz)"
     HUGGING_FACE = "a config.json of Hugging Face"
+    GGUF = "a GGUF file of llama.cpp"
     DNN_PARTITIONING = "dnn-partitioning JSON"
     PIPEDREAM = "PipeDream graph text"
     HLO = "HLO text"
@@ -57,6 +59,8 @@ def recognise(path: Path) -> Format:
     head = _head(path)
     if head.startswith(b"PK"):
         return _zip_format(path)
+    if head.startswith(MAGIC):
+        return Format.GGUF
     # No text begins with the tags of an ONNX model, but a model may hold any text.
     if _looks_like_onnx(path):
         return Format.ONNX

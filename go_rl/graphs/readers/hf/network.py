@@ -114,7 +114,9 @@ class Network:
         if num_bytes is None:
             moved = sum(t.nbytes for t in call.tensors) + result.nbytes
             num_bytes = moved if rule.num_bytes is None else rule.num_bytes(call)
-        arrays = {name: self.stored[name].nbytes for name in (*held.operands.values(), *held.others)}
+        arrays = {
+            name: self.stored[name].nbytes for name in (*held.operands.values(), *held.others)
+        }
         elements = sum(self.stored[name].size for name in arrays)
         stored = sum(arrays.values()) + held.state_bytes
         node = Node(
@@ -126,7 +128,9 @@ class Network:
             output_bytes=result.nbytes,
             weight_bytes=stored,
             output_itemsize=result.itemsize,
-            weight_itemsize=sum(arrays.values()) / elements if elements else self.itemsize * bool(stored),
+            weight_itemsize=sum(arrays.values()) / elements
+            if elements
+            else self.itemsize * bool(stored),
             weight_arrays={name: size for name, size in arrays.items() if size > TIE_BYTES},
             output_shape=shape,
             source=path,

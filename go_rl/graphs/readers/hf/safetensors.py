@@ -27,14 +27,14 @@ Shape = tuple[int, ...]
 
 
 def check_stored(
-    folder: Path, expected: Mapping[str, Tensor], element: str, is_part: bool
+    folder: Path, element: str, expected: Mapping[str, Tensor], is_part: bool
 ) -> list[str]:
     """Compare the arrays of a network with the headers in its folder.
 
     Args:
         folder: of the configuration.
-        expected: type of each array of the network, by name.
         element: name of the element type that the graph counts.
+        expected: type of each array of the network, by name.
         is_part: whether the graph is a part of the model only.
 
     Returns:
