@@ -37,7 +37,7 @@ def load(
 
     Args:
         model: a file (ONNX, a ``.pt2`` archive of PyTorch, a ``config.json`` of
-            Hugging Face, go_rl ``.npz``, dnn-partitioning JSON,
+            Hugging Face, a GGUF file, go_rl ``.npz``, dnn-partitioning JSON,
             PipeDream text, HLO or StableHLO text), or ``module:name`` for a JAX function or a
             PyTorch module when no such file exists.
         dims: values for the model's symbolic dimensions, such as ``{"batch": 8}``; also
