@@ -21,7 +21,8 @@ def foreign_format(head: bytes) -> str | None:
         )
     if head[_HEADER_BYTES : _HEADER_BYTES + 1] == b"{" and _length(head) < 1 << 30:
         return (
-            f"safetensors, weights without a model; load them into the model, then {TORCH_EXPORT}"
+            "safetensors, weights without a model; name the config.json beside them, or load "
+            f"them into the model, then {TORCH_EXPORT}"
         )
     if head.startswith(b"ML\xefR"):
         return (

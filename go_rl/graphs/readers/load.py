@@ -10,6 +10,8 @@ from go_rl.core import OpGraph, ReadError
 from go_rl.graphs.readers.archive import load_graph
 from go_rl.graphs.readers.file_errors import reading
 from go_rl.graphs.readers.foreign import foreign_object, is_torch_module
+from go_rl.graphs.readers.hf.gguf import read_gguf
+from go_rl.graphs.readers.hf.reader import read_hf
 from go_rl.graphs.readers.hlo.reader import read_hlo
 from go_rl.graphs.readers.hlo.stablehlo.stablehlo_reader import read_stablehlo
 from go_rl.graphs.readers.model_options import TRIP_COUNT, Inputs, ModelOptions, Training, Unknown
@@ -34,7 +36,8 @@ def load(
     """Read a model in any accepted format, recognised from its content.
 
     Args:
-        model: a file (ONNX, a ``.pt2`` archive of PyTorch, go_rl ``.npz``, dnn-partitioning JSON,
+        model: a file (ONNX, a ``.pt2`` archive of PyTorch, a ``config.json`` of
+            Hugging Face, a GGUF file, go_rl ``.npz``, dnn-partitioning JSON,
             PipeDream text, HLO or StableHLO text), or ``module:name`` for a JAX function or a
             PyTorch module when no such file exists.
         dims: values for the model's symbolic dimensions, such as ``{"batch": 8}``; also
@@ -113,6 +116,10 @@ def _load_file(path: Path, options: ModelOptions) -> OpGraph:
             return read_pt2(path, options.dims, inputs=options.inputs, **counting)
         case Format.ARCHIVE:
             return _bound(load_graph(path), path, options)
+        case Format.HUGGING_FACE:
+            return read_hf(path, options.dims)
+        case Format.GGUF:
+            return read_gguf(path, options.dims)
         case Format.HLO:
             return read_hlo(path, weights=options.weights or (), **counting)
         case Format.STABLEHLO:
@@ -128,6 +135,8 @@ _TAKEN: Mapping[Format, Sequence[str]] = {
     Format.ONNX: ("dims", "inputs", TRIP_COUNT, "unknown"),
     Format.TORCH: ("dims", "inputs", TRIP_COUNT, "unknown", "optimiser"),
     Format.ARCHIVE: ("dims", TRIP_COUNT, "unknown"),
+    Format.HUGGING_FACE: ("dims", "unknown"),
+    Format.GGUF: ("dims", "unknown"),
     Format.HLO: (TRIP_COUNT, "unknown", "weights"),
     Format.STABLEHLO: ("dims", TRIP_COUNT, "unknown", "weights"),
     Format.PIPEDREAM: ("training", "unknown"),

@@ -11,6 +11,7 @@ from typing import BinaryIO
 from go_rl.core import ReadError
 from go_rl.graphs.readers.archive import MANIFEST
 from go_rl.graphs.readers.foreign import foreign_archive, foreign_folder, foreign_format
+from go_rl.graphs.readers.hf.gguf_header import MAGIC
 from go_rl.graphs.readers.torch.pt2_file import is_pt2
 from go_rl.runtime.array_file import UNREADABLE
 
@@ -23,6 +24,8 @@ class Format(enum.Enum):
     ONNX = "ONNX"
     TORCH = "a PyTorch export (.pt2)"
     ARCHIVE = "a go_rl graph (.npz)"
+    HUGGING_FACE = "a config.json of Hugging Face"
+    GGUF = "a GGUF file of llama.cpp"
     DNN_PARTITIONING = "dnn-partitioning JSON"
     PIPEDREAM = "PipeDream graph text"
     HLO = "HLO text"
@@ -35,6 +38,9 @@ ACCEPTED = ", ".join(f.value for f in Format)
 _VARINT, _LENGTH = 0, 2
 _ONNX_WIRE = {1: _VARINT, 5: _VARINT} | dict.fromkeys((2, 3, 4, 6, 7, 8, 14, 20, 25, 26), _LENGTH)
 """`ModelProto` field number to protobuf wire type (onnx.proto)."""
+_CONFIGURATION = re.compile(r'"(model_type|architectures)"\s*:')
+_GRAPH = re.compile(r'"nodes"\s*:')
+"""Fields of a configuration of a model, and of a graph."""
 
 
 def names_function(model: str | Path) -> bool:
@@ -53,6 +59,8 @@ def recognise(path: Path) -> Format:
     head = _head(path)
     if head.startswith(b"PK"):
         return _zip_format(path)
+    if head.startswith(MAGIC):
+        return Format.GGUF
     # No text begins with the tags of an ONNX model, but a model may hold any text.
     if _looks_like_onnx(path):
         return Format.ONNX
@@ -117,6 +125,8 @@ def _as_text(head: bytes) -> str | None:
 
 def _text_format(text: str) -> Format | None:
     body = text.lstrip()
+    if _CONFIGURATION.search(body) and body.startswith("{") and not _GRAPH.search(body):
+        return Format.HUGGING_FACE
     if body.startswith(("{", "[")):
         return Format.DNN_PARTITIONING
     if re.match(r"(//[^\n]*\n|\s)*HloModule\b", body):

@@ -1,0 +1,1 @@
+"""Configurations of Hugging Face models, without weights."""

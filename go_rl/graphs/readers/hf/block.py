@@ -1,0 +1,171 @@
+"""Blocks of transformers: attention, MLP, sums and normalisations, as operators.
+
+Dimension letters: ``b`` sequences, ``s`` new tokens of each, ``t`` tokens attended to, ``h`` heads,
+``g`` heads of keys and values, ``d`` channels of a head.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from go_rl.graphs.readers.hf.experts import mixture
+from go_rl.graphs.readers.hf.family import Names, Norm, Order
+from go_rl.graphs.readers.hf.mlp import gated_mlp, scope_of
+from go_rl.graphs.readers.hf.network import Held, Made, Network
+from go_rl.graphs.readers.hf.sizes import BlockSizes, Tokens
+from go_rl.graphs.readers.tensor import Tensor
+
+ROTATION_FLOPS = 3.5
+"""FLOP an element: two products, a sum, and half a change of sign."""
+
+
+@dataclass(frozen=True)
+class BlockPlan:
+    """One stack's blocks: modules, sizes, and order of the parts."""
+
+    net: Network
+    names: Names
+    sizes: BlockSizes
+    norm: Norm
+    order: Order
+    single_norm: bool
+    transposed: bool
+    tokens: Tokens
+    causal: bool
+    context: Made | None = None
+    """[b, t, width] result of the encoder; None: there is none, or its keys and values are kept."""
+    context_tokens: int = 0
+
+    def normalise(self, path: str, x: Made) -> Made:
+        """Return ``x`` normalised; ``x`` itself where the path ends at no module."""
+        return x if path.endswith(".") else self.net.norm(path, x, self.norm)
+
+
+def add_block(plan: BlockPlan, layer: int, x: Made, position_bias: Made | None) -> Made:
+    """Add block ``layer`` of a stack and return its result ``[b, s, width]``."""
+    names, net = plan.names, plan.net
+    root = f"{names.root}.{names.layers}.{layer}."
+    if plan.order == "post":
+        return _post_block(plan, layer, x)
+    read = plan.normalise(root + names.attention_norm, x)
+    made = _attention(plan, layer, root, read, position_bias)
+    if plan.order == "parallel":
+        other = read if plan.single_norm else plan.normalise(root + names.mlp_norm, x)
+        both = net.sum(root + "sum", made, _mlp(plan, layer, root, other))
+        return net.sum(root + "residual", both, x)
+    x = net.sum(root + "attention_residual", x, plan.normalise(
+        root + names.post_attention_norm, made))  # fmt: skip
+    if names.cross is not None:
+        read = plan.normalise(root + names.cross_norm, x)
+        x = net.sum(root + "cross_residual", x, _cross_attention(plan, root, read))
+    made = _mlp(plan, layer, root, plan.normalise(root + names.mlp_norm, x))
+    return net.sum(root + "mlp_residual", x, plan.normalise(root + names.post_mlp_norm, made))
+
+
+def _post_block(plan: BlockPlan, layer: int, x: Made) -> Made:
+    names, net = plan.names, plan.net
+    root = f"{names.root}.{names.layers}.{layer}."
+    x = net.sum(root + "attention_residual", x, _attention(plan, layer, root, x, None))
+    x = plan.normalise(root + names.attention_norm, x)
+    x = net.sum(root + "mlp_residual", x, _mlp(plan, layer, root, x))
+    return plan.normalise(root + names.mlp_norm, x)
+
+
+def _mlp(plan: BlockPlan, layer: int, root: str, x: Made) -> Made:
+    experts = plan.sizes.experts
+    if experts is not None and layer >= experts.first_layer:
+        return mixture(plan.net, plan.names, plan.sizes, root, x)
+    return gated_mlp(plan.net, plan.names, plan.sizes, root, x, plan.transposed)
+
+
+def _attention(plan: BlockPlan, layer: int, root: str, x: Made, position_bias: Made | None) -> Made:
+    """Add self-attention: new tokens read the cache, and each other."""
+    names, sizes, net, tokens = plan.names, plan.sizes, plan.net, plan.tokens
+    scope = scope_of(root, names.qkv or names.q)
+    q, k, v = _projections(plan, root, x)
+    if names.q_norm:
+        q = net.norm(root + names.q_norm, q, plan.norm)
+        k = net.norm(root + names.k_norm, k, plan.norm)
+    if sizes.rotary:
+        q, k = (_rotated(plan, f"{scope}{name}_rotary", each)
+                for name, each in (("q", q), ("k", k)))  # fmt: skip
+    keys = min(tokens.cache + tokens.new, sizes.windows.get(layer, tokens.cache + tokens.new))
+    kept = min(tokens.cache, keys)
+    made = _scores(plan, f"{scope}attention", (q, k, v), keys, kept, position_bias)
+    bias = "out" in sizes.biases
+    return net.linear(root + names.out, made, sizes.hidden, bias, plan.transposed)
+
+
+def _projections(plan: BlockPlan, root: str, x: Made) -> tuple[Made, Made, Made]:
+    """Return queries ``[b, s, h, d]``, keys and values ``[b, s, g, d]``."""
+    names, sizes, net = plan.names, plan.sizes, plan.net
+    counts = (sizes.heads, sizes.kv_heads, sizes.kv_heads)
+    if names.qkv:
+        width = sum(counts) * sizes.head_dim
+        whole = net.linear(root + names.qkv, x, width, "q" in sizes.biases, plan.transposed)
+        parts = [replace(whole, output=i) for i in range(3)]
+    else:
+        modules = (("q", names.q), ("k", names.k), ("v", names.v))
+        parts = [
+            net.linear(root + module, x, count * sizes.head_dim, part in sizes.biases)
+            for (part, module), count in zip(modules, counts, strict=True)
+        ]
+    q, k, v = (_heads(each, count, sizes.head_dim)
+               for each, count in zip(parts, counts, strict=True))  # fmt: skip
+    return q, k, v
+
+
+def _heads(x: Made, count: int, channels: int) -> Made:
+    shape = (*x.shape[:2], count, channels)
+    return replace(x, tensor=Tensor(shape, x.tensor.itemsize))
+
+
+def _rotated(plan: BlockPlan, path: str, x: Made) -> Made:
+    """Add the rotation by position of some channels, as one operator."""
+    share = plan.sizes.rotary / plan.sizes.head_dim
+    return plan.net.add(
+        path, "mul", {"self": x}, x.shape, flops=ROTATION_FLOPS * share * x.tensor.size
+    )
+
+
+def _scores(
+    plan: BlockPlan, path: str, made: tuple[Made, Made | None, Made | None], keys: int, kept: int,
+    position_bias: Made | None = None,
+) -> Made:  # fmt: skip
+    """Add attention to ``keys`` tokens, the keys and values of ``kept`` of which stay on the device
+    from earlier."""
+    q, k, v = made
+    batch, new, heads, channels = q.shape
+    itemsize, groups = plan.net.itemsize, plan.sizes.kv_heads
+    seen = Tensor((batch, groups, keys, channels), itemsize)
+    types = {"query": Tensor((batch, heads, new, channels), itemsize), "key": seen, "value": seen}
+    state = 2.0 * batch * groups * kept * channels * itemsize
+    operands = {"query": q, "key": k, "value": v, "attn_mask": position_bias,
+                "is_causal": plan.causal and position_bias is None}  # fmt: skip
+    arrived = sum(each.tensor.nbytes for each in (q, k, v, position_bias) if each is not None)
+    return plan.net.add(
+        path, "scaled_dot_product_attention", operands, (batch, new, heads * channels),
+        Held(state_bytes=state), num_bytes=arrived + state + q.tensor.nbytes, types=types,
+    )  # fmt: skip
+
+
+def _cross_attention(plan: BlockPlan, root: str, x: Made) -> Made:
+    """Add attention to the encoder's result, whose keys and values are made once a sequence."""
+    assert plan.names.cross is not None
+    names, net, sizes = plan.names.cross, plan.net, plan.sizes
+    query, key, value, out = (root + name for name in names)
+    width = sizes.heads * sizes.head_dim
+    q = _heads(net.linear(query, x, width, "q" in sizes.biases), sizes.heads, sizes.head_dim)
+    k = v = None
+    if plan.context is not None:
+        k, v = (
+            _heads(net.linear(path, plan.context, width, part in sizes.biases),
+                   sizes.heads, sizes.head_dim)
+            for part, path in (("k", key), ("v", value))
+        )  # fmt: skip
+    length = plan.context_tokens
+    across = replace(plan, causal=False)
+    made = _scores(
+        across, scope_of(root, names[0]) + "attention", (q, k, v), length, 0 if k else length
+    )
+    return net.linear(out, made, sizes.hidden, "out" in sizes.biases)

@@ -1,0 +1,113 @@
+"""Graph of a family with the sizes of a configuration, whatever file that came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from go_rl.core.errors import ReadError, nearest
+from go_rl.core.graph.op_graph import OpGraph
+from go_rl.graphs.readers.file_errors import naming
+from go_rl.graphs.readers.graph_builder import GraphBuilder
+from go_rl.graphs.readers.hf.family import Family
+from go_rl.graphs.readers.hf.model_config import ModelConfig
+from go_rl.graphs.readers.hf.network import Network
+from go_rl.graphs.readers.hf.networks import Reading, add_network
+from go_rl.graphs.readers.hf.sizes import Tokens
+from go_rl.graphs.readers.tensor import Tensor
+
+LONGEST_DEFAULT = 2048
+"""Tokens of a sequence where neither the user nor the model's limit says fewer."""
+LARGEST_DIM = 1 << 30
+DIMS: Mapping[str, tuple[str, ...]] = {
+    "decoder": ("batch", "sequence", "cache"),
+    "encoder": ("batch", "sequence"),
+    "encoder-decoder": ("batch", "sequence", "source", "cache"),
+    "image": ("batch",),
+    "speech": ("batch", "sequence", "cache"),
+}
+"""Dims of each kind of network."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file that describes a network."""
+
+    format: str
+    """Of the file, in the graph's facts."""
+    title: str
+    config: ModelConfig
+    family: Family
+    itemsize: float
+    """Bytes of an element of what operators make."""
+    check: Callable[[Mapping[str, Tensor], bool], list[str]]
+    """Compares the stored arrays of the network, or of its decoder alone, with those of the file;
+    returns notes."""
+    stored_itemsize: Callable[[str, tuple[int, ...]], float] | None = None
+    """Bytes of an element of a stored array by name and shape; None: ``itemsize``."""
+
+
+def build_graph(source: Source, dims: Mapping[str, int], notes: list[str]) -> OpGraph:
+    """Return the graph of a network; ``notes`` are what is known already, and become its notes.
+
+    Raises:
+        ReadError: a field or dim is wrong, or stored arrays are of another model.
+    """
+    config, family = source.config, source.family
+    sizes = _sizes(config, family, dict(dims), notes)
+    meta: dict[str, Any] = {"format": source.format, "dims": sizes, "notes": notes}
+    builder = GraphBuilder(source.title, meta)
+    net = Network(builder, source.itemsize, config.where, source.stored_itemsize)
+    length = sizes.get("source", 0)
+    if family.kind == "speech":
+        length = config.count("max_source_positions", 1500, most=1 << 20)
+    tokens = Tokens(sizes["batch"], sizes.get("sequence", 1), sizes.get("cache", 0))
+    with naming(config.where):
+        result = add_network(Reading(net, config, family, tokens, length))
+        notes += source.check(net.stored, bool(tokens.cache) and family.encoder is not None)
+        assert result.producer is not None
+        last = builder.node(result.producer)
+        builder.replace_node(result.producer, replace(last, is_output=True))
+        return builder.build()
+
+
+def _sizes(
+    config: ModelConfig, family: Family, given: dict[str, int], notes: list[str]
+) -> dict[str, int]:
+    """Return the value of each dim; ``notes`` gets a sentence for those that were not given."""
+    known = DIMS[family.kind]
+    for name, size in given.items():
+        if name not in known:
+            raise ReadError(
+                f"{config.where}: no dimension {name!r}{nearest(name, known)} It has "
+                f"{', '.join(known)}"
+            )
+        if size > LARGEST_DIM:
+            raise ReadError(f"{config.where}: dimension {name!r} is {size}, more than 2^30")
+    sizes = {"batch": 1, **given}
+    if "sequence" in known:
+        sizes.setdefault("sequence", 1 if "cache" in given else _longest(config, family))
+    if "source" in known:
+        sizes.setdefault("source", max(sizes["sequence"], given.get("cache", 0)))
+    chosen = {k: v for k, v in sizes.items() if k not in given}
+    if chosen:
+        listed = ", ".join(f"{k}={v}" for k, v in chosen.items())
+        notes.append(f"dims that were not given: {listed}")
+    longest = sizes.get("sequence", 0) + sizes.get("cache", 0)
+    if family.positions == "rotary" and longest > config.count("max_position_embeddings", longest):
+        notes.append(f"{longest} tokens a sequence, more than max_position_embeddings")
+    if given.get("cache"):
+        notes.append(
+            "decode: keys and values of earlier tokens stay on their devices, as weights do"
+        )
+        if family.encoder is not None:
+            notes.append("decode: the encoder has run; the graph is the decoder")
+    return sizes
+
+
+def _longest(config: ModelConfig, family: Family) -> int:
+    if family.positions == "relative" and not config.has("max_position_embeddings"):
+        return 512
+    limit = config.count("max_position_embeddings") - family.reserved
+    return max(1, min(limit, LONGEST_DEFAULT))

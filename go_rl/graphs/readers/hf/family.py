@@ -1,0 +1,119 @@
+"""`Family`: what sets one family of transformers apart from another, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Norm = Literal["rms", "layer"]
+Order = Literal["pre", "post", "sandwich", "parallel"]
+"""Where a block normalises: before each part, after each sum, on both sides of each part, or before
+two parts that read the same input."""
+Positions = Literal["rotary", "learned", "relative", "none"]
+Kind = Literal["decoder", "encoder", "encoder-decoder", "image", "speech"]
+
+
+@dataclass(frozen=True)
+class Names:
+    """Modules of one stack of blocks as its safetensors call them; empty: there is none."""
+
+    root: str = "model"
+    embed: str = "embed_tokens"
+    positions: str = ""
+    token_types: str = ""
+    embed_norm: str = ""
+    layers: str = "layers"
+    final_norm: str = "norm"
+
+    attention_norm: str = "input_layernorm"
+    """Modules of a block from here on."""
+    qkv: str = ""
+    """One product for queries, keys and values."""
+    q: str = "self_attn.q_proj"
+    k: str = "self_attn.k_proj"
+    v: str = "self_attn.v_proj"
+    out: str = "self_attn.o_proj"
+    q_norm: str = ""
+    k_norm: str = ""
+    post_attention_norm: str = ""
+    bias_table: str = ""
+    """Biases of relative positions, in the first block."""
+
+    cross_norm: str = ""
+    cross: tuple[str, str, str, str] | None = None
+    """Attention to an encoder: queries, keys, values, result."""
+
+    mlp_norm: str = "post_attention_layernorm"
+    post_mlp_norm: str = ""
+    gate_up: str = ""
+    """One product for gate and values."""
+    gate: str = "mlp.gate_proj"
+    up: str = "mlp.up_proj"
+    down: str = "mlp.down_proj"
+    router: str = ""
+    expert: str = ""
+    """Each expert, its number as ``{}``."""
+    expert_parts: tuple[str, str, str] = ("gate_proj", "up_proj", "down_proj")
+    shared: str = ""
+    """Expert of every token."""
+    shared_gate: str = ""
+
+
+@dataclass(frozen=True)
+class Family:
+    """One family of transformers."""
+
+    names: Names = Names()
+    encoder: Names | None = None
+    """Modules of the encoder, of two stacks."""
+    kind: Kind = "decoder"
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """Its names of fields of a configuration, by the common one (Llama's)."""
+    norm: Norm = "rms"
+    order: Order = "pre"
+    gated: bool = True
+    biases: Mapping[str, bool | str] = field(default_factory=dict)
+    """Biases of ``q``, ``k``, ``v``, ``out``, ``mlp`` and ``head``: always, or the field that says
+    so; none of those that are left out."""
+    positions: Positions = "rotary"
+    position_offset: int = 0
+    """Rows of the table of positions beyond those of the configuration, which no position uses."""
+    reserved: int = 0
+    """Rows of the table of positions, counted in the configuration, that no position uses."""
+    only: Mapping[str, Any] = field(default_factory=dict)
+    """Values that fields must have where they are there: others make networks that are not read. A
+    text that begins with ``=`` is the field whose value it must be."""
+    activation: str = "silu"
+    """Activation where the configuration has none."""
+    tied: bool = False
+    """Whether the head reads the embedding's table, where the configuration does not say."""
+    transposed: bool = False
+    """Whether matrices are stored as ``[inputs, results]``."""
+    head: str = "lm_head"
+    architecture: str = "ForCausalLM"
+    """End of the class's name, where the configuration has no ``architectures``."""
+    single_norm: bool = False
+    """Whether the parallel parts share one normalisation."""
+    inner_multiple: int = 0
+    """Width of the MLP in that of the model, where the configuration does not say."""
+    experts: str = ""
+    """Field that is the number of experts."""
+    sparse_from: str = ""
+    """Field that is the number of leading blocks without experts."""
+    moe_inner: str = "moe_intermediate_size"
+    """Field that is the width of an expert."""
+    shared_experts: str = ""
+    """Field that is the number of an expert's widths that every token meets."""
+    shared_inner: str = ""
+    """Field that is the width of the expert that every token meets."""
+    head_dim: int = 0
+    """Channels of a head where the configuration does not say; 0: the width divided by the heads.
+    """
+    rotary_share: float = 1.0
+    """Share of a head's channels that is rotated, where the configuration does not say."""
+    window: Literal["", "always", "switched"] = ""
+    """Whether ``sliding_window`` holds: never, where it is there, or where a second field says so.
+    """
+    full_every: int = 0
+    """Every how many blocks one attends to all tokens, where others have a window; 0: none."""

@@ -1,0 +1,100 @@
+"""Heads: what a model of each class does with the last block's result."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from go_rl.core.errors import ReadError, nearest
+from go_rl.graphs.readers.hf.family import Family
+from go_rl.graphs.readers.hf.mlp import activate
+from go_rl.graphs.readers.hf.model_config import ModelConfig
+from go_rl.graphs.readers.hf.network import Made, Network
+from go_rl.graphs.readers.hf.sizes import BlockSizes
+from go_rl.graphs.readers.tensor import Tensor
+
+VOCABULARY = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration", "ForMaskedLM",
+              "ForPreTraining")  # fmt: skip
+CLASSES = ("ForSequenceClassification", "ForTokenClassification", "ForImageClassification")
+BARE = ("Model",)
+"""Ends of the names of classes, by what they add."""
+
+
+def head_of(config: ModelConfig, family: Family) -> str:
+    """Return the end of the class's name.
+
+    Raises:
+        ReadError: a class whose head is not known.
+    """
+    if not config.has("architectures"):
+        return family.architecture
+    named = config.fields["architectures"]
+    if not isinstance(named, list) or not named or not isinstance(named[0], str):
+        raise config.wrong("architectures", "a list of names of classes")
+    known = (*VOCABULARY, *CLASSES, *BARE)
+    for end in known:
+        if named[0].endswith(end):
+            return end
+    end = f"For{named[0].rpartition('For')[2]}"
+    raise ReadError(
+        f"{config.where}: architectures: the head of {named[0]!r} is not read{nearest(end, known)} "
+        f"Known are classes that end in {', '.join(known)}"
+    )
+
+
+def add_head(
+    net: Network, config: ModelConfig, family: Family, sizes: BlockSizes, x: Made, table: str
+) -> Made:
+    """Add the head that the configuration's class has to ``[b, s, width]``."""
+    end = head_of(config, family)
+    if end in BARE:
+        return _pooled(net, family, x) if family.kind in ("encoder", "image") else x
+    if end in CLASSES:
+        return _classes(net, config, family, end, x)
+    if family.kind == "image":
+        raise config.wrong("architectures", f"a class that ends in {', '.join(CLASSES + BARE)}")
+    if family.kind == "encoder":
+        x = _transformed(net, family, sizes, x)
+    return _vocabulary(net, config, family, sizes, x, table)
+
+
+def _first(x: Made) -> Made:
+    """The first token of each sequence, a view."""
+    return replace(x, tensor=Tensor((x.shape[0], x.shape[-1]), x.tensor.itemsize))
+
+
+def _pooled(net: Network, family: Family, x: Made) -> Made:
+    path = f"{family.names.root}.pooler"
+    x = net.linear(f"{path}.dense", _first(x), x.shape[-1], bias=True)
+    return activate(net, f"{path}.activation", x, "tanh", x.shape[-1])
+
+
+def _classes(net: Network, config: ModelConfig, family: Family, end: str, x: Made) -> Made:
+    labels = config.fields.get("id2label")
+    if labels is not None and not isinstance(labels, dict):
+        raise config.wrong("id2label", "an object of names of classes")
+    count = len(labels) if labels else config.count("num_labels", 2)
+    if end != "ForTokenClassification":
+        x = _first(x) if family.kind != "encoder" else _pooled(net, family, x)
+    is_decoder = family.kind == "decoder"
+    return net.linear("score" if is_decoder else "classifier", x, count, bias=not is_decoder)
+
+
+def _transformed(net: Network, family: Family, sizes: BlockSizes, x: Made) -> Made:
+    """The product, activation and normalisation before a masked model's vocabulary."""
+    is_bert = family.head == "cls.predictions"
+    path = f"{family.head}.transform" if is_bert else family.head
+    x = net.linear(f"{path}.dense", x, sizes.hidden, bias=True)
+    x = activate(net, f"{path}.activation", x, sizes.activation, sizes.hidden)
+    return net.norm(f"{path}.LayerNorm" if is_bert else f"{path}.layer_norm", x, "layer")
+
+
+def _vocabulary(
+    net: Network, config: ModelConfig, family: Family, sizes: BlockSizes, x: Made, table: str
+) -> Made:
+    entries = config.count("vocab_size")
+    tied = config.flag("tie_word_embeddings", family.tied)
+    stored = table if tied else ""
+    if family.kind == "encoder":
+        path, bias = f"{family.head}.decoder", f"{family.head}.bias"
+        return net.linear(path, x, entries, stored=stored, bias_name=bias)
+    return net.linear(family.head, x, entries, "head" in sizes.biases, stored=stored)

@@ -1,0 +1,99 @@
+"""`ModelConfig`: the fields of a ``config.json``, checked as they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from go_rl.core.errors import ReadError, nearest
+from go_rl.core.files.strict_json import parse_json, shown
+from go_rl.graphs.readers.file_errors import read_text
+
+LARGEST_FIELD = 1 << 26
+"""Largest size in a configuration; the largest vocabularies have 2^18 entries."""
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Fields of a configuration, with the names of the family's own fields."""
+
+    where: str
+    """File, for messages."""
+    fields: Mapping[str, Any]
+    aliases: Mapping[str, str]
+    """The family's name of a field, where it differs from the common one."""
+
+    def name(self, field: str) -> str:
+        """Return the name that the family has for a field."""
+        return self.aliases.get(field, field)
+
+    def has(self, field: str) -> bool:
+        """Return whether a field is there and not null."""
+        return self.fields.get(self.name(field)) is not None
+
+    def count(
+        self, field: str, default: int | None = None, least: int = 1, most: int = LARGEST_FIELD
+    ) -> int:
+        """Return a whole number in ``least..most``; without a default it must be there."""
+        value = self._value(field, default)
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise self.wrong(field, f"a whole number in {least}..{most}")
+        return value
+
+    def fraction(self, field: str, default: float) -> float:
+        """Return a number in 0..1."""
+        value = self._value(field, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+            raise self.wrong(field, "a number in 0..1")
+        return float(value)
+
+    def flag(self, field: str, default: bool) -> bool:
+        """Return true or false."""
+        value = self._value(field, default)
+        if not isinstance(value, bool):
+            raise self.wrong(field, "true or false")
+        return value
+
+    def text(self, field: str, default: str | None = None) -> str:
+        """Return a text; without a default it must be there."""
+        value = self._value(field, default)
+        if not isinstance(value, str):
+            raise self.wrong(field, "a text")
+        return value
+
+    def numbers(self, field: str) -> list[int]:
+        """Return a list of whole numbers; none where the field is absent."""
+        value = self._value(field, [])
+        if not isinstance(value, list) or any(type(each) is not int for each in value):
+            raise self.wrong(field, "a list of whole numbers")
+        return value
+
+    def wrong(self, field: str, right: str) -> ReadError:
+        """Return the error of a field that is not what it must be."""
+        name = self.name(field)
+        return ReadError(f"{self.where}: {name} is {shown(self.fields[name])}; it must be {right}")
+
+    def _value(self, field: str, default: Any) -> Any:
+        if self.has(field):
+            return self.fields[self.name(field)]
+        if default is None:
+            hint = nearest(self.name(field), self.fields)
+            raise ReadError(f"{self.where}: no field {self.name(field)!r}{hint}")
+        return default
+
+
+def read_fields(path: Path) -> dict[str, Any]:
+    """Return the fields of the configuration at ``path``.
+
+    Raises:
+        ReadError: no text, no JSON, or not an object.
+    """
+    try:
+        fields = parse_json(read_text(path))
+    except ValueError as error:
+        raise ReadError(f"{path}: not valid JSON ({error})") from error
+    if not isinstance(fields, dict):
+        raise ReadError(f"{path}: JSON, but not a configuration, which is an object")
+    return fields

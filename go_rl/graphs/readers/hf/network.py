@@ -1,0 +1,192 @@
+"""`Network`: an operator graph under construction, priced by the table of PyTorch's operators."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from go_rl.core.graph.op_kind import OpKind
+from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.tensor import Tensor
+from go_rl.graphs.readers.torch.call import TorchCall
+from go_rl.graphs.readers.torch.costs.table import RULES
+from go_rl.graphs.readers.torch.geometry import torch_geometry
+from go_rl.graphs.readers.torch.value import TIE_BYTES
+
+Shape = tuple[int, ...]
+ID_BYTES = 8.0
+"""Bytes of a token's number."""
+_SCOPE = re.compile(r"\.(?!\d)")
+
+
+@dataclass(frozen=True)
+class Made:
+    """A tensor and the node that makes it."""
+
+    tensor: Tensor
+    producer: int | None = None
+    """Number of the node; None: no node makes it, as that of positions."""
+    output: int = 0
+
+    @property
+    def shape(self) -> Shape:
+        """Extents."""
+        return self.tensor.shape
+
+
+@dataclass(frozen=True)
+class Held:
+    """What an operator keeps on its device: stored arrays and state."""
+
+    operands: Mapping[str, str] = field(default_factory=dict)
+    """Stored array of each operand that is one, by the name in the operator's schema."""
+    others: tuple[str, ...] = ()
+    """Stored arrays that are no operand by themselves."""
+    state_bytes: float = 0.0
+    """Keys and values of earlier tokens."""
+
+
+NOTHING = Held()
+
+
+class Network:
+    """Nodes and edges, and the stored arrays that they read."""
+
+    def __init__(
+        self,
+        builder: GraphBuilder,
+        itemsize: float,
+        where: str,
+        stored_itemsize: Callable[[str, Shape], float] | None = None,
+    ) -> None:
+        self.builder = builder
+        self.itemsize = itemsize
+        self.where = where
+        self._stored_itemsize = stored_itemsize
+        self.stored: dict[str, Tensor] = {}
+        """Type of every stored array, by the name that it has in safetensors."""
+
+    def array(self, name: str, shape: Shape) -> str:
+        """Declare a stored array; one of several readers is declared by each."""
+        given = self._stored_itemsize
+        self.stored[name] = Tensor(shape, given(name, shape) if given else self.itemsize)
+        return name
+
+    def input(self, name: str, shape: Shape, itemsize: float | None = None) -> Made:
+        """Add an input."""
+        tensor = Tensor(shape, itemsize or self.itemsize)
+        node = Node(name, "input", OpKind.INPUT, output_bytes=tensor.nbytes,
+                    output_itemsize=tensor.itemsize, output_shape=shape, source=name)  # fmt: skip
+        return Made(tensor, self.builder.add_node(node))
+
+    def add(
+        self,
+        path: str,
+        op: str,
+        operands: Mapping[str, Any],
+        shape: Shape,
+        held: Held = NOTHING,
+        num_bytes: float | None = None,
+        flops: float | None = None,
+        types: Mapping[str, Tensor] | None = None,
+    ) -> Made:
+        """Add an operator of ATen.
+
+        Args:
+            path: module in the model, such as ``model.layers.0.self_attn.q_proj``.
+            op: such as ``linear``.
+            operands: `Made`, types without a producer, and settings by the name in its schema.
+            shape: of the result.
+            held: what the operator keeps.
+            num_bytes: read and written, where it is not what all operands and results have.
+            flops: where it is not what the operator by itself has.
+            types: of operands as the operator sees them, where they arrive as another view, or
+                only a part arrives.
+        """
+        weights = {key: self.stored[name] for key, name in held.operands.items()}
+        arguments = {key: _typed(each) for key, each in operands.items()}
+        arguments |= {**weights, **(types or {})}
+        result = Tensor(shape, self.itemsize)
+        call = TorchCall(f"aten.{op}", "default", f"{self.where}: {path}", arguments, (result,))
+        rule = RULES[call.op]
+        if num_bytes is None:
+            moved = sum(t.nbytes for t in call.tensors) + result.nbytes
+            num_bytes = moved if rule.num_bytes is None else rule.num_bytes(call)
+        arrays = {
+            name: self.stored[name].nbytes for name in (*held.operands.values(), *held.others)
+        }
+        elements = sum(self.stored[name].size for name in arrays)
+        stored = sum(arrays.values()) + held.state_bytes
+        node = Node(
+            name=_SCOPE.sub("/", path),
+            op_type=call.op,
+            kind=rule.kind,
+            flops=float(rule.flops(call) if flops is None else flops),
+            bytes_accessed=float(num_bytes),
+            output_bytes=result.nbytes,
+            weight_bytes=stored,
+            output_itemsize=result.itemsize,
+            weight_itemsize=sum(arrays.values()) / elements
+            if elements
+            else self.itemsize * bool(stored),
+            weight_arrays={name: size for name, size in arrays.items() if size > TIE_BYTES},
+            output_shape=shape,
+            source=path,
+            geometry=torch_geometry(call),
+        )
+        number = self.builder.add_node(node)
+        for each in operands.values():
+            if isinstance(each, Made) and each.producer is not None:
+                self.builder.add_edge(each.producer, number, each.tensor.nbytes, each.output)
+        return Made(result, number)
+
+    def linear(
+        self, path: str, x: Made, width: int, bias: bool = False, transposed: bool = False,
+        stored: str = "", bias_name: str = "",
+    ) -> Made:  # fmt: skip
+        """Add a product with a matrix ``[width, x.shape[-1]]``, or its transpose.
+
+        Args:
+            path: module that holds the matrix.
+            x: left operand.
+            width: of the result.
+            bias: whether one is added.
+            transposed: whether the matrix is stored the other way round, as in GPT-2.
+            stored: array that is the matrix, where it is another module's.
+            bias_name: array that is the bias, where it is another module's.
+        """
+        matrix = (x.shape[-1], width) if transposed else (width, x.shape[-1])
+        held = {"weight": stored or self.array(f"{path}.weight", matrix)}
+        if bias or bias_name:
+            held["bias"] = self.array(bias_name or f"{path}.bias", (width,))
+        return self.add(path, "linear", {"input": x}, (*x.shape[:-1], width), Held(held))
+
+    def norm(self, path: str, x: Made, kind: str) -> Made:
+        """Add a normalisation of the last axis, ``layer`` or ``rms``."""
+        width = x.shape[-1:]
+        held = {"weight": self.array(f"{path}.weight", width)}
+        if kind == "layer":
+            held["bias"] = self.array(f"{path}.bias", width)
+        operands = {"input": x, "normalized_shape": list(width)}
+        return self.add(path, f"{kind}_norm", operands, x.shape, Held(held))
+
+    def embed(self, path: str, ids: Made, entries: int, width: int, stored: str = "") -> Made:
+        """Add a look-up in a table ``[entries, width]``, another module's where it is named."""
+        table = stored or self.array(f"{path}.weight", (entries, width))
+        # The table goes before the indices in the operator's schema.
+        held, operands = Held(others=(table,)), {"weight": self.stored[table]}
+        return self.add(path, "embedding", {**operands, "indices": ids}, (*ids.shape, width), held)
+
+    def positions(self, path: str, count: int, entries: int, width: int) -> Made:
+        """Add a look-up of the first ``count`` positions."""
+        return self.embed(path, Made(Tensor((count,), ID_BYTES)), entries, width)
+
+    def sum(self, path: str, first: Made, second: Made) -> Made:
+        """Add the sum of two tensors."""
+        return self.add(path, "add", {"self": first, "other": second}, first.shape)
+
+
+def _typed(operand: Any) -> Any:
+    return operand.tensor if isinstance(operand, Made) else operand

@@ -1,0 +1,140 @@
+"""Sizes of a network from the fields of its configuration."""
+
+from __future__ import annotations
+
+from go_rl.core.errors import ReadError, nearest
+from go_rl.graphs.readers.hf.family import Family
+from go_rl.graphs.readers.hf.mlp import ACTIVATIONS
+from go_rl.graphs.readers.hf.model_config import ModelConfig
+from go_rl.graphs.readers.hf.sizes import BlockSizes, ExpertSizes
+
+MOST_LAYERS = 512
+MOST_EXPERTS = 512
+GATED = "gated-"
+ELEMENT_BYTES = {"bfloat16": 2.0, "float16": 2.0, "float32": 4.0, "float64": 8.0,
+                 "float8_e4m3fn": 1.0, "float8_e5m2": 1.0}  # fmt: skip
+"""Bytes of an element by the value of ``torch_dtype``."""
+
+
+def element_type(config: ModelConfig) -> tuple[str, float]:
+    """Return the name and bytes of the element type; float32 where the configuration has none.
+
+    Raises:
+        ReadError: a type that is not known, or matrices that are stored quantised.
+    """
+    if config.has("quantization_config"):
+        raise ReadError(
+            f"{config.where}: quantization_config: quantised matrices are not read; use the "
+            "configuration of the model before it was quantised"
+        )
+    field = "dtype" if config.has("dtype") else "torch_dtype"
+    name = config.text(field, "float32").removeprefix("torch.")
+    if name not in ELEMENT_BYTES:
+        raise config.wrong(field, f"one of {', '.join(ELEMENT_BYTES)}")
+    return name, ELEMENT_BYTES[name]
+
+
+def block_sizes(config: ModelConfig, family: Family) -> BlockSizes:
+    """Return the sizes of the blocks of the stack that a configuration names first.
+
+    Raises:
+        ReadError: a field is missing, of a wrong type, out of range, or does not fit another.
+    """
+    _check_only(config, family)
+    hidden = config.count("hidden_size")
+    heads = config.count("num_attention_heads", most=hidden)
+    kv_heads = config.count("num_key_value_heads", heads)
+    if heads % kv_heads:
+        raise config.wrong("num_key_value_heads", f"a divisor of the {heads} heads")
+    head_dim = config.count("head_dim", family.head_dim or hidden // heads)
+    if not config.has("head_dim") and not family.head_dim and hidden % heads:
+        name = config.name("hidden_size")
+        raise config.wrong("num_attention_heads", f"a divisor of {name}, {hidden}")
+    layers = config.count("num_hidden_layers", most=MOST_LAYERS)
+    activation, gated = _activation(config, family)
+    inner = config.count("intermediate_size", family.inner_multiple * hidden or None)
+    return BlockSizes(
+        hidden, layers, heads, kv_heads, head_dim, inner, activation, gated,
+        biases=frozenset(part for part, said in family.biases.items() if _biased(config, said)),
+        rotary=_rotary(config, family, head_dim),
+        windows=_windows(config, family, layers),
+        experts=_experts(config, family, layers),
+    )  # fmt: skip
+
+
+def _check_only(config: ModelConfig, family: Family) -> None:
+    """Refuse what makes a network that is not read."""
+    for field, value in family.only.items():
+        is_field = isinstance(value, str) and value.startswith("=")
+        right = config.fields.get(value[1:]) if is_field else value
+        if config.has(field) and config.fields[field] != right:
+            raise config.wrong(field, f"{right!r}: other networks of the family are not read")
+
+
+def _activation(config: ModelConfig, family: Family) -> tuple[str, bool]:
+    name = config.text("hidden_act", family.activation)
+    gated = family.gated
+    if family.kind == "encoder-decoder":
+        gated = name.startswith(GATED)
+        name = name.removeprefix(GATED)
+    if name not in ACTIVATIONS:
+        hint = nearest(name, ACTIVATIONS)
+        raise ReadError(
+            f"{config.where}: {config.name('hidden_act')} is {name!r}, an unknown activation{hint}"
+        )
+    return name, gated
+
+
+def _biased(config: ModelConfig, said: bool | str) -> bool:
+    if isinstance(said, bool):
+        return said
+    return config.flag(said, said in ("enable_bias", "qkv_bias"))
+
+
+def _rotary(config: ModelConfig, family: Family, head_dim: int) -> int:
+    if family.positions != "rotary":
+        return 0
+    field = "rotary_pct" if config.has("rotary_pct") else "partial_rotary_factor"
+    return int(head_dim * config.fraction(field, family.rotary_share))
+
+
+def _windows(config: ModelConfig, family: Family, layers: int) -> dict[int, int]:
+    """Blocks that attend to a window: those that the configuration lists, else by the family's
+    rule."""
+    if not family.window or not config.has("sliding_window"):
+        return {}
+    window = config.count("sliding_window")
+    if family.window == "switched" and not config.flag("use_sliding_window", False):
+        return {}
+    if config.has("layer_types"):
+        kinds = config.fields["layer_types"]
+        if not isinstance(kinds, list) or len(kinds) != layers:
+            raise config.wrong("layer_types", f"a list of {layers} names")
+        return {i: window for i, kind in enumerate(kinds) if kind == "sliding_attention"}
+    if family.window == "switched":
+        first = config.count("max_window_layers", layers, 0)
+        return dict.fromkeys(range(first, layers), window)
+    every = config.count("sliding_window_pattern", family.full_every, 0)
+    return {i: window for i in range(layers) if not every or (i + 1) % every}
+
+
+def _experts(config: ModelConfig, family: Family, layers: int) -> ExpertSizes | None:
+    if not family.experts:
+        return None
+    for field, plain in (("decoder_sparse_step", 1), ("moe_layer_freq", 1)):
+        if config.count(field, plain) != plain:
+            raise config.wrong(field, f"{plain}: other patterns of experts are not read")
+    if config.numbers("mlp_only_layers"):
+        raise config.wrong("mlp_only_layers", "empty: other patterns of experts are not read")
+    count = config.count(family.experts, most=MOST_EXPERTS)
+    inner = config.count(family.moe_inner)
+    shared = config.count(family.shared_inner, 0, 0) if family.shared_inner else 0
+    if family.shared_experts:
+        shared = inner * config.count(family.shared_experts, 0, 0, MOST_EXPERTS)
+    return ExpertSizes(
+        count,
+        config.count("num_experts_per_tok", most=count),
+        inner,
+        shared,
+        config.count(family.sparse_from, 0, 0, layers) if family.sparse_from else 0,
+    )

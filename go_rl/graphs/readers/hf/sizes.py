@@ -1,0 +1,55 @@
+"""Sizes of a network's parts, and of what it is run on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """What one iteration computes."""
+
+    batch: int
+    """Sequences."""
+    new: int
+    """New tokens of each."""
+    cache: int = 0
+    """Earlier tokens of each, whose keys and values are there."""
+
+
+@dataclass(frozen=True)
+class ExpertSizes:
+    """Experts of a block."""
+
+    count: int
+    chosen: int
+    """Experts that a token meets."""
+    inner: int
+    """Width of one."""
+    shared: int = 0
+    """Width of the expert of every token."""
+    first_layer: int = 0
+    """First block that has experts."""
+
+
+@dataclass(frozen=True)
+class BlockSizes:
+    """One block's sizes."""
+
+    hidden: int
+    layers: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    inner: int
+    """Width of the MLP."""
+    activation: str
+    gated: bool
+    biases: frozenset[str]
+    """Products that add one: ``q``, ``k``, ``v``, ``out``, ``mlp``, ``head``."""
+    rotary: int = 0
+    """Channels of a head that are rotated by position."""
+    windows: Mapping[int, int] = field(default_factory=dict)
+    """Tokens that a block attends to at most, by its number."""
+    experts: ExpertSizes | None = None

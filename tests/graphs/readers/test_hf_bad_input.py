@@ -1,0 +1,195 @@
+"""Configurations and safetensors that are wrong: one clear error each, never a raw exception."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from go_rl.core import GoRLError, ReadError
+from go_rl.graphs.readers.file_errors import UnforeseenError
+from go_rl.graphs.readers.hf.families import FAMILIES
+from go_rl.graphs.readers.load import load
+from tests.graphs.readers.hf_models import GPT2, LLAMA_8B, SMALL
+
+MUTATIONS = 400
+LLAMA = {**SMALL, "model_type": "llama"}
+
+
+def write(folder: Path, config: object) -> Path:
+    path = folder / "config.json"
+    path.write_text(json.dumps(config))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"model_type": "lama"}, "model_type 'lama' is not read; did you mean 'llama'"),
+        ({"model_type": 3}, "model_type is 3; it must name a family"),
+        ({"hidden_size": None}, "no field 'hidden_size'"),
+        ({"hidden_size": -4}, "hidden_size is -4; it must be a whole number in 1"),
+        ({"hidden_size": "64"}, "hidden_size is '64'; it must be a whole number"),
+        ({"hidden_size": True}, "hidden_size is True"),
+        ({"hidden_size": 1 << 40}, "hidden_size is 1099511627776; it must be a whole number in"),
+        ({"hidden_size": 66}, "num_attention_heads is 4; it must be a divisor of hidden_size"),
+        ({"num_key_value_heads": 3}, "num_key_value_heads is 3; it must be a divisor of the 4"),
+        ({"num_hidden_layers": 100_000}, "num_hidden_layers is 100000"),
+        ({"hidden_act": "sillu"}, "unknown activation; did you mean 'silu'"),
+        ({"torch_dtype": "int3"}, "torch_dtype is 'int3'; it must be one of bfloat16"),
+        ({"attention_bias": 1}, "attention_bias is 1; it must be true or false"),
+        ({"architectures": "LlamaForCausalLM"}, "architectures is 'LlamaForCausalLM'"),
+        ({"architectures": ["LlamaForQuestionAnswering"]}, "the head of 'LlamaForQuestion"),
+        ({"quantization_config": {}}, "quantised matrices are not read"),
+        ({"model_type": "mixtral", "num_experts_per_tok": 9}, "num_experts_per_tok is 9"),
+        ({"model_type": "qwen2_moe", "mlp_only_layers": [1]}, r"mlp_only_layers is \[1\]"),
+        ({"model_type": "opt", "word_embed_proj_dim": 8}, "word_embed_proj_dim is 8"),
+        ({"model_type": "vit", "patch_size": 5}, "patch_size is 5; it must be a divisor"),
+    ],
+)
+def test_a_wrong_field_is_named(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+    path = write(tmp_path, {**LLAMA, "architectures": None, **change})
+    with pytest.raises(ReadError, match=said) as caught:
+        load(path)
+    assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "dims", "said"),
+    [
+        ("llama", {"sequnce": 8}, "no dimension 'sequnce'; did you mean 'sequence'"),
+        ("bert", {"cache": 8}, "no dimension 'cache'"),
+        ("vit", {"sequence": 8}, "no dimension 'sequence'. It has batch"),
+        ("gpt2", {"sequence": 8, "cache": 60}, "68 tokens a sequence, and n_positions allows 64"),
+        ("llama", {"batch": 1 << 40}, "more than 2\\^30"),
+    ],
+)
+def test_a_wrong_dim_is_named(tmp_path: Path, kind: str, dims: dict[str, int], said: str) -> None:
+    with pytest.raises(ReadError, match=said):
+        load(write(tmp_path, {**SMALL, "model_type": kind}), dims)
+
+
+@pytest.mark.parametrize(
+    "content", [b'{"model_type": "llama"', b'{"model_type": "llama", "model_type": "opt"}',
+                b'{"model_type": "llama", "hidden_size": NaN}']
+)  # fmt: skip
+def test_json_that_is_none(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "config.json").write_bytes(content)
+    with pytest.raises(ReadError, match="not valid JSON"):
+        load(tmp_path / "config.json")
+
+
+VALUES: list[Any] = [
+    None, True, False, 0, 1, -1, 2, 3, 7, 1 << 20, 1 << 63, 1e300, 0.5, "", "silu", "0", [], {},
+    [1], ["x"], [None], {"a": 1}, [[]],
+]  # fmt: skip
+
+
+def test_mutated_configurations_are_read_or_refused(tmp_path: Path) -> None:
+    draw = random.Random(0)
+    refused = 0
+    for _ in range(MUTATIONS):
+        kind = draw.choice(list(FAMILIES))
+        config: dict[str, Any] = {**SMALL, "model_type": kind, "num_key_value_heads": 2}
+        config |= dict.fromkeys(
+            draw.sample(sorted([*config, *EXTRA]), draw.randint(1, 2)), draw.choice(VALUES)
+        )
+        try:
+            load(write(tmp_path, config))
+        except UnforeseenError as error:
+            pytest.fail(f"{config}: {error}")
+        except GoRLError:
+            refused += 1
+    assert 0 < refused < MUTATIONS
+
+
+EXTRA = (
+    "architectures", "attention_bias", "dtype", "head_dim", "hidden_act", "id2label",
+    "layer_types", "mlp_only_layers", "moe_layer_freq", "partial_rotary_factor", "rotary_pct",
+    "sliding_window", "sliding_window_pattern", "tie_word_embeddings", "use_parallel_residual",
+    "use_sliding_window",
+)  # fmt: skip
+
+
+def save_header(folder: Path, arrays: dict[str, list[int]], name: str = "model") -> None:
+    """Write the header of float32 arrays, without the arrays."""
+    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    end = 0
+    for array, shape in arrays.items():
+        size = 4
+        for extent in shape:
+            size *= extent
+        header[array] = {"dtype": "F32", "shape": shape, "data_offsets": [end, end + size]}
+        end += size
+    text = json.dumps(header).encode()
+    (folder / f"{name}.safetensors").write_bytes(len(text).to_bytes(8, "little") + text)
+
+
+def gpt2_arrays() -> dict[str, list[int]]:
+    found = {"wte.weight": [50257, 768], "wpe.weight": [1024, 768]}
+    for part in ("weight", "bias"):
+        found[f"ln_f.{part}"] = [768]
+        for norm in ("ln_1", "ln_2"):
+            found[f"h.0.{norm}.{part}"] = [768]
+    widths = {"attn.c_attn": (768, 2304), "attn.c_proj": (768, 768), "mlp.c_fc": (768, 3072),
+              "mlp.c_proj": (3072, 768)}  # fmt: skip
+    for module, shape in widths.items():
+        found |= {f"h.0.{module}.weight": list(shape), f"h.0.{module}.bias": [shape[1]]}
+    return found
+
+
+ONE_LAYER = {**GPT2, "n_layer": 1}
+
+
+def test_headers_beside_a_configuration_are_compared(tmp_path: Path) -> None:
+    path = write(tmp_path, {**ONE_LAYER, "torch_dtype": "float16"})
+    save_header(tmp_path, {**gpt2_arrays(), "h.0.attn.bias": [1, 1, 1024, 1024]})
+    notes = " ".join(load(path).meta["notes"])
+    assert "16 arrays as in the configuration" in notes
+    assert "1 other arrays, 1048576 elements" in notes
+    assert "stored as float32; the graph counts float16" in notes
+
+
+def test_arrays_of_another_model_are_refused(tmp_path: Path) -> None:
+    path = write(tmp_path, ONE_LAYER)
+    save_header(tmp_path, {**gpt2_arrays(), "wte.weight": [50000, 768]})
+    with pytest.raises(ReadError, match=r"wte.weight has shape \[50000, 768\], and config.json"):
+        load(path)
+    save_header(tmp_path, {k: v for k, v in gpt2_arrays().items() if k != "wpe.weight"})
+    with pytest.raises(ReadError, match=r"transformer\.wpe\.weight not there"):
+        load(path)
+
+
+def test_an_index_names_the_files(tmp_path: Path) -> None:
+    path = write(tmp_path, ONE_LAYER)
+    arrays = list(gpt2_arrays().items())
+    places = {}
+    for i, part in enumerate((arrays[:5], arrays[5:])):
+        save_header(tmp_path, dict(part), f"part-{i}")
+        places |= {name: f"part-{i}.safetensors" for name, _ in part}
+    index = tmp_path / "model.safetensors.index.json"
+    index.write_text(json.dumps({"weight_map": places}))
+    assert "16 arrays as in" in " ".join(load(path).meta["notes"])
+    index.write_text(json.dumps({"weight_map": {"wte.weight": "../part-0.safetensors"}}))
+    with pytest.raises(ReadError, match="outside its folder"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "not safetensors"),
+        ((1 << 40).to_bytes(8, "little") + b"{}", "more than the format allows"),
+        ((100).to_bytes(8, "little") + b"{}", "truncated"),
+        ((2).to_bytes(8, "little") + b"[]", "truncated or damaged"),
+        ((10).to_bytes(8, "little") + b'{"a": "b"}', "'a': dtype None, shape None"),
+    ],
+)
+def test_damaged_headers(tmp_path: Path, content: bytes, said: str) -> None:
+    path = write(tmp_path, LLAMA_8B)
+    (tmp_path / "model.safetensors").write_bytes(content)
+    with pytest.raises(ReadError, match=said):
+        load(path)
