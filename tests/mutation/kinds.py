@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from graphs.readers.gguf_files import METADATA, content, tensors
+from graphs.readers.hf_models import SMALL
 
 from .mutate_json import mutate_json
 from .mutate_npz import MANIFEST, Arrays, edit_manifest, mutate_npz
@@ -19,7 +21,7 @@ from .mutate_onnx import mutate_onnx
 from .mutate_pt2 import PT2_DIMS, mutate_pt2, pt2_seeds
 from .mutate_text import mutate_text
 from .onnx_seeds import DIMS, MODELS
-from .values import Rng, pick
+from .values import Rng, broken_bytes, pick
 
 TEXTS = Path(__file__).parent / "texts"
 PIPEDREAM = """\
@@ -201,9 +203,17 @@ def _read_torch(path: Path) -> Any:
         return load(path, unknown="bytes", trip_count=3)
 
 
+def _configuration(rng: Rng) -> bytes:
+    from go_rl.graphs.readers.hf.families import FAMILIES
+
+    return mutate_json({"model_type": pick(rng, list(FAMILIES)), **SMALL}, rng)
+
+
 KINDS: Mapping[str, Kind] = {
     "onnx": Kind(".onnx", lambda r: mutate_onnx(pick(r, _onnx_seeds()), r), _read_onnx),
     "torch": Kind(".pt2", lambda r: mutate_pt2(pick(r, pt2_seeds()), r), _read_torch),
+    "configuration": Kind(".json", _configuration, _read_model),
+    "gguf": Kind(".gguf", lambda r: broken_bytes(content(METADATA, tensors()), r), _read_model),
     "hlo": Kind(".txt", _text("module.hlo", "compiled.hlo"), _read_model),
     "stablehlo": Kind(".mlir", _text("module.mlir"), _read_model),
     "dnn-partitioning": Kind(".json", lambda r: mutate_json(_profile(), r), _read_model),

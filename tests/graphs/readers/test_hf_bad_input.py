@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from graphs.readers.hf_models import GPT2, LLAMA_8B, SMALL
 
 from go_rl.core import GoRLError, ReadError
 from go_rl.graphs.readers.file_errors import UnforeseenError
 from go_rl.graphs.readers.hf.families import FAMILIES
 from go_rl.graphs.readers.load import load
-from tests.graphs.readers.hf_models import GPT2, LLAMA_8B, SMALL
 
 MUTATIONS = 400
 LLAMA = {**SMALL, "model_type": "llama"}

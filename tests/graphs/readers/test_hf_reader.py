@@ -6,12 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from go_rl.core import OpGraph
-from go_rl.graphs.cutting.layers import layer_names
-from go_rl.graphs.readers.hf.families import FAMILIES
-from go_rl.graphs.readers.load import load
-from tests.graphs.readers.hf_models import (
+from graphs.readers.hf_models import (
     BERT_BASE,
     GPT2,
     LAYER_8B,
@@ -23,6 +18,11 @@ from tests.graphs.readers.hf_models import (
     WHISPER_TINY,
     S,
 )
+
+from go_rl.core import OpGraph
+from go_rl.graphs.cutting.layers import layer_names
+from go_rl.graphs.readers.hf.families import FAMILIES
+from go_rl.graphs.readers.load import load
 
 Read = Callable[..., OpGraph]
 
