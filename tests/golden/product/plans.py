@@ -18,7 +18,8 @@ METHODS = {
     "latency": ("greedy", "local-search"),
     "makespan": (
         "default", "policy", "composed", "expert", "fusion-greedy", "hdp", "heft", "metis",
-        "random", "annealing", "one-device", "dispatch-search",
+        "random", "annealing", "one-device", "dispatch-search", "layers-equal", "layers-by-speed",
+        "fill-in-order",
     ),
 }  # fmt: skip
 """Every method by objective, under the names that cases carry."""
