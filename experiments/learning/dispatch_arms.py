@@ -11,7 +11,8 @@ plans:
 - *nearest neighbours*: the same prototypes in the order of a cover of the 25 training problems that
   are nearest in the eleven numbers that describe hardware and graph as a whole (``--table``);
 - *random encoder*, *blind*: fresh weights of the encoder; no edges seen;
-- *untrained*: a list scheduler, then random weights around it;
+- *untrained*: a list scheduler, the same on the expert's and on METIS's placement, then random
+  weights around it;
 - *composed*: placement, order and fusion one after the other, as compilers do; its first k plans;
 - *dispatch-1.1*: the policy of tree 6c1a2fec, run there: rows that this script keeps but cannot
   make. It had learned from both of the zoo's families.
@@ -158,7 +159,7 @@ class DispatchArms(Experiment):
 
     @cached_property
     def _known(self) -> tuple[Float32[np.ndarray, "P H"], Float64[np.ndarray, "P K"]]:
-        """What describes the training problems, and the regrets of the prototypes on them."""
+        """Numbers that describe the training problems, and regrets of the prototypes on them."""
         assert self.table is not None
         assert self.seen is not None
         found = read_arrays(self.table / "cache" / "prototypes.npz")

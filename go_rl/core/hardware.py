@@ -327,7 +327,7 @@ def _links(document: Mapping[str, Any], where: str) -> Links:
 
 
 def _links_json(links: Links) -> dict[str, Any]:
-    """What `_links` reads back; groups and hosts are left out where there are none."""
+    """Links as `_links` reads them; groups and hosts are left out where there are none."""
     found: dict[str, Any] = {
         "topology": str(links.topology), "bandwidth": links.bandwidth,
         "latency_seconds": links.latency_seconds,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from go_rl.graphs.readers.hf.experts import mixture
 from go_rl.graphs.readers.hf.family import Names, Norm, Order
 from go_rl.graphs.readers.hf.mlp import gated_mlp, scope_of
-from go_rl.graphs.readers.hf.network import Held, Made, Network
+from go_rl.graphs.readers.hf.network import Held, Made, NetworkBuilder
 from go_rl.graphs.readers.hf.sizes import BlockSizes, Tokens
 from go_rl.graphs.readers.tensor import Tensor
 
@@ -23,7 +23,7 @@ ROTATION_FLOPS = 3.5
 class BlockPlan:
     """One stack's blocks: modules, sizes, and order of the parts."""
 
-    net: Network
+    net: NetworkBuilder
     names: Names
     sizes: BlockSizes
     norm: Norm

@@ -10,9 +10,9 @@ from go_rl.core.errors import ReadError, nearest
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.graphs.readers.file_errors import naming
 from go_rl.graphs.readers.graph_builder import GraphBuilder
-from go_rl.graphs.readers.hf.family import Family
+from go_rl.graphs.readers.hf.family import TransformerFamily
 from go_rl.graphs.readers.hf.model_config import ModelConfig
-from go_rl.graphs.readers.hf.network import Network
+from go_rl.graphs.readers.hf.network import NetworkBuilder
 from go_rl.graphs.readers.hf.networks import Reading, add_network
 from go_rl.graphs.readers.hf.sizes import Tokens
 from go_rl.graphs.readers.tensor import Tensor
@@ -31,14 +31,14 @@ DIMS: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True)
-class Source:
+class NetworkFile:
     """A file that describes a network."""
 
     format: str
-    """Of the file, in the graph's facts."""
+    """Form of the file, which the graph's facts hold."""
     title: str
     config: ModelConfig
-    family: Family
+    family: TransformerFamily
     itemsize: float
     """Bytes of an element of what operators make."""
     check: Callable[[Mapping[str, Tensor], bool], list[str]]
@@ -48,7 +48,7 @@ class Source:
     """Bytes of an element of a stored array by name and shape; None: ``itemsize``."""
 
 
-def build_graph(source: Source, dims: Mapping[str, int], notes: list[str]) -> OpGraph:
+def build_graph(source: NetworkFile, dims: Mapping[str, int], notes: list[str]) -> OpGraph:
     """Return the graph of a network; ``notes`` are what is known already, and become its notes.
 
     Raises:
@@ -58,7 +58,7 @@ def build_graph(source: Source, dims: Mapping[str, int], notes: list[str]) -> Op
     sizes = _sizes(config, family, dict(dims), notes)
     meta: dict[str, Any] = {"format": source.format, "dims": sizes, "notes": notes}
     builder = GraphBuilder(source.title, meta)
-    net = Network(builder, source.itemsize, config.where, source.stored_itemsize)
+    net = NetworkBuilder(builder, source.itemsize, config.where, source.stored_itemsize)
     length = sizes.get("source", 0)
     if family.kind == "speech":
         length = config.count("max_source_positions", 1500, most=1 << 20)
@@ -73,7 +73,7 @@ def build_graph(source: Source, dims: Mapping[str, int], notes: list[str]) -> Op
 
 
 def _sizes(
-    config: ModelConfig, family: Family, given: dict[str, int], notes: list[str]
+    config: ModelConfig, family: TransformerFamily, given: dict[str, int], notes: list[str]
 ) -> dict[str, int]:
     """Return the value of each dim; ``notes`` gets a sentence for those that were not given."""
     known = DIMS[family.kind]
@@ -106,7 +106,7 @@ def _sizes(
     return sizes
 
 
-def _longest(config: ModelConfig, family: Family) -> int:
+def _longest(config: ModelConfig, family: TransformerFamily) -> int:
     if family.positions == "relative" and not config.has("max_position_embeddings"):
         return 512
     limit = config.count("max_position_embeddings") - family.reserved

@@ -7,12 +7,12 @@ from math import prod
 
 from go_rl.graphs.readers.hf.family import Names
 from go_rl.graphs.readers.hf.mlp import activate, gated_mlp
-from go_rl.graphs.readers.hf.network import Held, Made, Network
+from go_rl.graphs.readers.hf.network import Held, Made, NetworkBuilder
 from go_rl.graphs.readers.hf.sizes import BlockSizes, ExpertSizes
 from go_rl.graphs.readers.tensor import Tensor
 
 
-def mixture(net: Network, names: Names, sizes: BlockSizes, root: str, x: Made) -> Made:
+def mixture(net: NetworkBuilder, names: Names, sizes: BlockSizes, root: str, x: Made) -> Made:
     """Add router, experts, and the expert of every token; the result is of the shape of ``x``."""
     experts = sizes.experts
     assert experts is not None
@@ -35,7 +35,7 @@ def mixture(net: Network, names: Names, sizes: BlockSizes, root: str, x: Made) -
 
 
 def _routed(
-    net: Network, names: Names, experts: ExpertSizes, root: str, scope: str, x: Made
+    net: NetworkBuilder, names: Names, experts: ExpertSizes, root: str, scope: str, x: Made
 ) -> tuple[Made, Made]:
     """Return weights ``[rows, 1]`` and tokens ``[rows, width]``; a token has ``chosen`` rows."""
     tokens = prod(x.shape[:-1])
@@ -50,8 +50,8 @@ def _routed(
 
 
 def _product(
-    net: Network, names: Names, experts: ExpertSizes, root: str, scope: str, part: str, x: Made,
-    width: int,
+    net: NetworkBuilder, names: Names, experts: ExpertSizes, root: str, scope: str, part: str,
+    x: Made, width: int,
 ) -> Made:  # fmt: skip
     """Add the products of each expert's rows with its matrix; experts without rows are not read."""
     held = tuple(
@@ -67,7 +67,7 @@ def _product(
     )  # fmt: skip
 
 
-def _shared(net: Network, names: Names, sizes: BlockSizes, root: str, x: Made) -> Made:
+def _shared(net: NetworkBuilder, names: Names, sizes: BlockSizes, root: str, x: Made) -> Made:
     """Add the expert of every token, and its gate."""
     assert sizes.experts is not None
     parts = (f"{names.shared}.{part}" for part in names.expert_parts)

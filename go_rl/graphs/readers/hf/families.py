@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from go_rl.graphs.readers.hf.family import Family, Names
+from go_rl.graphs.readers.hf.family import Names, TransformerFamily
 
-_LLAMA = Family(
+_LLAMA = TransformerFamily(
     biases={"q": "attention_bias", "k": "attention_bias", "v": "attention_bias",
             "out": "attention_bias", "mlp": "mlp_bias"},
 )  # fmt: skip
-_QWEN2 = Family(biases={"q": True, "k": True, "v": True}, window="switched")
+_QWEN2 = TransformerFamily(biases={"q": True, "k": True, "v": True}, window="switched")
 _QK_NORM = Names(q_norm="self_attn.q_norm", k_norm="self_attn.k_norm")
 _QWEN3 = replace(_LLAMA, names=_QK_NORM, head_dim=128, window="switched")
-_GEMMA = Family(
+_GEMMA = TransformerFamily(
     biases=dict.fromkeys(("q", "k", "v", "out"), "attention_bias"),
     activation="gelu_pytorch_tanh",
     fields={"hidden_act": "hidden_activation"},
@@ -77,7 +77,7 @@ _BERT_NAMES = Names(
     up="intermediate.dense",
     down="output.dense",
 )
-_BERT = Family(
+_BERT = TransformerFamily(
     names=_BERT_NAMES, kind="encoder", norm="layer", order="post", gated=False, biases=_ALL_BIASES,
     positions="learned", activation="gelu", tied=True, head="cls.predictions",
     architecture="ForMaskedLM",
@@ -111,7 +111,7 @@ def _t5_names(root: str, mlp: str, cross: bool) -> Names:
     )
 
 
-_T5 = Family(
+_T5 = TransformerFamily(
     names=_t5_names("decoder", "layer.2", True),
     encoder=_t5_names("encoder", "layer.1", False),
     kind="encoder-decoder",
@@ -138,7 +138,7 @@ _VIT_NAMES = Names(
     up="intermediate.dense",
     down="output.dense",
 )
-_VIT = Family(
+_VIT = TransformerFamily(
     names=_VIT_NAMES, kind="image", norm="layer", gated=False, positions="learned",
     activation="gelu", biases={**_ALL_BIASES, "q": "qkv_bias", "k": "qkv_bias", "v": "qkv_bias"},
     head="classifier", architecture="ForImageClassification",
@@ -150,7 +150,7 @@ _WHISPER_NAMES = replace(
     cross=("encoder_attn.q_proj", "encoder_attn.k_proj", "encoder_attn.v_proj",
            "encoder_attn.out_proj"),
 )  # fmt: skip
-_WHISPER = Family(
+_WHISPER = TransformerFamily(
     names=_WHISPER_NAMES,
     encoder=replace(_WHISPER_NAMES, root="model.encoder", cross_norm="", cross=None),
     kind="speech",
@@ -168,9 +168,9 @@ _WHISPER = Family(
     architecture="ForConditionalGeneration",
 )  # fmt: skip
 
-FAMILIES: Mapping[str, Family] = {
+FAMILIES: Mapping[str, TransformerFamily] = {
     "llama": _LLAMA,
-    "mistral": Family(window="always"),
+    "mistral": TransformerFamily(window="always"),
     "qwen2": _QWEN2,
     "qwen3": _QWEN3,
     "gemma": replace(_GEMMA, fields={}),
@@ -179,16 +179,16 @@ FAMILIES: Mapping[str, Family] = {
         _GEMMA, names=replace(_SANDWICH, q_norm=_QK_NORM.q_norm, k_norm=_QK_NORM.k_norm),
         window="always", full_every=6,
     ),
-    "phi": Family(
+    "phi": TransformerFamily(
         names=Names(final_norm="final_layernorm", out="self_attn.dense", up="mlp.fc1",
                     down="mlp.fc2"),
         norm="layer", order="parallel", single_norm=True, gated=False, activation="gelu_new",
         rotary_share=0.5, biases={**_ALL_BIASES, "head": True},
         only={"qk_layernorm": False},
     ),
-    "phi3": Family(names=Names(qkv="self_attn.qkv_proj", gate_up="mlp.gate_up_proj"),
+    "phi3": TransformerFamily(names=Names(qkv="self_attn.qkv_proj", gate_up="mlp.gate_up_proj"),
                    window="always"),
-    "gpt2": Family(
+    "gpt2": TransformerFamily(
         names=_GPT2_NAMES,
         fields={"hidden_size": "n_embd", "num_hidden_layers": "n_layer",
                 "num_attention_heads": "n_head", "intermediate_size": "n_inner",
@@ -197,11 +197,11 @@ FAMILIES: Mapping[str, Family] = {
         tied=True, transposed=True, inner_multiple=4, architecture="LMHeadModel",
         only={"add_cross_attention": False},
     ),
-    "gpt_neox": Family(
+    "gpt_neox": TransformerFamily(
         names=_NEOX_NAMES, norm="layer", order="parallel", gated=False, activation="gelu",
         biases=_ALL_BIASES, head="embed_out", rotary_share=0.25,
     ),
-    "opt": Family(
+    "opt": TransformerFamily(
         names=_OPT_NAMES, fields={"intermediate_size": "ffn_dim",
                                   "hidden_act": "activation_function"},
         norm="layer", gated=False, biases=dict.fromkeys(_ALL_BIASES, "enable_bias"),
@@ -215,7 +215,7 @@ FAMILIES: Mapping[str, Family] = {
     "mt5": replace(_T5, tied=False),
     "vit": _VIT,
     "whisper": _WHISPER,
-    "mixtral": Family(
+    "mixtral": TransformerFamily(
         names=Names(router="block_sparse_moe.gate", expert="block_sparse_moe.experts.{}",
                     expert_parts=("w1", "w3", "w2")),
         experts="num_local_experts", moe_inner="intermediate_size", window="always",

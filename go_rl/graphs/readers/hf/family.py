@@ -1,4 +1,4 @@
-"""`Family`: what sets one family of transformers apart from another, as data."""
+"""`TransformerFamily`: what sets one family of transformers apart from another, as data."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Names:
 
 
 @dataclass(frozen=True)
-class Family:
+class TransformerFamily:
     """One family of transformers."""
 
     names: Names = Names()

@@ -11,9 +11,9 @@ from typing import Any
 
 from go_rl.core.errors import ReadError, nearest
 from go_rl.core.graph.op_graph import OpGraph
-from go_rl.graphs.readers.hf.build import Source, build_graph
+from go_rl.graphs.readers.hf.build import NetworkFile, build_graph
 from go_rl.graphs.readers.hf.families import FAMILIES
-from go_rl.graphs.readers.hf.family import Family, Names
+from go_rl.graphs.readers.hf.family import Names, TransformerFamily
 from go_rl.graphs.readers.hf.gguf_header import GgufHeader, read_gguf_header
 from go_rl.graphs.readers.hf.model_config import ModelConfig
 from go_rl.graphs.readers.tensor import Tensor
@@ -82,11 +82,13 @@ def read_gguf(path: str | Path, dims: Mapping[str, int] | None = None) -> OpGrap
     config, family = _configuration(str(path), header)
     stored = _Stored(str(path), header, bool(family.names.post_attention_norm))
     notes = ["float16 between operators; weights as they are stored"]
-    source = Source("gguf", path.stem, config, family, RESULT_BYTES, stored.others, stored.itemsize)
+    source = NetworkFile(
+        "gguf", path.stem, config, family, RESULT_BYTES, stored.others, stored.itemsize
+    )
     return build_graph(source, dims or {}, notes)
 
 
-def _configuration(where: str, header: GgufHeader) -> tuple[ModelConfig, Family]:
+def _configuration(where: str, header: GgufHeader) -> tuple[ModelConfig, TransformerFamily]:
     found = header.metadata.get("general.architecture")
     if found not in ARCHITECTURES:
         raise ReadError(
@@ -111,7 +113,7 @@ def _configuration(where: str, header: GgufHeader) -> tuple[ModelConfig, Family]
     return ModelConfig(where, fields, {**aliases, **_expert_fields(family, aliases)}), family
 
 
-def _expert_fields(family: Family, aliases: Mapping[str, str]) -> dict[str, str]:
+def _expert_fields(family: TransformerFamily, aliases: Mapping[str, str]) -> dict[str, str]:
     """The family's own names of its numbers of experts."""
     return {family.experts: aliases["num_experts"]} if family.experts else {}
 

@@ -50,7 +50,7 @@ class StoredTensor:
 
 @dataclass(frozen=True)
 class GgufHeader:
-    """What a file says of itself."""
+    """Header of a file: what comes before the tensors themselves."""
 
     metadata: dict[str, Any]
     """Values by name; of an array a text that says its length."""

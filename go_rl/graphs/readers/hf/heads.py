@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from go_rl.core.errors import ReadError, nearest
-from go_rl.graphs.readers.hf.family import Family
+from go_rl.graphs.readers.hf.family import TransformerFamily
 from go_rl.graphs.readers.hf.mlp import activate
 from go_rl.graphs.readers.hf.model_config import ModelConfig
-from go_rl.graphs.readers.hf.network import Made, Network
+from go_rl.graphs.readers.hf.network import Made, NetworkBuilder
 from go_rl.graphs.readers.hf.sizes import BlockSizes
 from go_rl.graphs.readers.tensor import Tensor
 
@@ -19,7 +19,7 @@ BARE = ("Model",)
 """Ends of the names of classes, by what they add."""
 
 
-def head_of(config: ModelConfig, family: Family) -> str:
+def head_of(config: ModelConfig, family: TransformerFamily) -> str:
     """Return the end of the class's name.
 
     Raises:
@@ -42,7 +42,12 @@ def head_of(config: ModelConfig, family: Family) -> str:
 
 
 def add_head(
-    net: Network, config: ModelConfig, family: Family, sizes: BlockSizes, x: Made, table: str
+    net: NetworkBuilder,
+    config: ModelConfig,
+    family: TransformerFamily,
+    sizes: BlockSizes,
+    x: Made,
+    table: str,
 ) -> Made:
     """Add the head that the configuration's class has to ``[b, s, width]``."""
     end = head_of(config, family)
@@ -62,13 +67,15 @@ def _first(x: Made) -> Made:
     return replace(x, tensor=Tensor((x.shape[0], x.shape[-1]), x.tensor.itemsize))
 
 
-def _pooled(net: Network, family: Family, x: Made) -> Made:
+def _pooled(net: NetworkBuilder, family: TransformerFamily, x: Made) -> Made:
     path = f"{family.names.root}.pooler"
     x = net.linear(f"{path}.dense", _first(x), x.shape[-1], bias=True)
     return activate(net, f"{path}.activation", x, "tanh", x.shape[-1])
 
 
-def _classes(net: Network, config: ModelConfig, family: Family, end: str, x: Made) -> Made:
+def _classes(
+    net: NetworkBuilder, config: ModelConfig, family: TransformerFamily, end: str, x: Made
+) -> Made:
     labels = config.fields.get("id2label")
     if labels is not None and not isinstance(labels, dict):
         raise config.wrong("id2label", "an object of names of classes")
@@ -79,7 +86,9 @@ def _classes(net: Network, config: ModelConfig, family: Family, end: str, x: Mad
     return net.linear("score" if is_decoder else "classifier", x, count, bias=not is_decoder)
 
 
-def _transformed(net: Network, family: Family, sizes: BlockSizes, x: Made) -> Made:
+def _transformed(
+    net: NetworkBuilder, family: TransformerFamily, sizes: BlockSizes, x: Made
+) -> Made:
     """The product, activation and normalisation before a masked model's vocabulary."""
     is_bert = family.head == "cls.predictions"
     path = f"{family.head}.transform" if is_bert else family.head
@@ -89,7 +98,12 @@ def _transformed(net: Network, family: Family, sizes: BlockSizes, x: Made) -> Ma
 
 
 def _vocabulary(
-    net: Network, config: ModelConfig, family: Family, sizes: BlockSizes, x: Made, table: str
+    net: NetworkBuilder,
+    config: ModelConfig,
+    family: TransformerFamily,
+    sizes: BlockSizes,
+    x: Made,
+    table: str,
 ) -> Made:
     entries = config.count("vocab_size")
     tied = config.flag("tie_word_embeddings", family.tied)

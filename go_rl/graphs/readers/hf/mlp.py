@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from go_rl.graphs.readers.hf.family import Names
-from go_rl.graphs.readers.hf.network import Made, Network
+from go_rl.graphs.readers.hf.network import Made, NetworkBuilder
 from go_rl.graphs.readers.hf.sizes import BlockSizes
 
 ACTIVATIONS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -28,14 +28,19 @@ def scope_of(root: str, module: str) -> str:
     return f"{root}{inside}." if inside else root
 
 
-def activate(net: Network, path: str, x: Made, activation: str, width: int) -> Made:
+def activate(net: NetworkBuilder, path: str, x: Made, activation: str, width: int) -> Made:
     """Add an activation whose result has ``width`` channels, the first ones of ``x``."""
     op, settings = ACTIVATIONS[activation]
     return net.add(path, op, {"self": x, **settings}, (*x.shape[:-1], width))
 
 
 def gated_mlp(
-    net: Network, names: Names, sizes: BlockSizes, root: str, x: Made, transposed: bool = False
+    net: NetworkBuilder,
+    names: Names,
+    sizes: BlockSizes,
+    root: str,
+    x: Made,
+    transposed: bool = False,
 ) -> Made:
     """Add ``down(activation(gate(x)) * up(x))``, or without a gate ``down(activation(up(x)))``."""
     bias, inner = "mlp" in sizes.biases, sizes.inner

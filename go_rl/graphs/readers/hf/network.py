@@ -1,4 +1,5 @@
-"""`Network`: an operator graph under construction, priced by the table of PyTorch's operators."""
+"""`NetworkBuilder`: an operator graph under construction, priced by the table of PyTorch's
+operators."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ class Made:
 
 @dataclass(frozen=True)
 class Held:
-    """What an operator keeps on its device: stored arrays and state."""
+    """Stored arrays and state that an operator keeps on its device."""
 
     operands: Mapping[str, str] = field(default_factory=dict)
     """Stored array of each operand that is one, by the name in the operator's schema."""
@@ -51,7 +52,7 @@ class Held:
 NOTHING = Held()
 
 
-class Network:
+class NetworkBuilder:
     """Nodes and edges, and the stored arrays that they read."""
 
     def __init__(

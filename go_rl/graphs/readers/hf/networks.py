@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 
 from go_rl.core.errors import ReadError
 from go_rl.graphs.readers.hf.block import BlockPlan, add_block
-from go_rl.graphs.readers.hf.family import Family, Names
+from go_rl.graphs.readers.hf.family import Names, TransformerFamily
 from go_rl.graphs.readers.hf.heads import add_head
 from go_rl.graphs.readers.hf.model_config import ModelConfig
-from go_rl.graphs.readers.hf.network import ID_BYTES, Held, Made, Network
+from go_rl.graphs.readers.hf.network import ID_BYTES, Held, Made, NetworkBuilder
 from go_rl.graphs.readers.hf.resolve import MOST_LAYERS, block_sizes
 from go_rl.graphs.readers.hf.sizes import BlockSizes, Tokens
 from go_rl.graphs.readers.tensor import Tensor
@@ -17,13 +17,13 @@ from go_rl.graphs.readers.tensor import Tensor
 
 @dataclass(frozen=True)
 class Reading:
-    """What a network is made from."""
+    """Parts that a network is made from."""
 
-    net: Network
+    net: NetworkBuilder
     config: ModelConfig
-    family: Family
+    family: TransformerFamily
     tokens: Tokens
-    """Of the decoder, where there are two stacks."""
+    """Tokens of the one stack, or of the decoder where there are two."""
     source: int = 0
     """Tokens of the encoder."""
 

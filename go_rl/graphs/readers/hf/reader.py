@@ -8,9 +8,9 @@ from pathlib import Path
 
 from go_rl.core.errors import ReadError, nearest
 from go_rl.core.graph.op_graph import OpGraph
-from go_rl.graphs.readers.hf.build import Source, build_graph
+from go_rl.graphs.readers.hf.build import NetworkFile, build_graph
 from go_rl.graphs.readers.hf.families import FAMILIES
-from go_rl.graphs.readers.hf.family import Family
+from go_rl.graphs.readers.hf.family import TransformerFamily
 from go_rl.graphs.readers.hf.model_config import ModelConfig, read_fields
 from go_rl.graphs.readers.hf.resolve import element_type
 from go_rl.graphs.readers.hf.safetensors import check_stored
@@ -37,11 +37,11 @@ def read_hf(path: str | Path, dims: Mapping[str, int] | None = None) -> OpGraph:
         notes.append("float32: the configuration has no torch_dtype")
     title = path.parent.name if path.stem == "config" and path.parent.name else path.stem
     check = partial(check_stored, path.parent, name)
-    source = Source("huggingface", title, config, family, itemsize, check)
+    source = NetworkFile("huggingface", title, config, family, itemsize, check)
     return build_graph(source, dims or {}, notes)
 
 
-def _recognised(path: Path) -> tuple[ModelConfig, Family]:
+def _recognised(path: Path) -> tuple[ModelConfig, TransformerFamily]:
     fields = read_fields(path)
     kind = fields.get("model_type")
     if not isinstance(kind, str):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from go_rl.core.errors import ReadError, nearest
-from go_rl.graphs.readers.hf.family import Family
+from go_rl.graphs.readers.hf.family import TransformerFamily
 from go_rl.graphs.readers.hf.mlp import ACTIVATIONS
 from go_rl.graphs.readers.hf.model_config import ModelConfig
 from go_rl.graphs.readers.hf.sizes import BlockSizes, ExpertSizes
@@ -34,7 +34,7 @@ def element_type(config: ModelConfig) -> tuple[str, float]:
     return name, ELEMENT_BYTES[name]
 
 
-def block_sizes(config: ModelConfig, family: Family) -> BlockSizes:
+def block_sizes(config: ModelConfig, family: TransformerFamily) -> BlockSizes:
     """Return the sizes of the blocks of the stack that a configuration names first.
 
     Raises:
@@ -62,7 +62,7 @@ def block_sizes(config: ModelConfig, family: Family) -> BlockSizes:
     )  # fmt: skip
 
 
-def _check_only(config: ModelConfig, family: Family) -> None:
+def _check_only(config: ModelConfig, family: TransformerFamily) -> None:
     """Refuse what makes a network that is not read."""
     for field, value in family.only.items():
         is_field = isinstance(value, str) and value.startswith("=")
@@ -71,7 +71,7 @@ def _check_only(config: ModelConfig, family: Family) -> None:
             raise config.wrong(field, f"{right!r}: other networks of the family are not read")
 
 
-def _activation(config: ModelConfig, family: Family) -> tuple[str, bool]:
+def _activation(config: ModelConfig, family: TransformerFamily) -> tuple[str, bool]:
     name = config.text("hidden_act", family.activation)
     gated = family.gated
     if family.kind == "encoder-decoder":
@@ -91,14 +91,14 @@ def _biased(config: ModelConfig, said: bool | str) -> bool:
     return config.flag(said, said in ("enable_bias", "qkv_bias"))
 
 
-def _rotary(config: ModelConfig, family: Family, head_dim: int) -> int:
+def _rotary(config: ModelConfig, family: TransformerFamily, head_dim: int) -> int:
     if family.positions != "rotary":
         return 0
     field = "rotary_pct" if config.has("rotary_pct") else "partial_rotary_factor"
     return int(head_dim * config.fraction(field, family.rotary_share))
 
 
-def _windows(config: ModelConfig, family: Family, layers: int) -> dict[int, int]:
+def _windows(config: ModelConfig, family: TransformerFamily, layers: int) -> dict[int, int]:
     """Blocks that attend to a window: those that the configuration lists, else by the family's
     rule."""
     if not family.window or not config.has("sliding_window"):
@@ -118,7 +118,7 @@ def _windows(config: ModelConfig, family: Family, layers: int) -> dict[int, int]
     return {i: window for i in range(layers) if not every or (i + 1) % every}
 
 
-def _experts(config: ModelConfig, family: Family, layers: int) -> ExpertSizes | None:
+def _experts(config: ModelConfig, family: TransformerFamily, layers: int) -> ExpertSizes | None:
     if not family.experts:
         return None
     for field, plain in (("decoder_sparse_step", 1), ("moe_layer_freq", 1)):

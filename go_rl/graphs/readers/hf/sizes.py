@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Tokens:
-    """What one iteration computes."""
+    """Tokens that one iteration computes."""
 
     batch: int
     """Sequences."""

@@ -30,12 +30,12 @@ from go_rl.graphs.readers.torch.pt2_file import Pt2Documents
 DECOMPOSED = (
     "the module has operators that an archive of PyTorch cannot hold; it is decomposed to core ATen"
 )
-"""What a user should know of a program that was decomposed."""
+"""Note for users on a program that was decomposed."""
 NO_LOSS = (
     "the module returns no loss, a single number: the gradients of its results are inputs, as a "
     "loss outside of it would give them"
 )
-"""What a user should know of a joint program whose module returns other than one number."""
+"""Note for users on a joint program whose module returns other than one number."""
 
 
 def exported_documents(module: torch.nn.Module, arguments: Mapping[str, Any]) -> Pt2Documents:

@@ -33,7 +33,7 @@ from go_rl.graphs.readers.torch.costs.table import BYTES_ONLY, RULES
 from go_rl.graphs.readers.torch.geometry import torch_geometry
 from go_rl.graphs.readers.torch.schema import Ref, TorchNode
 from go_rl.graphs.readers.torch.scope import (
-    Scope,
+    ProgramScope,
     TorchWalk,
     operand,
     operator_of,
@@ -60,7 +60,7 @@ SILENT_DOMAINS = ("_operator", "builtins", "math", "torch")
 """Where functions on single numbers and of `vmap`'s nesting come from."""
 
 
-def walk_graph(walk: TorchWalk, scope: Scope) -> None:
+def walk_graph(walk: TorchWalk, scope: ProgramScope) -> None:
     """Add the operators of a graph whose inputs have values.
 
     Raises:
@@ -82,7 +82,7 @@ def _as_types(value: Any) -> Any:
     return [_as_types(each) for each in value] if isinstance(value, list) else value
 
 
-def _walk_node(walk: TorchWalk, scope: Scope, node: TorchNode) -> None:
+def _walk_node(walk: TorchWalk, scope: ProgramScope, node: TorchNode) -> None:
     op, overload = operator_of(node.target)
     domain, _, name = op.partition(".")
     is_alias = op.endswith(ALIASES)
@@ -116,7 +116,7 @@ def _walk_node(walk: TorchWalk, scope: Scope, node: TorchNode) -> None:
 
 
 def bind_results(
-    walk: TorchWalk, scope: Scope, made: list[Ref], types: tuple[Tensor, ...], number: int
+    walk: TorchWalk, scope: ProgramScope, made: list[Ref], types: tuple[Tensor, ...], number: int
 ) -> None:
     """Give the results of a node their names."""
     for position, (ref, tensor) in enumerate(zip(made, types, strict=True)):
@@ -134,7 +134,7 @@ def _nest(walk: TorchWalk, op: str, node: TorchNode) -> None:
         walk.lanes.pop()
 
 
-def _converts(scope: Scope, node: TorchNode, made: list[Ref]) -> bool:
+def _converts(scope: ProgramScope, node: TorchNode, made: list[Ref]) -> bool:
     """Whether an operator changes the element type of its operand, which is no weight."""
     if operator_of(node.target)[0] not in CONVERSIONS or not isinstance(node.inputs[0].value, Ref):
         return False
@@ -154,14 +154,14 @@ def _is_alias(call: TorchCall, first: TorchValue, strides: Strides) -> bool:
     return name in PARTIAL_VIEWS or call.op in WEIGHT_CASTS
 
 
-def _view(walk: TorchWalk, scope: Scope, ref: Ref, base: TorchValue) -> TorchValue:
+def _view(walk: TorchWalk, scope: ProgramScope, ref: Ref, base: TorchValue) -> TorchValue:
     """The same array by another shape: what is sent of it does not grow."""
     tensor = typed(walk, scope, ref)
     sent = tensor.nbytes if base.weights else min(base.num_bytes, tensor.nbytes)
     return replace(base, tensor=tensor, num_bytes=sent, strides=strides_of(walk, scope, ref))
 
 
-def _rebind(scope: Scope, node: TorchNode, made: list[Ref]) -> None:
+def _rebind(scope: ProgramScope, node: TorchNode, made: list[Ref]) -> None:
     """Let later readers of what an in-place operator writes read its result."""
     packet = node.target.split(".")[-2:-1]
     written = node.inputs[0].value if node.inputs else None
@@ -176,7 +176,7 @@ def weights_of(read: list[TorchValue]) -> dict[str, Tensor]:
 
 
 def _add_operator(
-    walk: TorchWalk, scope: Scope, node: TorchNode, call: TorchCall, read: list[TorchValue]
+    walk: TorchWalk, scope: ProgramScope, node: TorchNode, call: TorchCall, read: list[TorchValue]
 ) -> int:
     rule = RULES.get(call.op)
     name = call.op.partition(".")[2]
@@ -206,7 +206,7 @@ def _price(call: TorchCall, rule: TorchRule, read: list[TorchValue]) -> tuple[Op
 
 def add_node(
     walk: TorchWalk,
-    scope: Scope,
+    scope: ProgramScope,
     node: TorchNode,
     read: list[TorchValue],
     results: tuple[Tensor, ...],
@@ -243,7 +243,7 @@ def add_node(
     return number
 
 
-def unique_name(walk: TorchWalk, scope: Scope, node: TorchNode) -> str:
+def unique_name(walk: TorchWalk, scope: ProgramScope, node: TorchNode) -> str:
     """Return a new name for a node: its module's path, then its own."""
     path = module_path(node.metadata)
     first = f"{path}/{scope.prefix}{node.name}" if path else f"{scope.prefix}{node.name}"

@@ -16,7 +16,7 @@ from go_rl.graphs.readers.torch.graph import add_node, bind_results, walk_graph,
 from go_rl.graphs.readers.torch.schema import Argument, TorchGraph, TorchNode
 from go_rl.graphs.readers.torch.scope import (
     OPERATORS,
-    Scope,
+    ProgramScope,
     TorchWalk,
     operand,
     operator_of,
@@ -26,7 +26,7 @@ from go_rl.graphs.readers.torch.scope import (
 )
 from go_rl.graphs.readers.torch.value import TorchValue
 
-Handler = Callable[[TorchWalk, Scope, TorchNode], None]
+Handler = Callable[[TorchWalk, ProgramScope, TorchNode], None]
 Body = tuple[float, float, dict[str, Tensor]]
 """FLOP and bytes of one run of a body, and the stored arrays that it reads."""
 
@@ -42,7 +42,7 @@ def graphs_of(walk: TorchWalk, node: TorchNode, count: int) -> list[TorchGraph]:
     return found
 
 
-def tensors_after(walk: TorchWalk, scope: Scope, node: TorchNode) -> list[TorchValue]:
+def tensors_after(walk: TorchWalk, scope: ProgramScope, node: TorchNode) -> list[TorchValue]:
     """Return the tensors that an operator hands to its graph: those after the last graph."""
     last = max(
         (i for i, a in enumerate(node.inputs) if isinstance(a.value, TorchGraph)), default=-1
@@ -63,10 +63,14 @@ def _inner(walk: TorchWalk, node: TorchNode, graph: TorchGraph, given: list[Torc
 
 
 def _inline(
-    walk: TorchWalk, scope: Scope, node: TorchNode, graph: TorchGraph, given: list[TorchValue]
+    walk: TorchWalk,
+    scope: ProgramScope,
+    node: TorchNode,
+    graph: TorchGraph,
+    given: list[TorchValue],
 ) -> None:
     """Add a graph's operators in the place of its node."""
-    inner = Scope(graph, _inner(walk, node, graph, given), f"{scope.prefix}{node.name}/")
+    inner = ProgramScope(graph, _inner(walk, node, graph, given), f"{scope.prefix}{node.name}/")
     walk_graph(walk, inner)
     results = list(refs_in(graph.outputs))
     for made, result in zip(refs_in(node.outputs), results, strict=False):
@@ -78,14 +82,14 @@ def _inline(
         scope.values[made.name] = inner.values[result.name]
 
 
-def _region(walk: TorchWalk, scope: Scope, node: TorchNode) -> None:
+def _region(walk: TorchWalk, scope: ProgramScope, node: TorchNode) -> None:
     """A region under one setting (no gradients, automatic precision, recomputed in the backward
     pass) is its graph."""
     graph = graphs_of(walk, node, 1)[0]
     _inline(walk, scope, node, graph, tensors_after(walk, scope, node))
 
 
-def _autograd(walk: TorchWalk, scope: Scope, node: TorchNode) -> None:
+def _autograd(walk: TorchWalk, scope: ProgramScope, node: TorchNode) -> None:
     """An autograd function is its forward graph, the first; its backward graph is traced where it
     runs."""
     graph = graphs_of(walk, node, 1)[0]
@@ -99,14 +103,14 @@ def work_of(
     counting = replace(walk, builder=GraphBuilder("body"))
     # Values from outside the body have no producer inside it, so that no edge is drawn to them.
     outside = [replace(value, producer=None) for value in given]
-    inner = Scope(graph, _inner(walk, node, graph, outside), prefix)
+    inner = ProgramScope(graph, _inner(walk, node, graph, outside), prefix)
     walk_graph(counting, inner)
     nodes = [counting.builder.node(i) for i in range(len(counting.builder))]
     weights = {w: t for value in outside for w, t in value.weights.items()}
     return sum(n.flops for n in nodes), sum(n.bytes_accessed for n in nodes), weights
 
 
-def _cond(walk: TorchWalk, scope: Scope, node: TorchNode) -> None:
+def _cond(walk: TorchWalk, scope: ProgramScope, node: TorchNode) -> None:
     """The branch of most FLOP (then bytes), which is noted."""
     given = tensors_after(walk, scope, node)
     branches = graphs_of(walk, node, 2)
@@ -117,7 +121,7 @@ def _cond(walk: TorchWalk, scope: Scope, node: TorchNode) -> None:
     _inline(walk, scope, node, walk.chosen[id(node)], given)
 
 
-def _loop(walk: TorchWalk, scope: Scope, node: TorchNode) -> None:
+def _loop(walk: TorchWalk, scope: ProgramScope, node: TorchNode) -> None:
     """A loop whose values decide its trips: one node, body and condition times the trips."""
     trips = walk.sizes.trips.get(node.name, walk.trip_count)
     if trips is None:
@@ -131,7 +135,7 @@ def _loop(walk: TorchWalk, scope: Scope, node: TorchNode) -> None:
     _fold(walk, scope, node, (sum(w[0] for w in one), sum(w[1] for w in one), one[1][2]), trips)
 
 
-def _scan(walk: TorchWalk, scope: Scope, node: TorchNode) -> None:
+def _scan(walk: TorchWalk, scope: ProgramScope, node: TorchNode) -> None:
     """A loop over rows: one node, its body times the rows."""
     body = graphs_of(walk, node, 1)[0]
     lists = [a.value for a in node.inputs if isinstance(a.value, list)]
@@ -149,7 +153,7 @@ def _scan(walk: TorchWalk, scope: Scope, node: TorchNode) -> None:
     _fold(walk, scope, node, work, trips)
 
 
-def _fold(walk: TorchWalk, scope: Scope, node: TorchNode, work: Body, trips: int) -> None:
+def _fold(walk: TorchWalk, scope: ProgramScope, node: TorchNode, work: Body, trips: int) -> None:
     """Add the one node of a loop; weights stay in place between its trips."""
     flops, num_bytes, weights = work
     read = list(values_in([operand(walk, scope, a.value, node) for a in node.inputs]))
@@ -162,7 +166,7 @@ def _fold(walk: TorchWalk, scope: Scope, node: TorchNode, work: Body, trips: int
     bind_results(walk, scope, made, results, number)
 
 
-def _flex_attention(walk: TorchWalk, scope: Scope, node: TorchNode) -> None:
+def _flex_attention(walk: TorchWalk, scope: ProgramScope, node: TorchNode) -> None:
     """Attention, and the change of each score by a graph; masked blocks are counted in full."""
     read = list(values_in([operand(walk, scope, a.value, node) for a in node.inputs]))
     backward = node.target.endswith("_backward")
@@ -183,7 +187,7 @@ def _flex_attention(walk: TorchWalk, scope: Scope, node: TorchNode) -> None:
     bind_results(walk, scope, made, results, number)
 
 
-def _called(walk: TorchWalk, scope: Scope, node: TorchNode) -> None:
+def _called(walk: TorchWalk, scope: ProgramScope, node: TorchNode) -> None:
     """An operator that is called by another, which makes it functional, gives it another type or
     keeps the state of random numbers: that operator."""
     place = next((i for i, a in enumerate(node.inputs) if isinstance(a.value, str)), None)
@@ -196,10 +200,10 @@ def _called(walk: TorchWalk, scope: Scope, node: TorchNode) -> None:
     unnamed = iter((*known, *map(str, range(len(rest)))))
     arguments = tuple(Argument(a.name or next(unnamed), a.value) for a in rest)
     plain = replace(node, target=target, inputs=arguments)
-    walk_graph(walk, Scope(replace(scope.graph, nodes=(plain,)), scope.values, scope.prefix))
+    walk_graph(walk, ProgramScope(replace(scope.graph, nodes=(plain,)), scope.values, scope.prefix))
 
 
-def _passed(walk: TorchWalk, scope: Scope, node: TorchNode) -> None:
+def _passed(walk: TorchWalk, scope: ProgramScope, node: TorchNode) -> None:
     """A mark in the program: its results are its operands."""
     given = values_in([operand(walk, scope, a.value, node) for a in node.inputs])
     scope.values.update(
@@ -238,4 +242,4 @@ HIGHER_ORDER: dict[str, Handler] = {
         }
     ).items()
 }
-"""What becomes of each operator that holds graphs."""
+"""Handler of each operator that holds graphs."""

@@ -34,7 +34,7 @@ TYPES = ("float32", "float16", "bfloat16", "float64", "int64", "int32", "int16",
 
 @dataclass(frozen=True)
 class _Given:
-    """What the user says of one input."""
+    """Shape or value, and type, that the user gives for one input."""
 
     kind: str
     """Element type; empty where none is named."""

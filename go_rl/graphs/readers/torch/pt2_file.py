@@ -31,7 +31,7 @@ class Pt2Documents:
     stored: tuple[Any, ...] = ()
     """Lists of stored arrays: parameters and buffers, constants."""
     notes: tuple[str, ...] = ()
-    """What a reader of the graph should know of how the program was made."""
+    """Notes on how the program was made, for whoever reads the graph."""
 
 
 def is_pt2(names: Iterable[str]) -> bool:

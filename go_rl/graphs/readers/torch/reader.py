@@ -19,7 +19,7 @@ from go_rl.graphs.readers.torch.graph import walk_graph
 from go_rl.graphs.readers.torch.parse import parse_program
 from go_rl.graphs.readers.torch.pt2_file import Pt2Documents, read_pt2_documents
 from go_rl.graphs.readers.torch.schema import Ref, Spec, TorchProgram
-from go_rl.graphs.readers.torch.scope import Scope, TorchWalk, refs_in, strides_of, typed
+from go_rl.graphs.readers.torch.scope import ProgramScope, TorchWalk, refs_in, strides_of, typed
 from go_rl.graphs.readers.torch.sizes import bind_sizes
 from go_rl.graphs.readers.torch.updates import add_updates
 from go_rl.graphs.readers.torch.value import TorchValue
@@ -90,7 +90,7 @@ def read_documents(
         "notes": notes,
     }
     walk = TorchWalk(GraphBuilder(name, meta), sizes, where, notes, trip_count=trip_count)
-    scope = Scope(program.graph, {})
+    scope = ProgramScope(program.graph, {})
     with naming(where):
         _add_inputs(walk, scope, program)
         walk_graph(walk, scope)
@@ -104,7 +104,7 @@ def read_documents(
         return walk.builder.build()
 
 
-def _add_inputs(walk: TorchWalk, scope: Scope, program: TorchProgram) -> None:
+def _add_inputs(walk: TorchWalk, scope: ProgramScope, program: TorchProgram) -> None:
     for spec in program.inputs:
         if not isinstance(spec.value, Ref):
             continue
@@ -132,7 +132,9 @@ def _input(walk: TorchWalk, ref: Ref, spec: Spec, tensor: Tensor) -> int:
     )
 
 
-def _mark_results(walk: TorchWalk, scope: Scope, program: TorchProgram, updates: bool) -> None:
+def _mark_results(
+    walk: TorchWalk, scope: ProgramScope, program: TorchProgram, updates: bool
+) -> None:
     """Mark nodes that make outputs, and those of the backward pass: what the forward results of a
     program with gradients do not need; gradients that updates read are no outputs."""
     forward: set[int] = set()

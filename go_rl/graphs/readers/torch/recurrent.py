@@ -17,7 +17,7 @@ from go_rl.graphs.readers.tensor import Tensor
 from go_rl.graphs.readers.torch.graph import add_node, bind_results, unique_name
 from go_rl.graphs.readers.torch.schema import Ref, TorchNode
 from go_rl.graphs.readers.torch.scope import (
-    Scope,
+    ProgramScope,
     TorchWalk,
     operand,
     operator_of,
@@ -88,7 +88,7 @@ class _Stack:
         return OnnxValue(tensor, value.producer, value.output, value.weights)
 
 
-def add_recurrent(walk: TorchWalk, scope: Scope, node: TorchNode) -> None:
+def add_recurrent(walk: TorchWalk, scope: ProgramScope, node: TorchNode) -> None:
     """Add a recurrent operator step by step, or as one node where that would be too many.
 
     Raises:
@@ -121,7 +121,7 @@ def add_recurrent(walk: TorchWalk, scope: Scope, node: TorchNode) -> None:
 
 def _bind(
     walk: TorchWalk,
-    scope: Scope,
+    scope: ProgramScope,
     node: TorchNode,
     made: list[Ref],
     types: list[Tensor],
@@ -147,7 +147,7 @@ def _bind(
         scope.values.setdefault(ref.name, TorchValue(types[position], types[position].nbytes))
 
 
-def _stack(walk: TorchWalk, scope: Scope, node: TorchNode) -> _Stack:
+def _stack(walk: TorchWalk, scope: ProgramScope, node: TorchNode) -> _Stack:
     given = {a.name: operand(walk, scope, a.value, node) for a in node.inputs}
     where = f"{walk.where}: node {node.name!r} ({operator_of(node.target)[0]})"
     x = next(values_in([given.get("input"), given.get("data")]), None)
@@ -194,7 +194,7 @@ def _layers(stack: _Stack, types: list[Tensor]) -> Iterator[RecurrentLayer]:
 
 def _fold(
     walk: TorchWalk,
-    scope: Scope,
+    scope: ProgramScope,
     node: TorchNode,
     layers: list[RecurrentLayer],
     made: list[Ref],

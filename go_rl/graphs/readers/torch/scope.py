@@ -39,7 +39,7 @@ class TorchWalk:
 
 
 @dataclass
-class Scope:
+class ProgramScope:
     """Tensors of one graph while it is walked."""
 
     graph: TorchGraph
@@ -66,7 +66,7 @@ def operator_of(target: str) -> tuple[str, str]:
     return f"{domain}.{plain}", overload
 
 
-def read_value(walk: TorchWalk, scope: Scope, ref: Ref, node: TorchNode) -> TorchValue:
+def read_value(walk: TorchWalk, scope: ProgramScope, ref: Ref, node: TorchNode) -> TorchValue:
     """Return the tensor that an operand names."""
     if ref.name not in scope.values:
         raise ReadError(
@@ -75,7 +75,7 @@ def read_value(walk: TorchWalk, scope: Scope, ref: Ref, node: TorchNode) -> Torc
     return scope.values[ref.name]
 
 
-def operand(walk: TorchWalk, scope: Scope, value: Any, node: TorchNode) -> Any:
+def operand(walk: TorchWalk, scope: ProgramScope, value: Any, node: TorchNode) -> Any:
     """Return an operand with tensors as `TorchValue`, numbers known, graphs as they are."""
     if isinstance(value, list):
         return [operand(walk, scope, each, node) for each in value]
@@ -104,7 +104,7 @@ def refs_in(outputs: Any) -> Iterator[Ref]:
             yield from refs_in(each)
 
 
-def typed(walk: TorchWalk, scope: Scope, ref: Ref) -> Tensor:
+def typed(walk: TorchWalk, scope: ProgramScope, ref: Ref) -> Tensor:
     """Return the type of a tensor of the graph."""
     kind = scope.graph.tensors.get(ref.name)
     if kind is None:
@@ -112,7 +112,7 @@ def typed(walk: TorchWalk, scope: Scope, ref: Ref) -> Tensor:
     return walk.sizes.tensor(kind, f"{walk.where}: tensor {ref.name!r}")
 
 
-def strides_of(walk: TorchWalk, scope: Scope, ref: Ref) -> tuple[int, ...] | None:
+def strides_of(walk: TorchWalk, scope: ProgramScope, ref: Ref) -> tuple[int, ...] | None:
     """Return the strides of a tensor; None: they are not known."""
     kind = scope.graph.tensors.get(ref.name)
     found = [walk.sizes.number(each) for each in kind.strides] if kind else [None]

@@ -6,4 +6,4 @@ from go_rl.graphs.readers.torch.higher_order import HIGHER_ORDER, Handler
 from go_rl.graphs.readers.torch.recurrent import RECURRENT, add_recurrent
 
 SPECIAL: dict[str, Handler] = {**HIGHER_ORDER, **dict.fromkeys(RECURRENT, add_recurrent)}
-"""What becomes of each."""
+"""Handler of each operator that no price alone describes."""

@@ -8,7 +8,7 @@ from go_rl.core.errors import ReadError
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.graph_builder import Node
 from go_rl.graphs.readers.torch.schema import Ref, TorchProgram
-from go_rl.graphs.readers.torch.scope import Scope, TorchWalk
+from go_rl.graphs.readers.torch.scope import ProgramScope, TorchWalk
 from go_rl.graphs.readers.torch.value import TIE_BYTES, TorchValue
 
 Optimiser = Literal["sgd", "adam"]
@@ -20,7 +20,9 @@ STATES: dict[str, int] = {"sgd": 0, "adam": 2}
 """Arrays as large as the parameter that the optimiser keeps."""
 
 
-def add_updates(walk: TorchWalk, scope: Scope, program: TorchProgram, optimiser: str) -> None:
+def add_updates(
+    walk: TorchWalk, scope: ProgramScope, program: TorchProgram, optimiser: str
+) -> None:
     """Add one node for each parameter that has a gradient: it changes the parameter in place. A
     parameter of several names gets the sum of their gradients.
 
