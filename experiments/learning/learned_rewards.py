@@ -45,7 +45,7 @@ from experiments.learning.learned_rewards_search import (
     warm_up,
 )
 from go_rl.core import Budget, GoRLError, OpGraph, Plan, PlanError, load_hardware
-from go_rl.core.presets import CORE
+from go_rl.core.hardware.presets import CORE
 from go_rl.costs.models import Analytical, CostModel, named_cost
 from go_rl.costs.timing.config import CollectConfig, TimingConfig
 from go_rl.graphs.readers.jax.stages import JaxProgram

@@ -27,7 +27,7 @@ from experiments.placement.two_prices import ANALYTICAL, LEARNED, moved, seconds
 from experiments.rows import csv_text, read_rows, rows_table
 from go_rl.core import Budget, Objective, OpGraph, OpKind, Optimizer, Plan
 from go_rl.core.files.whole_file import write_text
-from go_rl.core.presets import GPU_CHIPS
+from go_rl.core.hardware.gpus import GPU_CHIPS
 from go_rl.costs.learning.metrics import mape
 from go_rl.costs.models import CostModel
 from go_rl.costs.models.analytical import Analytical

@@ -24,8 +24,8 @@ from experiments.experiment import Experiment, timed
 from experiments.page_text import NOTHING, cell, table_lines
 from go_rl.api.this_device import NETWORKS, CalibrateConfig, calibrate
 from go_rl.core import OpGraph
+from go_rl.core.hardware.processor import processor_name
 from go_rl.core.plan import write_text
-from go_rl.core.processor import processor_name
 from go_rl.costs.kernels.calibrated import CalibratedKernels
 from go_rl.costs.kernels.measure.chosen import ChosenKernel, measure_chosen
 from go_rl.costs.kernels.measure.exported import zoo_program

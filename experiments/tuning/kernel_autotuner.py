@@ -31,8 +31,8 @@ from experiments.page_text import cell, grid_table
 from experiments.rows import csv_text, grouped, read_rows
 from experiments.statistics import geometric_mean
 from go_rl.api.this_device import NETWORKS, CalibrateConfig, calibrate
+from go_rl.core.hardware.processor import processor_name
 from go_rl.core.plan import write_text
-from go_rl.core.processor import processor_name
 from go_rl.graphs.readers.jax.stages import JaxProgram
 from go_rl.report.figures import GREY, LINE_COLOURS, LINE_STYLES, new_figure
 from go_rl.tuning import TuneConfig, TuningError

@@ -17,7 +17,7 @@ import tyro
 from experiments.experiment import Script
 from experiments.tuning.networks import NETWORKS, tunable_operators
 from experiments.tuning.record_pools import CODEGEN
-from go_rl.core.processor import own_target
+from go_rl.core.hardware.processor import own_target
 from go_rl.costs.programs.features import LEAF_NUMBERS, leaf_vectors
 from go_rl.costs.programs.measure.collect import NEST, TRACE
 from go_rl.costs.programs.nests import nest_from_json

@@ -44,7 +44,7 @@ def list_records(store: str | Path) -> list[TargetRecords]:
         MissingDependencyError: the driver of the database is not installed.
         RecordError: there is none, it is damaged, of a newer version, or cannot be reached.
     """
-    from go_rl.core.processor import own_target
+    from go_rl.core.hardware.processor import own_target
 
     found: dict[str, list[Record]] = {}
     for record in _records(store):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from go_rl.api.predict import THIS
 from go_rl.api.progress import Progress, ignore, of_total
 from go_rl.core import TrainingError
-from go_rl.core.processor import own_target, processor_name
+from go_rl.core.hardware.processor import own_target, processor_name
 from go_rl.costs.timing.config import CollectConfig
 
 if TYPE_CHECKING:

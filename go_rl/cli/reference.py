@@ -16,7 +16,7 @@ import tyro
 from go_rl.cli.parsing.help_text import plain_help
 from go_rl.cli.parsing.parse import constructors, style
 from go_rl.cli.table import COMMANDS, Command
-from go_rl.core.processor import own_target
+from go_rl.core.hardware.processor import own_target
 
 HEAD = """\
 # Options of every command

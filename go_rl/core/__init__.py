@@ -24,12 +24,12 @@ from go_rl.core.graph.check_graph import check_graph
 from go_rl.core.graph.geometry import GEOMETRY, Geometry
 from go_rl.core.graph.op_graph import FREE, NO_DIM, NO_TIED_WEIGHTS, NodeId, OpGraph
 from go_rl.core.graph.op_kind import OpKind
-from go_rl.core.hardware import MAX_DEVICES, Device, Engine, Hardware
-from go_rl.core.links import LinkGroup, Links, LinkTable, Topology
+from go_rl.core.hardware.hardware import MAX_DEVICES, Device, Engine, Hardware
+from go_rl.core.hardware.links import LinkGroup, Links, LinkTable, Topology
+from go_rl.core.hardware.presets import load_hardware
 from go_rl.core.objective import DECISIONS, Objective
 from go_rl.core.optimizer import OPEN_SAMPLES, Budget, Optimizer, Progress
 from go_rl.core.plan import CurvePoint, Plan, plan_for, with_bound
-from go_rl.core.presets import load_hardware
 from go_rl.core.problem import (
     RULE_SETS,
     KernelPrices,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from go_rl.core.links import Topology
+from go_rl.core.hardware.links import Topology
 
 DECISIONS = ("placement", "schedule", "fusion")
 """Decisions of a plan for the makespan objective."""

@@ -13,7 +13,7 @@ from jaxtyping import Float64, Int16, Int64
 from go_rl.core.errors import GoRLError, ProblemError, nearest
 from go_rl.core.graph.held_weights import HeldWeights, held_weights
 from go_rl.core.graph.op_graph import FREE, OpGraph
-from go_rl.core.hardware import Hardware
+from go_rl.core.hardware.hardware import Hardware
 from go_rl.core.objective import DECISIONS, Objective
 
 REPLICATE_SHARE = 1e-3

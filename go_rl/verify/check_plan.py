@@ -12,7 +12,7 @@ from go_rl.core.errors import HardwareError, PlanError, name_largest
 from go_rl.core.evaluation import OPTIMAL_GAP, Status, proved_optimal
 from go_rl.core.files.strict_json import shown
 from go_rl.core.graph.op_graph import OpGraph
-from go_rl.core.hardware import Hardware
+from go_rl.core.hardware.hardware import Hardware
 from go_rl.core.plan import Plan
 from go_rl.core.problem import Problem
 from go_rl.verify.figures import false_figures, plan_figures

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from go_rl.core.links import Links
+from go_rl.core.hardware.links import Links
 
 
 class PairLink(NamedTuple):

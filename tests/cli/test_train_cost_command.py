@@ -12,7 +12,7 @@ from costs.tiles.ranks import flag_data
 from go_rl.api.training.predictors import TrainKernelsConfig, announcement, only_target, updates_for
 from go_rl.cli.main import main
 from go_rl.core import TrainingError
-from go_rl.core.processor import own_target
+from go_rl.core.hardware.processor import own_target
 from go_rl.costs.kernels.measure.data import KernelData, load_kernel_data, save_kernel_data
 from go_rl.costs.kernels.predictor import KernelPredictor
 from go_rl.costs.tiles.ranks.predictor import RankPredictor

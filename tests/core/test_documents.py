@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from go_rl.core import RULE_SETS, Hardware, Topology, load_hardware
-from go_rl.core.hardware import Device
-from go_rl.core.presets import EXAMPLES
+from go_rl.core.hardware.hardware import Device
+from go_rl.core.hardware.presets import EXAMPLES
 from go_rl.verify.rules import FORM_RULES, RULES, legal
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from go_rl.core import Device, Engine, Hardware, HardwareError, Links, OpKind, Topology
-from go_rl.core.hardware import MAX_ENGINES, ONE_STREAM
+from go_rl.core.hardware.hardware import MAX_ENGINES, ONE_STREAM
 
 LINKS = Links(Topology.FULL, 1.0)
 MATRIX = Engine("matrix", 2, ("matmul", "convolution"))

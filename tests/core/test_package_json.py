@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from go_rl.core import MAX_DEVICES, Device, Hardware, HardwareError, Links, Topology, load_hardware
-from go_rl.core.presets import EXAMPLES
+from go_rl.core.hardware.presets import EXAMPLES
 
 CHIP = {"kind": "tile", "peak_flops": 1e12, "memory_bytes": 1e6, "memory_bandwidth": 1e11}
 LINKS = {"topology": "ring", "bandwidth": 1e9}

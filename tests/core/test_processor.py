@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 
 from go_rl.core import load_hardware
-from go_rl.core.processor import own_target, processor_name
+from go_rl.core.hardware.processor import own_target, processor_name
 
 TWO_CORES = """\
 processor\t: 0

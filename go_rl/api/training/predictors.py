@@ -12,8 +12,8 @@ from jaxtyping import Int
 from go_rl.api.progress import Progress, count_updates, ignore
 from go_rl.core import TrainingError
 from go_rl.core.files.run_lock import exclusive
+from go_rl.core.hardware.processor import own_target
 from go_rl.core.optimizer import Milestone
-from go_rl.core.processor import own_target
 
 if TYPE_CHECKING:
     from go_rl.costs.kernels.measure.data import KernelData

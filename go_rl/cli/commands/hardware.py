@@ -12,7 +12,8 @@ from go_rl.cli.console import console, print_json, print_line, print_table
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.next_command import EXAMPLE_MODEL, say_next
 from go_rl.core import Hardware, LinkGroup, Links, load_hardware
-from go_rl.core.presets import EXAMPLES, SYSTEMS
+from go_rl.core.hardware.presets import EXAMPLES
+from go_rl.core.hardware.systems import SYSTEMS
 from go_rl.report.tables import bytes_text
 from go_rl.report.text_table import TextTable
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from go_rl.core import TrainingError
-from go_rl.core.presets import CORE
+from go_rl.core.hardware.presets import CORE
 from go_rl.costs.kernels.predictor import KernelPredictor, latest_weights, predict_kernels
 from go_rl.costs.kernels.residuals import FEWEST, ResidualExamples, Residuals, compared_features
 from go_rl.costs.learning.predictor import Predictor
@@ -78,7 +78,7 @@ class MeasuredKernels:
     kernels: KernelSet
     seconds: Float64[np.ndarray, "K"]
     processor: str
-    """`go_rl.core.processor.processor_name`."""
+    """`go_rl.core.hardware.processor.processor_name`."""
     chains: tuple[tuple[KernelSet, float], ...] = ()
     """Kernels that XLA's library computes in one piece, and seconds of the piece."""
     memory: MemoryFloor = NO_FLOOR

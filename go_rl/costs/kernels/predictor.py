@@ -69,7 +69,7 @@ class KernelPredictor(Ensemble[TrainedNetwork, KernelData, KernelSet]):
 
     @property
     def processor(self) -> str:
-        """Processor on which the kernels were measured (`go_rl.core.processor`); "": unknown."""
+        """Processor on which the kernels were measured (`processor_name`); "": unknown."""
         return str(self.card.get(PROCESSOR, ""))
 
     @classmethod

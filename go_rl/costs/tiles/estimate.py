@@ -48,7 +48,7 @@ class CoreSheet:
     l2_rate: float = 51.2e9
     """Bytes/s between L2 and L3: 16 a cycle."""
     l3_rate: float = 25e9
-    """Bytes/s between L3 and memory: the bandwidth of ``cpu-1`` (`go_rl.core.presets`)."""
+    """Bytes/s between L3 and memory: the bandwidth of ``cpu-1`` (`go_rl.core.hardware.presets`)."""
 
     def __post_init__(self) -> None:
         if not all(isfinite(value) and value > 0 for value in astuple(self)):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from go_rl.core import TrainingError
-from go_rl.core.processor import own_target
+from go_rl.core.hardware.processor import own_target
 
 Varied = Literal["fusion", "flags", "layouts", "tiles"]
 

@@ -24,7 +24,7 @@ class FolderPace:
     full_pace: float
     """Seconds of the fixed work at the core's reference speed."""
     processor: str = ""
-    """`go_rl.core.processor.processor_name`; "": unknown, or no processor is what measures."""
+    """`processor_name` of where it was measured; "": unknown, or no processor measures."""
 
     def check(self, path: Path, target: str, here: str) -> None:
         """Raise a `RecordError` if this machine's processor is known to be another one.

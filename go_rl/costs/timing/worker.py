@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from go_rl.core import RecordError
-from go_rl.core.processor import processor_name
+from go_rl.core.hardware.processor import processor_name
 from go_rl.costs.kernels.measure.exported import kernel_task, sentence_of
 from go_rl.costs.kernels.measure.worker import MEMORY
 from go_rl.costs.timing.config import CollectConfig

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from go_rl.core.errors import nearest
-from go_rl.core.processor import FACTS, own_target
+from go_rl.core.hardware.processor import FACTS, own_target
 from go_rl.costs.programs.workloads.drawn_programs import codegen_target
 from go_rl.tuning.config import TuningError
 

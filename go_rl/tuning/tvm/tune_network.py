@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from go_rl.core.processor import own_target
+from go_rl.core.hardware.processor import own_target
 from go_rl.costs.programs.learn.transfer.tuner import TransferTuner
 from go_rl.costs.programs.learn.weights_file import SHIPPED
 from go_rl.costs.programs.measure.data import ProgramTarget

@@ -17,8 +17,8 @@ import numpy as np
 from jaxtyping import Float, Float64
 
 from go_rl.core import CheckpointError, Device, HardwareError
-from go_rl.core.presets import CORE, HOST, load_hardware
-from go_rl.core.processor import own_target, processor_name
+from go_rl.core.hardware.presets import CORE, HOST, load_hardware
+from go_rl.core.hardware.processor import own_target, processor_name
 from go_rl.costs.kernels.calibrated import KIND, CalibratedKernels
 from go_rl.costs.kernels.measure.settings import FLAG_SETTINGS
 from go_rl.costs.kernels.predictor import KernelPredictor, latest_weights

@@ -16,7 +16,7 @@ from go_rl.api.this_device import (
     this_weights,
 )
 from go_rl.core import CheckpointError, ProblemError, TrainingError
-from go_rl.core.processor import processor_name
+from go_rl.core.hardware.processor import processor_name
 from go_rl.costs.kernels.calibrated import (
     NO_FLOOR,
     SCATTER,

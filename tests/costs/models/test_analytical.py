@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from go_rl.core import Device, HardwareError, OpKind
-from go_rl.core.presets import EXAMPLES, load_hardware
+from go_rl.core.hardware.presets import EXAMPLES, load_hardware
 from go_rl.costs.devices import device_names
 from go_rl.costs.models import (
     Analytical,

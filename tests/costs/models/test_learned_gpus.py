@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from go_rl.core import CheckpointError, HardwareError, Objective
-from go_rl.core.hardware import Device
-from go_rl.core.presets import GPU_CHIPS, GPU_LINKS, load_hardware
+from go_rl.core.hardware.gpus import GPU_CHIPS, GPU_LINKS
+from go_rl.core.hardware.hardware import Device
+from go_rl.core.hardware.presets import load_hardware
 from go_rl.costs.devices import find_device
 from go_rl.costs.models import Analytical, ProblemOptions, make_problem
 from go_rl.costs.models.cost_model import Kernels

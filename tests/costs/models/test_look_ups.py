@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from go_rl.core import Objective, OpKind
-from go_rl.core.presets import load_hardware
+from go_rl.core.hardware.presets import load_hardware
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.costs.operators.launches import eager_launches
 from go_rl.graphs.readers import load

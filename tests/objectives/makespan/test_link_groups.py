@@ -22,7 +22,7 @@ from go_rl.core import (
     load_hardware,
 )
 from go_rl.core.decisions import Decisions
-from go_rl.core.links import link_table
+from go_rl.core.hardware.links import link_table
 from go_rl.core.objective import Objective
 from go_rl.objectives.makespan.methods.heft import heft
 from go_rl.objectives.makespan.simulate.pricing import MakespanPricer

@@ -8,7 +8,7 @@ import numpy as np
 from tuning.xla.fakes import program, space
 
 from go_rl.core import Objective
-from go_rl.core.presets import load_hardware
+from go_rl.core.hardware.presets import load_hardware
 from go_rl.costs.models.make_problem import ProblemOptions, make_problem
 from go_rl.graphs.readers.jax.reader import trace_jax
 from go_rl.tuning.xla.fusions import FusionSpace, GraphFusion

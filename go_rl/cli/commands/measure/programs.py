@@ -12,7 +12,7 @@ import tyro
 from go_rl.cli.console import console, counting, print_line
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_folder
-from go_rl.core.processor import own_target
+from go_rl.core.hardware.processor import own_target
 from go_rl.costs.timing.config import CollectConfig, ProgramsConfig, SamplingConfig, TimingConfig
 
 

@@ -13,8 +13,8 @@ from go_rl.cli.console import console, counting, print_line
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_file
 from go_rl.cli.next_command import EXAMPLE_MODEL, say_next
-from go_rl.core.presets import CORE
-from go_rl.core.processor import own_target
+from go_rl.core.hardware.presets import CORE
+from go_rl.core.hardware.processor import own_target
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ class KernelData:
     failures: Mapping[str, int]
     """Reasons why a measurement has no time, and how often."""
     processor: str = ""
-    """Processor that measured (`go_rl.core.processor`); "": unknown, or none did."""
+    """Processor that measured (`go_rl.core.hardware.processor`); "": unknown, or none did."""
 
     @property
     def plain(self) -> Bool[np.ndarray, "R"]:

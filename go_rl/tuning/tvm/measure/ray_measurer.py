@@ -22,7 +22,7 @@ from statistics import median
 from typing import Any
 
 from go_rl.core import MissingDependencyError
-from go_rl.core.processor import own_target
+from go_rl.core.hardware.processor import own_target
 from go_rl.costs.timing.config import CollectConfig
 from go_rl.costs.timing.rounds import TaskOutcome
 from go_rl.costs.timing.worker import START_SECONDS

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from go_rl.core.files.whole_file import write_bytes
-from go_rl.core.processor import own_target
+from go_rl.core.hardware.processor import own_target
 from go_rl.costs.timing.config import CollectConfig
 from go_rl.costs.timing.core_speed import full_pace
 from go_rl.costs.timing.measuring_run import Release

@@ -8,22 +8,20 @@ Thunderbolt 4 3 GB/s. Our assumptions: latencies, and that a host has one port t
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
-from go_rl.core.hardware import Device, Hardware
-from go_rl.core.links import LinkGroup, Links, Topology
+from go_rl.core.hardware.gpus import PCIE_4, gpu
+from go_rl.core.hardware.hardware import Device, Hardware
+from go_rl.core.hardware.links import LinkGroup, Links, Topology
 
 ETHERNET_10, ETHERNET_100 = (1.2e9, 30e-6), (12e9, 10e-6)
-PCIE_4 = 24e9, 5e-6
 THUNDERBOLT_4 = 3e9, 50e-6
 """Bytes/s and seconds of links."""
 M2_ULTRA = Device("m2-ultra", 27.2e12, 192e9, 800e9, 5e-6, 400e9)
 """Mac Studio with 76 GPU cores; memory is shared with the host."""
 
 
-def systems(gpu: Callable[[str, int], Hardware]) -> dict[str, Hardware]:
-    """Return all systems by name; ``gpu``: a preset of some GPUs of a flavour."""
+def _systems() -> dict[str, Hardware]:
     found = [
         _called("dgx-a100", "8 A100 behind a switch of NVLink", gpu("a100", 8)),
         _called("dgx-h100", "8 H100 behind a switch of NVLink", gpu("h100", 8)),
@@ -68,3 +66,7 @@ def _hosts(
     groups = tuple(LinkGroup(each, tuple(some), *rates[each]) for each, some in members.items())
     ports = tuple(sorted(host for some in members.values() for host in some))
     return Hardware(name, devices, Links(Topology.FULL, *network, groups, ports), None, description)
+
+
+SYSTEMS = _systems()
+"""Systems that people own, by name."""

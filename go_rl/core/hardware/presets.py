@@ -8,11 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from go_rl.core.errors import HardwareError, nearest
-from go_rl.core.hardware import MAX_DEVICES, Device, Hardware
-from go_rl.core.links import Links, Topology
+from go_rl.core.hardware.gpus import GPU_CHIPS, gpu
+from go_rl.core.hardware.hardware import MAX_DEVICES, Device, Hardware
+from go_rl.core.hardware.links import Links, Topology
+from go_rl.core.hardware.processor import own_target
+from go_rl.core.hardware.systems import SYSTEMS
 from go_rl.core.printable import LONGEST_NAME, abridged
-from go_rl.core.processor import own_target
-from go_rl.core.systems import PCIE_4, systems
 
 HERMOSA = Device(
     kind="hermosa",
@@ -25,40 +26,6 @@ HERMOSA = Device(
 """One die of the multi-chip module: 24 TOPS int8, 32 MB SRAM (Partitioning ML Models on Multi-Chip
 Modules, MLSys 2022). Its other rates are not published: 1.2 TB/s to SRAM, 16 GB/s from the host and
 0.1 µs to start an operator are our assumptions."""
-
-GPU_CHIPS = {
-    "p100": Device("p100", 10.6e12, 16e9, 732e9, 4e-6, 12e9),
-    "v100": Device("v100", 15.7e12, 32e9, 900e9, 4e-6, 12e9),
-    "a100": Device("a100", 156e12, 80e9, 2039e9, 3e-6, 24e9),
-    "h100": Device("h100", 494e12, 80e9, 3350e9, 3e-6, 48e9),
-    "p4": Device("p4", 5.699e12, 8e9, 192e9, 4e-6, 12e9),
-    "t4": Device("t4", 8.141e12, 15e9, 320e9, 4e-6, 12e9),
-    "l4": Device("l4", 31.334e12, 24e9, 300e9, 3e-6, 24e9),
-    "a10": Device("a10", 31.24e12, 24e9, 600e9, 3e-6, 24e9),
-    "a6000": Device("a6000", 38.71e12, 48e9, 768e9, 3e-6, 24e9),
-    "v100-16gb": Device("v100-16gb", 15.7e12, 16e9, 900e9, 4e-6, 12e9),
-    "a100-40gb": Device("a100-40gb", 19.492e12, 40e9, 1555e9, 3e-6, 24e9),
-    "a100-80gb": Device("a100-80gb", 19.492e12, 80e9, 1935e9, 3e-6, 24e9),
-    "h100-pcie": Device("h100-pcie", 51.2e12, 80e9, 2039e9, 3e-6, 48e9),
-    "rtx-3090": Device("rtx-3090", 35.58e12, 24e9, 936e9, 3e-6, 24e9),
-    "rtx-4090": Device("rtx-4090", 82.58e12, 24e9, 1008e9, 3e-6, 24e9),
-}
-"""Vendor data sheets: TF32 dense tensor rate on A100 and H100, fp32 rate on all others."""
-TENSOR_RATES = ("a100", "h100")
-"""GPUs whose rate is that of TF32."""
-
-GPU_LINKS = {
-    "p100": Links(Topology.FULL, 16e9, 5e-6),
-    "v100": Links(Topology.FULL, 25e9, 5e-6),
-    "a100": Links(Topology.FULL, 300e9, 3e-6),
-    "h100": Links(Topology.FULL, 450e9, 3e-6),
-    "v100-16gb": Links(Topology.FULL, 25e9, 5e-6),
-    **dict.fromkeys(("p4", "t4"), Links(Topology.FULL, 12e9, 5e-6)),
-    **dict.fromkeys(("l4", "a10", "a6000", "a100-40gb", "a100-80gb", "rtx-3090", "rtx-4090"),
-                    Links(Topology.FULL, *PCIE_4)),
-    "h100-pcie": Links(Topology.FULL, 48e9, 5e-6),
-}  # fmt: skip
-"""V100, A100 and H100 of these names over NVLink, one direction; the others over PCIe."""
 
 HOST = Device("cpu", 1e11, 16e9, 2e10, 2e-6, 2e10, is_cpu=True)
 """Two cores of a server processor."""
@@ -110,19 +77,6 @@ def ring_variant(chips: int, mixed: bool, megabytes: int | None) -> Hardware:
     )
 
 
-def gpu(flavour: str, count: int) -> Hardware:
-    """Return ``count`` fully connected GPUs of a flavour in `GPU_CHIPS`."""
-    rate = f"{GPU_CHIPS[flavour].peak_flops / 1e12:.4g} TFLOP/s"
-    form = "TF32" if flavour in TENSOR_RATES else "float32"
-    several = f"{count} fully connected" if count > 1 else "one"
-    return Hardware(
-        name=f"{flavour}x{count}",
-        devices=(GPU_CHIPS[flavour],) * count,
-        links=GPU_LINKS[flavour],
-        description=f"{several} {flavour.upper()} GPU{'s' * (count > 1)}, {rate} in {form} each",
-    )
-
-
 def host() -> Hardware:
     """Return the machine's own processor as the only device."""
     return Hardware("host", (HOST,), Links(Topology.FULL, 2e10, 0.0), None, "one CPU")
@@ -145,8 +99,8 @@ def core(kind: str = CORE.kind) -> Hardware:
 
     Args:
         kind: ``cpu-1``, where the kernels of ``kernels-cpu-1`` were measured; or this machine's
-            `go_rl.core.processor.own_target`, whose figures are taken to be those of ``cpu-1`` (its
-            kernels have the times that were measured or learned here).
+            `own_target`, whose figures are taken to be those of ``cpu-1`` (its kernels have the
+            times that were measured or learned here).
     """
     links = Links(Topology.FULL, *SHARED_MEMORY)
     chips = (replace(CORE, kind=kind),)
@@ -158,8 +112,6 @@ EXAMPLES = ("ring6", "ring16", "ring36", "p100x4", "v100x4", "a100x8", "h100x8",
 """One instance of each family of presets, for lists and messages."""
 
 
-SYSTEMS = systems(gpu)
-"""Systems that people own, by name."""
 LONGEST_COUNT = 9
 """Digits of a number of devices that are read."""
 

@@ -14,7 +14,14 @@ from typing import Any
 from go_rl.core.errors import HardwareError, nearest
 from go_rl.core.files.strict_json import read_json, shown
 from go_rl.core.graph.op_kind import OpKind
-from go_rl.core.links import LONGEST_SECONDS, LinkGroup, Links, LinkTable, Topology, link_table
+from go_rl.core.hardware.links import (
+    LONGEST_SECONDS,
+    LinkGroup,
+    Links,
+    LinkTable,
+    Topology,
+    link_table,
+)
 
 MAX_DEVICES = 64
 """Largest number of devices: the solver keeps a node's domain in one 64-bit word."""

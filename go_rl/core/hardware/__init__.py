@@ -1,0 +1,1 @@
+"""Devices, the links between them, and hardware by name."""
