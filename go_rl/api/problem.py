@@ -84,7 +84,7 @@ def _objective_of(graph: OpGraph) -> Objective:
 
 
 def _default_hardware(graph: OpGraph, objective: Objective) -> Hardware:
-    if objective.traits.topology is None and _brings_hardware(graph):
+    if not objective.traits.topologies and _brings_hardware(graph):
         return _named_hardware(graph, OWN_HARDWARE)
     return load_hardware(objective.traits.hardware)
 

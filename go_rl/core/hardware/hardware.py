@@ -23,8 +23,8 @@ from go_rl.core.hardware.links import (
     link_table,
 )
 
-MAX_DEVICES = 64
-"""Largest number of devices: the solver keeps a node's domain in one 64-bit word."""
+MAX_DEVICES = 1024
+"""Largest number of devices."""
 MAX_ENGINES = 62
 """Largest number of engines of one type on a device: the simulator keeps the idle ones in one
 word."""
@@ -130,6 +130,8 @@ class Hardware:
                 f"hardware {self.name!r}: element_bytes must be a finite number > 0"
             )
         _check_kinds(self.name, self.devices)
+        with _located(f"hardware {self.name!r}"):
+            self.links.check_count(len(self.devices))
         for named, device in self.links.members():
             if not 0 <= device < len(self.devices):
                 raise HardwareError(
@@ -139,7 +141,7 @@ class Hardware:
 
     @cached_property
     def link_table(self) -> LinkTable:
-        """The link of each pair of devices, for fully connected ones."""
+        """The link of each pair of devices, for fully connected ones and meshes."""
         return link_table(self.links, self.num_devices)
 
     @property
@@ -189,7 +191,8 @@ class Hardware:
             raise HardwareError(f"{where}: field 'devices' must list at least one device")
         if not isinstance(document.get("links"), Mapping):
             raise HardwareError(
-                f"{where}: field 'links' is missing; give topology (ring, full, tree) and bandwidth"
+                f"{where}: field 'links' is missing; give topology ({', '.join(Topology)}) and "
+                "bandwidth"
             )
         devices: list[Device] = []
         for i, group in enumerate(groups):
@@ -321,7 +324,10 @@ def _links(document: Mapping[str, Any], where: str) -> Links:
     _known(document, {f.name for f in fields(Links)}, where)
     topology = str(document.get("topology", ""))
     if topology not in list(Topology):
-        raise HardwareError(f"{where}: topology must be ring, full or tree, not {topology!r}")
+        raise HardwareError(
+            f"{where}: topology must be one of {', '.join(Topology)}, not {topology!r}"
+            f"{nearest(topology, map(str, Topology))}"
+        )
     groups = document.get("groups", [])
     if not isinstance(groups, list):
         raise HardwareError(f"{where}: groups must be a list")
@@ -330,6 +336,7 @@ def _links(document: Mapping[str, Any], where: str) -> Links:
         **_rates(document, where),
         groups=tuple(_group(each, f"{where}: groups[{i}]") for i, each in enumerate(groups)),
         hosts=_sets(document.get("hosts", []), f"{where}: hosts"),
+        shape=_shape(document.get("shape", []), f"{where}: shape"),
     )
 
 
@@ -346,6 +353,8 @@ def _links_json(links: Links) -> dict[str, Any]:
         ]
     if links.hosts:
         found["hosts"] = [list(host) for host in links.hosts]
+    if links.shape:
+        found["shape"] = list(links.shape)
     return found
 
 
@@ -367,6 +376,14 @@ def _rates(document: Mapping[str, Any], where: str) -> dict[str, float]:
         k: v for k, v in document.items() if k == "latency_seconds"
     }
     return {name: _number(value, f"{where}: {name}") for name, value in named.items()}
+
+
+def _shape(document: Any, where: str) -> tuple[int, ...]:
+    if not isinstance(document, list) or not all(type(size) is int for size in document):
+        raise HardwareError(
+            f"{where} must list whole numbers, such as [4, 4], not {shown(document)}"
+        )
+    return tuple(document)
 
 
 def _sets(document: Any, where: str) -> tuple[tuple[int, ...], ...]:

@@ -76,7 +76,7 @@ class MakespanPricer:
         alone = leader == self._whole
         device = plans.device[row].astype(np.int64)
         seconds = np.where(alone, self._seconds(plans, row), 0.0)
-        link, size = self._links(device, leader)
+        link, size = self._passed(*self._links(device, leader))
         moved = np.bincount(link, size, devices * devices).astype(np.float64)
         busy = moved / self.arrays.bandwidth.ravel()
         return Evaluation(
@@ -118,6 +118,20 @@ class MakespanPricer:
         which, to = pairs // devices, pairs % devices
         owner = np.repeat(self._whole, np.diff(a.tensor_of))[which]
         return device[owner] * devices + to, a.tensor_bytes[which]
+
+    def _passed(
+        self, link: Int64[np.ndarray, "X"], size: Float64[np.ndarray, "X"]
+    ) -> tuple[Int64[np.ndarray, "Y"], Float64[np.ndarray, "Y"]]:
+        """Links of all routes, numbered as in `_links`, and the bytes on each."""
+        at, to = np.divmod(link, self.problem.hardware.num_devices)
+        found: list[tuple[np.ndarray, np.ndarray]] = []
+        while len(at):
+            after = self.arrays.hop[at, to]
+            found.append((at * len(self.arrays.capacity) + after, size))
+            on = after != to
+            at, to, size = after[on], to[on], size[on]
+        links, sizes = zip(*found, strict=True) if found else ((link,), (size,))
+        return np.concatenate(links), np.concatenate(sizes)
 
     def _rows(
         self, plans: Decisions, row: int
