@@ -432,9 +432,7 @@ def test_finite(number, written):
 def long_links(plan: Plan) -> Plan:
     busy = np.zeros(100 * 100)
     busy[[3, 4711]] = 0.5, INF
-    return replace(
-        plan, evaluation=replace(plan.evaluation, link_seconds=busy, link_bytes=busy)
-    )
+    return replace(plan, evaluation=replace(plan.evaluation, link_seconds=busy, link_bytes=busy))
 
 
 def test_of_many_links_only_those_with_traffic_are_written(plan):

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from reference.step_problems import random_plans, random_step, step_problem
 
-from go_rl.core import Hardware, Links, OpKind, Problem, ProblemError, Status, Topology
+from go_rl.compare.portfolio.registry import METHODS
+from go_rl.core import Budget, Hardware, Links, OpKind, Problem, ProblemError, Status, Topology
 from go_rl.core.decisions import Decisions
 from go_rl.core.hardware.links import link_table
 from go_rl.core.objective import Objective
@@ -16,10 +17,14 @@ from go_rl.objectives.makespan.methods.heft import heft
 from go_rl.objectives.makespan.simulate.pricing import MakespanPricer
 from go_rl.objectives.makespan.simulate.timeline import timeline_of
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
+from go_rl.verify.check_plan import check_plan
 from go_rl.verify.makespan_value import replayed
 from go_rl.verify.pair_link import pair_route
 
 SHAPES = [(1,), (2,), (5,), (2, 2), (3, 4), (1, 6), (2, 3, 2), (4, 4, 4), (2, 2, 2), (5, 5)]
+MAKESPAN_METHODS = METHODS[Objective.MAKESPAN]
+SLOW = ("hdp", "policy")
+"""Methods that compile a network of their own."""
 MESH_2X2 = Links(Topology.MESH, 2.0, 0.5, shape=(2, 2))
 LINE = Links(Topology.MESH, 2.0, 0.5, shape=(4,))
 
@@ -90,6 +95,48 @@ def test_the_replay_agrees_with_the_checker():
             seen, hops = seen + 1, max(hops, pricer.arrays.most_hops)
     assert seen > 250
     assert hops > 2
+
+
+def many(problem: Problem, shape: tuple[int, ...]) -> Problem:
+    """The problem with its devices repeated until a mesh of ``shape`` is full."""
+    own, count = problem.hardware.devices, int(np.prod(shape))
+    devices = sorted((own * count)[:count], key=lambda device: device.is_cpu)
+    links = Links(Topology.MESH, 1.0, 0.5, shape=shape)
+    return replace(problem, hardware=Hardware("many", tuple(devices), links))
+
+
+@pytest.mark.parametrize("shape", [(10, 10), (8, 8, 16)])
+def test_more_devices_than_a_word_has_bits(shape):
+    """Tied weights and copies of tensors on devices 64 and above count once a device."""
+    seen = far = 0
+    for seed in range(12):
+        problem = many(random_step(seed), shape)
+        device, priority, leader = random_plans(seed, problem, 1)
+        status, makespan, trace = MakespanPricer(problem).trace(Decisions(device, priority, leader))
+        if status is not Status.UNSUPPORTED:
+            checked = replayed(problem, device[0], priority[0], leader[0])
+            assert makespan == pytest.approx(checked.seconds, rel=1e-12)
+            assert trace.peak.tolist() == pytest.approx(checked.peak_bytes, rel=1e-9)
+            seen, far = seen + 1, far + (device >= 64).sum()
+    assert min(seen, far) > 6
+
+
+@pytest.mark.parametrize("name", [name for name in MAKESPAN_METHODS if name not in SLOW])
+def test_every_method_places_on_a_mesh_of_many_devices(name):
+    problem = many(sends(MESH_2X2, [(0, 3), (1, 2)], [8.0, 1.0]), (9, 9))
+    plan = MAKESPAN_METHODS[name]().optimize(problem, Budget(samples=20), 0)
+    assert check_plan(plan, problem).ok
+
+
+def test_an_objective_with_sets_of_devices_in_a_word_refuses_more():
+    problem = many(sends(MESH_2X2, [(0, 3)], [8.0]), (5, 13))
+    links = Links(Topology.FULL, 1.0)
+    with pytest.raises(ProblemError, match="works with at most 64 devices, and 'many' has 65"):
+        replace(
+            problem,
+            objective=Objective.MAX_LOAD,
+            hardware=replace(problem.hardware, links=links),
+        )
 
 
 def sends(links: Links, ends: list[tuple[int, int]], sizes: list[float]) -> Problem:
