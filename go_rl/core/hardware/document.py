@@ -13,15 +13,17 @@ from go_rl.core.files.strict_json import shown
 from go_rl.core.hardware.hardware import MAX_DEVICES, Device, Engine, Hardware, located
 from go_rl.core.hardware.links import LinkGroup, Links, Topology
 
+PATTERNS = ("supports", "cannot")
+"""Fields of a device that list patterns of operators."""
+
 
 def hardware_json(hardware: Hardware) -> dict[str, Any]:
     """Return a document that `read_hardware` reads back; equal devices are one entry."""
     groups: list[dict[str, Any]] = []
     for device in hardware.devices:
-        entry = asdict(device)
-        if not device.engines:
-            del entry["engines"]
-        else:
+        entry = {name: value for name, value in asdict(device).items() if value != ()}
+        entry |= {name: list(entry[name]) for name in PATTERNS if name in entry}
+        if device.engines:
             entry["engines"] = [{**asdict(e), "kinds": list(e.kinds)} for e in device.engines]
         if groups and {k: v for k, v in groups[-1].items() if k != "count"} == entry:
             groups[-1]["count"] += 1
@@ -115,16 +117,30 @@ def _devices(group: Any, where: str) -> list[Device]:
     values: dict[str, Any] = {
         k: _number(v, f"{where}: {k}")
         for k, v in group.items()
-        if k not in ("kind", "is_cpu", "count", "engines")
+        if k not in ("kind", "is_cpu", "count", "engines", *PATTERNS)
     }
     if not isinstance(group["kind"], str) or not isinstance(group.get("is_cpu", False), bool):
         raise HardwareError(f"{where}: kind must be a string and is_cpu true or false")
     if count > MAX_DEVICES:
         raise HardwareError(f"{where}: count must be at most {MAX_DEVICES}, not {count}")
     values["engines"] = _engines(group.get("engines", []), f"{where}: engines")
+    values |= {
+        name: _patterns(group[name], f"{where}: {name}") for name in PATTERNS if name in group
+    }
     with located(where):
         device = Device(kind=group["kind"], is_cpu=group.get("is_cpu", False), **values)
     return [device] * count
+
+
+def _patterns(document: Any, where: str) -> tuple[str, ...]:
+    if not isinstance(document, list) or not all(isinstance(p, str) and p for p in document):
+        raise HardwareError(
+            f"{where} must list types or kinds of operators, such as ['Conv*', 'matmul'], not "
+            f"{shown(document)}"
+        )
+    if not document:
+        raise HardwareError(f"{where} lists nothing; leave it out for a device that runs all")
+    return tuple(document)
 
 
 def _links(document: Mapping[str, Any], where: str) -> Links:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from functools import cached_property
 from math import inf
 from pathlib import Path
@@ -80,6 +81,21 @@ class Device:
     """A host processor: communication with host memory is free for it."""
     engines: tuple[Engine, ...] = ()
     """Engines that run its operators; empty: one stream for all. For the makespan objective."""
+    supports: tuple[str, ...] = ()
+    """Types or kinds of the only operators that it can run, as patterns such as ``Conv*``; empty:
+    all."""
+    cannot: tuple[str, ...] = ()
+    """Types or kinds of operators that it cannot run, as patterns."""
+
+    def runs(self, op_type: str, kind: OpKind) -> bool:
+        """Return whether it can run operators of a type, such as ``Conv``, and kind; patterns match
+        either, in any case."""
+        words = op_type.lower(), kind.name.lower()
+
+        def named(patterns: tuple[str, ...]) -> bool:
+            return any(fnmatchcase(word, p.lower()) for p in patterns for word in words)
+
+        return (not self.supports or named(self.supports)) and not named(self.cannot)
 
     @property
     def engine_list(self) -> tuple[Engine, ...]:
