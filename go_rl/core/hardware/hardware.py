@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,7 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from go_rl.core.errors import HardwareError, nearest
+from go_rl.core.files.paths import path_of
 from go_rl.core.files.strict_json import read_json
+from go_rl.core.files.whole_file import write_text
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.core.hardware.links import (
     LONGEST_SECONDS,
@@ -184,6 +187,18 @@ class Hardware:
         from go_rl.core.hardware.document import read_hardware
 
         return read_hardware(document, where)
+
+    def save(self, path: str | Path) -> None:
+        """Write the JSON file atomically.
+
+        Raises:
+            HardwareError: the path is none, or cannot be written.
+        """
+        path = path_of(path, "a hardware file", HardwareError)
+        try:
+            write_text(path, json.dumps(self.to_json(), indent=1) + "\n")
+        except OSError as error:
+            raise HardwareError(f"{path}: cannot be written ({error.strerror})") from error
 
     @classmethod
     def load(cls, path: str | Path) -> Hardware:
