@@ -160,12 +160,12 @@ def _links(asked: NewHardware, known: Links | None) -> Links:
         raise HardwareError(
             "hardware new: --link-gb-per-s is missing, the rate of one link in GB/s"
         )
-    rate = (
-        known.bandwidth
-        if known and asked.link_gb_per_s is None
-        else 1e9 * (asked.link_gb_per_s or 0.0)
-    )
-    delay = known.latency_seconds if known and asked.link_us is None else (asked.link_us or 0) / 1e6
+    rate = known.bandwidth if known else 0.0
+    delay = known.latency_seconds if known else 0.0
+    if asked.link_gb_per_s is not None:
+        rate = asked.link_gb_per_s * 1e9
+    if asked.link_us is not None:
+        delay = asked.link_us / 1e6
     return Links(Topology(asked.links), rate, delay, shape=asked.shape)
 
 
