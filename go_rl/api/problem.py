@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from numbers import Integral
 from pathlib import Path
 
-from go_rl.api.options import HardwareChoice, OptimizeOptions, PlanningOptions
+from go_rl.api.options import FIT, HardwareChoice, OptimizeOptions, PlanningOptions, objective_of
 from go_rl.core import (
     Hardware,
     HardwareError,
@@ -46,13 +46,13 @@ def problem_for(
     from go_rl.costs.models import ProblemOptions, make_problem, named_cost
 
     options = options or OptimizeOptions()
-    given = None if options.objective is None else Objective(options.objective)
+    given = objective_of(options.objective)
     objective, chosen = _objective_and_hardware(graph, options.hardware, given)
     options.check_for(objective)
     wanted = ProblemOptions(
         objective=objective,
         rules=rule_set(options.rules),
-        memory=options.memory,
+        memory=True if options.objective == FIT else options.memory,
         all_chips=isinstance(options, OptimizeOptions) and options.all_chips,
         fixed=fixed_nodes(graph, fixed or {}),
         cost_model=named_cost(options.cost, chosen),

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Int, Int16, Int64
 
 from go_rl.core import FREE, Problem, Status
 from go_rl.core.decisions import Decisions, Legalized, Proposals, Scored
-from go_rl.core.errors import name_largest
+from go_rl.core.errors import name_difference, name_largest
 from go_rl.core.evaluation import STATUS_CODES, Evaluation
 from go_rl.graphs.cutting import Fuser
 from go_rl.graphs.cutting.layers import layers
@@ -206,7 +206,8 @@ class MakespanWorkspace(PlanningWorkspace):
             return self.failed(
                 Status.INFEASIBLE,
                 f"the weights of {graph.name!r} take {total:.6g} bytes; all devices together have "
-                f"{room.sum():.6g}; the largest: {name_largest(weights)}",
+                f"{room.sum():.6g}; the largest: {name_largest(weights)}; "
+                f"{name_difference(weights, total - float(room.sum()))}",
             )
         return None
 

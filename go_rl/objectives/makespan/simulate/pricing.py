@@ -9,7 +9,7 @@ from jaxtyping import Float64, Int8, Int64
 
 from go_rl.core import Evaluation, PlanError, Problem, Status
 from go_rl.core.decisions import Decisions
-from go_rl.core.errors import name_largest
+from go_rl.core.errors import name_difference, name_largest
 from go_rl.core.evaluation import OK, STATUS_CODES
 from go_rl.objectives.makespan.simulate.jobs import Jobs, laid_out, new_jobs
 from go_rl.objectives.makespan.simulate.peak import held_at_peak
@@ -98,11 +98,12 @@ class MakespanPricer:
         worst = int(np.argmax(trace.peak / limit))
         plan = plans.device[row].astype(np.int64), self._leader(plans, row)
         replayed = self.jobs(plans, row), trace
-        held = held_at_peak(self.problem.graph, self.arrays, plan, replayed, worst)
+        held = list(held_at_peak(self.problem.graph, self.arrays, plan, replayed, worst))
+        excess = trace.peak[worst] - limit[worst]
         return (
             f"device {worst} needs {trace.peak[worst]:.6g} bytes ({trace.weights[worst]:.6g} of "
             f"them weights); its memory is {limit[worst]:.6g}; the largest there at that moment: "
-            f"{name_largest(held)}"
+            f"{name_largest(held)}; {name_difference(held, excess)}"
         )
 
     def _links(
