@@ -39,7 +39,8 @@ def optimize(
         model: a graph, or what `go_rl.load` reads.
         hardware: a preset's name, a JSON file, a `Hardware`, or ``"file"`` for the hardware that
             the model file brings along.
-        fixed: devices of nodes that must not move, by node name.
+        fixed: devices of nodes that must not move, by node name, or by a pattern such as
+            ``encoder/*``.
         dims: values for symbolic dimensions of a model given by name.
         inputs: shapes of its inputs by name, another way to give these (see `go_rl.load`).
         report: called with a sentence as each method starts.

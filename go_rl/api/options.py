@@ -152,9 +152,7 @@ class OptimizeOptions(PlanningOptions):
         if self.finetune < 0:
             raise SearchError(f"finetune must be >= 0, not {self.finetune}")
         if self.objective == FIT and self.memory is False:
-            raise SearchError(
-                "objective fit is about memory; leave out memory False (--memory off)"
-            )
+            raise SearchError("objective fit is about memory; leave out --memory off")
         self.budget  # noqa: B018 - a budget checks itself
 
     @property

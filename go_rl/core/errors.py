@@ -112,11 +112,11 @@ def name_difference(things: Iterable[tuple[str, float]], excess: float) -> str:
     enough = [(size, what) for size, what in sizes if size >= excess]
     if enough:
         size, what = min(enough)
-        return f"{what} makes the difference: without its {size:.6g} bytes all would fit"
+        return f"the difference is {what}: without its {size:.6g} bytes all would fit"
     total, count = 0.0, 0
     while total < excess and count < len(sizes):
         total, count = total + sizes[count][0], count + 1
-    return f"no single one makes the difference of {excess:.6g} bytes; the {count} largest do"
+    return f"no single one is the difference of {excess:.6g} bytes; the {count} largest are"
 
 
 def name_largest(things: Iterable[tuple[str, float]]) -> str:

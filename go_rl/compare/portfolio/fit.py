@@ -39,6 +39,9 @@ CLOSE = 1.01
 SPREADS = ("composed", "layers-equal", "layers-by-speed", "metis", "fill-in-order")
 """Methods that make plans to begin with; the last reads the limit."""
 ROUNDING = 1e-9
+"""Relative tolerance of the replay's comparison with the memory."""
+LESS = 1e-6
+"""Relative difference of shares that counts."""
 UNLIMITED = 1e12
 """Times the memory, where any plan fits."""
 NAME = "least-memory"
@@ -103,10 +106,10 @@ def least_memory(problem: Problem, budget: Budget, seed: int) -> LeastMemory:
     share, proved = fullest(problem, best), _proved(problem)
     low, rounds = proved, LEAST_ROUNDS if all_tried else ROUNDS
     for _ in range(rounds):
-        if stop_asked() or share * (1 - ROUNDING) <= low or (not all_tried and share < low * CLOSE):
+        if stop_asked() or share * (1 - LESS) <= low or (not all_tried and share < low * CLOSE):
             break
         # Halve the distance; in the end the least that is less.
-        limit = share * (1 - ROUNDING) if share < low * CLOSE else (low + share) / 2
+        limit = share * (1 - LESS) if share < low * CLOSE else (low + share) / 2
         limited = _limited(problem, limit)
         methods = [Exhaustive()] if all_tried else [MakespanAnnealing(start=best)]
         tried = [each.optimize(limited, _part(budget, rounds), seed) for each in methods]

@@ -203,11 +203,12 @@ class MakespanWorkspace(PlanningWorkspace):
             )
         weights = self._weights
         if (total := sum(size for _, size in weights)) > room.sum():
+            named = [(f"the weights of {what}", size) for what, size in weights]
             return self.failed(
                 Status.INFEASIBLE,
                 f"the weights of {graph.name!r} take {total:.6g} bytes; all devices together have "
                 f"{room.sum():.6g}; the largest: {name_largest(weights)}; "
-                f"{name_difference(weights, total - float(room.sum()))}",
+                f"{name_difference(named, total - float(room.sum()))}",
             )
         return None
 
