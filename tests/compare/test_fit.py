@@ -94,6 +94,14 @@ def test_when_nothing_fits_the_tensor_that_makes_the_difference_is_named():
     assert "; the difference is result of 0: without its 4 bytes" in failed.best.evaluation.detail
 
 
+@pytest.mark.parametrize("edges", [[], [(0, 1, 0.0)], [(0, 1, 3.0)]])
+def test_a_graph_with_little_or_no_memory_has_a_plan(edges):
+    problem = step_problem([1.0] * (1 + len(edges)), edges, 2, memory_bytes=10.0)
+    best = run_fit(problem, "composed", Budget(samples=10), 0).best
+    assert check_plan(best, problem).ok
+    assert best.evaluation.peak_bytes.max() == sum(size for *_, size in edges)
+
+
 @pytest.mark.parametrize(
     ("things", "excess", "words"),
     [

@@ -42,8 +42,8 @@ ROUNDING = 1e-9
 """Relative tolerance of the replay's comparison with the memory."""
 LESS = 1e-6
 """Relative difference of shares that counts."""
-UNLIMITED = 1e12
-"""Times the memory, where any plan fits."""
+UNLIMITED, LEAST = 1e12, 1e-12
+"""Shares at which any plan fits, and below which nothing is looked for."""
 NAME = "least-memory"
 """Name of the plan that the search under limits ends with."""
 
@@ -106,7 +106,11 @@ def least_memory(problem: Problem, budget: Budget, seed: int) -> LeastMemory:
     share, proved = fullest(problem, best), _proved(problem)
     low, rounds = proved, LEAST_ROUNDS if all_tried else ROUNDS
     for _ in range(rounds):
-        if stop_asked() or share * (1 - LESS) <= low or (not all_tried and share < low * CLOSE):
+        if (
+            stop_asked()
+            or share * (1 - LESS) <= max(low, LEAST)
+            or (not all_tried and share < low * CLOSE)
+        ):
             break
         # Halve the distance; in the end the least that is less.
         limit = share * (1 - LESS) if share < low * CLOSE else (low + share) / 2
@@ -140,7 +144,7 @@ def _room(problem: Problem) -> Float64[np.ndarray, "D"]:
 def _limited(problem: Problem, share: float) -> Problem:
     """The problem on devices with that share of their memory."""
     devices = tuple(
-        replace(device, memory_bytes=device.memory_bytes * share)
+        replace(device, memory_bytes=device.memory_bytes * max(share, LEAST))
         for device in problem.hardware.devices
     )
     return replace(problem, hardware=replace(problem.hardware, devices=devices))
@@ -160,7 +164,7 @@ def _proved(problem: Problem) -> float:
     low, high = 0.0, 1.0
     while MakespanWorkspace(_limited(problem, high)).infeasible is not None:
         low, high = high, 2 * high
-    while high - low > 1e-3 * high:
+    while high - low > 1e-3 * high and high > LEAST:
         middle = (low + high) / 2
         if MakespanWorkspace(_limited(problem, middle)).infeasible is not None:
             low = middle
