@@ -190,11 +190,11 @@ def _part(budget: Budget, parts: int) -> Budget:
 def _sentence(problem: Problem, found: LeastMemory) -> str:
     device = int(shares(problem, found.plan).argmax())
     peak, room = found.plan.evaluation.peak_bytes[device], _room(problem)[device]
-    least = f"it is proved that none needs less than {100 * found.proved:.3g} %" if found.proved else (
-        "nothing is proved about less"
-    )  # fmt: skip
+    least = "nothing is proved about less"
+    if found.proved:
+        least = f"it is proved that none needs less than {100 * found.proved:.3g} %"
     return (
-        f"Memory first: the fullest device, {device}, needs {100 * found.share:.3g} % of its memory "
-        f"({peak:.6g} of {room:.6g} bytes), no plan with less was found, and {least}; of plans "
-        "within that share this is the fastest found."
+        f"Memory first: the fullest device, {device}, needs {100 * found.share:.3g} % of its "
+        f"memory ({peak:.6g} of {room:.6g} bytes), no plan with less was found, and {least}; of "
+        "plans within that share this is the fastest found."
     )
