@@ -81,7 +81,9 @@ def makespan_units(workspace: MakespanWorkspace) -> MakespanUnits:
     fed = workspace.pricer.arrays.fed
     layer_of = _anchored_layers(workspace)
     allowed = workspace.choices.allowed
-    apart = np.unique(allowed, axis=1, return_inverse=True)[1].reshape(1, -1).astype(np.int64)
+    number: dict[bytes, int] = {}
+    sets = np.packbits(allowed, axis=0).T
+    apart = np.array([[number.setdefault(some.tobytes(), len(number)) for some in sets]], np.int64)
     leader = Fuser(graph, within=layer_of).leaders(np.ones((1, count), np.int64), apart)[0]
     unit_of, members = _numbered(workspace, leader, fed)
     total = int(unit_of.max(initial=-1)) + 1

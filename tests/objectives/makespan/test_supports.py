@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from policy.tiny import TINY_DISPATCH, TINY_NODES
 
 from go_rl.compare.portfolio.registry import METHODS
 from go_rl.core import (
@@ -17,6 +18,7 @@ from go_rl.core import (
     Links,
     Objective,
     OpKind,
+    Optimizer,
     Problem,
     ProblemError,
     Status,
@@ -25,10 +27,14 @@ from go_rl.core import (
 from go_rl.costs.models import Analytical, ProblemOptions, make_problem
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.objectives.makespan.methods.best_of import DefaultPlacement
+from go_rl.objectives.makespan.simulate.pricing import MakespanPricer
 from go_rl.objectives.methods import Exhaustive
+from go_rl.policy.agent import new_agent
+from go_rl.policy.policy_search import PolicySearch
 from go_rl.verify.check_plan import check_plan
 from go_rl.verify.makespan_value import replayed
 
+UNTRAINED = {"nodes": TINY_NODES, "dispatch": TINY_DISPATCH}
 MAKESPAN_METHODS = METHODS[Objective.MAKESPAN]
 PLAIN = Device("plain", 1e9, 1e9, 1e9)
 MATRIX = Device("matrix", 8e9, 1e9, 4e9, supports=("MatMul", "conv*"))
@@ -71,15 +77,44 @@ def problem_on(devices: tuple[Device, ...], seed: int = 0, nodes: int = 12, **op
     return make_problem(builder.build(), hardware, ProblemOptions(**chosen))
 
 
-@pytest.mark.parametrize("name", [name for name in MAKESPAN_METHODS if name != "policy"])
+def method_named(name: str) -> Optimizer:
+    """A method of the portfolio, or a search with an untrained policy."""
+    if name in UNTRAINED:
+        return PolicySearch(new_agent(UNTRAINED[name], 0))
+    return MAKESPAN_METHODS[name]()
+
+
+@pytest.fixture
+def unsupported(monkeypatch) -> list[bool]:
+    """Whether each plan that was priced has a node where it cannot run."""
+    seen: list[bool] = []
+
+    def watched(price):
+        def wrapped(pricer, plans, *rows):
+            found = price(pricer, plans, *rows)
+            able = np.isfinite(pricer.problem.seconds)[pricer.problem.device_kind]
+            there = able[plans.device, np.arange(plans.device.shape[1])]
+            seen.extend((~there & ~pricer.problem.graph.is_fed).any(axis=1).tolist())
+            return found
+
+        return wrapped
+
+    for name in ("price", "trace"):
+        monkeypatch.setattr(MakespanPricer, name, watched(getattr(MakespanPricer, name)))
+    return seen
+
+
+@pytest.mark.parametrize("name", [*(n for n in MAKESPAN_METHODS if n != "policy"), *UNTRAINED])
 @pytest.mark.parametrize("seed", range(3))
-def test_every_method_respects_what_devices_support(name, seed):
+def test_every_method_respects_what_devices_support(name, seed, unsupported):
     devices = (MATRIX, VECTOR, MATRIX, VECTOR)
     problem = problem_on(devices, seed)
-    plan = MAKESPAN_METHODS[name]().optimize(problem, Budget(samples=20), seed)
+    plan = method_named(name).optimize(problem, Budget(samples=20), seed)
     if name == "one-device":
         assert plan.evaluation.status is Status.UNSUPPORTED
         return
+    assert unsupported
+    assert not any(unsupported)
     assert check_plan(plan, problem).ok
     graph = problem.graph
     for node in np.flatnonzero(~graph.is_fed).tolist():
