@@ -21,7 +21,7 @@ from go_rl.core.plan import VALUE_SUFFIX
 from go_rl.graphs.readers.model_options import Inputs
 from go_rl.graphs.readers.onnx.structure import data_inputs, graphs
 from go_rl.graphs.readers.onnx.types import inner_tensor_type, static_shape
-from go_rl.graphs.readers.size_expression import names_of, size_of
+from go_rl.graphs.readers.arithmetic.size_expression import names_of, size_of
 from go_rl.graphs.readers.tables import names
 
 TRIPS_SUFFIX = ".trips"

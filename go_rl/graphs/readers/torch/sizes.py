@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from go_rl.core.errors import ReadError, nearest
 from go_rl.graphs.readers.model_options import LARGEST_SIZE, Inputs
-from go_rl.graphs.readers.size_expression import names_of, size_of
+from go_rl.graphs.readers.arithmetic.size_expression import names_of, size_of
 from go_rl.graphs.readers.tensor import Tensor
 from go_rl.graphs.readers.torch.schema import (
     Ref,

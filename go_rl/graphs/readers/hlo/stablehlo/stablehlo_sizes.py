@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from go_rl.core.errors import ReadError, nearest
-from go_rl.graphs.readers.size_expression import names_of, size_of
+from go_rl.graphs.readers.arithmetic.size_expression import names_of, size_of
 
 _UNKNOWN = re.compile(r"tensor<(?:[\d?]+x)*\?x")
 _SPECIFICATIONS = re.compile(r"polymorphic shapes specifications: (.*?)\. (?:Obtained|Please)")
