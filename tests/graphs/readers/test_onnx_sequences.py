@@ -175,6 +175,6 @@ def test_an_input_that_is_a_sequence_or_an_optional(kind, tmp_path):
         [array("zero", 0, np.int64)],
     )
     onnx.save(made, tmp_path / "m.onnx")
-    with pytest.raises(ReadError, match=r"give it with --input q=<size>x<size>"):
+    with pytest.raises(ReadError, match=r"give it with --input 'q=<size>x<size>'"):
         load(tmp_path / "m.onnx")
     assert load(tmp_path / "m.onnx", inputs={"q": (3, 4)}).flops.sum() == 12

@@ -7,9 +7,9 @@ from onnx import helper
 from onnx_models import array, header, model, value
 
 from go_rl.core.errors import ReadError
+from go_rl.graphs.readers.arithmetic.size_expression import names_of, size_of
 from go_rl.graphs.readers.onnx.dimensions import PLACEHOLDERS, dims_of_inputs
 from go_rl.graphs.readers.onnx.reader import read_onnx_model
-from go_rl.graphs.readers.arithmetic.size_expression import names_of, size_of
 
 node = helper.make_node
 

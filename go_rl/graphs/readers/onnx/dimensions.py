@@ -18,10 +18,10 @@ from onnx import numpy_helper
 
 from go_rl.core.errors import ReadError, nearest
 from go_rl.core.plan import VALUE_SUFFIX
-from go_rl.graphs.readers.model_options import Inputs
+from go_rl.graphs.readers.arithmetic.size_expression import names_of, size_of
+from go_rl.graphs.readers.model_options import Inputs, option
 from go_rl.graphs.readers.onnx.structure import data_inputs, graphs
 from go_rl.graphs.readers.onnx.types import inner_tensor_type, static_shape
-from go_rl.graphs.readers.arithmetic.size_expression import names_of, size_of
 from go_rl.graphs.readers.tables import names
 
 TRIPS_SUFFIX = ".trips"
@@ -71,8 +71,8 @@ def bind_dims(model: onnx.ModelProto, dims: Mapping[str, int], name: str) -> dic
     missing = [dim for dim in symbols if dim not in sizes]
     if missing:
         wanted = "; ".join(f"{dim!r} of {symbols[dim]}" for dim in missing)
-        flags = " ".join(f"--dim {_quoted(f'{dim}=<size>')}" for dim in missing)
-        shapes = " ".join(f"--input {_quoted(shape)}" for shape in _open_inputs(model.graph))
+        flags = " ".join(option("--dim", f"{dim}=<size>") for dim in missing)
+        shapes = " ".join(option("--input", shape) for shape in _open_inputs(model.graph))
         raise ReadError(
             f"{name}: dimensions without a size: {wanted}; give {flags}, or whole shapes: {shapes}"
         )
@@ -158,8 +158,9 @@ def _input_symbols(graph: onnx.GraphProto, name: str) -> dict[str, str]:
         dimensions = _dimensions(value.type)
         if dimensions is None:
             raise ReadError(
-                f"{name}: input {value.name!r} has no shape, not even a rank; give it with --input "
-                f"{value.name}=<size>x<size>, or export the model with the shapes of its inputs"
+                f"{name}: input {value.name!r} has no shape, not even a rank; give it with "
+                f"{option('--input', f'{value.name}=<size>x<size>')}, or export the model with the "
+                "shapes of its inputs"
             )
         for axis, dim in enumerate(dimensions):
             if _fixed(dim) is None:
@@ -207,11 +208,6 @@ def _open_inputs(graph: onnx.GraphProto) -> list[str]:
             sizes = (f"<{d.dim_param}>" if d.dim_param else str(d.dim_value) for d in dimensions)
             shapes.append(f"{value.name}={'x'.join(sizes)}")
     return shapes
-
-
-def _quoted(option: str) -> str:
-    """The option as a shell takes it."""
-    return f"'{option}'" if " " in option else option
 
 
 def _substitute(model: onnx.ModelProto, sizes: Mapping[str, int]) -> None:

@@ -17,7 +17,7 @@ _FUNCTIONS = {
     "RoundToInt": "floor",
     "TruncToFloat": "TruncToInt",
 }
-"""Functions that are written by another name in `go_rl.graphs.readers.arithmetic.size_expression`."""
+"""Functions that are written by another name in `readers.arithmetic.size_expression`."""
 _UNNAMED = ("Integer", "Float", "Identity")
 
 

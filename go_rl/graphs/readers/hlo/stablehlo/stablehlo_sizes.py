@@ -12,6 +12,7 @@ from typing import Any
 
 from go_rl.core.errors import ReadError, nearest
 from go_rl.graphs.readers.arithmetic.size_expression import names_of, size_of
+from go_rl.graphs.readers.model_options import option
 
 _UNKNOWN = re.compile(r"tensor<(?:[\d?]+x)*\?x")
 _SPECIFICATIONS = re.compile(r"polymorphic shapes specifications: (.*?)\. (?:Obtained|Please)")
@@ -140,7 +141,7 @@ def _size(i: int, axis: int, term: str | None, dims: Mapping[str, int]) -> int:
     missing = sorted(names_of(term or "") - dims.keys())
     if not missing:
         missing, term = [place], term or "?"
-    ways = " ".join(f"--dim {name}=8" for name in missing)
+    ways = " ".join(option("--dim", f"{name}=8") for name in missing)
     sizes = ", ".join(f"{name!r}: 8" for name in missing)
     raise ReadError(
         f"size {axis} of argument {i}, {term}, is unknown; give it, such as {ways} "

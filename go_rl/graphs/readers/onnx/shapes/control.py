@@ -8,6 +8,7 @@ The state of a loop is followed from trip to trip until its size stays, or grows
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -15,8 +16,11 @@ import numpy as np
 import onnx
 
 from go_rl.core.errors import ReadError
+from go_rl.graphs.readers.arithmetic.counters import MOST_TRIPS
+from go_rl.graphs.readers.model_options import option
 from go_rl.graphs.readers.onnx.scope import Completion, MissingShapeError, Scope, Shape
 from go_rl.graphs.readers.onnx.shapes.sequences import define_sequence
+from go_rl.graphs.readers.onnx.shapes.trips import Truth, condition_of
 from go_rl.graphs.readers.onnx.shapes.unknown_values import why_unknown
 from go_rl.graphs.readers.onnx.structure import BRANCH, TRIPS, describe
 from go_rl.graphs.readers.onnx.types import element_type, static_shape, tensor_type
@@ -318,23 +322,33 @@ def _loop_trips(
     name = node.name or node.output[0]
     if name in run.trips:
         return run.trips[name]
-    limit = scope.constants.get(node.input[0]) if node.input[0] else None
     start = scope.constants.get(node.input[1]) if len(node.input) > 1 and node.input[1] else None
     if start is not None and not bool(start.reshape(-1)[0]):
         return 0
-    goes_on = inner.constants.get(body.output[0].name)
-    if limit is None or (int(limit.reshape(-1)[0]) > LARGEST_LIMIT and goes_on is None):
-        if run.trip_count is not None:
-            return run.trip_count
+    limit = scope.constants.get(node.input[0]) if node.input[0] else None
+    most = math.inf if limit is None else max(0, int(limit.reshape(-1)[0]))
+    condition = condition_of(node, body, scope, inner)
+    trips = min(most, condition.false_from + 1)
+    endless = trips == math.inf or (not condition.false_known and trips > LARGEST_LIMIT)
+    if endless and run.trip_count is not None:
+        return run.trip_count
+    if endless or trips > MOST_TRIPS:
+        raise ReadError(_endless(node, name, scope, condition))
+    if not condition.false_known or (limit is None and node.input[0]):
+        run.notes.append(f"Loop {name!r} may stop early; its largest trip count {trips} is used")
+    return int(trips)
+
+
+def _endless(node: onnx.NodeProto, name: str, scope: Scope, condition: Truth) -> str:
+    """The message for a loop whose trips do not follow from its trip count and its condition."""
+    if condition.false_known:
+        reason = "its condition always holds"
+    else:
         reason = "it runs until its own condition ends it"
-        if limit is None and node.input[0]:
-            reason, _ = why_unknown(node.input[0], scope)
-        raise ReadError(
-            f"Loop {name!r} ({node.doc_string}): its trip count is not known ({reason}); give it "
-            f"with --dim {name}.trips=<count>, or that of all such loops with --trip-count <count>"
-        )
-    if goes_on is None:
-        run.notes.append(f"Loop {name!r} may stop early; its largest trip count {limit} is used")
-    elif not bool(goes_on.reshape(-1)[0]):
-        return min(1, int(limit.reshape(-1)[0]))
-    return max(0, int(limit.reshape(-1)[0]))
+    if node.input[0] and node.input[0] not in scope.constants:
+        reason, _ = why_unknown(node.input[0], scope)
+    given = option("--dim", f"{name}.trips=<count>")
+    return (
+        f"Loop {name!r} ({node.doc_string}): its trip count is not known ({reason}); give it with "
+        f"{given}, or that of all such loops with {option('--trip-count', '<count>')}"
+    )
