@@ -6,10 +6,10 @@ Rules stated once:
 - A weight is an initializer, or a pure layout or precision change of one (`LAYOUT_OF_WEIGHTS`),
   which is folded into the operators that read it; they count the stored bytes.
 - Operators that read the same weight array share it; one of at most 1 KiB each holds for itself.
-- An `If` becomes the nodes of the branch that `readers.onnx.shapes.control` chose. A `Loop` or
-  `Scan` is one node of kind ``CONTROL`` with the work of its body times its trip count; weights
-  that its body reads whole are read once, as those of an `LSTM` are, because they stay in place
-  between the trips.
+- An `If` becomes the nodes of the branch that `readers.onnx.shapes.control` chose. A `Loop`,
+  `Scan` or `SequenceMap` is one node of kind ``CONTROL`` with the work of its body times its trips;
+  weights that its body reads whole are read once, as those of an `LSTM` are, because they stay in
+  place between the trips.
 """
 
 from __future__ import annotations
@@ -36,7 +36,14 @@ from go_rl.graphs.readers.onnx.order import captured_names
 from go_rl.graphs.readers.onnx.recurrent import GATES, UNROLL_NODES, RecurrentLayer, add_steps
 from go_rl.graphs.readers.onnx.shapes.guesses import GUESSED
 from go_rl.graphs.readers.onnx.shapes.ml import ML_DOMAIN
-from go_rl.graphs.readers.onnx.structure import BRANCH, DEFAULT_DOMAINS, TRIPS, describe, fitting
+from go_rl.graphs.readers.onnx.structure import (
+    BRANCH,
+    DEFAULT_DOMAINS,
+    TRIPS,
+    counted_bodies,
+    describe,
+    fitting,
+)
 from go_rl.graphs.readers.onnx.value import LAYOUT_OF_WEIGHTS, TIE_BYTES, OnnxValue, tensor_of
 
 
@@ -241,6 +248,20 @@ def _body_work(walk: Walk, body: onnx.GraphProto, values: Values) -> _Work:
     return _Work(flops, max(0.0, num_bytes - counting.held_reads), weights, counting.held)
 
 
+def _repeated_work(walk: Walk, node: onnx.NodeProto, values: Values) -> _Work:
+    """Return the work of all trips of a node's bodies; weights that they hold are read once."""
+    flops = num_bytes = 0.0
+    weights: dict[str, Tensor] = {}
+    held: dict[str, float] = {}
+    for trips, body in counted_bodies(node):
+        work = _body_work(walk, body, values)
+        flops += trips * work.flops
+        num_bytes += trips * work.num_bytes
+        weights.update(work.weights)
+        held.update(work.held if trips else {})
+    return _Work(flops, num_bytes, weights, held)
+
+
 def _call(
     walk: Walk, node: onnx.NodeProto, values: Values, types: Mapping[str, onnx.TypeProto]
 ) -> Call:
@@ -278,15 +299,13 @@ def _add_operator(
             weights.update(values[operand].weights)
     if call.parameters is not None:
         weights[f"{prefix}{node.output[0]} (attributes)"] = call.parameters
-    trips = next((a.i for a in node.attribute if a.name == TRIPS), None)
     read = set(operands)
-    if trips is not None:
-        body = next(a.g for a in node.attribute if a.name == "body")
-        work = _body_work(walk, body, values)
+    if any(a.name == TRIPS for a in node.attribute):
+        work = _repeated_work(walk, node, values)
         weights.update(work.weights)
         read |= {n for n in captured_names(node) if n in values}
-        kind, flops = OpKind.CONTROL, trips * work.flops
-        num_bytes = trips * work.num_bytes + (sum(work.held.values()) if trips else 0.0)
+        kind, flops = OpKind.CONTROL, work.flops
+        num_bytes = work.num_bytes + sum(work.held.values())
         _hold(walk, work.held)
     else:
         kind, flops, num_bytes = _price(call, rule)

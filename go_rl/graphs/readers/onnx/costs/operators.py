@@ -168,7 +168,7 @@ _TABLE: dict[OpKind, dict[str, Costs]] = {
         "Scatter ScatterElements ScatterND": (fused.scatter, fused.scatter_bytes),
     },
     # Operators that hold subgraphs: `readers.onnx.graph` counts what is in them.
-    OpKind.CONTROL: {"If Loop Scan": no_flops},
+    OpKind.CONTROL: {"If Loop Scan SequenceMap": no_flops},
 }
 
 RULES = cost_rules("", _TABLE, SETTINGS) | CONTRIB_RULES | ML_RULES

@@ -20,7 +20,7 @@ from go_rl.graphs.readers.arithmetic.counters import MOST_TRIPS
 from go_rl.graphs.readers.model_options import option
 from go_rl.graphs.readers.onnx.scope import Completion, MissingShapeError, Scope, Shape
 from go_rl.graphs.readers.onnx.shapes.sequences import define_sequence
-from go_rl.graphs.readers.onnx.shapes.trips import Truth, condition_of
+from go_rl.graphs.readers.onnx.shapes.trips import Truth, condition_of, sized_by_trip
 from go_rl.graphs.readers.onnx.shapes.unknown_values import why_unknown
 from go_rl.graphs.readers.onnx.structure import BRANCH, TRIPS, describe
 from go_rl.graphs.readers.onnx.types import element_type, static_shape, tensor_type
@@ -150,31 +150,42 @@ def complete_loop(
     start = [_state(scope, name) for name in carried]
     results = [o.name for o in body.output][first : first + len(carried)]
 
-    def one_trip(states: Sequence[_State], settings: Completion) -> tuple[_Entry, list[_State]]:
+    def one_trip(
+        states: Sequence[_State], settings: Completion, trip: int = 0
+    ) -> tuple[_Entry, list[_State]]:
+        body.CopyFrom(pristine)
         entry = _enter(node, body, scope, settings, states)
+        if by_trip:
+            entry.scope.constants[body.input[0].name] = np.array(trip)
         complete_graph(body, entry.scope, settings, f"{node.doc_string}.body")
         return entry, [_state(entry.scope, name) for name in results]
 
-    trial = run.trial()
+    trial, by_trip = run.trial(), node.op_type == "Loop" and sized_by_trip(body)
     entry, after = one_trip(start, trial)
     trips = entry.trips
     if trips is None:
-        trips = _loop_trips(node, body, scope, entry.scope, trial)
+        known = scope.child() if by_trip else entry.scope
+        trips = _loop_trips(node, pristine if by_trip else body, scope, known, trial)
     end = start if trips == 0 else after
-    if after != start and trips > 1:
+    if trips > 1 and (by_trip or after != start):
+        middle, end = after, after
+        if after != start:
 
-        def next_state(states: Sequence[_State]) -> list[_State]:
-            body.CopyFrom(pristine)
-            return one_trip(states, run.trial(trust_file=False))[1]
+            def next_state(states: Sequence[_State], trip: int) -> list[_State]:
+                return one_trip(states, run.trial(trust_file=False), trip)[1]
 
-        middle, end = _followed(node, [start, after], trips, next_state, trial)
-        body.CopyFrom(pristine)
+            middle, end = _followed(node, [start, after], trips, next_state, trial)
         again = run.trial(trust_file=False)
-        entry, _ = one_trip(middle, again)
+        entry, _ = one_trip(middle, again, (trips - 1) // 2)
         run.notes.extend(n for n in trial.notes if n not in again.notes)
         trial = again
+    if by_trip:
+        run.notes.append(
+            f"Loop {node.name or node.output[0]!r}: sizes in its body follow the number of the "
+            "trip; it is counted at the trip halfway"
+        )
     run.keep(trial)
-    node.attribute.append(onnx.helper.make_attribute(TRIPS, trips))
+    node.attribute.append(onnx.helper.make_attribute(TRIPS, [trips]))
     _type_results(node, scope, end, trips, [entry.scope.types[o.name] for o in body.output[first:]])
 
 
@@ -237,11 +248,11 @@ def _followed(
     node: onnx.NodeProto,
     path: list[list[_State]],
     trips: int,
-    next_state: Callable[[Sequence[_State]], list[_State]],
+    next_state: Callable[[Sequence[_State], int], list[_State]],
     run: Completion,
 ) -> tuple[list[_State], list[_State]]:
     """Return the state in the middle of all trips, at which the body is counted, and at the end."""
-    path.append(next_state(path[-1]))
+    path.append(next_state(path[-1], 1))
     if path[2] == path[1]:  # it settles with the first trip
         return path[1], path[1]
     grown = [_grown(steps, trips) for steps in zip(*path, strict=True)]
@@ -255,7 +266,7 @@ def _followed(
                     f"{describe(node)}: the size of its state grows in uneven steps, and "
                     f"{trips:,} trips are too many to follow (at most {FOLLOWED_TRIPS})"
                 )
-            path.append(next_state(path[-1]))
+            path.append(next_state(path[-1], len(path) - 1))
         middle, end = path[min(trips // 2, len(path) - 1)], path[-1]
     run.notes.append(
         f"{node.op_type} {node.name or node.output[0]!r}: its state grows from trip to trip, to "

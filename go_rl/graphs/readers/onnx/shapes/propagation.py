@@ -35,6 +35,7 @@ from go_rl.graphs.readers.onnx.scope import Completion, FileFacts, Scope
 from go_rl.graphs.readers.onnx.shapes.control import complete_if, complete_loop, subgraphs
 from go_rl.graphs.readers.onnx.shapes.guesses import GUESSED, guess_note
 from go_rl.graphs.readers.onnx.shapes.inference import result_types
+from go_rl.graphs.readers.onnx.shapes.sequence_map import complete_sequence_map
 from go_rl.graphs.readers.onnx.shapes.sequences import complete_sequence, sequence_length
 from go_rl.graphs.readers.onnx.structure import DEFAULT_DOMAINS, describe, fitting
 from go_rl.graphs.readers.onnx.types import is_static, static_shape, tensor_type
@@ -122,6 +123,8 @@ def _visit(node: onnx.NodeProto, scope: Scope, facts: FileFacts, run: Completion
         return complete_if(node, scope, run, _complete_graph, _branch_flops)
     if default and node.op_type in ("Loop", "Scan"):
         complete_loop(node, scope, run, _complete_graph)
+    elif default and node.op_type == "SequenceMap":
+        complete_sequence_map(node, scope, run, _complete_graph)
     elif not complete_sequence(node, scope):
         _type_results(node, scope, facts, run)
     return False

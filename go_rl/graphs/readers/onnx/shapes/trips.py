@@ -15,10 +15,11 @@ import numpy as np
 import onnx
 
 from go_rl.graphs.readers.arithmetic.counters import Comparison, first_failure
+from go_rl.graphs.readers.onnx.costs.operators import RULES
+from go_rl.graphs.readers.onnx.fold import constant_tensor, small_value
 from go_rl.graphs.readers.onnx.scope import Scope
 from go_rl.graphs.readers.onnx.structure import DEFAULT_DOMAINS
-from go_rl.graphs.readers.tables import by_name
-
+from go_rl.graphs.readers.tables import by_name, names
 
 Trip = int | float
 """The number of a trip, or infinity."""
@@ -62,6 +63,10 @@ class _Linear:
 
 
 _TRIP = ""
+_ARITHMETIC = names(
+    "Add Cast CastLike Concat Div Identity Max Min Mod Mul Neg Range Reshape Squeeze Sub Unsqueeze"
+)
+"""Operators that make a number of the number of the trip."""
 _Value = _Linear | Truth
 
 
@@ -76,17 +81,37 @@ def condition_of(node: onnx.NodeProto, body: onnx.GraphProto, scope: Scope, inne
     """
     states = [value.name for value in body.input][2:]
     results = [value.name for value in body.output]
-    counter = body.input[0].name
-    linear = {counter: _Linear(0, {_TRIP: 1}), **{n: _Linear(0, {n: 1}) for n in states}}
-    after = _values(body, inner, linear)
-    counted: dict[str, _Linear] = {counter: linear[counter]}
+    counter, going = (value.name for value in body.input[:2])
+    linear: dict[str, _Value] = {counter: _Linear(0, {_TRIP: 1}), going: _ALWAYS}
+    after = _values(body, inner, linear | {name: _Linear(0, {name: 1}) for name in states})
     for name, result, start in zip(states, results[1:], node.input[2:], strict=False):
         first, step = _constant(scope.constants.get(start)), after.get(result)
         if isinstance(first, _Linear) and isinstance(step, _Linear):
             found = _counter(name, first.constant, step)
-            counted.update({name: found} if found else {})
-    found = _values(body, inner, counted).get(results[0])
+            linear |= {name: found} if found else {}
+    found = _values(body, inner, linear).get(results[0])
     return found if isinstance(found, Truth) else UNKNOWN
+
+
+def sized_by_trip(body: onnx.GraphProto) -> bool:
+    """Return whether the number of the trip sets up an operator of a body, such as a slice."""
+    return _sized_by({body.input[0].name}, body)
+
+
+def _sized_by(names: set[str], graph: onnx.GraphProto) -> bool:
+    """Whether one of these numbers, or what follows from them, sets up an operator of a graph."""
+    following = set(names)
+    for node in graph.node:
+        held = (a.g for a in node.attribute if a.HasField("g"))
+        if any(_sized_by(following, inner) for inner in held):
+            return True
+        read = [p for p, name in enumerate(node.input) if name in following]
+        rule = RULES.get(node.op_type) if node.domain in DEFAULT_DOMAINS else None
+        if rule is not None and not rule.settings.isdisjoint(read):
+            return True
+        if read and node.op_type in _ARITHMETIC:
+            following.update(node.output)
+    return False
 
 
 def _counter(name: str, start: int, after: _Linear) -> _Linear | None:
@@ -99,10 +124,15 @@ def _counter(name: str, start: int, after: _Linear) -> _Linear | None:
     return _Linear(start, after.slopes) if follows else None
 
 
-def _values(body: onnx.GraphProto, inner: Scope, given: Mapping[str, _Linear]) -> dict[str, _Value]:
+def _values(body: onnx.GraphProto, inner: Scope, given: Mapping[str, _Value]) -> dict[str, _Value]:
     """Return the scalars of a body, in order, that follow from those ``given``."""
     found: dict[str, _Value] = dict(given)
+    stored = ((t.name, _constant(small_value(t))) for t in body.initializer)
+    found.update((name, value) for name, value in stored if value is not None)
     for node in body.node:
+        if node.op_type == "Constant" and node.attribute[0].name != "ref":
+            held = _constant(small_value(constant_tensor(node)))
+            found.update(zip(node.output, [held] if held else [], strict=False))
         rule = _RULES.get(node.op_type) if node.domain in DEFAULT_DOMAINS else None
         operands = [found.get(i) or _constant(inner.constants.get(i)) for i in node.input if i]
         made = None if rule is None else rule(node.op_type, operands)
