@@ -244,7 +244,8 @@ def _body_work(walk: Walk, body: onnx.GraphProto, values: Values) -> _Work:
     weights: dict[str, Tensor] = {}
     for name in read & inner.keys():
         weights.update(inner[name].weights)
-    flops, num_bytes = sum(n.flops for n in nodes), sum(n.bytes_accessed for n in nodes)
+    flops = float(sum(n.flops for n in nodes))
+    num_bytes = sum(n.bytes_accessed for n in nodes)
     return _Work(flops, max(0.0, num_bytes - counting.held_reads), weights, counting.held)
 
 

@@ -80,6 +80,8 @@ SETTINGS = by_name(
         "Pad Resize": (1, 2, 3),
         "Range": (0, 1, 2),
         "STFT": (1, 3),
+        "SequenceAt SequenceErase": (1,),
+        "SequenceInsert": (2,),
         "Slice": (1, 2, 3, 4),
     }
 )

@@ -86,6 +86,8 @@ def _schema_types(
     types = {i: scope.types[i] for i in node.input if i}
     if domain == ML_DOMAIN and (found := ml_result_types(node, types)):
         return found, ""
+    if not domain and node.op_type == "MaxUnpool" and (shape := _third_operand(node, scope)):
+        return {node.output[0]: tensor_type(element_type(types[node.input[0]]), shape)}, ""
     schema = _inferring_schema(node.op_type, run.opsets.get(domain, 1), domain)
     if schema is None:
         return infer_without_schema(node, types), NO_SCHEMA
@@ -104,6 +106,12 @@ def _schema_types(
         ), ""
     except Exception as error:  # onnx raises InferenceError, ValueError and RuntimeError here
         return {}, str(error).strip().split("\n")[0]
+
+
+def _third_operand(node: onnx.NodeProto, scope: Scope) -> tuple[int, ...]:
+    """The size that a `MaxUnpool` states, which ONNX's inference overlooks; empty: none."""
+    stated = scope.constants.get(node.input[2]) if len(node.input) > 2 else None
+    return () if stated is None else tuple(int(size) for size in stated.reshape(-1))
 
 
 def _inferring_schema(op: str, version: int, domain: str) -> onnx.defs.OpSchema | None:

@@ -36,7 +36,11 @@ from go_rl.graphs.readers.onnx.shapes.control import complete_if, complete_loop,
 from go_rl.graphs.readers.onnx.shapes.guesses import GUESSED, guess_note
 from go_rl.graphs.readers.onnx.shapes.inference import result_types
 from go_rl.graphs.readers.onnx.shapes.sequence_map import complete_sequence_map
-from go_rl.graphs.readers.onnx.shapes.sequences import complete_sequence, sequence_length
+from go_rl.graphs.readers.onnx.shapes.sequences import (
+    complete_sequence,
+    has_element,
+    sequence_length,
+)
 from go_rl.graphs.readers.onnx.structure import DEFAULT_DOMAINS, describe, fitting
 from go_rl.graphs.readers.onnx.types import is_static, static_shape, tensor_type
 from go_rl.graphs.readers.onnx.value import LAYOUT_OF_WEIGHTS, OnnxValue, tensor_of
@@ -195,6 +199,9 @@ def _results(
     if default and node.op_type == "SequenceLength":
         length = sequence_length(node, scope)
         return "reads a sequence of unknown length" if length is None else [length]
+    if default and node.op_type == "OptionalHasElement":
+        given = has_element(node, scope)
+        return "" if given is None else [given]
     if not node.input or any(i and i not in constants for i in node.input):
         return ""
     return evaluate(node, [constants[i] if i else None for i in node.input], opsets)

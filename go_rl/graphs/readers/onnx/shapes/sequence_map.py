@@ -49,7 +49,8 @@ def complete_sequence_map(
         if output and node.input[0] in scope.sequences:
             define_sequence(scope, output, element, [shape for _, shape in results])
         elif output:
-            scope.types[output] = tensor_type(element, results[0][1])
+            kind = tensor_type(element, results[0][1])
+            scope.types[output] = onnx.helper.make_sequence_type_proto(kind)
 
 
 def _elements(node: onnx.NodeProto, scope: Scope) -> list[_Shapes]:
