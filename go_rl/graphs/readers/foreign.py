@@ -24,16 +24,6 @@ def foreign_format(head: bytes) -> str | None:
             "safetensors, weights without a model; name the config.json beside them, or load "
             f"them into the model, then {TORCH_EXPORT}"
         )
-    if head.startswith(b"ML\xefR"):
-        return (
-            "MLIR bytecode; write it as text, for example with str(module) in Python or "
-            "stablehlo-translate --deserialize"
-        )
-    if b"ML\xefR" in head:
-        return (
-            "an export of JAX; write its StableHLO: open('model.mlir', 'w').write("
-            "jax.export.deserialize(bytearray(data)).mlir_module())"
-        )
     if head.startswith(b"\x89HDF"):
         return (
             "HDF5, as Keras saves; load it in Keras, then model.export('model.onnx', format='onnx')"
@@ -83,6 +73,8 @@ def foreign_object(thing: object) -> str | None:
     if isinstance(thing, bytes | bytearray):
         said = foreign_format(bytes(thing[: 1 << 16]))
         return said or "bytes; write them to a file"
+    if "jax._src.export._export.Exported" in bases:
+        return "an export of JAX; open('model.jax', 'wb').write(it.serialize()) is a file to read"
     if callable(thing):
         return "a function; go_rl.trace(function, *example_arguments) reads it"
     return None

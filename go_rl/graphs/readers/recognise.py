@@ -11,7 +11,9 @@ from typing import BinaryIO
 from go_rl.core import ReadError
 from go_rl.graphs.readers.archive import MANIFEST
 from go_rl.graphs.readers.foreign import foreign_archive, foreign_folder, foreign_format
-from go_rl.graphs.readers.hf.gguf_header import MAGIC
+from go_rl.graphs.readers.hf.gguf_header import MAGIC as GGUF_MAGIC
+from go_rl.graphs.readers.hlo.stablehlo.stablehlo_bytecode import MAGIC as BYTECODE_MAGIC
+from go_rl.graphs.readers.hlo.stablehlo.stablehlo_bytecode import is_jax_export
 from go_rl.graphs.readers.torch.pt2_file import is_pt2
 from go_rl.runtime.array_file import UNREADABLE
 
@@ -29,7 +31,7 @@ class Format(enum.Enum):
     DNN_PARTITIONING = "dnn-partitioning JSON"
     PIPEDREAM = "PipeDream graph text"
     HLO = "HLO text"
-    STABLEHLO = "StableHLO text"
+    STABLEHLO = "StableHLO (text, MLIR bytecode or a JAX export)"
     JAX = "a JAX function as module:function"
     MODULE = "a PyTorch module as module:name"
 
@@ -59,8 +61,10 @@ def recognise(path: Path) -> Format:
     head = _head(path)
     if head.startswith(b"PK"):
         return _zip_format(path)
-    if head.startswith(MAGIC):
+    if head.startswith(GGUF_MAGIC):
         return Format.GGUF
+    if head.startswith(BYTECODE_MAGIC):
+        return Format.STABLEHLO
     # No text begins with the tags of an ONNX model, but a model may hold any text.
     if _looks_like_onnx(path):
         return Format.ONNX
@@ -68,6 +72,8 @@ def recognise(path: Path) -> Format:
     found = None if text is None else _text_format(text)
     if found is not None:
         return found
+    if is_jax_export(head):
+        return Format.STABLEHLO
     if foreign := foreign_format(head):
         raise ReadError(f"{path}: {foreign}")
     raise ReadError(f"{path}: not a model that go_rl reads; accepted are {ACCEPTED}")

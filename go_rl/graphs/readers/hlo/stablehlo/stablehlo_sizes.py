@@ -25,11 +25,12 @@ def has_unknown_sizes(text: str) -> bool:
     return _UNKNOWN.search(text) is not None
 
 
-def with_sizes(text: str, dims: Mapping[str, int]) -> bytes:
+def with_sizes(content: str | bytes, text: str, dims: Mapping[str, int]) -> bytes:
     """Return the module, as MLIR bytecode, with every size known.
 
     Args:
-        text: the module.
+        content: the module, as text or bytecode.
+        text: its text, in which large constants may be left out.
         dims: sizes by the names of JAX's dimension variables, such as ``b``, or by argument and
             axis, such as ``arg0.1``.
 
@@ -44,7 +45,7 @@ def with_sizes(text: str, dims: Mapping[str, int]) -> bytes:
 
     context = mlir.make_ir_context()
     with context, ir.Location.unknown(context):
-        module: Any = ir.Module.parse(text)
+        module: Any = ir.Module.parse(content)
         symbols = ir.SymbolTable(module.operation)
         main: Any = symbols["main"]
         dynamic = list(main.type.inputs)
