@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 import jax
@@ -118,9 +117,9 @@ def self_attention(
     p: Parameters, x: Array, heads: int, bias: Array | None = None, key_bias: bool = True
 ) -> Array:
     width = x.shape[-1]
-    q, k, v = (linear(p, x, width, bias) for bias in (True, key_bias, True))
+    q, k, v = (linear(p, x, width, has_bias) for has_bias in (True, key_bias, True))
     scale = (width // heads) ** -0.5
-    mixed = attend(*(heads_of(each, heads) for each in (q, k, v)), scale, bias)
+    mixed = attend(heads_of(q, heads), heads_of(k, heads), heads_of(v, heads), scale, bias)
     return linear(p, mixed, width)
 
 
@@ -196,9 +195,7 @@ def causal(length: int) -> Array:
     return jnp.where(places[:, None] >= places, 0.0, -jnp.inf)
 
 
-def llama_block(
-    p: Parameters, x: Array, keys: Array, values: Array, cos: Array, sin: Array
-) -> Any:
+def llama_block(p: Parameters, x: Array, keys: Array, values: Array, cos: Array, sin: Array) -> Any:
     heads, groups, width, depth = 32, 8, 2048, 64
     y = rms_norm(p, x)
     q = heads_of(linear(p, y, width, False), heads)
@@ -210,8 +207,9 @@ def llama_block(
 
     keys = jnp.concatenate([keys, turned(k)], 2)
     values = jnp.concatenate([values, v], 2)
-    repeated = (jnp.repeat(each, heads // groups, 1) for each in (keys, values))
-    x = x + linear(p, attend(turned(q), *repeated, depth**-0.5), width, False)
+    all_keys, all_values = (jnp.repeat(each, heads // groups, 1) for each in (keys, values))
+    mixed = attend(turned(q), all_keys, all_values, depth**-0.5)
+    x = x + linear(p, mixed, width, False)
     y = rms_norm(p, x)
     gated = jax.nn.silu(linear(p, y, 8192, False)) * linear(p, y, 8192, False)
     return x + linear(p, gated, width, False), keys, values

@@ -39,10 +39,11 @@ def trip_count(module: Module, loop: Instruction, named: Mapping[str, Instructio
     mirrored = _MIRRORED.get(root.attributes.get("direction", ""))
     if mirrored is None:
         return None
-    for operands, way in (
+    ways: tuple[tuple[tuple[str, ...], Comparison], ...] = (
         (root.operands, _MIRRORED[mirrored]),
         (root.operands[::-1], mirrored),
-    ):
+    )
+    for operands, way in ways:
         element, limit = test.state_element(operands[0]), test.literal(operands[1])
         if limit is None:
             passed = test.state_element(operands[1])

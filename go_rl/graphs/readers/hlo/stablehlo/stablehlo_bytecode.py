@@ -41,7 +41,7 @@ def plain_module(content: bytes) -> bytes:
         # `jax.export.deserialize` wants the user's types of arguments, which play no role here.
         from jax._src.export import serialization_generated
 
-        exported = serialization_generated.Exported.GetRootAs(content)
+        exported: Any = serialization_generated.Exported.GetRootAs(content)
         content = exported.MlirModuleSerializedAsNumpy().tobytes()
     if _PORTABLE not in content[:_HEADER_BYTES]:
         return content

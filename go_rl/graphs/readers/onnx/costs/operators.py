@@ -14,6 +14,7 @@ from go_rl.graphs.readers.onnx.call import (
     CostRule,
     Costs,
     cost_rules,
+    no_bytes,
     no_flops,
     per_element,
     per_input,
@@ -52,7 +53,7 @@ ELEMENTWISE_FLOPS: dict[int, str] = {
 """Element-wise operators by FLOP a result element."""
 
 MOVEMENT = (
-    "CenterCropPad Compress Concat DepthToSpace Dropout Expand Flatten Identity Optional"
+    "CenterCropPad Compress Concat DepthToSpace Dropout Expand Flatten Optional"
     " OptionalGetElement OptionalHasElement Pad Reshape ReverseSequence SequenceAt"
     " SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength"
     " ConcatFromSequence Shape Size SpaceToDepth Split SplitToSequence Squeeze"
@@ -106,6 +107,7 @@ _TABLE: dict[OpKind, dict[str, Costs]] = {
     },
     OpKind.MOVEMENT: {
         MOVEMENT: no_flops,
+        "Identity": (no_flops, no_bytes),
         "Slice": (no_flops, fused.slice_bytes),
         **dict.fromkeys(CONSTANTS, no_flops),
     },

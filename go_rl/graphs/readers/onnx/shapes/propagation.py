@@ -42,7 +42,7 @@ from go_rl.graphs.readers.onnx.shapes.sequences import (
     sequence_length,
 )
 from go_rl.graphs.readers.onnx.structure import DEFAULT_DOMAINS, describe, fitting
-from go_rl.graphs.readers.onnx.types import is_static, static_shape, tensor_type
+from go_rl.graphs.readers.onnx.types import element_type, is_static, static_shape, tensor_type
 from go_rl.graphs.readers.onnx.value import LAYOUT_OF_WEIGHTS, OnnxValue, tensor_of
 
 
@@ -121,6 +121,8 @@ def _visit(node: onnx.NodeProto, scope: Scope, facts: FileFacts, run: Completion
         return False if node.attribute[0].name == "ref" else _fold_constant(node, scope)
     if _fold(node, scope, run.opsets):
         return True
+    if default and node.op_type in ("Cast", "CastLike"):
+        _rename_idle_cast(node, scope)
     if default and node.op_type in LAYOUT_OF_WEIGHTS and _all_stored(node, scope):
         scope.stored[node.output[0]] = None
     if default and node.op_type == "If":
@@ -132,6 +134,19 @@ def _visit(node: onnx.NodeProto, scope: Scope, facts: FileFacts, run: Completion
     elif not complete_sequence(node, scope):
         _type_results(node, scope, facts, run)
     return False
+
+
+def _rename_idle_cast(node: onnx.NodeProto, scope: Scope) -> None:
+    """Make, in place, an `Identity` of a cast to the type that its operand has."""
+    given = element_type(scope.types[node.input[0]])
+    if node.op_type == "CastLike":
+        wanted = element_type(scope.types[node.input[1]])
+    else:
+        wanted = next((a.i for a in node.attribute if a.name == "to"), 0)
+    if given and given == wanted:
+        node.op_type = "Identity"
+        del node.input[1:]
+        del node.attribute[:]
 
 
 def _all_stored(node: onnx.NodeProto, scope: Scope) -> bool:
