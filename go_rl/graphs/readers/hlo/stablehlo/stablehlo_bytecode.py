@@ -27,6 +27,16 @@ def is_jax_export(head: bytes) -> bool:
     return MAGIC in head and 4 <= root < head.index(MAGIC)
 
 
+def mlir_context() -> Any:
+    """Return a context of MLIR with JAX's dialects and without threads, which a fork would lack."""
+    # jax exports no public way to MLIR's dialects.
+    from jax._src.interpreters import mlir
+
+    context = mlir.make_ir_context()
+    context.enable_multithreading(False)
+    return context
+
+
 def plain_module(content: bytes) -> bytes:
     """Return bytecode in StableHLO's own dialect.
 
@@ -45,7 +55,7 @@ def plain_module(content: bytes) -> bytes:
         content = exported.MlirModuleSerializedAsNumpy().tobytes()
     if _PORTABLE not in content[:_HEADER_BYTES]:
         return content
-    with mlir.make_ir_context() as context:
+    with mlir_context() as context:
         module: Any = stablehlo.deserialize_portable_artifact(context, content)
         return mlir.module_to_bytecode(module)
 
@@ -54,9 +64,8 @@ def outline(content: bytes | str) -> str:
     """Return the text of a module without the numbers of its large constants."""
     if isinstance(content, str):
         return content
-    from jax._src.interpreters import mlir
     from jaxlib.mlir import ir
 
-    with mlir.make_ir_context() as context, ir.Location.unknown(context):
+    with mlir_context() as context, ir.Location.unknown(context):
         module: Any = ir.Module.parse(content)
         return module.operation.get_asm(large_elements_limit=16)

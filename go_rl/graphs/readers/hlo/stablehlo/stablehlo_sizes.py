@@ -12,6 +12,7 @@ from typing import Any
 
 from go_rl.core.errors import ReadError, nearest
 from go_rl.graphs.readers.arithmetic.size_expression import names_of, size_of
+from go_rl.graphs.readers.hlo.stablehlo.stablehlo_bytecode import mlir_context
 from go_rl.graphs.readers.model_options import option
 
 _UNKNOWN = re.compile(r"tensor<(?:[\d?]+x)*\?x")
@@ -43,7 +44,7 @@ def with_sizes(content: str | bytes, text: str, dims: Mapping[str, int]) -> byte
     from jaxlib.mlir import ir
     from jaxlib.mlir.dialects import func, stablehlo
 
-    context = mlir.make_ir_context()
+    context = mlir_context()
     with context, ir.Location.unknown(context):
         module: Any = ir.Module.parse(content)
         symbols = ir.SymbolTable(module.operation)
