@@ -90,6 +90,17 @@ def _profile() -> dict[str, Any]:
     return {**limits, "nodes": nodes, "edges": edges}
 
 
+def _piper() -> dict[str, Any]:
+    """A profile in Piper's form."""
+    figures = {"parameterSize": 8.0, "memoryUsageA": 4.0, "memoryUsageB": 16.0, "syncTimeFw": {},
+               "syncTimeBw": {}}  # fmt: skip
+    ways = [{"id": name, "timePerSample": 1.5, **figures} for name in ("vanilla", "recomp")]
+    nodes = [{"id": i, "name": f"layer{i}", "TMPCs": {"1": ways, "2": ways}} for i in range(4)]
+    edges = [{"sourceId": u, "destId": u + 1, "communicationCost": 64.0} for u in range(3)]
+    limits = {"maxMemoryPerDevice": 1e9, "maxDevices": 2, "bandwidth": 1e9, "mbsInBatch": 4}
+    return {**limits, "nodes": nodes, "edges": edges}
+
+
 def _hardware(rng: Rng) -> bytes:
     from go_rl.core import load_hardware
 
@@ -278,6 +289,7 @@ KINDS: Mapping[str, Kind] = {
         _read_stablehlo,
     ),
     "dnn-partitioning": Kind(".json", lambda r: mutate_json(_profile(), r), _read_model),
+    "piper": Kind(".json", lambda r: mutate_json(_piper(), r), _read_model),
     "pipedream": Kind(".txt", lambda r: mutate_text(PIPEDREAM, r), _read_model),
     "hardware": Kind(".json", _hardware, _read_hardware),
     "archive": Kind(".npz", lambda r: mutate_npz(_archive(), r, _seal_graph), _read_model),

@@ -17,6 +17,7 @@ from go_rl.graphs.readers.hlo.stablehlo.stablehlo_reader import read_stablehlo
 from go_rl.graphs.readers.model_options import TRIP_COUNT, Inputs, ModelOptions, Training, Unknown
 from go_rl.graphs.readers.profiles.dnn_partitioning import read_dnn_partitioning
 from go_rl.graphs.readers.profiles.pipedream import read_pipedream
+from go_rl.graphs.readers.profiles.piper import read_piper
 from go_rl.graphs.readers.python_target import PythonTarget, made_by, python_target
 from go_rl.graphs.readers.recognise import Format, names_function, recognise
 
@@ -37,7 +38,7 @@ def load(
 
     Args:
         model: a file (ONNX, a ``.pt2`` archive of PyTorch, a ``config.json`` of
-            Hugging Face, a GGUF file, go_rl ``.npz``, dnn-partitioning JSON,
+            Hugging Face, a GGUF file, go_rl ``.npz``, JSON of dnn-partitioning or Piper,
             PipeDream text, HLO text, StableHLO as text or bytecode, an export of JAX), or
             ``module:name`` for a JAX function or a PyTorch module when no such file exists.
         dims: values for the model's symbolic dimensions, such as ``{"batch": 8}``; also
@@ -125,6 +126,8 @@ def _load_file(path: Path, options: ModelOptions) -> OpGraph:
         case Format.STABLEHLO:
             held = options.weights or ()
             return read_stablehlo(path, weights=held, dims=options.dims, **counting)
+        case Format.PIPER:
+            return read_piper(path)
         case Format.PIPEDREAM:
             return read_pipedream(path, options.training)
         case _:
@@ -141,6 +144,7 @@ _TAKEN: Mapping[Format, Sequence[str]] = {
     Format.STABLEHLO: ("dims", TRIP_COUNT, "unknown", "weights"),
     Format.PIPEDREAM: ("training", "unknown"),
     Format.DNN_PARTITIONING: ("unknown",),
+    Format.PIPER: ("unknown",),
 }
 """Options that the readers of files take."""
 

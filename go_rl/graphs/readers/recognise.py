@@ -30,6 +30,7 @@ class Format(enum.Enum):
     GGUF = "a GGUF file of llama.cpp"
     DNN_PARTITIONING = "dnn-partitioning JSON"
     PIPEDREAM = "PipeDream graph text"
+    PIPER = "Piper JSON"
     HLO = "HLO text"
     STABLEHLO = "StableHLO (text, MLIR bytecode or a JAX export)"
     JAX = "a JAX function as module:function"
@@ -42,7 +43,8 @@ _ONNX_WIRE = {1: _VARINT, 5: _VARINT} | dict.fromkeys((2, 3, 4, 6, 7, 8, 14, 20,
 """`ModelProto` field number to protobuf wire type (onnx.proto)."""
 _CONFIGURATION = re.compile(r'"(model_type|architectures)"\s*:')
 _GRAPH = re.compile(r'"nodes"\s*:')
-"""Fields of a configuration of a model, and of a graph."""
+_WAYS = re.compile(r'"TMPCs"\s*:')
+"""Fields of a configuration of a model, of a graph, and of a layer of Piper."""
 
 
 def names_function(model: str | Path) -> bool:
@@ -133,6 +135,8 @@ def _text_format(text: str) -> Format | None:
     body = text.lstrip()
     if _CONFIGURATION.search(body) and body.startswith("{") and not _GRAPH.search(body):
         return Format.HUGGING_FACE
+    if body.startswith("{") and _WAYS.search(body):
+        return Format.PIPER
     if body.startswith(("{", "[")):
         return Format.DNN_PARTITIONING
     if re.match(r"(//[^\n]*\n|\s)*HloModule\b", body):
