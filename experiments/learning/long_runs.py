@@ -92,14 +92,22 @@ def work() -> int:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     RUNS.mkdir(parents=True, exist_ok=True)
-    for run in listed():
-        if not run.done.exists():
-            print(f"== {run.name}: {run.command}", flush=True)
-            code = _worked(run)
-            print(f"== {run.name}: ended with {code}", flush=True)
-            if code == 0:
-                run.done.write_text(f"{_spent().get(run.name, 0.0) / 3600:.2f} core-hours\n")
+    failed: set[str] = set()
+    while run := _next(failed):
+        print(f"== {run.name}: {run.command}", flush=True)
+        code = _worked(run)
+        print(f"== {run.name}: ended with {code}", flush=True)
+        if code == 0:
+            run.done.write_text(f"{_spent().get(run.name, 0.0) / 3600:.2f} core-hours\n")
+        else:
+            failed.add(run.name)
     return 0
+
+
+def _next(failed: set[str]) -> LongRun | None:
+    """The first run to be done; the list may have been changed since the last began."""
+    open_runs = (run for run in listed() if not run.done.exists() and run.name not in failed)
+    return next(open_runs, None)
 
 
 def _worked(run: LongRun) -> int:
