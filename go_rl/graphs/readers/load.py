@@ -10,7 +10,7 @@ from go_rl.core import OpGraph, ReadError
 from go_rl.graphs.readers.archive import load_graph
 from go_rl.graphs.readers.file_errors import reading
 from go_rl.graphs.readers.foreign import foreign_object, is_torch_module
-from go_rl.graphs.readers.hf.gguf import read_gguf
+from go_rl.graphs.readers.hf.gguf.gguf_reader import read_gguf
 from go_rl.graphs.readers.hf.reader import read_hf
 from go_rl.graphs.readers.hlo.reader import read_hlo
 from go_rl.graphs.readers.hlo.stablehlo.stablehlo_reader import read_stablehlo

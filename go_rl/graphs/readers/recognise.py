@@ -11,10 +11,10 @@ from typing import BinaryIO
 from go_rl.core import ReadError
 from go_rl.graphs.readers.archive import MANIFEST
 from go_rl.graphs.readers.foreign import foreign_archive, foreign_folder, foreign_format
-from go_rl.graphs.readers.hf.gguf_header import MAGIC as GGUF_MAGIC
+from go_rl.graphs.readers.hf.gguf.gguf_header import MAGIC as GGUF_MAGIC
 from go_rl.graphs.readers.hlo.stablehlo.stablehlo_bytecode import MAGIC as BYTECODE_MAGIC
 from go_rl.graphs.readers.hlo.stablehlo.stablehlo_bytecode import is_jax_export
-from go_rl.graphs.readers.torch.pt2_file import is_pt2
+from go_rl.graphs.readers.torch.program.pt2_file import is_pt2
 from go_rl.runtime.array_file import UNREADABLE
 
 HEAD_BYTES = 1 << 16

@@ -73,8 +73,8 @@ def read_piper(path: str | Path) -> OpGraph:
             seconds = 0.0 if sent is None else sent / bandwidth
             builder.add_node(_node(record, _priced(record, choices), sent, seconds))
         for record in edges:
-            ends = (builder.number_of(record.name(end)) for end in ("sourceId", "destId"))
-            builder.add_edge(*ends, record.number("communicationCost"))
+            sender, receiver = (builder.number_of(record.name(e)) for e in ("sourceId", "destId"))
+            builder.add_edge(sender, receiver, record.number("communicationCost"))
         return builder.build()
 
 

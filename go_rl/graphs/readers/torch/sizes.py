@@ -13,7 +13,7 @@ from go_rl.core.errors import ReadError, nearest
 from go_rl.graphs.readers.arithmetic.size_expression import names_of, size_of
 from go_rl.graphs.readers.model_options import LARGEST_SIZE, Inputs, option
 from go_rl.graphs.readers.tensor import Tensor
-from go_rl.graphs.readers.torch.schema import (
+from go_rl.graphs.readers.torch.program.schema import (
     Ref,
     Spec,
     SymRef,
@@ -21,7 +21,7 @@ from go_rl.graphs.readers.torch.schema import (
     TorchGraph,
     TorchProgram,
 )
-from go_rl.graphs.readers.torch.symbols import Size
+from go_rl.graphs.readers.torch.program.symbols import Size
 
 TRIPS_SUFFIX = ".trips"
 """``<node>.trips`` names the trips of a loop among the dimensions."""
