@@ -113,3 +113,45 @@ def test_data_may_end_a_counted_loop_early():
 def test_data_alone_do_not_end_it():
     with pytest.raises(ReadError, match="until its own condition ends it"):
         trips_of(loop([node("Identity", ["data"], ["go2"])]))
+
+
+def nested(trips):
+    """A product of as many rows as trips so far, and a loop of as many trips inside."""
+    inside = helper.make_graph(
+        [node("Identity", ["go3"], ["go4"]), node("MatMul", ["g", "w"], ["g2"])],
+        "inside",
+        [value("j", [], 7), value("go3", [], 9), value("g", [1, 4])],
+        [value("go4", [], 9), value("g2", [1, 4])],
+    )
+    body = helper.make_graph(
+        [
+            node("Add", ["i", "one"], ["end"]),
+            node("Unsqueeze", ["end", "axis"], ["ends"]),
+            node("Slice", ["rows", "axis", "ends"], ["part"]),
+            node("MatMul", ["part", "w"], ["p"]),
+            node("ReduceMax", ["p", "axis"], ["top"]),
+            node("Loop", ["end", "", "top"], ["g_end"], name="inner", body=inside),
+            node("Identity", ["go"], ["go2"]),
+        ],
+        "b",
+        [value("i", [], 7), value("go", [], 9), value("h", [1, 4])],
+        [value("go2", [], 9), value("g_end", [1, 4])],
+    )
+    nodes = [node("Loop", ["n", "", "x"], ["a"], name="outer", body=body)]
+    nodes += [node("Relu", ["a"], ["y"])]
+    weights = [array("n", trips, np.int64), array("one", 1, np.int64), array("axis", [0], np.int64)]
+    weights.append(array("w", np.eye(4)))
+    return model(nodes, [value("x", [1, 4]), value("rows", [9, 4])], ["y"], weights)
+
+
+@pytest.mark.parametrize("trips", [1, 3, 9])
+def test_sizes_that_follow_the_trip_are_those_halfway(trips):
+    graph = read_onnx_model(nested(trips), "m")
+    flops = graph.flops[graph.op_type.index("Loop")]
+    halfway = (trips + 1) // 2
+    product, largest = 2 * halfway * 4 * 4, (halfway - 1) * 4
+    assert flops == trips * (product + largest + 2 * 4 * 4 * halfway)
+    assert (
+        sum("sizes in its body follow the number of the trip" in n for n in graph.meta["notes"])
+        == 1
+    )
