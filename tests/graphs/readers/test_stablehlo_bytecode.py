@@ -80,6 +80,14 @@ def test_a_damaged_file_is_named(path):
         assert "\n" not in str(error.value)
 
 
+def test_what_mlir_says_is_quoted(tmp_path):
+    path = tmp_path / "junk.bc"
+    path.write_bytes(b"ML\xefRjunk")
+    with pytest.raises(ReadError, match=r"Unable to parse module assembly: .*error: ") as error:
+        load(path)
+    assert "\n" not in str(error.value)
+
+
 def test_symbolic_sizes_of_an_export(tmp_path, in_process):
     (b,) = export.symbolic_shape("b")
     sizes = jax.ShapeDtypeStruct((b, 16), jnp.float32), SIZES[1]

@@ -44,7 +44,10 @@ def main(folder: Path) -> None:
         return
     # jaxlib raises several unrelated classes, RuntimeError among them.
     except Exception as error:
-        complaint = (str(error).strip().splitlines() or ["no reason given"])[0]
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        # A first line that ends so only announces what follows.
+        count = 2 if lines and lines[0].endswith(":") else 1
+        complaint = " ".join(lines[:count]) or "no reason given"
         (folder / "complaint.txt").write_text(complaint, "utf-8")
         return
     options = _hlo.HloPrintOptions()
