@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from graphs.readers.gguf_files import METADATA, content, tensors
 from graphs.readers.hf_models import SMALL
+from graphs.readers.tflite_models import T, tflite
 
 from .mutate_json import mutate_json
 from .mutate_npz import MANIFEST, Arrays, edit_manifest, mutate_npz
@@ -88,6 +89,30 @@ def _profile() -> dict[str, Any]:
     ]
     limits = {"maxSizePerFPGA": 1e9, "maxFPGAs": 2, "maxCPUs": 1}
     return {**limits, "nodes": nodes, "edges": edges}
+
+
+@functools.cache
+def _tflite() -> bytes:
+    """A convolution, a weight of half precision, a product and a custom operator."""
+    tensors = {
+        "x": T((1, 8, 8, 3), signature=(-1, 8, 8, 3)), "k": T((4, 3, 3, 3), stored=True),
+        "b": T((4,), stored=True), "c": T((1, 8, 8, 4)), "half": T((10, 256), 1, True),
+        "w": T((10, 256)), "f": T((1, 256)), "y": T((1, 10)), "z": T((1, 10)),
+    }  # fmt: skip
+    sizes = {1: ("int", 1), 2: ("int", 1), 3: ("byte", 1)}
+    operators = [
+        ("CONV_2D", ["x", "k", "b"], ["c"], sizes), ("RESHAPE", ["c"], ["f"], {}),
+        ("DEQUANTIZE", ["half"], ["w"], {}),
+        ("FULLY_CONNECTED", ["f", "w", None], ["y"], {0: ("byte", 1)}),
+        ("OwnOperator", ["y"], ["z"], {}),
+    ]  # fmt: skip
+    return tflite(tensors, operators, ["x"], ["z"])
+
+
+def _read_lite(path: Path) -> Any:
+    from go_rl.graphs.readers import load
+
+    return load(path, unknown="bytes")
 
 
 def _piper() -> dict[str, Any]:
@@ -289,6 +314,7 @@ KINDS: Mapping[str, Kind] = {
         _read_stablehlo,
     ),
     "dnn-partitioning": Kind(".json", lambda r: mutate_json(_profile(), r), _read_model),
+    "tflite": Kind(".tflite", lambda r: broken_bytes(_tflite(), r), _read_lite),
     "piper": Kind(".json", lambda r: mutate_json(_piper(), r), _read_model),
     "pipedream": Kind(".txt", lambda r: mutate_text(PIPEDREAM, r), _read_model),
     "hardware": Kind(".json", _hardware, _read_hardware),

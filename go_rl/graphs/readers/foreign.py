@@ -14,11 +14,6 @@ _TORCH_MODULE = "torch.nn.modules.module.Module"
 def foreign_format(head: bytes) -> str | None:
     """Return what a file is and how to get a model that go_rl reads, by its first bytes; None: it
     is of no tool known here."""
-    if head[4:8] == b"TFL3":
-        return (
-            "a TensorFlow Lite model; convert it: python -m tf2onnx.convert --tflite model.tflite "
-            "--output model.onnx"
-        )
     if head[_HEADER_BYTES : _HEADER_BYTES + 1] == b"{" and _length(head) < 1 << 30:
         return (
             "safetensors, weights without a model; name the config.json beside them, or load "

@@ -38,8 +38,8 @@ def load(
 
     Args:
         model: a file (ONNX, a ``.pt2`` archive of PyTorch, a ``config.json`` of
-            Hugging Face, a GGUF file, go_rl ``.npz``, JSON of dnn-partitioning or Piper,
-            PipeDream text, HLO text, StableHLO as text or bytecode, an export of JAX), or
+            Hugging Face, a GGUF file, a LiteRT model, go_rl ``.npz``, JSON of dnn-partitioning or
+            Piper, PipeDream text, HLO text, StableHLO as text or bytecode, an export of JAX), or
             ``module:name`` for a JAX function or a PyTorch module when no such file exists.
         dims: values for the model's symbolic dimensions, such as ``{"batch": 8}``; also
             ``{"trip_count": 8}`` for the next but one argument.
@@ -126,6 +126,10 @@ def _load_file(path: Path, options: ModelOptions) -> OpGraph:
         case Format.STABLEHLO:
             held = options.weights or ()
             return read_stablehlo(path, weights=held, dims=options.dims, **counting)
+        case Format.TFLITE:
+            from go_rl.graphs.readers.tflite.tflite_reader import read_tflite
+
+            return read_tflite(path, options.unknown)
         case Format.PIPER:
             return read_piper(path)
         case Format.PIPEDREAM:
@@ -145,6 +149,7 @@ _TAKEN: Mapping[Format, Sequence[str]] = {
     Format.PIPEDREAM: ("training", "unknown"),
     Format.DNN_PARTITIONING: ("unknown",),
     Format.PIPER: ("unknown",),
+    Format.TFLITE: ("unknown",),
 }
 """Options that the readers of files take."""
 

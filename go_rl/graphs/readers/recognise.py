@@ -31,6 +31,7 @@ class Format(enum.Enum):
     DNN_PARTITIONING = "dnn-partitioning JSON"
     PIPEDREAM = "PipeDream graph text"
     PIPER = "Piper JSON"
+    TFLITE = "a LiteRT (TensorFlow Lite) model"
     HLO = "HLO text"
     STABLEHLO = "StableHLO (text, MLIR bytecode or a JAX export)"
     JAX = "a JAX function as module:function"
@@ -38,6 +39,8 @@ class Format(enum.Enum):
 
 
 ACCEPTED = ", ".join(f.value for f in Format)
+_LITERT = b"TFL3"
+"""Bytes 4 to 7 of a LiteRT model."""
 _VARINT, _LENGTH = 0, 2
 _ONNX_WIRE = {1: _VARINT, 5: _VARINT} | dict.fromkeys((2, 3, 4, 6, 7, 8, 14, 20, 25, 26), _LENGTH)
 """`ModelProto` field number to protobuf wire type (onnx.proto)."""
@@ -67,6 +70,8 @@ def recognise(path: Path) -> Format:
         return Format.GGUF
     if head.startswith(BYTECODE_MAGIC):
         return Format.STABLEHLO
+    if head[4:8] == _LITERT:
+        return Format.TFLITE
     # No text begins with the tags of an ONNX model, but a model may hold any text.
     if _looks_like_onnx(path):
         return Format.ONNX

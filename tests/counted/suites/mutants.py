@@ -9,7 +9,7 @@ EACH = 100
 """Mutants of a trial, of one kind."""
 TURN = (*("onnx",) * 4, *("torch",) * 3, "configuration", "gguf", "hlo", "stablehlo", "bytecode",
         "dnn-partitioning", "piper", "pipedream", "hardware", "archive", "plan",
-        "weights")  # fmt: skip
+        "weights", "tflite")  # fmt: skip
 """Kinds of successive trials: the format with most readers most often."""
 
 

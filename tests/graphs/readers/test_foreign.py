@@ -17,7 +17,6 @@ from go_rl.graphs.readers.foreign import foreign_object
 EXPORTED = export.export(jax.jit(lambda x: x @ x))(jnp.ones((4, 4)))
 HEADER = json.dumps({"w": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}).encode()
 FILES = {
-    "model.tflite": (b"\x1c\x00\x00\x00TFL3" + bytes(40), "tf2onnx.convert --tflite"),
     "w.safetensors": (len(HEADER).to_bytes(8, "little") + HEADER + bytes(4), "weights without"),
     "model.h5": (b"\x89HDF\r\n\x1a\n" + bytes(8), "HDF5, as Keras saves"),
     "model.pkl": (b"\x80\x04\x95" + bytes(8), "a pickle, which is not opened"),
