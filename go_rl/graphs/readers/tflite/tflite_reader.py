@@ -19,6 +19,7 @@ from go_rl.graphs.readers.tables import names
 from go_rl.graphs.readers.tensor import Tensor
 from go_rl.graphs.readers.tflite.operators import RULES
 from go_rl.graphs.readers.tflite.tflite_file import (
+    DAMAGED,
     TfliteModel,
     TfliteOperator,
     read_tflite_file,
@@ -72,7 +73,7 @@ def read_tflite(path: str | Path, unknown: Unknown = "error") -> OpGraph:
     with naming(path):
         try:
             _Walk(model, builder).run()
-        except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        except DAMAGED as error:
             raise ReadError(
                 f"{path}: an operator and its operands do not fit ({type(error).__name__}: {error})"
             ) from error
@@ -159,7 +160,7 @@ class _Walk:
         types: list[Any] = [None if value is None else value.type for value in operands]
         try:
             return kind, float(formula(types, result, op.options))
-        except (ArithmeticError, LookupError, TypeError, ValueError, ReadError) as error:
+        except (*DAMAGED, ReadError) as error:
             shapes = [None if t is None else list(t.shape) for t in types]
             raise ReadError(
                 f"{op.name} at operators[{place}]: operand shapes {shapes} do not fit the operator "
