@@ -191,7 +191,8 @@ def test_weights_of_another_objective_are_refused():
         load_weights("partition-1.0", Objective.MAKESPAN)
 
 
-def test_a_policy_that_does_not_exist_is_refused(copy):
-    rewrite(copy, lambda m, a: m.update(policy="orders"))
-    with pytest.raises(CheckpointError, match="policy 'orders' must be one of ring, nodes, disp"):
+@pytest.mark.parametrize(("policy", "said"), [("orders", "'orders'"), (["ring"], r"\['ring'\]")])
+def test_a_policy_that_does_not_exist_is_refused(copy, policy, said):
+    rewrite(copy, lambda m, a: m.update(policy=policy))
+    with pytest.raises(CheckpointError, match=f"policy {said} must be one of ring, nodes, disp"):
         load_weights(copy)
