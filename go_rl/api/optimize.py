@@ -7,7 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from go_rl.api.load import load
-from go_rl.api.options import HardwareChoice, OptimizeOptions, check_objective, options_from
+from go_rl.api.options import (
+    FIT,
+    HardwareChoice,
+    OptimizeOptions,
+    check_objective,
+    objective_of,
+    options_from,
+)
 from go_rl.api.problem import problem_for
 from go_rl.core import NodeId, Objective, OpGraph, Optimizer, Problem
 
@@ -32,7 +39,8 @@ def optimize(
         model: a graph, or what `go_rl.load` reads.
         hardware: a preset's name, a JSON file, a `Hardware`, or ``"file"`` for the hardware that
             the model file brings along.
-        fixed: devices of nodes that must not move, by node name.
+        fixed: devices of nodes that must not move, by node name, or by a pattern such as
+            ``encoder/*``.
         dims: values for symbolic dimensions of a model given by name.
         inputs: shapes of its inputs by name, another way to give these (see `go_rl.load`).
         report: called with a sentence as each method starts.
@@ -41,7 +49,7 @@ def optimize(
     Raises:
         GoRLError: bad input. A problem without a solution is a plan whose status says so.
     """
-    from go_rl.compare.portfolio import run
+    from go_rl.compare.portfolio import run, run_fit
 
     chosen = options_from(OptimizeOptions, {"hardware": hardware, **options}, "optimize")
     graph = model if isinstance(model, OpGraph) else load(model, dims, inputs=inputs)
@@ -53,7 +61,8 @@ def optimize(
         agent = load_weights(chosen.weights, problem.objective).agent
     extra = _extra_methods(problem, chosen, agent)
     budget, seed = chosen.budget, chosen.seed
-    return run(problem, chosen.method, budget, seed, report, extra, agent, chosen.control)
+    search = run_fit if chosen.objective == FIT else run
+    return search(problem, chosen.method, budget, seed, report, extra, agent, chosen.control)
 
 
 def methods(objective: Any) -> tuple[str, ...]:
@@ -65,7 +74,7 @@ def methods(objective: Any) -> tuple[str, ...]:
     from go_rl.compare.portfolio import METHODS
 
     check_objective(str(objective))
-    return tuple(METHODS[Objective(objective)])
+    return tuple(METHODS[objective_of(str(objective)) or Objective.MAKESPAN])
 
 
 def _extra_methods(problem: Problem, options: OptimizeOptions, agent: Any) -> tuple[Optimizer, ...]:

@@ -48,6 +48,8 @@ HardwareChoice = str | Path | Hardware | None
 """Hardware, or how it is named; None: by the model and the objective."""
 WeightsChoice = str | Path | None
 """Weights by name or as a file; None: those that ship."""
+FIT = "fit"
+"""Word for the makespan with memory before time; see `go_rl.compare.portfolio.fit`."""
 T = TypeVar("T")
 
 
@@ -125,6 +127,9 @@ class PlanningOptions(ABC):
 class OptimizeOptions(PlanningOptions):
     """Objective, decisions and search of a plan."""
 
+    objective: Literal["ring", "max-load", "latency", "makespan", "fit"] | None = None
+    """Objective to minimise (docs/objectives.md); fit: the smallest fullest device, then makespan.
+    Default: ring on ring links, max-load for a profile with hardware of its own, else makespan."""
     all_chips: bool = field(default=False, kw_only=True)
     """Ring: every chip must be used."""
     method: str = field(default="auto", kw_only=True)
@@ -146,6 +151,8 @@ class OptimizeOptions(PlanningOptions):
         """See `PlanningOptions`."""
         if self.finetune < 0:
             raise SearchError(f"finetune must be >= 0, not {self.finetune}")
+        if self.objective == FIT and self.memory is False:
+            raise SearchError("objective fit is about memory; leave out --memory off")
         self.budget  # noqa: B018 - a budget checks itself
 
     @property
@@ -168,6 +175,8 @@ class FineTuneOptions(PlanningOptions):
 
     def check_own_fields(self) -> None:
         """See `PlanningOptions`."""
+        if self.objective == FIT:
+            raise SearchError("policies learn ring or makespan, not fit; use makespan")
         self.budget  # noqa: B018 - a budget checks itself
 
     @property
@@ -241,11 +250,16 @@ def check_choice(value: object, hint: Any, what: str) -> None:
 
 def check_objective(objective: str | None) -> None:
     """Raise a `ProblemError` for an unknown objective; None is not chosen yet."""
-    known = [str(o) for o in Objective]
+    known = [*map(str, Objective), FIT]
     if objective is not None and objective not in known:
         raise ProblemError(
             f"unknown objective {objective!r}{nearest(objective, known)} Use {known}"
         )
+
+
+def objective_of(word: str | None) -> Objective | None:
+    """Return the objective of plans that a checked word asks for."""
+    return None if word is None else Objective.MAKESPAN if word == FIT else Objective(word)
 
 
 CHECKS: dict[str, Callable[[Any], object]] = {

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from numbers import Integral
 from pathlib import Path
 
-from go_rl.api.options import HardwareChoice, OptimizeOptions, PlanningOptions
+from go_rl.api.options import FIT, HardwareChoice, OptimizeOptions, PlanningOptions, objective_of
 from go_rl.core import (
     Hardware,
     HardwareError,
@@ -24,6 +25,8 @@ from go_rl.core import (
 from go_rl.core.errors import nearest
 from go_rl.core.objective import OF_LINKS
 
+LONGEST_NUMBER = 9
+"""Digits of a device's number that are read."""
 OWN_HARDWARE = "file"
 """The hardware that a dnn-partitioning file brings with it."""
 
@@ -38,7 +41,7 @@ def problem_for(
     Args:
         graph: the model's.
         options: hardware, objective, decisions, rules, memory and cost; None: the defaults.
-        fixed: devices of nodes that must not move, by node name.
+        fixed: devices of nodes that must not move, by node name or pattern; see `fixed_nodes`.
 
     Raises:
         GoRLError: bad input, also an option that has no meaning for the objective.
@@ -46,13 +49,13 @@ def problem_for(
     from go_rl.costs.models import ProblemOptions, make_problem, named_cost
 
     options = options or OptimizeOptions()
-    given = None if options.objective is None else Objective(options.objective)
+    given = objective_of(options.objective)
     objective, chosen = _objective_and_hardware(graph, options.hardware, given)
     options.check_for(objective)
     wanted = ProblemOptions(
         objective=objective,
         rules=rule_set(options.rules),
-        memory=options.memory,
+        memory=True if options.objective == FIT else options.memory,
         all_chips=isinstance(options, OptimizeOptions) and options.all_chips,
         fixed=fixed_nodes(graph, fixed or {}),
         cost_model=named_cost(options.cost, chosen),
@@ -84,7 +87,7 @@ def _objective_of(graph: OpGraph) -> Objective:
 
 
 def _default_hardware(graph: OpGraph, objective: Objective) -> Hardware:
-    if objective.traits.topology is None and _brings_hardware(graph):
+    if not objective.traits.topologies and _brings_hardware(graph):
         return _named_hardware(graph, OWN_HARDWARE)
     return load_hardware(objective.traits.hardware)
 
@@ -150,19 +153,61 @@ def _colocation_of(plan: Plan, graph: OpGraph) -> str:
 
 
 def fixed_nodes(graph: OpGraph, fixed: Mapping[NodeId, int]) -> dict[int, int]:
-    """Return devices by node index for devices by node name.
+    """Return devices by node index for devices by node name, or by a pattern such as ``encoder/*``
+    of names (`fnmatch`, cases as they are). A node's own name counts before patterns.
 
     Raises:
-        ProblemError: the graph has no such node (the nearest is named), or a device is no number.
+        ProblemError: the graph has no such node (the nearest is named), a device is no number, or
+            patterns put a node on several devices.
     """
     if not isinstance(fixed, Mapping):
         raise ProblemError(f"fixed must be devices by node name, such as {{'x': 0}}, not {fixed!r}")
+    named: dict[int, int] = {}
+    matched: dict[int, tuple[str, int]] = {}
     for name, device in fixed.items():
-        if isinstance(name, bool) or not isinstance(name, int | str) or name not in graph.index:
-            near = nearest(str(name), [str(n) for n in graph.names])
-            raise ProblemError(f"fixed: {graph.name!r} has no node {name!r}{near}")
         if isinstance(device, bool) or not isinstance(device, Integral) or device < 0:
             raise ProblemError(
                 f"fixed: the device of {name!r} must be an index >= 0, not {device!r}"
             )
-    return {graph.index[name]: int(device) for name, device in fixed.items()}
+        if not isinstance(name, bool) and isinstance(name, int | str) and name in graph.index:
+            named[graph.index[name]] = int(device)
+            continue
+        for node in _matching(graph, name):
+            before = matched.setdefault(node, (str(name), int(device)))
+            if before[1] != device:
+                raise ProblemError(
+                    f"fixed: {before[0]!r} puts node {graph.names[node]!r} on device {before[1]}, "
+                    f"and {name!r} on {device}; name one of them, or the node itself"
+                )
+    return {node: device for node, (_, device) in matched.items()} | named
+
+
+def _matching(graph: OpGraph, pattern: object) -> list[int]:
+    """Nodes with a name that a pattern matches, at least one."""
+    names = [str(name) for name in graph.names]
+    found = [n for n, name in enumerate(names) if fnmatchcase(name, str(pattern))]
+    if isinstance(pattern, str) and found:
+        return found
+    what = "that matches " if set(str(pattern)) & set("*?[") else ""
+    raise ProblemError(
+        f"fixed: {graph.name!r} has no node {what}{pattern!r}{nearest(str(pattern), names)}"
+    )
+
+
+def read_pins(words: Sequence[str]) -> dict[NodeId, int]:
+    """Return devices by node name or pattern from words such as ``encoder/*=0``.
+
+    Raises:
+        ProblemError: a word has no device, or a name has two.
+    """
+    found: dict[NodeId, int] = {}
+    for word in words:
+        name, _, device = word.rpartition("=")
+        if not name or not device.isdecimal() or len(device) > LONGEST_NUMBER:
+            raise ProblemError(
+                f"fixed: {word!r} must be the name of an operator or a pattern, = and the number "
+                "of a device, such as 'encoder/*=0'"
+            )
+        if found.setdefault(name, int(device)) != int(device):
+            raise ProblemError(f"fixed: {name!r} is put on devices {found[name]} and {device}")
+    return found

@@ -105,6 +105,20 @@ def nearest(word: object, choices: Iterable[str]) -> str:
     return f"; did you mean {spelt[match[0]]!r}?" if match else "."
 
 
+def name_difference(things: Iterable[tuple[str, float]], excess: float) -> str:
+    """Return which of some things, given with their bytes, makes the difference of ``excess``
+    bytes: the smallest that is as large, else how many of the largest are."""
+    sizes = sorted(((size, what) for what, size in things), reverse=True)
+    enough = [(size, what) for size, what in sizes if size >= excess]
+    if enough:
+        size, what = min(enough)
+        return f"the difference is {what}: without its {size:.6g} bytes all would fit"
+    total, count = 0.0, 0
+    while total < excess and count < len(sizes):
+        total, count = total + sizes[count][0], count + 1
+    return f"no single one is the difference of {excess:.6g} bytes; the {count} largest are"
+
+
 def name_largest(things: Iterable[tuple[str, float]]) -> str:
     """Return ``weights of 'a' 9e+06, result of 'b' 300``: the `NAMED` largest of some things with
     their bytes, of equal ones the first; empty when all are 0 bytes."""

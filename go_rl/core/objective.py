@@ -5,7 +5,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from go_rl.core.hardware.links import Topology
+from go_rl.core.hardware.hardware import MAX_DEVICES
+from go_rl.core.hardware.links import MESHES, Topology
 
 DECISIONS = ("placement", "schedule", "fusion")
 """Decisions of a plan for the makespan objective."""
@@ -50,10 +51,12 @@ class ObjectiveTraits:
     """Whether devices are stages of a pipeline: for inference only, links are priced as devices
     are, weights too large for a device are streamed, and the effective number of devices is told.
     """
-    topology: Topology | None = None
-    """Links that the hardware must have; None: any."""
+    topologies: tuple[Topology, ...] = ()
+    """Links that the hardware may have; empty: any of one class, and no meshes."""
     topology_hint: tuple[str, str] = ("", "")
     """Words of a refusal of other links: the hardware that is needed, and what to choose."""
+    most_devices: int = 64
+    """Largest number of devices; 64 where sets of them are bits of one word."""
 
     @property
     def decides_several(self) -> bool:
@@ -63,17 +66,18 @@ class ObjectiveTraits:
 
 TRAITS = {
     Objective.RING: ObjectiveTraits(
-        "T_max", "ring36", "chip", has_rules=True, is_pipeline=True, topology=Topology.RING,
+        "T_max", "ring36", "chip", has_rules=True, is_pipeline=True, topologies=(Topology.RING,),
         topology_hint=("hardware with ring links", "ringN or --objective max-load"),
     ),
     Objective.MAX_LOAD: ObjectiveTraits("max load", "ring36"),
     Objective.LATENCY: ObjectiveTraits("makespan", "ring36"),
     Objective.MAKESPAN: ObjectiveTraits(
-        "makespan", "p100x4", decides=DECISIONS, is_replayed=True, topology=Topology.FULL,
-        topology_hint=("fully connected devices", "p100x4, a100x8 or another xN"),
+        "makespan", "p100x4", decides=DECISIONS, is_replayed=True,
+        topologies=(Topology.FULL, *MESHES), most_devices=MAX_DEVICES,
+        topology_hint=("fully connected devices or a mesh", "p100x4, a100x8 or another xN"),
     ),
 }  # fmt: skip
 """Traits by objective: an objective that is added is a row here, one of
 `go_rl.objectives.kits.KITS`, and a folder in `go_rl.objectives`."""
-OF_LINKS = {each.topology: objective for objective, each in TRAITS.items() if each.topology}
+OF_LINKS = {links: objective for objective, each in TRAITS.items() for links in each.topologies}
 """Objective that needs hardware with these links."""

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int16, Int64
 
+from go_rl.core.decisions import Decisions
 from go_rl.core.errors import PlanError
 from go_rl.core.evaluation import Evaluation, Fidelity, finite, proved_optimal
 from go_rl.core.files.paths import path_of
@@ -92,6 +93,15 @@ class Plan:
     def value(self) -> float:
         """The objective, seconds an iteration; inf for a failure."""
         return self.evaluation.seconds
+
+    @property
+    def decisions(self) -> Decisions:
+        """The plan's devices, priorities and kernels as a batch of one, copies aside."""
+        return Decisions(
+            device=self.device[None],
+            priority=None if self.priority is None else self.priority[None],
+            kernel_leader=None if self.fusion_group is None else self.fusion_group[None],
+        )
 
     @property
     def effective_chips(self) -> float | None:

@@ -151,16 +151,23 @@ class Problem:
     def __post_init__(self) -> None:
         devices = self.hardware.num_devices
         traits, links = self.objective.traits, self.hardware.links.topology
-        if traits.topology not in (None, links):
+        if traits.topologies and links not in traits.topologies:
             needed, choice = traits.topology_hint
             raise ProblemError(
                 f"objective {self.objective} needs {needed}; {self.hardware.name!r} has {links} "
                 f"links: choose {choice}"
             )
-        if not (self.hardware.links.uniform or self.objective is Objective.MAKESPAN):
+        if not (self.hardware.links.uniform or traits.topologies):
+            what = "is a " + links if self.hardware.links.shape else "has groups or hosts"
             raise ProblemError(
                 f"objective {self.objective} knows one class of links, and {self.hardware.name!r} "
-                "has groups or hosts: choose objective makespan"
+                f"{what}: choose objective makespan"
+            )
+        if devices > traits.most_devices:
+            raise ProblemError(
+                f"objective {self.objective} works with at most {traits.most_devices} "
+                f"{traits.device}s, and {self.hardware.name!r} has {devices}: choose smaller "
+                "hardware, or one with full, mesh or torus links and objective makespan"
             )
         decision_names(self.decisions)
         if self.all_chips and devices > self.graph.num_nodes:

@@ -59,7 +59,7 @@ def plan_figures(
     if replayed is not None:
         pairs = product(range(problem.hardware.num_devices), repeat=2)
         busy = [
-            size / pair_link(problem.hardware.links, *pair).bandwidth
+            size / pair_link(problem.hardware.links, *pair).bandwidth if size else 0.0
             for pair, size in zip(pairs, replayed.link_bytes, strict=True)
         ]
         return Figures(

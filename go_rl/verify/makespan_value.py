@@ -1,4 +1,4 @@
-"""`replayed`: one iteration of a plan on fully connected devices, slow and obvious.
+"""`replayed`: one iteration of a plan on connected devices, slow and obvious.
 
 Shares no code with simulators. The definition is in docs/objectives.md, section makespan.
 """
@@ -15,10 +15,14 @@ from jaxtyping import Int
 from go_rl.core.graph.fusion import HEAVY
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.core.problem import Problem
-from go_rl.verify.pair_link import pair_link
+from go_rl.verify.pair_link import pair_route
 
 ResultOf = tuple[int, int]
 """Producing node and number of the result."""
+
+
+ENDS, ARRIVES, READY = "ends", "arrives", "ready"
+"""Events: an engine or link is free again, a result is there, a transfer may take its next link."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ class Replayed:
 
 
 class _Task:
-    """A kernel, or the transfer of a tensor to one device."""
+    """A kernel, or the transfer of a tensor over one link of its route to a device."""
 
     def __init__(self, key: tuple[int, int, int], pool: tuple[str, int, int]) -> None:
         self.key = key
@@ -50,6 +54,8 @@ class _Task:
         self.running = 1
         self.waits: set[int] = set()
         self.after: list[_Task] = []
+        self.onward: _Task | None = None
+        """The transfer over the next link, ready `delay` after the start of this one."""
         self.takes: list[_Copy] = []
         """Copies that occupy memory from its start."""
         self.holds: list[_Copy] = []
@@ -115,6 +121,7 @@ class _Replay:
         self.link_bytes = [0.0] * problem.hardware.num_devices**2
         self.tasks: dict[int, _Task] = {}
         self.links: list[_Task] = []
+        self.transfers = 0
         self.tensors = self._tensors()
         self._make_tasks(urgency)
         self._add_weights()
@@ -200,19 +207,33 @@ class _Replay:
         kept.left = int(self.problem.graph.is_output[node])
         self._share(kept, by_device.pop(home, []), producer)
         for where, tasks in by_device.items():
-            link = pair_link(self.problem.hardware.links, home, where)
-            transfer = _Task((1, len(self.links), 0), link.channel)
-            self.links.append(transfer)
-            self.link_bytes[home * len(self.live) + where] += size
-            transfer.priority = max(task.priority for task in tasks)
-            transfer.seconds = size / link.bandwidth
-            transfer.delay = link.latency
+            route = self._route(home, where, size)
+            for number, transfer in enumerate(route):
+                transfer.key = (1, self.transfers, number)
+                transfer.priority = max(task.priority for task in tasks)
+            self.transfers += 1
+            self.links += route
             copy = _Copy(where, node, size)
-            transfer.takes.append(copy)
-            self._share(kept, [transfer], producer)
-            self._share(copy, tasks, transfer)
+            route[0].takes.append(copy)
+            route[0].waits.add(id(producer))
+            producer.after.append(route[0])
+            self._share(kept, [route[-1]])
+            self._share(copy, tasks, route[-1])
         if kept.left:
             producer.takes.append(kept)
+
+    def _route(self, home: int, where: int, size: float) -> list[_Task]:
+        """Transfers over the links from one device to another, the last of which ends it."""
+        route: list[_Task] = []
+        for source, to, link in pair_route(self.problem.hardware.links, home, where):
+            self.link_bytes[source * len(self.live) + to] += size
+            transfer = _Task((1, 0, 0), link.channel)
+            transfer.seconds, transfer.delay = size / link.bandwidth, link.latency
+            if route:
+                route[-1].onward = transfer
+                transfer.waits.add(id(route[-1]))
+            route.append(transfer)
+        return route
 
     def _share(self, copy: _Copy, readers: list[_Task], maker: _Task | None = None) -> None:
         for reader in readers:
@@ -235,7 +256,7 @@ class _Replay:
             if not task.waits:
                 heapq.heappush(ready[task.pool], (-task.priority, task.key, id(task)))
         to_start = {id(task): task.pieces for task in tasks}
-        events: list[tuple[float, int, int, bool]] = []
+        events: list[tuple[float, int, int, str]] = []
         peak, when, rounds = list(self.live), [0] * len(self.live), 0
         now, end, number = 0.0, 0.0, 0
         while True:
@@ -250,7 +271,10 @@ class _Replay:
                         heapq.heappop(queue)
                     idle[pool] -= 1
                     number += 1
-                    heapq.heappush(events, (now + task.seconds, number, id(task), True))
+                    heapq.heappush(events, (now + task.seconds, number, id(task), ENDS))
+                    if task.onward is not None:
+                        onward = (now + task.delay, number, id(task.onward), READY)
+                        heapq.heappush(events, onward)
             for where, live in enumerate(self.live):
                 if live > peak[where] or rounds == 0:
                     peak[where], when[where] = live, rounds
@@ -259,12 +283,17 @@ class _Replay:
             rounds += 1
             now = events[0][0]
             while events and events[0][0] == now:
-                _, _, which, on_engine = heapq.heappop(events)
+                _, _, which, what = heapq.heappop(events)
                 task = by_id[which]
-                idle[task.pool] += on_engine
-                if on_engine and task.delay > 0:
+                if what == READY:
+                    heapq.heappush(ready[task.pool], (-task.priority, task.key, which))
+                    continue
+                idle[task.pool] += what == ENDS
+                if task.onward is not None:
+                    continue
+                if what == ENDS and task.delay > 0:
                     number += 1
-                    heapq.heappush(events, (now + task.delay, number, which, False))
+                    heapq.heappush(events, (now + task.delay, number, which, ARRIVES))
                     continue
                 task.running -= 1
                 if task.running:

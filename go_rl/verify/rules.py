@@ -6,8 +6,10 @@ Shares no code with solvers, environments or simulators. Dimension letters as in
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import translate
 from graphlib import CycleError, TopologicalSorter
 from itertools import islice, pairwise
 
@@ -17,6 +19,8 @@ from jaxtyping import Int
 from go_rl.core.errors import name_largest
 from go_rl.core.evaluation import Status
 from go_rl.core.graph.op_graph import FREE
+from go_rl.core.graph.op_kind import OpKind
+from go_rl.core.hardware.hardware import Device
 from go_rl.core.objective import Objective
 from go_rl.core.problem import REPLICATE_SHARE, Problem
 from go_rl.verify.layout import Layout, read_layout
@@ -116,12 +120,27 @@ def _unsupported(layout: Layout) -> Iterator[str]:
     problem = layout.problem
     seconds = problem.seconds[problem.device_kind[layout.chip], layout.node]
     unable = ~np.isfinite(seconds)
+    for i, (node, chip) in enumerate(zip(layout.node.tolist(), layout.chip.tolist(), strict=True)):
+        unable[i] |= not _is_named_right(problem, node, problem.hardware.devices[chip])
     if problem.objective.traits.is_replayed:  # inputs and constants run nowhere
         unable &= ~problem.graph.is_fed[layout.node]
     for i in np.flatnonzero(unable).tolist():
         name, chip = problem.graph.names[layout.node[i]], int(layout.chip[i])
         kind = problem.hardware.devices[chip].kind
         yield f"node {name!r} is on {layout.device(chip)}; a {kind} cannot run it"
+
+
+def _is_named_right(problem: Problem, node: int, device: Device) -> bool:
+    """Whether the device's patterns allow the node; they say nothing of inputs and constants."""
+    if problem.graph.is_fed[node] or not (device.supports or device.cannot):
+        return True
+    kind = OpKind(int(problem.graph.kind[node]))
+    words = [problem.graph.op_type[node].casefold(), kind.name.casefold()]
+
+    def matched(patterns: Sequence[str]) -> bool:
+        return any(re.fullmatch(translate(p.casefold()), word) for p in patterns for word in words)
+
+    return not matched(device.cannot) and (not device.supports or matched(device.supports))
 
 
 def _too_heavy(layout: Layout) -> Iterator[str]:

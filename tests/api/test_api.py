@@ -13,7 +13,7 @@ from costs.kernels.kernels import weights
 
 import go_rl
 from go_rl.api.options import OptimizeOptions, options_from
-from go_rl.api.problem import fixed_nodes, problem_for
+from go_rl.api.problem import fixed_nodes, problem_for, read_pins
 from go_rl.core import (
     CheckpointError,
     GoRLError,
@@ -109,11 +109,34 @@ def test_options_of_another_type_are_refused(given, message):
         ({"m0": True}, "the device of 'm0' must be an index >= 0, not True"),
         (["m0"], "fixed must be devices by node name"),
         ({("m0",): 1}, r"has no node \('m0',\)"),
+        ({"n*": 1}, r"has no node that matches 'n\*'"),
+        ({"m*": 0, "*": 1}, r"'m\*' puts node 'm0' on device 0, and '\*' on 1; name one"),
     ],
 )
 def test_pins_of_another_type_are_refused(graph, fixed, message):
     with pytest.raises(ProblemError, match=message):
         inspect.unwrap(fixed_nodes)(graph, fixed)
+
+
+@pytest.mark.parametrize(
+    ("words", "pins"),
+    [
+        (["m0=1"], {0: 1}),
+        (["m*=1"], {0: 1, 1: 1, 2: 1, 3: 1}),
+        (["m[01]=1", "*3=0"], {0: 1, 1: 1, 3: 0}),
+        (["m0=0", "m*=1"], {0: 0, 1: 1, 2: 1, 3: 1}),
+        (["m0=0", "m0=0", "m?=0"], {0: 0, 1: 0, 2: 0, 3: 0}),
+        ([], {}),
+    ],
+)
+def test_pins_are_names_or_patterns(graph, words, pins):
+    assert fixed_nodes(graph, read_pins(words)) == pins
+
+
+@pytest.mark.parametrize("word", ["m0", "m0=", "=1", "m0=a", "m0=-1", "m0=1.5", "m0=" + "1" * 5000])
+def test_a_pin_without_a_device_is_refused(word):
+    with pytest.raises(ProblemError, match="such as 'encoder/\\*=0'"):
+        read_pins([word])
 
 
 def test_hardware_by_value_and_by_default(graph):

@@ -29,6 +29,8 @@ def last(text: str) -> str:
         ("hardware list", "hardware show ring6"),
         ("hardware show p100x2", "optimize zoo:resnet50 --hardware p100x2"),
         ("hardware show ring4", "optimize zoo:resnet50 --hardware ring4"),
+        ("hardware this", "hardware this --out this.json"),
+        ("hardware this --out here.json", "optimize zoo:resnet50 --hardware here.json"),
         ("zoo list --split test", "zoo show unet"),
         ("zoo show vgg16", "optimize zoo:vgg16"),
         ("graph zoo:bert-tiny", "optimize zoo:bert-tiny"),
@@ -41,7 +43,7 @@ def test_commands_end_with_what_comes_next(command, words, following, tmp_path):
     (tmp_path / "chain.json").write_text(json.dumps(chain_document()))
     found = command(*words.split())
     assert (found.code, last(found.out)) == (0, f"next: go-rl {following}")
-    with_json = command(*words.split(), "--json")
+    with_json = command(*words.replace("here.json", "again.json").split(), "--json")
     assert with_json.document
     assert "next:" not in with_json.out
 

@@ -302,7 +302,10 @@ def test_measure_names_what_is_wrong_and_writes_nothing(command, tmp_path):
     [
         ("optimise m.onnx", "no command 'optimise'; did you mean 'optimize'?"),
         ("train polcy r", "did you mean 'policy'?"),
-        ("hardware lst", "go-rl hardware takes list or show, not 'lst'; did you mean 'list'?"),
+        (
+            "hardware lst",
+            "go-rl hardware takes list, show, new or this, not 'lst'; did you mean 'list'?",
+        ),
         ("zoo", "go-rl zoo takes list, show, generate or best, not ''"),
         ("", "name a command: optimize, finetune, "),
         ("optimize m.onnx --hardwar ring4", "no option --hardwar; did you mean '--hardware'?"),
@@ -344,3 +347,64 @@ def test_positions_of_weights(text, positions):
 def test_no_positions_of_weights(text):
     with pytest.raises(ReadError, match="such as 0,2 or 0-99, or none"):
         positions_of(text)
+
+
+NPU = ("--kind", "npu", "--count", 4, "--tflops", 1, "--memory-gb", 4, "--memory-gb-per-s", 50)
+
+
+def test_hardware_new_writes_what_optimize_reads(command, chain):
+    mesh = (
+        "--links",
+        "mesh",
+        "--shape",
+        2,
+        2,
+        "--link-gb-per-s",
+        10,
+        "--cannot",
+        "Gather*",
+        "loop",
+    )
+    made = command("hardware", "new", "mine.json", *NPU, *mesh)
+    assert (made.code, made.err) == (0, "")
+    assert "links: mesh of 2 x 2, 10 GB/s one way" in made.out
+    assert "npu cannot run: Gather*, loop" in made.out
+    assert made.out.splitlines()[-1] == "next: go-rl optimize zoo:resnet50 --hardware mine.json"
+    assert load_hardware("mine.json").name == "mine"
+    flags = ("--objective", "makespan", "--method", "heft", "--samples", 2, "--out", "planned")
+    found = command("optimize", "zoo:vae-3-layers", "--hardware", "mine.json", *flags)
+    assert (found.code, found.err) == (0, "")
+    again = command("hardware", "new", "mine.json", "--devices", "a100x2")
+    assert (again.code, load_hardware("mine.json").num_devices) == (2, 4)
+    assert "there is such a file; name another, or give --force" in again.err
+    assert command("hardware", "new", "mine.json", "--devices", "a100x2", "--force").code == 0
+    assert load_hardware("mine.json").num_devices == 2
+
+
+def test_hardware_new_asks_on_a_terminal(command, monkeypatch):
+    answers = iter(["t4x2 l4", "", "", ""])
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("builtins.input", lambda _: next(answers))
+    assert command("hardware", "new", "asked.json").code == 0
+    asked = load_hardware("asked.json")
+    assert [device.kind for device in asked.devices] == ["t4", "t4", "l4"]
+    assert asked.links.bandwidth == 12e9
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("new mine.json", "questions are asked on a terminal only"),
+        ("new mine.json --devices a100x3 --links torus --shape 2 2", "there are 3; make the"),
+        ("new mine.json --kind npu", "--kind npu needs --tflops, --memory-gb, --memory-gb-per-s"),
+        ("new mine --devices a100", "a hardware file's name must end in .json"),
+        ("new mine.json --device a100", "--device"),
+        ("new /proc/x.json --devices a100", "cannot be written"),
+        ("this --out mine.txt", "a hardware file's name must end in .json"),
+    ],
+)
+def test_hardware_of_ones_own_is_refused_by_one_line(command, words, message):
+    found = command("hardware", *words.split())
+    assert (found.code, found.out, found.err.count("\n")) == (2, "", 1)
+    assert message in found.err
+    assert not Path("mine.json").exists()

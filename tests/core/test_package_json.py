@@ -11,6 +11,7 @@ from go_rl.core.hardware.presets import EXAMPLES
 
 CHIP = {"kind": "tile", "peak_flops": 1e12, "memory_bytes": 1e6, "memory_bandwidth": 1e11}
 LINKS = {"topology": "ring", "bandwidth": 1e9}
+MESH = {**LINKS, "topology": "mesh"}
 TILE = Device("tile", 1e12, 1e6, 1e11)
 
 
@@ -77,12 +78,22 @@ BAD = [
     (document(devices=[{**CHIP, "count": 1.5}]), "count must be an integer >= 1"),
     (document(devices=[{**CHIP, "count": 10**9}]), f"count must be at most {MAX_DEVICES}"),
     (
-        document(devices=[{**CHIP, "count": 40}] * 2),
-        f"devices must number 1 to {MAX_DEVICES}, not 80",
+        document(devices=[{**CHIP, "count": MAX_DEVICES}] * 2),
+        f"devices must number 1 to {MAX_DEVICES}, not {2 * MAX_DEVICES}",
     ),
     (document(devices=CPU_FIRST), "list accelerators before CPUs"),
     (document(devices=[CHIP, {**CHIP, "peak_flops": 2e12}]), "devices of kind 'tile' differ"),
-    (document(links={"topology": "mesh", "bandwidth": 1}), "must be ring, full or tree"),
+    (document(links={**LINKS, "topology": "mash"}), "not 'mash'; did you mean 'mesh'?"),
+    (document(links={**LINKS, "shape": [2, 2]}), "shape is for a mesh or torus, not for ring"),
+    (document(links={**LINKS, "topology": "mesh"}), "a mesh needs shape"),
+    (document(links={**LINKS, "topology": "torus", "shape": [1] * 4}), "it has 4"),
+    (document(links={**LINKS, "topology": "mesh", "shape": [2, "2"]}), "must list whole numbers"),
+    (document(links={**LINKS, "topology": "mesh", "shape": [0, 2]}), "every number must be >= 1"),
+    (
+        document(devices=[{**CHIP, "count": 9}], links={**MESH, "shape": [2, 4]}),
+        "a mesh of 2 x 4 joins 8 devices, and there are 9; make the numbers in shape multiply to 9",
+    ),
+    (document(links={**MESH, "shape": [1, 2], "hosts": [[0, 1]]}), "hosts are for fully connected"),
     (document(links={"topology": "ring"}), "where: links: field 'bandwidth' is missing"),
     (document(links={**LINKS, "bandwidth": 0}), "bandwidth must be a finite number > 0"),
     (document(links={**LINKS, "latency_seconds": -1}), "latency_seconds must be"),
@@ -155,9 +166,9 @@ def test_only_hosts_and_cores_are_cpus():
         ("rng36", "unknown hardware 'rng36'; did you mean 'ring36'?"),
         ("ring", "did you mean 'ring"),
         ("zzz", "Presets: ringN"),
-        ("ring0", "devices must number 1 to 64"),
-        ("ring65", "devices must number 1 to 64"),
-        ("a100x999", "hardware 'a100x999': devices must number"),
+        ("ring0", "devices must number 1 to 1024"),
+        ("ring1025", "devices must number 1 to 1024"),
+        ("a100x9999", "hardware 'a100x9999': devices must number"),
         ("nowhere.json", "nowhere.json: cannot be read"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from dataclasses import fields, replace
 from typing import Any
 
@@ -426,3 +427,34 @@ def test_every_status_has_a_sentence_and_a_code():
 )
 def test_finite(number, written):
     assert finite(number) == written
+
+
+def long_links(plan: Plan) -> Plan:
+    busy = np.zeros(100 * 100)
+    busy[[3, 4711]] = 0.5, INF
+    return replace(plan, evaluation=replace(plan.evaluation, link_seconds=busy, link_bytes=busy))
+
+
+def test_of_many_links_only_those_with_traffic_are_written(plan):
+    long = long_links(plan)
+    written = long.to_json()["evaluation"]["link_seconds"]
+    assert written == {"entries": 10_000, "nonzero": [[3, 0.5], [4711, None]]}
+    assert (through_json(long).evaluation.link_bytes == long.evaluation.link_bytes).all()
+
+
+@pytest.mark.parametrize(
+    ("links", "words"),
+    [
+        ({"entries": 10}, "field 'nonzero' is missing"),
+        ({"entries": 10, "nonzero": [], "x": 1}, "unknown field 'x'"),
+        ({"entries": 10**12, "nonzero": []}, "entries must be 0 to 1048576"),
+        ({"entries": 10, "nonzero": [[10, 1.0]]}, "a place below 10 and a number, not [10, 1.0]"),
+        ({"entries": 10, "nonzero": 3}, "nonzero must list pairs"),
+        ({"entries": 10_000, "nonzero": [[3, "x"]]}, "link_seconds must be a list of numbers"),
+    ],
+)
+def test_a_short_form_of_links_is_checked(plan, links, words):
+    document = long_links(plan).to_json()
+    document["evaluation"]["link_seconds"] = links
+    with pytest.raises(PlanError, match=re.escape(words)):
+        Plan.from_json(document)

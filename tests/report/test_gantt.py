@@ -151,3 +151,10 @@ def test_kinds_of_unlike_devices_are_named():
     ]  # fmt: skip
     alike = replace(mixed, device_kinds=("p4", "p4"))
     assert [row.label for row in gantt_rows(alike)] == ["device 0 stream", "device 1 stream"]
+
+
+def test_of_many_devices_only_the_busy_ones_are_shown():
+    tracks = [Track(d, "stream") for d in range(MOST_ROWS + 1)]
+    figure = gantt_figure(timeline([piece(0.0, 2e-3, 7), piece(0.0, 1e-3, 9)], tracks))
+    assert labels(figure) == ["device 7", "device 9"]
+    assert figure.get_suptitle().endswith(f"8 ms · {MOST_ROWS - 1} idle devices not shown")

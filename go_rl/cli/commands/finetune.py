@@ -29,6 +29,8 @@ class FineTune:
     source: ModelArguments
     search: FineTuneOptions = field(default_factory=FineTuneOptions)
     learner: LearnerOptions = field(default_factory=LearnerOptions)
+    fixed: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[NAME=DEVICE [NAME=DEVICE ...]]")] = ()
+    """Operators that must not move, by name or pattern, such as 'encoder/*=0'."""
     out: Annotated[str | None, tyro.conf.arg(metavar="DIR")] = None
     """Folder for the plan, tables, figures and weights.npz. Default: out/MODEL."""
 
@@ -42,13 +44,15 @@ def run(config: FineTune) -> int:
             held.enter_context(locked(folder))  # refused before the search
         report(f"preparing {graph.num_nodes:,} operators")
         from go_rl.api.check import require_accepted
+        from go_rl.api.problem import read_pins
         from go_rl.api.training.finetune import finetune
         from go_rl.api.training.pretrain import effort_sentence, save_weights
         from go_rl.report.plan_folder import write_plan_folder
 
         with keeping_the_best() as stop:
+            fixed = read_pins(config.fixed)
             result, weights = finetune(
-                graph, config=config.learner, report=report, **asdict(config.search)
+                graph, fixed=fixed, config=config.learner, report=report, **asdict(config.search)
             )
         require_accepted(result)
         report("drawing figures")

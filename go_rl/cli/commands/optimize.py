@@ -31,6 +31,8 @@ class Optimize:
 
     source: ModelArguments
     search: OptimizeOptions = field(default_factory=OptimizeOptions)
+    fixed: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[NAME=DEVICE [NAME=DEVICE ...]]")] = ()
+    """Operators that must not move, by name or pattern, such as 'encoder/*=0'."""
     out: Annotated[str | None, tyro.conf.arg(metavar="DIR")] = None
     """Folder for the plan, tables, figures and timeline. Default: out/MODEL, none with --json."""
     json: bool = False
@@ -48,9 +50,11 @@ def run(config: Optimize) -> int:
         report(f"preparing {graph.num_nodes:,} operators")
         from go_rl.api.check import require_accepted
         from go_rl.api.optimize import optimize
+        from go_rl.api.problem import read_pins
 
         with keeping_the_best() as stop:
-            result = optimize(graph, report=report, **asdict(config.search))
+            fixed = read_pins(config.fixed)
+            result = optimize(graph, fixed=fixed, report=report, **asdict(config.search))
         require_accepted(result)
         written: tuple[str, ...] = ()
         if folder is not None:

@@ -135,7 +135,7 @@ def settings_of(config: EvaluateConfig) -> tuple[Objective, list[Setting]]:
                 "such as ring36, and on devices with links between all, such as p100x4"
             )
         priced_by(name, config.cost)
-    if len(set(kinds.values())) > 1:
+    if len({OF_LINKS[topology] for topology in kinds.values()}) > 1:
         shown = ", ".join(f"{name} ({topology})" for name, topology in kinds.items())
         raise ProblemError(f"evaluate: one comparison needs hardware of one kind, not {shown}")
     objective = OF_LINKS[next(iter(kinds.values()))]

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from functools import cached_property
-from math import inf, isfinite
+from math import inf
 from pathlib import Path
 from typing import Any
 
 from go_rl.core.errors import HardwareError, nearest
-from go_rl.core.files.strict_json import read_json, shown
+from go_rl.core.files.paths import path_of
+from go_rl.core.files.strict_json import read_json
+from go_rl.core.files.whole_file import write_text
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.core.hardware.links import (
     LONGEST_SECONDS,
-    LinkGroup,
     Links,
     LinkTable,
-    Topology,
     link_table,
 )
 
-MAX_DEVICES = 64
-"""Largest number of devices: the solver keeps a node's domain in one 64-bit word."""
+MAX_DEVICES = 1024
+"""Largest number of devices."""
 MAX_ENGINES = 62
 """Largest number of engines of one type on a device: the simulator keeps the idle ones in one
 word."""
@@ -83,6 +84,21 @@ class Device:
     """A host processor: communication with host memory is free for it."""
     engines: tuple[Engine, ...] = ()
     """Engines that run its operators; empty: one stream for all. For the makespan objective."""
+    supports: tuple[str, ...] = ()
+    """Types or kinds of the only operators that it can run, as patterns such as ``Conv*``; empty:
+    all."""
+    cannot: tuple[str, ...] = ()
+    """Types or kinds of operators that it cannot run, as patterns."""
+
+    def runs(self, op_type: str, kind: OpKind) -> bool:
+        """Return whether it can run operators of a type, such as ``Conv``, and kind; patterns match
+        either, in any case."""
+        words = op_type.lower(), kind.name.lower()
+
+        def named(patterns: tuple[str, ...]) -> bool:
+            return any(fnmatchcase(word, p.lower()) for p in patterns for word in words)
+
+        return (not self.supports or named(self.supports)) and not named(self.cannot)
 
     @property
     def engine_list(self) -> tuple[Engine, ...]:
@@ -130,6 +146,8 @@ class Hardware:
                 f"hardware {self.name!r}: element_bytes must be a finite number > 0"
             )
         _check_kinds(self.name, self.devices)
+        with located(f"hardware {self.name!r}"):
+            self.links.check_count(len(self.devices))
         for named, device in self.links.members():
             if not 0 <= device < len(self.devices):
                 raise HardwareError(
@@ -139,7 +157,7 @@ class Hardware:
 
     @cached_property
     def link_table(self) -> LinkTable:
-        """The link of each pair of devices, for fully connected ones."""
+        """The link of each pair of devices, for fully connected ones and meshes."""
         return link_table(self.links, self.num_devices)
 
     @property
@@ -159,53 +177,28 @@ class Hardware:
 
     def to_json(self) -> dict[str, Any]:
         """Return a JSON document that `from_json` reads back; equal devices are one entry."""
-        groups: list[dict[str, Any]] = []
-        for device in self.devices:
-            entry = asdict(device)
-            if not device.engines:
-                del entry["engines"]
-            else:
-                entry["engines"] = [{**asdict(e), "kinds": list(e.kinds)} for e in device.engines]
-            if groups and {k: v for k, v in groups[-1].items() if k != "count"} == entry:
-                groups[-1]["count"] += 1
-            else:
-                groups.append({**entry, "count": 1})
-        return {
-            "name": self.name,
-            "description": self.description,
-            "element_bytes": self.element_bytes,
-            "devices": groups,
-            "links": _links_json(self.links),
-        }
+        from go_rl.core.hardware.document import hardware_json
+
+        return hardware_json(self)
 
     @classmethod
     def from_json(cls, document: Any, where: str = "hardware") -> Hardware:
         """Read a description of hardware; a `HardwareError` names the field that is wrong."""
-        if not isinstance(document, Mapping):
-            raise HardwareError(f"{where}: hardware is a JSON object with devices and links")
-        _known(document, {"name", "description", "element_bytes", "devices", "links"}, where)
-        groups = document.get("devices")
-        if not isinstance(groups, list) or not groups:
-            raise HardwareError(f"{where}: field 'devices' must list at least one device")
-        if not isinstance(document.get("links"), Mapping):
-            raise HardwareError(
-                f"{where}: field 'links' is missing; give topology (ring, full, tree) and bandwidth"
-            )
-        devices: list[Device] = []
-        for i, group in enumerate(groups):
-            devices += _devices(group, f"{where}: devices[{i}]")
-        element = document.get("element_bytes")
-        if element is not None:
-            element = _number(element, f"{where}: element_bytes")
-        with _located(where):
-            links = _links(document["links"], "links")
-            return cls(
-                name=str(document.get("name", where)),
-                devices=tuple(devices),
-                links=links,
-                element_bytes=element,
-                description=str(document.get("description", "")),
-            )
+        from go_rl.core.hardware.document import read_hardware
+
+        return read_hardware(document, where)
+
+    def save(self, path: str | Path) -> None:
+        """Write the JSON file atomically.
+
+        Raises:
+            HardwareError: the path is none, or cannot be written.
+        """
+        path = path_of(path, "a hardware file", HardwareError)
+        try:
+            write_text(path, json.dumps(self.to_json(), indent=1) + "\n")
+        except OSError as error:
+            raise HardwareError(f"{path}: cannot be written ({error.strerror})") from error
 
     @classmethod
     def load(cls, path: str | Path) -> Hardware:
@@ -222,7 +215,7 @@ class Hardware:
 
 
 @contextmanager
-def _located(where: str) -> Iterator[None]:
+def located(where: str) -> Iterator[None]:
     """Prefix an error about a value with its file and field."""
     try:
         yield
@@ -243,27 +236,6 @@ def _check_engines(device: Device) -> None:
         )
 
 
-def _engines(document: Any, where: str) -> tuple[Engine, ...]:
-    if not isinstance(document, list):
-        raise HardwareError(f"{where} must be a list")
-    found = []
-    for i, entry in enumerate(document):
-        here = f"{where}[{i}]"
-        if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
-            raise HardwareError(f"{here} must be an object with a name")
-        _known(entry, {f.name for f in fields(Engine)}, here)
-        count, kinds = entry.get("count", 1), entry.get("kinds", ())
-        if isinstance(count, bool) or not isinstance(count, int):
-            raise HardwareError(f"{here}: count must be an integer, not {shown(count)}")
-        if not isinstance(kinds, list | tuple) or not all(isinstance(k, str) for k in kinds):
-            raise HardwareError(f"{here}: kinds must list names of operator kinds")
-        if not isinstance(entry.get("split", False), bool):
-            raise HardwareError(f"{here}: split must be true or false")
-        with _located(here):
-            found.append(Engine(entry["name"], count, tuple(kinds), entry.get("split", False)))
-    return tuple(found)
-
-
 def _check_kinds(hardware: str, devices: tuple[Device, ...]) -> None:
     """Operators are priced once for each kind: devices of one kind may differ in memory only."""
     first: dict[str, Device] = {}
@@ -274,107 +246,3 @@ def _check_kinds(hardware: str, devices: tuple[Device, ...]) -> None:
                 f"hardware {hardware!r}: devices of kind {device.kind!r} differ; give each its own "
                 "kind"
             )
-
-
-def _known(document: Mapping[str, Any], allowed: set[str], where: str) -> None:
-    for key in document:
-        if key not in allowed:
-            raise HardwareError(f"{where}: unknown field {key!r}{nearest(key, allowed)}")
-
-
-def _number(value: Any, where: str) -> float:
-    """The value as a float; integers too large for one count as infinities."""
-    number = not isinstance(value, bool) and isinstance(value, (int, float))
-    if not number or abs(value) > sys.float_info.max or not isfinite(value):
-        raise HardwareError(f"{where} must be a finite number, not {str(value)[:40]!r}")
-    return float(value)
-
-
-def _devices(group: Any, where: str) -> list[Device]:
-    if not isinstance(group, Mapping):
-        raise HardwareError(f"{where} must be an object")
-    allowed = {f.name for f in fields(Device)}
-    _known(group, allowed | {"count"}, where)
-    for name in ("kind", "peak_flops", "memory_bytes", "memory_bandwidth"):
-        if name not in group:
-            raise HardwareError(f"{where}: field {name!r} is missing")
-    count = group.get("count", 1)
-    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise HardwareError(f"{where}: count must be an integer >= 1, not {shown(count)}")
-    values: dict[str, Any] = {
-        k: _number(v, f"{where}: {k}")
-        for k, v in group.items()
-        if k not in ("kind", "is_cpu", "count", "engines")
-    }
-    if not isinstance(group["kind"], str) or not isinstance(group.get("is_cpu", False), bool):
-        raise HardwareError(f"{where}: kind must be a string and is_cpu true or false")
-    if count > MAX_DEVICES:
-        raise HardwareError(f"{where}: count must be at most {MAX_DEVICES}, not {count}")
-    values["engines"] = _engines(group.get("engines", []), f"{where}: engines")
-    with _located(where):
-        device = Device(kind=group["kind"], is_cpu=group.get("is_cpu", False), **values)
-    return [device] * count
-
-
-def _links(document: Mapping[str, Any], where: str) -> Links:
-    """Read `Links`, which checks the ranges."""
-    _known(document, {f.name for f in fields(Links)}, where)
-    topology = str(document.get("topology", ""))
-    if topology not in list(Topology):
-        raise HardwareError(f"{where}: topology must be ring, full or tree, not {topology!r}")
-    groups = document.get("groups", [])
-    if not isinstance(groups, list):
-        raise HardwareError(f"{where}: groups must be a list")
-    return Links(
-        topology=Topology(topology),
-        **_rates(document, where),
-        groups=tuple(_group(each, f"{where}: groups[{i}]") for i, each in enumerate(groups)),
-        hosts=_sets(document.get("hosts", []), f"{where}: hosts"),
-    )
-
-
-def _links_json(links: Links) -> dict[str, Any]:
-    """Links as `_links` reads them; groups and hosts are left out where there are none."""
-    found: dict[str, Any] = {
-        "topology": str(links.topology), "bandwidth": links.bandwidth,
-        "latency_seconds": links.latency_seconds,
-    }  # fmt: skip
-    if links.groups:
-        found["groups"] = [
-            {**asdict(group), "devices": [list(some) for some in group.devices]}
-            for group in links.groups
-        ]
-    if links.hosts:
-        found["hosts"] = [list(host) for host in links.hosts]
-    return found
-
-
-def _group(document: Any, where: str) -> LinkGroup:
-    if not isinstance(document, Mapping):
-        raise HardwareError(f"{where} must be an object")
-    _known(document, {f.name for f in fields(LinkGroup)}, where)
-    name, shared = document.get("name"), document.get("shared", False)
-    if not isinstance(name, str) or not isinstance(shared, bool):
-        raise HardwareError(f"{where}: name must be a string and shared true or false")
-    devices = _sets(document.get("devices"), f"{where}: devices")
-    return LinkGroup(name, devices, **_rates(document, where), shared=shared)
-
-
-def _rates(document: Mapping[str, Any], where: str) -> dict[str, float]:
-    if "bandwidth" not in document:
-        raise HardwareError(f"{where}: field 'bandwidth' is missing (bytes/s)")
-    named = {"bandwidth": document["bandwidth"], "latency_seconds": 0.0} | {
-        k: v for k, v in document.items() if k == "latency_seconds"
-    }
-    return {name: _number(value, f"{where}: {name}") for name, value in named.items()}
-
-
-def _sets(document: Any, where: str) -> tuple[tuple[int, ...], ...]:
-    """Sets of devices by their numbers."""
-    if not isinstance(document, list) or not all(isinstance(some, list) for some in document):
-        raise HardwareError(f"{where} must list sets of devices, such as [[0, 1], [2, 3]]")
-    for some in document:
-        for device in some:
-            if isinstance(device, bool) or not isinstance(device, int):
-                raise HardwareError(f"{where}: devices are numbered 0, 1, ..., not {shown(device)}")
-    return tuple(tuple(some) for some in document)

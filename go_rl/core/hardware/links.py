@@ -2,7 +2,8 @@
 
 Links of unlike classes, such as NVLink within a pair of GPUs, PCIe within a host and Ethernet
 between hosts, are those of fully connected devices with `LinkGroup`s: a pair has the fastest link
-that joins it.
+that joins it. On a mesh or torus neighbours have links, and a tensor for a farther device passes
+through those between (`go_rl.core.hardware.mesh`).
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import inf
+from math import inf, prod
 
 import numpy as np
 from jaxtyping import Float64, Int64
 
 from go_rl.core.errors import HardwareError
+from go_rl.core.hardware.mesh import mesh_routes
 
 LONGEST_SECONDS = 1e6
 """Largest cost of one launch or message, seconds: sums over any model stay finite."""
@@ -30,6 +32,15 @@ class Topology(enum.StrEnum):
     """Every pair of devices has a link of its own."""
     TREE = "tree"
     """A complete binary tree in heap order: the parent of device i > 0 is device (i - 1) // 2."""
+    MESH = "mesh"
+    """A grid of one to three dimensions: neighbours have a link each way."""
+    TORUS = "torus"
+    """A mesh whose borders are joined: the last device of a line has links to the first."""
+
+
+MESHES = (Topology.MESH, Topology.TORUS)
+MOST_DIMENSIONS = 3
+"""Dimensions of a mesh."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +90,13 @@ class Links:
     """Links of other classes; of several that join a pair, that with the most bytes/s counts."""
     hosts: tuple[tuple[int, ...], ...] = ()
     """Sets of devices that share one port to all others: one of them sends at a time."""
+    shape: tuple[int, ...] = ()
+    """Devices along each dimension of a mesh or torus; device 0 is a corner, and the last
+    coordinate counts first."""
 
     def __post_init__(self) -> None:
         _check_rates("links", self.bandwidth, self.latency_seconds)
+        self._check_shape()
         if self.groups and self.topology is not Topology.FULL:
             raise HardwareError(
                 f"links: groups are for fully connected devices, not for a {self.topology}; "
@@ -99,10 +114,33 @@ class Links:
         if same := [name for name in names if names.count(name) > 1]:
             raise HardwareError(f"links: two groups are called {same[0]!r}")
 
+    def _check_shape(self) -> None:
+        meshed = self.topology in MESHES
+        if self.shape and not meshed:
+            raise HardwareError(
+                f"links: shape is for a mesh or torus, not for {self.topology} links; leave it out"
+            )
+        if meshed and not 1 <= len(self.shape) <= MOST_DIMENSIONS:
+            raise HardwareError(
+                f"links: a {self.topology} needs shape, the devices along each of 1 to "
+                f"{MOST_DIMENSIONS} dimensions, such as [4, 4]; it has {len(self.shape)}"
+            )
+        if any(size < 1 for size in self.shape):
+            raise HardwareError(f"links: shape {list(self.shape)}: every number must be >= 1")
+
     @property
     def uniform(self) -> bool:
         """Whether all pairs have equal links of their own."""
-        return not self.groups and not self.hosts
+        return not self.groups and not self.hosts and self.topology not in MESHES
+
+    def check_count(self, devices: int) -> None:
+        """Raise a `HardwareError` when a mesh has other than ``devices`` places."""
+        if self.shape and prod(self.shape) != devices:
+            grid = " x ".join(map(str, self.shape))
+            raise HardwareError(
+                f"links: a {self.topology} of {grid} joins {prod(self.shape)} devices, and there "
+                f"are {devices}; make the numbers in shape multiply to {devices}"
+            )
 
     def members(self) -> Iterator[tuple[str, int]]:
         """Yield every device that a group or host names, and what names it."""
@@ -118,9 +156,15 @@ class LinkTable:
     bandwidth: Float64[np.ndarray, "D D"]
     """[D, D] bytes/s; inf on the diagonal."""
     latency: Float64[np.ndarray, "D D"]
-    """[D, D] seconds; 0 on the diagonal."""
+    """[D, D] seconds, of the whole route; 0 on the diagonal."""
+    hop: Int64[np.ndarray, "D D"]
+    """[D, D] device that the first sends to when the second is the destination: the second, or
+    on a mesh the next one on the route to it."""
+    most_hops: int
+    """Links on the longest route."""
     channel: Int64[np.ndarray, "D D"]
-    """[D, D] number of what carries one tensor at a time; pairs may share one."""
+    """[D, D] number of what carries one tensor at a time from the first device, on the first link
+    of the route; pairs may share one."""
     channels: int
     """Their number, those included that no pair uses."""
     mean_bandwidth: float
@@ -141,7 +185,9 @@ class LinkTable:
 
 
 def link_table(links: Links, devices: int) -> LinkTable:
-    """Return the links of all pairs of fully connected devices."""
+    """Return the links of all pairs of fully connected devices, and of devices on a mesh."""
+    if links.topology in MESHES:
+        return _mesh_table(links)
     own = np.arange(devices * devices).reshape(devices, devices)
     bandwidth, latency = (
         np.full(own.shape, rate) for rate in (links.bandwidth, links.latency_seconds)
@@ -160,7 +206,22 @@ def link_table(links: Links, devices: int) -> LinkTable:
             channel[inside] = np.where(faster, carried, channel[inside])
     np.fill_diagonal(bandwidth, np.inf)
     np.fill_diagonal(latency, 0.0)
-    return LinkTable(bandwidth, latency, channel, channels, *_means(links, bandwidth, latency))
+    hop = np.broadcast_to(np.arange(devices), own.shape)
+    return LinkTable(
+        bandwidth, latency, hop, 1, channel, channels, *_means(links, bandwidth, latency)
+    )
+
+
+def _mesh_table(links: Links) -> LinkTable:
+    hop, hops, port, ports = mesh_routes(links.shape, links.topology is Topology.TORUS)
+    bandwidth = np.full(hop.shape, links.bandwidth)
+    np.fill_diagonal(bandwidth, np.inf)
+    latency = hops * links.latency_seconds
+    channel = ports * np.arange(len(hop))[:, None] + port
+    return LinkTable(
+        bandwidth, latency, hop, max(int(hops.max()), 1), channel, ports * len(hop),
+        *_means(links, bandwidth, latency),
+    )  # fmt: skip
 
 
 def _means(

@@ -3,7 +3,8 @@
 Devices are those of vendors' data sheets. Rates of links are what is left of the nominal ones, one
 direction: NVLink 2 of V100 25 GB/s a pair, NVLink 3 and 4 through a switch 300 and 450 GB/s, PCIe
 4.0 x16 24 GB/s through the host's memory, Ethernet of 10 and 100 Gbit/s 1.2 and 12 GB/s,
-Thunderbolt 4 3 GB/s. Our assumptions: latencies, and that a host has one port to the network.
+Thunderbolt 4 3 GB/s, a TPU's links 45 GB/s (v4) and 50 GB/s (v5e). Our assumptions: latencies, and
+that a host has one port to the network.
 """
 
 from __future__ import annotations
@@ -19,6 +20,11 @@ THUNDERBOLT_4 = 3e9, 50e-6
 """Bytes/s and seconds of links."""
 M2_ULTRA = Device("m2-ultra", 27.2e12, 192e9, 800e9, 5e-6, 400e9)
 """Mac Studio with 76 GPU cores; memory is shared with the host."""
+TPU_V4 = Device("tpu-v4", 275e12, 32e9, 1228e9, 1e-6, 16e9)
+TPU_V5E = Device("tpu-v5e", 197e12, 16e9, 819e9, 1e-6, 16e9)
+"""Chips, bf16: TPU v4 (Jouppi et al., ISCA 2023) with its two cores as one, and v5e."""
+TPU_HOP = 1e-6
+"""Seconds from a chip to the next."""
 
 
 def _systems() -> dict[str, Hardware]:
@@ -31,11 +37,11 @@ def _systems() -> dict[str, Hardware]:
             Links(Topology.FULL, *PCIE_4), None,
             "an RTX 4090 and an RTX 3090 in one host, PCIe 4.0",
         ),
-        _hosts(
+        joined_hosts(
             "two-hosts-v100", "two hosts of 4 V100 with NVLink, 10 Gbit/s Ethernet between",
             [("NVLink", gpu("v100", 4)), ("NVLink", gpu("v100", 4))], ETHERNET_10,
         ),
-        _hosts(
+        joined_hosts(
             "two-hosts-mixed",
             "a host of 4 A100 with NVLink, one of 4 P100 on PCIe, 100 Gbit/s Ethernet between",
             [("NVLink", gpu("a100", 4)), ("PCIe", gpu("p100", 4))], ETHERNET_100,
@@ -43,6 +49,19 @@ def _systems() -> dict[str, Hardware]:
         Hardware(
             "mac-studio-pair", (M2_ULTRA,) * 2, Links(Topology.FULL, *THUNDERBOLT_4), None,
             "two Mac Studio M2 Ultra, 192 GB each, Thunderbolt 4 between",
+        ),
+        Hardware(
+            "tpu-v4-16", (TPU_V4,) * 8, Links(Topology.MESH, 45e9, TPU_HOP, shape=(2, 2, 2)), None,
+            "a slice of TPU v4: 16 cores on 8 chips, a mesh of 2 x 2 x 2",
+        ),
+        Hardware(
+            "tpu-v5e-16", (TPU_V5E,) * 16, Links(Topology.MESH, 50e9, TPU_HOP, shape=(4, 4)), None,
+            "a slice of TPU v5e: 16 chips, a mesh of 4 x 4",
+        ),
+        Hardware(
+            "tpu-v5e-256", (TPU_V5E,) * 256,
+            Links(Topology.TORUS, 50e9, TPU_HOP, shape=(16, 16)), None,
+            "a pod of TPU v5e: 256 chips, a torus of 16 x 16",
         ),
     ]  # fmt: skip
     return {system.name: system for system in found}
@@ -52,19 +71,26 @@ def _called(name: str, description: str, hardware: Hardware) -> Hardware:
     return replace(hardware, name=name, description=description)
 
 
-def _hosts(
+def joined_hosts(
     name: str, description: str, hosts: list[tuple[str, Hardware]], network: tuple[float, float]
 ) -> Hardware:
-    """Hosts, each with the class of its own links, and one port each to a network."""
+    """Return hosts, each with the class of its own links, and one port each to a network.
+
+    Args:
+        name: of the whole.
+        description: words shown to users.
+        hosts: the class of a host's links, and its devices; hosts of one class have equal links.
+        network: bytes/s and seconds.
+    """
     members: dict[str, list[tuple[int, ...]]] = {}
-    rates, devices = {}, ()
+    rates, devices, ports = {}, (), ()
     for within, host in hosts:
-        first = len(devices)
-        devices += host.devices
-        members.setdefault(within, []).append(tuple(range(first, len(devices))))
-        rates[within] = host.links.bandwidth, host.links.latency_seconds
+        inside = tuple(range(len(devices), len(devices) + host.num_devices))
+        devices, ports = devices + host.devices, (*ports, inside)
+        if len(inside) > 1:
+            members.setdefault(within, []).append(inside)
+            rates[within] = host.links.bandwidth, host.links.latency_seconds
     groups = tuple(LinkGroup(each, tuple(some), *rates[each]) for each, some in members.items())
-    ports = tuple(sorted(host for some in members.values() for host in some))
     return Hardware(name, devices, Links(Topology.FULL, *network, groups, ports), None, description)
 
 

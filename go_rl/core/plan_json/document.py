@@ -26,6 +26,7 @@ from go_rl.core.plan_json.fields import (
     MOST_DEVICES,
     check_known,
     check_there,
+    full_list,
     is_device,
     is_number,
     is_size,
@@ -244,6 +245,7 @@ def _read_evaluation(document: dict[str, Any], where: str) -> Evaluation:
     names = [field.name for field in fields(Evaluation)]
     check_known(document, names, where)
     check_there(document, [name for name in names if name != "detail"], where)
+    document = document | {name: full_list(document[name], f"{where}: {name}") for name in PER_LINK}
     for name, value in document.items():
         numbers = [value] if name == "seconds" else value
         if name in ("status", "detail"):

@@ -18,6 +18,32 @@ MOST_DEVICES = int(np.iinfo(np.int16).max)
 """Largest index of a device that a plan can hold."""
 
 
+MOST_ENTRIES = 1024**2
+"""Most numbers of a list of which only those that are not 0 are written."""
+
+
+def full_list(value: Any, where: str) -> Any:
+    """Return the list that an object with ``entries`` and ``nonzero`` stands for; anything else as
+    it is."""
+    if not isinstance(value, dict):
+        return value
+    check_known(value, ("entries", "nonzero"), where)
+    check_there(value, ("entries", "nonzero"), where)
+    count, pairs = value["entries"], value["nonzero"]
+    if type(count) is not int or not 0 <= count <= MOST_ENTRIES:
+        raise PlanError(f"{where}: entries must be 0 to {MOST_ENTRIES}, not {shown(count)}")
+    found = [0.0] * count
+    for pair in pairs if isinstance(pairs, list) else [pairs]:
+        right = isinstance(pair, list) and len(pair) == 2 and type(pair[0]) is int
+        if not right or not 0 <= pair[0] < count:
+            raise PlanError(
+                f"{where}: nonzero must list pairs of a place below {count} and a number, not "
+                f"{shown(pair)}"
+            )
+        found[pair[0]] = pair[1]
+    return found
+
+
 def check_there(document: Mapping[str, Any], names: Collection[str], where: str) -> None:
     for name in names:
         if name not in document:

@@ -29,6 +29,7 @@ from go_rl.costs.models.auto import AutoCost, auto_cost
 from go_rl.costs.models.cost_model import CostModel, GraphCostModel, Kernels
 from go_rl.costs.models.fused import FusedPrices
 from go_rl.costs.models.profiled import Profiled, profile_for
+from go_rl.costs.models.supported import supported
 from go_rl.graphs.cutting.colocation import with_colocation
 
 
@@ -88,6 +89,7 @@ def make_problem(
     edge_bytes = _rescaled(graph.edge_bytes, graph.output_itemsize[graph.senders], hardware)
     kinds = tuple(devices[kind] for kind in hardware.kinds)
     seconds = np.stack([_priced(model, kernels, device) for device in kinds])
+    seconds = np.where(supported(graph, kinds), seconds, np.inf)
     said = _said(model, kernels, kinds)
     asked = None if options.decisions is None else decision_names(options.decisions)
     several = options.objective.traits.decides_several

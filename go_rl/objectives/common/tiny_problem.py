@@ -16,7 +16,7 @@ def tiny_problem(objective: Objective, strict: bool = False) -> Problem:
     for u, v in ((0, 1), (0, 2), (1, 3), (2, 3)):
         builder.add_edge(u, v, 8.0)
     rules = rule_set("strict" if strict else "default")
-    ring = objective.traits.topology is Topology.RING
+    ring = Topology.RING in objective.traits.topologies
     hardware = load_hardware("ring2" if ring else "p100x2")
     options = ProblemOptions(objective=objective, rules=rules, cost_model=Analytical())
     return make_problem(builder.build(), hardware, options)

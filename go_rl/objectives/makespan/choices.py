@@ -37,6 +37,8 @@ def softly_placed(options: Choices, device: Int[np.ndarray, "B N"]) -> Int16[np.
     open_ = np.ones(device.shape, np.bool_)
     for step in range(devices):
         there = (device + step) % devices
+        if not open_.any():
+            break
         fits = open_ & options.allowed[there, nodes]
         found[fits] = there[fits]
         open_ &= ~fits

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float64, Int, Int32, Int64
 
-from go_rl.core import FREE, LinkTable, OpGraph, Problem
+from go_rl.core import LinkTable, OpGraph, Problem
 from go_rl.core.graph.condensation import topological_numbers
 from go_rl.core.graph.fusion import heavy_nodes
 from go_rl.graphs.cutting import Fuser
@@ -75,22 +75,23 @@ class MakespanUnits:
 
 
 def makespan_units(workspace: MakespanWorkspace) -> MakespanUnits:
-    """Merge what greedy fusion would merge within a layer; nodes pinned to different devices stay
-    apart."""
+    """Merge what greedy fusion would merge within a layer; nodes that may have different devices
+    stay apart."""
     problem, graph, count = workspace.problem, workspace.problem.graph, workspace.num_nodes
     fed = workspace.pricer.arrays.fed
     layer_of = _anchored_layers(workspace)
-    leader = Fuser(graph, within=layer_of).leaders(
-        np.ones((1, count), np.int64), (workspace.pinned + 1)[None].astype(np.int64)
-    )[0]
+    allowed = workspace.choices.allowed
+    number: dict[bytes, int] = {}
+    sets = np.packbits(allowed, axis=0).T
+    apart = np.array([[number.setdefault(some.tobytes(), len(number)) for some in sets]], np.int64)
+    leader = Fuser(graph, within=layer_of).leaders(np.ones((1, count), np.int64), apart)[0]
     unit_of, members = _numbered(workspace, leader, fed)
     total = int(unit_of.max(initial=-1)) + 1
     held = unit_of >= 0
     table = _prices(problem, leader)
     seconds = np.zeros((problem.hardware.num_devices, total))
     for device in range(problem.hardware.num_devices):
-        allowed = workspace.able[device] & np.isin(workspace.pinned, (FREE, device))
-        cost = np.where(allowed, table[problem.device_kind[device]], np.inf)
+        cost = np.where(allowed[device], table[problem.device_kind[device]], np.inf)
         np.add.at(seconds[device], unit_of[held], cost[held])
     weight = weights_of(workspace, unit_of, total)
     source, sink = unit_of[graph.senders], unit_of[graph.receivers]

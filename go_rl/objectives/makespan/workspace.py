@@ -9,7 +9,7 @@ from jaxtyping import Bool, Int, Int16, Int64
 
 from go_rl.core import FREE, Problem, Status
 from go_rl.core.decisions import Decisions, Legalized, Proposals, Scored
-from go_rl.core.errors import name_largest
+from go_rl.core.errors import name_difference, name_largest
 from go_rl.core.evaluation import STATUS_CODES, Evaluation
 from go_rl.graphs.cutting import Fuser
 from go_rl.graphs.cutting.layers import layers
@@ -184,6 +184,8 @@ class MakespanWorkspace(PlanningWorkspace):
         if nowhere.size:
             name = graph.names[int(nowhere[0])]
             return self.failed(Status.UNSUPPORTED, f"no device can run node {name!r}")
+        if (barred := self._barred_class()) is not None:
+            return self.failed(Status.UNSUPPORTED, barred)
         if not problem.memory:
             return None
         room = np.array([device.memory_bytes for device in problem.hardware.devices])
@@ -201,10 +203,12 @@ class MakespanWorkspace(PlanningWorkspace):
             )
         weights = self._weights
         if (total := sum(size for _, size in weights)) > room.sum():
+            named = [(f"the weights of {what}", size) for what, size in weights]
             return self.failed(
                 Status.INFEASIBLE,
                 f"the weights of {graph.name!r} take {total:.6g} bytes; all devices together have "
-                f"{room.sum():.6g}; the largest: {name_largest(weights)}",
+                f"{room.sum():.6g}; the largest: {name_largest(weights)}; "
+                f"{name_difference(named, total - float(room.sum()))}",
             )
         return None
 
@@ -215,6 +219,26 @@ class MakespanWorkspace(PlanningWorkspace):
         size, (arrays, first) = held.own.copy(), held.first_reader
         np.add.at(size, first, held.tied[arrays])
         return [(repr(names[n]), float(size[n])) for n in np.flatnonzero(size).tolist()]
+
+    def _barred_class(self) -> str | None:
+        """Say which nodes are pinned or colocated so that no device can run them, if any are."""
+        graph, leader = self.problem.graph, self.class_leader
+        barred = np.flatnonzero(~self.choices.allowed.any(axis=0) & ~graph.is_fed)
+        if not barred.size:
+            return None
+        mates = np.flatnonzero((leader == leader[barred[0]]) & ~graph.is_fed)
+        device = int(self.pinned[barred[0]])
+        if device != FREE:
+            node = int(mates[np.flatnonzero(~self.able[device, mates])[0]])
+            return (
+                f"node {graph.names[node]!r} ({graph.op_type[node]}) is pinned to device {device}, "
+                f"a {self.problem.hardware.devices[device].kind}, which cannot run it"
+            )
+        some = ", ".join(f"{graph.names[n]!r} ({graph.op_type[n]})" for n in mates[:4])
+        return (
+            f"nodes {some} must share a device (colocation class {graph.colocation[barred[0]]}), "
+            "and no device can run them all"
+        )
 
     def _parted_class(self) -> str | None:
         """Say which pins contradict each other, if any do."""

@@ -107,8 +107,9 @@ def _find_possible(a, s, u) -> None:
 @no_type_check
 def _try_device(a, s, u, d) -> None:
     """Earliest start of a unit on a device: start = max(device free, all operands there)."""
-    for source in range(len(s.free)):
-        s.busy[a.channel[source, d]] = s.link[a.channel[source, d]]
+    for e in range(a.pred_ptr[u], a.pred_ptr[u + 1]):
+        through = a.channel[np.int64(s.device[a.pred[e]]), d]
+        s.busy[through] = s.link[through]
     there = 0.0
     for e in range(a.pred_ptr[u], a.pred_ptr[u + 1]):
         there = max(there, arrive(a, s, e, d, s.busy))

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 COLUMNS = 1600
 """Columns of the picture; about the pixels of a row."""
 MOST_ROWS = 40
-"""Beyond, the links of each sender share a row; if that is not enough, the engines of a device."""
+"""Beyond, the links of each sender share a row; if that is not enough, the engines of a device;
+then idle devices are left out."""
 SHADES = 4
 """Number of shades for busyness; the faintest is 1 / `SHADES` of the colour."""
 MOST_BOXES = 4000
@@ -102,11 +103,14 @@ def gantt_figure(timeline: Timeline, colour: Literal["kind", "pass"] = "kind") -
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x", color="#dddddd", linewidth=0.6)
     _legend(figure, boxes, colours)
+    drawn = {timeline.tracks[i].device for row in rows for i in row.tracks}
+    idle = len(timeline.device_kinds) - len(drawn)
+    hidden = f" · {idle} idle devices not shown" if idle else ""
     failed = "" if timeline.status.ok else f" · {timeline.status.sentence}"
     title = (
         f"{timeline.model} on {timeline.hardware}: an iteration of {timeline.makespan * 1e3:.4g} ms"
     )
-    figure.suptitle(title + failed, x=0.01, ha="left", fontsize=11)
+    figure.suptitle(title + hidden + failed, x=0.01, ha="left", fontsize=11)
     return figure
 
 
@@ -124,6 +128,9 @@ def gantt_rows(timeline: Timeline) -> list[GanttRow]:
         wires = _shared(links, "device {} sends")
     if len(single) + len(wires) > MOST_ROWS:
         single = _shared(engines, "device {}", kind)
+    if len(single) + len(wires) > MOST_ROWS:
+        busy = {piece.track for piece in timeline.slices}
+        single = [row for row in single if busy.intersection(row.tracks)]
     return single + wires
 
 

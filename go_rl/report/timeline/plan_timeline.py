@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from go_rl.core import Plan, PlanError, Problem
-from go_rl.core.decisions import Decisions
 from go_rl.objectives.makespan.simulate.timeline import Timeline, timeline_of
 from go_rl.verify.check_plan import check_belongs
 from go_rl.verify.kernel_rules import legal_kernels
@@ -23,9 +22,4 @@ def plan_timeline(problem: Problem, plan: Plan) -> Timeline:
         raise PlanError(
             f"{problem.graph.name}: the plan breaks {broken[0].rule}: {broken[0].message}"
         )
-    decisions = Decisions(
-        device=plan.device[None],
-        priority=None if plan.priority is None else plan.priority[None],
-        kernel_leader=None if plan.fusion_group is None else plan.fusion_group[None],
-    )
-    return timeline_of(problem, decisions)
+    return timeline_of(problem, plan.decisions)

@@ -36,10 +36,10 @@ def test_layers_are_numbered_by_first_appearance_and_strays_follow_the_node_befo
 
 def test_without_scopes_a_layer_is_what_reads_one_array_of_weights_and_the_bias_behind_it():
     """Two cells, unrolled twice: product, bias, activation; then the update of both."""
-    tied: list[int | None] = [None] * 16
+    tied: list[str | None] = [None] * 16
     for array, readers in enumerate([(0, 6, 12), (1, 7, 13), (3, 9, 14), (4, 10, 15)]):
         for node in readers:
-            tied[node] = array
+            tied[node] = str(array)
     kinds = [OpKind.MATMUL if node in (0, 3, 6, 9) else OpKind.ELEMENTWISE for node in range(16)]
     weights = [0.0 if array is None else 4.0 for array in tied]
     edges = [(node, node + 1, 1.0) for node in range(11) if node != 5]

@@ -98,7 +98,8 @@ def test_out_of_memory_is_a_status_that_names_the_device():
     assert found.peak_bytes.tolist() == [8.0, 101.0]
     assert found.detail == (
         "device 1 needs 101 bytes (93 of them weights); its memory is 100; the largest there at "
-        "that moment: weights of 1 93, result of 0 8"
+        "that moment: weights of 1 93, result of 0 8; the difference is result of 0: without "
+        "its 8 bytes all would fit"
     )
     assert pricer.trace(decided([0, 1]))[1] == 11.0
     assert makespan(replace(problem, memory=False), [0, 1]) == 11.0
@@ -138,7 +139,8 @@ def test_the_three_largest_at_the_peak_are_named_fed_ones_and_tied_weights_too()
     found = MakespanPricer(problem).evaluate(decided([0, 0, 0, 0]))
     assert found.detail == (
         "device 0 needs 51 bytes (7 of them weights); its memory is 50; the largest there at that "
-        "moment: result of 'loss' 30, result of 'image' 9, weights of 'conv' 7"
+        "moment: result of 'loss' 30, result of 'image' 9, weights of 'conv' 7; the difference "
+        "is result of 'conv': without its 5 bytes all would fit"
     )
 
 

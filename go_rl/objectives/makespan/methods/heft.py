@@ -246,12 +246,12 @@ def _best_place(a, s, idle, n):
     finish of node ``n``."""
     best, best_engine, best_gap, best_later = np.int64(NOWHERE), NOWHERE, NOWHERE, NOWHERE
     best_begin, best_end, held = 0.0, np.inf, s.home[a.leader[n]]
-    devices = a.seconds.shape[0]
-    for d in range(devices):
+    for d in range(a.seconds.shape[0]):
         if not a.usable[d, n] or (held >= 0 and held != d):
             continue
-        for other in range(devices):
-            s.link[1, a.channel[other, d]] = s.link[0, a.channel[other, d]]
+        for i in range(a.pred_ptr[n], a.pred_ptr[n + 1]):
+            through = a.channel[np.int64(s.device[a.senders[a.pred[i]]]), d]
+            s.link[1, through] = s.link[0, through]
         ready = _ready(a, s, n, d, 1, np.bool_(False))
         seconds = a.seconds[d, n]
         for r in range(a.engine_of[a.pool[d, n]], a.engine_of[a.pool[d, n] + 1]):

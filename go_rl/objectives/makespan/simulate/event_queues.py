@@ -13,13 +13,17 @@ from go_rl.core.compiled_struct import compiled
 
 @compiled
 @no_type_check
-def clear_queues(jobs, s, count) -> None:
-    """No job of ``count`` is ready, nothing happens; each pool has room for its jobs."""
-    s.offset[:], s.size[:], s.events[0] = 0, 0, 0
-    for j in range(count):
+def clear_queues(jobs, s, engines, pools) -> None:
+    """No job is ready, nothing happens; each of ``pools`` has room for its jobs. The first
+    ``engines`` of them run kernels."""
+    s.events[0], s.offset[0] = 0, 0
+    for r in range(pools):
+        s.size[r] = 0
+        s.offset[r + 1] = 0 if r < engines else jobs.passing[r - engines]
+    for j in range(len(jobs.device)):
         if jobs.pieces[j] > 0:
             s.offset[jobs.pool[j] + 1] += 1
-    for r in range(len(s.size)):
+    for r in range(pools):
         s.offset[r + 1] += s.offset[r]
 
 

@@ -2,7 +2,8 @@
 
 A kernel is one node, or the nodes fused with it, named by the lowest (its leader). A *transfer*
 carries a tensor to one other device, once, however many kernels read it there; it has the priority
-of its most urgent reader. See `go_rl.objectives.makespan.simulate.replay`.
+of its most urgent reader. On a mesh it has a piece for each link of its route. See
+`go_rl.objectives.makespan.simulate.replay`.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ LEAST_PRIORITY = -(2**63)
 class Jobs(CompiledStruct):
     """Kernels and transfers of one plan. Job ``j < N`` is the kernel that node j leads, job
     ``N + c`` the transfer that makes copy ``c`` of a tensor. There is room for any plan of a
-    problem with ``N`` nodes, ``E`` edges, ``T`` tensors, ``D`` devices: ``M = E + T`` copies, ``J =
-    N + M`` jobs, ``E`` uses; what lies behind the last copy and the last use means nothing."""
+    problem with ``N`` nodes, ``E`` edges, ``T`` tensors, ``D`` devices, ``C`` channels: ``M = E +
+    T`` copies, ``J = N + M`` jobs, ``E`` uses; what lies behind the last copy and the last use
+    means nothing."""
 
     device: Int64[np.ndarray, "N"]
     """[N] device of each node."""
@@ -36,15 +38,16 @@ class Jobs(CompiledStruct):
     priority: Int64[np.ndarray, "J"]
     """[J]."""
     pool: Int64[np.ndarray, "J"]
-    """[J] engine pool; of a transfer, that of its channel, which comes after all engines."""
+    """[J] engine pool; of a transfer, that of its first channel, which comes after all engines."""
     pieces: Int64[np.ndarray, "J"]
-    """[J] parts that run on an engine each; 0: no job."""
+    """[J] parts that run on an engine each, of a transfer the links of its route; 0: no job."""
     waits: Int64[np.ndarray, "J"]
     """[J] copies (of a transfer: the producer) that are still missing."""
     seconds: Float64[np.ndarray, "J"]
     """[J] engine time of each piece, with the gap."""
     delay: Float64[np.ndarray, "J"]
-    """[J] seconds from the end of a transfer on its link until its copy is there."""
+    """[J] seconds from the end of a transfer on its last link until its copy is there, which are
+    those from its start on any link until the next one may carry it."""
     copies: Int64[np.ndarray, "1"]
     """[1] number of copies."""
     copy_device: Int64[np.ndarray, "M"]
@@ -87,14 +90,22 @@ class Jobs(CompiledStruct):
     """[N] last tensor that a kernel was counted as a reader of."""
     copy_at: Int64[np.ndarray, "D"]
     """[D] copy of the present tensor on each device."""
+    channel_pool: Int64[np.ndarray, "C"]
+    """[C] pool of each channel that a transfer passes, or `NOBODY`."""
+    channels: Int64[np.ndarray, "1"]
+    """[1] channels that have one, whose pools follow those of the engines."""
+    passed: Int64[np.ndarray, "C"]
+    """[C] channel of each of these pools."""
+    passing: Int64[np.ndarray, "C"]
+    """[C] transfers that pass each of them."""
 
 
 def new_jobs(a: ReplayArrays) -> Jobs:
     """Return room for the jobs of any plan."""
     nodes, devices, edges = len(a.op_kind), len(a.capacity), len(a.user)
     most = edges + len(a.tensor_bytes)
-    sizes = {"N": nodes, "D": devices, "E": edges, "M": most, "J": nodes + most}
-    return Jobs.zeros(sizes)
+    sizes = {"N": nodes, "D": devices, "E": edges, "M": most, "J": nodes + most, "C": a.channels}
+    return Jobs.zeros(sizes, channel_pool=np.full(a.channels, NOBODY))
 
 
 def laid_out(
@@ -139,7 +150,9 @@ def _clear(jobs) -> None:
     jobs.made_head[:], jobs.reads_head[:] = NOBODY, NOBODY
     jobs.scratch[:], jobs.kept[:], jobs.gap[:] = 0.0, 0.0, 0.0
     jobs.kind[:], jobs.stamp[:], jobs.copy_at[:] = NOBODY, NOBODY, NOBODY
-    jobs.copies[0], jobs.uses[0] = 0, 0
+    for i in range(jobs.channels[0]):
+        jobs.channel_pool[jobs.passed[i]] = NOBODY
+    jobs.copies[0], jobs.uses[0], jobs.channels[0] = 0, 0, 0
 
 
 @compiled
@@ -218,13 +231,33 @@ def _send(a, jobs, t, home, where):
     copy = _new_copy(a, jobs, t, where, kernel)
     jobs.copy_home[copy] = home
     sent = len(jobs.device) + copy
-    jobs.pieces[sent], jobs.waits[sent] = 1, 1
-    jobs.pool[sent] = len(a.engines) + a.channel[source, where]
+    jobs.waits[sent] = 1
+    jobs.pool[sent] = _pool(a, jobs, a.channel[source, where])
+    jobs.pieces[sent] = 1
     jobs.seconds[sent] = a.tensor_bytes[t] / a.bandwidth[source, where]
-    jobs.delay[sent] = a.latency[source, where]
+    at = a.hop[source, where]
+    jobs.delay[sent] = a.latency[source, at]
+    while at != where:
+        _pool(a, jobs, a.channel[at, where])
+        jobs.pieces[sent] += 1
+        at = a.hop[at, where]
     jobs.copy_left[home] += 1
     jobs.made_next[copy], jobs.made_head[kernel] = jobs.made_head[kernel], copy
     return copy
+
+
+@compiled
+@no_type_check
+def _pool(a, jobs, channel):
+    """Return the pool of a channel that one more transfer passes."""
+    pool = jobs.channel_pool[channel]
+    if pool == NOBODY:
+        pool = len(a.engines) + jobs.channels[0]
+        jobs.channel_pool[channel], jobs.passed[jobs.channels[0]] = pool, channel
+        jobs.passing[jobs.channels[0]] = 0
+        jobs.channels[0] += 1
+    jobs.passing[pool - len(a.engines)] += 1
+    return pool
 
 
 @compiled

@@ -9,7 +9,7 @@ from jaxtyping import Float64, Int8, Int64
 
 from go_rl.core import Evaluation, PlanError, Problem, Status
 from go_rl.core.decisions import Decisions
-from go_rl.core.errors import name_largest
+from go_rl.core.errors import name_difference, name_largest
 from go_rl.core.evaluation import OK, STATUS_CODES
 from go_rl.objectives.makespan.simulate.jobs import Jobs, laid_out, new_jobs
 from go_rl.objectives.makespan.simulate.peak import held_at_peak
@@ -76,7 +76,7 @@ class MakespanPricer:
         alone = leader == self._whole
         device = plans.device[row].astype(np.int64)
         seconds = np.where(alone, self._seconds(plans, row), 0.0)
-        link, size = self._links(device, leader)
+        link, size = self._passed(*self._links(device, leader))
         moved = np.bincount(link, size, devices * devices).astype(np.float64)
         busy = moved / self.arrays.bandwidth.ravel()
         return Evaluation(
@@ -98,11 +98,12 @@ class MakespanPricer:
         worst = int(np.argmax(trace.peak / limit))
         plan = plans.device[row].astype(np.int64), self._leader(plans, row)
         replayed = self.jobs(plans, row), trace
-        held = held_at_peak(self.problem.graph, self.arrays, plan, replayed, worst)
+        held = list(held_at_peak(self.problem.graph, self.arrays, plan, replayed, worst))
+        excess = trace.peak[worst] - limit[worst]
         return (
             f"device {worst} needs {trace.peak[worst]:.6g} bytes ({trace.weights[worst]:.6g} of "
             f"them weights); its memory is {limit[worst]:.6g}; the largest there at that moment: "
-            f"{name_largest(held)}"
+            f"{name_largest(held)}; {name_difference(held, excess)}"
         )
 
     def _links(
@@ -118,6 +119,20 @@ class MakespanPricer:
         which, to = pairs // devices, pairs % devices
         owner = np.repeat(self._whole, np.diff(a.tensor_of))[which]
         return device[owner] * devices + to, a.tensor_bytes[which]
+
+    def _passed(
+        self, link: Int64[np.ndarray, "X"], size: Float64[np.ndarray, "X"]
+    ) -> tuple[Int64[np.ndarray, "Y"], Float64[np.ndarray, "Y"]]:
+        """Links of all routes, numbered as in `_links`, and the bytes on each."""
+        at, to = np.divmod(link, self.problem.hardware.num_devices)
+        found: list[tuple[np.ndarray, np.ndarray]] = []
+        while len(at):
+            after = self.arrays.hop[at, to]
+            found.append((at * len(self.arrays.capacity) + after, size))
+            on = after != to
+            at, to, size = after[on], to[on], size[on]
+        links, sizes = zip(*found, strict=True) if found else ((link,), (size,))
+        return np.concatenate(links), np.concatenate(sizes)
 
     def _rows(
         self, plans: Decisions, row: int

@@ -1,8 +1,12 @@
-"""Event-driven execution of a graph on fully connected devices: placement, order and fusion.
+"""Event-driven execution of a graph on connected devices: placement, order and fusion.
 
 A kernel is one node, or the nodes fused with it, named by the lowest (its leader). A *transfer*
 carries a tensor to one other device, once, however many kernels read it there. Kernels run on the
 engine pool of their device, transfers on the link of their ordered pair of devices, one at a time.
+On a mesh a transfer takes the links of its route one after the other; the next one may start when
+the first byte is there, so that an idle route costs each link's latency and the bytes once (virtual
+cut-through; Kermani, Kleinrock, "Virtual cut-through: a new computer communication switching
+technique", Computer Networks 1979).
 At every moment at which something ends, first everything that ends is recorded; then every idle
 engine and link starts, of what is ready for it, the kernel or transfer with the highest priority
 (ties: the lower number). A transfer has the priority of its most urgent reader.
@@ -59,7 +63,7 @@ def _run(a, jobs, s):
     while True:
         # Idle engines and links start what is most urgent.
         for i in range(s.marks[0]):
-            _start_ready(jobs, s, s.dirty[i], now)
+            _start_ready(a, jobs, s, s.dirty[i], now)
         s.marks[0] = 0
         for d in range(len(s.live)):
             s.peak[d] = max(s.peak[d], s.live[d])
@@ -89,12 +93,16 @@ def _begin(a, jobs, s):
             s.live[jobs.copy_device[c]] += jobs.copy_bytes[c]
     for d in range(len(s.live)):
         s.peak[d] = s.live[d]
-    s.started[0], s.marks[0], s.is_dirty[:] = 0, 0, False
-    for r in range(len(s.idle)):
+    s.started[0], s.marks[0] = 0, 0
+    pools = len(a.engines) + jobs.channels[0]
+    for r in range(pools):
         s.idle[r] = (1 << a.engines[r]) - 1 if r < len(a.engines) else 1
+        s.is_dirty[r] = False
         _look_at(s, r)
     count, todo = len(jobs.device) + jobs.copies[0], 0
-    clear_queues(jobs, s, count)
+    clear_queues(jobs, s, len(a.engines), pools)
+    for c in range(jobs.copies[0]):
+        s.at[c] = jobs.copy_device[jobs.copy_home[c]]
     for j in range(count):
         s.to_start[j], s.running[j] = jobs.pieces[j], jobs.pieces[j]
         if jobs.pieces[j] > 0:
@@ -106,7 +114,7 @@ def _begin(a, jobs, s):
 
 @compiled
 @no_type_check
-def _start_ready(jobs, s, r, now) -> None:
+def _start_ready(a, jobs, s, r, now) -> None:
     """Idle engines of pool ``r`` start its ready jobs."""
     s.is_dirty[r] = False
     while s.idle[r] != 0 and s.size[r] > 0:
@@ -114,12 +122,16 @@ def _start_ready(jobs, s, r, now) -> None:
         if s.to_start[j] == jobs.pieces[j]:
             _take_memory(jobs, s, j)
         s.to_start[j] -= 1
-        if s.to_start[j] == 0:
+        if j >= len(jobs.device):
+            s.size[r] = pop(s.heap, s.offset[r], s.size[r], jobs.priority)
+            if s.to_start[j] > 0:
+                add_event(s, now + jobs.delay[j], -1 - len(jobs.pool) - j)
+        elif s.to_start[j] == 0:
             s.size[r] = pop(s.heap, s.offset[r], s.size[r], jobs.priority)
         slot, piece = _lowest(s.idle[r]), s.started[0]
         s.idle[r] &= ~(1 << slot)
         s.start[piece], s.end[piece] = now, now + jobs.seconds[j]
-        s.job[piece], s.slot[piece] = j, slot
+        s.job[piece], s.slot[piece], s.pool[piece] = j, slot, r
         add_event(s, s.end[piece], piece)
         s.started[0] = piece + 1
 
@@ -146,17 +158,32 @@ def _next_end(a, jobs, s, now):
     """Take the next event; return the job that has ended with it, or `NOBODY`."""
     piece = s.what[0]
     drop_event(s)
+    if piece < -len(jobs.pool):
+        _pass_on(a, jobs, s, -1 - len(jobs.pool) - piece)
+        return NOBODY
     if piece < 0:
         return -1 - piece
-    j = s.job[piece]
-    r = jobs.pool[j]
+    j, r = s.job[piece], s.pool[piece]
     s.idle[r] |= 1 << s.slot[piece]
     _look_at(s, r)
+    s.running[j] -= 1
+    if s.running[j] > 0:
+        return NOBODY
     if j >= len(jobs.device) and jobs.delay[j] > 0:
         add_event(s, now + jobs.delay[j], -1 - j)
         return NOBODY
-    s.running[j] -= 1
-    return j if s.running[j] == 0 else NOBODY
+    return j
+
+
+@compiled
+@no_type_check
+def _pass_on(a, jobs, s, j) -> None:
+    """Transfer ``j`` has come to the next device of its route, and is ready for the next link."""
+    c = j - len(jobs.device)
+    s.at[c] = a.hop[s.at[c], jobs.copy_device[c]]
+    r = jobs.channel_pool[a.channel[s.at[c], jobs.copy_device[c]]]
+    s.size[r] = push(s.heap, s.offset[r], s.size[r], jobs.priority, j)
+    _look_at(s, r)
 
 
 @compiled
@@ -251,13 +278,12 @@ def _lowest(word):
 @no_type_check
 def _resident_weights(a, jobs, s) -> None:
     """Write [D] bytes of weights on each device, tied ones once."""
-    s.weights[:], s.tied_on[:] = 0.0, 0
+    s.weights[:], s.tied_on[:] = 0.0, False
     for n in range(len(jobs.device)):
         d = jobs.device[n]
         s.weights[d] += a.own_bytes[n]
-        bit = np.uint64(1) << np.uint64(d)
         for i in range(a.tied_ptr[n], a.tied_ptr[n + 1]):
             t = a.tied_array[i]
-            if s.tied_on[t] & bit == 0:
-                s.tied_on[t] |= bit
+            if not s.tied_on[t, d]:
+                s.tied_on[t, d] = True
                 s.weights[d] += a.tied_bytes[t]

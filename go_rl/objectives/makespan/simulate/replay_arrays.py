@@ -25,7 +25,11 @@ class ReplayArrays(CompiledStruct):
     bandwidth: Float64[np.ndarray, "D D"]
     """[D, D] bytes/s of the link from the first to the second."""
     latency: Float64[np.ndarray, "D D"]
-    """[D, D] seconds."""
+    """[D, D] seconds, of the whole route."""
+    hop: Int64[np.ndarray, "D D"]
+    """[D, D] device that the first sends to when the second is the destination."""
+    most_hops: int
+    """Links on the longest route."""
     channel: Int64[np.ndarray, "D D"]
     """[D, D] number of what carries one tensor at a time, in `LinkTable`."""
     channels: int
@@ -78,6 +82,8 @@ def replay_arrays(problem: Problem) -> ReplayArrays:
         capacity=limit if problem.memory else np.full(len(limit), np.inf),
         bandwidth=links.bandwidth,
         latency=links.latency,
+        hop=links.hop,
+        most_hops=links.most_hops,
         channel=links.channel,
         channels=links.channels,
         pool=pool,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int64, UInt64
+from jaxtyping import Bool, Float64, Int64
 
 from go_rl.core.compiled_struct import CompiledStruct
 from go_rl.objectives.makespan.simulate.replay_arrays import ReplayArrays
@@ -31,8 +31,9 @@ class Trace(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ReplayState(CompiledStruct):
-    """State of a replay at one moment, with room for any plan of a problem: ``J`` jobs, ``P``
-    pieces, ``R`` pools and links, ``D`` devices, ``A`` tied arrays of weights."""
+    """State of a replay at one moment, with room for any plan of a problem: ``J`` jobs, ``M`` of
+    them transfers, ``P`` pieces, ``R`` pools and links, ``D`` devices, ``A`` tied arrays of
+    weights."""
 
     start: Float64[np.ndarray, "P"]
     """[P] start of each piece, in order of starting."""
@@ -42,14 +43,19 @@ class ReplayState(CompiledStruct):
     """[P] see `Jobs`."""
     slot: Int64[np.ndarray, "P"]
     """[P] engine of the pool."""
+    pool: Int64[np.ndarray, "P"]
+    """[P] pool that runs the piece."""
     started: Int64[np.ndarray, "1"]
     """[1] pieces started."""
     to_start: Int64[np.ndarray, "J"]
     """[J] pieces not yet started."""
     running: Int64[np.ndarray, "J"]
     """[J] pieces not yet ended."""
-    heap: Int64[np.ndarray, "J"]
-    """[J] ready jobs, one binary heap for each pool."""
+    at: Int64[np.ndarray, "M"]
+    """[M] device that sends a transfer on its next link."""
+    heap: Int64[np.ndarray, "H"]
+    """[H] ready jobs, one binary heap for each pool; a transfer has a place in each of its route.
+    """
     offset: Int64[np.ndarray, "R1"]
     """[R + 1] where the heap of each pool begins."""
     size: Int64[np.ndarray, "R"]
@@ -65,7 +71,8 @@ class ReplayState(CompiledStruct):
     times: Float64[np.ndarray, "X"]
     """[X] heap of events: seconds, the soonest first."""
     what: Int64[np.ndarray, "X"]
-    """[X] piece that ends, or -1 - job for the arrival of a transfer."""
+    """[X] piece that ends, or -1 - job for the arrival of a transfer, or -1 - J - job for its
+    arrival at a device between."""
     events: Int64[np.ndarray, "1"]
     """[1] events in the heap."""
     live: Float64[np.ndarray, "D"]
@@ -74,8 +81,8 @@ class ReplayState(CompiledStruct):
     """[D] most bytes in use so far."""
     weights: Float64[np.ndarray, "D"]
     """[D] bytes of weights."""
-    tied_on: UInt64[np.ndarray, "A"]
-    """[A] bit set of devices that a tied array lies on."""
+    tied_on: Bool[np.ndarray, "A D"]
+    """[A, D] whether a tied array lies on a device."""
 
     def trace(self, pieces: int) -> Trace:
         """Return a copy of what happened, of so many pieces."""
@@ -93,11 +100,13 @@ def new_replay_state(a: ReplayArrays) -> ReplayState:
     """Return room for the replay of any plan."""
     nodes, devices, engines = len(a.op_kind), len(a.capacity), int(a.engines.sum())
     copies = len(a.user) + len(a.tensor_bytes)
-    pools = len(a.engines) + a.channels
+    passed = copies * a.most_hops
+    pools = len(a.engines) + min(a.channels, passed)
     parts = int(np.where(a.split, a.engines, 1).max(initial=1))
     return ReplayState.zeros(
         {
-            "J": nodes + copies, "P": nodes * parts + copies, "R": pools, "R1": pools + 1,
-            "X": nodes + copies + engines, "D": devices, "A": len(a.tied_bytes),
+            "J": nodes + copies, "M": copies, "P": nodes * parts + passed, "H": nodes + passed,
+            "R": pools, "R1": pools + 1, "X": nodes + copies + passed + engines, "D": devices,
+            "A": len(a.tied_bytes),
         }
     )  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -120,7 +121,7 @@ class _Iteration:
     def timeline(self, status: Status, makespan: float) -> Timeline:
         tracks, first = self._tracks()
         trace = self.trace
-        track = first[self._rows()[trace.job]] + trace.slot
+        track = first[self.rows] + trace.slot
         args = self._kernel_args() | self._transfer_args()
         slices = tuple(
             Slice(args[job][0], start, end - start, place, args[job][1])
@@ -142,13 +143,18 @@ class _Iteration:
             peak_bytes=trace.peak.copy(),
         )
 
-    def _rows(self) -> Int64[np.ndarray, "J"]:
-        """[J] engine pool of each job; of a transfer, pools + from * D + to."""
-        jobs, count = self.jobs, self.jobs.copies[0]
-        rows, made = jobs.pool.copy(), slice(len(jobs.device), len(jobs.device) + count)
-        source = jobs.copy_device[jobs.copy_home[:count]]
-        devices = self.problem.hardware.num_devices
-        rows[made] = len(self.arrays.engines) + source * devices + jobs.copy_device[:count]
+    @cached_property
+    def rows(self) -> Int64[np.ndarray, "P"]:
+        """[P] engine pool of each piece; of a transfer, pools + from * D + to of the link."""
+        jobs, count, nodes = self.jobs, self.jobs.copies[0], len(self.jobs.device)
+        rows, devices = jobs.pool[self.trace.job], self.problem.hardware.num_devices
+        at, to = jobs.copy_device[jobs.copy_home[:count]], jobs.copy_device[:count]
+        # Pieces come in order of starting: a transfer's take the links of its route in turn.
+        for piece in np.flatnonzero(self.trace.job >= nodes):
+            copy = self.trace.job[piece] - nodes
+            after = self.arrays.hop[at[copy], to[copy]]
+            rows[piece] = len(self.arrays.engines) + at[copy] * devices + after
+            at[copy] = after
         return rows
 
     def _tracks(self) -> tuple[tuple[Track, ...], Int64[np.ndarray, "R"]]:
@@ -165,7 +171,7 @@ class _Iteration:
                 for i in range(engine.count):
                     name = engine.name if engine.count == 1 else f"{engine.name} {i + 1}"
                     tracks.append(Track(number, name))
-        for link in np.unique(self._rows()[self.trace.job]).tolist():
+        for link in np.unique(self.rows).tolist():
             if link >= pool:
                 first[link] = len(tracks)
                 source, to = divmod(link - pool, devices)
@@ -222,7 +228,7 @@ class _Iteration:
         last[trace.job[by_end]] = by_end
         sent = np.flatnonzero(self.copies.arrives)
         brought = self.copies.arrives[self.copies.use_copy]
-        sources = [last[self.copies.kernel[sent]], first[count + self.copies.use_copy[brought]]]
+        sources = [last[self.copies.kernel[sent]], last[count + self.copies.use_copy[brought]]]
         targets = [first[count + sent], first[self.copies.use_kernel[brought]]]
         pairs = zip(*(np.concatenate(x).tolist() for x in (sources, targets)), strict=True)
         return tuple(sorted(pairs))

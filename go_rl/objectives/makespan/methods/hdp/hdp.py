@@ -34,6 +34,7 @@ from go_rl.core import (
 )
 from go_rl.core.decisions import Scored
 from go_rl.objectives.common.incumbent import Incumbent, finish_plan
+from go_rl.objectives.makespan.choices import softly_placed
 from go_rl.objectives.makespan.methods.hdp.config import HDPConfig
 from go_rl.objectives.makespan.methods.hdp.features import (
     OpFeatures,
@@ -122,7 +123,8 @@ def _learn(
         noise = config.noise if updates < config.noise_updates else 0.0
         drawn = draw(actors, learner, jax.random.fold_in(key, updates + 1), noise)
         rows = int(min(len(drawn.device), progress.remaining_samples))
-        priced = workspace.evaluate(workspace.decisions(drawn.device[:rows]))
+        placed = softly_placed(workspace.choices, drawn.device[:rows])
+        priced = workspace.evaluate(workspace.decisions(placed))
         incumbent.offer_scored(priced)
         if hdp.report is not None:
             hdp.report(priced)

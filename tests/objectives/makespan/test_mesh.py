@@ -1,0 +1,208 @@
+"""Meshes and tori: routes, the replay with its checker, HEFT, figures of links, refusals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from reference.step_problems import random_plans, random_step, step_problem
+
+from go_rl.compare.portfolio.registry import METHODS
+from go_rl.core import Budget, Hardware, Links, OpKind, Problem, ProblemError, Status, Topology
+from go_rl.core.decisions import Decisions
+from go_rl.core.hardware.links import link_table
+from go_rl.core.objective import Objective
+from go_rl.objectives.makespan.methods.heft import heft
+from go_rl.objectives.makespan.simulate.pricing import MakespanPricer
+from go_rl.objectives.makespan.simulate.timeline import timeline_of
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
+from go_rl.verify.check_plan import check_plan
+from go_rl.verify.makespan_value import replayed
+from go_rl.verify.pair_link import pair_route
+
+SHAPES = [(1,), (2,), (5,), (2, 2), (3, 4), (1, 6), (2, 3, 2), (4, 4, 4), (2, 2, 2), (5, 5)]
+MAKESPAN_METHODS = METHODS[Objective.MAKESPAN]
+SLOW = ("hdp", "policy")
+"""Methods that compile a network of their own."""
+MESH_2X2 = Links(Topology.MESH, 2.0, 0.5, shape=(2, 2))
+LINE = Links(Topology.MESH, 2.0, 0.5, shape=(4,))
+
+
+@pytest.mark.parametrize("topology", [Topology.MESH, Topology.TORUS])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_routes_are_what_the_fields_say(topology, shape):
+    """The checker walks coordinate by coordinate; the table looks up the next device."""
+    links, devices = Links(topology, 4.0, 0.5, shape=shape), int(np.prod(shape))
+    table = link_table(links, devices)
+    channels: dict[tuple[int, int], int] = {}
+    for source in range(devices):
+        for to in range(devices):
+            if source == to:
+                continue
+            route, at = pair_route(links, source, to), source
+            assert table.latency[source, to] == 0.5 * len(route) <= 0.5 * table.most_hops
+            for begin, end, _ in route:
+                assert (at, table.hop[at, to]) == (begin, end)
+                assert (
+                    channels.setdefault((begin, end), table.channel[at, to])
+                    == (table.channel[at, to])
+                )
+                at = end
+            assert at == to
+    assert len(set(channels.values())) == len(channels)
+    assert all(channel < table.channels for channel in channels.values())
+
+
+def test_a_torus_goes_the_shorter_way_round():
+    torus = Links(Topology.TORUS, 1.0, shape=(5, 4))
+    assert [b for _, b, _ in pair_route(torus, 0, 19)] == [16, 19]
+    assert [b for _, b, _ in pair_route(torus, 0, 2)] == [1, 2]
+    assert link_table(torus, 20).most_hops == 2 + 2
+
+
+def on_mesh(problem: Problem, links: Links) -> Problem:
+    return replace(problem, hardware=replace(problem.hardware, links=links))
+
+
+def random_mesh(seed: int, devices: int) -> Links:
+    rng = np.random.default_rng(seed)
+    shapes = [shape for shape in SHAPES if np.prod(shape) == devices] + [(devices,)]
+    return Links(
+        Topology.TORUS if rng.integers(2) else Topology.MESH,
+        float(rng.choice([0.25, 1.0, 4.0])),
+        float(rng.choice([0.0, 0.5, 1.0])),
+        shape=shapes[int(rng.integers(len(shapes)))],
+    )
+
+
+def test_the_replay_agrees_with_the_checker():
+    seen = hops = 0
+    for seed in range(250):
+        problem = random_step(seed)
+        problem = on_mesh(problem, random_mesh(seed, problem.hardware.num_devices))
+        device, priority, leader = random_plans(seed, problem, 2)
+        pricer, plans = MakespanPricer(problem), Decisions(device, priority, leader)
+        for i in range(2):
+            status, makespan, trace = pricer.trace(plans, i)
+            if status is Status.UNSUPPORTED:
+                continue
+            checked = replayed(problem, device[i], priority[i], leader[i])
+            assert makespan == pytest.approx(checked.seconds, rel=1e-12)
+            assert trace.peak.tolist() == pytest.approx(checked.peak_bytes, rel=1e-9)
+            found = pricer.evaluate(plans, i)
+            assert found.link_bytes.tolist() == pytest.approx(checked.link_bytes)
+            seen, hops = seen + 1, max(hops, pricer.arrays.most_hops)
+    assert seen > 250
+    assert hops > 2
+
+
+def many(problem: Problem, shape: tuple[int, ...]) -> Problem:
+    """The problem with its devices repeated until a mesh of ``shape`` is full."""
+    own, count = problem.hardware.devices, int(np.prod(shape))
+    devices = sorted((own * count)[:count], key=lambda device: device.is_cpu)
+    links = Links(Topology.MESH, 1.0, 0.5, shape=shape)
+    return replace(problem, hardware=Hardware("many", tuple(devices), links))
+
+
+@pytest.mark.parametrize("shape", [(10, 10), (8, 8, 16)])
+def test_more_devices_than_a_word_has_bits(shape):
+    """Tied weights and copies of tensors on devices 64 and above count once a device."""
+    seen = far = 0
+    for seed in range(12):
+        problem = many(random_step(seed), shape)
+        device, priority, leader = random_plans(seed, problem, 1)
+        status, makespan, trace = MakespanPricer(problem).trace(Decisions(device, priority, leader))
+        if status is not Status.UNSUPPORTED:
+            checked = replayed(problem, device[0], priority[0], leader[0])
+            assert makespan == pytest.approx(checked.seconds, rel=1e-12)
+            assert trace.peak.tolist() == pytest.approx(checked.peak_bytes, rel=1e-9)
+            seen, far = seen + 1, far + (device >= 64).sum()
+    assert min(seen, far) > 6
+
+
+@pytest.mark.parametrize("name", [name for name in MAKESPAN_METHODS if name not in SLOW])
+def test_every_method_places_on_a_mesh_of_many_devices(name):
+    problem = many(sends(MESH_2X2, [(0, 3), (1, 2)], [8.0, 1.0]), (9, 9))
+    plan = MAKESPAN_METHODS[name]().optimize(problem, Budget(samples=20), 0)
+    assert check_plan(plan, problem).ok
+
+
+def test_an_objective_with_sets_of_devices_in_a_word_refuses_more():
+    problem = many(sends(MESH_2X2, [(0, 3)], [8.0]), (5, 13))
+    links = Links(Topology.FULL, 1.0)
+    with pytest.raises(ProblemError, match="works with at most 64 devices, and 'many' has 65"):
+        replace(
+            problem,
+            objective=Objective.MAX_LOAD,
+            hardware=replace(problem.hardware, links=links),
+        )
+
+
+def sends(links: Links, ends: list[tuple[int, int]], sizes: list[float]) -> Problem:
+    """Producers of one second whose results go to readers of one second elsewhere."""
+    count = len(ends)
+    edges = [(i, count + i, size) for i, size in enumerate(sizes)]
+    problem = step_problem([1.0] * 2 * count, edges, 4, kinds=[OpKind.MATMUL] * 2 * count)
+    return on_mesh(problem, links)
+
+
+def seconds(links: Links, ends: list[tuple[int, int]], sizes: list[float]) -> float:
+    """Iteration of `sends`; the lower transfer goes first where two want one link."""
+    device = [a for a, _ in ends] + [b for _, b in ends]
+    problem = sends(links, ends, sizes)
+    return float(MakespanPricer(problem).price(Decisions(np.array([device], np.int16)))[0][0])
+
+
+@pytest.mark.parametrize(
+    ("links", "ends", "sizes", "expected"),
+    [
+        # One link: 8 bytes at 2 a second and half a second of latency.
+        (LINE, [(0, 1)], [8.0], 1 + 4 + 0.5 + 1),
+        # Three links: the bytes count once, the latency three times.
+        (LINE, [(0, 3)], [8.0], 1 + 4 + 3 * 0.5 + 1),
+        # Back along other links, at the same time.
+        (LINE, [(0, 3), (3, 0)], [8.0, 8.0], 1 + 4 + 3 * 0.5 + 1),
+        # Both need 1 -> 2: tensor 1 from 1 s to 5 s, tensor 0 from there, then 2 -> 3.
+        (LINE, [(0, 3), (1, 2)], [8.0, 8.0], 1 + 4 + 4 + 0.5 + 0.5 + 1),
+        # Dimension 0 first: 0 -> 2 -> 3 and 1 -> 3 meet nowhere before device 3.
+        (MESH_2X2, [(0, 3), (1, 3)], [8.0, 2.0], 1 + 4 + 2 * 0.5 + 1),
+        # 2 -> 3 is taken from 1 s to 5 s; what comes from 0 waits there from 1.5 s on.
+        (MESH_2X2, [(0, 3), (2, 3)], [2.0, 8.0], 1 + 4 + 1 + 0.5 + 1),
+        # On a torus of four in a line, 0 and 3 are neighbours.
+        (replace(LINE, topology=Topology.TORUS), [(0, 3)], [8.0], 1 + 4 + 0.5 + 1),
+    ],
+)
+def test_by_hand(links, ends, sizes, expected):
+    """Readers on one device run one after the other, where they would overlap."""
+    assert seconds(links, ends, sizes) == expected
+
+
+def test_the_timeline_shows_each_link_of_a_route():
+    problem = sends(LINE, [(0, 3)], [8.0])
+    shown = timeline_of(problem, Decisions(np.array([[0, 3]], np.int16)))
+    links = [(shown.tracks[s.track].name, s.start, s.seconds) for s in shown.slices]
+    assert links[1:4] == [("0 → 1", 1.0, 4.0), ("1 → 2", 1.5, 4.0), ("2 → 3", 2.0, 4.0)]
+    evaluated = MakespanPricer(problem).evaluate(Decisions(np.array([[0, 3]], np.int16)))
+    assert np.flatnonzero(evaluated.link_bytes).tolist() == [1, 4 + 2, 2 * 4 + 3]
+    assert set(evaluated.link_seconds.tolist()) == {0.0, 4.0}
+
+
+def test_heft_with_queues_on_links_ends_when_it_says():
+    problem = sends(LINE, [(0, 3)], [8.0])
+    found = heft(MakespanWorkspace(problem), queues=True)
+    assert found.finish.max() == MakespanPricer(problem).price(Decisions(found.device[None]))[0][0]
+
+
+def test_a_mesh_is_read_as_it_was_written():
+    hardware = sends(MESH_2X2, [(0, 3)], [8.0]).hardware
+    assert Hardware.from_json(hardware.to_json()) == hardware
+
+
+@pytest.mark.parametrize("objective", [Objective.MAX_LOAD, Objective.LATENCY, Objective.RING])
+def test_an_objective_that_cannot_express_a_mesh_says_so(objective):
+    problem = sends(MESH_2X2, [(0, 3)], [8.0])
+    with pytest.raises(
+        ProblemError, match=r"objective .*(is a mesh: choose|has mesh links: choose)"
+    ):
+        replace(problem, objective=objective)
