@@ -70,8 +70,8 @@ class CrossEntropy:
         best, width = self.finds.deviations[0], len(self._mean)
         drawn = self._rng.standard_normal((BATCH, width))
         drawn[0] = 0.0
-        self._first = (best + self._widest * drawn).astype(np.float32)
-        self._mean, self._spread = self._first.mean(axis=0), self._widest.copy()
+        around = (best + self._widest * drawn).astype(np.float32)
+        self._first, self._mean, self._spread = around, around.mean(axis=0), self._widest.copy()
         self._since = 0
         self.finds = Finds(np.zeros((0, width), np.float32), np.zeros(0))
 
