@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from go_rl.core import OpGraph, ReadError, ZooError
-from go_rl.core.errors import nearest
+from go_rl.core import OpGraph, ReadError
 from go_rl.graphs.readers.model_options import ModelOptions
-from go_rl.graphs.zoo.index import ZOO_VERSION, generated_seed, zoo_graph, zoo_names
+from go_rl.graphs.zoo.index import generated_seed, unknown_graph, zoo_graph, zoo_names
 from go_rl.graphs.zoo.sized import DIMS, SIZED_NAMES, sized_graph
 
 if TYPE_CHECKING:
@@ -43,8 +42,7 @@ def load_model(
         if name in SIZED_NAMES and (dims or name not in frozen):
             return sized_graph(name, ModelOptions.of(dims).all_dims)
         if name not in frozen and generated_seed(name) is None:
-            near = nearest(name, (*frozen, *SIZED_NAMES))
-            raise ZooError(f"{ZOO_VERSION} has no graph {name!r}{near} See go-rl zoo list")
+            raise unknown_graph(name, (*frozen, *SIZED_NAMES))
         if dims:
             raise ReadError(
                 f"{model}: its graph is frozen, without symbolic dimensions, so "
