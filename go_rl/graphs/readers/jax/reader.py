@@ -12,6 +12,7 @@ import jax
 from jax.extend.core import ClosedJaxpr
 
 from go_rl.core.errors import GoRLError, ReadError
+from go_rl.core.graph.micro_batch import without_micro_batch
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
@@ -234,7 +235,8 @@ def _names(equations: Sequence[Equation]) -> Iterator[str]:
         if not name:
             numbered = f"{equation.op_type}.{counts[equation.op_type]}"
             counts[equation.op_type] += 1
-            name = join_scopes(clean_scope(equation.scope), numbered)
+            scope, ending = without_micro_batch(clean_scope(equation.scope))
+            name = join_scopes(scope, f"{numbered}{ending}")
         while equation.name and name in taken:
             name += "_"
         taken.add(name)
