@@ -8,8 +8,9 @@ written out, so that a plan places and orders the passes of each micro-batch.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -43,9 +44,10 @@ class TrainingIteration:
         found = self._averaged(args)
         return found if self.finish is None else self.finish(found, *args)
 
-    def split(self, count: int) -> TrainingIteration:
-        """Return the iteration with so many micro-batches."""
-        return replace(self, micro_batches=count)
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """The signature of the gradient, whose arguments name inputs of graphs."""
+        return inspect.signature(self.gradient)
 
     def _averaged(self, args: tuple[Any, ...]) -> Any:
         count = self.micro_batches

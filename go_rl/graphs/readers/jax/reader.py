@@ -90,8 +90,8 @@ def flatten_jax(
     """Trace a function and inline what it calls; see `trace_jax` for arguments and errors."""
     kwargs = kwargs or {}
     title = name or getattr(function, "__name__", None) or type(function).__name__
-    jaxpr, output_tree = _traced(function, args, kwargs, title)
-    leaves = _leaves(function, args, kwargs, _weight_positions(args, kwargs, weights))
+    jaxpr, output_tree = traced(function, args, kwargs, title)
+    leaves = _leaves(function, args, kwargs, weight_positions(args, kwargs, weights))
     inliner = Inliner(options or JaxOptions())
     for leaf in leaves:
         if not leaf.value.weights:
@@ -129,10 +129,14 @@ class Leaf:
     value: Value
 
 
-def _traced(
+def traced(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], title: str
 ) -> tuple[ClosedJaxpr, Any]:
-    """Return the jaxpr and the tree structure of the results."""
+    """Return the jaxpr and the tree structure of the results.
+
+    Raises:
+        ReadError: the function raises.
+    """
     try:
         jaxpr, shapes = jax.make_jaxpr(function, return_shape=True)(*args, **kwargs)
         return jaxpr, jax.tree.structure(shapes)
@@ -146,9 +150,11 @@ def _traced(
         ) from error
 
 
-def _weight_positions(
+def weight_positions(
     args: Sequence[Any], kwargs: Mapping[str, Any], weights: Collection[int] | None
 ) -> frozenset[int]:
+    """Return the positions of the arguments that are weights; None: by the default rule of
+    `trace_jax`."""
     if weights is None:
         several = len(args) > 0 and len(jax.tree.leaves(args[0])) > 1
         return frozenset({0} if several and len(args) + len(kwargs) > 1 else ())
@@ -163,7 +169,7 @@ def _guessed(
 ) -> list[str]:
     """Report which arguments the default rule takes for weights, where another reading is likely: a
     bare array may be one, and a second pytree the state of an optimizer."""
-    chosen = _weight_positions(args, kwargs, None)
+    chosen = weight_positions(args, kwargs, None)
     several = [i for i, arg in enumerate(args) if len(jax.tree.leaves(arg)) > 1]
     if len(args) + len(kwargs) < 2 or set(several) == chosen != frozenset():
         return []
