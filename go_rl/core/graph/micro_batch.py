@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
-from jaxtyping import Int64
-
-from go_rl.core.graph.op_graph import OpGraph
+from go_rl.core.graph.op_graph import NodeId
 
 WHOLE = -1
 """Micro-batch of a node that belongs to none, such as an update."""
@@ -24,13 +21,20 @@ def micro_batch_scope(number: int) -> str:
     return f"micro_batch_{number}"
 
 
+def micro_batch_ending(number: int) -> str:
+    """Return the ending of the names of a micro-batch's nodes."""
+    return f"@{number}"
+
+
 def without_micro_batch(scope: str) -> tuple[str, str]:
     """Return a scope without its micro-batch, and the ending of a node's name that says which."""
     found = _SCOPE.search(scope)
-    return (_SCOPE.sub("", scope).lstrip("/"), f"@{found[1]}") if found else (scope, "")
+    if found is None:
+        return scope, ""
+    return _SCOPE.sub("", scope).lstrip("/"), micro_batch_ending(int(found[1]))
 
 
-def micro_batches(graph: OpGraph) -> Int64[np.ndarray, "N"]:
-    """Return [N] the micro-batch of each node; `WHOLE`: none."""
-    found = (_NAME.search(str(name)) for name in graph.names)
-    return np.array([int(f[1]) if f else WHOLE for f in found], np.int64)
+def micro_batch_of(name: NodeId) -> int:
+    """Return the micro-batch of a node by its name; `WHOLE`: none."""
+    found = _NAME.search(str(name))
+    return int(found[1]) if found else WHOLE

@@ -21,6 +21,7 @@ from go_rl.graphs.readers.jax.inline import Inliner, JaxOptions
 from go_rl.graphs.readers.jax.source import clean_scope, join_scopes
 from go_rl.graphs.readers.jax.values import Equation, Value, mark_live, view_cost
 from go_rl.graphs.readers.model_options import argument_positions
+from go_rl.graphs.readers.weight_returns import add_weight_returns
 
 SMALL_WEIGHT_BYTES = 1024
 """Weights up to this size are each reader's own: ties of scalars would say nothing."""
@@ -118,6 +119,7 @@ def program_graph(program: FlatProgram, dims: Mapping[str, int] | None = None) -
             if value.producer is not None:
                 sender = numbers[id(value.producer)]
                 builder.add_edge(sender, number, value.num_bytes, value.output)
+    add_weight_returns(builder)
     return builder.build()
 
 
