@@ -127,7 +127,7 @@ def _load_function(named: PythonTarget, made: Any, options: ModelOptions) -> OpG
 def _load_module(named: PythonTarget, made: Any, options: ModelOptions) -> OpGraph:
     from go_rl.graphs.readers.torch.module import read_named_module
 
-    taken = ("dims", "inputs", TRIP_COUNT, "unknown", "optimiser", MICRO_BATCHES)
+    taken = ("dims", "inputs", TRIP_COUNT, "unknown", "optimiser")
     options.refuse(named.text, Format.MODULE, taken)
     return read_named_module(named, made, options)
 

@@ -23,6 +23,16 @@ TRIP_COUNT = "trip_count"
 """Names the trips of loops of unknown length, as an option and among the dimensions."""
 MICRO_BATCHES = "micro_batches"
 """Names the parts of a batch, as an option and as a parameter of factories."""
+_UNSPLIT = (
+    "a training iteration while it is traced, and {} is traced already; name the JAX loss that it "
+    "was made of (file.py:loss with --training sgd), or a training network of the zoo "
+    "(zoo:NAME-training)"
+)
+_UNSPLIT_MODULE = (
+    "losses in JAX and training networks of the zoo; of a PyTorch module let forward return the "
+    "mean of the losses of torch.chunk(batch, n), or name a factory of such a module with a "
+    "parameter micro_batches"
+)
 LARGEST_SIZE = 1 << 62
 
 
@@ -105,12 +115,8 @@ class ModelOptions:
                 f"a loss in JAX, not to {found.value}"
             )
         if MICRO_BATCHES not in taken and self.micro_batches > 1:
-            raise ReadError(
-                f"{model}: {MICRO_BATCHES}={self.micro_batches} splits a training iteration while "
-                f"it is traced, and {found.value} is traced already; name the JAX loss or PyTorch "
-                "module that it was made of (file.py:loss with --training sgd), or a training "
-                "network of the zoo (zoo:NAME-training)"
-            )
+            why = _UNSPLIT_MODULE if found is Format.MODULE else _UNSPLIT.format(found.value)
+            raise ReadError(f"{model}: {MICRO_BATCHES}={self.micro_batches} splits {why}")
         for name in (TRIP_COUNT, "weights"):
             if name not in taken and getattr(self, name) is not None:
                 raise ReadError(f"{model}: {name} does not apply to {found.value}; leave it out")

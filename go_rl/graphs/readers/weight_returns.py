@@ -3,7 +3,7 @@
 Micro-batches may run on different devices, each with a copy of a weight. One of them is updated;
 the others must get it before the next iteration, and a plan must pay for that, or copies of weights
 would be free. So the update shares a device with the readers of micro-batch 0, those of each other
-micro-batch share one too, and a node that takes no time stands there and reads the updated weight.
+micro-batch share one too, and a node stands there that copies the updated weight.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ def add_weight_returns(builder: GraphBuilder) -> None:
                 number = builder.add_node(_way_back(weight, part))
                 builder.add_edge(updates[-1], number, size)
                 groups.append([number, *members])
-    _colocate(builder, groups)
+    if groups:
+        _colocate(builder, groups)
 
 
 def _readers(builder: GraphBuilder) -> Readers:

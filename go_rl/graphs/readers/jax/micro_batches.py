@@ -21,7 +21,7 @@ from go_rl.core.graph.micro_batch import micro_batch_scope
 from go_rl.graphs.readers.model_options import check_size
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # jax.jit needs a hash
 class TrainingIteration:
     """One iteration of training, whose gradients are the mean over equal parts of a batch."""
 
