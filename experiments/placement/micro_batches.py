@@ -143,8 +143,8 @@ def page(rows: list[Row]) -> Iterator[str]:
     yield from (
         "# Training iterations in micro-batches", "",
         f"Milliseconds of an iteration on {HARDWARE}, by the prices of `learned:gpus`, and beside "
-        "them the share of the bytes of weights that several devices read: 0 % in a pipeline, 100 % in "
-        "data parallelism. With more than one micro-batch, a weight that is copied so pays for "
+        "them the share of the bytes of weights that several devices read: 0 % in a pipeline, 100 % "
+        "in data parallelism. With more than one micro-batch, a weight that is copied so pays for "
         "the updated copy's way back; the undivided iteration (N = 1) does not, which flatters "
         "it.", "",
     )  # fmt: skip
