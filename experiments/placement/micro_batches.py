@@ -35,6 +35,12 @@ HARDWARE = "p100x4"
 COST = "learned:gpus"
 METHODS = ("auto", "layers-equal", "data-parallel")
 
+ABOUT = f"""\
+Milliseconds of an iteration on {HARDWARE} by the prices of `{COST}`, and beside them the share of
+the bytes of weights that several devices read: 0 % in a pipeline, 100 % in data parallelism. With
+more than one micro-batch, a weight that is copied so pays for the way back of its update; the
+undivided iteration (N = 1) does not, which flatters it."""
+
 
 class Perceptron(nn.Module):
     """Dense layers of one width with ReLU between them."""
@@ -140,14 +146,7 @@ def copied_share(graph: OpGraph, device: np.ndarray) -> float:
 
 def page(rows: list[Row]) -> Iterator[str]:
     """Yield the lines of the page."""
-    yield from (
-        "# Training iterations in micro-batches", "",
-        f"Milliseconds of an iteration on {HARDWARE}, by the prices of `learned:gpus`, and beside "
-        "them the share of the bytes of weights that several devices read: 0 % in a pipeline, 100 % "
-        "in data parallelism. With more than one micro-batch, a weight that is copied so pays for "
-        "the updated copy's way back; the undivided iteration (N = 1) does not, which flatters "
-        "it.", "",
-    )  # fmt: skip
+    yield from ("# Training iterations in micro-batches", "", ABOUT, "")
     found = {(r.network, r.parts, r.method): r for r in rows}
     lines = []
     for network in NETWORKS:

@@ -41,9 +41,9 @@ class ModelArguments:
     training: Literal["profile", "sgd", "adam"] | None = None
     """profile: expand a PipeDream profile into its forward and backward pass. sgd, adam: the
     training iteration of a PyTorch module, or of a loss in JAX, with that optimiser."""
-    micro_batches: Annotated[int, tyro.conf.arg(metavar="N")] = 1
+    micro_batches: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
     """Equal parts of the batch of a training iteration, whose gradients are accumulated for one
-    update: what pipelines and data parallelism are made of."""
+    update: what pipelines and data parallelism are made of. Default: the whole batch."""
 
     def __post_init__(self) -> None:
         # Malformed sizes are refused before anything is read.

@@ -71,10 +71,13 @@ class ModelOptions:
         given = sizes.pop(TRIP_COUNT, None)
         if trip_count is not None and given is not None and trip_count != given:
             raise ReadError(f"{TRIP_COUNT} is {trip_count!r}, and among the dims it is {given}")
-        parts: Any = sizes.pop(MICRO_BATCHES, 1) if micro_batches is None else micro_batches
+        listed = sizes.pop(MICRO_BATCHES, None)
+        if None not in (listed, micro_batches) and listed != micro_batches:
+            raise ReadError(
+                f"{MICRO_BATCHES} is {micro_batches!r}, and among the dims it is {listed}"
+            )
+        parts: Any = next((n for n in (micro_batches, listed) if n is not None), 1)
         check_size(parts, MICRO_BATCHES)
-        if sizes.pop(MICRO_BATCHES, parts) != parts:
-            raise ReadError(f"{MICRO_BATCHES} is {parts}, and among the dims it is another number")
         if unknown not in ("error", "bytes"):
             raise ReadError(f"unknown must be 'error' or 'bytes', not {unknown!r}")
         if not isinstance(training, bool) and training not in ("sgd", "adam"):

@@ -3,7 +3,8 @@
 Micro-batches may run on different devices, each with a copy of a weight. One of them is updated;
 the others must get it before the next iteration, and a plan must pay for that, or copies of weights
 would be free. So the update shares a device with the readers of micro-batch 0, those of each other
-micro-batch share one too, and a node stands there that copies the updated weight.
+micro-batch share one too, and a node without cost stands there that reads the updated weight: it
+pays for the transfer alone, and for none on the device of the update.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def _way_back(weight: str, part: int) -> Node:
     return Node(
         name=f"{RETURN}/{weight}{micro_batch_ending(part)}",
         op_type=RETURN,
-        kind=OpKind.MOVEMENT,
+        kind=OpKind.CONSTANT,
         source=f"{weight} for micro-batch {part} of the next iteration",
     )
 
