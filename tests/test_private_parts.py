@@ -86,7 +86,15 @@ def test_refinement_of_unknown_sizes():
 
     text = """module @m { func.func public @main(%arg0: tensor<?xf32>) -> tensor<?xf32> {
       return %arg0 : tensor<?xf32> } }"""
-    assert isinstance(with_sizes(text, {"arg0.0": 3}), bytes)
+    assert isinstance(with_sizes(text, text, {"arg0.0": 3}), bytes)
+
+
+def test_exports_of_jax():
+    """jax._src.export.serialization_generated.Exported; jaxlib.mlir.dialects.stablehlo."""
+    from go_rl.graphs.readers.hlo.stablehlo.stablehlo_bytecode import outline, plain_module
+
+    exported = jax.export.export(jax.jit(lambda x: x * 2))(jnp.zeros(2)).serialize()
+    assert "stablehlo.multiply" in outline(plain_module(bytes(exported)))
 
 
 def test_lowering_tables_of_jax():

@@ -6,8 +6,7 @@ alone differ, too. Mean and median absolute percentage errors of the kernels hel
 milliseconds in which all of these are priced, once compiled. A run that was cut off goes on where
 it stopped (``results/kernel_ablations.csv``). The rank losses are compared by ``kernel_ranks.py``.
 
-`go-rl train kernels` takes GraphSAGE and the *Transformer* reduction (`kernel_fusion_size.py` says
-why); the weights that ship, `kernels-cpu-1-v2`, see *no neighbours*.
+Weights that ship have GraphSAGE and the *Transformer* reduction (`kernel_fusion_size.py` says why).
 
 Published ("A Learnt Performance Model for TPUs"): GraphSAGE ahead of a sequence model and of graph
 attention; reductions that are not learned nearly as good as an LSTM or a Transformer, and faster.

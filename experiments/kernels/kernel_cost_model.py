@@ -7,7 +7,7 @@ the chip's peak rates and the time of an empty call; *calibrated* the same with 
 and the call fitted to the training split; *xla* the calibrated roofline on the FLOP and bytes of
 XLA's own analysis of the compiled kernel; *boosted* trees on summed features; *learned* the
 ensemble of `go_rl.costs.kernels` with GraphSAGE, *Transformer* the same whose operators attend to
-one another, *no neighbours* neither (as it ships). Of kernels that were also measured under layouts
+one another (as it ships), *no neighbours* neither. Of kernels that were also measured under layouts
 of operands, what the choice of one loses: a random one, row by row as they come, or by those who
 learned.
 

@@ -46,7 +46,7 @@ class LearnedPricingSpeed(Experiment):
         "gnmt-8-layers-full",
     )
     """Graphs of the zoo."""
-    weights: str = "kernels-cpu-1-v2"
+    weights: str = "kernels-cpu-1-v3"
     """Of the learned model."""
     data: str = "kernels-cpu-1"
     """That the trees learn from."""

@@ -44,8 +44,9 @@ class RingPolicies(Experiment):
 
     weights: str = "partition-1.1"
     """Weights whose control arms are run."""
-    others: tuple[str, ...] = ("partition-1.0",)
-    """Further weights, without control arms."""
+    others: tuple[str, ...] = ()
+    """Files of further weights, without control arms, such as a ``partition-1.0`` of tree
+    d249caee, which the page has."""
     decoders: tuple[str, ...] = tuple(DECODERS)
     """Methods of the policy."""
     seeds: int = 3

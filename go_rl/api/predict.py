@@ -79,6 +79,8 @@ class Prediction:
     """Assumptions about the device."""
     host_ms: float | None = None
     """Time that the host needs to issue all launches of a network; None for a table."""
+    model_notes: tuple[str, ...] = ()
+    """Assumptions about a network, such as the trips of a loop."""
 
     @property
     def latency_ms(self) -> float:
@@ -110,7 +112,8 @@ class Prediction:
             found |= {"low_ms": self.low_ms, "high_ms": self.high_ms}
         if self.host_ms is not None:
             found |= {"host_ms": self.host_ms, "host_bound": self.host_bound}
-        return found | ({"notes": list(self.notes)} if self.notes else {})
+        notes = [*self.notes, *self.model_notes]
+        return found | ({"notes": notes} if notes else {})
 
 
 @dataclass(frozen=True)
@@ -308,4 +311,8 @@ def _network(launches: Launches, sheet: DataSheet, learned: OperatorPredictor) -
         for launch, mid, low_ms, high_ms, unlike in each
     )  # fmt: skip
     bounds = (1e3 * low, 1e3 * high, 1e3 * total)
-    return Prediction(sheet.name, priced, *bounds, assumed(sheet), 1e3 * float(prices.host.sum()))
+    host_ms, notes = (
+        1e3 * float(prices.host.sum()),
+        tuple(map(str, launches.graph.meta.get("notes", ()))),
+    )
+    return Prediction(sheet.name, priced, *bounds, assumed(sheet), host_ms, notes)

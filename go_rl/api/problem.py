@@ -28,7 +28,7 @@ from go_rl.core.objective import OF_LINKS
 LONGEST_NUMBER = 9
 """Digits of a device's number that are read."""
 OWN_HARDWARE = "file"
-"""The hardware that a dnn-partitioning file brings with it."""
+"""The hardware that a file of dnn-partitioning or Piper brings with it."""
 
 
 def problem_for(
@@ -101,7 +101,8 @@ def _named_hardware(graph: OpGraph, name: str | Path) -> Hardware:
     if own is None:
         raise HardwareError(
             f"--hardware {OWN_HARDWARE}: {graph.name!r} brings no hardware of its own; only "
-            f"dnn-partitioning JSON does. Name a preset such as {Objective.RING.traits.hardware!r}"
+            "JSON of dnn-partitioning or Piper does. Name a preset such as "
+            f"{Objective.RING.traits.hardware!r}"
         )
     return own
 

@@ -94,7 +94,7 @@ def tune_programs(
     the curve in a folder. A run that was stopped there goes on.
 
     Args:
-        model: a float32 network: a file (ONNX with its weights, HLO or StableHLO text),
+        model: a float32 network: a file (ONNX with its weights, HLO text, StableHLO),
             ``module:function`` for a JAX function, or ``zoo:NAME``. Weights without numbers get
             random ones.
         folder: where everything goes.

@@ -21,9 +21,10 @@ class ModelArguments:
     """The model to read."""
 
     model: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="MODEL")]
-    """A file (ONNX, a .pt2 archive of PyTorch, a config.json of Hugging Face, GGUF, go_rl
-    .npz, dnn-partitioning JSON, PipeDream text, HLO or StableHLO text), module:name for a JAX
-    function or a PyTorch module, which runs that module's code, or zoo:NAME (go-rl zoo list)."""
+    """A file (ONNX, a .pt2 archive of PyTorch, a config.json of Hugging Face, GGUF, LiteRT, go_rl
+    .npz, JSON of dnn-partitioning or Piper, PipeDream text, HLO text, StableHLO), module:name for a
+    JAX function or a PyTorch module, which runs that module's code, or zoo:NAME (go-rl zoo
+    list)."""
     dim: Dims = ()
     """Size of a symbolic dimension, such as batch=8; may be repeated."""
     input: Shapes = ()

@@ -1,6 +1,6 @@
 """Trained weights of policies, each a parameter file (`go_rl.runtime.array_file`).
 
-A name such as ``partition-1.0`` is interface-major, weights-minor: files of another major are
+A name such as ``partition-1.1`` is interface-major, weights-minor: files of another major are
 refused, files of another minor hold other numbers for the same network.
 """
 
@@ -124,11 +124,10 @@ def _policy(path: Path, manifest: Mapping[str, Any]) -> type[PolicyConfig]:
     if kind != FORMAT:
         what = f" but {kind!r}" if kind else ""
         raise CheckpointError(f"{path}: is not a policy's weights file of format {FORMAT!r}{what}")
-    if manifest.get("policy") not in POLICIES:
-        raise CheckpointError(
-            f"{path}: policy {manifest.get('policy')!r} must be one of {', '.join(POLICIES)}"
-        )
-    return POLICIES[manifest["policy"]]
+    policy = manifest.get("policy")
+    if not isinstance(policy, str) or policy not in POLICIES:
+        raise CheckpointError(f"{path}: policy {policy!r} must be one of {', '.join(POLICIES)}")
+    return POLICIES[policy]
 
 
 @cache

@@ -88,7 +88,7 @@ def test_bad_options_are_named(command, tmp_path, arguments, sentence):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ((), "give --dim batch=<size>"),
+        ((), "give --dim 'batch=<size>'"),
         (("--weight-args", "0"), "weights does not apply to ONNX"),
     ],
 )

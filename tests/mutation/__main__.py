@@ -1,5 +1,5 @@
-"""Run mutants and print what failed: ``python -m tests.mutation KIND START COUNT [leftovers]``;
-``python -m tests.mutation record`` writes the plan that is mutated."""
+"""Run mutants and print what failed: ``python -m mutation KIND START COUNT [leftovers]``, in the
+folder ``tests``; ``python -m mutation record`` writes the plan and bytecode that are mutated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from runner.bars import bars
 from runner.suite import Suite
 from runner.worker_pool import Runner
 
-from .kinds import record_plan
+from .kinds import record_bytecode, record_plan
 from .trial import told
 
 SHOWN = 3
@@ -45,5 +45,6 @@ def main(kind: str, start: int, count: int, leftovers: bool) -> None:
 if __name__ == "__main__":
     if sys.argv[1:] == ["record"]:
         record_plan()
+        record_bytecode()
         sys.exit()
     main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), "leftovers" in sys.argv[4:])

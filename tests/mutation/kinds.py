@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from graphs.readers.gguf_files import METADATA, content, tensors
 from graphs.readers.hf_models import SMALL
+from graphs.readers.tflite_models import T, tflite
 
 from .mutate_json import mutate_json
 from .mutate_npz import MANIFEST, Arrays, edit_manifest, mutate_npz
@@ -21,7 +22,7 @@ from .mutate_onnx import mutate_onnx
 from .mutate_pt2 import PT2_DIMS, mutate_pt2, pt2_seeds
 from .mutate_text import mutate_text
 from .onnx_seeds import DIMS, MODELS
-from .values import Rng, broken_bytes, pick
+from .values import Rng, broken_bytes, integer, pick
 
 TEXTS = Path(__file__).parent / "texts"
 PIPEDREAM = """\
@@ -90,6 +91,41 @@ def _profile() -> dict[str, Any]:
     return {**limits, "nodes": nodes, "edges": edges}
 
 
+@functools.cache
+def _tflite() -> bytes:
+    """A convolution, a weight of half precision, a product and a custom operator."""
+    tensors = {
+        "x": T((1, 8, 8, 3), signature=(-1, 8, 8, 3)), "k": T((4, 3, 3, 3), stored=True),
+        "b": T((4,), stored=True), "c": T((1, 8, 8, 4)), "half": T((10, 256), 1, True),
+        "w": T((10, 256)), "f": T((1, 256)), "y": T((1, 10)), "z": T((1, 10)),
+    }  # fmt: skip
+    sizes = {1: ("int", 1), 2: ("int", 1), 3: ("byte", 1)}
+    operators = [
+        ("CONV_2D", ["x", "k", "b"], ["c"], sizes), ("RESHAPE", ["c"], ["f"], {}),
+        ("DEQUANTIZE", ["half"], ["w"], {}),
+        ("FULLY_CONNECTED", ["f", "w", None], ["y"], {0: ("byte", 1)}),
+        ("OwnOperator", ["y"], ["z"], {}),
+    ]  # fmt: skip
+    return tflite(tensors, operators, ["x"], ["z"])
+
+
+def _read_lite(path: Path) -> Any:
+    from go_rl.graphs.readers import load
+
+    return load(path, unknown="bytes")
+
+
+def _piper() -> dict[str, Any]:
+    """A profile in Piper's form."""
+    figures = {"parameterSize": 8.0, "memoryUsageA": 4.0, "memoryUsageB": 16.0, "syncTimeFw": {},
+               "syncTimeBw": {}}  # fmt: skip
+    ways = [{"id": name, "timePerSample": 1.5, **figures} for name in ("vanilla", "recomp")]
+    nodes = [{"id": i, "name": f"layer{i}", "TMPCs": {"1": ways, "2": ways}} for i in range(4)]
+    edges = [{"sourceId": u, "destId": u + 1, "communicationCost": 64.0} for u in range(3)]
+    limits = {"maxMemoryPerDevice": 1e9, "maxDevices": 2, "bandwidth": 1e9, "mbsInBatch": 4}
+    return {**limits, "nodes": nodes, "edges": edges}
+
+
 def _hardware(rng: Rng) -> bytes:
     from go_rl.core import load_hardware
 
@@ -150,9 +186,11 @@ def _plan() -> dict[str, Any]:
 
 def record_plan() -> None:
     """Write the plan anew, when the layout of plans has changed: ``python -m mutation record``."""
-    from go_rl import partition
+    from go_rl import optimize
 
-    result = partition(_graph(), "ring6", method="greedy", samples=1, cost="analytical")
+    result = optimize(
+        _graph(), hardware="ring6", objective="ring", method="greedy", samples=1, cost="analytical"
+    )
     (TEXTS / "plan.json").write_text(json.dumps(result.best.to_json()) + "\n")
 
 
@@ -203,6 +241,60 @@ def _read_torch(path: Path) -> Any:
         return load(path, unknown="bytes", trip_count=3)
 
 
+BYTECODE = ("module.bc", "portable.bc", "exported.jax")
+"""Bytecode of MLIR, a portable artifact, and an export of JAX with a symbolic size."""
+
+
+def record_bytecode() -> None:
+    """Write `BYTECODE` anew: ``python -m mutation record``.
+
+    A process that has used MLIR cannot serve the forks in which mutants are tried.
+    """
+    import jax
+    from jax import export
+    from jax._src.interpreters import mlir
+    from jaxlib.mlir import ir
+    from jaxlib.mlir.dialects import stablehlo
+
+    with mlir.make_ir_context() as context:
+        module: Any = ir.Module.parse((TEXTS / "module.mlir").read_text(), context)
+        plain = mlir.module_to_bytecode(module)
+        oldest = stablehlo.get_minimum_version()
+        portable = stablehlo.serialize_portable_artifact(module, oldest)
+    (b,) = export.symbolic_shape("b")
+    sizes = jax.ShapeDtypeStruct((b, 4), np.float32)
+    exported = export.export(jax.jit(lambda x: jax.numpy.tanh(x @ x.T)))(sizes).serialize()
+    for name, data in zip(BYTECODE, (plain, portable, bytes(exported)), strict=True):
+        (TEXTS / name).write_bytes(data)
+
+
+def _read_stablehlo(path: Path) -> Any:
+    """With the size that a seed needs, and without where the module has no such name."""
+    from go_rl.core import GoRLError
+    from go_rl.graphs.readers import load
+
+    try:
+        return load(path, {"b": 3})
+    except GoRLError as error:
+        if "cannot be set" not in str(error):
+            raise
+        return load(path, unknown="bytes")
+
+
+def _gguf(rng: Rng) -> bytes:
+    """Other numbers in the header, and other bytes."""
+    metadata, arrays = dict(METADATA), tensors(pick(rng, (0, 4)))
+    for _ in range(int(rng.integers(3))):
+        name = pick(rng, sorted(n for n, v in metadata.items() if isinstance(v, int)))
+        metadata[name] = integer(rng, metadata[name]) % (1 << 32)
+        array = pick(rng, sorted(arrays))
+        shape, kind = arrays[array]
+        sizes = [integer(rng, n) % (1 << 64) if rng.random() < 0.5 else n for n in shape]
+        arrays[array] = (tuple(sizes), kind if rng.random() < 0.7 else int(rng.integers(45)))
+    data = content(metadata, arrays)
+    return broken_bytes(data, rng) if rng.random() < 0.5 else data
+
+
 def _configuration(rng: Rng) -> bytes:
     from go_rl.graphs.readers.hf.families import FAMILIES
 
@@ -213,10 +305,17 @@ KINDS: Mapping[str, Kind] = {
     "onnx": Kind(".onnx", lambda r: mutate_onnx(pick(r, _onnx_seeds()), r), _read_onnx),
     "torch": Kind(".pt2", lambda r: mutate_pt2(pick(r, pt2_seeds()), r), _read_torch),
     "configuration": Kind(".json", _configuration, _read_model),
-    "gguf": Kind(".gguf", lambda r: broken_bytes(content(METADATA, tensors()), r), _read_model),
+    "gguf": Kind(".gguf", _gguf, _read_model),
     "hlo": Kind(".txt", _text("module.hlo", "compiled.hlo"), _read_model),
     "stablehlo": Kind(".mlir", _text("module.mlir"), _read_model),
+    "bytecode": Kind(
+        ".mlir.bc",
+        lambda r: broken_bytes((TEXTS / pick(r, BYTECODE)).read_bytes(), r),
+        _read_stablehlo,
+    ),
     "dnn-partitioning": Kind(".json", lambda r: mutate_json(_profile(), r), _read_model),
+    "tflite": Kind(".tflite", lambda r: broken_bytes(_tflite(), r), _read_lite),
+    "piper": Kind(".json", lambda r: mutate_json(_piper(), r), _read_model),
     "pipedream": Kind(".txt", lambda r: mutate_text(PIPEDREAM, r), _read_model),
     "hardware": Kind(".json", _hardware, _read_hardware),
     "archive": Kind(".npz", lambda r: mutate_npz(_archive(), r, _seal_graph), _read_model),

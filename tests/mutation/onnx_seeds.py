@@ -160,6 +160,41 @@ def mixed_model() -> onnx.ModelProto:
     return model
 
 
-MODELS = (image_model, shape_model, control_model, mixed_model)
+def counting_model() -> onnx.ModelProto:
+    """Loops that a counter ends, slices up to the number of the trip, a map over a sequence."""
+    scalars = [_value("i", [], INT), _value("go", [], TensorProto.BOOL), _value("s", [], INT)]
+    body = helper.make_graph(
+        [
+            node("Add", ["s", "two"], ["s2"], "step"),
+            node("Less", ["s2", "nine"], ["soon"], "less"),
+            node("And", ["soon", "go"], ["go2"], "both"),
+            node("Add", ["i", "one"], ["end"], "after"),
+            node("Unsqueeze", ["end", "zero"], ["ends"], "ends"),
+            node("Slice", ["x", "zero", "ends"], ["part"], "part"),
+            node("ReduceSum", ["part"], ["row"], "sum", keepdims=0),
+        ],
+        "counting",
+        scalars,
+        [_value("go2", [], TensorProto.BOOL), _value("s2", [], INT), _value("row", None)],
+    )
+    mapped = helper.make_graph(
+        [node("MatMul", ["e", "w"], ["f"], "product")], "mapped", [_value("e", None)],
+        [_value("f", None)],
+    )  # fmt: skip
+    nodes = [
+        node("Loop", ["", "", "start"], ["counted", "rows"], "loop", body=body),
+        node("SplitToSequence", ["x", "parts"], ["q"], "split", axis=0),
+        node("SequenceMap", ["q"], ["m"], "map", body=mapped),
+        node("ConcatFromSequence", ["m"], ["y"], "join", axis=0),
+    ]
+    weights = [_array(name, number, np.int64) for name, number in
+               (("two", 2), ("nine", 9), ("one", 1), ("start", 0))]  # fmt: skip
+    weights += [_array("zero", [0], np.int64), _array("parts", [2, 6], np.int64)]
+    weights += [_array("w", np.ones((4, 3)))]
+    return _model(nodes, [_value("x", ["4*batch", 4])], [_value("rows", None), _value("y", None)],
+                  weights)  # fmt: skip
+
+
+MODELS = (image_model, shape_model, control_model, mixed_model, counting_model)
 DIMS = {"batch": 2}
 """Options that `mixed_model` needs."""

@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from mutation import KINDS, Failure, Outcome, mutant, run_mutants, trial
-from mutation.kinds import PIPEDREAM, TEXTS
+from mutation.kinds import BYTECODE, PIPEDREAM, TEXTS
 from mutation.mutate_pt2 import SEEDS
 from mutation.onnx_seeds import MODELS
 from mutation.trial import run_forked
@@ -35,6 +35,11 @@ def test_the_seeds_themselves_are_read(make):
 def test_the_texts_themselves_are_read(name):
     assert trial("hlo", (TEXTS / name).read_bytes()) == (Outcome.READ, "")
     assert trial("pipedream", PIPEDREAM.encode()) == (Outcome.READ, "")
+
+
+@pytest.mark.parametrize("name", BYTECODE)
+def test_the_bytecode_itself_is_read(name):
+    assert trial("bytecode", (TEXTS / name).read_bytes(), forked=True) == (Outcome.READ, "")
 
 
 @pytest.mark.parametrize("path", sorted(SEEDS.glob("*.pt2")), ids=lambda path: path.stem)

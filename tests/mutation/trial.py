@@ -24,7 +24,7 @@ MEMORY_BYTES = 4 << 30
 """What reading one file may take beyond what the process holds when it begins."""
 SECONDS = 30
 """Longest that reading one file may take."""
-GUARDED = ("onnx", "stablehlo")
+GUARDED = ("onnx", "stablehlo", "bytecode")
 """Kinds whose readers leave C++ code to a subprocess."""
 
 

@@ -218,8 +218,20 @@ def test_the_cross_entropy_method_finds_a_minimum_and_ends():
     while not search.settled:
         asked = search.ask()
         search.tell(asked, ((asked - 0.5) ** 2).sum(axis=1).astype(float))
+    best = search.finds.deviations[0]
     assert search.finds.seconds[0] < 0.2
     assert (np.diff(search.finds.seconds) >= 0).all()
+    search.begin_anew()
+    around = search.ask()
+    assert (around[0] == best).all()
+    assert around.std(axis=0).mean() > 0.5
+
+
+def test_a_search_that_is_kept_spends_all_its_time():
+    problem = decoder(3).workspace.problem
+    search = DispatchSearch(agent())
+    assert search.optimize(problem, Budget(samples=4000), 0).samples < 4000
+    assert search.with_memory({}).optimize(problem, Budget(samples=4000), 0).samples == 4000
 
 
 def test_equal_seeds_give_equal_plans_and_others_differ():

@@ -142,8 +142,8 @@ def test_a_file_that_was_replaced_is_read_again(copy):
 
 def test_a_misspelt_name_finds_the_nearest(monkeypatch, tmp_path, written):
     monkeypatch.setattr("go_rl.policy.weights.SHIPPED", tmp_path)
-    (tmp_path / "partition-1.0.npz").write_bytes(written.read_bytes())
-    with pytest.raises(CheckpointError, match=r"'partitoin-1\.0'.*partition-1.0"):
+    (tmp_path / "partition-1.1.npz").write_bytes(written.read_bytes())
+    with pytest.raises(CheckpointError, match=r"'partitoin-1\.0'.*partition-1.1"):
         load_weights("partitoin-1.0")
 
 
@@ -188,10 +188,11 @@ def test_an_objective_without_policies_is_named():
 
 def test_weights_of_another_objective_are_refused():
     with pytest.raises(CheckpointError, match="for objective ring, not makespan; use 'dispatch-2"):
-        load_weights("partition-1.0", Objective.MAKESPAN)
+        load_weights("partition-1.1", Objective.MAKESPAN)
 
 
-def test_a_policy_that_does_not_exist_is_refused(copy):
-    rewrite(copy, lambda m, a: m.update(policy="orders"))
-    with pytest.raises(CheckpointError, match="policy 'orders' must be one of ring, nodes, disp"):
+@pytest.mark.parametrize(("policy", "said"), [("orders", "'orders'"), (["ring"], r"\['ring'\]")])
+def test_a_policy_that_does_not_exist_is_refused(copy, policy, said):
+    rewrite(copy, lambda m, a: m.update(policy=policy))
+    with pytest.raises(CheckpointError, match=f"policy {said} must be one of ring, nodes, disp"):
         load_weights(copy)

@@ -13,6 +13,7 @@ from go_rl.cli.console import console, print_json, print_line, print_table, work
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.model_arguments import ModelArguments, training_of
 from go_rl.cli.next_command import changed_options, model_words, say_next
+from go_rl.report.notes import note_lines
 from go_rl.report.text_table import TextTable
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ def run(config: Predict) -> int:
             print_json({"devices": [{"device": p.device, **p.to_json()} for p in ranked]})
         else:
             _print_devices(ranked)
-            print_line(console(), _host(config.pricing.launch_us))
+            for line in (_host(config.pricing.launch_us), *note_lines(ranked[0].model_notes)):
+                print_line(console(), line)
             say_next(console(), "predict", *again, "--device", ranked[0].device)
         return OK
     with working(f"reading {source.model}"):
@@ -92,8 +94,8 @@ def _print(found: Prediction) -> None:
         alone = f"{_number(found.alone_ms)} ms"
         print_line(console(), f"one after the other, each alone: {alone}; {said}")
         print_line(console(), f"issued ahead of the GPU: {total}")
-    for note in found.notes:
-        print_line(console(), note)
+    for line in (*found.notes, *note_lines(found.model_notes)):
+        print_line(console(), line)
 
 
 def _print_rows(found: Prediction) -> None:

@@ -166,7 +166,7 @@ def _fixed(graph: OpGraph, options: ProblemOptions, decisions: tuple[str, ...]) 
 
 
 def file_hardware(graph: OpGraph) -> Hardware | None:
-    """Return the hardware that a dnn-partitioning file brings with it, or None."""
+    """Return the hardware that a file of dnn-partitioning or Piper brings with it, or None."""
     meta = graph.meta
     if "accelerators" not in meta:
         return None

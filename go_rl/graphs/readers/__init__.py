@@ -7,6 +7,7 @@ from go_rl.graphs.readers.hlo.stablehlo.stablehlo_reader import read_stablehlo
 from go_rl.graphs.readers.load import load
 from go_rl.graphs.readers.profiles.dnn_partitioning import read_dnn_partitioning
 from go_rl.graphs.readers.profiles.pipedream import read_pipedream
+from go_rl.graphs.readers.profiles.piper import read_piper
 
 __all__ = [
     "GraphBuilder",
@@ -16,6 +17,7 @@ __all__ = [
     "read_dnn_partitioning",
     "read_hlo",
     "read_pipedream",
+    "read_piper",
     "read_stablehlo",
     "save_graph",
 ]

@@ -14,25 +14,10 @@ _TORCH_MODULE = "torch.nn.modules.module.Module"
 def foreign_format(head: bytes) -> str | None:
     """Return what a file is and how to get a model that go_rl reads, by its first bytes; None: it
     is of no tool known here."""
-    if head[4:8] == b"TFL3":
-        return (
-            "a TensorFlow Lite model; convert it: python -m tf2onnx.convert --tflite model.tflite "
-            "--output model.onnx"
-        )
     if head[_HEADER_BYTES : _HEADER_BYTES + 1] == b"{" and _length(head) < 1 << 30:
         return (
             "safetensors, weights without a model; name the config.json beside them, or load "
             f"them into the model, then {TORCH_EXPORT}"
-        )
-    if head.startswith(b"ML\xefR"):
-        return (
-            "MLIR bytecode; write it as text, for example with str(module) in Python or "
-            "stablehlo-translate --deserialize"
-        )
-    if b"ML\xefR" in head:
-        return (
-            "an export of JAX; write its StableHLO: open('model.mlir', 'w').write("
-            "jax.export.deserialize(bytearray(data)).mlir_module())"
         )
     if head.startswith(b"\x89HDF"):
         return (
@@ -83,6 +68,8 @@ def foreign_object(thing: object) -> str | None:
     if isinstance(thing, bytes | bytearray):
         said = foreign_format(bytes(thing[: 1 << 16]))
         return said or "bytes; write them to a file"
+    if "jax._src.export._export.Exported" in bases:
+        return "an export of JAX; open('model.jax', 'wb').write(it.serialize()) is a file to read"
     if callable(thing):
         return "a function; go_rl.trace(function, *example_arguments) reads it"
     return None

@@ -11,7 +11,7 @@ from go_rl.core import OpGraph, ReadError
 from go_rl.graphs.readers.archive import load_graph
 from go_rl.graphs.readers.file_errors import reading
 from go_rl.graphs.readers.foreign import foreign_object, is_torch_module
-from go_rl.graphs.readers.hf.gguf import read_gguf
+from go_rl.graphs.readers.hf.gguf.gguf_reader import read_gguf
 from go_rl.graphs.readers.hf.reader import read_hf
 from go_rl.graphs.readers.hlo.reader import read_hlo
 from go_rl.graphs.readers.hlo.stablehlo.stablehlo_reader import read_stablehlo
@@ -25,6 +25,7 @@ from go_rl.graphs.readers.model_options import (
 )
 from go_rl.graphs.readers.profiles.dnn_partitioning import read_dnn_partitioning
 from go_rl.graphs.readers.profiles.pipedream import read_pipedream
+from go_rl.graphs.readers.profiles.piper import read_piper
 from go_rl.graphs.readers.python_target import (
     PythonTarget,
     made_by,
@@ -51,9 +52,9 @@ def load(
 
     Args:
         model: a file (ONNX, a ``.pt2`` archive of PyTorch, a ``config.json`` of
-            Hugging Face, a GGUF file, go_rl ``.npz``, dnn-partitioning JSON,
-            PipeDream text, HLO or StableHLO text), or ``module:name`` for a JAX function or a
-            PyTorch module when no such file exists.
+            Hugging Face, a GGUF file, a LiteRT model, go_rl ``.npz``, JSON of dnn-partitioning or
+            Piper, PipeDream text, HLO text, StableHLO as text or bytecode, an export of JAX), or
+            ``module:name`` for a JAX function or a PyTorch module when no such file exists.
         dims: values for the model's symbolic dimensions, such as ``{"batch": 8}``; also
             ``{"trip_count": 8}`` for the next but one argument.
         unknown: ``"error"`` refuses operators of unknown cost, ``"bytes"`` counts their bytes.
@@ -157,6 +158,12 @@ def _load_file(path: Path, options: ModelOptions) -> OpGraph:
         case Format.STABLEHLO:
             held = options.weights or ()
             return read_stablehlo(path, weights=held, dims=options.dims, **counting)
+        case Format.TFLITE:
+            from go_rl.graphs.readers.tflite.tflite_reader import read_tflite
+
+            return read_tflite(path, options.unknown)
+        case Format.PIPER:
+            return read_piper(path)
         case Format.PIPEDREAM:
             return read_pipedream(path, options.training)
         case _:
@@ -173,6 +180,8 @@ _TAKEN: Mapping[Format, Sequence[str]] = {
     Format.STABLEHLO: ("dims", TRIP_COUNT, "unknown", "weights"),
     Format.PIPEDREAM: ("training", "unknown"),
     Format.DNN_PARTITIONING: ("unknown",),
+    Format.PIPER: ("unknown",),
+    Format.TFLITE: ("unknown",),
 }
 """Options that the readers of files take."""
 

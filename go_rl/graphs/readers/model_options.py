@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
@@ -123,6 +124,11 @@ class ModelOptions:
         for name in (TRIP_COUNT, "weights"):
             if name not in taken and getattr(self, name) is not None:
                 raise ReadError(f"{model}: {name} does not apply to {found.value}; leave it out")
+
+
+def option(flag: str, value: str) -> str:
+    """Return an option as a shell takes it, such as ``--dim 's0 + 1=<size>'``."""
+    return f"{flag} {shlex.quote(value)}"
 
 
 def with_trips(

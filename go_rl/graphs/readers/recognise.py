@@ -11,8 +11,10 @@ from typing import BinaryIO
 from go_rl.core import ReadError
 from go_rl.graphs.readers.archive import MANIFEST
 from go_rl.graphs.readers.foreign import foreign_archive, foreign_folder, foreign_format
-from go_rl.graphs.readers.hf.gguf_header import MAGIC
-from go_rl.graphs.readers.torch.pt2_file import is_pt2
+from go_rl.graphs.readers.hf.gguf.gguf_header import MAGIC as GGUF_MAGIC
+from go_rl.graphs.readers.hlo.stablehlo.stablehlo_bytecode import MAGIC as BYTECODE_MAGIC
+from go_rl.graphs.readers.hlo.stablehlo.stablehlo_bytecode import is_jax_export
+from go_rl.graphs.readers.torch.program.pt2_file import is_pt2
 from go_rl.runtime.array_file import UNREADABLE
 
 HEAD_BYTES = 1 << 16
@@ -28,19 +30,24 @@ class Format(enum.Enum):
     GGUF = "a GGUF file of llama.cpp"
     DNN_PARTITIONING = "dnn-partitioning JSON"
     PIPEDREAM = "PipeDream graph text"
+    PIPER = "Piper JSON"
+    TFLITE = "a LiteRT (TensorFlow Lite) model"
     HLO = "HLO text"
-    STABLEHLO = "StableHLO text"
+    STABLEHLO = "StableHLO (text, MLIR bytecode or a JAX export)"
     JAX = "a JAX function as module:function"
     MODULE = "a PyTorch module as module:name"
 
 
 ACCEPTED = ", ".join(f.value for f in Format)
+_LITERT = b"TFL3"
+"""Bytes 4 to 7 of a LiteRT model."""
 _VARINT, _LENGTH = 0, 2
 _ONNX_WIRE = {1: _VARINT, 5: _VARINT} | dict.fromkeys((2, 3, 4, 6, 7, 8, 14, 20, 25, 26), _LENGTH)
 """`ModelProto` field number to protobuf wire type (onnx.proto)."""
 _CONFIGURATION = re.compile(r'"(model_type|architectures)"\s*:')
 _GRAPH = re.compile(r'"nodes"\s*:')
-"""Fields of a configuration of a model, and of a graph."""
+_WAYS = re.compile(r'"TMPCs"\s*:')
+"""Fields of a configuration of a model, of a graph, and of a layer of Piper."""
 
 
 def names_function(model: str | Path) -> bool:
@@ -59,8 +66,12 @@ def recognise(path: Path) -> Format:
     head = _head(path)
     if head.startswith(b"PK"):
         return _zip_format(path)
-    if head.startswith(MAGIC):
+    if head.startswith(GGUF_MAGIC):
         return Format.GGUF
+    if head.startswith(BYTECODE_MAGIC):
+        return Format.STABLEHLO
+    if head[4:8] == _LITERT:
+        return Format.TFLITE
     # No text begins with the tags of an ONNX model, but a model may hold any text.
     if _looks_like_onnx(path):
         return Format.ONNX
@@ -68,6 +79,8 @@ def recognise(path: Path) -> Format:
     found = None if text is None else _text_format(text)
     if found is not None:
         return found
+    if is_jax_export(head):
+        return Format.STABLEHLO
     if foreign := foreign_format(head):
         raise ReadError(f"{path}: {foreign}")
     raise ReadError(f"{path}: not a model that go_rl reads; accepted are {ACCEPTED}")
@@ -127,6 +140,8 @@ def _text_format(text: str) -> Format | None:
     body = text.lstrip()
     if _CONFIGURATION.search(body) and body.startswith("{") and not _GRAPH.search(body):
         return Format.HUGGING_FACE
+    if body.startswith("{") and _WAYS.search(body):
+        return Format.PIPER
     if body.startswith(("{", "[")):
         return Format.DNN_PARTITIONING
     if re.match(r"(//[^\n]*\n|\s)*HloModule\b", body):

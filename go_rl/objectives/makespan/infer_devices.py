@@ -1,4 +1,4 @@
-"""Devices of nodes that belong to no layer, from the nodes around them."""
+"""Devices, or layers, of nodes that none is known of, from the nodes around them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,21 @@ from go_rl.objectives.makespan.choices import NOWHERE
 def infer_devices(
     graph: OpGraph, fed: Bool[np.ndarray, "N"], device: Int64[np.ndarray, "N"]
 ) -> Int16[np.ndarray, "N"]:
-    """Return [N] devices with every `NOWHERE` filled in.
+    """Return [N] devices with every `NOWHERE` filled in; see `filled_in`."""
+    return filled_in(graph, fed, device).astype(np.int16)
+
+
+def filled_in(
+    graph: OpGraph, fed: Bool[np.ndarray, "N"], known: Int64[np.ndarray, "N"]
+) -> Int64[np.ndarray, "N"]:
+    """Return [N] numbers, of devices or layers, with every `NOWHERE` filled in.
 
     Tied weights, and with them their update, sit together; a forward node then sits with the
     highest of its producers, a backward node with the highest of its consumers, as its mirror image
     in the forward pass does; what is left follows any neighbour, backward nodes the lowest of their
     producers. Inputs and constants sit with their first reader.
     """
-    found = device.copy()
+    found = known.copy()
     _tie(graph, found)
     forward, count = ~graph.is_backward & ~fed, graph.num_nodes
     up, down = range(count), range(count - 1, -1, -1)
@@ -31,7 +38,7 @@ def infer_devices(
     _follow(found, (n for n in up if graph.is_backward[n]), before, min)
     _follow(found, up, before, max)
     _follow(found, down, after, min)
-    return np.maximum(found, 0).astype(np.int16)
+    return np.maximum(found, 0)
 
 
 def _tie(graph: OpGraph, found: Int64[np.ndarray, "N"]) -> None:

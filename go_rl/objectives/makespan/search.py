@@ -36,9 +36,9 @@ MAKESPAN_SEARCH = SearchKit(
     },
     references=("default", "one-device"),
     turns=(
-        Turn("composed", 0.12),
-        Turn("dispatch-search", 0.48, pace=4e5),
-        Turn("annealing", 0.4, pace=8e5),
+        Turn("composed", 0.1),
+        Turn("dispatch-search", 0.65, pace=4e5),
+        Turn("annealing", 0.25, pace=8e5),
     ),
     exhaust=exhaust_makespan,
     is_small=is_small_makespan,

@@ -11,14 +11,14 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float64, Int, Int32, Int64
 
-from go_rl.core import LinkTable, Problem
+from go_rl.core import LinkTable, OpGraph, Problem
 from go_rl.core.graph.condensation import topological_numbers
 from go_rl.core.graph.fusion import heavy_nodes
 from go_rl.graphs.cutting import Fuser
-from go_rl.graphs.cutting.layers import layers
+from go_rl.graphs.cutting.layers import in_layers, layer_names, layers
 from go_rl.objectives.common.units import DROPPED, RingUnits, assemble_units
 from go_rl.objectives.makespan.choices import NOWHERE
-from go_rl.objectives.makespan.infer_devices import infer_devices
+from go_rl.objectives.makespan.infer_devices import filled_in
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 
 
@@ -108,8 +108,8 @@ def makespan_units(workspace: MakespanWorkspace) -> MakespanUnits:
         links.mean_latency,
     )
     size = np.maximum(members, 1)
-    scope = layers(graph)
-    depth = scope / max(int(scope.max(initial=0)), 1)
+    layer = _node_layers(graph)
+    depth = layer / max(int(layer.max(initial=0)), 1)
     return MakespanUnits(
         unit_of=unit_of,
         units=units,
@@ -160,8 +160,16 @@ def _main_layer(
     return main
 
 
+def _node_layers(graph: OpGraph) -> Int64[np.ndarray, "N"]:
+    """[N] layer of each node, those that neither a scope nor weights name included."""
+    if any(layer_names(graph)):
+        return layers(graph)
+    known = np.where(in_layers(graph), layers(graph), NOWHERE)
+    return filled_in(graph, graph.is_fed, known)
+
+
 def _anchored_layers(workspace: MakespanWorkspace) -> Int64[np.ndarray, "N"]:
-    """[N] layer of each node, where a layer is a scope with a matrix product or convolution.
+    """[N] layer of each node, where a layer has a matrix product or convolution.
 
     Glue between layers and the update of weights belong to the layers that they touch.
     """
@@ -170,8 +178,8 @@ def _anchored_layers(workspace: MakespanWorkspace) -> Int64[np.ndarray, "N"]:
     anchors = np.unique(layer[heavy_nodes(graph)])
     if not anchors.size:
         return layer
-    known = np.where(np.isin(layer, anchors), layer, NOWHERE)
-    return infer_devices(graph, graph.is_fed, known).astype(np.int64)
+    known = np.where(np.isin(layer, anchors) & in_layers(graph), layer, NOWHERE)
+    return filled_in(graph, graph.is_fed, known)
 
 
 def weights_of(

@@ -65,6 +65,16 @@ class CrossEntropy:
         """Whether the last `PATIENCE` batches held no better plan."""
         return self._since >= PATIENCE
 
+    def begin_anew(self) -> None:
+        """Draw around the best weights as widely as at the start, and forget all others."""
+        best, width = self.finds.deviations[0], len(self._mean)
+        drawn = self._rng.standard_normal((BATCH, width))
+        drawn[0] = 0.0
+        around = (best + self._widest * drawn).astype(np.float32)
+        self._first, self._mean, self._spread = around, around.mean(axis=0), self._widest.copy()
+        self._since = 0
+        self.finds = Finds(np.zeros((0, width), np.float32), np.zeros(0))
+
     def ask(self) -> Float32[np.ndarray, "B W"]:
         """Return the weights of the next batch."""
         if self._first is not None:

@@ -25,7 +25,8 @@ from go_rl.policy.weights import shipped_agent
 @dataclass(frozen=True, eq=False)
 class DispatchSearch:
     """`Optimizer`: the reference plan, the policy's prototypes, the preferred first, then the
-    cross-entropy method from the best of them, until it has come to its end."""
+    cross-entropy method from the best of them, until it has come to its end; with `memory`, it
+    begins anew around the best weights then, for as long as it is asked."""
 
     agent: Agent | None = None
     """None: the weights that ship with the package."""
@@ -61,7 +62,7 @@ class DispatchSearch:
         progress = Progress(budget, OPEN_SAMPLES)
         incumbent = Incumbent(plans.workspace, progress)
         if plans.start(incumbent, seed) and search is not None:
-            while not progress.spent and not search.settled:
+            while not progress.spent and self._goes_on(search):
                 _step(search, plans, incumbent, progress)
             agent = _with_first(agent, search.finds)
         plan = finish_plan(plans.workspace, incumbent, self.name, seed, progress)
@@ -76,6 +77,12 @@ class DispatchSearch:
         if "search" not in memory:
             memory["search"] = CrossEntropy(preferred(agent, plans), seed)
         return memory["search"]
+
+    def _goes_on(self, search: CrossEntropy) -> bool:
+        """Whether there is more to try; a search that is kept has all the time it is given."""
+        if search.settled and self.memory is not None:
+            search.begin_anew()
+        return not search.settled
 
     def _agent(self, seed: int) -> Agent:
         agent = self.agent or shipped_agent(Objective.MAKESPAN)

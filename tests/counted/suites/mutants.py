@@ -7,8 +7,9 @@ from runner.suite import Suite
 COUNT = 1_000
 EACH = 100
 """Mutants of a trial, of one kind."""
-TURN = (*("onnx",) * 4, *("torch",) * 3, "configuration", "gguf", "hlo", "stablehlo",
-        "dnn-partitioning", "pipedream", "hardware", "archive", "plan", "weights")  # fmt: skip
+TURN = (*("onnx",) * 4, *("torch",) * 3, "configuration", "gguf", "hlo", "stablehlo", "bytecode",
+        "dnn-partitioning", "piper", "pipedream", "hardware", "archive", "plan",
+        "weights", "tflite")  # fmt: skip
 """Kinds of successive trials: the format with most readers most often."""
 
 

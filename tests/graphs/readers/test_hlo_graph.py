@@ -142,6 +142,9 @@ KNOWN = ', backend_config={"known_trip_count":{"n":"7"},"x":"{"}'
         ({"limit": -8, "step": -3, "direction": "GE"}, 4),
         ({"direction": "NE"}, 3),
         ({"limit": 1}, 0),
+        ({"direction": "GT"}, 0),
+        ({"direction": "EQ"}, 0),
+        ({"direction": "EQ", "limit": 1}, 1),
         ({"extra": KNOWN}, 7),
         ({"extra": KNOWN, "start": "convert(x)"}, 7),
     ],
@@ -155,7 +158,7 @@ def test_trip_counts(tmp_path, changes, trips):
 
 
 @pytest.mark.parametrize(
-    "changes", [{"direction": "GT"}, {"step": 0}, {"start": "convert(x)"}, {"direction": "EQ"}]
+    "changes", [{"direction": "GT", "limit": 0}, {"step": 0}, {"start": "convert(x)"}]
 )
 def test_loops_of_unknown_length(tmp_path, changes):
     path = _write(tmp_path, LOOP.format(**CANONICAL | changes))

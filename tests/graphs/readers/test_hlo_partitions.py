@@ -13,6 +13,7 @@ SHARDED = ", sharding={devices=[2,2]<=[4]}"
 MESH = ', frontend_attributes={xla.sdy.meshes={mesh = #sdy.mesh<["a"=2, "b"=3]>}}'
 CASES = [
     (", is_scheduled=true, num_partitions=4", "_spmd", SHARDED, "is one partition of 4"),
+    (", num_partitions=4", "_spmd", "", "runs, 32 FLOP, and all together run 128;"),
     (", num_partitions=4", "_spmd", "", "is one partition of 4"),
     (", num_partitions=4", "", "", "for 4 partitions and not partitioned yet"),
     ("", "", SHARDED, "for 4 partitions and not partitioned yet"),
@@ -61,5 +62,5 @@ def test_stablehlo_and_shard_map(tmp_path):
     assert graph.op_type == ("parameter", "negate", "abs")
     assert graph.flops.tolist() == [0, 4 * 8, 8 * 16]
     (note,) = graph.meta["notes"]
-    assert "for 4 partitions and not partitioned yet" in note
-    assert "inside of a shard_map is what one device runs" in note
+    assert "inside of a shard_map is what one device of 4 runs" in note
+    assert "all together run 4 times its FLOP" in note

@@ -16,12 +16,16 @@ from go_rl.graphs.readers.jax.primitives import BY_XLA, IDENTITY, REFUSED
 from go_rl.graphs.readers.jax.reader import trace_jax
 
 REGISTERED = """
-import json
-import jax.experimental.sparse, jax.export, jax.nn, jax.numpy, jax.scipy.linalg, jax.scipy.special
+import gc, json
+import jax.experimental.pallas, jax.experimental.sparse, jax.export, jax.image, jax.nn, jax.numpy
+import jax.scipy.fft, jax.scipy.linalg, jax.scipy.signal, jax.scipy.special, jax.scipy.stats
+from jax.extend.core import Primitive
 from jax._src.interpreters import mlir
 tables = (mlir._lowerings, *mlir._platform_specific_lowerings.values())
-print(json.dumps(sorted({p.name for table in tables for p in table})))
+made = (each for each in gc.get_objects() if isinstance(each, Primitive))
+print(json.dumps(sorted({p.name for table in (*tables, made) for p in table})))
 """
+"""Names of all primitives with a rule for XLA, and of those that only transformations know."""
 TREATMENTS = {
     "by formula": lambda name: name not in REFUSED and costs._rule(name) is not None,
     "inlined": lambda name: name in inline.CALLS or name in inline.CONTROL,
@@ -46,8 +50,8 @@ def test_all_are_priced_or_refused(registered):
     twice = {name: ways for name, ways in treated.items() if len(ways) > 1}
     assert not twice, f"treated in two ways: {twice}"
     counts = {how: sum(how in ways for ways in treated.values()) for how in TREATMENTS}
-    assert sum(counts.values()) == len(registered) > 280, counts
-    assert counts["refused"] < 60, counts
+    assert sum(counts.values()) == len(registered) > 320, counts
+    assert counts["refused"] < 90, counts
 
 
 X, N = jnp.ones((4, 4)), jnp.arange(4)

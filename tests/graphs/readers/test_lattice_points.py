@@ -7,8 +7,8 @@ import random
 import pytest
 
 from go_rl.core import ReadError
+from go_rl.graphs.readers.arithmetic.lattice_points import floor_sum, valid_pairs
 from go_rl.graphs.readers.hlo.window import Window
-from go_rl.graphs.readers.lattice_points import floor_sum, valid_pairs
 
 
 def test_floor_sum_equals_the_sum():

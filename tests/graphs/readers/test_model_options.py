@@ -97,7 +97,7 @@ def test_inputs_give_the_sizes_that_exporters_named(symbolic):
         ),
         (
             {"x": (2, 3)},
-            r"give --dim z_1=<size>, or whole shapes: --input x=<unk__397>x3 --input z=",
+            r"give --dim 'z_1=<size>', or whole shapes: --input 'x=<unk__397>x3' --input 'z=",
         ),
         ({"x": (2, 0)}, "'x': the size of axis 1 must be at least 1"),
         ({"x": "2x3"}, r"'x' must have a shape, such as .*not '2x3'"),
@@ -118,7 +118,7 @@ def test_a_size_and_a_shape_must_agree(symbolic):
 def test_an_input_without_a_rank_can_be_given_one(tmp_path):
     path = tmp_path / "rankless.onnx"
     onnx.save(model([helper.make_node("Relu", ["x"], ["y"])], [value("x", None)], ["y"]), path)
-    with pytest.raises(ReadError, match="not even a rank; give it with --input x=<size>x<size>"):
+    with pytest.raises(ReadError, match="not even a rank; give it with --input 'x=<size>x<size>'"):
         load(path)
     graph = load(path, inputs={"x": (4, 5)})
     assert graph.flops.sum() == 20

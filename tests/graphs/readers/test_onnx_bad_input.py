@@ -57,7 +57,7 @@ BAD_GRAPHS = {
     "unnamed dimension": (
         model([RELU], [value("x", [None, 3])], Y),
         {},
-        r"'x_0' of input 'x' \(axis 0\); give --dim x_0=<size>",
+        r"'x_0' of input 'x' \(axis 0\); give --dim 'x_0=<size>'",
     ),
     "unset dimension": (
         model([RELU], [value("x", ["batch", 3])], Y),

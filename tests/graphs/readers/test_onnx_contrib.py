@@ -8,7 +8,7 @@ from onnx_models import header, model, untyped_operator, value
 
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.onnx.reader import read_onnx_model
-from go_rl.graphs.readers.onnx.standins import NCHWC
+from go_rl.graphs.readers.onnx.shapes.standins import NCHWC
 
 MICROSOFT = "com.microsoft"
 F, H, U8, I8, I32, I64 = (

@@ -122,7 +122,7 @@ def test_weights_of_a_loop_in_a_loop_are_read_once():
 
 
 def test_a_trip_count_that_depends_on_data_can_be_given():
-    with pytest.raises(ReadError, match=r"--dim loop\.trips=<count>.*--trip-count <count>"):
+    with pytest.raises(ReadError, match=r"--dim 'loop\.trips=<count>'.*--trip-count '<count>'"):
         read_onnx_model(lstm_loop(None), "loop")
     known = work(read_onnx_model(lstm_loop(7), "loop"))
     assert work(read_onnx_model(lstm_loop(None), "loop", {"loop.trips": 7})) == known

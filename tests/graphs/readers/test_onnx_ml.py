@@ -241,7 +241,7 @@ def _of_map(op, **attributes):
 
 def test_a_map_is_a_tensor_with_an_axis_of_its_entries():
     built = _of_map("DictVectorizer", string_vocabulary=["a", "b", "c"])
-    with pytest.raises(ReadError, match=r"'row_0' of input 'row' .*give --dim row_0=<size>"):
+    with pytest.raises(ReadError, match=r"'row_0' of input 'row' .*give --dim 'row_0=<size>'"):
         read_onnx_model(built, "m")
     graph = read_onnx_model(built, "m", {"row_0": 2})
     assert shape_of(graph, graph.index["op"]) == [1, 3]
@@ -284,7 +284,7 @@ def _words():
 
 
 def test_words_of_a_text_are_counted_as_the_user_says():
-    with pytest.raises(ReadError, match=r"give it with --dim split\.tokens=<count>"):
+    with pytest.raises(ReadError, match=r"give it with --dim 'split\.tokens=<count>'"):
         read_onnx_model(_words(), "m")
     graph = read_onnx_model(_words(), "m", {"split.tokens": 7})
     assert shape_of(graph, graph.index["split"]) == [4, 7]

@@ -244,7 +244,7 @@ def test_a_loop_is_one_node_with_the_work_of_all_trips(in_process, trips, dims):
 
 
 def test_a_loop_without_a_trip_count_asks_for_it(in_process):
-    with pytest.raises(ReadError, match=r"--dim loop\.trips=<count>"):
+    with pytest.raises(ReadError, match=r"--dim 'loop\.trips=<count>'"):
         read_onnx_model(_loop(None), "m")
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 from onnx import helper
 from onnx_models import array, header, model, value
 
 from go_rl.core.errors import ReadError
+from go_rl.graphs.readers.arithmetic.size_expression import names_of, size_of, solved
 from go_rl.graphs.readers.onnx.dimensions import PLACEHOLDERS, dims_of_inputs
 from go_rl.graphs.readers.onnx.reader import read_onnx_model
-from go_rl.graphs.readers.size_expression import names_of, size_of
 
 node = helper.make_node
 
@@ -77,6 +79,53 @@ def test_a_dimension_made_of_others_that_are_missing(in_process):
         ReadError, match=r"'p \+ n' of input 'mask' \(axis 1\) is 6 by .*7 was given"
     ):
         read_onnx_model(cache(), "m", {"b": 2, "p": 5, "n": 1, "p + n": 7})
+
+
+@pytest.mark.parametrize(
+    ("text", "size", "found"),
+    [
+        ("s0 + 1", 9, ("s0", 8)),
+        ("2*s0 - 2", 8, ("s0", 5)),
+        ("s1 - s0", 3, ("s0", 4)),
+        ("2*s0", 9, None),
+        ("s0 // 2", 4, None),
+        ("s0*s0", 9, None),
+        ("s0 + s2", 9, None),
+        ("s1 + 1", 8, None),
+    ],
+)
+def test_the_unknown_part_of_a_size(text, size, found):
+    assert solved(text, size, {"s1": 7}) == found
+
+
+def shared():
+    """Two inputs whose sizes are made of one symbol that no axis has alone."""
+    inputs = [value("x", ["s0 + 1", 4]), value("y", ["s0", "2*s1"]), value("z", [1, "s1 + s0"])]
+    nodes = [node("Relu", [v.name], [f"r_{v.name}"]) for v in inputs]
+    return model(nodes, inputs, ["r_x", "r_y", "r_z"])
+
+
+@pytest.mark.parametrize(
+    "dims", [{"s0": 3, "s1": 5}, {"s0 + 1": 4, "s1": 5}, {"s0 + 1": 4, "2*s1": 10}]
+)
+def test_one_size_fixes_all_dimensions_that_share_it(dims, in_process):
+    graph = read_onnx_model(shared(), "m", dims)
+    assert graph.flops.sum() == 4 * 4 + 3 * 10 + 8
+
+
+def test_shared_sizes_that_are_missing_are_named_once_and_quoted(in_process):
+    with pytest.raises(ReadError) as refused:
+        read_onnx_model(shared(), "m")
+    said = str(refused.value)
+    assert said.startswith("m: dimensions without a size: 's0' of input 'y' (axis 0); 's1' of")
+    shown = said.partition("; give ")[2].partition(", or whole shapes: ")
+    assert shlex.split(shown[0]) == ["--dim", "s0=<size>", "--dim", "s1=<size>"]
+    assert shlex.split(shown[2])[1] == "x=<s0 + 1>x4"
+
+
+def test_a_size_that_no_part_gives(in_process):
+    with pytest.raises(ReadError, match=r"give --dim 's1=<size>'"):
+        read_onnx_model(shared(), "m", {"s0": 3, "2*s1": 9})
 
 
 def test_a_name_with_a_sign_is_a_name(in_process):

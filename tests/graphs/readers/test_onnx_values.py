@@ -121,7 +121,7 @@ REFUSALS = {
         [node("Expand", ["x", "t"], ["y"])],
         [value("x", [1]), value("t", [1], TensorProto.INT64)],
         [],
-        r"input 't', which are not given; give it with --dim t.value=<value>, or guess",
+        r"input 't', which are not given; give it with --dim 't.value=<value>', or guess",
     ),
     "an operator that raises": (
         [node("Gather", ["a", "b"], ["t"], name="g"), node("Reshape", ["x", "t"], ["y"])],

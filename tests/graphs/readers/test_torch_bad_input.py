@@ -8,7 +8,7 @@ from torch_programs import Program, Refs, graph_of, write_archive
 
 from go_rl.core import ReadError
 from go_rl.graphs.readers import load
-from go_rl.graphs.readers.torch import pt2_file
+from go_rl.graphs.readers.torch.program import pt2_file
 
 
 def small():

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from go_rl.core import OpGraph
-from go_rl.graphs.readers.torch.pt2_file import Pt2Documents
+from go_rl.graphs.readers.torch.program.pt2_file import Pt2Documents
 from go_rl.graphs.readers.torch.reader import read_documents
 
 TYPES = {"float32": 7, "float16": 6, "int64": 5, "int32": 4, "bool": 12, "int8": 2}

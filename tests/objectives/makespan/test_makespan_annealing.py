@@ -81,7 +81,13 @@ def test_annealing_is_never_worse_than_its_start(seed):
 
 def test_annealing_finds_its_way_out_of_too_little_memory():
     """Eight weights of 3 bytes, 7 bytes a device: two on each, and the default puts five on one."""
-    problem = step_problem([1.0] * 8, devices=4, weights=[3.0] * 8, memory_bytes=7.0)
+    problem = step_problem(
+        [1.0] * 8,
+        devices=4,
+        weights=[3.0] * 8,
+        memory_bytes=7.0,
+        names=[f"one/{n}" for n in range(8)],
+    )
     default = DefaultPlacement().optimize(problem, Budget(samples=1), 0)
     assert default.evaluation.status is Status.OUT_OF_MEMORY
     plan = MakespanAnnealing().optimize(problem, Budget(samples=300), 0)

@@ -152,4 +152,4 @@ def test_weights_travel_through_a_file_and_kinds_are_not_mixed_up(tmp_path):
     for a, b in zip(*(jax.tree.leaves(x.params) for x in (tiny(), found.agent)), strict=True):
         assert np.array_equal(a, b)
     with pytest.raises(CheckpointError, match="for objective ring, not makespan"):
-        load_weights("partition-1.0", Objective.MAKESPAN)
+        load_weights("partition-1.1", Objective.MAKESPAN)

@@ -20,7 +20,7 @@ def test_symbolic_dimensions_get_their_sizes(tmp_path):
     network = read_network(path, {"batch": 3})
     assert network.name == "mlp"
     assert network.inputs == (ModelInput("x", (3, 8), "float32"),)
-    with pytest.raises(ReadError, match="give --dim batch=<size>"):
+    with pytest.raises(ReadError, match="give --dim 'batch=<size>'"):
         read_network(path)
     with pytest.raises(ReadError, match="did you mean 'batch'"):
         read_network(path, {"batsh": 3})

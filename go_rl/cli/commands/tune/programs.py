@@ -35,7 +35,7 @@ class TunePrograms:
     """Options of ``go-rl tune programs``."""
 
     model: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="MODEL")]
-    """A float32 network: a file (ONNX with its weights, HLO or StableHLO text), module:function for
+    """A float32 network: a file (ONNX with its weights, HLO text, StableHLO), module:function for
     a JAX function, or zoo:NAME (go-rl zoo list). Weights without numbers get random ones."""
     dim: Dims = ()
     """Size of a symbolic dimension, such as batch=1; may be repeated."""

@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping
 
 from go_rl.core import ReadError
+from go_rl.graphs.readers.arithmetic.counters import MOST_TRIPS, Comparison, first_failure
 from go_rl.graphs.readers.hlo.text import Computation, Instruction, Module
 
-MOST_TRIPS = 1 << 62
-"""Trips of the longest loop that is followed."""
-
 _ALIASES = frozenset(("copy", "bitcast", "convert", "reshape", "opt-barrier"))
-_MIRRORED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "NE": "NE"}
+_MIRRORED: dict[str, Comparison] = {
+    "LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "NE": "NE", "EQ": "EQ",
+}  # fmt: skip
 
 
 def trip_count(module: Module, loop: Instruction, named: Mapping[str, Instruction]) -> int | None:
@@ -36,11 +36,14 @@ def trip_count(module: Module, loop: Instruction, named: Mapping[str, Instructio
     root = test.computation.root
     if root.opcode != "compare" or len(root.operands) != 2:
         return None
-    direction = root.attributes.get("direction", "")
-    for operands, way in (
-        (root.operands, direction),
-        (root.operands[::-1], _MIRRORED.get(direction, "")),
-    ):
+    mirrored = _MIRRORED.get(root.attributes.get("direction", ""))
+    if mirrored is None:
+        return None
+    ways: tuple[tuple[tuple[str, ...], Comparison], ...] = (
+        (root.operands, _MIRRORED[mirrored]),
+        (root.operands[::-1], mirrored),
+    )
+    for operands, way in ways:
         element, limit = test.state_element(operands[0]), test.literal(operands[1])
         if limit is None:
             passed = test.state_element(operands[1])
@@ -49,7 +52,7 @@ def trip_count(module: Module, loop: Instruction, named: Mapping[str, Instructio
         first = _start_of(start, element, named)
         change = step.increment(element)
         if first is not None and limit is not None and change:
-            trips = _trips(first, limit, change, way)
+            trips = first_failure(first, change, way, limit)
             return None if trips is None else _bounded(trips, loop)
     return None
 
@@ -58,17 +61,6 @@ def _bounded(trips: int, loop: Instruction) -> int:
     if trips > MOST_TRIPS:
         raise ReadError(f"loop {loop.name!r} has {str(trips)[:30]} trips; that many never end")
     return trips
-
-
-def _trips(first: int, limit: int, step: int, direction: str) -> int | None:
-    if direction in ("LE", "GE"):
-        limit += 1 if direction == "LE" else -1
-    distance = limit - first
-    if (direction in ("LT", "LE") and step > 0) or (direction in ("GT", "GE") and step < 0):
-        return max(0, -(-distance // step))
-    if direction == "NE" and distance % step == 0 and distance // step >= 0:
-        return distance // step
-    return None
 
 
 def _initial(loop: Instruction, named: Mapping[str, Instruction]) -> tuple[str, ...]:

@@ -10,11 +10,12 @@ _MANUAL = ("xla.sdy.GlobalToLocalShape", "SPMDFullToShardShape")
 """Custom calls after which a module that is not partitioned computes what one device does."""
 
 
-def module_notes(module: Module, partitions: int = 1) -> list[str]:
+def module_notes(module: Module, flops: float, partitions: int = 1) -> list[str]:
     """Return the notes; none for a module of one device.
 
     Args:
         module: the parsed module.
+        flops: of its graph.
         partitions: their number where the text it was made of gives it (StableHLO).
     """
     replicas = module.number("replica_count")
@@ -23,13 +24,19 @@ def module_notes(module: Module, partitions: int = 1) -> list[str]:
     if partitions > 1 and _is_partitioned(module):
         notes.append(
             f"the module is one partition of {partitions}: the graph, its FLOP and bytes are what "
-            "one device runs, not the whole model; the module before partitioning "
-            "(lowered.as_text()) is the whole"
+            f"one device runs, {flops:.3g} FLOP, and all together run {partitions * flops:.3g}; "
+            "the module before partitioning (lowered.as_text()) is the whole model"
+        )
+    elif partitions > 1 and _has_manual_part(module):
+        notes.append(
+            f"what is inside of a shard_map is what one device of {partitions} runs, for the "
+            f"module is not partitioned yet: all together run {partitions} times its FLOP; trace "
+            "the model without shard_map to have the whole"
         )
     elif partitions > 1:
         notes.append(
             f"the module is annotated for {partitions} partitions and not partitioned yet: the "
-            "graph is the whole model, and the annotations are left out" + _manual(module)
+            "graph is the whole model, and the annotations are left out"
         )
     if replicas > 1:
         notes.append(
@@ -65,11 +72,10 @@ def _product(text: str) -> int:
     return product
 
 
-def _manual(module: Module) -> str:
+def _has_manual_part(module: Module) -> bool:
     targets = {
         i.attributes.get("custom_call_target", "").strip('"')
         for computation in module.computations.values()
         for i in computation.instructions
     }
-    inside = targets & set(_MANUAL)
-    return "; what is inside of a shard_map is what one device runs" if inside else ""
+    return not targets.isdisjoint(_MANUAL)

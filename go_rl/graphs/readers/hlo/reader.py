@@ -63,9 +63,11 @@ def graph_of_hlo(
     dims = with_trips(dims or {}, trip_count)
     try:
         module = parse_hlo(text)
-        notes = module_notes(module, partitions)
+        notes: list[str] = []
         builder = GraphBuilder(module.name, {"format": form, "dims": dims, "notes": notes})
         HloWalk(Costs.of(module, unknown, trip_count), builder, weights).run()
+        flops = float(sum(builder.node(i).flops for i in range(len(builder))))
+        notes += module_notes(module, flops, partitions)
     except UnknownOperatorError as error:
         raise UnknownOperatorError(f"{path}: {error}") from error
     except (ArithmeticError, GoRLError, LookupError, TypeError, ValueError) as error:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from go_rl.core import ReadError
+from go_rl.graphs.readers.arithmetic.lattice_points import valid_pairs
 from go_rl.graphs.readers.hlo.shape import Shape
 from go_rl.graphs.readers.hlo.text import Instruction
-from go_rl.graphs.readers.lattice_points import valid_pairs
 
 MOST_POSITIONS = 1_000_000
 """Positions along the shorter axis of a window over a dilated input."""

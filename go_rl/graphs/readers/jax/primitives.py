@@ -58,8 +58,15 @@ _REASONS = {
         "unreduced_reduce_scatter_start xla_pmap"
     ),
     "it works on a mutable reference, and a graph has none": (
-        "addupdate broadcast_to create_linear get pin run_state swap unpin"
+        "accum_grad_in_ref addupdate box_get box_set broadcast_to create_linear empty_ref free_ref "
+        "freeze get get_global masked_load masked_swap new_box new_ref pin run_state swap unpin"
     ),
+    "only a kernel of Pallas has it": (
+        "core_map delay mpmd_map multiple_of num_programs program_id reciprocal run_scoped "
+        "semaphore_read semaphore_signal semaphore_wait with_memory_space_constraint"
+    ),
+    "it stops the function where a check fails; give checkify.checkify(function)": "check",
+    "it keeps a log while the function runs": "log_extend log_read new_log",
     "it holds an exported program; write exported.mlir_module() to a file and read that": (
         "call_exported"
     ),
@@ -67,7 +74,10 @@ _REASONS = {
     "it is a size that is not known while tracing; give the arguments sizes": (
         "dim_as_value dimension_size shape_assertion"
     ),
-    "JAX leaves it behind where a function cannot be run": "custom_lin unreachable",
+    "JAX leaves it behind where a function cannot be run": (
+        "call_hi_primitive call_hi_primitive_linearized custom_jvp_call_jaxpr custom_lin "
+        "eval_jaxpr jaxpr_call unreachable zeros_like"
+    ),
 }
 REFUSED = {name: reason for reason, rows in _REASONS.items() for name in rows.split()}
 """Primitives without a cost, and why."""

@@ -59,8 +59,10 @@ def _ask(
         return [primitive.bind(*row, **params) for row in rows]
 
     try:
-        traced = jax.jit(repeated).trace(*[avals] * times)
-        analysis = traced.lower(lowering_platforms=("cpu",)).cost_analysis()
+        # Accelerators' clients analyse no program that is not compiled.
+        with jax.default_device(jax.devices("cpu")[0]):
+            traced = jax.jit(repeated).trace(*[avals] * times)
+            analysis = traced.lower(lowering_platforms=("cpu",)).cost_analysis()
     except Exception:  # any failure to lower means that XLA cannot price it here
         return None
     if not analysis:

@@ -18,10 +18,15 @@ from onnx import numpy_helper
 
 from go_rl.core.errors import ReadError, nearest
 from go_rl.core.plan import VALUE_SUFFIX
-from go_rl.graphs.readers.model_options import Inputs
+from go_rl.graphs.readers.arithmetic.size_expression import (
+    is_made_of_others,
+    names_of,
+    size_of,
+    solved,
+)
+from go_rl.graphs.readers.model_options import Inputs, option
 from go_rl.graphs.readers.onnx.structure import data_inputs, graphs
 from go_rl.graphs.readers.onnx.types import inner_tensor_type, static_shape
-from go_rl.graphs.readers.size_expression import names_of, size_of
 from go_rl.graphs.readers.tables import names
 
 TRIPS_SUFFIX = ".trips"
@@ -56,6 +61,7 @@ def bind_dims(model: onnx.ModelProto, dims: Mapping[str, int], name: str) -> dic
             raise ReadError(f"{name}: dimension {dim!r} must be at least 1, not {size}")
     _shape_rankless(model.graph, dims)
     symbols = _input_symbols(model.graph, name)
+    _add_parts(symbols)
     nodes = [n for g in graphs(model) for n in g.node if n.op_type in COUNTED]
     counted = {(n.name or n.output[0]) + COUNTED[n.op_type]: n.name or n.output[0] for n in nodes}
     values = {v.name + VALUE_SUFFIX for v in data_inputs(model.graph)}
@@ -68,11 +74,10 @@ def bind_dims(model: onnx.ModelProto, dims: Mapping[str, int], name: str) -> dic
                 f"{nearest(dim, allowed)}"
             )
     sizes = _with_expressions(dims, symbols, name)
-    missing = [dim for dim in symbols if dim not in sizes]
-    if missing:
+    if missing := _missing(symbols, sizes):
         wanted = "; ".join(f"{dim!r} of {symbols[dim]}" for dim in missing)
-        flags = " ".join(f"--dim {_quoted(f'{dim}=<size>')}" for dim in missing)
-        shapes = " ".join(f"--input {_quoted(shape)}" for shape in _open_inputs(model.graph))
+        flags = " ".join(option("--dim", f"{dim}=<size>") for dim in missing)
+        shapes = " ".join(option("--input", shape) for shape in _open_inputs(model.graph))
         raise ReadError(
             f"{name}: dimensions without a size: {wanted}; give {flags}, or whole shapes: {shapes}"
         )
@@ -158,8 +163,9 @@ def _input_symbols(graph: onnx.GraphProto, name: str) -> dict[str, str]:
         dimensions = _dimensions(value.type)
         if dimensions is None:
             raise ReadError(
-                f"{name}: input {value.name!r} has no shape, not even a rank; give it with --input "
-                f"{value.name}=<size>x<size>, or export the model with the shapes of its inputs"
+                f"{name}: input {value.name!r} has no shape, not even a rank; give it with "
+                f"{option('--input', f'{value.name}=<size>x<size>')}, or export the model with the "
+                "shapes of its inputs"
             )
         for axis, dim in enumerate(dimensions):
             if _fixed(dim) is None:
@@ -168,23 +174,41 @@ def _input_symbols(graph: onnx.GraphProto, name: str) -> dict[str, str]:
     return symbols
 
 
+def _add_parts(symbols: dict[str, str]) -> None:
+    """Add the names that only occur in dimensions made of others, such as ``s0`` in ``s0 + 1``."""
+    for symbol, place in [*symbols.items()]:
+        if is_made_of_others(symbol):
+            for part in sorted(names_of(symbol)):
+                symbols.setdefault(part, f"{place[:-1]}: {symbol!r})")
+
+
 def _with_expressions(
     dims: Mapping[str, int], symbols: Mapping[str, str], name: str
 ) -> dict[str, int]:
-    """Return ``dims`` with the sizes of dimensions that are made of others."""
+    """Return ``dims`` with the sizes that follow: of dimensions made of others, and of the one
+    unknown part of a dimension that is given."""
     sizes = dict(dims)
-    for symbol, place in symbols.items():
-        parts = names_of(symbol)
-        if not parts or symbol in parts or not parts <= symbols.keys() | dims.keys():
-            continue
-        size = size_of(symbol, dims)
+    made = [s for s in symbols if names_of(s) - {s} and names_of(s) <= symbols.keys() | dims.keys()]
+    for symbol in made:
+        found = solved(symbol, sizes[symbol], sizes) if symbol in sizes else None
+        if found is not None and found[1] >= 1:
+            sizes.setdefault(*found)
+    for symbol in made:
+        size = size_of(symbol, sizes)
         if size is not None and (size < 0 or sizes.setdefault(symbol, size) != size):
             given = f", and {sizes[symbol]} was given" if symbol in sizes else ""
             raise ReadError(
-                f"{name}: dimension {symbol!r} of {place} is {size} by the sizes that it is made "
-                f"of{given}"
+                f"{name}: dimension {symbol!r} of {symbols[symbol]} is {size} by the sizes that it "
+                f"is made of{given}"
             )
     return sizes
+
+
+def _missing(symbols: Mapping[str, str], sizes: Mapping[str, int]) -> list[str]:
+    """Names of sizes that are still to be given: those of which others are made stand for them."""
+    absent = [symbol for symbol in symbols if symbol not in sizes]
+    needed = [s for s in absent if not is_made_of_others(s) or names_of(s) <= sizes.keys()]
+    return needed or absent
 
 
 def _shape_rankless(graph: onnx.GraphProto, dims: Mapping[str, int]) -> None:
@@ -207,11 +231,6 @@ def _open_inputs(graph: onnx.GraphProto) -> list[str]:
             sizes = (f"<{d.dim_param}>" if d.dim_param else str(d.dim_value) for d in dimensions)
             shapes.append(f"{value.name}={'x'.join(sizes)}")
     return shapes
-
-
-def _quoted(option: str) -> str:
-    """The option as a shell takes it."""
-    return f"'{option}'" if " " in option else option
 
 
 def _substitute(model: onnx.ModelProto, sizes: Mapping[str, int]) -> None:

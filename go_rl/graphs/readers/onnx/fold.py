@@ -25,8 +25,9 @@ FOLDABLE = names(
     "Abs Add And ArgMax ArgMin Cast CastLike Ceil Clip Compress Concat ConstantOfShape CumSum Div"
     " Equal Exp Expand Flatten Floor Gather GatherElements GatherND Greater GreaterOrEqual Identity"
     " IsInf IsNaN Less LessOrEqual Log Max Mean Min Mod Mul Neg NonZero Not Or Pow Range Reciprocal"
-    " ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum Reshape Round ScatterElements ScatterND"
-    " Shape Sign Size Slice Split Sqrt Squeeze Sub Sum Tile TopK Transpose Unsqueeze Where Xor"
+    " ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum Relu Reshape Round ScatterElements"
+    " ScatterND Shape Sign Size Slice Split Sqrt Squeeze Sub Sum Tile TopK Transpose Unsqueeze"
+    " Where Xor"
 )
 """Operators of the default domain that shape arithmetic uses; all are pure functions."""
 

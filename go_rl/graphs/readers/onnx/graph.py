@@ -4,12 +4,13 @@
 Rules stated once:
 
 - A weight is an initializer, or a pure layout or precision change of one (`LAYOUT_OF_WEIGHTS`),
-  which is folded into the operators that read it; they count the stored bytes.
+  which is folded into the operators that read it; they count the stored bytes. So is what is made
+  of weights alone when a model is loaded (`readers.onnx.weights`).
 - Operators that read the same weight array share it; one of at most 1 KiB each holds for itself.
-- An `If` becomes the nodes of the branch that `readers.onnx.shapes.control` chose. A `Loop` or
-  `Scan` is one node of kind ``CONTROL`` with the work of its body times its trip count; weights
-  that its body reads whole are read once, as those of an `LSTM` are, because they stay in place
-  between the trips.
+- An `If` becomes the nodes of the branch that `readers.onnx.shapes.control` chose. A `Loop`,
+  `Scan` or `SequenceMap` is one node of kind ``CONTROL`` with the work of its body times its trips;
+  weights that its body reads whole are read once, as those of an `LSTM` are, because they stay in
+  place between the trips.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from __future__ import annotations
 from collections import ChainMap, Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from math import prod
 from typing import Any
 
 import onnx
@@ -27,17 +27,32 @@ from go_rl.core.graph.geometry import Geometry
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
-from go_rl.graphs.readers.onnx.call import Call, Tensor, default_bytes, itemsize
+from go_rl.graphs.readers.onnx.call import Call, Tensor, default_bytes
 from go_rl.graphs.readers.onnx.costs.ml import attribute_arrays
 from go_rl.graphs.readers.onnx.costs.operators import BYTES_ONLY, CONSTANTS, RULES
-from go_rl.graphs.readers.onnx.fold import small_value
 from go_rl.graphs.readers.onnx.geometry import onnx_geometry
 from go_rl.graphs.readers.onnx.order import captured_names
 from go_rl.graphs.readers.onnx.recurrent import GATES, UNROLL_NODES, RecurrentLayer, add_steps
 from go_rl.graphs.readers.onnx.shapes.guesses import GUESSED
 from go_rl.graphs.readers.onnx.shapes.ml import ML_DOMAIN
-from go_rl.graphs.readers.onnx.structure import BRANCH, DEFAULT_DOMAINS, TRIPS, describe, fitting
-from go_rl.graphs.readers.onnx.value import LAYOUT_OF_WEIGHTS, TIE_BYTES, OnnxValue, tensor_of
+from go_rl.graphs.readers.onnx.structure import (
+    BRANCH,
+    DEFAULT_DOMAINS,
+    TRIPS,
+    counted_bodies,
+    describe,
+    fitting,
+)
+from go_rl.graphs.readers.onnx.value import TIE_BYTES, OnnxValue, tensor_of
+from go_rl.graphs.readers.onnx.weights import (
+    Values,
+    define_weights,
+    fold_weight,
+    made_at_load,
+    operator_name,
+    sparse_weight,
+    stored_weight,
+)
 
 
 @dataclass
@@ -57,14 +72,6 @@ class GraphWalk:
     """Nodes that recurrent layers were unrolled into."""
     held_reads: float = 0.0
     """Bytes of those weights, counted as often as they are read."""
-
-
-Values = ChainMap[str, OnnxValue]
-
-
-def operator_name(node: onnx.NodeProto) -> str:
-    """Return the operator type, prefixed by its domain unless that is ONNX's own."""
-    return node.op_type if node.domain in DEFAULT_DOMAINS else f"{node.domain}.{node.op_type}"
 
 
 def build_graph(
@@ -94,32 +101,6 @@ def _domain(domain: str) -> str:
     return "" if domain in DEFAULT_DOMAINS else domain
 
 
-def _weight(name: str, element: int, dims: Any) -> OnnxValue:
-    tensor = Tensor(tuple(dims), itemsize(element))
-    return OnnxValue(tensor, weights={name: tensor})
-
-
-def _sparse_weight(name: str, sparse: onnx.SparseTensorProto) -> OnnxValue:
-    """A sparse array: dense by its shape, stored as its values and their indices.
-
-    Indices are one number a value, or one for each dimension: 64 bits each.
-    """
-    data, count = sparse.values, prod(sparse.values.dims)
-    indices = 8.0 * prod(sparse.indices.dims) / count if count else 0.0
-    kept = Tensor(tuple(data.dims), itemsize(data.data_type) + indices)
-    dense = Tensor(tuple(sparse.dims), itemsize(data.data_type))
-    return OnnxValue(dense, weights={name: kept})
-
-
-def _define_weights(graph: onnx.GraphProto, values: Values, prefix: str) -> None:
-    for tensor in graph.initializer:
-        value = _weight(prefix + tensor.name, tensor.data_type, tensor.dims)
-        values[tensor.name] = replace(value, array=small_value(tensor))
-    for sparse in graph.sparse_initializer:
-        name = sparse.values.name
-        values[name] = _sparse_weight(prefix + name, sparse)
-
-
 def _add_inputs(walk: Walk, graph: onnx.GraphProto, values: Values) -> None:
     initial = {t.name for t in graph.initializer}
     for i, value in enumerate(graph.input):
@@ -141,7 +122,7 @@ def _add_inputs(walk: Walk, graph: onnx.GraphProto, values: Values) -> None:
 
 
 def _walk_graph(walk: Walk, graph: onnx.GraphProto, values: Values, prefix: str) -> None:
-    _define_weights(graph, values, prefix)
+    define_weights(graph, values, prefix)
     types = {v.name: v.type for v in graph.value_info}
     for node in graph.node:
         with fitting(node):
@@ -159,28 +140,14 @@ def _walk_node(
     if default and node.op_type == "Constant":
         held, name = node.attribute[0], node.output[0]
         values[name] = (
-            _sparse_weight(prefix + name, held.sparse_tensor)
+            sparse_weight(prefix + name, held.sparse_tensor)
             if held.HasField("sparse_tensor")
-            else _weight(prefix + name, held.t.data_type, held.t.dims)
+            else stored_weight(prefix + name, held.t.data_type, held.t.dims)
         )
     elif default and node.op_type == "If":
         _inline_branch(walk, node, values, prefix)
-    elif not _fold_weight(node, values, types):
+    elif not (fold_weight(node, values, types) or made_at_load(node, values, types)):
         _add_operator(walk, node, values, types, prefix)
-
-
-def _fold_weight(node: onnx.NodeProto, values: Values, types: Mapping[str, onnx.TypeProto]) -> bool:
-    if node.op_type not in LAYOUT_OF_WEIGHTS or node.domain not in DEFAULT_DOMAINS:
-        return False
-    operands = [values[i] for i in node.input if i]
-    if not operands or any(not v.weights for v in operands):
-        return False
-    settings = RULES[node.op_type].settings
-    stored = [values[i] for p, i in enumerate(node.input) if i and p not in settings]
-    weights = {name: t for v in stored for name, t in v.weights.items()}
-    result = node.output[0]
-    values[result] = OnnxValue(tensor_of(types[result], result), weights=weights)
-    return True
 
 
 def _inline_branch(walk: Walk, node: onnx.NodeProto, values: Values, prefix: str) -> None:
@@ -237,8 +204,23 @@ def _body_work(walk: Walk, body: onnx.GraphProto, values: Values) -> _Work:
     weights: dict[str, Tensor] = {}
     for name in read & inner.keys():
         weights.update(inner[name].weights)
-    flops, num_bytes = sum(n.flops for n in nodes), sum(n.bytes_accessed for n in nodes)
+    flops = float(sum(n.flops for n in nodes))
+    num_bytes = sum(n.bytes_accessed for n in nodes)
     return _Work(flops, max(0.0, num_bytes - counting.held_reads), weights, counting.held)
+
+
+def _repeated_work(walk: Walk, node: onnx.NodeProto, values: Values) -> _Work:
+    """Return the work of all trips of a node's bodies; weights that they hold are read once."""
+    flops = num_bytes = 0.0
+    weights: dict[str, Tensor] = {}
+    held: dict[str, float] = {}
+    for trips, body in counted_bodies(node):
+        work = _body_work(walk, body, values)
+        flops += trips * work.flops
+        num_bytes += trips * work.num_bytes
+        weights.update(work.weights)
+        held.update(work.held if trips else {})
+    return _Work(flops, num_bytes, weights, held)
 
 
 def _call(
@@ -278,15 +260,13 @@ def _add_operator(
             weights.update(values[operand].weights)
     if call.parameters is not None:
         weights[f"{prefix}{node.output[0]} (attributes)"] = call.parameters
-    trips = next((a.i for a in node.attribute if a.name == TRIPS), None)
     read = set(operands)
-    if trips is not None:
-        body = next(a.g for a in node.attribute if a.name == "body")
-        work = _body_work(walk, body, values)
+    if any(a.name == TRIPS for a in node.attribute):
+        work = _repeated_work(walk, node, values)
         weights.update(work.weights)
         read |= {n for n in captured_names(node) if n in values}
-        kind, flops = OpKind.CONTROL, trips * work.flops
-        num_bytes = trips * work.num_bytes + (sum(work.held.values()) if trips else 0.0)
+        kind, flops = OpKind.CONTROL, work.flops
+        num_bytes = work.num_bytes + sum(work.held.values())
         _hold(walk, work.held)
     else:
         kind, flops, num_bytes = _price(call, rule)

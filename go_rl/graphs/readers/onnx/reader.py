@@ -16,11 +16,12 @@ from go_rl.core.plan import VALUE_SUFFIX
 from go_rl.graphs.readers.model_options import TRIP_COUNT, Inputs, Unknown, with_trips
 from go_rl.graphs.readers.onnx.costs.operators import RULES
 from go_rl.graphs.readers.onnx.dimensions import bind_dims, dims_of_inputs, is_open
-from go_rl.graphs.readers.onnx.graph import build_graph, operator_name
+from go_rl.graphs.readers.onnx.graph import build_graph
 from go_rl.graphs.readers.onnx.load import light_copy, load_header
 from go_rl.graphs.readers.onnx.scope import Completion, MissingShapeError
 from go_rl.graphs.readers.onnx.shapes.propagation import complete
 from go_rl.graphs.readers.onnx.structure import graphs
+from go_rl.graphs.readers.onnx.weights import operator_name
 from go_rl.graphs.readers.onnx.worker import complete_in_subprocess
 
 

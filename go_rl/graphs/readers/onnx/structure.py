@@ -24,7 +24,9 @@ RESERVED = "go_rl_"
 BRANCH = "go_rl_branch"
 """Attribute of a completed `If`: the branch that is counted."""
 TRIPS = "go_rl_trips"
-"""Attribute of a completed `Loop` or `Scan`: how often its body runs."""
+"""Attribute of a completed `Loop`, `Scan` or `SequenceMap`: how often each of its bodies runs."""
+BODY_OF = "go_rl_body_"
+"""Begins the attributes of a completed `SequenceMap`: its body for elements of one shape."""
 DEFAULT_DOMAINS = ("", "ai.onnx")
 _Attribute = onnx.AttributeProto
 _HELD = {_Attribute.GRAPH: "g", _Attribute.TENSOR: "t", _Attribute.SPARSE_TENSOR: "sparse_tensor"}
@@ -149,6 +151,13 @@ def describe(node: onnx.NodeProto) -> str:
     return f"{node.op_type} {node.name or node.output[0]!r} ({node.doc_string})"
 
 
+def counted_bodies(node: onnx.NodeProto) -> list[tuple[int, onnx.GraphProto]]:
+    """Return how often each body of a completed node runs; empty for one without bodies."""
+    trips = next((list(a.ints) for a in node.attribute if a.name == TRIPS), [])
+    bodies = [a.g for a in node.attribute if a.HasField("g") and len(a.g.output)]
+    return list(zip(trips, bodies, strict=bool(trips)))
+
+
 @contextmanager
 def fitting(node: onnx.NodeProto) -> Iterator[None]:
     """Turn what an operator raises whose operands or attributes do not fit it into a `ReadError`
@@ -240,5 +249,19 @@ def _check_scan(node: onnx.NodeProto, attributes: _Attributes, where: str) -> No
             _check_count(f"axes in {name}", len(attributes[name].ints), wanted, where)
 
 
-_RULES = {"Constant": _check_constant, "If": _check_if, "Loop": _check_loop, "Scan": _check_scan}
+def _check_map(node: onnx.NodeProto, attributes: _Attributes, where: str) -> None:
+    body = _body(attributes, "body", where)
+    if not node.input or not all(node.input):
+        raise ReadError(f"{where}: a SequenceMap reads a sequence first, and leaves none out")
+    _check_count("inputs of its body", len(body.input), len(node.input), where)
+    _check_count("results of its body", len(body.output), len(node.output), where)
+
+
+_RULES = {
+    "Constant": _check_constant,
+    "If": _check_if,
+    "Loop": _check_loop,
+    "Scan": _check_scan,
+    "SequenceMap": _check_map,
+}
 """Further requirements of single operators."""

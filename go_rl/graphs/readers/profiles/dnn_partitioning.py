@@ -8,66 +8,24 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from go_rl.core import FREE, NodeId, OpGraph, OpKind, ReadError
-from go_rl.core.errors import nearest
-from go_rl.core.files.strict_json import parse_json
+from go_rl.core import FREE, NodeId, OpGraph, OpKind
 from go_rl.graphs.readers.file_errors import naming
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.profiles.json_records import (
+    MILLISECOND,
+    JsonRecord,
+    checked_ids,
+    read_record,
+)
 
 FORMAT = "dnn-partitioning"
-MILLISECOND = 1e-3
 TOP_FIELDS = ("maxSizePerFPGA", "maxFPGAs", "maxCPUs", "nodes", "edges")
-
-
-@dataclass(frozen=True)
-class _Record:
-    """One JSON object of the file, with its place for messages."""
-
-    path: Path
-    place: str
-    fields: Mapping[str, Any]
-
-    def get(self, field: str) -> Any:
-        if field not in self.fields:
-            hint = nearest(field, self.fields)
-            raise ReadError(f"{self.path}: {self.place} has no field {field!r}{hint}")
-        return self.fields[field]
-
-    def number(self, field: str) -> float:
-        value = self.get(field)
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise self.wrong(field, value, "a number >= 0")
-        if not 0 <= value <= sys.float_info.max:
-            raise self.wrong(field, value, "a finite number >= 0")
-        return float(value)
-
-    def count(self, field: str) -> int:
-        value = self.number(field)
-        if value != int(value):
-            raise self.wrong(field, value, "a whole number >= 0")
-        return int(value)
-
-    def flag(self, field: str) -> bool:
-        value = self.get(field)
-        if value not in (0, 1) or not isinstance(value, (bool, int, float)):
-            raise self.wrong(field, value, "true, false, 0 or 1")
-        return bool(value)
-
-    def name(self, field: str) -> NodeId:
-        value = self.get(field)
-        if isinstance(value, bool) or not isinstance(value, (int, str)):
-            raise self.wrong(field, value, "an integer or a string")
-        return value
-
-    def wrong(self, field: str, value: object, right: str) -> ReadError:
-        return ReadError(f"{self.path}: {self.place}, {field} is {value!r}; it must be {right}")
 
 
 def read_dnn_partitioning(path: str | Path) -> OpGraph:
@@ -83,20 +41,10 @@ def read_dnn_partitioning(path: str | Path) -> OpGraph:
             or out-edges of one node with different costs.
     """
     path = Path(path)
-    top = _Record(path, "the file", _parse(path))
-    nodes = _records(top, "nodes", "node")
-    edges = _records(top, "edges", "edge")
+    top = read_record(path, f"{FORMAT} graph", TOP_FIELDS)
+    nodes, edges = top.records("nodes", "node"), top.records("edges", "edge")
+    checked_ids(nodes, edges)
     builder = GraphBuilder(path.stem)
-    ids = [record.name("id") for record in nodes]
-    known: set[NodeId] = set()
-    for record, name in zip(nodes, ids, strict=True):
-        if name in known:
-            raise ReadError(f"{path}: {record.place}: two nodes have the id {name!r}")
-        known.add(name)
-    for record in edges:
-        for end in ("sourceId", "destId"):
-            if record.name(end) not in known:
-                raise record.wrong(end, record.get(end), "the id of a node in the file")
     flow = _Flow.of(edges)
     with naming(path):
         for record, colour in zip(nodes, _colours(nodes), strict=True):
@@ -109,35 +57,6 @@ def read_dnn_partitioning(path: str | Path) -> OpGraph:
         return builder.build()
 
 
-def _parse(path: Path) -> Mapping[str, Any]:
-    try:
-        content = parse_json(path.read_bytes())
-    except ValueError as error:
-        raise ReadError(f"{path}: not valid JSON ({error})") from error
-    except OSError as error:
-        raise ReadError(f"{path}: cannot be read ({error.strerror})") from error
-    if not isinstance(content, dict) or not {"nodes", "edges"} <= content.keys():
-        raise ReadError(
-            f"{path}: JSON, but not a dnn-partitioning graph; its fields are "
-            f"{', '.join(TOP_FIELDS)}"
-        )
-    return content
-
-
-def _records(top: _Record, field: str, what: str) -> list[_Record]:
-    items = top.get(field)
-    if not isinstance(items, list):
-        raise top.wrong(field, type(items).__name__, f"a list of {what}s")
-    for i, item in enumerate(items):
-        if not isinstance(item, dict):
-            raise ReadError(f"{top.path}: {field}[{i}] is {item!r}; it must be an object")
-    return [_Record(top.path, _place(field, i, item), item) for i, item in enumerate(items)]
-
-
-def _place(field: str, i: int, item: Mapping[str, Any]) -> str:
-    return f"{field}[{i}] (id {item['id']!r})" if "id" in item else f"{field}[{i}]"
-
-
 @dataclass(frozen=True)
 class _Flow:
     """Facts about each node that follow from the edges."""
@@ -147,7 +66,7 @@ class _Flow:
     receivers: frozenset[NodeId]
 
     @staticmethod
-    def of(edges: Iterable[_Record]) -> _Flow:
+    def of(edges: Iterable[JsonRecord]) -> _Flow:
         seconds: dict[NodeId, float] = {}
         sizes: dict[NodeId, float] = defaultdict(float)
         receivers: set[NodeId] = set()
@@ -166,7 +85,7 @@ class _Flow:
         return _Flow(milliseconds, sizes, frozenset(receivers))
 
 
-def _colours(nodes: list[_Record]) -> list[int]:
+def _colours(nodes: list[JsonRecord]) -> list[int]:
     raw = [record.fields.get("colorClass") for record in nodes]
     for record, colour in zip(nodes, raw, strict=True):
         if colour is not None and not isinstance(colour, (int, str)):
@@ -176,7 +95,7 @@ def _colours(nodes: list[_Record]) -> list[int]:
     return [FREE if c is None else shared.get(c, FREE) for c in raw]
 
 
-def _node(record: _Record, colour: int, flow: _Flow) -> Node:
+def _node(record: JsonRecord, colour: int, flow: _Flow) -> Node:
     name, size = record.name("id"), record.number("size")
     accelerator, cpu = record.number("fpgaLatency"), record.number("cpuLatency")
     idle = accelerator == cpu == 0 and name not in flow.receivers
@@ -209,7 +128,7 @@ def _op_type(name: object, kind: OpKind) -> str:
     return parts[-1] if parts else "operator"
 
 
-def _meta(top: _Record, nodes: list[_Record]) -> dict[str, Any]:
+def _meta(top: JsonRecord, nodes: list[JsonRecord]) -> dict[str, Any]:
     training = any(record.flag("isBackwardNode") for record in nodes)
     return {
         "format": FORMAT,

@@ -31,7 +31,7 @@ from go_rl.graphs.readers.torch.costs.movement import (
 )
 from go_rl.graphs.readers.torch.costs.table import BYTES_ONLY, RULES
 from go_rl.graphs.readers.torch.geometry import torch_geometry
-from go_rl.graphs.readers.torch.schema import Ref, TorchNode
+from go_rl.graphs.readers.torch.program.schema import Ref, TorchNode
 from go_rl.graphs.readers.torch.scope import (
     ProgramScope,
     TorchWalk,

@@ -57,7 +57,7 @@ def read_named_module(named: PythonTarget, made: Any, options: ModelOptions) -> 
     """
     check_installed(("torch",))
     try:
-        from go_rl.graphs.readers.torch.exported import exported_documents, joint_documents
+        from go_rl.graphs.readers.torch.program.exported import exported_documents, joint_documents
     except ModuleNotFoundError as error:
         raise MissingDependencyError(
             f"{named.text}: a module of PyTorch, which is not installed; install it with: "

@@ -16,9 +16,9 @@ from go_rl.graphs.readers.model_options import Inputs, Unknown, with_trips
 from go_rl.graphs.readers.tensor import Tensor
 from go_rl.graphs.readers.torch.costs.table import RULES
 from go_rl.graphs.readers.torch.graph import walk_graph
-from go_rl.graphs.readers.torch.parse import parse_program
-from go_rl.graphs.readers.torch.pt2_file import Pt2Documents, read_pt2_documents
-from go_rl.graphs.readers.torch.schema import Ref, Spec, TorchProgram
+from go_rl.graphs.readers.torch.program.parse import parse_program
+from go_rl.graphs.readers.torch.program.pt2_file import Pt2Documents, read_pt2_documents
+from go_rl.graphs.readers.torch.program.schema import Ref, Spec, TorchProgram
 from go_rl.graphs.readers.torch.scope import ProgramScope, TorchWalk, refs_in, strides_of, typed
 from go_rl.graphs.readers.torch.sizes import bind_sizes
 from go_rl.graphs.readers.torch.updates import add_updates

@@ -15,7 +15,7 @@ from go_rl.graphs.readers.onnx.recurrent import GATES, UNROLL_NODES, RecurrentLa
 from go_rl.graphs.readers.onnx.value import OnnxValue
 from go_rl.graphs.readers.tensor import Tensor
 from go_rl.graphs.readers.torch.graph import add_node, bind_results, unique_name
-from go_rl.graphs.readers.torch.schema import Ref, TorchNode
+from go_rl.graphs.readers.torch.program.schema import Ref, TorchNode
 from go_rl.graphs.readers.torch.scope import (
     ProgramScope,
     TorchWalk,

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from go_rl.core.errors import ReadError, nearest
-from go_rl.graphs.readers.model_options import LARGEST_SIZE, Inputs
-from go_rl.graphs.readers.size_expression import names_of, size_of
+from go_rl.graphs.readers.arithmetic.size_expression import names_of, size_of
+from go_rl.graphs.readers.model_options import LARGEST_SIZE, Inputs, option
 from go_rl.graphs.readers.tensor import Tensor
-from go_rl.graphs.readers.torch.schema import (
+from go_rl.graphs.readers.torch.program.schema import (
     Ref,
     Spec,
     SymRef,
@@ -21,7 +21,7 @@ from go_rl.graphs.readers.torch.schema import (
     TorchGraph,
     TorchProgram,
 )
-from go_rl.graphs.readers.torch.symbols import Size
+from go_rl.graphs.readers.torch.program.symbols import Size
 
 TRIPS_SUFFIX = ".trips"
 """``<node>.trips`` names the trips of a loop among the dimensions."""
@@ -211,5 +211,7 @@ def _wanted(program: TorchProgram, absent: list[str], axes: Mapping[str, str], w
             f"{symbol} ({limits}{', ' + ' = '.join(places[:3]) if places else ''}"
             f"{f', {example} in the example' if example is not None else ''})"
         )
-    hint = " ".join(f"--dim {symbol}={program.examples.get(symbol, 8)}" for symbol in absent)
+    hint = " ".join(
+        option("--dim", f"{symbol}={program.examples.get(symbol, 8)}") for symbol in absent
+    )
     return f"{where}: sizes are missing of {'; '.join(told)}: for example {hint}"

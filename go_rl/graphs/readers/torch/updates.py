@@ -7,7 +7,7 @@ from typing import Literal
 from go_rl.core.errors import ReadError
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.graph_builder import Node
-from go_rl.graphs.readers.torch.schema import Ref, TorchProgram
+from go_rl.graphs.readers.torch.program.schema import Ref, TorchProgram
 from go_rl.graphs.readers.torch.scope import ProgramScope, TorchWalk
 from go_rl.graphs.readers.torch.value import TIE_BYTES, TorchValue
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
-from go_rl.graphs.cutting.layers import layer_names, layers
+from go_rl.graphs.cutting.layers import in_layers, layers
 from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 
@@ -36,10 +36,10 @@ class LayerChain:
 
 
 def layer_chain(workspace: MakespanWorkspace) -> LayerChain:
-    """Return the layers by the scopes in nodes' names; a graph without scopes has a layer a node,
-    of its forward nodes alone."""
+    """Return the layers by the scopes in nodes' names, or by the weights that nodes read; a graph
+    with neither has a layer a node, of its forward nodes alone."""
     graph = workspace.problem.graph
-    layer, known = layers(graph), np.array([bool(scope) for scope in layer_names(graph)])
+    layer, known = layers(graph), in_layers(graph)
     if len(set(layer.tolist())) < 2:
         layer, known = np.arange(graph.num_nodes), ~graph.is_backward
     seconds = workspace.problem.seconds.min(axis=0)

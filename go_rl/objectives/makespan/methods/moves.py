@@ -18,7 +18,7 @@ from go_rl.core.graph.condensation import undirected_rows
 from go_rl.graphs.cutting import NO_FUSION
 from go_rl.graphs.cutting.layers import layer_names, layers
 from go_rl.objectives.makespan.choices import LEVELS, NOWHERE
-from go_rl.objectives.makespan.infer_devices import infer_devices
+from go_rl.objectives.makespan.infer_devices import filled_in
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 
 NODE, GROUP, STRETCH, LAYER, RUN = range(5)
@@ -154,7 +154,7 @@ def _layers(workspace: MakespanWorkspace, fed: Bool[np.ndarray, "N"]) -> Int64[n
     if not scoped.any():
         return np.arange(graph.num_nodes)
     known = np.where(scoped, layers(graph), NOWHERE).astype(np.int64)
-    return infer_devices(graph, fed, known).astype(np.int64)
+    return filled_in(graph, fed, known)
 
 
 @njit(cache=True, nogil=True)

@@ -10,6 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from go_rl.graphs.readers.hlo.stablehlo.stablehlo_bytecode import (
+    is_stablehlo_bytecode,
+    plain_module,
+)
 from go_rl.graphs.readers.recognise import Format
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.tvm.models.model import ModelInput, Rival
@@ -82,7 +86,7 @@ def read_hlo_network(
     """Read a program of XLA.
 
     Args:
-        path: of a file in HLO or StableHLO text, which its reader accepts.
+        path: file in HLO text or StableHLO, which its reader accepts.
         form: which of the two it is.
         weights: positions of the parameters that are weights; they get random ones.
         seed: of these.
@@ -94,9 +98,9 @@ def read_hlo_network(
     from jax._src.interpreters.mlir import make_ir_context
     from jaxlib.mlir import ir
 
-    text = _stablehlo_text(path, form)
+    content = _stablehlo(path, form)
     with make_ir_context() as context:
-        program = ir.Module.parse(text, context)
+        program = ir.Module.parse(content, context)
     types = [type_of(each) for each in main_of(program).regions[0].blocks[0].arguments]
     if beyond := [i for i in weights if i >= len(types)]:
         raise TuningError(
@@ -109,17 +113,20 @@ def read_hlo_network(
 
     def compute(operands: Sequence[np.ndarray]) -> list[np.ndarray]:
         given = {**kept, **dict(zip(free, operands, strict=True))}
-        return _run(text, [given[i] for i in range(len(types))])
+        return _run(content, [given[i] for i in range(len(types))])
 
     return HloNetwork(path.stem, program, inputs, kept, compute)
 
 
-def _stablehlo_text(path: Path, form: Format) -> str:
-    """The program; its own reader, in a guarded process, says what is wrong with a file."""
+def _stablehlo(path: Path, form: Format) -> str | bytes:
+    """The program as text or bytecode; its reader, in a guarded process, says what is wrong."""
     from go_rl.graphs.readers.load import load
 
     load(path, unknown="bytes")
-    text = path.read_text("utf-8")
+    content = path.read_bytes()
+    if is_stablehlo_bytecode(content):
+        return plain_module(content)
+    text = content.decode("utf-8")
     if form is Format.STABLEHLO:
         return text
     # jax exports no public way from HLO text to MLIR.
@@ -130,9 +137,9 @@ def _stablehlo_text(path: Path, form: Format) -> str:
     return str(_jax.mlir.xla_computation_to_mlir_module(computation))
 
 
-def _run(text: str, operands: Sequence[np.ndarray]) -> list[np.ndarray]:
+def _run(program: str | bytes, operands: Sequence[np.ndarray]) -> list[np.ndarray]:
     """The results of a program of StableHLO, by XLA on this processor."""
-    return [np.asarray(each) for each in compiled_by_xla(text, operands)()]
+    return [np.asarray(each) for each in compiled_by_xla(program, operands)()]
 
 
 def compiled_by_xla(

@@ -23,7 +23,7 @@ def read_model(
     """Read a network with its weights; those that it has none of are random.
 
     Args:
-        model: an ONNX file, HLO or StableHLO text, ``module:function`` or ``zoo:NAME``.
+        model: an ONNX file, HLO text, StableHLO, ``module:function`` or ``zoo:NAME``.
         dims: sizes of symbolic dimensions.
         inputs: shapes of inputs of an ONNX model by name.
         weights: positions of the arguments of a JAX function, or of the parameters of HLO, that are
@@ -54,7 +54,7 @@ def read_model(
         return read_hlo_network(Path(model), found, options.weights or (), seed)
     raise TuningError(
         f"{model}: {found.value} says what operators cost, not what they compute; give an ONNX "
-        "file, HLO or StableHLO text, module:function or zoo:NAME"
+        "file, HLO text, StableHLO, module:function or zoo:NAME"
     )
 
 

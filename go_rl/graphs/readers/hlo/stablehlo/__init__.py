@@ -1,1 +1,1 @@
-"""StableHLO texts: modules that JAX or other tools exported."""
+"""StableHLO, as text or bytecode: modules that JAX or other tools exported."""

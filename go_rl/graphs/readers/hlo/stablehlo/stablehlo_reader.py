@@ -1,6 +1,6 @@
-"""StableHLO text (MLIR as ``lowered.as_text()`` prints it) as a graph, by way of HLO.
+"""StableHLO as a graph, by way of HLO: text (MLIR as ``lowered.as_text()`` prints it) or bytecode.
 
-XLA's own parser reads the text and translates it to HLO in a subprocess, so every printed form,
+XLA's own parser reads it and translates it to HLO in a subprocess, so every printed form,
 `chlo` operator and composite that this version of jaxlib knows is covered by one reader of truth:
 `readers.hlo.reader`.
 """
@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import numpy as np
 
 from go_rl.core import MissingDependencyError, OpGraph, ReadError
+from go_rl.core.files.paths import check_readable
 from go_rl.core.files.scratch_folder import scratch_folder
 from go_rl.graphs.readers import guarded
 from go_rl.graphs.readers.file_errors import read_text
 from go_rl.graphs.readers.hlo.reader import graph_of_hlo
+from go_rl.graphs.readers.hlo.stablehlo.stablehlo_bytecode import is_stablehlo_bytecode
 
 FORMAT = "stablehlo"
 WORKER = "go_rl.graphs.readers.hlo.stablehlo.stablehlo_worker"
@@ -45,20 +46,27 @@ def read_stablehlo(
             and axis, such as ``arg0.1``.
 
     Raises:
-        ReadError: XLA cannot parse or translate the text (its first complaint is quoted), or a
+        ReadError: XLA cannot parse or translate the module (its first complaint is quoted), or a
             size is unknown.
         UnknownOperatorError: see `read_hlo`.
     """
     path = Path(path)
-    text = read_text(path)
-    hlo, allowed = _hlo_text(text, path, dims or {}), (unknown, trip_count)
-    return graph_of_hlo(hlo, path, FORMAT, allowed, weights, dims, _partitions(text))
+    hlo, partitions = _translated(_content(path), path, dims or {})
+    return graph_of_hlo(hlo, path, FORMAT, (unknown, trip_count), weights, dims, partitions)
 
 
-def _partitions(text: str) -> int:
-    """``mhlo.num_partitions = 4 : i32`` of the module, which the translation to HLO drops."""
-    found = re.search(r"\bmhlo\.num_partitions = (\d{1,9})\b", text)
-    return int(found[1]) if found else 1
+def _content(path: Path) -> bytes:
+    """The bytes of a file; text is checked first."""
+    try:
+        check_readable(path)
+        content = path.read_bytes()
+    except OSError as error:
+        raise ReadError(f"{path}: cannot be read ({error})") from error
+    if not is_stablehlo_bytecode(content):
+        text = read_text(path)
+        _check_depth(text, path)
+        return text.encode("utf-8")
+    return content
 
 
 def _check_depth(text: str, path: Path) -> None:
@@ -74,14 +82,14 @@ def _check_depth(text: str, path: Path) -> None:
         raise ReadError(f"{path}:{line}: brackets are nested deeper than {DEEPEST}")
 
 
-def _hlo_text(text: str, path: Path, dims: Mapping[str, int]) -> str:
-    _check_depth(text, path)
+def _translated(content: bytes, path: Path, dims: Mapping[str, int]) -> tuple[str, int]:
+    """The HLO of a module, and the number of its partitions."""
     if importlib.util.find_spec("jaxlib") is None:
         raise MissingDependencyError(
-            "StableHLO text needs a jaxlib with its MLIR bindings; pip install -U jax"
+            "StableHLO needs a jaxlib with its MLIR bindings; pip install -U jax"
         )
     with scratch_folder("stablehlo") as folder:
-        size = (folder / "in.mlir").write_text(text, "utf-8")
+        size = (folder / "in.mlir").write_bytes(content)
         (folder / "dims.json").write_text(json.dumps(dict(dims)), "utf-8")
         try:
             wrong = guarded.run_guarded(WORKER, folder, guarded.time_limit(size))
@@ -96,5 +104,7 @@ def _hlo_text(text: str, path: Path, dims: Mapping[str, int]) -> str:
                 f"it takes more memory than the {guarded.MEMORY_BYTES >> 30} GiB of a small file"
             )
         if wrong:
-            raise ReadError(f"{path}: XLA cannot read this StableHLO text: {wrong}")
-        return (folder / "out.hlo").read_text("utf-8")
+            form = "bytecode" if is_stablehlo_bytecode(content) else "text"
+            raise ReadError(f"{path}: XLA cannot read this StableHLO {form}: {wrong}")
+        partitions = json.loads((folder / "partitions.json").read_text("utf-8"))
+        return (folder / "out.hlo").read_text("utf-8"), partitions

@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from go_rl.core.errors import ReadError, nearest
-from go_rl.graphs.readers.size_expression import names_of, size_of
+from go_rl.graphs.readers.arithmetic.size_expression import names_of, size_of
+from go_rl.graphs.readers.hlo.stablehlo.stablehlo_bytecode import mlir_context
+from go_rl.graphs.readers.model_options import option
 
 _UNKNOWN = re.compile(r"tensor<(?:[\d?]+x)*\?x")
 _SPECIFICATIONS = re.compile(r"polymorphic shapes specifications: (.*?)\. (?:Obtained|Please)")
@@ -24,11 +26,12 @@ def has_unknown_sizes(text: str) -> bool:
     return _UNKNOWN.search(text) is not None
 
 
-def with_sizes(text: str, dims: Mapping[str, int]) -> bytes:
+def with_sizes(content: str | bytes, text: str, dims: Mapping[str, int]) -> bytes:
     """Return the module, as MLIR bytecode, with every size known.
 
     Args:
-        text: the module.
+        content: the module, as text or bytecode.
+        text: its text, in which large constants may be left out.
         dims: sizes by the names of JAX's dimension variables, such as ``b``, or by argument and
             axis, such as ``arg0.1``.
 
@@ -41,9 +44,9 @@ def with_sizes(text: str, dims: Mapping[str, int]) -> bytes:
     from jaxlib.mlir import ir
     from jaxlib.mlir.dialects import func, stablehlo
 
-    context = mlir.make_ir_context()
+    context = mlir_context()
     with context, ir.Location.unknown(context):
-        module: Any = ir.Module.parse(text)
+        module: Any = ir.Module.parse(content)
         symbols = ir.SymbolTable(module.operation)
         main: Any = symbols["main"]
         dynamic = list(main.type.inputs)
@@ -140,7 +143,7 @@ def _size(i: int, axis: int, term: str | None, dims: Mapping[str, int]) -> int:
     missing = sorted(names_of(term or "") - dims.keys())
     if not missing:
         missing, term = [place], term or "?"
-    ways = " ".join(f"--dim {name}=8" for name in missing)
+    ways = " ".join(option("--dim", f"{name}=8") for name in missing)
     sizes = ", ".join(f"{name!r}: 8" for name in missing)
     raise ReadError(
         f"size {axis} of argument {i}, {term}, is unknown; give it, such as {ways} "

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 from go_rl.core.errors import ReadError
-from go_rl.graphs.readers import contraction
-from go_rl.graphs.readers.lattice_points import valid_pairs
+from go_rl.graphs.readers.arithmetic import contraction
+from go_rl.graphs.readers.arithmetic.lattice_points import valid_pairs
 from go_rl.graphs.readers.onnx.call import Call, Tensor
 
 

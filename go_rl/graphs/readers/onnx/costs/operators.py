@@ -14,6 +14,7 @@ from go_rl.graphs.readers.onnx.call import (
     CostRule,
     Costs,
     cost_rules,
+    no_bytes,
     no_flops,
     per_element,
     per_input,
@@ -52,7 +53,7 @@ ELEMENTWISE_FLOPS: dict[int, str] = {
 """Element-wise operators by FLOP a result element."""
 
 MOVEMENT = (
-    "CenterCropPad Compress Concat DepthToSpace Dropout Expand Flatten Identity Optional"
+    "CenterCropPad Compress Concat DepthToSpace Dropout Expand Flatten Optional"
     " OptionalGetElement OptionalHasElement Pad Reshape ReverseSequence SequenceAt"
     " SequenceConstruct SequenceEmpty SequenceErase SequenceInsert SequenceLength"
     " ConcatFromSequence Shape Size SpaceToDepth Split SplitToSequence Squeeze"
@@ -80,6 +81,8 @@ SETTINGS = by_name(
         "Pad Resize": (1, 2, 3),
         "Range": (0, 1, 2),
         "STFT": (1, 3),
+        "SequenceAt SequenceErase": (1,),
+        "SequenceInsert": (2,),
         "Slice": (1, 2, 3, 4),
     }
 )
@@ -104,6 +107,7 @@ _TABLE: dict[OpKind, dict[str, Costs]] = {
     },
     OpKind.MOVEMENT: {
         MOVEMENT: no_flops,
+        "Identity": (no_flops, no_bytes),
         "Slice": (no_flops, fused.slice_bytes),
         **dict.fromkeys(CONSTANTS, no_flops),
     },
@@ -168,7 +172,7 @@ _TABLE: dict[OpKind, dict[str, Costs]] = {
         "Scatter ScatterElements ScatterND": (fused.scatter, fused.scatter_bytes),
     },
     # Operators that hold subgraphs: `readers.onnx.graph` counts what is in them.
-    OpKind.CONTROL: {"If Loop Scan": no_flops},
+    OpKind.CONTROL: {"If Loop Scan SequenceMap": no_flops},
 }
 
 RULES = cost_rules("", _TABLE, SETTINGS) | CONTRIB_RULES | ML_RULES

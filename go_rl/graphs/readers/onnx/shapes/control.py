@@ -8,6 +8,7 @@ The state of a loop is followed from trip to trip until its size stays, or grows
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -15,8 +16,11 @@ import numpy as np
 import onnx
 
 from go_rl.core.errors import ReadError
+from go_rl.graphs.readers.arithmetic.counters import MOST_TRIPS
+from go_rl.graphs.readers.model_options import option
 from go_rl.graphs.readers.onnx.scope import Completion, MissingShapeError, Scope, Shape
 from go_rl.graphs.readers.onnx.shapes.sequences import define_sequence
+from go_rl.graphs.readers.onnx.shapes.trips import Truth, condition_of, sized_by_trip
 from go_rl.graphs.readers.onnx.shapes.unknown_values import why_unknown
 from go_rl.graphs.readers.onnx.structure import BRANCH, TRIPS, describe
 from go_rl.graphs.readers.onnx.types import element_type, static_shape, tensor_type
@@ -146,31 +150,42 @@ def complete_loop(
     start = [_state(scope, name) for name in carried]
     results = [o.name for o in body.output][first : first + len(carried)]
 
-    def one_trip(states: Sequence[_State], settings: Completion) -> tuple[_Entry, list[_State]]:
+    def one_trip(
+        states: Sequence[_State], settings: Completion, trip: int = 0
+    ) -> tuple[_Entry, list[_State]]:
+        body.CopyFrom(pristine)
         entry = _enter(node, body, scope, settings, states)
+        if by_trip:
+            entry.scope.constants[body.input[0].name] = np.array(trip)
         complete_graph(body, entry.scope, settings, f"{node.doc_string}.body")
         return entry, [_state(entry.scope, name) for name in results]
 
-    trial = run.trial()
+    trial, by_trip = run.trial(), node.op_type == "Loop" and sized_by_trip(body)
     entry, after = one_trip(start, trial)
     trips = entry.trips
     if trips is None:
-        trips = _loop_trips(node, body, scope, entry.scope, trial)
+        known = scope.child() if by_trip else entry.scope
+        trips = _loop_trips(node, pristine if by_trip else body, scope, known, trial)
     end = start if trips == 0 else after
-    if after != start and trips > 1:
+    if trips > 1 and (by_trip or after != start):
+        middle, end = after, after
+        if after != start:
 
-        def next_state(states: Sequence[_State]) -> list[_State]:
-            body.CopyFrom(pristine)
-            return one_trip(states, run.trial(trust_file=False))[1]
+            def next_state(states: Sequence[_State], trip: int) -> list[_State]:
+                return one_trip(states, run.trial(trust_file=False), trip)[1]
 
-        middle, end = _followed(node, [start, after], trips, next_state, trial)
-        body.CopyFrom(pristine)
+            middle, end = _followed(node, [start, after], trips, next_state, trial)
         again = run.trial(trust_file=False)
-        entry, _ = one_trip(middle, again)
+        entry, _ = one_trip(middle, again, (trips - 1) // 2)
         run.notes.extend(n for n in trial.notes if n not in again.notes)
         trial = again
+    if by_trip:
+        run.notes.append(
+            f"Loop {node.name or node.output[0]!r}: sizes in its body follow the number of the "
+            "trip; it is counted at the trip halfway"
+        )
     run.keep(trial)
-    node.attribute.append(onnx.helper.make_attribute(TRIPS, trips))
+    node.attribute.append(onnx.helper.make_attribute(TRIPS, [trips]))
     _type_results(node, scope, end, trips, [entry.scope.types[o.name] for o in body.output[first:]])
 
 
@@ -233,11 +248,11 @@ def _followed(
     node: onnx.NodeProto,
     path: list[list[_State]],
     trips: int,
-    next_state: Callable[[Sequence[_State]], list[_State]],
+    next_state: Callable[[Sequence[_State], int], list[_State]],
     run: Completion,
 ) -> tuple[list[_State], list[_State]]:
     """Return the state in the middle of all trips, at which the body is counted, and at the end."""
-    path.append(next_state(path[-1]))
+    path.append(next_state(path[-1], 1))
     if path[2] == path[1]:  # it settles with the first trip
         return path[1], path[1]
     grown = [_grown(steps, trips) for steps in zip(*path, strict=True)]
@@ -251,7 +266,7 @@ def _followed(
                     f"{describe(node)}: the size of its state grows in uneven steps, and "
                     f"{trips:,} trips are too many to follow (at most {FOLLOWED_TRIPS})"
                 )
-            path.append(next_state(path[-1]))
+            path.append(next_state(path[-1], len(path) - 1))
         middle, end = path[min(trips // 2, len(path) - 1)], path[-1]
     run.notes.append(
         f"{node.op_type} {node.name or node.output[0]!r}: its state grows from trip to trip, to "
@@ -318,23 +333,33 @@ def _loop_trips(
     name = node.name or node.output[0]
     if name in run.trips:
         return run.trips[name]
-    limit = scope.constants.get(node.input[0]) if node.input[0] else None
     start = scope.constants.get(node.input[1]) if len(node.input) > 1 and node.input[1] else None
     if start is not None and not bool(start.reshape(-1)[0]):
         return 0
-    goes_on = inner.constants.get(body.output[0].name)
-    if limit is None or (int(limit.reshape(-1)[0]) > LARGEST_LIMIT and goes_on is None):
-        if run.trip_count is not None:
-            return run.trip_count
+    limit = scope.constants.get(node.input[0]) if node.input[0] else None
+    most = math.inf if limit is None else max(0, int(limit.reshape(-1)[0]))
+    condition = condition_of(node, body, scope, inner)
+    trips = min(most, condition.false_from + 1)
+    endless = trips == math.inf or (not condition.false_known and trips > LARGEST_LIMIT)
+    if endless and run.trip_count is not None:
+        return run.trip_count
+    if endless or trips > MOST_TRIPS:
+        raise ReadError(_endless(node, name, scope, condition))
+    if not condition.false_known or (limit is None and node.input[0]):
+        run.notes.append(f"Loop {name!r} may stop early; its largest trip count {trips} is used")
+    return int(trips)
+
+
+def _endless(node: onnx.NodeProto, name: str, scope: Scope, condition: Truth) -> str:
+    """The message for a loop whose trips do not follow from its trip count and its condition."""
+    if condition.false_known:
+        reason = "its condition always holds"
+    else:
         reason = "it runs until its own condition ends it"
-        if limit is None and node.input[0]:
-            reason, _ = why_unknown(node.input[0], scope)
-        raise ReadError(
-            f"Loop {name!r} ({node.doc_string}): its trip count is not known ({reason}); give it "
-            f"with --dim {name}.trips=<count>, or that of all such loops with --trip-count <count>"
-        )
-    if goes_on is None:
-        run.notes.append(f"Loop {name!r} may stop early; its largest trip count {limit} is used")
-    elif not bool(goes_on.reshape(-1)[0]):
-        return min(1, int(limit.reshape(-1)[0]))
-    return max(0, int(limit.reshape(-1)[0]))
+    if node.input[0] and node.input[0] not in scope.constants:
+        reason, _ = why_unknown(node.input[0], scope)
+    given = option("--dim", f"{name}.trips=<count>")
+    return (
+        f"Loop {name!r} ({node.doc_string}): its trip count is not known ({reason}); give it with "
+        f"{given}, or that of all such loops with {option('--trip-count', '<count>')}"
+    )

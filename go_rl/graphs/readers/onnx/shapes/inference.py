@@ -14,6 +14,7 @@ import onnx
 from onnx import numpy_helper
 
 from go_rl.core.errors import ReadError
+from go_rl.graphs.readers.model_options import option
 from go_rl.graphs.readers.onnx.costs.operators import RULES
 from go_rl.graphs.readers.onnx.dimensions import COUNTED
 from go_rl.graphs.readers.onnx.scope import Completion, FileFacts, MissingShapeError, Scope
@@ -85,6 +86,8 @@ def _schema_types(
     types = {i: scope.types[i] for i in node.input if i}
     if domain == ML_DOMAIN and (found := ml_result_types(node, types)):
         return found, ""
+    if not domain and node.op_type == "MaxUnpool" and (shape := _third_operand(node, scope)):
+        return {node.output[0]: tensor_type(element_type(types[node.input[0]]), shape)}, ""
     schema = _inferring_schema(node.op_type, run.opsets.get(domain, 1), domain)
     if schema is None:
         return infer_without_schema(node, types), NO_SCHEMA
@@ -103,6 +106,12 @@ def _schema_types(
         ), ""
     except Exception as error:  # onnx raises InferenceError, ValueError and RuntimeError here
         return {}, str(error).strip().split("\n")[0]
+
+
+def _third_operand(node: onnx.NodeProto, scope: Scope) -> tuple[int, ...]:
+    """The size that a `MaxUnpool` states, which ONNX's inference overlooks; empty: none."""
+    stated = scope.constants.get(node.input[2]) if len(node.input) > 2 else None
+    return () if stated is None else tuple(int(size) for size in stated.reshape(-1))
 
 
 def _inferring_schema(op: str, version: int, domain: str) -> onnx.defs.OpSchema | None:
@@ -200,7 +209,7 @@ def _guessed(
         run.uncertain.add(name)
         readers = facts.readers.get(name, ())
         return guessed_type(name, node, scope.types, partial, readers, facts.types)
-    why, option = why_shape_unknown(node, scope) if open_ended else (reason, "")
+    why, way = why_shape_unknown(node, scope) if open_ended else (reason, "")
     known = partial_shape(partial) if partial is not None else None
     if not why:
         sizes = "no shape" if known is None else f"[{', '.join(_size(n) for n in known)}]"
@@ -208,7 +217,7 @@ def _guessed(
     raise ReadError(
         f"operator {node.op_type} {node.name!r} ({node.doc_string}): the shape of its result "
         f"{name!r} is not in the file and cannot be inferred: {why}"
-        f"{_way_out(node, option) if open_ended else ''}"
+        f"{_way_out(node, way) if open_ended else ''}"
     )
 
 
@@ -216,10 +225,11 @@ def _size(known: int | None) -> str:
     return "?" if known is None else str(known)
 
 
-def _way_out(node: onnx.NodeProto, option: str) -> str:
+def _way_out(node: onnx.NodeProto, way: str) -> str:
     if node.op_type in COUNTED:
-        return f"; give it with --dim {node.name or node.output[0]}{COUNTED[node.op_type]}=<count>"
-    given = f"; give it with {option}, or guess" if option else "; guess"
+        count = f"{node.name or node.output[0]}{COUNTED[node.op_type]}=<count>"
+        return f"; give it with {option('--dim', count)}"
+    given = f"; give it with {way}, or guess" if way else "; guess"
     return f"{given} it from the operator's neighbours with --unknown bytes"
 
 

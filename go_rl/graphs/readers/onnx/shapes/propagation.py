@@ -35,9 +35,14 @@ from go_rl.graphs.readers.onnx.scope import Completion, FileFacts, Scope
 from go_rl.graphs.readers.onnx.shapes.control import complete_if, complete_loop, subgraphs
 from go_rl.graphs.readers.onnx.shapes.guesses import GUESSED, guess_note
 from go_rl.graphs.readers.onnx.shapes.inference import result_types
-from go_rl.graphs.readers.onnx.shapes.sequences import complete_sequence, sequence_length
+from go_rl.graphs.readers.onnx.shapes.sequence_map import complete_sequence_map
+from go_rl.graphs.readers.onnx.shapes.sequences import (
+    complete_sequence,
+    has_element,
+    sequence_length,
+)
 from go_rl.graphs.readers.onnx.structure import DEFAULT_DOMAINS, describe, fitting
-from go_rl.graphs.readers.onnx.types import is_static, static_shape, tensor_type
+from go_rl.graphs.readers.onnx.types import element_type, is_static, static_shape, tensor_type
 from go_rl.graphs.readers.onnx.value import LAYOUT_OF_WEIGHTS, OnnxValue, tensor_of
 
 
@@ -116,15 +121,32 @@ def _visit(node: onnx.NodeProto, scope: Scope, facts: FileFacts, run: Completion
         return False if node.attribute[0].name == "ref" else _fold_constant(node, scope)
     if _fold(node, scope, run.opsets):
         return True
+    if default and node.op_type in ("Cast", "CastLike"):
+        _rename_idle_cast(node, scope)
     if default and node.op_type in LAYOUT_OF_WEIGHTS and _all_stored(node, scope):
         scope.stored[node.output[0]] = None
     if default and node.op_type == "If":
         return complete_if(node, scope, run, _complete_graph, _branch_flops)
     if default and node.op_type in ("Loop", "Scan"):
         complete_loop(node, scope, run, _complete_graph)
+    elif default and node.op_type == "SequenceMap":
+        complete_sequence_map(node, scope, run, _complete_graph)
     elif not complete_sequence(node, scope):
         _type_results(node, scope, facts, run)
     return False
+
+
+def _rename_idle_cast(node: onnx.NodeProto, scope: Scope) -> None:
+    """Make, in place, an `Identity` of a cast to the type that its operand has."""
+    given = element_type(scope.types[node.input[0]])
+    if node.op_type == "CastLike":
+        wanted = element_type(scope.types[node.input[1]])
+    else:
+        wanted = next((a.i for a in node.attribute if a.name == "to"), 0)
+    if given and given == wanted:
+        node.op_type = "Identity"
+        del node.input[1:]
+        del node.attribute[:]
 
 
 def _all_stored(node: onnx.NodeProto, scope: Scope) -> bool:
@@ -192,6 +214,9 @@ def _results(
     if default and node.op_type == "SequenceLength":
         length = sequence_length(node, scope)
         return "reads a sequence of unknown length" if length is None else [length]
+    if default and node.op_type == "OptionalHasElement":
+        given = has_element(node, scope)
+        return "" if given is None else [given]
     if not node.input or any(i and i not in constants for i in node.input):
         return ""
     return evaluate(node, [constants[i] if i else None for i in node.input], opsets)

@@ -6,7 +6,7 @@ One of unknown length, such as an input of the model, counts as one of its eleme
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from math import prod
 
 import numpy as np
@@ -14,7 +14,8 @@ import onnx
 
 from go_rl.core.errors import ReadError
 from go_rl.graphs.readers.onnx.scope import Scope, Shape
-from go_rl.graphs.readers.onnx.structure import DEFAULT_DOMAINS
+from go_rl.graphs.readers.onnx.shapes.unknown_values import why_unknown
+from go_rl.graphs.readers.onnx.structure import DEFAULT_DOMAINS, describe
 from go_rl.graphs.readers.onnx.types import element_type, static_shape, tensor_type
 
 LONGEST = 1 << 16
@@ -47,6 +48,15 @@ def sequence_length(node: onnx.NodeProto, scope: Scope) -> np.ndarray | None:
     """Return the value of a `SequenceLength`; None where the length is not known."""
     elements = scope.sequences.get(node.input[0])
     return None if elements is None else np.array(len(elements), np.int64)
+
+
+def has_element(node: onnx.NodeProto, scope: Scope) -> np.ndarray | None:
+    """Return the value of an `OptionalHasElement`; None where an input of the model decides it."""
+    if not any(node.input):
+        return np.array(False)
+    given = node.input[0]
+    known = given in scope.sequences or not scope.types[given].HasField("optional_type")
+    return np.array(True) if known else None
 
 
 _SequenceRule = Callable[[onnx.NodeProto, Scope], bool]
@@ -84,21 +94,29 @@ def _same(node: onnx.NodeProto, scope: Scope) -> bool:
     return True
 
 
-def _place(node: onnx.NodeProto, operand: int, scope: Scope, alike: bool) -> int | None:
-    """The position that an operand names; None where it is not known and matters."""
+def _place(node: onnx.NodeProto, operand: int, scope: Scope, elements: Collection[Shape]) -> int:
+    """The position that an operand names; any where all elements are alike.
+
+    Raises:
+        ReadError: it is not known, and matters.
+    """
     name = _operand(node, operand)
     if name in scope.constants:
         return int(scope.constants[name].reshape(-1)[0])
-    return -1 if alike or not name else None
+    if name and len(set(elements)) > 1:
+        reason, _ = why_unknown(name, scope)
+        raise ReadError(
+            f"{describe(node)}: its place in a sequence of elements of different shapes is not "
+            f"known: {reason}"
+        )
+    return -1
 
 
 def _insert(node: onnx.NodeProto, scope: Scope) -> bool:
     before, shape = scope.sequences.get(node.input[0]), static_shape(scope.types[node.input[1]])
     if before is None or shape is None:
         return False
-    at = _place(node, 2, scope, len({*before, shape}) == 1)
-    if at is None:
-        return False
+    at = _place(node, 2, scope, {*before, shape})
     if not _operand(node, 2) or _operand(node, 2) not in scope.constants:
         at = len(before)
     after = [*before[:at], shape, *before[at:]]
@@ -108,9 +126,9 @@ def _insert(node: onnx.NodeProto, scope: Scope) -> bool:
 
 def _erase(node: onnx.NodeProto, scope: Scope) -> bool:
     before = scope.sequences.get(node.input[0])
-    at = None if not before else _place(node, 1, scope, len(set(before)) == 1)
-    if not before or at is None:
+    if not before:
         return False
+    at = _place(node, 1, scope, before)
     _check_place(node, at, before)
     after = list(before)
     del after[at]
@@ -120,9 +138,9 @@ def _erase(node: onnx.NodeProto, scope: Scope) -> bool:
 
 def _at(node: onnx.NodeProto, scope: Scope) -> bool:
     elements = scope.sequences.get(node.input[0])
-    at = None if not elements else _place(node, 1, scope, len(set(elements)) == 1)
-    if not elements or at is None:
+    if not elements:
         return False
+    at = _place(node, 1, scope, elements)
     _check_place(node, at, elements)
     scope.types[node.output[0]] = tensor_type(
         element_type(scope.types[node.input[0]]), elements[at]
@@ -130,11 +148,15 @@ def _at(node: onnx.NodeProto, scope: Scope) -> bool:
     return True
 
 
+def _has_element(node: onnx.NodeProto, scope: Scope) -> bool:
+    scope.types[node.output[0]] = tensor_type(onnx.TensorProto.BOOL, ())
+    return True
+
+
 def _check_place(node: onnx.NodeProto, at: int, elements: Sequence[Shape]) -> None:
     if not -len(elements) <= at < len(elements):
         raise ReadError(
-            f"{node.op_type} {node.name or node.output[0]!r} ({node.doc_string}): the sequence has "
-            f"{len(elements)} elements, and none at {at}"
+            f"{describe(node)}: the sequence has {len(elements)} elements, and none at {at}"
         )
 
 
@@ -176,6 +198,7 @@ _RULES: dict[str, _SequenceRule] = {
     "Identity": _same,
     "Optional": _same,
     "OptionalGetElement": _same,
+    "OptionalHasElement": _has_element,
     "SequenceAt": _at,
     "SequenceConstruct": _construct,
     "SequenceEmpty": _empty,

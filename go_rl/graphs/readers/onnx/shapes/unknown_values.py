@@ -11,6 +11,8 @@ import math
 
 import onnx
 
+from go_rl.core.plan import VALUE_SUFFIX
+from go_rl.graphs.readers.model_options import option
 from go_rl.graphs.readers.onnx.costs.operators import RULES
 from go_rl.graphs.readers.onnx.scope import Scope
 from go_rl.graphs.readers.onnx.structure import DEFAULT_DOMAINS, describe
@@ -52,4 +54,6 @@ def _of_input(name: str, scope: Scope) -> tuple[str, str]:
     reason = f"it follows from the values of input {name!r}, which are not given"
     if shape is None or math.prod(shape) != 1:
         return reason, ""
-    return reason, f"--input {name}=<value>" if not shape else f"--dim {name}.value=<value>"
+    if not shape:
+        return reason, option("--input", f"{name}=<value>")
+    return reason, option("--dim", f"{name}{VALUE_SUFFIX}=<value>")

@@ -8,9 +8,9 @@ from itertools import pairwise
 from typing import Any
 
 from go_rl.core.errors import ReadError
-from go_rl.graphs.readers import contraction
 from go_rl.graphs.readers import decompositions as dense
-from go_rl.graphs.readers.lattice_points import valid_pairs
+from go_rl.graphs.readers.arithmetic import contraction
+from go_rl.graphs.readers.arithmetic.lattice_points import valid_pairs
 from go_rl.graphs.readers.tensor import Tensor
 from go_rl.graphs.readers.torch.call import Costs, Formula, TorchCall, per_element
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from go_rl.core.errors import ReadError
 from go_rl.core.files.strict_json import shown
-from go_rl.graphs.readers.torch.pt2_file import Pt2Documents
-from go_rl.graphs.readers.torch.schema import (
+from go_rl.graphs.readers.torch.program.pt2_file import Pt2Documents
+from go_rl.graphs.readers.torch.program.schema import (
     MAJOR_VERSION,
     Argument,
     Ref,

@@ -12,7 +12,7 @@ from typing import Any
 from go_rl.core.errors import ReadError
 from go_rl.core.files.strict_json import shown
 from go_rl.graphs.readers.model_options import LARGEST_SIZE
-from go_rl.graphs.readers.torch.symbols import Size, hinted_symbol, plain
+from go_rl.graphs.readers.torch.program.symbols import Size, hinted_symbol, plain
 
 MAJOR_VERSION = 8
 """Major version of the schema that is read; another one breaks the format."""

@@ -6,7 +6,7 @@ import ast
 import functools
 from typing import Any
 
-from go_rl.graphs.readers.size_expression import LONGEST_TEXT
+from go_rl.graphs.readers.arithmetic.size_expression import LONGEST_TEXT
 
 Size = int | str
 """A size, or an expression of symbols such as ``2*s77 + 1``."""
@@ -17,7 +17,7 @@ _FUNCTIONS = {
     "RoundToInt": "floor",
     "TruncToFloat": "TruncToInt",
 }
-"""Functions that are written by another name in `go_rl.graphs.readers.size_expression`."""
+"""Functions that are written by another name in `readers.arithmetic.size_expression`."""
 _UNNAMED = ("Integer", "Float", "Identity")
 
 

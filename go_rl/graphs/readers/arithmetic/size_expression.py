@@ -9,11 +9,14 @@ import ast
 import functools
 import math
 import operator
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 LONGEST_TEXT = 1000
 LARGEST_POWER = 16
+_WRITTEN_OUT = re.compile(r"\s[-+/]\s|[*(]")
+"""An operator as programs write it between sizes."""
 
 
 def _power(base: Any, exponent: Any) -> Any:
@@ -75,6 +78,29 @@ def size_of(text: str, sizes: Mapping[str, int]) -> int | None:
     except (ArithmeticError, KeyError, TypeError, ValueError):
         return None
     return int(value) if value == int(value) else None
+
+
+def is_made_of_others(text: str) -> bool:
+    """Return whether a size is surely an expression: ``s0 + 1``, and not a name as ``seq-len``."""
+    return bool(names_of(text)) and _WRITTEN_OUT.search(text) is not None
+
+
+def solved(text: str, size: int, sizes: Mapping[str, int]) -> tuple[str, int] | None:
+    """Return the one unknown name in an expression and its value where the whole is ``size``; None:
+    several are unknown, or no whole number gives it.
+
+    An expression of the first degree is solved; ``n // 2`` is none.
+    """
+    unknown = [name for name in names_of(text) if name not in sizes]
+    if len(unknown) != 1:
+        return None
+    (name,) = unknown
+    at = [size_of(text, {**sizes, name: n}) for n in (1, 2)]
+    if at[0] is None or at[1] is None or at[0] == at[1]:
+        return None
+    value, rest = divmod(size - at[0], at[1] - at[0])
+    fits = not rest and size_of(text, {**sizes, name: value + 1}) == size
+    return (name, value + 1) if fits else None
 
 
 @functools.lru_cache(4096)

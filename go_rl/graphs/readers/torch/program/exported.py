@@ -25,7 +25,7 @@ from torch.export.graph_signature import ExportGraphSignature
 from torch.utils._pytree import tree_structure
 
 from go_rl.core.errors import ReadError
-from go_rl.graphs.readers.torch.pt2_file import Pt2Documents
+from go_rl.graphs.readers.torch.program.pt2_file import Pt2Documents
 
 DECOMPOSED = (
     "the module has operators that an archive of PyTorch cannot hold; it is decomposed to core ATen"

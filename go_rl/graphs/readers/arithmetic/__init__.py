@@ -1,0 +1,1 @@
+"""Arithmetic on sizes, counters and contractions that several readers share."""

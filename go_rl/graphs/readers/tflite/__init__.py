@@ -1,0 +1,1 @@
+"""LiteRT (TensorFlow Lite) models: FlatBuffers whose tensors all have static shapes."""

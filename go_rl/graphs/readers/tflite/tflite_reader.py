@@ -1,0 +1,172 @@
+"""LiteRT (TensorFlow Lite) models as `OpGraph`: any file whose operators are known.
+
+Quantised arrays count the bytes that they are stored in. A weight that is only brought into another
+precision or layout is still that weight. Sizes are those in the file.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from go_rl.core import OpGraph, OpKind, ReadError, UnknownOperatorError
+from go_rl.graphs.readers.file_errors import naming
+from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.model_options import Unknown
+from go_rl.graphs.readers.tables import names
+from go_rl.graphs.readers.tensor import Tensor
+from go_rl.graphs.readers.tflite.operators import RULES
+from go_rl.graphs.readers.tflite.tflite_file import (
+    DAMAGED,
+    TfliteModel,
+    TfliteOperator,
+    read_tflite_file,
+)
+
+FORMAT = "tflite"
+LAYOUT_OF_WEIGHTS = names("CAST DENSIFY DEQUANTIZE EXPAND_DIMS QUANTIZE RESHAPE SQUEEZE TRANSPOSE")
+"""Operators that leave a weight a weight."""
+TIE_BYTES = 1024.0
+"""Arrays up to this size are each reader's own: ties of scalars would say nothing."""
+
+
+@dataclass(frozen=True)
+class _Value:
+    """A tensor while operators are walked."""
+
+    type: Tensor
+    producer: int | None = None
+    output: int = 0
+    weights: tuple[tuple[int, float], ...] = ()
+    """Buffers and their bytes, of a value that is stored."""
+
+
+def read_tflite(path: str | Path, unknown: Unknown = "error") -> OpGraph:
+    """Read the first subgraph of a LiteRT model.
+
+    Args:
+        path: a FlatBuffer with the identifier ``TFL3``.
+        unknown: what to do about operators without a cost rule, custom ones among them: ``error``,
+            or ``bytes`` to count the bytes that they read and write.
+
+    Raises:
+        ReadError: the file is damaged, or an operator lacks an operand.
+        UnknownOperatorError: operators without a cost rule, named with their counts.
+        GraphError: the graph breaks an invariant.
+    """
+    path = Path(path)
+    model = read_tflite_file(path)
+    counts = Counter(op.name for op in model.operators if op.name not in RULES)
+    listed = ", ".join(f"{name} ({count})" for name, count in counts.most_common())
+    if counts and unknown == "error":
+        raise UnknownOperatorError(
+            f"{path}: operators without a known cost: {listed}; count them by their bytes only "
+            "with --unknown bytes"
+        )
+    notes = [f"operators counted by bytes only: {listed}"] if counts else []
+    if model.signatures:
+        opened = ", ".join(model.signatures)
+        notes.append(f"sizes that the file leaves open, of {opened}, are those it was made with")
+    builder = GraphBuilder(path.stem, {"format": FORMAT, "dims": {}, "notes": notes})
+    with naming(path):
+        try:
+            _Walk(model, builder).run()
+        except DAMAGED as error:
+            raise ReadError(
+                f"{path}: an operator and its operands do not fit ({type(error).__name__}: {error})"
+            ) from error
+        return builder.build()
+
+
+class _Walk:
+    """One walk over the operators, in the order of the file, which is that of execution."""
+
+    def __init__(self, model: TfliteModel, builder: GraphBuilder) -> None:
+        self.model = model
+        self.builder = builder
+        self.values: dict[int, _Value] = {}
+        self.taken: Counter[str] = Counter()
+
+    def run(self) -> None:
+        """Add inputs and operators, and mark the results."""
+        for number in self.model.inputs:
+            self._add_input(number)
+        for place, op in enumerate(self.model.operators):
+            self._add_operator(op, place)
+        for number in self.model.outputs:
+            producer = self._value(number).producer
+            if producer is not None:
+                node = replace(self.builder.node(producer), is_output=True)
+                self.builder.replace_node(producer, node)
+
+    def _add_input(self, number: int) -> None:
+        tensor = self.model.tensors[number]
+        node = self.builder.add_node(
+            Node(
+                self._name(tensor.name), "Input", OpKind.INPUT, output_bytes=tensor.type.nbytes,
+                output_itemsize=tensor.type.itemsize, output_shape=tensor.type.shape,
+                source=f"tensor {number}",
+            )
+        )  # fmt: skip
+        self.values[number] = _Value(tensor.type, node)
+
+    def _value(self, number: int) -> _Value:
+        """A stored tensor, one that an operator made, or the state of a variable."""
+        if not 0 <= number < len(self.model.tensors):
+            raise ReadError(f"tensor {number} is not among the {len(self.model.tensors)}")
+        if number not in self.values:
+            tensor = self.model.tensors[number]
+            weights = ((tensor.buffer, tensor.type.nbytes),) if tensor.stored else ()
+            self.values[number] = _Value(tensor.type, weights=weights)
+        return self.values[number]
+
+    def _add_operator(self, op: TfliteOperator, place: int) -> None:
+        operands = [None if i < 0 else self._value(i) for i in op.inputs]
+        given = [value for value in operands if value is not None]
+        results = [self.model.tensors[i].type for i in op.outputs if i >= 0]
+        if not results:
+            return
+        if op.name in LAYOUT_OF_WEIGHTS and given and all(value.weights for value in given):
+            self.values[op.outputs[0]] = _Value(results[0], weights=given[0].weights)
+            return
+        kind, flops = self._price(op, operands, results[0], place)
+        held = {number: size for value in given for number, size in value.weights}
+        title = self.model.tensors[op.outputs[0]].name
+        node = self.builder.add_node(
+            Node(
+                self._name(title), op.name, kind, flops=flops,
+                bytes_accessed=sum(v.type.nbytes for v in given) + sum(t.nbytes for t in results),
+                output_bytes=sum(t.nbytes for t in results), weight_bytes=float(sum(held.values())),
+                output_itemsize=results[0].itemsize, output_shape=results[0].shape,
+                weight_itemsize=max((v.type.itemsize for v in given if v.weights), default=0.0),
+                weight_arrays={f"buffer {n}": s for n, s in held.items() if s > TIE_BYTES},
+                source=f"{op.name}({title}) at operators[{place}]",
+            )
+        )  # fmt: skip
+        for value in given:
+            if value.producer is not None:
+                self.builder.add_edge(value.producer, node, value.type.nbytes, value.output)
+        for output, number in enumerate(i for i in op.outputs if i >= 0):
+            self.values[number] = _Value(results[output], node, output)
+
+    def _price(
+        self, op: TfliteOperator, operands: list[_Value | None], result: Tensor, place: int
+    ) -> tuple[OpKind, float]:
+        if op.name not in RULES:
+            return OpKind.OTHER, 0.0
+        kind, formula = RULES[op.name]
+        types: list[Any] = [None if value is None else value.type for value in operands]
+        try:
+            return kind, float(formula(types, result, op.options))
+        except (*DAMAGED, ReadError) as error:
+            shapes = [None if t is None else list(t.shape) for t in types]
+            raise ReadError(
+                f"{op.name} at operators[{place}]: operand shapes {shapes} do not fit the operator "
+                f"({error})"
+            ) from error
+
+    def _name(self, title: str) -> str:
+        self.taken[title] += 1
+        return title if self.taken[title] == 1 else f"{title}_{self.taken[title] - 1}"

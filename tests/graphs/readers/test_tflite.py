@@ -1,0 +1,150 @@
+"""LiteRT models: FLOP by hand, stored bytes, and what is wrong with a damaged one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tflite_models import T, tflite
+
+from go_rl.core import OpKind, ReadError, UnknownOperatorError
+from go_rl.graphs.readers import load
+from go_rl.graphs.readers.recognise import Format, recognise
+from go_rl.graphs.readers.tflite.operators import BUILTIN, RULES
+
+SAME, VALID = ("byte", 0), ("byte", 1)
+RELU = ("byte", 1)
+
+
+def two(number, value=2):
+    """A stride or window over both axes."""
+    return {number: ("int", value), number + 1: ("int", value)}
+
+
+def taps(size, kernel, stride, out):
+    """Pairs of output and tap along one axis, padded alike on both sides."""
+    pad = max(0, (out - 1) * stride + kernel - size) // 2
+    return sum(0 <= o * stride + k - pad < size for o in range(out) for k in range(kernel))
+
+
+OPERATORS = {
+    "convolution": (
+        "CONV_2D", [(2, 9, 9, 3)], [(8, 3, 3, 3), (8,)], (2, 5, 5, 8),
+        {0: SAME, **two(1), 3: RELU}, 2 * 2 * taps(9, 3, 2, 5) ** 2 * 3 * 8 + 2 * 2 * 25 * 8,
+    ),
+    "without padding": (
+        "CONV_2D", [(1, 9, 9, 3)], [(8, 3, 3, 3)], (1, 7, 7, 8), {0: VALID, **two(1, 1)},
+        2 * 49 * 9 * 3 * 8,
+    ),
+    "depthwise": (
+        "DEPTHWISE_CONV_2D", [(1, 8, 8, 4)], [(1, 3, 3, 4), (4,)], (1, 8, 8, 4),
+        {0: SAME, **two(1, 1), 3: ("int", 1)}, 2 * taps(8, 3, 1, 8) ** 2 * 4 + 64 * 4,
+    ),
+    "fully connected": (
+        "FULLY_CONNECTED", [(5, 64)], [(10, 64), (10,)], (5, 10), {0: RELU},
+        2 * 5 * 10 * 64 + 2 * 50,
+    ),
+    "batch matmul": (
+        "BATCH_MATMUL", [(3, 4, 5), (3, 5, 6)], [], (3, 4, 6), {}, 2 * 3 * 4 * 6 * 5,
+    ),
+    "transposed left": (
+        "BATCH_MATMUL", [(3, 5, 4), (3, 5, 6)], [], (3, 4, 6), {0: ("byte", 1)}, 2 * 3 * 4 * 6 * 5,
+    ),
+    "average pool": (
+        "AVERAGE_POOL_2D", [(1, 8, 8, 4)], [], (1, 4, 4, 4), {0: VALID, **two(1), **two(3)},
+        16 * 4 * 4,
+    ),
+    "sum with an activation": ("ADD", [(4, 4), (4, 4)], [], (4, 4), {0: RELU}, 32),
+    "mean": ("MEAN", [(1, 8, 8, 4)], [], (1, 4), {}, 256 + 4),
+}  # fmt: skip
+
+
+def written(tmp_path, content):
+    path = tmp_path / "model.tflite"
+    path.write_bytes(content)
+    return path
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_flop_by_hand(name, tmp_path):
+    op, inputs, weights, result, options, flops = OPERATORS[name]
+    tensors = {f"x{i}": T(shape) for i, shape in enumerate(inputs)}
+    given = list(tensors)
+    tensors |= {f"w{i}": T(shape, stored=True) for i, shape in enumerate(weights)}
+    operands, tensors = list(tensors), {**tensors, "y": T(result)}
+    content = tflite(tensors, [(op, operands, ["y"], options)], given, ["y"])
+    path = written(tmp_path, content)
+    assert recognise(path) is Format.TFLITE
+    graph = load(path)
+    place = graph.index["y"]
+    assert graph.flops[place] == flops == graph.flops.sum()
+    assert graph.weight_bytes[place] == 4 * sum(np.prod(w) for w in weights)
+    assert graph.is_output.tolist() == [n == "y" for n in graph.names]
+    assert graph.output_shape[place][: len(result)].tolist() == list(result)
+
+
+def test_a_transposed_convolution_is_a_convolution_the_other_way(tmp_path):
+    tensors = {"size": T((4,), 2, True), "w": T((8, 2, 2, 3), stored=True), "x": T((1, 5, 5, 3)),
+               "y": T((1, 10, 10, 8))}  # fmt: skip
+    options = {0: VALID, **two(1)}
+    op = ("TRANSPOSE_CONV", ["size", "w", "x"], ["y"], options)
+    graph = load(written(tmp_path, tflite(tensors, [op], ["x"], ["y"])))
+    assert graph.flops.sum() == 2 * 25 * 4 * 3 * 8
+
+
+def test_a_weight_of_half_precision_is_stored_as_such_and_shared(tmp_path):
+    tensors = {
+        "x": T((4, 64)), "half": T((64, 64), 1, True), "w": T((64, 64)), "h": T((4, 64)),
+        "y": T((4, 64)),
+    }  # fmt: skip
+    operators = [
+        ("DEQUANTIZE", ["half"], ["w"], {}),
+        ("FULLY_CONNECTED", ["x", "w", None], ["h"], {}),
+        ("FULLY_CONNECTED", ["h", "w", None], ["y"], {}),
+    ]
+    graph = load(written(tmp_path, tflite(tensors, operators, ["x"], ["y"])))
+    assert graph.op_type == ("Input", "FULLY_CONNECTED", "FULLY_CONNECTED")
+    assert graph.weight_bytes.tolist() == [0, 2 * 64 * 64, 2 * 64 * 64]
+    assert graph.tied_bytes.tolist() == [2 * 64 * 64]
+    assert graph.flops.sum() == 2 * 2 * 4 * 64 * 64
+
+
+def test_operators_without_a_cost(tmp_path):
+    tensors = {"x": T((4, 4), signature=(-1, 4)), "y": T((4, 4)), "z": T((4, 4))}
+    operators = [("OwnOperator", ["x"], ["y"], {}), ("RELU", ["y"], ["z"], {})]
+    path = written(tmp_path, tflite(tensors, operators, ["x"], ["z"]))
+    with pytest.raises(UnknownOperatorError, match=r"CUSTOM:OwnOperator \(1\); count them by"):
+        load(path)
+    graph = load(path, unknown="bytes")
+    assert graph.kind.tolist() == [OpKind.INPUT, OpKind.OTHER, OpKind.ELEMENTWISE]
+    assert graph.bytes_accessed[1] == 2 * 64
+    assert "of x, are those it was made with" in graph.meta["notes"][1]
+
+
+def test_operands_that_do_not_fit(tmp_path):
+    tensors = {"x": T((4, 4)), "y": T((4, 4))}
+    content = tflite(tensors, [("CONV_2D", ["x"], ["y"], {})], ["x"], ["y"])
+    with pytest.raises(ReadError, match=r"CONV_2D at operators\[0\].*operand 1 is missing"):
+        load(written(tmp_path, content))
+
+
+def test_a_size_that_no_tensor_has(tmp_path):
+    tensors = {"x": T((1 << 30, 1 << 30, 1 << 30)), "y": T((4, 4))}
+    content = tflite(tensors, [("RELU", ["x"], ["y"], {})], ["x"], ["y"])
+    with pytest.raises(ReadError, match="which no tensor can have"):
+        load(written(tmp_path, content))
+
+
+def test_any_part_of_a_file_is_refused(tmp_path):
+    tensors = {"x": T((4, 4)), "y": T((4, 4))}
+    content = tflite(tensors, [("RELU", ["x"], ["y"], {})], ["x"], ["y"])
+    for length in range(8, len(content) - 8, 24):
+        path = written(tmp_path, content[:length])
+        with pytest.raises(ReadError, match=r"model\.tflite") as error:
+            load(path)
+        assert not getattr(error.value, "unforeseen", False)
+
+
+def test_the_table_names_operators_of_the_schema():
+    assert set(RULES) <= set(BUILTIN)
+    assert BUILTIN.index("HARD_SWISH") == 117
+    assert BUILTIN.index("GELU") == 150
