@@ -261,3 +261,18 @@ def test_graphs_that_are_traced_already(tmp_path):
     }.items():
         with pytest.raises(ReadError, match=message):
             go_rl.load(f"zoo:{name}", micro_batches=2)
+
+
+def test_batch_normalisation_is_noted():
+    module = nn.BatchNorm(use_running_average=False)
+    x = jnp.ones((4, 3))
+    variables = module.init(jax.random.key(0), x)
+
+    def loss(variables, x):
+        with jax.named_scope("BatchNorm_0"):
+            return module.apply(variables, x, mutable=["batch_stats"])[0].mean()
+
+    for count, notes in ((1, 0), (2, 1)):
+        iteration = TrainingIteration(jax.value_and_grad(loss), micro_batches=count)
+        graph = trace_jax(iteration, variables, x, weights=(0,))
+        assert sum("as GPipe does" in note for note in graph.meta["notes"]) == notes

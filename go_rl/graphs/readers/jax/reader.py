@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,13 @@ from go_rl.graphs.readers.jax.values import Equation, Value, mark_live, view_cos
 from go_rl.graphs.readers.model_options import argument_positions
 from go_rl.graphs.readers.weight_returns import add_weight_returns
 
+BATCH_NORM = re.compile(r"(?i)batch_?norm.*@\d+$")
+"""Names of nodes of batch normalisation in a micro-batch."""
+BATCH_STATISTICS = (
+    "batch normalisation takes its statistics of each micro-batch, as GPipe does: updates differ "
+    "from those of the whole batch"
+)
+"""Note for users on such a graph."""
 SMALL_WEIGHT_BYTES = 1024
 """Weights up to this size are each reader's own: ties of scalars would say nothing."""
 
@@ -120,6 +128,9 @@ def program_graph(program: FlatProgram, dims: Mapping[str, int] | None = None) -
                 sender = numbers[id(value.producer)]
                 builder.add_edge(sender, number, value.num_bytes, value.output)
     add_weight_returns(builder)
+    if any(BATCH_NORM.search(str(builder.node(n).name)) for n in range(len(builder))):
+        meta["notes"].append(BATCH_STATISTICS)
+        builder.meta["notes"] = meta["notes"]
     return builder.build()
 
 
