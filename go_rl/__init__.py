@@ -21,10 +21,12 @@ if TYPE_CHECKING:
     from go_rl.api.training.predictors import train_kernels, train_tiles
     from go_rl.api.training.pretrain import pretrain
     from go_rl.api.training.programs import train_programs
+    from go_rl.api.training_iteration import TrainingIteration
     from go_rl.api.tune import tune_kernels, tune_programs
     from go_rl.api.zoo import zoo_entry, zoo_names
 
 _MODULES = {
+    "TrainingIteration": "training_iteration",
     "calibrate": "this_device",
     "check": "check",
     "evaluate": "evaluate",
@@ -56,6 +58,7 @@ _MODULES = {
 }
 """Where in `go_rl.api` each name is defined."""
 __all__ = [
+    "TrainingIteration",
     "calibrate",
     "check",
     "evaluate",

@@ -21,6 +21,7 @@ def load(
     inputs: Inputs | None = None,
     trip_count: int | None = None,
     weights: Collection[int] | None = None,
+    micro_batches: int | None = None,
 ) -> OpGraph:
     """Read a model file, ``module:function`` or ``zoo:NAME`` into a graph.
 
@@ -33,7 +34,10 @@ def load(
     """
     from go_rl.graphs.zoo.load_model import load_model
 
-    by_reader = {"inputs": inputs, "trip_count": trip_count, "weights": weights}
+    by_reader = {
+        "inputs": inputs, "trip_count": trip_count, "weights": weights,
+        "micro_batches": micro_batches,
+    }  # fmt: skip
     return load_model(model, dims, unknown, training, **by_reader)
 
 

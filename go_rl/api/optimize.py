@@ -30,6 +30,7 @@ def optimize(
     fixed: Mapping[NodeId, int] | None = None,
     dims: Mapping[str, int] | None = None,
     inputs: Inputs | None = None,
+    micro_batches: int | None = None,
     report: Callable[[str], None] | None = None,
     **options: Any,
 ) -> Result:
@@ -43,6 +44,7 @@ def optimize(
             ``encoder/*``.
         dims: values for symbolic dimensions of a model given by name.
         inputs: shapes of its inputs by name, another way to give these (see `go_rl.load`).
+        micro_batches: parts of the batch of a training iteration given by name (see there).
         report: called with a sentence as each method starts.
         options: further fields of `OptimizeOptions`.
 
@@ -52,7 +54,11 @@ def optimize(
     from go_rl.compare.portfolio import run, run_fit
 
     chosen = options_from(OptimizeOptions, {"hardware": hardware, **options}, "optimize")
-    graph = model if isinstance(model, OpGraph) else load(model, dims, inputs=inputs)
+    graph = (
+        model
+        if isinstance(model, OpGraph)
+        else load(model, dims, inputs=inputs, micro_batches=micro_batches)
+    )
     problem = problem_for(graph, chosen, fixed)
     agent = None
     if chosen.weights is not None:

@@ -41,7 +41,10 @@ class ModelArguments:
     """Operators of unknown cost: refuse the model, or count their bytes only."""
     training: Literal["profile", "sgd", "adam"] | None = None
     """profile: expand a PipeDream profile into its forward and backward pass. sgd, adam: the
-    training iteration of a PyTorch module with that optimiser."""
+    training iteration of a PyTorch module, or of a loss in JAX, with that optimiser."""
+    micro_batches: Annotated[int | None, tyro.conf.arg(metavar="N")] = None
+    """Equal parts of the batch of a training iteration, whose gradients are accumulated for one
+    update: what pipelines and data parallelism are made of. Default: the whole batch."""
 
     def __post_init__(self) -> None:
         # Malformed sizes are refused before anything is read.
@@ -146,4 +149,5 @@ def read(source: ModelArguments) -> OpGraph:
         inputs=source.inputs,
         trip_count=source.trip_count,
         weights=source.weights,
+        micro_batches=source.micro_batches,
     )

@@ -46,6 +46,7 @@ def run(config: Predict) -> int:
     options: dict[str, Any] = {
         **asdict(config.pricing), "dims": source.dims, "unknown": source.unknown,
         "training": training_of(source), "inputs": source.inputs, "trip_count": source.trip_count,
+        "micro_batches": source.micro_batches,
     }  # fmt: skip
     if source.weights is not None:
         options["weight_positions"] = source.weights

@@ -22,6 +22,7 @@ from jaxtyping import Bool, Int64
 from go_rl.core import FREE, OpGraph, ProblemError
 from go_rl.core.errors import nearest
 from go_rl.core.graph.fusion import heavy_nodes
+from go_rl.core.graph.micro_batch import micro_batch_of
 from go_rl.graphs.cutting.layers import layer_names
 
 Colocation = Literal["graph", "gradients", "none"]
@@ -164,11 +165,13 @@ class _Homes:
 
     def _mates_by_weight(self, home: Int64[np.ndarray, "N"]) -> None:
         """Put backward nodes that read a tied weight with the forward reader on the same line of
-        the model; where a layer is repeated, the gradients come in reverse order."""
-        readers: dict[tuple[int, tuple[str, str]], tuple[list[int], list[int]]] = {}
+        the model, of their micro-batch; where a layer is repeated, the gradients come in reverse
+        order."""
+        readers: dict[tuple[int, int, tuple[str, str]], tuple[list[int], list[int]]] = {}
         tied = zip(self.graph.tied_node.tolist(), self.graph.tied_array.tolist(), strict=True)
         for node, array in tied:
-            forward, backward = readers.setdefault((array, self.places[node]), ([], []))
+            key = (array, micro_batch_of(self.graph.names[node]), self.places[node])
+            forward, backward = readers.setdefault(key, ([], []))
             if self.graph.is_backward[node]:
                 backward.append(node)
             elif not self.late[node]:

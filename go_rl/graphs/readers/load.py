@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,23 @@ from go_rl.graphs.readers.hf.gguf.gguf_reader import read_gguf
 from go_rl.graphs.readers.hf.reader import read_hf
 from go_rl.graphs.readers.hlo.reader import read_hlo
 from go_rl.graphs.readers.hlo.stablehlo.stablehlo_reader import read_stablehlo
-from go_rl.graphs.readers.model_options import TRIP_COUNT, Inputs, ModelOptions, Training, Unknown
+from go_rl.graphs.readers.model_options import (
+    MICRO_BATCHES,
+    TRIP_COUNT,
+    Inputs,
+    ModelOptions,
+    Training,
+    Unknown,
+)
 from go_rl.graphs.readers.profiles.dnn_partitioning import read_dnn_partitioning
 from go_rl.graphs.readers.profiles.pipedream import read_pipedream
 from go_rl.graphs.readers.profiles.piper import read_piper
-from go_rl.graphs.readers.python_target import PythonTarget, made_by, python_target
+from go_rl.graphs.readers.python_target import (
+    PythonTarget,
+    made_by,
+    parameters_of,
+    python_target,
+)
 from go_rl.graphs.readers.recognise import Format, names_function, recognise
 
 __all__ = ["Unknown", "load"]
@@ -33,6 +46,7 @@ def load(
     inputs: Inputs | None = None,
     trip_count: int | None = None,
     weights: Collection[int] | None = None,
+    micro_batches: int | None = None,
 ) -> OpGraph:
     """Read a model in any accepted format, recognised from its content.
 
@@ -45,7 +59,8 @@ def load(
             ``{"trip_count": 8}`` for the next but one argument.
         unknown: ``"error"`` refuses operators of unknown cost, ``"bytes"`` counts their bytes.
         training: expand a PipeDream profile into its forward and backward pass; ``"sgd"`` or
-            ``"adam"``: the training iteration of a PyTorch module with that optimiser.
+            ``"adam"``: the training iteration of a PyTorch module, or of a loss in JAX, with that
+            optimiser.
         inputs: shapes of inputs of an ONNX or PyTorch model by name, such as
             ``{"x": (1, 224, 224, 3)}``; another way to give its dimensions. A number is the value
             of an input of one element, such as ``{"rate": 16000}``, which may decide a branch or a
@@ -54,13 +69,16 @@ def load(
             JAX model.
         weights: positions of the arguments (of HLO: of the parameters) that are weights, which stay
             on their devices; None: for a JAX function see `readers.jax.reader.trace_jax`.
+        micro_batches: equal parts of the batch whose gradients a training iteration accumulates,
+            see `readers.jax.micro_batches`; None: one. A factory with a parameter of that name gets
+            it.
 
     Raises:
         ReadError: no such file, an unknown format, damaged content, or an option that the format
             does not have; the message names the file.
         UnknownOperatorError: an operator of unknown cost and ``unknown="error"``.
     """
-    options = ModelOptions.of(dims, unknown, training, inputs, trip_count, weights)
+    options = ModelOptions.of(dims, unknown, training, inputs, trip_count, weights, micro_batches)
     if not isinstance(model, str | Path):
         said = foreign_object(model) or repr(model)
         raise ReadError(f"a model is named by a file or module:function, and this is {said}")
@@ -73,11 +91,21 @@ def load(
 def _load_target(model: str, options: ModelOptions) -> OpGraph:
     """Read what ``module:name`` names: what it is decides which reader does."""
     with python_target(model) as named:
+        options = _for_factory(named, options)
         made = made_by(named, options.all_dims)
         module = next(filter(is_torch_module, (named.thing, *_first(made))), None)
         if module is not None:
             return _load_module(named, made, options)
         return _load_function(named, made, options)
+
+
+def _for_factory(named: PythonTarget, options: ModelOptions) -> ModelOptions:
+    """Return the options with the micro-batches among the dims, where a factory splits the batch
+    itself."""
+    if options.micro_batches == 1 or MICRO_BATCHES not in parameters_of(named.thing):
+        return options
+    dims = {**options.dims, MICRO_BATCHES: options.micro_batches}
+    return replace(options, dims=dims, micro_batches=1)
 
 
 def _first(made: Any) -> tuple[Any, ...]:
@@ -88,9 +116,13 @@ def _load_function(named: PythonTarget, made: Any, options: ModelOptions) -> OpG
     from go_rl.graphs.readers.jax.inline import JaxOptions
     from go_rl.graphs.readers.jax.target import read_named_function
 
-    options.refuse(named.text, Format.JAX, ("dims", TRIP_COUNT, "unknown", "weights"))
+    taken = ("dims", TRIP_COUNT, "unknown", "weights", "optimiser", MICRO_BATCHES)
+    options.refuse(named.text, Format.JAX, taken)
     flattening = JaxOptions(unknown=options.unknown, trip_count=options.trip_count)
-    return read_named_function(named, options.dims, flattening, options.weights, made)
+    return read_named_function(
+        named, options.dims, flattening, options.weights, made, options.optimiser,
+        options.micro_batches,
+    )  # fmt: skip
 
 
 def _load_module(named: PythonTarget, made: Any, options: ModelOptions) -> OpGraph:

@@ -22,6 +22,18 @@ Inputs = Mapping[str, Sequence[int] | int]
 """Shapes of a model's inputs by name; a number is the value of an input of one element."""
 TRIP_COUNT = "trip_count"
 """Names the trips of loops of unknown length, as an option and among the dimensions."""
+MICRO_BATCHES = "micro_batches"
+"""Names the parts of a batch, as an option and as a parameter of factories."""
+_UNSPLIT = (
+    "a training iteration while it is traced, and {} is traced already; name the JAX loss that it "
+    "was made of (file.py:loss with --training sgd), or a training network of the zoo "
+    "(zoo:NAME-training)"
+)
+_UNSPLIT_MODULE = (
+    "losses in JAX and training networks of the zoo; of a PyTorch module let forward return the "
+    "mean of the losses of torch.chunk(batch, n), or name a factory of such a module with a "
+    "parameter micro_batches"
+)
 LARGEST_SIZE = 1 << 62
 
 
@@ -37,6 +49,8 @@ class ModelOptions:
     weights: Collection[int] | None = None
     optimiser: Literal["sgd", "adam"] | None = None
     """``training``, where it names one."""
+    micro_batches: int = 1
+    """Parts of the batch."""
 
     @classmethod
     def of(
@@ -47,6 +61,7 @@ class ModelOptions:
         inputs: object = None,
         trip_count: object = None,
         weights: object = None,
+        micro_batches: object = None,
     ) -> ModelOptions:
         """Return the options that a user gave, each of the type that it must be.
 
@@ -57,6 +72,13 @@ class ModelOptions:
         given = sizes.pop(TRIP_COUNT, None)
         if trip_count is not None and given is not None and trip_count != given:
             raise ReadError(f"{TRIP_COUNT} is {trip_count!r}, and among the dims it is {given}")
+        listed = sizes.pop(MICRO_BATCHES, None)
+        if None not in (listed, micro_batches) and listed != micro_batches:
+            raise ReadError(
+                f"{MICRO_BATCHES} is {micro_batches!r}, and among the dims it is {listed}"
+            )
+        parts: Any = next((n for n in (micro_batches, listed) if n is not None), 1)
+        check_size(parts, MICRO_BATCHES)
         if unknown not in ("error", "bytes"):
             raise ReadError(f"unknown must be 'error' or 'bytes', not {unknown!r}")
         if not isinstance(training, bool) and training not in ("sgd", "adam"):
@@ -68,13 +90,14 @@ class ModelOptions:
         optimiser: Any = training if isinstance(training, str) else None
         return cls(
             sizes, unknown, training is True, _shapes(inputs), trips, argument_positions(weights),
-            optimiser,
+            optimiser, int(parts),
         )  # fmt: skip # pyright: ignore[reportArgumentType]
 
     @property
     def all_dims(self) -> dict[str, int]:
-        """The dimensions with the trip count among them, as a plan keeps them."""
-        return with_trips(self.dims, self.trip_count)
+        """The dimensions with the trip count and the micro-batches among them, as a plan keeps
+        them."""
+        return with_trips(self.dims, self.trip_count, self.micro_batches)
 
     def refuse(self, model: str | Path, found: Format, taken: Collection[str]) -> None:
         """Raise a `ReadError` for an option that is given and that the format does not take."""
@@ -92,8 +115,12 @@ class ModelOptions:
             )
         if "optimiser" not in taken and self.optimiser:
             raise ReadError(
-                f"{model}: training={self.optimiser!r} applies to PyTorch, not to {found.value}"
+                f"{model}: training={self.optimiser!r} applies to PyTorch and to "
+                f"a loss in JAX, not to {found.value}"
             )
+        if MICRO_BATCHES not in taken and self.micro_batches > 1:
+            why = _UNSPLIT_MODULE if found is Format.MODULE else _UNSPLIT.format(found.value)
+            raise ReadError(f"{model}: {MICRO_BATCHES}={self.micro_batches} splits {why}")
         for name in (TRIP_COUNT, "weights"):
             if name not in taken and getattr(self, name) is not None:
                 raise ReadError(f"{model}: {name} does not apply to {found.value}; leave it out")
@@ -104,9 +131,13 @@ def option(flag: str, value: str) -> str:
     return f"{flag} {shlex.quote(value)}"
 
 
-def with_trips(dims: Mapping[str, int], trip_count: int | None) -> dict[str, int]:
+def with_trips(
+    dims: Mapping[str, int], trip_count: int | None, micro_batches: int = 1
+) -> dict[str, int]:
     """Return dimensions as a graph keeps them, so that it can be read again from them alone."""
-    return dict(dims) if trip_count is None else {**dims, TRIP_COUNT: trip_count}
+    trips = {} if trip_count is None else {TRIP_COUNT: trip_count}
+    parts = {} if micro_batches == 1 else {MICRO_BATCHES: micro_batches}
+    return {**dims, **trips, **parts}
 
 
 def check_size(size: object, what: str, least: int = 1) -> None:

@@ -23,7 +23,7 @@ from typing import Any
 
 from go_rl.core.errors import GoRLError, ReadError, nearest
 from go_rl.graphs.readers.foreign import foreign_object, is_torch_module
-from go_rl.graphs.readers.model_options import TRIP_COUNT
+from go_rl.graphs.readers.model_options import MICRO_BATCHES, TRIP_COUNT
 
 AXIS = re.compile(r"_\d+$")
 """Ending of a dim that is the size of an axis of an input, ``<input>_<axis>``."""
@@ -167,8 +167,9 @@ def made_by(named: PythonTarget, dims: Mapping[str, int]) -> Any:
         return None
     known = parameters_of(factory)
     taken = {n: v for n, v in dims.items() if n in known or not AXIS.search(n)}
-    if TRIP_COUNT not in known:
-        taken.pop(TRIP_COUNT, None)
+    for option in (TRIP_COUNT, MICRO_BATCHES):
+        if option not in known:
+            taken.pop(option, None)
     return call_factory(factory, named.text, taken)
 
 

@@ -20,6 +20,7 @@ from go_rl.core import OpGraph, ZooError, check_graph
 from go_rl.core.errors import nearest
 from go_rl.core.files.whole_file import write_text
 from go_rl.graphs.readers.archive import save_graph
+from go_rl.graphs.readers.model_options import with_trips
 from go_rl.graphs.zoo.index import FOLDER, INDEX, ZooEntry, graph_path, index_text, read_index
 from go_rl.graphs.zoo.models.zoo_model import ZooModel
 from go_rl.graphs.zoo.split import split_of
@@ -28,14 +29,21 @@ UNROLL_LIMIT = 200_000
 """Every loop of the zoo is written out, also the 8-layer GNMT's."""
 
 
-def trace_entry(model: ZooModel) -> OpGraph:
-    """Trace one recipe and check its graph."""
+def trace_entry(model: ZooModel, micro_batches: int = 1) -> OpGraph:
+    """Trace one recipe and check its graph.
+
+    Raises:
+        ReadError: its batch does not divide into so many micro-batches.
+    """
     from go_rl.graphs.readers.jax.inline import JaxOptions
+    from go_rl.graphs.readers.jax.loss_training import in_micro_batches
     from go_rl.graphs.readers.jax.reader import trace_jax
 
     function, args, weights = model.build()
-    options = JaxOptions(unroll_limit=UNROLL_LIMIT)
-    graph = trace_jax(function, *args, weights=weights, name=model.name, options=options)
+    if micro_batches > 1:
+        function = in_micro_batches(function, args, weights, micro_batches)
+    options, dims = JaxOptions(unroll_limit=UNROLL_LIMIT), with_trips({}, None, micro_batches)
+    graph = trace_jax(function, *args, weights=weights, name=model.name, options=options, dims=dims)
     check_graph(graph)
     return graph
 

@@ -78,9 +78,19 @@ def zoo_entry(name: str) -> ZooEntry:
     if not isinstance(name, str):
         raise ZooError(f"a graph of {ZOO_VERSION} is named by a text, not {name!r}")
     if name not in entries:
-        near = nearest(name, entries)
-        raise ZooError(f"{ZOO_VERSION} has no graph {name!r}{near} See go-rl zoo list")
+        raise unknown_graph(name, entries)
     return entries[name]
+
+
+def unknown_graph(name: str, names: Iterable[str]) -> ZooError:
+    """Return the error about a name that is none of these, nor that of a generated graph."""
+    if name.startswith("generated-"):
+        return ZooError(
+            f"{ZOO_VERSION} has no graph {name!r}; generated ones are {generated_name(0)} and so "
+            "on, with the number of this version's grammar and then the seed"
+        )
+    near = nearest(name, names)
+    return ZooError(f"{ZOO_VERSION} has no graph {name!r}{near} See go-rl zoo list")
 
 
 def zoo_graph(name: str) -> OpGraph:

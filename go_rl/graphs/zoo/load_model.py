@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from go_rl.core import OpGraph, ReadError, ZooError
-from go_rl.core.errors import nearest
-from go_rl.graphs.readers.model_options import ModelOptions
-from go_rl.graphs.zoo.index import ZOO_VERSION, generated_seed, zoo_graph, zoo_names
+from go_rl.core import OpGraph, ReadError
+from go_rl.graphs.readers.model_options import MICRO_BATCHES, ModelOptions, with_trips
+from go_rl.graphs.zoo.index import generated_seed, unknown_graph, zoo_graph, zoo_names
 from go_rl.graphs.zoo.sized import DIMS, SIZED_NAMES, sized_graph
 
 if TYPE_CHECKING:
@@ -17,6 +16,8 @@ if TYPE_CHECKING:
 
 ZOO_PREFIX = "zoo:"
 """Prefix of graphs of the zoo."""
+TRAINING_FORM = "-training"
+"""Ending of the names of training iterations."""
 
 
 def load_model(
@@ -38,23 +39,46 @@ def load_model(
     """
     if str(model).startswith(ZOO_PREFIX) and not Path(model).exists():
         name = str(model).removeprefix(ZOO_PREFIX)
+        given = ModelOptions.of(dims, micro_batches=options.pop(MICRO_BATCHES, None))
+        dims, parts = with_trips(given.dims, given.trip_count), given.micro_batches
         _refuse(name, training, options)
         frozen = zoo_names(training=True)
-        if name in SIZED_NAMES and (dims or name not in frozen):
-            return sized_graph(name, ModelOptions.of(dims).all_dims)
+        if name in SIZED_NAMES and (dims or parts > 1 or name not in frozen):
+            return sized_graph(name, dims, parts)
         if name not in frozen and generated_seed(name) is None:
-            near = nearest(name, (*frozen, *SIZED_NAMES))
-            raise ZooError(f"{ZOO_VERSION} has no graph {name!r}{near} See go-rl zoo list")
+            raise unknown_graph(name, (*frozen, *SIZED_NAMES))
         if dims:
             raise ReadError(
                 f"{model}: its graph is frozen, without symbolic dimensions, so "
                 f"{next(iter(dims))!r} cannot be set; {', '.join(SIZED_NAMES)} have "
                 f"{' and '.join(DIMS)}"
             )
-        return zoo_graph(name)
+        return zoo_graph(name) if parts == 1 else _in_micro_batches(name, parts)
     from go_rl.graphs.readers import load
 
     return load(model, dims, unknown, training, **options)
+
+
+def _in_micro_batches(name: str, count: int) -> OpGraph:
+    """Trace the recipe of a frozen training iteration with its batch split."""
+    form = name if name.endswith(TRAINING_FORM) else f"{name}{TRAINING_FORM}"
+    if form not in zoo_names(training=True):
+        raise ReadError(
+            f"{ZOO_PREFIX}{name}: micro_batches={count} splits a training iteration, and the zoo "
+            "has none of this network that it could trace anew (go-rl zoo list)"
+        )
+    if form != name:
+        raise ReadError(
+            f"{ZOO_PREFIX}{name}: inference, and micro_batches={count} splits a training iteration;"
+            f" choose {ZOO_PREFIX}{form}"
+        )
+    from go_rl.graphs.zoo.freeze import trace_entry
+    from go_rl.graphs.zoo.models.inventory import zoo_model
+
+    try:
+        return trace_entry(zoo_model(name), count)
+    except ReadError as error:
+        raise ReadError(f"{ZOO_PREFIX}{name}: {error}") from error
 
 
 def _refuse(name: str, training: Training, options: Mapping[str, Any]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from go_rl.core.errors import ReadError, nearest
+from go_rl.graphs.readers.model_options import with_trips
 
 if TYPE_CHECKING:
     from go_rl.core import OpGraph
@@ -21,20 +22,34 @@ SIZED_NAMES = tuple(
 """Names of `go_rl.graphs.zoo.models.language.sized.SIZED`, known without JAX."""
 
 
-def sized_graph(name: str, dims: Mapping[str, int]) -> OpGraph:
+def sized_graph(name: str, dims: Mapping[str, int], micro_batches: int = 1) -> OpGraph:
     """Return the graph of a network at some sizes.
 
     Args:
         name: of `SIZED_NAMES`.
         dims: ``batch``, ``sequence``, both or none.
+        micro_batches: parts of the batch of a training iteration.
 
     Raises:
-        ReadError: the network has no such dimension, or its sequences are shorter.
+        ReadError: the network has no such dimension, its sequences are shorter, or the batch does
+            not divide.
     """
+    from go_rl.graphs.readers.jax.loss_training import in_micro_batches
     from go_rl.graphs.readers.jax.reader import trace_jax
 
     function, args, weights = sized_network(name, dims)
-    return trace_jax(function, *args, weights=weights, name=name, dims=dict(dims))
+    if micro_batches > 1 and not name.endswith("-training"):
+        raise ReadError(
+            f"zoo:{name}: inference, and micro_batches={micro_batches} splits a training iteration;"
+            f" choose zoo:{name}-training"
+        )
+    try:
+        if micro_batches > 1:
+            function = in_micro_batches(function, args, weights, micro_batches)
+        kept = with_trips(dims, None, micro_batches)
+        return trace_jax(function, *args, weights=weights, name=name, dims=kept)
+    except ReadError as error:
+        raise ReadError(f"zoo:{name}: {error}") from error
 
 
 def sized_network(name: str, dims: Mapping[str, int]) -> Built:

@@ -161,11 +161,15 @@ def _main_layer(
 
 
 def _node_layers(graph: OpGraph) -> Int64[np.ndarray, "N"]:
-    """[N] layer of each node, those that neither a scope nor weights name included."""
-    if any(layer_names(graph)):
-        return layers(graph)
-    known = np.where(in_layers(graph), layers(graph), NOWHERE)
+    """[N] layer of each node, those that nothing states included."""
+    known = np.where(_stated(graph), layers(graph), NOWHERE)
     return filled_in(graph, graph.is_fed, known)
+
+
+def _stated(graph: OpGraph) -> Bool[np.ndarray, "N"]:
+    """[N] nodes whose layer stands as it is: all where names hold scopes, else what reads
+    weights."""
+    return in_layers(graph) | any(layer_names(graph))
 
 
 def _anchored_layers(workspace: MakespanWorkspace) -> Int64[np.ndarray, "N"]:
@@ -178,7 +182,7 @@ def _anchored_layers(workspace: MakespanWorkspace) -> Int64[np.ndarray, "N"]:
     anchors = np.unique(layer[heavy_nodes(graph)])
     if not anchors.size:
         return layer
-    known = np.where(np.isin(layer, anchors) & in_layers(graph), layer, NOWHERE)
+    known = np.where(np.isin(layer, anchors) & _stated(graph), layer, NOWHERE)
     return filled_in(graph, graph.is_fed, known)
 
 

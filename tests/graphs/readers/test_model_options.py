@@ -139,6 +139,13 @@ def test_an_input_without_a_rank_can_be_given_one(tmp_path):
             {"trip_count": 3, "dims": {"trip_count": 4}},
             "trip_count is 3, and among the dims it is 4",
         ),
+        (
+            {"micro_batches": 1, "dims": {"micro_batches": 4}},
+            "micro_batches is 1, and among the dims it is 4",
+        ),
+        ({"micro_batches": 0}, "micro_batches must be at least 1"),
+        ({"micro_batches": "2"}, "micro_batches must be a whole number >= 1, not '2'"),
+        ({"micro_batches": 2}, "micro_batches=2 splits .* ONNX is traced already"),
         ({"weights": 0}, r"weights must list positions of arguments, such as \(0, 2\), not 0"),
         ({"weights": (-1,)}, "weights must list positions of arguments, 0 or more, not -1"),
         ({"weights": (0,)}, "weights does not apply to ONNX"),

@@ -145,3 +145,5 @@ def test_a_name_like_no_other_gets_no_suggestion_but_the_list():
         zoo_graph("nope")
     with pytest.raises(ZooError, match=r"no graph 'bert'; did you mean 'bert-base'\? See"):
         zoo_graph("bert")
+    with pytest.raises(ZooError, match="'generated-1-5'; generated ones are generated-2-0"):
+        zoo_graph("generated-1-5")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import jax
 from jax.extend.core import ClosedJaxpr
 
 from go_rl.core.errors import GoRLError, ReadError
+from go_rl.core.graph.micro_batch import without_micro_batch
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
@@ -20,7 +22,15 @@ from go_rl.graphs.readers.jax.inline import Inliner, JaxOptions
 from go_rl.graphs.readers.jax.source import clean_scope, join_scopes
 from go_rl.graphs.readers.jax.values import Equation, Value, mark_live, view_cost
 from go_rl.graphs.readers.model_options import argument_positions
+from go_rl.graphs.readers.weight_returns import add_weight_returns
 
+BATCH_NORM = re.compile(r"(?i)batch_?norm.*@\d+$")
+"""Names of nodes of batch normalisation in a micro-batch."""
+BATCH_STATISTICS = (
+    "batch normalisation takes its statistics of each micro-batch, as GPipe does: updates differ "
+    "from those of the whole batch"
+)
+"""Note for users on such a graph."""
 SMALL_WEIGHT_BYTES = 1024
 """Weights up to this size are each reader's own: ties of scalars would say nothing."""
 
@@ -89,8 +99,8 @@ def flatten_jax(
     """Trace a function and inline what it calls; see `trace_jax` for arguments and errors."""
     kwargs = kwargs or {}
     title = name or getattr(function, "__name__", None) or type(function).__name__
-    jaxpr, output_tree = _traced(function, args, kwargs, title)
-    leaves = _leaves(function, args, kwargs, _weight_positions(args, kwargs, weights))
+    jaxpr, output_tree = traced(function, args, kwargs, title)
+    leaves = _leaves(function, args, kwargs, weight_positions(args, kwargs, weights))
     inliner = Inliner(options or JaxOptions())
     for leaf in leaves:
         if not leaf.value.weights:
@@ -117,6 +127,10 @@ def program_graph(program: FlatProgram, dims: Mapping[str, int] | None = None) -
             if value.producer is not None:
                 sender = numbers[id(value.producer)]
                 builder.add_edge(sender, number, value.num_bytes, value.output)
+    add_weight_returns(builder)
+    if any(BATCH_NORM.search(str(builder.node(n).name)) for n in range(len(builder))):
+        meta["notes"].append(BATCH_STATISTICS)
+        builder.meta["notes"] = meta["notes"]
     return builder.build()
 
 
@@ -128,10 +142,14 @@ class Leaf:
     value: Value
 
 
-def _traced(
+def traced(
     function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], title: str
 ) -> tuple[ClosedJaxpr, Any]:
-    """Return the jaxpr and the tree structure of the results."""
+    """Return the jaxpr and the tree structure of the results.
+
+    Raises:
+        ReadError: the function raises.
+    """
     try:
         jaxpr, shapes = jax.make_jaxpr(function, return_shape=True)(*args, **kwargs)
         return jaxpr, jax.tree.structure(shapes)
@@ -145,9 +163,11 @@ def _traced(
         ) from error
 
 
-def _weight_positions(
+def weight_positions(
     args: Sequence[Any], kwargs: Mapping[str, Any], weights: Collection[int] | None
 ) -> frozenset[int]:
+    """Return the positions of the arguments that are weights; None: by the default rule of
+    `trace_jax`."""
     if weights is None:
         several = len(args) > 0 and len(jax.tree.leaves(args[0])) > 1
         return frozenset({0} if several and len(args) + len(kwargs) > 1 else ())
@@ -162,7 +182,7 @@ def _guessed(
 ) -> list[str]:
     """Report which arguments the default rule takes for weights, where another reading is likely: a
     bare array may be one, and a second pytree the state of an optimizer."""
-    chosen = _weight_positions(args, kwargs, None)
+    chosen = weight_positions(args, kwargs, None)
     several = [i for i, arg in enumerate(args) if len(jax.tree.leaves(arg)) > 1]
     if len(args) + len(kwargs) < 2 or set(several) == chosen != frozenset():
         return []
@@ -234,7 +254,8 @@ def _names(equations: Sequence[Equation]) -> Iterator[str]:
         if not name:
             numbered = f"{equation.op_type}.{counts[equation.op_type]}"
             counts[equation.op_type] += 1
-            name = join_scopes(clean_scope(equation.scope), numbered)
+            scope, ending = without_micro_batch(clean_scope(equation.scope))
+            name = join_scopes(scope, f"{numbered}{ending}")
         while equation.name and name in taken:
             name += "_"
         taken.add(name)

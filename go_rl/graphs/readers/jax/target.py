@@ -19,6 +19,7 @@ from go_rl.core.errors import ReadError
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.graphs.readers.foreign import foreign_object, is_torch_module
 from go_rl.graphs.readers.jax.inline import JaxOptions
+from go_rl.graphs.readers.jax.loss_training import Optimiser, in_micro_batches, loss_training
 from go_rl.graphs.readers.jax.reader import trace_jax
 from go_rl.graphs.readers.jax.stages import JaxProgram, jax_program
 from go_rl.graphs.readers.model_options import TRIP_COUNT, with_trips
@@ -61,12 +62,25 @@ def read_named_function(
     options: JaxOptions | None = None,
     weights: Collection[int] | None = None,
     made: Any = None,
+    optimiser: Optimiser | None = None,
+    micro_batches: int = 1,
 ) -> OpGraph:
-    """Return the graph of a function that was found; see `read_jax_target` and `resolve`."""
+    """Return the graph of a function that was found; see `read_jax_target` and `resolve`.
+
+    ``optimiser``: the function is a loss, and the graph its training iteration, see
+    `loss_training`.
+    """
     trips = options.trip_count if options else None
     function, args, given = resolve(named, dims, trips, made)
     chosen = given if weights is None else weights
-    meta = with_trips(dims or {}, trips)
+    try:
+        if optimiser is not None:
+            function, args, chosen = loss_training(function, args, chosen, optimiser)
+        if micro_batches > 1:
+            function = in_micro_batches(function, args, chosen, micro_batches)
+    except ReadError as error:
+        raise ReadError(f"{named.text}: {error}") from error
+    meta = with_trips(dims or {}, trips, micro_batches)
     return trace_jax(function, *args, name=named.name, weights=chosen, options=options, dims=meta)
 
 

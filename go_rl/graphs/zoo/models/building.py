@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import flax.linen as nn
 import jax
 import jax.numpy as jnp
+
+from go_rl.graphs.readers.jax.micro_batches import TrainingIteration
 
 Built = tuple[Callable[..., Any], tuple[Any, ...], tuple[int, ...]]
 """Function, abstract arguments, positions of the weights."""
@@ -38,18 +40,19 @@ def flax_model(module: nn.Module, *inputs: Any) -> Built:
     return forward, (variables, *inputs), (0,)
 
 
-def training(built: Built) -> Built:
-    """Return one step of gradient descent on the mean square of the outputs."""
+def training(built: Built, axes: Mapping[int, int] | None = None) -> Built:
+    """Return one step of gradient descent on the mean square of the outputs; ``axes`` are those of
+    `TrainingIteration`."""
     forward, args, weights = built
 
     def loss(params: Any, *inputs: Any) -> Any:
         return sum(jnp.square(y).mean() for y in jax.tree.leaves(forward(params, *inputs)))
 
-    def step(params: Any, *inputs: Any) -> Any:
-        value, gradients = jax.value_and_grad(loss)(params, *inputs)
+    def descend(found: Any, params: Any, *inputs: Any) -> Any:
+        value, gradients = found
         return value, jax.tree.map(lambda p, g: p - 0.01 * g, params, gradients)
 
-    return step, args, weights
+    return TrainingIteration(jax.value_and_grad(loss), descend, axes), args, weights
 
 
 def classifier_training(loss: Callable[..., Any], variables: tuple[Any, Any], images: Any) -> Built:
@@ -59,9 +62,10 @@ def classifier_training(loss: Callable[..., Any], variables: tuple[Any, Any], im
     ``variables`` are the abstract two.
     """
 
-    def step(trained: Any, statistics: Any, images: Any, labels: Any) -> Any:
-        gradient = jax.value_and_grad(loss, has_aux=True)
-        (value, statistics), slopes = gradient(trained, statistics, images, labels)
+    def descend(found: Any, trained: Any, *others: Any) -> Any:
+        (value, statistics), slopes = found
         return value, jax.tree.map(lambda p, g: p - 0.01 * g, trained, slopes), statistics
 
-    return step, (*variables, images, integers(images.shape[0])), (0, 1)
+    gradient = jax.value_and_grad(loss, has_aux=True)
+    iteration = TrainingIteration(gradient, descend, {2: 0, 3: 0})
+    return iteration, (*variables, images, integers(images.shape[0])), (0, 1)

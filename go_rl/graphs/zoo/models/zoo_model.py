@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -31,7 +31,8 @@ def flax_entry(name: str, family: str, module: nn.Module, *inputs: Any) -> ZooMo
     return ZooModel(name, family, partial(flax_model, module, *inputs))
 
 
-def training_form(model: ZooModel) -> ZooModel:
-    """Return the training iteration of a network, named ``NAME-training``."""
+def training_form(model: ZooModel, axes: Mapping[int, int] | None = None) -> ZooModel:
+    """Return the training iteration of a network, named ``NAME-training``; ``axes`` are those of
+    `TrainingIteration`."""
     build = model.build
-    return ZooModel(f"{model.name}-training", model.family, lambda: training(build()), True)
+    return ZooModel(f"{model.name}-training", model.family, lambda: training(build(), axes), True)

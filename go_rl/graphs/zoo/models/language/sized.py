@@ -23,6 +23,7 @@ import jax
 import jax.numpy as jnp
 
 from go_rl.core.errors import ReadError
+from go_rl.graphs.readers.jax.micro_batches import TrainingIteration
 from go_rl.graphs.zoo.bert import BertConfig, bert
 from go_rl.graphs.zoo.models.building import Built, flax_model, integers
 from go_rl.graphs.zoo.models.language.transformers import GPT
@@ -70,7 +71,7 @@ def decoder_training(built: Built) -> Built:
     def loss(params: Any, tokens: Any, labels: Any) -> Any:
         return _cross_entropy(forward(params, tokens), labels)
 
-    return jax.value_and_grad(loss), (params, tokens, tokens), weights
+    return TrainingIteration(jax.value_and_grad(loss)), (params, tokens, tokens), weights
 
 
 def _masked_training(batch: int, sequence: int) -> Built:
@@ -81,7 +82,7 @@ def _masked_training(batch: int, sequence: int) -> Built:
     def loss(params: Any, ids: Any, types: Any, mask: Any, labels: Any) -> Any:
         return _cross_entropy(forward(params, ids, types, mask), labels)
 
-    return jax.value_and_grad(loss), (*args, args[1]), weights
+    return TrainingIteration(jax.value_and_grad(loss)), (*args, args[1]), weights
 
 
 def _cross_entropy(logits: Any, labels: Any) -> Any:

@@ -1,0 +1,5 @@
+"""`TrainingIteration`: a training iteration in JAX whose batch can be split into micro-batches."""
+
+from go_rl.graphs.readers.jax.micro_batches import TrainingIteration
+
+__all__ = ["TrainingIteration"]
