@@ -89,6 +89,8 @@ def start() -> int:
 def work() -> int:
     """Work off the list on the last core; an entry that fails is tried again next time."""
     os.nice(NICE)
+    with suppress(OSError):  # Linux shares a core out by terminal session before it looks at nice
+        Path("/proc/self/autogroup").write_text(str(NICE), encoding="utf-8")
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     RUNS.mkdir(parents=True, exist_ok=True)
