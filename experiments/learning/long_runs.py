@@ -33,6 +33,8 @@ SPENT = "spent.json"
 NICE = 19
 KEEP_EVERY = 20.0
 """Seconds between two writings of what was spent."""
+LONGEST_STOP = 60.0
+"""Seconds that a run may take to write its last checkpoint."""
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -89,6 +91,8 @@ def start() -> int:
 def work() -> int:
     """Work off the list on the last core; an entry that fails is tried again next time."""
     os.nice(NICE)
+    with suppress(OSError):  # Linux shares a core out by terminal session before it looks at nice
+        Path("/proc/self/autogroup").write_text(str(NICE), encoding="utf-8")
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     RUNS.mkdir(parents=True, exist_ok=True)
@@ -192,8 +196,17 @@ def _signal(number: signal.Signals, says: str) -> int:
     os.killpg(worker, number)
     if number is signal.SIGTERM:  # also where it is paused
         os.killpg(worker, signal.SIGCONT)
+        _await_end(worker)
     print(f"long runs: worker {worker} {says}")
     return 0
+
+
+def _await_end(group: int) -> None:
+    """Wait until no process of a group is left: its run holds its folder until then."""
+    with suppress(ProcessLookupError):
+        for _ in range(int(LONGEST_STOP / 0.2)):
+            os.killpg(group, 0)
+            time.sleep(0.2)
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ INSTALL = (
 """Programs that write the files; the folder GENERATORS is added to ``PYTHONPATH``."""
 SIZE = 2
 """Given to every dimension, trip and word count that a refusal asks for."""
-FLAG = re.compile(r"--dim ([^=\s]+)=<")
+FLAG = re.compile(r"--dim '?([^='\n]+)=<")
 UNKNOWN = "--unknown bytes"
 RATIOS = (
     "Where the ratio is far from 1: blocked convolutions compute on channels padded to whole blocks"

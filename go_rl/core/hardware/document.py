@@ -21,7 +21,7 @@ def hardware_json(hardware: Hardware) -> dict[str, Any]:
     """Return a document that `read_hardware` reads back; equal devices are one entry."""
     groups: list[dict[str, Any]] = []
     for device in hardware.devices:
-        entry = {name: value for name, value in asdict(device).items() if value != ()}
+        entry = {k: v for k, v in asdict(device).items() if v or not isinstance(v, tuple)}
         entry |= {name: list(entry[name]) for name in PATTERNS if name in entry}
         if device.engines:
             entry["engines"] = [{**asdict(e), "kinds": list(e.kinds)} for e in device.engines]
