@@ -13,6 +13,7 @@ import jax
 from jax.extend.core import ClosedJaxpr
 
 from go_rl.core.errors import GoRLError, ReadError
+from go_rl.core.graph.element_type import computing_type
 from go_rl.core.graph.micro_batch import without_micro_batch
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.core.graph.op_kind import OpKind
@@ -284,4 +285,9 @@ def _node(equation: Equation, name: str, is_output: bool) -> Node:
         is_output=is_output,
         source=" ".join(s for s in (equation.scope, equation.line) if s),
         geometry=jax_geometry(equation),
+        element_type=computing_type(
+            equation.kind,
+            [(v.type, len(v.shape)) for v in equation.inputs],
+            [v.type for v in outputs],
+        ),
     )

@@ -16,7 +16,7 @@ from go_rl.graphs.readers.file_errors import naming
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.graphs.readers.model_options import Unknown
 from go_rl.graphs.readers.tables import names
-from go_rl.graphs.readers.tensor import Tensor
+from go_rl.graphs.readers.tensor import Tensor, type_computed_in
 from go_rl.graphs.readers.tflite.operators import RULES
 from go_rl.graphs.readers.tflite.tflite_file import (
     DAMAGED,
@@ -107,7 +107,7 @@ class _Walk:
             Node(
                 self._name(tensor.name), "Input", OpKind.INPUT, output_bytes=tensor.type.nbytes,
                 output_itemsize=tensor.type.itemsize, output_shape=tensor.type.shape,
-                source=f"tensor {number}",
+                element_type=tensor.type.type, source=f"tensor {number}",
             )
         )  # fmt: skip
         self.values[number] = _Value(tensor.type, node)
@@ -141,6 +141,7 @@ class _Walk:
                 output_bytes=sum(t.nbytes for t in results), weight_bytes=float(sum(held.values())),
                 output_itemsize=results[0].itemsize, output_shape=results[0].shape,
                 weight_itemsize=max((v.type.itemsize for v in given if v.weights), default=0.0),
+                element_type=type_computed_in(kind, [v.type for v in given], results),
                 weight_arrays={f"buffer {n}": s for n, s in held.items() if s > TIE_BYTES},
                 source=f"{op.name}({title}) at operators[{place}]",
             )

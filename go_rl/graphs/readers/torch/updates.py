@@ -64,6 +64,7 @@ def _add_update(
             weight_itemsize=weight.tensor.itemsize,
             weight_arrays={name: size for name in weight.weights if size > TIE_BYTES},
             output_itemsize=weight.tensor.itemsize,
+            element_type=weight.tensor.type,
             source=f"{module} update of {parameter}".strip(),
         )
     )
