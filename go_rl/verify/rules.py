@@ -120,19 +120,21 @@ def _unsupported(layout: Layout) -> Iterator[str]:
     problem = layout.problem
     seconds = problem.seconds[problem.device_kind[layout.chip], layout.node]
     unable = ~np.isfinite(seconds)
-    for i, (node, chip) in enumerate(zip(layout.node.tolist(), layout.chip.tolist(), strict=True)):
-        unable[i] |= not _is_named_right(problem, node, problem.hardware.devices[chip])
+    devices = problem.hardware.devices
+    choosy = np.array([bool(each.supports or each.cannot) for each in devices])
+    for i in np.flatnonzero(choosy[layout.chip]).tolist():
+        unable[i] |= not _is_named_right(problem, int(layout.node[i]), devices[layout.chip[i]])
     if problem.objective.traits.is_replayed:  # inputs and constants run nowhere
         unable &= ~problem.graph.is_fed[layout.node]
     for i in np.flatnonzero(unable).tolist():
         name, chip = problem.graph.names[layout.node[i]], int(layout.chip[i])
-        kind = problem.hardware.devices[chip].kind
+        kind = devices[chip].kind
         yield f"node {name!r} is on {layout.device(chip)}; a {kind} cannot run it"
 
 
 def _is_named_right(problem: Problem, node: int, device: Device) -> bool:
     """Whether the device's patterns allow the node; they say nothing of inputs and constants."""
-    if problem.graph.is_fed[node] or not (device.supports or device.cannot):
+    if problem.graph.is_fed[node]:
         return True
     kind = OpKind(int(problem.graph.kind[node]))
     words = [problem.graph.op_type[node].casefold(), kind.name.casefold()]

@@ -7,7 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Bool
 
-from go_rl.core import Device, OpGraph, OpKind, ProblemError
+from go_rl.core.errors import ProblemError
+from go_rl.core.graph.op_graph import OpGraph
+from go_rl.core.graph.op_kind import OpKind
+from go_rl.core.hardware.hardware import Device
 
 
 def supported(graph: OpGraph, kinds: tuple[Device, ...]) -> Bool[np.ndarray, "K N"]:
