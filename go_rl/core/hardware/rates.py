@@ -14,7 +14,9 @@ TERA = 1e12
 WIDER = {ElementType.FLOAT4: ElementType.FLOAT8, ElementType.FLOAT8: ElementType.BFLOAT16,
          ElementType.INT4: ElementType.INT8}  # fmt: skip
 """Types to which devices without units for a narrower one convert it."""
-TYPE_NAMES = tuple(each.label for each in ElementType if each is not ElementType.UNKNOWN)
+_STATED_ELSEWHERE = ElementType.UNKNOWN, ElementType.FLOAT32
+TYPE_NAMES = tuple(each.label for each in ElementType if each not in _STATED_ELSEWHERE)
+"""Types whose rates a device may state; that of float32 is its peak."""
 
 
 def _halves(rate: float, **others: float) -> dict[ElementType, float]:
@@ -93,8 +95,8 @@ def check_rates(rates: tuple[tuple[str, float], ...], where: str) -> None:
     for name, rate in rates:
         if name not in TYPE_NAMES:
             raise HardwareError(
-                f"{where}: rates: unknown element type {name!r}{nearest(name, TYPE_NAMES)} Types: "
-                f"{', '.join(TYPE_NAMES)}"
+                f"{where}: rates: {name!r} is no element type{nearest(name, TYPE_NAMES)} Types: "
+                f"{', '.join(TYPE_NAMES)}; the rate of float32 is peak_flops"
             )
         if not 0 <= rate < float("inf"):
             raise HardwareError(

@@ -25,6 +25,8 @@ _COLUMNS: dict[str, type] = {
     **dict.fromkeys(("is_backward", "is_output"), np.bool_),
 }
 """Attributes of nodes that are arrays of the graph as they stand."""
+TIE_BYTES = 1024.0
+"""Arrays up to this size are each reader's own: ties of scalars would say nothing."""
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,7 @@ def no_flops(call: Call) -> float:
 
 
 def no_bytes(call: Call) -> float:
-    """Results that are operands by another name."""
+    """Return 0: the results are operands by another name."""
     return 0.0
 
 

@@ -27,7 +27,7 @@ from go_rl.core.graph.element_type import PRODUCTS, ElementType
 from go_rl.core.graph.geometry import Geometry
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.core.graph.op_kind import OpKind
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import TIE_BYTES, GraphBuilder, Node
 from go_rl.graphs.readers.onnx.call import Call, Tensor, default_bytes
 from go_rl.graphs.readers.onnx.costs.ml import attribute_arrays
 from go_rl.graphs.readers.onnx.costs.operators import BYTES_ONLY, CONSTANTS, RULES
@@ -44,7 +44,7 @@ from go_rl.graphs.readers.onnx.structure import (
     describe,
     fitting,
 )
-from go_rl.graphs.readers.onnx.value import TIE_BYTES, OnnxValue, arriving_type, tensor_of
+from go_rl.graphs.readers.onnx.value import OnnxValue, arriving_type, tensor_of
 from go_rl.graphs.readers.onnx.weights import (
     Values,
     define_weights,

@@ -19,8 +19,6 @@ LAYOUT_OF_WEIGHTS = names(
     " Unsqueeze"
 )
 """Operators that leave a weight a weight."""
-TIE_BYTES = 1024.0
-"""Arrays up to this size are each reader's own: ties of scalars would say nothing."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,8 @@ from flatbuffers import number_types
 from flatbuffers.table import Table
 
 from go_rl.core.errors import ReadError
-from go_rl.core.files.paths import check_readable
 from go_rl.core.graph.element_type import ElementType
+from go_rl.graphs.readers.file_errors import read_bytes
 from go_rl.graphs.readers.tensor import Tensor
 from go_rl.graphs.readers.tflite.operators import BUILTIN
 
@@ -143,11 +144,7 @@ def read_tflite_file(path: Path) -> TfliteModel:
     Raises:
         ReadError: the file cannot be read, is damaged, or has no subgraph.
     """
-    try:
-        check_readable(path)
-        content = path.read_bytes()
-    except OSError as error:
-        raise ReadError(f"{path}: cannot be read ({error})") from error
+    content = read_bytes(path)
     try:
         return _parsed(content)
     except ReadError as error:
@@ -186,10 +183,7 @@ def _operator_name(code: Options) -> str:
 
 def _tensor(each: Options, number: int, held: Sequence[bool]) -> TfliteTensor:
     shape, name = tuple(each.numbers(0)), each.text(3) or f"tensor{number}"
-    size = 1
-    for extent in shape:
-        size *= extent
-    if any(extent < 0 for extent in shape) or size > MOST_ELEMENTS:
+    if any(extent < 0 for extent in shape) or prod(shape) > MOST_ELEMENTS:
         raise ReadError(f"tensor {name!r} has shape {list(shape)}, which no tensor can have")
     element = TYPES.get(each.byte(1), ElementType.UNKNOWN)
     kind = Tensor(shape, element.bits / 8, element)

@@ -7,7 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Bool, Int8
 
-from go_rl.core import Device, ElementType, OpGraph, OpKind, ProblemError
+from go_rl.core.errors import ProblemError
+from go_rl.core.graph.element_type import ElementType
+from go_rl.core.graph.op_graph import OpGraph
+from go_rl.core.graph.op_kind import OpKind
+from go_rl.core.hardware.hardware import Device
 
 
 def supported(
