@@ -6,6 +6,8 @@ Rules stated once:
 - A weight is an initializer, or a pure layout or precision change of one (`LAYOUT_OF_WEIGHTS`),
   which is folded into the operators that read it; they count the stored bytes. So is what is made
   of weights alone when a model is loaded (`readers.onnx.weights`).
+- A view of a whole tensor (`readers.onnx.views`) is that tensor; a transposition, which is one, is
+  a node without work.
 - Operators that read the same weight array share it; one of at most 1 KiB each holds for itself.
 - An `If` becomes the nodes of the branch that `readers.onnx.shapes.control` chose. A `Loop`,
   `Scan` or `SequenceMap` is one node of kind ``CONTROL`` with the work of its body times its trips;
@@ -44,6 +46,7 @@ from go_rl.graphs.readers.onnx.structure import (
     fitting,
 )
 from go_rl.graphs.readers.onnx.value import TIE_BYTES, OnnxValue, tensor_of
+from go_rl.graphs.readers.onnx.views import TRANSPOSITION, as_view
 from go_rl.graphs.readers.onnx.weights import (
     Values,
     define_weights,
@@ -254,6 +257,10 @@ def _add_operator(
     if call.op in GATES and _add_recurrent(walk, node, call, values, prefix):
         return
     operands = {i: p for p, i in reversed(list(enumerate(node.input))) if i}
+    viewed = as_view(call, values[node.input[0]] if any(node.input[:1]) else None)
+    if viewed and call.op != TRANSPOSITION and _is_set_up(node, values):
+        values[node.output[0]] = viewed
+        return
     weights: dict[str, Tensor] = {}
     for operand, position in operands.items():
         if position not in rule.settings:
@@ -274,7 +281,9 @@ def _add_operator(
             kind = OpKind.CONTROL
         if call.op in CONSTANTS and all(values[i].producer is None for i in operands):
             kind, flops = OpKind.CONSTANT, 0.0
-        if rule.num_bytes is default_bytes:
+        if viewed:
+            num_bytes = 0.0
+        elif rule.num_bytes is default_bytes:
             reads = ((i, values[i]) for i in node.input if i)
             _hold(walk, {i: value.tensor.nbytes for i, value in reads if value.weights})
     number = walk.builder.add_node(
@@ -283,7 +292,14 @@ def _add_operator(
     _connect(walk, number, [values[i] for i in sorted(read)])
     for i, output in enumerate(node.output):
         if output:
-            values[output] = OnnxValue(call.outputs[i] or call.result, number, i)
+            strides = viewed.strides if viewed else None
+            tensor = call.outputs[i] or call.result
+            values[output] = OnnxValue(tensor, number, i, strides=strides)
+
+
+def _is_set_up(node: onnx.NodeProto, values: Values) -> bool:
+    """Whether no operand but the first is computed."""
+    return all(values[i].producer is None for i in node.input[1:] if i)
 
 
 def _add_recurrent(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import onnx
 
+from go_rl.graphs.readers.arithmetic.view_strides import Strides
 from go_rl.graphs.readers.onnx.call import Tensor, itemsize
 from go_rl.graphs.readers.onnx.structure import check_size
 from go_rl.graphs.readers.onnx.types import element_type, static_shape
@@ -34,6 +35,8 @@ class OnnxValue:
     """Stored arrays by name, when the value is a weight."""
     array: np.ndarray | None = None
     """Array value, when it is a small constant."""
+    strides: Strides = None
+    """Of the array in memory, where a transposition changed them."""
 
 
 def tensor_of(kind: onnx.TypeProto, name: str) -> Tensor:

@@ -119,9 +119,11 @@ def _visit(node: onnx.NodeProto, scope: Scope, facts: FileFacts, run: Completion
     scope.producers.update({o: node for o in node.output if o})
     if default and node.op_type == "Constant":
         return False if node.attribute[0].name == "ref" else _fold_constant(node, scope)
+    if default and node.op_type == "CastLike":
+        _cast_by_name(node, scope)
     if _fold(node, scope, run.opsets):
         return True
-    if default and node.op_type in ("Cast", "CastLike"):
+    if default and node.op_type == "Cast":
         _rename_idle_cast(node, scope)
     if default and node.op_type in LAYOUT_OF_WEIGHTS and _all_stored(node, scope):
         scope.stored[node.output[0]] = None
@@ -136,16 +138,21 @@ def _visit(node: onnx.NodeProto, scope: Scope, facts: FileFacts, run: Completion
     return False
 
 
+def _cast_by_name(node: onnx.NodeProto, scope: Scope) -> None:
+    """Make, in place, a `Cast` of a `CastLike`, which reads the type of its second operand only."""
+    like = scope.types.get(node.input[1])
+    if wanted := element_type(like) if like else 0:
+        node.op_type = "Cast"
+        del node.input[1:]
+        node.attribute.append(onnx.helper.make_attribute("to", wanted))
+
+
 def _rename_idle_cast(node: onnx.NodeProto, scope: Scope) -> None:
     """Make, in place, an `Identity` of a cast to the type that its operand has."""
     given = element_type(scope.types[node.input[0]])
-    if node.op_type == "CastLike":
-        wanted = element_type(scope.types[node.input[1]])
-    else:
-        wanted = next((a.i for a in node.attribute if a.name == "to"), 0)
+    wanted = next((a.i for a in node.attribute if a.name == "to"), 0)
     if given and given == wanted:
         node.op_type = "Identity"
-        del node.input[1:]
         del node.attribute[:]
 
 
