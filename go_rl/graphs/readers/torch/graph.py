@@ -21,6 +21,11 @@ from math import prod
 from typing import Any
 
 from go_rl.core.errors import ReadError
+from go_rl.core.graph.micro_batch import (
+    micro_batch_of,
+    micro_batch_scope,
+    without_micro_batch,
+)
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.arithmetic.view_strides import Strides, row_strides
 from go_rl.graphs.readers.graph_builder import Node
@@ -264,10 +269,12 @@ def add_node(
 
 def unique_name(walk: TorchWalk, scope: ProgramScope, node: TorchNode) -> str:
     """Return a new name for a node: its module's path, then its own."""
-    path = module_path(node.metadata)
-    first = f"{path}/{scope.prefix}{node.name}" if path else f"{scope.prefix}{node.name}"
-    name, copy = first, 1
+    path, ending = without_micro_batch(module_path(node.metadata))
+    repeated = f"_{micro_batch_scope(micro_batch_of(ending))}"
+    own = scope.prefix + node.name.removesuffix(repeated)
+    first = f"{path}/{own}" if path else own
+    name, copy = f"{first}{ending}", 1
     while name in walk.builder:
         copy += 1
-        name = f"{first}#{copy}"
+        name = f"{first}#{copy}{ending}"
     return name
