@@ -79,3 +79,12 @@ def test_of_a_tensor_whose_type_is_asked_for_nothing_is_read():
     graph = read_onnx_model(model(nodes, inputs, ["y", "i"], stored), "m")
     assert graph.op_type == ("Input", "Input", "Cast", "Mul", "Mul")
     assert graph.bytes_accessed[graph.index["cast"]] == 2 * 48
+
+
+def test_one_number_many_times_is_stored_as_one():
+    nodes = [node("Expand", ["one", "to"], ["ones"]), node("Mul", ["x", "ones"], ["y"])]
+    stored = [array("one", 1), array("to", [300], np.int64)]
+    graph = read_onnx_model(model(nodes, [value("x", [2, 300])], ["y"], stored), "m")
+    assert graph.op_type == ("Input", "Mul")
+    assert graph.weight_bytes.sum() == 4
+    assert graph.bytes_accessed.sum() == 4 * (600 + 300 + 600)

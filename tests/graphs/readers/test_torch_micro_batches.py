@@ -144,7 +144,11 @@ def eager(module, arguments, count):
         loss.backward()
         total += loss.item()
     gradients = {name: p.grad for name, p in module.named_parameters() if p.grad is not None}
-    return {"loss": torch.tensor(total, dtype=torch.float64), **gradients, **dict(module.named_buffers())}
+    return {
+        "loss": torch.tensor(total, dtype=torch.float64),
+        **gradients,
+        **dict(module.named_buffers()),
+    }
 
 
 @pytest.mark.parametrize("name", ["perceptron", "words", "recurrent"])

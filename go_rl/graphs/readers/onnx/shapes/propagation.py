@@ -18,8 +18,10 @@ from onnx import numpy_helper
 
 from go_rl.core.errors import ReadError, nearest
 from go_rl.graphs.readers.onnx.fold import (
+    FILLED,
     constant_tensor,
     evaluate,
+    is_filled,
     shape_result,
     small_value,
     why_no_value,
@@ -265,7 +267,9 @@ def _rewrite(
     for name in sorted(read & set(own_constants) - set(initial)):
         array = own_constants[name]
         if array.dtype != object:
-            graph.initializer.append(numpy_helper.from_array(array, name))
+            folded = numpy_helper.from_array(array, name)
+            folded.doc_string = FILLED if is_filled(array) else ""
+            graph.initializer.append(folded)
     typed = {o for n in nodes for o in n.output if o}
     typed |= {v.name for v in graph.input} - set(initial)
     del graph.node[:]
