@@ -26,9 +26,6 @@ BOUNDED = ("NonZero", "NonMaxSuppression", "Unique", "StringNormalizer")
 BILINEAR = ("Conv", "ConvInteger", "ConvTranspose", "Einsum", "MatMul", "MatMulInteger")
 UNPRICED = "operators without a known cost: {}"
 REFUSED = {
-    "test_adagrad.*": UNPRICED.format(r"ai\.onnx\.preview\.training\.Adagrad"),
-    "test_adam.*": UNPRICED.format(r"ai\.onnx\.preview\.training\.Adam"),
-    "test_.*momentum.*": UNPRICED.format(r"ai\.onnx\.preview\.training\.Momentum"),
     "test_flexattention(?!.*expanded).*": UNPRICED.format(r"ai\.onnx\.preview\.FlexAttention"),
     "test_image_decoder.*": UNPRICED.format("ImageDecoder"),
     "test_string_split.*": r"give it with --dim 'substrings\.tokens=<count>'",

@@ -23,6 +23,7 @@ from go_rl.graphs.readers.onnx.costs import dense, fused
 from go_rl.graphs.readers.onnx.costs import reductions as red
 from go_rl.graphs.readers.onnx.costs.contrib import CONTRIB_RULES
 from go_rl.graphs.readers.onnx.costs.ml import ML_RULES
+from go_rl.graphs.readers.onnx.costs.training import TRAINING_RULES
 from go_rl.graphs.readers.tables import by_name, names
 
 
@@ -175,7 +176,7 @@ _TABLE: dict[OpKind, dict[str, Costs]] = {
     OpKind.CONTROL: {"If Loop Scan SequenceMap": no_flops},
 }
 
-RULES = cost_rules("", _TABLE, SETTINGS) | CONTRIB_RULES | ML_RULES
+RULES = cost_rules("", _TABLE, SETTINGS) | CONTRIB_RULES | ML_RULES | TRAINING_RULES
 """The rule of every operator that is counted, by operator type with its domain in front."""
 
 BYTES_ONLY = CostRule(OpKind.OTHER, no_flops)
