@@ -23,7 +23,7 @@ from torch._export.serde.serialize import (
 from torch._functorch.aot_autograd import aot_export_joint_with_descriptors
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ExportGraphSignature
-from torch.utils._pytree import tree_structure
+from torch.utils._pytree import tree_leaves, tree_structure
 
 from go_rl.core.errors import ReadError
 from go_rl.graphs.readers.torch.program.micro_batches import first_part, in_micro_batches
@@ -43,7 +43,8 @@ NO_LOSS = (
 def exported_documents(module: torch.nn.Module, arguments: Mapping[str, Any]) -> Pt2Documents:
     """Return the program of a module in evaluation mode; decomposed to core ATen, with a note,
     where an archive cannot hold it as it is."""
-    program = torch.export.export(module.eval(), (), dict(arguments), strict=False)
+    program = _exported(module.eval(), arguments)
+    _flatten_flex_attention(program.graph)
     notes: tuple[str, ...] = ()
     try:
         written = ExportedProgramSerializer().serialize(program).exported_program
@@ -52,6 +53,25 @@ def exported_documents(module: torch.nn.Module, arguments: Mapping[str, Any]) ->
         written = ExportedProgramSerializer().serialize(decomposed).exported_program
         notes = (DECOMPOSED,)
     return Pt2Documents(_dataclass_to_dict(written), (_stored(program.state_dict),), notes)
+
+
+def _exported(module: torch.nn.Module, arguments: Mapping[str, Any]) -> ExportedProgram:
+    try:
+        return torch.export.export(module, (), dict(arguments), strict=False)
+    except NotImplementedError:  # FlexAttention on a CPU has no backward pass
+        with torch.no_grad():
+            return torch.export.export(module, (), dict(arguments), strict=False)
+
+
+def _flatten_flex_attention(graph: torch.fx.Graph) -> None:
+    """Give FlexAttention its tensors and the change of its scores alone: an archive cannot hold the
+    tuples of tensors, numbers and graphs that it takes."""
+    target = torch.ops.higher_order.flex_attention
+    for node in graph.find_nodes(op="call_function", target=target):
+        query, key, value, score, *others = node.args
+        masks = [each for each in tree_leaves(others) if isinstance(each, torch.fx.Node)]
+        read = [each for each in masks if each.op != "get_attr"]
+        node.args = (query, key, value, score, *read)
 
 
 def joint_documents(
