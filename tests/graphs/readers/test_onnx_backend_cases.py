@@ -26,7 +26,6 @@ BOUNDED = ("NonZero", "NonMaxSuppression", "Unique", "StringNormalizer")
 BILINEAR = ("Conv", "ConvInteger", "ConvTranspose", "Einsum", "MatMul", "MatMulInteger")
 UNPRICED = "operators without a known cost: {}"
 REFUSED = {
-    "test_flexattention(?!.*expanded).*": UNPRICED.format(r"ai\.onnx\.preview\.FlexAttention"),
     "test_image_decoder.*": UNPRICED.format("ImageDecoder"),
     "test_string_split.*": r"give it with --dim 'substrings\.tokens=<count>'",
     "test_constant(ofshape.*)?|test_range_(?!.*expanded).*|test_optional_has_element_empty_no_.*"

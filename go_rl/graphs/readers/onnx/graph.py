@@ -236,7 +236,7 @@ def _call(
         attributes={
             a.name: onnx.helper.get_attribute_value(a)
             for a in node.attribute
-            if a.type not in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.TENSOR)
+            if a.type != onnx.AttributeProto.TENSOR
         },
         inputs=tuple(values[i].tensor if i else None for i in node.input),
         outputs=tuple(tensor_of(types[o], o) if o else None for o in node.output),
