@@ -70,7 +70,7 @@ def load(
         weights: positions of the arguments (of HLO: of the parameters) that are weights, which stay
             on their devices; None: for a JAX function see `readers.jax.reader.trace_jax`.
         micro_batches: equal parts of the batch whose gradients a training iteration accumulates,
-            see `readers.jax.micro_batches` (of a PyTorch module
+            see `readers.jax.training.micro_batches` (of a PyTorch module
             `readers.torch.program.micro_batches`); None: one. A factory with a parameter of that
             name gets it.
 

@@ -1,8 +1,9 @@
 """Micro-batches of a joint program: its forward and backward pass once for each part of a batch.
 
-The rules are those of `readers.jax.micro_batches`: equal parts, the same weights, gradients of the
-mean of the losses. As where PyTorch's users accumulate gradients, each loss is divided before its
-backward pass, and running statistics are updated by one micro-batch after the other.
+The rules are those of `readers.jax.training.micro_batches`: equal parts, the same weights,
+gradients of the mean of the losses. As where PyTorch's users accumulate gradients, each loss is
+divided before its backward pass, and running statistics are updated by one micro-batch after the
+other.
 """
 
 # pyright: reportMissingImports=false, reportAttributeAccessIssue=false
