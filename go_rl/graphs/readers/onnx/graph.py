@@ -18,14 +18,13 @@ Rules stated once:
 from __future__ import annotations
 
 from collections import ChainMap, Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import onnx
 
 from go_rl.core.errors import ReadError
-from go_rl.core.graph.element_type import PRODUCTS, ElementType
 from go_rl.core.graph.geometry import Geometry
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.core.graph.op_kind import OpKind
@@ -33,6 +32,7 @@ from go_rl.graphs.readers.graph_builder import TIE_BYTES, GraphBuilder, Node
 from go_rl.graphs.readers.onnx.call import Call, Tensor, default_bytes
 from go_rl.graphs.readers.onnx.costs.ml import attribute_arrays
 from go_rl.graphs.readers.onnx.costs.operators import BYTES_ONLY, CONSTANTS, RULES
+from go_rl.graphs.readers.onnx.element_types import stored_type, type_of_operator
 from go_rl.graphs.readers.onnx.geometry import onnx_geometry
 from go_rl.graphs.readers.onnx.order import captured_names
 from go_rl.graphs.readers.onnx.recurrent import GATES, UNROLL_NODES, RecurrentLayer, add_steps
@@ -46,7 +46,7 @@ from go_rl.graphs.readers.onnx.structure import (
     describe,
     fitting,
 )
-from go_rl.graphs.readers.onnx.value import OnnxValue, arriving_type, tensor_of
+from go_rl.graphs.readers.onnx.value import OnnxValue, tensor_of
 from go_rl.graphs.readers.onnx.views import TRANSPOSITION, as_view
 from go_rl.graphs.readers.onnx.weights import (
     Values,
@@ -57,11 +57,6 @@ from go_rl.graphs.readers.onnx.weights import (
     sparse_weight,
     stored_weight,
 )
-from go_rl.graphs.readers.tensor import type_computed_in
-
-DEQUANTIZERS = ("DequantizeLinear", "com.microsoft.DequantizeLinear")
-QUANTISED = {ElementType.INT8, ElementType.INT4, ElementType.FLOAT8}
-"""Types of matrices that products read as they are."""
 
 
 @dataclass
@@ -296,44 +291,22 @@ def _add_operator(
     number = walk.builder.add_node(
         replace(
             _node(walk, node, call, prefix, (kind, flops, num_bytes), weights),
-            element_type=_type_computed_in(kind, call, [values.get(i) for i in node.input]),
+            element_type=type_of_operator(kind, call, [values.get(i) for i in node.input]),
         )
     )
     _connect(walk, number, [values[i] for i in sorted(read)])
     for i, output in enumerate(node.output):
         if output:
-            stored_type = viewed.stored_type if viewed else _stored_type(call)
-            values[output] = OnnxValue(
-                call.outputs[i] or call.result,
-                number,
-                i,
-                strides=viewed.strides if viewed else None,
-                stored_type=stored_type,
+            tensor = call.outputs[i] or call.result
+            like = viewed or OnnxValue(tensor, stored_type=stored_type(call))
+            values[output] = replace(
+                like, tensor=tensor, producer=number, output=i, weights={}, array=None
             )
 
 
 def _is_set_up(node: onnx.NodeProto, values: Values) -> bool:
     """Whether no operand but the first is computed."""
     return all(values[i].producer is None for i in node.input[1:] if i)
-
-
-def _stored_type(call: Call) -> ElementType:
-    """Type of what a DequantizeLinear reads; unknown of other operators' results."""
-    quantised = call.op in DEQUANTIZERS and call.operand().type
-    return quantised or ElementType.UNKNOWN
-
-
-def _type_computed_in(
-    kind: OpKind, call: Call, operands: Sequence[OnnxValue | None]
-) -> ElementType:
-    """Type in which an operator computes: a product of quantised matrices in theirs, although the
-    file makes floating-point numbers of them first, because every runtime joins the two."""
-    plain = type_computed_in(kind, call.inputs, call.outputs)
-    if kind not in PRODUCTS:
-        return plain
-    matrices = [v for v in operands if v is not None and len(v.tensor.shape) > 1]
-    arriving = {arriving_type(v) for v in matrices}
-    return arriving.pop() if arriving <= QUANTISED and len(arriving) == 1 else plain
 
 
 def _add_recurrent(

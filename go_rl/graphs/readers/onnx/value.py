@@ -46,12 +46,3 @@ def tensor_of(kind: onnx.TypeProto, name: str) -> Tensor:
     shape = static_shape(kind) or ()
     check_size(shape, f"tensor {name!r}")
     return typed_tensor(shape, element_type(kind))
-
-
-def arriving_type(value: OnnxValue) -> ElementType:
-    """Return the element type in which a value arrives: of weights, that in which they are stored;
-    of quantised activations, theirs."""
-    stored = {tensor.type for tensor in value.weights.values()}
-    if len(stored) == 1:
-        return stored.pop()
-    return value.stored_type or value.tensor.type
