@@ -36,6 +36,17 @@ node4 -- Linear(in_features=64) -- forward_compute_time=1.9, backward_compute_ti
 \tnode3 -- node4
 """  # noqa: E501 - the format has one line a node
 
+DOPPLER = """\
+6
+0, 1,
+0, 0, 1, 2,
+1, 2, 3, 3,
+1000,4000,einsummable
+8,32,formation
+8,32,select
+1000,4000
+"""
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -316,6 +327,7 @@ KINDS: Mapping[str, Kind] = {
     "dnn-partitioning": Kind(".json", lambda r: mutate_json(_profile(), r), _read_model),
     "tflite": Kind(".tflite", lambda r: broken_bytes(_tflite(), r), _read_lite),
     "piper": Kind(".json", lambda r: mutate_json(_piper(), r), _read_model),
+    "doppler": Kind(".txt", lambda r: mutate_text(DOPPLER, r), _read_model),
     "pipedream": Kind(".txt", lambda r: mutate_text(PIPEDREAM, r), _read_model),
     "hardware": Kind(".json", _hardware, _read_hardware),
     "archive": Kind(".npz", lambda r: mutate_npz(_archive(), r, _seal_graph), _read_model),

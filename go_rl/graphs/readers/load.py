@@ -24,6 +24,7 @@ from go_rl.graphs.readers.model_options import (
     Unknown,
 )
 from go_rl.graphs.readers.profiles.dnn_partitioning import read_dnn_partitioning
+from go_rl.graphs.readers.profiles.doppler import read_doppler
 from go_rl.graphs.readers.profiles.pipedream import read_pipedream
 from go_rl.graphs.readers.profiles.piper import read_piper
 from go_rl.graphs.readers.python_target import (
@@ -162,6 +163,8 @@ def _load_file(path: Path, options: ModelOptions) -> OpGraph:
             from go_rl.graphs.readers.tflite.tflite_reader import read_tflite
 
             return read_tflite(path, options.unknown)
+        case Format.DOPPLER:
+            return read_doppler(path)
         case Format.PIPER:
             return read_piper(path)
         case Format.PIPEDREAM:
@@ -181,6 +184,7 @@ _TAKEN: Mapping[Format, Sequence[str]] = {
     Format.PIPEDREAM: ("training", "unknown"),
     Format.DNN_PARTITIONING: ("unknown",),
     Format.PIPER: ("unknown",),
+    Format.DOPPLER: ("unknown",),
     Format.TFLITE: ("unknown",),
 }
 """Options that the readers of files take."""

@@ -10,7 +10,7 @@ COUNT = 1_000
 EACH = 100
 """Mutants of a trial, of one kind."""
 TURN = (*("onnx",) * 4, *("torch",) * 3, "configuration", "gguf", "hlo", "stablehlo", "bytecode",
-        "dnn-partitioning", "piper", "pipedream", "hardware", "archive", "plan",
+        "dnn-partitioning", "piper", "doppler", "pipedream", "hardware", "archive", "plan",
         "weights", "tflite")  # fmt: skip
 """Kinds of successive trials: the format with most readers most often."""
 
