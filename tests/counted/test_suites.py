@@ -24,7 +24,7 @@ FEW = {
     "environments": range(5, 25),
     "malformed-inputs": np.random.default_rng(0).permutation(len(CASES))[:16].tolist(),
     "mutants": (4, 6, 7, 8),
-    "model-mutants": range(4),
+    "model-mutants": (0, 2, 5, 7),
     "hostile-folders": (0, 13, 26, 39),
     "grown-files": (0, 1, 3, 4),
 }

@@ -6,7 +6,8 @@ from runner.suite import Suite
 
 from .mutants import COUNT, EACH, mutants_in_turn
 
-TURN = ("torch", "configuration", "gguf", "bytecode")
+TURN = (*("torch",) * 2, *("configuration",) * 3, *("gguf",) * 2, "bytecode")
+"""Kinds of successive trials: one of bytecode costs as much as ten configurations."""
 FIRST = 1_000_000
 """Number of the first mutant, beyond those of the suite of every format."""
 
