@@ -98,9 +98,8 @@ def _sizes(
     if family.positions == "rotary" and longest > config.count("max_position_embeddings", longest):
         notes.append(f"{longest} tokens a sequence, more than max_position_embeddings")
     if given.get("cache"):
-        notes.append(
-            "decode: keys and values of earlier tokens stay on their devices, as weights do"
-        )
+        kept = "latent vectors" if family.latent else "keys and values"
+        notes.append(f"decode: {kept} of earlier tokens stay on their devices, as weights do")
         if family.encoder is not None:
             notes.append("decode: the encoder has run; the graph is the decoder")
     return sizes

@@ -27,11 +27,9 @@ def mixture(net: NetworkBuilder, names: Names, sizes: BlockSizes, root: str, x: 
     made = _product(net, names, experts, root, scope, down, made, sizes.hidden)
     made = net.add(f"{scope}weighted", "mul", {"self": made, "other": weights}, made.shape)
     made = net.add(f"{scope}combined", "index_add", {"self": x, "source": made}, x.shape)
-    return (
-        net.sum(f"{scope}sum", made, _shared(net, names, sizes, root, x))
-        if (experts.shared)
-        else made
-    )
+    if not experts.shared:
+        return made
+    return net.sum(f"{scope}sum", made, _shared(net, names, sizes, root, x))
 
 
 def _routed(
@@ -42,7 +40,10 @@ def _routed(
     scores = net.linear(root + names.router, x, experts.count)
     shares = net.add(f"{scope}softmax", "softmax", {"self": scores, "dim": -1}, scores.shape)
     rows = tokens * experts.chosen
-    weights = net.add(f"{scope}topk", "topk", {"self": shares, "k": experts.chosen}, (rows, 1))
+    bias = root + names.router_bias
+    held = Held(others=(net.array(bias, (experts.count,)),) if names.router_bias else ())
+    picked = {"self": shares, "k": experts.chosen}
+    weights = net.add(f"{scope}topk", "topk", picked, (rows, 1), held)
     chosen = replace(weights, output=1)
     return weights, net.add(
         f"{scope}tokens", "index_select", {"self": x, "index": chosen}, (rows, x.shape[-1])

@@ -167,6 +167,14 @@ _WHISPER = TransformerFamily(
     head="proj_out",
     architecture="ForConditionalGeneration",
 )  # fmt: skip
+_DEEPSEEK = replace(
+    _LLAMA, experts="n_routed_experts", sparse_from="first_k_dense_replace",
+    shared_experts="n_shared_experts", names=replace(_EXPERTS, shared="mlp.shared_experts"),
+)  # fmt: skip
+_DEEPSEEK_V2 = replace(_DEEPSEEK, latent=True, biases=dict.fromkeys(("q", "out"), "attention_bias"))
+_DEEPSEEK_V3 = replace(
+    _DEEPSEEK_V2, names=replace(_DEEPSEEK.names, router_bias="mlp.gate.e_score_correction_bias")
+)
 
 FAMILIES: Mapping[str, TransformerFamily] = {
     "llama": _LLAMA,
@@ -228,8 +236,8 @@ FAMILIES: Mapping[str, TransformerFamily] = {
         _QWEN3, experts="num_experts",
         names=replace(_EXPERTS, q_norm=_QK_NORM.q_norm, k_norm=_QK_NORM.k_norm),
     ),
-    "deepseek": replace(
-        _LLAMA, experts="n_routed_experts", sparse_from="first_k_dense_replace",
-        shared_experts="n_shared_experts", names=replace(_EXPERTS, shared="mlp.shared_experts"),
-    ),
+    "deepseek": _DEEPSEEK,
+    "deepseek_v2": _DEEPSEEK_V2,
+    "deepseek_v3": _DEEPSEEK_V3,
+    "kimi_k2": _DEEPSEEK_V3,
 }  # fmt: skip

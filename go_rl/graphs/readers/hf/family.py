@@ -52,6 +52,8 @@ class Names:
     up: str = "mlp.up_proj"
     down: str = "mlp.down_proj"
     router: str = ""
+    router_bias: str = ""
+    """Array that is added to the scores of experts."""
     expert: str = ""
     """Each expert, its number as ``{}``."""
     expert_parts: tuple[str, str, str] = ("gate_proj", "up_proj", "down_proj")
@@ -107,6 +109,8 @@ class TransformerFamily:
     """Field that is the number of an expert's widths that every token meets."""
     shared_inner: str = ""
     """Field that is the width of the expert that every token meets."""
+    latent: bool = False
+    """Whether attention reads latent keys and values (DeepSeek-V2)."""
     head_dim: int = 0
     """Channels of a head where the configuration does not say; 0: the width divided by the heads.
     """

@@ -19,6 +19,8 @@ from go_rl.graphs.readers.torch.value import TIE_BYTES
 Shape = tuple[int, ...]
 ID_BYTES = 8.0
 """Bytes of a token's number."""
+ROTATION_FLOPS = 3.5
+"""FLOP an element: two products, a sum, and half a change of sign."""
 _SCOPE = re.compile(r"\.(?!\d)")
 
 
@@ -172,6 +174,11 @@ class NetworkBuilder:
             held["bias"] = self.array(f"{path}.bias", width)
         operands = {"input": x, "normalized_shape": list(width)}
         return self.add(path, f"{kind}_norm", operands, x.shape, Held(held))
+
+    def rotate(self, path: str, x: Made, share: float = 1.0) -> Made:
+        """Add the rotation by position of a share of the channels, as one operator."""
+        flops = ROTATION_FLOPS * share * x.tensor.size
+        return self.add(path, "mul", {"self": x}, x.shape, flops=flops)
 
     def embed(self, path: str, ids: Made, entries: int, width: int, stored: str = "") -> Made:
         """Add a look-up in a table ``[entries, width]``, another module's where it is named."""

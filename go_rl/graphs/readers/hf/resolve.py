@@ -6,7 +6,7 @@ from go_rl.core.errors import ReadError, nearest
 from go_rl.graphs.readers.hf.family import TransformerFamily
 from go_rl.graphs.readers.hf.mlp import ACTIVATIONS
 from go_rl.graphs.readers.hf.model_config import ModelConfig
-from go_rl.graphs.readers.hf.sizes import BlockSizes, ExpertSizes
+from go_rl.graphs.readers.hf.sizes import BlockSizes, ExpertSizes, LatentSizes
 
 MOST_LAYERS = 512
 MOST_EXPERTS = 512
@@ -47,7 +47,8 @@ def block_sizes(config: ModelConfig, family: TransformerFamily) -> BlockSizes:
     if heads % kv_heads:
         raise config.wrong("num_key_value_heads", f"a divisor of the {heads} heads")
     head_dim = config.count("head_dim", family.head_dim or hidden // heads)
-    if not config.has("head_dim") and not family.head_dim and hidden % heads:
+    stated = config.has("head_dim") or family.head_dim or family.latent
+    if not stated and hidden % heads:
         name = config.name("hidden_size")
         raise config.wrong("num_attention_heads", f"a divisor of {name}, {hidden}")
     layers = config.count("num_hidden_layers", most=MOST_LAYERS)
@@ -59,6 +60,7 @@ def block_sizes(config: ModelConfig, family: TransformerFamily) -> BlockSizes:
         rotary=_rotary(config, family, head_dim),
         windows=_windows(config, family, layers),
         experts=_experts(config, family, layers),
+        latent=_latent(config) if family.latent else None,
     )  # fmt: skip
 
 
@@ -89,6 +91,16 @@ def _biased(config: ModelConfig, said: bool | str) -> bool:
     if isinstance(said, bool):
         return said
     return config.flag(said, said in ("enable_bias", "qkv_bias"))
+
+
+def _latent(config: ModelConfig) -> LatentSizes:
+    return LatentSizes(
+        query_rank=config.count("q_lora_rank", 0, 0),
+        rank=config.count("kv_lora_rank"),
+        plain=config.count("qk_nope_head_dim"),
+        rotated=config.count("qk_rope_head_dim"),
+        value=config.count("v_head_dim"),
+    )
 
 
 def _rotary(config: ModelConfig, family: TransformerFamily, head_dim: int) -> int:

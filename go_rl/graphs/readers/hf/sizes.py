@@ -34,6 +34,22 @@ class ExpertSizes:
 
 
 @dataclass(frozen=True)
+class LatentSizes:
+    """Channels of attention to latent keys and values."""
+
+    query_rank: int
+    """Channels of the latent queries; 0: queries have none."""
+    rank: int
+    """Channels of the latent keys and values, which all heads share."""
+    plain: int
+    """Channels of a head's queries and keys that are not rotated by position."""
+    rotated: int
+    """Channels that are, of keys shared by all heads."""
+    value: int
+    """Channels of a head's values."""
+
+
+@dataclass(frozen=True)
 class BlockSizes:
     """One block's sizes."""
 
@@ -53,3 +69,4 @@ class BlockSizes:
     windows: Mapping[int, int] = field(default_factory=dict)
     """Tokens that a block attends to at most, by its number."""
     experts: ExpertSizes | None = None
+    latent: LatentSizes | None = None
