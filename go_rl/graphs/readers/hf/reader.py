@@ -12,8 +12,10 @@ from go_rl.graphs.readers.hf.build import NetworkFile, build_graph
 from go_rl.graphs.readers.hf.families import FAMILIES
 from go_rl.graphs.readers.hf.family import TransformerFamily
 from go_rl.graphs.readers.hf.model_config import ModelConfig, read_fields
+from go_rl.graphs.readers.hf.quantisation import Quantisation, quantisation
 from go_rl.graphs.readers.hf.resolve import element_type
 from go_rl.graphs.readers.hf.safetensors import check_stored
+from go_rl.graphs.readers.tensor import Tensor
 
 
 def read_hf(path: str | Path, dims: Mapping[str, int] | None = None) -> OpGraph:
@@ -41,9 +43,27 @@ def read_hf(path: str | Path, dims: Mapping[str, int] | None = None) -> OpGraph:
             "not in the graph"
         )
     title = path.parent.name if path.stem == "config" and path.parent.name else path.stem
-    check = partial(check_stored, path.parent, name)
-    source = NetworkFile("huggingface", title, config, family, itemsize, check)
+    quantised = quantisation(config, family.names, itemsize)
+    check = partial(_check, path.parent, name, quantised)
+    if quantised is not None:
+        notes.append(f"matrices are stored as {quantised.title}; operators compute in {name}")
+    stored = quantised.element_bytes if quantised else None
+    source = NetworkFile("huggingface", title, config, family, itemsize, check, stored)
     return build_graph(source, dims or {}, notes)
+
+
+def _check(
+    folder: Path,
+    element: str,
+    quantised: Quantisation | None,
+    arrays: Mapping[str, Tensor],
+    is_part: bool,
+) -> list[str]:
+    """Compare arrays with headers of safetensors, but for those whose stored form is another."""
+    if quantised is None:
+        return check_stored(folder, element, arrays, is_part)
+    plain = {name: t for name, t in arrays.items() if not quantised.holds(name, t.shape)}
+    return check_stored(folder, element, plain, True)
 
 
 def _recognised(path: Path) -> tuple[ModelConfig, TransformerFamily]:

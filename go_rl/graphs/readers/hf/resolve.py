@@ -20,13 +20,8 @@ def element_type(config: ModelConfig) -> tuple[str, float]:
     """Return the name and bytes of the element type; float32 where the configuration has none.
 
     Raises:
-        ReadError: a type that is not known, or matrices that are stored quantised.
+        ReadError: a type that is not known.
     """
-    if config.has("quantization_config"):
-        raise ReadError(
-            f"{config.where}: quantization_config: quantised matrices are not read; use the "
-            "configuration of the model before it was quantised"
-        )
     field = "dtype" if config.has("dtype") else "torch_dtype"
     name = config.text(field, "float32").removeprefix("torch.")
     if name not in ELEMENT_BYTES:
