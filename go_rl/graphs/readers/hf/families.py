@@ -141,7 +141,7 @@ _VIT_NAMES = Names(
 _VIT = TransformerFamily(
     names=_VIT_NAMES, kind="image", norm="layer", gated=False, positions="learned",
     activation="gelu", biases={**_ALL_BIASES, "q": "qkv_bias", "k": "qkv_bias", "v": "qkv_bias"},
-    head="classifier", architecture="ForImageClassification",
+    head="classifier", architecture="ForImageClassification", class_token="embeddings.cls_token",
 )  # fmt: skip
 _WHISPER_NAMES = replace(
     _OPT_NAMES,

@@ -90,6 +90,10 @@ class TransformerFamily:
     """Activation where the configuration has none."""
     tied: bool = False
     """Whether the head reads the embedding's table, where the configuration does not say."""
+    patch_bias: bool = True
+    """Whether the embedding of an image's patches adds a bias."""
+    class_token: str = ""
+    """Array that is put before an image's patches."""
     transposed: bool = False
     """Whether matrices are stored as ``[inputs, results]``."""
     head: str = "lm_head"
