@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from graphs.readers.gguf_files import METADATA, content, tensors
-from graphs.readers.hf_models import SMALL
+from graphs.readers.hf_models import SMALL, SMALL_PARTS, SMALL_QUANTISED
 from graphs.readers.tflite_models import T, tflite
 
 from .mutate_json import mutate_json
@@ -307,9 +307,15 @@ def _gguf(rng: Rng) -> bytes:
 
 
 def _configuration(rng: Rng) -> bytes:
+    """Of every family; of some the text and the tower, or quantised."""
     from go_rl.graphs.readers.hf.families import FAMILIES
+    from go_rl.graphs.readers.hf.vision.multimodal_families import MULTIMODAL
 
-    return mutate_json({"model_type": pick(rng, list(FAMILIES)), **SMALL}, rng)
+    kind = pick(rng, [*FAMILIES, *MULTIMODAL])
+    fields = {"model_type": kind, **SMALL, **(SMALL_PARTS if kind in MULTIMODAL else {})}
+    if rng.random() < 0.3:
+        fields["quantization_config"] = pick(rng, SMALL_QUANTISED)
+    return mutate_json(fields, rng)
 
 
 KINDS: Mapping[str, Kind] = {

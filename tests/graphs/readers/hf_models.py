@@ -203,4 +203,22 @@ SMALL: dict[str, Any] = {
     "q_lora_rank": 24, "kv_lora_rank": 16, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8,
     "v_head_dim": 16,
 }  # fmt: skip
-"""Fields of every family."""
+"""Fields of every family of text."""
+SMALL_PARTS: dict[str, Any] = {
+    "text_config": {**SMALL, "num_key_value_heads": 2},
+    "vision_config": {
+        "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "image_size": 32,
+        "intermediate_size": 128, "patch_size": 8, "depth": 2, "embed_dim": 64, "num_heads": 4,
+        "out_hidden_size": 64, "window_size": 16, "fullatt_block_indexes": [1],
+        "spatial_merge_size": 2,
+    },
+    "mm_tokens_per_image": 4, "vision_feature_layer": -2, "hidden_size": 64,
+}  # fmt: skip
+"""Fields of every family that reads images, too."""
+SMALL_QUANTISED: list[dict[str, Any]] = [
+    {"quant_method": "fp8", "weight_block_size": [16, 16], "activation_scheme": "dynamic"},
+    {"quant_method": "gptq", "bits": 4, "group_size": 16, "modules_to_not_convert": ["lm_head"]},
+    {"quant_method": "awq", "bits": 4, "group_size": 16, "zero_point": True},
+    {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_use_double_quant": True},
+]  # fmt: skip
+"""A ``quantization_config`` of every method."""

@@ -9,7 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from graphs.readers.hf_models import LAYER_GEMMA, LAYER_QWEN
+from graphs.readers.hf_models import (
+    LAYER_GEMMA,
+    LAYER_QWEN,
+    SMALL,
+    SMALL_PARTS,
+    SMALL_QUANTISED,
+)
 
 from go_rl.core import OpGraph, ReadError
 from go_rl.graphs.readers.hf.vision.multimodal_families import MULTIMODAL
@@ -236,6 +242,10 @@ def test_quantised_parts(read: Read) -> None:
         (LLAVA, {"vision_feature_select_strategy": "cls"}, "it must be 'default' or 'full'"),
         (LLAVA, {"projector_hidden_act": "gelo"}, "projector_hidden_act is 'gelo'"),
         (GEMMA3, {"mm_tokens_per_image": 200}, "a square whose root divides 64"),
+        (GEMMA3, {"mm_tokens_per_image": None, "vision_config": {**SIGLIP, "image_size": 336}},
+         "mm_tokens_per_image is None; it must be"),
+        (LLAVA, {"vision_config": {"model_type": []}}, r"model_type is \[\]; it must be a text"),
+        (LLAVA, {"model_type": "x", "text_config": {"model_type": {}}}, "model_type 'x' is not"),
         (QWEN2_VL, {"vision_config": {**QWEN2_VL["vision_config"], "mlp_ratio": 3}},
          "vision_config: mlp_ratio is 3"),
         (QWEN2_VL, {"vision_config": {**QWEN2_VL["vision_config"], "hidden_size": 1536}},
@@ -249,6 +259,16 @@ def test_what_is_wrong_is_named(
 ) -> None:
     with pytest.raises(ReadError, match=said):
         read({**config, **change}, sequence=S)
+
+
+@pytest.mark.parametrize("kind", MULTIMODAL)
+@pytest.mark.parametrize("settings", [None, *SMALL_QUANTISED])
+def test_every_family_is_read(kind: str, settings: dict[str, Any] | None, read: Read) -> None:
+    size = {"height": 32, "width": 32} if kind.startswith("qwen") else {}
+    config = {**SMALL, **SMALL_PARTS, "model_type": kind, "quantization_config": settings}
+    graph = read(config, **size)
+    assert graph.flops.sum() > 0
+    assert set(graph.senders) | set(graph.is_output.nonzero()[0]) == set(range(graph.num_nodes))
 
 
 def test_every_family_is_among_the_published() -> None:

@@ -83,12 +83,14 @@ def _recognised(whole: ModelConfig) -> str:
         raise ReadError(f"{whole.where}: model_type is {kind!r}; it must name a family of models")
     if kind in known:
         return kind
-    inside = ((field, whole.fields.get(field)) for field in TEXTS)
-    field = next(
-        (f for f, v in inside if isinstance(v, dict) and v.get("model_type") in FAMILIES), ""
-    )
+    field = next((each for each in TEXTS if _names_family(whole.fields.get(each))), None)
     part = f" Its {field} is read, in a file of its own." if field else ""
     raise ReadError(
         f"{whole.where}: model_type {kind!r} is not read{nearest(kind, known)} Known are "
         f"{', '.join(known)}.{part}"
     )
+
+
+def _names_family(part: object) -> bool:
+    kind = part.get("model_type") if isinstance(part, dict) else None
+    return isinstance(kind, str) and kind in FAMILIES

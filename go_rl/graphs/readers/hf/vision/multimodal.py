@@ -20,6 +20,8 @@ VISION = "vision_config"
 TEXTS = ("text_config", "language_config")
 """Fields that hold the language model's configuration; without them the whole one is it."""
 
+_TIED = "tie_word_embeddings"
+
 
 @dataclass(frozen=True)
 class Multimodal:
@@ -59,16 +61,15 @@ def _vision(
     first = next(iter(family.towers))
     if not whole.has(VISION):
         raise ReadError(f"{whole.where}: no field {VISION!r}{nearest(VISION, whole.fields)}")
-    fields = _object(whole, VISION)
-    kind = fields.get("model_type", first)
+    part = _part(whole, VISION)
+    kind = part.text("model_type", first)
     if kind not in family.towers:
         raise ReadError(
-            f"{whole.where}: {VISION}: model_type {kind!r} is not read; "
+            f"{part.where}: model_type {kind!r} is not read; "
             f"{whole.fields['model_type']} has {' or '.join(family.towers)}"
         )
     tower = family.towers[kind]
-    filled = _filled(VISION, kind, fields, tower.fields, notes)
-    return ModelConfig(f"{whole.where}: {VISION}", filled, tower.fields), tower
+    return _filled(part, kind, tower.fields, notes), tower
 
 
 def _text(
@@ -78,38 +79,36 @@ def _text(
     if field is None:
         language = FAMILIES[family.text]
         return replace(whole, aliases=language.fields), language
-    fields = _object(whole, field)
-    kind = fields.get("model_type", family.text)
-    is_own = isinstance(kind, str) and kind.startswith(str(whole.fields["model_type"]))
-    if is_own and kind not in FAMILIES:
+    part = _part(whole, field)
+    kind = part.text("model_type", family.text)
+    if kind not in FAMILIES and kind.startswith(whole.text("model_type")):
         kind = family.text
     if kind not in FAMILIES or FAMILIES[kind].kind != "decoder":
         raise ReadError(
-            f"{whole.where}: {field}: model_type {kind!r} is no language model that is read"
+            f"{part.where}: model_type {kind!r} is no language model that is read"
             f"{nearest(kind, FAMILIES)}"
         )
     language = FAMILIES[kind]
-    filled = _filled(field, kind, fields, language.fields, notes)
-    for shared in ("tie_word_embeddings",):
-        if whole.has(shared):
-            filled[shared] = whole.fields[shared]
-    return ModelConfig(f"{whole.where}: {field}", filled, language.fields), language
+    filled = _filled(part, kind, language.fields, notes)
+    if not whole.has(_TIED):
+        return filled, language
+    return replace(filled, fields={**filled.fields, _TIED: whole.fields[_TIED]}), language
 
 
-def _object(whole: ModelConfig, field: str) -> Mapping[str, Any]:
+def _part(whole: ModelConfig, field: str) -> ModelConfig:
+    """Return the configuration in a field."""
     value = whole.fields[field]
     if not isinstance(value, dict):
         raise whole.wrong(field, "an object")
-    return value
+    return ModelConfig(f"{whole.where}: {field}", value, {})
 
 
 def _filled(
-    field: str, kind: str, fields: Mapping[str, Any], aliases: Mapping[str, str], notes: list[str]
-) -> dict[str, Any]:
-    """Return the fields with the class's own for those that are left out, which a note names."""
-    defaults = CLASS_DEFAULTS.get(kind, {})
-    left = {k: v for k, v in defaults.items() if fields.get(aliases.get(k, k)) is None}
+    part: ModelConfig, kind: str, aliases: Mapping[str, str], notes: list[str]
+) -> ModelConfig:
+    """Return a part with its class's value for each field left out, which a note names."""
+    left = {k: v for k, v in CLASS_DEFAULTS.get(kind, {}).items() if not part.has(k)}
     if left:
-        said = ", ".join(f"{name}={value}" for name, value in left.items())
+        field, said = part.where.rpartition(" ")[2], ", ".join(f"{k}={v}" for k, v in left.items())
         notes.append(f"{field} leaves out what its class has: {said}")
-    return {**fields, **left}
+    return ModelConfig(part.where, {**part.fields, **left}, aliases)
