@@ -201,7 +201,7 @@ SMALL: dict[str, Any] = {
     "num_experts_per_tok": 2, "moe_intermediate_size": 32, "shared_expert_intermediate_size": 32,
     "n_shared_experts": 2, "first_k_dense_replace": 1, "torch_dtype": "bfloat16",
     "q_lora_rank": 24, "kv_lora_rank": 16, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8,
-    "v_head_dim": 16,
+    "v_head_dim": 16, "intermediate_size_mlp": 256, "attention_chunk_size": 16,
 }  # fmt: skip
 """Fields of every family of text."""
 SMALL_PARTS: dict[str, Any] = {
@@ -210,7 +210,8 @@ SMALL_PARTS: dict[str, Any] = {
         "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "image_size": 32,
         "intermediate_size": 128, "patch_size": 8, "depth": 2, "embed_dim": 64, "num_heads": 4,
         "out_hidden_size": 64, "window_size": 16, "fullatt_block_indexes": [1],
-        "spatial_merge_size": 2,
+        "spatial_merge_size": 2, "vision_output_dim": 48, "projector_input_dim": 32,
+        "projector_output_dim": 48,
     },
     "mm_tokens_per_image": 4, "vision_feature_layer": -2, "hidden_size": 64,
 }  # fmt: skip

@@ -36,6 +36,11 @@ LAYER_EYE25 = 4 * 1280 * 1280 + 3 * 1280 * 3420
 BIASES_EYE25 = 4 * 1280 + 2 * 3420 + 1280 + 2 * 1280
 MERGER = 5120 * 5120 + 5120 * 3584
 """Towers of Qwen2-VL and Qwen2.5-VL; four patches of 1280 channels become a token."""
+ATTENTION_SCOUT, EXPERT_SCOUT = 2 * 5120 * 5120 + 2 * 5120 * 1024, 3 * 5120 * 8192
+LAYER_SCOUT = 4 * 1408 * 1408 + 2 * 1408 * 5632
+BIASES_SCOUT = 4 * 1408 + 5632 + 1408 + 2 * 2 * 1408
+ADAPTER_SCOUT = 5632 * 4096 + 4096 * 4096 + 4096 * 5120
+"""Llama 4 Scout: 16 experts, one of which a token meets, and one that each does; its tower."""
 TEXT_QWEN = 2 * 152064 * 3584 + 28 * (LAYER_QWEN + 3584 + 2 * 512 + 2 * 3584) + 3584
 FLOPS_QWEN = 2 * S * (152064 * 3584 + 28 * LAYER_QWEN) + 28 * 4 * 3584 * S * S
 
@@ -94,6 +99,21 @@ QWEN25_VL = {"model_type": "qwen2_5_vl", **QWEN, "vision_config": {
     **EYE, "hidden_size": 1280, "intermediate_size": 3420, "hidden_act": "silu",
     "out_hidden_size": 3584, "window_size": 112, "fullatt_block_indexes": [7, 15, 23, 31],
 }}  # fmt: skip
+SCOUT = {
+    "model_type": "llama4", "architectures": ["Llama4ForConditionalGeneration"],
+    "torch_dtype": "bfloat16",
+    "text_config": {"model_type": "llama4_text", "hidden_size": 5120, "intermediate_size": 8192,
+                    "intermediate_size_mlp": 16384, "num_hidden_layers": 48, "head_dim": 128,
+                    "num_attention_heads": 40, "num_key_value_heads": 8, "num_local_experts": 16,
+                    "num_experts_per_tok": 1, "interleave_moe_layer_step": 1,
+                    "no_rope_layers": [], "attention_chunk_size": 8192, "vocab_size": 202048,
+                    "max_position_embeddings": 10485760},
+    "vision_config": {"model_type": "llama4_vision_model", "hidden_size": 1408, "image_size": 336,
+                      "intermediate_size": 5632, "num_attention_heads": 16, "patch_size": 14,
+                      "num_hidden_layers": 34, "pixel_shuffle_ratio": 0.5,
+                      "projector_input_dim": 4096, "projector_output_dim": 4096,
+                      "vision_output_dim": 4096},
+}  # fmt: skip
 
 MODELS: dict[str, Seeing] = {
     # 23 of the tower's 24 blocks run; 336 / 14 = 24 patches a side, and the class token.
@@ -137,6 +157,19 @@ MODELS: dict[str, Seeing] = {
         FLOPS_QWEN + 2 * 1024 * 3 * 2 * 14 * 14 * 1280
         + 32 * (2 * 1024 * LAYER_EYE2 + 4 * 1280 * 1024 * 1024) + 2 * 256 * MERGER,
         256,
+    ),
+    # 336 / 14 = 24 patches a side, of which 2 x 2 become a token, and the class token.
+    "Llama-4-Scout": Seeing(
+        SCOUT, 108.6e9,
+        2 * 202048 * 5120 + 5120
+        + 48 * (ATTENTION_SCOUT + 17 * EXPERT_SCOUT + 16 * 5120 + 2 * 5120)
+        + (3 * 14 * 14 + 1 + 577 + 2 * 2) * 1408 + 34 * (LAYER_SCOUT + BIASES_SCOUT)
+        + ADAPTER_SCOUT,
+        2 * S * (202048 * 5120 + 48 * (ATTENTION_SCOUT + 2 * EXPERT_SCOUT + 16 * 5120))
+        + 48 * 4 * 5120 * S * S
+        + 2 * 576 * 3 * 14 * 14 * 1408 + 34 * (2 * 577 * LAYER_SCOUT + 4 * 1408 * 577 * 577)
+        + 2 * 144 * ADAPTER_SCOUT,
+        144,
     ),
     # 28 of 32 blocks attend to windows of 8 x 8 patches.
     "Qwen2.5-VL-7B": Seeing(
@@ -183,6 +216,23 @@ def test_counts_of_published_models(name: str, read: Read) -> None:
     arrived = graph.edge_bytes[graph.receivers == graph.index["images"]] / model.itemsize
     width = stored_width(model.config)
     assert sorted(arrived.tolist()) == [model.image_tokens * width, S * width]
+
+
+def test_every_other_block_of_maverick_has_experts(read: Read) -> None:
+    text = {"interleave_moe_layer_step": 2, "num_local_experts": 128}
+    maverick = {**SCOUT, "text_config": {**SCOUT["text_config"], **text}}
+    dense = 3 * 5120 * 16384
+    more = 24 * (129 * EXPERT_SCOUT + 128 * 5120 + dense) - 48 * (17 * EXPERT_SCOUT + 16 * 5120)
+    parameters = MODELS["Llama-4-Scout"].parameters + more
+    assert stored(read(maverick, sequence=S)) == 2 * parameters
+    assert parameters == pytest.approx(401.6e9, rel=0.01)
+
+
+def test_three_of_four_blocks_of_llama4_attend_to_a_chunk(read: Read) -> None:
+    graph = read(SCOUT, cache=20000)
+    kept = [graph.weight_bytes[graph.index[f"language_model/model/layers.{i}/self_attn/attention"]]
+            for i in range(4)]  # fmt: skip
+    assert kept == [2 * 2 * 1024 * 8192] * 3 + [2 * 2 * 1024 * 20000]
 
 
 def test_images_are_counted_each(read: Read) -> None:
@@ -250,8 +300,14 @@ def test_quantised_parts(read: Read) -> None:
          "vision_config: mlp_ratio is 3"),
         (QWEN2_VL, {"vision_config": {**QWEN2_VL["vision_config"], "hidden_size": 1536}},
          "hidden_size is 1536; it must be the width of the text, 3584"),
-        (LLAVA, {"model_type": "llava_next"}, "model_type 'llava_next' is not read; did you mean "
-         "'llava'.* Its text_config is read, in a file of its own"),
+        (SCOUT, {"vision_config": {**SCOUT["vision_config"], "vision_output_dim": 7680}},
+         "vision_output_dim is 7680; it must be projector_output_dim, 4096"),
+        (SCOUT, {"vision_config": {**SCOUT["vision_config"], "intermediate_size": 1408}},
+         "intermediate_size is 1408; it must be 5632"),
+        (SCOUT, {"vision_config": {**SCOUT["vision_config"], "pixel_shuffle_ratio": 0.3}},
+         "pixel_shuffle_ratio is 0.3"),
+        (LLAVA, {"model_type": "llava_next"}, "model_type 'llava_next' is not read.* "
+         "Its text_config is read, in a file of its own"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_named(
@@ -266,6 +322,8 @@ def test_what_is_wrong_is_named(
 def test_every_family_is_read(kind: str, settings: dict[str, Any] | None, read: Read) -> None:
     size = {"height": 32, "width": 32} if kind.startswith("qwen") else {}
     config = {**SMALL, **SMALL_PARTS, "model_type": kind, "quantization_config": settings}
+    if kind == "llama4":
+        config["vision_config"] = {**config["vision_config"], "intermediate_size": 256}
     graph = read(config, **size)
     assert graph.flops.sum() > 0
     assert set(graph.senders) | set(graph.is_output.nonzero()[0]) == set(range(graph.num_nodes))

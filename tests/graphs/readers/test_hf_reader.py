@@ -108,6 +108,29 @@ def test_parameters_that_a_token_of_deepseek_meets(read: Read) -> None:
     assert "num_nextn_predict_layers: 1" in " ".join(graph.meta["notes"])
 
 
+@pytest.mark.parametrize(
+    ("kind", "pattern", "sparse"),
+    [
+        ("qwen2_moe", {}, {0, 1, 2, 3, 4, 5}),
+        ("qwen2_moe", {"decoder_sparse_step": 2}, {1, 3, 5}),
+        ("qwen3_moe", {"mlp_only_layers": [0, 4]}, {1, 2, 3, 5}),
+        ("deepseek_v2", {"moe_layer_freq": 2}, {2, 4}),
+        ("llama4_text", {"interleave_moe_layer_step": 3}, {2, 5}),
+        ("llama4_text", {"moe_layers": [1]}, {1}),
+    ],
+)  # fmt: skip
+def test_blocks_that_have_experts(
+    kind: str, pattern: dict[str, Any], sparse: set[int], read: Read
+) -> None:
+    graph = read({**SMALL, "model_type": kind, "num_hidden_layers": 6, **pattern}, sequence=8)
+    with_router = {
+        int(str(name).split("layers.")[1].split("/")[0])
+        for name in graph.names
+        if str(name).endswith("/topk")
+    }
+    assert with_router == sparse
+
+
 def test_two_stacks_decode_without_their_encoder(read: Read) -> None:
     for config in (T5_SMALL, WHISPER_TINY):
         names = read(config, cache=64).names

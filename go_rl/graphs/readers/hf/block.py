@@ -71,7 +71,7 @@ def _post_block(plan: BlockPlan, layer: int, x: Made) -> Made:
 
 def _mlp(plan: BlockPlan, layer: int, root: str, x: Made) -> Made:
     experts = plan.sizes.experts
-    if experts is not None and layer >= experts.first_layer:
+    if experts is not None and layer in experts.layers:
         return mixture(plan.net, plan.names, plan.sizes, root, x)
     return gated_mlp(plan.net, plan.names, plan.sizes, root, x, plan.transposed)
 

@@ -175,6 +175,20 @@ _DEEPSEEK_V2 = replace(_DEEPSEEK, latent=True, biases=dict.fromkeys(("q", "out")
 _DEEPSEEK_V3 = replace(
     _DEEPSEEK_V2, names=replace(_DEEPSEEK.names, router_bias="mlp.gate.e_score_correction_bias")
 )
+_LLAMA4 = replace(
+    _LLAMA,
+    names=Names(
+        gate="feed_forward.gate_proj", up="feed_forward.up_proj", down="feed_forward.down_proj",
+        router="feed_forward.router", expert="feed_forward.experts", stacked=True,
+        shared="feed_forward.shared_expert",
+    ),
+    fields={"intermediate_size": "intermediate_size_mlp", "expert_size": "intermediate_size",
+            "sliding_window": "attention_chunk_size",
+            "sliding_window_pattern": "no_rope_layer_interval",
+            "decoder_sparse_step": "interleave_moe_layer_step"},
+    experts="num_local_experts", moe_inner="expert_size", shared_inner="expert_size",
+    window="always", full_every=4, head_dim=128,
+)  # fmt: skip
 
 FAMILIES: Mapping[str, TransformerFamily] = {
     "llama": _LLAMA,
@@ -240,4 +254,5 @@ FAMILIES: Mapping[str, TransformerFamily] = {
     "deepseek_v2": _DEEPSEEK_V2,
     "deepseek_v3": _DEEPSEEK_V3,
     "kimi_k2": _DEEPSEEK_V3,
+    "llama4_text": _LLAMA4,
 }  # fmt: skip

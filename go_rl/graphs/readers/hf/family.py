@@ -55,7 +55,9 @@ class Names:
     router_bias: str = ""
     """Array that is added to the scores of experts."""
     expert: str = ""
-    """Each expert, its number as ``{}``."""
+    """Each expert, its number as ``{}``; or all of them."""
+    stacked: bool = False
+    """Whether an array has the matrices of all experts, one for gate and values."""
     expert_parts: tuple[str, str, str] = ("gate_proj", "up_proj", "down_proj")
     shared: str = ""
     """Expert of every token."""

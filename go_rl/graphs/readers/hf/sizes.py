@@ -27,10 +27,10 @@ class ExpertSizes:
     """Experts that a token meets."""
     inner: int
     """Width of one."""
-    shared: int = 0
-    """Width of the expert of every token."""
-    first_layer: int = 0
-    """First block that has experts."""
+    shared: int
+    """Width of the expert of every token; 0: there is none."""
+    layers: frozenset[int]
+    """Blocks that have experts."""
 
 
 @dataclass(frozen=True)

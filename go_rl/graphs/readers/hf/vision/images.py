@@ -84,6 +84,12 @@ def _tokens(model: Multimodal, rows: int) -> int:
         return tokens
     if model.family.projector == "linear":
         return patches
+    if model.family.projector == "shuffle":
+        ratio = model.vision.fraction("pixel_shuffle_ratio", 0.5)
+        side = int(rows * ratio)
+        if not side or side != rows * ratio or rows % side:
+            raise model.vision.wrong("pixel_shuffle_ratio", f"a part of {rows} patches, as 0.5")
+        return side * side
     whole_tower = patches + bool(model.tower.class_token)
     strategy = whole.text("vision_feature_select_strategy", "default")
     if strategy not in ("default", "full"):
@@ -129,6 +135,8 @@ def _projected(net: NetworkBuilder, images: Images, x: Made, width: int) -> Made
         return net.linear(f"{path}.linear", x, width, bias=True)
     if images.model.family.projector == "pool":
         return _pooled(net, images, x, width)
+    if images.model.family.projector == "shuffle":
+        return _shuffled(net, images, x, width)
     x = replace(x, tensor=Tensor((images.count, images.tokens, x.shape[-1]), net.itemsize))
     bias = whole.flag("multimodal_projector_bias", True)
     name = whole.text("projector_hidden_act", "gelu")
@@ -153,6 +161,21 @@ def _pooled(net: NetworkBuilder, images: Images, x: Made, width: int) -> Made:
     operands = {"self": x, "other": net.stored[matrix]}
     return net.add(f"{path}.mm_input_projection", "matmul", operands,
                    (images.count, images.tokens, width), Held(others=(matrix,)))  # fmt: skip
+
+
+def _shuffled(net: NetworkBuilder, images: Images, x: Made, width: int) -> Made:
+    """Llama 4: neighbours as one token, a product and an activation twice, and a product."""
+    config, path = images.model.vision, f"{images.model.tower.names.root}.vision_adapter.mlp"
+    inner = x.shape[-1] * images.rows * images.columns // images.tokens
+    if config.count("intermediate_size") != inner:
+        raise config.wrong("intermediate_size", f"{inner}, the channels of neighbours together")
+    x = replace(x, tensor=Tensor((images.count, images.tokens, inner), net.itemsize))
+    for module, field in (("fc1", "projector_input_dim"), ("fc2", "projector_output_dim")):
+        x = net.linear(f"{path}.{module}", x, config.count(field))
+        x = activate(net, f"{path}.{module}_activation", x, "gelu", x.shape[-1])
+    if config.count("vision_output_dim") != x.shape[-1]:
+        raise config.wrong("vision_output_dim", f"projector_output_dim, {x.shape[-1]}")
+    return net.linear(f"{PROJECTOR}.linear_1", x, width)
 
 
 def _merged(net: NetworkBuilder, images: Images, sizes: BlockSizes, width: int) -> Made:
@@ -182,9 +205,9 @@ def _windowed(images: Images, sizes: BlockSizes, count: int) -> BlockSizes:
     """Attend to a window's patches in all blocks but those that the configuration lists."""
     config = images.model.vision
     if not config.has("window_size"):
-        return replace(sizes, rotary=sizes.head_dim)
+        return sizes
     side = config.count("window_size") // config.count("patch_size")
     full = config.numbers("fullatt_block_indexes")
     window = max(1, min(side * side, count))
     windows = {i: window for i in range(sizes.layers) if i not in full}
-    return replace(sizes, windows=windows, rotary=sizes.head_dim)
+    return replace(sizes, windows=windows)

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 from go_rl.graphs.readers.hf.family import Names, TransformerFamily
 
-Projector = Literal["mlp", "linear", "pool", "merge"]
-"""Two products; one; a mean of neighbours, a normalisation and a product; or neighbours as one
-token and two products."""
+Projector = Literal["mlp", "linear", "pool", "merge", "shuffle"]
+"""Two products; one; a mean of neighbours, a normalisation and a product; neighbours as one token
+and two products; or the same and one more."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,15 @@ _QWEN25_TOWER = replace(
 _QWEN2_VL = MultimodalFamily(
     {"qwen2_vl": _QWEN2_TOWER}, "merge", "qwen2", "model", "lm_head", ("height", "width")
 )
+_LLAMA4_TOWER = TransformerFamily(
+    names=Names(
+        root="vision_model", embed="patch_embedding.linear", positions="positional_embedding_vlm",
+        embed_norm="layernorm_pre", layers="model.layers", final_norm="layernorm_post",
+        up="mlp.fc1", down="mlp.fc2",
+    ),
+    kind="image", norm="layer", gated=False, activation="gelu", biases=_BIASES,
+    patch_bias=False, class_token="class_embedding",
+)  # fmt: skip
 
 MULTIMODAL: Mapping[str, MultimodalFamily] = {
     "llava": MultimodalFamily(
@@ -78,6 +87,7 @@ MULTIMODAL: Mapping[str, MultimodalFamily] = {
     ),
     "paligemma": MultimodalFamily({"siglip_vision_model": _SIGLIP}, "linear", "gemma"),
     "gemma3": MultimodalFamily({"siglip_vision_model": _SIGLIP}, "pool", "gemma3_text"),
+    "llama4": MultimodalFamily({"llama4_vision_model": _LLAMA4_TOWER}, "shuffle", "llama4_text"),
     "qwen2_vl": _QWEN2_VL,
     "qwen2_5_vl": replace(_QWEN2_VL, towers={"qwen2_5_vl": _QWEN25_TOWER}),
 }
@@ -100,6 +110,15 @@ CLASS_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
     "gemma3_text": {"vocab_size": 262208, "hidden_size": 2304, "intermediate_size": 9216,
                     "num_hidden_layers": 26, "num_attention_heads": 8, "num_key_value_heads": 4,
                     "head_dim": 256, "max_position_embeddings": 131072, "sliding_window": 4096},
+    "llama4_text": {"vocab_size": 202048, "hidden_size": 5120, "intermediate_size": 8192,
+                    "intermediate_size_mlp": 16384, "num_hidden_layers": 48,
+                    "num_attention_heads": 40, "num_key_value_heads": 8, "num_experts_per_tok": 1,
+                    "num_local_experts": 16, "attention_chunk_size": 8192,
+                    "max_position_embeddings": 131072},
+    "llama4_vision_model": {"hidden_size": 768, "intermediate_size": 5632, "num_hidden_layers": 34,
+                            "num_attention_heads": 16, "image_size": 448, "patch_size": 14,
+                            "vision_output_dim": 7680, "projector_input_dim": 4096,
+                            "projector_output_dim": 4096},
     "clip_vision_model": {"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
                           "num_attention_heads": 12, "image_size": 224, "patch_size": 32},
     "siglip_vision_model": {"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,

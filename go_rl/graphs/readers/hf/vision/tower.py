@@ -58,15 +58,14 @@ def _positioned(
 ) -> Made:
     """Add the embedding of patches, the class token, positions and their normalisation."""
     x, root, names = _patches(net, config, family, width, images), family.names.root, family.names
-    count = x.shape[1]
+    count, is_batched = x.shape[1], names.positions.endswith("position_embeddings")
     if family.class_token:
         count += 1
-        shape = (1, 1, width) if names.positions.endswith("embeddings") else (width,)
+        shape = (1, 1, width) if is_batched else (width,)
         token = net.array(f"{root}.{family.class_token}", shape)
         x = net.add(f"{root}.embeddings.tokens", "cat", {"tensors": x}, (images, count, width),
                     Held(others=(token,)))  # fmt: skip
-    is_table = names.positions.endswith(".weight")
-    shape = (count, width) if is_table else (1, count, width)
+    shape = (1, count, width) if is_batched else (count, width)
     table = net.array(f"{root}.{names.positions}", shape)
     both = {"self": x, "other": Tensor(shape, net.itemsize)}
     x = net.add(f"{root}.embeddings.positions", "add", both, x.shape, Held(others=(table,)))
@@ -77,10 +76,14 @@ def _patches(
     net: NetworkBuilder, config: ModelConfig, family: TransformerFamily, width: int, images: int
 ) -> Made:
     """Add the product of each patch's pixels; return ``[b, n, w]``."""
-    rows, path = patch_rows(config), f"{family.names.root}.{family.names.embed}"
+    rows, names = patch_rows(config), family.names
+    path = f"{names.root}.{names.embed}"
     side, patch = config.count("image_size"), config.count("patch_size")
     channels = config.count("num_channels", 3)
     image = net.input("pixel_values", (images, channels, side, side))
+    if names.embed.endswith(".linear"):
+        pixels = Tensor((images, rows * rows, channels * patch * patch), net.itemsize)
+        return net.linear(path, replace(image, tensor=pixels), width, family.patch_bias)
     held = {"weight": net.array(f"{path}.weight", (width, channels, patch, patch))}
     if family.patch_bias:
         held["bias"] = net.array(f"{path}.bias", (width,))
