@@ -36,6 +36,7 @@ def test_vertices_and_edges(path):
     assert graph.names == (0, 1, 2, 3)
     assert graph.op_type == ("einsummable", "formation", "select", "operator")
     assert graph.seconds["accelerator"].tolist() == pytest.approx([3.0, 2.0, 2.0, 1.0])
+    assert graph.transfer_seconds is not None
     assert graph.transfer_seconds.tolist() == pytest.approx([4.0, 1.0, 1.0, 0.0])
     assert graph.output_bytes.tolist() == [4e10, 1e10, 1e10, 8e10]
     edges = zip(graph.senders.tolist(), graph.receivers.tolist(), strict=True)

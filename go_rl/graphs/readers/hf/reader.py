@@ -48,7 +48,7 @@ def read_hf(path: str | Path, dims: Mapping[str, int] | None = None) -> OpGraph:
         notes.append("float32: the configuration has no torch_dtype")
     if further := config.count("num_nextn_predict_layers", 0, 0):
         notes.append(
-            f"num_nextn_predict_layers: {further}, which predict further tokens in training, are "
+            f"num_nextn_predict_layers: {further} more layers, which predict further tokens, are "
             "not in the graph"
         )
     title = path.parent.name if path.stem == "config" and path.parent.name else path.stem
