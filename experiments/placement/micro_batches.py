@@ -21,8 +21,8 @@ from go_rl.api.problem import problem_for
 from go_rl.compare.portfolio.portfolio import run
 from go_rl.core import Budget, OpGraph, Plan
 from go_rl.core.graph.micro_batch import WHOLE, micro_batch_of
-from go_rl.graphs.readers.jax.loss_training import in_micro_batches
 from go_rl.graphs.readers.jax.reader import trace_jax
+from go_rl.graphs.readers.jax.training.loss_training import in_micro_batches
 from go_rl.graphs.zoo.models.building import Built, flax_model, floats, integers, training
 from go_rl.graphs.zoo.models.language.transformers import GPT
 from go_rl.objectives.makespan.choices import NOWHERE, softly_placed

@@ -16,7 +16,7 @@ from go_rl.api.options import (
     options_from,
 )
 from go_rl.api.problem import problem_for
-from go_rl.core import NodeId, Objective, OpGraph, Optimizer, Problem
+from go_rl.core import NodeId, OpGraph, Optimizer, Problem
 
 if TYPE_CHECKING:
     from go_rl.compare.portfolio import Result as Result
@@ -80,7 +80,7 @@ def methods(objective: Any) -> tuple[str, ...]:
     from go_rl.compare.portfolio import METHODS
 
     check_objective(str(objective))
-    return tuple(METHODS[objective_of(str(objective)) or Objective.MAKESPAN])
+    return tuple(METHODS[objective_of(str(objective))])
 
 
 def _extra_methods(problem: Problem, options: OptimizeOptions, agent: Any) -> tuple[Optimizer, ...]:

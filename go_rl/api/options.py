@@ -257,9 +257,9 @@ def check_objective(objective: str | None) -> None:
         )
 
 
-def objective_of(word: str | None) -> Objective | None:
+def objective_of(word: str) -> Objective:
     """Return the objective of plans that a checked word asks for."""
-    return None if word is None else Objective.MAKESPAN if word == FIT else Objective(word)
+    return Objective.MAKESPAN if word == FIT else Objective(word)
 
 
 CHECKS: dict[str, Callable[[Any], object]] = {

@@ -293,7 +293,11 @@ def _table(rows: OperatorRows, sheet: DataSheet, learned: OperatorPredictor) -> 
 def _network(launches: Launches, sheet: DataSheet, learned: OperatorPredictor) -> Prediction:
 
     from go_rl.costs.devices import assumed
-    from go_rl.costs.operators.launches.launch_prices import launch_prices, total_bounds
+    from go_rl.costs.operators.launches.launch_prices import (
+        launch_prices,
+        scaled_types,
+        total_bounds,
+    )
     from go_rl.costs.operators.launches.launch_replay import issued_ahead
 
     prices = launch_prices(launches, sheet, learned)
@@ -313,6 +317,6 @@ def _network(launches: Launches, sheet: DataSheet, learned: OperatorPredictor) -
     bounds = (1e3 * low, 1e3 * high, 1e3 * total)
     host_ms, notes = (
         1e3 * float(prices.host.sum()),
-        tuple(map(str, launches.graph.meta.get("notes", ()))),
+        (*map(str, launches.graph.meta.get("notes", ())), *scaled_types(launches, sheet)),
     )
     return Prediction(sheet.name, priced, *bounds, assumed(sheet), host_ms, notes)

@@ -49,7 +49,7 @@ def problem_for(
     from go_rl.costs.models import ProblemOptions, make_problem, named_cost
 
     options = options or OptimizeOptions()
-    given = objective_of(options.objective)
+    given = None if options.objective is None else objective_of(options.objective)
     objective, chosen = _objective_and_hardware(graph, options.hardware, given)
     options.check_for(objective)
     wanted = ProblemOptions(

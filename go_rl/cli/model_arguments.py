@@ -13,6 +13,7 @@ from go_rl.core.plan import VALUE_SUFFIX
 
 Dims = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="NAME=SIZE")]
 Shapes = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="NAME=2x3")]
+Pins = Annotated[tuple[str, ...], tyro.conf.arg(metavar="[NAME=DEVICE [NAME=DEVICE ...]]")]
 Positions = Annotated[str | None, tyro.conf.arg(metavar="0,1|none")]
 
 

@@ -21,6 +21,7 @@ from go_rl.core.errors import (
 )
 from go_rl.core.evaluation import OPTIMAL_GAP, Evaluation, Fidelity, Means, Status, proved_optimal
 from go_rl.core.graph.check_graph import check_graph
+from go_rl.core.graph.element_type import ElementType
 from go_rl.core.graph.geometry import GEOMETRY, Geometry
 from go_rl.core.graph.op_graph import FREE, NO_DIM, NO_TIED_WEIGHTS, NodeId, OpGraph
 from go_rl.core.graph.op_kind import OpKind
@@ -53,6 +54,7 @@ __all__ = [
     "CheckpointError",
     "CurvePoint",
     "Device",
+    "ElementType",
     "Engine",
     "EnvironmentUseError",
     "Evaluation",

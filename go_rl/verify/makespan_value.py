@@ -19,6 +19,8 @@ from go_rl.verify.pair_link import pair_route
 
 ResultOf = tuple[int, int]
 """Producing node and number of the result."""
+Entry = tuple[int, tuple[int, int, int], int]
+"""Place of a task in a queue, the most urgent first."""
 
 
 ENDS, ARRIVES, READY = "ends", "arrives", "ready"
@@ -60,6 +62,11 @@ class _Task:
         """Copies that occupy memory from its start."""
         self.holds: list[_Copy] = []
         """Copies that may be freed once this has ended."""
+
+    @property
+    def entry(self) -> Entry:
+        """Its place in a queue."""
+        return -self.priority, self.key, id(self)
 
 
 class _Copy:
@@ -247,14 +254,12 @@ class _Replay:
         """All jobs that end at a moment are processed before any starts; ``last``: the round to
         stop at, whose memory is then in `there`."""
         tasks = [*self.tasks.values(), *self.links]
-        ready: dict[tuple[str, int, int], list[tuple[int, tuple[int, int, int], int]]] = (
-            defaultdict(list)
-        )
+        ready: dict[tuple[str, int, int], list[Entry]] = defaultdict(list)
         idle = {task.pool: self._engines(task.pool) for task in tasks}
         by_id = {id(task): task for task in tasks}
         for task in tasks:
             if not task.waits:
-                heapq.heappush(ready[task.pool], (-task.priority, task.key, id(task)))
+                heapq.heappush(ready[task.pool], task.entry)
         to_start = {id(task): task.pieces for task in tasks}
         events: list[tuple[float, int, int, str]] = []
         peak, when, rounds = list(self.live), [0] * len(self.live), 0
@@ -286,7 +291,7 @@ class _Replay:
                 _, _, which, what = heapq.heappop(events)
                 task = by_id[which]
                 if what == READY:
-                    heapq.heappush(ready[task.pool], (-task.priority, task.key, which))
+                    heapq.heappush(ready[task.pool], task.entry)
                     continue
                 idle[task.pool] += what == ENDS
                 if task.onward is not None:
@@ -303,8 +308,7 @@ class _Replay:
                 for after in dict.fromkeys(task.after):
                     after.waits.discard(which)
                     if not after.waits:
-                        entry = (-after.priority, after.key, id(after))
-                        heapq.heappush(ready[after.pool], entry)
+                        heapq.heappush(ready[after.pool], after.entry)
         return Replayed(end, peak, when, self.device_seconds, self.link_bytes)
 
     def _take(self, copy: _Copy) -> None:

@@ -18,6 +18,7 @@ from jaxtyping import Int
 
 from go_rl.core.errors import name_largest
 from go_rl.core.evaluation import Status
+from go_rl.core.graph.element_type import ElementType
 from go_rl.core.graph.op_graph import FREE
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.core.hardware.hardware import Device
@@ -120,20 +121,24 @@ def _unsupported(layout: Layout) -> Iterator[str]:
     problem = layout.problem
     seconds = problem.seconds[problem.device_kind[layout.chip], layout.node]
     unable = ~np.isfinite(seconds)
-    for i, (node, chip) in enumerate(zip(layout.node.tolist(), layout.chip.tolist(), strict=True)):
-        unable[i] |= not _is_named_right(problem, node, problem.hardware.devices[chip])
+    devices = problem.hardware.devices
+    choosy = np.array([bool(each.supports or each.cannot or each.rates) for each in devices])
+    for i in np.flatnonzero(choosy[layout.chip]).tolist():
+        unable[i] |= not _is_named_right(problem, int(layout.node[i]), devices[layout.chip[i]])
     if problem.objective.traits.is_replayed:  # inputs and constants run nowhere
         unable &= ~problem.graph.is_fed[layout.node]
     for i in np.flatnonzero(unable).tolist():
         name, chip = problem.graph.names[layout.node[i]], int(layout.chip[i])
-        kind = problem.hardware.devices[chip].kind
+        kind = devices[chip].kind
         yield f"node {name!r} is on {layout.device(chip)}; a {kind} cannot run it"
 
 
 def _is_named_right(problem: Problem, node: int, device: Device) -> bool:
     """Whether the device's patterns allow the node; they say nothing of inputs and constants."""
-    if problem.graph.is_fed[node] or not (device.supports or device.cannot):
+    if problem.graph.is_fed[node]:
         return True
+    if not _has_rate(problem, node, device):
+        return False
     kind = OpKind(int(problem.graph.kind[node]))
     words = [problem.graph.op_type[node].casefold(), kind.name.casefold()]
 
@@ -141,6 +146,22 @@ def _is_named_right(problem: Problem, node: int, device: Device) -> bool:
         return any(re.fullmatch(translate(p.casefold()), word) for p in patterns for word in words)
 
     return not matched(device.cannot) and (not device.supports or matched(device.supports))
+
+
+def _has_rate(problem: Problem, node: int, device: Device) -> bool:
+    """Whether the device can compute in the element type of a product: its rate is not 0."""
+    graph = problem.graph
+    if problem.hardware.element_bytes is not None or graph.element_type is None:
+        return True
+    if graph.kind[node] not in (OpKind.MATMUL, OpKind.CONVOLUTION):
+        return True
+    rates = dict(device.rates)
+    element = ElementType(int(graph.element_type[node]))
+    wider = {ElementType.FLOAT4: ElementType.FLOAT8, ElementType.FLOAT8: ElementType.BFLOAT16,
+             ElementType.INT4: ElementType.INT8}  # fmt: skip
+    while element.label not in rates and element in wider:
+        element = wider[element]
+    return element is ElementType.FLOAT32 or rates.get(element.label, 1.0) > 0
 
 
 def _too_heavy(layout: Layout) -> Iterator[str]:

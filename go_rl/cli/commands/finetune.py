@@ -14,7 +14,7 @@ from go_rl.cli.configuration import to_json
 from go_rl.cli.console import complain, console, print_line, working
 from go_rl.cli.exit_codes import FAILED_SEARCH, OK
 from go_rl.cli.folders import own_folder
-from go_rl.cli.model_arguments import ModelArguments, read
+from go_rl.cli.model_arguments import ModelArguments, Pins, read
 from go_rl.cli.next_command import model_words, say_next
 from go_rl.cli.plan_output import output_folder, print_result
 from go_rl.cli.stopping import STOPPED, keeping_the_best
@@ -29,7 +29,7 @@ class FineTune:
     source: ModelArguments
     search: FineTuneOptions = field(default_factory=FineTuneOptions)
     learner: LearnerOptions = field(default_factory=LearnerOptions)
-    fixed: Annotated[tuple[str, ...], tyro.conf.arg(metavar="[NAME=DEVICE [NAME=DEVICE ...]]")] = ()
+    fixed: Pins = ()
     """Operators that must not move, by name or pattern, such as 'encoder/*=0'."""
     out: Annotated[str | None, tyro.conf.arg(metavar="DIR")] = None
     """Folder for the plan, tables, figures and weights.npz. Default: out/MODEL."""

@@ -10,14 +10,14 @@ from typing import Annotated
 
 import tyro
 
+from go_rl.api.hardware.new_hardware import NewHardware, ask_for, describe_hardware, says_nothing
+from go_rl.api.hardware.this_machine import this_machine
 from go_rl.cli.console import console, print_json, print_line, print_table
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.next_command import EXAMPLE_MODEL, say_next
 from go_rl.core import MAX_DEVICES, Hardware, HardwareError, LinkGroup, Links, load_hardware
-from go_rl.core.hardware.new_hardware import NewHardware, ask_for, describe_hardware, says_nothing
 from go_rl.core.hardware.presets import EXAMPLES
 from go_rl.core.hardware.systems import SYSTEMS
-from go_rl.core.hardware.this_machine import this_machine
 from go_rl.report.tables import bytes_text
 from go_rl.report.text_table import TextTable
 
@@ -112,6 +112,9 @@ def _support_lines(shown: Hardware) -> Iterator[str]:
             yield f"{device.kind} supports only: {', '.join(device.supports)}"
         if device.cannot:
             yield f"{device.kind} cannot run: {', '.join(device.cannot)}"
+        if device.rates:
+            said = ", ".join(f"{name} {rate / 1e12:,.4g}" for name, rate in device.rates)
+            yield f"{device.kind}, products in other types than float32, TFLOP/s: {said}"
 
 
 def _new(config: HardwareNew) -> int:

@@ -115,8 +115,8 @@ def least_memory(problem: Problem, budget: Budget, seed: int) -> LeastMemory:
         # Halve the distance; in the end the least that is less.
         limit = share * (1 - LESS) if share < low * CLOSE else (low + share) / 2
         limited = _limited(problem, limit)
-        methods = [Exhaustive()] if all_tried else [MakespanAnnealing(start=best)]
-        tried = [each.optimize(limited, _part(budget, rounds), seed) for each in methods]
+        method = Exhaustive() if all_tried else MakespanAnnealing(start=best)
+        tried = [method.optimize(limited, _part(budget, rounds), seed)]
         tried += _spread(limited, SPREADS[-1:], seed)
         fitting = [plan for plan in tried if plan.evaluation.status.ok]
         if not fitting:

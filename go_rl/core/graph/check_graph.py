@@ -8,6 +8,7 @@ from dataclasses import fields
 import numpy as np
 
 from go_rl.core.errors import GraphError
+from go_rl.core.graph.element_type import ElementType
 from go_rl.core.graph.geometry import GEOMETRY
 from go_rl.core.graph.op_graph import FREE, OpGraph
 from go_rl.core.graph.op_kind import OpKind
@@ -76,6 +77,12 @@ def _read_once(graph: OpGraph) -> np.ndarray:
     return readers[graph.tied_array] < 2
 
 
+def _no_element_type(graph: OpGraph) -> np.ndarray:
+    if graph.element_type is None:
+        return np.zeros(graph.num_nodes, np.bool_)
+    return ~np.isin(graph.element_type, list(ElementType))
+
+
 NODE_RULES: tuple[Rule, ...] = (
     ("node ids are unique", _repeated),
     ("flops is a finite number >= 0", lambda g: _not_cost(g.flops)),
@@ -88,6 +95,7 @@ NODE_RULES: tuple[Rule, ...] = (
     ("transfer_seconds is a finite number >= 0", _transfers),
     (f"geometry has {len(GEOMETRY)} finite numbers >= 0, or NaN where unknown", _geometry_breaks),
     ("kind is an OpKind", lambda g: ~np.isin(g.kind, [k.value for k in OpKind])),
+    ("element_type is an ElementType", _no_element_type),
     ("colocation is a class >= 0 or FREE", lambda g: g.colocation < FREE),
     ("weight_bytes includes the tied arrays that the node reads", _tied_beyond_weights),
 )

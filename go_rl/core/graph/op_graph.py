@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Bool, Float64, Int8, Int32, Int64, Shaped
 
+from go_rl.core.graph.element_type import PRODUCTS, ElementType
 from go_rl.core.graph.held_weights import HeldWeights, held_weights
 from go_rl.core.graph.op_kind import FREE_KINDS, OpKind
 
@@ -99,6 +100,8 @@ class OpGraph:
     geometry: Float64[np.ndarray, "N G"] | None = None
     """[N, G] `go_rl.core.Geometry` of each node, NaN where the reader gives none; None: of no node.
     """
+    element_type: Int8[np.ndarray, "N"] | None = None
+    """[N] `ElementType` in which each node computes; None: the source does not say."""
     meta: Mapping[str, Any] = field(default_factory=dict)
     """Facts of the source other than per node (format, dims, the file's own hardware); JSON."""
 
@@ -159,6 +162,15 @@ class OpGraph:
         return np.where(looks_up, np.minimum(rows, self.weight_bytes), self.weight_bytes)
 
     @cached_property
+    def product_type(self) -> Int8[np.ndarray, "N"]:
+        """[N] `ElementType` of the products that compute in another one than float32, which alone
+        can change their price; `ElementType.UNKNOWN` of all other nodes."""
+        if self.element_type is None:
+            return np.zeros(self.num_nodes, np.int8)
+        other = np.isin(self.kind, PRODUCTS) & (self.element_type != ElementType.FLOAT32)
+        return np.where(other, self.element_type, np.int8(ElementType.UNKNOWN))
+
+    @cached_property
     def digest(self) -> str:
         """SHA-256 over everything that can change a plan's value; the plan's ``graph_hash``."""
         h = hashlib.sha256()
@@ -172,6 +184,7 @@ class OpGraph:
 
     def _arrays(self) -> dict[str, Shaped[np.ndarray, "..."]]:
         stated = {f.name: getattr(self, f.name) for f in fields(self)}
+        stated["element_type"] = self.product_type if self.product_type.any() else None
         return {k: v for k, v in sorted(stated.items()) if isinstance(v, np.ndarray)}
 
     def to_networkx(self) -> nx.MultiDiGraph:

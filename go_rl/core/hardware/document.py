@@ -23,6 +23,8 @@ def hardware_json(hardware: Hardware) -> dict[str, Any]:
     for device in hardware.devices:
         entry = {k: v for k, v in asdict(device).items() if v or not isinstance(v, tuple)}
         entry |= {name: list(entry[name]) for name in PATTERNS if name in entry}
+        if device.rates:
+            entry["rates"] = dict(device.rates)
         if device.engines:
             entry["engines"] = [{**asdict(e), "kinds": list(e.kinds)} for e in device.engines]
         if groups and {k: v for k, v in groups[-1].items() if k != "count"} == entry:
@@ -117,7 +119,7 @@ def _devices(group: Any, where: str) -> list[Device]:
     values: dict[str, Any] = {
         k: _number(v, f"{where}: {k}")
         for k, v in group.items()
-        if k not in ("kind", "is_cpu", "count", "engines", *PATTERNS)
+        if k not in ("kind", "is_cpu", "count", "engines", "rates", *PATTERNS)
     }
     if not isinstance(group["kind"], str) or not isinstance(group.get("is_cpu", False), bool):
         raise HardwareError(f"{where}: kind must be a string and is_cpu true or false")
@@ -127,9 +129,19 @@ def _devices(group: Any, where: str) -> list[Device]:
     values |= {
         name: _patterns(group[name], f"{where}: {name}") for name in PATTERNS if name in group
     }
+    values["rates"] = _rates_by_type(group.get("rates", {}), f"{where}: rates")
     with located(where):
         device = Device(kind=group["kind"], is_cpu=group.get("is_cpu", False), **values)
     return [device] * count
+
+
+def _rates_by_type(document: Any, where: str) -> tuple[tuple[str, float], ...]:
+    if not isinstance(document, Mapping):
+        raise HardwareError(
+            f'{where} must be FLOP/s by element type, such as {{"bfloat16": 312e12}}, not '
+            f"{shown(document)}"
+        )
+    return tuple((str(name), _number(rate, f"{where}: {name}")) for name, rate in document.items())
 
 
 def _patterns(document: Any, where: str) -> tuple[str, ...]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from go_rl.core.hardware.hardware import Device, Hardware
 from go_rl.core.hardware.links import Links, Topology
+from go_rl.core.hardware.rates import rates_of
 
 PCIE_4 = 24e9, 5e-6
 """Bytes/s and seconds of PCIe 4.0 x16 through the host's memory, one direction."""
-GPU_CHIPS = {
+_SHEETS = {
     "p100": Device("p100", 10.6e12, 16e9, 732e9, 4e-6, 12e9),
     "v100": Device("v100", 15.7e12, 32e9, 900e9, 4e-6, 12e9),
     "a100": Device("a100", 156e12, 80e9, 2039e9, 3e-6, 24e9),
@@ -25,6 +28,7 @@ GPU_CHIPS = {
     "rtx-4090": Device("rtx-4090", 82.58e12, 24e9, 1008e9, 3e-6, 24e9),
 }
 """Vendor data sheets: TF32 dense tensor rate on A100 and H100, fp32 rate on all others."""
+GPU_CHIPS = {name: replace(chip, rates=rates_of(name)) for name, chip in _SHEETS.items()}
 TENSOR_RATES = ("a100", "h100")
 """GPUs whose rate is that of TF32."""
 

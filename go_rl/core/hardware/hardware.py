@@ -16,6 +16,7 @@ from go_rl.core.errors import HardwareError, nearest
 from go_rl.core.files.paths import path_of
 from go_rl.core.files.strict_json import read_json
 from go_rl.core.files.whole_file import write_text
+from go_rl.core.graph.element_type import ElementType
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.core.hardware.links import (
     LONGEST_SECONDS,
@@ -23,6 +24,7 @@ from go_rl.core.hardware.links import (
     LinkTable,
     link_table,
 )
+from go_rl.core.hardware.rates import check_rates, priced_as
 
 MAX_DEVICES = 1024
 """Largest number of devices."""
@@ -71,7 +73,7 @@ class Device:
     kind: str
     """Device kind, the key of profiles and cost-model parameters, such as ``hermosa``."""
     peak_flops: float
-    """Peak arithmetic rate in the hardware's number format, FLOP/s."""
+    """Peak arithmetic rate in float32, or in the hardware's number format, FLOP/s."""
     memory_bytes: float
     """Memory for weights and live tensors, bytes."""
     memory_bandwidth: float
@@ -89,10 +91,27 @@ class Device:
     all."""
     cannot: tuple[str, ...] = ()
     """Types or kinds of operators that it cannot run, as patterns."""
+    rates: tuple[tuple[str, float], ...] = ()
+    """FLOP/s of products in other element types than float32, by their names, such as
+    ``bfloat16``; 0: it cannot compute in that type. Others: see `rates.priced_as`."""
 
-    def runs(self, op_type: str, kind: OpKind) -> bool:
-        """Return whether it can run operators of a type, such as ``Conv``, and kind; patterns match
-        either, in any case."""
+    def rate(self, element: ElementType) -> float:
+        """Return the FLOP/s of products that compute in an element type."""
+        rates = dict(self.rates)
+        return rates.get(priced_as(rates, element).label, self.peak_flops)
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether there are operators that it cannot run."""
+        return bool(self.supports or self.cannot or not all(rate for _, rate in self.rates))
+
+    def runs(
+        self, op_type: str, kind: OpKind, product_type: ElementType = ElementType.UNKNOWN
+    ) -> bool:
+        """Return whether it can run operators of a type, such as ``Conv``, and kind, products in an
+        element type among them; patterns match either, in any case."""
+        if product_type and not self.rate(product_type):
+            return False
         words = op_type.lower(), kind.name.lower()
 
         def named(patterns: tuple[str, ...]) -> bool:
@@ -119,6 +138,7 @@ class Device:
             raise HardwareError(
                 f"device {self.kind!r}: launch_seconds must be a number 0 to {LONGEST_SECONDS:g}"
             )
+        check_rates(self.rates, f"device {self.kind!r}")
         _check_engines(self)
 
 

@@ -12,6 +12,7 @@ from go_rl.core.hardware.gpus import GPU_CHIPS, gpu
 from go_rl.core.hardware.hardware import MAX_DEVICES, Device, Hardware
 from go_rl.core.hardware.links import Links, Topology
 from go_rl.core.hardware.processor import own_target
+from go_rl.core.hardware.rates import rates_of
 from go_rl.core.hardware.systems import SYSTEMS
 from go_rl.core.printable import LONGEST_NAME, abridged
 
@@ -30,7 +31,7 @@ Modules, MLSys 2022). Its other rates are not published: 1.2 TB/s to SRAM, 16 GB
 HOST = Device("cpu", 1e11, 16e9, 2e10, 2e-6, 2e10, is_cpu=True)
 """Two cores of a server processor."""
 
-CORE = Device("cpu-1", 128e9, 24e9, 25e9, 9e-6, 25e9, is_cpu=True)
+CORE = Device("cpu-1", 128e9, 24e9, 25e9, 9e-6, 25e9, is_cpu=True, rates=rates_of("cpu-1"))
 """One core of the machine that measured the kernels of ``kernels-cpu-1``, a Xeon of Intel's
 Sapphire Rapids: two 512-bit multiply-adds a cycle at 2.0 GHz, float32; its share of the memory and
 of its bandwidth; and the time of an empty call of XLA."""

@@ -14,14 +14,15 @@ from dataclasses import replace
 from go_rl.core.hardware.gpus import PCIE_4, gpu
 from go_rl.core.hardware.hardware import Device, Hardware
 from go_rl.core.hardware.links import LinkGroup, Links, Topology
+from go_rl.core.hardware.rates import rates_of
 
 ETHERNET_10, ETHERNET_100 = (1.2e9, 30e-6), (12e9, 10e-6)
 THUNDERBOLT_4 = 3e9, 50e-6
 """Bytes/s and seconds of links."""
 M2_ULTRA = Device("m2-ultra", 27.2e12, 192e9, 800e9, 5e-6, 400e9)
 """Mac Studio with 76 GPU cores; memory is shared with the host."""
-TPU_V4 = Device("tpu-v4", 275e12, 32e9, 1228e9, 1e-6, 16e9)
-TPU_V5E = Device("tpu-v5e", 197e12, 16e9, 819e9, 1e-6, 16e9)
+TPU_V4 = Device("tpu-v4", 275e12, 32e9, 1228e9, 1e-6, 16e9, rates=rates_of("tpu-v4"))
+TPU_V5E = Device("tpu-v5e", 197e12, 16e9, 819e9, 1e-6, 16e9, rates=rates_of("tpu-v5e"))
 """Chips, bf16: TPU v4 (Jouppi et al., ISCA 2023) with its two cores as one, and v5e."""
 TPU_HOP = 1e-6
 """Seconds from a chip to the next."""

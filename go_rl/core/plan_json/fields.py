@@ -10,6 +10,7 @@ import numpy as np
 
 from go_rl.core.errors import PlanError, nearest
 from go_rl.core.files.strict_json import shown
+from go_rl.core.hardware.hardware import MAX_DEVICES
 
 LARGEST = np.iinfo(np.int64)
 """Whole numbers that a priority may be."""
@@ -18,7 +19,7 @@ MOST_DEVICES = int(np.iinfo(np.int16).max)
 """Largest index of a device that a plan can hold."""
 
 
-MOST_ENTRIES = 1024**2
+MOST_ENTRIES = MAX_DEVICES**2
 """Most numbers of a list of which only those that are not 0 are written."""
 
 

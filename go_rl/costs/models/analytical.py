@@ -16,8 +16,9 @@ from importlib.resources import files
 import numpy as np
 from jaxtyping import Float64
 
-from go_rl.core import Device, HardwareError, OpKind, ProblemError
+from go_rl.core import Device, ElementType, HardwareError, OpKind, ProblemError
 from go_rl.core.graph.op_kind import FREE_KINDS
+from go_rl.core.hardware.rates import replaced_types
 from go_rl.costs.models.cost_model import Kernels
 
 
@@ -77,11 +78,33 @@ class Analytical:
             )
         table = self.parameters if self.parameters is not None else shipped_parameters()
         share = table.get(device.kind, Efficiency())
-        compute = kernels.flops / (device.peak_flops * share.of_kind()[kernels.kind])
+        compute = kernels.flops / (peak_rates(kernels, device) * share.of_kind()[kernels.kind])
         memory = kernels.bytes_accessed / (device.memory_bandwidth * share.memory)
         streamed = kernels.streamed_bytes / device.host_bandwidth
         seconds = np.maximum(np.maximum(compute, memory), streamed) + device.launch_seconds
         return np.where(np.isin(kernels.kind, list(FREE_KINDS)), 0.0, seconds)
+
+
+def peak_rates(kernels: Kernels, device: Device) -> Float64[np.ndarray, "K"]:
+    """Return [K] the device's FLOP/s in the element type of each kernel's product, the least that
+    counts where it has none."""
+    if kernels.element_type is None:
+        return np.full(len(kernels.kind), device.peak_flops)
+    by_type = np.array([device.rate(each) for each in ElementType])
+    return np.maximum(by_type, np.finfo(float).tiny)[kernels.element_type]
+
+
+def unstated_rates(kernels: Kernels, devices: tuple[Device, ...]) -> tuple[str, ...]:
+    """Return a note on each device that computes products in types of which it states no rate."""
+    if kernels.element_type is None:
+        return ()
+    present = [ElementType(each) for each in np.unique(kernels.element_type).tolist() if each]
+    found = []
+    for device in devices:
+        said = replaced_types(present, dict(device.rates))
+        if said:
+            found.append(f"{device.kind} states no rate of {said}.")
+    return tuple(found)
 
 
 def calibrate(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int8, Int64
+from jaxtyping import Bool, Float64, Int64
 
 from go_rl.core import Device, ProblemError
 from go_rl.costs.models.cost_model import CostModel, GraphCostModel, Kernels
@@ -48,9 +48,13 @@ class FusedPrices:
                 f"graph {self.nodes.graph.name!r} brings measured seconds of single operators; "
                 "fused kernels need a cost model that prices them: leave out the decision fusion"
             )
+        heaviest = _heaviest(self.nodes, leader)[fused]
         kernels = Kernels(
             graph=self.nodes.graph,
-            kind=_kinds(self.nodes, leader)[fused],
+            kind=self.nodes.kind[heaviest],
+            element_type=None
+            if self.nodes.element_type is None
+            else self.nodes.element_type[heaviest],
             flops=np.bincount(leader, self.nodes.flops, len(leader))[fused],
             bytes_accessed=self._bytes(leader)[fused],
             streamed_bytes=np.bincount(leader, self.nodes.streamed_bytes, len(leader))[fused],
@@ -114,9 +118,9 @@ def repeats(*columns: np.ndarray) -> Bool[np.ndarray, "E"]:
     return np.arange(len(number)) > first[number]
 
 
-def _kinds(nodes: Kernels, leader: Int64[np.ndarray, "N"]) -> Int8[np.ndarray, "N"]:
-    """[N] kind of the node with most FLOP in each leader's kernel."""
+def _heaviest(nodes: Kernels, leader: Int64[np.ndarray, "N"]) -> Int64[np.ndarray, "N"]:
+    """[N] the node with most FLOP in each leader's kernel."""
     by_flops = np.argsort(nodes.flops, kind="stable")
-    kind = nodes.kind.copy()
-    kind[leader[by_flops]] = nodes.kind[by_flops]
-    return kind
+    found = np.arange(len(leader))
+    found[leader[by_flops]] = by_flops
+    return found

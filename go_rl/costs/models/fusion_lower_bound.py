@@ -138,8 +138,8 @@ def _parts(problem: Problem, inner: np.ndarray, component: np.ndarray) -> _Parts
     able, rows = np.isfinite(prices.base), []
     for row, device in enumerate(prices.devices):
         share = shares.get(device.kind, Efficiency())
-        paces = device.peak_flops * share.of_kind()
-        compute = prices.nodes.flops / _best_pace(prices, paces, component)
+        pace = peak_rates(prices.nodes, device) * share.of_kind()[prices.nodes.kind]
+        compute = prices.nodes.flops / _best_pace(prices, pace, component)
         traffic = size / (device.memory_bandwidth * share.memory)
         rows.append([np.where(able[row], part, np.inf) for part in (compute, traffic)])
     compute, traffic = np.min(rows, axis=0)
@@ -151,16 +151,17 @@ def _parts(problem: Problem, inner: np.ndarray, component: np.ndarray) -> _Parts
 
 
 def _best_pace(
-    prices: FusedPrices, paces: Float64[np.ndarray, "kinds"], component: Int64[np.ndarray, "N"]
+    prices: FusedPrices, pace: Float64[np.ndarray, "N"], component: Int64[np.ndarray, "N"]
 ) -> Float64[np.ndarray, "N"]:
-    """[N] FLOP/s of the fastest kind among nodes of the component with at least as many FLOP."""
+    """[N] FLOP/s of the fastest among nodes of the component with at least as many FLOP; ``pace``
+    [N]: those of each node by itself."""
     nodes = prices.nodes
-    place = np.argsort(np.argsort(paces, kind="stable"))[nodes.kind]
+    distinct, place = np.unique(pace, return_inverse=True)
     order = np.lexsort((-place, -nodes.flops, component))
-    step = len(paces)
+    step = len(distinct)
     best = np.maximum.accumulate(component[order] * step + place[order]) % step
     found = np.empty(len(order))
-    found[order] = np.sort(paces)[best]
+    found[order] = distinct[best]
     return found
 
 

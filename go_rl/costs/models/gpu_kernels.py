@@ -11,15 +11,16 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int64
+from jaxtyping import Bool, Float64, Int8, Int64
 
 from go_rl.core import NO_DIM, OpGraph
 from go_rl.core.graph.op_kind import FREE_KINDS
 from go_rl.costs.operators.launches.launch import ONE_READ, operator_rows
-from go_rl.costs.operators.launches.operator_view import HEAVY, VIEWS, OperatorView, in_other_types
+from go_rl.costs.operators.launches.operator_view import HEAVY, VIEWS, OperatorView
 from go_rl.costs.operators.launches.product_launches import product_launches
 from go_rl.costs.operators.tables import OperatorRows
 from go_rl.costs.operators.tables.operator_rows import FLOAT_BYTES, SIZES
+from go_rl.costs.operators.type_scale import element_scale
 from go_rl.graphs.cutting import cut_kernels
 from go_rl.graphs.cutting.opcode_names import opcode
 
@@ -43,8 +44,6 @@ class KernelWork(NamedTuple):
     """Whether anything is launched."""
     length: Int64[np.ndarray, "N"]
     """Elements of the longest row of the results."""
-    refused: Bool[np.ndarray, "N"]
-    """Whether one of the operators is refused."""
 
     @property
     def streams(self) -> Bool[np.ndarray, "N"]:
@@ -58,16 +57,23 @@ class KernelWork(NamedTuple):
         return np.where(self.of_products > 0, beyond, 0.0)
 
 
+class Products(NamedTuple):
+    """The distinct products ``P`` of a graph."""
+
+    rows: OperatorRows
+    types: Int8[np.ndarray, "P"]
+    """[P] `go_rl.core.ElementType` of those in other types than float32."""
+    stand_in: Bool[np.ndarray, "P"]
+    """[P] whether each stands in for an operator that the table does not have."""
+    of_node: Int64[np.ndarray, "N"]
+    """[N] the product of each node, or `NO_PRODUCT`."""
+
+
 @dataclass(frozen=True, eq=False)
 class GpuKernels:
     """Operators of a graph of ``N`` nodes."""
 
     graph: OpGraph
-
-    @cached_property
-    def refused(self) -> Bool[np.ndarray, "N"]:
-        """[N] operators of which nothing was learned: they compute in other types than float32."""
-        return in_other_types(self.graph) & self.launches
 
     @cached_property
     def launches(self) -> Bool[np.ndarray, "N"]:
@@ -85,10 +91,9 @@ class GpuKernels:
         return np.maximum(padded[np.arange(len(shape)), rank], 1).astype(np.int64)
 
     @cached_property
-    def products(self) -> tuple[OperatorRows, Bool[np.ndarray, "P"], Int64[np.ndarray, "N"]]:
-        """The distinct products P, [P] whether each is a stand-in for an operator that the table
-        does not have, and [N] the product of each node or `NO_PRODUCT`."""
-        heavy = np.isin(self.graph.kind, HEAVY) & self.launches & ~self.refused
+    def products(self) -> Products:
+        """The products."""
+        heavy = np.isin(self.graph.kind, HEAVY) & self.launches
         kernels, leaders = cut_kernels(self.graph, np.arange(self.graph.num_nodes))
         alone = kernels.take(np.flatnonzero(heavy[leaders]))
         first: dict[str, int] = {}
@@ -98,18 +103,17 @@ class GpuKernels:
         of_node = np.full(self.graph.num_nodes, NO_PRODUCT, np.int64)
         of_node[heavy] = [number[name] for name in alone.hashes]
         view = OperatorView(alone.take(np.array(list(first.values()), np.int64)).graph)
-        found = [
-            list(product_launches(view, node, ()))[-1]
-            for node in np.flatnonzero(np.isin(view.graph.kind, HEAVY)).tolist()
-        ]
+        nodes = np.flatnonzero(np.isin(view.graph.kind, HEAVY))
+        found = [list(product_launches(view, node, ()))[-1] for node in nodes.tolist()]
         stand_in = np.array([launch.unlike for launch in found], bool)
-        return operator_rows(found), stand_in, of_node
+        types = view.graph.product_type[nodes]
+        return Products(operator_rows(found), types, stand_in, of_node)
 
     @cached_property
     def product_bytes(self) -> Float64[np.ndarray, "N"]:
         """[N] bytes of the operands and the result of each node's product; 0 without."""
-        rows, _, of_node = self.products
-        return np.append(rows.least_bytes(), 0.0)[of_node]
+        rows, types, _, of_node = self.products
+        return np.append(rows.least_bytes() * element_scale(types), 0.0)[of_node]
 
     @cached_property
     def _tensor(self) -> Int64[np.ndarray, "E"]:
@@ -129,7 +133,6 @@ class GpuKernels:
             of_products=np.bincount(leader, self.product_bytes, count),
             launches=np.bincount(leader[self.launches], minlength=count) > 0,
             length=length,
-            refused=np.bincount(leader[self.refused], minlength=count) > 0,
         )
 
     def _moved(self, leader: Int64[np.ndarray, "N"]) -> Float64[np.ndarray, "N"]:

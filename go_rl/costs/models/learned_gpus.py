@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
-from go_rl.core import Device, OpGraph
+from go_rl.core import Device, ElementType, OpGraph
 from go_rl.costs.devices import DataSheet
 from go_rl.costs.models.analytical import Analytical
 from go_rl.costs.models.cost_model import Kernels
@@ -20,6 +20,7 @@ from go_rl.costs.operators.examples import OperatorInputs
 from go_rl.costs.operators.launches.launch_prices import STREAMED_SHARE
 from go_rl.costs.operators.predictor import OperatorPredictor
 from go_rl.costs.operators.tables import OperatorRows
+from go_rl.costs.operators.type_scale import in_other_types, type_scale
 
 LEFT_OUT = "operators of GPUs that were left out are predicted within 13 % on average"
 """Error where nothing but the data sheet is known (`experiments/results/left_out_gpus.md`)."""
@@ -35,8 +36,8 @@ class LearnedGpus:
     """`CostModel`: a kernel is its products, and the bytes that it streams beyond theirs; one
     without products is a stream of all its bytes. A kernel of views alone costs nothing.
 
-    Kernels with operators of other types than float32, and all kernels on devices that are no GPUs
-    of the table, are priced analytically; the notes say how many.
+    Products in other types than float32, in which all was measured, are scaled (`type_scale`); all
+    kernels on devices that are no GPUs of the table are priced analytically. The notes say so.
     """
 
     predictor: OperatorPredictor
@@ -53,19 +54,16 @@ class LearnedGpus:
         if sheet is None:
             return Analytical().seconds(kernels, device)
         which, work = _work(kernels)
-        learned = self._learned(kernels.graph, which, work, sheet)
-        seconds = with_streaming(learned, kernels, device)
-        if not work.refused.any():
-            return seconds
-        return np.where(work.refused[which], Analytical().seconds(kernels, device), seconds)
+        learned = self._learned(_Asked(kernels.graph, device, sheet), which, work)
+        return with_streaming(learned, kernels, device)
 
     def least_seconds(self, graph: OpGraph, device: Device) -> Float64[np.ndarray, "N"]:
         """Return [N] seconds that an operator adds to whatever kernel it is part of: its product;
-        0 of operators that are no product, or may share a kernel that is priced otherwise."""
+        0 of operators that are no product."""
         sheet = sheet_of(device)
-        if sheet is None or gpu_kernels(graph).refused.any():
+        if sheet is None:
             return np.zeros(graph.num_nodes)
-        return _priced_products(self.predictor, graph, sheet).seconds
+        return _priced_products(self.predictor, _Asked(graph, device, sheet)).seconds
 
     def notes(self, kernels: Kernels, device: Device) -> tuple[str, ...]:
         """Return notes: the cost model, what is known of the GPU, and how many operators are unlike
@@ -76,13 +74,13 @@ class LearnedGpus:
                     "this name and bandwidth.",)  # fmt: skip
         which, work = _work(kernels)
         priced = work.launches[which]
-        refused = work.refused[which] & priced
-        unlike = self._unlike(kernels.graph, work, sheet)[which] & priced & ~refused
+        asked = _Asked(kernels.graph, device, sheet)
+        unlike = self._unlike(asked, work)[which] & priced
         return (
             f"Operator times on {kind} are predicted from the data sheet of {sheet.device}, in "
             "float32 without TF32.",
             *self._unmeasured(sheet),
-            *self._refused(kernels, device, refused, int(priced.sum())),
+            *_scaled(kernels.graph, device),
             *([f"{unlike.sum():,} of {priced.sum():,} operators on {kind} are unlike what was "
                "measured; their times are guesses."] * bool(unlike.any())),
         )  # fmt: skip
@@ -93,39 +91,36 @@ class LearnedGpus:
         error = FAR_OUT if self.predictor.reach.is_strange(sheet) else LEFT_OUT
         return (f"{sheet.device} was not measured: {error}.",)
 
-    def _refused(
-        self, kernels: Kernels, device: Device, refused: Bool[np.ndarray, "K"], count: int
-    ) -> tuple[str, ...]:
-        if not refused.any():
-            return ()
-        seconds = self.seconds(kernels, device)
-        share = 100 * seconds[refused].sum() / seconds.sum()
-        return (
-            f"{refused.sum():,} of {count:,} operators on {device.kind} compute in other types "
-            f"than float32, of which nothing was learned; their times are analytical, {share:.0f} "
-            "% of the sum.",
-        )
-
     def _learned(
-        self, graph: OpGraph, which: Int64[np.ndarray, "K"], work: KernelWork, sheet: DataSheet
+        self, asked: _Asked, which: Int64[np.ndarray, "K"], work: KernelWork
     ) -> Float64[np.ndarray, "K"]:
         """[K] seconds of the kernels that some nodes lead."""
-        products = _priced_products(self.predictor, graph, sheet).seconds
-        total = np.bincount(work.leader, products, graph.num_nodes)
+        products = _priced_products(self.predictor, asked).seconds
+        sheet = asked.sheet
+        total = np.bincount(work.leader, products, len(products))
         total += work.beyond / (STREAMED_SHARE * sheet.memory_bandwidth)
         streams = which[work.streams[which]]
         rows = streamed_rows(work.moved[streams], work.length[streams])
         total[streams] = self.predictor.predict(_on(rows, sheet))
         return total[which]
 
-    def _unlike(self, graph: OpGraph, work: KernelWork, sheet: DataSheet) -> Bool[np.ndarray, "N"]:
+    def _unlike(self, asked: _Asked, work: KernelWork) -> Bool[np.ndarray, "N"]:
         """[N] kernels, at their leaders, that are unlike what was measured."""
-        products = _priced_products(self.predictor, graph, sheet).unlike
-        found = np.bincount(work.leader[products], minlength=graph.num_nodes) > 0
+        products = _priced_products(self.predictor, asked).unlike
+        sheet = asked.sheet
+        found = np.bincount(work.leader[products], minlength=len(products)) > 0
         streams = np.flatnonzero(work.streams)
         rows = streamed_rows(work.moved[streams], work.length[streams])
         found[streams] |= self.predictor.reach.outside(_on(rows, sheet))
         return found
+
+
+class _Asked(NamedTuple):
+    """A graph on a GPU of the table."""
+
+    graph: OpGraph
+    device: Device
+    sheet: DataSheet
 
 
 class _Products(NamedTuple):
@@ -138,12 +133,25 @@ class _Products(NamedTuple):
 
 
 @lru_cache(KEPT * 4)
-def _priced_products(predictor: OperatorPredictor, graph: OpGraph, sheet: DataSheet) -> _Products:
-    rows, stand_in, of_node = gpu_kernels(graph).products
-    asked = _on(rows, sheet)
-    unlike = predictor.reach.outside(asked) | stand_in
+def _priced_products(predictor: OperatorPredictor, asked: _Asked) -> _Products:
+    rows, types, stand_in, of_node = gpu_kernels(asked.graph).products
+    scale = type_scale(rows, types, asked.sheet, dict(asked.device.rates))
+    inputs = replace(_on(rows, asked.sheet), scale=scale)
+    unlike = predictor.reach.outside(inputs) | stand_in | in_other_types(types)
     return _Products(
-        np.append(predictor.predict(asked), 0.0)[of_node], np.append(unlike, False)[of_node]
+        np.append(predictor.predict(inputs), 0.0)[of_node], np.append(unlike, False)[of_node]
+    )
+
+
+def _scaled(graph: OpGraph, device: Device) -> tuple[str, ...]:
+    """A note on products in other types than float32."""
+    types = graph.product_type[graph.product_type != 0]
+    if not types.size:
+        return ()
+    named = ", ".join(ElementType(each).label for each in np.unique(types).tolist())
+    return (
+        f"{types.size:,} products compute in {named}, in which nothing was measured: their times "
+        f"on {device.kind} are those of float32, scaled by rates and by the width of an element.",
     )
 
 

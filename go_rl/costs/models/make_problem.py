@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Float64, Int8
 
 from go_rl.core import (
     DECISIONS,
@@ -25,12 +25,17 @@ from go_rl.core import (
     decision_names,
     rule_set,
 )
+from go_rl.core.hardware.supported import supported
+from go_rl.costs.models.analytical import Analytical, unstated_rates
 from go_rl.costs.models.auto import AutoCost, auto_cost
 from go_rl.costs.models.cost_model import CostModel, GraphCostModel, Kernels
 from go_rl.costs.models.fused import FusedPrices
+from go_rl.costs.models.learned_gpus import LearnedGpus
 from go_rl.costs.models.profiled import Profiled, profile_for
-from go_rl.costs.models.supported import supported
 from go_rl.graphs.cutting.colocation import with_colocation
+
+RATED_MODELS = (Analytical, LearnedGpus)
+"""Cost models that read a device's rates by element type."""
 
 
 @dataclass(frozen=True)
@@ -83,14 +88,15 @@ def make_problem(
         flops=graph.flops,
         bytes_accessed=_rescaled(graph.bytes_accessed, graph.output_itemsize, hardware),
         streamed_bytes=streamed,
+        element_type=_product_types(graph, hardware),
     )
     devices = {device.kind: device for device in hardware.devices}
     output_bytes = _rescaled(graph.output_bytes, graph.output_itemsize, hardware)
     edge_bytes = _rescaled(graph.edge_bytes, graph.output_itemsize[graph.senders], hardware)
     kinds = tuple(devices[kind] for kind in hardware.kinds)
     seconds = np.stack([_priced(model, kernels, device) for device in kinds])
-    seconds = np.where(supported(graph, kinds), seconds, np.inf)
-    said = _said(model, kernels, kinds)
+    seconds = np.where(supported(graph, kernels.element_type, kinds), seconds, np.inf)
+    said = (*_said(model, kernels, kinds), *_unstated(model, kernels, kinds))
     asked = None if options.decisions is None else decision_names(options.decisions)
     several = options.objective.traits.decides_several
     decisions = _decisions(asked, hardware) if several else DECISIONS
@@ -248,6 +254,17 @@ def _said(model: CostModel, kernels: Kernels, devices: tuple[Device, ...]) -> tu
     if not isinstance(model, GraphCostModel):
         return ()
     return tuple(dict.fromkeys(note for device in devices for note in model.notes(kernels, device)))
+
+
+def _product_types(graph: OpGraph, hardware: Hardware) -> Int8[np.ndarray, "N"] | None:
+    """Element types of products that are not in float32; None: there are none, or the hardware
+    computes in a format of its own."""
+    own_format = hardware.element_bytes is not None
+    return None if own_format or not graph.product_type.any() else graph.product_type
+
+
+def _unstated(model: CostModel, kernels: Kernels, devices: tuple[Device, ...]) -> tuple[str, ...]:
+    return unstated_rates(kernels, devices) if isinstance(model, RATED_MODELS) else ()
 
 
 def _notes(

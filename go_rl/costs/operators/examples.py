@@ -34,10 +34,13 @@ class OperatorInputs:
     """[D]"""
     device: Int[np.ndarray, "R"]
     """[R] index of the device."""
+    scale: Float64[np.ndarray, "R"] | None = None
+    """[R] factor on what the GPU takes, without the host: see `type_scale`; None: 1."""
 
     def take(self, rows: np.ndarray) -> OperatorInputs:
         """Return some rows."""
-        return OperatorInputs(self.rows.take(rows), self.devices, self.device[rows])
+        scale = None if self.scale is None else self.scale[rows]
+        return OperatorInputs(self.rows.take(rows), self.devices, self.device[rows], scale)
 
     def fields(self, name: str) -> Float64[np.ndarray, "R"]:
         """Return [R] a number of the data sheet of each row's device."""

@@ -67,10 +67,23 @@ def log_seconds(
         body, floor, start, uncached = _of_group(
             params[group], group, np.array(known[group]), sheets, inputs.take(rows), slower[rows]
         )
+        if inputs.scale is not None:
+            body, uncached = (_scaled(each, start, inputs.scale[rows]) for each in (body, uncached))
         found.total[rows] = with_floor(body, floor, SHARPNESS[group], np)
         found.body[rows], found.floor[rows] = body, floor
         found.start[rows], found.uncached[rows] = start, uncached
     return found
+
+
+def _scaled(
+    body: Float64[np.ndarray, "R"],
+    start: Float64[np.ndarray, "R"],
+    scale: Float64[np.ndarray, "R"],
+) -> Float64[np.ndarray, "R"]:
+    """Logarithms of what a GPU takes where its work, without the start, takes ``scale`` times as
+    long."""
+    before, seconds = np.exp(start), np.exp(body)
+    return np.log(np.minimum(before, seconds) + np.maximum(seconds - before, 0.0) * scale)
 
 
 def _hosts(

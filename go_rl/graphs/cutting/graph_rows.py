@@ -14,7 +14,8 @@ COLUMNS = (
     "kind", "flops", "bytes_accessed", "output_bytes", "weight_bytes", "output_itemsize",
     "weight_itemsize", "is_output",
 )  # fmt: skip
-"""Node arrays of one dimension that parts keep; they forget colocation and tied weights."""
+"""Node arrays of one dimension that parts keep; they forget colocation, tied weights, and element
+types of all but products in other types than float32."""
 
 
 def geometry_of(graph: OpGraph) -> Float64[np.ndarray, "N G"]:
@@ -43,6 +44,7 @@ def graph_rows(graph: OpGraph, kept: Bool[np.ndarray, "N"]) -> OpGraph:
         op_type=tuple(graph.op_type[i] for i in np.flatnonzero(kept).tolist()),
         output_shape=graph.output_shape[kept],
         geometry=geometry_of(graph)[kept],
+        element_type=graph.product_type[kept],
         senders=place[graph.senders[edges]],
         receivers=place[graph.receivers[edges]],
         edge_bytes=graph.edge_bytes[edges],
@@ -60,6 +62,7 @@ def joined_graphs(graphs: Sequence[OpGraph]) -> OpGraph:
         op_type=tuple(t for graph in graphs for t in graph.op_type),
         output_shape=np.concatenate([_padded(graph.output_shape, rank) for graph in graphs]),
         geometry=np.concatenate([geometry_of(graph) for graph in graphs]),
+        element_type=np.concatenate([graph.product_type for graph in graphs]),
         **{
             name: np.concatenate(
                 [getattr(g, name) + i for g, i in zip(graphs, first, strict=False)]

@@ -71,7 +71,8 @@ def _own_labels(graph: OpGraph) -> UInt64[np.ndarray, "n 2"]:
     ]  # fmt: skip
     for column in columns:
         labels = _joined(labels, column)
-    return labels
+    other = graph.product_type[:, None] != 0
+    return np.where(other, _joined(labels, graph.product_type), labels)
 
 
 def _joined(

@@ -139,6 +139,7 @@ def _columns(graph: OpGraph, busy: Bool[np.ndarray, "N"], read: _TensorsRead) ->
         source=("",) * (tensors + len(own)),
         output_shape=np.concatenate([shape, graph.output_shape[own]]),
         geometry=np.concatenate([np.zeros((tensors, len(GEOMETRY))), geometry_of(graph)[own]]),
+        element_type=np.concatenate([np.zeros(tensors, np.int8), graph.product_type[own]]),
         colocation=free,
         **NO_TIED_WEIGHTS,
         is_backward=np.zeros(len(free), np.bool_),

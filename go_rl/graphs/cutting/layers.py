@@ -17,7 +17,7 @@ def layer_names(graph: OpGraph) -> tuple[str, ...]:
 
 
 def in_layers(graph: OpGraph) -> Bool[np.ndarray, "N"]:
-    """Return [N] whether a node's own scope, or own weights, say which layer is its."""
+    """Return [N] whether a node's own scope, or the weights that it reads, state its layer."""
     return np.array([key is not None for key in _keys(graph)], bool)
 
 
@@ -26,7 +26,7 @@ def layers(graph: OpGraph) -> Int64[np.ndarray, "N"]:
 
     Nodes with one scope are a layer. In a graph without scopes, nodes that read one array of
     weights are: an unrolled cell is one layer, and so are the steps back through it and its update.
-    A node that neither says belongs to the layer of the node before it.
+    Any other node belongs to the layer of the node before it.
     """
     number: dict[Hashable, int] = {}
     found = np.zeros(graph.num_nodes, np.int64)
@@ -39,7 +39,7 @@ def layers(graph: OpGraph) -> Int64[np.ndarray, "N"]:
 
 
 def _keys(graph: OpGraph) -> list[Hashable | None]:
-    """What says the layer of each node; None where nothing does."""
+    """Scope or array of weights that states the layer of each node; None where nothing does."""
     scopes = layer_names(graph)
     if any(scopes):
         return [scope or None for scope in scopes]

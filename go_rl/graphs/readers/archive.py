@@ -25,7 +25,7 @@ ARRAYS = {
     "senders": "int32", "receivers": "int32", "edge_bytes": "float64", "edge_output": "int32",
 }  # fmt: skip
 """Arrays of a graph and their types."""
-OPTIONAL = {"transfer_seconds": "float64", "geometry": "float64"}
+OPTIONAL = {"transfer_seconds": "float64", "geometry": "float64", "element_type": "int8"}
 """Arrays that a graph may lack."""
 TABLES = ("output_shape", "geometry")
 """Arrays of two dimensions; the others have one."""
@@ -149,5 +149,6 @@ def _graph(manifest: dict[str, Any], content: dict[str, np.ndarray]) -> OpGraph:
         seconds={name.removeprefix(SECONDS): content[name] for name in profiles},
         transfer_seconds=content.get("transfer_seconds"),
         geometry=content.get("geometry"),
+        element_type=content.get("element_type"),
         meta=manifest["meta"],
     )

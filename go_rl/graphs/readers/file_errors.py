@@ -49,6 +49,17 @@ def naming(path: str | Path) -> Iterator[None]:
         raise ReadError(f"{path}: {error}") from error
 
 
+def read_bytes(path: Path, most: int = -1) -> bytes:
+    """Return the bytes of a file, at most so many from its start; a `ReadError` where it cannot be
+    read."""
+    try:
+        check_readable(path)
+        with path.open("rb") as file:
+            return file.read(most)
+    except OSError as error:
+        raise ReadError(f"{path}: cannot be read ({error.strerror or error})") from error
+
+
 def read_text(path: Path) -> str:
     """Return the text of a file; a `ReadError` where it is none."""
     try:

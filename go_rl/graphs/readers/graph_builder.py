@@ -12,6 +12,7 @@ import numpy as np
 
 from go_rl.core.errors import GraphError
 from go_rl.core.graph.check_graph import check_graph
+from go_rl.core.graph.element_type import ElementType
 from go_rl.core.graph.geometry import Geometry, geometry_row
 from go_rl.core.graph.op_graph import FREE, NO_DIM, NodeId, OpGraph
 from go_rl.core.graph.op_kind import OpKind
@@ -24,6 +25,8 @@ _COLUMNS: dict[str, type] = {
     **dict.fromkeys(("is_backward", "is_output"), np.bool_),
 }
 """Attributes of nodes that are arrays of the graph as they stand."""
+TIE_BYTES = 1024.0
+"""Arrays up to this size are each reader's own: ties of scalars would say nothing."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,7 @@ class Node:
     seconds: Mapping[str, float] = field(default_factory=dict)
     transfer_seconds: float | None = None
     geometry: Geometry | None = None
+    element_type: ElementType = ElementType.UNKNOWN
 
 
 class GraphBuilder:
@@ -188,6 +192,7 @@ class GraphBuilder:
             transfer_seconds=_transfers(nodes),
             meta=self.meta,
             geometry=_geometry(nodes),
+            element_type=_element_types(nodes),
         )
 
 
@@ -251,3 +256,9 @@ def _geometry(nodes: list[Node]) -> np.ndarray | None:
     if all(n.geometry is None for n in nodes):
         return None
     return np.array([geometry_row(n.geometry) for n in nodes], np.float64)
+
+
+def _element_types(nodes: list[Node]) -> np.ndarray | None:
+    if not any(n.element_type for n in nodes):
+        return None
+    return np.array([n.element_type for n in nodes], np.int8)

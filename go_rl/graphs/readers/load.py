@@ -71,8 +71,8 @@ def load(
         weights: positions of the arguments (of HLO: of the parameters) that are weights, which stay
             on their devices; None: for a JAX function see `readers.jax.reader.trace_jax`.
         micro_batches: equal parts of the batch whose gradients a training iteration accumulates,
-            see `readers.jax.micro_batches`; None: one. A factory with a parameter of that name gets
-            it.
+            see `readers.jax.training.micro_batches`; None: one. A factory with a parameter of that
+            name gets it.
 
     Raises:
         ReadError: no such file, an unknown format, damaged content, or an option that the format

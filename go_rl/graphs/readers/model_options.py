@@ -15,7 +15,9 @@ from go_rl.graphs.readers.recognise import Format
 
 Unknown = Literal["error", "bytes"]
 """Treatment of an operator whose cost is unknown: refuse it, or count its bytes only."""
-Training = bool | Literal["sgd", "adam"]
+Optimiser = Literal["sgd", "adam"]
+"""Optimisers of a training iteration."""
+Training = bool | Optimiser
 """Whether a profile is expanded into both passes; the optimiser of a PyTorch module's training
 iteration."""
 Inputs = Mapping[str, Sequence[int] | int]
@@ -47,7 +49,7 @@ class ModelOptions:
     inputs: Inputs = field(default_factory=dict)
     trip_count: int | None = None
     weights: Collection[int] | None = None
-    optimiser: Literal["sgd", "adam"] | None = None
+    optimiser: Optimiser | None = None
     """``training``, where it names one."""
     micro_batches: int = 1
     """Parts of the batch."""

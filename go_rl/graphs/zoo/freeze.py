@@ -36,8 +36,8 @@ def trace_entry(model: ZooModel, micro_batches: int = 1) -> OpGraph:
         ReadError: its batch does not divide into so many micro-batches.
     """
     from go_rl.graphs.readers.jax.inline import JaxOptions
-    from go_rl.graphs.readers.jax.loss_training import in_micro_batches
     from go_rl.graphs.readers.jax.reader import trace_jax
+    from go_rl.graphs.readers.jax.training.loss_training import in_micro_batches
 
     function, args, weights = model.build()
     if micro_batches > 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,10 +43,13 @@ def load_model(
         dims, parts = with_trips(given.dims, given.trip_count), given.micro_batches
         _refuse(name, training, options)
         frozen = zoo_names(training=True)
+        known = (*frozen, *SIZED_NAMES)
+        if name not in known and generated_seed(name) is None:
+            raise unknown_graph(name, known)
+        if parts > 1:
+            _check_splits(name, parts, known)
         if name in SIZED_NAMES and (dims or parts > 1 or name not in frozen):
             return sized_graph(name, dims, parts)
-        if name not in frozen and generated_seed(name) is None:
-            raise unknown_graph(name, (*frozen, *SIZED_NAMES))
         if dims:
             raise ReadError(
                 f"{model}: its graph is frozen, without symbolic dimensions, so "
@@ -59,10 +62,10 @@ def load_model(
     return load(model, dims, unknown, training, **options)
 
 
-def _in_micro_batches(name: str, count: int) -> OpGraph:
-    """Trace the recipe of a frozen training iteration with its batch split."""
+def _check_splits(name: str, count: int, known: Collection[str]) -> None:
+    """Raise a `ReadError` where the zoo cannot trace a training iteration of that name."""
     form = name if name.endswith(TRAINING_FORM) else f"{name}{TRAINING_FORM}"
-    if form not in zoo_names(training=True):
+    if form not in known:
         raise ReadError(
             f"{ZOO_PREFIX}{name}: micro_batches={count} splits a training iteration, and the zoo "
             "has none of this network that it could trace anew (go-rl zoo list)"
@@ -72,6 +75,10 @@ def _in_micro_batches(name: str, count: int) -> OpGraph:
             f"{ZOO_PREFIX}{name}: inference, and micro_batches={count} splits a training iteration;"
             f" choose {ZOO_PREFIX}{form}"
         )
+
+
+def _in_micro_batches(name: str, count: int) -> OpGraph:
+    """Trace the recipe of a frozen training iteration with its batch split."""
     from go_rl.graphs.zoo.freeze import trace_entry
     from go_rl.graphs.zoo.models.inventory import zoo_model
 

@@ -34,15 +34,10 @@ def sized_graph(name: str, dims: Mapping[str, int], micro_batches: int = 1) -> O
         ReadError: the network has no such dimension, its sequences are shorter, or the batch does
             not divide.
     """
-    from go_rl.graphs.readers.jax.loss_training import in_micro_batches
     from go_rl.graphs.readers.jax.reader import trace_jax
+    from go_rl.graphs.readers.jax.training.loss_training import in_micro_batches
 
     function, args, weights = sized_network(name, dims)
-    if micro_batches > 1 and not name.endswith("-training"):
-        raise ReadError(
-            f"zoo:{name}: inference, and micro_batches={micro_batches} splits a training iteration;"
-            f" choose zoo:{name}-training"
-        )
     try:
         if micro_batches > 1:
             function = in_micro_batches(function, args, weights, micro_batches)

@@ -28,6 +28,8 @@ def filled_in(
     in the forward pass does; what is left follows any neighbour, backward nodes the lowest of their
     producers. Inputs and constants sit with their first reader.
     """
+    if (known != NOWHERE).all():
+        return known
     found = known.copy()
     _tie(graph, found)
     forward, count = ~graph.is_backward & ~fed, graph.num_nodes

@@ -79,7 +79,8 @@ def makespan_units(workspace: MakespanWorkspace) -> MakespanUnits:
     stay apart."""
     problem, graph, count = workspace.problem, workspace.problem.graph, workspace.num_nodes
     fed = workspace.pricer.arrays.fed
-    layer_of = _anchored_layers(workspace)
+    layer, stated = layers(graph), _stated(graph)
+    layer_of = _anchored_layers(graph, layer, stated)
     allowed = workspace.choices.allowed
     number: dict[bytes, int] = {}
     sets = np.packbits(allowed, axis=0).T
@@ -108,7 +109,7 @@ def makespan_units(workspace: MakespanWorkspace) -> MakespanUnits:
         links.mean_latency,
     )
     size = np.maximum(members, 1)
-    layer = _node_layers(graph)
+    layer = filled_in(graph, graph.is_fed, np.where(stated, layer, NOWHERE))
     depth = layer / max(int(layer.max(initial=0)), 1)
     return MakespanUnits(
         unit_of=unit_of,
@@ -160,29 +161,25 @@ def _main_layer(
     return main
 
 
-def _node_layers(graph: OpGraph) -> Int64[np.ndarray, "N"]:
-    """[N] layer of each node, those that nothing states included."""
-    known = np.where(_stated(graph), layers(graph), NOWHERE)
-    return filled_in(graph, graph.is_fed, known)
-
-
 def _stated(graph: OpGraph) -> Bool[np.ndarray, "N"]:
-    """[N] nodes whose layer stands as it is: all where names hold scopes, else what reads
+    """[N] nodes whose layer stands as it is: all where names hold scopes, else those that read
     weights."""
-    return in_layers(graph) | any(layer_names(graph))
+    if any(layer_names(graph)):
+        return np.ones(graph.num_nodes, bool)
+    return in_layers(graph)
 
 
-def _anchored_layers(workspace: MakespanWorkspace) -> Int64[np.ndarray, "N"]:
+def _anchored_layers(
+    graph: OpGraph, layer: Int64[np.ndarray, "N"], stated: Bool[np.ndarray, "N"]
+) -> Int64[np.ndarray, "N"]:
     """[N] layer of each node, where a layer has a matrix product or convolution.
 
     Glue between layers and the update of weights belong to the layers that they touch.
     """
-    graph = workspace.problem.graph
-    layer = layers(graph)
     anchors = np.unique(layer[heavy_nodes(graph)])
     if not anchors.size:
         return layer
-    known = np.where(np.isin(layer, anchors) & _stated(graph), layer, NOWHERE)
+    known = np.where(np.isin(layer, anchors) & stated, layer, NOWHERE)
     return filled_in(graph, graph.is_fed, known)
 
 

@@ -53,12 +53,14 @@ class CrossEntropy:
     def __init__(self, first: Float32[np.ndarray, "B W"], seed: int) -> None:
         """``first`` [B, W]: weights of the first batch, whose spread is that of the search."""
         self._rng = np.random.default_rng(seed)
+        self._widest = first.std(axis=0)
+        self._begin(first)
+
+    def _begin(self, first: Float32[np.ndarray, "B W"]) -> None:
         self._first: Float32[np.ndarray, "B W"] | None = first
-        self._mean, self._widest = first.mean(axis=0), first.std(axis=0)
-        self._spread = self._widest.copy()
+        self._mean, self._spread = first.mean(axis=0), self._widest.copy()
         self._since = 0
-        width = first.shape[1]
-        self.finds = Finds(np.zeros((0, width), np.float32), np.zeros(0))
+        self.finds = Finds(np.zeros((0, first.shape[1]), np.float32), np.zeros(0))
 
     @property
     def settled(self) -> bool:
@@ -67,13 +69,9 @@ class CrossEntropy:
 
     def begin_anew(self) -> None:
         """Draw around the best weights as widely as at the start, and forget all others."""
-        best, width = self.finds.deviations[0], len(self._mean)
-        drawn = self._rng.standard_normal((BATCH, width))
+        drawn = self._rng.standard_normal((BATCH, len(self._mean)))
         drawn[0] = 0.0
-        around = (best + self._widest * drawn).astype(np.float32)
-        self._first, self._mean, self._spread = around, around.mean(axis=0), self._widest.copy()
-        self._since = 0
-        self.finds = Finds(np.zeros((0, width), np.float32), np.zeros(0))
+        self._begin((self.finds.deviations[0] + self._widest * drawn).astype(np.float32))
 
     def ask(self) -> Float32[np.ndarray, "B W"]:
         """Return the weights of the next batch."""

@@ -20,11 +20,10 @@ from go_rl.costs.operators.tables import OperatorError
 
 
 def eager_launches(graph: OpGraph) -> Launches:
-    """Return the launches of a graph in float32, in the order in which PyTorch issues them.
+    """Return the launches of a graph, in the order in which PyTorch issues them.
 
     Raises:
-        OperatorError: the graph launches nothing, computes in other types than float32, or has no
-            shapes (a profile of seconds).
+        OperatorError: the graph launches nothing, or has no shapes (a profile of seconds).
     """
     if not graph.has_flops and graph.seconds:
         raise OperatorError(

@@ -9,8 +9,9 @@ from math import prod
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float64, Int64
+from jaxtyping import Float64, Int8, Int64
 
+from go_rl.core.graph.element_type import PRODUCTS
 from go_rl.costs.operators.tables.operator_rows import FLOAT_BYTES, SIZES, OperatorRows
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class Launch:
     """Bytes that operators fused into it move beyond its own."""
     unlike: bool = False
     """The operator of the table is a stand-in for one that it does not have."""
+    by_bytes: bool = False
+    """Its sizes follow from the bytes that it moves, whatever elements those are."""
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -75,6 +78,22 @@ class Launches:
     def extra_bytes(self) -> Float64[np.ndarray, "L"]:
         """[L] `Launch.extra_bytes`."""
         return np.array([launch.extra_bytes for launch in self.each], np.float64)
+
+    @cached_property
+    def element_types(self) -> Int8[np.ndarray, "L"]:
+        """[L] `ElementType` in which each launch computes; unknown where only its bytes count."""
+        of_node, found = self.graph.element_type, np.zeros(len(self.each), np.int8)
+        if of_node is None:
+            return found
+        for number, launch in enumerate(self.each):
+            if launch.by_bytes:
+                continue
+            if not launch.nodes:  # a copy, or a further kernel of the launch before it
+                found[number] = found[number - 1]
+                continue
+            heavy = [n for n in launch.nodes if self.graph.kind[n] in PRODUCTS]
+            found[number] = of_node[(heavy or launch.nodes)[-1]]
+        return found
 
     @property
     def unlike(self) -> np.ndarray:
@@ -114,4 +133,4 @@ def moved(
     elements = max(1, round(num_bytes / (2 * FLOAT_BYTES)))
     length = max(1, min(length, elements))
     sizes = {"batch": max(1, round(elements / length)), "width": length}
-    return Launch(ONE_READ, sizes, nodes, what, unlike=unlike)
+    return Launch(ONE_READ, sizes, nodes, what, unlike=unlike, by_bytes=True)

@@ -6,10 +6,13 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from go_rl.core import ElementType
+from go_rl.core.hardware.rates import rates_of, replaced_types
 from go_rl.costs.devices import DataSheet
 from go_rl.costs.operators.examples import OperatorInputs, error_groups
 from go_rl.costs.operators.launches import Launches
 from go_rl.costs.operators.predictor import Interval
+from go_rl.costs.operators.type_scale import in_other_types, type_scale
 
 STREAMED_SHARE = 0.85
 """Share of the bandwidth at which a fused chain moves its bytes."""
@@ -28,19 +31,38 @@ class PredictsOperators(Protocol):
 
 
 def launch_prices(launches: Launches, sheet: DataSheet, predictor: PredictsOperators) -> Interval:
-    """Return the prices of L launches; equal ones are predicted once."""
-    rows, which = launches.distinct
-    inputs = OperatorInputs(rows, (sheet,), np.zeros(len(rows), np.int64))
-    found = predictor.interval(inputs)
+    """Return the prices of L launches; equal ones are predicted once. Those in other types than
+    float32 are scaled (`type_scale`), and count as unlike anything measured."""
+    rows, operator = launches.distinct
+    pairs = np.stack([operator, launches.element_types])
+    (operators, types), which = np.unique(pairs, axis=1, return_inverse=True)
+    rows, which = rows.take(operators), which.ravel()
+    scale = type_scale(rows, types.astype(np.int8), sheet, dict(rates_of(sheet.name)))
+    found = predictor.interval(OperatorInputs(rows, (sheet,), np.zeros_like(operators), scale))
     extra = launches.extra_bytes / (STREAMED_SHARE * sheet.memory_bandwidth)
     return Interval(
         found.seconds[which] + extra,
         found.low[which] + extra,
         found.high[which] + extra,
-        found.unlike[which] | launches.unlike,
+        found.unlike[which] | launches.unlike | in_other_types(launches.element_types),
         found.host[which],
         found.start[which],
         found.busy[which] + extra,
+    )
+
+
+def scaled_types(launches: Launches, sheet: DataSheet) -> tuple[str, ...]:
+    """Return a note on launches in other types than float32."""
+    other = in_other_types(launches.element_types)
+    types = [ElementType(each) for each in np.unique(launches.element_types[other]).tolist()]
+    if not types:
+        return ()
+    replaced = replaced_types(types, dict(rates_of(sheet.name)))
+    return (
+        f"{other.sum():,} launches compute in {', '.join(each.label for each in types)}, in which "
+        "nothing was measured: their times are those of float32, scaled by the data sheet's rates "
+        "and by the width of an element",
+        *([f"{sheet.name} states no rate of {replaced}"] * bool(replaced)),
     )
 
 

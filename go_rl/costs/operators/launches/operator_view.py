@@ -8,9 +8,8 @@ from math import prod
 import numpy as np
 from jaxtyping import Bool
 
-from go_rl.core import GEOMETRY, OpGraph, OpKind
+from go_rl.core import GEOMETRY, ElementType, OpGraph, OpKind
 from go_rl.costs.operators.tables import OperatorError
-from go_rl.costs.operators.tables.operator_rows import FLOAT_BYTES
 from go_rl.graphs.cutting.opcode_names import opcode
 
 VIEWS = frozenset({
@@ -27,18 +26,13 @@ STEPS = frozenset({"lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not", "argm
 """Operators without a gradient."""
 NUMBERS = frozenset({"broadcast_in_dim", "ConstantOfShape", "Constant", "constant"})
 """Constants that hold one number."""
-HALF = 2
-"""Bytes of an element of float16 and bfloat16."""
+HALVES = ElementType.FLOAT16, ElementType.BFLOAT16
 KEPT_NAMES = frozenset({"Relu", "ReduceMean", "relu"})
 """Names that say more than what `opcode` makes of them."""
 
 
 class OperatorView:
-    """A graph with names, shapes, operands and users by node.
-
-    Raises:
-        OperatorError: products or arithmetic of another type than float32.
-    """
+    """A graph with names, shapes, operands and users by node."""
 
     def __init__(self, graph: OpGraph) -> None:
         self.graph = graph
@@ -58,7 +52,6 @@ class OperatorView:
         """[N] of the backward pass, and what only it reads: derivatives kept on the way."""
         self.live = self._live()
         """[N] whether it depends on what the user gives; what does not is computed once."""
-        check_float32(graph)
 
     @cached_property
     def is_view(self) -> list[bool]:
@@ -174,18 +167,19 @@ class OperatorView:
 
 def check_float32(graph: OpGraph) -> None:
     """Raise an `OperatorError` for products or arithmetic of another type than float32."""
-    wrong = np.flatnonzero(in_other_types(graph))
+    wrong = np.flatnonzero(_in_other_types(graph))
     if wrong.size:
-        node = int(wrong[0])
+        node, types = int(wrong[0]), graph.element_type
+        name = "unknown" if types is None else ElementType(int(types[node])).label
         raise OperatorError(
-            f"{graph.name}: only float32 is priced, and {graph.names[node]!r} "
-            f"({graph.op_type[node]}) computes in elements of {graph.output_itemsize[node]:g} bytes"
+            f"{graph.name}: only float32 was measured on this machine, and {graph.names[node]!r} "
+            f"({graph.op_type[node]}) computes in {name}"
         )
 
 
-def in_other_types(graph: OpGraph) -> Bool[np.ndarray, "N"]:
-    """Return [N] products and arithmetic of another type than float32, as far as sizes tell."""
-    size, kind = graph.output_itemsize, graph.kind
-    product = np.isin(kind, HEAVY) & (size != FLOAT_BYTES) & (size > 0)
-    half = np.isin(kind, (ELEMENTWISE, int(OpKind.REDUCTION))) & (size == HALF)
-    return product | half
+def _in_other_types(graph: OpGraph) -> Bool[np.ndarray, "N"]:
+    """[N] products in other types than float32, and arithmetic in halves."""
+    if graph.element_type is None:
+        return np.zeros(graph.num_nodes, np.bool_)
+    arithmetic = np.isin(graph.kind, (ELEMENTWISE, int(OpKind.REDUCTION)))
+    return (graph.product_type != 0) | (arithmetic & np.isin(graph.element_type, HALVES))

@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from go_rl.core.graph.op_kind import OpKind
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import TIE_BYTES, GraphBuilder, Node
 from go_rl.graphs.readers.tensor import Tensor
 from go_rl.graphs.readers.torch.call import TorchCall
 from go_rl.graphs.readers.torch.costs.table import RULES
 from go_rl.graphs.readers.torch.geometry import torch_geometry
-from go_rl.graphs.readers.torch.value import TIE_BYTES
 
 Shape = tuple[int, ...]
 ID_BYTES = 8.0

@@ -13,7 +13,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from go_rl.core import OpKind, ReadError
+from go_rl.core import ElementType, OpKind, ReadError
+from go_rl.core.graph.element_type import computing_type
 from go_rl.graphs.readers.cost import expanded_densely
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.graphs.readers.hlo.cost import Costs, operand_shapes, passes_through
@@ -188,6 +189,7 @@ class HloWalk:
             op_type="parameter",
             kind=OpKind.INPUT,
             output_bytes=instruction.shape.num_bytes,
+            element_type=_first(instruction.shape).type,
             source=instruction.source,
             **_layout(instruction.shape),
         )
@@ -204,10 +206,11 @@ class HloWalk:
         sizes = {name: shape.num_bytes for name, shape in kept.items()}
         sliced = instruction.opcode in _SLICES and bool(kept)
         numbers = [v.known if isinstance(v, HloTensor) else None for v in operands]
+        kind = self._kind(instruction)
         node = Node(
             name=frame.prefix + instruction.name,
             op_type=instruction.opcode,
-            kind=self._kind(instruction),
+            kind=kind,
             flops=cost.flops,
             bytes_accessed=cost.num_bytes,
             output_bytes=instruction.shape.num_bytes,
@@ -217,6 +220,7 @@ class HloWalk:
             weight_arrays=_slice_of(instruction, kept, numbers) if sliced else sizes,
             source=frame.prefix + instruction.source,
             geometry=hlo_geometry(instruction, shapes),
+            element_type=_type_computed_in(kind, shapes, instruction.shape),
             **_layout(instruction.shape),
         )
         number = self.builder.add_node(node)
@@ -325,5 +329,15 @@ def _results(shape: Shape, sender: int | None, weight: str | None) -> Value:
 
 
 def _layout(shape: Shape) -> dict:
-    first = (shape.leaves() or [shape])[0]
+    first = _first(shape)
     return {"output_itemsize": first.itemsize, "output_shape": first.dims}
+
+
+def _first(shape: Shape) -> Shape:
+    """The first array of a shape."""
+    return (shape.leaves() or [shape])[0]
+
+
+def _type_computed_in(kind: OpKind, operands: Sequence[Shape], result: Shape) -> ElementType:
+    read = [(leaf.type, len(leaf.dims)) for shape in operands for leaf in shape.leaves()]
+    return computing_type(kind, read, [leaf.type for leaf in result.leaves()])

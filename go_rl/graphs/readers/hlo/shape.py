@@ -8,7 +8,8 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from go_rl.core import ReadError
+from go_rl.core import ElementType, ReadError
+from go_rl.core.graph.element_type import element_type
 
 TUPLE = "tuple"
 _BITS = {"pred": 8, "token": 0, "opaque": 0, "bf16": 16, "c64": 64, "c128": 128}
@@ -43,6 +44,11 @@ class Shape:
     def itemsize(self) -> float:
         """Bytes of one element (0 for a tuple)."""
         return 0.0 if self.is_tuple else _bits(self.dtype) / 8
+
+    @property
+    def type(self) -> ElementType:
+        """Type of its elements; unknown of a tuple."""
+        return element_type(self.dtype)
 
     @cached_property
     def num_bytes(self) -> float:

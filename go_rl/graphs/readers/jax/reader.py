@@ -13,16 +13,17 @@ import jax
 from jax.extend.core import ClosedJaxpr
 
 from go_rl.core.errors import GoRLError, ReadError
+from go_rl.core.graph.element_type import computing_type
 from go_rl.core.graph.micro_batch import without_micro_batch
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.core.graph.op_kind import OpKind
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import TIE_BYTES, GraphBuilder, Node
 from go_rl.graphs.readers.jax.geometry import jax_geometry
 from go_rl.graphs.readers.jax.inline import Inliner, JaxOptions
 from go_rl.graphs.readers.jax.source import clean_scope, join_scopes
+from go_rl.graphs.readers.jax.training.weight_returns import add_weight_returns
 from go_rl.graphs.readers.jax.values import Equation, Value, mark_live, view_cost
 from go_rl.graphs.readers.model_options import argument_positions
-from go_rl.graphs.readers.weight_returns import add_weight_returns
 
 BATCH_NORM = re.compile(r"(?i)batch_?norm.*@\d+$")
 """Names of nodes of batch normalisation in a micro-batch."""
@@ -31,8 +32,6 @@ BATCH_STATISTICS = (
     "from those of the whole batch"
 )
 """Note for users on such a graph."""
-SMALL_WEIGHT_BYTES = 1024
-"""Weights up to this size are each reader's own: ties of scalars would say nothing."""
 
 
 def trace_jax(
@@ -276,12 +275,15 @@ def _node(equation: Equation, name: str, is_output: bool) -> Node:
         weight_bytes=float(sum(v.num_bytes for v in held.values())),
         output_itemsize=float(outputs[0].itemsize) if outputs else 0.0,
         weight_itemsize=float(max((v.itemsize for v in held.values()), default=0)),
-        weight_arrays={
-            n: float(v.num_bytes) for n, v in held.items() if v.num_bytes > SMALL_WEIGHT_BYTES
-        },
+        weight_arrays={n: float(v.num_bytes) for n, v in held.items() if v.num_bytes > TIE_BYTES},
         output_shape=outputs[0].shape if outputs else (),
         is_backward=equation.is_backward,
         is_output=is_output,
         source=" ".join(s for s in (equation.scope, equation.line) if s),
         geometry=jax_geometry(equation),
+        element_type=computing_type(
+            equation.kind,
+            [(v.type, len(v.shape)) for v in equation.inputs],
+            [v.type for v in outputs],
+        ),
     )

@@ -19,10 +19,10 @@ from go_rl.core.errors import ReadError
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.graphs.readers.foreign import foreign_object, is_torch_module
 from go_rl.graphs.readers.jax.inline import JaxOptions
-from go_rl.graphs.readers.jax.loss_training import Optimiser, in_micro_batches, loss_training
 from go_rl.graphs.readers.jax.reader import trace_jax
 from go_rl.graphs.readers.jax.stages import JaxProgram, jax_program
-from go_rl.graphs.readers.model_options import TRIP_COUNT, with_trips
+from go_rl.graphs.readers.jax.training.loss_training import in_micro_batches, loss_training
+from go_rl.graphs.readers.model_options import TRIP_COUNT, Optimiser, with_trips
 from go_rl.graphs.readers.python_target import (
     PythonTarget,
     call_factory,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
+from go_rl.core.graph.element_type import ElementType, element_type
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.cost import Cost
 
@@ -54,6 +55,11 @@ class Value:
     def itemsize(self) -> int:
         """Bytes of one element; a random key counts its words."""
         return int(getattr(self.dtype, "itemsize", 0))
+
+    @property
+    def type(self) -> ElementType:
+        """Type of its elements; unknown of random keys."""
+        return element_type(str(self.dtype))
 
     @property
     def num_bytes(self) -> float:

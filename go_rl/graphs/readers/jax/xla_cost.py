@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 
+from go_rl.core.errors import ReadError
 from go_rl.graphs.readers.cost import Cost
 from go_rl.graphs.readers.jax.values import Value
 
@@ -58,9 +59,10 @@ def _ask(
     def repeated(*rows: Any) -> list[Any]:
         return [primitive.bind(*row, **params) for row in rows]
 
+    processor = _processor()
     try:
         # Accelerators' clients analyse no program that is not compiled.
-        with jax.default_device(jax.devices("cpu")[0]):
+        with jax.default_device(processor):
             traced = jax.jit(repeated).trace(*[avals] * times)
             analysis = traced.lower(lowering_platforms=("cpu",)).cost_analysis()
     except Exception:  # any failure to lower means that XLA cannot price it here
@@ -72,3 +74,13 @@ def _ask(
         max(float(analysis.get(name, 0.0)), 0.0) for name in ("flops", "bytes accessed")
     )
     return Cost(flops, num_bytes)
+
+
+def _processor() -> jax.Device:
+    try:
+        return jax.devices("cpu")[0]
+    except RuntimeError as error:
+        raise ReadError(
+            f"XLA prices operators on the CPU, and JAX shows none ({error}); add cpu to "
+            "JAX_PLATFORMS"
+        ) from error

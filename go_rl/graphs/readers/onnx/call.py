@@ -12,6 +12,7 @@ import numpy as np
 from onnx import TensorProto
 
 from go_rl.core.errors import ReadError
+from go_rl.core.graph.element_type import element_type
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.tables import by_name
 from go_rl.graphs.readers.tensor import Tensor
@@ -31,6 +32,16 @@ def itemsize(element: int) -> float:
         raise ReadError(f"a tensor is of element type {element}, which ONNX does not have")
     name = TensorProto.DataType.Name(element)
     return (_BITS[name] if name in _BITS else int(re.findall(r"\d+", name)[0])) / 8
+
+
+def typed_tensor(shape: tuple[int, ...], element: int) -> Tensor:
+    """Return a tensor of ONNX element type ``element``.
+
+    Raises:
+        ReadError: ONNX has no such type.
+    """
+    width = itemsize(element)
+    return Tensor(shape, width, element_type(TensorProto.DataType.Name(element)))
 
 
 @dataclass(frozen=True)
@@ -113,7 +124,7 @@ def no_flops(call: Call) -> float:
 
 
 def no_bytes(call: Call) -> float:
-    """Results that are operands by another name."""
+    """Return 0: the results are operands by another name."""
     return 0.0
 
 

@@ -16,17 +16,18 @@ Rules stated once:
 from __future__ import annotations
 
 from collections import ChainMap, Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import onnx
 
 from go_rl.core.errors import ReadError
+from go_rl.core.graph.element_type import PRODUCTS, ElementType
 from go_rl.core.graph.geometry import Geometry
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.core.graph.op_kind import OpKind
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import TIE_BYTES, GraphBuilder, Node
 from go_rl.graphs.readers.onnx.call import Call, Tensor, default_bytes
 from go_rl.graphs.readers.onnx.costs.ml import attribute_arrays
 from go_rl.graphs.readers.onnx.costs.operators import BYTES_ONLY, CONSTANTS, RULES
@@ -43,7 +44,7 @@ from go_rl.graphs.readers.onnx.structure import (
     describe,
     fitting,
 )
-from go_rl.graphs.readers.onnx.value import TIE_BYTES, OnnxValue, tensor_of
+from go_rl.graphs.readers.onnx.value import OnnxValue, arriving_type, tensor_of
 from go_rl.graphs.readers.onnx.weights import (
     Values,
     define_weights,
@@ -53,6 +54,11 @@ from go_rl.graphs.readers.onnx.weights import (
     sparse_weight,
     stored_weight,
 )
+from go_rl.graphs.readers.tensor import type_computed_in
+
+DEQUANTIZERS = ("DequantizeLinear", "com.microsoft.DequantizeLinear")
+QUANTISED = {ElementType.INT8, ElementType.INT4, ElementType.FLOAT8}
+"""Types of matrices that products read as they are."""
 
 
 @dataclass
@@ -115,6 +121,7 @@ def _add_inputs(walk: Walk, graph: onnx.GraphProto, values: Values) -> None:
                 output_bytes=tensor.nbytes,
                 output_itemsize=tensor.itemsize,
                 output_shape=tensor.shape,
+                element_type=tensor.type,
                 source=f"Input({value.name}) at graph.input[{i}]",
             )
         )
@@ -278,12 +285,36 @@ def _add_operator(
             reads = ((i, values[i]) for i in node.input if i)
             _hold(walk, {i: value.tensor.nbytes for i, value in reads if value.weights})
     number = walk.builder.add_node(
-        _node(walk, node, call, prefix, (kind, flops, num_bytes), weights)
+        replace(
+            _node(walk, node, call, prefix, (kind, flops, num_bytes), weights),
+            element_type=_type_computed_in(kind, call, [values.get(i) for i in node.input]),
+        )
     )
     _connect(walk, number, [values[i] for i in sorted(read)])
     for i, output in enumerate(node.output):
         if output:
-            values[output] = OnnxValue(call.outputs[i] or call.result, number, i)
+            values[output] = OnnxValue(
+                call.outputs[i] or call.result, number, i, stored_type=_stored_type(call)
+            )
+
+
+def _stored_type(call: Call) -> ElementType:
+    """Type of what a DequantizeLinear reads; unknown of other operators' results."""
+    quantised = call.op in DEQUANTIZERS and call.operand().type
+    return quantised or ElementType.UNKNOWN
+
+
+def _type_computed_in(
+    kind: OpKind, call: Call, operands: Sequence[OnnxValue | None]
+) -> ElementType:
+    """Type in which an operator computes: a product of quantised matrices in theirs, although the
+    file makes floating-point numbers of them first, because every runtime joins the two."""
+    plain = type_computed_in(kind, call.inputs, call.outputs)
+    if kind not in PRODUCTS:
+        return plain
+    matrices = [v for v in operands if v is not None and len(v.tensor.shape) > 1]
+    arriving = {arriving_type(v) for v in matrices}
+    return arriving.pop() if arriving <= QUANTISED and len(arriving) == 1 else plain
 
 
 def _add_recurrent(

@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from go_rl.core.graph.op_kind import OpKind
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import TIE_BYTES, GraphBuilder, Node
 from go_rl.graphs.readers.onnx.call import Call, Tensor
-from go_rl.graphs.readers.onnx.value import TIE_BYTES, OnnxValue
+from go_rl.graphs.readers.onnx.value import OnnxValue
 
 GATES = {"GRU": 3, "LSTM": 4, "RNN": 1, "com.microsoft.DynamicQuantizeLSTM": 4}
 """Recurrent operators and their gates."""
@@ -90,6 +90,7 @@ def _add_join(
             output_bytes=tensor.nbytes,
             output_itemsize=tensor.itemsize,
             output_shape=tensor.shape,
+            element_type=tensor.type,
             source=layer.source,
         )
     )
@@ -101,10 +102,9 @@ def _add_join(
 def _add_direction(builder: GraphBuilder, layer: RecurrentLayer, direction: int) -> list[int]:
     """Add one direction; return the numbers of its cells in the order of time."""
     steps, batch, inputs, hidden, gates, directions = layer.sizes
-    item = layer.call.result.itemsize
-    state = Tensor((batch, hidden), item)
-    wide = Tensor((batch, gates * hidden), item)
-    all_steps = Tensor((steps, batch, gates * hidden), item)
+    state = replace(layer.call.result, shape=(batch, hidden))
+    wide = replace(state, shape=(batch, gates * hidden))
+    all_steps = replace(state, shape=(steps, batch, gates * hidden))
     x = layer.operands[0]
     place = f"{layer.name}/direction {direction}" if directions > 1 else layer.name
     of_inputs = 2.0 * steps * batch * gates * hidden * inputs
@@ -168,6 +168,7 @@ class _Part:
                 weight_itemsize=kept * directions / elements if elements else 0.0,
                 weight_arrays=_shares(weights, self.direction, directions),
                 output_shape=self.result.shape,
+                element_type=self.result.type,
                 source=self.layer.source,
             )
         )

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import onnx
 
-from go_rl.graphs.readers.onnx.call import Tensor, itemsize
+from go_rl.core.graph.element_type import ElementType
+from go_rl.graphs.readers.onnx.call import Tensor, typed_tensor
 from go_rl.graphs.readers.onnx.structure import check_size
 from go_rl.graphs.readers.onnx.types import element_type, static_shape
 from go_rl.graphs.readers.tables import names
@@ -18,8 +19,6 @@ LAYOUT_OF_WEIGHTS = names(
     " Unsqueeze"
 )
 """Operators that leave a weight a weight."""
-TIE_BYTES = 1024.0
-"""Arrays up to this size are each reader's own: ties of scalars would say nothing."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +31,9 @@ class OnnxValue:
     output: int = 0
     weights: Mapping[str, Tensor] = field(default_factory=dict)
     """Stored arrays by name, when the value is a weight."""
+    stored_type: ElementType = ElementType.UNKNOWN
+    """Type in which the value arrives where another is made of it on the way: that of quantised
+    activations, which a product reads as they are."""
     array: np.ndarray | None = None
     """Array value, when it is a small constant."""
 
@@ -40,4 +42,13 @@ def tensor_of(kind: onnx.TypeProto, name: str) -> Tensor:
     """Return a static ONNX type as a `Tensor`; a `ReadError` names one of impossible size."""
     shape = static_shape(kind) or ()
     check_size(shape, f"tensor {name!r}")
-    return Tensor(shape, itemsize(element_type(kind)))
+    return typed_tensor(shape, element_type(kind))
+
+
+def arriving_type(value: OnnxValue) -> ElementType:
+    """Return the element type in which a value arrives: of weights, that in which they are stored;
+    of quantised activations, theirs."""
+    stored = {tensor.type for tensor in value.weights.values()}
+    if len(stored) == 1:
+        return stored.pop()
+    return value.stored_type or value.tensor.type

@@ -11,7 +11,7 @@ from typing import Any
 import onnx
 
 from go_rl.core.graph.op_kind import OpKind
-from go_rl.graphs.readers.onnx.call import Tensor, itemsize
+from go_rl.graphs.readers.onnx.call import Tensor, itemsize, typed_tensor
 from go_rl.graphs.readers.onnx.costs.operators import BYTES_ONLY, CONSTANTS, RULES
 from go_rl.graphs.readers.onnx.fold import small_value
 from go_rl.graphs.readers.onnx.structure import DEFAULT_DOMAINS
@@ -29,7 +29,7 @@ def operator_name(node: onnx.NodeProto) -> str:
 
 def stored_weight(name: str, element: int, dims: Any) -> OnnxValue:
     """A stored array."""
-    tensor = Tensor(tuple(dims), itemsize(element))
+    tensor = typed_tensor(tuple(dims), element)
     return OnnxValue(tensor, weights={name: tensor})
 
 
@@ -41,7 +41,7 @@ def sparse_weight(name: str, sparse: onnx.SparseTensorProto) -> OnnxValue:
     data, count = sparse.values, prod(sparse.values.dims)
     indices = 8.0 * prod(sparse.indices.dims) / count if count else 0.0
     kept = Tensor(tuple(data.dims), itemsize(data.data_type) + indices)
-    dense = Tensor(tuple(sparse.dims), itemsize(data.data_type))
+    dense = typed_tensor(tuple(sparse.dims), data.data_type)
     return OnnxValue(dense, weights={name: kept})
 
 

@@ -32,7 +32,7 @@ _FIGURES = ("timePerSample", "parameterSize", "memoryUsageA", "memoryUsageB")
 
 
 @dataclass(frozen=True)
-class Choice:
+class LayerWay:
     """One way to run a layer."""
 
     degree: int
@@ -78,12 +78,12 @@ def read_piper(path: str | Path) -> OpGraph:
         return builder.build()
 
 
-def _choices(record: JsonRecord) -> list[Choice]:
+def _choices(record: JsonRecord) -> list[LayerWay]:
     """All ways to run a layer."""
     table = record.get("TMPCs")
     if not isinstance(table, Mapping):
         raise record.wrong("TMPCs", table, "lists of ways to run by degree of tensor parallelism")
-    found: list[Choice] = []
+    found: list[LayerWay] = []
     for degree in table:
         if not degree.isascii() or not degree.isdecimal() or not int(degree[:9]):
             raise record.wrong("TMPCs", degree, "keyed by whole numbers >= 1")
@@ -91,12 +91,12 @@ def _choices(record: JsonRecord) -> list[Choice]:
         for way in inner.records(degree, "way"):
             figures = [way.number(field) for field in _FIGURES]
             found.append(
-                Choice(int(degree), str(way.get("id")), figures[0] * MILLISECOND, *figures[1:])
+                LayerWay(int(degree), str(way.get("id")), figures[0] * MILLISECOND, *figures[1:])
             )
     return found
 
 
-def _priced(record: JsonRecord, choices: list[Choice]) -> Choice:
+def _priced(record: JsonRecord, choices: list[LayerWay]) -> LayerWay:
     alone = [choice for choice in choices if choice.degree == 1]
     found = next((choice for choice in alone if choice.name == VANILLA), None)
     if found is None:
@@ -117,7 +117,7 @@ def _largest(edges: list[JsonRecord]) -> dict[NodeId, float]:
     return largest
 
 
-def _node(record: JsonRecord, way: Choice, sent: float | None, seconds: float) -> Node:
+def _node(record: JsonRecord, way: LayerWay, sent: float | None, seconds: float) -> Node:
     title = record.fields.get("name")
     return Node(
         name=record.name("id"),
@@ -131,7 +131,7 @@ def _node(record: JsonRecord, way: Choice, sent: float | None, seconds: float) -
     )
 
 
-def _meta(top: JsonRecord, ways: list[list[Choice]]) -> dict[str, Any]:
+def _meta(top: JsonRecord, ways: list[list[LayerWay]]) -> dict[str, Any]:
     totals: dict[tuple[int, str], dict[str, Any]] = {}
     for choice in (each for choices in ways for each in choices):
         key = choice.degree, choice.name

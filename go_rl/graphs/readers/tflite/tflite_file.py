@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +16,21 @@ from flatbuffers import number_types
 from flatbuffers.table import Table
 
 from go_rl.core.errors import ReadError
-from go_rl.core.files.paths import check_readable
+from go_rl.core.graph.element_type import ElementType
+from go_rl.graphs.readers.file_errors import read_bytes
 from go_rl.graphs.readers.tensor import Tensor
 from go_rl.graphs.readers.tflite.operators import BUILTIN
 
 CUSTOM = "CUSTOM"
 MOST_ELEMENTS = 1 << 62
-ITEMSIZES = {0: 4, 1: 2, 2: 4, 3: 1, 4: 8, 6: 1, 7: 2, 8: 8, 9: 1, 10: 8, 11: 16, 12: 8, 15: 4,
-             16: 2, 17: 0.5}  # fmt: skip
-"""Bytes of an element by `TensorType`; text and handles have none."""
+TYPES = {
+    0: ElementType.FLOAT32, 1: ElementType.FLOAT16, 2: ElementType.INT32, 3: ElementType.INT8,
+    4: ElementType.INT64, 6: ElementType.BOOL, 7: ElementType.INT16, 8: ElementType.COMPLEX64,
+    9: ElementType.INT8, 10: ElementType.FLOAT64, 11: ElementType.COMPLEX128,
+    12: ElementType.INT64, 15: ElementType.INT32, 16: ElementType.INT16, 17: ElementType.INT4,
+    18: ElementType.BFLOAT16,
+}  # fmt: skip
+"""Element types by `TensorType`; text and handles have none."""
 
 
 DAMAGED = (struct.error, ArithmeticError, LookupError, TypeError, ValueError)
@@ -137,11 +144,7 @@ def read_tflite_file(path: Path) -> TfliteModel:
     Raises:
         ReadError: the file cannot be read, is damaged, or has no subgraph.
     """
-    try:
-        check_readable(path)
-        content = path.read_bytes()
-    except OSError as error:
-        raise ReadError(f"{path}: cannot be read ({error})") from error
+    content = read_bytes(path)
     try:
         return _parsed(content)
     except ReadError as error:
@@ -180,11 +183,9 @@ def _operator_name(code: Options) -> str:
 
 def _tensor(each: Options, number: int, held: Sequence[bool]) -> TfliteTensor:
     shape, name = tuple(each.numbers(0)), each.text(3) or f"tensor{number}"
-    size = 1
-    for extent in shape:
-        size *= extent
-    if any(extent < 0 for extent in shape) or size > MOST_ELEMENTS:
+    if any(extent < 0 for extent in shape) or prod(shape) > MOST_ELEMENTS:
         raise ReadError(f"tensor {name!r} has shape {list(shape)}, which no tensor can have")
-    kind = Tensor(shape, float(ITEMSIZES.get(each.byte(1), 0)))
+    element = TYPES.get(each.byte(1), ElementType.UNKNOWN)
+    kind = Tensor(shape, element.bits / 8, element)
     buffer = each.number(2)
     return TfliteTensor(name, kind, buffer, 0 < buffer < len(held) and held[buffer])

@@ -13,10 +13,10 @@ from typing import Any
 
 from go_rl.core import OpGraph, OpKind, ReadError, UnknownOperatorError
 from go_rl.graphs.readers.file_errors import naming
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.graphs.readers.graph_builder import TIE_BYTES, GraphBuilder, Node
 from go_rl.graphs.readers.model_options import Unknown
 from go_rl.graphs.readers.tables import names
-from go_rl.graphs.readers.tensor import Tensor
+from go_rl.graphs.readers.tensor import Tensor, type_computed_in
 from go_rl.graphs.readers.tflite.operators import RULES
 from go_rl.graphs.readers.tflite.tflite_file import (
     DAMAGED,
@@ -28,8 +28,6 @@ from go_rl.graphs.readers.tflite.tflite_file import (
 FORMAT = "tflite"
 LAYOUT_OF_WEIGHTS = names("CAST DENSIFY DEQUANTIZE EXPAND_DIMS QUANTIZE RESHAPE SQUEEZE TRANSPOSE")
 """Operators that leave a weight a weight."""
-TIE_BYTES = 1024.0
-"""Arrays up to this size are each reader's own: ties of scalars would say nothing."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,7 @@ def read_tflite(path: str | Path, unknown: Unknown = "error") -> OpGraph:
     builder = GraphBuilder(path.stem, {"format": FORMAT, "dims": {}, "notes": notes})
     with naming(path):
         try:
-            _Walk(model, builder).run()
+            _TfliteWalk(model, builder).run()
         except DAMAGED as error:
             raise ReadError(
                 f"{path}: an operator and its operands do not fit ({type(error).__name__}: {error})"
@@ -80,7 +78,7 @@ def read_tflite(path: str | Path, unknown: Unknown = "error") -> OpGraph:
         return builder.build()
 
 
-class _Walk:
+class _TfliteWalk:
     """One walk over the operators, in the order of the file, which is that of execution."""
 
     def __init__(self, model: TfliteModel, builder: GraphBuilder) -> None:
@@ -107,7 +105,7 @@ class _Walk:
             Node(
                 self._name(tensor.name), "Input", OpKind.INPUT, output_bytes=tensor.type.nbytes,
                 output_itemsize=tensor.type.itemsize, output_shape=tensor.type.shape,
-                source=f"tensor {number}",
+                element_type=tensor.type.type, source=f"tensor {number}",
             )
         )  # fmt: skip
         self.values[number] = _Value(tensor.type, node)
@@ -141,6 +139,7 @@ class _Walk:
                 output_bytes=sum(t.nbytes for t in results), weight_bytes=float(sum(held.values())),
                 output_itemsize=results[0].itemsize, output_shape=results[0].shape,
                 weight_itemsize=max((v.type.itemsize for v in given if v.weights), default=0.0),
+                element_type=type_computed_in(kind, [v.type for v in given], results),
                 weight_arrays={f"buffer {n}": s for n, s in held.items() if s > TIE_BYTES},
                 source=f"{op.name}({title}) at operators[{place}]",
             )

@@ -20,8 +20,8 @@ from typing import Any
 
 from go_rl.core.errors import ReadError
 from go_rl.core.graph.op_kind import OpKind
-from go_rl.graphs.readers.graph_builder import Node
-from go_rl.graphs.readers.tensor import Tensor
+from go_rl.graphs.readers.graph_builder import TIE_BYTES, Node
+from go_rl.graphs.readers.tensor import Tensor, type_computed_in
 from go_rl.graphs.readers.torch.call import TorchCall, TorchRule, tensors_in
 from go_rl.graphs.readers.torch.costs.movement import (
     COLLECTIVE_DOMAINS,
@@ -43,7 +43,7 @@ from go_rl.graphs.readers.torch.scope import (
     values_in,
 )
 from go_rl.graphs.readers.torch.source import module_path, source_text
-from go_rl.graphs.readers.torch.value import TIE_BYTES, TorchValue
+from go_rl.graphs.readers.torch.value import TorchValue
 from go_rl.graphs.readers.torch.views import Strides, is_whole_view
 
 WEIGHT_CASTS = ("aten._to_copy", "aten.to", "aten.clone", "aten.lift_fresh_copy", "aten.contiguous")
@@ -235,6 +235,7 @@ def add_node(
             output_shape=first.shape,
             source=source_text(node.metadata),
             geometry=torch_geometry(call) if call else None,
+            element_type=type_computed_in(cost[0], [v.tensor for v in read], results),
         )
     )
     for value in read:

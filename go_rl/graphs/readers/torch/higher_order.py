@@ -10,7 +10,6 @@ from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers import decompositions as dense
 from go_rl.graphs.readers.graph_builder import GraphBuilder
 from go_rl.graphs.readers.tables import by_name
-from go_rl.graphs.readers.tensor import Tensor
 from go_rl.graphs.readers.torch.costs.attention import BACKWARD_FLOPS
 from go_rl.graphs.readers.torch.graph import add_node, bind_results, walk_graph, weights_of
 from go_rl.graphs.readers.torch.program.schema import Argument, TorchGraph, TorchNode
@@ -144,7 +143,7 @@ def _scan(walk: TorchWalk, scope: ProgramScope, node: TorchNode) -> None:
         carried, rows, others = [], carried, rows
     scanned = list(values_in(operand(walk, scope, rows, node)))
     trips = scanned[0].tensor.shape[0] if scanned and scanned[0].tensor.shape else 1
-    sliced = [replace(v, tensor=Tensor(v.tensor.shape[1:], v.tensor.itemsize)) for v in scanned]
+    sliced = [replace(v, tensor=replace(v.tensor, shape=v.tensor.shape[1:])) for v in scanned]
     ahead = list(values_in(operand(walk, scope, carried, node))) or (
         sliced if node.target.endswith(".associative_scan") else []
     )

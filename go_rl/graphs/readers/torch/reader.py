@@ -127,6 +127,7 @@ def _input(walk: TorchWalk, ref: Ref, spec: Spec, tensor: Tensor) -> int:
             output_bytes=tensor.nbytes,
             output_itemsize=tensor.itemsize,
             output_shape=tensor.shape,
+            element_type=tensor.type,
             source=f"{spec.kind} {ref.name}",
         )
     )

@@ -67,7 +67,7 @@ class _Stack:
         found = [self.params[(first + d) * self.each + position] for d in range(self.directions)]
         shape = (self.directions, *found[0].tensor.shape)
         weights = reduce(lambda a, b: {**a, **b.weights}, found, dict[str, Tensor]())
-        tensor = Tensor(shape, found[0].tensor.itemsize)
+        tensor = replace(found[0].tensor, shape=shape)
         return OnnxValue(tensor, found[0].producer, found[0].output, weights)
 
     def biases(self, layer: int) -> OnnxValue | None:
@@ -76,7 +76,7 @@ class _Stack:
             return None
         both = [self.parameter(layer, 2), self.parameter(layer, 3)]
         width = 2 * both[0].tensor.shape[-1]
-        tensor = Tensor((self.directions, width), both[0].tensor.itemsize)
+        tensor = replace(both[0].tensor, shape=(self.directions, width))
         return replace(both[0], tensor=tensor, weights={**both[0].weights, **both[1].weights})
 
     def state(self, position: int) -> OnnxValue | None:
@@ -84,7 +84,7 @@ class _Stack:
         if position >= len(self.states):
             return None
         value = self.states[position]
-        tensor = Tensor((self.directions, *value.tensor.shape[1:]), value.tensor.itemsize)
+        tensor = replace(value.tensor, shape=(self.directions, *value.tensor.shape[1:]))
         return OnnxValue(tensor, value.producer, value.output, value.weights)
 
 
@@ -170,19 +170,19 @@ def _stack(walk: TorchWalk, scope: ProgramScope, node: TorchNode) -> _Stack:
 
 def _layers(stack: _Stack, types: list[Tensor]) -> Iterator[RecurrentLayer]:
     """Yield the layers, the first with its input, the others with the type of theirs."""
-    shape, item = stack.x.tensor.shape, stack.x.tensor.itemsize
+    shape, item, kind = stack.x.tensor.shape, stack.x.tensor.itemsize, stack.x.tensor.type
     batch = stack.states[0].tensor.shape[-2]
     steps = shape[1 if stack.batch_first else 0] if len(shape) == 3 else shape[0]
     batch, inputs = (1 if stack.packed else batch), shape[-1]
     hidden = stack.params[1].tensor.shape[-1]
     flops = recurrent(GATES[stack.kind], ELEMENTWISE[stack.kind])
     for layer in range(stack.layers):
-        x = Tensor((steps, batch, inputs), item)
+        x = Tensor((steps, batch, inputs), item, kind)
         value = OnnxValue(x, stack.x.producer, stack.x.output)
         weights = [stack.parameter(layer, 0), stack.parameter(layer, 1), stack.biases(layer)]
         operands = [value, *weights, None, stack.state(0), stack.state(1)]
-        all_states = Tensor((steps, stack.directions, batch, hidden), item)
-        last = Tensor((stack.directions, batch, hidden), item)
+        all_states = Tensor((steps, stack.directions, batch, hidden), item, kind)
+        last = Tensor((stack.directions, batch, hidden), item, kind)
         call = Call(
             stack.kind, 14, stack.where, {"hidden_size": hidden},
             tuple(each and each.tensor for each in operands),

@@ -50,7 +50,8 @@ class SizeTable:
         Raises:
             ReadError: a size does not follow from the symbols, or no tensor has it.
         """
-        tensor = Tensor(tuple(self._extent(each, where) for each in kind.sizes), kind.itemsize)
+        shape = tuple(self._extent(each, where) for each in kind.sizes)
+        tensor = Tensor(shape, kind.itemsize, kind.type)
         if tensor.size > LARGEST_SIZE:
             raise ReadError(f"{where}: its shape {_times(kind.sizes)} has more than 2^62 elements")
         return tensor

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from go_rl.core.errors import ReadError
 from go_rl.core.graph.op_kind import OpKind
-from go_rl.graphs.readers.graph_builder import Node
+from go_rl.graphs.readers.graph_builder import TIE_BYTES, Node
 from go_rl.graphs.readers.torch.program.schema import Ref, TorchProgram
 from go_rl.graphs.readers.torch.scope import ProgramScope, TorchWalk
-from go_rl.graphs.readers.torch.value import TIE_BYTES, TorchValue
+from go_rl.graphs.readers.torch.value import TorchValue
 
-Optimiser = Literal["sgd", "adam"]
-"""Optimisers of a training iteration."""
 FLOPS: dict[str, float] = {"sgd": 2.0, "adam": 13.0}
 """FLOP an element: rate and difference; and of Adam two moments (7), their corrections (2), epsilon
 and quotient (2)."""
@@ -64,6 +60,7 @@ def _add_update(
             weight_itemsize=weight.tensor.itemsize,
             weight_arrays={name: size for name in weight.weights if size > TIE_BYTES},
             output_itemsize=weight.tensor.itemsize,
+            element_type=weight.tensor.type,
             source=f"{module} update of {parameter}".strip(),
         )
     )

@@ -7,9 +7,6 @@ from dataclasses import dataclass, field
 
 from go_rl.graphs.readers.tensor import Tensor
 
-TIE_BYTES = 1024.0
-"""Arrays up to this size are each reader's own: ties of scalars would say nothing."""
-
 
 @dataclass(frozen=True)
 class TorchValue:

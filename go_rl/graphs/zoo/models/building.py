@@ -9,7 +9,7 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from go_rl.graphs.readers.jax.micro_batches import TrainingIteration
+from go_rl.graphs.readers.jax.training.micro_batches import TrainingIteration
 
 Built = tuple[Callable[..., Any], tuple[Any, ...], tuple[int, ...]]
 """Function, abstract arguments, positions of the weights."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from go_rl.core.errors import ReadError
-from go_rl.core.files.paths import check_readable
+from go_rl.graphs.readers.file_errors import read_bytes
 
 MAGIC = b"GGUF"
 LARGEST_HEADER = 1 << 26
@@ -63,12 +63,7 @@ def read_gguf_header(path: Path) -> GgufHeader:
     Raises:
         ReadError: cannot be read, truncated, damaged, or of a version or type that is not known.
     """
-    try:
-        check_readable(path)
-        with path.open("rb") as file:
-            content = file.read(LARGEST_HEADER)
-    except OSError as error:
-        raise ReadError(f"{path}: cannot be read ({error.strerror})") from error
+    content = read_bytes(path, LARGEST_HEADER)
     try:
         return _header(_Cursor(content, path))
     except (struct.error, UnicodeDecodeError) as error:

@@ -15,10 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from go_rl.core import MissingDependencyError, OpGraph, ReadError
-from go_rl.core.files.paths import check_readable
 from go_rl.core.files.scratch_folder import scratch_folder
 from go_rl.graphs.readers import guarded
-from go_rl.graphs.readers.file_errors import read_text
+from go_rl.graphs.readers.file_errors import read_bytes, read_text
 from go_rl.graphs.readers.hlo.reader import graph_of_hlo
 from go_rl.graphs.readers.hlo.stablehlo.stablehlo_bytecode import is_stablehlo_bytecode
 
@@ -57,11 +56,7 @@ def read_stablehlo(
 
 def _content(path: Path) -> bytes:
     """The bytes of a file; text is checked first."""
-    try:
-        check_readable(path)
-        content = path.read_bytes()
-    except OSError as error:
-        raise ReadError(f"{path}: cannot be read ({error})") from error
+    content = read_bytes(path)
     if not is_stablehlo_bytecode(content):
         text = read_text(path)
         _check_depth(text, path)

@@ -23,9 +23,9 @@ from go_rl.graphs.readers.onnx.call import (
     Tensor,
     cost_rules,
     default_bytes,
-    itemsize,
     no_flops,
     per_element,
+    typed_tensor,
 )
 from go_rl.graphs.readers.onnx.costs.fused import gather_bytes
 from go_rl.graphs.readers.onnx.costs.trees import tree_depths
@@ -43,7 +43,7 @@ def attribute_arrays(node: onnx.NodeProto) -> Tensor | None:
     count, stored = 0, 0.0
     for a in node.attribute:
         if a.HasField("t"):
-            elements = Tensor(tuple(a.t.dims), itemsize(a.t.data_type))
+            elements = typed_tensor(tuple(a.t.dims), a.t.data_type)
             count, stored = count + elements.size, stored + elements.nbytes
         count += len(a.floats) + len(a.ints) + len(a.strings)
         stored += 4.0 * len(a.floats) + 8.0 * len(a.ints) + sum(map(len, a.strings))

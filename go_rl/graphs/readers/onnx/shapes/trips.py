@@ -192,7 +192,7 @@ _COMPARISONS: dict[str, tuple[Comparison, Comparison]] = {
     "Less": ("LT", "GE"),
     "LessOrEqual": ("LE", "GT"),
 }
-"""What an operator tests, and the opposite."""
+"""Comparison that an operator makes, and the opposite."""
 
 
 def _compared(op: str, operands: _Operands) -> _Value | None:

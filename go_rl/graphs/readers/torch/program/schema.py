@@ -11,19 +11,23 @@ from typing import Any
 
 from go_rl.core.errors import ReadError
 from go_rl.core.files.strict_json import shown
+from go_rl.core.graph.element_type import ElementType
 from go_rl.graphs.readers.model_options import LARGEST_SIZE
 from go_rl.graphs.readers.torch.program.symbols import Size, hinted_symbol, plain
 
 MAJOR_VERSION = 8
 """Major version of the schema that is read; another one breaks the format."""
-ITEMSIZE: dict[int, float] = {
-    **dict.fromkeys((1, 2, 12, 29, 30, 31, 32, 33), 1.0),
-    **dict.fromkeys((3, 6, 13, 28), 2.0),
-    **dict.fromkeys((4, 7, 9, 34), 4.0),
-    **dict.fromkeys((5, 8, 10, 35), 8.0),
-    11: 16.0,
-}
-"""Bytes of an element by number of the element type (``ScalarType``)."""
+TYPES = {
+    **dict.fromkeys((1, 2), ElementType.INT8), **dict.fromkeys((3, 28), ElementType.INT16),
+    **dict.fromkeys((4, 34), ElementType.INT32), **dict.fromkeys((5, 35), ElementType.INT64),
+    6: ElementType.FLOAT16, 7: ElementType.FLOAT32, 8: ElementType.FLOAT64,
+    10: ElementType.COMPLEX64, 11: ElementType.COMPLEX128, 12: ElementType.BOOL,
+    13: ElementType.BFLOAT16, **dict.fromkeys((29, 30, 31, 32, 33), ElementType.FLOAT8),
+}  # fmt: skip
+"""Element types by number (``ScalarType``)."""
+COMPLEX_HALF = 9
+ITEMSIZE = {COMPLEX_HALF: 4.0, **{number: each.bits / 8 for number, each in TYPES.items()}}
+"""Bytes of an element by number of the element type."""
 WORDS: dict[type, str] = {dict: "an object", list: "a list", str: "a text", int: "a whole number"}
 
 
@@ -64,6 +68,11 @@ class TensorType:
     def itemsize(self) -> float:
         """Bytes of one element."""
         return ITEMSIZE[self.element]
+
+    @property
+    def type(self) -> ElementType:
+        """Type of the elements; unknown of complex halves."""
+        return TYPES.get(self.element, ElementType.UNKNOWN)
 
 
 @dataclass(frozen=True)

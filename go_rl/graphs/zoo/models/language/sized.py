@@ -23,7 +23,7 @@ import jax
 import jax.numpy as jnp
 
 from go_rl.core.errors import ReadError
-from go_rl.graphs.readers.jax.micro_batches import TrainingIteration
+from go_rl.graphs.readers.jax.training.micro_batches import TrainingIteration
 from go_rl.graphs.zoo.bert import BertConfig, bert
 from go_rl.graphs.zoo.models.building import Built, flax_model, integers
 from go_rl.graphs.zoo.models.language.transformers import GPT

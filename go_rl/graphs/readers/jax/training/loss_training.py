@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import wraps
-from typing import Any, Literal
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from go_rl.core.errors import ReadError
-from go_rl.graphs.readers.jax.micro_batches import TrainingIteration, batch_size
 from go_rl.graphs.readers.jax.reader import traced, weight_positions
+from go_rl.graphs.readers.jax.training.micro_batches import TrainingIteration, batch_size
+from go_rl.graphs.readers.model_options import Optimiser
 
-Optimiser = Literal["sgd", "adam"]
 RATE, DECAY, SQUARES_DECAY, TINY = 1e-3, 0.9, 0.999, 1e-8
 """Constants of the optimisers (Kingma and Ba 2015, algorithm 1); any value costs the same."""
 

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from go_rl.core import Hardware, HardwareError, Topology, load_hardware
-from go_rl.core.hardware import this_machine as machine
-from go_rl.core.hardware.new_hardware import (
+from go_rl.api.hardware import this_machine as machine
+from go_rl.api.hardware.new_hardware import (
     NewHardware,
     ask_for,
     describe_hardware,
     says_nothing,
 )
-from go_rl.core.hardware.this_machine import MachineFacts, machine_facts, this_machine
+from go_rl.api.hardware.this_machine import MachineFacts, machine_facts, this_machine
+from go_rl.core import Hardware, HardwareError, Topology, load_hardware
 
 OWN = {"kind": "npu", "count": 4, "tflops": 10.0, "memory_gb": 4.0, "memory_gb_per_s": 100.0}
 

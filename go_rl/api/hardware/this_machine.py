@@ -47,7 +47,7 @@ PATIENCE = 20.0
 
 @dataclass(frozen=True)
 class MachineFacts:
-    """What a machine says of itself."""
+    """Facts that a machine states of itself."""
 
     cores: int
     """Cores that this process may use."""
@@ -163,7 +163,7 @@ def _memory_bytes() -> float:
 
 
 def _said_by(command: tuple[str, ...]) -> str:
-    """What a command prints; nothing where it is not there or fails."""
+    """Output of a command; empty where it is not there or fails."""
     try:
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=PATIENCE, check=True, errors="replace"

@@ -1,0 +1,1 @@
+"""Hardware from a user's words, and that of this machine."""

@@ -1,0 +1,1 @@
+"""Training iterations in JAX: gradients, updates, micro-batches."""
