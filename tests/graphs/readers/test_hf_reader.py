@@ -23,6 +23,7 @@ from graphs.readers.hf_models import (
 )
 
 from go_rl.core import OpGraph
+from go_rl.core.graph.element_type import ElementType
 from go_rl.graphs.cutting.layers import layer_names
 from go_rl.graphs.readers.hf.families import FAMILIES
 from go_rl.graphs.readers.load import load
@@ -52,6 +53,17 @@ def test_counts_of_published_models(name: str, read: Read) -> None:
     assert stored(graph) == model.parameters * model.itemsize
     assert model.parameters == pytest.approx(model.published, rel=0.01)
     assert graph.flops.sum() == pytest.approx(model.flops, rel=0.01)
+
+
+def test_operators_compute_in_the_type_of_the_configuration(read: Read) -> None:
+    graph = read({**SMALL, "model_type": "llama"}, sequence=8)
+    assert graph.element_type is not None
+    types = {str(name): ElementType(each) for name, each in
+             zip(graph.names, graph.element_type.tolist(), strict=True)}  # fmt: skip
+    assert types.pop("input_ids") is ElementType.INT64
+    assert set(types.values()) == {ElementType.BFLOAT16}
+    plain = read({**SMALL, "model_type": "llama", "torch_dtype": None}, sequence=8)
+    assert not plain.product_type.any()
 
 
 def test_decode_reads_each_weight_and_the_cache_once(read: Read) -> None:

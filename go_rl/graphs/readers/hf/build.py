@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from go_rl.core.errors import ReadError, nearest
+from go_rl.core.graph.element_type import ElementType
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.graphs.readers.file_errors import naming
 from go_rl.graphs.readers.graph_builder import GraphBuilder
@@ -43,6 +44,8 @@ class NetworkFile:
     family: TransformerFamily
     itemsize: float
     """Bytes of an element of what operators make."""
+    element: ElementType
+    """Type in which they compute."""
     check: Callable[[Mapping[str, Tensor], bool], list[str]]
     """Compares the stored arrays of the network, or of its decoder alone, with those of the file;
     returns notes."""
@@ -63,7 +66,9 @@ def build_graph(source: NetworkFile, dims: Mapping[str, int], notes: list[str]) 
     images = images_of(source.multimodal, sizes) if source.multimodal else None
     meta: dict[str, Any] = {"format": source.format, "dims": sizes, "notes": notes}
     builder = GraphBuilder(source.title, meta)
-    net = NetworkBuilder(builder, source.itemsize, config.where, source.stored_itemsize)
+    net = NetworkBuilder(
+        builder, source.itemsize, config.where, source.stored_itemsize, source.element
+    )
     length = sizes.get("source", 0)
     if family.kind == "speech":
         length = config.count("max_source_positions", 1500, most=1 << 20)

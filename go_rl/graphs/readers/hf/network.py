@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from go_rl.core.graph.element_type import ElementType
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.graph_builder import TIE_BYTES, GraphBuilder, Node
 from go_rl.graphs.readers.tensor import Tensor
@@ -62,8 +63,10 @@ class NetworkBuilder:
         itemsize: float,
         where: str,
         stored_itemsize: Callable[[str, Shape], float] | None = None,
+        element: ElementType = ElementType.UNKNOWN,
     ) -> None:
         self.builder = builder
+        self.element = element
         self.itemsize = itemsize
         self.where = where
         self._stored_itemsize = stored_itemsize
@@ -79,8 +82,10 @@ class NetworkBuilder:
     def input(self, name: str, shape: Shape, itemsize: float | None = None) -> Made:
         """Add an input."""
         tensor = Tensor(shape, itemsize or self.itemsize)
+        element = ElementType.INT64 if itemsize == ID_BYTES else self.element
         node = Node(name, "input", OpKind.INPUT, output_bytes=tensor.nbytes,
-                    output_itemsize=tensor.itemsize, output_shape=shape, source=name)  # fmt: skip
+                    output_itemsize=tensor.itemsize, output_shape=shape, source=name,
+                    element_type=element)  # fmt: skip
         return Made(tensor, self.builder.add_node(node))
 
     def add(
@@ -137,6 +142,7 @@ class NetworkBuilder:
             output_shape=shape,
             source=path,
             geometry=torch_geometry(call),
+            element_type=self.element,
         )
         number = self.builder.add_node(node)
         for each in operands.values():

@@ -8,12 +8,13 @@ from functools import partial
 from pathlib import Path
 
 from go_rl.core.errors import ReadError, nearest
+from go_rl.core.graph.element_type import element_type
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.graphs.readers.hf.build import NetworkFile, build_graph
 from go_rl.graphs.readers.hf.families import FAMILIES
 from go_rl.graphs.readers.hf.model_config import ModelConfig, read_fields
 from go_rl.graphs.readers.hf.quantisation import Quantisation, quantisation
-from go_rl.graphs.readers.hf.resolve import element_type
+from go_rl.graphs.readers.hf.resolve import torch_dtype
 from go_rl.graphs.readers.hf.safetensors import check_stored
 from go_rl.graphs.readers.hf.vision.images import PROJECTOR
 from go_rl.graphs.readers.hf.vision.multimodal import TEXTS, multimodal
@@ -43,7 +44,7 @@ def read_hf(path: str | Path, dims: Mapping[str, int] | None = None) -> OpGraph:
     family = parts.language if parts else FAMILIES[kind]
     config = parts.text if parts else replace(whole, aliases=family.fields)
     has_type = whole.has("torch_dtype") or whole.has("dtype")
-    name, itemsize = element_type(whole if has_type else config)
+    name, itemsize = torch_dtype(whole if has_type else config)
     if not (has_type or config.has("torch_dtype") or config.has("dtype")):
         notes.append("float32: the configuration has no torch_dtype")
     if further := config.count("num_nextn_predict_layers", 0, 0):
@@ -58,7 +59,9 @@ def read_hf(path: str | Path, dims: Mapping[str, int] | None = None) -> OpGraph:
     if quantised is not None:
         notes.append(f"matrices are stored as {quantised.title}; operators compute in {name}")
     stored = quantised.element_bytes if quantised else None
-    source = NetworkFile("huggingface", title, config, family, itemsize, check, stored, parts)
+    source = NetworkFile(
+        "huggingface", title, config, family, itemsize, element_type(name), check, stored, parts
+    )
     return build_graph(source, dims or {}, notes)
 
 

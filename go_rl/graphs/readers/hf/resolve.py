@@ -18,7 +18,7 @@ ELEMENT_BYTES = {"bfloat16": 2.0, "float16": 2.0, "float32": 4.0, "float64": 8.0
 """Bytes of an element by the value of ``torch_dtype``."""
 
 
-def element_type(config: ModelConfig) -> tuple[str, float]:
+def torch_dtype(config: ModelConfig) -> tuple[str, float]:
     """Return the name and bytes of the element type; float32 where the configuration has none.
 
     Raises:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from go_rl.core.errors import ReadError, nearest
+from go_rl.core.graph.element_type import ElementType
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.graphs.readers.hf.build import NetworkFile, build_graph
 from go_rl.graphs.readers.hf.families import FAMILIES
@@ -83,7 +84,14 @@ def read_gguf(path: str | Path, dims: Mapping[str, int] | None = None) -> OpGrap
     stored = _Stored(str(path), header, bool(family.names.post_attention_norm))
     notes = ["float16 between operators; weights as they are stored"]
     source = NetworkFile(
-        "gguf", path.stem, config, family, RESULT_BYTES, stored.others, stored.itemsize
+        "gguf",
+        path.stem,
+        config,
+        family,
+        RESULT_BYTES,
+        ElementType.FLOAT16,
+        stored.others,
+        stored.itemsize,
     )
     return build_graph(source, dims or {}, notes)
 
