@@ -239,7 +239,7 @@ def test_images_are_counted_each(read: Read) -> None:
     one, four = read(LLAVA, sequence=S), read(LLAVA, sequence=S, images=1, batch=4)
     assert stored(one) == stored(four)
     assert four.flops.sum() == pytest.approx(4 * one.flops.sum(), rel=1e-9)
-    with pytest.raises(ReadError, match=r"2 images are 1152 tokens, and the sequence.* 1024"):
+    with pytest.raises(ReadError, match=r"images take 2 x 576 tokens, and the sequence.* 1024"):
         read(LLAVA, sequence=S, images=2)
 
 

@@ -57,7 +57,7 @@ def images_of(model: Multimodal, sizes: dict[str, int]) -> Images | None:
     count, whole = sizes["images"], model.whole.where
     if count * tokens > sizes["sequence"]:
         raise ReadError(
-            f"{whole}: {count} images are {count * tokens} tokens, and the sequence, images and "
+            f"{whole}: images take {count} x {tokens} tokens, and the sequence, images and "
             f"text, has {sizes['sequence']}; set --dim images=… and sequence=…"
         )
     return Images(model, sizes["batch"] * count, rows, columns, tokens) if count else None
