@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from go_rl.api.check import check, execute, explain
     from go_rl.api.evaluate import evaluate
-    from go_rl.api.load import load, trace
+    from go_rl.api.load import load, retyped, trace
     from go_rl.api.measure import measure_kernels, measure_programs
     from go_rl.api.optimize import methods, optimize
     from go_rl.api.predict import predict, predict_everywhere, train_operators
@@ -46,6 +46,7 @@ _MODULES = {
     "predict_this": "this_device",
     "pretrain": "training.pretrain",
     "problem_of": "problem",
+    "retyped": "load",
     "trace": "load",
     "train_kernels": "training.predictors",
     "train_operators": "predict",
@@ -78,6 +79,7 @@ __all__ = [
     "predict_this",
     "pretrain",
     "problem_of",
+    "retyped",
     "trace",
     "train_kernels",
     "train_operators",

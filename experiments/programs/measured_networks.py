@@ -17,7 +17,7 @@ import numpy as np
 
 from experiments.page_text import FOUR, markdown_table, shown
 from go_rl import load
-from go_rl.core import GoRLError
+from go_rl.core import GoRLError, OpGraph
 from go_rl.costs.devices import DataSheet, find_device, with_launch
 from go_rl.costs.operators.launches import Launches, eager_launches, fused_launches
 from go_rl.costs.operators.launches.launch_prices import launch_prices, total_bounds
@@ -82,7 +82,7 @@ def _row(
     folder: Path, name: str, times: tuple[float, float], learned: OperatorPredictor, launch: float
 ) -> NetworkRow:
     try:
-        launches = _launches(folder / f"{name}.onnx.gz")
+        launches = eager_launches(packed_graph(folder / f"{name}.onnx.gz"))
     except (GoRLError, OSError) as error:
         reason = str(error).splitlines()[0]
         return NetworkRow(name, 0, *times, NAN, NAN, NAN, NAN, NAN, NAN, reason)
@@ -93,12 +93,12 @@ def _row(
     return NetworkRow(name, len(launches), *times, total, low, high, told, gpu, chains, "")
 
 
-def _launches(path: Path) -> Launches:
-    """Eager launches of a packed ONNX file."""
+def packed_graph(path: Path) -> OpGraph:
+    """Return the graph of a packed ONNX file."""
     with TemporaryDirectory() as folder:
         whole = Path(folder) / path.stem
         whole.write_bytes(gzip.decompress(path.read_bytes()))
-        return eager_launches(load(whole))
+        return load(whole)
 
 
 def priced(

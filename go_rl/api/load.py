@@ -41,6 +41,14 @@ def load(
     return load_model(model, dims, unknown, training, **by_reader)
 
 
+def retyped(graph: OpGraph, element_type: str) -> OpGraph:
+    """Return a graph as it would be with its floating-point tensors in another element type; see
+    `go_rl.core.graph.retyped.retyped`."""
+    from go_rl.core.graph.retyped import retyped as converted
+
+    return converted(graph, element_type)
+
+
 def save_graph(graph: OpGraph, path: str | Path) -> None:
     """Write a graph to an .npz file that `load` reads back."""
     from go_rl.graphs.readers import save_graph as save

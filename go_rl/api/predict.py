@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, get_args
 
 from go_rl.api.options import WeightsChoice, options_from
-from go_rl.core import OpGraph, ProblemError
+from go_rl.core import ElementType, OpGraph, ProblemError
 from go_rl.core.errors import nearest
 from go_rl.core.files.run_lock import exclusive
+from go_rl.core.graph.retyped import retyped, wanted_type
+from go_rl.core.hardware.rates import rates_of
 from go_rl.costs.operators import GPU_WEIGHTS
 
 if TYPE_CHECKING:
@@ -129,6 +131,9 @@ class PredictOptions:
     launch_us: float | None = None
     """Microseconds that an addition of few elements takes on the GPU's host. Default: that of its
     data sheet, else of the usual host; for all devices 26."""
+    element_type: str | None = None
+    """Prices the network as if its floating-point tensors were of this type: bfloat16, float16,
+    float8, int8 or float32. Default: those that it has; of a table float32."""
 
     def __post_init__(self) -> None:
         if self.fusion not in FUSIONS:
@@ -143,7 +148,7 @@ def predict(
     dims: Mapping[str, int] | None = None,
     **options: Any,
 ) -> Prediction:
-    """Price a float32 network, or a table of operators, on one device.
+    """Price a network, or a table of operators, on one device.
 
     Args:
         model: anything that `go_rl.load` reads, a graph, or a table of operators: ``.csv`` or
@@ -155,8 +160,9 @@ def predict(
             ``weight_positions`` here.
 
     Raises:
-        OperatorError: the table is malformed; the network launches nothing or is not float32.
+        OperatorError: the table is malformed; the network launches nothing.
         ReadError: the model cannot be read.
+        GraphError: it cannot be converted to ``element_type``.
         ZooError: the zoo has no such network.
         DeviceError: there is no such device, or its data sheet is wrong.
         CheckpointError: there are no such weights.
@@ -167,6 +173,9 @@ def predict(
     if device == THIS:
         if chosen.launch_us is not None:
             raise ProblemError("launch_us is of a GPU's host; of this machine launches are timed")
+        if chosen.element_type is not None:
+            raise ProblemError(f"element_type is of GPUs; {THIS} machine's kernels are timed as "
+                               "they are: give a model of that type")  # fmt: skip
         from go_rl.api.this_device import predict_this
 
         return predict_this(model, chosen.weights, fusion=chosen.fusion, **others)
@@ -249,8 +258,9 @@ def _predicted(
         _refuse_options(model, others)
         rows = read_operators(model)
         learned = OperatorPredictor.load(weights)
-        return tuple(_table(rows, sheet, learned) for sheet in sheets)
-    launches = _launches(model, chosen.fusion, others)
+        element = None if chosen.element_type is None else wanted_type(chosen.element_type)
+        return tuple(_table(rows, sheet, learned, element) for sheet in sheets)
+    launches = _launches(model, chosen, others)
     learned = OperatorPredictor.load(weights)
     return tuple(_network(launches, sheet, learned) for sheet in sheets)
 
@@ -262,32 +272,42 @@ def _refuse_options(table: str | Path, options: Mapping[str, Any]) -> None:
                            "be set; leave it out")  # fmt: skip
 
 
-def _launches(model: str | Path | OpGraph, fusion: str, options: Mapping[str, Any]) -> Launches:
+def _launches(
+    model: str | Path | OpGraph, chosen: PredictOptions, options: Mapping[str, Any]
+) -> Launches:
     from go_rl.api.load import load
     from go_rl.costs.operators.launches import eager_launches, fused_launches
 
     given = dict(options)
     given["weights"] = given.pop("weight_positions", None)
     graph = model if isinstance(model, OpGraph) else load(model, **given)
+    if chosen.element_type is not None:
+        graph = retyped(graph, chosen.element_type)
     eager = eager_launches(graph)
-    return eager if fusion == "none" else fused_launches(eager)
+    return eager if chosen.fusion == "none" else fused_launches(eager)
 
 
-def _table(rows: OperatorRows, sheet: DataSheet, learned: OperatorPredictor) -> Prediction:
+def _table(
+    rows: OperatorRows, sheet: DataSheet, learned: OperatorPredictor, element: ElementType | None
+) -> Prediction:
     import numpy as np
 
     from go_rl.costs.devices import assumed
     from go_rl.costs.operators.examples import OperatorInputs
+    from go_rl.costs.operators.launches.launch_prices import scaled_types
+    from go_rl.costs.operators.type_rates import in_other_types, type_rates
 
-    answer = learned.interval(OperatorInputs(rows, (sheet,), np.zeros(len(rows), np.int64)))
-    each = zip(
-        rows.op.tolist(), *(1e3 * v for v in answer[:3]), answer.unlike.tolist(), strict=True
-    )
+    types = np.full(len(rows), element or ElementType.FLOAT32, np.int8)
+    rates = type_rates(types, dict(rates_of(sheet.name)))
+    answer = learned.interval(OperatorInputs(rows, (sheet,), np.zeros(len(rows), np.int64), rates))
+    unlike = answer.unlike | in_other_types(types)
+    each = zip(rows.op.tolist(), *(1e3 * v for v in answer[:3]), unlike.tolist(), strict=True)
     priced = tuple(
         OperatorLatency(op, float(mid), float(low), float(high), unlike)
         for op, mid, low, high, unlike in each
     )
-    return Prediction(sheet.name, priced, notes=assumed(sheet))
+    notes = (*assumed(sheet), *scaled_types(types, sheet))
+    return Prediction(sheet.name, priced, notes=notes)
 
 
 def _network(launches: Launches, sheet: DataSheet, learned: OperatorPredictor) -> Prediction:
@@ -317,6 +337,9 @@ def _network(launches: Launches, sheet: DataSheet, learned: OperatorPredictor) -
     bounds = (1e3 * low, 1e3 * high, 1e3 * total)
     host_ms, notes = (
         1e3 * float(prices.host.sum()),
-        (*map(str, launches.graph.meta.get("notes", ())), *scaled_types(launches, sheet)),
+        (
+            *map(str, launches.graph.meta.get("notes", ())),
+            *scaled_types(launches.element_types, sheet),
+        ),
     )
     return Prediction(sheet.name, priced, *bounds, assumed(sheet), host_ms, notes)

@@ -14,6 +14,7 @@ from go_rl.cli.folders import check_file
 from go_rl.cli.model_arguments import ModelArguments, read
 from go_rl.cli.next_command import model_words, say_next
 from go_rl.core import OpGraph, ReadError
+from go_rl.core.graph.retyped import retyped
 from go_rl.report.graph_summary import facts, graph_document, histogram
 from go_rl.report.notes import note_lines
 
@@ -23,6 +24,9 @@ class Graph:
     """Options of ``go-rl graph``."""
 
     source: ModelArguments
+    element_type: str | None = None
+    """Converts the floating-point tensors to this type: bfloat16, float16, float8, int8 or
+    float32."""
     save: Annotated[str | None, tyro.conf.arg(metavar="FILE.npz")] = None
     """Write the graph to this .npz file, which every command reads back quickly."""
     json: bool = False
@@ -35,6 +39,8 @@ def run(config: Graph) -> int:
         check_file(Path(config.save), "--save")
     with working(f"reading {config.source.model}"):
         graph = read(config.source)
+        if config.element_type is not None:
+            graph = retyped(graph, config.element_type)
         if config.save is not None:
             _save(graph, Path(config.save))
     if config.json:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 SHOWN = 40
 """Operators that the table shows; --json has all."""
-FORMAT = "float32"
-"""Number format of networks and tables of operators; TF32 is not used."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +102,7 @@ def _print_rows(found: Prediction) -> None:
     cells = [(str(row), each.op, *_milliseconds(each), "yes" if each.unlike else "")
              for row, each in ranked[:SHOWN]]  # fmt: skip
     heads = ("row", "operator", "ms", "low ms", "high ms", "unlike")
-    title = f"Operators on {found.device}, {FORMAT}, the slowest first; 90 % intervals"
+    title = f"Operators on {found.device}, the slowest first; 90 % intervals"
     print_table(console(), TextTable(title, heads, cells, words=("operator", "unlike")))
     _say_more(len(ranked))
 
@@ -124,7 +122,7 @@ def _print_kernels(found: Prediction) -> None:
     ]  # fmt: skip
     heads = ("kernel", "priced as", "sizes", "count", "all, ms", "share", "ms", "low ms", "high ms",
              "unlike")  # fmt: skip
-    title = f"Kernels on {found.device}, {FORMAT}, those with most of the time first; "
+    title = f"Kernels on {found.device}, those with most of the time first; "
     title += "90 % intervals"
     words = ("kernel", "priced as", "sizes", "unlike")
     print_table(console(), TextTable(title, heads, cells, words=words))
@@ -155,7 +153,7 @@ def _print_devices(ranked: tuple[Prediction, ...]) -> None:
     network = ranked[0].low_ms is not None
     heads = ("device", "ms", *(("low ms", "high ms", "bound by") if network else ()),
              "unlike operators")  # fmt: skip
-    title = f"Latency by device, {FORMAT}, the fastest first" + "; 90 % intervals" * network
+    title = "Latency by device, the fastest first" + "; 90 % intervals" * network
     cells = [_device_cells(each) for each in ranked]
     print_table(console(), TextTable(title, heads, cells, words=("bound by",)))
     if all(each.host_bound for each in ranked):

@@ -20,7 +20,7 @@ from go_rl.costs.operators.launches.operator_view import HEAVY, VIEWS, OperatorV
 from go_rl.costs.operators.launches.product_launches import product_launches
 from go_rl.costs.operators.tables import OperatorRows
 from go_rl.costs.operators.tables.operator_rows import FLOAT_BYTES, SIZES
-from go_rl.costs.operators.type_scale import element_scale
+from go_rl.costs.operators.type_rates import element_width
 from go_rl.graphs.cutting import cut_kernels
 from go_rl.graphs.cutting.opcode_names import opcode
 
@@ -113,7 +113,7 @@ class GpuKernels:
     def product_bytes(self) -> Float64[np.ndarray, "N"]:
         """[N] bytes of the operands and the result of each node's product; 0 without."""
         rows, types, _, of_node = self.products
-        return np.append(rows.least_bytes() * element_scale(types), 0.0)[of_node]
+        return np.append(rows.least_bytes() * element_width(types), 0.0)[of_node]
 
     @cached_property
     def _tensor(self) -> Int64[np.ndarray, "E"]:

@@ -20,7 +20,7 @@ from go_rl.costs.operators.examples import OperatorInputs
 from go_rl.costs.operators.launches.launch_prices import STREAMED_SHARE
 from go_rl.costs.operators.predictor import OperatorPredictor
 from go_rl.costs.operators.tables import OperatorRows
-from go_rl.costs.operators.type_scale import in_other_types, type_scale
+from go_rl.costs.operators.type_rates import in_other_types, type_rates
 
 LEFT_OUT = "operators of GPUs that were left out are predicted within 13 % on average"
 """Error where nothing but the data sheet is known (`experiments/results/left_out_gpus.md`)."""
@@ -36,8 +36,9 @@ class LearnedGpus:
     """`CostModel`: a kernel is its products, and the bytes that it streams beyond theirs; one
     without products is a stream of all its bytes. A kernel of views alone costs nothing.
 
-    Products in other types than float32, in which all was measured, are scaled (`type_scale`); all
-    kernels on devices that are no GPUs of the table are priced analytically. The notes say so.
+    Products in other types than float32, in which all was measured, are priced by the devices'
+    rates (`type_rates`); all kernels on devices that are no GPUs of the table are priced
+    analytically. The notes say so.
     """
 
     predictor: OperatorPredictor
@@ -135,8 +136,7 @@ class _Products(NamedTuple):
 @lru_cache(KEPT * 4)
 def _priced_products(predictor: OperatorPredictor, asked: _Asked) -> _Products:
     rows, types, stand_in, of_node = gpu_kernels(asked.graph).products
-    scale = type_scale(rows, types, asked.sheet, dict(asked.device.rates))
-    inputs = replace(_on(rows, asked.sheet), scale=scale)
+    inputs = replace(_on(rows, asked.sheet), types=type_rates(types, dict(asked.device.rates)))
     unlike = predictor.reach.outside(inputs) | stand_in | in_other_types(types)
     return _Products(
         np.append(predictor.predict(inputs), 0.0)[of_node], np.append(unlike, False)[of_node]
@@ -151,7 +151,7 @@ def _scaled(graph: OpGraph, device: Device) -> tuple[str, ...]:
     named = ", ".join(ElementType(each).label for each in np.unique(types).tolist())
     return (
         f"{types.size:,} products compute in {named}, in which nothing was measured: their times "
-        f"on {device.kind} are those of float32, scaled by rates and by the width of an element.",
+        f"on {device.kind} follow from its rates and from the width of an element.",
     )
 
 

@@ -13,6 +13,7 @@ from go_rl.costs.operators.product_model import WINOGRAD, ProductInputs
 from go_rl.costs.operators.stream_model import StreamInputs
 from go_rl.costs.operators.tables import PRODUCTS, STREAMS, OperatorRows
 from go_rl.costs.operators.tables.operator_rows import CONV_KERNEL, CONV_STRIDE
+from go_rl.costs.operators.type_rates import TypeRates
 
 STREAM_GROUP = "streams"
 GROUPS = (*PRODUCTS, STREAM_GROUP)
@@ -34,13 +35,13 @@ class OperatorInputs:
     """[D]"""
     device: Int[np.ndarray, "R"]
     """[R] index of the device."""
-    scale: Float64[np.ndarray, "R"] | None = None
-    """[R] factor on what the GPU takes, without the host: see `type_scale`; None: 1."""
+    types: TypeRates | None = None
+    """Rates and widths in other element types than float32; None: all are of float32."""
 
     def take(self, rows: np.ndarray) -> OperatorInputs:
         """Return some rows."""
-        scale = None if self.scale is None else self.scale[rows]
-        return OperatorInputs(self.rows.take(rows), self.devices, self.device[rows], scale)
+        types = None if self.types is None else self.types.take(rows)
+        return OperatorInputs(self.rows.take(rows), self.devices, self.device[rows], types)
 
     def fields(self, name: str) -> Float64[np.ndarray, "R"]:
         """Return [R] a number of the data sheet of each row's device."""
@@ -55,16 +56,36 @@ class OperatorInputs:
 
     def product_inputs(self) -> ProductInputs:
         """Return what `product_model` reads; of `PRODUCTS` only."""
+        width = self._width()
         return ProductInputs(
             *self.rows.products(),
-            flops=self.fields("matrix_flops"),
-            bandwidth=self.fields("memory_bandwidth"),
-            l2=self.fields("l2_bytes"),
+            flops=self._product_rate(),
+            bandwidth=self.fields("memory_bandwidth") / width,
+            l2=self.fields("l2_bytes") / width,
             multiprocessors=self.fields("multiprocessors"),
             clock=self.fields("clock_hz"),
             power_ratio=np.array([power_ratio(sheet) for sheet in self.devices])[self.device],
             peak_share=self._peak_share(),
         )
+
+    def _product_rate(self) -> Float64[np.ndarray, "R"]:
+        """[R] FLOP/s of products in the element types."""
+        flops = self.fields("matrix_flops")
+        if self.types is None:
+            return flops
+        return np.where(self.types.rate > 0, self.types.rate, flops)
+
+    def roofline_ratio(self) -> Float64[np.ndarray, "R"]:
+        """Return [R] what a roofline takes in the element types over what it takes in float32."""
+        streams = ~self.rows.is_any(PRODUCTS)
+        flops, moved = self.rows.flops(), self.rows.least_bytes() / self.fields("memory_bandwidth")
+        before = np.where(streams, 0.0, flops / self.fields("matrix_flops"))
+        after = np.where(streams, 0.0, flops / self._product_rate())
+        return np.maximum(after, moved * self._width()) / np.maximum(before, moved)
+
+    def _width(self) -> Float64[np.ndarray, "R"] | float:
+        """[R] width of an element over that of float32."""
+        return 1.0 if self.types is None else self.types.width
 
     def _peak_share(self) -> Float64[np.ndarray, "R"]:
         """Winograd's convolutions do with fewer multiplications, if kernel and stride are those
@@ -78,7 +99,7 @@ class OperatorInputs:
         """Return what `stream_model` reads; of `STREAMS` only."""
         return StreamInputs(
             op=np.searchsorted(np.array(STREAMS), self.rows.op),
-            bytes=self.rows.streamed_bytes(),
+            bytes=self.rows.streamed_bytes() * self._width(),
             length=self.rows.sizes["width"].astype(np.float64),
             bandwidth=self.fields("memory_bandwidth"),
             l2=self.fields("l2_bytes"),

@@ -170,7 +170,7 @@ class OperatorPredictor(Predictor[OperatorExamples, OperatorInputs]):
         group = error_groups(inputs.rows)
         stated = np.array([sheet.launch_seconds is not None for sheet in inputs.devices])
         half_width = np.array(self.calibration.half_width)[cells(group, logs)]
-        half_width = half_width * self.reach.wider(inputs)
+        half_width = half_width * self.reach.wider(inputs) + logs.doubt
         low, high = bounds(half_width, group, logs, stated[inputs.device])
         host, start = np.exp(logs.floor), np.exp(logs.start)
         return Interval(

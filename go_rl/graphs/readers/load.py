@@ -71,7 +71,8 @@ def load(
         weights: positions of the arguments (of HLO: of the parameters) that are weights, which stay
             on their devices; None: for a JAX function see `readers.jax.reader.trace_jax`.
         micro_batches: equal parts of the batch whose gradients a training iteration accumulates,
-            see `readers.jax.training.micro_batches`; None: one. A factory with a parameter of that
+            see `readers.jax.training.micro_batches` (of a PyTorch module
+            `readers.torch.program.micro_batches`); None: one. A factory with a parameter of that
             name gets it.
 
     Raises:
@@ -129,7 +130,7 @@ def _load_function(named: PythonTarget, made: Any, options: ModelOptions) -> OpG
 def _load_module(named: PythonTarget, made: Any, options: ModelOptions) -> OpGraph:
     from go_rl.graphs.readers.torch.module import read_named_module
 
-    taken = ("dims", "inputs", TRIP_COUNT, "unknown", "optimiser")
+    taken = ("dims", "inputs", TRIP_COUNT, "unknown", "optimiser", MICRO_BATCHES)
     options.refuse(named.text, Format.MODULE, taken)
     return read_named_module(named, made, options)
 

@@ -27,14 +27,9 @@ TRIP_COUNT = "trip_count"
 MICRO_BATCHES = "micro_batches"
 """Names the parts of a batch, as an option and as a parameter of factories."""
 _UNSPLIT = (
-    "a training iteration while it is traced, and {} is traced already; name the JAX loss that it "
-    "was made of (file.py:loss with --training sgd), or a training network of the zoo "
-    "(zoo:NAME-training)"
-)
-_UNSPLIT_MODULE = (
-    "losses in JAX and training networks of the zoo; of a PyTorch module let forward return the "
-    "mean of the losses of torch.chunk(batch, n), or name a factory of such a module with a "
-    "parameter micro_batches"
+    "a training iteration while it is traced, and {} is traced already; name the JAX loss or the "
+    "PyTorch module that it was made of (file.py:loss with --training sgd), or a training network "
+    "of the zoo (zoo:NAME-training)"
 )
 LARGEST_SIZE = 1 << 62
 
@@ -121,7 +116,7 @@ class ModelOptions:
                 f"a loss in JAX, not to {found.value}"
             )
         if MICRO_BATCHES not in taken and self.micro_batches > 1:
-            why = _UNSPLIT_MODULE if found is Format.MODULE else _UNSPLIT.format(found.value)
+            why = _UNSPLIT.format(found.value)
             raise ReadError(f"{model}: {MICRO_BATCHES}={self.micro_batches} splits {why}")
         for name in (TRIP_COUNT, "weights"):
             if name not in taken and getattr(self, name) is not None:

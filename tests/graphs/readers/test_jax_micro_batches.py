@@ -17,7 +17,7 @@ from go_rl.graphs.cutting.layers import layer_names
 from go_rl.graphs.readers.jax.reader import trace_jax
 from go_rl.graphs.readers.jax.training.loss_training import in_micro_batches, loss_training
 from go_rl.graphs.readers.jax.training.micro_batches import TrainingIteration
-from go_rl.graphs.readers.jax.training.weight_returns import RETURN
+from go_rl.graphs.readers.weight_returns import RETURN
 from go_rl.graphs.zoo.models.language.attention import PreNormBlock
 
 

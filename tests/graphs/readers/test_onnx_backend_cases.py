@@ -26,13 +26,8 @@ BOUNDED = ("NonZero", "NonMaxSuppression", "Unique", "StringNormalizer")
 BILINEAR = ("Conv", "ConvInteger", "ConvTranspose", "Einsum", "MatMul", "MatMulInteger")
 UNPRICED = "operators without a known cost: {}"
 REFUSED = {
-    "test_adagrad.*": UNPRICED.format(r"ai\.onnx\.preview\.training\.Adagrad"),
-    "test_adam.*": UNPRICED.format(r"ai\.onnx\.preview\.training\.Adam"),
-    "test_.*momentum.*": UNPRICED.format(r"ai\.onnx\.preview\.training\.Momentum"),
-    "test_flexattention(?!.*expanded).*": UNPRICED.format(r"ai\.onnx\.preview\.FlexAttention"),
     "test_image_decoder.*": UNPRICED.format("ImageDecoder"),
     "test_string_split.*": r"give it with --dim 'substrings\.tokens=<count>'",
-    "test_scan_sum": "Scan '' .*: opset 8 form; convert to 9",
     "test_constant(ofshape.*)?|test_range_(?!.*expanded).*|test_optional_has_element_empty_no_.*"
     "|test_(blackman|hamming|hann)window_.*expanded": "has no nodes; at least one is needed",
 }

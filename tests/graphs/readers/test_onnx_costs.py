@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import onnx
 import pytest
 from jax import lax
-from onnx_models import one_operator
+from onnx import helper
+from onnx_models import array, model, one_operator, value
 
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.onnx.costs.dense import valid_pairs
@@ -272,3 +273,26 @@ def test_every_onnx_operator_has_a_rule_but_these():
     left_out = {"ImageDecoder"}
     assert current - set(RULES) <= left_out
     assert not left_out & set(RULES)
+
+
+def test_flex_attention_changes_each_score():
+    body = helper.make_graph(
+        [
+            helper.make_node("Div", ["score", "cap"], ["a"]),
+            helper.make_node("Tanh", ["a"], ["b"]),
+            helper.make_node("Mul", ["b", "cap"], ["c"]),
+        ],
+        "soft_cap",
+        [value("score", [2, 8, 4, 6])],
+        [value("c", [2, 8, 4, 6])],
+    )
+    attention = helper.make_node(
+        "FlexAttention", ["q", "k", "v"], ["y"], name="op", domain="ai.onnx.preview", score_mod=body
+    )
+    inputs = [value("q", [2, 8, 4, 16]), value("k", [2, 2, 6, 16]), value("v", [2, 2, 6, 32])]
+    made = model([attention], inputs, ["y"], [array("cap", 20.0)], opset=26)
+    made.opset_import.append(helper.make_opsetid("ai.onnx.preview", 1))
+    graph = read_onnx_model(made, "m")
+    scores = 2 * 8 * 4 * 6
+    assert graph.flops[graph.index["op"]] == scores * (2 * 16 + 2 * 32 + 5 + 2) - 2 * 8 * 4
+    assert graph.output_shape[graph.index["op"]].tolist() == [2, 8, 4, 32]

@@ -101,6 +101,33 @@ def test_a_scan_reads_its_weights_once():
     assert scan(10) == (10 * (2 * 64 + 8), 10 * 160 + 256, 256)
 
 
+@pytest.mark.parametrize("lengths", ["", "lengths"])
+def test_a_scan_before_opset_9_runs_its_body_for_each_sequence(lengths):
+    body = helper.make_graph(
+        [
+            node("MatMul", ["t", "w"], ["u"]),
+            node("Add", ["u", "s"], ["s2"]),
+            node("Identity", ["u"], ["row"]),
+        ],
+        "body",
+        [value("s", [1, 8]), value("t", [1, 8])],
+        [value("s2", [1, 8]), value("row", [1, 8])],
+    )
+    operands, results = [lengths, "s0", "x"], ["end", "rows"]
+    scan = node("Scan", operands, results, name="scan", body=body, num_scan_inputs=1)
+    last = [node("Relu", ["end"], ["y"]), node("Relu", ["rows"], ["z"])]
+    inputs = [value("s0", [3, 1, 8]), value("x", [3, 5, 1, 8]), value("lengths", [3], 7)]
+    made = model([scan, *last], inputs, ["y", "z"], [header("w", [8, 8])], opset=8)
+    graph = read_onnx_model(made, "scan")
+    assert graph.flops[graph.index["scan"]] == 15 * (2 * 64 + 8)
+    assert graph.output_shape[-2:].tolist() == [[3, 1, 8, -1], [3, 5, 1, 8]]
+    assert len(made.graph.node[0].input) == 3
+
+    inputs[0] = value("s0", [2, 1, 8])
+    with pytest.raises(ReadError, match=r"before opset 9.*one batch first.*\[2, 1, 8\]"):
+        read_onnx_model(model([scan], inputs, results, [header("w", [8, 8])], opset=8), "scan")
+
+
 def test_weights_of_a_loop_in_a_loop_are_read_once():
     def repeated(inner, trips, name):
         nodes = [node("Identity", [f"go_{name}"], [f"go2_{name}"]), *inner]

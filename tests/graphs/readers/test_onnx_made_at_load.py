@@ -59,7 +59,7 @@ def test_what_is_larger_than_what_it_is_made_of_is_work():
         (node("Identity", ["x"], ["h"]), 1, False),
     ],
 )
-def test_a_cast_to_the_same_type_costs_nothing(cast, element, costs):
+def test_a_cast_to_the_same_type_is_no_operator(cast, element, costs):
     made = model(
         [cast, node("Relu", ["h"], ["y"])],
         [value("x", [3, 4])],
@@ -67,6 +67,24 @@ def test_a_cast_to_the_same_type_costs_nothing(cast, element, costs):
         [header("w", [2])],
     )
     graph = read_onnx_model(made, "m")
-    place = graph.op_type.index("Cast" if costs else "Identity")
-    assert graph.flops[place] == (12 if costs else 0)
-    assert (graph.bytes_accessed[place] > 0) == costs
+    assert graph.op_type == ("Input", *["Cast"] * costs, "Relu")
+    assert graph.flops.sum() == 12 * (1 + costs)
+
+
+def test_of_a_tensor_whose_type_is_asked_for_nothing_is_read():
+    nodes = [node("CastLike", ["w", "x"], ["s"]), node("CastLike", ["x", "n"], ["h"], name="cast"),
+             node("Mul", ["h", "h"], ["i"]), node("Mul", ["x", "s"], ["y"])]  # fmt: skip
+    inputs = [value("x", [3, 4]), value("n", [500], TensorProto.INT32)]
+    stored = [array("w", 2, np.int64)]
+    graph = read_onnx_model(model(nodes, inputs, ["y", "i"], stored), "m")
+    assert graph.op_type == ("Input", "Input", "Cast", "Mul", "Mul")
+    assert graph.bytes_accessed[graph.index["cast"]] == 2 * 48
+
+
+def test_one_number_many_times_is_stored_as_one():
+    nodes = [node("Expand", ["one", "to"], ["ones"]), node("Mul", ["x", "ones"], ["y"])]
+    stored = [array("one", 1), array("to", [300], np.int64)]
+    graph = read_onnx_model(model(nodes, [value("x", [2, 300])], ["y"], stored), "m")
+    assert graph.op_type == ("Input", "Mul")
+    assert graph.weight_bytes.sum() == 4
+    assert graph.bytes_accessed.sum() == 4 * (600 + 300 + 600)

@@ -84,7 +84,7 @@ def test_results_of_top_k_that_nobody_reads(opset, in_process):
     for read in ("values", "indices"):
         nodes = [
             node("TopK", operands, ["values", "indices"], **k),
-            node("Identity", [read], ["y"]),
+            node("Neg", [read], ["y"]),
         ]
         graph = read_onnx_model(
             model(nodes, [value("x", ["n", 50])], ["y"], [integers("k", 5)], opset=opset),
@@ -163,9 +163,9 @@ def test_data_outside_of_the_file(place, tmp_path, in_process):
         other = helper.make_graph(
             [node("Identity", ["x"], ["z"])], "o", [], [onnx.ValueInfoProto(name="z")]
         )
-        reshape = [node("If", ["c"], ["r"], then_branch=branch, else_branch=other)]
+        reshape = [node("If", ["c"], ["y"], then_branch=branch, else_branch=other)]
         weights = [array("c", True, np.bool_)]
-    made = model(reshape, [value("x", [2, 3, 4])], ["r" if place == "branch" else "y"], weights)
+    made = model([*reshape, node("Relu", ["y"], ["r"])], [value("x", [2, 3, 4])], ["r"], weights)
     onnx.save(
         made,
         tmp_path / "m.onnx",

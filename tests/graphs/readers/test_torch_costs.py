@@ -193,7 +193,7 @@ CASES = {
     "grid_sampler": ({"input": X, "grid": (2, 4, 4, 2)}, [(2, 6, 4, 4)], G, 128 + 6 * 192),
     # movement, collectives, other libraries
     "cat": ({"tensors": [(4, 8), (4, 8)], "dim": 0}, [(8, 8)], V, 0),
-    "clone": ({"self": (4, 8)}, [(4, 8)], V, 0),
+    "flip": ({"self": (4, 8), "dims": [0]}, [(4, 8)], V, 0),
     "torch.ops._c10d_functional.all_reduce.default": (
         {"input": (4, 8), "reduce_op": "=sum", "group_name": "=0"}, [(4, 8)], V, 32,
     ),

@@ -2,7 +2,7 @@
 
 import pytest
 
-from go_rl.core import ReadError
+from go_rl.core import OpKind, ReadError
 from go_rl.graphs.readers import load
 from go_rl.graphs.readers.foreign import foreign_object
 from go_rl.graphs.readers.torch.costs.movement import PARTIAL_VIEWS, SILENT, WHOLE_VIEWS
@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip insta
 MODULE = """
 import torch
 from torch import nn
+from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 
 class Net(nn.Module):
@@ -44,6 +45,18 @@ class Both(Words):
         return nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten()), logits
 
 
+class Flexible(nn.Module):
+    def __init__(self, masked):
+        super().__init__()
+        self.last = nn.Linear(16, 16)
+        causal = lambda b, h, q, k: q >= k
+        self.mask = create_block_mask(causal, None, None, 64, 64, device="cpu") if masked else None
+
+    def forward(self, q, k):
+        change = None if self.mask else lambda score, b, h, q, k: score + (q - k) * 0.1
+        return flex_attention(self.last(q), k, k, score_mod=change, block_mask=self.mask)
+
+
 class Frozen(nn.Module):
     def forward(self, x):
         return x * 2
@@ -55,6 +68,7 @@ class Broken(nn.Module):
 
 
 model, words, both, broken, frozen = Net(), Words(), Both(), Broken(), Frozen()
+masked, changed = Flexible(True), Flexible(False)
 
 
 def sized(width=4):
@@ -103,6 +117,17 @@ def test_a_graph_is_read_again_from_its_dims():
     graph = load("torch_nets:words", inputs={"words:int64": (4, 6), "targets:int64": (4, 6)})
     assert graph.meta["dims"]["words:int64_1"] == 6
     assert load("torch_nets:words", graph.meta["dims"]).digest == graph.digest
+
+
+@pytest.mark.parametrize(("name", "extra"), [("masked", 0), ("changed", 3)])
+def test_flex_attention(name, extra):
+    graph = load(f"torch_nets:{name}", inputs={"q": (2, 4, 64, 16), "k": (2, 4, 64, 16)})
+    node = graph.op_type.index("higher_order.flex_attention")
+    scores = 2 * 4 * 64 * 64
+    # Two products of depth 16, softmax and scaling, and the operators that change a score.
+    assert graph.flops[node] == scores * (2 * 2 * 16 + 5 + extra) - 2 * 4 * 64
+    assert graph.kind[node] == OpKind.MATMUL
+    assert {graph.names[i] for i in graph.senders[graph.receivers == node]} >= {"last/linear", "k"}
 
 
 @pytest.mark.parametrize("name", ["words", "both"])

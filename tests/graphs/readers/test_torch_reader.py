@@ -155,6 +155,35 @@ def test_of_an_expanded_tensor_only_what_exists_is_read_and_sent():
     assert graph.bytes_accessed[1] == 32 + 4 * 800
 
 
+def test_of_a_tensor_whose_shape_is_asked_for_nothing_is_read():
+    program = Program()
+    x = program.input("x", (4, 8))
+    high = program.op("exp", [(4, 8)], "high", self=x)
+    ones = program.op("full_like", [(4, 8)], "ones", self=high, fill_value=1)
+    drawn = program.op("rand_like", [(4, 8)], "drawn", self=high)
+    program.output(program.op("addcmul", [(4, 8)], self=x, tensor1=ones, tensor2=drawn))
+    graph = program.read()
+    ones, drawn = graph.index["ones/n1"], graph.index["drawn/n2"]
+    assert not {ones, drawn} & set(graph.receivers.tolist())
+    assert (graph.kind[ones], graph.bytes_accessed[ones]) == (OpKind.CONSTANT, 0)
+    assert graph.bytes_accessed[drawn] == 4 * 32
+
+
+@pytest.mark.parametrize(
+    ("strides", "writes", "copied"),
+    [((8, 1), False, False), ((1, 4), False, True), ((8, 1), True, True)],
+)
+def test_a_clone_is_work_where_it_changes_the_layout_or_something_is_written(
+    strides, writes, copied
+):
+    program = Program()
+    x = program.input("x", (4, 8), strides=strides)
+    y = program.op("clone", [(4, 8)], self=x)
+    y = program.op("add_.Tensor" if writes else "add.Tensor", [(4, 8)], self=y, other=x)
+    program.output(y)
+    assert ("aten.clone" in program.read().op_type) == copied
+
+
 def test_a_part_is_a_node_without_work():
     program = Program()
     x = program.input("x", (100, 8))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+from jaxtyping import Int8
 
 from go_rl.core import ElementType
 from go_rl.core.hardware.rates import rates_of, replaced_types
@@ -12,7 +13,7 @@ from go_rl.costs.devices import DataSheet
 from go_rl.costs.operators.examples import OperatorInputs, error_groups
 from go_rl.costs.operators.launches import Launches
 from go_rl.costs.operators.predictor import Interval
-from go_rl.costs.operators.type_scale import in_other_types, type_scale
+from go_rl.costs.operators.type_rates import in_other_types, type_rates
 
 STREAMED_SHARE = 0.85
 """Share of the bandwidth at which a fused chain moves its bytes."""
@@ -32,13 +33,13 @@ class PredictsOperators(Protocol):
 
 def launch_prices(launches: Launches, sheet: DataSheet, predictor: PredictsOperators) -> Interval:
     """Return the prices of L launches; equal ones are predicted once. Those in other types than
-    float32 are scaled (`type_scale`), and count as unlike anything measured."""
+    float32 (`type_rates`) count as unlike anything measured."""
     rows, operator = launches.distinct
     pairs = np.stack([operator, launches.element_types])
     (operators, types), which = np.unique(pairs, axis=1, return_inverse=True)
     rows, which = rows.take(operators), which.ravel()
-    scale = type_scale(rows, types.astype(np.int8), sheet, dict(rates_of(sheet.name)))
-    found = predictor.interval(OperatorInputs(rows, (sheet,), np.zeros_like(operators), scale))
+    rates = type_rates(types.astype(np.int8), dict(rates_of(sheet.name)))
+    found = predictor.interval(OperatorInputs(rows, (sheet,), np.zeros_like(operators), rates))
     extra = launches.extra_bytes / (STREAMED_SHARE * sheet.memory_bandwidth)
     return Interval(
         found.seconds[which] + extra,
@@ -51,17 +52,17 @@ def launch_prices(launches: Launches, sheet: DataSheet, predictor: PredictsOpera
     )
 
 
-def scaled_types(launches: Launches, sheet: DataSheet) -> tuple[str, ...]:
+def scaled_types(element_types: Int8[np.ndarray, "L"], sheet: DataSheet) -> tuple[str, ...]:
     """Return a note on launches in other types than float32."""
-    other = in_other_types(launches.element_types)
-    types = [ElementType(each) for each in np.unique(launches.element_types[other]).tolist()]
+    other = in_other_types(element_types)
+    types = [ElementType(each) for each in np.unique(element_types[other]).tolist()]
     if not types:
         return ()
     replaced = replaced_types(types, dict(rates_of(sheet.name)))
     return (
         f"{other.sum():,} launches compute in {', '.join(each.label for each in types)}, in which "
-        "nothing was measured: their times are those of float32, scaled by the data sheet's rates "
-        "and by the width of an element",
+        "nothing was measured: their times follow from the data sheet's rates and the width of an "
+        "element",
         *([f"{sheet.name} states no rate of {replaced}"] * bool(replaced)),
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,21 +16,14 @@ from go_rl.core.graph.element_type import computing_type
 from go_rl.core.graph.micro_batch import without_micro_batch
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.core.graph.op_kind import OpKind
+from go_rl.graphs.readers.batch_split import statistics_notes
 from go_rl.graphs.readers.graph_builder import TIE_BYTES, GraphBuilder, Node
 from go_rl.graphs.readers.jax.geometry import jax_geometry
 from go_rl.graphs.readers.jax.inline import Inliner, JaxOptions
 from go_rl.graphs.readers.jax.source import clean_scope, join_scopes
-from go_rl.graphs.readers.jax.training.weight_returns import add_weight_returns
 from go_rl.graphs.readers.jax.values import Equation, Value, mark_live, view_cost
 from go_rl.graphs.readers.model_options import argument_positions
-
-BATCH_NORM = re.compile(r"(?i)batch_?norm.*@\d+$")
-"""Names of nodes of batch normalisation in a micro-batch."""
-BATCH_STATISTICS = (
-    "batch normalisation takes its statistics of each micro-batch, as GPipe does: updates differ "
-    "from those of the whole batch"
-)
-"""Note for users on such a graph."""
+from go_rl.graphs.readers.weight_returns import add_weight_returns
 
 
 def trace_jax(
@@ -127,9 +119,8 @@ def program_graph(program: FlatProgram, dims: Mapping[str, int] | None = None) -
                 sender = numbers[id(value.producer)]
                 builder.add_edge(sender, number, value.num_bytes, value.output)
     add_weight_returns(builder)
-    if any(BATCH_NORM.search(str(builder.node(n).name)) for n in range(len(builder))):
-        meta["notes"].append(BATCH_STATISTICS)
-        builder.meta["notes"] = meta["notes"]
+    if notes := statistics_notes(builder):
+        builder.meta["notes"] = [*meta["notes"], *notes]
     return builder.build()
 
 

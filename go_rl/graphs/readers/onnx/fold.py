@@ -21,6 +21,8 @@ from go_rl.graphs.readers.tables import names
 MAX_ELEMENTS = 4096
 """Arrays with more elements are data, not shape arithmetic."""
 
+FILLED = "go_rl: one number"
+"""Text of a folded array that holds one number many times, and need not be stored as an array."""
 FOLDABLE = names(
     "Abs Add And ArgMax ArgMin Cast CastLike Ceil Clip Compress Concat ConstantOfShape CumSum Div"
     " Equal Exp Expand Flatten Floor Gather GatherElements GatherND Greater GreaterOrEqual Identity"
@@ -158,6 +160,11 @@ def small_value(tensor: onnx.TensorProto) -> np.ndarray | None:
         return numpy_helper.to_array(tensor)
     except (ValueError, TypeError):  # header only, or an element type NumPy cannot hold
         return None
+
+
+def is_filled(array: np.ndarray) -> bool:
+    """Return whether all elements of an array are the same number."""
+    return array.size > 1 and bool((array == array.flat[0]).all())
 
 
 def why_no_value(tensor: onnx.TensorProto) -> str:

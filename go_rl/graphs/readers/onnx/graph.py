@@ -6,6 +6,8 @@ Rules stated once:
 - A weight is an initializer, or a pure layout or precision change of one (`LAYOUT_OF_WEIGHTS`),
   which is folded into the operators that read it; they count the stored bytes. So is what is made
   of weights alone when a model is loaded (`readers.onnx.weights`).
+- A view of a whole tensor (`readers.onnx.views`) is that tensor; a transposition, which is one, is
+  a node without work.
 - Operators that read the same weight array share it; one of at most 1 KiB each holds for itself.
 - An `If` becomes the nodes of the branch that `readers.onnx.shapes.control` chose. A `Loop`,
   `Scan` or `SequenceMap` is one node of kind ``CONTROL`` with the work of its body times its trips;
@@ -16,14 +18,13 @@ Rules stated once:
 from __future__ import annotations
 
 from collections import ChainMap, Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import onnx
 
 from go_rl.core.errors import ReadError
-from go_rl.core.graph.element_type import PRODUCTS, ElementType
 from go_rl.core.graph.geometry import Geometry
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.core.graph.op_kind import OpKind
@@ -31,6 +32,7 @@ from go_rl.graphs.readers.graph_builder import TIE_BYTES, GraphBuilder, Node
 from go_rl.graphs.readers.onnx.call import Call, Tensor, default_bytes
 from go_rl.graphs.readers.onnx.costs.ml import attribute_arrays
 from go_rl.graphs.readers.onnx.costs.operators import BYTES_ONLY, CONSTANTS, RULES
+from go_rl.graphs.readers.onnx.element_types import stored_type, type_of_operator
 from go_rl.graphs.readers.onnx.geometry import onnx_geometry
 from go_rl.graphs.readers.onnx.order import captured_names
 from go_rl.graphs.readers.onnx.recurrent import GATES, UNROLL_NODES, RecurrentLayer, add_steps
@@ -44,7 +46,8 @@ from go_rl.graphs.readers.onnx.structure import (
     describe,
     fitting,
 )
-from go_rl.graphs.readers.onnx.value import OnnxValue, arriving_type, tensor_of
+from go_rl.graphs.readers.onnx.value import OnnxValue, tensor_of
+from go_rl.graphs.readers.onnx.views import TRANSPOSITION, as_view
 from go_rl.graphs.readers.onnx.weights import (
     Values,
     define_weights,
@@ -54,11 +57,6 @@ from go_rl.graphs.readers.onnx.weights import (
     sparse_weight,
     stored_weight,
 )
-from go_rl.graphs.readers.tensor import type_computed_in
-
-DEQUANTIZERS = ("DequantizeLinear", "com.microsoft.DequantizeLinear")
-QUANTISED = {ElementType.INT8, ElementType.INT4, ElementType.FLOAT8}
-"""Types of matrices that products read as they are."""
 
 
 @dataclass
@@ -240,7 +238,7 @@ def _call(
         attributes={
             a.name: onnx.helper.get_attribute_value(a)
             for a in node.attribute
-            if a.type not in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.TENSOR)
+            if a.type != onnx.AttributeProto.TENSOR
         },
         inputs=tuple(values[i].tensor if i else None for i in node.input),
         outputs=tuple(tensor_of(types[o], o) if o else None for o in node.output),
@@ -261,6 +259,10 @@ def _add_operator(
     if call.op in GATES and _add_recurrent(walk, node, call, values, prefix):
         return
     operands = {i: p for p, i in reversed(list(enumerate(node.input))) if i}
+    viewed = as_view(call, values[node.input[0]] if any(node.input[:1]) else None)
+    if viewed and call.op != TRANSPOSITION and _is_set_up(node, values):
+        values[node.output[0]] = viewed
+        return
     weights: dict[str, Tensor] = {}
     for operand, position in operands.items():
         if position not in rule.settings:
@@ -281,40 +283,30 @@ def _add_operator(
             kind = OpKind.CONTROL
         if call.op in CONSTANTS and all(values[i].producer is None for i in operands):
             kind, flops = OpKind.CONSTANT, 0.0
-        if rule.num_bytes is default_bytes:
+        if viewed:
+            num_bytes = 0.0
+        elif rule.num_bytes is default_bytes:
             reads = ((i, values[i]) for i in node.input if i)
             _hold(walk, {i: value.tensor.nbytes for i, value in reads if value.weights})
     number = walk.builder.add_node(
         replace(
             _node(walk, node, call, prefix, (kind, flops, num_bytes), weights),
-            element_type=_type_computed_in(kind, call, [values.get(i) for i in node.input]),
+            element_type=type_of_operator(kind, call, [values.get(i) for i in node.input]),
         )
     )
     _connect(walk, number, [values[i] for i in sorted(read)])
     for i, output in enumerate(node.output):
         if output:
-            values[output] = OnnxValue(
-                call.outputs[i] or call.result, number, i, stored_type=_stored_type(call)
+            tensor = call.outputs[i] or call.result
+            like = viewed or OnnxValue(tensor, stored_type=stored_type(call))
+            values[output] = replace(
+                like, tensor=tensor, producer=number, output=i, weights={}, array=None
             )
 
 
-def _stored_type(call: Call) -> ElementType:
-    """Type of what a DequantizeLinear reads; unknown of other operators' results."""
-    quantised = call.op in DEQUANTIZERS and call.operand().type
-    return quantised or ElementType.UNKNOWN
-
-
-def _type_computed_in(
-    kind: OpKind, call: Call, operands: Sequence[OnnxValue | None]
-) -> ElementType:
-    """Type in which an operator computes: a product of quantised matrices in theirs, although the
-    file makes floating-point numbers of them first, because every runtime joins the two."""
-    plain = type_computed_in(kind, call.inputs, call.outputs)
-    if kind not in PRODUCTS:
-        return plain
-    matrices = [v for v in operands if v is not None and len(v.tensor.shape) > 1]
-    arriving = {arriving_type(v) for v in matrices}
-    return arriving.pop() if arriving <= QUANTISED and len(arriving) == 1 else plain
+def _is_set_up(node: onnx.NodeProto, values: Values) -> bool:
+    """Whether no operand but the first is computed."""
+    return all(values[i].producer is None for i in node.input[1:] if i)
 
 
 def _add_recurrent(

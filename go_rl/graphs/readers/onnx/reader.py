@@ -15,6 +15,7 @@ from go_rl.core.graph.op_graph import OpGraph
 from go_rl.core.plan import VALUE_SUFFIX
 from go_rl.graphs.readers.model_options import TRIP_COUNT, Inputs, Unknown, with_trips
 from go_rl.graphs.readers.onnx.costs.operators import RULES
+from go_rl.graphs.readers.onnx.costs.training import REFUSED
 from go_rl.graphs.readers.onnx.dimensions import bind_dims, dims_of_inputs, is_open
 from go_rl.graphs.readers.onnx.graph import build_graph
 from go_rl.graphs.readers.onnx.load import light_copy, load_header
@@ -138,7 +139,8 @@ def _listed(counts: Counter[str]) -> str:
 
 
 def _unknown_operators(counts: Counter[str], where: str) -> UnknownOperatorError:
+    why = "".join(f" ({REFUSED[op]})" for op in counts if op in REFUSED)
     return UnknownOperatorError(
-        f"{where}: operators without a known cost: {_listed(counts)}; count them by their bytes "
-        "only with --unknown bytes"
+        f"{where}: operators without a known cost: {_listed(counts)}{why}; count them by their "
+        "bytes only with --unknown bytes"
     )

@@ -23,6 +23,9 @@ RESERVED = "go_rl_"
 """Begins the names of attributes that this reader adds itself."""
 BRANCH = "go_rl_branch"
 """Attribute of a completed `If`: the branch that is counted."""
+BATCHED = "go_rl_batched"
+"""Attribute of a `Scan` before opset 9, whose operands and results have the batch as first axis;
+its first operand, the lengths of the sequences, is taken off."""
 TRIPS = "go_rl_trips"
 """Attribute of a completed `Loop`, `Scan` or `SequenceMap`: how often each of its bodies runs."""
 BODY_OF = "go_rl_body_"
@@ -234,8 +237,9 @@ def _check_loop(node: onnx.NodeProto, attributes: _Attributes, where: str) -> No
 def _check_scan(node: onnx.NodeProto, attributes: _Attributes, where: str) -> None:
     body = _body(attributes, "body", where)
     scanned = attributes["num_scan_inputs"].i if "num_scan_inputs" in attributes else 0
-    if node.input and not node.input[0]:
-        raise ReadError(f"{where}: opset 8 form; convert to 9")
+    if len(node.input) == len(body.input) + 1:  # before opset 9: lengths, and a batch of sequences
+        del node.input[0]
+        node.attribute.append(onnx.helper.make_attribute(BATCHED, 1))
     if not 1 <= scanned <= len(node.input) or not all(node.input):
         raise ReadError(f"{where}: num_scan_inputs is {scanned} of {len(node.input)} operands")
     _check_count("inputs of its body", len(body.input), len(node.input), where)

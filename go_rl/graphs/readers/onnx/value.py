@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 
 from go_rl.core.graph.element_type import ElementType
+from go_rl.graphs.readers.arithmetic.view_strides import Strides
 from go_rl.graphs.readers.onnx.call import Tensor, typed_tensor
 from go_rl.graphs.readers.onnx.structure import check_size
 from go_rl.graphs.readers.onnx.types import element_type, static_shape
@@ -36,6 +37,8 @@ class OnnxValue:
     activations, which a product reads as they are."""
     array: np.ndarray | None = None
     """Array value, when it is a small constant."""
+    strides: Strides = None
+    """Of the array in memory, where a transposition changed them."""
 
 
 def tensor_of(kind: onnx.TypeProto, name: str) -> Tensor:
@@ -43,12 +46,3 @@ def tensor_of(kind: onnx.TypeProto, name: str) -> Tensor:
     shape = static_shape(kind) or ()
     check_size(shape, f"tensor {name!r}")
     return typed_tensor(shape, element_type(kind))
-
-
-def arriving_type(value: OnnxValue) -> ElementType:
-    """Return the element type in which a value arrives: of weights, that in which they are stored;
-    of quantised activations, theirs."""
-    stored = {tensor.type for tensor in value.weights.values()}
-    if len(stored) == 1:
-        return stored.pop()
-    return value.stored_type or value.tensor.type

@@ -13,7 +13,7 @@ import onnx
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.onnx.call import Tensor, itemsize, typed_tensor
 from go_rl.graphs.readers.onnx.costs.operators import BYTES_ONLY, CONSTANTS, RULES
-from go_rl.graphs.readers.onnx.fold import small_value
+from go_rl.graphs.readers.onnx.fold import FILLED, small_value
 from go_rl.graphs.readers.onnx.structure import DEFAULT_DOMAINS
 from go_rl.graphs.readers.onnx.value import LAYOUT_OF_WEIGHTS, OnnxValue, tensor_of
 
@@ -49,6 +49,9 @@ def define_weights(graph: onnx.GraphProto, values: Values, prefix: str) -> None:
     """Enter the stored arrays of a graph."""
     for tensor in graph.initializer:
         value = stored_weight(prefix + tensor.name, tensor.data_type, tensor.dims)
+        if tensor.doc_string == FILLED:
+            number = replace(value.tensor, shape=(1,))
+            value = replace(value, weights={prefix + tensor.name: number})
         values[tensor.name] = replace(value, array=small_value(tensor))
     for sparse in graph.sparse_initializer:
         name = sparse.values.name

@@ -6,7 +6,9 @@ Rules stated once:
   folded into the operators that read it; they count the stored bytes. Names of one stored array are
   one weight.
 - A view of a whole tensor is that tensor; of a part, a node without work. A reshape whose operand
-  does not lie in memory as the result must is a copy.
+  does not lie in memory as the result must is a copy; a clone in a program that writes into no
+  tensor is one where it changes the layout.
+- Of a tensor whose shape is asked for, as by `zeros_like`, nothing is read.
 - What an in-place operator writes is its result: later readers of the operand read that.
 - Operators that become other than one node: see `readers.torch.special`.
 """
@@ -19,13 +21,20 @@ from math import prod
 from typing import Any
 
 from go_rl.core.errors import ReadError
+from go_rl.core.graph.micro_batch import (
+    micro_batch_of,
+    micro_batch_scope,
+    without_micro_batch,
+)
 from go_rl.core.graph.op_kind import OpKind
+from go_rl.graphs.readers.arithmetic.view_strides import Strides, row_strides
 from go_rl.graphs.readers.graph_builder import TIE_BYTES, Node
 from go_rl.graphs.readers.tensor import Tensor, type_computed_in
 from go_rl.graphs.readers.torch.call import TorchCall, TorchRule, tensors_in
 from go_rl.graphs.readers.torch.costs.movement import (
     COLLECTIVE_DOMAINS,
     CONSTANTS,
+    LIKE,
     PARTIAL_VIEWS,
     SILENT,
 )
@@ -35,6 +44,7 @@ from go_rl.graphs.readers.torch.program.schema import Ref, TorchNode
 from go_rl.graphs.readers.torch.scope import (
     ProgramScope,
     TorchWalk,
+    is_in_place,
     operand,
     operator_of,
     refs_in,
@@ -44,10 +54,12 @@ from go_rl.graphs.readers.torch.scope import (
 )
 from go_rl.graphs.readers.torch.source import module_path, source_text
 from go_rl.graphs.readers.torch.value import TorchValue
-from go_rl.graphs.readers.torch.views import Strides, is_whole_view
+from go_rl.graphs.readers.torch.views import is_whole_view
 
 WEIGHT_CASTS = ("aten._to_copy", "aten.to", "aten.clone", "aten.lift_fresh_copy", "aten.contiguous")
 """Operators besides views that leave a weight a weight."""
+CLONE = "aten.clone"
+"""Copy; the decomposition of a dropout outside of training is one."""
 CONVERSIONS = ("aten.to", "aten.type_as")
 """Views that are none where the element type changes."""
 ALIASES = ("_add_batch_dim", "_remove_batch_dim", "wait_tensor")
@@ -102,9 +114,12 @@ def _walk_node(walk: TorchWalk, scope: ProgramScope, node: TorchNode) -> None:
         {key: _as_types(value) for key, value in operands.items()},
         tuple(typed(walk, scope, ref) for ref in made),
     )  # fmt: skip
-    read = list(values_in(list(operands.values())))
+    read = [] if name in LIKE else list(values_in(list(operands.values())))
     strides = strides_of(walk, scope, made[0]) if made else None
-    if read and made and not _converts(scope, node, made) and _is_alias(call, read[0], strides):
+    is_view = bool(read and made) and not _converts(scope, node, made)
+    if is_view and (
+        _is_alias(call, read[0], strides) or _is_idle_clone(scope, call, read, strides)
+    ):
         for ref in made:
             scope.values[ref.name] = _view(walk, scope, ref, read[0])
         return
@@ -154,6 +169,17 @@ def _is_alias(call: TorchCall, first: TorchValue, strides: Strides) -> bool:
     return name in PARTIAL_VIEWS or call.op in WEIGHT_CASTS
 
 
+def _is_idle_clone(
+    scope: ProgramScope, call: TorchCall, read: list[TorchValue], strides: Strides
+) -> bool:
+    """Whether a copy is its operand: it lies in memory alike, and the program writes into none."""
+    if call.op != CLONE or scope.writes or strides is None:
+        return False
+    shape = call.result.shape
+    given = read[0].strides or row_strides(shape)
+    return all(a == b for a, b, size in zip(given, strides, shape, strict=True) if size > 1)
+
+
 def _view(walk: TorchWalk, scope: ProgramScope, ref: Ref, base: TorchValue) -> TorchValue:
     """The same array by another shape: what is sent of it does not grow."""
     tensor = typed(walk, scope, ref)
@@ -163,10 +189,8 @@ def _view(walk: TorchWalk, scope: ProgramScope, ref: Ref, base: TorchValue) -> T
 
 def _rebind(scope: ProgramScope, node: TorchNode, made: list[Ref]) -> None:
     """Let later readers of what an in-place operator writes read its result."""
-    packet = node.target.split(".")[-2:-1]
     written = node.inputs[0].value if node.inputs else None
-    in_place = packet and packet[0].endswith("_") and not packet[0].endswith("__")
-    if in_place and isinstance(written, Ref) and made:
+    if is_in_place(node.target) and isinstance(written, Ref) and made:
         scope.values[written.name] = scope.values[made[0].name]
 
 
@@ -246,10 +270,12 @@ def add_node(
 
 def unique_name(walk: TorchWalk, scope: ProgramScope, node: TorchNode) -> str:
     """Return a new name for a node: its module's path, then its own."""
-    path = module_path(node.metadata)
-    first = f"{path}/{scope.prefix}{node.name}" if path else f"{scope.prefix}{node.name}"
-    name, copy = first, 1
+    path, ending = without_micro_batch(module_path(node.metadata))
+    repeated = f"_{micro_batch_scope(micro_batch_of(ending))}"
+    own = scope.prefix + node.name.removesuffix(repeated)
+    first = f"{path}/{own}" if path else own
+    name, copy = f"{first}{ending}", 1
     while name in walk.builder:
         copy += 1
-        name = f"{first}#{copy}"
+        name = f"{first}#{copy}{ending}"
     return name

@@ -18,7 +18,7 @@ from go_rl.core.errors import GoRLError, MissingDependencyError, ReadError, near
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.core.installed import check_installed
 from go_rl.graphs.readers.foreign import is_torch_module
-from go_rl.graphs.readers.model_options import ModelOptions
+from go_rl.graphs.readers.model_options import ModelOptions, with_trips
 from go_rl.graphs.readers.python_target import (
     PythonTarget,
     call_factory,
@@ -49,10 +49,11 @@ def read_named_module(named: PythonTarget, made: Any, options: ModelOptions) -> 
         named: what the user named: a module, a class of them, or a factory.
         made: what the factory returned, if it is one: a module, or a module and its arguments.
         options: shapes of inputs (as ``inputs``, or as dims ``<input>_<axis>``), and the optimiser
-            of a training iteration.
+            and the micro-batches of a training iteration.
 
     Raises:
-        ReadError: an input without a shape, or a module that PyTorch cannot export.
+        ReadError: an input without a shape, a module that PyTorch cannot export, or a batch that
+            cannot be split.
         MissingDependencyError: PyTorch is not installed, or in a release that was not tried.
     """
     check_installed(("torch",))
@@ -66,11 +67,19 @@ def read_named_module(named: PythonTarget, made: Any, options: ModelOptions) -> 
     own, shapes = _dims_and_shapes(named, options)
     module, example = _module_and_example(named, made, own)
     arguments = _arguments(module, example, shapes, named.text)
-    documents_of = joint_documents if options.optimiser else exported_documents
+    if options.micro_batches > 1 and not options.optimiser:
+        raise ReadError(
+            f"{named.text}: micro_batches={options.micro_batches} splits a training iteration; "
+            "give --training sgd or adam"
+        )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            documents = documents_of(module, arguments)
+            documents = (
+                joint_documents(module, arguments, options.micro_batches)
+                if options.optimiser
+                else exported_documents(module, arguments)
+            )
         except GoRLError as error:
             raise ReadError(f"{named.text}: {error}") from error
         except Exception as error:
@@ -84,7 +93,7 @@ def read_named_module(named: PythonTarget, made: Any, options: ModelOptions) -> 
         unknown=options.unknown,
         trip_count=options.trip_count,
         optimiser=options.optimiser,
-        given={**own, **_dims_of(shapes)},
+        given=with_trips({**own, **_dims_of(shapes)}, None, options.micro_batches),
     )
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from go_rl.core.errors import ReadError, UnknownOperatorError, nearest
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.core.graph.op_kind import OpKind
+from go_rl.graphs.readers.batch_split import statistics_notes
 from go_rl.graphs.readers.file_errors import naming
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.graphs.readers.model_options import Inputs, Unknown, with_trips
@@ -23,6 +24,7 @@ from go_rl.graphs.readers.torch.scope import ProgramScope, TorchWalk, refs_in, s
 from go_rl.graphs.readers.torch.sizes import bind_sizes
 from go_rl.graphs.readers.torch.updates import add_updates
 from go_rl.graphs.readers.torch.value import TorchValue
+from go_rl.graphs.readers.weight_returns import add_weight_returns
 
 WEIGHTS = ("parameter", "buffer", "tensor_constant")
 """Inputs of a program that stay on their devices."""
@@ -101,10 +103,13 @@ def read_documents(
         _mark_results(walk, scope, program, bool(optimiser))
         if optimiser:
             add_updates(walk, scope, program, optimiser)
+            add_weight_returns(walk.builder)
+            notes.extend(statistics_notes(walk.builder))
         return walk.builder.build()
 
 
 def _add_inputs(walk: TorchWalk, scope: ProgramScope, program: TorchProgram) -> None:
+    first_names: dict[str, str] = {}
     for spec in program.inputs:
         if not isinstance(spec.value, Ref):
             continue
@@ -112,7 +117,8 @@ def _add_inputs(walk: TorchWalk, scope: ProgramScope, program: TorchProgram) -> 
         tensor = typed(walk, scope, ref)
         if spec.kind in WEIGHTS:
             key = program.stored.get(spec.target, spec.target)
-            value = TorchValue(tensor, tensor.nbytes, weights={key: tensor})
+            name = first_names.setdefault(key, spec.target)
+            value = TorchValue(tensor, tensor.nbytes, weights={name: tensor})
         else:
             value = TorchValue(tensor, tensor.nbytes, _input(walk, ref, spec, tensor))
         scope.values[ref.name] = replace(value, strides=strides_of(walk, scope, ref))

@@ -53,6 +53,17 @@ class ProgramScope:
         operands = (a.value for node in self.graph.nodes for a in node.inputs)
         return frozenset(ref.name for ref in refs_in([*operands, *self.graph.outputs]))
 
+    @cached_property
+    def writes(self) -> bool:
+        """Whether some operator writes into its operand."""
+        return any(is_in_place(node.target) for node in self.graph.nodes)
+
+
+def is_in_place(target: str) -> bool:
+    """Return whether a target such as ``torch.ops.aten.add_.Tensor`` writes into its operand."""
+    packet = target.split(".")[-2:-1]
+    return bool(packet) and packet[0].endswith("_") and not packet[0].endswith("__")
+
 
 @lru_cache(4096)
 def operator_of(target: str) -> tuple[str, str]:

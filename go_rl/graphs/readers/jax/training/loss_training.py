@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from go_rl.core.errors import ReadError
 from go_rl.graphs.readers.jax.reader import traced, weight_positions
-from go_rl.graphs.readers.jax.training.micro_batches import TrainingIteration, batch_size
+from go_rl.graphs.readers.jax.training.micro_batches import TrainingIteration, part_size
 from go_rl.graphs.readers.model_options import Optimiser
 
 RATE, DECAY, SQUARES_DECAY, TINY = 1e-3, 0.9, 0.999, 1e-8
@@ -71,7 +71,7 @@ def in_micro_batches(
     if isinstance(function, TrainingIteration):
         held = weight_positions(args, {}, weights)
         axes = function.axes or {i: 0 for i in range(len(args)) if i not in held}
-        batch_size(tuple(args), axes, count)
+        part_size(tuple(args), axes, count)
         return replace(function, micro_batches=count, axes=axes)
     raise ReadError(
         f"micro_batches={count} needs to know the loss, and this is a function whose inside cannot "

@@ -18,7 +18,11 @@ import jax.numpy as jnp
 
 from go_rl.core.errors import ReadError
 from go_rl.core.graph.micro_batch import micro_batch_scope
+from go_rl.graphs.readers.batch_split import part_of_batch
 from go_rl.graphs.readers.model_options import check_size
+
+NO_BATCH = "Arguments that have no batch are named as weights (--weight-args)"
+"""Said to users whose arguments differ in their first axis."""
 
 
 @dataclass(frozen=True, eq=False)  # jax.jit needs a hash
@@ -54,7 +58,7 @@ class TrainingIteration:
         if count == 1:
             return self.gradient(*args)
         axes = dict.fromkeys(range(1, len(args)), 0) if self.axes is None else self.axes
-        size = batch_size(args, axes, count) // count
+        size = part_size(args, axes, count)
         total: Any = None
         for part in range(count):
             with jax.named_scope(micro_batch_scope(part)):
@@ -63,8 +67,8 @@ class TrainingIteration:
         return jax.tree.map(lambda x: x / count if _averages(x) else x, total)
 
 
-def batch_size(args: tuple[Any, ...], axes: Mapping[int, int], count: int) -> int:
-    """Return the size of the batch.
+def part_size(args: tuple[Any, ...], axes: Mapping[int, int], count: int) -> int:
+    """Return the size of a micro-batch.
 
     Args:
         args: of the training iteration.
@@ -75,7 +79,7 @@ def batch_size(args: tuple[Any, ...], axes: Mapping[int, int], count: int) -> in
     Raises:
         ReadError: no argument has a batch, two have different ones, or it does not divide.
     """
-    sizes: dict[int, str] = {}
+    extents: list[tuple[str, int]] = []
     for position, axis in axes.items():
         for path, leaf in jax.tree_util.tree_flatten_with_path(args[position])[0]:
             if jnp.ndim(leaf) == 0:
@@ -83,22 +87,8 @@ def batch_size(args: tuple[Any, ...], axes: Mapping[int, int], count: int) -> in
             what = f"argument {position}{jax.tree_util.keystr(path)} of shape {jnp.shape(leaf)}"
             if axis >= jnp.ndim(leaf):
                 raise ReadError(f"{what} has no axis {axis}, which would be split")
-            sizes.setdefault(jnp.shape(leaf)[axis], f"{what}, axis {axis}")
-    if len(sizes) != 1:
-        found = "; ".join(f"{size}: {what}" for size, what in sizes.items())
-        raise ReadError(
-            "micro-batches need arrays with one batch axis of the same size, the first of all that "
-            f"are not weights; found {found or 'none'}. Arguments that have no batch are named as "
-            "weights (--weight-args)"
-        )
-    (size,) = sizes
-    if size % count:
-        divisors = [n for n in range(1, min(size, 1024) + 1) if size % n == 0]
-        raise ReadError(
-            f"a batch of {size} does not divide into {count} micro-batches of the same size; "
-            f"choose {', '.join(map(str, divisors))}, or another batch"
-        )
-    return size
+            extents.append((f"{what}, axis {axis}", jnp.shape(leaf)[axis]))
+    return part_of_batch(extents, count, NO_BATCH)
 
 
 def _part(args: tuple[Any, ...], axes: Mapping[int, int], start: int, size: int) -> list[Any]:

@@ -9,6 +9,7 @@ costs the FLOP of its decomposition.
 from __future__ import annotations
 
 from go_rl.core.graph.op_kind import OpKind
+from go_rl.graphs.readers.decompositions import attention
 from go_rl.graphs.readers.onnx.call import (
     Call,
     CostRule,
@@ -23,6 +24,7 @@ from go_rl.graphs.readers.onnx.costs import dense, fused
 from go_rl.graphs.readers.onnx.costs import reductions as red
 from go_rl.graphs.readers.onnx.costs.contrib import CONTRIB_RULES
 from go_rl.graphs.readers.onnx.costs.ml import ML_RULES
+from go_rl.graphs.readers.onnx.costs.training import TRAINING_RULES
 from go_rl.graphs.readers.tables import by_name, names
 
 
@@ -51,6 +53,21 @@ ELEMENTWISE_FLOPS: dict[int, str] = {
     11: "Asinh",
 }
 """Element-wise operators by FLOP a result element."""
+
+_FLOPS_BY_NAME = by_name({ops: count for count, ops in ELEMENTWISE_FLOPS.items()})
+PREVIEW_DOMAIN = "ai.onnx.preview"
+
+
+def flex_attention(call: Call) -> float:
+    """`decompositions.attention`, and what the subgraphs for scores and probabilities do to each:
+    their arithmetic on positions is counted as if it were on scores."""
+    batch, heads, queries, depth = call.operand(0).shape
+    keys, depth_value = call.operand(1).shape[2], call.operand(2).shape[3]
+    changes = (call.get(name, None) for name in ("score_mod", "prob_mod"))
+    nodes = [node for graph in changes if graph is not None for node in graph.node]
+    each = sum(_FLOPS_BY_NAME.get(node.op_type, 0) for node in nodes)
+    return attention(batch * heads, queries, keys, depth, depth_value, each)
+
 
 MOVEMENT = (
     "CenterCropPad Compress Concat DepthToSpace Dropout Expand Flatten Optional"
@@ -175,7 +192,8 @@ _TABLE: dict[OpKind, dict[str, Costs]] = {
     OpKind.CONTROL: {"If Loop Scan SequenceMap": no_flops},
 }
 
-RULES = cost_rules("", _TABLE, SETTINGS) | CONTRIB_RULES | ML_RULES
+_PREVIEW = cost_rules(f"{PREVIEW_DOMAIN}.", {OpKind.MATMUL: {"FlexAttention": flex_attention}})
+RULES = cost_rules("", _TABLE, SETTINGS) | CONTRIB_RULES | ML_RULES | TRAINING_RULES | _PREVIEW
 """The rule of every operator that is counted, by operator type with its domain in front."""
 
 BYTES_ONLY = CostRule(OpKind.OTHER, no_flops)

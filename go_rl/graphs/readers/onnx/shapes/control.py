@@ -22,7 +22,7 @@ from go_rl.graphs.readers.onnx.scope import Completion, MissingShapeError, Scope
 from go_rl.graphs.readers.onnx.shapes.sequences import define_sequence
 from go_rl.graphs.readers.onnx.shapes.trips import Truth, condition_of, sized_by_trip
 from go_rl.graphs.readers.onnx.shapes.unknown_values import why_unknown
-from go_rl.graphs.readers.onnx.structure import BRANCH, TRIPS, describe
+from go_rl.graphs.readers.onnx.structure import BATCHED, BRANCH, TRIPS, describe
 from go_rl.graphs.readers.onnx.types import element_type, static_shape, tensor_type
 
 FOLLOWED_TRIPS = 32
@@ -147,7 +147,8 @@ def complete_loop(
     pristine.CopyFrom(body)
     first = 1 if node.op_type == "Loop" else 0
     carried = _carried(node)
-    start = [_state(scope, name) for name in carried]
+    batch = _batch(node, scope)
+    start = [_state(scope, name, len(batch)) for name in carried]
     results = [o.name for o in body.output][first : first + len(carried)]
 
     def one_trip(
@@ -185,8 +186,9 @@ def complete_loop(
             "trip; it is counted at the trip halfway"
         )
     run.keep(trial)
-    node.attribute.append(onnx.helper.make_attribute(TRIPS, [trips]))
-    _type_results(node, scope, end, trips, [entry.scope.types[o.name] for o in body.output[first:]])
+    node.attribute.append(onnx.helper.make_attribute(TRIPS, [trips * math.prod(batch)]))
+    kinds = [entry.scope.types[o.name] for o in body.output[first:]]
+    _type_results(node, scope, end, trips, kinds, batch)
 
 
 def _carried(node: onnx.NodeProto) -> list[str]:
@@ -197,9 +199,23 @@ def _carried(node: onnx.NodeProto) -> list[str]:
     return list(node.input[: len(node.input) - scanned])
 
 
-def _state(scope: Scope, name: str) -> _State:
+def _batch(node: onnx.NodeProto, scope: Scope) -> Shape:
+    """Return the axis before those of the opset 9 form: the batch of an older `Scan`, else none."""
+    if all(a.name != BATCHED for a in node.attribute):
+        return ()
+    shapes = [static_shape(scope.types[name]) or () for name in node.input]
+    if len({shape[:1] for shape in shapes}) > 1 or not shapes[-1][1:]:
+        raise ReadError(
+            f"{describe(node)}: before opset 9 its operands have one batch first, and here are "
+            f"{[list(shape) for shape in shapes]}"
+        )
+    return shapes[-1][:1]
+
+
+def _state(scope: Scope, name: str, batch_axes: int = 0) -> _State:
     kind = scope.types[name]
-    return _State(element_type(kind), static_shape(kind) or (), scope.sequences.get(name))
+    shape = (static_shape(kind) or ())[batch_axes:]
+    return _State(element_type(kind), shape, scope.sequences.get(name))
 
 
 def _enter(
@@ -218,7 +234,7 @@ def _enter(
         inner.types[condition.name] = tensor_type(onnx.TensorProto.BOOL, ())
         trips = None
     else:
-        names, trips = body.input[: len(states)], _enter_scan(node, body, scope, inner, run)
+        names, trips = body.input[: len(states)], _enter_scan(node, body, scope, inner)
     for value, state in zip(names, states, strict=True):
         inner.failures[value.name] = "is carried from trip to trip"
         inner.types[value.name] = tensor_type(state.element, state.shape)
@@ -227,17 +243,13 @@ def _enter(
     return _Entry(inner, trips)
 
 
-def _enter_scan(
-    node: onnx.NodeProto, body: onnx.GraphProto, scope: Scope, inner: Scope, run: Completion
-) -> int:
-    """Type the slices that a `Scan` reads; return how many there are."""
-    if run.opsets.get("", 9) < 9:
-        raise ReadError(f"Scan {node.name!r} ({node.doc_string}): opset 8 form; convert to 9")
-    carried, trips = len(_carried(node)), 1
+def _enter_scan(node: onnx.NodeProto, body: onnx.GraphProto, scope: Scope, inner: Scope) -> int:
+    """Type the slices that a `Scan` reads; return how many there are, of one sequence."""
+    carried, trips, batch_axes = len(_carried(node)), 1, len(_batch(node, scope))
     axes = next((list(a.ints) for a in node.attribute if a.name == "scan_input_axes"), [])
     for i, (value, outer) in enumerate(zip(body.input, node.input, strict=True)):
         if i >= carried:
-            shape = list(static_shape(scope.types[outer]) or ())
+            shape = list((static_shape(scope.types[outer]) or ())[batch_axes:])
             trips = shape.pop(axes[i - carried] if axes else 0)
             inner.types[value.name] = tensor_type(element_type(scope.types[outer]), shape)
             inner.failures[value.name] = "is a slice of what the Scan reads"
@@ -310,20 +322,21 @@ def _type_results(
     end: Sequence[_State],
     trips: int,
     kinds: Sequence[onnx.TypeProto],
+    batch: Shape,
 ) -> None:
     axes = next((list(a.ints) for a in node.attribute if a.name == "scan_output_axes"), [])
     for i, output in enumerate(node.output):
         if not output:
             continue
         if i < len(end):
-            scope.types[output] = tensor_type(end[i].element, end[i].shape)
+            scope.types[output] = tensor_type(end[i].element, (*batch, *end[i].shape))
             elements = end[i].elements
             if elements is not None:
                 define_sequence(scope, output, end[i].element, elements)
             continue
         shape = list(static_shape(kinds[i]) or ())
         axis = axes[i - len(end)] % (len(shape) + 1) if axes else 0
-        rows = [*shape[:axis], trips, *shape[axis:]]
+        rows = [*batch, *shape[:axis], trips, *shape[axis:]]
         scope.types[output] = tensor_type(element_type(kinds[i]), rows)
 
 

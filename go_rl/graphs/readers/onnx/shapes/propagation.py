@@ -18,8 +18,10 @@ from onnx import numpy_helper
 
 from go_rl.core.errors import ReadError, nearest
 from go_rl.graphs.readers.onnx.fold import (
+    FILLED,
     constant_tensor,
     evaluate,
+    is_filled,
     shape_result,
     small_value,
     why_no_value,
@@ -119,9 +121,11 @@ def _visit(node: onnx.NodeProto, scope: Scope, facts: FileFacts, run: Completion
     scope.producers.update({o: node for o in node.output if o})
     if default and node.op_type == "Constant":
         return False if node.attribute[0].name == "ref" else _fold_constant(node, scope)
+    if default and node.op_type == "CastLike":
+        _cast_by_name(node, scope)
     if _fold(node, scope, run.opsets):
         return True
-    if default and node.op_type in ("Cast", "CastLike"):
+    if default and node.op_type == "Cast":
         _rename_idle_cast(node, scope)
     if default and node.op_type in LAYOUT_OF_WEIGHTS and _all_stored(node, scope):
         scope.stored[node.output[0]] = None
@@ -136,16 +140,21 @@ def _visit(node: onnx.NodeProto, scope: Scope, facts: FileFacts, run: Completion
     return False
 
 
+def _cast_by_name(node: onnx.NodeProto, scope: Scope) -> None:
+    """Make, in place, a `Cast` of a `CastLike`, which reads the type of its second operand only."""
+    like = scope.types.get(node.input[1])
+    if wanted := element_type(like) if like else 0:
+        node.op_type = "Cast"
+        del node.input[1:]
+        node.attribute.append(onnx.helper.make_attribute("to", wanted))
+
+
 def _rename_idle_cast(node: onnx.NodeProto, scope: Scope) -> None:
     """Make, in place, an `Identity` of a cast to the type that its operand has."""
     given = element_type(scope.types[node.input[0]])
-    if node.op_type == "CastLike":
-        wanted = element_type(scope.types[node.input[1]])
-    else:
-        wanted = next((a.i for a in node.attribute if a.name == "to"), 0)
+    wanted = next((a.i for a in node.attribute if a.name == "to"), 0)
     if given and given == wanted:
         node.op_type = "Identity"
-        del node.input[1:]
         del node.attribute[:]
 
 
@@ -258,7 +267,9 @@ def _rewrite(
     for name in sorted(read & set(own_constants) - set(initial)):
         array = own_constants[name]
         if array.dtype != object:
-            graph.initializer.append(numpy_helper.from_array(array, name))
+            folded = numpy_helper.from_array(array, name)
+            folded.doc_string = FILLED if is_filled(array) else ""
+            graph.initializer.append(folded)
     typed = {o for n in nodes for o in n.output if o}
     typed |= {v.name for v in graph.input} - set(initial)
     del graph.node[:]

@@ -39,6 +39,11 @@ CONSTANTS = names(
     " zeros_like"
 )
 """Operators whose results are known before the first step when their inputs are."""
+LIKE = names(
+    "empty_like full_like new_empty new_empty_strided new_full new_ones new_zeros ones_like"
+    " rand_like randint_like randn_like zeros_like"
+)
+"""Operators that read the shape of a tensor only, not what it holds."""
 MOVEMENT = names(
     "affine_grid_generator alias_copy as_strided_copy block_diag broadcast_tensors"
     " cartesian_prod cat channel_shuffle clone column_stack combinations complex concat"

@@ -21,10 +21,12 @@ from torch._export.serde.serialize import (
     _dataclass_to_dict,
 )
 from torch._functorch.aot_autograd import aot_export_joint_with_descriptors
+from torch.export import ExportedProgram
 from torch.export.graph_signature import ExportGraphSignature
-from torch.utils._pytree import tree_structure
+from torch.utils._pytree import tree_leaves, tree_structure
 
 from go_rl.core.errors import ReadError
+from go_rl.graphs.readers.torch.program.micro_batches import first_part, in_micro_batches
 from go_rl.graphs.readers.torch.program.pt2_file import Pt2Documents
 
 DECOMPOSED = (
@@ -41,7 +43,8 @@ NO_LOSS = (
 def exported_documents(module: torch.nn.Module, arguments: Mapping[str, Any]) -> Pt2Documents:
     """Return the program of a module in evaluation mode; decomposed to core ATen, with a note,
     where an archive cannot hold it as it is."""
-    program = torch.export.export(module.eval(), (), dict(arguments), strict=False)
+    program = _exported(module.eval(), arguments)
+    _flatten_flex_attention(program.graph)
     notes: tuple[str, ...] = ()
     try:
         written = ExportedProgramSerializer().serialize(program).exported_program
@@ -52,21 +55,34 @@ def exported_documents(module: torch.nn.Module, arguments: Mapping[str, Any]) ->
     return Pt2Documents(_dataclass_to_dict(written), (_stored(program.state_dict),), notes)
 
 
-def joint_documents(module: torch.nn.Module, arguments: Mapping[str, Any]) -> Pt2Documents:
+def _exported(module: torch.nn.Module, arguments: Mapping[str, Any]) -> ExportedProgram:
+    try:
+        return torch.export.export(module, (), dict(arguments), strict=False)
+    except NotImplementedError:  # FlexAttention on a CPU has no backward pass
+        with torch.no_grad():
+            return torch.export.export(module, (), dict(arguments), strict=False)
+
+
+def _flatten_flex_attention(graph: torch.fx.Graph) -> None:
+    """Give FlexAttention its tensors and the change of its scores alone: an archive cannot hold the
+    tuples of tensors, numbers and graphs that it takes."""
+    target = torch.ops.higher_order.flex_attention
+    for node in graph.find_nodes(op="call_function", target=target):
+        query, key, value, score, *others = node.args
+        masks = [each for each in tree_leaves(others) if isinstance(each, torch.fx.Node)]
+        read = [each for each in masks if each.op != "get_attr"]
+        node.args = (query, key, value, score, *read)
+
+
+def joint_documents(
+    module: torch.nn.Module, arguments: Mapping[str, Any], micro_batches: int = 1
+) -> Pt2Documents:
     """Return the forward and backward pass of a module in training mode, as AOTAutograd joins them.
 
     Raises:
-        ReadError: no parameter gets a gradient.
+        ReadError: no parameter gets a gradient, or the batch cannot be split.
     """
-    program = torch.export.export(module.train(), (), dict(arguments), strict=False)
-    flat = program.module(check_guards=False)
-    _keep_loss(flat)
-    with contextlib.ExitStack() as stack:
-        joint = aot_export_joint_with_descriptors(stack, flat, (), dict(arguments))
-        graph = joint.graph_module
-        _lift_constants(graph)
-        _name_inputs(graph, arguments)
-        _name_backward(graph)
+    with joint_graph(module, arguments, micro_batches) as (graph, program):
         written = GraphModuleSerializer(ExportGraphSignature([], []), []).serialize_graph(graph)
     signature = {
         "input_specs": list(_inputs(graph)),
@@ -79,6 +95,24 @@ def joint_documents(module: torch.nn.Module, arguments: Mapping[str, Any]) -> Pt
     }
     given = [s for s in signature["input_specs"] if s.get("user_input", {}).get("is_gradient")]
     return Pt2Documents(document, (_stored(program.state_dict),), (NO_LOSS,) * bool(given))
+
+
+@contextlib.contextmanager
+def joint_graph(
+    module: torch.nn.Module, arguments: Mapping[str, Any], micro_batches: int = 1
+) -> Iterator[tuple[torch.fx.GraphModule, ExportedProgram]]:
+    """Yield the joint graph of a module in training mode, which takes parameters, buffers, inputs
+    and the gradient of the loss, and the exported program that it was made of."""
+    part = arguments if micro_batches == 1 else first_part(arguments, micro_batches)
+    program = torch.export.export(module.train(), (), dict(part), strict=False)
+    flat = program.module(check_guards=False)
+    _keep_loss(flat)
+    with contextlib.ExitStack() as stack:
+        graph = aot_export_joint_with_descriptors(stack, flat, (), dict(part)).graph_module
+        _lift_constants(graph)
+        _name_inputs(graph, part)
+        _name_backward(graph)
+        yield graph if micro_batches == 1 else in_micro_batches(graph, micro_batches), program
 
 
 def _keep_loss(flat: torch.fx.GraphModule) -> None:

@@ -1,0 +1,141 @@
+"""Networks in 16-bit types on an H200, predicted by scaling what was learned in float32.
+
+Run: ``python -m experiments.programs.element_types``. The measurements are those of `measured_gpu`,
+each network as one CUDA graph; nothing was learned in any type but float32.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.experiment import RESULTS, Experiment
+from experiments.page_text import markdown_table
+from experiments.programs.measured_networks import DEVICE, packed_graph, priced
+from go_rl import retyped
+from go_rl.core import OpGraph
+from go_rl.core.hardware.rates import rates_of
+from go_rl.costs.devices import find_device
+from go_rl.costs.operators.launches import eager_launches
+from go_rl.costs.operators.predictor import OperatorPredictor
+
+FLOAT32, HALVES = "float32", ("bfloat16", "float16")
+MEASURED = (FLOAT32, *HALVES)
+BYTES_ALONE = 2.0
+"""Speed-up of a network that only moves bytes, of half the width."""
+HEAD = """# Networks in 16-bit types, predicted from float32
+
+An H200, each network as one CUDA graph, milliseconds; predicted are the GPU's part of
+`predict --fusion none --element-type`. *Speed-up* is float32 over the type; its error is
+|ln(predicted / measured)|, which no error of the float32 prediction enters. Rivals: every network
+alike, by the peaks of the data sheet ({peaks:.1f}) or by the bytes alone ({bytes:.1f}).
+"""
+
+
+@dataclass(frozen=True)
+class TypeRow:
+    """One network in one type; milliseconds."""
+
+    network: str
+    type: str
+    measured_float32_ms: float
+    measured_ms: float
+    predicted_float32_ms: float
+    predicted_ms: float
+
+    @property
+    def speed_up(self) -> float:
+        """Measured."""
+        return self.measured_float32_ms / self.measured_ms
+
+    @property
+    def predicted_speed_up(self) -> float:
+        """Predicted."""
+        return self.predicted_float32_ms / self.predicted_ms
+
+
+@dataclass(frozen=True)
+class ElementTypes(Experiment):
+    """Options of the script."""
+
+    measured: Path = RESULTS / "h200"
+    """Folder of the measurements."""
+    weights: str = "gpus-1.3"
+    """Weights, which never saw the H200."""
+
+    def run(self) -> None:
+        """Price, compare, write the page."""
+        learned = OperatorPredictor.load(self.weights)
+        rows = list(_rows(self.measured, learned))
+        self.write_rows(rows)
+        self.write_page(_page(rows))
+
+
+def _rows(folder: Path, learned: OperatorPredictor) -> Iterator[TypeRow]:
+    times: dict[str, dict[str, float]] = {}
+    for row in json.loads((folder / "networks.json").read_text())["rows"]:
+        if "graph" in row and row.get("type") in MEASURED:
+            times.setdefault(row["network"], {})[row["type"]] = row["graph"]["ms"]
+    for name, measured in times.items():
+        graph = packed_graph(folder / "networks" / f"{name}.onnx.gz")
+        predicted = {each: _milliseconds(graph, each, learned) for each in measured}
+        for half in HALVES:
+            if half in measured:
+                yield TypeRow(
+                    name, half, measured[FLOAT32], measured[half], predicted[FLOAT32],
+                    predicted[half],
+                )  # fmt: skip
+
+
+def _milliseconds(graph: OpGraph, name: str, learned: OperatorPredictor) -> float:
+    """The GPU's part alone."""
+    return priced(eager_launches(retyped(graph, name)), find_device(DEVICE), learned)[-1]
+
+
+def _page(rows: list[TypeRow]) -> Iterator[str]:
+    peaks = dict(rates_of(DEVICE))["bfloat16"] / find_device(DEVICE).matrix_flops
+    yield HEAD.format(peaks=peaks, bytes=BYTES_ALONE)
+    heads = ("network", "type", "float32", "measured", "predicted", "speed-up", "predicted",
+             "error")  # fmt: skip
+    cells = [
+        [row.network, row.type, *(f"{each:.4g}" for each in (
+            row.measured_float32_ms, row.measured_ms, row.predicted_ms, row.speed_up,
+            row.predicted_speed_up,
+        )), f"{_error(row, row.predicted_speed_up):.0%}"]
+        for row in rows
+    ]  # fmt: skip
+    yield markdown_table(heads, cells)
+    yield ""
+    yield markdown_table(("speed-up predicted by", "mean error", "median"), _summary(rows, peaks))
+    milliseconds = [abs(row.predicted_ms / row.measured_ms - 1) for row in rows]
+    plain = [abs(r.predicted_float32_ms / r.measured_float32_ms - 1) for r in rows]
+    yield (
+        f"\nMilliseconds are off by {np.mean(milliseconds):.0%} in 16-bit types, by "
+        f"{np.mean(plain):.0%} in float32 (mean of |predicted / measured - 1|)."
+    )
+
+
+def _summary(rows: list[TypeRow], peaks: float) -> list[list[str]]:
+    found = []
+    methods: Mapping[str, Any] = {
+        "scaled launches": lambda row: row.predicted_speed_up,
+        "the peaks alone": lambda _: peaks,
+        "the bytes alone": lambda _: BYTES_ALONE,
+    }
+    for name, predicted in methods.items():
+        errors = [_error(row, predicted(row)) for row in rows]
+        found.append([name, f"{np.mean(errors):.0%}", f"{np.median(errors):.0%}"])
+    return found
+
+
+def _error(row: TypeRow, speed_up: float) -> float:
+    return float(abs(np.log(speed_up / row.speed_up)))
+
+
+if __name__ == "__main__":
+    ElementTypes.main()
