@@ -54,8 +54,9 @@ def load(
     Args:
         model: a file (ONNX, a ``.pt2`` archive of PyTorch, a ``config.json`` of
             Hugging Face, a GGUF file, a LiteRT model, go_rl ``.npz``, JSON of dnn-partitioning or
-            Piper, PipeDream text, HLO text, StableHLO as text or bytecode, an export of JAX), or
-            ``module:name`` for a JAX function or a PyTorch module when no such file exists.
+            Piper, text of PipeDream or DOPPLER, HLO text, StableHLO as text or bytecode, an export
+            of JAX), or ``module:name`` for a JAX function or a PyTorch module when no such file
+            exists.
         dims: values for the model's symbolic dimensions, such as ``{"batch": 8}``; also
             ``{"trip_count": 8}`` for the next but one argument.
         unknown: ``"error"`` refuses operators of unknown cost, ``"bytes"`` counts their bytes.
