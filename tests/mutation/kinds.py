@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from graphs.readers.gguf_files import METADATA, content, tensors
+from graphs.readers.gguf_files import DEEPSEEK, METADATA, content, deepseek_tensors, tensors
 from graphs.readers.hf_models import SMALL, SMALL_PARTS, SMALL_QUANTISED
 from graphs.readers.tflite_models import T, tflite
 
@@ -294,7 +294,9 @@ def _read_stablehlo(path: Path) -> Any:
 
 def _gguf(rng: Rng) -> bytes:
     """Other numbers in the header, and other bytes."""
-    metadata, arrays = dict(METADATA), tensors(pick(rng, (0, 4)))
+    plain = METADATA, tensors(pick(rng, (0, 4)))
+    fields, arrays = pick(rng, (plain, (DEEPSEEK, deepseek_tensors(True))))
+    metadata = dict(fields)
     for _ in range(int(rng.integers(3))):
         name = pick(rng, sorted(n for n, v in metadata.items() if isinstance(v, int)))
         metadata[name] = integer(rng, metadata[name]) % (1 << 32)
