@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import go_rl
+from go_rl.core import ElementType
 from go_rl.costs.operators.launches import eager_launches, fused_launches
 from go_rl.costs.operators.tables import OperatorError
 from go_rl.graphs.readers.jax.reader import trace_jax
