@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from go_rl.api.predict import predict, predict_everywhere, train_operators
     from go_rl.api.problem import problem_of
     from go_rl.api.records import export_store, list_records, merge_stores
+    from go_rl.api.stages import export_stages, run_stages
     from go_rl.api.this_device import calibrate, predict_this
     from go_rl.api.training.finetune import finetune
     from go_rl.api.training.predictors import train_kernels, train_tiles
@@ -32,6 +33,7 @@ _MODULES = {
     "evaluate": "evaluate",
     "execute": "check",
     "explain": "check",
+    "export_stages": "stages",
     "export_store": "records",
     "finetune": "training.finetune",
     "list_records": "records",
@@ -47,6 +49,7 @@ _MODULES = {
     "pretrain": "training.pretrain",
     "problem_of": "problem",
     "retyped": "load",
+    "run_stages": "stages",
     "trace": "load",
     "train_kernels": "training.predictors",
     "train_operators": "predict",
@@ -65,6 +68,7 @@ __all__ = [
     "evaluate",
     "execute",
     "explain",
+    "export_stages",
     "export_store",
     "finetune",
     "list_records",
@@ -80,6 +84,7 @@ __all__ = [
     "pretrain",
     "problem_of",
     "retyped",
+    "run_stages",
     "trace",
     "train_kernels",
     "train_operators",
