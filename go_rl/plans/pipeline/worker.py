@@ -10,6 +10,7 @@ import os
 import time
 import traceback
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from multiprocessing.shared_memory import SharedMemory
@@ -88,7 +89,8 @@ def serve(task: StageTask, pipe: Connection) -> None:
                 given = {name: array for name, array in fixed.items() if name not in inner}
                 pipe.send(("done", _pipeline(session, task, given, *content)))
     except Exception:
-        pipe.send(("failed", traceback.format_exc(limit=-1).strip().splitlines()[-1]))
+        with suppress(OSError):  # the parent may be gone
+            pipe.send(("failed", traceback.format_exc(limit=-1).strip().splitlines()[-1]))
 
 
 def _session(task: StageTask) -> Any:

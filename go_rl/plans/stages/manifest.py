@@ -106,6 +106,8 @@ def _manifest(document: dict[str, Any]) -> Manifest:
         if Path(str(stage["file"])).name != stage["file"]:
             raise ValueError(f"file {stage['file']!r} is no name of a file beside the manifest")
         stage |= {side: _tensors(stage[side], len(stages)) for side in ("inputs", "outputs")}
+    for number, stage in enumerate(stages):
+        _check_senders(number, stage, stages)
     known |= {
         "stages": tuple(Stage(**stage) for stage in stages),
         "outputs": _tensors(known["outputs"], len(stages)),
@@ -115,12 +117,26 @@ def _manifest(document: dict[str, Any]) -> Manifest:
     return Manifest(**known)
 
 
+def _check_senders(number: int, stage: Mapping[str, Any], stages: list[dict[str, Any]]) -> None:
+    """Raise a `ValueError` where a stage reads what no earlier stage sends."""
+    for tensor in stage["inputs"]:
+        if tensor.sender == FROM_USER:
+            continue
+        sent = [each.name for each in stages[tensor.sender]["outputs"]]
+        if tensor.sender >= number or tensor.name not in sent:
+            raise ValueError(
+                f"stage {number} reads {tensor.name!r}, which stage {tensor.sender} does not send "
+                "before"
+            )
+
+
 def _tensors(entries: Any, stages: int) -> tuple[Tensor, ...]:
     found = []
     for entry in entries:
-        tensor = Tensor(**{f.name: entry[f.name] for f in fields(Tensor)})
-        if not FROM_USER <= int(tensor.sender) < stages:
+        values = {f.name: entry[f.name] for f in fields(Tensor)}
+        values["shape"] = None if values["shape"] is None else tuple(values["shape"])
+        tensor = Tensor(**values)
+        if not FROM_USER <= tensor.sender < stages:
             raise ValueError(f"tensor {tensor.name!r} comes from stage {tensor.sender}")
-        shape = None if tensor.shape is None else tuple(tensor.shape)
-        found.append(Tensor(tensor.name, tensor.element_type, shape, int(tensor.sender)))
+        found.append(tensor)
     return tuple(found)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 import os
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import BinaryIO
 
 import onnx
 from google.protobuf.message import DecodeError
@@ -27,6 +27,8 @@ from go_rl.verify.check_plan import check_same_graph
 LARGEST_FILE = 1_900_000_000
 """Bytes of a file beyond which its arrays lie beside it: protobuf ends at 2 GiB."""
 DATA = ".data"
+PIECE = 1 << 24
+"""Bytes that are copied at once."""
 
 
 def export_stages(plan: Plan, graph: OpGraph, model: Path, folder: Path) -> Manifest:
@@ -35,7 +37,7 @@ def export_stages(plan: Plan, graph: OpGraph, model: Path, folder: Path) -> Mani
     Args:
         plan: for ``graph``.
         graph: of the model, read with the plan's dims.
-        model: ONNX file; its external data are linked or copied beside the stages.
+        model: ONNX file; of its arrays in other files each stage gets those that it reads.
         folder: to be made.
 
     Raises:
@@ -209,29 +211,41 @@ class _Writer:
         stage = onnx.ModelProto(ir_version=self.model.ir_version, producer_name="go_rl")
         stage.opset_import.extend(self.model.opset_import)
         stage.graph.CopyFrom(graph)
-        self._bring_external(stage, path.parent)
+        self._bring_external(stage, path)
         if stage.ByteSize() > LARGEST_FILE:
             onnx.save(stage, str(path), save_as_external_data=True, location=path.name + DATA)
         else:
             path.write_bytes(stage.SerializeToString())
 
-    def _bring_external(self, stage: onnx.ModelProto, folder: Path) -> None:
-        """Put the files with arrays beside the stage: linked where the file system can, else
-        copied."""
-        for tensor in external_tensors(stage):
-            for entry in tensor.external_data:
-                if entry.key == "location":
-                    entry.value = _beside(self.path.parent / entry.value, folder)
+    def _bring_external(self, stage: onnx.ModelProto, path: Path) -> None:
+        """Copy the arrays in other files into one beside the stage, piece by piece."""
+        tensors = list(external_tensors(stage))
+        if not tensors:
+            return
+        beside = path.with_name(path.name + DATA)
+        with beside.open("wb") as target:
+            for tensor in tensors:
+                place = {entry.key: entry.value for entry in tensor.external_data}
+                size = math.ceil(math.prod(tensor.dims) * itemsize(tensor.data_type))
+                source = self.path.parent / place["location"]
+                offset = target.tell()
+                _copy_part(source, int(place.get("offset", 0)), size, target)
+                del tensor.external_data[:]
+                for key, value in (("location", beside.name), ("offset", offset), ("length", size)):
+                    tensor.external_data.add(key=key, value=str(value))
 
 
-def _beside(source: Path, folder: Path) -> str:
-    target = folder / source.name
-    if not target.exists():
-        try:
-            os.link(source, target)
-        except OSError:
-            shutil.copyfile(source, target)
-    return target.name
+def _copy_part(source: Path, offset: int, size: int, target: BinaryIO) -> None:
+    try:
+        with source.open("rb") as file:
+            file.seek(offset)
+            while size and (piece := file.read(min(size, PIECE))):
+                target.write(piece)
+                size -= len(piece)
+    except FileNotFoundError as error:
+        raise ReadError(f"{source}: the model's arrays lie in it, and it is not there") from error
+    if size:
+        raise ReadError(f"{source}: ends {size:,} bytes before an array of the model does")
 
 
 def _extent(dim: onnx.TensorShapeProto.Dimension) -> int | str | None:
