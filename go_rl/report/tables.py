@@ -109,6 +109,12 @@ def unit_for(seconds: float) -> Unit:
     return UNITS[1] if seconds == 0 else UNITS[-1]
 
 
+def seconds_text(seconds: float) -> str:
+    """Return a time as text, such as ``1.25 ms``."""
+    scale, unit = unit_for(seconds)
+    return f"{seconds * scale:.4g} {unit}"
+
+
 def byte_unit(size: float) -> tuple[float, str]:
     """Return the bytes of the unit in which a size reads as 1 to 1,000, and its name."""
     return next(((scale, name) for scale, name in BYTE_UNITS if size >= scale), (1.0, "B"))
