@@ -11,6 +11,7 @@ from go_rl.core import PlanError
 from go_rl.core.files.scratch_folder import scratch_folder
 from go_rl.core.files.whole_file import check_target
 from go_rl.report.figures import save_curves, save_loads
+from go_rl.report.page.methods_file import METHODS_FILE, methods_text
 from go_rl.report.tables import csv_text, markdown, rows
 from go_rl.report.timeline.chrome_trace import save_chrome_trace
 from go_rl.report.timeline.gantt import save_gantt
@@ -19,7 +20,7 @@ from go_rl.report.timeline.plan_timeline import plan_timeline
 if TYPE_CHECKING:
     from go_rl.compare.portfolio import Result
 
-FILES = ("plan.json", "table.csv", "table.md", "config.json",
+FILES = ("plan.json", "table.csv", "table.md", "config.json", METHODS_FILE,
          "loads.svg", "loads.png", "curves.svg", "curves.png",
          "trace.json", "gantt.svg", "gantt.png")  # fmt: skip
 """Everything that the folder may hold; other files in it are left alone."""
@@ -56,6 +57,7 @@ def _write(aside: Path, result: Result, config: dict[str, Any]) -> None:
     best.save(aside / "plan.json")
     (aside / "table.csv").write_text(csv_text(table), encoding="utf-8")
     (aside / "table.md").write_text(markdown(table, best.objective), encoding="utf-8")
+    (aside / METHODS_FILE).write_text(methods_text(result.plans, result.bound), encoding="utf-8")
     (aside / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
     if best.evaluation.status.ok:
         save_loads(best, model, aside / "loads")

@@ -110,19 +110,25 @@ def _plan_part(shown: ShownPlan, letter: str) -> dict[str, Any]:
 def _facts(problem: Problem, plan: Plan) -> list[tuple[str, str]]:
     traits, held = problem.objective.traits, bottleneck(problem, plan)
     used = f"{len(np.unique(plan.device))} of {problem.hardware.num_devices}"
-    proved = plan.bound > 0 and isfinite(plan.gap)
+    busiest = "–" if held is None else held.sentence.removeprefix("busiest: ")
     facts = [
-        (f"{traits.value_name} ({problem.objective})", f"{seconds_text(plan.value)} an iteration"),
-        ("throughput", f"{plan.evaluation.throughput:,.4g} iterations/s"),
-        ("proven bound", seconds_text(plan.bound) if proved else "none"),
-        ("gap to bound", "proved optimal" if plan.optimal else percent(plan.gap) if proved else "–"),
+        (f"{traits.value_name} ({problem.objective})", f"{seconds_text(plan.value)} an iteration, "
+         f"{plan.evaluation.throughput:,.4g} iterations/s"),
+        ("proven bound", _bound(plan)),
+        ("busiest", busiest),
         ("method", f"{plan.optimizer}, {plan.samples:,} samples, {plan.wall_seconds:.3g} s"),
         (f"{traits.device}s used", used),
-        ("hardware", problem.hardware.description or problem.hardware.name),
+        ("hardware", printable(problem.hardware.description or problem.hardware.name)),
         ("operators", f"{problem.graph.num_nodes:,}, priced by {plan.cost_model}"),
-    ]
-    rules = [("rules", problem.rules.name)] if traits.has_rules else []
-    return [*facts, *rules, ("busiest", "–" if held is None else held.sentence[len("busiest: ") :])]
+    ]  # fmt: skip
+    return [*facts, ("rules", problem.rules.name)] if traits.has_rules else facts
+
+
+def _bound(plan: Plan) -> str:
+    if plan.bound <= 0 or not isfinite(plan.gap):
+        return "none"
+    gap = "the plan is proved optimal" if plan.optimal else f"gap {percent(plan.gap)}"
+    return f"{seconds_text(plan.bound)}, {gap}"
 
 
 def _verdict(problem: Problem, plan: Plan) -> dict[str, Any]:

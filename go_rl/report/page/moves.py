@@ -27,9 +27,9 @@ from go_rl.solvers.replication import replicas_of
 from go_rl.verify.rules import legal
 
 MOST_CHECKED = 4_000_000
-"""Nodes and edges that the rules may read for all moves together: about two seconds."""
-MOST_PRICED = 20_000_000
-"""Nodes and edges that the simulator may read for all moves together: about two seconds."""
+"""Nodes and edges that the rules may read for all moves together: a second or two."""
+MOST_PRICED = 8_000_000
+"""Nodes and edges that the simulator may read for all moves together: a second or two."""
 LONGEST = 200
 """Characters of a reason."""
 
