@@ -1,6 +1,7 @@
 // The graph on a canvas: blocks open as they get large, and close as they get small.
 
 const READABLE = 12, READABLE_BLOCK = 36; // pixels of height from which an operator, a block is drawn
+const LARGE = 0.6; // share of the view from which a block is open, however small what it holds
 const MOST_SCALE = 4;
 
 /** What part of the drawing is shown; shared by two plans side by side. */
@@ -73,8 +74,12 @@ class GraphView {
     return heights.sort((a, b) => a - b)[heights.length >> 1] || 0;
   }
 
+  /** Open: what holds everything, what can be read, and what fills most of the view. */
   isOpen(item) {
-    return item >= this.nodes && (item === this.root || this.typical[item - this.nodes] * this.camera.scale >= 1);
+    if (item < this.nodes) return false;
+    if (item === this.root || this.typical[item - this.nodes] * this.camera.scale >= 1) return true;
+    const [, , w, h] = this.screenBox(item);
+    return w > LARGE * this.width || h > LARGE * this.height;
   }
 
   screenBox(item) {
