@@ -111,16 +111,17 @@ def _facts(problem: Problem, plan: Plan) -> list[tuple[str, str]]:
     traits, held = problem.objective.traits, bottleneck(problem, plan)
     used = f"{len(np.unique(plan.device))} of {problem.hardware.num_devices}"
     busiest = "–" if held is None else held.sentence.removeprefix("busiest: ")
+    rate = plan.evaluation.throughput
+    throughput = f"{rate:,.0f}" if rate >= 1000 else f"{rate:.4g}"
     facts = [
-        (f"{traits.value_name} ({problem.objective})", f"{seconds_text(plan.value)} an iteration, "
-         f"{plan.evaluation.throughput:,.4g} iterations/s"),
+        (traits.value_name, f"{seconds_text(plan.value)} an iteration, {throughput} iterations/s"),
         ("proven bound", _bound(plan)),
         ("busiest", busiest),
         ("method", f"{plan.optimizer}, {plan.samples:,} samples, {plan.wall_seconds:.3g} s"),
         (f"{traits.device}s used", used),
         ("hardware", printable(problem.hardware.description or problem.hardware.name)),
         ("operators", f"{problem.graph.num_nodes:,}, priced by {plan.cost_model}"),
-    ]  # fmt: skip
+    ]
     return [*facts, ("rules", problem.rules.name)] if traits.has_rules else facts
 
 

@@ -16,9 +16,14 @@ from statistics import fmean
 SWEEPS = 2
 """Passes down and up that order the boxes of each layer."""
 GAP = (14.0, 20.0)
-"""Free space beside and below a box."""
-COLUMN_GAP = 40.0
-"""Free space between two columns."""
+"""Least free space beside and below a box."""
+GAP_SHARE = 0.12
+"""Free space as a share of the mean width and height of the boxes, so that lines between large
+boxes can be seen from afar."""
+COLUMN_GAPS = 2.0
+"""Free space between two columns, in gaps."""
+SIDE_BY_SIDE = 3
+"""Boxes that a row may always hold."""
 SHAPE = 1.7
 """Wanted ratio of width to height."""
 
@@ -38,18 +43,39 @@ class Arrangement:
     """Width and height of the drawing."""
 
 
+@dataclass(frozen=True)
+class _Boxes:
+    """Boxes to be placed."""
+
+    sizes: Sequence[Size]
+    gap: Size
+    """Free space beside and below a box."""
+
+    def width(self, row: Sequence[int]) -> float:
+        """Return the width of boxes side by side."""
+        return sum(self.sizes[box][0] for box in row) + self.gap[0] * (len(row) - 1)
+
+    def height(self, row: Sequence[int]) -> float:
+        """Return the height of the highest of them."""
+        return max(self.sizes[box][1] for box in row)
+
+
 def arrange(sizes: Sequence[Size], edges: Edges) -> Arrangement:
     """Return where each box goes.
 
     Args:
-        sizes: of the boxes, in the order in which they run.
+        sizes: of the boxes, at least one, in the order in which they run.
         edges: pairs of boxes; those against that order are left out of account.
     """
+    wide, high = (fmean(side) for side in zip(*sizes, strict=True))
+    boxes = _Boxes(sizes, (max(GAP[0], GAP_SHARE * wide), max(GAP[1], GAP_SHARE * high)))
     forward = [(u, v) for u, v in edges if u < v]
     rows = _ordered(_layers(len(sizes), forward), forward)
-    width = sqrt(SHAPE * sum((w + GAP[0]) * (h + GAP[1]) for w, h in sizes))
-    rows = [part for row in rows for part in _narrow(row, sizes, max(width, 1.0))]
-    return _placed(_columns(rows, sizes), sizes)
+    gap = boxes.gap
+    by_area = sqrt(SHAPE * sum((w + gap[0]) * (h + gap[1]) for w, h in sizes))
+    width = max(by_area, SIDE_BY_SIDE * max(w + gap[0] for w, _ in sizes))
+    rows = [part for row in rows for part in _narrow(row, boxes, width)]
+    return _placed(_columns(rows, boxes), boxes)
 
 
 def _layers(count: int, forward: Edges) -> list[list[int]]:
@@ -87,24 +113,22 @@ def _sort(row: list[int], near: Mapping[int, list[int]], place: dict[int, float]
     place.update({box: i - len(row) / 2 for i, box in enumerate(row)})
 
 
-def _narrow(row: list[int], sizes: Sequence[Size], width: float) -> list[list[int]]:
+def _narrow(row: list[int], boxes: _Boxes, width: float) -> list[list[int]]:
     """Break a row that is wider than the drawing should be."""
-    parts, used = [[]], 0.0
+    parts: list[list[int]] = [[]]
     for box in row:
-        if parts[-1] and used + sizes[box][0] > width:
+        if parts[-1] and boxes.width([*parts[-1], box]) > width:
             parts.append([])
-            used = 0.0
         parts[-1].append(box)
-        used += sizes[box][0] + GAP[0]
     return parts
 
 
-def _columns(rows: list[list[int]], sizes: Sequence[Size]) -> list[list[list[int]]]:
+def _columns(rows: list[list[int]], boxes: _Boxes) -> list[list[list[int]]]:
     """Fold the stack of rows so that the drawing gets the wanted shape."""
-    high = [max(sizes[box][1] for box in row) + GAP[1] for row in rows]
-    wide = max((_width(row, sizes) for row in rows), default=0.0) + COLUMN_GAP
+    high = [boxes.height(row) + boxes.gap[1] for row in rows]
+    wide = max(boxes.width(row) for row in rows) + COLUMN_GAPS * boxes.gap[0]
     number = max(1, round(sqrt(SHAPE * sum(high) / wide)))
-    limit = max(sum(high) / number, *high, 1.0)
+    limit = max(sum(high) / number, *high)
     columns, used = [[]], 0.0
     for row, height in zip(rows, high, strict=True):
         if columns[-1] and used + height / 2 > limit:
@@ -115,22 +139,17 @@ def _columns(rows: list[list[int]], sizes: Sequence[Size]) -> list[list[list[int
     return columns
 
 
-def _width(row: Sequence[int], sizes: Sequence[Size]) -> float:
-    return sum(sizes[box][0] for box in row) + GAP[0] * (len(row) - 1)
-
-
-def _placed(columns: list[list[list[int]]], sizes: Sequence[Size]) -> Arrangement:
-    corner: list[Size] = [(0.0, 0.0)] * len(sizes)
+def _placed(columns: list[list[list[int]]], boxes: _Boxes) -> Arrangement:
+    corner: list[Size] = [(0.0, 0.0)] * len(boxes.sizes)
     left, lowest = 0.0, 0.0
     for column in columns:
-        wide = max((_width(row, sizes) for row in column), default=0.0)
-        top = 0.0
+        wide, top = max(map(boxes.width, column)), 0.0
         for row in column:
-            at = left + (wide - _width(row, sizes)) / 2
+            at = left + (wide - boxes.width(row)) / 2
             for box in row:
                 corner[box] = (at, top)
-                at += sizes[box][0] + GAP[0]
-            top += max(sizes[box][1] for box in row) + GAP[1]
-        left += wide + COLUMN_GAP
-        lowest = max(lowest, top - GAP[1])
-    return Arrangement(tuple(corner), (left - COLUMN_GAP, lowest))
+                at += boxes.sizes[box][0] + boxes.gap[0]
+            top += boxes.height(row) + boxes.gap[1]
+        left += wide + COLUMN_GAPS * boxes.gap[0]
+        lowest = max(lowest, top - boxes.gap[1])
+    return Arrangement(tuple(corner), (left - COLUMN_GAPS * boxes.gap[0], lowest))

@@ -18,7 +18,9 @@ from go_rl.report.page.scopes import ROOT, ScopeTree
 OPERATOR = (104.0, 22.0)
 """Width and height of an operator."""
 MARGIN, HEAD = 14.0, 26.0
-"""Free space inside a block, and the height of its name."""
+"""Least free space inside a block, and the least height of its name."""
+MARGIN_SHARE, HEAD_SHARE = 0.02, 0.09
+"""The same as shares of the height of a block, whose name then shows from afar."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,10 +58,11 @@ def _arrange_block(
     number = {item: i for i, item in enumerate(held)}
     found = arrange([(w, h) for _, _, w, h in box[list(held)].tolist()],
                     [(number[u], number[v]) for u, v in lines])  # fmt: skip
-    head = MARGIN if block == ROOT else HEAD
-    box[list(held), :2] = np.array(found.corner).reshape(-1, 2) + (MARGIN, head)
     width, height = found.size
-    box[tree.num_nodes + block, 2:] = width + 2 * MARGIN, height + MARGIN + head
+    margin = max(MARGIN, MARGIN_SHARE * height)
+    head = margin if block == ROOT else max(HEAD, HEAD_SHARE * height)
+    box[list(held), :2] = np.array(found.corner).reshape(-1, 2) + (margin, head)
+    box[tree.num_nodes + block, 2:] = width + 2 * margin, height + margin + head
 
 
 def _lines(

@@ -21,6 +21,8 @@ MOST_CHILDREN = 40
 """Children of a block beyond which they are gathered in further blocks."""
 USUAL_CHILDREN = 24
 """Children of a block that is cut out of a long row of operators."""
+LARGE = 0.1
+"""Share of the operators from which a block stands alone."""
 NAMED_TYPES = 2
 """Types of operators in the name of such a block."""
 ROOT = 0
@@ -133,13 +135,17 @@ def _gather_families(block: _Block) -> None:
 
 
 def _cut_rows(block: _Block, graph: OpGraph, level: Int64[np.ndarray, "N"]) -> None:
-    """Cut the children, in the order in which they run, into rows of about equal length."""
-    children = sorted([*block.blocks, *block.nodes], key=lambda child: _place(child, level))
+    """Cut the children, in the order in which they run, into rows of about equal length; blocks
+    that hold much of the whole stay as they are."""
+    total = len(_nodes(block))
+    large = [inner for inner in block.blocks if len(_nodes(inner)) > LARGE * total]
+    small = [inner for inner in block.blocks if inner not in large]
+    children = sorted([*small, *block.nodes], key=lambda child: _place(child, level))
     rows = min(MOST_CHILDREN, -(-len(children) // USUAL_CHILDREN))
     ends = np.linspace(0, len(children), rows + 1).round().astype(int).tolist()
     cut = [children[start:end] for start, end in pairwise(ends)]
     block.nodes = []
-    block.blocks = [
+    block.blocks = large + [
         _Block(_row_name(i, row, graph),
                [child for child in row if isinstance(child, _Block)],
                [child for child in row if not isinstance(child, _Block)])

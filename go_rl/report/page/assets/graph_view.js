@@ -1,7 +1,7 @@
 // The graph on a canvas: blocks open as they get large, and close as they get small.
 
 const READABLE = 12, READABLE_BLOCK = 36; // pixels of height from which an operator, a block is drawn
-const LARGE = 0.6; // share of the view from which a block is open, however small what it holds
+const LARGE = 0.4; // share of the view from which a block is open, however small what it holds
 const MOST_SCALE = 4;
 
 /** What part of the drawing is shown; shared by two plans side by side. */
@@ -170,7 +170,8 @@ class GraphView {
     c.lineWidth = 1;
     c.fillRect(x, y, w, h);
     c.strokeRect(x, y, w, h);
-    this.text(this.fitted(this.graph.names[item], w - 10), x + 5, Math.max(y, 0) + 11, "#47525f");
+    const head = Math.min(...this.graph.children[item - this.nodes].map((child) => this.screenBox(child)[1])) - y;
+    if (head >= 11) this.text(this.fitted(this.graph.names[item], w - 10), x + 5, Math.max(y, 0) + Math.min(head / 2, 11), "#47525f");
   }
 
   drawItem(item, [x, y, w, h]) {
@@ -210,7 +211,7 @@ class GraphView {
   fitted(text, width) {
     this.context.font = "11px system-ui, 'DejaVu Sans', sans-serif";
     const wide = this.context.measureText(text).width;
-    return wide <= width ? text : shortened(text, Math.floor((text.length * width) / wide));
+    return wide <= width ? text : shortened(text, Math.floor((text.length * width) / wide) - 1);
   }
 
   text(text, x, y, colour) {
