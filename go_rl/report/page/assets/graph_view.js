@@ -35,10 +35,12 @@ class Camera {
 
   /** Move there in a quarter of a second. */
   glide(target) {
-    const from = { scale: this.scale, x: this.x, y: this.y }, start = performance.now();
+    const from = { scale: this.scale, x: this.x, y: this.y };
+    let start = null;
     this.isMoved = true;
     const frame = (now) => {
-      const t = Math.min(1, Math.max(0, (now - start) / 250)), ease = t * t * (3 - 2 * t);
+      start = start === null ? now : start;
+      const t = Math.min(1, (now - start) / 250), ease = t * t * (3 - 2 * t);
       for (const key of ["scale", "x", "y"]) this[key] = from[key] + ease * (target[key] - from[key]);
       this.changed();
       if (t < 1) requestAnimationFrame(frame);
