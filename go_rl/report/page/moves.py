@@ -53,7 +53,7 @@ class Move:
     device: int
     hindrance: Hindrance
     reason: str
-    """Sentence part that goes on from the name of the device."""
+    """Name of the rule and what breaks it, or what would follow."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +127,7 @@ class _Moves:
 
     def _pinned(self, unit: int) -> str:
         node = next((n for n in self.members[unit] if n in self.problem.fixed), None)
-        return "" if node is None else f"rule fixed: {self._named(node)} is pinned where it is"
+        return "" if node is None else f"fixed: {self._named(node)} is pinned where it is"
 
     def _out_of_order(self, unit: int, device: int) -> str:
         """The neighbour that keeps a unit of a ring on its chip; copies are left to the checker."""
@@ -142,7 +142,7 @@ class _Moves:
                 between = home[other] < device if upwards else home[other] > device
                 if between and self.unit[other] != unit:
                     role = "reader" if upwards else "input"
-                    return f"rule acyclic: its {role} {self._named(other)} is on chip {home[other]}"
+                    return f"acyclic: its {role} {self._named(other)} is on chip {home[other]}"
         return ""
 
     def _tried(self, attempts: list[_Attempt]) -> Iterator[tuple[_Attempt, Move]]:
@@ -183,7 +183,7 @@ class _Moves:
             return None
         first = violations[0]
         is_full = first.status is Status.OUT_OF_MEMORY
-        text = name_line(f"rule {first.rule}: {first.message}", LONGEST)
+        text = name_line(f"{first.rule}: {first.message}", LONGEST)
         return (Hindrance.MEMORY if is_full else Hindrance.RULE), text
 
     def _priced(
@@ -201,7 +201,7 @@ class _Moves:
         if status is Status.OUT_OF_MEMORY:
             return Move(device, Hindrance.MEMORY, f"{self.word} {device} has not the memory for it")
         if status is Status.UNSUPPORTED:
-            return Move(device, Hindrance.RULE, f"rule supported: {self.word} {device} cannot run it")
+            return Move(device, Hindrance.RULE, f"supported: {self.word} {device} cannot run it")
         if not status.ok:
             return Move(device, Hindrance.RULE, status.sentence)
         now, name = self.plan.value, self.problem.objective.traits.value_name

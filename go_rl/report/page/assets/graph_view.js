@@ -198,11 +198,12 @@ class GraphView {
     const isBlock = item >= this.nodes, name = this.graph.names[item];
     const short = isBlock ? name : this.graph.types[item];
     const lines = isBlock
-      ? [short, `${this.items.operators[item].toLocaleString("en")} operators`, secondsText(this.items.seconds[item])]
+      ? [short, `${this.items.operators[item].toLocaleString("en")} ${w < 90 ? "ops" : "operators"}`, secondsText(this.items.seconds[item])]
       : [short, name.slice(name.lastIndexOf("/") + 1)];
     const shown = lines.slice(0, Math.max(1, Math.floor((h - 2) / 14)));
     const high = 14 * shown.length, top = y + (h - high) / 2;
     const written = shown.map((line) => this.fitted(line, w - 9));
+    if (!written[0]) return;
     const wide = Math.max(...written.map((line) => this.context.measureText(line).width));
     this.context.fillStyle = "#ffffffd0";
     this.context.fillRect(x + 2, Math.max(top, y + 1), Math.min(w - 4, wide + 6), Math.min(high, h - 2));
