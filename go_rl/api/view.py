@@ -30,7 +30,8 @@ def view(
     """Write the page of a plan to ``path``: one file that any browser shows without a network.
 
     Args:
-        plan: a plan, a result of `optimize`, a plan.json, or the folder of ``go-rl optimize --out``.
+        plan: a plan, a result of `optimize`, a plan.json, or a folder that ``go-rl optimize --out``
+            wrote.
         path: the HTML file.
         model: the plan's model, as for `check`; a result needs none.
         compare: another plan for the same model, shown beside the first.

@@ -12,7 +12,7 @@ from go_rl.core.files.scratch_folder import scratch_folder
 from go_rl.core.files.whole_file import check_target
 from go_rl.report.figures import save_curves, save_loads
 from go_rl.report.page.methods_file import METHODS_FILE, methods_text
-from go_rl.report.tables import csv_text, markdown, rows
+from go_rl.report.tables import csv_text, markdown
 from go_rl.report.timeline.chrome_trace import save_chrome_trace
 from go_rl.report.timeline.gantt import save_gantt
 from go_rl.report.timeline.plan_timeline import plan_timeline
@@ -53,7 +53,7 @@ def check_plan_folder(folder: Path) -> None:
 
 def _write(aside: Path, result: Result, config: dict[str, Any]) -> None:
     best, model = result.best, result.problem.graph.name
-    table = rows(result.plans, result.bound)
+    table = result.rows
     best.save(aside / "plan.json")
     (aside / "table.csv").write_text(csv_text(table), encoding="utf-8")
     (aside / "table.md").write_text(markdown(table, best.objective), encoding="utf-8")

@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from go_rl.compare.portfolio.method_rows import cells, headings, reference_name, table_unit
 from go_rl.core import NO_DIM, Hardware, OpGraph, Plan, Problem
 from go_rl.core.evaluation import finite
 from go_rl.core.printable import printable
+from go_rl.core.unit_text import percent, seconds_text
 from go_rl.objectives.makespan.simulate.timeline import Timeline
 from go_rl.report.bottleneck import bottleneck
 from go_rl.report.notes import shortened
@@ -26,7 +28,6 @@ from go_rl.report.page.nested_layout import nested_layout
 from go_rl.report.page.scopes import scope_tree
 from go_rl.report.page.slack import slack_of
 from go_rl.report.page.timetable import timetable
-from go_rl.report.tables import cells, headings, percent, reference_name, seconds_text, table_unit
 from go_rl.report.timeline.plan_timeline import plan_timeline
 from go_rl.verify.check_plan import check_plan
 
@@ -62,7 +63,7 @@ def graph_part(graph: OpGraph) -> dict[str, Any]:
         "names": [printable(str(name)) for name in (*graph.names, *tree.names)],
         "types": [printable(name) for name in graph.op_type],
         "sources": [printable(text) for text in graph.source],
-        "shapes": ["×".join(str(d) for d in row if d != NO_DIM) for row in graph.output_shape.tolist()],
+        "shapes": [_shape(row) for row in graph.output_shape.tolist()],
         "flops": _short(graph.flops),
         "parent": tree.parent.tolist(),
         "children": [list(held) for held in tree.children],
@@ -73,6 +74,10 @@ def graph_part(graph: OpGraph) -> dict[str, Any]:
         "receivers": graph.receivers.tolist(),
         "edgeBytes": _short(graph.edge_bytes),
     }  # fmt: skip
+
+
+def _shape(dims: Iterable[int]) -> str:
+    return "×".join(str(d) for d in dims if d != NO_DIM)
 
 
 def _plan_part(shown: ShownPlan, letter: str) -> dict[str, Any]:

@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from go_rl.compare.portfolio.method_rows import Row, rows
 from go_rl.core import Plan, PlanError
 from go_rl.core.evaluation import finite
 from go_rl.core.files.strict_json import read_json
-from go_rl.report.tables import Row, rows
 
 METHODS_FILE = "methods.json"
 """Its name in the folder."""
@@ -43,8 +43,7 @@ def methods_text(plans: Sequence[Plan], bound: float) -> str:
     """Return the content of the file."""
     runs = method_runs(plans, bound)
     methods = [
-        {**asdict(row), "curve": curve}
-        for row, curve in zip(runs.table, runs.curves, strict=True)
+        {**asdict(row), "curve": curve} for row, curve in zip(runs.table, runs.curves, strict=True)
     ]
     return json.dumps({"bound": runs.bound, "methods": methods}, allow_nan=False) + "\n"
 

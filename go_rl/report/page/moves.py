@@ -20,9 +20,9 @@ from go_rl.core import FREE, Objective, Plan, Problem
 from go_rl.core.decisions import Decisions
 from go_rl.core.evaluation import OPTIMAL_GAP, STATUS_CODES, Status
 from go_rl.core.printable import name_line
+from go_rl.core.unit_text import seconds_text
 from go_rl.objectives.common.workspace import Workspace
 from go_rl.objectives.kits import kit_of
-from go_rl.report.tables import seconds_text
 from go_rl.solvers.replication import replicas_of
 from go_rl.verify.rules import legal
 
@@ -168,7 +168,10 @@ class _Moves:
     @property
     def _is_priced_whole(self) -> bool:
         """Whether the simulator finds every rule that a move of a unit may break."""
-        return self.problem.objective.traits.is_replayed or self.problem.objective is Objective.MAX_LOAD
+        return (
+            self.problem.objective.traits.is_replayed
+            or self.problem.objective is Objective.MAX_LOAD
+        )
 
     def _moved(self, attempt: _Attempt) -> Decisions:
         device: Int16[np.ndarray, "N"] = self.plan.device.copy()

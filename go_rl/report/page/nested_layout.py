@@ -1,6 +1,6 @@
 """`nested_layout`: a place for every operator and block, each block around what it holds.
 
-``N`` operators, ``K`` blocks, ``I = N + K`` items and ``L`` lines, as in `go_rl.report.page.scopes`.
+``N`` operators, ``K`` blocks and ``I = N + K`` items as in `go_rl.report.page.scopes`; ``L`` lines.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class NestedLayout:
     box: Float64[np.ndarray, "I 4"]
     """[I, 4] left and upper edge, width and height of each item; y grows downwards."""
     line: Int64[np.ndarray, "L 2"]
-    """[L, 2] items that a line joins: ends of edges, or the outermost blocks around only one end."""
+    """[L, 2] items that a line joins: ends of an edge, or the outermost blocks around one end."""
     line_bytes: Float64[np.ndarray, "L"]
     """[L] bytes of all tensors of a line."""
 
@@ -61,7 +61,7 @@ def _arrange_block(
     width, height = found.size
     margin = max(MARGIN, MARGIN_SHARE * height)
     head = margin if block == ROOT else max(HEAD, HEAD_SHARE * height)
-    box[list(held), :2] = np.array(found.corner).reshape(-1, 2) + (margin, head)
+    box[list(held), :2] = np.array(found.corner).reshape(-1, 2) + np.array([margin, head])
     box[tree.num_nodes + block, 2:] = width + 2 * margin, height + margin + head
 
 

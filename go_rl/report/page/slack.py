@@ -15,8 +15,8 @@ def slack_of(problem: Problem, plan: Plan, timeline: Timeline | None) -> Float64
     """Return [N] seconds.
 
     Of a replayed plan: between the end of an operator's kernel and the latest end that delays
-    nothing, with devices, order and links as they are; NaN of what runs nowhere. Of the others: what
-    the load of the operator's device leaves under the value of the plan.
+    nothing, with devices, order and links as they are; NaN of what runs nowhere. Of the others:
+    what the load of the operator's device leaves under the value of the plan.
     """
     if timeline is None:
         load = plan.evaluation.device_seconds

@@ -19,15 +19,7 @@ CHROMIUM = next(
 """The browser; None: there is none."""
 FAULTS = ("Runtime.exceptionThrown", "Log.entryAdded")
 """Events that no page may cause, nor any message in the console."""
-HELPERS = """
-const pause = (ms) => new Promise((done) => setTimeout(done, ms));
-const mouse = (canvas, kind, x, y) => {
-  const edge = canvas.getBoundingClientRect(), at = { clientX: edge.left + x, clientY: edge.top + y };
-  canvas.dispatchEvent(new PointerEvent(kind, { ...at, bubbles: true }));
-};
-const clickAt = (canvas, x, y) => { mouse(canvas, "pointerdown", x, y); mouse(canvas, "pointerup", x, y); };
-const middle = (view, item) => { const [x, y, w, h] = view.screenBox(item); return [x + w / 2, y + h / 2]; };
-"""
+HELPERS = (Path(__file__).parent / "helpers.js").read_text(encoding="utf-8")
 
 
 @dataclass
@@ -108,7 +100,9 @@ def browser(profile: Path, width: int = 1400, height: int = 1500) -> Iterator[Br
     try:
         with os.fdopen(ours[1], "wb") as to, os.fdopen(theirs[0], "rb") as back:
             tab = Browser(to, back)
-            page = next(t for t in tab.call("Target.getTargets")["targetInfos"] if t["type"] == "page")
+            page = next(
+                t for t in tab.call("Target.getTargets")["targetInfos"] if t["type"] == "page"
+            )
             attached = tab.call("Target.attachToTarget", targetId=page["targetId"], flatten=True)
             tab.session = attached["sessionId"]
             for domain in ("Page", "Runtime", "Log"):

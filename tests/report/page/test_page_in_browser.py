@@ -64,9 +64,11 @@ def test_graphs_of_all_sizes_are_drawn_soon(count, used):
 
 
 def test_a_click_opens_a_block_until_operators_show(used):
-    found = used(bert_page(), """
+    found = used(
+        bert_page(),
+        """
       const view = shown.views[0], states = [];
-      const node = view.graph.names.findIndex((name, i) => i < view.nodes && name.includes("attention"));
+      const node = view.graph.names.findIndex((name) => name.includes("attention"));
       for (let i = 0; i < 6 && view.shown(node) !== node; i++) {
         const block = view.shown(node);
         states.push(view.isOpen(block));
@@ -76,8 +78,9 @@ def test_a_click_opens_a_block_until_operators_show(used):
       }
       clickAt(view.canvas, ...middle(view, node));
       await pause(100);
-      return [states, view.selected === node, document.querySelector(".details").textContent, view.graph.names[node]];
-    """)
+      return [states, view.selected === node, textOf(".details"), view.graph.names[node]];
+    """,
+    )
     states, is_selected, details, name = found
     assert states[:2] == [False, True]
     assert is_selected
@@ -87,7 +90,9 @@ def test_a_click_opens_a_block_until_operators_show(used):
 
 
 def test_search_lists_and_goes_there(used):
-    found = used(bert_page(), """
+    found = used(
+        bert_page(),
+        """
       const box = document.getElementById("search"), list = document.querySelector(".found");
       box.value = "ATTENTION";
       box.dispatchEvent(new Event("input"));
@@ -98,7 +103,8 @@ def test_search_lists_and_goes_there(used):
       box.value = "no such thing";
       box.dispatchEvent(new Event("input"));
       return [rows, said, view.graph.names[first], isThere, list.textContent];
-    """)
+    """,
+    )
     rows, said, name, is_there, nothing = found
     assert said == f"{rows} found"
     assert rows > 10
@@ -108,7 +114,9 @@ def test_search_lists_and_goes_there(used):
 
 
 def test_colours_zoom_and_hover(used):
-    found = used(bert_page(), """
+    found = used(
+        bert_page(),
+        """
       const view = shown.views[0], canvas = view.canvas, painted = [];
       for (const mode of ["device", "seconds", "slack", "memory"]) {
         document.querySelector(`button[data-mode=${mode}]`).click();
@@ -123,7 +131,8 @@ def test_colours_zoom_and_hover(used):
       mouse(canvas, "pointermove", ...middle(view, item));
       const tip = document.getElementById("tip");
       return [painted, after / before, tip.style.display, tip.textContent];
-    """)
+    """,
+    )
     painted, zoomed, display, tip = found
     assert len({*painted}) == 4
     assert zoomed == pytest.approx(1.822, rel=0.01)
@@ -134,14 +143,17 @@ def test_colours_zoom_and_hover(used):
 def test_two_plans_side_by_side(used):
     problem, plan = zoo_plan("bert-tiny", "ring4", Objective.RING)
     other = planned(problem, [0] * len(plan.nodes))
-    found = used(page_text([ShownPlan(problem, plan), ShownPlan(problem, other)]), """
+    found = used(
+        page_text([ShownPlan(problem, plan), ShownPlan(problem, other)]),
+        """
       document.querySelector("button[data-mode=moved]").click();
       await pause(60);
       shown.camera.zoom(2, 100, 100);
       await pause(60);
-      const legend = document.querySelector(".legend").textContent;
-      return [shown.views.map((view) => view.screenBox(0)), legend, document.querySelectorAll(".view b").length];
-    """)
+      const titles = document.querySelectorAll(".view b").length;
+      return [shown.views.map((view) => view.screenBox(0)), textOf(".legend"), titles];
+    """,
+    )
     (left, right), legend, titles = found
     assert left == pytest.approx(right)
     moved = int((plan.device != other.device).sum())
@@ -151,14 +163,17 @@ def test_two_plans_side_by_side(used):
 
 def test_a_timeline_selects_operators(used):
     problem, plan = zoo_plan("resnet18", "p100x4", Objective.MAKESPAN)
-    found = used(page_text([ShownPlan(problem, plan)]), """
+    found = used(
+        page_text([ShownPlan(problem, plan)]),
+        """
       const view = shown.times[0], times = view.times;
       const bar = times.seconds.indexOf(Math.max(...times.seconds));
       const x = view.toX(times.start[bar] + times.seconds[bar] / 2), y = times.row[bar] * 20 + 10;
       clickAt(view.canvas, x, y);
       await pause(500);
       return [shown.selected, times.node[bar], view.at(x, y) === bar];
-    """)
+    """,
+    )
     selected, node, is_there = found
     assert selected == node
     assert is_there
@@ -167,9 +182,12 @@ def test_a_timeline_selects_operators(used):
 def test_hostile_names_are_text(used):
     graph = named_graph("</script><img src=x onerror=alert(1)>/a", "<!--", "b\u2028c", "\x00d")
     problem = problem_on(graph, "ring4", Objective.RING)
-    found = used(page_text([ShownPlan(problem, planned(problem, [0] * 4))]), """
+    found = used(
+        page_text([ShownPlan(problem, planned(problem, [0] * 4))]),
+        """
       shown.select(0);
       await pause(50);
-      return [document.querySelectorAll("img").length, document.querySelector(".details h3").textContent];
-    """)
+      return [document.querySelectorAll("img").length, textOf(".details h3")];
+    """,
+    )
     assert found == [0, "</script><img src=x onerror=alert(1)>/a"]

@@ -128,7 +128,9 @@ def test_one_operator():
 def test_a_failure_is_refused():
     shown = shown_chain()
     broken = replace(shown.plan, evaluation=failed(Status.INFEASIBLE, 3, "no room"))
-    with pytest.raises(PlanError, match=r"^there is nothing to show of a plan that failed: No plan"):
+    with pytest.raises(
+        PlanError, match=r"^there is nothing to show of a plan that failed: No plan"
+    ):
         page_text([ShownPlan(shown.problem, broken)])
 
 
