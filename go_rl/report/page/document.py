@@ -23,11 +23,11 @@ from go_rl.objectives.makespan.simulate.timeline import Timeline
 from go_rl.report.bottleneck import bottleneck
 from go_rl.report.notes import shortened
 from go_rl.report.page.methods_file import MethodRuns
-from go_rl.report.page.moves import Hindrance, Move, moves_of
 from go_rl.report.page.nested_layout import nested_layout
 from go_rl.report.page.scopes import scope_tree
 from go_rl.report.page.slack import slack_of
 from go_rl.report.page.timetable import timetable
+from go_rl.report.page.tried_moves import Hindrance, TriedMove, tried_moves
 from go_rl.report.timeline.plan_timeline import plan_timeline
 from go_rl.verify.check_plan import check_plan
 
@@ -104,7 +104,7 @@ def _plan_part(shown: ShownPlan, letter: str) -> dict[str, Any]:
         "weights": _short(problem.weight_bytes),
         "results": _short(problem.output_bytes),
         "slack": _short(slack_of(problem, plan, timeline)),
-        "moves": [[_move(move) for move in moves] for moves in moves_of(problem, plan)],
+        "moves": [[_move(move) for move in moves] for moves in tried_moves(problem, plan)],
         "hindrances": [str(each) for each in Hindrance],
         "loads": _loads(problem, plan),
         "timetable": _rounded(timetable(problem, plan, timeline)),
@@ -143,7 +143,7 @@ def _verdict(problem: Problem, plan: Plan) -> dict[str, Any]:
     return {"ok": verdict.ok, "text": verdict.status.sentence, "violations": said}
 
 
-def _move(move: Move) -> tuple[int, int, str]:
+def _move(move: TriedMove) -> tuple[int, int, str]:
     return move.device, list(Hindrance).index(move.hindrance), printable(move.reason)
 
 

@@ -1,4 +1,4 @@
-"""`moves_of`: for each operator of a plan, what forbids it to move to another device, or the price.
+"""`tried_moves`: for each operator of a plan, what forbids a move to another device, or its price.
 
 ``N`` operators, ``D`` devices, ``B`` plans of a batch. Operators that must stay together, those of
 one fused kernel or colocation class, are a *unit*: they move together.
@@ -47,7 +47,7 @@ class Hindrance(StrEnum):
 
 
 @dataclass(frozen=True)
-class Move:
+class TriedMove:
     """One operator on another device."""
 
     device: int
@@ -64,17 +64,17 @@ class _Attempt:
     device: int
 
 
-def moves_of(problem: Problem, plan: Plan) -> list[tuple[Move, ...]]:
+def tried_moves(problem: Problem, plan: Plan) -> list[tuple[TriedMove, ...]]:
     """Return [N] the moves to the devices nearest to each operator's own: the next and the one
     before on a ring, else the one that exchanges most bytes with it and the one with least load.
 
     Longest operators are tried first, as many as `MOST_CHECKED` and `MOST_PRICED` allow. Inputs and
     constants of a replayed plan have none: they run nowhere.
     """
-    return _Moves(problem, plan).all()
+    return _Trials(problem, plan).all()
 
 
-class _Moves:
+class _Trials:
     """All moves of one plan; the methods read it."""
 
     def __init__(self, problem: Problem, plan: Plan) -> None:
@@ -87,14 +87,14 @@ class _Moves:
         self.is_ring = problem.objective.traits.has_rules
         self.workspace: Workspace = kit_of(problem).workspace(problem)
 
-    def all(self) -> list[tuple[Move, ...]]:
-        found: dict[int, list[Move]] = defaultdict(list)
+    def all(self) -> list[tuple[TriedMove, ...]]:
+        found: dict[int, list[TriedMove]] = defaultdict(list)
         attempts: list[_Attempt] = []
         for unit in self.members:
             for device in self._devices(unit):
                 known = self._pinned(unit) or self._out_of_order(unit, device)
                 if known:
-                    found[unit].append(Move(device, Hindrance.RULE, known))
+                    found[unit].append(TriedMove(device, Hindrance.RULE, known))
                 else:
                     attempts.append(_Attempt(unit, device))
         for attempt, move in self._tried(attempts):
@@ -118,10 +118,11 @@ class _Moves:
     def _traffic(self, nodes: Sequence[int]) -> Float64[np.ndarray, "D"]:
         """Bytes that the nodes exchange with each device."""
         found = np.zeros(self.problem.hardware.num_devices)
-        for rows, ends in (self.graph.successors, self.graph.receivers), (
-            self.graph.predecessors, self.graph.senders):  # fmt: skip
+        graph = self.graph
+        both = (graph.successors, graph.receivers), (graph.predecessors, graph.senders)
+        for (offsets, edge_ids), ends in both:
             for node in nodes:
-                edges = rows[1][rows[0][node] : rows[0][node + 1]]
+                edges = edge_ids[offsets[node] : offsets[node + 1]]
                 np.add.at(found, self.plan.device[ends[edges]], self.problem.edge_bytes[edges])
         return found
 
@@ -145,7 +146,7 @@ class _Moves:
                     return f"acyclic: its {role} {self._named(other)} is on chip {home[other]}"
         return ""
 
-    def _tried(self, attempts: list[_Attempt]) -> Iterator[tuple[_Attempt, Move]]:
+    def _tried(self, attempts: list[_Attempt]) -> Iterator[tuple[_Attempt, TriedMove]]:
         """Check and price moves, those of the longest units first."""
         work = self.problem.work
         attempts.sort(key=lambda each: -float(work[self.members[each.unit]].sum()))
@@ -159,11 +160,11 @@ class _Moves:
             if broken is None:
                 legal_ones.append((attempt, decisions))
             else:
-                yield attempt, Move(attempt.device, *broken)
+                yield attempt, TriedMove(attempt.device, *broken)
         yield from self._priced(legal_ones)
         why = f"not tried: only the {most:,} moves of the longest operators are"
         for attempt in attempts[most:]:
-            yield attempt, Move(attempt.device, Hindrance.UNKNOWN, why)
+            yield attempt, TriedMove(attempt.device, Hindrance.UNKNOWN, why)
 
     @property
     def _is_priced_whole(self) -> bool:
@@ -191,7 +192,7 @@ class _Moves:
 
     def _priced(
         self, attempts: list[tuple[_Attempt, Decisions]]
-    ) -> Iterator[tuple[_Attempt, Move]]:
+    ) -> Iterator[tuple[_Attempt, TriedMove]]:
         if not attempts:
             return
         scored = self.workspace.evaluate(Decisions.stack([moved for _, moved in attempts]))
@@ -200,20 +201,21 @@ class _Moves:
         ):
             yield attempt, self._price(attempt.device, seconds, STATUS_CODES[code])
 
-    def _price(self, device: int, seconds: float, status: Status) -> Move:
+    def _price(self, device: int, seconds: float, status: Status) -> TriedMove:
+        where = f"{self.word} {device}"
         if status is Status.OUT_OF_MEMORY:
-            return Move(device, Hindrance.MEMORY, f"{self.word} {device} has not the memory for it")
+            return TriedMove(device, Hindrance.MEMORY, f"{where} has not the memory for it")
         if status is Status.UNSUPPORTED:
-            return Move(device, Hindrance.RULE, f"supported: {self.word} {device} cannot run it")
+            return TriedMove(device, Hindrance.RULE, f"supported: {where} cannot run it")
         if not status.ok:
-            return Move(device, Hindrance.RULE, status.sentence)
+            return TriedMove(device, Hindrance.RULE, status.sentence)
         now, name = self.plan.value, self.problem.objective.traits.value_name
         if abs(seconds - now) <= OPTIMAL_GAP * now:
-            return Move(device, Hindrance.NOTHING, f"possible, {name} stays as it is")
+            return TriedMove(device, Hindrance.NOTHING, f"possible, {name} stays as it is")
         change = f"{name} from {seconds_text(now)} to {seconds_text(seconds)}"
         if seconds < now:
-            return Move(device, Hindrance.NOTHING, f"possible, and would lower {change}")
-        return Move(device, Hindrance.LOAD, f"would raise {change} (+{seconds / now - 1:.2%})")
+            return TriedMove(device, Hindrance.NOTHING, f"possible, and would lower {change}")
+        return TriedMove(device, Hindrance.LOAD, f"would raise {change} (+{seconds / now - 1:.2%})")
 
     def _named(self, node: int) -> str:
         return name_line(repr(self.graph.names[node]), LONGEST // 3)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from page_parts import named_graph, planned, problem_on, zoo_plan
 
-import go_rl.report.page.moves as module
+import go_rl.report.page.tried_moves as module
 from go_rl.core import Objective
 from go_rl.core.decisions import Decisions
 from go_rl.objectives.kits import kit_of
-from go_rl.report.page.moves import Hindrance, moves_of
+from go_rl.report.page.tried_moves import Hindrance, tried_moves
 from go_rl.verify.rules import legal
 
 CHAIN = named_graph("a", "b", "c", "d")
@@ -21,7 +21,7 @@ CHAIN = named_graph("a", "b", "c", "d")
 def reasons(problem, device):
     return [
         {move.device: (move.hindrance, move.reason) for move in moves}
-        for moves in moves_of(problem, planned(problem, device))
+        for moves in tried_moves(problem, planned(problem, device))
     ]
 
 
@@ -73,7 +73,7 @@ def test_memory():
 def test_every_move_is_as_the_checker_and_the_simulator_say(name, hardware, objective):
     problem, plan = zoo_plan(name, hardware, objective)
     workspace, tried = kit_of(problem).workspace(problem), 0
-    for node, moves in enumerate(moves_of(problem, plan)):
+    for node, moves in enumerate(tried_moves(problem, plan)):
         for move in moves:
             if problem.graph.colocation[node] >= 0:
                 continue
@@ -100,28 +100,28 @@ def test_colocated_operators_move_together():
     together[:4] = 0
     problem = replace(problem, graph=replace(problem.graph, colocation=together))
     plan = planned(problem, [0] * problem.graph.num_nodes)
-    moves = moves_of(problem, plan)
+    moves = tried_moves(problem, plan)
     assert moves[0] == moves[1] == moves[2] == moves[3]
     assert all(move.hindrance is not Hindrance.RULE for move in moves[0])
 
 
 def test_inputs_of_a_replayed_plan_run_nowhere():
     problem, plan = zoo_plan("resnet18", "p100x4", Objective.MAKESPAN)
-    moves = moves_of(problem, plan)
+    moves = tried_moves(problem, plan)
     assert all(not moves[n] for n in np.flatnonzero(problem.graph.is_fed))
     assert all(moves[n] for n in np.flatnonzero(~problem.graph.is_fed))
 
 
 def test_a_single_device_leaves_nowhere_to_go():
     problem = problem_on(CHAIN, "p100x1", Objective.MAKESPAN)
-    assert moves_of(problem, planned(problem, [0] * 4)) == [()] * 4
+    assert tried_moves(problem, planned(problem, [0] * 4)) == [()] * 4
 
 
 def test_of_a_large_graph_only_the_longest_are_tried(monkeypatch):
     problem, plan = zoo_plan("bert-tiny", "ring4", Objective.MAX_LOAD)
     size = problem.graph.num_nodes + problem.graph.num_edges
     monkeypatch.setattr(module, "MOST_PRICED", 10 * size)
-    moves = moves_of(problem, plan)
+    moves = tried_moves(problem, plan)
     tried = [n for n, each in enumerate(moves) for m in each if m.hindrance != Hindrance.UNKNOWN]
     assert len(tried) == 10
     shortest = min(problem.work[n] for n in tried)
