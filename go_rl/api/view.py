@@ -25,7 +25,7 @@ def view(
     model: OpGraph | Problem | str | Path | None = None,
     *,
     compare: Plan | Result | str | Path | None = None,
-    overlay: str | Path | None = None,
+    model_explorer: str | Path | None = None,
 ) -> None:
     """Write the page of a plan to ``path``: one file that any browser shows without a network.
 
@@ -35,22 +35,22 @@ def view(
         path: the HTML file.
         model: the plan's model, as for `check`; a result needs none.
         compare: another plan for the same model, shown beside the first.
-        overlay: a JSON file for Google's Model Explorer: devices and seconds of the first plan by
-            node name.
+        model_explorer: a JSON file: the first plan's graph in the colours of its devices, for
+            Google's Model Explorer; seconds of the nodes are written beside it.
 
     Raises:
         PlanError: a plan is malformed, a failure, or belongs to another graph; a folder holds no
             plan.json; or a file cannot be written.
     """
-    from go_rl.report.page.model_explorer import save_overlay
+    from go_rl.report.page.model_explorer import save_model_explorer
     from go_rl.report.page.write_page import write_page
 
     shown = [_shown(plan, model)]
     if compare is not None:
         shown.append(_shown(compare, shown[0].problem.graph))
     write_page(shown, path)
-    if overlay is not None:
-        save_overlay(shown[0].problem, shown[0].plan, overlay)
+    if model_explorer is not None:
+        save_model_explorer(shown[0].problem, shown[0].plan, model_explorer)
 
 
 def plan_path(where: str | Path) -> Path:

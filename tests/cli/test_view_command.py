@@ -56,14 +56,19 @@ def test_two_plans(command, folder, chain):
     assert [plan["hardware"] for plan in plans] == ["ring3", "ring2"]
 
 
-def test_overlay_for_model_explorer(command, folder):
-    found = command("view", folder, "--model-explorer", "nodes.json")
+def test_a_graph_for_model_explorer(command, folder):
+    found = command("view", folder, "--model-explorer", "graph.json")
     assert found.code == 0, found.err
-    document = json.loads(Path("nodes.json").read_text())
-    assert {*document} == {"chip of the plan", "seconds"}
-    devices = document["chip of the plan"]["results"]
-    assert [each["value"] for each in devices.values()] == [f"chip {i // 2}" for i in range(6)]
-    assert document["seconds"]["results"]["0"]["value"] == pytest.approx(1e-3)
+    assert found.out == "written: out/page.html, graph.json, graph.seconds.json\n"
+    document = json.loads(Path("graph.json").read_text())
+    nodes = document["graphs"][0]["nodes"]
+    assert [node["id"] for node in nodes] == [str(i) for i in range(6)]
+    assert nodes[1]["incomingEdges"] == [{"sourceNodeId": "0", "sourceNodeOutputId": "0"}]
+    assert {"key": "chip", "value": "2"} in nodes[5]["attrs"]
+    colours = [node["style"]["backgroundColor"] for node in nodes]
+    assert colours[0] == colours[1] != colours[2]
+    seconds = json.loads(Path("graph.seconds.json").read_text())[document["graphs"][0]["id"]]
+    assert seconds["results"]["0"]["value"] == pytest.approx(1e-3)
 
 
 def test_a_folder_without_a_plan(command):

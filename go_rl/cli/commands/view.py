@@ -34,7 +34,8 @@ class View:
     out: Annotated[str | None, tyro.conf.arg(metavar="FILE.html")] = None
     """The page. Default: page.html beside the plan."""
     model_explorer: Annotated[str | None, tyro.conf.arg(metavar="FILE.json")] = None
-    """Also write devices and seconds by node name, for Google's Model Explorer."""
+    """Also write the graph in the colours of the devices for Google's Model Explorer, and seconds
+    of its nodes to FILE.seconds.json."""
     open: bool = False
     """Open the page in the browser."""
     json: bool = False
@@ -54,8 +55,13 @@ def run(config: View) -> int:
     with working(f"reading {source.model}") as report:
         graph = read(source)
         report(f"drawing {graph.num_nodes:,} operators")
-        view(path, page, graph, compare=config.compare, overlay=config.model_explorer)
-    files = [str(page), *([] if config.model_explorer is None else [config.model_explorer])]
+        view(path, page, graph, compare=config.compare, model_explorer=config.model_explorer)
+    files = [str(page)]
+    if config.model_explorer is not None:
+        from go_rl.report.page.model_explorer import NODE_DATA_SUFFIX
+
+        other = Path(config.model_explorer)
+        files += [str(other), str(other.with_suffix(NODE_DATA_SUFFIX))]
     if config.json:
         print_json({"written": files})
     else:

@@ -1,7 +1,8 @@
-"""`save_overlay`: devices and seconds of a plan as node data of Google's Model Explorer.
+"""`save_model_explorer`: a plan for Google's Model Explorer, as a graph and as data of its nodes.
 
-Format: https://github.com/google-ai-edge/model-explorer, wiki "Develop: node data". Values by node
-id, one set for each thing that is shown; ids are the names in the model.
+Formats: ``graph_builder.py`` and ``node_data_builder.py`` of ai-edge-model-explorer 0.1.34. The
+graph holds operators by scope in the colours of their devices; the node data hold seconds, on a
+scale of colours that the tool switches on and off.
 """
 
 from __future__ import annotations
@@ -12,43 +13,72 @@ from typing import Any
 
 import numpy as np
 
-from go_rl.core import Plan, PlanError, Problem
+from go_rl.core import OpGraph, Plan, PlanError, Problem
 from go_rl.core.evaluation import finite
 from go_rl.core.files.whole_file import write_text
+from go_rl.core.unit_text import bytes_text, seconds_text
 from go_rl.report.figures import LINE_COLOURS
+from go_rl.report.page.scopes import scope_tree
 
-PALE, HOT = "#fff7ce", "#d6224a"
-"""Ends of the colour scale of seconds."""
+GRADIENT = ({"stop": 0, "bgColor": "#fff7ce"}, {"stop": 1, "bgColor": "#d6224a"})
+"""Ends of the scale of seconds."""
+NODE_DATA_SUFFIX = ".seconds.json"
+"""Ends the name of the node data, beside the graph."""
 
 
-def save_overlay(problem: Problem, plan: Plan, path: str | Path) -> None:
-    """Write the file.
+def save_model_explorer(problem: Problem, plan: Plan, path: str | Path) -> tuple[Path, Path]:
+    """Write the graph to ``path`` and the node data beside it; returns both paths.
 
     Raises:
-        PlanError: it cannot be written.
+        PlanError: they cannot be written.
     """
-    try:
-        write_text(Path(path), json.dumps(overlay(problem, plan), allow_nan=False) + "\n")
-    except OSError as error:
-        raise PlanError(f"{path}: cannot be written ({error.strerror})") from error
+    graph_path = Path(path)
+    data_path = graph_path.with_suffix(NODE_DATA_SUFFIX)
+    seconds = problem.seconds[problem.device_kind[plan.device], np.arange(len(plan.device))]
+    documents = {
+        graph_path: graph_collection(problem, plan, seconds),
+        data_path: node_data(problem.graph, seconds),
+    }
+    for file, document in documents.items():
+        try:
+            write_text(file, json.dumps(document, allow_nan=False) + "\n")
+        except OSError as error:
+            raise PlanError(f"{file}: cannot be written ({error.strerror})") from error
+    return graph_path, data_path
 
 
-def overlay(problem: Problem, plan: Plan) -> dict[str, Any]:
-    """Return the document: for the graph of the model's name, devices with a colour each, and
-    seconds on a scale."""
-    names, word = [str(name) for name in plan.nodes], problem.objective.traits.device
-    seconds = problem.seconds[problem.device_kind[plan.device], np.arange(len(names))]
-    devices = {
-        name: {"value": f"{word} {d}", "bgColor": LINE_COLOURS[d % len(LINE_COLOURS)]}
-        for name, d in zip(names, plan.device.tolist(), strict=True)
-    }
-    times = {
-        name: {"value": finite(t)}
-        for name, t in zip(names, seconds.tolist(), strict=True)
-        if finite(t) is not None
-    }
-    gradient = [{"stop": 0, "bgColor": PALE}, {"stop": 1, "bgColor": HOT}]
-    return {
-        f"{word} of the plan": {"results": devices},
-        "seconds": {"results": times, "gradient": gradient},
-    }
+def graph_collection(problem: Problem, plan: Plan, seconds: np.ndarray) -> dict[str, Any]:
+    """Return a collection of one graph; ``seconds`` [N] of each node."""
+    graph, word = problem.graph, problem.objective.traits.device
+    tree = scope_tree(graph)
+    incoming: list[list[dict[str, str]]] = [[] for _ in graph.names]
+    for sender, receiver, output in zip(
+        graph.senders.tolist(), graph.receivers.tolist(), graph.edge_output.tolist(), strict=True
+    ):
+        source = {"sourceNodeId": str(graph.names[sender]), "sourceNodeOutputId": str(output)}
+        incoming[receiver].append(source)
+    nodes = []
+    for n, device in enumerate(plan.device.tolist()):
+        facts = {
+            word: str(device),
+            "seconds": seconds_text(seconds[n]) if np.isfinite(seconds[n]) else "cannot run",
+            "weights": bytes_text(float(problem.weight_bytes[n])),
+            "results": bytes_text(float(problem.output_bytes[n])),
+            "source": graph.source[n],
+        }
+        nodes.append({
+            "id": str(graph.names[n]),
+            "label": graph.op_type[n],
+            "namespace": tree.path(n),
+            "incomingEdges": incoming[n],
+            "attrs": [{"key": key, "value": value} for key, value in facts.items() if value],
+            "style": {"backgroundColor": LINE_COLOURS[device % len(LINE_COLOURS)]},
+        })  # fmt: skip
+    return {"label": graph.name, "graphs": [{"id": graph.name, "nodes": nodes}]}
+
+
+def node_data(graph: OpGraph, seconds: np.ndarray) -> dict[str, Any]:
+    """Return seconds [N] by node name, those that are numbers."""
+    known = {str(name): finite(t) for name, t in zip(graph.names, seconds.tolist(), strict=True)}
+    results = {name: {"value": value} for name, value in known.items() if value is not None}
+    return {graph.name: {"name": "seconds", "results": results, "gradient": list(GRADIENT)}}
