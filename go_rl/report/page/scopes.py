@@ -14,13 +14,14 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Int64
 
-from go_rl.core import OpGraph
-from go_rl.graphs.cutting.graph_rows import levels
+from go_rl.core import OpGraph, OpKind
 
 MOST_CHILDREN = 40
 """Children of a block beyond which they are gathered in further blocks."""
 USUAL_CHILDREN = 24
 """Children of a block that is cut out of a long row of operators."""
+BACKWARD = "backward"
+"""Block of the backward pass, whose operators have the scopes of the forward one."""
 LARGE = 0.1
 """Share of the operators from which a block stands alone."""
 NAMED_TYPES = 2
@@ -69,8 +70,8 @@ def scope_tree(graph: OpGraph) -> ScopeTree:
     """Return the blocks of a graph.
 
     Scopes are the parts of a name before the last ``/``, or before the last dot where no name has
-    a ``/``. Where a block has too many children they are gathered by the first word of their names,
-    and else in rows of neighbours along the graph.
+    a ``/``; the backward pass is a block of its own. Where a block has too many children they are
+    gathered by the first word of their names, and else in rows of neighbours along the graph.
     """
     level = _levels(graph)
     root = _by_scope(graph)
@@ -79,11 +80,20 @@ def scope_tree(graph: OpGraph) -> ScopeTree:
 
 
 def _levels(graph: OpGraph) -> Int64[np.ndarray, "N"]:
-    """Longest path to each operator; inputs and constants come just before their first reader."""
-    level = levels(graph).astype(np.int64)
-    first = np.full(graph.num_nodes, level.max(initial=0) + 1)
-    np.minimum.at(first, graph.senders, level[graph.receivers])
-    return np.where(graph.is_fed, np.maximum(first - 1, 0), level)
+    """[N] longest path from the inputs to each node; constants, and what is made of them alone,
+    come just before their first reader, not at the beginning."""
+    level, follows = [0] * graph.num_nodes, (graph.kind == OpKind.INPUT).tolist()
+    edges = sorted(zip(graph.senders.tolist(), graph.receivers.tolist(), strict=True))
+    for sender, receiver in edges:
+        if follows[sender]:
+            follows[receiver] = True
+            level[receiver] = max(level[receiver], level[sender] + 1)
+    last = max(level, default=0)
+    level = [place if told else last for place, told in zip(level, follows, strict=True)]
+    for sender, receiver in reversed(edges):
+        if not follows[sender]:
+            level[sender] = min(level[sender], level[receiver] - 1)
+    return np.array(level, np.int64)
 
 
 def _by_scope(graph: OpGraph) -> _Block:
@@ -93,6 +103,8 @@ def _by_scope(graph: OpGraph) -> _Block:
     known: dict[tuple[str, ...], _Block] = {(): root}
     for node, name in enumerate(names):
         path = tuple(part for part in name.split(mark)[:-1] if part)
+        if graph.is_backward[node]:
+            path = (BACKWARD, *path)
         for end in range(1, len(path) + 1):
             if path[:end] not in known:
                 known[path[:end]] = _Block(path[end - 1])
@@ -108,20 +120,22 @@ def _gather(block: _Block, graph: OpGraph, level: Int64[np.ndarray, "N"]) -> Non
         block.name = f"{block.name}/{inner.name}"
         block.blocks, block.nodes = inner.blocks, inner.nodes
     if len(block.blocks) + len(block.nodes) > MOST_CHILDREN:
-        _gather_families(block)
+        _gather_families(block, level)
     if len(block.blocks) + len(block.nodes) > MOST_CHILDREN:
         _cut_rows(block, graph, level)
     for inner in block.blocks:
         _gather(inner, graph, level)
 
 
-def _gather_families(block: _Block) -> None:
-    """Gather inner blocks whose names begin with one word, if that leaves half as many."""
+def _gather_families(block: _Block, level: Int64[np.ndarray, "N"]) -> None:
+    """Gather inner blocks whose names begin with one word, if that leaves half as many and they are
+    neighbours along the graph: all of ``conv2_``, not all of ``add_``."""
     families: dict[str, list[_Block]] = defaultdict(list)
     for inner in block.blocks:
-        found = _FAMILY.match(inner.name)
-        families[found[1] if found else inner.name].append(inner)
-    if not 1 < len(families) <= len(block.blocks) // 2:
+        families[_family(inner)].append(inner)
+    in_order = sorted(block.blocks, key=lambda inner: _place(inner, level))
+    changes = sum(_family(a) != _family(b) for a, b in pairwise(in_order))
+    if not changes < 2 * len(families) <= len(block.blocks) or len(families) == 1:
         return
     gathered = []
     for name, members in families.items():
@@ -132,6 +146,11 @@ def _gather_families(block: _Block) -> None:
             member.name = member.name.removeprefix(name).lstrip("._") or member.name
         gathered.append(_Block(name, members))
     block.blocks = gathered
+
+
+def _family(block: _Block) -> str:
+    found = _FAMILY.match(block.name)
+    return found[1] if found else block.name
 
 
 def _cut_rows(block: _Block, graph: OpGraph, level: Int64[np.ndarray, "N"]) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 from page_parts import named_graph
 
 from go_rl.core import OpGraph
@@ -64,6 +67,19 @@ def test_many_blocks_are_gathered_by_their_first_word():
     found = outline_of(*names)
     assert list(found) == [f"conv{i}" for i in range(6)]
     assert list(found["conv3"]) == [f"block{j}_bn" for j in range(10)]  # pyright: ignore
+
+
+def test_blocks_of_one_word_that_lie_apart_are_not_gathered():
+    found = outline_of(*(f"{kind}_{i}/op" for i in range(30) for kind in ("conv", "add")))
+    assert [name.partition(":")[0] for name in found] == ["part 1", "part 2", "part 3"]
+    assert list(found["part 1: Op"])[:3] == ["conv_0", "add_0", "conv_1"]  # pyright: ignore
+
+
+def test_the_backward_pass_is_a_block_of_its_own():
+    graph = named_graph("enc/a", "enc/b", "enc/c", "enc/d")
+    graph = replace(graph, is_backward=np.array([False, False, True, True]))
+    found = outline(scope_tree(graph), graph)
+    assert found == {"enc": {"a": None, "b": None}, "backward/enc": {"c": None, "d": None}}
 
 
 def test_long_rows_are_cut_and_say_what_they_hold():

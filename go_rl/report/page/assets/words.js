@@ -29,7 +29,7 @@ function percentText(share) {
 function shortened(text, most) {
   if (text.length <= most) return text;
   if (most < 3) return "";
-  const tail = Math.floor((most - 1) / 2);
+  const tail = Math.floor((most - 1) / 3);
   return `${text.slice(0, most - 1 - tail)}…${text.slice(text.length - tail)}`;
 }
 
