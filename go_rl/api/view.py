@@ -80,9 +80,6 @@ def _shown(
         runs = method_runs(given.plans, given.bound)
         return ShownPlan(given.problem, given.best, runs)
     plan, methods = (given, None) if isinstance(given, Plan) else _read(plan_path(given))
-    if not plan.evaluation.status.ok:
-        status = plan.evaluation.status.sentence
-        raise PlanError(f"there is nothing to show of a plan that failed: {status}")
     if model is None:
         raise PlanError("a plan is shown on its model: name the model, too")
     graph = model if isinstance(model, OpGraph | Problem) else load(model, plan.dims)

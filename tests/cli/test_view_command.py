@@ -47,6 +47,24 @@ def test_a_plan_and_a_model(command, folder, chain):
     )
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{}", "out/config.json: names no model; name it: go-rl view OUT MODEL"),
+        ("[", "out/config.json: cannot be read (Expecting value"),
+        (
+            '{"source": {"modle": "x"}}',
+            "out/config.json: source: unknown field 'modle'; did you mean",
+        ),
+    ],
+)
+def test_a_configuration_that_names_no_model(command, folder, content, message):
+    (folder / "config.json").write_text(content)
+    found = command("view", folder)
+    assert found.code == 2
+    assert found.err.startswith(f"go-rl: {message}")
+
+
 def test_two_plans(command, folder, chain):
     assert command("optimize", chain, *QUICK[2:], "--hardware", "ring2", "--out", "two").code == 0
     found = command("view", folder, "--compare", "two")

@@ -9,7 +9,6 @@ from typing import Annotated
 
 import tyro
 
-from go_rl.cli.commands.optimize import Optimize
 from go_rl.cli.configuration import from_json
 from go_rl.cli.console import complain, console, print_json, print_line, working
 from go_rl.cli.exit_codes import OK
@@ -18,7 +17,7 @@ from go_rl.core import Plan, PlanError
 from go_rl.core.files.strict_json import read_json
 
 CONFIG_FILE = "config.json"
-"""Options of ``go-rl optimize``, beside the plan."""
+"""Options of the command that made the plan, beside it."""
 PAGE = "page.html"
 
 
@@ -83,4 +82,6 @@ def _remembered(folder: Path) -> ModelArguments:
         document = read_json(path)
     except (OSError, ValueError) as error:
         raise PlanError(f"{path}: cannot be read ({error})") from error
-    return from_json(Optimize, document, str(path)).source
+    if not isinstance(document, dict) or not isinstance(document.get("source"), dict):
+        raise PlanError(f"{path}: names no model; name it: go-rl view OUT MODEL")
+    return from_json(ModelArguments, document["source"], f"{path}: source")

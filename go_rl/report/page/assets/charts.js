@@ -56,7 +56,8 @@ function loadsTable(items) {
  */
 function distanceScale(values, best, top, height) {
   const away = values.map((v) => v / best - 1).filter((d) => d > 1e-9 && d < 9);
-  const low = Math.max(1e-6, Math.min(0.1, ...away)) / 2, high = Math.min(9, Math.max(10 * low, ...away)) * 1.15;
+  const room = values.some((v) => v / best - 1 >= 9) ? 2 : 1.15; // what is cut off lies apart
+  const low = Math.max(1e-6, Math.min(0.1, ...away)) / 2, high = Math.min(9, Math.max(10 * low, ...away)) * room;
   const floor = 0.9 * height; // the best itself, whose distance has no logarithm
   return {
     low, high,
