@@ -28,8 +28,8 @@ def run(script: str) -> Any:
 def test_numbers_as_text():
     assert run("""[
       secondsText(0), secondsText(null), secondsText(1.5), secondsText(0.0123456),
-      secondsText(2e-6), secondsText(3e-12), bytesText(0), bytesText(999), bytesText(16e9), flopsText(6.04e8),
-      percentText(0.12345), percentText(2.5),
+      secondsText(2e-6), secondsText(3e-12), bytesText(0), bytesText(999), bytesText(16e9),
+      flopsText(6.04e8), percentText(0.12345), percentText(2.5),
     ]""") == [
         "0 s", "–", "1.5 s", "12.35 ms", "2 µs", "0.003 ns", "0 B", "999 B", "16 GB", "604 MFLOP",
         "12.3 %", "250 %",
