@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from go_rl.api.predict import predict, predict_everywhere, train_operators
     from go_rl.api.problem import problem_of
     from go_rl.api.records import export_store, list_records, merge_stores
+    from go_rl.api.stages import export_stages, run_stages
     from go_rl.api.this_device import calibrate, predict_this
     from go_rl.api.training.finetune import finetune
     from go_rl.api.training.predictors import train_kernels, train_tiles
@@ -33,6 +34,7 @@ _MODULES = {
     "evaluate": "evaluate",
     "execute": "check",
     "explain": "check",
+    "export_stages": "stages",
     "export_store": "records",
     "finetune": "training.finetune",
     "list_records": "records",
@@ -48,6 +50,7 @@ _MODULES = {
     "pretrain": "training.pretrain",
     "problem_of": "problem",
     "retyped": "load",
+    "run_stages": "stages",
     "trace": "load",
     "train_kernels": "training.predictors",
     "train_operators": "predict",
@@ -67,6 +70,7 @@ __all__ = [
     "evaluate",
     "execute",
     "explain",
+    "export_stages",
     "export_store",
     "finetune",
     "list_records",
@@ -82,6 +86,7 @@ __all__ = [
     "pretrain",
     "problem_of",
     "retyped",
+    "run_stages",
     "trace",
     "train_kernels",
     "train_operators",
