@@ -32,6 +32,13 @@ def test_a_folder_needs_no_model(command, folder):
     assert document["plans"][0]["methods"]["names"][0] == "greedy"
 
 
+def test_a_new_plan_takes_the_page_of_the_old_one_away(command, folder, chain):
+    assert command("view", folder).code == 0
+    assert (folder / "page.html").exists()
+    assert command("optimize", chain, *QUICK, "--out", folder).code == 0
+    assert not (folder / "page.html").exists()
+
+
 def test_a_plan_and_a_model(command, folder, chain):
     Path("alone").mkdir()
     (folder / "plan.json").rename("alone/plan.json")

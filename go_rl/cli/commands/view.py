@@ -18,7 +18,6 @@ from go_rl.core.files.strict_json import read_json
 
 CONFIG_FILE = "config.json"
 """Options of the command that made the plan, beside it."""
-PAGE = "page.html"
 
 
 @dataclass(frozen=True)
@@ -44,9 +43,10 @@ class View:
 def run(config: View) -> int:
     """Run the command; returns the exit code."""
     from go_rl.api.view import plan_path, view
+    from go_rl.report.page.methods_file import PAGE_FILE
 
     path = plan_path(config.plan)
-    page = Path(config.out) if config.out is not None else path.parent / PAGE
+    page = Path(config.out) if config.out is not None else path.parent / PAGE_FILE
     plan = Plan.load(path)
     source = config.source if config.source.model else _remembered(path.parent)
     if not source.dim and not source.input:

@@ -15,6 +15,8 @@ from go_rl.core.files.strict_json import read_json
 
 METHODS_FILE = "methods.json"
 """Its name in the folder."""
+PAGE_FILE = "page.html"
+"""Name of the page that ``go-rl view`` leaves there."""
 
 Point = tuple[int, float, float | None]
 """Priced samples, seconds of search, and the best value so far in seconds; None: no plan yet."""
