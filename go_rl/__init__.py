@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from go_rl.api.training.programs import train_programs
     from go_rl.api.training_iteration import TrainingIteration
     from go_rl.api.tune import tune_kernels, tune_programs
+    from go_rl.api.view import view
     from go_rl.api.zoo import zoo_entry, zoo_names
 
 _MODULES = {
@@ -57,6 +58,7 @@ _MODULES = {
     "train_tiles": "training.predictors",
     "tune_kernels": "tune",
     "tune_programs": "tune",
+    "view": "view",
     "zoo_entry": "zoo",
     "zoo_names": "zoo",
 }
@@ -92,6 +94,7 @@ __all__ = [
     "train_tiles",
     "tune_kernels",
     "tune_programs",
+    "view",
     "zoo_entry",
     "zoo_names",
 ]

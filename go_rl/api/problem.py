@@ -24,6 +24,7 @@ from go_rl.core import (
 )
 from go_rl.core.errors import nearest
 from go_rl.core.objective import OF_LINKS
+from go_rl.verify.check_plan import check_same_graph
 
 LONGEST_NUMBER = 9
 """Digits of a device's number that are read."""
@@ -115,12 +116,15 @@ def problem_of(plan: Plan, graph: OpGraph) -> Problem:
     """Return the problem that a plan says it solves, rebuilt on ``graph``.
 
     Raises:
-        PlanError: the plan's hardware, objective or cost model is malformed.
+        PlanError: the plan's hardware, objective or cost model is malformed, or the graph has
+            other nodes.
         CheckpointError, RecordError: what its cost model learned or measured is not here.
     """
     from go_rl.costs.models import ProblemOptions, make_problem, named_cost
     from go_rl.costs.models.registry import AUTO, FORMS, WORDS, is_cost
 
+    if plan.nodes != graph.names:  # whose operators the plan's cost model may not know
+        check_same_graph(plan, graph)
     if plan.cost_model == AUTO or not is_cost(plan.cost_model):
         raise PlanError(
             f"the plan's cost_model is {plan.cost_model!r}{nearest(plan.cost_model, WORDS)} "

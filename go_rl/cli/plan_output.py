@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,6 @@ from go_rl.core import OpGraph
 
 if TYPE_CHECKING:
     from go_rl.api.optimize import Result
-    from go_rl.report.tables import Row
 
 PLAN_FILE = "plan.json"
 """The plan, in the output folder."""
@@ -38,7 +36,7 @@ def output_folder(chosen: str | None, graph: OpGraph) -> Path:
     return folder
 
 
-def print_result(out: Console, result: Result, table: Sequence[Row]) -> None:
+def print_result(out: Console, result: Result) -> None:
     """Print the table of methods and what is known about the best plan."""
     from go_rl.report.bottleneck import bottleneck
     from go_rl.report.summary import plan_lines
@@ -51,7 +49,7 @@ def print_result(out: Console, result: Result, table: Sequence[Row]) -> None:
     if problem.objective.traits.decides_several:
         title += f", decides {', '.join(problem.decisions)}"
     title += f" ({problem.objective.traits.value_name}: lower is better)"
-    print_table(out, text_table(table, result.best, title))
+    print_table(out, text_table(result.rows, result.best, title))
     if problem.hardware.description:
         print_line(out, f"{problem.hardware.name}: {problem.hardware.description}")
     for line in plan_lines(result.best, result.reference, bottleneck(problem, result.best)):

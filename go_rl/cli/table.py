@@ -60,6 +60,8 @@ COMMANDS = (
             "Compare methods on graphs at equal samples and equal seconds; tables and curves."),
     Command("check", "check", "CheckOptions",
             "Verify a plan independently; exit code 0: accepted, 1: rejected."),
+    Command("view", "view", "View",
+            "Write a plan, or two side by side, as one page of HTML that needs no network."),
     Command("export", "export", "Export",
             "Write the stages of a plan as ONNX files, with a manifest of what goes where."),
     Command("run", "run", "Run",

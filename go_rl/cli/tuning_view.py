@@ -21,7 +21,7 @@ from go_rl.cli.console import AS_IT_IS, console, output_to_error, print_line, pr
 from go_rl.cli.folders import check_folder
 from go_rl.cli.next_command import changed_options, say_next
 from go_rl.core.printable import message_line
-from go_rl.report.tables import unit_for
+from go_rl.core.unit_text import unit_for
 from go_rl.report.text_table import TextTable
 
 if TYPE_CHECKING:

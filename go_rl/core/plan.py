@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from html import escape
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from go_rl.core.files.whole_file import write_text
 from go_rl.core.graph.op_graph import NodeId
 from go_rl.core.objective import Objective
 from go_rl.core.problem import Problem
+from go_rl.core.unit_text import percent, seconds_text
 
 PLAN_FORMAT = "go_rl-plan-1"
 """Version of the JSON layout described in docs/plan.md."""
@@ -88,6 +90,21 @@ class Plan:
             f"{self.value:.6g} s an iteration, gap {100 * self.gap:.3g} %, "
             f"{self.evaluation.status}>"
         )
+
+    def _repr_html_(self) -> str:
+        """The plan in a few lines, as a notebook shows it."""
+        facts = {
+            "method": self.optimizer,
+            "objective": f"{self.objective} on {self.hardware.get('name')}",
+            "status": self.evaluation.status.sentence,
+            "value": f"{seconds_text(self.value)} an iteration" if np.isfinite(self.value) else "–",
+            "proven bound": f"{seconds_text(self.bound)}, gap {percent(self.gap)}",
+            "operators": f"{len(self.nodes):,} on {len(np.unique(self.device))} devices",
+        }
+        if self.bound <= 0 or not np.isfinite(self.bound):
+            facts["proven bound"] = "none"
+        lines = (f"<tr><td>{name}</td><td>{escape(text)}</td></tr>" for name, text in facts.items())
+        return f"<table>{''.join(lines)}</table>"
 
     @property
     def value(self) -> float:

@@ -11,8 +11,8 @@ import numpy as np
 
 from go_rl.core import OpGraph, Plan, Problem
 from go_rl.core.printable import name_line
+from go_rl.core.unit_text import bytes_text
 from go_rl.objectives.makespan.simulate.timeline import TRANSFER, Slice, Timeline
-from go_rl.report.tables import bytes_text
 from go_rl.report.timeline.plan_timeline import plan_timeline
 
 NAMED = 2

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from go_rl.report.file_tables import NOTHING, csv_table, markdown_table, number_text
+from go_rl.core.unit_text import NOTHING, number_text
+from go_rl.report.file_tables import csv_table, markdown_table
 
 if TYPE_CHECKING:
     from go_rl.compare.controls.control_table import ControlRow

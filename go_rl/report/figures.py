@@ -11,7 +11,7 @@ import numpy as np
 from go_rl.core import Hardware, Objective, Plan
 from go_rl.core.files.whole_file import whole_file
 from go_rl.core.printable import printable
-from go_rl.report.tables import Unit, byte_unit, bytes_text, unit_for
+from go_rl.core.unit_text import Unit, byte_unit, bytes_text, unit_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

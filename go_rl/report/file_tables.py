@@ -8,8 +8,6 @@ from collections.abc import Collection, Iterable, Sequence
 from math import isfinite
 
 Cell = str | float | int | None
-NOTHING = "–"
-"""Cell of a printed table without a number."""
 
 
 def csv_table(columns: Sequence[str], rows: Iterable[Iterable[Cell]]) -> str:
@@ -24,11 +22,6 @@ def csv_table(columns: Sequence[str], rows: Iterable[Iterable[Cell]]) -> str:
 
 def _is_nothing(cell: Cell) -> bool:
     return cell is None or (isinstance(cell, float) and not isfinite(cell))
-
-
-def number_text(value: float | None, form: str = "{:.3f}") -> str:
-    """Return a number in a format, `NOTHING` for None, NaN and infinity."""
-    return NOTHING if value is None or not isfinite(value) else form.format(value)
 
 
 def markdown_table(

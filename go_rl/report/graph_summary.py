@@ -12,7 +12,7 @@ from rich.table import Table
 from go_rl.core import FREE, NO_DIM, OpGraph, OpKind
 from go_rl.core.evaluation import finite
 from go_rl.core.printable import name_line
-from go_rl.report.tables import bytes_text
+from go_rl.core.unit_text import bytes_text
 from go_rl.report.text_table import LONGEST_CELL, TextTable
 
 TOP_OPERATORS = 30

@@ -11,7 +11,8 @@ from go_rl.core import PlanError
 from go_rl.core.files.scratch_folder import scratch_folder
 from go_rl.core.files.whole_file import check_target
 from go_rl.report.figures import save_curves, save_loads
-from go_rl.report.tables import csv_text, markdown, rows
+from go_rl.report.page.methods_file import METHODS_FILE, PAGE_FILE, methods_text
+from go_rl.report.tables import csv_text, markdown
 from go_rl.report.timeline.chrome_trace import save_chrome_trace
 from go_rl.report.timeline.gantt import save_gantt
 from go_rl.report.timeline.plan_timeline import plan_timeline
@@ -19,9 +20,9 @@ from go_rl.report.timeline.plan_timeline import plan_timeline
 if TYPE_CHECKING:
     from go_rl.compare.portfolio import Result
 
-FILES = ("plan.json", "table.csv", "table.md", "config.json",
+FILES = ("plan.json", "table.csv", "table.md", "config.json", METHODS_FILE,
          "loads.svg", "loads.png", "curves.svg", "curves.png",
-         "trace.json", "gantt.svg", "gantt.png")  # fmt: skip
+         "trace.json", "gantt.svg", "gantt.png", PAGE_FILE)  # fmt: skip
 """Everything that the folder may hold; other files in it are left alone."""
 
 
@@ -29,7 +30,8 @@ def write_plan_folder(folder: Path, result: Result, config: dict[str, Any]) -> t
     """Write all files into a folder in ``folder``, which may be a mount point, then move them up;
     returns the names written.
 
-    A failed plan has no loads to draw; files of an earlier run under these names are removed.
+    A failed plan has no loads to draw; files of an earlier run under these names are removed, also
+    the page of its plan.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -52,10 +54,11 @@ def check_plan_folder(folder: Path) -> None:
 
 def _write(aside: Path, result: Result, config: dict[str, Any]) -> None:
     best, model = result.best, result.problem.graph.name
-    table = rows(result.plans, result.bound)
+    table = result.rows
     best.save(aside / "plan.json")
     (aside / "table.csv").write_text(csv_text(table), encoding="utf-8")
     (aside / "table.md").write_text(markdown(table, best.objective), encoding="utf-8")
+    (aside / METHODS_FILE).write_text(methods_text(result.plans, result.bound), encoding="utf-8")
     (aside / "config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
     if best.evaluation.status.ok:
         save_loads(best, model, aside / "loads")

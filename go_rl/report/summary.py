@@ -6,9 +6,9 @@ import numpy as np
 
 from go_rl.compare.portfolio.registry import ONE_DEVICE
 from go_rl.core import Plan, proved_optimal
+from go_rl.core.unit_text import WIDEST_GAP, percent, seconds_text
 from go_rl.report.bottleneck import BusiestPart
 from go_rl.report.notes import note_lines
-from go_rl.report.tables import WIDEST_GAP, percent, unit_for
 
 
 def plan_lines(
@@ -23,7 +23,7 @@ def plan_lines(
             *note_lines(plan.notes),
         ]
     return [
-        f"best: {plan.optimizer}, {_time(plan.value)} an iteration"
+        f"best: {plan.optimizer}, {seconds_text(plan.value)} an iteration"
         f"{_against(plan, reference)}, {_bound_sentence(plan)}",
         f"devices used: {len(np.unique(plan.device))} of {len(evaluation.device_seconds)}"
         f"{_effective(plan)}{_copies(plan)}",
@@ -57,10 +57,10 @@ def _bound_sentence(plan: Plan) -> str:
     if plan.bound <= 0 or not np.isfinite(plan.gap):
         return "no bound was proved"
     if plan.gap > WIDEST_GAP:
-        return f"no useful bound (for this graph, no plan beats {_time(plan.bound)})"
+        return f"no useful bound (for this graph, no plan beats {seconds_text(plan.bound)})"
     return (
         f"at most {percent(plan.gap)} above the optimum (for this graph, no plan beats "
-        f"{_time(plan.bound)})"
+        f"{seconds_text(plan.bound)})"
     )
 
 
@@ -72,8 +72,3 @@ def _effective(plan: Plan) -> str:
 def _copies(plan: Plan) -> str:
     copies = sum(len(devices) for devices in plan.replicas.values())
     return f"; {len(plan.replicas)} nodes have {copies} copies" if copies else ""
-
-
-def _time(seconds: float) -> str:
-    scale, unit = unit_for(seconds)
-    return f"{seconds * scale:.4g} {unit}"

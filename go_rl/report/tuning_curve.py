@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from go_rl.core.unit_text import unit_for
 from go_rl.report.figures import BLUE, GREY, SQUEEZED, log_values, new_figure, save_figure
-from go_rl.report.tables import unit_for
 from go_rl.tuning.tvm.tuned_network import TunedNetwork
 from go_rl.tuning.xla.outcome import Tuned
 

@@ -106,7 +106,8 @@ def test_nothing_is_written_beside_the_folder(command, chain, tmp_path, monkeypa
     before = sorted([*os.listdir(tmp_path), "p"])
     assert command("optimize", chain, *QUICK, "--out", "p").code == 0
     assert [(names, place.name) for names, place in seen] == [(before, "p")]
-    assert sorted(os.listdir("p")) == ["config.json", "plan.json", "table.csv", "table.md"]
+    texts = ["config.json", "methods.json", "plan.json", "table.csv", "table.md"]
+    assert sorted(os.listdir("p")) == texts
 
 
 def test_a_plan_from_a_named_pipe_is_refused_and_from_a_pipeline_read(command, chain, tmp_path):

@@ -19,10 +19,10 @@ from go_rl.core import (
     load_hardware,
     plan_for,
 )
+from go_rl.core.unit_text import bytes_text
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.report.figures import curves_figure, loads_figure, save_curves, save_loads
-from go_rl.report.tables import bytes_text
 
 
 def plan_on(hardware: Hardware, optimizer: str = "dp", curve: tuple[CurvePoint, ...] = ()) -> Plan:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from go_rl.compare.portfolio.method_rows import rows
 from go_rl.core import (
     Evaluation,
     Fidelity,
@@ -19,10 +20,11 @@ from go_rl.core import (
     plan_for,
 )
 from go_rl.core.evaluation import failed
+from go_rl.core.unit_text import percent, unit_for
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.report.summary import plan_lines
-from go_rl.report.tables import csv_text, json_rows, markdown, percent, rows, unit_for
+from go_rl.report.tables import csv_text, json_rows, markdown
 
 
 def plan(optimizer: str, seconds: float, bound: float = 1e-3, **fields) -> Plan:

@@ -62,9 +62,7 @@ def run(config: FineTune) -> int:
         written = write_plan_folder(folder, result, to_json(config))
         path = folder / WEIGHTS_FILE
         save_weights(weights, path)
-    from go_rl.report.tables import rows
-
-    print_result(out := console(), result, rows(result.plans, result.bound))
+    print_result(out := console(), result)
     print_line(out, effort_sentence(weights.card))
     print_line(out, f"written to {folder}: {', '.join((*written, WEIGHTS_FILE))}")
     chosen = config.search

@@ -18,7 +18,7 @@ from go_rl.cli.next_command import EXAMPLE_MODEL, say_next
 from go_rl.core import MAX_DEVICES, Hardware, HardwareError, LinkGroup, Links, load_hardware
 from go_rl.core.hardware.presets import EXAMPLES
 from go_rl.core.hardware.systems import SYSTEMS
-from go_rl.report.tables import bytes_text
+from go_rl.core.unit_text import bytes_text
 from go_rl.report.text_table import TextTable
 
 

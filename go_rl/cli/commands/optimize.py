@@ -80,19 +80,18 @@ def _write(
 
 def _print(result: Result, config: Optimize, folder: Path | None, written: tuple[str, ...]) -> None:
     from go_rl.report.bottleneck import bottleneck
-    from go_rl.report.tables import json_rows, rows
+    from go_rl.report.tables import json_rows
 
-    table = rows(result.plans, result.bound)
     if config.json:
         held = bottleneck(result.problem, result.best)
         print_json({
-            "table": json_rows(table),
+            "table": json_rows(result.rows),
             "reference": result.reference.optimizer,
             "bottleneck": None if held is None else held.to_json(),
             "plan": result.best.to_json(),
         })  # fmt: skip
         return
-    print_result(out := console(), result, table)
+    print_result(out := console(), result)
     print_line(out, f"written to {folder}: {', '.join(written)}")
     if folder is None or not result.best.evaluation.status.ok:
         say_next(out, "hardware", "list")

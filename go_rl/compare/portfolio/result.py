@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from go_rl.compare.portfolio.method_rows import Row, html_table, rows
 from go_rl.compare.portfolio.registry import ONE_DEVICE
-from go_rl.core import Plan, Problem, Status, with_bound
+from go_rl.core import Plan, PlanError, Problem, Status, with_bound
 from go_rl.objectives.common.kit import ConfirmMemory
 from go_rl.objectives.kits import kit_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +35,29 @@ class Result:
             f"{self.improvement(self.best):.3f} times the throughput of {self.reference.optimizer}"
         )
         return f"<Result of {len(self.plans)} plans, {times}; best: {self.best!r}>"
+
+    def _repr_html_(self) -> str:
+        """The table of methods, as a notebook shows it."""
+        problem = self.problem
+        title = f"{problem.graph.name} on {problem.hardware.name}, objective {problem.objective}"
+        return html_table(self.rows, self.best, title)
+
+    @property
+    def rows(self) -> list[Row]:
+        """Return a row for each plan, in their order."""
+        return rows(self.plans, self.bound)
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the table of methods as a data frame in SI units, one row a plan, by its method.
+
+        Raises:
+            PlanError: pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise PlanError("to_pandas needs pandas: pip install 'go_rl[notebook]'") from error
+        return pd.DataFrame([asdict(row) for row in self.rows]).set_index("method")
 
     @property
     def reference(self) -> Plan:

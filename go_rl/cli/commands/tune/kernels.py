@@ -61,7 +61,7 @@ def run(config: TuneKernels) -> int:
 
 
 def _table(tuned: Tuned) -> TextTable:
-    from go_rl.report.tables import unit_for
+    from go_rl.core.unit_text import unit_for
     from go_rl.report.text_table import TextTable
 
     scale, unit = unit_for(tuned.kept_seconds)

@@ -112,7 +112,7 @@ def _untuned(tuned: TunedNetwork) -> list[str]:
 
 def _networks(tuned: TunedNetwork) -> TextTable:
     """The whole network, here and in other compilers."""
-    from go_rl.report.tables import unit_for
+    from go_rl.core.unit_text import unit_for
     from go_rl.report.text_table import TextTable
 
     scale, unit = unit_for(1e-3 * tuned.latency_ms)
@@ -126,7 +126,7 @@ def _networks(tuned: TunedNetwork) -> TextTable:
 
 
 def _table(tuned: TunedNetwork) -> TextTable:
-    from go_rl.report.tables import unit_for
+    from go_rl.core.unit_text import unit_for
     from go_rl.report.text_table import TextTable
 
     scale, unit = unit_for(max(each.seconds * each.operator.repeats for each in tuned.operators))

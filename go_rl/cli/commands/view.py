@@ -1,0 +1,87 @@
+"""``go-rl view``: a plan as one page of HTML."""
+
+from __future__ import annotations
+
+import webbrowser
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from go_rl.cli.configuration import from_json
+from go_rl.cli.console import complain, console, print_json, print_line, working
+from go_rl.cli.exit_codes import OK
+from go_rl.cli.model_arguments import ModelArguments, read
+from go_rl.core import Plan, PlanError
+from go_rl.core.files.strict_json import read_json
+
+CONFIG_FILE = "config.json"
+"""Options of the command that made the plan, beside it."""
+
+
+@dataclass(frozen=True)
+class View:
+    """Options of ``go-rl view``."""
+
+    plan: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="OUT")]
+    """A folder that go-rl optimize --out wrote, or a plan.json."""
+    source: ModelArguments = field(default_factory=lambda: ModelArguments(""))
+    compare: Annotated[str | None, tyro.conf.arg(metavar="OTHER")] = None
+    """Another folder or plan.json for the same model, shown beside the first."""
+    out: Annotated[str | None, tyro.conf.arg(metavar="FILE.html")] = None
+    """The page. Default: page.html beside the plan."""
+    model_explorer: Annotated[str | None, tyro.conf.arg(metavar="FILE.json")] = None
+    """Also write the graph in the colours of the devices for Google's Model Explorer, and seconds
+    of its nodes to FILE.seconds.json."""
+    open: bool = False
+    """Open the page in the browser."""
+    json: bool = False
+    """Print one JSON document and nothing else."""
+
+
+def run(config: View) -> int:
+    """Run the command; returns the exit code."""
+    from go_rl.api.view import plan_path, view
+    from go_rl.report.page.methods_file import PAGE_FILE
+
+    path = plan_path(config.plan)
+    page = Path(config.out) if config.out is not None else path.parent / PAGE_FILE
+    plan = Plan.load(path)
+    source = config.source if config.source.model else _remembered(path.parent)
+    if not source.dim and not source.input:
+        source = replace(source, dim=tuple(f"{name}={size}" for name, size in plan.dims.items()))
+    with working(f"reading {source.model}") as report:
+        graph = read(source)
+        report(f"drawing {graph.num_nodes:,} operators")
+        view(path, page, graph, compare=config.compare, model_explorer=config.model_explorer)
+    files = [str(page)]
+    if config.model_explorer is not None:
+        from go_rl.report.page.model_explorer import NODE_DATA_SUFFIX
+
+        other = Path(config.model_explorer)
+        files += [str(other), str(other.with_suffix(NODE_DATA_SUFFIX))]
+    if config.json:
+        print_json({"written": files})
+    else:
+        print_line(console(), f"written: {', '.join(files)}")
+    if config.open and not webbrowser.open(page.resolve().as_uri()):
+        complain(f"no browser could be started; open {page} yourself")
+    return OK
+
+
+def _remembered(folder: Path) -> ModelArguments:
+    """The model that the plan in a folder was made for."""
+    path = folder / CONFIG_FILE
+    if not path.is_file():
+        raise PlanError(
+            f"{folder}: no {CONFIG_FILE} says which model the plan is for; name it: "
+            "go-rl view OUT MODEL"
+        )
+    try:
+        document = read_json(path)
+    except (OSError, ValueError) as error:
+        raise PlanError(f"{path}: cannot be read ({error})") from error
+    if not isinstance(document, dict) or not isinstance(document.get("source"), dict):
+        raise PlanError(f"{path}: names no model; name it: go-rl view OUT MODEL")
+    return from_json(ModelArguments, document["source"], f"{path}: source")

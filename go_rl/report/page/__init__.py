@@ -1,0 +1,1 @@
+"""A plan as one page of HTML that needs no network."""
