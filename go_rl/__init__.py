@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from go_rl.api.check import check, execute, explain
+    from go_rl.api.check_split import check_split
     from go_rl.api.evaluate import evaluate
     from go_rl.api.load import load, retyped, trace
     from go_rl.api.measure import measure_kernels, measure_programs
@@ -29,6 +30,7 @@ _MODULES = {
     "TrainingIteration": "training_iteration",
     "calibrate": "this_device",
     "check": "check",
+    "check_split": "check_split",
     "evaluate": "evaluate",
     "execute": "check",
     "explain": "check",
@@ -62,6 +64,7 @@ __all__ = [
     "TrainingIteration",
     "calibrate",
     "check",
+    "check_split",
     "evaluate",
     "execute",
     "explain",

@@ -23,8 +23,8 @@ def plan_lines(
             *note_lines(plan.notes),
         ]
     return [
-        f"best: {plan.optimizer}, {_time(plan.value)} an iteration"
-        f"{_against(plan, reference)}, {_bound_sentence(plan)}",
+        f"best: {plan.optimizer}, {seconds_text(plan.value)} an iteration"
+        f"{_against(plan, reference)}, {bound_sentence(plan)}",
         f"devices used: {len(np.unique(plan.device))} of {len(evaluation.device_seconds)}"
         f"{_effective(plan)}{_copies(plan)}",
         *([] if held_by is None else [held_by.sentence]),
@@ -51,16 +51,17 @@ def _named(reference: Plan) -> str:
     return f"the best single device, {'fused' if fused else 'nothing fused'}"
 
 
-def _bound_sentence(plan: Plan) -> str:
+def bound_sentence(plan: Plan) -> str:
+    """Return how far a plan is from the proven bound, in words."""
     if proved_optimal(plan.value, plan.bound):
         return "proved optimal"
     if plan.bound <= 0 or not np.isfinite(plan.gap):
         return "no bound was proved"
     if plan.gap > WIDEST_GAP:
-        return f"no useful bound (for this graph, no plan beats {_time(plan.bound)})"
+        return f"no useful bound (for this graph, no plan beats {seconds_text(plan.bound)})"
     return (
         f"at most {percent(plan.gap)} above the optimum (for this graph, no plan beats "
-        f"{_time(plan.bound)})"
+        f"{seconds_text(plan.bound)})"
     )
 
 
@@ -74,6 +75,7 @@ def _copies(plan: Plan) -> str:
     return f"; {len(plan.replicas)} nodes have {copies} copies" if copies else ""
 
 
-def _time(seconds: float) -> str:
+def seconds_text(seconds: float) -> str:
+    """Return seconds as text, such as ``3.2 ms``."""
     scale, unit = unit_for(seconds)
     return f"{seconds * scale:.4g} {unit}"

@@ -73,9 +73,10 @@ class NodeNames:
 
     def said_near(self, key: str) -> str:
         """Return the end of a sentence about an unknown name; see `nearest`."""
-        modules = (".".join(path) for path in self.by_module)
-        near = nearest(key, self.names)
-        return near if near != "." else nearest(key, modules)
+        modules = [".".join(path) for path in self.by_module]
+        known = (self.names, modules) if "/" in key else (modules, self.names)
+        ends = [nearest(key, choices) for choices in known]
+        return next((end for end in ends if end != "."), ".")
 
 
 @lru_cache(maxsize=4)

@@ -35,7 +35,7 @@ from go_rl.plans.splits.module_stages import (
     read_torchtitan,
     titan_parts,
 )
-from go_rl.plans.splits.named_nodes import node_names
+from go_rl.plans.splits.named_nodes import WILD, node_names
 from go_rl.plans.splits.onnx_stages import RULES, is_annotated, read_layer_assignment
 from go_rl.plans.splits.onnx_stages import read_onnx_stages as read_onnx
 from go_rl.plans.splits.split import Setting, Split
@@ -83,6 +83,8 @@ class Notation:
     """Reads a document, or a text where ``of`` says so."""
     of: Callable[[Written], Any] = lambda written: written.document
     """Returns what ``read`` takes."""
+    staged: bool = False
+    """Whether its parts are stages of a pipeline, judged by the slowest."""
 
 
 def _text(written: Written) -> str:
@@ -107,46 +109,44 @@ def _is_split_spec(written: Written, setting: Setting) -> bool:
 
 
 def _is_device_map(written: Written, setting: Setting) -> bool:
-    """Modules by their dotted names, none of which is a node's."""
+    """Modules by their dotted names, some of which are no nodes'."""
     if not written.values:
         return False
     names, keys = node_names(setting.graph), list(written.document)
-    dotted = all("/" not in key and not set(key) & set("*?[") for key in keys)
-    return HF_KEY in keys or "" in keys or (
-        dotted and not any(key in names.by_name and not _is_module(key) for key in keys)
-        and any("." in key for key in keys)
-    )  # fmt: skip
-
-
-def _is_module(key: str) -> bool:
-    return key.replace("_", "").replace(".", "").isalnum()
+    plain = all("/" not in key and not set(key) & WILD for key in keys)
+    modules = plain and any("." in key and key not in names.by_name for key in keys)
+    return HF_KEY in keys or "" in keys or modules
 
 
 NOTATIONS: tuple[Notation, ...] = (
     Notation("onnx", "an ONNX file whose operators have a pipeline_stage",
              lambda w, s: w.path is not None and is_annotated(w.path), read_onnx,
-             lambda w: w.path),
+             lambda w: w.path, staged=True),
     Notation("dnn-partitioning", 'JSON {"fpgas": [{"nodes": [..]}, ..], "cpus": [..]}',
              _has("fpgas"), read_expert),
     Notation("torchtitan", "module_fqns_per_model_part: lists of module names, JSON or TOML",
-             lambda w, s: titan_parts(w.document) is not None, read_torchtitan),
+             lambda w, s: titan_parts(w.document) is not None, read_torchtitan,
+             staged=True),
     Notation("torch", 'JSON {module: "BEGINNING" or "END"}, a split_spec',
-             _is_split_spec, read_split_spec),
+             _is_split_spec, read_split_spec, staged=True),
     Notation("openvino", 'JSON {node: "GPU.1"}, affinities', _is_affinities, read_affinities),
     Notation("hf", 'JSON {module: device}, a device_map with "" for all',
              _is_device_map, read_device_map),
     Notation("json", "JSON {node, pattern or module: device}",
              lambda w, s: bool(w.values), read_patterns),
     Notation("vllm", "8,8,8,8, a VLLM_PP_LAYER_PARTITION",
-             lambda w, s: bool(VLLM.fullmatch(w.text.strip())), read_vllm, _text),
+             lambda w, s: bool(VLLM.fullmatch(w.text.strip())), read_vllm, _text, staged=True),
     Notation("llama.cpp", "-ts 3,1 and -ot 'regex=CUDA0'",
              lambda w, s: bool(LLAMA_CPP.search(w.text)), read_llama_cpp, _text),
     Notation("megatron", "E|t*3|..|L, a pipeline_model_parallel_layout",
-             lambda w, s: bool(MEGATRON.fullmatch(w.text.strip(" \n\"'"))), read_megatron, _text),
+             lambda w, s: bool(MEGATRON.fullmatch(w.text.strip(" \n\"'"))), read_megatron, _text,
+             staged=True),
     Notation("onnxruntime", "gpu:0(part of a name, ..); gpu:1(..), a layer assignment by name",
              lambda w, s: bool(RULES.fullmatch(w.text)), read_layer_assignment, _text),
 )  # fmt: skip
 """Notations; the first that a split is written in counts."""
+STAGED = frozenset(notation.name for notation in NOTATIONS if notation.staged)
+"""Notations of pipelines."""
 NOTATION_NAMES = tuple(notation.name for notation in NOTATIONS)
 
 
