@@ -23,9 +23,9 @@ class ModelArguments:
 
     model: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="MODEL")]
     """A file (ONNX, a .pt2 archive of PyTorch, a config.json of Hugging Face, GGUF, LiteRT, go_rl
-    .npz, JSON of dnn-partitioning or Piper, PipeDream text, HLO text, StableHLO), module:name for a
-    JAX function or a PyTorch module, which runs that module's code, or zoo:NAME (go-rl zoo
-    list)."""
+    .npz, JSON of dnn-partitioning or Piper, text of PipeDream or DOPPLER, HLO text, StableHLO),
+    module:name for a JAX function or a PyTorch module, which runs that module's code, or zoo:NAME
+    (go-rl zoo list)."""
     dim: Dims = ()
     """Size of a symbolic dimension, such as batch=8; may be repeated."""
     input: Shapes = ()

@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from go_rl.core import Geometry, OpGraph, OpKind
+from go_rl.core import ElementType, Geometry, OpGraph, OpKind
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 
 
@@ -16,7 +16,7 @@ def graph() -> OpGraph:
         builder.add_node(
             Node(name, "Op", OpKind.MATMUL, flops=float(i), output_bytes=2.0, weight_bytes=3.0,
                  output_shape=(2, 3), seconds={"x": 1.0, "y": 2.0}, transfer_seconds=0.5,
-                 weight_arrays={"w": 3.0}, geometry=Geometry())
+                 weight_arrays={"w": 3.0}, geometry=Geometry(), element_type=ElementType.FLOAT32)
         )  # fmt: skip
     for u, v, size in ((0, 1, 10.0), (0, 2, 20.0), (1, 2, 30.0)):
         builder.add_edge(u, v, size)
@@ -27,7 +27,7 @@ ARRAYS = [f.name for f in fields(OpGraph) if "np.ndarray" in str(f.type) and f.n
 
 
 def test_the_table_of_arrays_is_complete():
-    assert len(ARRAYS) == 20
+    assert len(ARRAYS) == 21
     assert {"flops", "senders", "edge_output", "transfer_seconds", "geometry"} <= set(ARRAYS)
 
 

@@ -24,6 +24,7 @@ FEW = {
     "environments": range(5, 25),
     "malformed-inputs": np.random.default_rng(0).permutation(len(CASES))[:16].tolist(),
     "mutants": (4, 6, 7, 8),
+    "model-mutants": (0, 2, 5, 7),
     "hostile-folders": (0, 13, 26, 39),
     "grown-files": (0, 1, 3, 4),
 }
@@ -43,7 +44,8 @@ def test_the_counts_are_those_that_were_asked_for():
     counts = {name: suite.count * suite.each for name, suite in asked.items()}
     least = {
         "checked-plans": 40_000, "corrupted-plans": 3_000, "small-problems": 5_000, "planted": 300,
-        "anytime": 600, "malformed-inputs": 250, "mutants": 100_000, "determinism": 12,
+        "anytime": 600, "malformed-inputs": 250, "mutants": 100_000,
+        "model-mutants": 100_000, "determinism": 12,
         "kills": 100, "hostile-folders": 50, "two-runs": 12, "signals": 20, "grown-files": 60,
     }  # fmt: skip
     assert {name: counts[name] for name, count in least.items() if counts[name] < count} == {}

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from graphs.readers.gguf_files import METADATA, content, tensors
-from graphs.readers.hf_models import SMALL
+from graphs.readers.gguf_files import DEEPSEEK, METADATA, content, deepseek_tensors, tensors
+from graphs.readers.hf_models import SMALL, SMALL_PARTS, SMALL_QUANTISED
 from graphs.readers.tflite_models import T, tflite
 
 from .mutate_json import mutate_json
@@ -35,6 +35,17 @@ node4 -- Linear(in_features=64) -- forward_compute_time=1.9, backward_compute_ti
 \tnode2 -- node4
 \tnode3 -- node4
 """  # noqa: E501 - the format has one line a node
+
+DOPPLER = """\
+6
+0, 1,
+0, 0, 1, 2,
+1, 2, 3, 3,
+1000,4000,einsummable
+8,32,formation
+8,32,select
+1000,4000
+"""
 
 
 @dataclass(frozen=True)
@@ -283,7 +294,9 @@ def _read_stablehlo(path: Path) -> Any:
 
 def _gguf(rng: Rng) -> bytes:
     """Other numbers in the header, and other bytes."""
-    metadata, arrays = dict(METADATA), tensors(pick(rng, (0, 4)))
+    plain = METADATA, tensors(pick(rng, (0, 4)))
+    fields, arrays = pick(rng, (plain, (DEEPSEEK, deepseek_tensors(True))))
+    metadata = dict(fields)
     for _ in range(int(rng.integers(3))):
         name = pick(rng, sorted(n for n, v in metadata.items() if isinstance(v, int)))
         metadata[name] = integer(rng, metadata[name]) % (1 << 32)
@@ -296,9 +309,15 @@ def _gguf(rng: Rng) -> bytes:
 
 
 def _configuration(rng: Rng) -> bytes:
+    """Of every family; of some the text and the tower, or quantised."""
     from go_rl.graphs.readers.hf.families import FAMILIES
+    from go_rl.graphs.readers.hf.vision.multimodal_families import MULTIMODAL
 
-    return mutate_json({"model_type": pick(rng, list(FAMILIES)), **SMALL}, rng)
+    kind = pick(rng, [*FAMILIES, *MULTIMODAL])
+    fields = {"model_type": kind, **SMALL, **(SMALL_PARTS if kind in MULTIMODAL else {})}
+    if rng.random() < 0.3:
+        fields["quantization_config"] = pick(rng, SMALL_QUANTISED)
+    return mutate_json(fields, rng)
 
 
 KINDS: Mapping[str, Kind] = {
@@ -316,6 +335,7 @@ KINDS: Mapping[str, Kind] = {
     "dnn-partitioning": Kind(".json", lambda r: mutate_json(_profile(), r), _read_model),
     "tflite": Kind(".tflite", lambda r: broken_bytes(_tflite(), r), _read_lite),
     "piper": Kind(".json", lambda r: mutate_json(_piper(), r), _read_model),
+    "doppler": Kind(".txt", lambda r: mutate_text(DOPPLER, r), _read_model),
     "pipedream": Kind(".txt", lambda r: mutate_text(PIPEDREAM, r), _read_model),
     "hardware": Kind(".json", _hardware, _read_hardware),
     "archive": Kind(".npz", lambda r: mutate_npz(_archive(), r, _seal_graph), _read_model),

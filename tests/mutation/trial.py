@@ -27,6 +27,10 @@ SECONDS = 30
 GUARDED = ("onnx", "stablehlo", "bytecode")
 """Kinds whose readers leave C++ code to a subprocess."""
 
+SHARED = ("jax._src.interpreters.mlir", "jax._src.export.serialization_generated",
+          "jaxlib.mlir.dialects.stablehlo")  # fmt: skip
+"""What the workers of `GUARDED` import on first use: here once, before they are forked."""
+
 
 class Outcome(Enum):
     """How a trial may end."""
@@ -134,6 +138,8 @@ def _try(kind: str, number: int, leftovers: bool) -> list[Failure]:
 def run_forked(module: str, folder: Path, timeout: float) -> str:
     """What `go_rl.graphs.readers.guarded.run_guarded` does, in a child that has imported
     everything."""
+    for name in (module, *SHARED):
+        importlib.import_module(name)
     with warnings.catch_warnings():
         # JAX and Python warn of locks that other threads may hold: the child calls neither JAX nor
         # threads, and one that waits forever is killed.

@@ -25,13 +25,13 @@ class Kernels:
     """[K] bytes read and written in the device's own memory."""
     streamed_bytes: Float64[np.ndarray, "K"]
     """[K] weights that arrive from the host while the kernel runs."""
-    element_type: Int8[np.ndarray, "K"] | None = None
-    """[K] `OpGraph.product_type` of the operator that gives the kind; None: all compute in float32,
-    or in the hardware's number format."""
     leader: Int64[np.ndarray, "N"] | None = None
     """[N] nodes of the graph with equal numbers are one kernel; None: each node is its own."""
     which: Int64[np.ndarray, "K"] | None = None
     """[K] the number in ``leader`` of each kernel; None: kernel i is node i."""
+    element_type: Int8[np.ndarray, "K"] | None = None
+    """[K] `OpGraph.product_type` of the operator that gives the kind; None: all compute in float32,
+    or in the hardware's number format."""
 
 
 @runtime_checkable

@@ -6,6 +6,7 @@ from go_rl.graphs.readers.hlo.reader import read_hlo
 from go_rl.graphs.readers.hlo.stablehlo.stablehlo_reader import read_stablehlo
 from go_rl.graphs.readers.load import load
 from go_rl.graphs.readers.profiles.dnn_partitioning import read_dnn_partitioning
+from go_rl.graphs.readers.profiles.doppler import read_doppler
 from go_rl.graphs.readers.profiles.pipedream import read_pipedream
 from go_rl.graphs.readers.profiles.piper import read_piper
 
@@ -15,6 +16,7 @@ __all__ = [
     "load",
     "load_graph",
     "read_dnn_partitioning",
+    "read_doppler",
     "read_hlo",
     "read_pipedream",
     "read_piper",

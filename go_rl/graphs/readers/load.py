@@ -24,6 +24,7 @@ from go_rl.graphs.readers.model_options import (
     Unknown,
 )
 from go_rl.graphs.readers.profiles.dnn_partitioning import read_dnn_partitioning
+from go_rl.graphs.readers.profiles.doppler import read_doppler
 from go_rl.graphs.readers.profiles.pipedream import read_pipedream
 from go_rl.graphs.readers.profiles.piper import read_piper
 from go_rl.graphs.readers.python_target import (
@@ -53,8 +54,9 @@ def load(
     Args:
         model: a file (ONNX, a ``.pt2`` archive of PyTorch, a ``config.json`` of
             Hugging Face, a GGUF file, a LiteRT model, go_rl ``.npz``, JSON of dnn-partitioning or
-            Piper, PipeDream text, HLO text, StableHLO as text or bytecode, an export of JAX), or
-            ``module:name`` for a JAX function or a PyTorch module when no such file exists.
+            Piper, text of PipeDream or DOPPLER, HLO text, StableHLO as text or bytecode, an export
+            of JAX), or ``module:name`` for a JAX function or a PyTorch module when no such file
+            exists.
         dims: values for the model's symbolic dimensions, such as ``{"batch": 8}``; also
             ``{"trip_count": 8}`` for the next but one argument.
         unknown: ``"error"`` refuses operators of unknown cost, ``"bytes"`` counts their bytes.
@@ -163,6 +165,8 @@ def _load_file(path: Path, options: ModelOptions) -> OpGraph:
             from go_rl.graphs.readers.tflite.tflite_reader import read_tflite
 
             return read_tflite(path, options.unknown)
+        case Format.DOPPLER:
+            return read_doppler(path)
         case Format.PIPER:
             return read_piper(path)
         case Format.PIPEDREAM:
@@ -182,6 +186,7 @@ _TAKEN: Mapping[Format, Sequence[str]] = {
     Format.PIPEDREAM: ("training", "unknown"),
     Format.DNN_PARTITIONING: ("unknown",),
     Format.PIPER: ("unknown",),
+    Format.DOPPLER: ("unknown",),
     Format.TFLITE: ("unknown",),
 }
 """Options that the readers of files take."""

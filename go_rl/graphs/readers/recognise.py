@@ -31,6 +31,7 @@ class Format(enum.Enum):
     DNN_PARTITIONING = "dnn-partitioning JSON"
     PIPEDREAM = "PipeDream graph text"
     PIPER = "Piper JSON"
+    DOPPLER = "DOPPLER graph text"
     TFLITE = "a LiteRT (TensorFlow Lite) model"
     HLO = "HLO text"
     STABLEHLO = "StableHLO (text, MLIR bytecode or a JAX export)"
@@ -48,6 +49,8 @@ _CONFIGURATION = re.compile(r'"(model_type|architectures)"\s*:')
 _GRAPH = re.compile(r'"nodes"\s*:')
 _WAYS = re.compile(r'"TMPCs"\s*:')
 """Fields of a configuration of a model, of a graph, and of a layer of Piper."""
+_COUNTS = re.compile(r"\s*\d+[ \t]*\r?\n[\d, \t]*\r?\n[\d \t]*,")
+"""A graph of DOPPLER: a number, and a line of numbers after the next one."""
 
 
 def names_function(model: str | Path) -> bool:
@@ -146,6 +149,8 @@ def _text_format(text: str) -> Format | None:
         return Format.DNN_PARTITIONING
     if re.match(r"(//[^\n]*\n|\s)*HloModule\b", body):
         return Format.HLO
+    if _COUNTS.match(text):
+        return Format.DOPPLER
     if re.match(r"\s*node\S* -- ", text):
         return Format.PIPEDREAM
     if re.search(

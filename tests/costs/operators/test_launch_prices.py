@@ -30,7 +30,7 @@ class Counting:
 
 
 def _launches(*each):
-    return Launches(SimpleNamespace(names=()), each, ((),) * len(each))
+    return Launches(SimpleNamespace(names=(), element_type=None), each, ((),) * len(each))
 
 
 def _stream(op, rows=8, **others):

@@ -297,12 +297,13 @@ def test_a_fused_kernel_is_unlike_if_one_of_its_operators_is():
     assert (launch.op, launch.unlike) == ("linear", True)
 
 
-def test_other_types_are_refused():
-    half = jax.ShapeDtypeStruct((8, 8), jnp.bfloat16)
-    with pytest.raises(OperatorError, match="only float32 is priced, and 'dot_general"):
-        _launches(lambda x, y: x @ y, half, half)
-    with pytest.raises(OperatorError, match="only float32 is priced, and 'tanh"):
-        _launches(jnp.tanh, half)
+def test_launches_say_in_which_type_they_compute():
+    half, whole = jax.ShapeDtypeStruct((8, 8), jnp.bfloat16), floats(8, 8)
+    found = _launches(lambda x, y: jnp.tanh(x @ x) @ x.astype(jnp.float32) @ y, half, whole)
+    named = [ElementType(each).label for each in found.element_types.tolist()]
+    assert list(zip(_ops(found), named, strict=True)) == [
+        ("linear", "bfloat16"), ("relu", "unknown"), ("linear", "float32"), ("linear", "float32"),
+    ]  # fmt: skip
     assert _ops(_launches(lambda x, i: x[i], (9, 8), integers(4))), "indices are no arithmetic"
 
 

@@ -85,7 +85,7 @@ def _logs(part: np.ndarray, floor: float = 1e-5, start: float = 5e-6) -> LogSeco
     body, count = np.log(part + start), len(part)
     host = np.full(count, np.log(floor))
     total = np.logaddexp(12 * body, 12 * host) / 12
-    return LogSeconds(total, body, host, np.full(count, np.log(start)), body)
+    return LogSeconds(total, body, host, np.full(count, np.log(start)), body, np.zeros(count))
 
 
 def test_cells_are_operators_by_their_length():

@@ -17,6 +17,7 @@ NAMES = (
     "anytime",
     "malformed-inputs",
     "mutants",
+    "model-mutants",
     "determinism",
     "kills",
     "hostile-folders",

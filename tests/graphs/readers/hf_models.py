@@ -28,6 +28,13 @@ BIASES_ATTENTION_384, BIASES_MLP_384 = 3 * 384 + 2 * 384, 1536 + 384 + 2 * 384
 """No bias of keys; each with its normalisation."""
 ATTENTION_MIXTRAL, EXPERT = 2 * 4096 * 4096 + 2 * 4096 * 1024, 3 * 4096 * 14336
 
+MLA_V3 = 7168 * 1536 + 1536 * 128 * 192 + 7168 * 576 + 512 * 128 * 256 + 128 * 128 * 7168
+"""Queries by way of 1536 channels, 128 heads of 128 + 64; 512 latent channels and 64 rotated ones;
+keys and values of 128 + 128; result."""
+EXPERT_V3 = 3 * 7168 * 2048
+MLA_LITE = 2048 * 16 * 192 + 2048 * 576 + 512 * 16 * 256 + 16 * 128 * 2048
+EXPERT_LITE = 3 * 2048 * 1408
+
 
 @dataclass(frozen=True)
 class Published:
@@ -74,6 +81,21 @@ WHISPER_TINY = {
 BERT_BASE = _config(
     "bert", 768, 12, 12, intermediate_size=3072, max_position_embeddings=512, vocab_size=30522,
     type_vocab_size=2, hidden_act="gelu", architectures=["BertForMaskedLM"],
+)  # fmt: skip
+DEEPSEEK_V3 = _config(
+    "deepseek_v3", 7168, 61, 128, num_key_value_heads=128, intermediate_size=18432,
+    moe_intermediate_size=2048, n_routed_experts=256, n_shared_experts=1, num_experts_per_tok=8,
+    first_k_dense_replace=3, moe_layer_freq=1, q_lora_rank=1536, kv_lora_rank=512,
+    qk_nope_head_dim=128, qk_rope_head_dim=64, v_head_dim=128, vocab_size=129280,
+    max_position_embeddings=163840, num_nextn_predict_layers=1, torch_dtype="bfloat16",
+    architectures=["DeepseekV3ForCausalLM"], tie_word_embeddings=False,
+)  # fmt: skip
+DEEPSEEK_V2_LITE = _config(
+    "deepseek_v2", 2048, 27, 16, num_key_value_heads=16, intermediate_size=10944,
+    moe_intermediate_size=1408, n_routed_experts=64, n_shared_experts=2, num_experts_per_tok=6,
+    first_k_dense_replace=1, moe_layer_freq=1, q_lora_rank=None, kv_lora_rank=512,
+    qk_nope_head_dim=128, qk_rope_head_dim=64, v_head_dim=128, vocab_size=102400,
+    max_position_embeddings=163840, torch_dtype="bfloat16",
 )  # fmt: skip
 
 MODELS: dict[str, Published] = {
@@ -151,6 +173,22 @@ MODELS: dict[str, Published] = {
         2 * S * (32000 * 4096 + 32 * (ATTENTION_MIXTRAL + 2 * EXPERT + 8 * 4096))
         + 32 * 4 * 4096 * S * S,
     ),
+    "DeepSeek-V3": Published(
+        DEEPSEEK_V3, 671e9,
+        2 * 129280 * 7168 + 61 * (MLA_V3 + 1536 + 512 + 2 * 7168) + 7168 + 3 * 3 * 7168 * 18432
+        + 58 * (257 * EXPERT_V3 + 256 * 7168 + 256),
+        2 * S * (129280 * 7168 + 61 * MLA_V3 + 3 * 3 * 7168 * 18432
+                 + 58 * (9 * EXPERT_V3 + 256 * 7168))
+        + 61 * 2 * 128 * (192 + 128) * S * S,
+    ),
+    "DeepSeek-V2-Lite": Published(
+        DEEPSEEK_V2_LITE, 15.7e9,
+        2 * 102400 * 2048 + 27 * (MLA_LITE + 512 + 2 * 2048) + 2048 + 3 * 2048 * 10944
+        + 26 * (66 * EXPERT_LITE + 64 * 2048),
+        2 * S * (102400 * 2048 + 27 * MLA_LITE + 3 * 2048 * 10944
+                 + 26 * (8 * EXPERT_LITE + 64 * 2048))
+        + 27 * 2 * 16 * (192 + 128) * S * S,
+    ),
 }  # fmt: skip
 SMALL: dict[str, Any] = {
     "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "vocab_size": 100,
@@ -162,5 +200,26 @@ SMALL: dict[str, Any] = {
     "max_source_positions": 100, "num_local_experts": 4, "num_experts": 4, "n_routed_experts": 4,
     "num_experts_per_tok": 2, "moe_intermediate_size": 32, "shared_expert_intermediate_size": 32,
     "n_shared_experts": 2, "first_k_dense_replace": 1, "torch_dtype": "bfloat16",
+    "q_lora_rank": 24, "kv_lora_rank": 16, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8,
+    "v_head_dim": 16, "intermediate_size_mlp": 256, "attention_chunk_size": 16,
 }  # fmt: skip
-"""Fields of every family."""
+"""Fields of every family of text."""
+SMALL_PARTS: dict[str, Any] = {
+    "text_config": {**SMALL, "num_key_value_heads": 2},
+    "vision_config": {
+        "hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "image_size": 32,
+        "intermediate_size": 128, "patch_size": 8, "depth": 2, "embed_dim": 64, "num_heads": 4,
+        "out_hidden_size": 64, "window_size": 16, "fullatt_block_indexes": [1],
+        "spatial_merge_size": 2, "vision_output_dim": 48, "projector_input_dim": 32,
+        "projector_output_dim": 48,
+    },
+    "mm_tokens_per_image": 4, "vision_feature_layer": -2, "hidden_size": 64,
+}  # fmt: skip
+"""Fields of every family that reads images, too."""
+SMALL_QUANTISED: list[dict[str, Any]] = [
+    {"quant_method": "fp8", "weight_block_size": [16, 16], "activation_scheme": "dynamic"},
+    {"quant_method": "gptq", "bits": 4, "group_size": 16, "modules_to_not_convert": ["lm_head"]},
+    {"quant_method": "awq", "bits": 4, "group_size": 16, "zero_point": True},
+    {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_use_double_quant": True},
+]  # fmt: skip
+"""A ``quantization_config`` of every method."""

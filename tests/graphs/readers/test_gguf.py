@@ -6,7 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from graphs.readers.gguf_files import F32, METADATA, Q4_K, Q4_K_BYTES, Tensors, content, tensors
+from graphs.readers.gguf_files import (
+    DEEPSEEK,
+    F32,
+    METADATA,
+    Q4_K,
+    Q4_K_BYTES,
+    Tensors,
+    content,
+    deepseek_tensors,
+    tensors,
+)
 
 from go_rl.core import GoRLError, ReadError
 from go_rl.graphs.readers.file_errors import UnforeseenError
@@ -42,6 +52,20 @@ def test_weights_have_their_quantised_bytes(tmp_path: Path, experts: int) -> Non
     assert graph.output_itemsize[node] == 2
 
 
+@pytest.mark.parametrize("halves", [False, True])
+@pytest.mark.parametrize("dims", [{"sequence": 16}, {"cache": 100}])
+def test_latent_attention(tmp_path: Path, halves: bool, dims: dict[str, int]) -> None:
+    arrays = deepseek_tensors(halves)
+    older = {k: v for k, v in DEEPSEEK.items() if not k.endswith("_mla")}
+    older |= {"deepseek2.attention.key_length": 192, "deepseek2.attention.value_length": 128}
+    graph = load(write(tmp_path, content(DEEPSEEK if halves else older, arrays)), dims)
+    # The vector of a token in the cache, in float16, of each block.
+    kept = 2 * dims.get("cache", 0) * (256 + 64) * 2
+    stored = graph.held_weights.own.sum() + graph.tied_bytes.sum()
+    assert stored == pytest.approx(nbytes(arrays) + kept, rel=1e-12)
+    assert not any("not in the graph" in note for note in graph.meta["notes"])
+
+
 def test_decode_keeps_the_cache_in_float16(tmp_path: Path) -> None:
     graph = load(write(tmp_path, content(METADATA, tensors())), {"cache": 100})
     node = graph.index["model/layers.0/self_attn/attention"]
@@ -54,6 +78,20 @@ def test_decode_keeps_the_cache_in_float16(tmp_path: Path) -> None:
         ({"general.architecture": "lama"}, {}, "'lama' is not read; did you mean 'llama'"),
         ({"llama.block_count": 0}, {}, "llama.block_count is 0; it must be a whole number in"),
         ({"llama.block_count": 3}, {}, "no tensor 'blk.2.attn_norm.weight'"),
+        (
+            {
+                "general.architecture": "deepseek2",
+                **DEEPSEEK,
+                "deepseek2.rope.dimension_count": 192,
+            },
+            deepseek_tensors(True),
+            "key_length_mla is 192; it must be a whole number in 193",
+        ),
+        (
+            DEEPSEEK,
+            deepseek_tensors(True) | {"blk.0.attn_k_b.weight": ((4, 256, 64), F32)},
+            "no tensor 'blk.0.attn_kv_b.weight'",
+        ),
         ({"llama.attention.head_count_kv": ["1"]}, {}, "head_count_kv is 'an array of 1'"),
         ({}, {"blk.1.attn_q.weight": ((128, 256), F32)}, r"has shape \[128, 256\], and the meta"),
         ({}, {"token_embd.weight": ((100, 100), Q4_K)}, "rows of 100 are no blocks of 256"),

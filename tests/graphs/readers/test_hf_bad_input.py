@@ -19,6 +19,10 @@ MUTATIONS = 400
 LLAMA = {**SMALL, "model_type": "llama"}
 
 
+def quantised(method: str, **settings: Any) -> dict[str, Any]:
+    return {"quantization_config": {"quant_method": method, **settings}}
+
+
 def write(folder: Path, config: object) -> Path:
     path = folder / "config.json"
     path.write_text(json.dumps(config))
@@ -43,9 +47,20 @@ def write(folder: Path, config: object) -> Path:
         ({"attention_bias": 1}, "attention_bias is 1; it must be true or false"),
         ({"architectures": "LlamaForCausalLM"}, "architectures is 'LlamaForCausalLM'"),
         ({"architectures": ["LlamaForQuestionAnswering"]}, "the head of 'LlamaForQuestion"),
-        ({"quantization_config": {}}, "quantised matrices are not read"),
+        ({"quantization_config": {}}, "quantization_config: no field 'quant_method'"),
+        ({"quantization_config": []}, "quantization_config is .*; it must be an object"),
+        (quantised("awk"), "quant_method 'awk' is not read; did you mean 'awq'"),
+        (quantised("gptq"), "quantization_config: no field 'bits'"),
+        (quantised("gptq", bits=5), "bits is 5; it must be 2, 3, 4 or 8"),
+        (quantised("awq", bits=4, group_size=0), "group_size is 0; it must be a whole number"),
+        (quantised("fp8", weight_block_size=[128]), "weight_block_size is .* two sizes"),
+        (quantised("fp8", activation_scheme="none"), "activation_scheme is 'none'"),
+        (quantised("bitsandbytes"), "one of load_in_8bit and load_in_4bit must be true"),
+        (quantised("fp8", modules_to_not_convert="all"), "modules_to_not_convert is 'all'"),
+        ({"model_type": "deepseek_v3", "kv_lora_rank": None}, "no field 'kv_lora_rank'"),
+        ({"model_type": "deepseek_v2", "moe_layer_freq": 0}, "moe_layer_freq is 0"),
         ({"model_type": "mixtral", "num_experts_per_tok": 9}, "num_experts_per_tok is 9"),
-        ({"model_type": "qwen2_moe", "mlp_only_layers": [1]}, r"mlp_only_layers is \[1\]"),
+        ({"model_type": "qwen2_moe", "mlp_only_layers": ["1"]}, r"mlp_only_layers is \['1'\]"),
         ({"model_type": "opt", "word_embed_proj_dim": 8}, "word_embed_proj_dim is 8"),
         ({"model_type": "vit", "patch_size": 5}, "patch_size is 5; it must be a divisor"),
     ],

@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 from graphs.readers.hf_models import (
     BERT_BASE,
+    DEEPSEEK_V2_LITE,
+    DEEPSEEK_V3,
     GPT2,
     LAYER_8B,
     LLAMA_8B,
     MIXTRAL,
+    MLA_LITE,
     MODELS,
     SMALL,
     T5_SMALL,
@@ -20,6 +23,7 @@ from graphs.readers.hf_models import (
 )
 
 from go_rl.core import OpGraph
+from go_rl.core.graph.element_type import ElementType
 from go_rl.graphs.cutting.layers import layer_names
 from go_rl.graphs.readers.hf.families import FAMILIES
 from go_rl.graphs.readers.load import load
@@ -51,6 +55,17 @@ def test_counts_of_published_models(name: str, read: Read) -> None:
     assert graph.flops.sum() == pytest.approx(model.flops, rel=0.01)
 
 
+def test_operators_compute_in_the_type_of_the_configuration(read: Read) -> None:
+    graph = read({**SMALL, "model_type": "llama"}, sequence=8)
+    assert graph.element_type is not None
+    types = {str(name): ElementType(each) for name, each in
+             zip(graph.names, graph.element_type.tolist(), strict=True)}  # fmt: skip
+    assert types.pop("input_ids") is ElementType.INT64
+    assert set(types.values()) == {ElementType.BFLOAT16}
+    plain = read({**SMALL, "model_type": "llama", "torch_dtype": None}, sequence=8)
+    assert not plain.product_type.any()
+
+
 def test_decode_reads_each_weight_and_the_cache_once(read: Read) -> None:
     graph = read(LLAMA_8B, cache=4096, batch=2)
     cache = 2 * 2 * 32 * 4096 * 8 * 128
@@ -77,6 +92,55 @@ def test_decode_reads_only_the_experts_that_tokens_meet(read: Read) -> None:
     assert one.bytes_accessed[expert] == pytest.approx(2 * matrix, rel=0.01)
     assert many.bytes_accessed[expert] == pytest.approx(8 * matrix, rel=0.05)
     assert one.weight_bytes[expert] == 8 * matrix
+
+
+def test_latent_attention_keeps_one_vector_a_token(read: Read) -> None:
+    graph = read(DEEPSEEK_V2_LITE, cache=4096, batch=2)
+    cache = 27 * 2 * 4096 * (512 + 64)
+    assert stored(graph) == (MODELS["DeepSeek-V2-Lite"].parameters + cache) * 2
+    # Keys' and values' matrices meet the queries and the result, as often as they met each token.
+    assert "model/layers.0/self_attn/kv_b_proj" not in graph.index
+    products = sum(
+        graph.flops[graph.index[f"model/layers.0/self_attn/{name}"]]
+        for name in ("q_proj", "kv_a_proj_with_mqa", "kv_b_proj_keys", "kv_b_proj_values", "o_proj")
+    )
+    assert products == 2 * 2 * MLA_LITE
+    attention = graph.index["model/layers.0/self_attn/attention"]
+    # 16 heads read 576 channels of each key, 512 of each value; softmax is below 1 %.
+    scores = 2 * 2 * 16 * 4097 * (576 + 512)
+    assert graph.flops[attention] == pytest.approx(scores, rel=0.01)
+    assert graph.bytes_accessed[attention] == pytest.approx(2 * 2 * 4096 * 576, rel=0.01)
+    assert any("latent vectors of earlier tokens" in note for note in graph.meta["notes"])
+
+
+def test_parameters_that_a_token_of_deepseek_meets(read: Read) -> None:
+    graph = read(DEEPSEEK_V3, sequence=1)
+    # 37e9 of 671e9, as published; the table of embeddings, 0.93e9, is looked up.
+    assert graph.flops.sum() / 2 + 129280 * 7168 == pytest.approx(37.5e9, rel=0.01)
+    assert "num_nextn_predict_layers: 1" in " ".join(graph.meta["notes"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "pattern", "sparse"),
+    [
+        ("qwen2_moe", {}, {0, 1, 2, 3, 4, 5}),
+        ("qwen2_moe", {"decoder_sparse_step": 2}, {1, 3, 5}),
+        ("qwen3_moe", {"mlp_only_layers": [0, 4]}, {1, 2, 3, 5}),
+        ("deepseek_v2", {"moe_layer_freq": 2}, {2, 4}),
+        ("llama4_text", {"interleave_moe_layer_step": 3}, {2, 5}),
+        ("llama4_text", {"moe_layers": [1]}, {1}),
+    ],
+)  # fmt: skip
+def test_blocks_that_have_experts(
+    kind: str, pattern: dict[str, Any], sparse: set[int], read: Read
+) -> None:
+    graph = read({**SMALL, "model_type": kind, "num_hidden_layers": 6, **pattern}, sequence=8)
+    with_router = {
+        int(str(name).split("layers.")[1].split("/")[0])
+        for name in graph.names
+        if str(name).endswith("/topk")
+    }
+    assert with_router == sparse
 
 
 def test_two_stacks_decode_without_their_encoder(read: Read) -> None:

@@ -10,13 +10,11 @@ from dataclasses import dataclass, replace
 
 from go_rl.graphs.readers.hf.experts import mixture
 from go_rl.graphs.readers.hf.family import Names, Norm, Order
+from go_rl.graphs.readers.hf.latent import latent_attention
 from go_rl.graphs.readers.hf.mlp import gated_mlp, scope_of
 from go_rl.graphs.readers.hf.network import Held, Made, NetworkBuilder
 from go_rl.graphs.readers.hf.sizes import BlockSizes, Tokens
 from go_rl.graphs.readers.tensor import Tensor
-
-ROTATION_FLOPS = 3.5
-"""FLOP an element: two products, a sum, and half a change of sign."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ def _post_block(plan: BlockPlan, layer: int, x: Made) -> Made:
 
 def _mlp(plan: BlockPlan, layer: int, root: str, x: Made) -> Made:
     experts = plan.sizes.experts
-    if experts is not None and layer >= experts.first_layer:
+    if experts is not None and layer in experts.layers:
         return mixture(plan.net, plan.names, plan.sizes, root, x)
     return gated_mlp(plan.net, plan.names, plan.sizes, root, x, plan.transposed)
 
@@ -81,13 +79,16 @@ def _mlp(plan: BlockPlan, layer: int, root: str, x: Made) -> Made:
 def _attention(plan: BlockPlan, layer: int, root: str, x: Made, position_bias: Made | None) -> Made:
     """Add self-attention: new tokens read the cache, and each other."""
     names, sizes, net, tokens = plan.names, plan.sizes, plan.net, plan.tokens
+    if sizes.latent is not None:
+        return latent_attention(net, names, sizes, tokens, root, x)
     scope = scope_of(root, names.qkv or names.q)
     q, k, v = _projections(plan, root, x)
     if names.q_norm:
         q = net.norm(root + names.q_norm, q, plan.norm)
         k = net.norm(root + names.k_norm, k, plan.norm)
     if sizes.rotary:
-        q, k = (_rotated(plan, f"{scope}{name}_rotary", each)
+        share = sizes.rotary / sizes.head_dim
+        q, k = (net.rotate(f"{scope}{name}_rotary", each, share)
                 for name, each in (("q", q), ("k", k)))  # fmt: skip
     keys = min(tokens.cache + tokens.new, sizes.windows.get(layer, tokens.cache + tokens.new))
     kept = min(tokens.cache, keys)
@@ -118,14 +119,6 @@ def _projections(plan: BlockPlan, root: str, x: Made) -> tuple[Made, Made, Made]
 def _heads(x: Made, count: int, channels: int) -> Made:
     shape = (*x.shape[:2], count, channels)
     return replace(x, tensor=Tensor(shape, x.tensor.itemsize))
-
-
-def _rotated(plan: BlockPlan, path: str, x: Made) -> Made:
-    """Add the rotation by position of some channels, as one operator."""
-    share = plan.sizes.rotary / plan.sizes.head_dim
-    return plan.net.add(
-        path, "mul", {"self": x}, x.shape, flops=ROTATION_FLOPS * share * x.tensor.size
-    )
 
 
 def _scores(

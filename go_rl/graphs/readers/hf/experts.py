@@ -19,19 +19,20 @@ def mixture(net: NetworkBuilder, names: Names, sizes: BlockSizes, root: str, x: 
     scope = f"{root}{names.expert.rpartition('.experts')[0]}."
     weights, rows = _routed(net, names, experts, root, scope, x)
     gate, up, down = names.expert_parts
-    first, second = (
-        _product(net, names, experts, root, scope, part, rows, experts.inner) for part in (gate, up)
-    )
+    if names.stacked:
+        first = _product(net, names, experts, root, scope, "gate_up_proj", rows, 2 * experts.inner)
+        second = first
+    else:
+        first, second = (_product(net, names, experts, root, scope, part, rows, experts.inner)
+                         for part in (gate, up))  # fmt: skip
     made = activate(net, f"{scope}experts.activation", first, sizes.activation, experts.inner)
     made = net.add(f"{scope}experts.product", "mul", {"self": made, "other": second}, made.shape)
     made = _product(net, names, experts, root, scope, down, made, sizes.hidden)
     made = net.add(f"{scope}weighted", "mul", {"self": made, "other": weights}, made.shape)
     made = net.add(f"{scope}combined", "index_add", {"self": x, "source": made}, x.shape)
-    return (
-        net.sum(f"{scope}sum", made, _shared(net, names, sizes, root, x))
-        if (experts.shared)
-        else made
-    )
+    if not experts.shared:
+        return made
+    return net.sum(f"{scope}sum", made, _shared(net, names, sizes, root, x))
 
 
 def _routed(
@@ -42,7 +43,10 @@ def _routed(
     scores = net.linear(root + names.router, x, experts.count)
     shares = net.add(f"{scope}softmax", "softmax", {"self": scores, "dim": -1}, scores.shape)
     rows = tokens * experts.chosen
-    weights = net.add(f"{scope}topk", "topk", {"self": shares, "k": experts.chosen}, (rows, 1))
+    bias = root + names.router_bias
+    held = Held(others=(net.array(bias, (experts.count,)),) if names.router_bias else ())
+    picked = {"self": shares, "k": experts.chosen}
+    weights = net.add(f"{scope}topk", "topk", picked, (rows, 1), held)
     chosen = replace(weights, output=1)
     return weights, net.add(
         f"{scope}tokens", "index_select", {"self": x, "index": chosen}, (rows, x.shape[-1])
@@ -54,10 +58,14 @@ def _product(
     x: Made, width: int,
 ) -> Made:  # fmt: skip
     """Add the products of each expert's rows with its matrix; experts without rows are not read."""
-    held = tuple(
-        net.array(f"{root}{names.expert.format(i)}.{part}.weight", (width, x.shape[-1]))
-        for i in range(experts.count)
-    )
+    if names.stacked:
+        shape = (experts.count, x.shape[-1], width)
+        held = (net.array(f"{root}{names.expert}.{part}", shape),)
+    else:
+        held = tuple(
+            net.array(f"{root}{names.expert.format(i)}.{part}.weight", (width, x.shape[-1]))
+            for i in range(experts.count)
+        )
     matrices = Tensor((experts.count, x.shape[-1], width), net.stored[held[0]].itemsize)
     read = min(1.0, x.shape[0] / experts.count)
     moved = x.tensor.nbytes + x.shape[0] * width * net.itemsize + read * matrices.nbytes

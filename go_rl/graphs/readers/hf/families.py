@@ -141,7 +141,7 @@ _VIT_NAMES = Names(
 _VIT = TransformerFamily(
     names=_VIT_NAMES, kind="image", norm="layer", gated=False, positions="learned",
     activation="gelu", biases={**_ALL_BIASES, "q": "qkv_bias", "k": "qkv_bias", "v": "qkv_bias"},
-    head="classifier", architecture="ForImageClassification",
+    head="classifier", architecture="ForImageClassification", class_token="embeddings.cls_token",
 )  # fmt: skip
 _WHISPER_NAMES = replace(
     _OPT_NAMES,
@@ -166,6 +166,28 @@ _WHISPER = TransformerFamily(
     tied=True,
     head="proj_out",
     architecture="ForConditionalGeneration",
+)  # fmt: skip
+_DEEPSEEK = replace(
+    _LLAMA, experts="n_routed_experts", sparse_from="first_k_dense_replace",
+    shared_experts="n_shared_experts", names=replace(_EXPERTS, shared="mlp.shared_experts"),
+)  # fmt: skip
+_DEEPSEEK_V2 = replace(_DEEPSEEK, latent=True, biases=dict.fromkeys(("q", "out"), "attention_bias"))
+_DEEPSEEK_V3 = replace(
+    _DEEPSEEK_V2, names=replace(_DEEPSEEK.names, router_bias="mlp.gate.e_score_correction_bias")
+)
+_LLAMA4 = replace(
+    _LLAMA,
+    names=Names(
+        gate="feed_forward.gate_proj", up="feed_forward.up_proj", down="feed_forward.down_proj",
+        router="feed_forward.router", expert="feed_forward.experts", stacked=True,
+        shared="feed_forward.shared_expert",
+    ),
+    fields={"intermediate_size": "intermediate_size_mlp", "expert_size": "intermediate_size",
+            "sliding_window": "attention_chunk_size",
+            "sliding_window_pattern": "no_rope_layer_interval",
+            "decoder_sparse_step": "interleave_moe_layer_step"},
+    experts="num_local_experts", moe_inner="expert_size", shared_inner="expert_size",
+    window="always", full_every=4, head_dim=128,
 )  # fmt: skip
 
 FAMILIES: Mapping[str, TransformerFamily] = {
@@ -228,8 +250,9 @@ FAMILIES: Mapping[str, TransformerFamily] = {
         _QWEN3, experts="num_experts",
         names=replace(_EXPERTS, q_norm=_QK_NORM.q_norm, k_norm=_QK_NORM.k_norm),
     ),
-    "deepseek": replace(
-        _LLAMA, experts="n_routed_experts", sparse_from="first_k_dense_replace",
-        shared_experts="n_shared_experts", names=replace(_EXPERTS, shared="mlp.shared_experts"),
-    ),
+    "deepseek": _DEEPSEEK,
+    "deepseek_v2": _DEEPSEEK_V2,
+    "deepseek_v3": _DEEPSEEK_V3,
+    "kimi_k2": _DEEPSEEK_V3,
+    "llama4_text": _LLAMA4,
 }  # fmt: skip

@@ -52,8 +52,12 @@ class Names:
     up: str = "mlp.up_proj"
     down: str = "mlp.down_proj"
     router: str = ""
+    router_bias: str = ""
+    """Array that is added to the scores of experts."""
     expert: str = ""
-    """Each expert, its number as ``{}``."""
+    """Each expert, its number as ``{}``; or all of them."""
+    stacked: bool = False
+    """Whether an array has the matrices of all experts, one for gate and values."""
     expert_parts: tuple[str, str, str] = ("gate_proj", "up_proj", "down_proj")
     shared: str = ""
     """Expert of every token."""
@@ -88,6 +92,10 @@ class TransformerFamily:
     """Activation where the configuration has none."""
     tied: bool = False
     """Whether the head reads the embedding's table, where the configuration does not say."""
+    patch_bias: bool = True
+    """Whether the embedding of an image's patches adds a bias."""
+    class_token: str = ""
+    """Array that is put before an image's patches."""
     transposed: bool = False
     """Whether matrices are stored as ``[inputs, results]``."""
     head: str = "lm_head"
@@ -107,6 +115,8 @@ class TransformerFamily:
     """Field that is the number of an expert's widths that every token meets."""
     shared_inner: str = ""
     """Field that is the width of the expert that every token meets."""
+    latent: bool = False
+    """Whether attention reads latent keys and values (DeepSeek-V2)."""
     head_dim: int = 0
     """Channels of a head where the configuration does not say; 0: the width divided by the heads.
     """

@@ -73,7 +73,8 @@ class ModelConfig:
     def wrong(self, field: str, right: str) -> ReadError:
         """Return the error of a field that is not what it must be."""
         name = self.name(field)
-        return ReadError(f"{self.where}: {name} is {shown(self.fields[name])}; it must be {right}")
+        found = shown(self.fields[name]) if name in self.fields else "left out"
+        return ReadError(f"{self.where}: {name} is {found}; it must be {right}")
 
     def _value(self, field: str, default: Any) -> Any:
         if self.has(field):

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from go_rl.core.graph.element_type import ElementType
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.graph_builder import TIE_BYTES, GraphBuilder, Node
 from go_rl.graphs.readers.tensor import Tensor
@@ -18,6 +19,8 @@ from go_rl.graphs.readers.torch.geometry import torch_geometry
 Shape = tuple[int, ...]
 ID_BYTES = 8.0
 """Bytes of a token's number."""
+ROTATION_FLOPS = 3.5
+"""FLOP an element: two products, a sum, and half a change of sign."""
 _SCOPE = re.compile(r"\.(?!\d)")
 
 
@@ -60,8 +63,10 @@ class NetworkBuilder:
         itemsize: float,
         where: str,
         stored_itemsize: Callable[[str, Shape], float] | None = None,
+        element: ElementType = ElementType.UNKNOWN,
     ) -> None:
         self.builder = builder
+        self.element = element
         self.itemsize = itemsize
         self.where = where
         self._stored_itemsize = stored_itemsize
@@ -77,8 +82,10 @@ class NetworkBuilder:
     def input(self, name: str, shape: Shape, itemsize: float | None = None) -> Made:
         """Add an input."""
         tensor = Tensor(shape, itemsize or self.itemsize)
+        element = ElementType.INT64 if itemsize == ID_BYTES else self.element
         node = Node(name, "input", OpKind.INPUT, output_bytes=tensor.nbytes,
-                    output_itemsize=tensor.itemsize, output_shape=shape, source=name)  # fmt: skip
+                    output_itemsize=tensor.itemsize, output_shape=shape, source=name,
+                    element_type=element)  # fmt: skip
         return Made(tensor, self.builder.add_node(node))
 
     def add(
@@ -135,6 +142,7 @@ class NetworkBuilder:
             output_shape=shape,
             source=path,
             geometry=torch_geometry(call),
+            element_type=self.element,
         )
         number = self.builder.add_node(node)
         for each in operands.values():
@@ -171,6 +179,11 @@ class NetworkBuilder:
             held["bias"] = self.array(f"{path}.bias", width)
         operands = {"input": x, "normalized_shape": list(width)}
         return self.add(path, f"{kind}_norm", operands, x.shape, Held(held))
+
+    def rotate(self, path: str, x: Made, share: float = 1.0) -> Made:
+        """Add the rotation by position of a share of the channels, as one operator."""
+        flops = ROTATION_FLOPS * share * x.tensor.size
+        return self.add(path, "mul", {"self": x}, x.shape, flops=flops)
 
     def embed(self, path: str, ids: Made, entries: int, width: int, stored: str = "") -> Made:
         """Add a look-up in a table ``[entries, width]``, another module's where it is named."""

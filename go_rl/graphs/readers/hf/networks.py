@@ -12,6 +12,8 @@ from go_rl.graphs.readers.hf.model_config import ModelConfig
 from go_rl.graphs.readers.hf.network import ID_BYTES, Held, Made, NetworkBuilder
 from go_rl.graphs.readers.hf.resolve import MOST_LAYERS, block_sizes
 from go_rl.graphs.readers.hf.sizes import BlockSizes, Tokens
+from go_rl.graphs.readers.hf.vision.images import Images, add_images
+from go_rl.graphs.readers.hf.vision.tower import add_tower
 from go_rl.graphs.readers.tensor import Tensor
 
 
@@ -26,6 +28,8 @@ class Reading:
     """Tokens of the one stack, or of the decoder where there are two."""
     source: int = 0
     """Tokens of the encoder."""
+    images: Images | None = None
+    """Images among the tokens; None: there are none."""
 
 
 def add_network(reading: Reading) -> Made:
@@ -33,9 +37,7 @@ def add_network(reading: Reading) -> Made:
     kind, family = reading.family.kind, reading.family
     sizes = block_sizes(reading.config, family)
     if kind == "image":
-        x = _patches(reading, sizes)
-        tokens = Tokens(reading.tokens.batch, x.shape[1])
-        x = _stack(reading, family.names, sizes, x, tokens)
+        x = add_tower(reading.net, reading.config, family, sizes, reading.tokens.batch)
     elif kind in ("decoder", "encoder"):
         x = _text(reading, sizes)
     else:
@@ -53,6 +55,8 @@ def _table(reading: Reading) -> str:
 def _text(reading: Reading, sizes: BlockSizes) -> Made:
     ids = _ids(reading, "input_ids", reading.tokens)
     x = _embedded(reading, sizes, ids, reading.tokens)
+    if reading.images is not None:
+        x = add_images(reading.net, reading.images, x)
     return _stack(reading, reading.family.names, sizes, x, reading.tokens)
 
 
@@ -106,31 +110,6 @@ def _run(plan: BlockPlan, x: Made, position_bias: Made | None) -> Made:
     for layer in range(plan.sizes.layers):
         x = add_block(plan, layer, x, position_bias)
     return plan.normalise(f"{plan.names.root}.{plan.names.final_norm}", x)
-
-
-def _patches(reading: Reading, sizes: BlockSizes) -> Made:
-    """Add the embedding of an image's patches, the class token and positions."""
-    net, config, names = reading.net, reading.config, reading.family.names
-    side, patch = config.count("image_size", most=1 << 16), config.count("patch_size", most=1 << 16)
-    channels, batch, width = config.count("num_channels", 3), reading.tokens.batch, sizes.hidden
-    if side % patch:
-        raise config.wrong("patch_size", f"a divisor of image_size, {side}")
-    image, root, rows = (
-        net.input("pixel_values", (batch, channels, side, side)),
-        names.root,
-        side // patch,
-    )
-    weight = net.array(f"{root}.{names.embed}.weight", (width, channels, patch, patch))
-    held = {"weight": weight, "bias": net.array(f"{root}.{names.embed}.bias", (width,))}
-    operands = {"input": image, "stride": [patch, patch]}
-    x = net.add(f"{root}.{names.embed}", "conv2d", operands, (batch, width, rows, rows), Held(held))
-    count = rows * rows + 1
-    cls = net.array(f"{root}.embeddings.cls_token", (1, 1, width))
-    x = net.add(f"{root}.embeddings.tokens", "cat", {"tensors": x}, (batch, count, width),
-                Held(others=(cls,)))  # fmt: skip
-    table = net.array(f"{root}.{names.positions}", (1, count, width))
-    other = {"self": x, "other": Tensor((1, count, width), net.itemsize)}
-    return net.add(f"{root}.embeddings.positions", "add", other, x.shape, Held(others=(table,)))
 
 
 def _two_stacks(reading: Reading, sizes: BlockSizes) -> Made:

@@ -6,27 +6,24 @@ from go_rl.core.errors import ReadError, nearest
 from go_rl.graphs.readers.hf.family import TransformerFamily
 from go_rl.graphs.readers.hf.mlp import ACTIVATIONS
 from go_rl.graphs.readers.hf.model_config import ModelConfig
-from go_rl.graphs.readers.hf.sizes import BlockSizes, ExpertSizes
+from go_rl.graphs.readers.hf.sizes import BlockSizes, ExpertSizes, LatentSizes
 
 MOST_LAYERS = 512
 MOST_EXPERTS = 512
 GATED = "gated-"
+WINDOWED = ("sliding_attention", "chunked_attention")
+"""Blocks that attend to a window, in ``layer_types``."""
 ELEMENT_BYTES = {"bfloat16": 2.0, "float16": 2.0, "float32": 4.0, "float64": 8.0,
                  "float8_e4m3fn": 1.0, "float8_e5m2": 1.0}  # fmt: skip
 """Bytes of an element by the value of ``torch_dtype``."""
 
 
-def element_type(config: ModelConfig) -> tuple[str, float]:
+def torch_dtype(config: ModelConfig) -> tuple[str, float]:
     """Return the name and bytes of the element type; float32 where the configuration has none.
 
     Raises:
-        ReadError: a type that is not known, or matrices that are stored quantised.
+        ReadError: a type that is not known.
     """
-    if config.has("quantization_config"):
-        raise ReadError(
-            f"{config.where}: quantization_config: quantised matrices are not read; use the "
-            "configuration of the model before it was quantised"
-        )
     field = "dtype" if config.has("dtype") else "torch_dtype"
     name = config.text(field, "float32").removeprefix("torch.")
     if name not in ELEMENT_BYTES:
@@ -47,7 +44,8 @@ def block_sizes(config: ModelConfig, family: TransformerFamily) -> BlockSizes:
     if heads % kv_heads:
         raise config.wrong("num_key_value_heads", f"a divisor of the {heads} heads")
     head_dim = config.count("head_dim", family.head_dim or hidden // heads)
-    if not config.has("head_dim") and not family.head_dim and hidden % heads:
+    stated = config.has("head_dim") or family.head_dim or family.latent
+    if not stated and hidden % heads:
         name = config.name("hidden_size")
         raise config.wrong("num_attention_heads", f"a divisor of {name}, {hidden}")
     layers = config.count("num_hidden_layers", most=MOST_LAYERS)
@@ -59,6 +57,7 @@ def block_sizes(config: ModelConfig, family: TransformerFamily) -> BlockSizes:
         rotary=_rotary(config, family, head_dim),
         windows=_windows(config, family, layers),
         experts=_experts(config, family, layers),
+        latent=_latent(config) if family.latent else None,
     )  # fmt: skip
 
 
@@ -91,6 +90,16 @@ def _biased(config: ModelConfig, said: bool | str) -> bool:
     return config.flag(said, said in ("enable_bias", "qkv_bias"))
 
 
+def _latent(config: ModelConfig) -> LatentSizes:
+    return LatentSizes(
+        query_rank=config.count("q_lora_rank", 0, 0),
+        rank=config.count("kv_lora_rank"),
+        plain=config.count("qk_nope_head_dim"),
+        rotated=config.count("qk_rope_head_dim"),
+        value=config.count("v_head_dim"),
+    )
+
+
 def _rotary(config: ModelConfig, family: TransformerFamily, head_dim: int) -> int:
     if family.positions != "rotary":
         return 0
@@ -110,7 +119,9 @@ def _windows(config: ModelConfig, family: TransformerFamily, layers: int) -> dic
         kinds = config.fields["layer_types"]
         if not isinstance(kinds, list) or len(kinds) != layers:
             raise config.wrong("layer_types", f"a list of {layers} names")
-        return {i: window for i, kind in enumerate(kinds) if kind == "sliding_attention"}
+        return {i: window for i, kind in enumerate(kinds) if kind in WINDOWED}
+    if rotated := config.numbers("no_rope_layers"):
+        return {i: window for i, flag in enumerate(rotated[:layers]) if flag}
     if family.window == "switched":
         first = config.count("max_window_layers", layers, 0)
         return dict.fromkeys(range(first, layers), window)
@@ -121,11 +132,6 @@ def _windows(config: ModelConfig, family: TransformerFamily, layers: int) -> dic
 def _experts(config: ModelConfig, family: TransformerFamily, layers: int) -> ExpertSizes | None:
     if not family.experts:
         return None
-    for field, plain in (("decoder_sparse_step", 1), ("moe_layer_freq", 1)):
-        if config.count(field, plain) != plain:
-            raise config.wrong(field, f"{plain}: other patterns of experts are not read")
-    if config.numbers("mlp_only_layers"):
-        raise config.wrong("mlp_only_layers", "empty: other patterns of experts are not read")
     count = config.count(family.experts, most=MOST_EXPERTS)
     inner = config.count(family.moe_inner)
     shared = config.count(family.shared_inner, 0, 0) if family.shared_inner else 0
@@ -136,5 +142,18 @@ def _experts(config: ModelConfig, family: TransformerFamily, layers: int) -> Exp
         config.count("num_experts_per_tok", most=count),
         inner,
         shared,
-        config.count(family.sparse_from, 0, 0, layers) if family.sparse_from else 0,
+        _expert_layers(config, family, layers),
+    )
+
+
+def _expert_layers(config: ModelConfig, family: TransformerFamily, layers: int) -> frozenset[int]:
+    """Blocks that have experts: those listed, or from the first one each so many."""
+    if listed := config.numbers("moe_layers"):
+        return frozenset(listed)
+    first = config.count(family.sparse_from, 0, 0, layers) if family.sparse_from else 0
+    # Qwen and Llama count blocks from 1, DeepSeek from 0.
+    later, sooner = config.count("decoder_sparse_step", 1), config.count("moe_layer_freq", 1)
+    plain = config.numbers("mlp_only_layers")
+    return frozenset(
+        i for i in range(first, layers) if not ((i + 1) % later or i % sooner or i in plain)
     )

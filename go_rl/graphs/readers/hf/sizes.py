@@ -27,10 +27,26 @@ class ExpertSizes:
     """Experts that a token meets."""
     inner: int
     """Width of one."""
-    shared: int = 0
-    """Width of the expert of every token."""
-    first_layer: int = 0
-    """First block that has experts."""
+    shared: int
+    """Width of the expert of every token; 0: there is none."""
+    layers: frozenset[int]
+    """Blocks that have experts."""
+
+
+@dataclass(frozen=True)
+class LatentSizes:
+    """Channels of attention to latent keys and values."""
+
+    query_rank: int
+    """Channels of the latent queries; 0: queries have none."""
+    rank: int
+    """Channels of the latent keys and values, which all heads share."""
+    plain: int
+    """Channels of a head's queries and keys that are not rotated by position."""
+    rotated: int
+    """Channels that are, of keys shared by all heads."""
+    value: int
+    """Channels of a head's values."""
 
 
 @dataclass(frozen=True)
@@ -53,3 +69,4 @@ class BlockSizes:
     windows: Mapping[int, int] = field(default_factory=dict)
     """Tokens that a block attends to at most, by its number."""
     experts: ExpertSizes | None = None
+    latent: LatentSizes | None = None

@@ -1,0 +1,1 @@
+"""Images: towers of blocks over their patches, and language models that read them."""

@@ -1,0 +1,88 @@
+"""DOPPLER's text graphs: lines, counts, and the line of each error."""
+
+from __future__ import annotations
+
+import pytest
+
+from go_rl import optimize
+from go_rl.core import ReadError
+from go_rl.graphs.readers import load
+
+GRAPH = """\
+7
+0, 1, 5,
+0, 0, 1, 2,
+1, 2, 3, 3,
+30000000000,40000000000,einsummable
+20000000000,10000000000,formation
+20000000000,10000000000,select
+10000000000,80000000000
+"""
+"""Three inputs, then a diamond: 3 s, twice 2 s, and 1 s."""
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "graph.txt"
+
+
+def written(path, text):
+    path.write_text(text)
+    return path
+
+
+def test_vertices_and_edges(path):
+    graph = load(written(path, GRAPH))
+    assert graph.names == (0, 1, 2, 3)
+    assert graph.op_type == ("einsummable", "formation", "select", "operator")
+    assert graph.seconds["accelerator"].tolist() == pytest.approx([3.0, 2.0, 2.0, 1.0])
+    assert graph.transfer_seconds is not None
+    assert graph.transfer_seconds.tolist() == pytest.approx([4.0, 1.0, 1.0, 0.0])
+    assert graph.output_bytes.tolist() == [4e10, 1e10, 1e10, 8e10]
+    edges = zip(graph.senders.tolist(), graph.receivers.tolist(), strict=True)
+    assert list(zip(edges, graph.edge_bytes.tolist(), strict=True)) == [
+        ((0, 1), 4e10), ((0, 2), 4e10), ((1, 3), 1e10), ((2, 3), 1e10),
+    ]  # fmt: skip
+    assert graph.is_output.tolist() == [False, False, False, True]
+    assert graph.meta["inputs"] == 3
+    assert "none were measured" in graph.meta["notes"][0]
+
+
+def test_an_edge_may_come_twice_and_commas_may_be_missing(path):
+    text = "3\n\n0, 0\n1, 2\n1,4\n1,4\n1,4"
+    again = "3\r\n\r\n0, 0, 0,\r\n1, 2, 2, \r\n1,4\r\n1,4\r\n1 , 4 ,\r\n\r\n"
+    assert load(written(path, text)).digest == load(written(path, again)).digest
+
+
+def test_a_plan_of_it(path):
+    found = optimize(written(path, GRAPH), hardware="p100x4", method="one-device", samples=1)
+    assert found.best.value == pytest.approx(3 + 2 + 2 + 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("7\n", "8\n", r"1: 8 vertices, but 3 inputs on line 2 and 4 lines from line 5 on"),
+        ("0, 1, 5,", "0, 1, 1,", "2: an input is named twice"),
+        ("0, 1, 5,", "0, 1, 7,", "2: input 7, and there are 7 vertices"),
+        ("0, 0, 1, 2,", "0, 0, 1, 4,", "3: vertex 4; without inputs they are 0 to 3"),
+        ("1, 2, 3, 3,", "1, 2, 3,", "4: 3 receivers, and 4 senders on line 3"),
+        ("1, 2, 3, 3,", "1, 2, 3, x,", "4: 'x' among the receivers"),
+        ("1, 2, 3, 3,", "1, 2,, 3,", "4: '' among the receivers"),
+        ("20000000000,10000000000,f", "20000000000;10000000000,f", "6: .* is no vertex"),
+        ("20000000000,10000000000,f", "-2,10000000000,f", "6: .* is no vertex"),
+        ("20000000000,10000000000,f", "\n20000000000,10000000000,f", "6: '' is no vertex"),
+        ("0, 0, 1, 2,\n1, 2, 3, 3,", "0, 0, 1, 3,\n1, 2, 3, 1,", "cycle"),
+        ("0, 0, 1, 2,\n1, 2, 3, 3,", "0, 0, 1, 3,\n1, 2, 3, 3,", "node 3 feeds itself"),
+    ],
+)
+def test_what_is_wrong_is_named(path, old, new, message):
+    assert old in GRAPH
+    with pytest.raises(ReadError, match=message) as error:
+        load(written(path, GRAPH.replace(old, new)))
+    assert str(path) in str(error.value)
+
+
+def test_a_graph_without_vertices_is_refused(path):
+    with pytest.raises(ReadError, match="4 lines; a graph of DOPPLER has the number of vertices"):
+        load(written(path, "2\n0, 1\n0, 1\n1, 0\n"))

@@ -1,0 +1,115 @@
+"""Quantised configurations: bytes of matrices with their scales, counted by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from graphs.readers.hf_models import DEEPSEEK_V3, EXPERT_V3, LLAMA_8B, MIXTRAL, MLA_V3, MODELS
+from graphs.readers.test_hf_bad_input import save_header
+
+from go_rl.core import OpGraph
+from go_rl.graphs.readers.load import load
+
+MATRICES_8B = {(4096, 4096): 2, (1024, 4096): 2, (14336, 4096): 2, (4096, 14336): 1}
+"""Matrices of one block of Llama-3-8B: results and inputs, and how many there are."""
+REST_8B = 2 * (2 * 128256 * 4096 + (2 * 32 + 1) * 4096)
+"""Bytes of tables, head and normalisations, which stay bfloat16."""
+
+
+def read(folder: Path, config: Any, method: str, **settings: Any) -> OpGraph:
+    quantised = {**config, "quantization_config": {"quant_method": method, **settings}}
+    path = folder / "config.json"
+    path.write_text(json.dumps(quantised))
+    return load(path, {"sequence": 8})
+
+
+def stored(graph: OpGraph) -> float:
+    return float(graph.held_weights.own.sum() + graph.tied_bytes.sum())
+
+
+def blocks_8b(matrix: Any) -> float:
+    return 32 * sum(count * matrix(*shape) for shape, count in MATRICES_8B.items())
+
+
+@pytest.mark.parametrize(
+    ("method", "settings", "matrix", "said"),
+    [
+        # A float32 scale for each 128 x 128.
+        ("fp8", {"weight_block_size": [128, 128], "activation_scheme": "dynamic"},
+         lambda r, c: r * c + 4 * (r // 128) * (c // 128), "float8, scales of 128 x 128"),
+        # One for the matrix, one for its inputs.
+        ("fp8", {"activation_scheme": "static"}, lambda r, c: r * c + 8, "of whole matrices"),
+        # Half bytes; for each 128 inputs of a result a float16 scale and half a byte of zero point;
+        # the group of each input as int32.
+        ("gptq", {"bits": 4, "group_size": 128},
+         lambda r, c: r * c / 2 + c / 128 * r * 2.5 + 4 * c, "GPTQ, 4 bits, groups of 128 inputs"),
+        ("gptq", {"bits": 8, "group_size": -1},
+         lambda r, c: r * c + 3 * r + 4 * c, "GPTQ, 8 bits, groups of all inputs"),
+        ("awq", {"bits": 4, "group_size": 128, "zero_point": True},
+         lambda r, c: r * c / 2 + c / 128 * r * 2.5, "AWQ, 4 bits"),
+        ("awq", {"bits": 4, "group_size": 64, "zero_point": False},
+         lambda r, c: r * c / 2 + c / 64 * r * 2, "AWQ, 4 bits"),
+        ("bitsandbytes", {"load_in_8bit": True}, lambda r, c: r * c + 4 * r, "8 bits"),
+        ("bitsandbytes", {"load_in_4bit": True}, lambda r, c: r * c / 2 + 4 * r * c / 64, "4 bits"),
+        # A byte for each 64, a float32 for each 256 of them.
+        ("bitsandbytes", {"load_in_4bit": True, "bnb_4bit_use_double_quant": True},
+         lambda r, c: r * c / 2 + r * c / 64 + 4 * r * c / 64 / 256, "4 bits"),
+    ],
+)  # fmt: skip
+def test_bytes_with_scales(
+    tmp_path: Path, method: str, settings: dict[str, Any], matrix: Any, said: str
+) -> None:
+    graph = read(tmp_path, LLAMA_8B, method, **settings)
+    assert stored(graph) == pytest.approx(blocks_8b(matrix) + REST_8B, rel=1e-12)
+    assert said in " ".join(graph.meta["notes"])
+    # Results and FLOP are those of bfloat16.
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA_8B))
+    plain = load(tmp_path / "config.json", {"sequence": 8})
+    assert graph.output_bytes.tolist() == plain.output_bytes.tolist()
+    assert graph.flops.tolist() == plain.flops.tolist()
+    assert graph.bytes_accessed.sum() < plain.bytes_accessed.sum()
+
+
+def test_deepseek_in_blocks_of_float8(tmp_path: Path) -> None:
+    """Routers and what is no matrix of a block stay bfloat16."""
+    settings = {"fmt": "e4m3", "weight_block_size": [128, 128], "activation_scheme": "dynamic"}
+    graph = read(tmp_path, DEEPSEEK_V3, "fp8", **settings)
+    whole = MODELS["DeepSeek-V3"].parameters
+    kept = 2 * 129280 * 7168 + 61 * (1536 + 512 + 2 * 7168) + 7168 + 58 * (256 * 7168 + 256)
+    scales = 4 * (whole - kept) / 128**2
+    assert stored(graph) == pytest.approx(whole + kept + scales, rel=1e-5)
+    # The published files have 688,586,727,753 bytes: with the layer that predicts further tokens,
+    # its product of two tokens' channels, and its copies of table and head.
+    further = MLA_V3 + 257 * EXPERT_V3 + 2 * (256 * 7168 + 2 * 7168**2 + 2 * 129280 * 7168)
+    assert stored(graph) + further == pytest.approx(688_586_727_753, rel=1e-3)
+    expert = graph.index["model/layers.3/mlp/experts/gate_proj"]
+    assert graph.weight_bytes[expert] == 256 * EXPERT_V3 / 3 * (1 + 4 / 128**2)
+    router = graph.index["model/layers.3/mlp/gate"]
+    assert graph.weight_bytes[router] == 2 * 256 * 7168
+
+
+def test_modules_that_are_left_out(tmp_path: Path) -> None:
+    settings = {"load_in_8bit": True, "llm_int8_skip_modules": ["self_attn"]}
+    graph = read(tmp_path, MIXTRAL, "bitsandbytes", **settings)
+    assert graph.weight_bytes[graph.index["model/layers.0/self_attn/q_proj"]] == 2 * 4096**2
+    assert graph.weight_bytes[graph.index["model/layers.0/block_sparse_moe/gate"]] == 2 * 8 * 4096
+    expert = graph.index["model/layers.0/block_sparse_moe/experts/w1"]
+    assert graph.weight_bytes[expert] == 8 * (14336 * 4096 + 4 * 14336)
+
+
+def test_headers_are_compared_where_nothing_is_quantised(tmp_path: Path) -> None:
+    small = {**LLAMA_8B, "num_hidden_layers": 1}
+    arrays = {f"model.layers.0.{name}_layernorm.weight": [4096]
+              for name in ("input", "post_attention")}  # fmt: skip
+    arrays |= {
+        "model.embed_tokens.weight": [128256, 4096],
+        "lm_head.weight": [128256, 4096],
+        "model.norm.weight": [4096],
+        "model.layers.0.mlp.up_proj.qweight": [512, 14336],
+    }
+    save_header(tmp_path, arrays)
+    notes = " ".join(read(tmp_path, small, "awq", bits=4).meta["notes"])
+    assert "5 arrays as in the configuration" in notes
