@@ -63,8 +63,8 @@ def check_split(
 def pipelined(
     problem: Problem, options: PosingOptions, fixed: Mapping[NodeId, int] | None = None
 ) -> Problem:
-    """Return the problem with the objective of a pipeline: the slowest stage, not one sample's time,
-    where the user did not choose another; as it is on hardware for which there is none."""
+    """Return the problem with the objective of a pipeline, the slowest stage instead of the time of
+    one sample, unless the user chose another or links of several classes leave none."""
     replayed = problem.objective.traits.is_replayed
     if options.objective is not None or not (replayed and problem.hardware.links.uniform):
         return problem

@@ -127,7 +127,9 @@ def _extra_methods(problem: Problem, options: OptimizeOptions, agent: Any) -> tu
             )
         )
     if options.expert is not None:
-        from go_rl.objectives.methods import Expert, read_split
+        from go_rl.objectives.methods import Expert
+        from go_rl.plans.splits import read_split
 
-        extra.append(Expert(read_split(options.expert, problem)))
+        split = read_split(options.expert, problem.graph, problem.hardware)
+        extra.append(Expert(dict(zip(problem.graph.names, split.device.tolist(), strict=True))))
     return tuple(extra)

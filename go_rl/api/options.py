@@ -79,6 +79,7 @@ class PosingOptions(ABC):
     cost: Cost = field(default="auto", kw_only=True)
     """Cost model: auto, analytical, profiled, learned[:gpus|NAME|FILE] or measured:DIR
     (docs/costs.md)."""
+
     def __post_init__(self) -> None:
         check_objective(self.objective)
         rule_set(self.rules)
@@ -155,8 +156,8 @@ class OptimizeOptions(PlanningOptions):
     """Ring, makespan: plans to train the policy on this very graph with, before the search; 0:
     none."""
     expert: str | None = field(default=None, kw_only=True)
-    """All but makespan: JSON file with a human expert's split, evaluated beside the methods
-    (docs/methods.md)."""
+    """All but makespan: a human expert's split, a file or a text in any notation of docs/export.md,
+    evaluated beside the methods."""
 
     def check_own_fields(self) -> None:
         """See `PosingOptions`."""

@@ -59,8 +59,8 @@ COMMANDS = (
     Command("evaluate", "evaluate", "Evaluate",
             "Compare methods on graphs at equal samples and equal seconds; tables and curves."),
     Command("check", "check", "options_of",
-            "Verify a plan independently, or judge a split made elsewhere (--split SPLIT MODEL); exit "
-            "code 0: accepted, 1: rejected."),
+            "Verify a plan independently, or judge a split made elsewhere (--split SPLIT MODEL); "
+            "exit code 0: accepted, 1: rejected."),
     Command("graph", "graph", "Graph",
             "Show or save a model's operator graph."),
     Command("tune kernels", "tune.kernels", "TuneKernels",

@@ -1,4 +1,4 @@
-"""Layer blocks of a network: the parts that launchers of pipelines count, such as ``model.layers.0``.
+"""Layer blocks of a network: the parts that launchers of pipelines count, as ``model.layers.0``.
 
 They are read from the scopes in node names: parts with one name and a number, such as ``layers.3``,
 ``layer_3`` and ``Block_3``, on the shallowest level on which such parts hold most of the work.
@@ -76,9 +76,13 @@ def layer_blocks(graph: OpGraph) -> LayerBlocks:
 
 
 def scope_path(name: object) -> Part:
-    """Return the modules around a node: its name without the operator's own."""
+    """Return the modules around a node: its name without the operator's own, which is what follows
+    the last slash, or in a name without slashes the last word and its number."""
     whole = str(name)
-    return path_of(whole.rpartition("/")[0]) if "/" in whole else path_of(whole)[:-1]
+    if "/" in whole:
+        return path_of(whole.rpartition("/")[0])
+    path = path_of(whole)
+    return path[:-2] if path and path[-1].isdecimal() else path[:-1]
 
 
 def _numbered(path: Part) -> list[tuple[Part, Part]]:

@@ -177,7 +177,7 @@ class _Search:
         for i, first in enumerate(cuts):
             for step in (-2, -1, 1, 2):
                 moved = sorted({*cuts[:i], first + step, *cuts[i + 1 :]})
-                if 1 <= moved[0] and moved[-1] < self.count and len(moved) == len(cuts):
+                if moved[0] >= 1 and moved[-1] < self.count and len(moved) == len(cuts):
                     yield tuple(moved)
 
 

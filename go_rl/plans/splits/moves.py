@@ -14,8 +14,8 @@ from go_rl.graphs.cutting.layers import layer_names
 from go_rl.objectives.common.workspace import Workspace
 from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
-from go_rl.plans.splits.split import Split, listed
 from go_rl.plans.splits.broken_rules import broken_rules
+from go_rl.plans.splits.split import Split, listed
 
 MOST_MOVES = 600
 """Moves that are priced at most; those from and to the busiest device come first."""
@@ -130,7 +130,9 @@ def _priced(workspace: Workspace, plan: Plan, rows: Int16[np.ndarray, "C N"]) ->
         if isinstance(workspace, MakespanWorkspace):
             like = np.ones(part.shape, np.int64)
             order = None if plan.priority is None else like * plan.priority
-            decisions = workspace.decisions(part, order, None if plan.fusion_group is None else like)
+            decisions = workspace.decisions(
+                part, order, None if plan.fusion_group is None else like
+            )
         found.append(workspace.evaluate(decisions).seconds)
     return np.concatenate(found)
 

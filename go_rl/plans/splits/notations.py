@@ -64,6 +64,17 @@ class Written:
         except ValueError:
             return None
 
+    @property
+    def fault(self) -> str:
+        """Why what looks like JSON is none; empty: it is, or looks like something else."""
+        if self.document is not None or not self.text.lstrip().startswith(("{", "[")):
+            return ""
+        try:
+            parse_json(self.text)
+        except ValueError as error:
+            return str(error)
+        return ""
+
     @cached_property
     def values(self) -> list[Any]:
         """Values of its object; empty: it is none."""
@@ -181,11 +192,13 @@ def read_split(
     if found is None:
         raise setting.error(_unknown(written))
     if found.of(written) is None:
-        raise setting.error(f"is not in notation {found.name}: {found.english}")
+        raise setting.error(written.fault or f"is not in notation {found.name}: {found.english}")
     return replace(found.read(setting, found.of(written)), notation=found.name)
 
 
 def _unknown(written: Written) -> str:
+    if written.fault:
+        return f"is not readable JSON ({written.fault})"
     known = "; ".join(f"{n.name} ({n.english})" for n in NOTATIONS)
     what = "" if written.path is not None else "is no file, and "
     return f"{what}is in no notation that is known: {known}"

@@ -56,7 +56,7 @@ def read_onnx_stages(setting: Setting, path: Any) -> Split:
     place = places(graph)
     if not (place != NOWHERE).any():
         raise setting.error(f"{graph.name!r} does not come from an ONNX file")
-    _check_same(setting, model, place)
+    check_same_model(setting, model, place)
     known = np.full(graph.num_nodes, NOWHERE)
     for node in np.flatnonzero(place != NOWHERE).tolist():
         known[node] = stage.get(int(place[node]), NOWHERE)
@@ -98,8 +98,10 @@ def check_stages(setting: Setting, model: onnx.ModelProto) -> dict[int, int]:
     return found
 
 
-def _check_same(setting: Setting, model: onnx.ModelProto, place: Int64[np.ndarray, "N"]) -> None:
-    """Refuse a file whose operators are not those that the graph was read from."""
+def check_same_model(
+    setting: Setting, model: onnx.ModelProto, place: Int64[np.ndarray, "N"]
+) -> None:
+    """Raise a `SplitError` for a file whose operators are not those the graph was read from."""
     graph, nodes = setting.graph, model.graph.node
     for node in np.flatnonzero(place != NOWHERE).tolist():
         number = int(place[node])
@@ -143,5 +145,3 @@ def read_layer_assignment(setting: Setting, text: Any) -> Split:
 def is_annotated(path: Path) -> bool:
     """Whether a path is that of an ONNX file."""
     return path.suffix == ".onnx" and path.is_file()
-
-

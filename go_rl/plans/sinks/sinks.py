@@ -1,0 +1,132 @@
+"""`SINKS`: the notations in which a plan leaves, one row each; `render_sink`, `write_sink`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from go_rl.core import OpGraph, Plan, SplitError
+from go_rl.core.errors import nearest
+from go_rl.core.files.paths import path_of
+from go_rl.core.files.whole_file import write_bytes
+from go_rl.plans.sinks.genai_pipeline import render_genai
+from go_rl.plans.sinks.hf_device_map import render_device_map
+from go_rl.plans.sinks.json_patterns import render_json
+from go_rl.plans.sinks.llama_cpp import render_llama_cpp
+from go_rl.plans.sinks.megatron import render_megatron
+from go_rl.plans.sinks.onnx_stages import annotated_model
+from go_rl.plans.sinks.onnxruntime_names import render_layer_assignment
+from go_rl.plans.sinks.openvino import render_affinities
+from go_rl.plans.sinks.placed import Placed, placed
+from go_rl.plans.sinks.torch_split_spec import render_split_spec
+from go_rl.plans.sinks.torchtitan import render_torchtitan
+from go_rl.plans.sinks.vllm import render_vllm
+from go_rl.plans.splits.layer_cuts import JOINED
+from go_rl.plans.splits.notations import NOTATION_NAMES, read_split
+from go_rl.plans.splits.split import Split
+
+FileMaker = Callable[[Placed, str | Path, str | Path], bytes]
+"""Makes a file from a plan, the model's file and the path where it goes."""
+
+
+@dataclass(frozen=True)
+class Sink:
+    """A notation in which a plan leaves."""
+
+    name: str
+    english: str
+    """What it is, and where it goes."""
+    render: Callable[[Placed], str] | None = None
+    """Makes the text; None: it is no text."""
+    of_model: FileMaker | None = None
+    """Makes the file where the model's own is needed; None: it is a text."""
+
+
+TABLE: tuple[Sink, ...] = (
+    Sink("json", "device by module and node; go-rl check --split reads it", render_json),
+    Sink("hf", "device_map of transformers and accelerate", render_device_map),
+    Sink("vllm", "VLLM_PP_LAYER_PARTITION, an environment variable", render_vllm),
+    Sink("torchtitan", "parallelism.module_fqns_per_model_part", render_torchtitan),
+    Sink("megatron", "--pipeline-model-parallel-layout of Megatron-LM", render_megatron),
+    Sink("torch", "split_spec of torch.distributed.pipelining", render_split_spec),
+    Sink("llama.cpp", "-ts of llama.cpp", render_llama_cpp),
+    Sink("openvino", "affinities for OpenVINO's HETERO", render_affinities),
+    Sink("onnxruntime", "session.name_based_layer_assignment", render_layer_assignment),
+    Sink("onnx", "a copy of the model with pipeline stages", of_model=annotated_model),
+    Sink("genai", "decoder-pipeline of onnxruntime-genai", of_model=render_genai),
+)
+SINKS: tuple[str, ...] = tuple(sink.name for sink in TABLE)
+"""Names of the sinks."""
+
+
+def render_sink(name: str, plan: Plan, graph: OpGraph) -> str:
+    """Return a plan as the text of a sink, which was read back and says the same.
+
+    Raises:
+        SplitError: no such sink, one that is no text, or one that cannot say the plan, whose parts
+            are finer.
+        PlanError: the plan is a failure, or of another graph.
+    """
+    sink = _named(name)
+    if sink.render is None:
+        raise SplitError(f"{name} is made from the model's file; write it to a file (write_sink)")
+    what = placed(name, plan, graph)
+    text = sink.render(what)
+    if name in NOTATION_NAMES:
+        _check_same(what, read_split(text, graph, what.hardware, name))
+    return text
+
+
+def write_sink(
+    name: str, plan: Plan, graph: OpGraph, path: str | Path, model: str | Path | None = None
+) -> None:
+    """Write a plan to the file of a sink, whole or not at all.
+
+    Args:
+        name: one of `SINKS`.
+        plan: a legal plan.
+        graph: what it is for.
+        path: file to write.
+        model: the ONNX file that the graph was read from, for sinks that need it.
+
+    Raises:
+        SplitError: see `render_sink`; the model's file is missing, or of another model; or the file
+            cannot be written.
+        PlanError: see `render_sink`.
+    """
+    path, sink = path_of(path, "a sink's file", SplitError), _named(name)
+    if sink.of_model is None:
+        content = render_sink(name, plan, graph).encode()
+    elif model is None or Path(model).suffix != ".onnx":
+        raise SplitError(f"{name} needs the ONNX file that the plan is for, not {model!r}")
+    else:
+        content = sink.of_model(placed(name, plan, graph), model, path)
+    try:
+        write_bytes(path, content)
+    except OSError as error:
+        raise SplitError(f"{path}: cannot be written ({error.strerror})") from error
+
+
+def _named(name: str) -> Sink:
+    found = next((sink for sink in TABLE if sink.name == name), None)
+    if found is None:
+        raise SplitError(f"no sink {name!r}{nearest(name, SINKS)} Sinks: {', '.join(SINKS)}")
+    return found
+
+
+def _check_same(plan: Placed, back: Split) -> None:
+    """Refuse a text that, read back, says something else: the plan is finer than the notation."""
+    wrong = np.flatnonzero(plan.fixed & (back.device != plan.device))
+    if not wrong.size:
+        return
+    node = int(wrong[0])
+    cure = f"plan it so with go-rl optimize ... --for {plan.sink}" if plan.sink in JOINED else (
+        "use json, onnx, onnxruntime or openvino, which name nodes"
+    )  # fmt: skip
+    raise plan.error(
+        f"cannot say this plan, whose parts are finer: {len(wrong)} nodes would move, such as "
+        f"{plan.graph.names[node]!r} from device {plan.device[node]} to {back.device[node]}; {cure}"
+    )
