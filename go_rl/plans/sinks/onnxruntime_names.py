@@ -38,7 +38,6 @@ def _parts(names: dict[int, str], plan: Placed) -> dict[int, list[str]]:
         for end, letter in enumerate(name):
             if letter == "/" and end:
                 scopes.setdefault(name[: end + 1], []).append(node)
-    text = {node: name for node, name in names.items()}
     found: dict[int, list[str]] = {}
     covered: set[int] = set()
     for scope in sorted(scopes, key=len):
@@ -46,7 +45,7 @@ def _parts(names: dict[int, str], plan: Placed) -> dict[int, list[str]]:
         devices = {int(plan.device[node]) for node in inside}
         if len(devices) > 1 or covered.issuperset(inside):
             continue
-        others = (n for n, name in text.items() if scope in name and n not in inside)
+        others = (n for n, name in names.items() if scope in name and n not in inside)
         if all(int(plan.device[n]) in devices for n in others):
             found.setdefault(devices.pop(), []).append(scope)
             covered.update(inside)

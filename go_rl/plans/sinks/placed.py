@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Bool, Int64
@@ -71,7 +72,7 @@ class Placed:
         Raises:
             SplitError: they go back.
         """
-        for before, after in zip(chain, chain[1:], strict=False):
+        for before, after in pairwise(chain):
             if after < before:
                 raise self.error(
                     f"takes stages in the order of the layers, and the plan goes from device "

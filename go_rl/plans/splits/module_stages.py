@@ -47,7 +47,7 @@ def read_torchtitan(setting: Setting, document: Any) -> Split:
             f"has {len(parts)} parts, which is no multiple of the {devices} devices of "
             f"{setting.hardware.name!r}"
         )
-    names, device = node_names(setting.graph), dict[str, int]()
+    device = dict[str, int]()
     for stage, part in enumerate(parts):
         for module in part:
             if module in device:
@@ -55,7 +55,6 @@ def read_torchtitan(setting: Setting, document: Any) -> Split:
             device[module] = stage % devices
     nodes = {module: _titan_nodes(setting, module) for module in device}
     known, entry = assigned(setting, device, nodes)
-    assert names.graph is setting.graph
     return split_of(setting, "torchtitan", known, entry, tuple(device))
 
 
@@ -70,8 +69,8 @@ def _titan_nodes(setting: Setting, module: str) -> list[int]:
 
 
 def read_split_spec(setting: Setting, document: Any) -> Split:
-    """Read ``split_spec`` of torch.distributed.pipelining: ``BEGINNING`` or ``END`` by module, where
-    a stage begins before or after it.
+    """Read ``split_spec`` of torch.distributed.pipelining: where a stage begins, before a module
+    (``BEGINNING``) or after it (``END``).
 
     Raises:
         SplitError: an unknown module or split point, or more stages than devices.

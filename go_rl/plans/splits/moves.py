@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int16, Int64
 
-from go_rl.core import FREE, Plan
+from go_rl.core import FREE, OpGraph, Plan
 from go_rl.core.decisions import Decisions
 from go_rl.core.evaluation import finite
 from go_rl.graphs.cutting.layers import layer_names
@@ -75,7 +75,9 @@ def best_move(workspace: Workspace, split: Split, plan: Plan) -> Move | None:
             return None
         if not broken_rules(workspace, rows[i]):
             nodes, target = moves[i]
-            return _move(workspace, split, nodes, target, float(seconds[i]), plan.value)
+            return _move(
+                split, workspace.problem.graph, nodes, target, float(seconds[i]), plan.value
+            )
     return None
 
 
@@ -138,11 +140,10 @@ def _priced(workspace: Workspace, plan: Plan, rows: Int16[np.ndarray, "C N"]) ->
 
 
 def _move(
-    workspace: Workspace, split: Split, nodes: np.ndarray, target: int, seconds: float, before: float
+    split: Split, graph: OpGraph, nodes: np.ndarray, target: int, seconds: float, before: float
 ) -> Move:  # fmt: skip
     source = int(split.device[nodes[split.device[nodes] != target][0]])
     unit = int(split.unit[nodes[0]])
     whole = unit != NOWHERE and len(nodes) == int((split.unit == unit).sum())
-    graph = workspace.problem.graph
     part = split.unit_names[unit] if whole else listed(graph, nodes)
     return Move(part, tuple(nodes.tolist()), source, target, seconds, before / seconds)

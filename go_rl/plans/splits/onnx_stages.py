@@ -1,4 +1,4 @@
-"""Splits of ONNX tools: ``pipeline_stage`` in the file itself, and onnxruntime's layer assignment."""
+"""Splits of ONNX tools: ``pipeline_stage`` in the file, and onnxruntime's layer assignment."""
 
 from __future__ import annotations
 
