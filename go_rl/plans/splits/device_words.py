@@ -9,6 +9,9 @@ from go_rl.core.files.strict_json import shown
 
 NOWHERE_TO_RUN = ("disk", "meta")
 """Devices that hold weights and run nothing."""
+KINDS = frozenset({"accelerator", "chip", "cpu", "cuda", "device", "gpu", "hip", "metal", "mps",
+                   "npu", "rocm", "stage", "sycl", "tpu", "vulkan", "xpu"})  # fmt: skip
+"""Kinds of devices in the words of other tools."""
 _WORD = re.compile(r"([a-z]+)?[ .:_-]?(\d{1,6})?")
 
 
@@ -25,8 +28,9 @@ def device_of(word: object, hardware: Hardware, where: str) -> int:
     """
     if type(word) is int:
         return _checked(word, 0, hardware.num_devices, hardware, where)
-    match = _WORD.fullmatch(word.lower()) if isinstance(word, str) else None
-    if match is None or not word:
+    match = _WORD.fullmatch(word.lower()) if isinstance(word, str) and word else None
+    known = {None, *KINDS, *NOWHERE_TO_RUN, *(kind.lower() for kind in hardware.kinds)}
+    if match is None or match[1] not in known:
         raise SplitError(
             f"{where} must be an index or a name such as 'cuda:1' or 'GPU.1', not {shown(word)}"
         )
