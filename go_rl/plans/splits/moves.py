@@ -53,7 +53,8 @@ class Move:
 def best_move(workspace: Workspace, split: Split, plan: Plan) -> Move | None:
     """Return the legal move of one part that gains most; None: no move does.
 
-    Parts at a boundary are tried: an end of an edge between two devices, to the other end's device.
+    Parts at a boundary are tried: an end of an edge between two devices, to the other end's device;
+    and parts of the last device that is used, to the next.
     A part is what the notation can move, such as a layer; where nodes are named one by one, a node
     with its colocation class, and the nodes of one scope on one device.
 
@@ -96,12 +97,17 @@ def _candidates(
     cut &= ~graph.is_fed[senders]
     ends = np.stack([senders[cut], receivers[cut]])
     wanted: dict[tuple[int, int, int], None] = {}
+    idle: int | None = int(device.max()) + 1
+    idle = idle if idle < workspace.problem.hardware.num_devices else None
     parts = _parts(workspace, split)
     for which, label in enumerate(parts):
         for mover, other in (ends, ends[::-1]):
             for pair in zip(label[mover].tolist(), device[other].tolist(), strict=True):
                 if pair[0] != NOWHERE:
                     wanted.setdefault((which, *pair))
+        if idle is not None:
+            last = np.unique(label[(device == idle - 1) & (label != NOWHERE)])
+            wanted.update(dict.fromkeys((which, part, idle) for part in last.tolist()))
     found = [(np.flatnonzero(parts[which] == label), target) for which, label, target in wanted]
     moving = [(nodes, target) for nodes, target in found if (device[nodes] != target).any()]
     moving.sort(key=lambda each: busiest not in (each[1], int(device[each[0][0]])))
