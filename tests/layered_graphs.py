@@ -35,9 +35,7 @@ def llama(folder: Path, layers: int = 4) -> OpGraph:
 
 
 def posed(graph: OpGraph, hardware: str, objective: str = "ring", memory: bool = False) -> Problem:
-    options = JudgeOptions(
-        hardware=hardware, objective=objective, memory=memory, cost="analytical"
-    )
+    options = JudgeOptions(hardware=hardware, objective=objective, memory=memory, cost="analytical")
     return problem_for(graph, options)
 
 

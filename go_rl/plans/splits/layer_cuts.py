@@ -2,14 +2,14 @@
 
 What comes before the layers, the layers, and what comes behind them form a chain, which is cut into
 contiguous stages on devices 0, 1, 2, ... All cuts are tried where they are few, else those that
-moving one cut at a time reaches from stages of equal work and from random ones.
+moving cuts in a row reaches from stages of balanced work and from random ones.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import comb
 
 import numpy as np
@@ -45,6 +45,8 @@ CHECKED = 40
 """Fastest cuts that are held against the rules until one keeps them."""
 RESTARTS = 20
 """Random starts of the search by moves."""
+UNABLE = 1e9
+"""Seconds of an operator on a device that cannot run it, where stages are balanced."""
 Cuts = tuple[int, ...]
 """First item of the second stage, of the third, and so on; ascending."""
 
@@ -152,18 +154,36 @@ class _Search:
         return [cuts for cuts in ranked[:CHECKED] if np.isfinite(self.seen[cuts])]
 
     def _starts(self) -> Iterator[Cuts]:
-        """Stages of equal work on all devices, on fewer, and random ones."""
-        work = np.bincount(self.follows, self.workspace.problem.work, self.count)
-        ends = np.cumsum(work) / work.sum()
+        """Stages of balanced work on all devices, on fewer, and random ones."""
         for stages in range(self.stages, 0, -1):
-            cuts = np.searchsorted(ends, np.arange(1, stages) / stages) + 1
-            yield tuple(sorted({int(c) for c in cuts if c < self.count}))
-        for _ in range(RESTARTS):
+            yield self._balanced(stages)
+        for _ in range(RESTARTS if self.stages > 1 else 0):
             size = int(self.random.integers(1, self.stages))
             yield tuple(sorted((self.random.permutation(self.count - 1)[:size] + 1).tolist()))
 
+    def _balanced(self, stages: int) -> Cuts:
+        """Cuts whose slowest stage has the least work, transfers aside: exact, by dynamic
+        programming over the end of each stage."""
+        problem = self.workspace.problem
+        seconds = np.where(np.isfinite(problem.seconds), problem.seconds, UNABLE)
+        item = [np.bincount(self.follows, row, self.count) for row in seconds]
+        until = np.concatenate([np.zeros((len(item), 1)), np.cumsum(item, axis=1)], axis=1)
+        kind = problem.device_kind
+        slowest, begin = until[kind[0]].copy(), []
+        for stage in range(1, stages):
+            # [end, begin]: the slowest of the stages before, and the work from begin to end
+            work = until[kind[stage]][:, None] - until[kind[stage]][None]
+            either = np.maximum(slowest[None], np.where(work > 0, work, np.inf))
+            begin.append(either.argmin(axis=1))
+            slowest = either.min(axis=1)
+        cuts, end = [], self.count
+        for first in reversed(begin):
+            end = int(first[end])
+            cuts.append(end)
+        return tuple(sorted({cut for cut in cuts if 0 < cut < self.count}))
+
     def _descend(self, cuts: Cuts) -> None:
-        """Move one cut at a time while that helps."""
+        """Move cuts while that helps."""
         self.price([cuts])
         while not self.progress.spent:
             near = list(self._near(cuts))
@@ -174,11 +194,14 @@ class _Search:
             cuts = best
 
     def _near(self, cuts: Cuts) -> Iterator[Cuts]:
-        for i, first in enumerate(cuts):
-            for step in (-2, -1, 1, 2):
-                moved = sorted({*cuts[:i], first + step, *cuts[i + 1 :]})
-                if moved[0] >= 1 and moved[-1] < self.count and len(moved) == len(cuts):
-                    yield tuple(moved)
+        """Neighbours: cuts in a row that move by one or two items together."""
+        for i in range(len(cuts)):
+            for j in range(i + 1, len(cuts) + 1):
+                for by in (-2, -1, 1, 2):
+                    moved = (*cuts[:i], *(cut + by for cut in cuts[i:j]), *cuts[j:])
+                    inside = moved[0] >= 1 and moved[-1] < self.count
+                    if inside and all(a < b for a, b in pairwise(moved)):
+                        yield moved
 
 
 def optimize_layers(

@@ -60,7 +60,10 @@ def test_a_node_that_is_not_named_follows_its_producer(problem, tmp_path):
         ({"3": 0}, "'3' matches no node, and no module, of 'pair'"),
         ({"1": 2}, "device of '1' is 2; devices of 'p100x2' are 0..1"),
         ({"1": 2**63}, "devices of 'p100x2' are 0..1"),
-        ({"1": "one"}, "device of '1' must be an index or a name such as 'cuda:1' or 'GPU.1', not 'one'"),
+        (
+            {"1": "one"},
+            "device of '1' must be an index or a name such as 'cuda:1' or 'GPU.1', not 'one'",
+        ),
         ({"1": True}, "device of '1' must be an index or a name such as 'cuda:1'"),
         ({"1": "cuda:7"}, "is 7; devices of 'p100x2' are 0..1"),
         ({"1": "cpu"}, "'p100x2' has no CPU among its devices, which are p100"),
