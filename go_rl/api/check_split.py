@@ -74,10 +74,11 @@ def pipelined(
 
 def judgement_json(found: Judgement) -> dict[str, Any]:
     """Return a judgement as the command's JSON document; every number is finite or null."""
+    from go_rl.plans.sinks import moved_string
     from go_rl.report.bottleneck import bottleneck
 
     problem, plan, verdict = found.problem, found.plan, found.verdict
-    held, repaired = bottleneck(problem, plan), found.repaired
+    held, repaired, move = bottleneck(problem, plan), found.repaired, found.move
     return {
         "accepted": found.ok,
         "status": str(verdict.status),
@@ -92,7 +93,9 @@ def judgement_json(found: Judgement) -> dict[str, Any]:
         "detail": plan.evaluation.detail,
         "bottleneck": None if held is None else held.to_json(),
         "device_seconds": [finite(each) for each in plan.evaluation.device_seconds],
-        "move": None if found.move is None else found.move.to_json(),
+        "move": None if move is None else move.to_json() | {
+            "split": moved_string(found.split, move, problem.graph, problem.hardware)
+        },
         "repaired": None if repaired is None else {
             "value": finite(repaired.value),
             "moved": int((repaired.device != found.split.device).sum()),

@@ -188,7 +188,7 @@ class JudgeOptions(PosingOptions):
     all_chips: bool = field(default=False, kw_only=True)
     """Ring: every chip must be used."""
     moves: bool = field(default=True, kw_only=True)
-    """Look for the one move that gains most."""
+    """Look for the one move that gains most; --no-moves leaves it out."""
 
     def check_own_fields(self) -> None:
         """See `PosingOptions`."""

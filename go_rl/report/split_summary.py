@@ -7,8 +7,8 @@ from math import isfinite
 import numpy as np
 
 from go_rl.core.printable import name_line
+from go_rl.plans.sinks import moved_string
 from go_rl.plans.splits.judge import Judgement
-from go_rl.plans.splits.moves import Move
 from go_rl.report.bottleneck import bottleneck
 from go_rl.report.notes import note_lines
 from go_rl.report.summary import bound_sentence, seconds_text
@@ -36,7 +36,7 @@ def split_lines(found: Judgement) -> list[str]:
         )
         held = bottleneck(problem, plan)
         lines += [] if held is None else [held.sentence]
-    lines.append(_move_line(found.move, problem.objective.traits.device, found.ok))
+    lines.append(_move_line(found))
     return [*lines, *note_lines((*found.split.notes, *problem.notes))]
 
 
@@ -50,12 +50,15 @@ def _repaired(found: Judgement) -> list[str]:
     ]
 
 
-def _move_line(move: Move | None, device: str, legal: bool) -> str:
+def _move_line(found: Judgement) -> str:
+    move, device = found.move, found.problem.objective.traits.device
     if move is None:
         return "no move of a single part to a neighbouring device " + (
-            "gains anything" if legal else "makes it legal"
+            "gains anything" if found.ok else "makes it legal"
         )
     what = f"{name_line(move.part, 120)} from {device} {move.source} to {move.target}"
+    if text := moved_string(found.split, move, found.problem.graph, found.problem.hardware):
+        what += f", which is {text}"
     after = f"{seconds_text(move.seconds)} an iteration"
     if not isfinite(move.gain):
         return f"one move makes it legal: {what}, {after}"

@@ -33,6 +33,14 @@ def test_a_split_is_judged_in_json(command, model):
     assert set(document["move"] or {"gain": 1}) >= {"gain"}
 
 
+def test_a_move_is_said_in_the_notation_itself(command, model):
+    for split, after in (("3,1", "2,2"), ("Et*3|tL", "Et*2|t*2L"), ("-ts 3,2", "-ts 2,3")):
+        found = command("check", f"--split={split}", model, "--hardware", "ring4", *FAST, "--json")
+        assert found.document["move"]["split"] == after
+    found = command("check", "--split", '{"": 0}', model, "--hardware", "ring4", *FAST, "--json")
+    assert (found.document["move"] or {"split": None})["split"] is None
+
+
 def test_an_illegal_split_ends_with_one(command, model):
     split = '{"model": 1, "lm_head": 0}'
     found = command("check", "--split", split, model, "--hardware", "ring4", *FAST, "--json")

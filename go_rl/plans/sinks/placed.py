@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Bool, Int64
+from jaxtyping import Bool, Int, Int64
 
 from go_rl.core import Hardware, HardwareError, OpGraph, Plan, PlanError, SplitError
 from go_rl.graphs.cutting.layer_blocks import (
@@ -116,3 +116,10 @@ def placed(sink: str, plan: Plan, graph: OpGraph) -> Placed:
     fixed = ~graph.is_fed
     fixed[list(plan.replicas)] = False
     return Placed(sink, graph, hardware, plan.device.astype(np.int64), fixed)
+
+
+def placed_devices(
+    sink: str, graph: OpGraph, hardware: Hardware, device: Int[np.ndarray, "N"]
+) -> Placed:
+    """Return [N] devices for a sink, as `placed` does for a plan."""
+    return Placed(sink, graph, hardware, device.astype(np.int64), ~graph.is_fed)

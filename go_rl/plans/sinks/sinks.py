@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from go_rl.core import OpGraph, Plan, SplitError
+from go_rl.core import Hardware, OpGraph, Plan, SplitError
 from go_rl.core.errors import nearest
 from go_rl.core.files.paths import path_of
 from go_rl.core.files.whole_file import write_bytes
@@ -20,11 +20,12 @@ from go_rl.plans.sinks.megatron import render_megatron
 from go_rl.plans.sinks.onnx_stages import annotated_model
 from go_rl.plans.sinks.onnxruntime_names import render_layer_assignment
 from go_rl.plans.sinks.openvino import render_affinities
-from go_rl.plans.sinks.placed import Placed, placed
+from go_rl.plans.sinks.placed import Placed, placed, placed_devices
 from go_rl.plans.sinks.torch_split_spec import render_split_spec
 from go_rl.plans.sinks.torchtitan import render_torchtitan
 from go_rl.plans.sinks.vllm import render_vllm
 from go_rl.plans.splits.layer_cuts import JOINED
+from go_rl.plans.splits.moves import Move
 from go_rl.plans.splits.notations import NOTATION_NAMES, read_split
 from go_rl.plans.splits.split import Split
 
@@ -43,16 +44,23 @@ class Sink:
     """Makes the text; None: it is no text."""
     of_model: FileMaker | None = None
     """Makes the file where the model's own is needed; None: it is a text."""
+    is_string: bool = False
+    """Whether the text is one short line."""
 
 
 TABLE: tuple[Sink, ...] = (
     Sink("json", "device by module and node; go-rl check --split reads it", render_json),
     Sink("hf", "device_map of transformers and accelerate", render_device_map),
-    Sink("vllm", "VLLM_PP_LAYER_PARTITION, an environment variable", render_vllm),
+    Sink("vllm", "VLLM_PP_LAYER_PARTITION, an environment variable", render_vllm, is_string=True),
     Sink("torchtitan", "parallelism.module_fqns_per_model_part", render_torchtitan),
-    Sink("megatron", "--pipeline-model-parallel-layout of Megatron-LM", render_megatron),
+    Sink(
+        "megatron",
+        "--pipeline-model-parallel-layout of Megatron-LM",
+        render_megatron,
+        is_string=True,
+    ),
     Sink("torch", "split_spec of torch.distributed.pipelining", render_split_spec),
-    Sink("llama.cpp", "-ts of llama.cpp", render_llama_cpp),
+    Sink("llama.cpp", "-ts of llama.cpp", render_llama_cpp, is_string=True),
     Sink("openvino", "affinities for OpenVINO's HETERO", render_affinities),
     Sink("onnxruntime", "session.name_based_layer_assignment", render_layer_assignment),
     Sink("onnx", "a copy of the model with pipeline stages", of_model=annotated_model),
@@ -73,10 +81,28 @@ def render_sink(name: str, plan: Plan, graph: OpGraph) -> str:
     sink = _named(name)
     if sink.render is None:
         raise SplitError(f"{name} is made from the model's file; write it to a file (write_sink)")
-    what = placed(name, plan, graph)
-    text = sink.render(what)
-    if name in NOTATION_NAMES:
-        _check_same(what, read_split(text, graph, what.hardware, name))
+    return _rendered(sink.render, placed(name, plan, graph))
+
+
+def moved_string(split: Split, move: Move, graph: OpGraph, hardware: Hardware) -> str | None:
+    """Return a split of one string, such as ``8,8,9,7``, after a move; None: its notation is no
+    string, or cannot say it."""
+    sink = next((sink for sink in TABLE if sink.name == split.notation), None)
+    if sink is None or sink.render is None or not sink.is_string:
+        return None
+    device = split.device.copy()
+    device[list(move.nodes)] = move.target
+    try:
+        return _rendered(sink.render, placed_devices(sink.name, graph, hardware, device)).strip()
+    except SplitError:  # virtual stages, overrides of single tensors
+        return None
+
+
+def _rendered(render: Callable[[Placed], str], what: Placed) -> str:
+    """The text, read back where go_rl reads the notation."""
+    text = render(what)
+    if what.sink in NOTATION_NAMES:
+        _check_same(what, read_split(text, what.graph, what.hardware, what.sink))
     return text
 
 

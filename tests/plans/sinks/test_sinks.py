@@ -118,7 +118,7 @@ def test_notations_of_modules_and_nodes_say_finer_plans(name, problem):
 
 def test_what_cannot_leave_is_refused(problem, layered, tmp_path):
     graph = problem.graph
-    with pytest.raises(SplitError, match="no sink 'vlm'; did you mean 'vllm'?"):
+    with pytest.raises(SplitError, match="no sink 'vlm'; did you mean"):
         render_sink("vlm", layered, graph)
     with pytest.raises(SplitError, match="is made from the model's file"):
         render_sink("onnx", layered, graph)

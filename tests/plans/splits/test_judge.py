@@ -123,7 +123,7 @@ def test_the_sentences_name_verdict_bound_cause_and_move(graph):
     assert lines[0] == "legal: split in notation vllm, tiny on ring4, objective ring, rules default"
     assert "an iteration, at most" in lines[1]
     assert lines[2].startswith("busiest: chip 0, 100 % of the iteration")
-    assert lines[3].startswith("best single move: model.layers.2 from chip 0 to 1, ")
+    assert lines[3].startswith("best single move: model.layers.2 from chip 0 to 1, which is 2,2, ")
     wrong = split_lines(judged(posed(graph, "ring2"), '{"lm_head": 0, "*": 1}'))
     assert wrong[0].startswith("illegal: split in notation json")
     assert any(line.startswith("acyclic: edge 'model/norm'") for line in wrong)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import pytest
 from layered_graphs import llama, posed
@@ -26,7 +26,7 @@ def every_partition(layers, stages):
     for several in range(1, stages + 1):
         for cuts in combinations(range(1, layers), several - 1):
             ends = (0, *cuts, layers)
-            yield ",".join(str(b - a) for a, b in zip(ends, ends[1:], strict=False))
+            yield ",".join(str(b - a) for a, b in pairwise(ends))
 
 
 @pytest.mark.parametrize(
