@@ -21,14 +21,8 @@ from go_rl.plans.splits.devices_by_name import (
     read_expert,
     read_patterns,
 )
-from go_rl.plans.splits.layer_stages import (
-    LLAMA_CPP,
-    MEGATRON,
-    VLLM,
-    read_llama_cpp,
-    read_megatron,
-    read_vllm,
-)
+from go_rl.plans.splits.layer_stages import MEGATRON, VLLM, read_megatron, read_vllm
+from go_rl.plans.splits.llama_cpp_options import LLAMA_CPP, read_llama_cpp
 from go_rl.plans.splits.module_stages import (
     SPLIT_POINTS,
     read_split_spec,

@@ -1,0 +1,109 @@
+"""Options of llama.cpp: ``-ts``, shares of the layers, and ``-ot``, devices of single tensors."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from go_rl.graphs.cutting.layer_blocks import BEFORE, LayerBlocks, layer_blocks
+from go_rl.objectives.makespan.choices import NOWHERE
+from go_rl.plans.splits.device_words import device_of
+from go_rl.plans.splits.layer_stages import chain_split, check_stages, layers_of
+from go_rl.plans.splits.named_nodes import node_names
+from go_rl.plans.splits.split import Setting, Split, split_of
+
+TENSOR_SPLIT = re.compile(r"(?:^|\s)(?:-ts|--tensor-split)[ =]+[\"']?([\d.,/ ]+?)[\"']?(?=\s|$)")
+OVERRIDE = re.compile(r"(?:^|\s)(?:-ot|--override-tensor)[ =]+(?:\"([^\"]+)\"|'([^']+)'|(\S+))")
+LLAMA_CPP = re.compile(r"(?:^|\s)(?:-ts|--tensor-split|-ot|--override-tensor)[ =]")
+TENSOR_NAMES = {"embed_tokens": "token_embd", "lm_head": "output", "norm": "output_norm",
+                "q_proj": "attn_q", "k_proj": "attn_k", "v_proj": "attn_v", "o_proj": "attn_output",
+                "gate_proj": "ffn_gate", "up_proj": "ffn_up", "down_proj": "ffn_down",
+                "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm",
+                "experts": "ffn_exps"}  # fmt: skip
+"""Names of llama.cpp for the modules of transformers."""
+
+
+def read_llama_cpp(setting: Setting, text: Any) -> Split:
+    """Read ``-ts 3,1``, shares of the layers and of the output as one more, and ``-ot
+    'blk.1.*=CUDA0'``, regular expressions of tensors, the first that matches; together or alone.
+
+    Raises:
+        SplitError: no numbers, more shares than devices, or an expression that matches nothing.
+    """
+    blocks = layers_of(setting)
+    shares, given = TENSOR_SPLIT.search(str(text)), OVERRIDE.findall(str(text))
+    if shares is None and not given:
+        raise setting.error("must be -ts 3,1 or -ot 'regex=CUDA0', or both")
+    notes = ["llama.cpp keeps the embedding in host memory; here it is on the first device"]
+    parts = [1.0]
+    if shares is None:
+        notes.append("without -ts, tensors that no -ot names are on device 0")
+    else:
+        parts = _shares(setting, shares[1])
+    split = chain_split(setting, "llama.cpp", _stages_of_shares(parts, blocks), False, tuple(notes))
+    rules = ",".join(next(filter(None, each)) for each in given)
+    return _overridden(setting, split, rules) if rules else split
+
+
+def _shares(setting: Setting, text: str) -> list[float]:
+    try:
+        parts = [float(part) for part in re.split(r"[,/]", text.strip().strip(",/"))]
+    except ValueError:
+        parts = []
+    if not parts or not sum(parts) > 0:
+        raise setting.error(f"-ts must be shares such as 3,1, not {text!r}")
+    check_stages(setting, len(parts))
+    return parts
+
+
+def _stages_of_shares(parts: Sequence[float], blocks: LayerBlocks) -> list[int]:
+    """Device of each position: layer ``i`` of ``L + 1`` goes to the first device whose cumulated
+    share exceeds ``i / (L + 1)``, the output being the last layer."""
+    ends = [end / sum(parts) for end in accumulate(parts)]
+    count = blocks.count + 1
+    stage = [min(bisect_right(ends, i / count), len(parts) - 1) for i in range(count)]
+    return [0, *stage]
+
+
+def _overridden(setting: Setting, split: Split, rules: str) -> Split:
+    names = [tensor_name(setting, node) for node in range(setting.graph.num_nodes)]
+    known = np.where(split.named, split.device, NOWHERE).astype(np.int64)
+    free = np.ones(len(names), bool)
+    for rule in rules.split(","):
+        pattern, _, word = rule.rpartition("=")
+        try:
+            expression = re.compile(pattern)
+        except re.error as error:
+            raise setting.error(f"-ot {rule!r} is no regular expression ({error})") from None
+        hits = [n for n, name in enumerate(names) if name and expression.search(name)]
+        if not pattern or not hits:
+            raise setting.error(f"-ot {rule!r} matches no tensor, such as {_example(names)!r}")
+        device = device_of(word, setting.hardware, f"{setting.where}: -ot {rule!r}: device")
+        fresh = np.array(hits)[free[hits]]
+        known[fresh], free[fresh] = device, False
+    unit = np.where(free, split.unit, NOWHERE)
+    return split_of(setting, split.notation, known, unit, split.unit_names, split.notes)
+
+
+def tensor_name(setting: Setting, node: int) -> str:
+    """Return the tensor of llama.cpp that a node's weights are, such as ``blk.3.ffn_up.weight``;
+    empty: it has none."""
+    graph = setting.graph
+    if not graph.weight_bytes[node] > 0:
+        return ""
+    name = node_names(graph).names[node]
+    blocks = layer_blocks(graph)
+    at = int(blocks.position[node])
+    words = [TENSOR_NAMES[w] for w in re.split(r"[/.]", name) if w in TENSOR_NAMES]
+    word = words[-1] if words else re.split(r"[/.]", name)[-1]
+    inside = BEFORE < at < blocks.behind
+    return f"blk.{at - 1}.{word}.weight" if inside else f"{word}.weight"
+
+
+def _example(names: Sequence[str]) -> str:
+    return next((name for name in names if name.startswith("blk.")), "blk.0.attn_q.weight")
