@@ -1,4 +1,7 @@
-"""``decoder-pipeline`` of onnxruntime-genai: files, inputs and outputs of each stage."""
+"""``decoder-pipeline`` of onnxruntime-genai: files, inputs and outputs of each stage.
+
+The files are those that ``go-rl export PLAN MODEL --to stages/`` writes.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,8 @@ def render_genai(plan: Placed, model: str | Path, path: str | Path) -> bytes:
     file, place = load_structure(setting, model), places(plan.graph)
     check_same_model(setting, file, place)
     stage = _stage_of_operators(plan, place, len(file.graph.node))
-    stages = [_stage(file.graph, stage, number) for number in sorted(set(stage))]
+    used = sorted(set(stage))
+    stages = [_stage(file.graph, stage, i, device) for i, device in enumerate(used)]
     document = {"model": {"type": "decoder-pipeline", "decoder": {"pipeline": stages}}}
     return (json.dumps(document, indent=1) + "\n").encode()
 
@@ -47,10 +51,10 @@ def _stage_of_operators(plan: Placed, place: np.ndarray, count: int) -> list[int
     return stage
 
 
-def _stage(graph: onnx.GraphProto, stage: list[int], number: int) -> dict[str, Any]:
+def _stage(graph: onnx.GraphProto, stage: list[int], number: int, device: int) -> dict[str, Any]:
     held = {tensor.name for tensor in graph.initializer}
-    inside = [node for node, own in zip(graph.node, stage, strict=True) if own == number]
-    outside = [node for node, own in zip(graph.node, stage, strict=True) if own != number]
+    inside = [node for node, own in zip(graph.node, stage, strict=True) if own == device]
+    outside = [node for node, own in zip(graph.node, stage, strict=True) if own != device]
     made = [name for node in inside for name in node.output if name]
     read = [n for node in inside for n in (*node.input, *captured_names(node)) if n]
     wanted = {n for node in outside for n in (*node.input, *captured_names(node))}
@@ -58,5 +62,10 @@ def _stage(graph: onnx.GraphProto, stage: list[int], number: int) -> dict[str, A
     known = set(made) | held
     inputs = dict.fromkeys(name for name in read if name not in known)
     outputs = [name for name in made if name in wanted]
-    return {f"stage-{number}": {"filename": f"stage{number}.onnx", "inputs": list(inputs),
-                                "outputs": outputs}}  # fmt: skip
+    return {
+        f"stage-{number}": {
+            "filename": f"stage-{number:02d}-device-{device}.onnx",
+            "inputs": list(inputs),
+            "outputs": outputs,
+        }
+    }

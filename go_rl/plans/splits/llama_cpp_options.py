@@ -10,22 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from go_rl.graphs.cutting.layer_blocks import BEFORE, LayerBlocks, layer_blocks
+from go_rl.graphs.cutting.layer_blocks import BEFORE, LayerBlocks, layer_blocks, path_of
+from go_rl.graphs.readers.hf.gguf.gguf_reader import BLOCK_TENSORS, OUTER_TENSORS
 from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.plans.splits.device_words import device_of
 from go_rl.plans.splits.layer_stages import chain_split, check_stages, layers_of
-from go_rl.plans.splits.named_nodes import node_names
 from go_rl.plans.splits.split import Setting, Split, split_of
 
 TENSOR_SPLIT = re.compile(r"(?:^|\s)(?:-ts|--tensor-split)[ =]+[\"']?([\d.,/ ]+?)[\"']?(?=\s|$)")
 OVERRIDE = re.compile(r"(?:^|\s)(?:-ot|--override-tensor)[ =]+(?:\"([^\"]+)\"|'([^']+)'|(\S+))")
 LLAMA_CPP = re.compile(r"(?:^|\s)(?:-ts|--tensor-split|-ot|--override-tensor)[ =]")
-TENSOR_NAMES = {"embed_tokens": "token_embd", "lm_head": "output", "norm": "output_norm",
-                "q_proj": "attn_q", "k_proj": "attn_k", "v_proj": "attn_v", "o_proj": "attn_output",
-                "gate_proj": "ffn_gate", "up_proj": "ffn_up", "down_proj": "ffn_down",
-                "input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm",
-                "experts": "ffn_exps"}  # fmt: skip
-"""Names of llama.cpp for the modules of transformers."""
 
 
 def read_llama_cpp(setting: Setting, text: Any) -> Split:
@@ -91,18 +85,18 @@ def _overridden(setting: Setting, split: Split, rules: str) -> Split:
 
 
 def tensor_name(setting: Setting, node: int) -> str:
-    """Return the tensor of llama.cpp that a node's weights are, such as ``blk.3.ffn_up.weight``;
-    empty: it has none."""
+    """Return the tensor of llama.cpp that a node's weights are, such as ``blk.3.ffn_up.weight``, or
+    the module's own name where llama.cpp's is not known; empty: the node has no weights."""
     graph = setting.graph
     if not graph.weight_bytes[node] > 0:
         return ""
-    name = node_names(graph).names[node]
-    blocks = layer_blocks(graph)
+    path, blocks = path_of(graph.names[node]), layer_blocks(graph)
     at = int(blocks.position[node])
-    words = [TENSOR_NAMES[w] for w in re.split(r"[/.]", name) if w in TENSOR_NAMES]
-    word = words[-1] if words else re.split(r"[/.]", name)[-1]
-    inside = BEFORE < at < blocks.behind
-    return f"blk.{at - 1}.{word}.weight" if inside else f"{word}.weight"
+    if not BEFORE < at < blocks.behind:
+        module = ".".join(path)
+        return f"{OUTER_TENSORS.get(module, module)}.weight"
+    module = ".".join(path[len(path_of(blocks.paths[at - 1])) :])
+    return f"blk.{at - 1}.{BLOCK_TENSORS.get(module, module)}.weight"
 
 
 def _example(names: Sequence[str]) -> str:

@@ -179,9 +179,9 @@ def test_stages_of_genai_name_what_crosses(tower, tmp_path):
     write_sink("genai", planned(tower, "1,2,1"), tower.graph, out, tmp_path / "tower.onnx")
     stages = json.loads(out.read_text())["model"]["decoder"]["pipeline"]
     assert stages == [
-        {"stage-0": {"filename": "stage0.onnx", "inputs": ["x"], "outputs": ["r0"]}},
-        {"stage-1": {"filename": "stage1.onnx", "inputs": ["r0"], "outputs": ["r2"]}},
-        {"stage-2": {"filename": "stage2.onnx", "inputs": ["r2"], "outputs": ["y"]}},
+        {"stage-0": {"filename": "stage-00-device-0.onnx", "inputs": ["x"], "outputs": ["r0"]}},
+        {"stage-1": {"filename": "stage-01-device-1.onnx", "inputs": ["r0"], "outputs": ["r2"]}},
+        {"stage-2": {"filename": "stage-02-device-2.onnx", "inputs": ["r2"], "outputs": ["y"]}},
     ]
 
 
