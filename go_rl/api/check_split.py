@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from go_rl.api.load import load
-from go_rl.api.options import HardwareChoice, JudgeOptions, PosingOptions, options_from
+from go_rl.api.options import FOR_NAMES, HardwareChoice, JudgeOptions, PosingOptions, options_from
 from go_rl.api.problem import problem_for
 from go_rl.core import NodeId, Objective, OpGraph, Problem
 from go_rl.core.evaluation import finite
@@ -70,6 +70,13 @@ def pipelined(
         return problem
     return problem_for(problem.graph, replace(options, objective=str(Objective.MAX_LOAD),
                                               hardware=problem.hardware), fixed)  # fmt: skip
+
+
+def counts_layers(found: Judgement) -> bool:
+    """Return whether `go_rl.optimize` can plan the model in the parts of the split's notation."""
+    from go_rl.graphs.cutting.layer_blocks import layer_blocks
+
+    return found.split.notation in FOR_NAMES and layer_blocks(found.problem.graph).count > 0
 
 
 def judgement_json(found: Judgement) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from go_rl.api.options import FOR_NAMES, JudgeOptions
+from go_rl.api.options import JudgeOptions
 from go_rl.cli.console import console, print_json, print_line, working
 from go_rl.cli.exit_codes import OK, REJECTED
 from go_rl.cli.model_arguments import ModelArguments, Pins, read
@@ -61,9 +61,10 @@ def _print(found: Judgement) -> None:
 
 def _say_next(config: CheckSplit, found: Judgement) -> None:
     """The command that plans the same problem, in the parts that the notation can move."""
-    notation = found.split.notation
+    from go_rl.api.check_split import counts_layers
+
     words = ["optimize", *model_words(config.source)]
     words += changed_options(replace(config.judged, notation=None, moves=True))
     if config.judged.objective is None:
         words += ["--objective", str(found.problem.objective)]
-    say_next(console(), *words, *(["--for", notation] if notation in FOR_NAMES else []))
+    say_next(console(), *words, *(["--for", found.split.notation] if counts_layers(found) else []))

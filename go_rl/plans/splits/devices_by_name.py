@@ -98,4 +98,5 @@ def _by_key(
     keys = list(device)
     own = np.array([key in names.by_name and not modules_only for key in keys], bool)
     unit = np.where((entry != NOWHERE) & ~own[entry], entry, NOWHERE) if keys else entry
-    return split_of(setting, notation, known, unit, tuple(keys))
+    parts = tuple(key or "the whole model" for key in keys)
+    return split_of(setting, notation, known, unit, parts)

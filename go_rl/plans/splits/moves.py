@@ -54,7 +54,7 @@ def best_move(workspace: Workspace, split: Split, plan: Plan) -> Move | None:
     """Return the legal move of one part that gains most; None: no move does.
 
     Parts at a boundary are tried: an end of an edge between two devices, to the other end's device;
-    and parts of the last device that is used, to the next.
+    and parts of the busiest and of the last device, to idle ones.
     A part is what the notation can move, such as a layer; where nodes are named one by one, a node
     with its colocation class, and the nodes of one scope on one device.
 
@@ -92,26 +92,32 @@ def _candidates(
 ) -> list[tuple[Int64[np.ndarray, "M"], int]]:
     """Nodes and target of each move, without repetition."""
     graph, device = workspace.problem.graph, split.device
-    senders, receivers = graph.senders, graph.receivers
-    cut = device[senders] != device[receivers]
-    cut &= ~graph.is_fed[senders]
-    ends = np.stack([senders[cut], receivers[cut]])
-    wanted: dict[tuple[int, int, int], None] = {}
-    idle: int | None = int(device.max()) + 1
-    idle = idle if idle < workspace.problem.hardware.num_devices else None
+    cut = (device[graph.senders] != device[graph.receivers]) & ~graph.is_fed[graph.senders]
+    ends = np.stack([graph.senders[cut], graph.receivers[cut]])
+    idle = _idle(workspace, device)
+    full = np.flatnonzero(np.isin(device, (busiest, int(device.max()))))
     parts = _parts(workspace, split)
+    wanted: dict[tuple[int, int, int], None] = {}
     for which, label in enumerate(parts):
         for mover, other in (ends, ends[::-1]):
-            for pair in zip(label[mover].tolist(), device[other].tolist(), strict=True):
-                if pair[0] != NOWHERE:
-                    wanted.setdefault((which, *pair))
-        if idle is not None:
-            last = np.unique(label[(device == idle - 1) & (label != NOWHERE)])
-            wanted.update(dict.fromkeys((which, part, idle) for part in last.tolist()))
-    found = [(np.flatnonzero(parts[which] == label), target) for which, label, target in wanted]
+            pairs = zip(label[mover].tolist(), device[other].tolist(), strict=True)
+            wanted |= {(which, part, target): None for part, target in pairs}
+        leaving = np.unique(label[full]).tolist()
+        wanted |= {(which, part, target): None for part in leaving for target in idle}
+    found = [(np.flatnonzero(parts[which] == part), target)
+             for which, part, target in wanted if part != NOWHERE]  # fmt: skip
     moving = [(nodes, target) for nodes, target in found if (device[nodes] != target).any()]
     moving.sort(key=lambda each: busiest not in (each[1], int(device[each[0][0]])))
     return moving[:MOST_MOVES]
+
+
+def _idle(workspace: Workspace, device: Int16[np.ndarray, "N"]) -> list[int]:
+    """The device after the last that is used, and the first idle one of each kind."""
+    kinds = workspace.problem.device_kind
+    idle = np.setdiff1d(np.arange(len(kinds)), device)
+    after = idle[idle == int(device.max()) + 1].tolist()
+    _, first = np.unique(kinds[idle], return_index=True)
+    return list(dict.fromkeys([*after, *idle[first].tolist()]))
 
 
 def _parts(workspace: Workspace, split: Split) -> list[Int64[np.ndarray, "N"]]:
