@@ -57,6 +57,8 @@ def test_hosts_on_a_network():
         ({**OWN, "count": 0, "link_gb_per_s": 1.0}, "--count must be >= 1"),
         ({**OWN, "tflops": 0.0, "link_gb_per_s": 1.0}, "peak_flops must be a finite number > 0"),
         (OWN, "--link-gb-per-s is missing"),
+        ({**OWN, "rates": ("bfloat16",)}, "--rates bfloat16 must be a type and TFLOP/s"),
+        ({**OWN, "rates": ("bf61=3",)}, "'bf61' is no element type"),
         ({"devices": ("a100xx",)}, "unknown hardware 'a100xx'"),
         ({"devices": ("a100x4",), "links": "rign"}, "did you mean 'ring'?"),
         ({"devices": ("a100x4",), "links": "mesh"}, "a mesh needs shape"),

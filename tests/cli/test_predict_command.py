@@ -102,7 +102,6 @@ def test_small_networks_are_host_bound_on_all_devices_alike(command):
     printed = command("predict", "zoo:bert-tiny", "--device", "all").out
     assert "low ms" in printed
     assert "bound by" in printed
-    assert "float32" in printed
 
 
 def test_predict_prices_a_network(command):
@@ -193,3 +192,31 @@ def test_train_operators_refuses_an_empty_folder(command, operators, tmp_path):
     assert (found.code, found.err.count("\n")) == (2, 1)
     assert "data: has no measured operators" in found.err
     assert "no folder of measured operators" in command("train", "operators", "--out", "a.npz").err
+
+
+@pytest.mark.parametrize("model", ["operators.csv", "zoo:bert-small"])
+def test_other_element_types_are_estimated_and_unlike(command, operators, model):
+    times = {}
+    for name in ("float32", "bfloat16", "int8"):
+        found = command("predict", model, "--device", "a100-40gb", "--element-type", name, "--json")
+        assert (found.code, found.err) == (0, "")
+        times[name] = found.document["latency_ms"]
+        unlike = sum(each["unlike"] for each in found.document["operators"])
+        assert (unlike >= 3) is (name != "float32")
+    assert times["int8"] <= times["bfloat16"] <= times["float32"]
+    found = command("predict", model, "--device", "p100", "--element-type", "bfloat16")
+    assert "p100 states no rate of bfloat16 (priced as float32)" in " ".join(found.out.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--device", "t4", "--element-type", "bf6"), "element type 'bf6'"),
+        (("--device", "this", "--element-type", "bfloat16"), "element_type is of GPUs"),
+    ],
+)
+def test_wrong_element_types_are_one_line(command, operators, words, said):
+    found = command("predict", "zoo:bert-small", *words)
+    assert found.code == 2
+    assert said in found.err
+    assert len(found.err.splitlines()) == 1

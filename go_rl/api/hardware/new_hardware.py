@@ -41,6 +41,9 @@ class NewHardware:
     """Types or kinds of the only operators that it can run, such as 'Conv*'. Default: all."""
     cannot: tuple[str, ...] = ()
     """Types or kinds of operators that it cannot run."""
+    rates: tuple[str, ...] = ()
+    """Rates of its products in other element types than float32, TFLOP/s, such as bfloat16=312
+    int8=624; 0: it cannot compute in that type."""
     links: str = str(Topology.FULL)
     """Links between the devices: full, ring, tree, mesh or torus."""
     shape: tuple[int, ...] = ()
@@ -127,7 +130,7 @@ def _own_devices(asked: NewHardware) -> tuple[Device, ...]:
                "memory_gb_per_s": asked.memory_gb_per_s}  # fmt: skip
     given = [name for name, value in figures.items() if value is not None]
     if asked.kind is None:
-        alone = given or [name for name in ("supports", "cannot") if getattr(asked, name)]
+        alone = given or [name for name in ("supports", "cannot", "rates") if getattr(asked, name)]
         if alone:
             raise HardwareError(f"hardware new: {_flag(alone[0])} needs --kind, a device's name")
         return ()
@@ -139,9 +142,22 @@ def _own_devices(asked: NewHardware) -> tuple[Device, ...]:
     tflops, memory, rate = (float(value or 0.0) for value in figures.values())
     device = Device(
         asked.kind, tflops * 1e12, memory * 1e9, rate * 1e9, asked.launch_us / 1e6,
-        supports=asked.supports, cannot=asked.cannot,
+        supports=asked.supports, cannot=asked.cannot, rates=_rates(asked.rates),
     )  # fmt: skip
     return (device,) * asked.count
+
+
+def _rates(words: tuple[str, ...]) -> tuple[tuple[str, float], ...]:
+    found = []
+    for word in words:
+        name, _, rate = word.partition("=")
+        try:
+            found.append((name, float(rate) * 1e12))
+        except ValueError as error:
+            raise HardwareError(
+                f"hardware new: --rates {word} must be a type and TFLOP/s, such as bfloat16=312"
+            ) from error
+    return tuple(found)
 
 
 def _links(asked: NewHardware, known: Links | None) -> Links:

@@ -21,6 +21,9 @@ from go_rl.core.graph.op_kind import FREE_KINDS
 from go_rl.core.hardware.rates import replaced_types
 from go_rl.costs.models.cost_model import Kernels
 
+NO_RATE = 1e-30
+"""FLOP/s at which nothing is ever done."""
+
 
 @dataclass(frozen=True)
 class Efficiency:
@@ -86,12 +89,12 @@ class Analytical:
 
 
 def peak_rates(kernels: Kernels, device: Device) -> Float64[np.ndarray, "K"]:
-    """Return [K] the device's FLOP/s in the element type of each kernel's product, the least that
-    counts where it has none."""
+    """Return [K] the device's FLOP/s in the element type of each kernel's product, `NO_RATE` where
+    it cannot compute in that type."""
     if kernels.element_type is None:
         return np.full(len(kernels.kind), device.peak_flops)
     by_type = np.array([device.rate(each) for each in ElementType])
-    return np.maximum(by_type, np.finfo(float).tiny)[kernels.element_type]
+    return np.maximum(by_type, NO_RATE)[kernels.element_type]
 
 
 def unstated_rates(kernels: Kernels, devices: tuple[Device, ...]) -> tuple[str, ...]:

@@ -117,7 +117,7 @@ def test_bad_input(tmp_path, monkeypatch, graph, calibrated):
     with pytest.raises(ProblemError, match="a table of operators is of GPUs"):
         predict_this("table.csv", tmp_path / "this.npz")
     half = jax.ShapeDtypeStruct((8, 8), jnp.float16)
-    with pytest.raises(OperatorError, match="only float32 is priced"):
+    with pytest.raises(OperatorError, match="only float32 was measured"):
         predict_this(trace_jax(lambda x: x @ x, half), tmp_path / "this.npz")
     few = compiled_network(graph).kernels.take(np.arange(3))
     with pytest.raises(TrainingError, match="3 kernels have a time, and 8 are needed"):

@@ -13,6 +13,7 @@ from go_rl.compare.portfolio.registry import METHODS
 from go_rl.core import (
     Budget,
     Device,
+    ElementType,
     Hardware,
     HardwareError,
     Links,
@@ -188,3 +189,25 @@ def test_bad_patterns_are_one_clear_error(change, words):
     with pytest.raises(HardwareError, match="devices") as raised:
         Hardware.from_json(document, "mine.json")
     assert words in str(raised.value)
+
+
+def test_a_product_runs_only_where_its_element_type_has_a_rate():
+    plain = problem_on((PLAIN, PLAIN), nodes=4)
+    types = np.full(plain.graph.num_nodes, ElementType.FLOAT64, np.int8)
+    graph = replace(plain.graph, element_type=types)
+    slow = replace(PLAIN, kind="slow", peak_flops=1e6, rates=(("float64", 1e6),))
+    without = replace(PLAIN, kind="without", rates=(("float64", 0.0),))
+    options = ProblemOptions(objective=Objective.MAKESPAN, cost_model=Analytical())
+    problem = make_problem(graph, replace(plain.hardware, devices=(without, slow)), options)
+    products = np.flatnonzero(graph.product_type)
+    assert products.size
+    assert np.isinf(problem.seconds[problem.device_kind[0], products]).all()
+    plan = DefaultPlacement().optimize(problem, Budget(samples=1), 0)
+    assert check_plan(plan, problem).ok
+    moved = np.where(graph.product_type > 0, 0, np.array(plan.device))
+    blind = replace(problem, seconds=np.where(np.isinf(problem.seconds), 1e-6, problem.seconds))
+    assert "a without cannot run it" in check_plan(replace(plan, device=moved), blind).sentence
+    assert set(np.array(plan.device)[products].tolist()) == {1}
+    alone = replace(plain.hardware, devices=(without,))
+    with pytest.raises(ProblemError, match=r"in float64.*device 'without' cannot compute in float"):
+        make_problem(graph, alone, options)

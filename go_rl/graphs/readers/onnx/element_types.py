@@ -35,7 +35,6 @@ def type_of_operator(kind: OpKind, call: Call, operands: Sequence[OnnxValue | No
 def _arriving_type(value: OnnxValue) -> ElementType:
     """Return the element type in which a value arrives: of weights, that in which they are stored;
     of quantised activations, theirs."""
-    stored = {tensor.type for tensor in value.weights.values()}
-    if len(stored) == 1:
-        return stored.pop()
+    if value.weights:  # the array itself; beside it may lie scales
+        return max(value.weights.values(), key=lambda tensor: tensor.size).type
     return value.stored_type or value.tensor.type

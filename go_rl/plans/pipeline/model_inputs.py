@@ -1,0 +1,95 @@
+"""Inputs of a model: those of a user's file, or drawn by type and shape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from go_rl.core import ExecutionError
+from go_rl.core.errors import nearest
+from go_rl.plans.stages.manifest import FROM_USER, Manifest, Tensor
+from go_rl.runtime.array_file import UNREADABLE, read_arrays
+
+IDS = 8
+"""Whole numbers are drawn below it: they may be indices."""
+
+
+def model_inputs(
+    manifest: Manifest, file: Path | None, dims: Mapping[str, int], seed: int
+) -> dict[str, np.ndarray]:
+    """Return an array for each input of the model.
+
+    Args:
+        manifest: of the stages.
+        file: ``.npz`` with an array by input; None: numbers are drawn.
+        dims: sizes of the dimensions that the model leaves open, beside those of the plan.
+        seed: of the drawn numbers.
+
+    Raises:
+        ExecutionError: an input or a size is missing, or an array is of another type.
+    """
+    wanted = _wanted(manifest)
+    if file is not None:
+        return _read(file, wanted)
+    sizes, rng = {**manifest.dims, **dims}, np.random.default_rng(seed)
+    return {name: _drawn(tensor, sizes, rng) for name, tensor in wanted.items()}
+
+
+def _wanted(manifest: Manifest) -> dict[str, Tensor]:
+    given = (t for stage in manifest.stages for t in stage.inputs if t.sender == FROM_USER)
+    return {tensor.name: tensor for tensor in given}
+
+
+def _dtype(tensor: Tensor) -> np.dtype:
+    return onnx.helper.tensor_dtype_to_np_dtype(
+        onnx.TensorProto.DataType.Value(tensor.element_type)
+    )
+
+
+def _read(file: Path, wanted: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
+    try:
+        found = read_arrays(file)
+    except UNREADABLE as error:
+        raise ExecutionError(f"{file}: cannot be read as an .npz of arrays ({error})") from error
+    for name in found:
+        if name not in wanted:
+            raise ExecutionError(f"{file}: the model has no input {name!r}{nearest(name, wanted)}")
+    for name, tensor in wanted.items():
+        if name not in found:
+            raise ExecutionError(f"{file}: has no array {name!r}, an input of the model")
+        if found[name].dtype != _dtype(tensor):
+            raise ExecutionError(
+                f"{file}: {name!r} is of type {found[name].dtype}; the model wants {_dtype(tensor)}"
+            )
+    return {name: found[name] for name in wanted}
+
+
+def _drawn(tensor: Tensor, sizes: Mapping[str, int], rng: np.random.Generator) -> np.ndarray:
+    shape = tuple(_size(tensor, axis, extent, sizes) for axis, extent in enumerate(_shape(tensor)))
+    dtype = _dtype(tensor)
+    if dtype == np.bool_:
+        return rng.integers(0, 2, shape).astype(dtype)
+    if np.issubdtype(dtype, np.integer):
+        return rng.integers(0, IDS, shape).astype(dtype)
+    if dtype.hasobject:
+        raise ExecutionError(f"input {tensor.name!r} is text, which is not drawn: give --inputs")
+    return rng.standard_normal(shape).astype(dtype)
+
+
+def _shape(tensor: Tensor) -> tuple[int | str | None, ...]:
+    if tensor.shape is None:
+        raise ExecutionError(f"input {tensor.name!r} has no stated rank: give --inputs FILE.npz")
+    return tensor.shape
+
+
+def _size(tensor: Tensor, axis: int, extent: int | str | None, sizes: Mapping[str, int]) -> int:
+    if isinstance(extent, int):
+        return extent
+    for name in (extent, f"{tensor.name}_{axis}"):
+        if name is not None and name in sizes:
+            return sizes[name]
+    said = extent or f"{tensor.name}_{axis}"
+    raise ExecutionError(f"input {tensor.name!r}: give the size of {said}: --dim {said}=8")

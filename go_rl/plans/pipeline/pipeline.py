@@ -1,0 +1,312 @@
+"""`run_stages`: exported stages run as a pipeline of processes, compared with the whole model."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.shared_memory import SharedMemory
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from go_rl.core import ExecutionError
+from go_rl.plans.pipeline.settings import RunSettings
+from go_rl.plans.pipeline.worker import Block, Channel, StageTask, StageTimes, serve
+from go_rl.plans.stages.manifest import FROM_USER, Manifest, read_manifest
+
+START_SECONDS = 120.0
+"""Seconds that all stages may take to load."""
+CONTEXT = multiprocessing.get_context("spawn")
+FLOOR = 1e-3
+"""Share of the largest number of an output below which its differences count absolutely."""
+
+
+@dataclass(frozen=True)
+class StageRun:
+    """A stage that was run; seconds a sample."""
+
+    stage: int
+    device: int
+    core: int
+    nodes: int
+    busy_seconds: float
+    sending_seconds: float
+    waiting_seconds: float
+    predicted_seconds: float | None
+    """By the plan, on its own hardware."""
+
+
+@dataclass(frozen=True)
+class OutputError:
+    """Differences of an output from the whole model's."""
+
+    output: str
+    max_absolute: float
+    max_relative: float
+    """Of numbers of at least `FLOOR` of the largest; smaller ones are measured against that."""
+
+
+@dataclass(frozen=True)
+class PipelineRun:
+    """Stages that were run."""
+
+    stages: tuple[StageRun, ...]
+    throughput: float
+    """Samples a second, of the steady pipeline."""
+    predicted_throughput: float | None
+    """By the plan, on its own hardware."""
+    outputs: tuple[OutputError, ...] | None
+    """None: the whole model was not run."""
+    whole_throughput: float | None
+    """Samples a second of the whole model in one process that has all cores."""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def max_relative_error(self) -> float | None:
+        """The largest of all outputs; None: the whole model was not run."""
+        if self.outputs is None:
+            return None
+        return max((each.max_relative for each in self.outputs), default=0.0)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return one JSON object."""
+        return {**asdict(self), "max_relative_error": self.max_relative_error}
+
+
+def run_stages(
+    folder: Path,
+    inputs: Mapping[str, np.ndarray],
+    settings: RunSettings,
+    whole: Path | None = None,
+) -> PipelineRun:
+    """Run the stages of a folder, each on a core of this machine, with the same inputs for every
+    sample.
+
+    Args:
+        folder: with the manifest.
+        inputs: of the model, by name.
+        settings: see there.
+        whole: the model itself; its outputs are compared, its throughput is measured.
+
+    Raises:
+        PlanError: no manifest.
+        ExecutionError: a stage cannot be loaded, dies, or makes no progress; none stays behind.
+    """
+    manifest = read_manifest(folder)
+    cores = sorted(os.sched_getaffinity(0))
+    with _processes(folder, manifest, cores, settings) as running:
+        made = running.probe(inputs)
+        times = running.pipeline(made)
+    reference = None if whole is None else _Whole(whole, inputs, len(cores))
+    outputs = None if reference is None else tuple(reference.compare(manifest, made))
+    devices = sorted({stage.device for stage in manifest.stages})
+    stages = tuple(
+        StageRun(
+            number, stage.device, cores[devices.index(stage.device) % len(cores)], stage.nodes,
+            took.busy / settings.samples, took.sending / settings.samples,
+            took.waiting / settings.samples,
+            stage.predicted_seconds,
+        )
+        for number, (stage, took) in enumerate(zip(manifest.stages, times, strict=True))
+    )  # fmt: skip
+    return PipelineRun(
+        stages, _throughput(times), manifest.predicted_throughput, outputs,
+        None if reference is None else reference.throughput(settings),
+        _notes(len(devices), len(cores)),
+    )  # fmt: skip
+
+
+def _notes(devices: int, cores: int) -> tuple[str, ...]:
+    if devices <= cores:
+        return ()
+    return (f"{devices} devices share {cores} cores: throughput says nothing of the plan",)
+
+
+def _throughput(times: Sequence[StageTimes]) -> float:
+    """Samples a second between the first and the last timed sample of the slowest stage."""
+    ends = max((took.ends for took in times), key=lambda each: each[-1])
+    return (len(ends) - 1) / max(ends[-1] - ends[0], 1e-9)
+
+
+@contextmanager
+def _processes(
+    folder: Path, manifest: Manifest, cores: Sequence[int], settings: RunSettings
+) -> Iterator[_Running]:
+    running = _Running(manifest, settings)
+    try:
+        running.start(folder, cores)
+        yield running
+    finally:
+        running.stop()
+
+
+class _Running:
+    """The processes of a run, their pipes and shared memory."""
+
+    def __init__(self, manifest: Manifest, settings: RunSettings) -> None:
+        self.manifest, self.settings = manifest, settings
+        self.channels = [
+            (tensor.sender, receiver, Channel(
+                tensor.name, CONTEXT.Semaphore(settings.slots), CONTEXT.Semaphore(0)
+            ))
+            for receiver, stage in enumerate(manifest.stages)
+            for tensor in stage.inputs
+            if tensor.sender != FROM_USER
+        ]  # fmt: skip
+        self.processes: list[Any] = []
+        self.pipes: list[Connection] = []
+        self.memories: list[SharedMemory] = []
+
+    def start(self, folder: Path, cores: Sequence[int]) -> None:
+        """Start a process a stage; wait until all have loaded."""
+        devices = sorted({stage.device for stage in self.manifest.stages})
+        for number, stage in enumerate(self.manifest.stages):
+            ours, theirs = CONTEXT.Pipe()
+            core = cores[devices.index(stage.device) % len(cores)]
+            task = StageTask(
+                str(folder / stage.file), core, 1, self._of(number, 1), self._of(number, 0),
+                self.settings.timeout,
+            )  # fmt: skip
+            process = CONTEXT.Process(target=serve, args=(task, theirs), daemon=True)
+            process.start()
+            theirs.close()
+            self.processes.append(process)
+            self.pipes.append(ours)
+        for number in range(len(self.pipes)):
+            self._answer(number, START_SECONDS)
+
+    def _of(self, stage: int, side: int) -> tuple[tuple[int, Channel], ...]:
+        """Channels that a stage sends (side 0) or receives (side 1)."""
+        return tuple(
+            (number, entry[2]) for number, entry in enumerate(self.channels) if entry[side] == stage
+        )
+
+    def probe(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Run one sample through all stages, one after the other; return all tensors by name."""
+        made = dict(inputs)
+        for number, stage in enumerate(self.manifest.stages):
+            wanted = {tensor.name: made[tensor.name] for tensor in stage.inputs}
+            self.pipes[number].send(("probe", wanted))
+            made.update(self._answer(number, self.settings.timeout))
+        return made
+
+    def pipeline(self, made: Mapping[str, np.ndarray]) -> list[StageTimes]:
+        """Run all samples; return the times of each stage."""
+        blocks = [self._block(made[channel.name]) for _, _, channel in self.channels]
+        counts = self.settings.warm_up, self.settings.samples
+        for number, pipe in enumerate(self.pipes):
+            own = {n: blocks[n] for side in (0, 1) for n, _ in self._of(number, side)}
+            pipe.send(("pipeline", (own, *counts)))
+        found: dict[int, StageTimes] = {}
+        while len(found) < len(self.pipes):
+            left = [n for n in range(len(self.pipes)) if n not in found]
+            for number in self._ready(left):
+                found[number] = self._answer(number, self.settings.timeout)
+        return [found[number] for number in range(len(self.pipes))]
+
+    def _block(self, array: np.ndarray) -> Block:
+        slots = self.settings.slots
+        memory = SharedMemory(create=True, size=max(1, array.nbytes * slots))
+        self.memories.append(memory)
+        return Block(memory.name, array.shape, array.dtype.str, slots)
+
+    def _ready(self, numbers: Sequence[int]) -> list[int]:
+        """The stages that have something to say, or have ended."""
+        waiting: dict[Any, int] = {self.pipes[n]: n for n in numbers}
+        waiting |= {self.processes[n].sentinel: n for n in numbers}
+        return sorted({waiting[each] for each in wait(list(waiting))})
+
+    def _answer(self, number: int, timeout: float) -> Any:
+        """What a stage answers."""
+        stage, pipe = self.manifest.stages[number], self.pipes[number]
+        name = f"stage {number} ({stage.file}, device {stage.device})"
+        deadline = time.monotonic() + timeout
+        while not pipe.poll(0.1):
+            if not self.processes[number].is_alive() and not pipe.poll(0):
+                code = self.processes[number].exitcode
+                raise ExecutionError(f"{name} died (exit code {code}); the run was ended")
+            if time.monotonic() > deadline:
+                raise ExecutionError(
+                    f"{name} made no progress for {timeout:g} s; the run was ended"
+                )
+        try:
+            word, content = pipe.recv()
+        except (EOFError, OSError) as error:
+            raise ExecutionError(f"{name} died without a word; the run was ended") from error
+        if word == "failed":
+            raise ExecutionError(f"{name}: {content}")
+        return content
+
+    def stop(self) -> None:
+        """End all processes and free the memory."""
+        for pipe in self.pipes:
+            pipe.close()
+        for process in self.processes:
+            process.join(0.2)
+            if process.is_alive():
+                process.kill()
+                process.join()
+        for memory in self.memories:
+            memory.close()
+            memory.unlink()
+
+
+class _Whole:
+    """The whole model in this process."""
+
+    def __init__(self, path: Path, inputs: Mapping[str, np.ndarray], threads: int) -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.log_severity_level = 3
+        try:
+            self.session = onnxruntime.InferenceSession(
+                str(path), options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:
+            reason = str(error).strip().splitlines()[0]
+            raise ExecutionError(f"{path}: onnxruntime refuses the model ({reason})") from error
+        wanted = {value.name for value in self.session.get_inputs()}
+        self.feeds = {name: array for name, array in inputs.items() if name in wanted}
+
+    def compare(self, manifest: Manifest, made: Mapping[str, np.ndarray]) -> Iterator[OutputError]:
+        """Yield the differences of each output."""
+        names = [tensor.name for tensor in manifest.outputs]
+        for name, expected in zip(names, self.session.run(names, self.feeds), strict=True):
+            yield _difference(name, np.asarray(made[name]), np.asarray(expected))
+
+    def throughput(self, settings: RunSettings) -> float:
+        """Return samples a second."""
+        for _ in range(settings.warm_up):
+            self.session.run(None, self.feeds)
+        begun = time.perf_counter()
+        for _ in range(settings.samples):
+            self.session.run(None, self.feeds)
+        return settings.samples / (time.perf_counter() - begun)
+
+
+def _difference(name: str, found: np.ndarray, expected: np.ndarray) -> OutputError:
+    if found.shape != expected.shape or found.dtype != expected.dtype:
+        raise ExecutionError(
+            f"output {name!r} is {found.dtype} {list(found.shape)}; the whole model makes "
+            f"{expected.dtype} {list(expected.shape)}"
+        )
+    if not np.issubdtype(expected.dtype, np.number):
+        wrong = float((found != expected).any())
+        return OutputError(name, wrong, wrong)
+    both = [each.astype(np.complex128 if np.iscomplexobj(each) else np.float64)
+            for each in (found, expected)]  # fmt: skip
+    gap = np.where(both[0] == both[1], 0.0, np.abs(both[0] - both[1]))
+    gap = np.where(np.isnan(both[0]) & np.isnan(both[1]), 0.0, gap)
+    if not gap.size:
+        return OutputError(name, 0.0, 0.0)
+    size = np.abs(both[1])
+    floor = max(FLOOR * float(np.nanmax(size, initial=0.0)), np.finfo(np.float64).tiny)
+    return OutputError(name, float(gap.max()), float((gap / np.maximum(size, floor)).max()))

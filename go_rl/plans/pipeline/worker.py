@@ -1,0 +1,177 @@
+"""`serve`: one stage in a process of its own, on one core, with tensors in shared memory.
+
+The parent sends two requests: ``probe`` runs one sample with arrays through the pipe, which tells
+all shapes; ``pipeline`` runs many with arrays in shared memory and answers with times.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from multiprocessing.shared_memory import SharedMemory
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One tensor on its way from a stage to another, in slots that are filled in turn."""
+
+    name: str
+    """Tensor."""
+    free: Any
+    """Semaphore: slots that the sender may fill."""
+    full: Any
+    """Semaphore: slots that the receiver may read."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Where the slots of a channel lie."""
+
+    memory: str
+    """Name of the shared memory."""
+    shape: tuple[int, ...]
+    dtype: str
+    slots: int
+
+
+@dataclass(frozen=True)
+class StageTask:
+    """What a process is told when it starts."""
+
+    file: str
+    core: int
+    threads: int
+    receives: tuple[tuple[int, Channel], ...]
+    """Channels by number, of tensors from other stages."""
+    sends: tuple[tuple[int, Channel], ...]
+    timeout: float
+
+
+@dataclass
+class StageTimes:
+    """Times of a stage, seconds, over the timed samples."""
+
+    busy: float = 0.0
+    """Running the program."""
+    sending: float = 0.0
+    """Copying tensors to other stages."""
+    waiting: float = 0.0
+    """For tensors, or for room to send."""
+    ends: list[float] = field(default_factory=list)
+    """When each timed sample left, on the machine's clock."""
+
+
+def serve(task: StageTask, pipe: Connection) -> None:
+    """Run a stage until the parent hangs up."""
+    try:
+        os.sched_setaffinity(0, {task.core})
+        session = _session(task)
+        pipe.send(("ready", None))
+        fixed: dict[str, np.ndarray] = {}
+        while True:
+            try:
+                word, content = pipe.recv()
+            except EOFError:
+                return
+            if word == "probe":
+                fixed = {n: a for n, a in content.items() if n in _names(session.get_inputs())}
+                pipe.send(("probed", _run(session, fixed)))
+            else:
+                inner = {channel.name for _, channel in task.receives}
+                given = {name: array for name, array in fixed.items() if name not in inner}
+                pipe.send(("done", _pipeline(session, task, given, *content)))
+    except Exception:
+        pipe.send(("failed", traceback.format_exc(limit=-1).strip().splitlines()[-1]))
+
+
+def _session(task: StageTask) -> Any:
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = task.threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(task.file, options, providers=["CPUExecutionProvider"])
+
+
+def _names(values: Any) -> list[str]:
+    return [value.name for value in values]
+
+
+def _run(session: Any, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    names = _names(session.get_outputs())
+    return dict(zip(names, session.run(names, dict(feeds)), strict=True))
+
+
+def _pipeline(
+    session: Any,
+    task: StageTask,
+    given: Mapping[str, np.ndarray],
+    blocks: Mapping[int, Block],
+    warm_up: int,
+    samples: int,
+) -> StageTimes:
+    memories = {number: SharedMemory(block.memory) for number, block in blocks.items()}
+    try:
+        slots = {n: _slots(memories[n], blocks[n]) for n in memories}
+        times = StageTimes()
+        for sample in range(warm_up + samples):
+            if sample == warm_up:
+                times = StageTimes()
+            _one(session, task, given, slots, sample, times)
+        return times
+    finally:
+        slots = {}
+        for memory in memories.values():
+            memory.close()
+
+
+def _slots(memory: SharedMemory, block: Block) -> list[np.ndarray]:
+    whole = np.ndarray((block.slots, *block.shape), block.dtype, memory.buf)
+    return list(whole)
+
+
+def _one(
+    session: Any,
+    task: StageTask,
+    given: Mapping[str, np.ndarray],
+    slots: Mapping[int, list[np.ndarray]],
+    sample: int,
+    times: StageTimes,
+) -> None:
+    """One sample: wait, run, hand on."""
+    begun = time.perf_counter()
+    feeds = dict(given)
+    for number, channel in task.receives:
+        _acquire(channel.full, channel.name, task.timeout)
+        feeds[channel.name] = slots[number][sample % len(slots[number])]
+    arrived = time.perf_counter()
+    found = _run(session, feeds)
+    ran = time.perf_counter()
+    del feeds
+    for _, channel in task.receives:
+        channel.free.release()
+    waited = 0.0
+    for number, channel in task.sends:
+        before = time.perf_counter()
+        _acquire(channel.free, channel.name, task.timeout)
+        waited += time.perf_counter() - before
+        slots[number][sample % len(slots[number])][...] = found[channel.name]
+        channel.full.release()
+    ended = time.perf_counter()
+    times.busy += ran - arrived
+    times.sending += ended - ran - waited
+    times.waiting += arrived - begun + waited
+    times.ends.append(time.monotonic())
+
+
+def _acquire(semaphore: Any, name: str, timeout: float) -> None:
+    if not semaphore.acquire(timeout=timeout):
+        raise TimeoutError(f"nothing moved for {timeout:g} s at tensor {name!r}")

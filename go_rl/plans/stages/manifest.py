@@ -1,0 +1,126 @@
+"""`Manifest`: the stages of an exported plan, and the tensors between them; ``stages.json``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from go_rl.core import PlanError
+from go_rl.core.files.strict_json import read_json, shown
+
+FORMAT = "go_rl-stages-1"
+FILE = "stages.json"
+FROM_USER = -1
+"""Sender of the model's own inputs."""
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor that enters or leaves a stage."""
+
+    name: str
+    """The name that it has in the user's model."""
+    element_type: str
+    """ONNX's name of the element type, such as ``FLOAT``."""
+    shape: tuple[int | str | None, ...] | None
+    """Extents: numbers, names of dimensions that the model leaves open, or None where an extent is
+    not known; None: not even their number is."""
+    sender: int = FROM_USER
+    """Stage that makes it, or `FROM_USER`."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Operators of one device that run as one program."""
+
+    file: str
+    """ONNX file beside the manifest."""
+    device: int
+    kind: str
+    """Kind of the device in the plan."""
+    nodes: int
+    """Operators."""
+    weight_bytes: float
+    """Bytes of the arrays that the file holds or refers to."""
+    predicted_seconds: float | None
+    """Seconds of the device in an iteration by the plan; None: the objective has none by device,
+    or the device has several stages."""
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Stages in an order in which they can run."""
+
+    model: str
+    """Name of the model."""
+    graph_hash: str
+    """That of the plan."""
+    hardware: str
+    objective: str
+    predicted_throughput: float | None
+    """Iterations a second by the plan."""
+    dims: Mapping[str, int]
+    """Sizes that the plan was made with."""
+    stages: tuple[Stage, ...]
+    outputs: tuple[Tensor, ...]
+    """Results of the model, each with the stage that makes it."""
+    notes: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document that `read_manifest` reads."""
+        return {"format": FORMAT, **asdict(self)}
+
+
+def read_manifest(folder: str | Path) -> Manifest:
+    """Read the manifest of a folder that `export_stages` wrote.
+
+    Raises:
+        PlanError: there is none, it is of another version, or a field is missing or wrong.
+    """
+    path = Path(folder) / FILE
+    try:
+        document = read_json(path)
+    except OSError as error:
+        raise PlanError(
+            f"{path}: cannot be read ({error.strerror}); a folder that go-rl export wrote has one"
+        ) from error
+    except ValueError as error:
+        raise PlanError(f"{path}: is no JSON ({error})") from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        found = document.get("format") if isinstance(document, dict) else document
+        raise PlanError(f"{path}: format {shown(found)}; this version reads {FORMAT!r}")
+    try:
+        return _manifest(document)
+    except (KeyError, TypeError, ValueError) as error:
+        raise PlanError(f"{path}: a field is missing or wrong ({error})") from error
+
+
+def _manifest(document: dict[str, Any]) -> Manifest:
+    known = {f.name: document[f.name] for f in fields(Manifest)}
+    stages = [{f.name: each[f.name] for f in fields(Stage)} for each in known["stages"]]
+    for stage in stages:
+        if Path(str(stage["file"])).name != stage["file"]:
+            raise ValueError(f"file {stage['file']!r} is no name of a file beside the manifest")
+        stage |= {side: _tensors(stage[side], len(stages)) for side in ("inputs", "outputs")}
+    known |= {
+        "stages": tuple(Stage(**stage) for stage in stages),
+        "outputs": _tensors(known["outputs"], len(stages)),
+        "notes": tuple(map(str, known["notes"])),
+        "dims": {str(name): int(size) for name, size in known["dims"].items()},
+    }
+    return Manifest(**known)
+
+
+def _tensors(entries: Any, stages: int) -> tuple[Tensor, ...]:
+    found = []
+    for entry in entries:
+        tensor = Tensor(**{f.name: entry[f.name] for f in fields(Tensor)})
+        if not FROM_USER <= int(tensor.sender) < stages:
+            raise ValueError(f"tensor {tensor.name!r} comes from stage {tensor.sender}")
+        shape = None if tensor.shape is None else tuple(tensor.shape)
+        found.append(Tensor(tensor.name, tensor.element_type, shape, int(tensor.sender)))
+    return tuple(found)

@@ -1,0 +1,151 @@
+"""Element types: their names everywhere, what operators compute in, rates of devices."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from go_rl.core import (
+    Device,
+    ElementType,
+    GraphError,
+    Hardware,
+    HardwareError,
+    OpGraph,
+    OpKind,
+    load_hardware,
+)
+from go_rl.core.graph.element_type import computing_type, element_type
+from go_rl.core.graph.retyped import retyped
+from go_rl.core.hardware.document import hardware_json, read_hardware
+from go_rl.core.hardware.rates import RATES, priced_as, rates_of
+from go_rl.costs.devices import device_names
+from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+
+F32, BF16, F8, I8 = (
+    ElementType.FLOAT32, ElementType.BFLOAT16, ElementType.FLOAT8, ElementType.INT8,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("names", "element", "bits"),
+    [
+        ("float32 f32 F32 FLOAT float single", F32, 32),
+        ("bfloat16 bf16 BF16", BF16, 16),
+        ("float16 f16 half FLOAT16", ElementType.FLOAT16, 16),
+        ("double float64 f64", ElementType.FLOAT64, 64),
+        ("f8e4m3fn float8_e5m2 FLOAT8E4M3FNUZ F8_E4M3", F8, 8),
+        ("float4_e2m1fn FLOAT4E2M1", ElementType.FLOAT4, 4),
+        ("int8 uint8 s8 u8 i8 ui8 UINT8", I8, 8),
+        ("int4 uint4 s4", ElementType.INT4, 4),
+        ("int64 s64 i64", ElementType.INT64, 64),
+        ("pred bool i1 BOOL", ElementType.BOOL, 8),
+        ("c64 complex64", ElementType.COMPLEX64, 64),
+        ("string key<fry> int3 token", ElementType.UNKNOWN, 0),
+    ],
+)
+def test_every_framework_names_a_type_in_its_way(names, element, bits):
+    assert {element_type(name) for name in names.split()} == {element}
+    assert element.bits == bits
+
+
+@pytest.mark.parametrize(
+    ("kind", "operands", "results", "found"),
+    [
+        (OpKind.MATMUL, [(BF16, 2), (BF16, 2)], [F32], BF16),
+        (OpKind.MATMUL, [(I8, 2), (I8, 2), (F32, 1)], [I8], I8),
+        (OpKind.MATMUL, [(BF16, 2), (ElementType.INT4, 2)], [BF16], BF16),
+        (OpKind.MATMUL, [(F32, 1), (F32, 1)], [F32], F32),
+        (OpKind.GATHER, [(F32, 2), (ElementType.INT64, 1)], [F32], F32),
+        (OpKind.ELEMENTWISE, [(F32, 1), (ElementType.FLOAT64, 1)], [ElementType.BOOL],
+         ElementType.FLOAT64),
+        (OpKind.INPUT, [], [BF16], BF16),
+        (OpKind.OTHER, [(ElementType.UNKNOWN, 1)], [], ElementType.UNKNOWN),
+    ],
+)  # fmt: skip
+def test_an_operator_computes_in_the_widest_type_of_its_matrices(kind, operands, results, found):
+    assert computing_type(kind, operands, results) is found
+
+
+def _graph(element: ElementType) -> OpGraph:
+    builder, width = GraphBuilder("g"), element.bits / 8
+    for name, kind in (("a", OpKind.MATMUL), ("b", OpKind.ELEMENTWISE)):
+        builder.add_node(
+            Node(name, "Op", kind, flops=9.0, bytes_accessed=30 * width, output_bytes=10 * width,
+                 output_itemsize=width, weight_bytes=2048 * width, weight_itemsize=width,
+                 weight_arrays={"w": 2048 * width}, element_type=element)
+        )  # fmt: skip
+    builder.add_edge(0, 1, 10 * width)
+    return builder.build()
+
+
+def test_only_products_in_other_types_change_what_a_graph_is():
+    single, half = _graph(F32), _graph(BF16)
+    assert single.product_type.tolist() == [0, 0]
+    assert half.product_type.tolist() == [BF16, 0]
+    assert replace(single, element_type=None).digest == single.digest
+    assert replace(half, element_type=None).digest != half.digest
+
+
+def test_a_graph_in_another_type_is_the_one_that_was_made_in_it():
+    single, half = _graph(F32), _graph(BF16)
+    found = replace(retyped(single, "bfloat16"), name="g")
+    assert found.digest == half.digest
+    assert replace(retyped(half, "float32"), name="g").digest == single.digest
+    double = _graph(ElementType.FLOAT64)
+    assert replace(retyped(double, "bf16"), name="g").digest == double.digest
+    with pytest.raises(GraphError, match="does not say in which element types it computes"):
+        retyped(replace(single, element_type=None), "bfloat16")
+    with pytest.raises(GraphError, match="'bfloat6'; did you mean 'bfloat16'"):
+        retyped(single, "bfloat6")
+
+
+def test_a_type_without_a_rate_runs_as_the_next_wider_one():
+    assert priced_as(["bfloat16"], F8) is BF16
+    assert priced_as(["int8"], ElementType.INT4) is I8
+    assert priced_as(["float16"], BF16) is F32
+    assert priced_as([], ElementType.FLOAT4) is F32
+    device = load_hardware("a100x2").devices[0]
+    assert device.rate(F8) == device.rate(BF16) == 312e12
+    assert device.rate(F32) == device.peak_flops
+
+
+def test_data_sheets_state_rates_of_devices_that_there_are():
+    assert set(RATES) - {"tpu-v4", "tpu-v5e", "cpu-1", "a100"} <= set(device_names())
+    for name in RATES:
+        assert all(rate > 0 for _, rate in rates_of(name))
+
+
+def test_rates_are_read_back():
+    hardware = load_hardware("h100x2")
+    again = read_hardware(json.loads(json.dumps(hardware_json(hardware))), "h")
+    assert again == hardware
+    assert dict(again.devices[0].rates)["float8"] == 1979e12
+
+
+@pytest.mark.parametrize(
+    ("rates", "words"),
+    [
+        ([1.0], "rates must be FLOP/s by element type"),
+        ({"bf61": 1.0}, "rates: 'bf61' is no element type"),
+        ({"float32": 1.0}, "the rate of float32 is peak_flops"),
+        ({"int8": -1.0}, "int8 must be a finite number of FLOP/s, or 0"),
+        ({"int8": "fast"}, "rates: int8 must be a finite number"),
+    ],
+)
+def test_wrong_rates_are_named(rates, words):
+    document = hardware_json(load_hardware("p100x2"))
+    document["devices"][0]["rates"] = rates
+    with pytest.raises(HardwareError, match=words):
+        read_hardware(document, "h")
+
+
+def test_a_device_need_not_compute_in_a_type():
+    device = Device("d", 1e12, 1e9, 1e11, rates=(("float64", 0.0),))
+    assert not device.runs("MatMul", OpKind.MATMUL, ElementType.FLOAT64)
+    assert device.runs("MatMul", OpKind.MATMUL, BF16)
+    assert device.is_limited
+    assert not replace(device, rates=()).is_limited
+    assert isinstance(load_hardware("p100x2"), Hardware)
+    assert np.isfinite(device.rate(BF16))
