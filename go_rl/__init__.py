@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from go_rl.api.predict import predict, predict_everywhere, train_operators
     from go_rl.api.problem import problem_of
     from go_rl.api.records import export_store, list_records, merge_stores
+    from go_rl.api.sinks import export_sink
     from go_rl.api.this_device import calibrate, predict_this
     from go_rl.api.training.finetune import finetune
     from go_rl.api.training.predictors import train_kernels, train_tiles
@@ -34,6 +35,7 @@ _MODULES = {
     "evaluate": "evaluate",
     "execute": "check",
     "explain": "check",
+    "export_sink": "sinks",
     "export_store": "records",
     "finetune": "training.finetune",
     "list_records": "records",
@@ -68,6 +70,7 @@ __all__ = [
     "evaluate",
     "execute",
     "explain",
+    "export_sink",
     "export_store",
     "finetune",
     "list_records",

@@ -136,6 +136,15 @@ def write_sink(
         raise SplitError(f"{path}: cannot be written ({error.strerror})") from error
 
 
+def is_text(name: str) -> bool:
+    """Return whether a sink is a text, not a file made from the model's.
+
+    Raises:
+        SplitError: no such sink.
+    """
+    return _named(name).render is not None
+
+
 def _named(name: str) -> Sink:
     found = next((sink for sink in TABLE if sink.name == name), None)
     if found is None:
