@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from go_rl.api.options import JudgeOptions
+from go_rl.api.options import JudgeOptions, options_from
 from go_rl.api.problem import problem_for
 from go_rl.core import OpGraph, Problem
 from go_rl.graphs.readers import load
@@ -35,8 +35,8 @@ def llama(folder: Path, layers: int = 4) -> OpGraph:
 
 
 def posed(graph: OpGraph, hardware: str, objective: str = "ring", memory: bool = False) -> Problem:
-    options = JudgeOptions(hardware=hardware, objective=objective, memory=memory, cost="analytical")
-    return problem_for(graph, options)
+    given = {"hardware": hardware, "objective": objective, "memory": memory, "cost": "analytical"}
+    return problem_for(graph, options_from(JudgeOptions, given, "posed"))
 
 
 def onnx_file(folder: Path, layers: int = 4, name: str = "tower.onnx") -> Path:
