@@ -16,18 +16,28 @@ def render_device_map(plan: Placed) -> str:
     Raises:
         SplitError: a module with weights is on several devices.
     """
+    words = {name: _word(plan, device) for name, device in module_devices(plan).items()}
+    return json.dumps(words, indent=1) + "\n"
+
+
+def module_devices(plan: Placed) -> dict[str, int]:
+    """Return the device of each outermost module all of whose weights share one.
+
+    Raises:
+        SplitError: a module with weights is on several devices, or none has weights.
+    """
     weighty = np.flatnonzero((plan.graph.weight_bytes > 0) & plan.fixed).tolist()
     paths = {node: plan.module(node) for node in weighty}
-    found: dict[str, int | str] = {}
+    found: dict[str, int] = {}
     for part, device in uniform_parts(paths, plan.device.tolist()).items():
         if isinstance(part, int):
             raise plan.error(
                 f"places whole modules, and module {'.'.join(paths[part])!r} is on several devices"
             )
-        found[".".join(part)] = _word(plan, device)
+        found[".".join(part)] = device
     if not found:
         raise plan.error(f"places modules with weights, and {plan.graph.name!r} has none")
-    return json.dumps(found, indent=1) + "\n"
+    return found
 
 
 def _word(plan: Placed, device: int) -> int | str:

@@ -21,6 +21,7 @@ from go_rl.plans.sinks.onnx_stages import annotated_model
 from go_rl.plans.sinks.onnxruntime_names import render_layer_assignment
 from go_rl.plans.sinks.openvino import render_affinities
 from go_rl.plans.sinks.placed import Placed, placed, placed_devices
+from go_rl.plans.sinks.shardy import render_shardy
 from go_rl.plans.sinks.torch_split_spec import render_split_spec
 from go_rl.plans.sinks.torchtitan import render_torchtitan
 from go_rl.plans.sinks.vllm import render_vllm
@@ -63,6 +64,7 @@ TABLE: tuple[Sink, ...] = (
     Sink("llama.cpp", "-ts of llama.cpp", render_llama_cpp, is_string=True),
     Sink("openvino", "affinities for OpenVINO's HETERO", render_affinities),
     Sink("onnxruntime", "session.name_based_layer_assignment", render_layer_assignment),
+    Sink("shardy", "assignment of named computations to meshes, Shardy MPMD", render_shardy),
     Sink("onnx", "a copy of the model with pipeline stages", of_model=annotated_model),
     Sink("genai", "decoder-pipeline of onnxruntime-genai", of_model=render_genai),
 )

@@ -25,7 +25,7 @@ def read_patterns(setting: Setting, document: Any) -> Split:
     Raises:
         SplitError: no object, a name that matches nothing, an unknown device.
     """
-    return _by_key(setting, "json", _object(setting, document))
+    return by_key(setting, "json", _object(setting, document))
 
 
 def read_device_map(setting: Setting, document: Any) -> Split:
@@ -37,7 +37,7 @@ def read_device_map(setting: Setting, document: Any) -> Split:
     entries = _object(setting, document)
     if isinstance(entries.get(HF_KEY), Mapping):
         entries = entries[HF_KEY]
-    split = _by_key(setting, "hf", entries, modules_only=True)
+    split = by_key(setting, "hf", entries, modules_only=True)
     bare = np.flatnonzero(~split.named & (setting.graph.weight_bytes > 0))
     if bare.size:
         raise setting.error(
@@ -53,7 +53,7 @@ def read_affinities(setting: Setting, document: Any) -> Split:
     Raises:
         SplitError: see `read_patterns`.
     """
-    return _by_key(setting, "openvino", _object(setting, document))
+    return by_key(setting, "openvino", _object(setting, document))
 
 
 def read_expert(setting: Setting, document: Any) -> Split:
@@ -71,7 +71,7 @@ def read_expert(setting: Setting, document: Any) -> Split:
         raise setting.error(
             "fpgas and cpus must be lists of objects that list their nodes"
         ) from error
-    return _by_key(setting, "dnn-partitioning", dict(pairs))
+    return by_key(setting, "dnn-partitioning", dict(pairs))
 
 
 def _object(setting: Setting, document: Any) -> Mapping[str, Any]:
@@ -80,7 +80,7 @@ def _object(setting: Setting, document: Any) -> Mapping[str, Any]:
     return document
 
 
-def _by_key(
+def by_key(
     setting: Setting, notation: str, entries: Mapping[str, Any], modules_only: bool = False
 ) -> Split:
     names = node_names(setting.graph)

@@ -32,6 +32,7 @@ from go_rl.plans.splits.module_stages import (
 from go_rl.plans.splits.named_nodes import WILD, node_names
 from go_rl.plans.splits.onnx_stages import RULES, is_annotated, read_layer_assignment
 from go_rl.plans.splits.onnx_stages import read_onnx_stages as read_onnx
+from go_rl.plans.splits.shardy_assignment import ASSIGNMENT, read_shardy
 from go_rl.plans.splits.split import Setting, Split
 
 LONGEST_WHERE = 60
@@ -146,6 +147,8 @@ NOTATIONS: tuple[Notation, ...] = (
     Notation("megatron", "E|t*3|..|L, a pipeline_model_parallel_layout",
              lambda w, s: bool(MEGATRON.fullmatch(w.text.strip(" \n\"'"))), read_megatron, _text,
              staged=True),
+    Notation("shardy", "module@mesh,module@mesh, an assignment of Shardy MPMD",
+             lambda w, s: bool(ASSIGNMENT.fullmatch(w.text)), read_shardy, _text),
     Notation("onnxruntime", "gpu:0(part of a name, ..); gpu:1(..), a layer assignment by name",
              lambda w, s: bool(RULES.fullmatch(w.text)), read_layer_assignment, _text),
 )  # fmt: skip

@@ -9,6 +9,8 @@ import numpy as np
 import onnx
 import onnxruntime
 import pytest
+from jaxlib.mlir import ir
+from jaxlib.mlir.dialects import mpmd
 from layered_graphs import llama, onnx_file, posed
 
 import go_rl
@@ -109,7 +111,7 @@ def test_a_plan_finer_than_layers_is_refused_with_the_cure(name, cure, problem):
     assert cure in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["json", "hf", "openvino", "onnxruntime"])
+@pytest.mark.parametrize("name", ["json", "hf", "openvino", "onnxruntime", "shardy"])
 def test_notations_of_modules_and_nodes_say_finer_plans(name, problem):
     plan = planned(problem, FINER)
     back = read_split(render_sink(name, plan, problem.graph), problem.graph, problem.hardware)
@@ -138,6 +140,23 @@ def test_what_cannot_leave_is_refused(problem, layered, tmp_path):
                                   objective="max-load", cost="analytical").plan  # fmt: skip
     with pytest.raises(SplitError, match="the plan goes from device 1 back to 0"):
         render_sink("megatron", backwards, graph)
+
+
+def test_shardy_reads_the_topology_and_go_rl_the_assignment(problem, layered):
+    topology, assignment = render_sink("shardy", layered, problem.graph).splitlines()
+    context = ir.Context()
+    mpmd.register_dialect(context)
+    with context:
+        read = ir.Attribute.parse(topology.removeprefix("topology="))
+    assert str(read).count('<["x"=1]>') == 4
+    assert assignment.startswith("assignment=model.embed_tokens@d0,model.layers.0@d0,")
+    again = assignment.replace("@d1", "@other/1").replace("@d0", "@one#device")
+    back = read_split(again, problem.graph, problem.hardware)  # meshes as they appear
+    assert judge(back, problem, moves=False).plan.value == layered.value
+    with pytest.raises(SplitError, match="the topology has meshes d0, d1, d2, d3"):
+        read_split(f"{topology}\nmodel@d9", problem.graph, problem.hardware)
+    with pytest.raises(SplitError, match="assigns 'model' twice"):
+        read_split("model@d0,model@d1", problem.graph, problem.hardware)
 
 
 def test_a_sink_is_written_whole(problem, layered, tmp_path):

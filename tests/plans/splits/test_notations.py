@@ -32,6 +32,7 @@ def problem(tmp_path_factory):
         ('{"model/norm": "GPU.1"}', "openvino"),
         ('{"model.layers.2": "BEGINNING"}', "torch"),
         ('[["embed_tokens", "layers"], ["norm", "lm_head"]]', "torchtitan"),
+        ("model@m0,lm_head@m1", "shardy"),
         ('{"fpgas": [{"nodes": ["lm_head"]}]}', "dnn-partitioning"),
     ],
 )
