@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from go_rl.api.problem import problem_of
     from go_rl.api.records import export_store, list_records, merge_stores
     from go_rl.api.sinks import export_sink
+    from go_rl.api.stages import export_stages, run_stages
     from go_rl.api.this_device import calibrate, predict_this
     from go_rl.api.training.finetune import finetune
     from go_rl.api.training.predictors import train_kernels, train_tiles
@@ -36,6 +37,7 @@ _MODULES = {
     "execute": "check",
     "explain": "check",
     "export_sink": "sinks",
+    "export_stages": "stages",
     "export_store": "records",
     "finetune": "training.finetune",
     "list_records": "records",
@@ -51,6 +53,7 @@ _MODULES = {
     "pretrain": "training.pretrain",
     "problem_of": "problem",
     "retyped": "load",
+    "run_stages": "stages",
     "trace": "load",
     "train_kernels": "training.predictors",
     "train_operators": "predict",
@@ -71,6 +74,7 @@ __all__ = [
     "execute",
     "explain",
     "export_sink",
+    "export_stages",
     "export_store",
     "finetune",
     "list_records",
@@ -86,6 +90,7 @@ __all__ = [
     "pretrain",
     "problem_of",
     "retyped",
+    "run_stages",
     "trace",
     "train_kernels",
     "train_operators",

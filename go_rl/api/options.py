@@ -49,6 +49,10 @@ HardwareChoice = str | Path | Hardware | None
 For = Literal["vllm", "torchtitan", "megatron", "hf", "llama.cpp"]
 """Tool that counts whole layers."""
 FOR_NAMES: tuple[str, ...] = get_args(For)
+Notation = Literal["json", "hf", "vllm", "torchtitan", "megatron", "torch", "llama.cpp", "openvino",
+                   "onnxruntime", "shardy", "onnx", "genai"]  # fmt: skip
+"""Notation in which a plan leaves; see `go_rl.plans.sinks.SINKS`, which is slow to import."""
+SINK_NAMES: tuple[str, ...] = get_args(Notation)
 WeightsChoice = str | Path | None
 """Weights by name or as a file; None: those that ship."""
 FIT = "fit"

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from go_rl.api.load import load
 from go_rl.core import OpGraph, Plan
-from go_rl.plans.sinks import SINKS as SINKS
 
 
 def export_sink(
@@ -22,7 +21,7 @@ def export_sink(
         plan: a plan, or the path of a plan.json.
         model: what the plan is for: a graph, or what `load` reads with the plan's dims. Sinks
             ``onnx`` and ``genai`` need the path of the ONNX file.
-        to: one of `SINKS` (docs/export.md).
+        to: one of `SINK_NAMES` (docs/export.md).
         out: file to write; None: the text is returned only.
         graph: of the model, where it is read already.
 

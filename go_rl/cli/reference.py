@@ -27,6 +27,7 @@ Made by `make reference` from the dataclasses that the commands read; do not edi
 VARIANTS = {
     "train policy": ((), ("--network", "nodes"), ("--network", "dispatch")),
     "check": ((), ("--split", "SPLIT")),
+    "export": ((), ("--to", "vllm")),
 }
 """Commands whose options depend on others: words that choose each set of options."""
 NO_DEFAULT = ("None", own_target())

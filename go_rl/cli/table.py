@@ -61,6 +61,11 @@ COMMANDS = (
     Command("check", "check", "options_of",
             "Verify a plan independently, or judge a split made elsewhere (--split SPLIT MODEL); "
             "exit code 0: accepted, 1: rejected."),
+    Command("export", "export", "options_of",
+            "Write the stages of a plan as ONNX files with a manifest (--to FOLDER), or the plan "
+            "in the notation of another tool (--to vllm)."),
+    Command("run", "run", "Run",
+            "Run exported stages on this machine's cores, in a pipeline, one process a device."),
     Command("graph", "graph", "Graph",
             "Show or save a model's operator graph."),
     Command("tune kernels", "tune.kernels", "TuneKernels",

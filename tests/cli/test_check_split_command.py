@@ -78,3 +78,41 @@ def test_a_plan_is_made_for_a_tool_and_checked(command, model):
     refused = command("check", "--split", "here/plan.json", model, "--hardware", "ring4", *FAST)
     assert refused.code == 2
     assert "is a plan of go_rl already; go-rl check PLAN MODEL verifies it" in refused.err
+
+
+@pytest.fixture
+def planned(command, model):
+    made = command("optimize", model, "--hardware", "ring4", *FAST, "--for", "vllm",
+                   "--samples", "500", "--out", "here")  # fmt: skip
+    assert made.code == 0
+    return "here/plan.json"
+
+
+def test_a_plan_leaves_in_a_notation_and_is_judged_as_it_was(command, model, planned):
+    text = command("export", planned, model, "--to", "vllm")
+    assert text.code == 0
+    assert sum(map(int, text.out.split(","))) == 4
+    document = command("export", planned, model, "--to=vllm", "--json").document
+    assert document == {"to": "vllm", "text": text.out, "file": None}
+    written = command("export", planned, model, "--to", "hf", "--out", "map.json")
+    assert written.out == "written to map.json\n"
+    values = [
+        command("check", "--split", split, model, "--hardware", "ring4", *FAST, "--json").document
+        for split in (text.out.strip(), "map.json")
+    ]
+    assert values[0]["value"] == values[1]["value"] is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--to", "vlm"), "--to vlm: no notation; did you mean 'vllm'? For a folder of that name"),
+        (("--to", "onnx"), "onnx is made from the model's file; write it to a file"),
+        (("--to", "onnx", "--out", "x.onnx"), "onnx needs the ONNX file that the plan is for"),
+    ],
+)
+def test_what_cannot_be_exported_is_one_line(arguments, words, command, model, planned):
+    found = command("export", planned, model, *arguments)
+    assert (found.code, found.out) == (2, "")
+    assert words in found.err
+    assert found.err.count("\n") == 1

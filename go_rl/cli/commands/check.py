@@ -48,9 +48,7 @@ def run(config: CheckOptions | CheckSplit) -> int:
     if isinstance(config, CheckSplit):
         return check_split.run(config)
     plan = Plan.load(config.plan)
-    source = config.source
-    if not source.dim and not source.input:
-        source = replace(source, dim=tuple(f"{name}={size}" for name, size in plan.dims.items()))
+    source = as_planned(config.source, plan)
     with working(f"reading {source.model}"):
         from go_rl.api.check import check, explain
 
@@ -66,6 +64,13 @@ def run(config: CheckOptions | CheckSplit) -> int:
             print_line(console(), message_line(_explained(beside, graph)))
         say_next(console(), *_after(verdict, plan, config.plan, source))
     return OK if verdict.ok else REJECTED
+
+
+def as_planned(source: ModelArguments, plan: Plan) -> ModelArguments:
+    """Return the model with the sizes of a plan, where the user gives none."""
+    if source.dim or source.input:
+        return source
+    return replace(source, dim=tuple(f"{name}={size}" for name, size in plan.dims.items()))
 
 
 def _document(verdict: Verdict) -> dict[str, object]:

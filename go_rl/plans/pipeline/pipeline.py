@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from go_rl.core import ExecutionError
-from go_rl.plans.pipeline.settings import RunSettings
+from go_rl.plans.pipeline.config import RunConfig
 from go_rl.plans.pipeline.worker import Block, Channel, StageTask, StageTimes, serve
 from go_rl.plans.stages.manifest import FROM_USER, Manifest, read_manifest
 
@@ -82,7 +82,7 @@ class PipelineRun:
 def run_stages(
     folder: Path,
     inputs: Mapping[str, np.ndarray],
-    settings: RunSettings,
+    settings: RunConfig,
     whole: Path | None = None,
 ) -> PipelineRun:
     """Run the stages of a folder, each on a core of this machine, with the same inputs for every
@@ -136,7 +136,7 @@ def _throughput(times: Sequence[StageTimes]) -> float:
 
 @contextmanager
 def _processes(
-    folder: Path, manifest: Manifest, cores: Sequence[int], settings: RunSettings
+    folder: Path, manifest: Manifest, cores: Sequence[int], settings: RunConfig
 ) -> Iterator[_Running]:
     running = _Running(manifest, settings)
     try:
@@ -149,7 +149,7 @@ def _processes(
 class _Running:
     """The processes of a run, their pipes and shared memory."""
 
-    def __init__(self, manifest: Manifest, settings: RunSettings) -> None:
+    def __init__(self, manifest: Manifest, settings: RunConfig) -> None:
         self.manifest, self.settings = manifest, settings
         self.channels = [
             (tensor.sender, receiver, Channel(
@@ -282,7 +282,7 @@ class _Whole:
         for name, expected in zip(names, self.session.run(names, self.feeds), strict=True):
             yield _difference(name, np.asarray(made[name]), np.asarray(expected))
 
-    def throughput(self, settings: RunSettings) -> float:
+    def throughput(self, settings: RunConfig) -> float:
         """Return samples a second."""
         for _ in range(settings.warm_up):
             self.session.run(None, self.feeds)

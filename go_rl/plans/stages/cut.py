@@ -1,7 +1,10 @@
 """`cut_model`: operators of an ONNX model by stages, from the devices of a plan's nodes.
 
 What a plan does not know - constants, changes of layout that are folded into their readers - goes
-where it is read: constants into each stage, views with what they show.
+where it is read: constants into each stage, views with what they show. Between devices goes the
+quantised tensor, so that a runtime joins the same operators as in the whole model: a
+``QuantizeLinear`` stays with what it quantises, a ``DequantizeLinear`` is in each stage that reads
+it.
 """
 
 from __future__ import annotations
@@ -56,7 +59,7 @@ def cut_model(model: onnx.ModelProto, graph: OpGraph, plan: Plan, where: str) ->
     own = [devices[0] if devices else NOWHERE for devices in placed]
     stored = {t.name for t in model.graph.initializer}
     given = {v.name for v in model.graph.input} - stored
-    home = _home(nodes, reads, own, given)
+    home = _with_quantizers(nodes, _home(nodes, reads, own, given))
     copies = [set(devices[1:]) for devices in placed]
     order, stage = _stages(nodes, reads, home)
     members: list[set[int]] = [set() for _ in order]
@@ -144,6 +147,17 @@ def _home(
     return home
 
 
+def _with_quantizers(nodes: Sequence[onnx.NodeProto], home: list[int]) -> list[int]:
+    """Devices where each QuantizeLinear is with what it quantises."""
+    made = {o: i for i, node in enumerate(nodes) for o in node.output if o}
+    found = list(home)
+    for i, node in enumerate(nodes):
+        if node.op_type == "QuantizeLinear" and node.input[0] in made:
+            above = found[made[node.input[0]]]
+            found[i] = above if above != NOWHERE else found[i]
+    return found
+
+
 def _fed(
     reads: Sequence[frozenset[str]],
     made: Mapping[str, int],
@@ -203,12 +217,14 @@ def _take_constants(
     reads: Sequence[frozenset[str]],
     home: Sequence[int],
 ) -> None:
-    """Add the operators without a device that the members of a stage need."""
+    """Add what the members of a stage need of operators without a device, and of those that widen
+    quantised tensors."""
     made = {o: i for i, node in enumerate(nodes) for o in node.output if o}
     open_ends = list(inside)
     while open_ends:
         for above in _makers(reads[open_ends.pop()], made):
-            if home[above] == NOWHERE and above not in inside:
+            travels = home[above] == NOWHERE or nodes[above].op_type == "DequantizeLinear"
+            if travels and above not in inside:
                 inside.add(above)
                 open_ends.append(above)
 

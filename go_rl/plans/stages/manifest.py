@@ -56,7 +56,7 @@ class Manifest:
     """Stages in an order in which they can run."""
 
     model: str
-    """Name of the model."""
+    """Path of the model, from the folder."""
     graph_hash: str
     """That of the plan."""
     hardware: str

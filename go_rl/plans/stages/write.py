@@ -7,7 +7,7 @@ import math
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import onnx
@@ -52,9 +52,10 @@ def export_stages(plan: Plan, graph: OpGraph, model: Path, folder: Path) -> Mani
     whole = _loaded(model)
     cut = cut_model(whole, graph, plan, str(model))
     writer = _Writer(whole, cut, plan, _types(whole, cut, model), model)
+    source = os.path.relpath(model.resolve(), folder.resolve())
     folder.parent.mkdir(parents=True, exist_ok=True)
     with scratch_folder("export", folder.parent) as scratch:
-        manifest = writer.write(scratch)
+        manifest = replace(writer.write(scratch), model=source)
         (scratch / FILE).write_text(json.dumps(manifest.to_json(), indent=1, ensure_ascii=False))
         if folder.exists():
             folder.rmdir()

@@ -14,6 +14,7 @@ from jaxlib.mlir.dialects import mpmd
 from layered_graphs import llama, onnx_file, posed
 
 import go_rl
+from go_rl.api.options import SINK_NAMES
 from go_rl.core import Budget, PlanError, SplitError, Status
 from go_rl.graphs.readers import load
 from go_rl.plans.sinks import SINKS, render_sink, write_sink
@@ -38,6 +39,10 @@ def planned(problem, text):
 @pytest.fixture(scope="module")
 def layered(problem):
     return planned(problem, "Et|tt|tL")
+
+
+def test_the_command_line_knows_all_sinks():
+    assert SINKS == SINK_NAMES
 
 
 @pytest.mark.parametrize("name", TEXTS)

@@ -1,4 +1,4 @@
-"""`RunSettings`: how stages are run."""
+"""`RunConfig`: how stages are run."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ LEAST_SAMPLES = 2
 
 
 @dataclass(frozen=True)
-class RunSettings:
-    """Settings of running exported stages."""
+class RunConfig:
+    """Configuration of running exported stages."""
 
     samples: int = 50
     """Samples that are timed, after those that warm up."""

@@ -1,0 +1,71 @@
+"""``go-rl export``: a plan carried out of go_rl."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import tyro
+
+from go_rl.cli.commands.check import as_planned
+from go_rl.cli.commands.export_sink import ExportSink, check_folder_name, names_a_sink, run_sink
+from go_rl.cli.console import console, print_json, print_line, print_table, working
+from go_rl.cli.exit_codes import OK
+from go_rl.cli.model_arguments import ModelArguments, read
+from go_rl.cli.next_command import say_next
+from go_rl.core import Plan, ReadError
+from go_rl.report.text_table import TextTable
+
+
+@dataclass(frozen=True)
+class Export:
+    """Options of ``go-rl export``."""
+
+    plan: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="PLAN")]
+    """A plan.json."""
+    source: ModelArguments
+    to: Annotated[str, tyro.conf.arg(metavar="FOLDER")]
+    """A new or empty folder, for one ONNX file a stage and stages.json; or a notation of
+    docs/export.md, such as vllm, which has options of its own (go-rl export --to vllm --help)."""
+    json: bool = False
+    """Print the manifest as one JSON document and nothing else."""
+
+
+def options_of(argv: Sequence[str]) -> type[Export | ExportSink]:
+    """Return the options for a notation, if the arguments name one, else for a folder."""
+    return ExportSink if names_a_sink(argv) else Export
+
+
+def run(config: Export | ExportSink) -> int:
+    """Run the command; returns the exit code."""
+    if isinstance(config, ExportSink):
+        return run_sink(config)
+    from go_rl.api.stages import export_stages
+
+    check_folder_name(config.to)
+    plan = Plan.load(config.plan)
+    source = as_planned(config.source, plan)
+    with working(f"reading {source.model}"):
+        graph = read(source)
+        try:
+            manifest = export_stages(plan, source.model, config.to, graph)
+        except OSError as error:
+            raise ReadError(f"{config.to}: cannot be written ({error.strerror})") from error
+    if config.json:
+        print_json(manifest.to_json())
+        return OK
+    heads = ("stage", "device", "operators", "weights, MB", "receives", "sends", "predicted, ms")
+    cells = [
+        (
+            stage.file, f"{stage.device} ({stage.kind})", f"{stage.nodes:,}",
+            f"{stage.weight_bytes / 1e6:,.4g}", str(len(stage.inputs)), str(len(stage.outputs)),
+            "" if stage.predicted_seconds is None else f"{1e3 * stage.predicted_seconds:.4g}",
+        )
+        for stage in manifest.stages
+    ]  # fmt: skip
+    print_table(console(), TextTable(f"{Path(config.to)}: stages of the plan", heads, cells))
+    print_line(console(), f"written to {config.to}")
+    say_next(console(), "run", config.to, "--check")
+    return OK

@@ -1,0 +1,84 @@
+"""``go-rl run``: exported stages on this machine's cores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated
+
+import tyro
+
+from go_rl.cli.console import console, print_json, print_line, print_table, working
+from go_rl.cli.exit_codes import OK, REJECTED
+from go_rl.cli.model_arguments import Dims, sizes_of
+from go_rl.plans.pipeline.config import RunConfig
+from go_rl.report.text_table import TextTable
+
+if TYPE_CHECKING:
+    from go_rl.api.stages import PipelineRun
+
+
+@dataclass(frozen=True)
+class Run:
+    """Options of ``go-rl run``."""
+
+    stages: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="FOLDER")]
+    """A folder that go-rl export wrote."""
+    check: bool = False
+    """Compare every output with that of the whole model, and measure the whole model in one process
+    with all cores; exit code 1 where an output differs by more than --tolerance."""
+    tolerance: float = 1e-4
+    """Largest relative difference, of numbers of at least a thousandth of the output's largest."""
+    model: str | None = None
+    """The whole model. Default: where it was when the stages were written."""
+    inputs: Annotated[str | None, tyro.conf.arg(metavar="FILE.npz")] = None
+    """Arrays by name of the model's input. Default: random numbers."""
+    dim: Dims = ()
+    """Size of a dimension that the model leaves open, such as batch=8; may be repeated. Default:
+    those of the plan."""
+    config: RunConfig = field(default_factory=RunConfig)
+    json: bool = False
+    """Print one JSON document and nothing else."""
+
+
+def run(config: Run) -> int:
+    """Run the command; returns the exit code."""
+    from go_rl.api.stages import run_stages
+
+    with working(f"running {config.stages}"):
+        found = run_stages(
+            config.stages, inputs=config.inputs, dims=sizes_of(config.dim), check=config.check,
+            model=config.model, config=config.config,
+        )  # fmt: skip
+    if config.json:
+        print_json(found.to_json())
+    else:
+        _print(found)
+    worst = found.max_relative_error
+    return OK if worst is None or worst <= config.tolerance else REJECTED
+
+
+def _print(found: PipelineRun) -> None:
+    heads = ("stage", "device", "core", "operators", "busy, ms", "sending, ms", "waiting, ms",
+             "predicted, ms")  # fmt: skip
+    cells = [
+        (
+            str(each.stage), str(each.device), str(each.core), f"{each.nodes:,}",
+            *(f"{1e3 * seconds:.4g}" for seconds in (
+                each.busy_seconds, each.sending_seconds, each.waiting_seconds
+            )),
+            "" if each.predicted_seconds is None else f"{1e3 * each.predicted_seconds:.4g}",
+        )
+        for each in found.stages
+    ]  # fmt: skip
+    out = console()
+    print_table(out, TextTable("Stages, a sample", heads, cells))
+    for each in found.outputs or ():
+        print_line(out, f"output {each.output}: off by {each.max_absolute:.3g}, relative "
+                   f"{each.max_relative:.3g}")  # fmt: skip
+    said = f"{found.throughput:.4g} samples/s"
+    if found.whole_throughput is not None:
+        said += f"; the whole model in one process with all cores {found.whole_throughput:.4g}"
+    if found.predicted_throughput:
+        said += f"; predicted by the plan, on its hardware, {found.predicted_throughput:.4g}"
+    for line in (said, *found.notes):
+        print_line(out, line)
