@@ -188,8 +188,8 @@ class JudgeOptions(PosingOptions):
     else makespan."""
     notation: str | None = field(default=None, kw_only=True)
     """Notation of the split: json, hf, vllm, torchtitan, megatron, torch, llama.cpp, onnx,
-    onnxruntime, openvino, shardy or dnn-partitioning (docs/export.md). Default: the first that
-    fits."""
+    onnxruntime, openvino, shardy, stages or dnn-partitioning (docs/export.md). Default: the
+    first that fits."""
     all_chips: bool = field(default=False, kw_only=True)
     """Ring: every chip must be used."""
     moves: bool = field(default=True, kw_only=True)

@@ -34,6 +34,7 @@ from go_rl.plans.splits.onnx_stages import RULES, is_annotated, read_layer_assig
 from go_rl.plans.splits.onnx_stages import read_onnx_stages as read_onnx
 from go_rl.plans.splits.shardy_assignment import ASSIGNMENT, read_shardy
 from go_rl.plans.splits.split import Setting, Split
+from go_rl.plans.splits.stage_files import FILE, FORMAT, read_stages
 
 LONGEST_WHERE = 60
 """Characters of a split given as text that a message repeats."""
@@ -104,6 +105,13 @@ def _has(*fields: str) -> Callable[[Written, Setting], bool]:
     return is_there
 
 
+def _is_manifest(written: Written, setting: Setting) -> bool:
+    document = written.document
+    return written.path is not None and isinstance(document, dict) and (
+        document.get("format") == FORMAT
+    )  # fmt: skip
+
+
 def _is_affinities(written: Written, setting: Setting) -> bool:
     values = written.values
     return bool(values) and all(isinstance(v, str) and AFFINITY.fullmatch(v) for v in values)
@@ -128,6 +136,8 @@ NOTATIONS: tuple[Notation, ...] = (
     Notation("onnx", "an ONNX file whose operators have a pipeline_stage",
              lambda w, s: w.path is not None and is_annotated(w.path), read_onnx,
              lambda w: w.path, staged=True),
+    Notation("stages", "a folder that go-rl export wrote, or its stages.json",
+             _is_manifest, read_stages, lambda w: w.path, staged=True),
     Notation("dnn-partitioning", 'JSON {"fpgas": [{"nodes": [..]}, ..], "cpus": [..]}',
              _has("fpgas"), read_expert),
     Notation("torchtitan", "module_fqns_per_model_part: lists of module names, JSON or TOML",
@@ -210,6 +220,7 @@ def _refuse_plan(written: Written, setting: Setting) -> None:
 def _written(split: str | Path) -> Written:
     path = Path(split)
     try:
+        path = path / FILE if (path / FILE).is_file() else path
         there = path.is_file()
     except (OSError, ValueError):  # too long for a name
         there = False

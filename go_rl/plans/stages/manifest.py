@@ -118,9 +118,9 @@ def _manifest(document: dict[str, Any]) -> Manifest:
 def _tensors(entries: Any, stages: int) -> tuple[Tensor, ...]:
     found = []
     for entry in entries:
-        tensor = Tensor(**{f.name: entry[f.name] for f in fields(Tensor)})
-        if not FROM_USER <= int(tensor.sender) < stages:
+        shape = None if entry["shape"] is None else tuple(entry["shape"])
+        tensor = Tensor(entry["name"], entry["element_type"], shape, int(entry["sender"]))
+        if not FROM_USER <= tensor.sender < stages:
             raise ValueError(f"tensor {tensor.name!r} comes from stage {tensor.sender}")
-        shape = None if tensor.shape is None else tuple(tensor.shape)
-        found.append(Tensor(tensor.name, tensor.element_type, shape, int(tensor.sender)))
+        found.append(tensor)
     return tuple(found)
