@@ -41,6 +41,14 @@ class Judgement:
     repaired: Plan | None
     """Nearest legal plan that was found for an illegal split of a ring; None: there is none."""
 
+    def __repr__(self) -> str:
+        moved = "" if self.move is None else f"; moving {self.move.part!r} gains most"
+        return (
+            f"<Judgement of a split in notation {self.split.notation!r}, {self.problem.objective} "
+            f"on {self.problem.hardware.name!r}: {self.verdict.status}, {self.plan.value:.6g} s an "
+            f"iteration, gap {100 * self.plan.gap:.3g} %{moved}>"
+        )
+
     @property
     def ok(self) -> bool:
         """Whether the split is legal and fits."""

@@ -17,8 +17,11 @@ from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.plans.splits.broken_rules import broken_rules
 from go_rl.plans.splits.split import Split, listed
 
-MOST_MOVES = 600
-"""Moves that are priced at most; those from and to the busiest device come first."""
+MOST_MOVES, LEAST_MOVES = 600, 50
+"""Moves that are priced at most, and on the largest graphs; those from and to the busiest device
+come first."""
+MOST_NODES = 5_000_000
+"""Nodes of all moves that are priced, beyond which there are fewer moves."""
 CHECKED = 40
 """Fastest moves that are held against the rules until one keeps them."""
 BATCH = 64
@@ -108,7 +111,8 @@ def _candidates(
              for which, part, target in wanted if part != NOWHERE]  # fmt: skip
     moving = [(nodes, target) for nodes, target in found if (device[nodes] != target).any()]
     moving.sort(key=lambda each: busiest not in (each[1], int(device[each[0][0]])))
-    return moving[:MOST_MOVES]
+    most = max(LEAST_MOVES, min(MOST_MOVES, MOST_NODES // graph.num_nodes))
+    return moving[:most]
 
 
 def _idle(workspace: Workspace, device: Int16[np.ndarray, "N"]) -> list[int]:
