@@ -78,7 +78,7 @@ def read_split_spec(setting: Setting, document: Any) -> Split:
     if not isinstance(document, Mapping) or not document:
         raise setting.error("must be an object of BEGINNING or END by module")
     graph, names = setting.graph, node_names(setting.graph)
-    starts = np.zeros(graph.num_nodes + 1, np.int64)
+    starts = np.zeros(graph.num_nodes + 1, np.bool_)
     for module, word in document.items():
         point = str(word).rpartition(".")[2].upper()
         if point not in SPLIT_POINTS:
@@ -88,14 +88,17 @@ def read_split_spec(setting: Setting, document: Any) -> Split:
             raise setting.error(
                 f"{shown(module)} is no module of {graph.name!r}{names.said_near(module)}"
             )
-        starts[min(nodes) if point == "BEGINNING" else max(nodes) + 1] += 1
-    stages = int((starts[:-1] > 0).sum()) + 1
+        place = min(nodes) if point == "BEGINNING" else max(nodes) + 1
+        if starts[place]:
+            raise setting.error(f"{shown(module)}: splits twice at one place, which torch refuses")
+        starts[place] = True
+    stages = int(starts[:-1].sum()) + 1
     if stages > setting.hardware.num_devices:
         raise setting.error(
             f"makes {stages} stages, and {setting.hardware.name!r} has "
             f"{setting.hardware.num_devices} devices"
         )
-    known = np.where(graph.is_fed | graph.is_backward, NOWHERE, np.cumsum(starts[:-1] > 0))
+    known = np.where(graph.is_fed | graph.is_backward, NOWHERE, np.cumsum(starts[:-1]))
     blocks = layer_blocks(graph)
     unit = np.where(blocks.position == ELSEWHERE, NOWHERE, blocks.position)
     ends = ("what comes before the layers", *blocks.paths, "what comes behind the layers")

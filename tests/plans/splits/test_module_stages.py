@@ -49,7 +49,6 @@ def test_parts_beyond_the_devices_go_round(problem):
         ({"model.layers.2": "BEGINNING"}, [0, 0, 0, 1, 1, 1]),
         ({"layers.1": "END"}, [0, 0, 0, 1, 1, 1]),
         ({"layers.1": "SplitPoint.BEGINNING", "layers.3": "BEGINNING"}, [0, 0, 1, 1, 2, 2]),
-        ({"layers.0": "END", "layers.1": "BEGINNING"}, [0, 0, 1, 1, 1, 1]),
     ],
 )
 def test_split_points_of_torch(document, found, problem):
@@ -63,6 +62,7 @@ def test_split_points_of_torch(document, found, problem):
         ([["layers.0"], ["layers.0"]], "lists module 'layers.0' twice"),
         ([["norm"]] * 5, "has 5 parts, which is no multiple of the 4 devices"),
         ({"layers.8": "END"}, "'layers.8' is no module of 'tiny'"),
+        ({"layers.0": "END", "layers.1": "BEGINNING"}, "'layers.1': splits twice at one place"),
         ({f"layers.{i}": "BEGINNING" for i in range(4)}, "makes 5 stages, and 'ring4' has 4"),
     ],
 )
