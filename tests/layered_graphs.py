@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -22,16 +23,16 @@ CONFIG = {
 WIDTH = 8
 
 
-def llama_file(folder: Path, layers: int = 4) -> Path:
+def llama_file(folder: Path, layers: int = 4, **fields: Any) -> Path:
     """``config.json`` of a Llama of so many layers, named tiny."""
     path = folder / "tiny" / "config.json"
     path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(CONFIG | {"num_hidden_layers": layers}))
+    path.write_text(json.dumps(CONFIG | {"num_hidden_layers": layers} | fields))
     return path
 
 
-def llama(folder: Path, layers: int = 4) -> OpGraph:
-    return load(llama_file(folder, layers), {"sequence": 16})
+def llama(folder: Path, layers: int = 4, **fields: Any) -> OpGraph:
+    return load(llama_file(folder, layers, **fields), {"sequence": 16})
 
 
 def posed(graph: OpGraph, hardware: str, objective: str = "ring", memory: bool = False) -> Problem:

@@ -9,6 +9,7 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
+from jaxtyping import Bool
 
 from go_rl.graphs.cutting.layer_blocks import BEFORE, LayerBlocks, layer_blocks, path_of
 from go_rl.graphs.readers.hf.gguf.gguf_reader import BLOCK_TENSORS, OUTER_TENSORS
@@ -20,6 +21,14 @@ from go_rl.plans.splits.split import Setting, Split, split_of
 TENSOR_SPLIT = re.compile(r"(?:^|\s)(?:-ts|--tensor-split)[ =]+[\"']?([\d.,/ ]+?)[\"']?(?=\s|$)")
 OVERRIDE = re.compile(r"(?:^|\s)(?:-ot|--override-tensor)[ =]+(?:\"([^\"]+)\"|'([^']+)'|(\S+))")
 LLAMA_CPP = re.compile(r"(?:^|\s)(?:-ts|--tensor-split|-ot|--override-tensor)[ =]")
+
+MODULE_TENSORS = BLOCK_TENSORS | {
+    "block_sparse_moe.gate": "ffn_gate_inp",
+    "block_sparse_moe.experts.w1": "ffn_gate_exps",
+    "block_sparse_moe.experts.w2": "ffn_down_exps",
+    "block_sparse_moe.experts.w3": "ffn_up_exps",
+}
+"""Tensors by the modules of a block of transformers, those of Mixtral by its own names."""
 
 
 def read_llama_cpp(setting: Setting, text: Any) -> Split:
@@ -80,8 +89,21 @@ def _overridden(setting: Setting, split: Split, rules: str) -> Split:
         device = device_of(word, setting.hardware, f"{setting.where}: -ot {rule!r}: device")
         fresh = np.array(hits)[free[hits]]
         known[fresh], free[fresh] = device, False
+    known[_between(setting, ~free)] = NOWHERE
     unit = np.where(free, split.unit, NOWHERE)
     return split_of(setting, split.notation, known, unit, split.unit_names, split.notes)
+
+
+def _between(setting: Setting, moved: Bool[np.ndarray, "N"]) -> Bool[np.ndarray, "N"]:
+    """[N] operators without weights all of whose operands come from operators that ``moved`` [N],
+    such as the activation between two experts' products: they run there, too."""
+    graph, there = setting.graph, moved.copy()
+    offsets, edges = graph.predecessors
+    for node in np.flatnonzero(~moved & ~(graph.weight_bytes > 0)).tolist():
+        before = graph.senders[edges[offsets[node] : offsets[node + 1]]]
+        before = before[~graph.is_fed[before]]
+        there[node] = before.size > 0 and there[before].all()
+    return there & ~moved
 
 
 def tensor_name(setting: Setting, node: int) -> str:
@@ -96,7 +118,7 @@ def tensor_name(setting: Setting, node: int) -> str:
         module = ".".join(path)
         return f"{OUTER_TENSORS.get(module, module)}.weight"
     module = ".".join(path[len(path_of(blocks.paths[at - 1])) :])
-    return f"blk.{at - 1}.{BLOCK_TENSORS.get(module, module)}.weight"
+    return f"blk.{at - 1}.{MODULE_TENSORS.get(module, module)}.weight"
 
 
 def _example(names: Sequence[str]) -> str:
