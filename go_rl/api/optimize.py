@@ -89,6 +89,7 @@ def _for_layers(
     """The best plan of whole layers after the reference plans, which it need not beat."""
     from go_rl.api.check_split import pipelined
     from go_rl.plans.splits.layer_cuts import optimize_layers
+    from go_rl.plans.splits.notations import STAGED
 
     if sink not in FOR_NAMES:
         raise SearchError(f"no tool {sink!r}{nearest(sink, FOR_NAMES)} Use {', '.join(FOR_NAMES)}")
@@ -99,7 +100,7 @@ def _for_layers(
         raise SearchError(
             f"--for {sink} has a search of its own; leave out {', '.join(given) or 'objective fit'}"
         )
-    posed = pipelined(problem, options, fixed)
+    posed = pipelined(problem, options, fixed) if sink in STAGED else problem
     return optimize_layers(posed, sink, options.budget, options.seed, report)
 
 

@@ -24,7 +24,8 @@ class CheckSplit:
 
     source: ModelArguments
     split: Annotated[str, tyro.conf.arg(metavar="FILE|TEXT")]
-    """The split: a file, or the text itself, such as 8,8,8,8 (docs/export.md)."""
+    """The split: a file, or the text itself, such as 8,8,8,8 (docs/export.md); a text that begins
+    with a dash follows an equals sign: --split='-ts 3,1'."""
     judged: JudgeOptions = field(default_factory=JudgeOptions)
     fixed: Pins = ()
     """Operators that must not move, by name or pattern, such as 'encoder/*=0'."""

@@ -66,8 +66,10 @@ def test_a_result_says_what_whole_layers_cost(graph):
 
 
 def test_the_user_asks_for_layers_by_name(graph):
-    found = go_rl.optimize(graph, "p100x2", for_="hf", samples=1000, cost="analytical")
-    assert (found.best.optimizer, str(found.problem.objective)) == ("for hf", "max-load")
+    for tool, objective in (("torchtitan", "max-load"), ("hf", "makespan")):  # no pipeline
+        found = go_rl.optimize(graph, "p100x2", for_=tool, samples=1000, cost="analytical")
+        assert found.best.optimizer == f"for {tool}"
+        assert str(found.problem.objective) == objective
     with pytest.raises(SearchError, match="no tool 'vlm'; did you mean 'vllm'"):
         go_rl.optimize(graph, "p100x2", for_="vlm")
     with pytest.raises(SearchError, match="--for vllm has a search of its own; leave out method"):
