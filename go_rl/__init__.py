@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from go_rl.api.check import check, execute, explain
+    from go_rl.api.check_split import check_split
     from go_rl.api.evaluate import evaluate
     from go_rl.api.load import load, retyped, trace
     from go_rl.api.measure import measure_kernels, measure_programs
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from go_rl.api.predict import predict, predict_everywhere, train_operators
     from go_rl.api.problem import problem_of
     from go_rl.api.records import export_store, list_records, merge_stores
+    from go_rl.api.sinks import export_sink
     from go_rl.api.stages import export_stages, run_stages
     from go_rl.api.this_device import calibrate, predict_this
     from go_rl.api.training.finetune import finetune
@@ -31,9 +33,11 @@ _MODULES = {
     "TrainingIteration": "training_iteration",
     "calibrate": "this_device",
     "check": "check",
+    "check_split": "check_split",
     "evaluate": "evaluate",
     "execute": "check",
     "explain": "check",
+    "export_sink": "sinks",
     "export_stages": "stages",
     "export_store": "records",
     "finetune": "training.finetune",
@@ -67,9 +71,11 @@ __all__ = [
     "TrainingIteration",
     "calibrate",
     "check",
+    "check_split",
     "evaluate",
     "execute",
     "explain",
+    "export_sink",
     "export_stages",
     "export_store",
     "finetune",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from go_rl.api.load import load
 from go_rl.api.options import (
     FIT,
+    FOR_NAMES,
     HardwareChoice,
     OptimizeOptions,
     check_objective,
@@ -16,7 +18,8 @@ from go_rl.api.options import (
     options_from,
 )
 from go_rl.api.problem import problem_for
-from go_rl.core import NodeId, OpGraph, Optimizer, Problem
+from go_rl.core import NodeId, OpGraph, Optimizer, Problem, SearchError
+from go_rl.core.errors import nearest
 
 if TYPE_CHECKING:
     from go_rl.compare.portfolio import Result as Result
@@ -31,6 +34,7 @@ def optimize(
     dims: Mapping[str, int] | None = None,
     inputs: Inputs | None = None,
     micro_batches: int | None = None,
+    for_: str | None = None,
     report: Callable[[str], None] | None = None,
     **options: Any,
 ) -> Result:
@@ -45,6 +49,8 @@ def optimize(
         dims: values for symbolic dimensions of a model given by name.
         inputs: shapes of its inputs by name, another way to give these (see `go_rl.load`).
         micro_batches: parts of the batch of a training iteration given by name (see there).
+        for_: tool that counts whole layers, one of `FOR_NAMES`: only plans that it can be told are
+            looked for, by `LayerCuts` in place of a method.
         report: called with a sentence as each method starts.
         options: further fields of `OptimizeOptions`.
 
@@ -60,6 +66,8 @@ def optimize(
         else load(model, dims, inputs=inputs, micro_batches=micro_batches)
     )
     problem = problem_for(graph, chosen, fixed)
+    if for_ is not None:
+        return _for_layers(problem, for_, chosen, fixed, report)
     agent = None
     if chosen.weights is not None:
         from go_rl.policy.weights import load_weights
@@ -69,6 +77,31 @@ def optimize(
     budget, seed = chosen.budget, chosen.seed
     search = run_fit if chosen.objective == FIT else run
     return search(problem, chosen.method, budget, seed, report, extra, agent, chosen.control)
+
+
+def _for_layers(
+    problem: Problem,
+    sink: str,
+    options: OptimizeOptions,
+    fixed: Mapping[NodeId, int] | None,
+    report: Callable[[str], None] | None,
+) -> Result:
+    """The best plan of whole layers after the reference plans, which it need not beat."""
+    from go_rl.api.check_split import pipelined
+    from go_rl.plans.splits.layer_cuts import optimize_layers
+    from go_rl.plans.splits.notations import STAGED
+
+    if sink not in FOR_NAMES:
+        raise SearchError(f"no tool {sink!r}{nearest(sink, FOR_NAMES)} Use {', '.join(FOR_NAMES)}")
+    unused = {"method", "weights", "control", "finetune", "expert"}
+    given = [f.name for f in fields(options)
+             if f.name in unused and getattr(options, f.name) != f.default]  # fmt: skip
+    if given or options.objective == FIT:
+        raise SearchError(
+            f"--for {sink} has a search of its own; leave out {', '.join(given) or 'objective fit'}"
+        )
+    posed = pipelined(problem, options, fixed) if sink in STAGED else problem
+    return optimize_layers(posed, sink, options.budget, options.seed, report)
 
 
 def methods(objective: Any) -> tuple[str, ...]:
@@ -95,7 +128,9 @@ def _extra_methods(problem: Problem, options: OptimizeOptions, agent: Any) -> tu
             )
         )
     if options.expert is not None:
-        from go_rl.objectives.methods import Expert, read_split
+        from go_rl.objectives.methods import Expert
+        from go_rl.plans.splits import read_split
 
-        extra.append(Expert(read_split(options.expert, problem)))
+        split = read_split(options.expert, problem.graph, problem.hardware)
+        extra.append(Expert(dict(zip(problem.graph.names, split.device.tolist(), strict=True))))
     return tuple(extra)

@@ -46,6 +46,13 @@ Decide = str | Sequence[str] | None
 """Names of decisions, with commas between or in a sequence."""
 HardwareChoice = str | Path | Hardware | None
 """Hardware, or how it is named; None: by the model and the objective."""
+For = Literal["vllm", "torchtitan", "megatron", "hf", "llama.cpp"]
+"""Tool that counts whole layers."""
+FOR_NAMES: tuple[str, ...] = get_args(For)
+Notation = Literal["json", "hf", "vllm", "torchtitan", "megatron", "torch", "llama.cpp", "openvino",
+                   "onnxruntime", "shardy", "onnx", "genai"]  # fmt: skip
+"""Notation in which a plan leaves; see `go_rl.plans.sinks.SINKS`, which is slow to import."""
+SINK_NAMES: tuple[str, ...] = get_args(Notation)
 WeightsChoice = str | Path | None
 """Weights by name or as a file; None: those that ship."""
 FIT = "fit"
@@ -54,8 +61,8 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class PlanningOptions(ABC):
-    """Abstract: what the commands that make a plan share."""
+class PosingOptions(ABC):
+    """Abstract: what the commands that pose a problem share."""
 
     objective: Literal["ring", "max-load", "latency", "makespan"] | None = None
     """Objective to minimise (docs/objectives.md). Default: ring on ring links, max-load for a
@@ -76,14 +83,6 @@ class PlanningOptions(ABC):
     cost: Cost = field(default="auto", kw_only=True)
     """Cost model: auto, analytical, profiled, learned[:gpus|NAME|FILE] or measured:DIR
     (docs/costs.md)."""
-    weights: WeightsChoice = field(default=None, kw_only=True)
-    """Ring, makespan: weights of the policy, by name or a file that go-rl train policy or finetune
-    wrote. Default: those that ship for the objective."""
-    control: Control | None = field(default=None, kw_only=True)
-    """Ring, makespan: control arm in the policy's place (docs/policy.md). Default: the policy
-    itself."""
-    seed: int = field(default=0, kw_only=True)
-    """Random seed."""
 
     def __post_init__(self) -> None:
         check_objective(self.objective)
@@ -91,10 +90,6 @@ class PlanningOptions(ABC):
         self.decisions  # noqa: B018 - names check themselves
         check_colocation(self.colocate)
         check_cost(self.cost)
-        check_control(self.control)
-        if not 0 <= self.seed <= LARGEST_SEED:
-            limit = ">= 0" if self.seed < 0 else "at most 2^64 - 1"
-            raise SearchError(f"seed must be {limit}, not {self.seed}")
         self.check_own_fields()
 
     @abstractmethod
@@ -124,6 +119,27 @@ class PlanningOptions(ABC):
 
 
 @dataclass(frozen=True)
+class PlanningOptions(PosingOptions):
+    """Abstract: what the commands that make a plan share."""
+
+    weights: WeightsChoice = field(default=None, kw_only=True)
+    """Ring, makespan: weights of the policy, by name or a file that go-rl train policy or finetune
+    wrote. Default: those that ship for the objective."""
+    control: Control | None = field(default=None, kw_only=True)
+    """Ring, makespan: control arm in the policy's place (docs/policy.md). Default: the policy
+    itself."""
+    seed: int = field(default=0, kw_only=True)
+    """Random seed."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_control(self.control)
+        if not 0 <= self.seed <= LARGEST_SEED:
+            limit = ">= 0" if self.seed < 0 else "at most 2^64 - 1"
+            raise SearchError(f"seed must be {limit}, not {self.seed}")
+
+
+@dataclass(frozen=True)
 class OptimizeOptions(PlanningOptions):
     """Objective, decisions and search of a plan."""
 
@@ -144,11 +160,11 @@ class OptimizeOptions(PlanningOptions):
     """Ring, makespan: plans to train the policy on this very graph with, before the search; 0:
     none."""
     expert: str | None = field(default=None, kw_only=True)
-    """All but makespan: JSON file with a human expert's split, evaluated beside the methods
-    (docs/methods.md)."""
+    """All but makespan: a human expert's split, a file or a text in any notation of docs/export.md,
+    evaluated beside the methods."""
 
     def check_own_fields(self) -> None:
-        """See `PlanningOptions`."""
+        """See `PosingOptions`."""
         if self.finetune < 0:
             raise SearchError(f"finetune must be >= 0, not {self.finetune}")
         if self.objective == FIT and self.memory is False:
@@ -163,6 +179,27 @@ class OptimizeOptions(PlanningOptions):
 
 
 @dataclass(frozen=True)
+class JudgeOptions(PosingOptions):
+    """Problem in which a split is judged."""
+
+    objective: Literal["ring", "max-load", "latency", "makespan"] | None = None
+    """Objective to judge by (docs/objectives.md). Default: ring on ring links; max-load for stages
+    of a pipeline, which is what counted layers are, and for a profile with hardware of its own;
+    else makespan."""
+    notation: str | None = field(default=None, kw_only=True)
+    """Notation of the split: json, hf, vllm, torchtitan, megatron, torch, llama.cpp, onnx,
+    onnxruntime, openvino, shardy, stages or dnn-partitioning (docs/export.md). Default: the
+    first that fits."""
+    all_chips: bool = field(default=False, kw_only=True)
+    """Ring: every chip must be used."""
+    moves: bool = field(default=True, kw_only=True)
+    """Look for the one move that gains most; --no-moves leaves it out."""
+
+    def check_own_fields(self) -> None:
+        """See `PosingOptions`."""
+
+
+@dataclass(frozen=True)
 class FineTuneOptions(PlanningOptions):
     """Problem and budget of a policy that learns on one model."""
 
@@ -174,7 +211,7 @@ class FineTuneOptions(PlanningOptions):
     """Ring. order: scores, cut by dynamic programming; placement: devices, through the solver."""
 
     def check_own_fields(self) -> None:
-        """See `PlanningOptions`."""
+        """See `PosingOptions`."""
         if self.objective == FIT:
             raise SearchError("policies learn ring or makespan, not fit; use makespan")
         self.budget  # noqa: B018 - a budget checks itself

@@ -8,7 +8,14 @@ from fnmatch import fnmatchcase
 from numbers import Integral
 from pathlib import Path
 
-from go_rl.api.options import FIT, HardwareChoice, OptimizeOptions, PlanningOptions, objective_of
+from go_rl.api.options import (
+    FIT,
+    HardwareChoice,
+    JudgeOptions,
+    OptimizeOptions,
+    PosingOptions,
+    objective_of,
+)
 from go_rl.core import (
     Hardware,
     HardwareError,
@@ -34,7 +41,7 @@ OWN_HARDWARE = "file"
 
 def problem_for(
     graph: OpGraph,
-    options: PlanningOptions | None = None,
+    options: PosingOptions | None = None,
     fixed: Mapping[NodeId, int] | None = None,
 ) -> Problem:
     """Return the problem that `optimize` solves.
@@ -57,7 +64,7 @@ def problem_for(
         objective=objective,
         rules=rule_set(options.rules),
         memory=True if options.objective == FIT else options.memory,
-        all_chips=isinstance(options, OptimizeOptions) and options.all_chips,
+        all_chips=isinstance(options, OptimizeOptions | JudgeOptions) and options.all_chips,
         fixed=fixed_nodes(graph, fixed or {}),
         cost_model=named_cost(options.cost, chosen),
         decisions=options.decisions,

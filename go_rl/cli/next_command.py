@@ -12,6 +12,7 @@ from rich.console import Console
 
 from go_rl.cli.console import print_line
 from go_rl.cli.model_arguments import ModelArguments
+from go_rl.cli.parsing.parse import SWITCH
 
 EXAMPLE_MODEL = "zoo:resnet50"
 """Model of a next command where the user has named none."""
@@ -41,6 +42,8 @@ def changed_options(options: Any, defaults: Any = None) -> Iterator[str]:
             continue
         if is_dataclass(value):
             yield from changed_options(value, default)
+        elif option.type == "bool | None":
+            yield from (flag, next(word for word, each in SWITCH.items() if each is value))
         elif value is True:
             yield flag
         else:

@@ -24,7 +24,11 @@ HEAD = """\
 Made by `make reference` from the dataclasses that the commands read; do not edit. The functions of
 `go_rl` take the same options with underscores in their names.
 """
-VARIANTS = {"train policy": ((), ("--network", "nodes"), ("--network", "dispatch"))}
+VARIANTS = {
+    "train policy": ((), ("--network", "nodes"), ("--network", "dispatch")),
+    "check": ((), ("--split", "SPLIT")),
+    "export": ((), ("--to", "vllm")),
+}
 """Commands whose options depend on others: words that choose each set of options."""
 NO_DEFAULT = ("None", own_target())
 """Defaults that the page leaves to the option's sentence."""

@@ -58,12 +58,14 @@ COMMANDS = (
             "Predict the latency of a network on a GPU of which only the data sheet is known."),
     Command("evaluate", "evaluate", "Evaluate",
             "Compare methods on graphs at equal samples and equal seconds; tables and curves."),
-    Command("check", "check", "CheckOptions",
-            "Verify a plan independently; exit code 0: accepted, 1: rejected."),
+    Command("check", "check", "options_of",
+            "Verify a plan independently, or judge a split made elsewhere (--split SPLIT MODEL); "
+            "exit code 0: accepted, 1: rejected."),
     Command("view", "view", "View",
             "Write a plan, or two side by side, as one page of HTML that needs no network."),
-    Command("export", "export", "Export",
-            "Write the stages of a plan as ONNX files, with a manifest of what goes where."),
+    Command("export", "export", "options_of",
+            "Write the stages of a plan as ONNX files with a manifest (--to FOLDER), or the plan "
+            "in the notation of another tool (--to vllm)."),
     Command("run", "run", "Run",
             "Run exported stages on this machine's cores, in a pipeline, one process a device."),
     Command("graph", "graph", "Graph",

@@ -39,6 +39,10 @@ class PlanError(GoRLError):
     """A plan is malformed, belongs to another graph, or violates a rule of its problem."""
 
 
+class SplitError(GoRLError):
+    """A split is malformed, is of another model or hardware, or cannot be said in a notation."""
+
+
 class SolverError(GoRLError):
     """A solver was called with arguments of the wrong shape or meaning."""
 

@@ -24,7 +24,7 @@ def plan_lines(
         ]
     return [
         f"best: {plan.optimizer}, {seconds_text(plan.value)} an iteration"
-        f"{_against(plan, reference)}, {_bound_sentence(plan)}",
+        f"{_against(plan, reference)}, {bound_sentence(plan)}",
         f"devices used: {len(np.unique(plan.device))} of {len(evaluation.device_seconds)}"
         f"{_effective(plan)}{_copies(plan)}",
         *([] if held_by is None else [held_by.sentence]),
@@ -51,7 +51,8 @@ def _named(reference: Plan) -> str:
     return f"the best single device, {'fused' if fused else 'nothing fused'}"
 
 
-def _bound_sentence(plan: Plan) -> str:
+def bound_sentence(plan: Plan) -> str:
+    """Return how far a plan is from the proven bound, in words."""
     if proved_optimal(plan.value, plan.bound):
         return "proved optimal"
     if plan.bound <= 0 or not np.isfinite(plan.gap):

@@ -1,13 +1,16 @@
-"""``go-rl check``: the independent checker's verdict on a plan."""
+"""``go-rl check``: the independent checker's verdict on a plan; with ``--split``, on a split."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
+from go_rl.cli.commands import check_split
+from go_rl.cli.commands.check_split import CheckSplit
 from go_rl.cli.console import console, print_json, print_line, working
 from go_rl.cli.exit_codes import OK, REJECTED
 from go_rl.cli.model_arguments import ModelArguments, read
@@ -34,8 +37,16 @@ class CheckOptions:
     """Print one JSON document and nothing else."""
 
 
-def run(config: CheckOptions) -> int:
+def options_of(argv: Sequence[str]) -> type[CheckOptions | CheckSplit]:
+    """Return the options for a split, if the arguments name one, else for a plan."""
+    splits = any(word == "--split" or word.startswith("--split=") for word in argv)
+    return CheckSplit if splits else CheckOptions
+
+
+def run(config: CheckOptions | CheckSplit) -> int:
     """Run the command; returns the exit code."""
+    if isinstance(config, CheckSplit):
+        return check_split.run(config)
     plan = Plan.load(config.plan)
     source = as_planned(config.source, plan)
     with working(f"reading {source.model}"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -9,6 +10,7 @@ from typing import Annotated
 import tyro
 
 from go_rl.cli.commands.check import as_planned
+from go_rl.cli.commands.export_sink import ExportSink, check_folder_name, names_a_sink, run_sink
 from go_rl.cli.console import console, print_json, print_line, print_table, working
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.model_arguments import ModelArguments, read
@@ -25,15 +27,24 @@ class Export:
     """A plan.json."""
     source: ModelArguments
     to: Annotated[str, tyro.conf.arg(metavar="FOLDER")]
-    """A new or empty folder, for one ONNX file a stage and stages.json."""
+    """A new or empty folder, for one ONNX file a stage and stages.json; or a notation of
+    docs/export.md, such as vllm, which has options of its own (go-rl export --to vllm --help)."""
     json: bool = False
     """Print the manifest as one JSON document and nothing else."""
 
 
-def run(config: Export) -> int:
+def options_of(argv: Sequence[str]) -> type[Export | ExportSink]:
+    """Return the options for a notation, if the arguments name one, else for a folder."""
+    return ExportSink if names_a_sink(argv) else Export
+
+
+def run(config: Export | ExportSink) -> int:
     """Run the command; returns the exit code."""
+    if isinstance(config, ExportSink):
+        return run_sink(config)
     from go_rl.api.stages import export_stages
 
+    check_folder_name(config.to)
     plan = Plan.load(config.plan)
     source = as_planned(config.source, plan)
     with working(f"reading {source.model}"):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from go_rl.api.options import OptimizeOptions
+from go_rl.api.options import For, OptimizeOptions
 from go_rl.cli.configuration import to_json
 from go_rl.cli.console import complain, console, print_json, print_line, working
 from go_rl.cli.exit_codes import FAILED_SEARCH, OK
@@ -33,6 +33,9 @@ class Optimize:
     search: OptimizeOptions = field(default_factory=OptimizeOptions)
     fixed: Pins = ()
     """Operators that must not move, by name or pattern, such as 'encoder/*=0'."""
+    for_: Annotated[For | None, tyro.conf.arg(name="for")] = None
+    """Plan in whole layers, as this tool takes them (docs/export.md); hf: contiguous ones.
+    Default: operators are free."""
     out: Annotated[str | None, tyro.conf.arg(metavar="DIR")] = None
     """Folder for the plan, tables, figures and timeline. Default: out/MODEL, none with --json."""
     json: bool = False
@@ -54,7 +57,9 @@ def run(config: Optimize) -> int:
 
         with keeping_the_best() as stop:
             fixed = read_pins(config.fixed)
-            result = optimize(graph, fixed=fixed, report=report, **asdict(config.search))
+            result = optimize(
+                graph, fixed=fixed, for_=config.for_, report=report, **asdict(config.search)
+            )
         require_accepted(result)
         written: tuple[str, ...] = ()
         if folder is not None:

@@ -10,7 +10,7 @@ from go_rl.objectives.makespan.methods.heft import Heft
 from go_rl.objectives.makespan.methods.metis import MakespanMetis
 from go_rl.objectives.makespan.methods.random import MakespanRandom
 from go_rl.objectives.methods.exhaustive import Exhaustive, is_small
-from go_rl.objectives.methods.expert import Expert, read_split
+from go_rl.objectives.methods.expert import Expert
 from go_rl.objectives.methods.greedy import Greedy
 from go_rl.objectives.ring.methods.annealing import Annealing
 from go_rl.objectives.ring.methods.exact import Exact
@@ -47,5 +47,4 @@ __all__ = [
     "RingLocalSearch",
     "UnitAnnealing",
     "is_small",
-    "read_split",
 ]

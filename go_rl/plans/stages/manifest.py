@@ -133,9 +133,8 @@ def _check_senders(number: int, stage: Mapping[str, Any], stages: list[dict[str,
 def _tensors(entries: Any, stages: int) -> tuple[Tensor, ...]:
     found = []
     for entry in entries:
-        values = {f.name: entry[f.name] for f in fields(Tensor)}
-        values["shape"] = None if values["shape"] is None else tuple(values["shape"])
-        tensor = Tensor(**values)
+        shape = None if entry["shape"] is None else tuple(entry["shape"])
+        tensor = Tensor(entry["name"], entry["element_type"], shape, int(entry["sender"]))
         if not FROM_USER <= tensor.sender < stages:
             raise ValueError(f"tensor {tensor.name!r} comes from stage {tensor.sender}")
         found.append(tensor)

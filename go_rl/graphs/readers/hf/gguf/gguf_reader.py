@@ -48,7 +48,7 @@ _FIELDS = {
     "qk_rope_head_dim": "rope.dimension_count",
 }
 """Metadata, after the architecture and a dot, by field of a configuration."""
-_MODULES = {
+BLOCK_TENSORS = {
     "input_layernorm": "attn_norm",
     "self_attn.q_proj": "attn_q",
     "self_attn.k_proj": "attn_k",
@@ -82,8 +82,13 @@ _MODULES = {
     "self_attn.kv_a_layernorm": "attn_kv_a_norm",
     "self_attn.kv_b_proj": "attn_kv_b",
 }
-"""Modules of a block, each expert without its number."""
-_OUTSIDE = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
+"""Tensors by the modules of a block, each expert without its number."""
+OUTER_TENSORS = {
+    "model.embed_tokens": "token_embd",
+    "model.norm": "output_norm",
+    "lm_head": "output",
+}
+"""Tensors by the modules outside all blocks."""
 _HALVES = ("attn_k_b", "attn_v_b")
 """Two tensors that newer files have for ``attn_kv_b``."""
 _EXPERTS = Names(router="mlp.gate", expert="mlp.experts.{}")
@@ -171,13 +176,13 @@ class _Stored:
     def name(self, name: str) -> str:
         """Return the name in the file."""
         module, _, part = name.rpartition(".")
-        if module in _OUTSIDE:
-            return f"{_OUTSIDE[module]}.{part}"
+        if module in OUTER_TENSORS:
+            return f"{OUTER_TENSORS[module]}.{part}"
         layer, _, inside = module.removeprefix("model.layers.").partition(".")
         if part == "e_score_correction_bias":
             return f"blk.{layer}.exp_probs_b.bias"
         inside = re.sub(r"experts\.\d+", "experts", inside)
-        found = _MODULES.get(inside, inside)
+        found = BLOCK_TENSORS.get(inside, inside)
         if self.has_sandwich and inside == "post_attention_layernorm":
             found = "post_attention_norm"
         return f"blk.{layer}.{found}.{part}"

@@ -1,0 +1,44 @@
+"""`export_sink`: a plan as the string, JSON or annotated model that another tool takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from go_rl.api.load import load
+from go_rl.core import OpGraph, Plan
+
+
+def export_sink(
+    plan: Plan | str | Path,
+    model: OpGraph | str | Path,
+    to: str,
+    out: str | Path | None = None,
+    graph: OpGraph | None = None,
+) -> str:
+    """Return a plan in the notation of another tool, or write it to a file.
+
+    Args:
+        plan: a plan, or the path of a plan.json.
+        model: what the plan is for: a graph, or what `load` reads with the plan's dims. Sinks
+            ``onnx`` and ``genai`` need the path of the ONNX file.
+        to: one of `SINK_NAMES` (docs/export.md).
+        out: file to write; None: the text is returned only.
+        graph: of the model, where it is read already.
+
+    Returns:
+        The text; empty where the file is no text.
+
+    Raises:
+        SplitError: no such sink, one that cannot say the plan, or a file that cannot be written.
+        PlanError: the plan is malformed, a failure, or of another model.
+        ReadError: the model cannot be read.
+    """
+    from go_rl.plans.sinks import is_text, render_sink, write_sink
+
+    plan = plan if isinstance(plan, Plan) else Plan.load(plan)
+    if graph is None:
+        graph = model if isinstance(model, OpGraph) else load(model, plan.dims)
+    path = None if isinstance(model, OpGraph) else model
+    if out is not None:
+        write_sink(to, plan, graph, out, path)
+    return render_sink(to, plan, graph) if out is None or is_text(to) else ""

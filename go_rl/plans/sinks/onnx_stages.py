@@ -1,0 +1,74 @@
+"""Multi-device annotations of ONNX: a copy of the model whose operators state their stage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from go_rl.graphs.readers.onnx.load import external_tensors
+from go_rl.objectives.makespan.choices import NOWHERE
+from go_rl.plans.sinks.placed import Placed
+from go_rl.plans.splits.onnx_stages import check_same_model, check_stages, load_structure, places
+from go_rl.plans.splits.split import Setting
+
+CONFIGURATION = "go_rl"
+"""Name of the configuration that the stages belong to."""
+FIRST_IR_VERSION = 11
+"""Version of the format that knows configurations."""
+
+
+def annotated_model(plan: Placed, model: str | Path, path: str | Path) -> bytes:
+    """Return the file of an annotated model; its operators, weights and names stay as they are.
+
+    Args:
+        plan: what is written.
+        model: ONNX file that the plan's graph was read from.
+        path: where the copy goes: weights in other files are referred to, and must be found there.
+
+    Raises:
+        SplitError: the file is another model's, one of its operators is on several devices, or its
+            weights lie in other files of another folder.
+    """
+    setting = Setting(plan.graph, plan.hardware, str(model))
+    annotated, place = load_structure(setting, model), places(plan.graph)
+    check_same_model(setting, annotated, place)
+    apart = Path(model).resolve().parent != Path(path).resolve().parent
+    if apart and next(external_tensors(annotated), None) is not None:
+        raise plan.error(
+            f"writes a copy that refers to the weights of {model} in other files: write it to the "
+            "same folder"
+        )
+    stage = _stages(plan, place)
+    kept = [each for each in annotated.configuration if each.name != CONFIGURATION]
+    del annotated.configuration[:]
+    annotated.configuration.extend(kept)
+    devices = [f"{each.kind}:{i}" for i, each in enumerate(plan.hardware.devices)]
+    annotated.configuration.append(
+        onnx.DeviceConfigurationProto(name=CONFIGURATION, num_devices=len(devices), device=devices)
+    )
+    annotated.ir_version = max(annotated.ir_version, FIRST_IR_VERSION)
+    for number, node in enumerate(annotated.graph.node):
+        del node.device_configurations[:]
+        if number in stage:
+            node.device_configurations.append(
+                onnx.NodeDeviceConfigurationProto(
+                    configuration_id=CONFIGURATION, pipeline_stage=stage[number]
+                )
+            )
+    check_stages(setting, annotated)
+    return annotated.SerializeToString()
+
+
+def _stages(plan: Placed, place: np.ndarray) -> dict[int, int]:
+    """Stage of each operator of the file."""
+    stage: dict[int, int] = {}
+    for node in np.flatnonzero(place != NOWHERE).tolist():
+        device = int(plan.device[node])
+        if stage.setdefault(int(place[node]), device) != device:
+            raise plan.error(
+                f"gives an operator one stage, and the steps of {plan.graph.source[node]} are on "
+                f"devices {stage[int(place[node])]} and {device}"
+            )
+    return stage

@@ -1,0 +1,169 @@
+"""`SINKS`: the notations in which a plan leaves, one row each; `render_sink`, `write_sink`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from go_rl.core import Hardware, OpGraph, Plan, SplitError
+from go_rl.core.errors import nearest
+from go_rl.core.files.paths import path_of
+from go_rl.core.files.whole_file import write_bytes
+from go_rl.plans.sinks.genai_pipeline import render_genai
+from go_rl.plans.sinks.hf_device_map import render_device_map
+from go_rl.plans.sinks.json_patterns import render_json
+from go_rl.plans.sinks.llama_cpp import render_llama_cpp
+from go_rl.plans.sinks.megatron import render_megatron
+from go_rl.plans.sinks.onnx_stages import annotated_model
+from go_rl.plans.sinks.onnxruntime_names import render_layer_assignment
+from go_rl.plans.sinks.openvino import render_affinities
+from go_rl.plans.sinks.placed import Placed, placed, placed_devices
+from go_rl.plans.sinks.shardy import render_shardy
+from go_rl.plans.sinks.torch_split_spec import render_split_spec
+from go_rl.plans.sinks.torchtitan import render_torchtitan
+from go_rl.plans.sinks.vllm import render_vllm
+from go_rl.plans.splits.layer_cuts import JOINED
+from go_rl.plans.splits.moves import Move
+from go_rl.plans.splits.notations import NOTATION_NAMES, read_split
+from go_rl.plans.splits.split import Split
+
+FileMaker = Callable[[Placed, str | Path, str | Path], bytes]
+"""Makes a file from a plan, the model's file and the path where it goes."""
+
+
+@dataclass(frozen=True)
+class Sink:
+    """A notation in which a plan leaves."""
+
+    name: str
+    english: str
+    """What it is, and where it goes."""
+    render: Callable[[Placed], str] | None = None
+    """Makes the text; None: it is no text."""
+    of_model: FileMaker | None = None
+    """Makes the file where the model's own is needed; None: it is a text."""
+    is_string: bool = False
+    """Whether the text is one short line."""
+
+
+TABLE: tuple[Sink, ...] = (
+    Sink("json", "device by module and node; go-rl check --split reads it", render_json),
+    Sink("hf", "device_map of transformers and accelerate", render_device_map),
+    Sink("vllm", "VLLM_PP_LAYER_PARTITION, an environment variable", render_vllm, is_string=True),
+    Sink("torchtitan", "parallelism.module_fqns_per_model_part", render_torchtitan),
+    Sink(
+        "megatron",
+        "--pipeline-model-parallel-layout of Megatron-LM",
+        render_megatron,
+        is_string=True,
+    ),
+    Sink("torch", "split_spec of torch.distributed.pipelining", render_split_spec),
+    Sink("llama.cpp", "-ts of llama.cpp", render_llama_cpp, is_string=True),
+    Sink("openvino", "affinities for OpenVINO's HETERO", render_affinities),
+    Sink("onnxruntime", "session.name_based_layer_assignment", render_layer_assignment),
+    Sink("shardy", "assignment of named computations to meshes, Shardy MPMD", render_shardy),
+    Sink("onnx", "a copy of the model with pipeline stages", of_model=annotated_model),
+    Sink("genai", "decoder-pipeline of onnxruntime-genai", of_model=render_genai),
+)
+SINKS: tuple[str, ...] = tuple(sink.name for sink in TABLE)
+"""Names of the sinks."""
+
+
+def render_sink(name: str, plan: Plan, graph: OpGraph) -> str:
+    """Return a plan as the text of a sink, which was read back and says the same.
+
+    Raises:
+        SplitError: no such sink, one that is no text, or one that cannot say the plan, whose parts
+            are finer.
+        PlanError: the plan is a failure, or of another graph.
+    """
+    sink = _named(name)
+    if sink.render is None:
+        raise SplitError(f"{name} is made from the model's file; write it to a file (write_sink)")
+    return _rendered(sink.render, placed(name, plan, graph))
+
+
+def moved_string(split: Split, move: Move, graph: OpGraph, hardware: Hardware) -> str | None:
+    """Return a split of one string, such as ``8,8,9,7``, after a move; None: its notation is no
+    string, or cannot say it."""
+    sink = next((sink for sink in TABLE if sink.name == split.notation), None)
+    if sink is None or sink.render is None or not sink.is_string:
+        return None
+    device = split.device.copy()
+    device[list(move.nodes)] = move.target
+    try:
+        return _rendered(sink.render, placed_devices(sink.name, graph, hardware, device)).strip()
+    except SplitError:  # virtual stages, overrides of single tensors
+        return None
+
+
+def _rendered(render: Callable[[Placed], str], what: Placed) -> str:
+    """The text, read back where go_rl reads the notation."""
+    text = render(what)
+    if what.sink in NOTATION_NAMES:
+        _check_same(what, read_split(text, what.graph, what.hardware, what.sink))
+    return text
+
+
+def write_sink(
+    name: str, plan: Plan, graph: OpGraph, path: str | Path, model: str | Path | None = None
+) -> None:
+    """Write a plan to the file of a sink, whole or not at all.
+
+    Args:
+        name: one of `SINKS`.
+        plan: a legal plan.
+        graph: what it is for.
+        path: file to write.
+        model: the ONNX file that the graph was read from, for sinks that need it.
+
+    Raises:
+        SplitError: see `render_sink`; the model's file is missing, or of another model; or the file
+            cannot be written.
+        PlanError: see `render_sink`.
+    """
+    path, sink = path_of(path, "a sink's file", SplitError), _named(name)
+    if sink.of_model is None:
+        content = render_sink(name, plan, graph).encode()
+    elif model is None or Path(model).suffix != ".onnx":
+        raise SplitError(f"{name} needs the ONNX file that the plan is for, not {model!r}")
+    else:
+        content = sink.of_model(placed(name, plan, graph), model, path)
+    try:
+        write_bytes(path, content)
+    except OSError as error:
+        raise SplitError(f"{path}: cannot be written ({error.strerror})") from error
+
+
+def is_text(name: str) -> bool:
+    """Return whether a sink is a text, not a file made from the model's.
+
+    Raises:
+        SplitError: no such sink.
+    """
+    return _named(name).render is not None
+
+
+def _named(name: str) -> Sink:
+    found = next((sink for sink in TABLE if sink.name == name), None)
+    if found is None:
+        raise SplitError(f"no sink {name!r}{nearest(name, SINKS)} Sinks: {', '.join(SINKS)}")
+    return found
+
+
+def _check_same(plan: Placed, back: Split) -> None:
+    """Refuse a text that, read back, says something else: the plan is finer than the notation."""
+    wrong = np.flatnonzero(plan.fixed & (back.device != plan.device))
+    if not wrong.size:
+        return
+    node = int(wrong[0])
+    cure = f"plan it so with go-rl optimize ... --for {plan.sink}" if plan.sink in JOINED else (
+        "use json, onnx, onnxruntime or openvino, which name nodes"
+    )  # fmt: skip
+    raise plan.error(
+        f"cannot say this plan, whose parts are finer: {len(wrong)} nodes would move, such as "
+        f"{plan.graph.names[node]!r} from device {plan.device[node]} to {back.device[node]}; {cure}"
+    )
