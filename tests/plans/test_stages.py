@@ -212,6 +212,16 @@ def test_a_model_of_one_operator_and_outputs_that_several_read(tmp_path):
     assert [each.output for each in found.outputs] == ["a", "y", "z"]
 
 
+def test_numbers_without_dimensions_go_between_stages(tmp_path):
+    nodes = [
+        _node("ReduceMax", ["x"], "top", keepdims=0), _node("MatMul", ["x", "w"], "a"),
+        _node("Div", ["a", "top"], "y"),
+    ]  # fmt: skip
+    model = _saved(tmp_path / "m.onnx", nodes, [_weight("w", 8, 8)])
+    manifest, _ = _agrees(_plan(model, {"top": 0, "a": 0, "y": 1}), model, tmp_path / "s", [0, 1])
+    assert manifest.stages[1].inputs[0].shape == ()
+
+
 def test_inputs_come_from_a_file(tmp_path):
     model = _chain(tmp_path / "m.onnx")
     go_rl.export_stages(_plan(model, {"a": 0, "y": 1}), model, tmp_path / "s")

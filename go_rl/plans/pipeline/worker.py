@@ -137,7 +137,7 @@ def _pipeline(
 
 def _slots(memory: SharedMemory, block: Block) -> list[np.ndarray]:
     whole = np.ndarray((block.slots, *block.shape), block.dtype, memory.buf)
-    return list(whole)
+    return [whole[slot, ...] for slot in range(block.slots)]  # views, of scalars as well
 
 
 def _one(

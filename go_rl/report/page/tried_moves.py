@@ -23,8 +23,8 @@ from go_rl.core.printable import name_line
 from go_rl.core.unit_text import seconds_text
 from go_rl.objectives.common.workspace import Workspace
 from go_rl.objectives.kits import kit_of
-from go_rl.solvers.replication import replicas_of
-from go_rl.verify.rules import legal
+from go_rl.plans.splits.broken_rules import broken_rules
+from go_rl.verify.rules import Violation
 
 MOST_CHECKED = 4_000_000
 """Nodes and edges that the rules may read for all moves together: a second or two."""
@@ -156,11 +156,11 @@ class _Trials:
         legal_ones: list[tuple[_Attempt, Decisions]] = []
         for attempt in attempts[:most]:
             decisions = self._moved(attempt)
-            broken = self._broken(decisions) if by_rules else None
-            if broken is None:
+            broken = broken_rules(self.workspace, decisions.device[0]) if by_rules else ()
+            if not broken:
                 legal_ones.append((attempt, decisions))
             else:
-                yield attempt, TriedMove(attempt.device, *broken)
+                yield attempt, TriedMove(attempt.device, *_hindrance(broken[0]))
         yield from self._priced(legal_ones)
         why = f"not tried: only the {most:,} moves of the longest operators are"
         for attempt in attempts[most:]:
@@ -178,17 +178,6 @@ class _Trials:
         device: Int16[np.ndarray, "N"] = self.plan.device.copy()
         device[self.members[attempt.unit]] = attempt.device
         return replace(self.plan.decisions, device=device[None])
-
-    def _broken(self, decisions: Decisions) -> tuple[Hindrance, str] | None:
-        placed = self.workspace.with_copies(decisions)
-        copies = {} if placed.present is None else replicas_of(placed.device[0], placed.present[0])
-        violations = legal(self.problem, placed.device[0], copies)
-        if not violations:
-            return None
-        first = violations[0]
-        is_full = first.status is Status.OUT_OF_MEMORY
-        text = name_line(f"{first.rule}: {first.message}", LONGEST)
-        return (Hindrance.MEMORY if is_full else Hindrance.RULE), text
 
     def _priced(
         self, attempts: list[tuple[_Attempt, Decisions]]
@@ -232,3 +221,9 @@ def _units(problem: Problem, plan: Plan) -> Int64[np.ndarray, "N"]:
     columns = np.concatenate([group, members[first][which]])
     links = coo_array((np.ones(len(rows)), (rows, columns)), shape=(count, count))
     return connected_components(links, directed=False)[1].astype(np.int64)
+
+
+def _hindrance(first: Violation) -> tuple[Hindrance, str]:
+    is_full = first.status is Status.OUT_OF_MEMORY
+    text = name_line(f"{first.rule}: {first.message}", LONGEST)
+    return (Hindrance.MEMORY if is_full else Hindrance.RULE), text
