@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -146,6 +148,18 @@ def _processes(
         running.stop()
 
 
+@contextmanager
+def _no_main_module() -> Iterator[None]:
+    """A main module without a file, so that a new process does not run the user's script again:
+    one without ``if __name__ == "__main__"`` would start the stages of stages."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
 class _Running:
     """The processes of a run, their pipes and shared memory."""
 
@@ -174,7 +188,8 @@ class _Running:
                 self.settings.timeout,
             )  # fmt: skip
             process = CONTEXT.Process(target=serve, args=(task, theirs), daemon=True)
-            process.start()
+            with _no_main_module():
+                process.start()
             theirs.close()
             self.processes.append(process)
             self.pipes.append(ours)
