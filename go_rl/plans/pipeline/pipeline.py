@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.shared_memory import SharedMemory
@@ -149,14 +150,18 @@ def _processes(
 
 
 @contextmanager
-def _no_main_module() -> Iterator[None]:
-    """A main module without a file, so that a new process does not run the user's script again:
-    one without ``if __name__ == "__main__"`` would start the stages of stages."""
+def _apart() -> Iterator[None]:
+    """A block whose new processes neither run the user's script again nor hear its Ctrl-C.
+
+    A script without ``if __name__ == "__main__"`` would start the stages of stages.
+    """
     main = sys.modules["__main__"]
     sys.modules["__main__"] = ModuleType("__main__")
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         sys.modules["__main__"] = main
 
 
@@ -175,6 +180,7 @@ class _Running:
         ]  # fmt: skip
         self.processes: list[Any] = []
         self.pipes: list[Connection] = []
+        self.lifelines: list[Connection] = []
         self.memories: list[SharedMemory] = []
 
     def start(self, folder: Path, cores: Sequence[int]) -> None:
@@ -182,15 +188,18 @@ class _Running:
         devices = sorted({stage.device for stage in self.manifest.stages})
         for number, stage in enumerate(self.manifest.stages):
             ours, theirs = CONTEXT.Pipe()
+            lifeline, held = CONTEXT.Pipe(duplex=False)
             core = cores[devices.index(stage.device) % len(cores)]
             task = StageTask(
                 str(folder / stage.file), core, 1, self._of(number, 1), self._of(number, 0),
                 self.settings.timeout,
             )  # fmt: skip
-            process = CONTEXT.Process(target=serve, args=(task, theirs), daemon=True)
-            with _no_main_module():
+            process = CONTEXT.Process(target=serve, args=(task, theirs, lifeline), daemon=True)
+            with _apart():
                 process.start()
             theirs.close()
+            lifeline.close()
+            self.lifelines.append(held)
             self.processes.append(process)
             self.pipes.append(ours)
         for number in range(len(self.pipes)):
@@ -207,7 +216,7 @@ class _Running:
         made = dict(inputs)
         for number, stage in enumerate(self.manifest.stages):
             wanted = {tensor.name: made[tensor.name] for tensor in stage.inputs}
-            self.pipes[number].send(("probe", wanted))
+            self._ask(number, "probe", wanted)
             made.update(self._answer(number, self.settings.timeout))
         return made
 
@@ -215,9 +224,9 @@ class _Running:
         """Run all samples; return the times of each stage."""
         blocks = [self._block(made[channel.name]) for _, _, channel in self.channels]
         counts = self.settings.warm_up, self.settings.samples
-        for number, pipe in enumerate(self.pipes):
+        for number in range(len(self.pipes)):
             own = {n: blocks[n] for side in (0, 1) for n, _ in self._of(number, side)}
-            pipe.send(("pipeline", (own, *counts)))
+            self._ask(number, "pipeline", (own, *counts))
         found: dict[int, StageTimes] = {}
         while len(found) < len(self.pipes):
             left = [n for n in range(len(self.pipes)) if n not in found]
@@ -237,6 +246,11 @@ class _Running:
         waiting |= {self.processes[n].sentinel: n for n in numbers}
         return sorted({waiting[each] for each in wait(list(waiting))})
 
+    def _ask(self, number: int, word: str, content: Any) -> None:
+        """Send a request; a stage that is gone says so when it is asked for the answer."""
+        with suppress(BrokenPipeError):
+            self.pipes[number].send((word, content))
+
     def _answer(self, number: int, timeout: float) -> Any:
         """What a stage answers."""
         stage, pipe = self.manifest.stages[number], self.pipes[number]
@@ -244,8 +258,7 @@ class _Running:
         deadline = time.monotonic() + timeout
         while not pipe.poll(0.1):
             if not self.processes[number].is_alive() and not pipe.poll(0):
-                code = self.processes[number].exitcode
-                raise ExecutionError(f"{name} died (exit code {code}); the run was ended")
+                raise self._death(number, name)
             if time.monotonic() > deadline:
                 raise ExecutionError(
                     f"{name} made no progress for {timeout:g} s; the run was ended"
@@ -253,14 +266,22 @@ class _Running:
         try:
             word, content = pipe.recv()
         except (EOFError, OSError) as error:
-            raise ExecutionError(f"{name} died without a word; the run was ended") from error
+            raise self._death(number, name) from error
         if word == "failed":
             raise ExecutionError(f"{name}: {content}")
         return content
 
+    def _death(self, number: int, name: str) -> ExecutionError:
+        self.processes[number].join(1)
+        code = self.processes[number].exitcode
+        cause = f"exit code {code}"
+        if code is not None and code < 0:
+            cause = f"killed by {signal.Signals(-code).name}"
+        return ExecutionError(f"{name} died ({cause}); the run was ended")
+
     def stop(self) -> None:
         """End all processes and free the memory."""
-        for pipe in self.pipes:
+        for pipe in (*self.pipes, *self.lifelines):
             pipe.close()
         for process in self.processes:
             process.join(0.2)

@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from go_rl.runtime.lifeline import die_with
+
 
 @dataclass(frozen=True)
 class Channel:
@@ -69,8 +71,9 @@ class StageTimes:
     """When each timed sample left, on the machine's clock."""
 
 
-def serve(task: StageTask, pipe: Connection) -> None:
-    """Run a stage until the parent hangs up."""
+def serve(task: StageTask, pipe: Connection, lifeline: Connection) -> None:
+    """Run a stage until the parent hangs up, or ends by whatever signal."""
+    die_with(lifeline.fileno(), os.getpid())
     try:
         os.sched_setaffinity(0, {task.core})
         session = _session(task)
