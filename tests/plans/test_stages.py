@@ -17,7 +17,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import go_rl
-from go_rl.core import ExecutionError, Plan, PlanError
+from go_rl.core import ExecutionError, MissingDependencyError, Plan, PlanError
 from go_rl.plans.pipeline import RunConfig
 from go_rl.plans.stages import read_manifest
 
@@ -301,6 +301,13 @@ def test_a_stage_that_cannot_be_loaded_or_dies_ends_the_run(tmp_path):
     document["stages"][1]["inputs"][0]["name"] = "elsewhere"
     (folder / "stages.json").write_text(json.dumps(document))
     with pytest.raises(PlanError, match="reads 'elsewhere', which stage 0 does not send"):
+        go_rl.run_stages(folder, config=QUICK)
+
+
+def test_a_missing_onnxruntime_is_named_with_its_cure(tmp_path, monkeypatch):
+    _, _, folder = _exported(tmp_path)
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'go_rl\[onnxruntime\]'"):
         go_rl.run_stages(folder, config=QUICK)
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from go_rl.core import ExecutionError
+from go_rl.core import ExecutionError, MissingDependencyError
 from go_rl.plans.pipeline.config import RunConfig
 from go_rl.plans.pipeline.worker import Block, Channel, StageTask, StageTimes, serve
 from go_rl.plans.stages.manifest import FROM_USER, Manifest, read_manifest
@@ -98,9 +98,11 @@ def run_stages(
         whole: the model itself; its outputs are compared, its throughput is measured.
 
     Raises:
+        MissingDependencyError: onnxruntime is not installed, or cannot be imported.
         PlanError: no manifest.
         ExecutionError: a stage cannot be loaded, dies, or makes no progress; none stays behind.
     """
+    _check_onnxruntime()
     manifest = read_manifest(folder)
     cores = sorted(os.sched_getaffinity(0))
     with _processes(folder, manifest, cores, settings) as running:
@@ -123,6 +125,16 @@ def run_stages(
         None if reference is None else reference.throughput(settings),
         _notes(len(devices), len(cores)),
     )  # fmt: skip
+
+
+def _check_onnxruntime() -> None:
+    try:
+        import onnxruntime  # noqa: F401
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"stages are run by onnxruntime, which cannot be imported ({error}); install it with "
+            "pip install 'go_rl[onnxruntime]'"
+        ) from error
 
 
 def _notes(devices: int, cores: int) -> tuple[str, ...]:
