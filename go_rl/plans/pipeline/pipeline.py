@@ -234,7 +234,7 @@ class _Running:
 
     def pipeline(self, made: Mapping[str, np.ndarray]) -> list[StageTimes]:
         """Run all samples; return the times of each stage."""
-        blocks = [self._block(made[channel.name]) for _, _, channel in self.channels]
+        blocks = [self._block(channel.name, made[channel.name]) for *_, channel in self.channels]
         counts = self.settings.warm_up, self.settings.samples
         for number in range(len(self.pipes)):
             own = {n: blocks[n] for side in (0, 1) for n, _ in self._of(number, side)}
@@ -246,7 +246,12 @@ class _Running:
                 found[number] = self._answer(number, self.settings.timeout)
         return [found[number] for number in range(len(self.pipes))]
 
-    def _block(self, array: np.ndarray) -> Block:
+    def _block(self, name: str, array: np.ndarray) -> Block:
+        if array.dtype.hasobject:
+            raise ExecutionError(
+                f"tensor {name!r} is text, which goes to no other stage here; keep its producer "
+                "and its readers on one device (--fixed)"
+            )
         slots = self.settings.slots
         memory = SharedMemory(create=True, size=max(1, array.nbytes * slots))
         self.memories.append(memory)
@@ -321,8 +326,10 @@ class _Whole:
         except Exception as error:
             reason = str(error).strip().splitlines()[0]
             raise ExecutionError(f"{path}: onnxruntime refuses the model ({reason})") from error
-        wanted = {value.name for value in self.session.get_inputs()}
-        self.feeds = {name: array for name, array in inputs.items() if name in wanted}
+        self.feeds = {
+            value.name: inputs[value.name] if value.name in inputs else _unread(value)
+            for value in self.session.get_inputs()
+        }
 
     def compare(self, manifest: Manifest, made: Mapping[str, np.ndarray]) -> Iterator[OutputError]:
         """Yield the differences of each output."""
@@ -338,6 +345,13 @@ class _Whole:
         for _ in range(settings.samples):
             self.session.run(None, self.feeds)
         return settings.samples / (time.perf_counter() - begun)
+
+
+def _unread(value: Any) -> np.ndarray:
+    """An input that no stage reads, and onnxruntime wants: zeros, each open extent 1."""
+    word = value.type.removeprefix("tensor(").removesuffix(")")
+    shape = [extent if isinstance(extent, int) else 1 for extent in value.shape]
+    return np.zeros(shape, {"float": "f4", "double": "f8", "string": "O"}.get(word, word))
 
 
 def _difference(name: str, found: np.ndarray, expected: np.ndarray) -> OutputError:
