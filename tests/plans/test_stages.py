@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from itertools import pairwise
 from pathlib import Path
 
@@ -297,6 +302,75 @@ def test_a_stage_that_cannot_be_loaded_or_dies_ends_the_run(tmp_path):
     (folder / "stages.json").write_text(json.dumps(document))
     with pytest.raises(PlanError, match="reads 'elsewhere', which stage 0 does not send"):
         go_rl.run_stages(folder, config=QUICK)
+
+
+def _started(folder, program):
+    """A script without ``if __name__``, and the processes of its stages once all of them load."""
+    script = folder.parent / "script.py"
+    script.write_text(program)
+    started = subprocess.Popen(
+        [sys.executable, str(script)], start_new_session=True, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    children = Path(f"/proc/{started.pid}/task/{started.pid}/children")
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and started.poll() is None:
+        stages = [
+            int(each) for each in children.read_text().split()
+            if "spawn_main" in Path(f"/proc/{each}/cmdline").read_text()
+        ]  # fmt: skip
+        if len(stages) == 2 and all(_maps_onnxruntime(each) for each in stages):
+            return started, stages
+        time.sleep(0.05)
+    raise AssertionError(started.communicate())
+
+
+def _maps_onnxruntime(process):
+    return "onnxruntime" in Path(f"/proc/{process}/maps").read_text()
+
+
+def _gone(process):
+    try:
+        return "State:\tZ" in Path(f"/proc/{process}/status").read_text()
+    except OSError:
+        return True
+
+
+@pytest.mark.parametrize("victim", ["stage", "parent", "interrupt"])
+def test_nothing_stays_behind_a_run_that_is_ended(tmp_path, victim):
+    _, _, folder = _exported(tmp_path)
+    started, stages = _started(
+        folder,
+        f"""
+import go_rl
+from go_rl.plans.pipeline import RunConfig
+try:
+    go_rl.run_stages({str(folder)!r}, config=RunConfig(samples=10_000_000))
+except KeyboardInterrupt:
+    print("stopped")
+except go_rl.core.ExecutionError as error:
+    print(error)
+""",
+    )
+    if victim == "stage":
+        os.kill(stages[1], signal.SIGKILL)
+    elif victim == "parent":
+        started.kill()
+    else:
+        os.killpg(started.pid, signal.SIGINT)
+    said, errors = started.communicate(timeout=60)
+    deadline = time.monotonic() + 20
+    while not all(map(_gone, stages)) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert all(map(_gone, stages))
+    expected = {
+        "stage": "stage 1 (stage-01-device-1.onnx, device 1) died (killed by SIGKILL); the run "
+        "was ended\n",
+        "parent": "",
+        "interrupt": "stopped\n",
+    }  # fmt: skip
+    assert said == expected[victim]
+    assert not errors or victim == "parent"  # multiprocessing's tracker says that it cleans up
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -153,6 +156,22 @@ def _processes(
         running.stop()
 
 
+@contextmanager
+def _apart() -> Iterator[None]:
+    """A block whose new processes neither run the user's script again nor hear its Ctrl-C.
+
+    A script without ``if __name__ == "__main__"`` would start the stages of stages.
+    """
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        sys.modules["__main__"] = main
+
+
 class _Running:
     """The processes of a run, their pipes and shared memory."""
 
@@ -170,12 +189,14 @@ class _Running:
         self.processes: list[Any] = []
         """A process a device, in the order of `devices`."""
         self.pipes: list[Connection] = []
+        self.lifelines: list[Connection] = []
         self.memories: list[SharedMemory] = []
 
     def start(self, folder: Path, cores: Sequence[int]) -> None:
         """Start a process a device; wait until all have loaded."""
         for place, device in enumerate(self.devices):
             ours, theirs = CONTEXT.Pipe()
+            lifeline, held = CONTEXT.Pipe(duplex=False)
             stages = {
                 number: StageTask(
                     str(folder / stage.file), self._of(number, 1), self._of(number, 0)
@@ -184,9 +205,12 @@ class _Running:
                 if stage.device == device
             }
             task = DeviceTask(cores[place % len(cores)], stages, self.settings.timeout)
-            process = CONTEXT.Process(target=serve, args=(task, theirs), daemon=True)
-            process.start()
+            process = CONTEXT.Process(target=serve, args=(task, theirs, lifeline), daemon=True)
+            with _apart():
+                process.start()
             theirs.close()
+            lifeline.close()
+            self.lifelines.append(held)
             self.processes.append(process)
             self.pipes.append(ours)
         for place in range(len(self.pipes)):
@@ -204,7 +228,7 @@ class _Running:
         for number, stage in enumerate(self.manifest.stages):
             wanted = {tensor.name: made[tensor.name] for tensor in stage.inputs}
             place = self.devices.index(stage.device)
-            self.pipes[place].send(("probe", (number, wanted)))
+            self._ask(place, "probe", (number, wanted))
             made.update(self._answer(place, self.settings.timeout))
         return made
 
@@ -212,11 +236,10 @@ class _Running:
         """Run all samples; return the times of each stage."""
         blocks = [self._block(made[channel.name]) for _, _, channel in self.channels]
         counts = self.settings.warm_up, self.settings.samples
-        for place, pipe in enumerate(self.pipes):
-            inside = [n for n, each in enumerate(self.manifest.stages)
-                      if each.device == self.devices[place]]  # fmt: skip
+        for place, device in enumerate(self.devices):
+            inside = [n for n, each in enumerate(self.manifest.stages) if each.device == device]
             own = {n: blocks[n] for at in inside for side in (0, 1) for n, _ in self._of(at, side)}
-            pipe.send(("pipeline", (own, *counts)))
+            self._ask(place, "pipeline", (own, *counts))
         found: dict[int, StageTimes] = {}
         left = set(range(len(self.pipes)))
         while left:
@@ -237,6 +260,11 @@ class _Running:
         waiting |= {self.processes[p].sentinel: p for p in places}
         return sorted({waiting[each] for each in wait(list(waiting))})
 
+    def _ask(self, place: int, word: str, content: Any) -> None:
+        """Send a request; a process that is gone says so when it is asked for the answer."""
+        with suppress(BrokenPipeError):
+            self.pipes[place].send((word, content))
+
     def _name(self, place: int, number: int | None = None) -> str:
         """A process, by the stage that it is at or by all of them, in words."""
         device = self.devices[place]
@@ -250,13 +278,11 @@ class _Running:
 
     def _answer(self, place: int, timeout: float) -> Any:
         """What a process answers."""
-        pipe, process = self.pipes[place], self.processes[place]
+        pipe = self.pipes[place]
         deadline = time.monotonic() + timeout
         while not pipe.poll(0.1):
-            if not process.is_alive() and not pipe.poll(0):
-                raise ExecutionError(
-                    f"{self._name(place)} died (exit code {process.exitcode}); the run was ended"
-                )
+            if not self.processes[place].is_alive() and not pipe.poll(0):
+                raise self._death(place)
             if time.monotonic() > deadline:
                 raise ExecutionError(
                     f"{self._name(place)} made no progress for {timeout:g} s; the run was ended"
@@ -264,16 +290,22 @@ class _Running:
         try:
             word, content = pipe.recv()
         except (EOFError, OSError) as error:
-            raise ExecutionError(
-                f"{self._name(place)} died without a word; the run was ended"
-            ) from error
+            raise self._death(place) from error
         if word == "failed":
             raise ExecutionError(f"{self._name(place, content[0])}: {content[1]}")
         return content
 
+    def _death(self, place: int) -> ExecutionError:
+        self.processes[place].join(1)
+        code = self.processes[place].exitcode
+        cause = f"exit code {code}"
+        if code is not None and code < 0:
+            cause = f"killed by {signal.Signals(-code).name}"
+        return ExecutionError(f"{self._name(place)} died ({cause}); the run was ended")
+
     def stop(self) -> None:
         """End all processes and free the memory."""
-        for pipe in self.pipes:
+        for pipe in (*self.pipes, *self.lifelines):
             pipe.close()
         for process in self.processes:
             process.join(0.2)

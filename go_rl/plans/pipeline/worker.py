@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from go_rl.runtime.lifeline import die_with
+
 
 @dataclass(frozen=True)
 class Channel:
@@ -78,8 +80,9 @@ class StageTimes:
     """When each timed sample left, on the machine's clock."""
 
 
-def serve(task: DeviceTask, pipe: Connection) -> None:
-    """Run the stages of a device until the parent hangs up."""
+def serve(task: DeviceTask, pipe: Connection, lifeline: Connection) -> None:
+    """Run the stages of a device until the parent hangs up, or ends by whatever signal."""
+    die_with(lifeline.fileno(), os.getpid())
     at = next(iter(task.stages))
     try:
         os.sched_setaffinity(0, {task.core})
