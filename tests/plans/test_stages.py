@@ -17,7 +17,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import go_rl
-from go_rl.core import ExecutionError, Plan, PlanError
+from go_rl.core import ExecutionError, MissingDependencyError, Plan, PlanError
 from go_rl.plans.pipeline import RunConfig
 from go_rl.plans.stages import read_manifest
 
@@ -302,6 +302,37 @@ def test_a_stage_that_cannot_be_loaded_or_dies_ends_the_run(tmp_path):
     (folder / "stages.json").write_text(json.dumps(document))
     with pytest.raises(PlanError, match="reads 'elsewhere', which stage 0 does not send"):
         go_rl.run_stages(folder, config=QUICK)
+
+
+def test_a_missing_onnxruntime_is_named_with_its_cure(tmp_path, monkeypatch):
+    _, _, folder = _exported(tmp_path)
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'go_rl\[onnxruntime\]'"):
+        go_rl.run_stages(folder, config=QUICK)
+
+
+def test_an_input_that_nothing_reads_is_no_matter(tmp_path):
+    nodes = [_node("MatMul", ["x", "w"], "a"), _node("Tanh", ["a"], "y")]
+    inputs = ["x", _value("ignored", ("batch", 3)), _value("count", (), TensorProto.INT64)]
+    model = _saved(tmp_path / "m.onnx", nodes, [_weight("w", 8, 8)], inputs)
+    _agrees(_plan(model, {"a": 0, "y": 1}), model, tmp_path / "s", [0, 1])
+
+
+def test_text_comes_from_a_file_and_goes_to_no_other_stage(tmp_path):
+    text = [_value(name, (4,), TensorProto.STRING) for name in ("t", "lower", "said")]
+    nodes = [
+        _node("StringNormalizer", ["t"], "lower", case_change_action="LOWER", locale="C"),
+        _node("StringNormalizer", ["lower"], "said", case_change_action="UPPER", locale="C"),
+        _node("Tanh", ["x"], "y"),
+    ]
+    model = _saved(tmp_path / "m.onnx", nodes, [], ["x", text[0]], ["y", text[2]])
+    given = tmp_path / "given.npz"
+    np.savez(given, x=np.zeros((4, 8), np.float32), t=np.array(["A", "Bc", "d", ""]))
+    together = {"lower": 0, "said": 0, "y": 1}
+    _agrees(_plan(model, together), model, tmp_path / "s", [0, 1], inputs=given)
+    go_rl.export_stages(_plan(model, together | {"said": 1}), model, tmp_path / "apart")
+    with pytest.raises(ExecutionError, match="tensor 'lower' is text"):
+        go_rl.run_stages(tmp_path / "apart", inputs=given, config=QUICK)
 
 
 def _started(folder, program):

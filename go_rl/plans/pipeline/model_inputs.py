@@ -54,6 +54,10 @@ def _read(file: Path, wanted: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
         found = read_arrays(file)
     except UNREADABLE as error:
         raise ExecutionError(f"{file}: cannot be read as an .npz of arrays ({error})") from error
+    found = {
+        name: array.astype(np.object_) if array.dtype.kind == "U" else array
+        for name, array in found.items()
+    }  # ONNX's text is of objects, which no .npz holds without pickle
     for name in found:
         if name not in wanted:
             raise ExecutionError(f"{file}: the model has no input {name!r}{nearest(name, wanted)}")

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from go_rl.core import ExecutionError
+from go_rl.core import ExecutionError, MissingDependencyError
 from go_rl.plans.pipeline.config import RunConfig
 from go_rl.plans.pipeline.worker import (
     Block,
@@ -105,9 +105,11 @@ def run_stages(
         whole: the model itself; its outputs are compared, its throughput is measured.
 
     Raises:
+        MissingDependencyError: onnxruntime is not installed, or cannot be imported.
         PlanError: no manifest.
         ExecutionError: a stage cannot be loaded, dies, or makes no progress; none stays behind.
     """
+    _check_onnxruntime()
     manifest = read_manifest(folder)
     cores = sorted(os.sched_getaffinity(0))
     with _processes(folder, manifest, cores, settings) as running:
@@ -130,6 +132,16 @@ def run_stages(
         None if reference is None else reference.throughput(settings),
         _notes(len(devices), len(cores)),
     )  # fmt: skip
+
+
+def _check_onnxruntime() -> None:
+    try:
+        import onnxruntime  # noqa: F401
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"stages are run by onnxruntime, which cannot be imported ({error}); install it with "
+            "pip install 'go_rl[onnxruntime]'"
+        ) from error
 
 
 def _notes(devices: int, cores: int) -> tuple[str, ...]:
@@ -234,7 +246,7 @@ class _Running:
 
     def pipeline(self, made: Mapping[str, np.ndarray]) -> list[StageTimes]:
         """Run all samples; return the times of each stage."""
-        blocks = [self._block(made[channel.name]) for _, _, channel in self.channels]
+        blocks = [self._block(channel.name, made[channel.name]) for *_, channel in self.channels]
         counts = self.settings.warm_up, self.settings.samples
         for place, device in enumerate(self.devices):
             inside = [n for n, each in enumerate(self.manifest.stages) if each.device == device]
@@ -248,7 +260,12 @@ class _Running:
                 left.discard(place)
         return [found[number] for number in range(len(self.manifest.stages))]
 
-    def _block(self, array: np.ndarray) -> Block:
+    def _block(self, name: str, array: np.ndarray) -> Block:
+        if array.dtype.hasobject:
+            raise ExecutionError(
+                f"tensor {name!r} is text, which goes to no other stage here; keep its producer "
+                "and its readers on one device (--fixed)"
+            )
         slots = self.settings.slots
         memory = SharedMemory(create=True, size=max(1, array.nbytes * slots))
         self.memories.append(memory)
@@ -333,8 +350,10 @@ class _Whole:
         except Exception as error:
             reason = str(error).strip().splitlines()[0]
             raise ExecutionError(f"{path}: onnxruntime refuses the model ({reason})") from error
-        wanted = {value.name for value in self.session.get_inputs()}
-        self.feeds = {name: array for name, array in inputs.items() if name in wanted}
+        self.feeds = {
+            value.name: inputs[value.name] if value.name in inputs else _unread(value)
+            for value in self.session.get_inputs()
+        }
 
     def compare(self, manifest: Manifest, made: Mapping[str, np.ndarray]) -> Iterator[OutputError]:
         """Yield the differences of each output."""
@@ -350,6 +369,13 @@ class _Whole:
         for _ in range(settings.samples):
             self.session.run(None, self.feeds)
         return settings.samples / (time.perf_counter() - begun)
+
+
+def _unread(value: Any) -> np.ndarray:
+    """An input that no stage reads, and onnxruntime wants: zeros, each open extent 1."""
+    word = value.type.removeprefix("tensor(").removesuffix(")")
+    shape = [extent if isinstance(extent, int) else 1 for extent in value.shape]
+    return np.zeros(shape, {"float": "f4", "double": "f8", "string": "O"}.get(word, word))
 
 
 def _difference(name: str, found: np.ndarray, expected: np.ndarray) -> OutputError:
