@@ -20,7 +20,14 @@ import numpy as np
 
 from go_rl.core import ExecutionError, MissingDependencyError
 from go_rl.plans.pipeline.config import RunConfig
-from go_rl.plans.pipeline.worker import Block, Channel, StageTask, StageTimes, serve
+from go_rl.plans.pipeline.worker import (
+    Block,
+    Channel,
+    DeviceTask,
+    StageTask,
+    StageTimes,
+    serve,
+)
 from go_rl.plans.stages.manifest import FROM_USER, Manifest, read_manifest
 
 START_SECONDS = 120.0
@@ -190,22 +197,26 @@ class _Running:
             for tensor in stage.inputs
             if tensor.sender != FROM_USER
         ]  # fmt: skip
+        self.devices = sorted({stage.device for stage in manifest.stages})
         self.processes: list[Any] = []
+        """A process a device, in the order of `devices`."""
         self.pipes: list[Connection] = []
         self.lifelines: list[Connection] = []
         self.memories: list[SharedMemory] = []
 
     def start(self, folder: Path, cores: Sequence[int]) -> None:
-        """Start a process a stage; wait until all have loaded."""
-        devices = sorted({stage.device for stage in self.manifest.stages})
-        for number, stage in enumerate(self.manifest.stages):
+        """Start a process a device; wait until all have loaded."""
+        for place, device in enumerate(self.devices):
             ours, theirs = CONTEXT.Pipe()
             lifeline, held = CONTEXT.Pipe(duplex=False)
-            core = cores[devices.index(stage.device) % len(cores)]
-            task = StageTask(
-                str(folder / stage.file), core, 1, self._of(number, 1), self._of(number, 0),
-                self.settings.timeout,
-            )  # fmt: skip
+            stages = {
+                number: StageTask(
+                    str(folder / stage.file), self._of(number, 1), self._of(number, 0)
+                )
+                for number, stage in enumerate(self.manifest.stages)
+                if stage.device == device
+            }
+            task = DeviceTask(cores[place % len(cores)], stages, self.settings.timeout)
             process = CONTEXT.Process(target=serve, args=(task, theirs, lifeline), daemon=True)
             with _apart():
                 process.start()
@@ -214,8 +225,8 @@ class _Running:
             self.lifelines.append(held)
             self.processes.append(process)
             self.pipes.append(ours)
-        for number in range(len(self.pipes)):
-            self._answer(number, START_SECONDS)
+        for place in range(len(self.pipes)):
+            self._answer(place, START_SECONDS)
 
     def _of(self, stage: int, side: int) -> tuple[tuple[int, Channel], ...]:
         """Channels that a stage sends (side 0) or receives (side 1)."""
@@ -228,23 +239,26 @@ class _Running:
         made = dict(inputs)
         for number, stage in enumerate(self.manifest.stages):
             wanted = {tensor.name: made[tensor.name] for tensor in stage.inputs}
-            self._ask(number, "probe", wanted)
-            made.update(self._answer(number, self.settings.timeout))
+            place = self.devices.index(stage.device)
+            self._ask(place, "probe", (number, wanted))
+            made.update(self._answer(place, self.settings.timeout))
         return made
 
     def pipeline(self, made: Mapping[str, np.ndarray]) -> list[StageTimes]:
         """Run all samples; return the times of each stage."""
         blocks = [self._block(channel.name, made[channel.name]) for *_, channel in self.channels]
         counts = self.settings.warm_up, self.settings.samples
-        for number in range(len(self.pipes)):
-            own = {n: blocks[n] for side in (0, 1) for n, _ in self._of(number, side)}
-            self._ask(number, "pipeline", (own, *counts))
+        for place, device in enumerate(self.devices):
+            inside = [n for n, each in enumerate(self.manifest.stages) if each.device == device]
+            own = {n: blocks[n] for at in inside for side in (0, 1) for n, _ in self._of(at, side)}
+            self._ask(place, "pipeline", (own, *counts))
         found: dict[int, StageTimes] = {}
-        while len(found) < len(self.pipes):
-            left = [n for n in range(len(self.pipes)) if n not in found]
-            for number in self._ready(left):
-                found[number] = self._answer(number, self.settings.timeout)
-        return [found[number] for number in range(len(self.pipes))]
+        left = set(range(len(self.pipes)))
+        while left:
+            for place in self._ready(sorted(left)):
+                found |= self._answer(place, self.settings.timeout)
+                left.discard(place)
+        return [found[number] for number in range(len(self.manifest.stages))]
 
     def _block(self, name: str, array: np.ndarray) -> Block:
         if array.dtype.hasobject:
@@ -257,44 +271,54 @@ class _Running:
         self.memories.append(memory)
         return Block(memory.name, array.shape, array.dtype.str, slots)
 
-    def _ready(self, numbers: Sequence[int]) -> list[int]:
-        """The stages that have something to say, or have ended."""
-        waiting: dict[Any, int] = {self.pipes[n]: n for n in numbers}
-        waiting |= {self.processes[n].sentinel: n for n in numbers}
+    def _ready(self, places: Sequence[int]) -> list[int]:
+        """The processes that have something to say, or have ended."""
+        waiting: dict[Any, int] = {self.pipes[p]: p for p in places}
+        waiting |= {self.processes[p].sentinel: p for p in places}
         return sorted({waiting[each] for each in wait(list(waiting))})
 
-    def _ask(self, number: int, word: str, content: Any) -> None:
-        """Send a request; a stage that is gone says so when it is asked for the answer."""
+    def _ask(self, place: int, word: str, content: Any) -> None:
+        """Send a request; a process that is gone says so when it is asked for the answer."""
         with suppress(BrokenPipeError):
-            self.pipes[number].send((word, content))
+            self.pipes[place].send((word, content))
 
-    def _answer(self, number: int, timeout: float) -> Any:
-        """What a stage answers."""
-        stage, pipe = self.manifest.stages[number], self.pipes[number]
-        name = f"stage {number} ({stage.file}, device {stage.device})"
+    def _name(self, place: int, number: int | None = None) -> str:
+        """A process, by the stage that it is at or by all of them, in words."""
+        device = self.devices[place]
+        stages = [
+            (n, each) for n, each in enumerate(self.manifest.stages)
+            if each.device == device and number in (None, n)
+        ]  # fmt: skip
+        (first, stage), *others = stages
+        more = f" and {len(others)} more" if others else ""
+        return f"stage {first} ({stage.file}{more}, device {device})"
+
+    def _answer(self, place: int, timeout: float) -> Any:
+        """What a process answers."""
+        pipe = self.pipes[place]
         deadline = time.monotonic() + timeout
         while not pipe.poll(0.1):
-            if not self.processes[number].is_alive() and not pipe.poll(0):
-                raise self._death(number, name)
+            if not self.processes[place].is_alive() and not pipe.poll(0):
+                raise self._death(place)
             if time.monotonic() > deadline:
                 raise ExecutionError(
-                    f"{name} made no progress for {timeout:g} s; the run was ended"
+                    f"{self._name(place)} made no progress for {timeout:g} s; the run was ended"
                 )
         try:
             word, content = pipe.recv()
         except (EOFError, OSError) as error:
-            raise self._death(number, name) from error
+            raise self._death(place) from error
         if word == "failed":
-            raise ExecutionError(f"{name}: {content}")
+            raise ExecutionError(f"{self._name(place, content[0])}: {content[1]}")
         return content
 
-    def _death(self, number: int, name: str) -> ExecutionError:
-        self.processes[number].join(1)
-        code = self.processes[number].exitcode
+    def _death(self, place: int) -> ExecutionError:
+        self.processes[place].join(1)
+        code = self.processes[place].exitcode
         cause = f"exit code {code}"
         if code is not None and code < 0:
             cause = f"killed by {signal.Signals(-code).name}"
-        return ExecutionError(f"{name} died ({cause}); the run was ended")
+        return ExecutionError(f"{self._name(place)} died ({cause}); the run was ended")
 
     def stop(self) -> None:
         """End all processes and free the memory."""

@@ -1,7 +1,9 @@
-"""`serve`: one stage in a process of its own, on one core, with tensors in shared memory.
+"""`serve`: the stages of a device in a process of its own, on one core, with tensors in shared
+memory.
 
-The parent sends two requests: ``probe`` runs one sample with arrays through the pipe, which tells
-all shapes; ``pipeline`` runs many with arrays in shared memory and answers with times.
+The parent sends two requests: ``probe`` runs one sample through a stage with arrays through the
+pipe, which tells all shapes; ``pipeline`` runs many through all stages of the device, one sample
+after the other, with arrays in shared memory, and answers with times.
 """
 
 from __future__ import annotations
@@ -46,14 +48,21 @@ class Block:
 
 @dataclass(frozen=True)
 class StageTask:
-    """What a process is told when it starts."""
+    """One stage."""
 
     file: str
-    core: int
-    threads: int
     receives: tuple[tuple[int, Channel], ...]
     """Channels by number, of tensors from other stages."""
     sends: tuple[tuple[int, Channel], ...]
+
+
+@dataclass(frozen=True)
+class DeviceTask:
+    """What a process is told when it starts."""
+
+    core: int
+    stages: Mapping[int, StageTask]
+    """The stages of the device by number, in the order in which a sample runs through them."""
     timeout: float
 
 
@@ -71,39 +80,43 @@ class StageTimes:
     """When each timed sample left, on the machine's clock."""
 
 
-def serve(task: StageTask, pipe: Connection, lifeline: Connection) -> None:
-    """Run a stage until the parent hangs up, or ends by whatever signal."""
+def serve(task: DeviceTask, pipe: Connection, lifeline: Connection) -> None:
+    """Run the stages of a device until the parent hangs up, or ends by whatever signal."""
     die_with(lifeline.fileno(), os.getpid())
+    at = next(iter(task.stages))
     try:
         os.sched_setaffinity(0, {task.core})
-        session = _session(task)
+        sessions = {}
+        for at, stage in task.stages.items():
+            sessions[at] = _session(stage.file)
         pipe.send(("ready", None))
-        fixed: dict[str, np.ndarray] = {}
+        fixed: dict[int, dict[str, np.ndarray]] = {}
         while True:
             try:
                 word, content = pipe.recv()
             except EOFError:
                 return
             if word == "probe":
-                fixed = {n: a for n, a in content.items() if n in _names(session.get_inputs())}
-                pipe.send(("probed", _run(session, fixed)))
+                at, arrays = content
+                inner = {channel.name for _, channel in task.stages[at].receives}
+                fixed[at] = {name: each for name, each in arrays.items() if name not in inner}
+                pipe.send(("probed", _run(sessions[at], arrays)))
             else:
-                inner = {channel.name for _, channel in task.receives}
-                given = {name: array for name, array in fixed.items() if name not in inner}
-                pipe.send(("done", _pipeline(session, task, given, *content)))
+                pipe.send(("done", _pipeline(sessions, task, fixed, *content)))
     except Exception:
+        said = traceback.format_exc(limit=-1).strip().splitlines()[-1]
         with suppress(OSError):  # the parent may be gone
-            pipe.send(("failed", traceback.format_exc(limit=-1).strip().splitlines()[-1]))
+            pipe.send(("failed", (at, said)))
 
 
-def _session(task: StageTask) -> Any:
+def _session(file: str) -> Any:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = task.threads
+    options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    return onnxruntime.InferenceSession(task.file, options, providers=["CPUExecutionProvider"])
+    return onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
 
 
 def _names(values: Any) -> list[str]:
@@ -116,21 +129,22 @@ def _run(session: Any, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]
 
 
 def _pipeline(
-    session: Any,
-    task: StageTask,
-    given: Mapping[str, np.ndarray],
+    sessions: Mapping[int, Any],
+    task: DeviceTask,
+    fixed: Mapping[int, Mapping[str, np.ndarray]],
     blocks: Mapping[int, Block],
     warm_up: int,
     samples: int,
-) -> StageTimes:
+) -> dict[int, StageTimes]:
     memories = {number: SharedMemory(block.memory) for number, block in blocks.items()}
     try:
         slots = {n: _slots(memories[n], blocks[n]) for n in memories}
-        times = StageTimes()
+        times = {at: StageTimes() for at in task.stages}
         for sample in range(warm_up + samples):
             if sample == warm_up:
-                times = StageTimes()
-            _one(session, task, given, slots, sample, times)
+                times = {at: StageTimes() for at in task.stages}
+            for at, stage in task.stages.items():
+                _one(sessions[at], stage, task.timeout, fixed[at], slots, sample, times[at])
         return times
     finally:
         slots = {}
@@ -146,6 +160,7 @@ def _slots(memory: SharedMemory, block: Block) -> list[np.ndarray]:
 def _one(
     session: Any,
     task: StageTask,
+    timeout: float,
     given: Mapping[str, np.ndarray],
     slots: Mapping[int, list[np.ndarray]],
     sample: int,
@@ -155,7 +170,7 @@ def _one(
     begun = time.perf_counter()
     feeds = dict(given)
     for number, channel in task.receives:
-        _acquire(channel.full, channel.name, task.timeout)
+        _acquire(channel.full, channel.name, timeout)
         feeds[channel.name] = slots[number][sample % len(slots[number])]
     arrived = time.perf_counter()
     found = _run(session, feeds)
@@ -166,7 +181,7 @@ def _one(
     waited = 0.0
     for number, channel in task.sends:
         before = time.perf_counter()
-        _acquire(channel.free, channel.name, task.timeout)
+        _acquire(channel.free, channel.name, timeout)
         waited += time.perf_counter() - before
         slots[number][sample % len(slots[number])][...] = found[channel.name]
         channel.full.release()
