@@ -21,6 +21,9 @@ class RunConfig:
     """Copies of each tensor between two stages: how far a stage may run ahead."""
     timeout: float = 60.0
     """Seconds without progress after which the run ends with an error."""
+    as_written: bool = False
+    """Runs the operators as the files have them, in stages and in the whole model: onnxruntime
+    joins none, which it does differently in a part and in the whole."""
     seed: int = 0
     """Seed of the inputs that are drawn."""
 

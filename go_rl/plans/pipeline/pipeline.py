@@ -27,6 +27,7 @@ from go_rl.plans.pipeline.worker import (
     StageTask,
     StageTimes,
     serve,
+    session_of,
 )
 from go_rl.plans.stages.manifest import FROM_USER, Manifest, read_manifest
 
@@ -115,7 +116,7 @@ def run_stages(
     with _processes(folder, manifest, cores, settings) as running:
         made = running.probe(inputs)
         times = running.pipeline(made)
-    reference = None if whole is None else _Whole(whole, inputs, len(cores))
+    reference = None if whole is None else _Whole(whole, inputs, len(cores), settings.as_written)
     outputs = None if reference is None else tuple(reference.compare(manifest, made))
     devices = sorted({stage.device for stage in manifest.stages})
     stages = tuple(
@@ -216,7 +217,8 @@ class _Running:
                 for number, stage in enumerate(self.manifest.stages)
                 if stage.device == device
             }
-            task = DeviceTask(cores[place % len(cores)], stages, self.settings.timeout)
+            core, settings = cores[place % len(cores)], self.settings
+            task = DeviceTask(core, stages, settings.timeout, settings.as_written)
             process = CONTEXT.Process(target=serve, args=(task, theirs, lifeline), daemon=True)
             with _apart():
                 process.start()
@@ -337,16 +339,11 @@ class _Running:
 class _Whole:
     """The whole model in this process."""
 
-    def __init__(self, path: Path, inputs: Mapping[str, np.ndarray], threads: int) -> None:
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.log_severity_level = 3
+    def __init__(
+        self, path: Path, inputs: Mapping[str, np.ndarray], threads: int, as_written: bool
+    ) -> None:
         try:
-            self.session = onnxruntime.InferenceSession(
-                str(path), options, providers=["CPUExecutionProvider"]
-            )
+            self.session = session_of(str(path), threads, as_written)
         except Exception as error:
             reason = str(error).strip().splitlines()[0]
             raise ExecutionError(f"{path}: onnxruntime refuses the model ({reason})") from error

@@ -64,6 +64,7 @@ class DeviceTask:
     stages: Mapping[int, StageTask]
     """The stages of the device by number, in the order in which a sample runs through them."""
     timeout: float
+    as_written: bool
 
 
 @dataclass
@@ -88,7 +89,7 @@ def serve(task: DeviceTask, pipe: Connection, lifeline: Connection) -> None:
         os.sched_setaffinity(0, {task.core})
         sessions = {}
         for at, stage in task.stages.items():
-            sessions[at] = _session(stage.file)
+            sessions[at] = session_of(stage.file, 1, task.as_written)
         pipe.send(("ready", None))
         fixed: dict[int, dict[str, np.ndarray]] = {}
         while True:
@@ -109,13 +110,23 @@ def serve(task: DeviceTask, pipe: Connection, lifeline: Connection) -> None:
             pipe.send(("failed", (at, said)))
 
 
-def _session(file: str) -> Any:
+def session_of(file: str, threads: int, as_written: bool) -> Any:
+    """Return a session of onnxruntime.
+
+    Args:
+        file: ONNX file.
+        threads: of one operator.
+        as_written: join no operators.
+    """
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
+    options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
+    if as_written:
+        level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.graph_optimization_level = level
     return onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
 
 
