@@ -146,6 +146,8 @@ def _row(name: str, make: Made, setting: tuple[str, str], seconds: float) -> Equ
         except (GoRLError, ValueError, RuntimeError) as error:
             return replace(nothing, problem=str(error).splitlines()[0][:200])
     assert worst is not None
+    if np.isnan(worst):
+        return replace(nothing, problem="its outputs are not finite with random weights")
     again = None if same is None else same.max_relative_error
     return EqualRow(
         name, objective, hardware, _operators(manifest, plan), len(manifest.stages), took,
