@@ -22,7 +22,7 @@ from jaxtyping import Bool, Float64, Int8, Int16, Int64
 from experiments.rows import KeptRows
 from go_rl.core import Device, Evaluation, Hardware, Links, Problem, Status, Topology
 from go_rl.core.evaluation import STATUS_CODES, failed
-from go_rl.graphs.readers.jax.stages import JaxProgram, Stage, compiled_bytes
+from go_rl.graphs.readers.jax.stages import JaxProgram, JaxStage, compiled_bytes
 from go_rl.objectives.ring.simulate.pricing import RingPricer
 
 ONE_THREAD = "--xla_cpu_multi_thread_eigen=false"
@@ -116,7 +116,7 @@ class StageBench:
         """Return the compiled memory of the largest stage."""
         return 1e6 * max(row.megabytes for row in self.rows(device, timed=False))
 
-    def _row(self, stage: Stage, timed: bool) -> StageRow:
+    def _row(self, stage: JaxStage, timed: bool) -> StageRow:
         known = self._by_hash.get(self._hash_of.get(stage.nodes, ""))
         if known and not (timed and np.isnan(known.milliseconds)):
             return known
@@ -131,7 +131,7 @@ class StageBench:
         return known
 
     def _measured(
-        self, stage: Stage, lowered: jax.stages.Lowered, key: str, timed: bool
+        self, stage: JaxStage, lowered: jax.stages.Lowered, key: str, timed: bool
     ) -> StageRow:
         started = time.perf_counter()
         compiled = lowered.compile()

@@ -26,7 +26,7 @@ from experiments.experiment import RESULTS, Experiment
 from experiments.page_text import markdown_table
 from go_rl.core import GoRLError, Plan
 from go_rl.graphs.zoo.resnet50 import write_resnet50_onnx
-from go_rl.plans.pipeline import RunConfig
+from go_rl.plans.pipeline import PipelineConfig
 from go_rl.plans.stages import Manifest
 
 LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
@@ -138,7 +138,7 @@ def _row(name: str, make: Made, setting: tuple[str, str], seconds: float) -> Equ
             begun = time.perf_counter()
             manifest = go_rl.export_stages(plan, model, stages)
             took = time.perf_counter() - begun
-            config = RunConfig(samples=2, warm_up=0)
+            config = PipelineConfig(samples=2, warm_up=0)
             found = go_rl.run_stages(stages, check=True, config=config)
             worst, same = found.max_relative_error, None
             if worst is not None and worst > TOLERANCE:

@@ -30,7 +30,7 @@ from experiments.programs.rivals.network_rival import NetworkRival
 from experiments.programs.rivals.recursive_lstm import RecursiveLstm
 from experiments.programs.rivals.summed_mlp import SummedMlp
 from experiments.programs.rivals.tlp import TlpPrograms
-from go_rl.costs.learning.splits import Split, by_target, by_task, within_task
+from go_rl.costs.learning.splits import DataSplit, by_target, by_task, within_task
 from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
 
 PROBE = 40
@@ -72,7 +72,7 @@ def fit_rival(name: str, runs: Runs, train: ProgramExamples, seconds: float, see
     return _within(seconds, lambda steps: kind.fit(train, replace(run, steps=steps)).predict)
 
 
-def split_rows(split: str, runs: Runs, seed: int) -> tuple[np.ndarray, np.ndarray, Split]:
+def split_rows(split: str, runs: Runs, seed: int) -> tuple[np.ndarray, np.ndarray, DataSplit]:
     """Return the rows that are learned from, those that judge, and the whole split."""
     inputs = runs.examples.inputs
     if split == "within_task":

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from go_rl.api.load import load
+from go_rl.api.load import graph_of
 from go_rl.api.options import FOR_NAMES, HardwareChoice, JudgeOptions, PosingOptions, options_from
 from go_rl.api.problem import problem_for
 from go_rl.core import NodeId, Objective, OpGraph, Problem
@@ -48,11 +48,7 @@ def check_split(
     from go_rl.plans.splits.notations import STAGED, read_split
 
     chosen = options_from(JudgeOptions, {"hardware": hardware, **options}, "check_split")
-    graph = (
-        model
-        if isinstance(model, OpGraph)
-        else load(model, dims, inputs=inputs, micro_batches=micro_batches)
-    )
+    graph = graph_of(model, dims, inputs=inputs, micro_batches=micro_batches)
     problem = problem_for(graph, chosen, fixed)
     given = read_split(split, problem.graph, problem.hardware, chosen.notation)
     if given.notation in STAGED:

@@ -41,6 +41,11 @@ def load(
     return load_model(model, dims, unknown, training, **by_reader)
 
 
+def graph_of(model: OpGraph | str | Path, *dims: Any, **options: Any) -> OpGraph:
+    """Return a graph as it is, and `load` a model by name; arguments and errors as there."""
+    return model if isinstance(model, OpGraph) else load(model, *dims, **options)
+
+
 def retyped(graph: OpGraph, element_type: str) -> OpGraph:
     """Return a graph as it would be with its floating-point tensors in another element type; see
     `go_rl.core.graph.retyped.retyped`."""

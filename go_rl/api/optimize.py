@@ -7,7 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from go_rl.api.load import load
+from go_rl.api.load import graph_of
 from go_rl.api.options import (
     FIT,
     FOR_NAMES,
@@ -60,11 +60,7 @@ def optimize(
     from go_rl.compare.portfolio import run, run_fit
 
     chosen = options_from(OptimizeOptions, {"hardware": hardware, **options}, "optimize")
-    graph = (
-        model
-        if isinstance(model, OpGraph)
-        else load(model, dims, inputs=inputs, micro_batches=micro_batches)
-    )
+    graph = graph_of(model, dims, inputs=inputs, micro_batches=micro_batches)
     problem = problem_for(graph, chosen, fixed)
     if for_ is not None:
         return _for_layers(problem, for_, chosen, fixed, report)

@@ -275,12 +275,12 @@ def _refuse_options(table: str | Path, options: Mapping[str, Any]) -> None:
 def _launches(
     model: str | Path | OpGraph, chosen: PredictOptions, options: Mapping[str, Any]
 ) -> Launches:
-    from go_rl.api.load import load
+    from go_rl.api.load import graph_of
     from go_rl.costs.operators.launches import eager_launches, fused_launches
 
     given = dict(options)
     given["weights"] = given.pop("weight_positions", None)
-    graph = model if isinstance(model, OpGraph) else load(model, **given)
+    graph = graph_of(model, **given)
     if chosen.element_type is not None:
         graph = retyped(graph, chosen.element_type)
     eager = eager_launches(graph)

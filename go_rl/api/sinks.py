@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from go_rl.api.load import load
+from go_rl.api.load import graph_of
 from go_rl.core import OpGraph, Plan
 
 
@@ -37,7 +37,7 @@ def export_sink(
 
     plan = plan if isinstance(plan, Plan) else Plan.load(plan)
     if graph is None:
-        graph = model if isinstance(model, OpGraph) else load(model, plan.dims)
+        graph = graph_of(model, plan.dims)
     path = None if isinstance(model, OpGraph) else model
     if out is not None:
         write_sink(to, plan, graph, out, path)

@@ -12,8 +12,8 @@ from go_rl.core import OpGraph, Plan, PlanError
 if TYPE_CHECKING:
     import numpy as np
 
+    from go_rl.plans.pipeline import PipelineConfig
     from go_rl.plans.pipeline import PipelineRun as PipelineRun
-    from go_rl.plans.pipeline import RunConfig
     from go_rl.plans.stages import Manifest
 
 
@@ -51,7 +51,7 @@ def run_stages(
     dims: Mapping[str, int] | None = None,
     check: bool = False,
     model: str | Path | None = None,
-    config: RunConfig | None = None,
+    config: PipelineConfig | None = None,
 ) -> PipelineRun:
     """Run exported stages, one process a device, each on a core of this machine.
 
@@ -68,11 +68,11 @@ def run_stages(
         ExecutionError: an input is missing, a stage cannot be loaded, dies or makes no progress.
         MissingDependencyError: onnxruntime is not installed.
     """
-    from go_rl.plans.pipeline import RunConfig, run_stages
+    from go_rl.plans.pipeline import PipelineConfig, run_stages
     from go_rl.plans.pipeline.model_inputs import model_inputs
     from go_rl.plans.stages import read_manifest
 
-    folder, config = Path(folder), config or RunConfig()
+    folder, config = Path(folder), config or PipelineConfig()
     manifest = read_manifest(folder)
     arrays: dict[str, np.ndarray] = model_inputs(
         manifest, None if inputs is None else Path(inputs), dims or {}, config.seed
@@ -80,4 +80,4 @@ def run_stages(
     whole = Path(model) if model is not None else folder / manifest.model
     if check and not whole.is_file():
         raise PlanError(f"{whole}: the whole model is not there; name it with --model")
-    return run_stages(folder, arrays, config, whole if check else None)
+    return run_stages(folder, manifest, arrays, config, whole if check else None)

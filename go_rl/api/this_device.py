@@ -196,9 +196,9 @@ def predict_this(
         OperatorError: the network computes in other types than float32.
         CheckpointError: the file is damaged.
     """
-    from go_rl.api.load import load
+    from go_rl.api.load import graph_of
     from go_rl.api.predict import Prediction, is_table
-    from go_rl.core import OpGraph, ProblemError
+    from go_rl.core import ProblemError
     from go_rl.costs.operators.launches.operator_view import check_float32
     from go_rl.graphs.cutting.compiled import compiled_network
 
@@ -207,9 +207,7 @@ def predict_this(
             f"{model}: a table of operators is of GPUs; give a network for --device this"
         )
     learned = _calibration(Path(weights or this_weights()))
-    graph = model if isinstance(model, OpGraph) else load(
-        model, weights=weight_positions, **options
-    )  # fmt: skip
+    graph = graph_of(model, weights=weight_positions, **options)
     check_float32(graph)
     network = compiled_network(graph, fusion != "none")
     found = learned.network(network, _weight_bytes(graph, network.nodes))

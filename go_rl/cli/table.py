@@ -61,12 +61,12 @@ COMMANDS = (
     Command("check", "check", "options_of",
             "Verify a plan independently, or judge a split made elsewhere (--split SPLIT MODEL); "
             "exit code 0: accepted, 1: rejected."),
-    Command("view", "view", "View",
+    Command("view", "view", "ViewOptions",
             "Write a plan, or two side by side, as one page of HTML that needs no network."),
     Command("export", "export", "options_of",
             "Write the stages of a plan as ONNX files with a manifest (--to FOLDER), or the plan "
             "in the notation of another tool (--to vllm)."),
-    Command("run", "run", "Run",
+    Command("run", "run", "RunOptions",
             "Run exported stages on this machine's cores, in a pipeline, one process a device."),
     Command("graph", "graph", "Graph",
             "Show or save a model's operator graph."),

@@ -25,10 +25,10 @@ from experiments.programs.cross_device.hub import (
 )
 from experiments.programs.cross_device.setting import KeptNetworks, Setting, joined
 from experiments.programs.cross_device.tables import all_arms, arm_values, arms_of
-from go_rl.costs.learning.splits import Split
+from go_rl.costs.learning.splits import DataSplit
 from go_rl.costs.programs.learn.training import ProgramTrainConfig
 
-NO_SPLIT = Split(*[np.zeros(0, np.int64)] * 3)
+NO_SPLIT = DataSplit(*[np.zeros(0, np.int64)] * 3)
 TILES = {"block_size_x": 16, "block_size_y": 2, "tile_size_x": 1, "tile_size_y": 1}
 SHAPES = {
     "convolution": ("convolution_kernel", {"use_padding": 0, "use_shmem": 0, "read_only": 0,

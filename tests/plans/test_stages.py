@@ -18,11 +18,11 @@ from onnx import TensorProto, helper, numpy_helper
 
 import go_rl
 from go_rl.core import ExecutionError, MissingDependencyError, Plan, PlanError
-from go_rl.plans.pipeline import RunConfig
+from go_rl.plans.pipeline import PipelineConfig
 from go_rl.plans.stages import read_manifest
 
 pytest.importorskip("onnxruntime", reason="stages are run by onnxruntime")
-QUICK = RunConfig(samples=2, warm_up=0)
+QUICK = PipelineConfig(samples=2, warm_up=0)
 OPSET = helper.make_opsetid("", 21)
 
 
@@ -374,9 +374,9 @@ def test_nothing_stays_behind_a_run_that_is_ended(tmp_path, victim):
         folder,
         f"""
 import go_rl
-from go_rl.plans.pipeline import RunConfig
+from go_rl.plans.pipeline import PipelineConfig
 try:
-    go_rl.run_stages({str(folder)!r}, config=RunConfig(samples=10_000_000))
+    go_rl.run_stages({str(folder)!r}, config=PipelineConfig(samples=10_000_000))
 except KeyboardInterrupt:
     print("stopped")
 except go_rl.core.ExecutionError as error:
@@ -409,4 +409,4 @@ except go_rl.core.ExecutionError as error:
 )
 def test_wrong_configurations_are_refused(field, value):
     with pytest.raises(ExecutionError, match="run: "):
-        RunConfig(**{field: value})
+        PipelineConfig(**{field: value})

@@ -22,7 +22,7 @@ from experiments.statistics import mean_cell
 from go_rl.core import ReadError
 from go_rl.core.files.whole_file import write_text
 from go_rl.costs.learning.metrics import latency_metrics
-from go_rl.costs.learning.splits import HELD_OUT, Split, by_model
+from go_rl.costs.learning.splits import HELD_OUT, DataSplit, by_model
 from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
 from go_rl.costs.programs.learn.label_transform import LabelTransform
 from go_rl.costs.programs.learn.network import SMALL
@@ -115,7 +115,7 @@ class Runs:
         """All of the data set."""
         return read_examples(self.options.data)
 
-    def split(self, seed: int) -> Split:
+    def split(self, seed: int) -> DataSplit:
         """Return networks held out (`HELD_OUT`), the rest 8 : 1 : 1."""
         inputs = self.examples.inputs
         return by_model(inputs.task, inputs.networks, HELD_OUT, seed)

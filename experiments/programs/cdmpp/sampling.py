@@ -29,7 +29,7 @@ from experiments.programs.cdmpp.runs import (
     tuning_steps,
 )
 from experiments.statistics import mean_cell, with_range
-from go_rl.costs.learning.splits import Split, by_target
+from go_rl.costs.learning.splits import DataSplit, by_target
 from go_rl.costs.programs.learn.examples import ProgramExamples
 from go_rl.costs.programs.learn.select_tasks import program_features, select_tasks
 
@@ -114,7 +114,7 @@ class _Setting:
     def _learned_from(self) -> ProgramExamples:
         return self.runs.examples.take(self._split().train)
 
-    def _split(self) -> Split:
+    def _split(self) -> DataSplit:
         inputs = self.runs.examples.inputs
         number = [each.codegen for each in inputs.targets].index(TARGET)
         return by_target(inputs.task, inputs.target, number, self.seed)

@@ -19,7 +19,7 @@ import numpy as np
 from experiments.programs.cross_device.arms import NO_TWIN, twins
 from experiments.programs.cross_device.setting import Kinds
 from experiments.programs.nests.gpu_nests import nests_of_operators
-from go_rl.costs.learning.splits import Split, by_target
+from go_rl.costs.learning.splits import DataSplit, by_target
 from go_rl.costs.operators.examples import OperatorExamples, error_groups
 from go_rl.costs.operators.fitting import UNKNOWN_TILE
 from go_rl.costs.operators.measured_tables import of_devices, read_measured
@@ -77,7 +77,7 @@ class Processors:
         all_targets = enumerate(self.examples.inputs.targets)
         return tuple(i for i, each in all_targets if each.device == self.target)
 
-    def split(self, learned: str, seed: int) -> Split:
+    def split(self, learned: str, seed: int) -> DataSplit:
         """Return the split by task of the two processors, the same whatever is learned from.
 
         Args:
@@ -91,7 +91,7 @@ class Processors:
         train = {CPU: rows[split.train], GPU: gpus,
                  BOTH_KINDS: np.concatenate([rows[split.train], gpus])}[learned]  # fmt: skip
         parts = (rows[part] for part in (split.validation, split.test))
-        return Split(train, *parts, held_out=rows[split.held_out], adapt=rows[split.adapt])
+        return DataSplit(train, *parts, held_out=rows[split.held_out], adapt=rows[split.adapt])
 
     def both_seconds(self) -> tuple[np.ndarray, np.ndarray, ProgramInputs]:
         """Return [J] seconds of the same programs on the source and on the target, and these."""

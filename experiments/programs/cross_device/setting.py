@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments.programs.cdmpp.runs import OneNetwork, trained, tuned
-from go_rl.costs.learning.splits import Split
+from go_rl.costs.learning.splits import DataSplit
 from go_rl.costs.programs.features import join_asts
 from go_rl.costs.programs.learn.examples import ProgramExamples
 from go_rl.costs.programs.learn.label_transform import LabelTransform
@@ -61,7 +61,7 @@ class Setting:
     examples: ProgramExamples
     targets: tuple[int, ...]
     """Numbers of the target device: one for each level of code; rows of others are sources'."""
-    split: Split
+    split: DataSplit
     """``train``: of the sources; ``adapt``: of the target, those that may be measured;
     ``held_out``: those of it that judge."""
     unit: str

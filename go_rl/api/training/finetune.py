@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from go_rl.api.load import load
+from go_rl.api.load import graph_of
 from go_rl.api.options import FineTuneOptions, HardwareChoice, options_from
 from go_rl.api.problem import problem_for
 from go_rl.api.training.learner_options import LearnerOptions
@@ -49,7 +49,7 @@ def finetune(
     from go_rl.policy.weights import Weights, load_weights
 
     chosen = options_from(FineTuneOptions, {"hardware": hardware, **options}, "finetune")
-    graph = model if isinstance(model, OpGraph) else load(model, dims, inputs=inputs)
+    graph = graph_of(model, dims, inputs=inputs)
     problem = problem_for(graph, chosen, fixed)
     _check_asked(problem.objective, config)
     source = chosen.weights or SHIPPED_NAMES[problem.objective]

@@ -14,7 +14,7 @@ from go_rl.core.files.run_lock import exclusive
 from go_rl.core.optimizer import Milestone
 
 if TYPE_CHECKING:
-    from go_rl.costs.learning.splits import Split
+    from go_rl.costs.learning.splits import DataSplit
     from go_rl.costs.programs.learn.examples import ProgramExamples
 
 SplitName = Literal["by_task", "within_task", "by_model", "by_target"]
@@ -173,7 +173,7 @@ def _check_asked(config: TrainProgramsConfig, search: int, fine_tune: str | Path
         )
 
 
-def split_of(examples: ProgramExamples, config: TrainProgramsConfig) -> Split:
+def split_of(examples: ProgramExamples, config: TrainProgramsConfig) -> DataSplit:
     """Return the split of a configuration.
 
     Raises:
@@ -200,7 +200,7 @@ def split_of(examples: ProgramExamples, config: TrainProgramsConfig) -> Split:
     return splits.by_target(inputs.task, inputs.target, number, config.seed)
 
 
-def _trees(examples: ProgramExamples, split: Split, out: Path) -> TrainedPrograms:
+def _trees(examples: ProgramExamples, split: DataSplit, out: Path) -> TrainedPrograms:
     from go_rl.costs.programs.learn.code_trees import CodeTrees
 
     train = examples.take(split.train)
@@ -211,7 +211,7 @@ def _trees(examples: ProgramExamples, split: Split, out: Path) -> TrainedProgram
     return TrainedPrograms(out / TREES, len(train.seconds), tasks, examples.dropped, errors)
 
 
-def _judged(learned: Any, examples: ProgramExamples, split: Split) -> dict[str, float]:
+def _judged(learned: Any, examples: ProgramExamples, split: DataSplit) -> dict[str, float]:
     """Metrics on what was held out, else on the part for tests."""
     from go_rl.costs.learning.metrics import latency_metrics
 
@@ -234,7 +234,7 @@ def _run(config: TrainProgramsConfig) -> Any:
 
 
 def _searched(
-    examples: ProgramExamples, split: Split, out: Path, config: TrainProgramsConfig, run: Any,
+    examples: ProgramExamples, split: DataSplit, out: Path, config: TrainProgramsConfig, run: Any,
     trials: int, report: Progress,
 ) -> Any:  # fmt: skip
     from go_rl.costs.programs.learn.search import ProgramSearchConfig, SearchData, search_programs

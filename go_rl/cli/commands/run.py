@@ -10,7 +10,7 @@ import tyro
 from go_rl.cli.console import console, print_json, print_line, print_table, working
 from go_rl.cli.exit_codes import OK, REJECTED
 from go_rl.cli.model_arguments import Dims, sizes_of
-from go_rl.plans.pipeline.config import RunConfig
+from go_rl.plans.pipeline.config import PipelineConfig
 from go_rl.report.text_table import TextTable
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Run:
+class RunOptions:
     """Options of ``go-rl run``."""
 
     stages: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="FOLDER")]
@@ -35,12 +35,12 @@ class Run:
     dim: Dims = ()
     """Size of a dimension that the model leaves open, such as batch=8; may be repeated. Default:
     those of the plan."""
-    config: RunConfig = field(default_factory=RunConfig)
+    config: PipelineConfig = field(default_factory=PipelineConfig)
     json: bool = False
     """Print one JSON document and nothing else."""
 
 
-def run(config: Run) -> int:
+def run(config: RunOptions) -> int:
     """Run the command; returns the exit code."""
     from go_rl.api.stages import run_stages
 

@@ -21,7 +21,7 @@ CONFIG_FILE = "config.json"
 
 
 @dataclass(frozen=True)
-class View:
+class ViewOptions:
     """Options of ``go-rl view``."""
 
     plan: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="OUT")]
@@ -40,7 +40,7 @@ class View:
     """Print one JSON document and nothing else."""
 
 
-def run(config: View) -> int:
+def run(config: ViewOptions) -> int:
     """Run the command; returns the exit code."""
     from go_rl.api.view import plan_path, view
     from go_rl.report.page.methods_file import PAGE_FILE

@@ -27,7 +27,7 @@ def _none() -> Int64[np.ndarray, "none"]:
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class DataSplit:
     """Rows of a set of examples, by what they are for; no row is in two parts."""
 
     train: Int64[np.ndarray, "A"]
@@ -41,7 +41,7 @@ class Split:
     sampled."""
 
 
-def within_task(task: Int[np.ndarray, "P"], seed: int = 0) -> Split:
+def within_task(task: Int[np.ndarray, "P"], seed: int = 0) -> DataSplit:
     """Return the programs of each task divided by `SHARES` (small tasks: at least to train)."""
     rng = np.random.default_rng(seed)
     parts: list[list[np.ndarray]] = [[], [], []]
@@ -55,14 +55,14 @@ def within_task(task: Int[np.ndarray, "P"], seed: int = 0) -> Split:
     return _checked("within_task", *(np.sort(np.concatenate(part)) for part in parts))
 
 
-def by_task(task: Int[np.ndarray, "P"], seed: int = 0) -> Split:
+def by_task(task: Int[np.ndarray, "P"], seed: int = 0) -> DataSplit:
     """Return the programs of whole tasks, divided by `SHARES`."""
     return _checked("by_task", *_of_tasks(task, np.arange(len(task)), seed))
 
 
 def by_target(
     task: Int[np.ndarray, "P"], target: Int[np.ndarray, "P"], held_out: int, seed: int = 0
-) -> Split:
+) -> DataSplit:
     """Return all targets but one to learn from, its tasks divided by `SHARES`; of the one held out,
     the programs of test tasks judge, and those of training tasks may adapt (CDMPP, section 7.1).
 
@@ -92,7 +92,7 @@ def by_model(
     networks: Sequence[Sequence[str]],
     held_out: Sequence[str] = HELD_OUT,
     seed: int = 0,
-) -> Split:
+) -> DataSplit:
     """Return the programs of networks that are not held out, divided by `SHARES`, and those of the
     networks that are. A task of both is held out.
 
@@ -134,7 +134,7 @@ def _checked(
     validation: np.ndarray,
     test: np.ndarray,
     **others: np.ndarray,
-) -> Split:
+) -> DataSplit:
     """The split; a `TrainingError` if a part is empty."""
     parts = {"train": train, "validation": validation, "test": test, **others}
     for part, rows in parts.items():
@@ -142,4 +142,4 @@ def _checked(
             raise TrainingError(
                 f"split {name}: its part {part!r} is empty; measure more tasks or programs"
             )
-    return Split(train, validation, test, **others)
+    return DataSplit(train, validation, test, **others)

@@ -1,4 +1,4 @@
-"""`RunConfig`: how stages are run."""
+"""`PipelineConfig`: how stages are run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LEAST_SAMPLES = 2
 
 
 @dataclass(frozen=True)
-class RunConfig:
+class PipelineConfig:
     """Configuration of running exported stages."""
 
     samples: int = 50

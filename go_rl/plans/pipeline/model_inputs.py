@@ -10,7 +10,7 @@ import onnx
 
 from go_rl.core import ExecutionError
 from go_rl.core.errors import nearest
-from go_rl.plans.stages.manifest import FROM_USER, Manifest, Tensor
+from go_rl.plans.stages.manifest import FROM_USER, Manifest, StageTensor
 from go_rl.runtime.array_file import UNREADABLE, read_arrays
 
 IDS = 8
@@ -38,18 +38,18 @@ def model_inputs(
     return {name: _drawn(tensor, sizes, rng) for name, tensor in wanted.items()}
 
 
-def _wanted(manifest: Manifest) -> dict[str, Tensor]:
+def _wanted(manifest: Manifest) -> dict[str, StageTensor]:
     given = (t for stage in manifest.stages for t in stage.inputs if t.sender == FROM_USER)
     return {tensor.name: tensor for tensor in given}
 
 
-def _dtype(tensor: Tensor) -> np.dtype:
+def _dtype(tensor: StageTensor) -> np.dtype:
     return onnx.helper.tensor_dtype_to_np_dtype(
         onnx.TensorProto.DataType.Value(tensor.element_type)
     )
 
 
-def _read(file: Path, wanted: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
+def _read(file: Path, wanted: Mapping[str, StageTensor]) -> dict[str, np.ndarray]:
     try:
         found = read_arrays(file)
     except UNREADABLE as error:
@@ -71,7 +71,7 @@ def _read(file: Path, wanted: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
     return {name: found[name] for name in wanted}
 
 
-def _drawn(tensor: Tensor, sizes: Mapping[str, int], rng: np.random.Generator) -> np.ndarray:
+def _drawn(tensor: StageTensor, sizes: Mapping[str, int], rng: np.random.Generator) -> np.ndarray:
     shape = tuple(_size(tensor, axis, extent, sizes) for axis, extent in enumerate(_shape(tensor)))
     dtype = _dtype(tensor)
     if dtype == np.bool_:
@@ -83,13 +83,15 @@ def _drawn(tensor: Tensor, sizes: Mapping[str, int], rng: np.random.Generator) -
     return rng.standard_normal(shape).astype(dtype)
 
 
-def _shape(tensor: Tensor) -> tuple[int | str | None, ...]:
+def _shape(tensor: StageTensor) -> tuple[int | str | None, ...]:
     if tensor.shape is None:
         raise ExecutionError(f"input {tensor.name!r} has no stated rank: give --inputs FILE.npz")
     return tensor.shape
 
 
-def _size(tensor: Tensor, axis: int, extent: int | str | None, sizes: Mapping[str, int]) -> int:
+def _size(
+    tensor: StageTensor, axis: int, extent: int | str | None, sizes: Mapping[str, int]
+) -> int:
     if isinstance(extent, int):
         return extent
     for name in (extent, f"{tensor.name}_{axis}"):

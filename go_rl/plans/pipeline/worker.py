@@ -36,7 +36,7 @@ class Channel:
 
 
 @dataclass(frozen=True)
-class Block:
+class SharedSlots:
     """Where the slots of a channel lie."""
 
     memory: str
@@ -58,7 +58,7 @@ class StageTask:
 
 @dataclass(frozen=True)
 class DeviceTask:
-    """What a process is told when it starts."""
+    """Stages of a device, told to its process when it starts."""
 
     core: int
     stages: Mapping[int, StageTask]
@@ -143,7 +143,7 @@ def _pipeline(
     sessions: Mapping[int, Any],
     task: DeviceTask,
     fixed: Mapping[int, Mapping[str, np.ndarray]],
-    blocks: Mapping[int, Block],
+    blocks: Mapping[int, SharedSlots],
     warm_up: int,
     samples: int,
 ) -> dict[int, StageTimes]:
@@ -163,7 +163,7 @@ def _pipeline(
             memory.close()
 
 
-def _slots(memory: SharedMemory, block: Block) -> list[np.ndarray]:
+def _slots(memory: SharedMemory, block: SharedSlots) -> list[np.ndarray]:
     whole = np.ndarray((block.slots, *block.shape), block.dtype, memory.buf)
     return [whole[slot, ...] for slot in range(block.slots)]  # views, of scalars as well
 

@@ -9,7 +9,7 @@ from typing import Any
 import jax
 from jax.sharding import SingleDeviceSharding
 
-from go_rl.graphs.readers.jax.stages import JaxProgram, Stage
+from go_rl.graphs.readers.jax.stages import JaxProgram, JaxStage
 from go_rl.plans.run.segments import Segments
 
 Held = tuple[str, jax.Device]
@@ -98,7 +98,7 @@ class PlacedProgram:
         return self._program.result(made)
 
 
-def _calls(stages: Sequence[Stage], where: Sequence[jax.Device]) -> tuple[_Call, ...]:
+def _calls(stages: Sequence[JaxStage], where: Sequence[jax.Device]) -> tuple[_Call, ...]:
     readers: dict[str, dict[jax.Device, None]] = {}
     final: dict[Held, int] = {}
     for i, (stage, device) in enumerate(zip(stages, where, strict=True)):

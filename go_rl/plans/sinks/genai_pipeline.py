@@ -16,7 +16,7 @@ from go_rl.graphs.readers.onnx.order import captured_names
 from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.plans.sinks.placed import Placed
 from go_rl.plans.splits.onnx_stages import check_same_model, load_structure, places
-from go_rl.plans.splits.split import Setting
+from go_rl.plans.splits.split import SplitContext
 
 
 def render_genai(plan: Placed, model: str | Path, path: str | Path) -> bytes:
@@ -30,7 +30,7 @@ def render_genai(plan: Placed, model: str | Path, path: str | Path) -> bytes:
     Raises:
         SplitError: the file is another model's.
     """
-    setting = Setting(plan.graph, plan.hardware, str(model))
+    setting = SplitContext(plan.graph, plan.hardware, str(model))
     file, place = load_structure(setting, model), places(plan.graph)
     check_same_model(setting, file, place)
     stage = _stage_of_operators(plan, place, len(file.graph.node))

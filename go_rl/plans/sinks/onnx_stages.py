@@ -11,7 +11,7 @@ from go_rl.graphs.readers.onnx.load import external_tensors
 from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.plans.sinks.placed import Placed
 from go_rl.plans.splits.onnx_stages import check_same_model, check_stages, load_structure, places
-from go_rl.plans.splits.split import Setting
+from go_rl.plans.splits.split import SplitContext
 
 CONFIGURATION = "go_rl"
 """Name of the configuration that the stages belong to."""
@@ -31,7 +31,7 @@ def annotated_model(plan: Placed, model: str | Path, path: str | Path) -> bytes:
         SplitError: the file is another model's, one of its operators is on several devices, or its
             weights lie in other files of another folder.
     """
-    setting = Setting(plan.graph, plan.hardware, str(model))
+    setting = SplitContext(plan.graph, plan.hardware, str(model))
     annotated, place = load_structure(setting, model), places(plan.graph)
     check_same_model(setting, annotated, place)
     apart = Path(model).resolve().parent != Path(path).resolve().parent

@@ -40,7 +40,7 @@ class Sink:
 
     name: str
     english: str
-    """What it is, and where it goes."""
+    """Words for lists: its name in the tool, and which option or file takes it."""
     render: Callable[[Placed], str] | None = None
     """Makes the text; None: it is no text."""
     of_model: FileMaker | None = None

@@ -12,14 +12,14 @@ from go_rl.core.files.strict_json import shown
 from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.plans.splits.device_words import device_of
 from go_rl.plans.splits.named_nodes import assigned, node_names
-from go_rl.plans.splits.split import Setting, Split, listed, split_of
+from go_rl.plans.splits.split import Split, SplitContext, listed, split_of
 
 AFFINITY = re.compile(r"(?:CPU|GPU|NPU)(?:\.\d+)?")
 """Device of OpenVINO."""
 HF_KEY = "device_map"
 
 
-def read_patterns(setting: Setting, document: Any) -> Split:
+def read_patterns(setting: SplitContext, document: Any) -> Split:
     """Read a JSON object of device by node name, pattern or module.
 
     Raises:
@@ -28,7 +28,7 @@ def read_patterns(setting: Setting, document: Any) -> Split:
     return by_key(setting, "json", _object(setting, document))
 
 
-def read_device_map(setting: Setting, document: Any) -> Split:
+def read_device_map(setting: SplitContext, document: Any) -> Split:
     """Read a ``device_map`` of Hugging Face: device by module, ``""`` for the whole model.
 
     Raises:
@@ -47,7 +47,7 @@ def read_device_map(setting: Setting, document: Any) -> Split:
     return split
 
 
-def read_affinities(setting: Setting, document: Any) -> Split:
+def read_affinities(setting: SplitContext, document: Any) -> Split:
     """Read affinities of OpenVINO's HETERO: device, such as ``GPU.1``, by node name.
 
     Raises:
@@ -56,7 +56,7 @@ def read_affinities(setting: Setting, document: Any) -> Split:
     return by_key(setting, "openvino", _object(setting, document))
 
 
-def read_expert(setting: Setting, document: Any) -> Split:
+def read_expert(setting: SplitContext, document: Any) -> Split:
     """Read the JSON of dnn-partitioning: ``fpgas``, then ``cpus``, each with its ``nodes``.
 
     Raises:
@@ -74,14 +74,14 @@ def read_expert(setting: Setting, document: Any) -> Split:
     return by_key(setting, "dnn-partitioning", dict(pairs))
 
 
-def _object(setting: Setting, document: Any) -> Mapping[str, Any]:
+def _object(setting: SplitContext, document: Any) -> Mapping[str, Any]:
     if not isinstance(document, dict):
         raise setting.error("must be a JSON object of device by node or module")
     return document
 
 
 def by_key(
-    setting: Setting, notation: str, entries: Mapping[str, Any], modules_only: bool = False
+    setting: SplitContext, notation: str, entries: Mapping[str, Any], modules_only: bool = False
 ) -> Split:
     names = node_names(setting.graph)
     find = names.of_module if modules_only else names.of_pattern

@@ -28,14 +28,14 @@ NAME = "split"
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """What is known of a split."""
+    """A judged split."""
 
     problem: Problem
     split: Split
     plan: Plan
     """The split as a plan, with the proven bound; a failure where it breaks a rule."""
     verdict: Verdict
-    """Of the independent checker: the rules that are broken, or none."""
+    """The independent checker's: the rules that are broken, or none."""
     move: Move | None
     """Best move of one part; None: none helps, or none was looked for."""
     repaired: Plan | None

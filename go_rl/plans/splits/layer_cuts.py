@@ -26,7 +26,7 @@ from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.plans.splits.broken_rules import broken_rules
 from go_rl.plans.splits.judge import split_decisions
-from go_rl.plans.splits.split import Setting, split_of
+from go_rl.plans.splits.split import SplitContext, split_of
 
 JOINED: dict[str, tuple[bool, bool]] = {
     "vllm": (True, True),
@@ -114,7 +114,7 @@ class _Search:
         self.random = np.random.default_rng(seed)
         self.seen: dict[Cuts, float] = {}
         problem = workspace.problem
-        setting = Setting(problem.graph, problem.hardware, "layers")
+        setting = SplitContext(problem.graph, problem.hardware, "layers")
         # A node outside the chain follows an item, whatever the cuts: stages ascend along it.
         self.follows = split_of(setting, "layers", item).device.astype(np.int64)
 
@@ -235,7 +235,7 @@ def optimize_layers(
 
 
 def _cost(plan: Plan, free: Plan, sink: str) -> str:
-    """What whole layers cost against free operators, as far as that is known."""
+    """The cost of whole layers against free operators, as far as it is known."""
     what = f"Whole layers, as {sink} takes them,"
     if not plan.evaluation.status.ok:
         return f"{what} leave no plan; without --for {sink} operators are free."

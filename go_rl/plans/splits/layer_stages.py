@@ -10,7 +10,7 @@ import numpy as np
 
 from go_rl.graphs.cutting.layer_blocks import BEFORE, ELSEWHERE, LayerBlocks, layer_blocks
 from go_rl.objectives.makespan.choices import NOWHERE
-from go_rl.plans.splits.split import Setting, Split, split_of
+from go_rl.plans.splits.split import Split, SplitContext, split_of
 
 VLLM = re.compile(r"(?:(?:export +)?VLLM_PP_LAYER_PARTITION=)?[\"']?(\d+(?:\s*,\s*\d+)*)[\"']?")
 MEGATRON = re.compile(r"[EtmL|,()*\d\s]*[tEL|][EtmL|,()*\d\s]*")
@@ -19,7 +19,7 @@ LONGEST_LAYOUT = 100_000
 _REPEATED = re.compile(r"(?:\(([^()]*)\)|([EtmL|]))\*(\d{1,5})")
 
 
-def layers_of(setting: Setting) -> LayerBlocks:
+def layers_of(setting: SplitContext) -> LayerBlocks:
     """Return the layers of the graph.
 
     Raises:
@@ -35,7 +35,11 @@ def layers_of(setting: Setting) -> LayerBlocks:
 
 
 def chain_split(
-    setting: Setting, notation: str, stage: Sequence[int], joined: bool, notes: tuple[str, ...] = ()
+    setting: SplitContext,
+    notation: str,
+    stage: Sequence[int],
+    joined: bool,
+    notes: tuple[str, ...] = (),
 ) -> Split:
     """Return the split of a chain: device of what comes before the layers, of each layer, and of
     what comes behind them.
@@ -57,7 +61,7 @@ def chain_split(
     return split_of(setting, notation, known, unit, names, notes)
 
 
-def read_vllm(setting: Setting, text: Any) -> Split:
+def read_vllm(setting: SplitContext, text: Any) -> Split:
     """Read ``VLLM_PP_LAYER_PARTITION``: layers of each stage, such as ``8,8,8,8``. The embedding is
     on the first stage, norm and head on the last.
 
@@ -75,7 +79,7 @@ def read_vllm(setting: Setting, text: Any) -> Split:
     return chain_split(setting, "vllm", [0, *stage, len(counts) - 1], joined=True)
 
 
-def read_megatron(setting: Setting, text: Any) -> Split:
+def read_megatron(setting: SplitContext, text: Any) -> Split:
     """Read ``pipeline_model_parallel_layout``: ``E`` embedding, ``t`` layer, ``L`` loss, ``|``
     between stages, ``t*3`` and ``(tt|)*2`` repeated; stages beyond the devices go round.
 
@@ -101,7 +105,7 @@ def read_megatron(setting: Setting, text: Any) -> Split:
     return chain_split(setting, "megatron", [flat[0][1], *layer, flat[-1][1]], False, notes)
 
 
-def megatron_stages(setting: Setting, text: str) -> list[str]:
+def megatron_stages(setting: SplitContext, text: str) -> list[str]:
     """Return the letters of each stage of a layout."""
     flat = re.sub(r"[\s,\"']", "", text)
     while (match := _REPEATED.search(flat)) and len(flat) <= LONGEST_LAYOUT:
@@ -117,7 +121,7 @@ def megatron_stages(setting: Setting, text: str) -> list[str]:
     return flat.split("|")
 
 
-def check_sum(setting: Setting, layers: int, blocks: LayerBlocks) -> None:
+def check_sum(setting: SplitContext, layers: int, blocks: LayerBlocks) -> None:
     """Raise a `SplitError` unless so many layers are those of the graph."""
     if layers != blocks.count:
         raise setting.error(
@@ -126,7 +130,7 @@ def check_sum(setting: Setting, layers: int, blocks: LayerBlocks) -> None:
         )
 
 
-def check_stages(setting: Setting, stages: int) -> None:
+def check_stages(setting: SplitContext, stages: int) -> None:
     """Raise a `SplitError` where there are more stages than devices."""
     devices = setting.hardware.num_devices
     if stages > devices:

@@ -16,7 +16,7 @@ from go_rl.graphs.readers.hf.gguf.gguf_reader import BLOCK_TENSORS, OUTER_TENSOR
 from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.plans.splits.device_words import device_of
 from go_rl.plans.splits.layer_stages import chain_split, check_stages, layers_of
-from go_rl.plans.splits.split import Setting, Split, split_of
+from go_rl.plans.splits.split import Split, SplitContext, split_of
 
 TENSOR_SPLIT = re.compile(r"(?:^|\s)(?:-ts|--tensor-split)[ =]+[\"']?([\d.,/ ]+?)[\"']?(?=\s|$)")
 OVERRIDE = re.compile(r"(?:^|\s)(?:-ot|--override-tensor)[ =]+(?:\"([^\"]+)\"|'([^']+)'|(\S+))")
@@ -31,7 +31,7 @@ MODULE_TENSORS = BLOCK_TENSORS | {
 """Tensors by the modules of a block of transformers, those of Mixtral by its own names."""
 
 
-def read_llama_cpp(setting: Setting, text: Any) -> Split:
+def read_llama_cpp(setting: SplitContext, text: Any) -> Split:
     """Read ``-ts 3,1``, shares of the layers and of the output as one more, and ``-ot
     'blk.1.*=CUDA0'``, regular expressions of tensors, the first that matches; together or alone.
 
@@ -53,7 +53,7 @@ def read_llama_cpp(setting: Setting, text: Any) -> Split:
     return _overridden(setting, split, rules) if rules else split
 
 
-def _shares(setting: Setting, text: str) -> list[float]:
+def _shares(setting: SplitContext, text: str) -> list[float]:
     try:
         parts = [float(part) for part in re.split(r"[,/]", text.strip().strip(",/"))]
     except ValueError:
@@ -73,7 +73,7 @@ def _stages_of_shares(parts: Sequence[float], blocks: LayerBlocks) -> list[int]:
     return [0, *stage]
 
 
-def _overridden(setting: Setting, split: Split, rules: str) -> Split:
+def _overridden(setting: SplitContext, split: Split, rules: str) -> Split:
     names = [tensor_name(setting, node) for node in range(setting.graph.num_nodes)]
     known = np.where(split.named, split.device, NOWHERE).astype(np.int64)
     free = np.ones(len(names), bool)
@@ -94,7 +94,7 @@ def _overridden(setting: Setting, split: Split, rules: str) -> Split:
     return split_of(setting, split.notation, known, unit, split.unit_names, split.notes)
 
 
-def _between(setting: Setting, moved: Bool[np.ndarray, "N"]) -> Bool[np.ndarray, "N"]:
+def _between(setting: SplitContext, moved: Bool[np.ndarray, "N"]) -> Bool[np.ndarray, "N"]:
     """[N] operators without weights all of whose operands come from operators that ``moved`` [N],
     such as the activation between two experts' products: they run there, too."""
     graph, there = setting.graph, moved.copy()
@@ -106,7 +106,7 @@ def _between(setting: Setting, moved: Bool[np.ndarray, "N"]) -> Bool[np.ndarray,
     return there & ~moved
 
 
-def tensor_name(setting: Setting, node: int) -> str:
+def tensor_name(setting: SplitContext, node: int) -> str:
     """Return the tensor of llama.cpp that a node's weights are, such as ``blk.3.ffn_up.weight``, or
     the module's own name where llama.cpp's is not known; empty: the node has no weights."""
     graph = setting.graph

@@ -11,7 +11,7 @@ from go_rl.core.files.strict_json import shown
 from go_rl.graphs.cutting.layer_blocks import ELSEWHERE, layer_blocks
 from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.plans.splits.named_nodes import assigned, node_names
-from go_rl.plans.splits.split import Setting, Split, split_of
+from go_rl.plans.splits.split import Split, SplitContext, split_of
 
 TITAN_KEY = "module_fqns_per_model_part"
 TITAN_NAMES = {"tok_embeddings": "embed_tokens", "output": "lm_head"}
@@ -31,7 +31,7 @@ def titan_parts(document: Any) -> list[list[str]] | None:
     return document if named and document else None
 
 
-def read_torchtitan(setting: Setting, document: Any) -> Split:
+def read_torchtitan(setting: SplitContext, document: Any) -> Split:
     """Read ``module_fqns_per_model_part``: the modules of each stage, JSON or TOML; stages beyond
     the devices go round.
 
@@ -58,7 +58,7 @@ def read_torchtitan(setting: Setting, document: Any) -> Split:
     return split_of(setting, "torchtitan", known, entry, tuple(device))
 
 
-def _titan_nodes(setting: Setting, module: str) -> list[int]:
+def _titan_nodes(setting: SplitContext, module: str) -> list[int]:
     names = node_names(setting.graph)
     found = names.of_module(module) or names.of_module(TITAN_NAMES.get(module, module))
     if not found:
@@ -68,7 +68,7 @@ def _titan_nodes(setting: Setting, module: str) -> list[int]:
     return found
 
 
-def read_split_spec(setting: Setting, document: Any) -> Split:
+def read_split_spec(setting: SplitContext, document: Any) -> Split:
     """Read ``split_spec`` of torch.distributed.pipelining: where a stage begins, before a module
     (``BEGINNING``) or after it (``END``).
 

@@ -15,7 +15,7 @@ from go_rl.core import OpGraph
 from go_rl.core.errors import nearest
 from go_rl.graphs.cutting.layer_blocks import Part, path_of
 from go_rl.objectives.makespan.choices import NOWHERE
-from go_rl.plans.splits.split import Setting
+from go_rl.plans.splits.split import SplitContext
 
 PARAMETERS = ("weight", "bias")
 """Last words of what is no module but its parameter."""
@@ -86,7 +86,7 @@ def node_names(graph: OpGraph) -> NodeNames:
 
 
 def assigned(
-    setting: Setting, device: Mapping[str, int], nodes: Mapping[str, list[int]]
+    setting: SplitContext, device: Mapping[str, int], nodes: Mapping[str, list[int]]
 ) -> tuple[Int64[np.ndarray, "N"], Int64[np.ndarray, "N"]]:
     """Return [N] devices and [N] number of the entry that gave each, `NOWHERE` of other nodes.
 

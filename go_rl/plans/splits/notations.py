@@ -33,7 +33,7 @@ from go_rl.plans.splits.named_nodes import WILD, node_names
 from go_rl.plans.splits.onnx_stages import RULES, is_annotated, read_layer_assignment
 from go_rl.plans.splits.onnx_stages import read_onnx_stages as read_onnx
 from go_rl.plans.splits.shardy_assignment import ASSIGNMENT, read_shardy
-from go_rl.plans.splits.split import Setting, Split
+from go_rl.plans.splits.split import Split, SplitContext
 from go_rl.plans.splits.stage_files import FILE, FORMAT, read_stages
 
 LONGEST_WHERE = 60
@@ -84,9 +84,9 @@ class Notation:
     name: str
     english: str
     """Its form in a few words."""
-    is_written: Callable[[Written, Setting], bool]
+    is_written: Callable[[Written, SplitContext], bool]
     """Whether a split is written in it."""
-    read: Callable[[Setting, Any], Split]
+    read: Callable[[SplitContext, Any], Split]
     """Reads a document, or a text where ``of`` says so."""
     of: Callable[[Written], Any] = lambda written: written.document
     """Returns what ``read`` takes."""
@@ -98,31 +98,31 @@ def _text(written: Written) -> str:
     return written.text
 
 
-def _has(*fields: str) -> Callable[[Written, Setting], bool]:
-    def is_there(written: Written, setting: Setting) -> bool:
+def _has(*fields: str) -> Callable[[Written, SplitContext], bool]:
+    def is_there(written: Written, setting: SplitContext) -> bool:
         return isinstance(written.document, dict) and any(f in written.document for f in fields)
 
     return is_there
 
 
-def _is_manifest(written: Written, setting: Setting) -> bool:
+def _is_manifest(written: Written, setting: SplitContext) -> bool:
     document = written.document
     return written.path is not None and isinstance(document, dict) and (
         document.get("format") == FORMAT
     )  # fmt: skip
 
 
-def _is_affinities(written: Written, setting: Setting) -> bool:
+def _is_affinities(written: Written, setting: SplitContext) -> bool:
     values = written.values
     return bool(values) and all(isinstance(v, str) and AFFINITY.fullmatch(v) for v in values)
 
 
-def _is_split_spec(written: Written, setting: Setting) -> bool:
+def _is_split_spec(written: Written, setting: SplitContext) -> bool:
     words = [str(value).rpartition(".")[2] for value in written.values]
     return bool(words) and all(word in SPLIT_POINTS for word in words)
 
 
-def _is_device_map(written: Written, setting: Setting) -> bool:
+def _is_device_map(written: Written, setting: SplitContext) -> bool:
     """Modules by their dotted names, some of which are no nodes'."""
     if not written.values:
         return False
@@ -190,7 +190,7 @@ def read_split(
         )
     written = _written(split)
     where = str(written.path or f"split {shown(written.text[:LONGEST_WHERE])}")
-    setting = Setting(graph, hardware, where)
+    setting = SplitContext(graph, hardware, where)
     _refuse_plan(written, setting)
     fits = (n for n in NOTATIONS if n.name == notation)
     if notation is None:
@@ -211,7 +211,7 @@ def _unknown(written: Written) -> str:
     return f"{what}is in no notation that is known: {known}"
 
 
-def _refuse_plan(written: Written, setting: Setting) -> None:
+def _refuse_plan(written: Written, setting: SplitContext) -> None:
     document = written.document
     if isinstance(document, dict) and str(document.get("format", "")).startswith("go_rl-plan"):
         raise setting.error("is a plan of go_rl already; go-rl check PLAN MODEL verifies it")

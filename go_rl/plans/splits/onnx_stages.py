@@ -15,7 +15,7 @@ from go_rl.core import OpGraph
 from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.plans.splits.device_words import device_of
 from go_rl.plans.splits.named_nodes import assigned, node_names
-from go_rl.plans.splits.split import Setting, Split, split_of
+from go_rl.plans.splits.split import Split, SplitContext, split_of
 
 RULES = re.compile(r"\s*[\w:]+\s*\([^()]*\)\s*(?:;\s*[\w:]+\s*\([^()]*\)\s*)*;?\s*")
 _RULE = re.compile(r"([\w:]+)\s*\(([^()]*)\)")
@@ -29,7 +29,7 @@ def places(graph: OpGraph) -> Int64[np.ndarray, "N"]:
     return np.array([int(match[1]) if match else NOWHERE for match in found], np.int64)
 
 
-def load_structure(setting: Setting, path: str | Path) -> onnx.ModelProto:
+def load_structure(setting: SplitContext, path: str | Path) -> onnx.ModelProto:
     """Return an ONNX file without its external weights.
 
     Raises:
@@ -43,7 +43,7 @@ def load_structure(setting: Setting, path: str | Path) -> onnx.ModelProto:
         raise setting.error(f"is not an ONNX model ({str(error).splitlines()[0]})") from None
 
 
-def read_onnx_stages(setting: Setting, path: Any) -> Split:
+def read_onnx_stages(setting: SplitContext, path: Any) -> Split:
     """Read ``pipeline_stage`` of the operators of an ONNX file; stage ``i`` is device ``i``.
 
     Raises:
@@ -63,7 +63,7 @@ def read_onnx_stages(setting: Setting, path: Any) -> Split:
     return split_of(setting, "onnx", known)
 
 
-def check_stages(setting: Setting, model: onnx.ModelProto) -> dict[int, int]:
+def check_stages(setting: SplitContext, model: onnx.ModelProto) -> dict[int, int]:
     """Return the stage of each operator that has one, by its number, having checked what onnx's own
     checker lets pass.
 
@@ -99,7 +99,7 @@ def check_stages(setting: Setting, model: onnx.ModelProto) -> dict[int, int]:
 
 
 def check_same_model(
-    setting: Setting, model: onnx.ModelProto, place: Int64[np.ndarray, "N"]
+    setting: SplitContext, model: onnx.ModelProto, place: Int64[np.ndarray, "N"]
 ) -> None:
     """Raise a `SplitError` for a file whose operators are not those the graph was read from."""
     graph, nodes = setting.graph, model.graph.node
@@ -114,7 +114,7 @@ def check_same_model(
             )
 
 
-def read_layer_assignment(setting: Setting, text: Any) -> Split:
+def read_layer_assignment(setting: SplitContext, text: Any) -> Split:
     """Read ``session.name_based_layer_assignment`` of onnxruntime, such as ``gpu:0(layers.0,
     layers.1); gpu:1(layers.2)``: parts of node names, of which the longest that matches counts.
 

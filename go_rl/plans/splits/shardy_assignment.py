@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from go_rl.plans.splits.devices_by_name import by_key
-from go_rl.plans.splits.split import Setting, Split
+from go_rl.plans.splits.split import Split, SplitContext
 
 ENTRY = r"[^@,=\s]+@\w+(?:/\d+)?(?:#\w+)?"
 ASSIGNMENT = re.compile(
@@ -15,7 +15,7 @@ ASSIGNMENT = re.compile(
 _MESH = re.compile(r"<\"(\w+)\"\s*:")
 
 
-def read_shardy(setting: Setting, text: Any) -> Split:
+def read_shardy(setting: SplitContext, text: Any) -> Split:
     """Read ``assignment=encoder@m0,decoder@m1`` of the pass that maps named computations to meshes,
     with the line ``topology=#mpmd.topology<...>`` before it or without.
 

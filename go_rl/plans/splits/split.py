@@ -16,8 +16,8 @@ SHOWN = 4
 
 
 @dataclass(frozen=True)
-class Setting:
-    """What a notation is read against."""
+class SplitContext:
+    """The graph and hardware that a notation is read against."""
 
     graph: OpGraph
     hardware: Hardware
@@ -49,7 +49,7 @@ class Split:
 
 
 def split_of(
-    setting: Setting,
+    setting: SplitContext,
     notation: str,
     known: Int[np.ndarray, "N"],
     unit: Int[np.ndarray, "N"] | None = None,

@@ -10,13 +10,13 @@ import numpy as np
 from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.plans.splits.named_nodes import node_names
 from go_rl.plans.splits.onnx_stages import load_structure
-from go_rl.plans.splits.split import Setting, Split, split_of
+from go_rl.plans.splits.split import Split, SplitContext, split_of
 from go_rl.plans.stages.manifest import FILE as FILE
 from go_rl.plans.stages.manifest import FORMAT as FORMAT
 from go_rl.plans.stages.manifest import read_manifest
 
 
-def read_stages(setting: Setting, path: Any) -> Split:
+def read_stages(setting: SplitContext, path: Any) -> Split:
     """Read the devices of operators from a manifest and the ONNX files beside it. An operator that
     several stages hold, such as a constant, is at home in the first.
 

@@ -10,9 +10,10 @@ it.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import networkx as nx
 import onnx
 
 from go_rl.core import OpGraph, Plan, PlanError
@@ -50,28 +51,27 @@ def cut_model(model: onnx.ModelProto, graph: OpGraph, plan: Plan, where: str) ->
         PlanError: the plan spreads over devices what is one operator of the file.
         ReadError: the model's operators have no order.
     """
-    known = {t.name for t in model.graph.initializer} | {v.name for v in model.graph.input}
-    known |= {s.values.name for s in model.graph.sparse_initializer}
-    nodes = tuple(topological_nodes(model.graph, known, where))
+    stored = {t.name for t in model.graph.initializer}
+    stored |= {s.values.name for s in model.graph.sparse_initializer}
+    given = {v.name for v in model.graph.input} - stored
+    nodes = tuple(topological_nodes(model.graph, stored | given, where))
     reads = tuple(frozenset({i for i in n.input if i} | captured_names(n)) for n in nodes)
+    maker = {o: i for i, node in enumerate(nodes) for o in node.output if o}
+    above = [[maker[name] for name in names if name in maker] for names in reads]
     names = _names(nodes)
     placed = _placed(names, graph, plan)
-    own = [devices[0] if devices else NOWHERE for devices in placed]
-    stored = {t.name for t in model.graph.initializer}
-    given = {v.name for v in model.graph.input} - stored
-    home = _with_quantizers(nodes, _home(nodes, reads, own, given))
-    copies = [set(devices[1:]) for devices in placed]
-    order, stage = _stages(nodes, reads, home)
+    fed = _fed([not given.isdisjoint(each) for each in reads], above, placed)
+    home = _home(nodes, maker, above, placed, fed)
+    order, stage = _stages(above, home)
     members: list[set[int]] = [set() for _ in order]
     for number, at in enumerate(stage):
         if at != NOWHERE:
             members[at].add(number)
-        for device in copies[number]:
+        for device in placed[number][1:]:
             members[_first(order, device)].add(number)
     for inside in members:
-        _take_constants(inside, nodes, reads, home)
-    pairs = zip(nodes, stage, strict=True)
-    sender = {result: at for node, at in pairs for result in node.output if result}
+        _take_travellers(inside, nodes, above, home)
+    sender = {name: stage[number] for name, number in maker.items()}
     return CutModel(
         nodes, reads, names, tuple(tuple(sorted(inside)) for inside in members), tuple(order),
         sender,
@@ -122,86 +122,70 @@ def _owner(name: str, number: Mapping[str, int]) -> int | None:
     return number[name]
 
 
-def _home(
-    nodes: Sequence[onnx.NodeProto],
-    reads: Sequence[frozenset[str]],
-    placed: Sequence[int],
-    given: set[str],
-) -> list[int]:
-    """Device of each operator; `NOWHERE`: it follows from constants alone."""
-    made = {o: i for i, node in enumerate(nodes) for o in node.output if o}
-    fed = _fed(reads, made, placed, given)
-    home = list(placed)
-    for i in range(len(nodes)):
-        if home[i] == NOWHERE and fed[i]:
-            shown = [home[made[name]] for name in nodes[i].input if name in made]
-            home[i] = next((device for device in shown if device != NOWHERE), NOWHERE)
-    readers: dict[int, list[int]] = defaultdict(list)
-    for i, names in enumerate(reads):
-        for name in names & made.keys():
-            readers[made[name]].append(i)
-    for i in reversed(range(len(nodes))):  # views of the model's own inputs
-        if home[i] == NOWHERE and fed[i]:
-            devices = [home[r] for r in readers[i] if home[r] != NOWHERE]
-            home[i] = min(devices, default=max(placed, default=0))
-    return home
-
-
-def _with_quantizers(nodes: Sequence[onnx.NodeProto], home: list[int]) -> list[int]:
-    """Devices where each QuantizeLinear is with what it quantises."""
-    made = {o: i for i, node in enumerate(nodes) for o in node.output if o}
-    found = list(home)
-    for i, node in enumerate(nodes):
-        if node.op_type == "QuantizeLinear" and node.input[0] in made:
-            above = found[made[node.input[0]]]
-            found[i] = above if above != NOWHERE else found[i]
-    return found
-
-
 def _fed(
-    reads: Sequence[frozenset[str]],
-    made: Mapping[str, int],
-    placed: Sequence[int],
-    given: set[str],
+    given: Sequence[bool], above: Sequence[Sequence[int]], placed: Sequence[Sequence[int]]
 ) -> list[bool]:
-    """Whether each operator needs the model's inputs, or is placed by the plan."""
+    """Whether each operator needs the model's inputs, or is placed by the plan.
+
+    Args:
+        given: whether it reads an input.
+        above: operators whose results it reads.
+        placed: its devices by the plan.
+    """
     fed: list[bool] = []
-    for i, names in enumerate(reads):
-        above = any(fed[made[name]] for name in names if name in made)
-        fed.append(placed[i] != NOWHERE or above or not given.isdisjoint(names))
+    for reads, operators, devices in zip(given, above, placed, strict=True):
+        fed.append(reads or bool(devices) or any(fed[i] for i in operators))
     return fed
 
 
-def _stages(
-    nodes: Sequence[onnx.NodeProto], reads: Sequence[frozenset[str]], home: Sequence[int]
-) -> tuple[list[int], list[int]]:
+def _home(
+    nodes: Sequence[onnx.NodeProto],
+    maker: Mapping[str, int],
+    above: Sequence[Sequence[int]],
+    placed: Sequence[Sequence[int]],
+    fed: Sequence[bool],
+) -> list[int]:
+    """Device of each operator; `NOWHERE`: it follows from constants alone."""
+    home = [devices[0] if devices else NOWHERE for devices in placed]
+    fallback = max(home, default=0)
+    for i, node in enumerate(nodes):  # views with what they show, and quantisers with it
+        quantises = node.op_type == "QuantizeLinear"
+        if quantises or (home[i] == NOWHERE and fed[i]):
+            names = node.input[:1] if quantises else node.input
+            shown = [home[maker[name]] for name in names if name in maker]
+            home[i] = next((device for device in shown if device != NOWHERE), home[i])
+    below: dict[int, list[int]] = defaultdict(list)
+    for i, operators in enumerate(above):
+        for operator in operators:
+            below[operator].append(i)
+    for i in reversed(range(len(nodes))):  # views of the model's own inputs
+        if home[i] == NOWHERE and fed[i]:
+            devices = [home[reader] for reader in below[i] if home[reader] != NOWHERE]
+            home[i] = min(devices, default=fallback)
+    return home
+
+
+def _stages(above: Sequence[Sequence[int]], home: Sequence[int]) -> tuple[list[int], list[int]]:
     """Device of each stage, and the stage of each operator."""
-    made = {o: i for i, node in enumerate(nodes) for o in node.output if o}
-    above = [[made[n] for n in names if n in made and home[made[n]] != NOWHERE] for names in reads]
-    arrows = {(home[u], home[v]) for v, us in enumerate(above) for u in us if home[v] != NOWHERE}
-    devices = _in_turn(sorted(set(home) - {NOWHERE}), arrows)
-    if devices is not None:
-        place = {device: i for i, device in enumerate(devices)}
-        return devices, [place.get(device, NOWHERE) for device in home]
-    level = [0] * len(home)
-    for v, us in enumerate(above):
-        level[v] = max((level[u] + (home[u] != home[v]) for u in us), default=0)
-    keys = sorted({(level[i], device) for i, device in enumerate(home) if device != NOWHERE})
+    devices = nx.DiGraph()
+    devices.add_nodes_from(set(home) - {NOWHERE})
+    devices.add_edges_from(
+        (home[u], home[v]) for v, us in enumerate(above) for u in us
+        if home[u] != home[v] and NOWHERE not in (home[u], home[v])
+    )  # fmt: skip
+    try:
+        order = list(nx.lexicographical_topological_sort(devices))
+        keys = [(0, device) for device in order]
+        level = [0] * len(home)
+    except nx.NetworkXUnfeasible:  # the devices do not take turns
+        level = [0] * len(home)
+        for v, us in enumerate(above):
+            before = (level[u] + (home[u] != home[v]) for u in us if home[u] != NOWHERE)
+            level[v] = max(before, default=0)
+        keys = sorted({(level[i], device) for i, device in enumerate(home) if device != NOWHERE})
     number = {key: i for i, key in enumerate(keys)}
     stage = [number.get((level[i], device), NOWHERE) for i, device in enumerate(home)]
     return [device for _, device in keys], stage
-
-
-def _in_turn(devices: list[int], arrows: set[tuple[int, int]]) -> list[int] | None:
-    """The devices in an order in which each needs only those before it; None: there is none."""
-    left, found = list(devices), []
-    while left:
-        free = [d for d in left if not any(v == d and u != d and u in left for u, v in arrows)]
-        if not free:
-            return None
-        found.append(free[0])
-        left.remove(free[0])
-    return found
 
 
 def _first(order: Sequence[int], device: int) -> int:
@@ -211,25 +195,18 @@ def _first(order: Sequence[int], device: int) -> int:
     return list(order).index(device)
 
 
-def _take_constants(
+def _take_travellers(
     inside: set[int],
     nodes: Sequence[onnx.NodeProto],
-    reads: Sequence[frozenset[str]],
+    above: Sequence[Sequence[int]],
     home: Sequence[int],
 ) -> None:
     """Add what the members of a stage need of operators without a device, and of those that widen
     quantised tensors."""
-    made = {o: i for i, node in enumerate(nodes) for o in node.output if o}
     open_ends = list(inside)
     while open_ends:
-        for above in _makers(reads[open_ends.pop()], made):
-            travels = home[above] == NOWHERE or nodes[above].op_type == "DequantizeLinear"
-            if travels and above not in inside:
-                inside.add(above)
-                open_ends.append(above)
-
-
-def _makers(names: frozenset[str], made: Mapping[str, int]) -> Iterator[int]:
-    for name in names:
-        if name in made:
-            yield made[name]
+        for maker in above[open_ends.pop()]:
+            travels = home[maker] == NOWHERE or nodes[maker].op_type == "DequantizeLinear"
+            if travels and maker not in inside:
+                inside.add(maker)
+                open_ends.append(maker)

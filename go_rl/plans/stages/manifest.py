@@ -17,7 +17,7 @@ FROM_USER = -1
 
 
 @dataclass(frozen=True)
-class Tensor:
+class StageTensor:
     """A tensor that enters or leaves a stage."""
 
     name: str
@@ -47,8 +47,8 @@ class Stage:
     predicted_seconds: float | None
     """Seconds of the device in an iteration by the plan; None: the objective has none by device,
     or the device has several stages."""
-    inputs: tuple[Tensor, ...]
-    outputs: tuple[Tensor, ...]
+    inputs: tuple[StageTensor, ...]
+    outputs: tuple[StageTensor, ...]
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Manifest:
     dims: Mapping[str, int]
     """Sizes that the plan was made with."""
     stages: tuple[Stage, ...]
-    outputs: tuple[Tensor, ...]
+    outputs: tuple[StageTensor, ...]
     """Results of the model, each with the stage that makes it."""
     notes: tuple[str, ...] = ()
 
@@ -130,11 +130,11 @@ def _check_senders(number: int, stage: Mapping[str, Any], stages: list[dict[str,
             )
 
 
-def _tensors(entries: Any, stages: int) -> tuple[Tensor, ...]:
+def _tensors(entries: Any, stages: int) -> tuple[StageTensor, ...]:
     found = []
     for entry in entries:
         shape = None if entry["shape"] is None else tuple(entry["shape"])
-        tensor = Tensor(entry["name"], entry["element_type"], shape, int(entry["sender"]))
+        tensor = StageTensor(entry["name"], entry["element_type"], shape, int(entry["sender"]))
         if not FROM_USER <= tensor.sender < stages:
             raise ValueError(f"tensor {tensor.name!r} comes from stage {tensor.sender}")
         found.append(tensor)

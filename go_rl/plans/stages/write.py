@@ -7,21 +7,21 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
 import onnx
-from google.protobuf.message import DecodeError
 from onnx import TensorProto, helper
 
-from go_rl.core import OpGraph, Plan, PlanError, ReadError
+from go_rl.core import Device, Hardware, OpGraph, Plan, PlanError, ReadError
 from go_rl.core.files.scratch_folder import scratch_folder
 from go_rl.graphs.readers.onnx.call import itemsize
-from go_rl.graphs.readers.onnx.load import external_tensors, load_header
+from go_rl.graphs.readers.onnx.load import external_tensors, header_of, load_whole
 from go_rl.graphs.readers.onnx.types import inner_tensor_type
 from go_rl.graphs.readers.onnx.worker import complete_in_subprocess
 from go_rl.plans.stages.cut import NOWHERE, CutModel, cut_model
-from go_rl.plans.stages.manifest import FILE, FROM_USER, Manifest, Stage, Tensor
+from go_rl.plans.stages.manifest import FILE, FROM_USER, Manifest, Stage, StageTensor
 from go_rl.verify.check_plan import check_same_graph
 
 LARGEST_FILE = 1_900_000_000
@@ -53,7 +53,7 @@ def export_stages(plan: Plan, graph: OpGraph, model: Path, folder: Path) -> Mani
         raise PlanError(f"{folder}: is there already; name a new or empty folder")
     whole = _loaded(model)
     cut = cut_model(whole, graph, plan, str(model))
-    writer = _Writer(whole, cut, plan, _types(whole, cut, model), model)
+    writer = _StageWriter(whole, cut, plan, _types(whole, cut, model), model)
     source = os.path.relpath(model.resolve(), folder.resolve())
     folder.parent.mkdir(parents=True, exist_ok=True)
     with scratch_folder("export", folder.parent) as scratch:
@@ -68,10 +68,7 @@ def export_stages(plan: Plan, graph: OpGraph, model: Path, folder: Path) -> Mani
 
 def _loaded(path: Path) -> onnx.ModelProto:
     """The model with its arrays, those in other files by reference; local functions inlined."""
-    try:
-        model = onnx.load(str(path), load_external_data=False)
-    except (DecodeError, ValueError, OSError) as error:
-        raise ReadError(f"{path}: cannot be read ({error})") from error
+    model = load_whole(path)
     if model.functions:
         model, _ = complete_in_subprocess(model, {"task": "inline"}, str(path))
     return model
@@ -79,10 +76,9 @@ def _loaded(path: Path) -> onnx.ModelProto:
 
 def _types(model: onnx.ModelProto, cut: CutModel, path: Path) -> Mapping[str, onnx.TypeProto]:
     """Types of all tensors that ONNX's inference knows, symbolic extents kept."""
-    header = load_header(path)
+    header = header_of(model, path)
     header.graph.ClearField("node")
     header.graph.node.extend(cut.nodes)
-    del header.functions[:]
     try:
         header = onnx.shape_inference.infer_shapes(header, data_prop=True)
     except (onnx.shape_inference.InferenceError, ValueError) as error:
@@ -92,7 +88,7 @@ def _types(model: onnx.ModelProto, cut: CutModel, path: Path) -> Mapping[str, on
 
 
 @dataclass(frozen=True)
-class _Writer:
+class _StageWriter:
     """Everything that the files are made of."""
 
     model: onnx.ModelProto
@@ -104,9 +100,7 @@ class _Writer:
     def write(self, folder: Path) -> Manifest:
         """Write all stages; return the manifest."""
         stages = tuple(self._stage(number, folder) for number in range(len(self.cut.stages)))
-        outputs = tuple(
-            self._tensor(value.name, self._sender(value.name)) for value in self.model.graph.output
-        )
+        outputs = tuple(self._tensor(name, self._sender(name)) for name in self._results)
         return Manifest(
             self.path.stem, self.plan.graph_hash, str(self.plan.hardware.get("name")),
             self.plan.objective, self.plan.evaluation.throughput, dict(self.plan.dims), stages,
@@ -114,58 +108,88 @@ class _Writer:
         )  # fmt: skip
 
     def _stage(self, number: int, folder: Path) -> Stage:
-        cut, graph = self.cut, self.model.graph
-        members = cut.stages[number]
-        made = {o for i in members for o in cut.nodes[i].output if o}
-        needed = {name for i in members for name in cut.reads[i]} - made
-        stored = {t.name for t in graph.initializer}
-        stored |= {s.values.name for s in graph.sparse_initializer}
-        inputs = [self._tensor(n, self._sender(n)) for n in self._in_order(needed - stored)]
-        wanted = self._wanted(number, made)
-        outputs = [self._tensor(name, number) for name in wanted]
-        device = cut.device[number]
+        device, needed = self.cut.device[number], self._needed[number]
+        inputs = [self._tensor(n, self._sender(n)) for n in self._in_order(needed - self._stored)]
+        outputs = [self._tensor(name, number) for name in self._in_order(self._sent(number))]
         file = f"stage-{number:02d}-device-{device}.onnx"
-        held = [t for t in graph.initializer if t.name in needed]
-        self._save(number, needed, inputs, outputs, folder / file)
+        held = [t for t in self.model.graph.initializer if t.name in needed]
+        self._save(number, held, inputs, outputs, folder / file)
         seconds = self.plan.evaluation.device_seconds
-        alone = cut.device.count(device) == 1 and len(seconds) > device
+        alone = self.cut.device.count(device) == 1 and len(seconds) > device
         return Stage(
-            file, device, self._kind(device), len(members),
+            file, device, self._devices[device].kind, len(self.cut.stages[number]),
             float(sum(math.prod(t.dims) * itemsize(t.data_type) for t in held)),
             float(seconds[device]) if alone else None, tuple(inputs), tuple(outputs),
         )  # fmt: skip
 
-    def _wanted(self, number: int, made: set[str]) -> list[str]:
+    def _sent(self, number: int) -> set[str]:
         """Results of a stage that others, or the user, read from it."""
-        found = {value.name for value in self.model.graph.output}
-        for other, members in enumerate(self.cut.stages):
-            if other != number:
-                own = {o for i in members for o in self.cut.nodes[i].output if o}
-                found |= {name for i in members for name in self.cut.reads[i]} - own
-        return self._in_order({n for n in found & made if self._sender(n) in (number, NOWHERE)})
+        own = (n for n in self._made[number] if n in self._read or n in self._results)
+        return {name for name in own if self._sender(name) == number}
 
     def _in_order(self, names: set[str]) -> list[str]:
         """Names as the model has them: its inputs, then results in order."""
-        order = [value.name for value in self.model.graph.input]
-        order += [o for node in self.cut.nodes for o in node.output]
-        return [name for name in dict.fromkeys(order) if name in names]
+        return sorted(names, key=self._place.__getitem__)
 
     def _sender(self, name: str) -> int:
-        if name in self.cut.sender:
-            at = self.cut.sender[name]
-            return at if at != NOWHERE else self._maker(name)
-        if any(value.name == name for value in self.model.graph.input):
+        """The stage that sends a tensor; of a constant, which every stage makes by itself, the
+        first that does."""
+        if name in self._given:
             return FROM_USER
-        raise PlanError(f"result {name!r} of the model is a stored array; nothing computes it")
+        if self.cut.sender.get(name, NOWHERE) != NOWHERE:
+            return self.cut.sender[name]
+        makers = (number for number, made in enumerate(self._made) if name in made)
+        first = next(makers, None)
+        if first is None:
+            raise PlanError(f"result {name!r} of the model is a stored array; nothing computes it")
+        return first
 
-    def _maker(self, name: str) -> int:
-        """The first stage that makes a constant."""
-        for number, members in enumerate(self.cut.stages):
-            if any(name in self.cut.nodes[i].output for i in members):
-                return number
-        raise PlanError(f"result {name!r} of the model is a constant that no stage makes")
+    @cached_property
+    def _devices(self) -> tuple[Device, ...]:
+        return Hardware.from_json(self.plan.hardware).devices
 
-    def _tensor(self, name: str, sender: int) -> Tensor:
+    @cached_property
+    def _results(self) -> tuple[str, ...]:
+        """Names of the model's outputs."""
+        return tuple(value.name for value in self.model.graph.output)
+
+    @cached_property
+    def _stored(self) -> set[str]:
+        """Names of stored arrays."""
+        graph = self.model.graph
+        sparse = (array.values.name for array in graph.sparse_initializer)
+        return {*(array.name for array in graph.initializer), *sparse}
+
+    @cached_property
+    def _given(self) -> set[str]:
+        """Names of the inputs that the user gives."""
+        return {value.name for value in self.model.graph.input} - self._stored
+
+    @cached_property
+    def _made(self) -> list[set[str]]:
+        """Names of the results of each stage."""
+        nodes = self.cut.nodes
+        return [{o for i in inside for o in nodes[i].output if o} for inside in self.cut.stages]
+
+    @cached_property
+    def _needed(self) -> list[set[str]]:
+        """Names that each stage reads and does not make."""
+        reads = [{n for i in inside for n in self.cut.reads[i]} for inside in self.cut.stages]
+        return [names - made for names, made in zip(reads, self._made, strict=True)]
+
+    @cached_property
+    def _read(self) -> set[str]:
+        """Names that some stage reads and does not make."""
+        return set().union(*self._needed)
+
+    @cached_property
+    def _place(self) -> dict[str, int]:
+        """Place of each tensor: inputs, then results."""
+        names = [value.name for value in self.model.graph.input]
+        names += [o for node in self.cut.nodes for o in node.output]
+        return {name: place for place, name in enumerate(names)}
+
+    def _tensor(self, name: str, sender: int) -> StageTensor:
         kind = self.types.get(name)
         inner = None if kind is None else inner_tensor_type(kind)
         if kind is None or inner is None or not inner.elem_type:
@@ -181,33 +205,25 @@ class _Writer:
         shape = None
         if inner.HasField("shape"):
             shape = tuple(_extent(dim) for dim in inner.shape.dim)
-        return Tensor(name, TensorProto.DataType.Name(inner.elem_type), shape, sender)
-
-    def _kind(self, device: int) -> str:
-        kinds = [
-            str(group["kind"])
-            for group in self.plan.hardware["devices"]
-            for _ in range(int(group.get("count", 1)))
-        ]
-        return kinds[device]
+        return StageTensor(name, TensorProto.DataType.Name(inner.elem_type), shape, sender)
 
     def _save(
-        self, number: int, needed: set[str], inputs: list[Tensor], outputs: list[Tensor], path: Path
-    ) -> None:
-        members = self.cut.stages[number]
+        self, number: int, held: list[TensorProto], inputs: list[StageTensor],
+        outputs: list[StageTensor], path: Path,
+    ) -> None:  # fmt: skip
         graph = helper.make_graph(
             [], f"{self.path.stem} stage {number}",
             [helper.make_value_info(t.name, self.types[t.name]) for t in inputs],
             [helper.make_value_info(t.name, self.types[t.name]) for t in outputs],
         )  # fmt: skip
-        for i in members:
+        for i in self.cut.stages[number]:
             graph.node.append(self.cut.nodes[i])
             graph.node[-1].name = self.cut.names[i]
-        source = self.model.graph
-        graph.initializer.extend(t for t in source.initializer if t.name in needed)
+        graph.initializer.extend(held)
         graph.sparse_initializer.extend(
-            s for s in source.sparse_initializer if s.values.name in needed
-        )
+            array for array in self.model.graph.sparse_initializer
+            if array.values.name in self._needed[number]
+        )  # fmt: skip
         stage = onnx.ModelProto(ir_version=self.model.ir_version, producer_name="go_rl")
         stage.opset_import.extend(self.model.opset_import)
         stage.graph.CopyFrom(graph)

@@ -42,7 +42,7 @@ class ShownPlan:
     problem: Problem
     plan: Plan
     methods: MethodRuns | None = None
-    """What it was chosen from; None: not known."""
+    """The methods that it was chosen from; None: not known."""
 
 
 def page_document(shown: Sequence[ShownPlan]) -> dict[str, Any]:

@@ -35,7 +35,7 @@ LONGEST = 200
 
 
 class Hindrance(StrEnum):
-    """What speaks against a move."""
+    """Reason against a move."""
 
     RULE = "rule"
     MEMORY = "memory"

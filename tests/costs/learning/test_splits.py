@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from go_rl.core import TrainingError
-from go_rl.costs.learning.splits import Split, by_model, by_target, by_task, within_task
+from go_rl.costs.learning.splits import DataSplit, by_model, by_target, by_task, within_task
 
 TASK = np.repeat(np.arange(30), 10)
 TARGET = np.tile([0, 1], 150)
 
 
-def _parts(split: Split) -> list[np.ndarray]:
+def _parts(split: DataSplit) -> list[np.ndarray]:
     return [split.train, split.validation, split.test, split.held_out, split.adapt]
 
 

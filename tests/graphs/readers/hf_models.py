@@ -7,10 +7,14 @@ are 2 for each multiply-add of the products and 4 for each channel of each score
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from go_rl.core import OpGraph
+
+Read = Callable[..., OpGraph]
+"""Reads a configuration, with dims by name."""
 S = 128
 LAYER_8B = 2 * 4096 * 4096 + 2 * 4096 * 1024 + 3 * 4096 * 14336
 """Queries and result, keys and values of 8 heads, gated MLP; Llama-3-8B and Mistral-7B."""
@@ -223,3 +227,8 @@ SMALL_QUANTISED: list[dict[str, Any]] = [
     {"quant_method": "bitsandbytes", "load_in_4bit": True, "bnb_4bit_use_double_quant": True},
 ]  # fmt: skip
 """A ``quantization_config`` of every method."""
+
+
+def stored(graph: OpGraph) -> float:
+    """Return the bytes of weights, each array once."""
+    return float(graph.held_weights.own.sum() + graph.tied_bytes.sum())

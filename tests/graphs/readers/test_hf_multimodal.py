@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,11 +13,12 @@ from graphs.readers.hf_models import (
     SMALL,
     SMALL_PARTS,
     SMALL_QUANTISED,
+    Read,
+    stored,
 )
 
-from go_rl.core import OpGraph, ReadError
+from go_rl.core import ReadError
 from go_rl.graphs.readers.hf.vision.multimodal_families import MULTIMODAL
-from go_rl.graphs.readers.load import load
 
 S = 1024
 """Tokens of one sequence, those of an image among them."""
@@ -182,21 +181,6 @@ MODELS: dict[str, Seeing] = {
         256,
     ),
 }  # fmt: skip
-Read = Callable[..., OpGraph]
-
-
-@pytest.fixture
-def read(tmp_path: Path) -> Read:
-    def of(config: Mapping[str, Any], **dims: int) -> OpGraph:
-        path = tmp_path / "config.json"
-        path.write_text(json.dumps(config))
-        return load(path, dims)
-
-    return of
-
-
-def stored(graph: OpGraph) -> float:
-    return float(graph.held_weights.own.sum() + graph.tied_bytes.sum())
 
 
 def stored_width(config: Mapping[str, Any]) -> int:

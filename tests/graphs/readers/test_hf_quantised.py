@@ -7,7 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from graphs.readers.hf_models import DEEPSEEK_V3, EXPERT_V3, LLAMA_8B, MIXTRAL, MLA_V3, MODELS
+from graphs.readers.hf_models import (
+    DEEPSEEK_V3,
+    EXPERT_V3,
+    LLAMA_8B,
+    MIXTRAL,
+    MLA_V3,
+    MODELS,
+    stored,
+)
 from graphs.readers.test_hf_bad_input import save_header
 
 from go_rl.core import OpGraph
@@ -24,10 +32,6 @@ def read(folder: Path, config: Any, method: str, **settings: Any) -> OpGraph:
     path = folder / "config.json"
     path.write_text(json.dumps(quantised))
     return load(path, {"sequence": 8})
-
-
-def stored(graph: OpGraph) -> float:
-    return float(graph.held_weights.own.sum() + graph.tied_bytes.sum())
 
 
 def blocks_8b(matrix: Any) -> float:

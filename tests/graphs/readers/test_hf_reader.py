@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -19,31 +17,14 @@ from graphs.readers.hf_models import (
     SMALL,
     T5_SMALL,
     WHISPER_TINY,
+    Read,
     S,
+    stored,
 )
 
-from go_rl.core import OpGraph
 from go_rl.core.graph.element_type import ElementType
 from go_rl.graphs.cutting.layers import layer_names
 from go_rl.graphs.readers.hf.families import FAMILIES
-from go_rl.graphs.readers.load import load
-
-Read = Callable[..., OpGraph]
-
-
-@pytest.fixture
-def read(tmp_path: Path) -> Read:
-    def of(config: Mapping[str, Any], **dims: int) -> OpGraph:
-        path = tmp_path / "config.json"
-        path.write_text(json.dumps(config))
-        return load(path, dims)
-
-    return of
-
-
-def stored(graph: OpGraph) -> float:
-    """Bytes of weights, each array once."""
-    return float(graph.held_weights.own.sum() + graph.tied_bytes.sum())
 
 
 @pytest.mark.parametrize("name", MODELS)

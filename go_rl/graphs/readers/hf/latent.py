@@ -23,7 +23,7 @@ from go_rl.graphs.readers.tensor import Tensor
 
 
 @dataclass(frozen=True)
-class _Parts:
+class _LatentParts:
     """Operands of attention."""
 
     query: Made
@@ -44,7 +44,7 @@ def latent_attention(
     scope = f"{root}self_attn."
     rotated, latent = _latents(net, sizes, scope, x), sizes.latent
     query, rotated_query = _queries(net, sizes, scope, x)
-    parts = _Parts(query, rotated_query, *rotated)
+    parts = _LatentParts(query, rotated_query, *rotated)
     matrix = net.array(
         f"{scope}kv_b_proj.weight", (sizes.heads * (latent.plain + latent.value), latent.rank)
     )
@@ -89,7 +89,12 @@ def _view(x: Made, shape: Shape, output: int = 0) -> Made:
 
 
 def _expanded(
-    net: NetworkBuilder, latent: LatentSizes, tokens: Tokens, scope: str, parts: _Parts, matrix: str
+    net: NetworkBuilder,
+    latent: LatentSizes,
+    tokens: Tokens,
+    scope: str,
+    parts: _LatentParts,
+    matrix: str,
 ) -> Made:
     """Attend to keys and values of each head; return ``[b, s, h * v]``."""
     batch, new, heads, plain = parts.query.shape
@@ -112,7 +117,12 @@ def _expanded(
 
 
 def _absorbed(
-    net: NetworkBuilder, latent: LatentSizes, tokens: Tokens, scope: str, parts: _Parts, matrix: str
+    net: NetworkBuilder,
+    latent: LatentSizes,
+    tokens: Tokens,
+    scope: str,
+    parts: _LatentParts,
+    matrix: str,
 ) -> Made:
     """Attend to the latent vectors, kept and new; return ``[b, s, h * v]``."""
     batch, new, heads, _ = parts.query.shape

@@ -29,7 +29,7 @@ Crossing = tuple[int, int]
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
+class JaxStage:
     """The computation of one device in an iteration."""
 
     device: int
@@ -65,7 +65,7 @@ class JaxProgram:
         self,
         device: Int[np.ndarray, "N"],
         replicas: Mapping[int, Sequence[int]] | None = None,
-    ) -> tuple[Stage, ...]:
+    ) -> tuple[JaxStage, ...]:
         """Return one stage for each device in use, producers before consumers.
 
         Args:
@@ -90,7 +90,7 @@ class JaxProgram:
         }
         return tuple(stages[used] for used in self._device_order(home, needs))
 
-    def part(self, nodes: Sequence[int]) -> Stage:
+    def part(self, nodes: Sequence[int]) -> JaxStage:
         """Return one stage, of device 0, that computes some nodes from the tensors they read."""
         inside = set(nodes)
         sent = sorted(c for c, readers in self._readers.items() if c[0] in inside
@@ -232,7 +232,7 @@ class JaxProgram:
 
     def _stage(
         self, device: int, nodes: list[int], needs: list[Crossing], sent: list[Crossing]
-    ) -> Stage:
+    ) -> JaxStage:
         equations = [self._flat.equations[n] for n in nodes]
         bases: dict[str, Value] = {}
         for equation in equations:
@@ -250,7 +250,7 @@ class JaxProgram:
                 equations, known, dict(zip(map(id, inputs), arrays, strict=True)), made
             )
 
-        return Stage(
+        return JaxStage(
             device=device,
             function=stage,
             weights=tuple(bases),
@@ -319,7 +319,7 @@ def jax_program(
 
 def run_stages(
     program: JaxProgram,
-    stages: Sequence[Stage],
+    stages: Sequence[JaxStage],
     args: Sequence[Any],
     kwargs: Mapping[str, Any] | None = None,
 ) -> Any:

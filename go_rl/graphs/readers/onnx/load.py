@@ -29,6 +29,22 @@ def load_header(path: str | Path) -> onnx.ModelProto:
     Raises:
         ReadError: the file is absent, empty, truncated or not an ONNX model.
     """
+    return header_of(load_whole(path), Path(path))
+
+
+def header_of(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
+    """Return `light_copy` of the model in a file, with the data of small arrays in other files."""
+    copy = light_copy(model, str(path))
+    _load_small_external(copy, path.parent)
+    return copy
+
+
+def load_whole(path: str | Path) -> onnx.ModelProto:
+    """Read the ONNX file at ``path`` with its weights; those in other files stay there.
+
+    Raises:
+        ReadError: the file is absent, empty, truncated or not an ONNX model.
+    """
     path = Path(path)
     try:
         data = path.read_bytes()
@@ -37,14 +53,11 @@ def load_header(path: str | Path) -> onnx.ModelProto:
     if not data:
         raise ReadError(f"{path}: the file is empty; an ONNX model is wanted")
     try:
-        model = onnx.load_model_from_string(data)
+        return onnx.load_model_from_string(data)
     except (DecodeError, ValueError) as error:
         raise ReadError(
             f"{path}: not an ONNX model, or cut off ({str(error).strip().splitlines()[0]})"
         ) from None
-    copy = light_copy(model, str(path))
-    _load_small_external(copy, path.parent)
-    return copy
 
 
 def light_copy(model: onnx.ModelProto, name: str) -> onnx.ModelProto:

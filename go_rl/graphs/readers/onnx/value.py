@@ -38,7 +38,7 @@ class OnnxValue:
     array: np.ndarray | None = None
     """Array value, when it is a small constant."""
     strides: Strides = None
-    """Of the array in memory, where a transposition changed them."""
+    """Strides of the array in memory, where a transposition changed them."""
 
 
 def tensor_of(kind: onnx.TypeProto, name: str) -> Tensor:

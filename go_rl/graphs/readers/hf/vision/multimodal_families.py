@@ -131,4 +131,4 @@ CLASS_DEFAULTS: Mapping[str, Mapping[str, Any]] = {
                    "out_hidden_size": 3584, "window_size": 112,
                    "fullatt_block_indexes": [7, 15, 23, 31]},
 }  # fmt: skip
-"""What a configuration inside another one leaves out: the defaults of its class in transformers."""
+"""Defaults in transformers of the fields that a configuration inside another one leaves out."""
