@@ -8,17 +8,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from go_rl.api.check import check, execute, explain
-    from go_rl.api.check_split import check_split
     from go_rl.api.evaluate import evaluate
     from go_rl.api.load import load, retyped, trace
     from go_rl.api.measure import measure_kernels, measure_programs
     from go_rl.api.optimize import methods, optimize
+    from go_rl.api.plans.check import check, execute, explain
+    from go_rl.api.plans.check_split import check_split
+    from go_rl.api.plans.sinks import export_sink
+    from go_rl.api.plans.stages import export_stages, run_stages
+    from go_rl.api.plans.view import view
     from go_rl.api.predict import predict, predict_everywhere, train_operators
     from go_rl.api.problem import problem_of
     from go_rl.api.records import export_store, list_records, merge_stores
-    from go_rl.api.sinks import export_sink
-    from go_rl.api.stages import export_stages, run_stages
     from go_rl.api.this_device import calibrate, predict_this
     from go_rl.api.training.finetune import finetune
     from go_rl.api.training.predictors import train_kernels, train_tiles
@@ -26,19 +27,18 @@ if TYPE_CHECKING:
     from go_rl.api.training.programs import train_programs
     from go_rl.api.training_iteration import TrainingIteration
     from go_rl.api.tune import tune_kernels, tune_programs
-    from go_rl.api.view import view
     from go_rl.api.zoo import zoo_entry, zoo_names
 
 _MODULES = {
     "TrainingIteration": "training_iteration",
     "calibrate": "this_device",
-    "check": "check",
-    "check_split": "check_split",
+    "check": "plans.check",
+    "check_split": "plans.check_split",
     "evaluate": "evaluate",
-    "execute": "check",
-    "explain": "check",
-    "export_sink": "sinks",
-    "export_stages": "stages",
+    "execute": "plans.check",
+    "explain": "plans.check",
+    "export_sink": "plans.sinks",
+    "export_stages": "plans.stages",
     "export_store": "records",
     "finetune": "training.finetune",
     "list_records": "records",
@@ -54,7 +54,7 @@ _MODULES = {
     "pretrain": "training.pretrain",
     "problem_of": "problem",
     "retyped": "load",
-    "run_stages": "stages",
+    "run_stages": "plans.stages",
     "trace": "load",
     "train_kernels": "training.predictors",
     "train_operators": "predict",
@@ -62,7 +62,7 @@ _MODULES = {
     "train_tiles": "training.predictors",
     "tune_kernels": "tune",
     "tune_programs": "tune",
-    "view": "view",
+    "view": "plans.view",
     "zoo_entry": "zoo",
     "zoo_names": "zoo",
 }

@@ -32,7 +32,7 @@ from go_rl.costs.learning.metrics import mape
 from go_rl.costs.models import CostModel
 from go_rl.costs.models.analytical import Analytical
 from go_rl.costs.models.cost_model import Kernels
-from go_rl.costs.models.learned_gpus import LearnedGpus
+from go_rl.costs.models.gpus.learned_gpus import LearnedGpus
 from go_rl.costs.operators import GPU_WEIGHTS
 from go_rl.costs.operators.examples import ERROR_GROUPS, OperatorExamples, error_groups
 from go_rl.costs.operators.measured_tables import of_devices, read_measured

@@ -83,7 +83,7 @@ def _for_layers(
     report: Callable[[str], None] | None,
 ) -> Result:
     """The best plan of whole layers after the reference plans, which it need not beat."""
-    from go_rl.api.check_split import pipelined
+    from go_rl.api.plans.check_split import pipelined
     from go_rl.plans.splits.layer_cuts import optimize_layers
     from go_rl.plans.splits.notations import STAGED
 

@@ -20,7 +20,7 @@ from go_rl.core.evaluation import finite
 from go_rl.core.printable import message_line
 
 if TYPE_CHECKING:
-    from go_rl.api.check import Explanation, Verdict
+    from go_rl.api.plans.check import Explanation, Verdict
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def run(config: CheckOptions | CheckSplit) -> int:
     plan = Plan.load(config.plan)
     source = as_planned(config.source, plan)
     with working(f"reading {source.model}"):
-        from go_rl.api.check import check, explain
+        from go_rl.api.plans.check import check, explain
 
         graph = read(source)
         verdict = check(plan, graph)

@@ -15,7 +15,7 @@ from go_rl.cli.next_command import changed_options, model_words, say_next
 from go_rl.core.printable import message_line
 
 if TYPE_CHECKING:
-    from go_rl.api.check_split import Judgement
+    from go_rl.api.plans.check_split import Judgement
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class CheckSplit:
 def run(config: CheckSplit) -> int:
     """Run the command; returns the exit code."""
     with working(f"reading {config.source.model}") as report:
-        from go_rl.api.check_split import check_split, judgement_json
+        from go_rl.api.plans.check_split import check_split, judgement_json
         from go_rl.api.problem import read_pins
 
         graph = read(config.source)
@@ -62,7 +62,7 @@ def _print(found: Judgement) -> None:
 
 def _say_next(config: CheckSplit, found: Judgement) -> None:
     """The command that plans the same problem, in the parts that the notation can move."""
-    from go_rl.api.check_split import counts_layers
+    from go_rl.api.plans.check_split import counts_layers
 
     words = ["optimize", *model_words(config.source)]
     words += changed_options(replace(config.judged, notation=None, moves=True))

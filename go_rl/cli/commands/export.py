@@ -42,7 +42,7 @@ def run(config: Export | ExportSink) -> int:
     """Run the command; returns the exit code."""
     if isinstance(config, ExportSink):
         return run_sink(config)
-    from go_rl.api.stages import export_stages
+    from go_rl.api.plans.stages import export_stages
 
     check_folder_name(config.to)
     plan = Plan.load(config.plan)

@@ -48,7 +48,7 @@ def check_folder_name(to: str) -> None:
 
 def run_sink(config: ExportSink) -> int:
     """Run the command; returns the exit code."""
-    from go_rl.api.sinks import export_sink
+    from go_rl.api.plans.sinks import export_sink
 
     plan = Plan.load(config.plan)
     source = as_planned(config.source, plan)

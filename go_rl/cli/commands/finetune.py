@@ -43,7 +43,7 @@ def run(config: FineTune) -> int:
         if config.out is not None:
             held.enter_context(locked(folder))  # refused before the search
         report(f"preparing {graph.num_nodes:,} operators")
-        from go_rl.api.check import require_accepted
+        from go_rl.api.plans.check import require_accepted
         from go_rl.api.problem import read_pins
         from go_rl.api.training.finetune import finetune
         from go_rl.api.training.pretrain import effort_sentence, save_weights

@@ -51,8 +51,8 @@ def run(config: Optimize) -> int:
         if folder is not None and config.out is not None:
             held.enter_context(locked(folder))  # refused before the search
         report(f"preparing {graph.num_nodes:,} operators")
-        from go_rl.api.check import require_accepted
         from go_rl.api.optimize import optimize
+        from go_rl.api.plans.check import require_accepted
         from go_rl.api.problem import read_pins
 
         with keeping_the_best() as stop:

@@ -14,7 +14,7 @@ from go_rl.plans.pipeline.config import PipelineConfig
 from go_rl.report.text_table import TextTable
 
 if TYPE_CHECKING:
-    from go_rl.api.stages import PipelineRun
+    from go_rl.api.plans.stages import PipelineRun
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class RunOptions:
 
 def run(config: RunOptions) -> int:
     """Run the command; returns the exit code."""
-    from go_rl.api.stages import run_stages
+    from go_rl.api.plans.stages import run_stages
 
     with working(f"running {config.stages}"):
         found = run_stages(

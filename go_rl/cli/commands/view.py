@@ -42,7 +42,7 @@ class ViewOptions:
 
 def run(config: ViewOptions) -> int:
     """Run the command; returns the exit code."""
-    from go_rl.api.view import plan_path, view
+    from go_rl.api.plans.view import plan_path, view
     from go_rl.report.page.methods_file import PAGE_FILE
 
     path = plan_path(config.plan)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from go_rl.core import Hardware, OpGraph, ProblemError
 from go_rl.costs.models.analytical import Analytical
 from go_rl.costs.models.cost_model import CostModel
-from go_rl.costs.models.gpu_sheets import has_learned_gpus
+from go_rl.costs.models.gpus.gpu_sheets import has_learned_gpus
 from go_rl.costs.models.kernel_cache import check_shapes
 from go_rl.costs.models.profiled import Profiled
 from go_rl.costs.models.registry import learned_gpus

@@ -27,7 +27,7 @@ from go_rl.core import OpGraph, OpKind, Problem
 from go_rl.core.graph.fusion import FUSIBLE, MAX_FUSED, heavy_nodes
 from go_rl.costs.models.analytical import Analytical, Efficiency, peak_rates, shipped_parameters
 from go_rl.costs.models.fused import FusedPrices, repeats
-from go_rl.costs.models.learned_gpus import LearnedGpus
+from go_rl.costs.models.gpus.learned_gpus import LearnedGpus
 from go_rl.costs.models.profiled import Profiled
 
 

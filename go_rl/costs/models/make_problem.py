@@ -30,7 +30,7 @@ from go_rl.costs.models.analytical import Analytical, unstated_rates
 from go_rl.costs.models.auto import AutoCost, auto_cost
 from go_rl.costs.models.cost_model import CostModel, GraphCostModel, Kernels
 from go_rl.costs.models.fused import FusedPrices
-from go_rl.costs.models.learned_gpus import LearnedGpus
+from go_rl.costs.models.gpus.learned_gpus import LearnedGpus
 from go_rl.costs.models.profiled import Profiled, profile_for
 from go_rl.graphs.cutting.colocation import with_colocation
 

@@ -11,7 +11,7 @@ from go_rl.core import CheckpointError, Hardware, HardwareError, ProblemError, R
 from go_rl.core.errors import nearest
 from go_rl.costs.models.analytical import Analytical
 from go_rl.costs.models.cost_model import CostModel
-from go_rl.costs.models.gpu_sheets import has_learned_gpus
+from go_rl.costs.models.gpus.gpu_sheets import has_learned_gpus
 from go_rl.costs.models.profiled import Profiled
 from go_rl.costs.operators import GPU_WEIGHTS
 
@@ -196,7 +196,7 @@ def _seen(path: Path) -> _File:
 @cache
 def learned_gpus() -> CostModel:
     """Return the cost model ``learned:gpus``."""
-    from go_rl.costs.models.learned_gpus import LearnedGpus
+    from go_rl.costs.models.gpus.learned_gpus import LearnedGpus
     from go_rl.costs.operators.predictor import OperatorPredictor
 
     return LearnedGpus(OperatorPredictor.load(GPU_WEIGHTS))

@@ -18,7 +18,7 @@ from go_rl.core import Device, Hardware, OpGraph, Plan, PlanError, ReadError
 from go_rl.core.files.scratch_folder import scratch_folder
 from go_rl.graphs.readers.onnx.call import itemsize
 from go_rl.graphs.readers.onnx.load import external_tensors, header_of, load_whole
-from go_rl.graphs.readers.onnx.types import inner_tensor_type
+from go_rl.graphs.readers.onnx.values.types import inner_tensor_type
 from go_rl.graphs.readers.onnx.worker import complete_in_subprocess
 from go_rl.plans.stages.cut import NOWHERE, CutModel, cut_model
 from go_rl.plans.stages.manifest import FILE, FROM_USER, Manifest, Stage, StageTensor

@@ -17,10 +17,10 @@ from go_rl.costs.devices import find_device
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.costs.models.cost_model import Kernels
 from go_rl.costs.models.fusion_lower_bound import fusion_lower_bound
-from go_rl.costs.models.gpu_kernels import GpuKernels, streamed_rows
-from go_rl.costs.models.gpu_sheets import DATA_SHEETS
+from go_rl.costs.models.gpus.gpu_kernels import GpuKernels, streamed_rows
+from go_rl.costs.models.gpus.gpu_sheets import DATA_SHEETS
+from go_rl.costs.models.gpus.learned_gpus import LearnedGpus
 from go_rl.costs.models.kernel_work import kernel_work
-from go_rl.costs.models.learned_gpus import LearnedGpus
 from go_rl.costs.models.registry import cost_identity, is_cost, named_cost
 from go_rl.costs.operators import GPU_WEIGHTS
 from go_rl.costs.operators.launches.launch import moved, operator_rows

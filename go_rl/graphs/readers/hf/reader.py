@@ -13,9 +13,9 @@ from go_rl.core.graph.op_graph import OpGraph
 from go_rl.graphs.readers.hf.build import NetworkFile, build_graph
 from go_rl.graphs.readers.hf.families import FAMILIES
 from go_rl.graphs.readers.hf.model_config import ModelConfig, read_fields
-from go_rl.graphs.readers.hf.quantisation import Quantisation, quantisation
 from go_rl.graphs.readers.hf.resolve import torch_dtype
-from go_rl.graphs.readers.hf.safetensors import check_stored
+from go_rl.graphs.readers.hf.stored.quantisation import Quantisation, quantisation
+from go_rl.graphs.readers.hf.stored.safetensors import check_stored
 from go_rl.graphs.readers.hf.vision.images import PROJECTOR
 from go_rl.graphs.readers.hf.vision.multimodal import TEXTS, multimodal
 from go_rl.graphs.readers.hf.vision.multimodal_families import MULTIMODAL

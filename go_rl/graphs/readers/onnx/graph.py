@@ -32,7 +32,6 @@ from go_rl.graphs.readers.graph_builder import TIE_BYTES, GraphBuilder, Node
 from go_rl.graphs.readers.onnx.call import Call, Tensor, default_bytes
 from go_rl.graphs.readers.onnx.costs.ml import attribute_arrays
 from go_rl.graphs.readers.onnx.costs.operators import BYTES_ONLY, CONSTANTS, RULES
-from go_rl.graphs.readers.onnx.element_types import stored_type, type_of_operator
 from go_rl.graphs.readers.onnx.geometry import onnx_geometry
 from go_rl.graphs.readers.onnx.order import captured_names
 from go_rl.graphs.readers.onnx.recurrent import GATES, UNROLL_NODES, RecurrentLayer, add_steps
@@ -46,7 +45,8 @@ from go_rl.graphs.readers.onnx.structure import (
     describe,
     fitting,
 )
-from go_rl.graphs.readers.onnx.value import OnnxValue, tensor_of
+from go_rl.graphs.readers.onnx.values.element_types import stored_type, type_of_operator
+from go_rl.graphs.readers.onnx.values.value import OnnxValue, tensor_of
 from go_rl.graphs.readers.onnx.views import TRANSPOSITION, as_view
 from go_rl.graphs.readers.onnx.weights import (
     Values,

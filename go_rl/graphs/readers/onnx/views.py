@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from go_rl.graphs.readers.arithmetic.view_strides import Strides, row_strides, view_strides
 from go_rl.graphs.readers.onnx.call import Call
-from go_rl.graphs.readers.onnx.value import OnnxValue
+from go_rl.graphs.readers.onnx.values.value import OnnxValue
 from go_rl.graphs.readers.tables import names
 
 TRANSPOSITION = "Transpose"

@@ -23,7 +23,7 @@ from go_rl.graphs.readers.onnx.shapes.sequences import define_sequence
 from go_rl.graphs.readers.onnx.shapes.trips import Truth, condition_of, sized_by_trip
 from go_rl.graphs.readers.onnx.shapes.unknown_values import why_unknown
 from go_rl.graphs.readers.onnx.structure import BATCHED, BRANCH, TRIPS, describe
-from go_rl.graphs.readers.onnx.types import element_type, static_shape, tensor_type
+from go_rl.graphs.readers.onnx.values.types import element_type, static_shape, tensor_type
 
 FOLLOWED_TRIPS = 32
 """Trips that are followed one by one where a state grows in uneven steps."""

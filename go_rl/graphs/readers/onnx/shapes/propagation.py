@@ -44,8 +44,13 @@ from go_rl.graphs.readers.onnx.shapes.sequences import (
     sequence_length,
 )
 from go_rl.graphs.readers.onnx.structure import DEFAULT_DOMAINS, describe, fitting
-from go_rl.graphs.readers.onnx.types import element_type, is_static, static_shape, tensor_type
-from go_rl.graphs.readers.onnx.value import LAYOUT_OF_WEIGHTS, OnnxValue, tensor_of
+from go_rl.graphs.readers.onnx.values.types import (
+    element_type,
+    is_static,
+    static_shape,
+    tensor_type,
+)
+from go_rl.graphs.readers.onnx.values.value import LAYOUT_OF_WEIGHTS, OnnxValue, tensor_of
 
 
 def complete(model: onnx.ModelProto, run: Completion) -> None:

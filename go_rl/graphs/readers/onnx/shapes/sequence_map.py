@@ -11,7 +11,7 @@ from go_rl.graphs.readers.onnx.scope import Completion, Scope, Shape
 from go_rl.graphs.readers.onnx.shapes.control import CompleteGraph, subgraphs
 from go_rl.graphs.readers.onnx.shapes.sequences import define_sequence
 from go_rl.graphs.readers.onnx.structure import BODY_OF, TRIPS, describe
-from go_rl.graphs.readers.onnx.types import element_type, static_shape, tensor_type
+from go_rl.graphs.readers.onnx.values.types import element_type, static_shape, tensor_type
 
 _Shapes = tuple[Shape, ...]
 """Shapes of the operands of one element's body."""

@@ -16,7 +16,7 @@ from go_rl.core.errors import ReadError
 from go_rl.graphs.readers.onnx.scope import Scope, Shape
 from go_rl.graphs.readers.onnx.shapes.unknown_values import why_unknown
 from go_rl.graphs.readers.onnx.structure import DEFAULT_DOMAINS, describe
-from go_rl.graphs.readers.onnx.types import element_type, static_shape, tensor_type
+from go_rl.graphs.readers.onnx.values.types import element_type, static_shape, tensor_type
 
 LONGEST = 1 << 16
 """Elements of the longest sequence that is followed element by element."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import onnx
 
-from go_rl.graphs.readers.onnx.types import element_type, static_shape, tensor_type
+from go_rl.graphs.readers.onnx.values.types import element_type, static_shape, tensor_type
 
 NCHWC = "com.microsoft.nchwc"
 OPSET = 19

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from go_rl.core.graph.element_type import PRODUCTS, ElementType
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.onnx.call import Call
-from go_rl.graphs.readers.onnx.value import OnnxValue
+from go_rl.graphs.readers.onnx.values.value import OnnxValue
 from go_rl.graphs.readers.tensor import type_computed_in
 
 DEQUANTIZERS = ("DequantizeLinear", "com.microsoft.DequantizeLinear")

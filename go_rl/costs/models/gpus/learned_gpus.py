@@ -13,8 +13,8 @@ from go_rl.core import Device, ElementType, OpGraph
 from go_rl.costs.devices import DataSheet
 from go_rl.costs.models.analytical import Analytical
 from go_rl.costs.models.cost_model import Kernels
-from go_rl.costs.models.gpu_kernels import KEPT, KernelWork, gpu_kernels, streamed_rows
-from go_rl.costs.models.gpu_sheets import sheet_of
+from go_rl.costs.models.gpus.gpu_kernels import KEPT, KernelWork, gpu_kernels, streamed_rows
+from go_rl.costs.models.gpus.gpu_sheets import sheet_of
 from go_rl.costs.models.kernel_cache import check_shapes, with_streaming
 from go_rl.costs.operators.examples import OperatorInputs
 from go_rl.costs.operators.launches.launch_prices import STREAMED_SHARE

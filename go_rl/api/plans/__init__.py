@@ -1,0 +1,1 @@
+"""Plans and splits: checked, shown, carried out, run."""

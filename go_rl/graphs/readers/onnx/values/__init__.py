@@ -1,0 +1,1 @@
+"""Tensors of ONNX while a model is read: their types and values."""
