@@ -20,7 +20,11 @@ from go_rl import load
 from go_rl.core import GoRLError, OpGraph
 from go_rl.costs.devices import DataSheet, find_device, with_launch
 from go_rl.costs.operators.launches import Launches, eager_launches, fused_launches
-from go_rl.costs.operators.launches.launch_prices import launch_prices, total_bounds
+from go_rl.costs.operators.launches.launch_prices import (
+    PredictsOperators,
+    launch_prices,
+    total_bounds,
+)
 from go_rl.costs.operators.launches.launch_replay import issued_ahead
 from go_rl.costs.operators.predictor import OperatorPredictor
 
@@ -102,7 +106,7 @@ def packed_graph(path: Path) -> OpGraph:
 
 
 def priced(
-    launches: Launches, sheet: DataSheet, learned: OperatorPredictor
+    launches: Launches, sheet: DataSheet, learned: PredictsOperators
 ) -> tuple[float, float, float, float]:
     """Return milliseconds with the host, the interval's bounds, and those of the GPU alone."""
     prices = launch_prices(launches, sheet, learned)

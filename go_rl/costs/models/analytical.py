@@ -93,8 +93,13 @@ def peak_rates(kernels: Kernels, device: Device) -> Float64[np.ndarray, "K"]:
     it cannot compute in that type."""
     if kernels.element_type is None:
         return np.full(len(kernels.kind), device.peak_flops)
-    by_type = np.array([device.rate(each) for each in ElementType])
-    return np.maximum(by_type, NO_RATE)[kernels.element_type]
+    return _rates_by_type(device)[kernels.element_type]
+
+
+@cache
+def _rates_by_type(device: Device) -> Float64[np.ndarray, "types"]:
+    """[types] FLOP/s by `ElementType`; asked for each batch of candidate kernels."""
+    return np.maximum([device.rate(each) for each in ElementType], NO_RATE)
 
 
 def unstated_rates(kernels: Kernels, devices: tuple[Device, ...]) -> tuple[str, ...]:

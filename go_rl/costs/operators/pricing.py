@@ -84,7 +84,9 @@ def log_seconds(
             scale = part.roofline_ratio()
             fast, fast_uncached = (_scaled(each, start, scale) for each in (plain[0], plain[3]))
             found.doubt[rows] = np.abs(body - fast) / 2
-            body, uncached = (body + fast) / 2, (uncached + fast_uncached) / 2
+            share = part.types.roofline_share
+            body = (1 - share) * body + share * fast
+            uncached = (1 - share) * uncached + share * fast_uncached
         found.total[rows] = with_floor(body, floor, SHARPNESS[group], np)
         found.body[rows], found.floor[rows] = body, floor
         found.start[rows], found.uncached[rows] = start, uncached

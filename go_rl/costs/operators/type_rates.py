@@ -6,7 +6,7 @@ Operators were measured in float32 alone (`pricing.log_seconds`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int8
@@ -27,10 +27,13 @@ class TypeRates:
     """[R] FLOP/s of products; 0: that of float32."""
     width: Float64[np.ndarray, "R"]
     """[R] width of an element over that of float32."""
+    roofline_share: float = 0.5
+    """Weight of the estimate that keeps the distance from the roofline, in the mean of logarithms
+    of `go_rl.costs.operators.pricing.log_seconds`."""
 
     def take(self, rows: np.ndarray) -> TypeRates:
         """Return some rows."""
-        return TypeRates(self.rate[rows], self.width[rows])
+        return replace(self, rate=self.rate[rows], width=self.width[rows])
 
 
 def type_rates(types: Int8[np.ndarray, "R"], rates: Rates) -> TypeRates | None:
