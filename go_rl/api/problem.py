@@ -148,7 +148,7 @@ def problem_of(plan: Plan, graph: OpGraph) -> Problem:
             all_chips=plan.all_chips,
             fixed=plan.fixed,
             cost_model=named_cost(plan.cost_model, hardware),
-            colocation=_colocation_of(plan, graph),
+            colocation=colocation_of(plan, graph),
             allow_training=True,
         )
     except (HardwareError, ProblemError) as error:
@@ -156,8 +156,15 @@ def problem_of(plan: Plan, graph: OpGraph) -> Problem:
     return make_problem(graph, hardware, options)
 
 
-def _colocation_of(plan: Plan, graph: OpGraph) -> str:
-    """The colocation that the plan was made with; the graph's own where it is of another graph."""
+def graph_of_plan(plan: Plan, graph: OpGraph) -> OpGraph:
+    """Return a graph with the colocation that the plan was made with."""
+    from go_rl.graphs.cutting.colocation import with_colocation
+
+    return with_colocation(graph, colocation_of(plan, graph))
+
+
+def colocation_of(plan: Plan, graph: OpGraph) -> str:
+    """Return the colocation that a plan was made with; the graph's own if it is of another."""
     from go_rl.graphs.cutting.colocation import COLOCATIONS, with_colocation
 
     made = (each for each in COLOCATIONS if with_colocation(graph, each).digest == plan.graph_hash)

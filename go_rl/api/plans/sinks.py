@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from go_rl.api.load import graph_of
+from go_rl.api.problem import graph_of_plan
 from go_rl.core import OpGraph, Plan
 
 
@@ -36,8 +37,7 @@ def export_sink(
     from go_rl.plans.sinks import is_text, render_sink, write_sink
 
     plan = plan if isinstance(plan, Plan) else Plan.load(plan)
-    if graph is None:
-        graph = graph_of(model, plan.dims)
+    graph = graph_of_plan(plan, graph_of(model, plan.dims) if graph is None else graph)
     path = None if isinstance(model, OpGraph) else model
     if out is not None:
         write_sink(to, plan, graph, out, path)

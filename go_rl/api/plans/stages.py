@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from go_rl.api.load import load
+from go_rl.api.problem import graph_of_plan
 from go_rl.core import OpGraph, Plan, PlanError
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def export_stages(
     if not path.is_file() or recognise(path) is not Format.ONNX:
         raise PlanError(f"{model}: stages are written of ONNX files")
     graph = load(path, plan.dims) if graph is None else graph
-    return export(plan, graph, path, Path(to))
+    return export(plan, graph_of_plan(plan, graph), path, Path(to))
 
 
 def run_stages(

@@ -105,8 +105,9 @@ def _placed(names: Sequence[str], graph: OpGraph, plan: Plan) -> list[tuple[int,
             (one, first), (other, second) = list(devices.items())[:2]
             raise PlanError(
                 f"operator {name!r} is one in the file, and the plan has its parts on several "
-                f"devices: {first!r} on {one}, {second!r} on {other}; pin them together "
-                f"(--fixed '{name}*={one}') and optimize again"
+                f"devices: {first!r} on {one}, {second!r} on {other}; optimize again with the "
+                f"parts of every operator together (--colocate operators), or with these alone "
+                f"(--fixed '{name}*={one}')"
             )
     return [
         (*devices, *sorted(others - set(devices)))
