@@ -1,8 +1,8 @@
 """Whether exported stages compute what the whole model computes, on many networks.
 
 Run: ``python -m experiments.plans.stages_equal``. Small networks (`exported_networks`,
-`written_models`, quantised ones, those of other exporters) are planned in every setting, large ones
-in one of them in turn; each plan is exported, run, and every output compared.
+`written_models`, quantised ones, those of other exporters) are planned in two settings in turn, large
+ones in one; each plan is exported, run, and every output compared.
 
 Exporters are no dependencies: ``pip install torch torchvision transformers onnxscript skl2onnx
 onnxmltools pandas sympy``. A network that cannot be made is named with the reason.
@@ -20,12 +20,15 @@ from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
+
 import go_rl
 from experiments.experiment import Experiment
 from experiments.page_text import markdown_table
 from experiments.plans.stage_networks import Made, large_networks, small_networks
 from experiments.readers.foreign_models import read_as_advised
-from go_rl.core import GoRLError, OpGraph
+from go_rl.core import FREE, GoRLError, OpGraph
+from go_rl.graphs.cutting.colocation import with_colocation
 from go_rl.plans.pipeline import PipelineConfig
 
 
@@ -47,9 +50,11 @@ SETTINGS = (
     Setting("ring", "ring4-900mb", "random", "replicate"),
     Setting("max-load", "p100x4", "greedy"),
     Setting("ring", "ring2-900mb", "linear-dp", "relay"),
-    Setting("makespan", "p100x2", "layers-equal"),
-    Setting("makespan", "p100x2", "random"),
+    Setting("makespan", "p100x2", "default"),
 )
+APART = 15
+"""For makespan, each operator so far from the next one is pinned to the other device: small
+networks would have all on one."""
 TOLERANCE = 1e-4
 NAN = float("nan")
 HEAD = """# Stages compute what the whole model computes
@@ -102,13 +107,11 @@ class StagesEqual(Experiment):
     def run(self) -> None:
         """Plan, export, run, compare."""
         kept = self.kept_rows(EqualRow)
-        large = enumerate(large_networks())
-        named = chain(
-            ((name, make, SETTINGS) for name, make in small_networks()),
-            ((name, make, (SETTINGS[i % len(SETTINGS)],)) for i, (name, make) in large),
-        )
-        for name, make, settings in named:
-            left = [each for each in settings if not kept.has(name, str(each), each.method)]
+        several = [(name, make, 2) for name, make in small_networks()]
+        single = [(name, make, 1) for name, make in large_networks()]
+        for number, (name, make, count) in enumerate((*several, *single)):
+            settings = [SETTINGS[(number + i) % len(SETTINGS)] for i in range(count)]
+            left = [each for each in settings if not kept.has(name, str(each))]
             if left and self.only in name and not kept.has(name, ""):
                 for row in self._rows(name, make, left):
                     kept.add(row)
@@ -146,6 +149,7 @@ def _row(name: str, model: Path, graph: OpGraph, setting: Setting) -> EqualRow:
             plan = go_rl.optimize(
                 graph, hardware=setting.hardware, objective=setting.objective, samples=1,
                 method=setting.method, rules=setting.rules, colocate="operators",
+                fixed=_pinned(graph) if setting.objective == "makespan" else None,
                 decide="placement" if setting.objective == "makespan" else None,
             ).best  # fmt: skip
             begun = time.process_time()
@@ -167,6 +171,12 @@ def _row(name: str, model: Path, graph: OpGraph, setting: Setting) -> EqualRow:
         stages=len(manifest.stages), copies=sum(map(len, plan.replicas.values())),
         export_seconds=took, max_relative=worst, as_written=same,
     )  # fmt: skip
+
+
+def _pinned(graph: OpGraph) -> dict[str, int]:
+    """Devices of single operators by name."""
+    free = (with_colocation(graph, "operators").colocation == FREE) & ~graph.is_fed
+    return {str(graph.names[n]): i % 2 for i, n in enumerate(np.flatnonzero(free)[::APART])}
 
 
 def _page(rows: list[EqualRow]) -> Iterator[str]:

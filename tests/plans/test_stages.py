@@ -128,9 +128,8 @@ def test_constants_go_into_each_stage_and_views_with_what_they_show(tmp_path):
 
 
 def _block(*nodes, opset=21):
-    return helper.make_function(
-        "own", "Block", reads, ["c"], nodes, [helper.make_opsetid("", opset)]
-    )
+    opsets = [helper.make_opsetid("", opset)]
+    return helper.make_function("own", "Block", ["a", "b"], ["c"], nodes, opsets)
 
 
 @pytest.mark.parametrize("opset", [21, 12])

@@ -149,9 +149,7 @@ def test_the_parts_of_an_operator_of_an_onnx_file_sit_together():
     places = ["graph.node[0]", "graph.node[0]", "graph.node[1]", "graph.node[2].a.node[0]",
               "graph.node[2].b.node[1]", *["function f.node[1]"] * 3]  # fmt: skip
     names = ["a", "b", "c", "if/a", "if/b", "lstm__1/step 0", "lstm__1/step 1", "lstm__2/step 0"]
-    graph = replace(
-        problem.graph, names=tuple(names), source=tuple(f"Op(n) at {p}" for p in places)
-    )
+    graph = replace(graph, names=tuple(names), source=tuple(f"Op(n) at {p}" for p in places))
     found = with_colocation(graph, "operators").colocation.tolist()
     assert found == [3, 3, FREE, 4, 4, 5, 5, FREE]
 
