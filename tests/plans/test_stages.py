@@ -150,6 +150,22 @@ def test_local_functions_are_inlined_and_cut(tmp_path, opset):
     _agrees(plan, path, tmp_path / "s", [0, 1, 0])
 
 
+def test_operators_that_onnx_does_not_know_are_cut(tmp_path):
+    nodes = [
+        _node("MatMul", ["x", "w"], "a"),
+        _node("BiasGelu", ["a", "b"], "g", domain="com.microsoft"),
+        _node("MatMul", ["g", "w"], "y"),
+    ]
+    path = _saved(tmp_path / "m.onnx", nodes, [_weight("w", 8, 8), _weight("b", 8)])
+    model = onnx.load(path)
+    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    onnx.save(model, path)
+    plan = _plan(path, {"a": 0, "g": 0, "y": 1})
+    manifest = go_rl.export_stages(plan, path, tmp_path / "s")
+    assert manifest.stages[1].inputs[0].shape == (None, None)
+    assert go_rl.run_stages(tmp_path / "s", check=True, config=QUICK).max_relative_error == 0.0
+
+
 def test_what_no_output_needs_is_left_out(tmp_path):
     nodes = [
         _node("MatMul", ["x", "w"], "a"), _node("MatMul", ["x", "w"], "unread", name="y"),

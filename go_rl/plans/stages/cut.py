@@ -48,7 +48,8 @@ def cut_model(model: onnx.ModelProto, graph: OpGraph, plan: Plan, where: str) ->
     `go_rl.plans.run.segments`.
 
     Raises:
-        PlanError: the plan spreads over devices what is one operator of the file.
+        PlanError: the plan spreads over devices what is one operator of the file, or has an
+            operator that the file does not have.
         ReadError: the model's operators have no order.
     """
     stored = {t.name for t in model.graph.initializer}
@@ -97,6 +98,10 @@ def _placed(names: Sequence[str], graph: OpGraph, plan: Plan) -> list[tuple[int,
     copies: list[set[int]] = [set() for _ in names]
     for node, name in enumerate(map(str, graph.names)):
         owner = _owner(name, number)
+        if owner is None and not graph.is_fed[node]:
+            raise PlanError(
+                f"node {name!r} of the plan is no operator of the file, nor part of one"
+            )
         if owner is not None:
             found[owner].setdefault(int(plan.device[node]), name)
             copies[owner].update(plan.replicas.get(node, ()))

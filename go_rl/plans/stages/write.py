@@ -18,6 +18,7 @@ from go_rl.core import Device, Hardware, OpGraph, Plan, PlanError, ReadError
 from go_rl.core.files.scratch_folder import scratch_folder
 from go_rl.graphs.readers.onnx.call import itemsize
 from go_rl.graphs.readers.onnx.load import external_tensors, header_of, load_frugally
+from go_rl.graphs.readers.onnx.reader import static_types
 from go_rl.graphs.readers.onnx.values.types import inner_tensor_type
 from go_rl.graphs.readers.onnx.worker import complete_in_subprocess
 from go_rl.plans.stages.cut import NOWHERE, CutModel, cut_model
@@ -51,7 +52,7 @@ def export_stages(plan: Plan, graph: OpGraph, model: Path, folder: Path) -> Mani
         raise PlanError(f"{folder}: is there already; name a new or empty folder")
     whole = _loaded(model)
     cut = cut_model(whole, graph, plan, str(model))
-    writer = _StageWriter(whole, cut, plan, _types(whole, cut, model), model)
+    writer = _StageWriter(whole, cut, plan, _types(whole, cut, plan, model), model)
     source = os.path.relpath(model.resolve(), folder.resolve())
     folder.parent.mkdir(parents=True, exist_ok=True)
     with scratch_folder("export", folder.parent) as scratch:
@@ -79,8 +80,11 @@ def _loaded(path: Path) -> onnx.ModelProto:
     return model
 
 
-def _types(model: onnx.ModelProto, cut: CutModel, path: Path) -> Mapping[str, onnx.TypeProto]:
-    """Types of all tensors that ONNX's inference knows, symbolic extents kept."""
+def _types(
+    model: onnx.ModelProto, cut: CutModel, plan: Plan, path: Path
+) -> Mapping[str, onnx.TypeProto]:
+    """Types of all tensors; extents are open where the sizes of the plan decide them, and symbolic
+    where ONNX's inference, which does not know the operators of runtimes, says so."""
     header = header_of(model, path)
     header.graph.ClearField("node")
     header.graph.node.extend(cut.nodes)
@@ -89,7 +93,21 @@ def _types(model: onnx.ModelProto, cut: CutModel, path: Path) -> Mapping[str, on
     except (onnx.shape_inference.InferenceError, ValueError) as error:
         raise ReadError(f"{path}: ONNX's shape inference fails ({error})") from error
     values = (*model.graph.input, *header.graph.value_info, *header.graph.output)
-    return {value.name: value.type for value in values}
+    found = {value.name: value.type for value in values}
+    if any(o and o not in found for node in cut.nodes for o in node.output):
+        for name, kind in static_types(header, plan.dims, str(path)).items():
+            found.setdefault(name, _opened(kind))
+    return found
+
+
+def _opened(kind: onnx.TypeProto) -> onnx.TypeProto:
+    """A type with its extents left open."""
+    opened = onnx.TypeProto()
+    opened.CopyFrom(kind)
+    inner = inner_tensor_type(opened)
+    for dim in () if inner is None else inner.shape.dim:
+        dim.Clear()
+    return opened
 
 
 @dataclass(frozen=True)

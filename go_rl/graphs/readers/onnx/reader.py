@@ -76,18 +76,7 @@ def _read(
     if model.functions:
         model, _ = complete_in_subprocess(model, {"task": "inline"}, where)
     unpriced = _unpriced(model)
-    sizes = {name: size for name, size in dims.items() if name != TRIP_COUNT}
-    sized = is_open(model) or any(key.endswith(VALUE_SUFFIX) for key in sizes)
-    trips = bind_dims(model, sizes, where)
-    opsets = {o.domain if o.domain != "ai.onnx" else "": o.version for o in model.opset_import}
-    run = Completion(
-        opsets,
-        trips,
-        False,
-        unknown_as_bytes=unknown == "bytes",
-        trust_file=not sized,
-        trip_count=dims.get(TRIP_COUNT),
-    )
+    run = _completion(model, dims, unknown, where)
     try:
         model, notes = _complete(model, run, where)
     except ReadError as error:
@@ -101,7 +90,7 @@ def _read(
         notes.insert(0, f"operators counted by bytes only: {_listed(unpriced)}")
     meta: dict[str, Any] = {
         "format": "onnx",
-        "opset": opsets.get("", max(opsets.values())),
+        "opset": run.opsets.get("", max(run.opsets.values())),
         "dims": dims,
         "notes": notes,
     }
@@ -109,6 +98,37 @@ def _read(
         return build_graph(model, name, meta, notes)
     except ReadError as error:
         raise ReadError(f"{where}: {error}") from error
+
+
+def static_types(
+    model: onnx.ModelProto, dims: Mapping[str, int], where: str
+) -> dict[str, onnx.TypeProto]:
+    """Return the type of each tensor, every extent a number, of a model without local functions.
+
+    Raises:
+        ReadError: one cannot be inferred.
+    """
+    light = light_copy(model, where)
+    light, _ = _complete(light, _completion(light, dims, "bytes", where), where)
+    return {value.name: value.type for value in (*light.graph.value_info, *light.graph.output)}
+
+
+def _completion(
+    model: onnx.ModelProto, dims: Mapping[str, int], unknown: Unknown, where: str
+) -> Completion:
+    """Settings of the completion of a model, whose symbolic dimensions are bound in place."""
+    sizes = {name: size for name, size in dims.items() if name != TRIP_COUNT}
+    sized = is_open(model) or any(key.endswith(VALUE_SUFFIX) for key in sizes)
+    trips = bind_dims(model, sizes, where)
+    opsets = {o.domain if o.domain != "ai.onnx" else "": o.version for o in model.opset_import}
+    return Completion(
+        opsets,
+        trips,
+        False,
+        unknown_as_bytes=unknown == "bytes",
+        trust_file=not sized,
+        trip_count=dims.get(TRIP_COUNT),
+    )
 
 
 def _complete(
