@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from go_rl.core import MissingDependencyError
 from go_rl.plans.pipeline.config import PipelineConfig
 from go_rl.plans.pipeline.processes import stage_processes
+from go_rl.plans.pipeline.sessions import check_runtime
 from go_rl.plans.pipeline.whole_model import OutputError, WholeModel
 from go_rl.plans.pipeline.worker import StageTimes
 from go_rl.plans.stages.manifest import Manifest
@@ -78,15 +78,19 @@ def run_stages(
         whole: the model itself; its outputs are compared, its throughput is measured.
 
     Raises:
-        MissingDependencyError: onnxruntime is not installed, or cannot be imported.
+        MissingDependencyError: what runs the stages is not installed, or cannot be imported.
         ExecutionError: a stage cannot be loaded, dies, or makes no progress; none stays behind.
     """
-    _check_onnxruntime()
+    check_runtime(manifest.runtime)
     with stage_processes(folder, manifest, config) as running:
         made = running.probe(inputs)
         times = running.pipeline(made)
     cores = len(os.sched_getaffinity(0))
-    reference = None if whole is None else WholeModel(whole, inputs, cores, config.as_written)
+    reference = (
+        None
+        if whole is None
+        else WholeModel(whole, manifest.runtime, inputs, cores, config.as_written)
+    )
     stages = tuple(
         StageRun(
             number, stage.device, running.core[stage.device], stage.nodes,
@@ -101,16 +105,6 @@ def run_stages(
         None if reference is None else reference.throughput(config),
         _notes(len(running.devices), cores),
     )  # fmt: skip
-
-
-def _check_onnxruntime() -> None:
-    try:
-        import onnxruntime  # noqa: F401
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"stages are run by onnxruntime, which cannot be imported ({error}); install it with "
-            "pip install 'go_rl[onnxruntime]'"
-        ) from error
 
 
 def _notes(devices: int, cores: int) -> tuple[str, ...]:

@@ -102,8 +102,9 @@ class StageProcesses:
                 for number, stage in self._stages_of(device)
             }
             task = DeviceTask(
-                self.core[device], stages, self.config.timeout, self.config.as_written
-            )
+                self.core[device], self.manifest.runtime, stages, self.config.timeout,
+                self.config.as_written,
+            )  # fmt: skip
             process = CONTEXT.Process(target=serve, args=(task, theirs, lifeline), daemon=True)
             with _apart():
                 process.start()
@@ -160,7 +161,7 @@ class StageProcesses:
         slots = self.config.slots
         memory = SharedMemory(create=True, size=max(1, array.nbytes * slots))
         self.memories.append(memory)
-        return SharedSlots(memory.name, array.shape, array.dtype.str, slots)
+        return SharedSlots(memory.name, array.shape, array.dtype.name, slots)
 
     def _ready(self, places: Sequence[int]) -> list[int]:
         """The processes that have something to say, or have ended."""

@@ -6,13 +6,12 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from go_rl.core import ExecutionError
 from go_rl.plans.pipeline.config import PipelineConfig
-from go_rl.plans.pipeline.worker import session_of
+from go_rl.plans.pipeline.sessions import open_session
 from go_rl.plans.stages.manifest import Manifest
 
 FLOOR = 1e-3
@@ -30,46 +29,40 @@ class OutputError:
 
 
 class WholeModel:
-    """A session of onnxruntime with the user's inputs.
+    """The model with the user's inputs; those that no stage reads are zeros.
 
     Raises:
-        ExecutionError: onnxruntime refuses the model.
+        ExecutionError: the runtime refuses the model.
     """
 
     def __init__(
-        self, path: Path, inputs: Mapping[str, np.ndarray], threads: int, as_written: bool
-    ) -> None:
+        self, path: Path, runtime: str, inputs: Mapping[str, np.ndarray], threads: int,
+        as_written: bool,
+    ) -> None:  # fmt: skip
         try:
-            self.session = session_of(str(path), threads, as_written)
+            self.session = open_session(runtime, path, threads, as_written)
         except Exception as error:
             reason = str(error).strip().splitlines()[0]
-            raise ExecutionError(f"{path}: onnxruntime refuses the model ({reason})") from error
-        self.feeds = {
-            value.name: inputs[value.name] if value.name in inputs else _unread(value)
-            for value in self.session.get_inputs()
-        }
+            raise ExecutionError(f"{path}: {runtime} refuses the model ({reason})") from error
+        types = self.session.inputs.items()
+        self.feeds = self.session.hold(
+            {n: inputs[n] if n in inputs else each.zeros() for n, each in types}
+        )
 
     def compare(self, manifest: Manifest, made: Mapping[str, np.ndarray]) -> Iterator[OutputError]:
         """Yield the differences of each output."""
-        names = [tensor.name for tensor in manifest.outputs]
-        for name, expected in zip(names, self.session.run(names, self.feeds), strict=True):
-            yield _difference(name, np.asarray(made[name]), np.asarray(expected))
+        expected = self.session.run(self.feeds)
+        for name in (tensor.name for tensor in manifest.outputs):
+            yield _difference(name, np.asarray(made[name]), expected[name])
 
     def throughput(self, config: PipelineConfig) -> float:
         """Return samples a second."""
         for _ in range(config.warm_up):
-            self.session.run(None, self.feeds)
+            self.session.run(self.feeds)
         begun = time.perf_counter()
         for _ in range(config.samples):
-            self.session.run(None, self.feeds)
+            self.session.run(self.feeds)
         return config.samples / (time.perf_counter() - begun)
-
-
-def _unread(value: Any) -> np.ndarray:
-    """An input that no stage reads, and onnxruntime wants: zeros, each open extent 1."""
-    word = value.type.removeprefix("tensor(").removesuffix(")")
-    shape = [extent if isinstance(extent, int) else 1 for extent in value.shape]
-    return np.zeros(shape, {"float": "f4", "double": "f8", "string": "O"}.get(word, word))
 
 
 def _difference(name: str, found: np.ndarray, expected: np.ndarray) -> OutputError:

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from go_rl.plans.pipeline.sessions import Session, open_session
 from go_rl.runtime.lifeline import die_with
 
 
@@ -43,6 +44,7 @@ class SharedSlots:
     """Name of the shared memory."""
     shape: tuple[int, ...]
     dtype: str
+    """Its name, which bfloat16 and the like have too."""
     slots: int
 
 
@@ -61,6 +63,7 @@ class DeviceTask:
     """Stages of a device, told to its process when it starts."""
 
     core: int
+    runtime: str
     stages: Mapping[int, StageTask]
     """The stages of the device by number, in the order in which a sample runs through them."""
     timeout: float
@@ -87,11 +90,11 @@ def serve(task: DeviceTask, pipe: Connection, lifeline: Connection) -> None:
     at = next(iter(task.stages))
     try:
         os.sched_setaffinity(0, {task.core})
-        sessions = {}
+        sessions: dict[int, Session] = {}
         for at, stage in task.stages.items():
-            sessions[at] = session_of(stage.file, 1, task.as_written)
+            sessions[at] = open_session(task.runtime, stage.file, 1, task.as_written)
         pipe.send(("ready", None))
-        fixed: dict[int, dict[str, np.ndarray]] = {}
+        fixed: dict[int, Mapping[str, Any]] = {}
         while True:
             try:
                 word, content = pipe.recv()
@@ -100,8 +103,9 @@ def serve(task: DeviceTask, pipe: Connection, lifeline: Connection) -> None:
             if word == "probe":
                 at, arrays = content
                 inner = {channel.name for _, channel in task.stages[at].receives}
-                fixed[at] = {name: each for name, each in arrays.items() if name not in inner}
-                pipe.send(("probed", _run(sessions[at], arrays)))
+                given = {name: each for name, each in arrays.items() if name not in inner}
+                fixed[at] = sessions[at].hold(given)
+                pipe.send(("probed", sessions[at].run(arrays)))
             else:
                 pipe.send(("done", _pipeline(sessions, task, fixed, *content)))
     except Exception:
@@ -110,39 +114,10 @@ def serve(task: DeviceTask, pipe: Connection, lifeline: Connection) -> None:
             pipe.send(("failed", (at, said)))
 
 
-def session_of(file: str, threads: int, as_written: bool) -> Any:
-    """Return a session of onnxruntime.
-
-    Args:
-        file: ONNX file.
-        threads: of one operator.
-        as_written: join no operators.
-    """
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    if as_written:
-        level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        options.graph_optimization_level = level
-    return onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
-
-
-def _names(values: Any) -> list[str]:
-    return [value.name for value in values]
-
-
-def _run(session: Any, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    names = _names(session.get_outputs())
-    return dict(zip(names, session.run(names, dict(feeds)), strict=True))
-
-
 def _pipeline(
-    sessions: Mapping[int, Any],
+    sessions: Mapping[int, Session],
     task: DeviceTask,
-    fixed: Mapping[int, Mapping[str, np.ndarray]],
+    fixed: Mapping[int, Mapping[str, Any]],
     blocks: Mapping[int, SharedSlots],
     warm_up: int,
     samples: int,
@@ -164,15 +139,15 @@ def _pipeline(
 
 
 def _slots(memory: SharedMemory, block: SharedSlots) -> list[np.ndarray]:
-    whole = np.ndarray((block.slots, *block.shape), block.dtype, memory.buf)
+    whole = np.ndarray((block.slots, *block.shape), np.dtype(block.dtype), memory.buf)
     return [whole[slot, ...] for slot in range(block.slots)]  # views, of scalars as well
 
 
 def _one(
-    session: Any,
+    session: Session,
     task: StageTask,
     timeout: float,
-    given: Mapping[str, np.ndarray],
+    given: Mapping[str, Any],
     slots: Mapping[int, list[np.ndarray]],
     sample: int,
     times: StageTimes,
@@ -184,7 +159,7 @@ def _one(
         _acquire(channel.full, channel.name, timeout)
         feeds[channel.name] = slots[number][sample % len(slots[number])]
     arrived = time.perf_counter()
-    found = _run(session, feeds)
+    found = session.run(feeds)
     ran = time.perf_counter()
     del feeds
     for _, channel in task.receives:

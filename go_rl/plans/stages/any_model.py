@@ -1,0 +1,67 @@
+"""`export_any`: the stages of a plan for whatever model the user names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from go_rl.core import OpGraph, Plan, PlanError
+from go_rl.graphs.readers.load import load, open_target
+from go_rl.graphs.readers.model_options import ModelOptions
+from go_rl.graphs.readers.recognise import Format, names_function, recognise
+from go_rl.graphs.zoo.load_model import ZOO_PREFIX
+from go_rl.plans.stages.manifest import Manifest
+from go_rl.plans.stages.write import export_stages
+
+ACCEPTED = "stages are written of ONNX files, .pt2 archives, JAX functions and PyTorch modules"
+
+
+def export_any(
+    plan: Plan, model: str | Path, folder: Path, graph: OpGraph | None, options: Mapping[str, Any]
+) -> Manifest:
+    """Write the stages of a model; arguments and errors as for `go_rl.export_stages`."""
+    options = {"dims": plan.dims, **options}
+    if str(model).startswith(ZOO_PREFIX) and not Path(model).exists():
+        raise PlanError(f"{model}: a graph without a program; {ACCEPTED}")
+    if names_function(model):
+        return _export_target(plan, str(model), folder, options)
+    path = Path(model)
+    kind = recognise(path)
+    if kind not in (Format.ONNX, Format.TORCH):
+        raise PlanError(f"{model}: {kind.value}; {ACCEPTED}")
+    graph = load(path, **options) if graph is None else graph
+    if kind is Format.TORCH:
+        from go_rl.plans.stages.torch_stages import export_torch_stages, load_program
+
+        return export_torch_stages(plan, load_program(path), graph, folder)
+    return export_stages(plan, graph, path, folder)
+
+
+def _export_target(plan: Plan, model: str, folder: Path, options: Mapping[str, Any]) -> Manifest:
+    from go_rl.graphs.readers.jax.target import NamedFunction
+    from go_rl.plans.stages.jax_stages import JaxSource, export_jax_stages
+
+    with open_target(model, ModelOptions.of(**options)) as found:
+        if isinstance(found, NamedFunction):
+            source = JaxSource(found.function, found.args, found.program())
+            return export_jax_stages(plan, source, folder)
+        from go_rl.plans.stages.torch_stages import export_torch_stages
+
+        return export_torch_stages(plan, found.program(), found.graph(), folder)
+
+
+def export_function(
+    plan: Plan,
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    folder: Path,
+    *,
+    weights: Collection[int] | None = None,
+) -> Manifest:
+    """Write the stages of a JAX function; arguments and errors as for `go_rl.export_stages`."""
+    from go_rl.graphs.readers.jax.stages import jax_program
+    from go_rl.plans.stages.jax_stages import JaxSource, export_jax_stages
+
+    program = jax_program(function, args, weights=weights)
+    return export_jax_stages(plan, JaxSource(function, args, program), folder)
