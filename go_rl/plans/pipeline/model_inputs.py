@@ -55,7 +55,7 @@ def _dtype(tensor: StageTensor) -> np.dtype:
 
 
 def _arrays(file: Path, wanted: Mapping[str, StageTensor]) -> dict[str, np.ndarray]:
-    """The arrays of a file; those written as bytes (`StageFolder.write_arrays`) as what they are."""
+    """The arrays of a file, those that `StageFolder.write_arrays` wrote as bytes as they were."""
     try:
         found = read_arrays(file)
     except UNREADABLE as error:

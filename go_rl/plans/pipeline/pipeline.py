@@ -91,6 +91,7 @@ def run_stages(
         if whole is None
         else WholeModel(whole, manifest.runtime, inputs, cores, config.as_written)
     )
+    outputs = None if reference is None else tuple(reference.compare(manifest, made))
     stages = tuple(
         StageRun(
             number, stage.device, running.core[stage.device], stage.nodes,
@@ -101,16 +102,21 @@ def run_stages(
     )  # fmt: skip
     return PipelineRun(
         stages, _throughput(times), manifest.predicted_throughput,
-        None if reference is None else tuple(reference.compare(manifest, made)),
-        None if reference is None else reference.throughput(config),
-        _notes(len(running.devices), cores),
+        outputs, None if reference is None else reference.throughput(config),
+        _notes(len(running.devices), cores, outputs or ()),
     )  # fmt: skip
 
 
-def _notes(devices: int, cores: int) -> tuple[str, ...]:
-    if devices <= cores:
-        return ()
-    return (f"{devices} devices share {cores} cores: throughput says nothing of the plan",)
+def _notes(devices: int, cores: int, outputs: Sequence[OutputError]) -> tuple[str, ...]:
+    found = []
+    if devices > cores:
+        found.append(f"{devices} devices share {cores} cores: throughput says nothing of the plan")
+    if unusable := [each.output for each in outputs if not each.is_finite]:
+        found.append(
+            f"numbers of {len(unusable)} outputs, {unusable[0]!r} first, are not finite in the "
+            "whole model either, so that their agreement says little: give real --inputs"
+        )
+    return tuple(found)
 
 
 def _throughput(times: Sequence[StageTimes]) -> float:

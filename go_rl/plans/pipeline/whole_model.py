@@ -26,6 +26,8 @@ class OutputError:
     max_absolute: float
     max_relative: float
     """Largest error of a number over its size, or over `FLOOR` of the largest if it is smaller."""
+    is_finite: bool = True
+    """Whether the whole model's numbers are finite: if not, agreement says little."""
 
 
 class WholeModel:
@@ -82,4 +84,5 @@ def _difference(name: str, found: np.ndarray, expected: np.ndarray) -> OutputErr
         return OutputError(name, 0.0, 0.0)
     size = np.abs(both[1])
     floor = max(FLOOR * float(np.nanmax(size, initial=0.0)), np.finfo(np.float64).tiny)
-    return OutputError(name, float(gap.max()), float((gap / np.maximum(size, floor)).max()))
+    relative = np.divide(gap, np.maximum(size, floor), out=np.zeros_like(gap), where=gap != 0)
+    return OutputError(name, float(gap.max()), float(relative.max()), bool(np.isfinite(size).all()))

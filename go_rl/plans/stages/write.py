@@ -18,7 +18,8 @@ from go_rl.graphs.readers.onnx.call import itemsize
 from go_rl.graphs.readers.onnx.load import external_tensors, header_of, load_whole
 from go_rl.graphs.readers.onnx.values.types import inner_tensor_type
 from go_rl.graphs.readers.onnx.worker import complete_in_subprocess
-from go_rl.plans.stages.cut import NOWHERE, CutModel, cut_model
+from go_rl.plans.stages.assignment import NOWHERE
+from go_rl.plans.stages.cut import CutModel, cut_model
 from go_rl.plans.stages.folder import StageFolder, check_exportable, stage_folder
 from go_rl.plans.stages.manifest import FROM_USER, Manifest, Stage, StageTensor
 
