@@ -87,11 +87,9 @@ def run_stages(
         times = running.pipeline(made)
     cores = len(os.sched_getaffinity(0))
     reference = (
-        None
-        if whole is None
-        else WholeModel(whole, manifest.runtime, inputs, cores, config.as_written)
+        None if whole is None else WholeModel(whole, manifest, inputs, cores, config.as_written)
     )
-    outputs = None if reference is None else tuple(reference.compare(manifest, made))
+    outputs = None if reference is None else tuple(reference.compare(made))
     stages = tuple(
         StageRun(
             number, stage.device, running.core[stage.device], stage.nodes,

@@ -95,12 +95,7 @@ class StageProcesses:
         for device in self.devices:
             ours, theirs = CONTEXT.Pipe()
             lifeline, held = CONTEXT.Pipe(duplex=False)
-            stages = {
-                number: StageTask(
-                    str(folder / stage.file), self._of(number, 1), self._of(number, 0)
-                )
-                for number, stage in self._stages_of(device)
-            }
+            stages = {n: self._task(n, stage, folder) for n, stage in self._stages_of(device)}
             task = DeviceTask(
                 self.core[device], self.manifest.runtime, stages, self.config.timeout,
                 self.config.as_written,
@@ -115,6 +110,11 @@ class StageProcesses:
             self.pipes.append(ours)
         for place in range(len(self.pipes)):
             self._answer(place, START_SECONDS)
+
+    def _task(self, number: int, stage: Stage, folder: Path) -> StageTask:
+        outputs = tuple(each.name for each in stage.outputs)
+        receives, sends = self._of(number, 1), self._of(number, 0)
+        return StageTask(str(folder / stage.file), outputs, receives, sends)
 
     def _stages_of(self, device: int) -> list[tuple[int, Stage]]:
         """The stages of a device, with their numbers."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,6 @@ class Session(ABC):
     """A program that runs."""
 
     inputs: Mapping[str, InputType]
-    outputs: tuple[str, ...]
 
     def hold(self, arrays: Arrays) -> Mapping[str, Any]:
         """Return arrays in the form in which they are given again and again."""
@@ -61,28 +60,31 @@ def check_runtime(runtime: str) -> None:
         ) from error
 
 
-def open_session(runtime: str, file: str | Path, threads: int, as_written: bool) -> Session:
+def open_session(
+    runtime: str, file: str | Path, outputs: Sequence[str], threads: int, as_written: bool
+) -> Session:
     """Return a program that runs.
 
     Args:
         runtime: one of `go_rl.plans.stages.manifest.RUNTIMES`.
         file: of the program.
+        outputs: names of its results, in order.
         threads: of one operator; XLA has one a core that the process may use.
         as_written: onnxruntime joins no operators.
     """
     match runtime:
         case "onnxruntime":
-            return _OnnxSession(str(file), threads, as_written)
+            return _OnnxSession(str(file), outputs, threads, as_written)
         case "jax":
-            return _JaxSession(Path(file))
+            return _JaxSession(Path(file), outputs)
         case _:
-            return _TorchSession(str(file), threads)
+            return _TorchSession(str(file), outputs, threads)
 
 
 class _OnnxSession(Session):
     """A session of onnxruntime."""
 
-    def __init__(self, file: str, threads: int, as_written: bool) -> None:
+    def __init__(self, file: str, outputs: Sequence[str], threads: int, as_written: bool) -> None:
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
@@ -95,12 +97,12 @@ class _OnnxSession(Session):
         providers = ["CPUExecutionProvider"]
         self._session = onnxruntime.InferenceSession(file, options, providers=providers)
         self.inputs = {value.name: _onnx_type(value) for value in self._session.get_inputs()}
-        self.outputs = tuple(value.name for value in self._session.get_outputs())
+        self._outputs = list(outputs)
 
     def run(self, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
         given = {name: feeds[name] for name in self.inputs}
-        made = self._session.run(self.outputs, given)
-        return {name: np.asarray(each) for name, each in zip(self.outputs, made, strict=True)}
+        made = self._session.run(self._outputs, given)
+        return {name: np.asarray(each) for name, each in zip(self._outputs, made, strict=True)}
 
 
 def _onnx_type(value: Any) -> InputType:
@@ -116,7 +118,7 @@ _ONNX_WORDS = {"float": "float32", "double": "float64", "string": "object"}
 class _JaxSession(Session):
     """A program of `jax.export`, compiled for the processor."""
 
-    def __init__(self, file: Path) -> None:
+    def __init__(self, file: Path, outputs: Sequence[str]) -> None:
         import jax
 
         with jax.enable_x64(True):  # programs have the types that they were made with
@@ -124,8 +126,7 @@ class _JaxSession(Session):
         (types,), _ = jax.tree.unflatten(program.in_tree, program.in_avals)
         self.inputs = {name: InputType(each.shape, np.dtype(each.dtype))
                        for name, each in types.items()}  # fmt: skip
-        self.outputs = tuple(jax.tree.unflatten(program.out_tree, program.out_avals))
-        self._call, self._jax = jax.jit(program.call), jax
+        self._call, self._jax, self._outputs = jax.jit(program.call), jax, outputs
         self._device = jax.devices("cpu")[0]
 
     def hold(self, arrays: Arrays) -> Mapping[str, Any]:
@@ -136,22 +137,22 @@ class _JaxSession(Session):
         with self._jax.enable_x64(True):
             given = {name: feeds[name] for name in self.inputs}
             made = self._call(self._jax.device_put(given, self._device))
-            return {name: np.asarray(each) for name, each in made.items()}
+            return {name: np.asarray(made[name]) for name in self._outputs}
 
 
 class _TorchSession(Session):
     """A program of `torch.export`, run operator by operator."""
 
-    def __init__(self, file: str, threads: int) -> None:
+    def __init__(self, file: str, outputs: Sequence[str], threads: int) -> None:
         import torch
         from torch.utils._pytree import tree_flatten, tree_unflatten
 
         torch.set_num_threads(threads)
         program = torch.export.load(file)
         values = {n.name: n.meta["val"] for n in program.graph.nodes if n.op == "placeholder"}
-        signature = program.graph_signature
-        self.inputs = {str(name): _torch_type(values[name]) for name in signature.user_inputs}
-        self.outputs = tuple(map(str, signature.user_outputs))
+        names = map(str, program.graph_signature.user_inputs)
+        self.inputs = {name: _torch_type(values[name]) for name in names}
+        self._outputs = outputs
         self._torch, self._module = torch, program.module()
         self._arguments = lambda flat: tree_unflatten(flat, program.call_spec.in_spec)
         self._leaves = lambda tree: tree_flatten(tree)[0]
@@ -165,7 +166,7 @@ class _TorchSession(Session):
         args, kwargs = self._arguments(flat)
         with self._torch.no_grad():
             made = self._leaves(self._module(*args, **kwargs))
-        return {name: self._array(each) for name, each in zip(self.outputs, made, strict=True)}
+        return {name: self._array(each) for name, each in zip(self._outputs, made, strict=True)}
 
     def _tensor(self, array: np.ndarray) -> Any:
         """A copy of an array; those in shared memory are written again."""

@@ -17,6 +17,9 @@ from go_rl.plans.stages.manifest import Manifest
 FLOOR = 1e-3
 """Share of the largest number of an output below which its differences count absolutely."""
 
+EXTENDED = 2
+"""NumPy's mark of element types that a package adds, such as bfloat16."""
+
 
 @dataclass(frozen=True)
 class OutputError:
@@ -34,27 +37,32 @@ class WholeModel:
     """The model with the user's inputs; those that no stage reads are zeros.
 
     Raises:
-        ExecutionError: the runtime refuses the model.
+        ExecutionError: the runtime refuses the model, or it is another one.
     """
 
     def __init__(
-        self, path: Path, runtime: str, inputs: Mapping[str, np.ndarray], threads: int,
+        self, path: Path, manifest: Manifest, inputs: Mapping[str, np.ndarray], threads: int,
         as_written: bool,
     ) -> None:  # fmt: skip
+        self.outputs = [tensor.name for tensor in manifest.outputs]
         try:
-            self.session = open_session(runtime, path, threads, as_written)
+            self.session = open_session(manifest.runtime, path, self.outputs, threads, as_written)
         except Exception as error:
             reason = str(error).strip().splitlines()[0]
-            raise ExecutionError(f"{path}: {runtime} refuses the model ({reason})") from error
+            raise ExecutionError(
+                f"{path}: {manifest.runtime} refuses the model ({reason})"
+            ) from error
+        if foreign := sorted(set(inputs) - set(self.session.inputs)):
+            raise ExecutionError(f"{path}: has no input {foreign[0]!r}, which the stages read")
         types = self.session.inputs.items()
         self.feeds = self.session.hold(
             {n: inputs[n] if n in inputs else each.zeros() for n, each in types}
         )
 
-    def compare(self, manifest: Manifest, made: Mapping[str, np.ndarray]) -> Iterator[OutputError]:
+    def compare(self, made: Mapping[str, np.ndarray]) -> Iterator[OutputError]:
         """Yield the differences of each output."""
         expected = self.session.run(self.feeds)
-        for name in (tensor.name for tensor in manifest.outputs):
+        for name in dict.fromkeys(self.outputs):
             yield _difference(name, np.asarray(made[name]), expected[name])
 
     def throughput(self, config: PipelineConfig) -> float:
@@ -73,7 +81,8 @@ def _difference(name: str, found: np.ndarray, expected: np.ndarray) -> OutputErr
             f"output {name!r} is {found.dtype} {list(found.shape)}; the whole model makes "
             f"{expected.dtype} {list(expected.shape)}"
         )
-    if not np.issubdtype(expected.dtype, np.number):
+    is_extended = expected.dtype.isbuiltin == EXTENDED
+    if not (is_extended or np.issubdtype(expected.dtype, np.number)):
         wrong = float((found != expected).any())
         return OutputError(name, wrong, wrong)
     both = [each.astype(np.complex128 if np.iscomplexobj(each) else np.float64)

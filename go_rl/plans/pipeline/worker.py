@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import time
-import traceback
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from go_rl.graphs.readers.python_target import last_line
 from go_rl.plans.pipeline.sessions import Session, open_session
 from go_rl.runtime.lifeline import die_with
 
@@ -53,6 +53,7 @@ class StageTask:
     """One stage."""
 
     file: str
+    outputs: tuple[str, ...]
     receives: tuple[tuple[int, Channel], ...]
     """Channels by number, of tensors from other stages."""
     sends: tuple[tuple[int, Channel], ...]
@@ -92,7 +93,7 @@ def serve(task: DeviceTask, pipe: Connection, lifeline: Connection) -> None:
         os.sched_setaffinity(0, {task.core})
         sessions: dict[int, Session] = {}
         for at, stage in task.stages.items():
-            sessions[at] = open_session(task.runtime, stage.file, 1, task.as_written)
+            sessions[at] = open_session(task.runtime, stage.file, stage.outputs, 1, task.as_written)
         pipe.send(("ready", None))
         fixed: dict[int, Mapping[str, Any]] = {}
         while True:
@@ -108,10 +109,9 @@ def serve(task: DeviceTask, pipe: Connection, lifeline: Connection) -> None:
                 pipe.send(("probed", sessions[at].run(arrays)))
             else:
                 pipe.send(("done", _pipeline(sessions, task, fixed, *content)))
-    except Exception:
-        said = traceback.format_exc(limit=-1).strip().splitlines()[-1]
+    except Exception as error:
         with suppress(OSError):  # the parent may be gone
-            pipe.send(("failed", (at, said)))
+            pipe.send(("failed", (at, last_line(error))))
 
 
 def _pipeline(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from go_rl.core import OpGraph, Plan, PlanError
+from go_rl.core import MissingDependencyError, OpGraph, Plan, PlanError
+from go_rl.core.installed import check_installed
 from go_rl.graphs.readers.load import load, open_target
 from go_rl.graphs.readers.model_options import ModelOptions
 from go_rl.graphs.readers.recognise import Format, names_function, recognise
@@ -32,9 +34,10 @@ def export_any(
         raise PlanError(f"{model}: {kind.value}; {ACCEPTED}")
     graph = load(path, **options) if graph is None else graph
     if kind is Format.TORCH:
+        _check_torch(model)
         from go_rl.plans.stages.torch_stages import export_torch_stages, load_program
 
-        return export_torch_stages(plan, load_program(path), graph, folder)
+        return export_torch_stages(plan, load_program(path), graph, folder, path)
     return export_stages(plan, graph, path, folder)
 
 
@@ -49,6 +52,15 @@ def _export_target(plan: Plan, model: str, folder: Path, options: Mapping[str, A
         from go_rl.plans.stages.torch_stages import export_torch_stages
 
         return export_torch_stages(plan, found.program(), found.graph(), folder)
+
+
+def _check_torch(model: str | Path) -> None:
+    check_installed(("torch",))
+    if find_spec("torch") is None:
+        raise MissingDependencyError(
+            f"{model}: a program of PyTorch is cut by PyTorch, which is not installed; install it "
+            "with pip install 'go_rl[torch]'"
+        )
 
 
 def export_function(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from os.path import commonpath
 
 import networkx as nx
 
@@ -94,7 +95,7 @@ def _placed(
             raise PlanError(
                 f"operator {name!r} is one in the file, and the plan has its parts on several "
                 f"devices: {first!r} on {one}, {second!r} on {other}; pin them together "
-                f"(--fixed '{name}*={one}') and optimize again"
+                f"(--fixed '{commonpath([first, second])}*={one}') and optimize again"
             )
     return [
         (*devices, *sorted(others - set(devices)))

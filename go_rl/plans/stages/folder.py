@@ -80,7 +80,7 @@ class StageFolder:
 def _as_plain(array: np.ndarray) -> np.ndarray:
     """An array, or the bytes of one whose element type an ``.npz`` does not keep."""
     array = np.ascontiguousarray(array).reshape(array.shape)
-    return array if array.dtype.isbuiltin else array[..., None].view(np.uint8)
+    return array if array.dtype.isbuiltin == 1 else array[..., None].view(np.uint8)
 
 
 def check_exportable(plan: Plan, graph: OpGraph, folder: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import onnx
 from jax import export
@@ -134,12 +135,16 @@ class _JaxWriter:
         }
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        """The weights and inputs of which there are numbers, not types alone."""
-        read = {name for stage in self.stages for name in (*stage.weights, *stage.inputs)}
-        given = {**dict(self.source.program.inputs(self.source.args))}
+        """The weights and inputs of which there are numbers, not types alone; of the types that
+        tracing gave them."""
+        types: dict[str, jax.ShapeDtypeStruct] = {}
+        for stage in self.stages:
+            types |= zip(stage.weights, stage.weight_types, strict=True)
+            types |= zip(stage.inputs, stage.input_types, strict=True)
+        given = self.source.program.inputs(self.source.args)
         return {
-            name: np.asarray(array) for name, array in given.items()
-            if name in read and not isinstance(array, jax.ShapeDtypeStruct)
+            name: np.asarray(array).astype(types[name].dtype) for name, array in given.items()
+            if name in types and not isinstance(array, jax.ShapeDtypeStruct)
         }  # fmt: skip
 
 
@@ -148,7 +153,7 @@ def _exported(
 ) -> tuple[bytes, list[str]]:
     """A serialised program, and notes."""
     for name, kind in types.items():
-        if jax.dtypes.issubdtype(kind.dtype, jax.dtypes.extended):
+        if jnp.issubdtype(kind.dtype, jax.dtypes.extended):
             raise ReadError(
                 f"{what} reads {name!r}, a random key, which is no plain array; make the key "
                 "inside of the function, or pass jax.random.key_data of it"
@@ -165,7 +170,7 @@ def _exported(
 def _tensor(
     name: str, kind: jax.ShapeDtypeStruct, sender: int, is_weight: bool = False
 ) -> StageTensor:
-    if jax.dtypes.issubdtype(kind.dtype, jax.dtypes.extended):
+    if jnp.issubdtype(kind.dtype, jax.dtypes.extended):
         raise ReadError(
             f"{name!r} is a random key, which cannot go between stages; keep its producer and its "
             "readers on one device (--fixed)"
