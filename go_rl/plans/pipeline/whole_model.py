@@ -12,7 +12,7 @@ import numpy as np
 from go_rl.core import ExecutionError
 from go_rl.plans.pipeline.config import PipelineConfig
 from go_rl.plans.pipeline.sessions import open_session
-from go_rl.plans.stages.manifest import Manifest
+from go_rl.plans.stages.manifest import FROM_USER, Manifest
 
 FLOOR = 1e-3
 """Share of the largest number of an output below which its differences count absolutely."""
@@ -52,7 +52,9 @@ class WholeModel:
             raise ExecutionError(
                 f"{path}: {manifest.runtime} refuses the model ({reason})"
             ) from error
-        if foreign := sorted(set(inputs) - set(self.session.inputs)):
+        read = {t.name for stage in manifest.stages for t in stage.inputs
+                if t.sender == FROM_USER and not t.is_weight}  # fmt: skip
+        if foreign := sorted(read - set(self.session.inputs)):
             raise ExecutionError(f"{path}: has no input {foreign[0]!r}, which the stages read")
         types = self.session.inputs.items()
         self.feeds = self.session.hold(
