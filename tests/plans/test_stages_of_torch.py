@@ -124,14 +124,23 @@ def test_a_module_by_name_in_half_precision(tmp_path, monkeypatch):
     assert manifest.stages[1].inputs[0].element_type == "BFLOAT16"
 
 
-@pytest.mark.parametrize(
-    ("module", "words"),
-    [(_Stateful, "a program with a state of its own"), (_Written, "is a view that is read later")],
-)
-def test_what_cannot_be_cut_is_refused_and_nothing_is_written(tmp_path, module, words):
-    model = _saved(module(), (torch.zeros(2, 8),), tmp_path / "m.pt2")
+def test_what_is_written_into_a_tensor_is_seen_through_its_views(tmp_path):
+    model = _saved(_Written(), (torch.zeros(2, 8),), tmp_path / "m.pt2")
+    plan = _plan(model, {"first/linear": 0, "mul_": 1, "second/linear_1": 0})
+    manifest = go_rl.export_stages(plan, model, tmp_path / "s")
+    assert [stage.device for stage in manifest.stages] == [0, 1, 0]
+    tensors = {"x": torch.from_numpy(np.arange(16, dtype=np.float32).reshape(2, 8))}
+    expected = torch.export.load(model).module()(tensors["x"])
+    for stage in manifest.stages:
+        module = torch.export.load(tmp_path / "s" / stage.file).module()
+        tensors |= module(**{each.name: tensors[each.name] for each in stage.inputs})
+    assert torch.equal(tensors[manifest.outputs[0].name], expected)
+
+
+def test_what_cannot_be_cut_is_refused_and_nothing_is_written(tmp_path):
+    model = _saved(_Stateful(), (torch.zeros(2, 8),), tmp_path / "m.pt2")
     plan = _plan(model, {"first/linear": 0, "second/linear_1": 1})
-    with pytest.raises(ReadError, match=words):
+    with pytest.raises(ReadError, match="the program changes 'count'"):
         go_rl.export_stages(plan, model, tmp_path / "s")
     assert [path.name for path in tmp_path.iterdir()] == ["m.pt2"]
 

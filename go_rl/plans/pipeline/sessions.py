@@ -44,6 +44,10 @@ class Session(ABC):
         """Return arrays in the form in which they are given again and again."""
         return arrays
 
+    def use_threads(self, count: int) -> None:
+        """Change the threads of one operator; where the runtime cannot, nothing."""
+        del count
+
     @abstractmethod
     def run(self, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """Return all outputs by name, computed; ``feeds`` may hold more than the inputs."""
@@ -147,15 +151,19 @@ class _TorchSession(Session):
         import torch
         from torch.utils._pytree import tree_flatten, tree_unflatten
 
-        torch.set_num_threads(threads)
+        self._torch = torch
+        self.use_threads(threads)
         program = torch.export.load(file)
         values = {n.name: n.meta["val"] for n in program.graph.nodes if n.op == "placeholder"}
         names = map(str, program.graph_signature.user_inputs)
         self.inputs = {name: _torch_type(values[name]) for name in names}
         self._outputs = outputs
-        self._torch, self._module = torch, program.module()
+        self._module = program.module()
         self._arguments = lambda flat: tree_unflatten(flat, program.call_spec.in_spec)
         self._leaves = lambda tree: tree_flatten(tree)[0]
+
+    def use_threads(self, count: int) -> None:
+        self._torch.set_num_threads(count)
 
     def hold(self, arrays: Arrays) -> Mapping[str, Any]:
         return {name: self._tensor(array) for name, array in arrays.items()}

@@ -44,6 +44,7 @@ class WholeModel:
         self, path: Path, manifest: Manifest, inputs: Mapping[str, np.ndarray], threads: int,
         as_written: bool,
     ) -> None:  # fmt: skip
+        self.threads = threads
         self.outputs = [tensor.name for tensor in manifest.outputs]
         try:
             self.session = open_session(manifest.runtime, path, self.outputs, threads, as_written)
@@ -62,13 +63,15 @@ class WholeModel:
         )
 
     def compare(self, made: Mapping[str, np.ndarray]) -> Iterator[OutputError]:
-        """Yield the differences of each output."""
+        """Yield the differences of each output; the model has a thread, as each stage has."""
+        self.session.use_threads(1)
         expected = self.session.run(self.feeds)
         for name in dict.fromkeys(self.outputs):
             yield _difference(name, np.asarray(made[name]), expected[name])
 
     def throughput(self, config: PipelineConfig) -> float:
-        """Return samples a second."""
+        """Return samples a second, with all threads."""
+        self.session.use_threads(self.threads)
         for _ in range(config.warm_up):
             self.session.run(self.feeds)
         begun = time.perf_counter()

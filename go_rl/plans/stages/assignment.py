@@ -50,7 +50,7 @@ class Assignment:
 
 
 def assign_stages(
-    operators: Operators, graph: OpGraph, plan: Plan, owner: Callable[[str], int | None]
+    operators: Operators, graph: OpGraph, plan: Plan, owners: Callable[[str], Sequence[int]]
 ) -> Assignment:
     """Return the stages of a program.
 
@@ -58,12 +58,12 @@ def assign_stages(
         operators: of the program.
         graph: that the plan is for.
         plan: see there.
-        owner: the operator that a node of the graph is, or is a part of; None: none.
+        owners: the operators that a node of the graph is, is a part of, or became.
 
     Raises:
         PlanError: the plan spreads over devices what is one operator.
     """
-    placed = _placed(operators.names, graph, plan, owner)
+    placed = _placed(operators.names, graph, plan, owners)
     home = _home(operators, placed, _fed(operators, placed))
     order, stage = _stages(operators.above, home)
     members: list[set[int]] = [set() for _ in order]
@@ -79,14 +79,13 @@ def assign_stages(
 
 
 def _placed(
-    names: Sequence[str], graph: OpGraph, plan: Plan, owner: Callable[[str], int | None]
+    names: Sequence[str], graph: OpGraph, plan: Plan, owners: Callable[[str], Sequence[int]]
 ) -> list[tuple[int, ...]]:
     """Devices of each operator: its own, then those of copies; none where the plan has no node."""
     found: list[dict[int, str]] = [{} for _ in names]
     copies: list[set[int]] = [set() for _ in names]
     for node, name in enumerate(map(str, graph.names)):
-        number = owner(name)
-        if number is not None:
+        for number in owners(name):
             found[number].setdefault(int(plan.device[node]), name)
             copies[number].update(plan.replicas.get(node, ()))
     for name, devices in zip(names, found, strict=True):

@@ -64,7 +64,7 @@ def cut_model(model: onnx.ModelProto, graph: OpGraph, plan: Plan, where: str) ->
         [not given.isdisjoint(each) for each in reads], quantisers,
         {i for i, node in enumerate(nodes) if node.op_type == "DequantizeLinear"},
     )  # fmt: skip
-    found = assign_stages(operators, graph, plan, lambda name: _owner(name, number))
+    found = assign_stages(operators, graph, plan, lambda name: _owners(name, number))
     sender = {name: found.stage[number] for name, number in maker.items()}
     return CutModel(nodes, reads, names, found.members, found.device, sender)
 
@@ -80,10 +80,10 @@ def _names(nodes: Sequence[onnx.NodeProto]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _owner(name: str, number: Mapping[str, int]) -> int | None:
+def _owners(name: str, number: Mapping[str, int]) -> tuple[int, ...]:
     """The operator that a node is, or is a part of: a step of an LSTM, a node of an If's branch."""
     while name not in number:
         name, slash, _ = name.rpartition("/")
         if not slash:
-            return None
-    return number[name]
+            return ()
+    return (number[name],)

@@ -4,7 +4,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -19,29 +22,61 @@ CHECKS = ("_assert_tensor_metadata", "_assert_scalar", "_assert_async", "sym_con
 _NUMBERS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
-def flat_graph(program: ExportedProgram, dims: Mapping[str, int]) -> fx.GraphModule:
-    """Return the program's operators; weights are attributes, sizes numbers, nothing is written in
-    place.
+@contextmanager
+def quietly() -> Iterator[None]:
+    """A block in which PyTorch does not warn of its own future."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@dataclass(frozen=True, eq=False)
+class FlatGraph:
+    """A program's operators; weights are attributes, sizes numbers, nothing is written in place."""
+
+    module: fx.GraphModule
+    inputs: tuple[str, ...]
+    """Names by which the program takes its inputs."""
+    origin: Mapping[str, str]
+    """Name in the program of the operator that each node was made of, by the node's name."""
+
+
+def flat_graph(program: ExportedProgram, dims: Mapping[str, int]) -> FlatGraph:
+    """Return a program's operators.
 
     Args:
         program: not changed.
         dims: sizes of its symbols.
 
     Raises:
-        ReadError: a symbol has no size; the program changes its state, or writes into a tensor
-            whose parts others read.
+        ReadError: a symbol has no size, or the program changes its state or its inputs.
     """
+    origin = {node.name: node.name for node in program.graph.nodes}
+    if any(map(_is_written, program.graph.nodes)):
+        with quietly():
+            program = program.run_decompositions({})  # writes become results
+        origin = {node.name: _made_of(node) for node in program.graph.nodes}
+    signature = program.graph_signature
+    changed = {**signature.buffers_to_mutate, **signature.user_inputs_to_mutate}
+    if changed:
+        name = next(iter(changed.values()))
+        raise ReadError(
+            f"the program changes {name!r}: one with a state of its own is not cut into stages"
+        )
     module = program.module(check_guards=False)
     for node in list(module.graph.nodes):
         if node.op == "call_module" or _operator(node) in CHECKS:
             module.graph.erase_node(node)
     _settle_sizes(module.graph, dims)
-    for node in list(module.graph.nodes):
-        if _is_written(node):
-            _write_apart(node)
     module.graph.eliminate_dead_code()
     module.recompile()
-    return module
+    return FlatGraph(module, tuple(map(str, signature.user_inputs)), origin)
+
+
+def _made_of(node: fx.Node) -> str:
+    """The operator of the program before the last change that became a node."""
+    sources = node.meta.get("from_node")
+    return sources[-1].name if sources else node.name
 
 
 def _operator(node: fx.Node) -> str:
@@ -91,55 +126,6 @@ def _number(value: Any, dims: Mapping[str, int], node: fx.Node) -> Any:
 def _is_written(node: fx.Node) -> bool:
     schema = getattr(node.target, "_schema", None)
     return node.op == "call_function" and schema is not None and schema.is_mutable
-
-
-def _write_apart(node: fx.Node) -> None:
-    """Make an in-place operator one whose result is what it wrote, for all later readers."""
-    operand: Any = node.args[0] if node.args else None
-    name = _operator(node)
-    packet = getattr(torch.ops.aten, name.removesuffix("_"), None)
-    overload = getattr(packet, node.target._overloadname, None)
-    if not isinstance(operand, fx.Node) or operand.op != "call_function" or overload is None:
-        raise ReadError(
-            f"node {node.name!r} ({name}) changes {operand}, which is no result of an operator: "
-            "a program with a state of its own is not cut into stages"
-        )
-    later = set(_after(node))
-    if shared := [n for n in _aliases(operand, node) if later & set(n.users)]:
-        raise ReadError(
-            f"node {node.name!r} ({name}) writes into {operand.name!r}, of which "
-            f"{shared[0].name!r} is a view that is read later: such a program is not cut into "
-            "stages; export it after run_decompositions()"
-        )
-    node.target = overload
-    operand.replace_all_uses_with(node, delete_user_cb=lambda user: user in later)
-
-
-def _after(node: fx.Node) -> Iterator[fx.Node]:
-    while node.next.op != "root":
-        node = node.next
-        yield node
-
-
-def _aliases(operand: fx.Node, writer: fx.Node) -> list[fx.Node]:
-    """Nodes that may share memory with an operand: what it is a view of, and its own views."""
-    found, open_ends = {operand}, [operand]
-    while open_ends:
-        node = open_ends.pop()
-        near = [user for user in node.users if user is not writer and _is_view(user)]
-        if _is_view(node):
-            near += [n for n in node.all_input_nodes if n.op == "call_function"]
-        open_ends += [n for n in near if n not in found]
-        found.update(near)
-    return [node for node in found if node is not operand]
-
-
-def _is_view(node: fx.Node) -> bool:
-    """Whether a result may share memory with an operand."""
-    schema = getattr(node.target, "_schema", None)
-    if schema is None:
-        return node.op == "call_function"  # getitem of several results
-    return any(each.alias_info is not None for each in schema.returns) and not schema.is_mutable
 
 
 def weights_of(stage: fx.GraphModule) -> list[torch.Tensor]:

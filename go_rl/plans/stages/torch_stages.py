@@ -10,7 +10,6 @@ and returns them by name: ``torch.export.load(file).module()(x=…)["y"]``.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,7 +24,7 @@ from go_rl.core import OpGraph, Plan, PlanError, ReadError
 from go_rl.plans.stages.assignment import NOWHERE, Assignment, Operators, assign_stages
 from go_rl.plans.stages.folder import StageFolder, check_exportable, stage_folder
 from go_rl.plans.stages.manifest import FROM_USER, Manifest, Stage, StageTensor
-from go_rl.plans.stages.torch_program import flat_graph, num_bytes, weights_of
+from go_rl.plans.stages.torch_program import flat_graph, num_bytes, quietly, weights_of
 
 WHOLE = "whole.pt2"
 
@@ -44,22 +43,21 @@ def export_torch_stages(
 
     Raises:
         PlanError: the plan is of another model or a failure, or the folder has files.
-        ReadError: a size is open in the plan, or the program changes its state or writes into a
-            part of a tensor that others read.
+        ReadError: a size is open in the plan, or the program changes its state.
         OSError: the folder cannot be written.
     """
     check_exportable(plan, graph, folder)
-    module = flat_graph(program, plan.dims)
-    nodes = [node for node in module.graph.nodes if node.op == "call_function"]
-    found = assign_stages(_operators(nodes), graph, plan, _Owner(nodes))
+    flat = flat_graph(program, plan.dims)
+    nodes = [node for node in flat.module.graph.nodes if node.op == "call_function"]
+    owners = _Owners([flat.origin[node.name] for node in nodes])
+    found = assign_stages(_operators(nodes), graph, plan, owners)
     with stage_folder(folder, plan, found.device) as writing:
         whole = WHOLE
         if file is None:
             torch.export.save(program, writing.path / WHOLE)
         else:
             whole = os.path.relpath(file.resolve(), folder.resolve())
-        inputs = tuple(map(str, program.graph_signature.user_inputs))
-        return _TorchWriter(inputs, module, nodes, found, writing).write(whole)
+        return _TorchWriter(flat.inputs, flat.module, nodes, found, writing).write(whole)
 
 
 def _operators(nodes: list[fx.Node]) -> Operators:
@@ -69,15 +67,17 @@ def _operators(nodes: list[fx.Node]) -> Operators:
     return Operators([node.name for node in nodes], above, above, given)
 
 
-class _Owner:
-    """Finds the operator that a node of the graph is: ``<path of its module>/<its name>``."""
+class _Owners:
+    """Finds the operators that a node of the graph became: ``<path of its module>/<its name>``."""
 
-    def __init__(self, nodes: list[fx.Node]) -> None:
-        self._number = {node.name: i for i, node in enumerate(nodes)}
+    def __init__(self, names: list[str]) -> None:
+        self._numbers: dict[str, list[int]] = {}
+        for number, name in enumerate(names):
+            self._numbers.setdefault(name, []).append(number)
 
-    def __call__(self, name: str) -> int | None:
+    def __call__(self, name: str) -> list[int]:
         parts = (part.partition("#")[0] for part in reversed(name.split("/")))
-        return next((self._number[part] for part in parts if part in self._number), None)
+        return next((self._numbers[part] for part in parts if part in self._numbers), [])
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +116,7 @@ class _TorchWriter:
         file = self.folder.file(number, ".pt2")
         stage = fx.GraphModule(self.module, graph)
         examples = {self._name(node): _example(node) for node in received}
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with quietly():
             torch.export.save(torch.export.export(stage, (), examples, strict=False), file)
         return self.folder.stage(
             number, file, len(inside), float(sum(map(num_bytes, weights_of(stage)))),
@@ -198,8 +197,7 @@ def load_program(path: Path) -> ExportedProgram:
         ReadError: PyTorch cannot read it.
     """
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with quietly():
             return torch.export.load(path)
     except Exception as error:
         reason = str(error).strip().splitlines()[0]
