@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from go_rl.core import MissingDependencyError, OpGraph, Plan, PlanError
 from go_rl.core.installed import check_installed
@@ -16,6 +16,9 @@ from go_rl.graphs.zoo.load_model import ZOO_PREFIX
 from go_rl.plans.stages.manifest import Manifest
 from go_rl.plans.stages.write import export_stages
 
+if TYPE_CHECKING:
+    from go_rl.graphs.readers.jax.target import NamedFunction
+
 ACCEPTED = "stages are written of ONNX files, .pt2 archives, JAX functions and PyTorch modules"
 
 
@@ -25,7 +28,8 @@ def export_any(
     """Write the stages of a model; arguments and errors as for `go_rl.export_stages`."""
     options = {"dims": plan.dims, **options}
     if str(model).startswith(ZOO_PREFIX) and not Path(model).exists():
-        raise PlanError(f"{model}: a graph without a program; {ACCEPTED}")
+        name = str(model).removeprefix(ZOO_PREFIX)
+        return _export_network(plan, name, folder, ModelOptions.of(**options))
     if names_function(model):
         return _export_target(plan, str(model), folder, options)
     path = Path(model)
@@ -43,15 +47,35 @@ def export_any(
 
 def _export_target(plan: Plan, model: str, folder: Path, options: Mapping[str, Any]) -> Manifest:
     from go_rl.graphs.readers.jax.target import NamedFunction
-    from go_rl.plans.stages.jax_stages import JaxSource, export_jax_stages
 
     with open_target(model, ModelOptions.of(**options)) as found:
         if isinstance(found, NamedFunction):
-            source = JaxSource(found.function, found.args, found.program())
-            return export_jax_stages(plan, source, folder)
+            return _export_jax(plan, found, folder)
         from go_rl.plans.stages.torch_stages import export_torch_stages
 
         return export_torch_stages(plan, found.program(), found.graph(), folder)
+
+
+def _export_network(plan: Plan, name: str, folder: Path, options: ModelOptions) -> Manifest:
+    """Write the stages of a network of the zoo, by the code that its graph was traced from."""
+    from go_rl.graphs.readers.jax.inline import JaxOptions
+    from go_rl.graphs.readers.jax.target import NamedFunction
+    from go_rl.graphs.zoo.freeze import UNROLL_LIMIT
+    from go_rl.graphs.zoo.models.inventory import zoo_model
+    from go_rl.graphs.zoo.sized import SIZED_NAMES, sized_network
+
+    is_sized = name in SIZED_NAMES and options.dims
+    built = sized_network(name, options.dims) if is_sized else zoo_model(name).build()
+    function, args, weights = built
+    flattening = None if is_sized else JaxOptions(unroll_limit=UNROLL_LIMIT)
+    named = NamedFunction(name, function, tuple(args), weights, flattening, options.dims)
+    return _export_jax(plan, named, folder)
+
+
+def _export_jax(plan: Plan, named: NamedFunction, folder: Path) -> Manifest:
+    from go_rl.plans.stages.jax_stages import JaxSource, export_jax_stages
+
+    return export_jax_stages(plan, JaxSource(named.function, named.args, named.program()), folder)
 
 
 def _check_torch(model: str | Path) -> None:
@@ -72,8 +96,7 @@ def export_function(
     weights: Collection[int] | None = None,
 ) -> Manifest:
     """Write the stages of a JAX function; arguments and errors as for `go_rl.export_stages`."""
-    from go_rl.graphs.readers.jax.stages import jax_program
-    from go_rl.plans.stages.jax_stages import JaxSource, export_jax_stages
+    from go_rl.graphs.readers.jax.target import NamedFunction
 
-    program = jax_program(function, args, weights=weights)
-    return export_jax_stages(plan, JaxSource(function, args, program), folder)
+    name = getattr(function, "__name__", type(function).__name__)
+    return _export_jax(plan, NamedFunction(name, function, args, weights, None, {}), folder)
