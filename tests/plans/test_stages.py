@@ -17,6 +17,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import go_rl
+from go_rl.api.load import save_graph
 from go_rl.core import ExecutionError, MissingDependencyError, Plan, PlanError
 from go_rl.plans.pipeline import PipelineConfig
 from go_rl.plans.stages import read_manifest
@@ -260,7 +261,7 @@ def _exported(tmp_path) -> tuple[Path, Plan, Path]:
 
 
 def _graph_file(path):
-    go_rl.save_graph(go_rl.load("zoo:resnet18"), path)
+    save_graph(go_rl.load("zoo:resnet18"), path)
     return path
 
 

@@ -60,6 +60,7 @@ def run_stages(
     check: bool = False,
     model: str | Path | None = None,
     config: PipelineConfig | None = None,
+    record: str | Path | None = None,
 ) -> PipelineRun:
     """Run exported stages, one process a device, each on a core of this machine.
 
@@ -70,13 +71,18 @@ def run_stages(
         check: compare the outputs with those of the whole model, and measure its throughput.
         model: the whole model; None: where it was when the stages were written.
         config: samples, slots and the like.
+        record: file to which the measured seconds are appended; ``optimize(…,
+            cost="stages:FILE")`` then prices the model's operators so that these stages come out.
 
     Raises:
         PlanError: there is no manifest, or it is malformed.
+        RecordError: the file cannot be written.
         ExecutionError: an input is missing, a stage cannot be loaded, dies or makes no progress.
         MissingDependencyError: what runs the stages is not installed.
     """
+    from go_rl.costs.models.stage_times import append_times
     from go_rl.plans.pipeline import PipelineConfig, run_stages
+    from go_rl.plans.pipeline.measured_times import measured_times
     from go_rl.plans.pipeline.model_inputs import model_inputs
     from go_rl.plans.stages import read_manifest
 
@@ -88,4 +94,7 @@ def run_stages(
     whole = Path(model) if model is not None else folder / manifest.model
     if check and not whole.is_file():
         raise PlanError(f"{whole}: the whole model is not there; name it with --model")
-    return run_stages(folder, manifest, arrays, config, whole if check else None)
+    found = run_stages(folder, manifest, arrays, config, whole if check else None)
+    if record is not None:
+        append_times(Path(record), measured_times(folder, manifest, found))
+    return found

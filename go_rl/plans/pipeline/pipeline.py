@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from operator import add
 from pathlib import Path
+from statistics import mean, median
 from typing import Any
 
 import numpy as np
@@ -14,13 +16,13 @@ from go_rl.plans.pipeline.config import PipelineConfig
 from go_rl.plans.pipeline.processes import stage_processes
 from go_rl.plans.pipeline.sessions import check_runtime
 from go_rl.plans.pipeline.whole_model import OutputError, WholeModel
-from go_rl.plans.pipeline.worker import StageTimes
+from go_rl.plans.pipeline.worker import StageClock
 from go_rl.plans.stages.manifest import Manifest
 
 
 @dataclass(frozen=True)
 class StageRun:
-    """A stage that was run; seconds a sample."""
+    """A stage that was run; mean seconds a sample."""
 
     stage: int
     device: int
@@ -29,6 +31,8 @@ class StageRun:
     busy_seconds: float
     sending_seconds: float
     waiting_seconds: float
+    typical_seconds: float
+    """Median of what it was busy and sending."""
     predicted_seconds: float | None
     """By the plan, on its own hardware."""
 
@@ -93,7 +97,8 @@ def run_stages(
     stages = tuple(
         StageRun(
             number, stage.device, running.core[stage.device], stage.nodes,
-            *(each / config.samples for each in (took.busy, took.sending, took.waiting)),
+            *map(mean, (took.busy, took.sending, took.waiting)),
+            typical_seconds=median(map(add, took.busy, took.sending)),
             predicted_seconds=stage.predicted_seconds,
         )
         for number, (stage, took) in enumerate(zip(manifest.stages, times, strict=True))
@@ -117,7 +122,7 @@ def _notes(devices: int, cores: int, outputs: Sequence[OutputError]) -> tuple[st
     return tuple(found)
 
 
-def _throughput(times: Sequence[StageTimes]) -> float:
+def _throughput(times: Sequence[StageClock]) -> float:
     """Samples a second between the first and the last timed sample of the slowest stage."""
     ends = max((took.ends for took in times), key=lambda each: each[-1])
     return (len(ends) - 1) / max(ends[-1] - ends[0], 1e-9)

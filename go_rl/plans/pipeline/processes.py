@@ -23,8 +23,8 @@ from go_rl.plans.pipeline.worker import (
     Channel,
     DeviceTask,
     SharedSlots,
+    StageClock,
     StageTask,
-    StageTimes,
     serve,
 )
 from go_rl.plans.stages.manifest import FROM_USER, Manifest, Stage
@@ -136,7 +136,7 @@ class StageProcesses:
             made.update(self._answer(place, self.config.timeout))
         return made
 
-    def pipeline(self, made: Mapping[str, np.ndarray]) -> list[StageTimes]:
+    def pipeline(self, made: Mapping[str, np.ndarray]) -> list[StageClock]:
         """Run all samples; return the times of each stage."""
         blocks = [self._block(channel.name, made[channel.name]) for *_, channel in self.channels]
         counts = self.config.warm_up, self.config.samples
@@ -144,7 +144,7 @@ class StageProcesses:
             inside = [number for number, _ in self._stages_of(device)]
             own = {n: blocks[n] for at in inside for side in (0, 1) for n, _ in self._of(at, side)}
             self._ask(place, "pipeline", (own, *counts))
-        found: dict[int, StageTimes] = {}
+        found: dict[int, StageClock] = {}
         left = set(range(len(self.pipes)))
         while left:
             for place in self._ready(sorted(left)):

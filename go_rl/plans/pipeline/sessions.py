@@ -151,9 +151,11 @@ class _TorchSession(Session):
         import torch
         from torch.utils._pytree import tree_flatten, tree_unflatten
 
+        from go_rl.plans.stages.torch_program import load_program
+
         self._torch = torch
         self.use_threads(threads)
-        program = torch.export.load(file)
+        program = load_program(Path(file))
         values = {n.name: n.meta["val"] for n in program.graph.nodes if n.op == "placeholder"}
         names = map(str, program.graph_signature.user_inputs)
         self.inputs = {name: _torch_type(values[name]) for name in names}

@@ -72,17 +72,17 @@ class DeviceTask:
 
 
 @dataclass
-class StageTimes:
-    """Times of a stage, seconds, over the timed samples."""
+class StageClock:
+    """Times of a stage, seconds, of each timed sample."""
 
-    busy: float = 0.0
+    busy: list[float] = field(default_factory=list)
     """Running the program."""
-    sending: float = 0.0
+    sending: list[float] = field(default_factory=list)
     """Copying tensors to other stages."""
-    waiting: float = 0.0
+    waiting: list[float] = field(default_factory=list)
     """For tensors, or for room to send."""
     ends: list[float] = field(default_factory=list)
-    """When each timed sample left, on the machine's clock."""
+    """When it left, on the machine's clock."""
 
 
 def serve(task: DeviceTask, pipe: Connection, lifeline: Connection) -> None:
@@ -121,14 +121,14 @@ def _pipeline(
     blocks: Mapping[int, SharedSlots],
     warm_up: int,
     samples: int,
-) -> dict[int, StageTimes]:
+) -> dict[int, StageClock]:
     memories = {number: SharedMemory(block.memory) for number, block in blocks.items()}
     try:
         slots = {n: _slots(memories[n], blocks[n]) for n in memories}
-        times = {at: StageTimes() for at in task.stages}
+        times = {at: StageClock() for at in task.stages}
         for sample in range(warm_up + samples):
             if sample == warm_up:
-                times = {at: StageTimes() for at in task.stages}
+                times = {at: StageClock() for at in task.stages}
             for at, stage in task.stages.items():
                 _one(sessions[at], stage, task.timeout, fixed[at], slots, sample, times[at])
         return times
@@ -150,7 +150,7 @@ def _one(
     given: Mapping[str, Any],
     slots: Mapping[int, list[np.ndarray]],
     sample: int,
-    times: StageTimes,
+    times: StageClock,
 ) -> None:
     """One sample: wait, run, hand on."""
     begun = time.perf_counter()
@@ -172,9 +172,9 @@ def _one(
         slots[number][sample % len(slots[number])][...] = found[channel.name]
         channel.full.release()
     ended = time.perf_counter()
-    times.busy += ran - arrived
-    times.sending += ended - ran - waited
-    times.waiting += arrived - begun + waited
+    times.busy.append(ran - arrived)
+    times.sending.append(ended - ran - waited)
+    times.waiting.append(arrived - begun + waited)
     times.ends.append(time.monotonic())
 
 

@@ -39,7 +39,8 @@ def export_any(
     graph = load(path, **options) if graph is None else graph
     if kind is Format.TORCH:
         _check_torch(model)
-        from go_rl.plans.stages.torch_stages import export_torch_stages, load_program
+        from go_rl.plans.stages.torch_program import load_program
+        from go_rl.plans.stages.torch_stages import export_torch_stages
 
         return export_torch_stages(plan, load_program(path), graph, folder, path)
     return export_stages(plan, graph, path, folder)

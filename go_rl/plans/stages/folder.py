@@ -16,7 +16,7 @@ from go_rl.core.files.scratch_folder import scratch_folder
 from go_rl.plans.stages.manifest import FILE, Manifest, Stage, StageTensor
 from go_rl.verify.check_plan import check_same_graph
 
-ARRAYS = "arrays.npz"
+ARRAYS, PLAN = "arrays.npz", "plan.json"
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,7 @@ class StageFolder:
         )  # fmt: skip
         text = json.dumps(manifest.to_json(), indent=1, ensure_ascii=False)
         (self.path / FILE).write_text(text)
+        plan.save(self.path / PLAN)
         return manifest
 
     @cached_property

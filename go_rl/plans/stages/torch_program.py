@@ -4,10 +4,14 @@
 
 from __future__ import annotations
 
+import importlib
+import logging
 import warnings
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,6 +19,7 @@ from torch import fx
 from torch.export import ExportedProgram
 
 from go_rl.core import ReadError
+from go_rl.graphs.readers.python_target import last_line
 
 CHECKS = ("_assert_tensor_metadata", "_assert_scalar", "_assert_async", "sym_constrain_range",
           "sym_constrain_range_for_size", "_check_is_size")  # fmt: skip
@@ -24,10 +29,50 @@ _NUMBERS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """A block in which PyTorch does not warn of its own future."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+    """A block in which PyTorch neither warns of its own future nor logs what it raises."""
+    logger = logging.getLogger("torch.export")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)
+
+
+def load_program(path: Path) -> ExportedProgram:
+    """Read an archive with its weights.
+
+    One that returns a class of transformers can be read only where that package is imported.
+
+    Raises:
+        ReadError: PyTorch cannot read it.
+    """
+    try:
+        with quietly():
+            if _MODEL_OUTPUTS in _documents(path):
+                importlib.import_module(_MODEL_OUTPUTS.decode())
+            return torch.export.load(path)
+    except ModuleNotFoundError as error:
+        raise ReadError(
+            f"{path}: returns a class of {error.name}, which is not installed"
+        ) from error
+    except Exception as error:
+        raise ReadError(
+            f"{path}: PyTorch cannot load the program ({last_line(error)}); does it return a class "
+            "of a package, or hold operators of one? Export it with plain tensors as results"
+        ) from error
+
+
+_MODEL_OUTPUTS = b"transformers.modeling_outputs"
+
+
+def _documents(path: Path) -> bytes:
+    """The programs of an archive, as it has them."""
+    with zipfile.ZipFile(path) as archive:
+        names = [name for name in archive.namelist() if name.endswith(".json")]
+        return b"".join(map(archive.read, names))
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,7 @@ import torch
 from torch import fx
 from torch.export import ExportedProgram
 
-from go_rl.core import OpGraph, Plan, PlanError, ReadError
+from go_rl.core import OpGraph, Plan, PlanError
 from go_rl.plans.stages.assignment import NOWHERE, Assignment, Operators, assign_stages
 from go_rl.plans.stages.folder import StageFolder, check_exportable, stage_folder
 from go_rl.plans.stages.manifest import FROM_USER, Manifest, Stage, StageTensor
@@ -188,17 +188,3 @@ _ONNX_TYPES = {
     torch.uint8: onnx.TensorProto.UINT8, torch.bool: onnx.TensorProto.BOOL,
     torch.complex64: onnx.TensorProto.COMPLEX64, torch.complex128: onnx.TensorProto.COMPLEX128,
 }  # fmt: skip
-
-
-def load_program(path: Path) -> ExportedProgram:
-    """Read an archive with its weights.
-
-    Raises:
-        ReadError: PyTorch cannot read it.
-    """
-    try:
-        with quietly():
-            return torch.export.load(path)
-    except Exception as error:
-        reason = str(error).strip().splitlines()[0]
-        raise ReadError(f"{path}: PyTorch cannot load the program ({reason})") from error
