@@ -32,7 +32,8 @@ class StageRun:
     sending_seconds: float
     waiting_seconds: float
     typical_seconds: float
-    """Median of what it was busy and sending."""
+    """Median of what it was busy and sending, or of its processor time if that is less: the core
+    may have other work."""
     predicted_seconds: float | None
     """By the plan, on its own hardware."""
 
@@ -98,7 +99,7 @@ def run_stages(
         StageRun(
             number, stage.device, running.core[stage.device], stage.nodes,
             *map(mean, (took.busy, took.sending, took.waiting)),
-            typical_seconds=median(map(add, took.busy, took.sending)),
+            typical_seconds=min(median(map(add, took.busy, took.sending)), median(took.processor)),
             predicted_seconds=stage.predicted_seconds,
         )
         for number, (stage, took) in enumerate(zip(manifest.stages, times, strict=True))

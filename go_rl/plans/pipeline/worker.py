@@ -81,6 +81,8 @@ class StageClock:
     """Copying tensors to other stages."""
     waiting: list[float] = field(default_factory=list)
     """For tensors, or for room to send."""
+    processor: list[float] = field(default_factory=list)
+    """Processor time of running and copying, which no other process on the core adds to."""
     ends: list[float] = field(default_factory=list)
     """When it left, on the machine's clock."""
 
@@ -158,7 +160,7 @@ def _one(
     for number, channel in task.receives:
         _acquire(channel.full, channel.name, timeout)
         feeds[channel.name] = slots[number][sample % len(slots[number])]
-    arrived = time.perf_counter()
+    arrived, counted = time.perf_counter(), time.process_time()
     found = session.run(feeds)
     ran = time.perf_counter()
     del feeds
@@ -172,6 +174,7 @@ def _one(
         slots[number][sample % len(slots[number])][...] = found[channel.name]
         channel.full.release()
     ended = time.perf_counter()
+    times.processor.append(time.process_time() - counted)
     times.busy.append(ran - arrived)
     times.sending.append(ended - ran - waited)
     times.waiting.append(arrived - begun + waited)

@@ -24,6 +24,7 @@ from go_rl.graphs.readers.python_target import last_line
 CHECKS = ("_assert_tensor_metadata", "_assert_scalar", "_assert_async", "sym_constrain_range",
           "sym_constrain_range_for_size", "_check_is_size")  # fmt: skip
 """Operators without results, which check what the sizes of the plan settle."""
+VIEWS = ("view", "_unsafe_view")
 _NUMBERS = (torch.SymInt, torch.SymFloat, torch.SymBool)
 
 
@@ -112,6 +113,8 @@ def flat_graph(program: ExportedProgram, dims: Mapping[str, int]) -> FlatGraph:
     for node in list(module.graph.nodes):
         if node.op == "call_module" or _operator(node) in CHECKS:
             module.graph.erase_node(node)
+        elif _operator(node) in VIEWS:  # a tensor from another stage lies in memory otherwise
+            node.target = torch.ops.aten.reshape.default
     _settle_sizes(module.graph, dims)
     module.graph.eliminate_dead_code()
     module.recompile()

@@ -20,7 +20,8 @@ import torch
 from torch import fx
 from torch.export import ExportedProgram
 
-from go_rl.core import OpGraph, Plan, PlanError
+from go_rl.core import OpGraph, Plan, PlanError, ReadError
+from go_rl.graphs.readers.python_target import last_line
 from go_rl.plans.stages.assignment import NOWHERE, Assignment, Operators, assign_stages
 from go_rl.plans.stages.folder import StageFolder, check_exportable, stage_folder
 from go_rl.plans.stages.manifest import FROM_USER, Manifest, Stage, StageTensor
@@ -116,8 +117,13 @@ class _TorchWriter:
         file = self.folder.file(number, ".pt2")
         stage = fx.GraphModule(self.module, graph)
         examples = {self._name(node): _example(node) for node in received}
-        with quietly():
-            torch.export.save(torch.export.export(stage, (), examples, strict=False), file)
+        try:
+            with quietly():
+                torch.export.save(torch.export.export(stage, (), examples, strict=False), file)
+        except OSError:
+            raise
+        except Exception as error:
+            raise ReadError(f"{file.name}: PyTorch cannot export it: {last_line(error)}") from error
         return self.folder.stage(
             number, file, len(inside), float(sum(map(num_bytes, weights_of(stage)))),
             [self._tensor(node, self._sender(node)) for node in received],
