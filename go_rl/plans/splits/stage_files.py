@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from go_rl.graphs.readers.onnx.load import load_whole
 from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.plans.splits.named_nodes import node_names
-from go_rl.plans.splits.onnx_stages import load_structure
 from go_rl.plans.splits.split import Split, SplitContext, split_of
 from go_rl.plans.stages.manifest import FILE as FILE
 from go_rl.plans.stages.manifest import FORMAT as FORMAT
@@ -22,7 +22,8 @@ def read_stages(setting: SplitContext, path: Any) -> Split:
 
     Raises:
         PlanError: the manifest is malformed.
-        SplitError: a file is missing, names no node of the graph, or a device is unknown.
+        ReadError: a file is missing, or is no ONNX model.
+        SplitError: a file names no node of the graph, or a device is unknown.
     """
     folder, names = Path(path).parent, node_names(setting.graph).names
     home: dict[str, int] = {}
@@ -32,7 +33,7 @@ def read_stages(setting: SplitContext, path: Any) -> Split:
                 f"{stage.file} is for device {stage.device}; devices of {setting.hardware.name!r} "
                 f"are 0..{setting.hardware.num_devices - 1}"
             )
-        for node in load_structure(setting, folder / stage.file).graph.node:
+        for node in load_whole(folder / stage.file).graph.node:
             home.setdefault(node.name, stage.device)
     known = np.array([home.get(_operator(name, home), NOWHERE) for name in names])
     return split_of(setting, "stages", known)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import onnx
 
 from go_rl.core import OpGraph, Plan
-from go_rl.graphs.readers.onnx.order import captured_names, topological_nodes
+from go_rl.graphs.readers.onnx.order import captured_names, live_nodes, topological_nodes
 from go_rl.plans.stages.assignment import Operators, assign_stages
 
 
@@ -25,7 +25,7 @@ class CutModel:
     """Operators of a model in stages."""
 
     nodes: tuple[onnx.NodeProto, ...]
-    """Operators of the model in an order in which they can run."""
+    """Operators that outputs of the model need, in an order in which they can run."""
     reads: tuple[frozenset[str], ...]
     """Names that each operator reads, those that its subgraphs capture included."""
     names: tuple[str, ...]
@@ -51,7 +51,8 @@ def cut_model(model: onnx.ModelProto, graph: OpGraph, plan: Plan, where: str) ->
     stored = {t.name for t in model.graph.initializer}
     stored |= {s.values.name for s in model.graph.sparse_initializer}
     given = {v.name for v in model.graph.input} - stored
-    nodes = tuple(topological_nodes(model.graph, stored | given, where))
+    ordered = list(topological_nodes(model.graph, stored | given, where))
+    nodes = tuple(live_nodes(model.graph, ordered))
     reads = tuple(frozenset({i for i in n.input if i} | captured_names(n)) for n in nodes)
     maker = {o: i for i, node in enumerate(nodes) for o in node.output if o}
     above = [[maker[name] for name in names if name in maker] for names in reads]

@@ -56,7 +56,13 @@ def _loaded(path: Path) -> onnx.ModelProto:
     """The model with its arrays, those in other files by reference; local functions inlined."""
     model = load_whole(path)
     if model.functions:
-        model, _ = complete_in_subprocess(model, {"task": "inline"}, str(path))
+        light, _ = complete_in_subprocess(header_of(model, path), {"task": "inline"}, str(path))
+        for field in ("node", "value_info"):
+            model.graph.ClearField(field)
+            getattr(model.graph, field).extend(getattr(light.graph, field))
+        for field in ("functions", "opset_import"):
+            model.ClearField(field)
+            getattr(model, field).extend(getattr(light, field))
     return model
 
 

@@ -8,7 +8,7 @@ import pytest
 from layered_graphs import onnx_file, posed
 
 import go_rl
-from go_rl.core import SplitError
+from go_rl.core import ReadError, SplitError
 from go_rl.graphs.readers import load
 from go_rl.plans.splits import judge, read_split
 
@@ -43,5 +43,5 @@ def test_stages_that_do_not_fit_are_refused(exported, tmp_path):
         read_split(folder, renamed, problem.hardware)
     manifest = json.loads((folder / "stages.json").read_text())
     (folder / manifest["stages"][1]["file"]).unlink()
-    with pytest.raises(SplitError, match="cannot be read"):
+    with pytest.raises(ReadError, match="cannot be read"):
         read_split(folder, problem.graph, problem.hardware)
