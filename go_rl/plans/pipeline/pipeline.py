@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from go_rl.core import MissingDependencyError
+from go_rl.core import ExecutionError, MissingDependencyError
+from go_rl.core.files.scratch_folder import scratch_folder
 from go_rl.plans.pipeline.config import PipelineConfig
-from go_rl.plans.pipeline.processes import stage_processes
+from go_rl.plans.pipeline.processes import StageProcesses, stage_processes
 from go_rl.plans.pipeline.whole_model import OutputError, WholeModel
 from go_rl.plans.pipeline.worker import StageTimes
-from go_rl.plans.stages.manifest import Manifest
+from go_rl.plans.stages.manifest import Manifest, check_files
+
+if TYPE_CHECKING:
+    from go_rl.plans.audit.stages import PipelineAudit
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,8 @@ class PipelineRun:
     whole_throughput: float | None
     """Samples a second of the whole model in one process that has all cores."""
     notes: tuple[str, ...] = ()
+    audit: PipelineAudit | None = None
+    """Operators that ran in each stage; None: that was not asked."""
 
     @property
     def max_relative_error(self) -> float | None:
@@ -66,6 +73,7 @@ def run_stages(
     inputs: Mapping[str, np.ndarray],
     config: PipelineConfig,
     whole: Path | None = None,
+    audit: bool = False,
 ) -> PipelineRun:
     """Run the stages of a folder, each on a core of this machine, with the same inputs for every
     sample.
@@ -76,15 +84,22 @@ def run_stages(
         inputs: of the model, by name.
         config: see there.
         whole: the model itself; its outputs are compared, its throughput is measured.
+        audit: ask onnxruntime what it ran for the first sample. Its optimised models, weights
+            included, lie in the folder for temporary files meanwhile.
 
     Raises:
+        PlanError: the file of a stage is missing.
         MissingDependencyError: onnxruntime is not installed, or cannot be imported.
         ExecutionError: a stage cannot be loaded, dies, or makes no progress; none stays behind.
     """
     _check_onnxruntime()
-    with stage_processes(folder, manifest, config) as running:
+    check_files(folder, manifest)
+    with ExitStack() as stack:
+        records = _record_folder(stack) if audit else None
+        running = stack.enter_context(stage_processes(folder, manifest, config, records))
         made = running.probe(inputs)
         times = running.pipeline(made)
+        asked = _audited(folder, manifest, running) if audit else None
     cores = len(os.sched_getaffinity(0))
     reference = None if whole is None else WholeModel(whole, inputs, cores, config.as_written)
     stages = tuple(
@@ -99,8 +114,24 @@ def run_stages(
         stages, _throughput(times), manifest.predicted_throughput,
         None if reference is None else tuple(reference.compare(manifest, made)),
         None if reference is None else reference.throughput(config),
-        _notes(len(running.devices), cores),
+        _notes(len(running.devices), cores), asked,
     )  # fmt: skip
+
+
+def _audited(folder: Path, manifest: Manifest, running: StageProcesses) -> PipelineAudit:
+    from go_rl.plans.audit.stages import audit_stages  # the processes need none of it
+
+    return audit_stages(folder, manifest, running.records, running.core)
+
+
+def _record_folder(stack: ExitStack) -> Path:
+    """A folder for onnxruntime's records, which goes with the stack."""
+    try:
+        return stack.enter_context(scratch_folder("audit"))
+    except OSError as error:
+        raise ExecutionError(
+            f"no folder for onnxruntime's records can be made ({error.strerror})"
+        ) from error
 
 
 def _check_onnxruntime() -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from go_rl.core import ExecutionError
 from go_rl.plans.pipeline.config import PipelineConfig
-from go_rl.plans.pipeline.worker import session_of
+from go_rl.plans.pipeline.worker import session_of, short_reason
 from go_rl.plans.stages.manifest import Manifest
 
 FLOOR = 1e-3
@@ -42,7 +42,7 @@ class WholeModel:
         try:
             self.session = session_of(str(path), threads, as_written)
         except Exception as error:
-            reason = str(error).strip().splitlines()[0]
+            reason = short_reason(error)
             raise ExecutionError(f"{path}: onnxruntime refuses the model ({reason})") from error
         self.feeds = {
             value.name: inputs[value.name] if value.name in inputs else _unread(value)

@@ -9,6 +9,7 @@ after the other, with arrays in shared memory, and answers with times.
 from __future__ import annotations
 
 import os
+import re
 import time
 import traceback
 from collections.abc import Mapping
@@ -16,11 +17,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from multiprocessing.shared_memory import SharedMemory
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from go_rl.core import ExecutionError
+from go_rl.core.printable import listed
+from go_rl.plans.stages.manifest import FILE
 from go_rl.runtime.lifeline import die_with
+
+OPTIMISED = ".optimised.onnx"
+"""Ends the name of the model that onnxruntime made of a stage."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +55,24 @@ class SharedSlots:
 
 
 @dataclass(frozen=True)
+class StageRecord:
+    """Files that onnxruntime wrote of one sample of a stage, and the process that ran it."""
+
+    profile: Path
+    optimised: Path
+    process: int
+    cores: tuple[int, ...]
+    """Cores that the process may use."""
+
+
+@dataclass(frozen=True)
 class StageTask:
     """One stage."""
 
     file: str
+    inputs: frozenset[str]
+    """Names of the tensors that it reads, by the manifest."""
+    outputs: frozenset[str]
     receives: tuple[tuple[int, Channel], ...]
     """Channels by number, of tensors from other stages."""
     sends: tuple[tuple[int, Channel], ...]
@@ -65,6 +87,8 @@ class DeviceTask:
     """The stages of the device by number, in the order in which a sample runs through them."""
     timeout: float
     as_written: bool
+    records: str | None
+    """Folder for onnxruntime's records of the first sample; None: there are none."""
 
 
 @dataclass
@@ -89,7 +113,7 @@ def serve(task: DeviceTask, pipe: Connection, lifeline: Connection) -> None:
         os.sched_setaffinity(0, {task.core})
         sessions = {}
         for at, stage in task.stages.items():
-            sessions[at] = session_of(stage.file, 1, task.as_written)
+            sessions[at] = _loaded(at, stage, task)
         pipe.send(("ready", None))
         fixed: dict[int, dict[str, np.ndarray]] = {}
         while True:
@@ -101,22 +125,72 @@ def serve(task: DeviceTask, pipe: Connection, lifeline: Connection) -> None:
                 at, arrays = content
                 inner = {channel.name for _, channel in task.stages[at].receives}
                 fixed[at] = {name: each for name, each in arrays.items() if name not in inner}
-                pipe.send(("probed", _run(sessions[at], arrays)))
+                made = _run(sessions[at], arrays)
+                pipe.send(("probed", (made, _record(sessions[at], at, task))))
             else:
                 pipe.send(("done", _pipeline(sessions, task, fixed, *content)))
-    except Exception:
-        said = traceback.format_exc(limit=-1).strip().splitlines()[-1]
+    except Exception as error:
+        said = str(error)
+        if not isinstance(error, ExecutionError):
+            said = traceback.format_exc(limit=-1).strip().splitlines()[-1]
         with suppress(OSError):  # the parent may be gone
             pipe.send(("failed", (at, said)))
 
 
-def session_of(file: str, threads: int, as_written: bool) -> Any:
+def _loaded(number: int, stage: StageTask, task: DeviceTask) -> Any:
+    """The session of a stage.
+
+    Raises:
+        ExecutionError: onnxruntime refuses the file, or it is not the manifest's.
+    """
+    records = None if task.records is None else Path(task.records) / f"stage-{number}"
+    try:
+        session = session_of(stage.file, 1, task.as_written, records)
+    except Exception as error:
+        raise ExecutionError(
+            f"onnxruntime does not load the file ({short_reason(error)}); export the plan again"
+        ) from error
+    for side, wanted, values in (
+        ("inputs", stage.inputs, session.get_inputs()),
+        ("outputs", stage.outputs, session.get_outputs()),
+    ):
+        found = set(_names(values))
+        if found != wanted:
+            raise ExecutionError(
+                f"the {side} of the file are not those of {FILE}: "
+                f"{listed(sorted(found ^ wanted))}; export the plan again"
+            )
+    return session
+
+
+def _record(session: Any, number: int, task: DeviceTask) -> StageRecord | None:
+    """Where onnxruntime's records of the sample that was run are."""
+    if task.records is None:
+        return None
+    return StageRecord(
+        Path(session.end_profiling()), Path(f"{task.records}/stage-{number}{OPTIMISED}"),
+        os.getpid(), tuple(sorted(os.sched_getaffinity(0))),
+    )  # fmt: skip
+
+
+def short_reason(error: Exception) -> str:
+    """Return what onnxruntime says, without its codes and places."""
+    said = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    absent = re.search(r'External data path does not exist: "?([^"]+)', said)
+    if absent is not None:
+        return f"its arrays lie in {absent[1]}, which is not there"
+    return re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", said)
+
+
+def session_of(file: str, threads: int, as_written: bool, records: Path | None = None) -> Any:
     """Return a session of onnxruntime.
 
     Args:
         file: ONNX file.
         threads: of one operator.
         as_written: join no operators.
+        records: beginning of the names of files that get the optimised model and, until
+            ``end_profiling``, the kernels that run; None: neither is written.
     """
     import onnxruntime
 
@@ -127,6 +201,13 @@ def session_of(file: str, threads: int, as_written: bool) -> Any:
     if as_written:
         level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.graph_optimization_level = level
+    if records is not None:
+        options.enable_profiling = True
+        options.profile_file_prefix = str(records)
+        options.optimized_model_filepath = f"{records}{OPTIMISED}"
+        prefix = "session.optimized_model_external_initializers_"
+        options.add_session_config_entry(f"{prefix}file_name", f"{records.name}{OPTIMISED}.data")
+        options.add_session_config_entry(f"{prefix}min_size_in_bytes", "1024")
     return onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
 
 

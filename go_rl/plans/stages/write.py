@@ -117,10 +117,18 @@ class _StageWriter:
         seconds = self.plan.evaluation.device_seconds
         alone = self.cut.device.count(device) == 1 and len(seconds) > device
         return Stage(
-            file, device, self._devices[device].kind, len(self.cut.stages[number]),
+            file, device, self._devices[device].kind, *self._operators(number),
             float(sum(math.prod(t.dims) * itemsize(t.data_type) for t in held)),
             float(seconds[device]) if alone else None, tuple(inputs), tuple(outputs),
         )  # fmt: skip
+
+    def _operators(self, number: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of the operators of a stage, and of those that are in it as well."""
+        own, copies = list[str](), list[str]()
+        for i in self.cut.stages[number]:
+            made = next(name for name in self.cut.nodes[i].output if name)
+            (own if self.cut.sender[made] == number else copies).append(self.cut.names[i])
+        return tuple(own), tuple(copies)
 
     def _sent(self, number: int) -> set[str]:
         """Results of a stage that others, or the user, read from it."""
