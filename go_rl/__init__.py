@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from go_rl.api.load import load, retyped, trace
     from go_rl.api.measure import measure_kernels, measure_programs
     from go_rl.api.optimize import methods, optimize
+    from go_rl.api.plans.audit import audit_session
     from go_rl.api.plans.check import check, execute, explain
     from go_rl.api.plans.check_split import check_split
     from go_rl.api.plans.sinks import export_sink
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "TrainingIteration": "training_iteration",
+    "audit_session": "plans.audit",
     "calibrate": "this_device",
     "check": "plans.check",
     "check_split": "plans.check_split",
@@ -69,6 +71,7 @@ _MODULES = {
 """Where in `go_rl.api` each name is defined."""
 __all__ = [
     "TrainingIteration",
+    "audit_session",
     "calibrate",
     "check",
     "check_split",

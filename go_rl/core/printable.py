@@ -59,7 +59,7 @@ def name_line(name: str, longest: int = LONGEST_NAME) -> str:
     return abridged(printable(abridged(name, longest + 1)), longest)
 
 
-def listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[object]) -> str:
     """Return the first names, quoted, and how many more there are."""
-    first = ", ".join(repr(str(name)) for name in names[:LISTED])
+    first = ", ".join(map(repr, names[:LISTED]))
     return first + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")

@@ -10,10 +10,9 @@ from typing import Annotated
 import tyro
 
 from go_rl.api.options import SINK_NAMES, Notation
-from go_rl.cli.commands.check import as_planned
 from go_rl.cli.console import console, print_json, print_line, working
 from go_rl.cli.exit_codes import OK
-from go_rl.cli.model_arguments import ModelArguments, read
+from go_rl.cli.model_arguments import ModelArguments, as_planned, read
 from go_rl.core import Plan, SplitError
 from go_rl.core.errors import nearest
 

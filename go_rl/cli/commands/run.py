@@ -101,9 +101,8 @@ def _audit_lines(audit: PipelineAudit | None) -> Iterator[str]:
         counts = "; ".join(f"{len(names)} {what}: {listed(names)}"
                            for what, names in parts.items() if names)  # fmt: skip
         cores, providers = ", ".join(map(str, each.cores)), ", ".join(each.providers)
-        yield (
-            f"audit: stage {each.stage}, process {each.process}, core {cores}, {providers}: {counts}"
-        )
+        where = f"stage {each.stage}, process {each.process}, core {cores}, {providers}"
+        yield f"audit: {where}: {counts}"
     if audit is not None:
         yield from (f"audit: {each}" for each in audit.differences)
         if not audit.differences:

@@ -2,13 +2,16 @@
 
 from go_rl.plans.audit.operators import Fates, operator_fates
 from go_rl.plans.audit.profile import Kernel, read_profile
+from go_rl.plans.audit.session import SessionAudit, audit_session
 from go_rl.plans.audit.stages import PipelineAudit, StageAudit, audit_stages
 
 __all__ = [
     "Fates",
     "Kernel",
     "PipelineAudit",
+    "SessionAudit",
     "StageAudit",
+    "audit_session",
     "audit_stages",
     "operator_fates",
     "read_profile",
