@@ -61,7 +61,7 @@ TABLE: tuple[Sink, ...] = (
         is_string=True,
     ),
     Sink("torch", "split_spec of torch.distributed.pipelining", render_split_spec),
-    Sink("llama.cpp", "-ts of llama.cpp", render_llama_cpp, is_string=True),
+    Sink("llama.cpp", "-ts and -ot of llama.cpp", render_llama_cpp, is_string=True),
     Sink("openvino", "affinities for OpenVINO's HETERO", render_affinities),
     Sink("onnxruntime", "session.name_based_layer_assignment", render_layer_assignment),
     Sink("shardy", "assignment of named computations to meshes, Shardy MPMD", render_shardy),
@@ -96,7 +96,7 @@ def moved_string(split: Split, move: Move, graph: OpGraph, hardware: Hardware) -
     device[list(move.nodes)] = move.target
     try:
         return _rendered(sink.render, placed_devices(sink.name, graph, hardware, device)).strip()
-    except SplitError:  # virtual stages, overrides of single tensors
+    except SplitError:  # virtual stages
         return None
 
 
