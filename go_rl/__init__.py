@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from go_rl.api.plans.audit import audit_session
     from go_rl.api.plans.check import check, execute, explain
     from go_rl.api.plans.check_split import check_split
+    from go_rl.api.plans.iree import execute_iree
     from go_rl.api.plans.sinks import export_sink
     from go_rl.api.plans.stages import export_stages, run_stages
     from go_rl.api.plans.view import view
@@ -38,6 +39,7 @@ _MODULES = {
     "check_split": "plans.check_split",
     "evaluate": "evaluate",
     "execute": "plans.check",
+    "execute_iree": "plans.iree",
     "explain": "plans.check",
     "export_sink": "plans.sinks",
     "export_stages": "plans.stages",
@@ -77,6 +79,7 @@ __all__ = [
     "check_split",
     "evaluate",
     "execute",
+    "execute_iree",
     "explain",
     "export_sink",
     "export_stages",

@@ -27,7 +27,7 @@ class ExportSink:
     to: Notation
     """Notation of another tool (docs/export.md)."""
     out: Annotated[str | None, tyro.conf.arg(metavar="FILE")] = None
-    """File to write, which onnx and genai need. Default: a text goes to standard output."""
+    """File to write, which onnx, genai and iree need. Default: a text goes to standard output."""
     json: bool = False
     """Print one JSON document, with the text, and nothing else."""
 

@@ -1,0 +1,173 @@
+"""StableHLO for IREE: a JAX function whose operators are on the devices of a plan.
+
+Tensors go to another device by ``flow.tensor.transfer``; an operator runs where its operands are
+(IREE's affinity analysis). Device ``i`` of the plan is ``@device_i``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from go_rl.core import OpGraph, OpKind
+from go_rl.graphs.readers.jax.stages import JaxProgram, jax_program
+from go_rl.graphs.readers.jax.target import resolved_target
+from go_rl.plans.sinks.placed import Placed
+
+MARK = "go_rl_transfer"
+"""Call that stands for a transfer until the text is made."""
+EVERYWHERE = -1
+"""Device of constants, which each reader has made for itself."""
+SCOPE = "go_rl_node_"
+"""Begins the scope around an operator, its node's number follows."""
+
+
+def render_iree(plan: Placed, model: str | Path, path: str | Path) -> bytes:
+    """Return the module of a function that is named ``module:function``.
+
+    Args:
+        plan: what is written.
+        model: the function.
+        path: where the module goes.
+
+    Raises:
+        SplitError: the function is not the plan's, or has values that cannot go to another device.
+        ReadError: the function cannot be traced.
+    """
+    dims = dict(plan.graph.meta.get("dims", {}))
+    with resolved_target(str(model), dims) as (name, (function, args, weights)):
+        program = jax_program(function, args, name=name, weights=weights)
+        return placed_module(plan, program, args, {}).encode()
+
+
+def placed_module(
+    plan: Placed, program: JaxProgram, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> str:
+    """Return the module of a traced function, with transfers; arguments are as for `jax_program`.
+
+    Raises:
+        SplitError: see `render_iree`.
+    """
+    if program.graph.digest != plan.graph.digest:
+        raise plan.error(
+            f"is of another function: the plan's graph {plan.graph.name!r} has "
+            f"{plan.graph.num_nodes} nodes, the function's {program.graph.num_nodes}; name it with "
+            "the arguments, sizes and weights of the plan"
+        )
+    try:
+        lowered = jax.jit(_by_nodes(plan, program), keep_unused=True).lower(*args, **kwargs)
+    except (TypeError, ValueError) as error:
+        raise plan.error(
+            "cannot carry a value of this function to another device "
+            f"({str(error).splitlines()[0]})"
+        ) from error
+    return _with_transfers(lowered.compiler_ir("stablehlo"), plan.graph)
+
+
+def _by_nodes(plan: Placed, program: JaxProgram) -> Callable[..., Any]:
+    """The function, node by node, each with its operands on its device."""
+    device = np.where(plan.graph.kind == int(OpKind.CONSTANT), EVERYWHERE, plan.device)
+    nodes = np.flatnonzero(plan.graph.kind != int(OpKind.INPUT)).tolist()
+    parts = [(int(device[node]), node, program.part([node])) for node in nodes]
+
+    def whole(*args: Any, **kwargs: Any) -> Any:
+        values = program.inputs(args, kwargs)
+        home: dict[str, int] = {}
+        there: dict[tuple[str, int], Any] = {}
+
+        def on(name: str, device: int) -> Any:
+            if EVERYWHERE in (device, home.get(name)) or home.get(name) == device:
+                return values[name]
+            if (name, device) not in there:
+                there[name, device] = _sent(values[name], device)
+            return there[name, device]
+
+        for device, node, part in parts:
+            weights = tuple(on(name, device) for name in part.weights)
+            operands = tuple(on(name, device) for name in part.inputs)
+            with jax.named_scope(f"{SCOPE}{node}"):
+                made = part.function(weights, operands)
+            values.update(zip(part.outputs, made, strict=True))
+            home.update(dict.fromkeys(part.outputs, device))
+        return program.result(values)
+
+    return whole
+
+
+def _sent(array: Any, device: int) -> Any:
+    """An array on its way to a device; numbers without a sign go as if they had one, since IREE's
+    conversion of StableHLO leaves transfers of others."""
+    if jax.dtypes.issubdtype(array.dtype, jax.dtypes.prng_key):
+        numbers = _sent(jax.random.key_data(array), device)
+        return jax.random.wrap_key_data(numbers, impl=jax.random.key_impl(array))
+    if jax.dtypes.issubdtype(array.dtype, np.unsignedinteger):
+        signed = np.dtype(f"i{array.dtype.itemsize}")
+        sent = _sent(jax.lax.bitcast_convert_type(array, signed), device)
+        return jax.lax.bitcast_convert_type(sent, array.dtype)
+    kind = jax.ShapeDtypeStruct(array.shape, array.dtype)
+    return jax.ffi.ffi_call(MARK, kind)(array, device=np.int64(device))
+
+
+def _with_transfers(module: Any, graph: OpGraph) -> str:
+    """The text of a module, its marks replaced by transfers, its operators located by nodes."""
+    # jax exports no public way to MLIR's operations.
+    from jaxlib.mlir import ir
+
+    context = module.context
+    context.allow_unregistered_dialects = True
+    with context, ir.Location.unknown(context):
+        for call in list(filter(_is_mark, _all(module.operation))):
+            config: Any = ir.DictAttr(call.attributes["mhlo.backend_config"])
+            device = ir.IntegerAttr(config["device"]).value
+            with ir.InsertionPoint(call):
+                sent = ir.Operation.create(
+                    "flow.tensor.transfer",
+                    results=[result.type for result in call.results],
+                    operands=list(call.operands),
+                    attributes={"target": ir.Attribute.parse(promise(device))},
+                )
+            call.results[0].replace_all_uses_with(sent.results[0])
+            call.erase()
+        _drop_shardings(module.operation)
+        for operation in _all(module.operation):
+            node = re.search(rf"{SCOPE}(\d+)", str(operation.location))
+            operation.location = ir.Location.unknown()
+            if node is not None:
+                operation.location = ir.Location.name(f"{SCOPE}{graph.names[int(node[1])]}")
+        return module.operation.get_asm(enable_debug_info=True, use_local_scope=True)
+
+
+def _drop_shardings(module: Any) -> None:
+    """Remove JAX's shardings, all of one device, which IREE does not know."""
+    for operation in [each for each in _all(module) if each.name.startswith("sdy.")]:
+        for result, operand in zip(operation.results, operation.operands, strict=True):
+            result.replace_all_uses_with(operand)
+        operation.erase()
+    for operation in _all(module):
+        for name in [str(each) for each in operation.attributes if str(each).startswith("sdy.")]:
+            del operation.attributes[name]
+
+
+def promise(device: int) -> str:
+    """Return the attribute of a device of the plan."""
+    return f"#hal.device.promise<@device_{device}>"
+
+
+def _all(operation: Any) -> Iterator[Any]:
+    """Yield an operation and all inside it."""
+    yield operation
+    for region in operation.regions:
+        for block in region.blocks:
+            for inner in block.operations:
+                yield from _all(inner.operation)
+
+
+def _is_mark(operation: Any) -> bool:
+    """Whether an operation stands for a transfer."""
+    called = "stablehlo.custom_call"
+    return operation.name == called and MARK in str(operation.attributes["call_target_name"])
