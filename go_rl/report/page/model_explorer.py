@@ -150,7 +150,10 @@ def node_data(targets: Sequence[Target], layer: Layer) -> dict[str, Any]:
 
 
 def _colour(device: str) -> str:
-    return LINE_COLOURS[int(device.rpartition(" ")[2]) % len(LINE_COLOURS)]
+    """Colour of a device, two thirds white: the tool writes black on it."""
+    full = LINE_COLOURS[int(device.rpartition(" ")[2]) % len(LINE_COLOURS)]
+    parts = (int(full[i : i + 2], 16) for i in (1, 3, 5))
+    return "#" + "".join(f"{(part + 2 * 255) // 3:02x}" for part in parts)
 
 
 def graph_collection(problem: Problem, plan: Plan, seconds: np.ndarray) -> dict[str, Any]:
