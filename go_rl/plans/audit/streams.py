@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from go_rl.core import ExecutionError
-from go_rl.plans.sinks.iree import SCOPE
+from go_rl.plans.sinks.iree.transfers import SCOPE
 from go_rl.plans.sinks.placed import Placed
 
 _EXECUTE = re.compile(r"stream\.cmd\.execute\b(?:.*?on\(#hal\.device\.affinity<@device_(\d+)>)?")

@@ -12,7 +12,7 @@ from go_rl.core import Hardware, OpGraph, Plan, SplitError
 from go_rl.core.errors import nearest
 from go_rl.core.files.paths import path_of
 from go_rl.core.files.whole_file import write_bytes
-from go_rl.graphs.readers.recognise import names_function
+from go_rl.graphs.readers.recognise import Format, names_function, recognise
 from go_rl.plans.sinks.genai_pipeline import render_genai
 from go_rl.plans.sinks.hf_device_map import render_device_map
 from go_rl.plans.sinks.json_patterns import render_json
@@ -48,8 +48,8 @@ class Sink:
     """Makes the file where the model's own is needed; None: it is a text."""
     is_string: bool = False
     """Whether the text is one short line."""
-    of_function: bool = False
-    """Whether the model is a JAX function, by its name, not an ONNX file."""
+    of_program: bool = False
+    """Whether the model is a JAX function, by its name, or a file of StableHLO, not of ONNX."""
 
 
 def _render_iree(plan: Placed, model: str | Path, path: str | Path) -> bytes:
@@ -76,7 +76,7 @@ TABLE: tuple[Sink, ...] = (
     Sink("shardy", "assignment of named computations to meshes, Shardy MPMD", render_shardy),
     Sink("onnx", "a copy of the model with pipeline stages", of_model=annotated_model),
     Sink("genai", "decoder-pipeline of onnxruntime-genai", of_model=render_genai),
-    Sink("iree", "StableHLO with flow.tensor.transfer", of_model=_render_iree, of_function=True),
+    Sink("iree", "StableHLO with flow.tensor.transfer", of_model=_render_iree, of_program=True),
 )
 SINKS: tuple[str, ...] = tuple(sink.name for sink in TABLE)
 """Names of the sinks."""
@@ -128,8 +128,8 @@ def write_sink(
         plan: a legal plan.
         graph: what it is for.
         path: file to write.
-        model: the ONNX file that the graph was read from, or the name of the JAX function, for
-            sinks that need it.
+        model: the ONNX file that the graph was read from, the name of the JAX function, or the
+            file of StableHLO, for sinks that need it.
 
     Raises:
         SplitError: see `render_sink`; the model's file is missing, or of another model; or the file
@@ -139,11 +139,12 @@ def write_sink(
     path, sink = path_of(path, "a sink's file", SplitError), _named(name)
     if sink.of_model is None:
         content = render_sink(name, plan, graph).encode()
-    elif sink.of_function and (model is None or not names_function(model)):
+    elif sink.of_program and (model is None or not _is_program(model)):
         raise SplitError(
-            f"{name} needs the JAX function that the plan is for, as module:function, not {model!r}"
+            f"{name} needs the JAX function that the plan is for, as module:function, or its file "
+            f"of StableHLO, not {'a graph' if model is None else repr(str(model))}"
         )
-    elif not sink.of_function and (model is None or Path(model).suffix != ".onnx"):
+    elif not sink.of_program and (model is None or Path(model).suffix != ".onnx"):
         raise SplitError(f"{name} needs the ONNX file that the plan is for, not {model!r}")
     else:
         content = sink.of_model(placed(name, plan, graph), model, path)
@@ -160,6 +161,11 @@ def is_text(name: str) -> bool:
         SplitError: no such sink.
     """
     return _named(name).render is not None
+
+
+def _is_program(model: str | Path) -> bool:
+    file = Path(model)
+    return names_function(model) or (file.is_file() and recognise(file) is Format.STABLEHLO)
 
 
 def _named(name: str) -> Sink:

@@ -15,6 +15,7 @@ from go_rl.graphs.readers.jax.stages import jax_program
 from go_rl.plans.audit.streams import audit_streams
 from go_rl.plans.run import iree_run
 from go_rl.plans.sinks.iree import placed_module
+from go_rl.plans.sinks.iree.stablehlo_file import placed_file
 from go_rl.plans.sinks.placed import placed
 
 FUNCTION = """
@@ -114,7 +115,7 @@ def test_a_named_function_leaves_as_text(tmp_path, monkeypatch):
     plan.save(tmp_path / "plan.json")
     go_rl.export_sink(tmp_path / "plan.json", "towers.py:make", "iree", tmp_path / "m.mlir")
     assert "#hal.device.promise<@device_1>" in (tmp_path / "m.mlir").read_text()
-    with pytest.raises(SplitError, match="iree needs the JAX function that the plan is for"):
+    with pytest.raises(SplitError, match=r"iree needs the JAX function .* or its file of"):
         go_rl.export_sink(plan, graph, "iree", tmp_path / "m.mlir")
     (tmp_path / "towers.py").write_text(FUNCTION.replace("tanh", "sin"))
     with pytest.raises(PlanError, match="the plan is for another graph"):
@@ -141,6 +142,7 @@ def test_two_devices_of_iree_compute_what_jax_computes():
         iree_run.run_on_iree("module { nonsense }", [], [0], 0, 60.0)
 
 
+@pytest.mark.slow
 def test_keys_of_random_numbers_go_to_other_devices():
     pytest.importorskip("iree.compiler", reason="pip install 'go_rl[iree]'")
 
@@ -152,3 +154,66 @@ def test_keys_of_random_numbers_go_to_other_devices():
     found = go_rl.execute_iree(plan, noisy, args)
     np.testing.assert_allclose(found.outputs, noisy(*args), rtol=1e-5, atol=1e-6)
     assert found.audit.differences == ()
+
+
+@pytest.fixture
+def exported(tmp_path):
+    """A file of StableHLO with an unknown size, the function called ``_where`` in it twice."""
+    b = jax.export.symbolic_shape("b")[0]
+    shapes = [jax.ShapeDtypeStruct((8, 8), "float32")] * 2, jax.ShapeDtypeStruct((b, 8), "float32")
+    text = jax.export.export(jax.jit(tower))(*shapes).mlir_module()
+    (tmp_path / "tower.mlir").write_text(text)
+    return tmp_path / "tower.mlir"
+
+
+def halves(graph):
+    """The plan with the second product, and all after it, on device 1."""
+    names = list(map(str, graph.names))
+    products = [i for i, kind in enumerate(graph.op_type) if kind == "dot"]
+    place = {name: int(i >= products[1]) for i, name in enumerate(names)}
+    return planned(graph, place.__getitem__)
+
+
+def test_a_file_of_stablehlo_leaves_with_transfers(exported):
+    graph = go_rl.load(exported, {"b": 4})
+    plan = halves(graph)
+    target = exported.with_name("out.mlir")
+    go_rl.export_sink(plan, exported, "iree", target)
+    text = target.read_text()
+    first, second = re.findall(r"stablehlo.dot_general %(\w+)", text)
+    assert f"%{first} = " in text
+    assert re.search(rf'%{second} = "flow.tensor.transfer".*@device_1>', text)
+    assert 'loc("go_rl_node_dot' in text
+    other = go_rl.load(exported, {"b": 8})
+    with pytest.raises(PlanError, match="the plan is for another graph"):
+        go_rl.export_sink(plan, other, "iree", target)
+    what = placed("iree", planned(other, lambda name: 0), other)
+    exported.write_text(exported.read_text().replace("tanh", "cosine"))
+    with pytest.raises(SplitError, match=r"iree is of another model than .*tower\.mlir"):
+        placed_file(what, exported, {"b": 8})
+
+
+def test_a_call_is_on_one_device(tmp_path):
+    path = tmp_path / "tower.mlir"
+    path.write_text(jax.jit(tower).lower(*arguments()).as_text())
+    graph = go_rl.load(path)
+    inside = [str(name) for name in graph.names if "/select" in str(name)]
+    plan = planned(graph, lambda name: int(name == inside[0]))
+    with pytest.raises(SplitError, match=r"one func.call on devices \[0, 1\]: its parts are 'call"):
+        placed_file(placed("iree", plan, graph), path, {})
+
+
+def test_a_file_of_stablehlo_runs_on_two_devices(exported):
+    pytest.importorskip("iree.compiler", reason="pip install 'go_rl[iree]'")
+    graph = go_rl.load(exported, {"b": 4})
+    what = placed("iree", halves(graph), graph)
+    weights, x = arguments()
+    ran = iree_run.run_on_iree(
+        placed_file(what, exported, {"b": 4}), [*weights, x], [0, 1], 2, 100.0
+    )
+    expected = tower(weights, x)
+    assert ran.outputs[0] == expected["count"]
+    np.testing.assert_allclose(ran.outputs[1], expected["y"], rtol=1e-5, atol=1e-6)
+    streams = audit_streams(what, ran.streams)
+    assert streams.differences == ()
+    assert {device for _, device in streams.kernels} == {0, 1}

@@ -1,48 +1,29 @@
-"""StableHLO for IREE: a JAX function whose operators are on the devices of a plan.
-
-Tensors go to another device by ``flow.tensor.transfer``; an operator runs where its operands are
-(IREE's affinity analysis). Device ``i`` of the plan is ``@device_i``.
-"""
+"""`placed_module`: StableHLO of a JAX function whose operators are on the devices of a plan."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
 import numpy as np
+from jaxlib.mlir import ir
 
-from go_rl.core import OpGraph, OpKind
-from go_rl.graphs.readers.jax.stages import JaxProgram, jax_program
-from go_rl.graphs.readers.jax.target import resolved_target
+from go_rl.core import OpKind
+from go_rl.graphs.readers.jax.stages import JaxProgram
+from go_rl.plans.sinks.iree.transfers import (
+    EVERYWHERE,
+    SCOPE,
+    all_operations,
+    locate,
+    module_text,
+    transfer,
+)
 from go_rl.plans.sinks.placed import Placed
 
 MARK = "go_rl_transfer"
 """Call that stands for a transfer until the text is made."""
-EVERYWHERE = -1
-"""Device of constants, which each reader has made for itself."""
-SCOPE = "go_rl_node_"
-"""Begins the scope around an operator, its node's number follows."""
-
-
-def render_iree(plan: Placed, model: str | Path, path: str | Path) -> bytes:
-    """Return the module of a function that is named ``module:function``.
-
-    Args:
-        plan: what is written.
-        model: the function.
-        path: where the module goes.
-
-    Raises:
-        SplitError: the function is not the plan's, or has values that cannot go to another device.
-        ReadError: the function cannot be traced.
-    """
-    dims = dict(plan.graph.meta.get("dims", {}))
-    with resolved_target(str(model), dims) as (name, (function, args, weights)):
-        program = jax_program(function, args, name=name, weights=weights)
-        return placed_module(plan, program, args, {}).encode()
 
 
 def placed_module(
@@ -51,7 +32,7 @@ def placed_module(
     """Return the module of a traced function, with transfers; arguments are as for `jax_program`.
 
     Raises:
-        SplitError: see `render_iree`.
+        SplitError: the function is not the plan's, or has values that cannot go to another device.
     """
     if program.graph.digest != plan.graph.digest:
         raise plan.error(
@@ -66,7 +47,7 @@ def placed_module(
             "cannot carry a value of this function to another device "
             f"({str(error).splitlines()[0]})"
         ) from error
-    return _with_transfers(lowered.compiler_ir("stablehlo"), plan.graph)
+    return _with_transfers(lowered.compiler_ir("stablehlo"), list(map(str, plan.graph.names)))
 
 
 def _by_nodes(plan: Placed, program: JaxProgram) -> Callable[..., Any]:
@@ -113,58 +94,21 @@ def _sent(array: Any, device: int) -> Any:
     return jax.ffi.ffi_call(MARK, kind)(array, device=np.int64(device))
 
 
-def _with_transfers(module: Any, graph: OpGraph) -> str:
+def _with_transfers(module: Any, names: Sequence[str]) -> str:
     """The text of a module, its marks replaced by transfers, its operators located by nodes."""
-    # jax exports no public way to MLIR's operations.
-    from jaxlib.mlir import ir
-
     context = module.context
     context.allow_unregistered_dialects = True
     with context, ir.Location.unknown(context):
-        for call in list(filter(_is_mark, _all(module.operation))):
+        for call in list(filter(_is_mark, all_operations(module.operation))):
             config: Any = ir.DictAttr(call.attributes["mhlo.backend_config"])
             device = ir.IntegerAttr(config["device"]).value
             with ir.InsertionPoint(call):
-                sent = ir.Operation.create(
-                    "flow.tensor.transfer",
-                    results=[result.type for result in call.results],
-                    operands=list(call.operands),
-                    attributes={"target": ir.Attribute.parse(promise(device))},
-                )
-            call.results[0].replace_all_uses_with(sent.results[0])
+                call.results[0].replace_all_uses_with(transfer(call.operands[0], device))
             call.erase()
-        _drop_shardings(module.operation)
-        for operation in _all(module.operation):
+        for operation in all_operations(module.operation):
             node = re.search(rf"{SCOPE}(\d+)", str(operation.location))
-            operation.location = ir.Location.unknown()
-            if node is not None:
-                operation.location = ir.Location.name(f"{SCOPE}{graph.names[int(node[1])]}")
-        return module.operation.get_asm(enable_debug_info=True, use_local_scope=True)
-
-
-def _drop_shardings(module: Any) -> None:
-    """Remove JAX's shardings, all of one device, which IREE does not know."""
-    for operation in [each for each in _all(module) if each.name.startswith("sdy.")]:
-        for result, operand in zip(operation.results, operation.operands, strict=True):
-            result.replace_all_uses_with(operand)
-        operation.erase()
-    for operation in _all(module):
-        for name in [str(each) for each in operation.attributes if str(each).startswith("sdy.")]:
-            del operation.attributes[name]
-
-
-def promise(device: int) -> str:
-    """Return the attribute of a device of the plan."""
-    return f"#hal.device.promise<@device_{device}>"
-
-
-def _all(operation: Any) -> Iterator[Any]:
-    """Yield an operation and all inside it."""
-    yield operation
-    for region in operation.regions:
-        for block in region.blocks:
-            for inner in block.operations:
-                yield from _all(inner.operation)
+            locate(operation, None if node is None else names[int(node[1])])
+        return module_text(module)
 
 
 def _is_mark(operation: Any) -> bool:
