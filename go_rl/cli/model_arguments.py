@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import tyro
 
-from go_rl.core import OpGraph, ReadError
+from go_rl.core import OpGraph, Plan, ReadError
 from go_rl.core.plan import VALUE_SUFFIX
 
 Dims = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="NAME=SIZE")]
@@ -65,6 +65,13 @@ class ModelArguments:
     def weights(self) -> tuple[int, ...] | None:
         """The positions; None: by the default rule."""
         return positions_of(self.weight_args)
+
+
+def as_planned(source: ModelArguments, plan: Plan) -> ModelArguments:
+    """Return the model with the sizes of a plan, where the user gives none."""
+    if source.dim or source.input:
+        return source
+    return replace(source, dim=tuple(f"{name}={size}" for name, size in plan.dims.items()))
 
 
 def sizes_of(dims: Dims) -> dict[str, int]:

@@ -280,7 +280,7 @@ def test_what_cannot_be_exported_is_refused_and_nothing_is_written(tmp_path):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda d: d.update(format="x"), "this version reads 'go_rl-stages-1'"),
+        (lambda d: d.update(format="x"), "this version reads 'go_rl-stages-2'"),
         (lambda d: d.pop("stages"), "a field is missing or wrong"),
         (lambda d: d["stages"][0].update(file="../x.onnx"), "is no name of a file"),
         (lambda d: d["stages"][1]["inputs"][0].update(sender=7), "comes from stage 7"),

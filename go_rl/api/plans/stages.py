@@ -11,6 +11,7 @@ from go_rl.core import OpGraph, Plan, PlanError
 if TYPE_CHECKING:
     import numpy as np
 
+    from go_rl.plans.audit import PipelineAudit as PipelineAudit
     from go_rl.plans.pipeline import PipelineConfig
     from go_rl.plans.pipeline import PipelineRun as PipelineRun
     from go_rl.plans.stages import Manifest
@@ -58,6 +59,7 @@ def run_stages(
     inputs: str | Path | None = None,
     dims: Mapping[str, int] | None = None,
     check: bool = False,
+    audit: bool = False,
     model: str | Path | None = None,
     config: PipelineConfig | None = None,
     record: str | Path | None = None,
@@ -69,13 +71,15 @@ def run_stages(
         inputs: ``.npz`` with an array by input; None: numbers are drawn.
         dims: sizes of dimensions that the model leaves open, beside those of the plan.
         check: compare the outputs with those of the whole model, and measure its throughput.
+        audit: ask onnxruntime what it ran in each stage, and hold that against the plan; see
+            `PipelineRun.audit`.
         model: the whole model; None: where it was when the stages were written.
         config: samples, slots and the like.
         record: file to which the measured seconds are appended; ``optimize(…,
             cost="stages:FILE")`` then prices the model's operators so that these stages come out.
 
     Raises:
-        PlanError: there is no manifest, or it is malformed.
+        PlanError: there is no manifest, it is malformed, or the file of a stage is missing.
         RecordError: the file cannot be written.
         ExecutionError: an input is missing, a stage cannot be loaded, dies or makes no progress.
         MissingDependencyError: what runs the stages is not installed.
@@ -94,7 +98,7 @@ def run_stages(
     whole = Path(model) if model is not None else folder / manifest.model
     if check and not whole.is_file():
         raise PlanError(f"{whole}: the whole model is not there; name it with --model")
-    found = run_stages(folder, manifest, arrays, config, whole if check else None)
+    found = run_stages(folder, manifest, arrays, config, whole if check else None, audit)
     if record is not None:
         append_times(Path(record), measured_times(folder, manifest, found))
     return found

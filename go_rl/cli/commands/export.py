@@ -9,11 +9,10 @@ from typing import Annotated
 
 import tyro
 
-from go_rl.cli.commands.check import as_planned
 from go_rl.cli.commands.export_sink import ExportSink, check_folder_name, names_a_sink, run_sink
 from go_rl.cli.console import console, print_json, print_line, print_table, working
 from go_rl.cli.exit_codes import OK
-from go_rl.cli.model_arguments import ModelArguments, load_options
+from go_rl.cli.model_arguments import ModelArguments, as_planned, load_options
 from go_rl.cli.next_command import say_next
 from go_rl.core import Plan, ReadError
 from go_rl.report.text_table import TextTable

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from operator import add
 from pathlib import Path
 from statistics import mean, median
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from go_rl.core import ExecutionError, PlanError
+from go_rl.core.files.scratch_folder import scratch_folder
 from go_rl.plans.pipeline.config import PipelineConfig
-from go_rl.plans.pipeline.processes import stage_processes
+from go_rl.plans.pipeline.processes import StageProcesses, stage_processes
 from go_rl.plans.pipeline.sessions import check_runtime
 from go_rl.plans.pipeline.whole_model import OutputError, WholeModel
 from go_rl.plans.pipeline.worker import StageClock
-from go_rl.plans.stages.manifest import Manifest
+from go_rl.plans.stages.manifest import Manifest, check_files
+
+if TYPE_CHECKING:
+    from go_rl.plans.audit.stages import PipelineAudit
 
 
 @dataclass(frozen=True)
@@ -52,6 +58,8 @@ class PipelineRun:
     whole_throughput: float | None
     """Samples a second of the whole model in one process that has all cores."""
     notes: tuple[str, ...] = ()
+    audit: PipelineAudit | None = None
+    """Operators that ran in each stage; None: that was not asked."""
 
     @property
     def max_relative_error(self) -> float | None:
@@ -71,6 +79,7 @@ def run_stages(
     inputs: Mapping[str, np.ndarray],
     config: PipelineConfig,
     whole: Path | None = None,
+    audit: bool = False,
 ) -> PipelineRun:
     """Run the stages of a folder, each on a core of this machine, with the same inputs for every
     sample.
@@ -81,15 +90,27 @@ def run_stages(
         inputs: of the model, by name.
         config: see there.
         whole: the model itself; its outputs are compared, its throughput is measured.
+        audit: ask onnxruntime what it ran for the first sample. Its optimised models, weights
+            included, lie in the folder for temporary files meanwhile.
 
     Raises:
+        PlanError: the file of a stage is missing, or an audit is asked of another runtime.
         MissingDependencyError: what runs the stages is not installed, or cannot be imported.
         ExecutionError: a stage cannot be loaded, dies, or makes no progress; none stays behind.
     """
     check_runtime(manifest.runtime)
-    with stage_processes(folder, manifest, config) as running:
+    check_files(folder, manifest)
+    if audit and manifest.runtime != "onnxruntime":
+        raise PlanError(
+            f"{folder}: its stages are run by {manifest.runtime}, which does not say what it ran; "
+            "an audit needs stages of an ONNX model"
+        )
+    with ExitStack() as stack:
+        records = _record_folder(stack) if audit else None
+        running = stack.enter_context(stage_processes(folder, manifest, config, records))
         made = running.probe(inputs)
         times = running.pipeline(made)
+        asked = _audited(folder, manifest, running) if audit else None
     cores = len(os.sched_getaffinity(0))
     reference = (
         None if whole is None else WholeModel(whole, manifest, inputs, cores, config.as_written)
@@ -107,7 +128,7 @@ def run_stages(
     return PipelineRun(
         stages, _throughput(times), manifest.predicted_throughput,
         outputs, None if reference is None else reference.throughput(config),
-        _notes(len(running.devices), cores, outputs or ()),
+        _notes(len(running.devices), cores, outputs or ()), asked,
     )  # fmt: skip
 
 
@@ -121,6 +142,22 @@ def _notes(devices: int, cores: int, outputs: Sequence[OutputError]) -> tuple[st
             "whole model either, so that their agreement says little: give real --inputs"
         )
     return tuple(found)
+
+
+def _audited(folder: Path, manifest: Manifest, running: StageProcesses) -> PipelineAudit:
+    from go_rl.plans.audit.stages import audit_stages  # the processes need none of it
+
+    return audit_stages(folder, manifest, running.records, running.core)
+
+
+def _record_folder(stack: ExitStack) -> Path:
+    """A folder for onnxruntime's records, which goes with the stack."""
+    try:
+        return stack.enter_context(scratch_folder("audit"))
+    except OSError as error:
+        raise ExecutionError(
+            f"no folder for onnxruntime's records can be made ({error.strerror})"
+        ) from error
 
 
 def _throughput(times: Sequence[StageClock]) -> float:

@@ -19,6 +19,7 @@ import numpy as np
 
 from go_rl.core import ExecutionError
 from go_rl.plans.pipeline.config import PipelineConfig
+from go_rl.plans.pipeline.sessions import StageRecord
 from go_rl.plans.pipeline.worker import (
     Channel,
     DeviceTask,
@@ -36,16 +37,22 @@ CONTEXT = multiprocessing.get_context("spawn")
 
 @contextmanager
 def stage_processes(
-    folder: Path, manifest: Manifest, config: PipelineConfig
+    folder: Path, manifest: Manifest, config: PipelineConfig, records: Path | None = None
 ) -> Iterator[StageProcesses]:
     """Yield the processes of the stages in a folder; none is left at the end.
+
+    Args:
+        folder: with the stages.
+        manifest: of the folder.
+        config: see there.
+        records: folder for onnxruntime's records of the first sample; None: there are none.
 
     Raises:
         ExecutionError: a stage cannot be loaded.
     """
     running = StageProcesses(manifest, config)
     try:
-        running.start(folder)
+        running.start(folder, records)
         yield running
     finally:
         running.stop()
@@ -89,8 +96,10 @@ class StageProcesses:
         self.pipes: list[Connection] = []
         self.lifelines: list[Connection] = []
         self.memories: list[SharedMemory] = []
+        self.records: list[StageRecord] = []
+        """Where onnxruntime's records of each stage are, after `probe`."""
 
-    def start(self, folder: Path) -> None:
+    def start(self, folder: Path, records: Path | None) -> None:
         """Start a process a device; wait until all have loaded."""
         for device in self.devices:
             ours, theirs = CONTEXT.Pipe()
@@ -98,7 +107,7 @@ class StageProcesses:
             stages = {n: self._task(n, stage, folder) for n, stage in self._stages_of(device)}
             task = DeviceTask(
                 self.core[device], self.manifest.runtime, stages, self.config.timeout,
-                self.config.as_written,
+                self.config.as_written, None if records is None else str(records),
             )  # fmt: skip
             process = CONTEXT.Process(target=serve, args=(task, theirs, lifeline), daemon=True)
             with _apart():
@@ -112,9 +121,9 @@ class StageProcesses:
             self._answer(place, START_SECONDS)
 
     def _task(self, number: int, stage: Stage, folder: Path) -> StageTask:
-        outputs = tuple(each.name for each in stage.outputs)
+        inputs, outputs = (tuple(t.name for t in side) for side in (stage.inputs, stage.outputs))
         receives, sends = self._of(number, 1), self._of(number, 0)
-        return StageTask(str(folder / stage.file), outputs, receives, sends)
+        return StageTask(str(folder / stage.file), inputs, outputs, receives, sends)
 
     def _stages_of(self, device: int) -> list[tuple[int, Stage]]:
         """The stages of a device, with their numbers."""
@@ -129,11 +138,15 @@ class StageProcesses:
     def probe(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Run one sample through all stages, one after the other; return all tensors by name."""
         made = dict(inputs)
+        self.records.clear()
         for number, stage in enumerate(self.manifest.stages):
             wanted = {tensor.name: made[tensor.name] for tensor in stage.inputs}
             place = self.devices.index(stage.device)
             self._ask(place, "probe", (number, wanted))
-            made.update(self._answer(place, self.config.timeout))
+            found, record = self._answer(place, self.config.timeout)
+            made.update(found)
+            if record is not None:
+                self.records.append(record)
         return made
 
     def pipeline(self, made: Mapping[str, np.ndarray]) -> list[StageClock]:

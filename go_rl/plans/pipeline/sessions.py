@@ -6,6 +6,8 @@ names."""
 from __future__ import annotations
 
 import importlib
+import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +21,8 @@ from go_rl.core import MissingDependencyError
 
 INSTALL = {"onnxruntime": "go_rl[onnxruntime]", "jax": "go_rl", "torch": "go_rl[torch]"}
 """What pip installs, by runtime."""
+OPTIMISED = ".optimised.onnx"
+"""Ends the name of the model that onnxruntime made of a stage."""
 Arrays = Mapping[str, np.ndarray]
 
 
@@ -35,6 +39,17 @@ class InputType:
         return np.zeros(self.shape, self.dtype)
 
 
+@dataclass(frozen=True)
+class StageRecord:
+    """Files that onnxruntime wrote of one sample of a stage, and the process that ran it."""
+
+    profile: Path
+    optimised: Path
+    process: int
+    cores: tuple[int, ...]
+    """Cores that the process may use."""
+
+
 class Session(ABC):
     """A program that runs."""
 
@@ -47,6 +62,10 @@ class Session(ABC):
     def use_threads(self, count: int) -> None:
         """Change the threads of one operator; where the runtime cannot, nothing."""
         del count
+
+    def end_record(self) -> StageRecord | None:
+        """End the records of what runs, and return where they are; None: there are none."""
+        return None
 
     @abstractmethod
     def run(self, feeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
@@ -65,7 +84,12 @@ def check_runtime(runtime: str) -> None:
 
 
 def open_session(
-    runtime: str, file: str | Path, outputs: Sequence[str], threads: int, as_written: bool
+    runtime: str,
+    file: str | Path,
+    outputs: Sequence[str],
+    threads: int,
+    as_written: bool,
+    records: Path | None = None,
 ) -> Session:
     """Return a program that runs.
 
@@ -75,10 +99,12 @@ def open_session(
         outputs: names of its results, in order.
         threads: of one operator; XLA has one a core that the process may use.
         as_written: onnxruntime joins no operators.
+        records: beginning of the names of files to which onnxruntime writes the optimised model
+            and, until `Session.end_record`, the kernels that run; None: neither.
     """
     match runtime:
         case "onnxruntime":
-            return _OnnxSession(str(file), outputs, threads, as_written)
+            return _OnnxSession(str(file), outputs, threads, as_written, records)
         case "jax":
             return _JaxSession(Path(file), outputs)
         case _:
@@ -88,7 +114,10 @@ def open_session(
 class _OnnxSession(Session):
     """A session of onnxruntime."""
 
-    def __init__(self, file: str, outputs: Sequence[str], threads: int, as_written: bool) -> None:
+    def __init__(
+        self, file: str, outputs: Sequence[str], threads: int, as_written: bool,
+        records: Path | None,
+    ) -> None:  # fmt: skip
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
@@ -98,6 +127,15 @@ class _OnnxSession(Session):
         if as_written:
             level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
             options.graph_optimization_level = level
+        if records is not None:
+            options.enable_profiling = True
+            options.profile_file_prefix = str(records)
+            options.optimized_model_filepath = f"{records}{OPTIMISED}"
+            prefix = "session.optimized_model_external_initializers_"
+            data = f"{records.name}{OPTIMISED}.data"
+            options.add_session_config_entry(f"{prefix}file_name", data)
+            options.add_session_config_entry(f"{prefix}min_size_in_bytes", "1024")
+        self._records = records
         providers = ["CPUExecutionProvider"]
         self._session = onnxruntime.InferenceSession(file, options, providers=providers)
         self.inputs = {value.name: _onnx_type(value) for value in self._session.get_inputs()}
@@ -107,6 +145,23 @@ class _OnnxSession(Session):
         given = {name: feeds[name] for name in self.inputs}
         made = self._session.run(self._outputs, given)
         return {name: np.asarray(each) for name, each in zip(self._outputs, made, strict=True)}
+
+    def end_record(self) -> StageRecord | None:
+        if self._records is None:
+            return None
+        return StageRecord(
+            Path(self._session.end_profiling()), Path(f"{self._records}{OPTIMISED}"), os.getpid(),
+            tuple(sorted(os.sched_getaffinity(0))),
+        )  # fmt: skip
+
+
+def short_reason(error: Exception) -> str:
+    """Return what a runtime says, without its codes and places."""
+    said = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    absent = re.search(r'External data path does not exist: "?([^"]+)', said)
+    if absent is not None:
+        return f"its arrays lie in {absent[1]}, which is not there"
+    return re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", said)
 
 
 def _onnx_type(value: Any) -> InputType:

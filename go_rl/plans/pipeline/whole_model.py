@@ -11,7 +11,7 @@ import numpy as np
 
 from go_rl.core import ExecutionError
 from go_rl.plans.pipeline.config import PipelineConfig
-from go_rl.plans.pipeline.sessions import open_session
+from go_rl.plans.pipeline.sessions import open_session, short_reason
 from go_rl.plans.stages.manifest import FROM_USER, Manifest
 
 FLOOR = 1e-3
@@ -49,7 +49,7 @@ class WholeModel:
         try:
             self.session = open_session(manifest.runtime, path, self.outputs, threads, as_written)
         except Exception as error:
-            reason = str(error).strip().splitlines()[0]
+            reason = short_reason(error)
             raise ExecutionError(
                 f"{path}: {manifest.runtime} refuses the model ({reason})"
             ) from error

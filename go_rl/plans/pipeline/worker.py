@@ -15,12 +15,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from multiprocessing.shared_memory import SharedMemory
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from go_rl.core import ExecutionError
+from go_rl.core.printable import listed
 from go_rl.graphs.readers.python_target import last_line
-from go_rl.plans.pipeline.sessions import Session, open_session
+from go_rl.plans.pipeline.sessions import Session, open_session, short_reason
+from go_rl.plans.stages.manifest import FILE
 from go_rl.runtime.lifeline import die_with
 
 
@@ -53,6 +57,8 @@ class StageTask:
     """One stage."""
 
     file: str
+    inputs: tuple[str, ...]
+    """Names of the tensors that it reads, by the manifest."""
     outputs: tuple[str, ...]
     receives: tuple[tuple[int, Channel], ...]
     """Channels by number, of tensors from other stages."""
@@ -69,6 +75,8 @@ class DeviceTask:
     """The stages of the device by number, in the order in which a sample runs through them."""
     timeout: float
     as_written: bool
+    records: str | None
+    """Folder for onnxruntime's records of the first sample; None: there are none."""
 
 
 @dataclass
@@ -95,7 +103,7 @@ def serve(task: DeviceTask, pipe: Connection, lifeline: Connection) -> None:
         os.sched_setaffinity(0, {task.core})
         sessions: dict[int, Session] = {}
         for at, stage in task.stages.items():
-            sessions[at] = open_session(task.runtime, stage.file, stage.outputs, 1, task.as_written)
+            sessions[at] = _loaded(at, stage, task)
         pipe.send(("ready", None))
         fixed: dict[int, Mapping[str, Any]] = {}
         while True:
@@ -108,12 +116,36 @@ def serve(task: DeviceTask, pipe: Connection, lifeline: Connection) -> None:
                 inner = {channel.name for _, channel in task.stages[at].receives}
                 given = {name: each for name, each in arrays.items() if name not in inner}
                 fixed[at] = sessions[at].hold(given)
-                pipe.send(("probed", sessions[at].run(arrays)))
+                made = sessions[at].run(arrays)
+                pipe.send(("probed", (made, sessions[at].end_record())))
             else:
                 pipe.send(("done", _pipeline(sessions, task, fixed, *content)))
     except Exception as error:
+        said = str(error) if isinstance(error, ExecutionError) else last_line(error)
         with suppress(OSError):  # the parent may be gone
-            pipe.send(("failed", (at, last_line(error))))
+            pipe.send(("failed", (at, said)))
+
+
+def _loaded(number: int, stage: StageTask, task: DeviceTask) -> Session:
+    """The program of a stage.
+
+    Raises:
+        ExecutionError: the runtime refuses the file, or it is not the manifest's.
+    """
+    records = None if task.records is None else Path(task.records) / f"stage-{number}"
+    try:
+        session = open_session(task.runtime, stage.file, stage.outputs, 1, task.as_written, records)
+    except Exception as error:
+        raise ExecutionError(
+            f"{task.runtime} does not load the file ({short_reason(error)}); export the plan again"
+        ) from error
+    found = set(session.inputs)
+    if found != set(stage.inputs):
+        raise ExecutionError(
+            f"the inputs of the file are not those of {FILE}: "
+            f"{listed(sorted(found ^ set(stage.inputs)))}; export the plan again"
+        )
+    return session
 
 
 def _pipeline(

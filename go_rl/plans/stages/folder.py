@@ -35,15 +35,15 @@ class StageFolder:
         return self.path / f"stage-{number:02d}-device-{self.stage_devices[number]}{suffix}"
 
     def stage(
-        self, number: int, file: Path, nodes: int, weight_bytes: float,
-        inputs: Sequence[StageTensor], outputs: Sequence[StageTensor],
+        self, number: int, file: Path, operators: Sequence[str], copies: Sequence[str],
+        weight_bytes: float, inputs: Sequence[StageTensor], outputs: Sequence[StageTensor],
     ) -> Stage:  # fmt: skip
         """Return the entry of a stage in the manifest."""
         device, seconds = self.stage_devices[number], self.plan.evaluation.device_seconds
         alone = self.stage_devices.count(device) == 1 and len(seconds) > device
         return Stage(
-            file.name, device, self._devices[device].kind, nodes, weight_bytes,
-            float(seconds[device]) if alone else None, tuple(inputs), tuple(outputs),
+            file.name, device, self._devices[device].kind, tuple(operators), tuple(copies),
+            weight_bytes, float(seconds[device]) if alone else None, tuple(inputs), tuple(outputs),
         )  # fmt: skip
 
     def write_arrays(self, arrays: Mapping[str, np.ndarray]) -> str | None:

@@ -17,7 +17,7 @@ import numpy as np
 import onnx
 from jax import export
 
-from go_rl.core import Plan, PlanError, ReadError
+from go_rl.core import OpKind, Plan, PlanError, ReadError
 from go_rl.core.graph.op_kind import FREE_KINDS
 from go_rl.graphs.readers.jax.stages import JaxProgram, JaxStage
 from go_rl.plans.run.segments import cut_segments
@@ -108,14 +108,23 @@ class _JaxWriter:
         text, notes = _exported(named, {**weights, **inputs}, f"stage {number}")
         file = self.folder.file(number, ".jax")
         file.write_bytes(text)
-        kinds = self.source.program.graph.kind[list(stage.nodes)]
         return self.folder.stage(
-            number, file, int((~np.isin(kinds, [int(kind) for kind in FREE_KINDS])).sum()),
+            number, file, *self._operators(stage),
             float(sum(_num_bytes(each) for each in weights.values())),
             [*(_tensor(n, t, FROM_USER, True) for n, t in weights.items()),
              *(_tensor(n, t, sender.get(n, FROM_USER)) for n, t in inputs.items())],
             [_tensor(n, t, number) for n, t in zip(stage.outputs, stage.output_types, strict=True)],
         ), notes  # fmt: skip
+
+    def _operators(self, stage: JaxStage) -> tuple[list[str], list[str]]:
+        """Names of the operators of a stage, and of those that are in it as well."""
+        graph, home = self.source.program.graph, self.folder.plan.device
+        own, copies = list[str](), list[str]()
+        for node in stage.nodes:
+            if OpKind(graph.kind[node]) not in FREE_KINDS:
+                is_own = home[node] == stage.device
+                (own if is_own else copies).append(str(graph.names[node]))
+        return own, copies
 
     def _whole(self, arrays: Mapping[str, Any]) -> dict[str, Any]:
         """The function with its arguments and tensors by name."""

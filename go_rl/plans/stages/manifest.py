@@ -10,7 +10,7 @@ from typing import Any
 from go_rl.core import PlanError
 from go_rl.core.files.strict_json import read_json, shown
 
-FORMAT = "go_rl-stages-1"
+FORMAT = "go_rl-stages-2"
 FILE = "stages.json"
 FROM_USER = -1
 """Sender of the model's own inputs."""
@@ -43,8 +43,11 @@ class Stage:
     device: int
     kind: str
     """Kind of the device in the plan."""
-    nodes: int
-    """Operators."""
+    operators: tuple[str, ...]
+    """Names of the operators that the plan puts here."""
+    copies: tuple[str, ...]
+    """Names of the operators that are here as well: constants, copies of the plan, and those that
+    widen quantised tensors."""
     weight_bytes: float
     """Bytes of the arrays that the file holds or refers to."""
     predicted_seconds: float | None
@@ -52,6 +55,11 @@ class Stage:
     or the device has several stages."""
     inputs: tuple[StageTensor, ...]
     outputs: tuple[StageTensor, ...]
+
+    @property
+    def nodes(self) -> int:
+        """Operators in the file."""
+        return len(self.operators) + len(self.copies)
 
 
 @dataclass(frozen=True)
@@ -107,11 +115,22 @@ def read_manifest(folder: str | Path) -> Manifest:
         raise PlanError(f"{path}: a field is missing or wrong ({error})") from error
 
 
+def check_files(folder: Path, manifest: Manifest) -> None:
+    """Raise a `PlanError` where the file of a stage is missing."""
+    for number, stage in enumerate(manifest.stages):
+        if not (folder / stage.file).is_file():
+            raise PlanError(
+                f"{folder}: {stage.file}, stage {number} of {FILE}, is not there; export the plan "
+                "again"
+            )
+
+
 def _manifest(document: dict[str, Any]) -> Manifest:
     known = {f.name: document[f.name] for f in fields(Manifest)}
     stages = [{f.name: each[f.name] for f in fields(Stage)} for each in known["stages"]]
     for stage in stages:
         stage |= {side: _tensors(stage[side], len(stages)) for side in ("inputs", "outputs")}
+        stage |= {part: tuple(map(str, stage[part])) for part in ("operators", "copies")}
     for number, stage in enumerate(stages):
         _check_senders(number, stage, stages)
     if known["runtime"] not in RUNTIMES:

@@ -125,10 +125,17 @@ class _TorchWriter:
         except Exception as error:
             raise ReadError(f"{file.name}: PyTorch cannot export it: {last_line(error)}") from error
         return self.folder.stage(
-            number, file, len(inside), float(sum(map(num_bytes, weights_of(stage)))),
+            number, file, *self._operators(number), float(sum(map(num_bytes, weights_of(stage)))),
             [self._tensor(node, self._sender(node)) for node in received],
             [self._tensor(node, number) for node in sent],
         )  # fmt: skip
+
+    def _operators(self, number: int) -> tuple[list[str], list[str]]:
+        """Names of the operators of a stage, and of those that are in it as well."""
+        own, copies = list[str](), list[str]()
+        for i in self.cut.members[number]:
+            (own if self._sender(self.nodes[i]) == number else copies).append(self.nodes[i].name)
+        return own, copies
 
     @cached_property
     def _results(self) -> list[fx.Node]:

@@ -105,8 +105,16 @@ class _StageWriter:
         self._save(number, held, inputs, outputs, file)
         weight_bytes = float(sum(math.prod(t.dims) * itemsize(t.data_type) for t in held))
         return self.folder.stage(
-            number, file, len(self.cut.stages[number]), weight_bytes, inputs, outputs
+            number, file, *self._operators(number), weight_bytes, inputs, outputs
         )
+
+    def _operators(self, number: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of the operators of a stage, and of those that are in it as well."""
+        own, copies = list[str](), list[str]()
+        for i in self.cut.stages[number]:
+            made = next(name for name in self.cut.nodes[i].output if name)
+            (own if self.cut.sender[made] == number else copies).append(self.cut.names[i])
+        return tuple(own), tuple(copies)
 
     def _sent(self, number: int) -> set[str]:
         """Results of a stage that others, or the user, read from it."""
