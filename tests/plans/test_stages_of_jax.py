@@ -13,6 +13,7 @@ import go_rl
 from go_rl.cli.main import main
 from go_rl.core import ExecutionError, OpKind, PlanError, ReadError
 from go_rl.core.graph.op_kind import FREE_KINDS
+from go_rl.costs.models.stage_times import read_times
 from go_rl.plans.pipeline import PipelineConfig
 from go_rl.plans.stages import read_manifest
 
@@ -188,3 +189,25 @@ def test_arrays_beside_the_stages_give_way_to_the_users(tmp_path):
     np.savez(tmp_path / "in.npz", y=np.zeros(3))
     with pytest.raises(ExecutionError, match="the model has no input 'y'"):
         go_rl.run_stages(tmp_path / "s", inputs=tmp_path / "in.npz", config=QUICK)
+
+
+def test_networks_of_the_zoo_leave_by_the_code_of_their_graphs(tmp_path):
+    graph = go_rl.load("zoo:ncf")
+    plan = _plan(graph, _alternating(graph, graph.num_nodes // 2))
+    manifest = go_rl.export_stages(plan, "zoo:ncf", tmp_path / "s")
+    assert sum(len(stage.operators) for stage in manifest.stages) > 5
+    assert all(t.is_weight for t in manifest.stages[0].inputs if "params" in t.name)
+
+
+def test_a_run_is_recorded_and_prices_the_next_plan(tmp_path):
+    graph = go_rl.trace(_forward, *ARGS)
+    plan = _plan(graph, _alternating(graph, 4), "ring", "this-ring")
+    go_rl.export_stages(plan, _forward, tmp_path / "s", args=ARGS)
+    record = tmp_path / "runs.jsonl"
+    run = go_rl.run_stages(tmp_path / "s", config=QUICK, record=record)
+    (times,) = read_times(record)
+    assert times.graph_hash == plan.graph_hash
+    assert sum(times.seconds) == pytest.approx(sum(each.typical_seconds for each in run.stages))
+    cost = f"stages:{record}"
+    again = _plan(graph, _alternating(graph, 4), "ring", "this-ring", cost=cost)
+    assert again.value == pytest.approx(max(times.seconds), rel=0.1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from go_rl.plans.stages.manifest import Manifest
 from go_rl.plans.stages.write import export_stages
 
 if TYPE_CHECKING:
+    from go_rl.graphs.readers.jax.stages import JaxProgram
     from go_rl.graphs.readers.jax.target import NamedFunction
 
 ACCEPTED = "stages are written of ONNX files, .pt2 archives, JAX functions and PyTorch modules"
@@ -70,13 +72,20 @@ def _export_network(plan: Plan, name: str, folder: Path, options: ModelOptions) 
     function, args, weights = built
     flattening = None if is_sized else JaxOptions(unroll_limit=UNROLL_LIMIT)
     named = NamedFunction(name, function, tuple(args), weights, flattening, options.dims)
-    return _export_jax(plan, named, folder)
+    program = named.program()
+    if list(plan.nodes) == list(program.graph.names):
+        # Of some networks the frozen graph has costs that today's reader counts otherwise.
+        plan = replace(plan, graph_hash=program.graph.digest)
+    return _export_jax(plan, named, folder, program)
 
 
-def _export_jax(plan: Plan, named: NamedFunction, folder: Path) -> Manifest:
+def _export_jax(
+    plan: Plan, named: NamedFunction, folder: Path, program: JaxProgram | None = None
+) -> Manifest:
     from go_rl.plans.stages.jax_stages import JaxSource, export_jax_stages
 
-    return export_jax_stages(plan, JaxSource(named.function, named.args, named.program()), folder)
+    source = JaxSource(named.function, named.args, program or named.program())
+    return export_jax_stages(plan, source, folder)
 
 
 def _check_torch(model: str | Path) -> None:
