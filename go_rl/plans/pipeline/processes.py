@@ -107,7 +107,8 @@ class StageProcesses:
             stages = {
                 number: StageTask(
                     str(folder / stage.file),
-                    *(frozenset(t.name for t in side) for side in (stage.inputs, stage.outputs)),
+                    frozenset(t.name for t in stage.inputs),
+                    frozenset(t.name for t in stage.outputs),
                     self._of(number, 1),
                     self._of(number, 0),
                 )
