@@ -147,6 +147,11 @@ def _loaded(number: int, stage: StageTask, task: DeviceTask) -> Any:
     try:
         session = session_of(stage.file, 1, task.as_written, records)
     except Exception as error:
+        if records is not None and _loads(stage.file, task.as_written):
+            raise ExecutionError(
+                f"onnxruntime cannot write its optimised model to {records.parent}, a folder for "
+                "temporary files; is there room for the weights? TMPDIR names another"
+            ) from error
         raise ExecutionError(
             f"onnxruntime does not load the file ({short_reason(error)}); export the plan again"
         ) from error
@@ -161,6 +166,14 @@ def _loaded(number: int, stage: StageTask, task: DeviceTask) -> Any:
                 f"{listed(sorted(found ^ wanted))}; export the plan again"
             )
     return session
+
+
+def _loads(file: str, as_written: bool) -> bool:
+    """Whether onnxruntime loads a file when it need not write anything."""
+    with suppress(Exception):
+        session_of(file, 1, as_written)
+        return True
+    return False
 
 
 def _record(session: Any, number: int, task: DeviceTask) -> StageRecord | None:
@@ -179,7 +192,7 @@ def short_reason(error: Exception) -> str:
     absent = re.search(r'External data path does not exist: "?([^"]+)', said)
     if absent is not None:
         return f"its arrays lie in {absent[1]}, which is not there"
-    return re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", said)
+    return re.sub(r"^.*\[ONNXRuntimeError\] : \d+ : \w+ : ", "", said)
 
 
 def session_of(file: str, threads: int, as_written: bool, records: Path | None = None) -> Any:
