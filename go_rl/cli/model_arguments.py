@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import tyro
 
@@ -145,17 +145,21 @@ def training_of(source: ModelArguments) -> bool | Literal["sgd", "adam"]:
     return source.training == "profile" if source.training in (None, "profile") else source.training
 
 
+def load_options(source: ModelArguments) -> dict[str, Any]:
+    """Return the options as `go_rl.load` has them."""
+    return {
+        "dims": source.dims,
+        "unknown": source.unknown,
+        "training": training_of(source),
+        "inputs": source.inputs,
+        "trip_count": source.trip_count,
+        "weights": source.weights,
+        "micro_batches": source.micro_batches,
+    }
+
+
 def read(source: ModelArguments) -> OpGraph:
     """Read the model that the user named."""
     from go_rl.api.load import load
 
-    return load(
-        source.model,
-        source.dims,
-        source.unknown,
-        training_of(source),
-        inputs=source.inputs,
-        trip_count=source.trip_count,
-        weights=source.weights,
-        micro_batches=source.micro_batches,
-    )
+    return load(source.model, **load_options(source))

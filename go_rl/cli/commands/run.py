@@ -42,6 +42,9 @@ class RunOptions:
     """Size of a dimension that the model leaves open, such as batch=8; may be repeated. Default:
     those of the plan."""
     config: PipelineConfig = field(default_factory=PipelineConfig)
+    record: Annotated[str | None, tyro.conf.arg(metavar="FILE")] = None
+    """Append the measured seconds to a file, of which go-rl optimize --cost stages:FILE prices the
+    model's operators anew."""
     json: bool = False
     """Print one JSON document and nothing else."""
 
@@ -53,7 +56,7 @@ def run(config: RunOptions) -> int:
     with working(f"running {config.stages}"):
         found = run_stages(
             config.stages, inputs=config.inputs, dims=sizes_of(config.dim), check=config.check,
-            audit=config.audit, model=config.model, config=config.config,
+            audit=config.audit, model=config.model, config=config.config, record=config.record,
         )  # fmt: skip
     if config.json:
         print_json(found.to_json())

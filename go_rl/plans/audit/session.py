@@ -14,12 +14,13 @@ import onnx
 from go_rl.core import ExecutionError, Hardware, OpGraph, Plan
 from go_rl.core.errors import nearest
 from go_rl.core.printable import listed
+from go_rl.graphs.readers.onnx.load import load_whole
 from go_rl.graphs.readers.onnx.structure import graphs
 from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.plans.audit.kernels import OperatorRuns, operator_runs
 from go_rl.plans.audit.profile import Kernel
 from go_rl.plans.sinks.placed import placed
-from go_rl.plans.splits.onnx_stages import check_same_model, load_structure, places
+from go_rl.plans.splits.onnx_stages import check_same_model, places
 from go_rl.plans.splits.split import SplitContext
 
 CPU = "CPUExecutionProvider"
@@ -83,15 +84,16 @@ def audit_session(
         ExecutionError: the profile, or the optimised model, is another model's; an unknown provider
             or device.
         PlanError: the plan is a failure, or of another graph.
-        SplitError: a model cannot be read, or is not the graph's.
+        ReadError: a model cannot be read.
+        SplitError: the model is not the graph's.
     """
     what = placed("audit", plan, graph)
     setting = SplitContext(graph, what.hardware, str(model))
-    file, place = load_structure(setting, model), places(graph)
+    file, place = load_whole(model), places(graph)
     check_same_model(setting, file, place)
     ran = file
     if optimised is not None:
-        ran = load_structure(SplitContext(graph, what.hardware, str(optimised)), optimised)
+        ran = load_whole(optimised)
     runs = operator_runs(file.graph, ran.graph, profile)
     _check_same_session(ran, runs, profile, str(model), optimised)
     wanted = _wanted(what.hardware, providers or {})

@@ -14,7 +14,7 @@ from go_rl.core.printable import listed
 from go_rl.graphs.readers.onnx.load import load_whole
 from go_rl.plans.audit.kernels import OperatorRuns, operator_runs
 from go_rl.plans.audit.profile import Kernel, read_profile
-from go_rl.plans.pipeline.worker import StageRecord
+from go_rl.plans.pipeline.sessions import StageRecord
 from go_rl.plans.stages.manifest import Manifest
 
 PROVIDER = "CPUExecutionProvider"

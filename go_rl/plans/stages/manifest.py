@@ -14,6 +14,7 @@ FORMAT = "go_rl-stages-2"
 FILE = "stages.json"
 FROM_USER = -1
 """Sender of the model's own inputs."""
+RUNTIMES = ("onnxruntime", "jax", "torch")
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class StageTensor:
     not known; None: not even their number is."""
     sender: int = FROM_USER
     """Stage that makes it, or `FROM_USER`."""
+    is_weight: bool = False
+    """Whether it is an array that stays on its device; those of ONNX files lie in the files."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class Stage:
     """Operators of one device that run as one program."""
 
     file: str
-    """ONNX file beside the manifest."""
+    """Program beside the manifest: an ONNX file, a program of `jax.export` or a ``.pt2``."""
     device: int
     kind: str
     """Kind of the device in the plan."""
@@ -64,7 +67,12 @@ class Manifest:
     """Stages in an order in which they can run."""
 
     model: str
-    """Path of the model, from the folder."""
+    """Path of the whole model, from the folder."""
+    runtime: str
+    """What runs the stages and the model: one of `RUNTIMES`."""
+    arrays: str | None
+    """File of arrays by name beside the manifest: the weights and the inputs that the user's own
+    example has; None: there is none."""
     graph_hash: str
     """That of the plan."""
     hardware: str
@@ -121,12 +129,15 @@ def _manifest(document: dict[str, Any]) -> Manifest:
     known = {f.name: document[f.name] for f in fields(Manifest)}
     stages = [{f.name: each[f.name] for f in fields(Stage)} for each in known["stages"]]
     for stage in stages:
-        if Path(str(stage["file"])).name != stage["file"]:
-            raise ValueError(f"file {stage['file']!r} is no name of a file beside the manifest")
         stage |= {side: _tensors(stage[side], len(stages)) for side in ("inputs", "outputs")}
         stage |= {part: tuple(map(str, stage[part])) for part in ("operators", "copies")}
     for number, stage in enumerate(stages):
         _check_senders(number, stage, stages)
+    if known["runtime"] not in RUNTIMES:
+        raise ValueError(f"runtime {known['runtime']!r} is none of {', '.join(RUNTIMES)}")
+    for file in (known["arrays"], *(stage["file"] for stage in stages)):
+        if file is not None and Path(str(file)).name != file:
+            raise ValueError(f"file {file!r} is no name of a file beside the manifest")
     known |= {
         "stages": tuple(Stage(**stage) for stage in stages),
         "outputs": _tensors(known["outputs"], len(stages)),
@@ -153,7 +164,10 @@ def _tensors(entries: Any, stages: int) -> tuple[StageTensor, ...]:
     found = []
     for entry in entries:
         shape = None if entry["shape"] is None else tuple(entry["shape"])
-        tensor = StageTensor(entry["name"], entry["element_type"], shape, int(entry["sender"]))
+        tensor = StageTensor(
+            entry["name"], entry["element_type"], shape, int(entry["sender"]),
+            bool(entry["is_weight"]),
+        )  # fmt: skip
         if not FROM_USER <= tensor.sender < stages:
             raise ValueError(f"tensor {tensor.name!r} comes from stage {tensor.sender}")
         found.append(tensor)

@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import go_rl
-from go_rl.core import ExecutionError, SplitError
+from go_rl.core import ExecutionError, ReadError
 
 onnxruntime = pytest.importorskip("onnxruntime", reason="its profiles are read")
 CPUS = {0: "CPU", 1: "CPUExecutionProvider"}
@@ -107,7 +107,7 @@ def test_records_of_another_model_are_refused(ran, tmp_path):
     other.write_text(json.dumps(events))
     with pytest.raises(ExecutionError, match=r"of another session than .*has no node 'other/"):
         go_rl.audit_session(ran.plan, ran.model, other, optimised=ran.optimised)
-    with pytest.raises(SplitError, match="cannot be read"):
+    with pytest.raises(ReadError, match="cannot be read"):
         go_rl.audit_session(ran.plan, ran.model, ran.profile, optimised=tmp_path / "none.onnx")
 
 
