@@ -138,8 +138,8 @@ def _loaded(number: int, stage: StageTask, task: DeviceTask) -> Session:
     except Exception as error:
         if records is not None and _loads(stage, task):
             raise ExecutionError(
-                f"{task.runtime} cannot write its optimised model to {records.parent}, a folder for "
-                "temporary files; is there room for the weights? TMPDIR names another"
+                f"{task.runtime} cannot write its optimised model to {records.parent}, a folder "
+                "for temporary files; is there room for the weights? TMPDIR names another"
             ) from error
         raise ExecutionError(
             f"{task.runtime} does not load the file ({short_reason(error)}); export the plan again"
