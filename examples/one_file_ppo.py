@@ -28,7 +28,9 @@ EPISODES, STEPS = 4, 128
 EPOCHS, MINIBATCHES = 10, 4
 GAMMA, LAMBDA = 1.0, 0.5
 """Discount, and the decay of generalised advantage estimation."""
-CLIP, VALUE_SHARE, ENTROPY_SHARE, MAX_NORM, RATE = 0.2, 0.5, 0.0, 0.5, 1e-3
+CLIP, VALUE_SHARE, ENTROPY_SHARE, MAX_NORM, RATE = 0.2, 0.5, 0.01, 0.5, 1e-3
+MAX_CHANGE = 0.03
+"""Divergence of the policy from that of the rollout at which its epochs end."""
 FORBIDDEN = -1e9
 """Logit of a move that the mask forbids."""
 
@@ -83,17 +85,20 @@ def advantages(rollout: Rollout, last_value: Any) -> np.ndarray:
     return found
 
 
-def loss(weights: Any, agent: Agent, part: Rollout, advantage: Any) -> Any:
-    """Return the clipped loss of a minibatch (Schulman et al., 2017, equations 7 and 9)."""
+def loss(weights: Any, agent: Agent, part: Rollout, advantage: Any) -> tuple[Any, Any]:
+    """Return the clipped loss of a minibatch (Schulman et al., 2017, equations 7 and 9), and the
+    divergence of the policy from that of the rollout."""
     log_probs, value = agent.apply(weights, part.seen, part.mask)
     chosen = jnp.take_along_axis(log_probs, part.action[:, None], 1)[:, 0]
     ratio = jnp.exp(chosen - part.log_prob)
-    goal = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+    free = part.valid & (part.mask.sum(1) > 1)  # a single move that is allowed teaches nothing
+    goal = advantage - jnp.mean(advantage, where=free)
+    goal = goal / (jnp.std(advantage, where=free) + 1e-8)
     gain = jnp.minimum(ratio * goal, jnp.clip(ratio, 1 - CLIP, 1 + CLIP) * goal)
-    missed = (value - part.value - advantage) ** 2
     entropy = -jnp.where(part.mask, jnp.exp(log_probs) * log_probs, 0.0).sum(1)
-    total = -gain + VALUE_SHARE * missed - ENTROPY_SHARE * entropy
-    return (total * part.valid).sum() / part.valid.sum()
+    missed = jnp.mean((value - part.value - advantage) ** 2, where=part.valid)
+    total = VALUE_SHARE * missed - jnp.mean(gain + ENTROPY_SHARE * entropy, where=free)
+    return total, jnp.mean(ratio - 1 - jnp.log(ratio), where=free)
 
 
 def train(
@@ -112,9 +117,10 @@ def train(
     evaluated = jax.jit(agent.apply)
 
     @jax.jit
-    def improved(weights: Any, state: Any, part: Rollout, advantage: Any) -> tuple[Any, Any]:
-        change, state = optimiser.update(jax.grad(loss)(weights, agent, part, advantage), state)
-        return optax.apply_updates(weights, change), state
+    def improved(weights: Any, state: Any, part: Rollout, advantage: Any) -> tuple[Any, Any, Any]:
+        slope, change = jax.grad(loss, has_aux=True)(weights, agent, part, advantage)
+        update, state = optimiser.update(slope, state)
+        return optax.apply_updates(weights, update), state, change
 
     def drawn(weights: Any, seen: Any, masks: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         log_probs, values = (np.asarray(part) for part in evaluated(weights, seen, masks))
@@ -140,9 +146,13 @@ def train(
             lambda part: part.reshape(-1, *part.shape[2:]), (rollout, advantages(rollout, last))
         )
         for _ in range(EPOCHS):
+            changes = []
             for rows_of in np.split(random.permutation(EPISODES * STEPS), MINIBATCHES):
                 part = jax.tree.map(lambda each, rows=rows_of: each[rows], flat)
-                weights, state = improved(weights, state, *part)
+                weights, state, change = improved(weights, state, *part)
+                changes.append(float(change))
+            if np.mean(changes) > MAX_CHANGE:
+                break
     yield lambda seen, masks: drawn(weights, seen, masks)[0]
 
 

@@ -221,7 +221,10 @@ def page(rows: Sequence[Row], options: ShelfAgent) -> str:
         ]  # fmt: skip
         lines.append([arm, str(len(learned)), *(with_range(found, ".3f") for found in cells)])
     same = [NOTHING] * (len(heads) - 2)
-    lines += [["compiler heuristic", *same, "1.000"], ["linear-dp", *same, f"{dynamic():.3f}"]]
+    lines += [
+        ["compiler heuristic", *same, "1.000"],
+        ["linear-dp", *same, f"{dynamic(environment('absolute')):.3f}"],
+    ]
     given = ", ".join(f"{name} {setting:g}" for name, setting in AGENT.items())
     return (
         f"# An agent of the shelf\n\nMaskablePPO of sb3-contrib partitions `zoo:{GRAPH}` on "
@@ -238,14 +241,12 @@ def page(rows: Sequence[Row], options: ShelfAgent) -> str:
     )
 
 
-def dynamic() -> float:
+def dynamic(env: gymnasium.Env[Any, Any]) -> float:
     """Return the throughput of linear-dp's plan over the heuristic's."""
-    env: Any = environment("absolute").unwrapped
-    case = env.cases[0]
-    return (
-        case.workspace.reference_seconds
-        / LinearDP().optimize(case.problem, Budget(PRICED), 0).value
-    )
+    plan_env: Any = env.unwrapped
+    case = plan_env.cases[0]
+    plan = LinearDP().optimize(case.problem, Budget(PRICED), 0)
+    return case.workspace.reference_seconds / plan.value
 
 
 if __name__ == "__main__":
