@@ -28,6 +28,7 @@ FOLDERS = {"examples": "Examples", "experiments/results": "Pages of results"}
 SHOWN = (".md", ".svg", ".png", ".csv", ".py")
 """Endings of the files there that the site has."""
 _FOLDER = re.compile(rf"\]\(((?:\.\./)*(?:{'|'.join(FOLDERS)}))/?\)")
+_CELL_CODE = re.compile(r"(?<=\| )`[^`\n]*`(?= \|)")
 API = {
     "Functions of `go_rl`": ("go_rl", None),
     "The nouns": ("go_rl.core", ("OpGraph", "Hardware", "Problem", "Plan", "Evaluation", "Budget")),
@@ -101,8 +102,10 @@ def api_page() -> Iterator[str]:
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
-    """Let links to a folder lead to the list of its files; MkDocs calls this for every page."""
-    return _FOLDER.sub(r"](\1/index.md)", markdown)
+    """Let links to a folder lead to the list of its files, and take the escapes from code in
+    tables, where this Markdown needs none; MkDocs calls this for every page."""
+    linked = _FOLDER.sub(r"](\1/index.md)", markdown)
+    return _CELL_CODE.sub(lambda found: found[0].replace(r"\|", "|"), linked)
 
 
 if __name__ == "__main__":
