@@ -1,8 +1,8 @@
 """The documentation as a site: ``make docs``, or ``python docs/site/build.py``.
 
 The pages stay where they are: ``build/site-source`` is made of links to them, beside the page of
-the API, whose names are those of `go_rl`. The build is strict: a dead link, an anchor that no page
-has, or a name without docstring ends it.
+the API, whose names are those of `go_rl`. The build is strict: a dead link, or an anchor that no
+page has, ends it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
-from nbconvert import MarkdownExporter
+from nbconvert import MarkdownExporter  # pyright: ignore[reportMissingImports]
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "build" / "site-source"
@@ -43,7 +43,7 @@ def main() -> None:
     """Build the site into ``build/site``."""
     stage()
     config = Path(__file__).with_name("mkdocs.yml")
-    words = [sys.executable, "-m", "mkdocs", "--quiet", "build", "--clean", "-f", str(config)]
+    words = [sys.executable, "-m", "mkdocs", "build", "--clean", "-f", str(config)]
     quiet = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}  # a notice about the next major release
     code = subprocess.run(words, cwd=ROOT, env=quiet).returncode
     if not code:

@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import nbformat
-from nbclient import NotebookClient
+import nbformat  # pyright: ignore[reportMissingImports]
+from nbclient import NotebookClient  # pyright: ignore[reportMissingImports]
 
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 SECONDS = 600
