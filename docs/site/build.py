@@ -83,7 +83,7 @@ def _convert(notebook: Path) -> None:
     page.parent.mkdir(parents=True, exist_ok=True)
     names = {"unique_key": notebook.stem, "output_files_dir": "."}
     text, found = MarkdownExporter().from_filename(str(notebook), resources=names)
-    page.write_text(text.replace(".ipynb)", ".md)"), encoding="utf-8")
+    page.write_text(text, encoding="utf-8")
     for name, content in found["outputs"].items():
         (page.parent / name).write_bytes(content)
 
@@ -102,9 +102,12 @@ def api_page() -> Iterator[str]:
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
-    """Let links to a folder lead to the list of its files, and take the escapes from code in
-    tables, where this Markdown needs none; MkDocs calls this for every page."""
-    linked = _FOLDER.sub(r"](\1/index.md)", markdown)
+    """Let links to a folder lead to the list of its files, and those to a notebook to its page;
+    take the escapes from code in tables, where this Markdown needs none.
+
+    MkDocs calls this for every page.
+    """
+    linked = _FOLDER.sub(r"](\1/index.md)", markdown).replace(".ipynb)", ".md)")
     return _CELL_CODE.sub(lambda found: found[0].replace(r"\|", "|"), linked)
 
 
