@@ -161,7 +161,7 @@ def test_a_training_iteration_and_a_module_without_a_name_are_refused(tmp_path, 
     plan = _plan(graph, {})
     with pytest.raises(PlanError, match="the plan is for a training iteration"):
         go_rl.export_stages(plan, "nets.py:net", tmp_path / "s", training="sgd")
-    with pytest.raises(PlanError, match="exported by its name, such as 'file.py:model'"):
+    with pytest.raises(PlanError, match=r"exported by its name, such as 'file\.py:model'"):
         go_rl.export_stages(plan, nn.Linear(8, 8), tmp_path / "s", args=(torch.zeros(2, 8),))
 
 
