@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from go_rl.api.this_device import calibrate, predict_this
     from go_rl.api.training.finetune import finetune
     from go_rl.api.training.predictors import train_kernels, train_tiles
-    from go_rl.api.training.pretrain import pretrain
+    from go_rl.api.training.pretrain import pretrain, save_weights
     from go_rl.api.training.programs import train_programs
     from go_rl.api.training_iteration import TrainingIteration
     from go_rl.api.tune import tune_kernels, tune_programs
@@ -59,6 +59,7 @@ _MODULES = {
     "problem_of": "problem",
     "retyped": "load",
     "run_stages": "plans.stages",
+    "save_weights": "training.pretrain",
     "trace": "load",
     "train_kernels": "training.predictors",
     "train_operators": "predict",
@@ -99,6 +100,7 @@ __all__ = [
     "problem_of",
     "retyped",
     "run_stages",
+    "save_weights",
     "trace",
     "train_kernels",
     "train_operators",
