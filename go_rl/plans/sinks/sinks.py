@@ -92,7 +92,7 @@ def render_sink(name: str, plan: Plan, graph: OpGraph) -> str:
     """
     sink = _named(name)
     if sink.render is None:
-        raise SplitError(f"{name} is made from the model's file; write it to a file (write_sink)")
+        raise SplitError(f"{name} is made from the model's file; name a file to write (--out FILE)")
     return _rendered(sink.render, placed(name, plan, graph))
 
 
