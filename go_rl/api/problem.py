@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from numbers import Integral
 from pathlib import Path
 
+from go_rl.api.hardware.this_machine import this_machine
 from go_rl.api.options import (
     FIT,
     HardwareChoice,
@@ -35,6 +36,8 @@ from go_rl.verify.check_plan import check_same_graph
 
 LONGEST_NUMBER = 9
 """Digits of a device's number that are read."""
+THIS_MACHINE = "this"
+"""The machine at hand, as `this_machine` describes it."""
 OWN_HARDWARE = "file"
 """The hardware that a file of dnn-partitioning or Piper brings with it."""
 
@@ -103,6 +106,8 @@ def _default_hardware(graph: OpGraph, objective: Objective) -> Hardware:
 def _named_hardware(graph: OpGraph, name: str | Path) -> Hardware:
     from go_rl.costs.models import file_hardware
 
+    if name == THIS_MACHINE:
+        return this_machine()[0]
     if name != OWN_HARDWARE:
         return load_hardware(name)
     own = file_hardware(graph)

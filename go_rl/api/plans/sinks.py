@@ -20,7 +20,8 @@ def export_sink(
     Args:
         plan: a plan, or the path of a plan.json.
         model: what the plan is for: a graph, or what `load` reads with the plan's dims. Sinks
-            ``onnx`` and ``genai`` need the path of the ONNX file.
+            ``onnx`` and ``genai`` need the path of the ONNX file, ``iree`` the name of the JAX
+            function.
         to: one of `SINK_NAMES` (docs/export.md).
         out: file to write; None: the text is returned only.
         graph: of the model, where it is read already.

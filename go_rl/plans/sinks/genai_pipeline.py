@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import onnx
 
+from go_rl.graphs.readers.onnx.load import load_whole
 from go_rl.graphs.readers.onnx.order import captured_names
 from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.plans.sinks.placed import Placed
-from go_rl.plans.splits.onnx_stages import check_same_model, load_structure, places
+from go_rl.plans.splits.onnx_stages import check_same_model, places
 from go_rl.plans.splits.split import SplitContext
 
 
@@ -28,10 +29,11 @@ def render_genai(plan: Placed, model: str | Path, path: str | Path) -> bytes:
         path: where the document goes.
 
     Raises:
+        ReadError: the file cannot be read.
         SplitError: the file is another model's.
     """
     setting = SplitContext(plan.graph, plan.hardware, str(model))
-    file, place = load_structure(setting, model), places(plan.graph)
+    file, place = load_whole(model), places(plan.graph)
     check_same_model(setting, file, place)
     stage = _stage_of_operators(plan, place, len(file.graph.node))
     used = sorted(set(stage))

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import onnx
 
-from go_rl.graphs.readers.onnx.load import external_tensors
+from go_rl.graphs.readers.onnx.load import external_tensors, load_whole
 from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.plans.sinks.placed import Placed
-from go_rl.plans.splits.onnx_stages import check_same_model, check_stages, load_structure, places
+from go_rl.plans.splits.onnx_stages import check_same_model, check_stages, places
 from go_rl.plans.splits.split import SplitContext
 
 CONFIGURATION = "go_rl"
@@ -28,11 +28,12 @@ def annotated_model(plan: Placed, model: str | Path, path: str | Path) -> bytes:
         path: where the copy goes: weights in other files are referred to, and must be found there.
 
     Raises:
+        ReadError: the file cannot be read.
         SplitError: the file is another model's, one of its operators is on several devices, or its
             weights lie in other files of another folder.
     """
     setting = SplitContext(plan.graph, plan.hardware, str(model))
-    annotated, place = load_structure(setting, model), places(plan.graph)
+    annotated, place = load_whole(model), places(plan.graph)
     check_same_model(setting, annotated, place)
     apart = Path(model).resolve().parent != Path(path).resolve().parent
     if apart and next(external_tensors(annotated), None) is not None:

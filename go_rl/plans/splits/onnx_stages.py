@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import onnx
-from google.protobuf.message import DecodeError
 from jaxtyping import Int64
 
 from go_rl.core import OpGraph
+from go_rl.graphs.readers.onnx.load import load_whole
 from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.plans.splits.device_words import device_of
 from go_rl.plans.splits.named_nodes import assigned, node_names
@@ -20,6 +20,8 @@ from go_rl.plans.splits.split import Split, SplitContext, split_of
 RULES = re.compile(r"\s*[\w:]+\s*\([^()]*\)\s*(?:;\s*[\w:]+\s*\([^()]*\)\s*)*;?\s*")
 _RULE = re.compile(r"([\w:]+)\s*\(([^()]*)\)")
 _PLACE = re.compile(r" at graph\.node\[(\d+)\]")
+_INSIDE = re.compile(_PLACE.pattern + r"\.")
+"""Source of a node in a subgraph of an operator."""
 
 
 def places(graph: OpGraph) -> Int64[np.ndarray, "N"]:
@@ -29,28 +31,15 @@ def places(graph: OpGraph) -> Int64[np.ndarray, "N"]:
     return np.array([int(match[1]) if match else NOWHERE for match in found], np.int64)
 
 
-def load_structure(setting: SplitContext, path: str | Path) -> onnx.ModelProto:
-    """Return an ONNX file without its external weights.
-
-    Raises:
-        SplitError: it cannot be read, or is not ONNX.
-    """
-    try:
-        return onnx.load(path, load_external_data=False)
-    except OSError as error:
-        raise setting.error(f"cannot be read ({error.strerror or error})") from error
-    except (DecodeError, ValueError) as error:
-        raise setting.error(f"is not an ONNX model ({str(error).splitlines()[0]})") from None
-
-
 def read_onnx_stages(setting: SplitContext, path: Any) -> Split:
     """Read ``pipeline_stage`` of the operators of an ONNX file; stage ``i`` is device ``i``.
 
     Raises:
+        ReadError: the file cannot be read.
         SplitError: see `check_stages`; the file has no stages, other operators than the model, or
             more stages than there are devices.
     """
-    model = load_structure(setting, path)
+    model = load_whole(path)
     stage = check_stages(setting, model)
     graph = setting.graph
     place = places(graph)
@@ -104,6 +93,8 @@ def check_same_model(
     """Raise a `SplitError` for a file whose operators are not those the graph was read from."""
     graph, nodes = setting.graph, model.graph.node
     for node in np.flatnonzero(place != NOWHERE).tolist():
+        if _INSIDE.search(graph.source[node]):
+            continue  # of a subgraph, whose operator is another
         number = int(place[node])
         theirs = nodes[number].op_type if number < len(nodes) else "nothing"
         mine = graph.source[node].partition("(")[0].rpartition(".")[2]

@@ -6,7 +6,7 @@ import onnx
 import pytest
 from layered_graphs import onnx_file, posed
 
-from go_rl.core import SplitError
+from go_rl.core import ReadError, SplitError
 from go_rl.graphs.readers import load
 from go_rl.plans.splits import read_split
 
@@ -68,7 +68,7 @@ def test_another_models_file_is_refused(problem, tmp_path):
     with pytest.raises(SplitError, match="its operator 1 is Sigmoid, that of 'tower' is Relu"):
         read_split(tmp_path / "other.onnx", problem.graph, problem.hardware)
     (tmp_path / "broken.onnx").write_bytes(b"\xff\x00no")
-    with pytest.raises(SplitError, match="is not an ONNX model"):
+    with pytest.raises(ReadError, match="not an ONNX model, or cut off"):
         read_split(tmp_path / "broken.onnx", problem.graph, problem.hardware)
 
 

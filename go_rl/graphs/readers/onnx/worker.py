@@ -94,6 +94,12 @@ def _inlined(model: onnx.ModelProto) -> onnx.ModelProto:
         own.get(o.domain, o.version) != o.version for f in model.functions for o in f.opset_import
     )
     try:
+        if differ:  # the converter wants the type of every tensor, those of stored arrays as well
+            model = onnx.shape_inference.infer_shapes(model)
+            model.graph.value_info.extend(
+                onnx.helper.make_tensor_value_info(t.name, t.data_type, t.dims)
+                for t in model.graph.initializer
+            )
         return inliner.inline_local_functions(model, convert_version=differ)
     except Exception as error:  # onnx raises ValidationError, ValueError and RuntimeError here
         reason = str(error).strip().split("\n")[0]
