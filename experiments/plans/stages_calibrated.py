@@ -31,7 +31,7 @@ NETWORKS = ("resnet18", "bert-small", "vit-tiny", "mixer-s16", "wavenet-2x18", "
 HARDWARE = "this-ring"
 LEARNED = 3
 """Plans that prices are corrected by."""
-SHARES = (0.36, 0.4, 0.43, 0.46, 0.48, 0.5, 0.52, 0.54, 0.57, 0.6, 0.64)
+SHARES = (0.4, 0.44, 0.47, 0.5, 0.53, 0.56, 0.6)
 """Shares of the work before the cut, of the plans that are predicted."""
 CUTS = (*(f"learned {n}" for n in range(LEARNED)), *(f"cut {share}" for share in SHARES))
 NEAR = 1.3

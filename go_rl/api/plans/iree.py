@@ -76,7 +76,8 @@ def execute_iree(
 def _numbers(leaf: Any) -> np.ndarray:
     """The numbers of an array, or of a key of random numbers."""
     import jax
+    import jax.numpy as jnp
     import numpy as np
 
-    is_key = isinstance(leaf, jax.Array) and jax.numpy.issubdtype(leaf.dtype, jax.dtypes.prng_key)
+    is_key = isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key)
     return np.asarray(jax.random.key_data(leaf) if is_key else leaf)

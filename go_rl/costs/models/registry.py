@@ -7,7 +7,14 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from go_rl.core import CheckpointError, Hardware, HardwareError, ProblemError, RecordError
+from go_rl.core import (
+    CheckpointError,
+    Hardware,
+    HardwareError,
+    ProblemError,
+    RecordError,
+    load_hardware,
+)
 from go_rl.core.errors import nearest
 from go_rl.costs.models.analytical import Analytical
 from go_rl.costs.models.cost_model import CostModel
@@ -223,9 +230,12 @@ def _learned(file: _File, name: str) -> Learned:
 
 @lru_cache(KEPT)
 def _stages(file: _File) -> CostModel:
-    from go_rl.costs.models.stage_prices import StagePrices
+    from go_rl.costs.kernels.predictor import latest_weights
+    from go_rl.costs.models.stage_prices import CORE, StagePrices
 
-    return StagePrices(Path(file.path), f"{STAGES}:{file.path}")
+    learned = named_cost(f"{LEARNED}:{latest_weights(CORE)}", load_hardware(CORE))
+    assert learned is not None
+    return StagePrices(Path(file.path), f"{STAGES}:{file.path}", learned)
 
 
 @lru_cache(KEPT)

@@ -1,15 +1,17 @@
-"""`StagePrices`: analytical prices, corrected so that stages that were run come out as measured.
+"""`StagePrices`: prices of a core, corrected so that stages that were run come out as measured.
 
-The seconds of node ``n`` of type ``t`` are ``exp(a + b[t] + c[n])`` times the analytical ones. The
-numbers are the most probable ones, given the measured sums of seconds (their logarithms are off by
-`MEASURED` or so) and that ``b`` and ``c`` are normal around 0 (`TYPE`, `NODE`): what was cut apart
-is learned apart, what always ran together keeps its proportions.
+Before that they are what the weights of ``cpu-1`` predict, though the stages ran on another
+processor or by another runtime: operators' shares differ less than by a roofline, which prices
+graphs without shapes. The seconds of node ``n`` of type ``t`` are ``exp(a + b[t] + c[n])`` times
+these. The numbers are the most probable ones, given the measured sums of seconds (their logarithms
+are off by `MEASURED` or so) and that ``b`` and ``c`` are normal around 0 (`TYPE`, `NODE`): what was
+cut apart is learned apart, what always ran together keeps its proportions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -20,10 +22,13 @@ from scipy.optimize import minimize
 from go_rl.core import Device, OpGraph, ProblemError
 from go_rl.costs.models.analytical import Analytical
 from go_rl.costs.models.cost_model import CostModel, Kernels
+from go_rl.costs.models.kernel_cache import check_shapes
 from go_rl.costs.models.stage_times import StageTimes, of_graph, read_times
 
-MEASURED, TYPE, NODE = 0.03, 0.5, 0.3
+MEASURED, TYPE, NODE = 0.03, 0.6, 0.6
 """Standard deviations, of logarithms."""
+CORE = "cpu-1"
+"""Kind of device that the learned prices are of."""
 LEAST = 1e-12
 """Seconds below which a node counts as none."""
 
@@ -35,7 +40,8 @@ class StagePrices:
     path: Path
     """File of the runs."""
     name: str
-    base: CostModel = field(default_factory=Analytical)
+    learned: CostModel
+    """Prices of `CORE` before the correction."""
     _corrected: dict[str, tuple[OpGraph, Float64[np.ndarray, "N"]]] = field(
         default_factory=dict, repr=False
     )
@@ -53,7 +59,8 @@ class StagePrices:
             ProblemError: no stage of this graph has run on such a device.
             RecordError: the file cannot be read.
         """
-        plain = self.base.seconds(kernels, device)
+        model, core = self._base(kernels.graph, device)
+        plain = model.seconds(kernels, core)
         if kernels.leader is None:
             runs = self._runs(kernels.graph, device.kind)
             factor = stage_factors(plain, kernels.graph.op_type, runs)
@@ -73,10 +80,19 @@ class StagePrices:
         runs = self._runs(kernels.graph, device.kind)
         stages = sum(len(run.seconds) for run in runs)
         processors = ", ".join(sorted({run.processor for run in runs}))
+        base = self._base(kernels.graph, device)[0].name
         return (
-            f"Operator times on {device.kind} are analytical, corrected by {stages} stages of "
+            f"Operator times on {device.kind} are those of {base}, corrected by {stages} stages of "
             f"{len(runs)} runs on {processors} ({self.path.name}).",
         )
+
+    def _base(self, graph: OpGraph, device: Device) -> tuple[CostModel, Device]:
+        """The cost model before the correction, and the device that it knows."""
+        try:
+            check_shapes(self.learned.name, graph)
+        except ProblemError:
+            return Analytical(), device
+        return self.learned, replace(device, kind=CORE)
 
     def _runs(self, graph: OpGraph, target: str) -> list[StageTimes]:
         found = of_graph(self.runs, graph.digest, target)

@@ -161,7 +161,7 @@ def short_reason(error: Exception) -> str:
     absent = re.search(r'External data path does not exist: "?([^"]+)', said)
     if absent is not None:
         return f"its arrays lie in {absent[1]}, which is not there"
-    return re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", said)
+    return re.sub(r"^.*\[ONNXRuntimeError\] : \d+ : \w+ : ", "", said)
 
 
 def _onnx_type(value: Any) -> InputType:

@@ -136,6 +136,11 @@ def _loaded(number: int, stage: StageTask, task: DeviceTask) -> Session:
     try:
         session = open_session(task.runtime, stage.file, stage.outputs, 1, task.as_written, records)
     except Exception as error:
+        if records is not None and _loads(stage, task):
+            raise ExecutionError(
+                f"{task.runtime} cannot write its optimised model to {records.parent}, a folder "
+                "for temporary files; is there room for the weights? TMPDIR names another"
+            ) from error
         raise ExecutionError(
             f"{task.runtime} does not load the file ({short_reason(error)}); export the plan again"
         ) from error
@@ -146,6 +151,14 @@ def _loaded(number: int, stage: StageTask, task: DeviceTask) -> Session:
             f"{listed(sorted(found ^ set(stage.inputs)))}; export the plan again"
         )
     return session
+
+
+def _loads(stage: StageTask, task: DeviceTask) -> bool:
+    """Whether a program loads when its runtime need not write anything."""
+    with suppress(Exception):
+        open_session(task.runtime, stage.file, stage.outputs, 1, task.as_written)
+        return True
+    return False
 
 
 def _pipeline(

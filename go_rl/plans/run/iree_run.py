@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -58,6 +58,22 @@ def run_on_iree(
     commands = {name: _found(name) for name in (COMPILE, RUN)}
     targets = [f"--iree-hal-target-device=device_{device}=local[{place}]"
                for place, device in enumerate(devices)]  # fmt: skip
+    try:
+        return _run(module, arrays, targets, results, timeout, commands)
+    except OSError as error:
+        raise ExecutionError(
+            f"a file for IREE cannot be written, or read back ({error.strerror or error})"
+        ) from error
+
+
+def _run(
+    module: str,
+    arrays: Sequence[np.ndarray],
+    targets: Sequence[str],
+    results: int,
+    timeout: float,
+    commands: Mapping[str, str],
+) -> IreeRun:
     with scratch_folder("iree") as folder:
         (folder / "in.mlir").write_text(module)
         options = ["in.mlir", *LOCAL, *targets]
@@ -67,7 +83,7 @@ def run_on_iree(
             np.save(folder / f"in-{number}.npy", array)
         _call(
             folder, timeout, commands[RUN], "--module=out.vmfb", "--function=main",
-            *["--device=local-task"] * len(devices),
+            *["--device=local-task"] * len(targets),
             *(f"--input=@in-{number}.npy" for number in range(len(arrays))),
             *(f"--output=@out-{number}.npy" for number in range(results)),
         )  # fmt: skip

@@ -139,16 +139,8 @@ def write_sink(
     path, sink = path_of(path, "a sink's file", SplitError), _named(name)
     if sink.of_model is None:
         content = render_sink(name, plan, graph).encode()
-    elif sink.of_program and (model is None or not _is_program(model)):
-        raise SplitError(
-            f"{name} needs the JAX function that the plan is for, as module:function, or its file "
-            f"of StableHLO, not {'a graph' if model is None else repr(str(model))}"
-        )
-    elif not sink.of_program and (model is None or Path(model).suffix != ".onnx"):
-        raise SplitError(f"{name} needs the ONNX file that the plan is for, not {model!r}")
     else:
-        assert model is not None
-        content = sink.of_model(placed(name, plan, graph), model, path)
+        content = sink.of_model(placed(name, plan, graph), _model_of(sink, model), path)
     try:
         write_bytes(path, content)
     except OSError as error:
@@ -162,6 +154,20 @@ def is_text(name: str) -> bool:
         SplitError: no such sink.
     """
     return _named(name).render is not None
+
+
+def _model_of(sink: Sink, model: str | Path | None) -> str | Path:
+    """The model's file, or name, if the sink can take it."""
+    if model is not None and (_is_program if sink.of_program else _is_onnx)(model):
+        return model
+    wanted = "the ONNX file that the plan is for"
+    if sink.of_program:
+        wanted = "the JAX function that the plan is for (module:function) or its file of StableHLO"
+    raise SplitError(f"{sink.name} needs {wanted}, not {'a graph' if model is None else model}")
+
+
+def _is_onnx(model: str | Path) -> bool:
+    return Path(model).suffix == ".onnx"
 
 
 def _is_program(model: str | Path) -> bool:

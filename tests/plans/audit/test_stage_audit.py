@@ -141,3 +141,15 @@ def test_a_missing_or_other_file_is_one_sentence(folder):
         f"{folder}: stage-01-device-1.onnx, stage 1 of stages.json, is not there; export the plan "
         "again"
     )
+
+
+def test_records_that_cannot_be_written_are_said(exported, tmp_path):
+    absent = tmp_path / "absent"
+    with pytest.raises(ExecutionError) as error, stage_processes(
+        exported, read_manifest(exported), QUICK, absent
+    ):  # fmt: skip
+        pass
+    assert str(error.value).startswith(
+        "stage 0 (stage-00-device-0.onnx, device 0): onnxruntime cannot write its optimised model "
+        f"to {absent}, a folder for temporary files; is there room"
+    )

@@ -115,7 +115,7 @@ def test_a_named_function_leaves_as_text(tmp_path, monkeypatch):
     plan.save(tmp_path / "plan.json")
     go_rl.export_sink(tmp_path / "plan.json", "towers.py:make", "iree", tmp_path / "m.mlir")
     assert "#hal.device.promise<@device_1>" in (tmp_path / "m.mlir").read_text()
-    with pytest.raises(SplitError, match=r"iree needs the JAX function .* or its file of"):
+    with pytest.raises(SplitError, match=r"iree needs the JAX function .*, not a graph"):
         go_rl.export_sink(plan, graph, "iree", tmp_path / "m.mlir")
     (tmp_path / "towers.py").write_text(FUNCTION.replace("tanh", "sin"))
     with pytest.raises(PlanError, match="the plan is for another graph"):

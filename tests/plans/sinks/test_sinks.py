@@ -22,7 +22,7 @@ from go_rl.plans.sinks import SINKS, render_sink, write_sink
 from go_rl.plans.splits import judge, read_split
 from go_rl.plans.splits.layer_cuts import JOINED, LayerCuts
 
-TEXTS = tuple(name for name in SINKS if name not in ("onnx", "genai"))
+TEXTS = tuple(name for name in SINKS if name not in ("onnx", "genai", "iree"))
 
 
 @pytest.fixture(scope="module")

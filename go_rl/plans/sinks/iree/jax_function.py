@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jaxlib.mlir import ir
 
@@ -83,10 +84,10 @@ def _by_nodes(plan: Placed, program: JaxProgram) -> Callable[..., Any]:
 def _sent(array: Any, device: int) -> Any:
     """An array on its way to a device; numbers without a sign go as if they had one, since IREE's
     conversion of StableHLO leaves transfers of others."""
-    if jax.numpy.issubdtype(array.dtype, jax.dtypes.prng_key):
+    if jnp.issubdtype(array.dtype, jax.dtypes.prng_key):
         numbers = _sent(jax.random.key_data(array), device)
         return jax.random.wrap_key_data(numbers, impl=jax.random.key_impl(array))
-    if jax.numpy.issubdtype(array.dtype, np.unsignedinteger):
+    if jnp.issubdtype(array.dtype, np.unsignedinteger):
         signed = np.dtype(f"i{array.dtype.itemsize}")
         sent = _sent(jax.lax.bitcast_convert_type(array, signed), device)
         return jax.lax.bitcast_convert_type(sent, array.dtype)
