@@ -59,10 +59,10 @@ def _vision(name: str, **settings: Any) -> Exported:
     found = torchvision.models
     for part in name.split("."):
         found = getattr(found, part)
-    return Exported(_Plain(found(weights=None, **settings)), (_image(),))
+    return Exported(_plain(found(weights=None, **settings)), (_image(),))
 
 
-def _Plain(model: Any, *names: str) -> Any:
+def _plain(model: Any, *names: str) -> Any:
     """A model that takes tensors and gives tensors: those of dictionaries and of objects."""
     import torch
 
@@ -74,7 +74,8 @@ def _Plain(model: Any, *names: str) -> Any:
             self.model = model
 
         def forward(self, *given: Any) -> Any:
-            found = self.model(**dict(zip(names, given))) if names else self.model(*given)
+            named = dict(zip(names, given, strict=True)) if names else {}
+            found = self.model(**named) if names else self.model(*given)
             if not isinstance(found, dict):
                 return found
             kept = (each for each in found.values() if isinstance(each, torch.Tensor))
@@ -92,7 +93,7 @@ def _language(family: str, head: str, *arguments: Any, **settings: Any) -> Expor
     )
     model = getattr(transformers, f"{family}{head}")(configuration)
     names, tensors = zip(*((name, make()) for name, make in arguments), strict=True)
-    return Exported(_Plain(model, *names), tensors)
+    return Exported(_plain(model, *names), tensors)
 
 
 def _with_cache(family: str, **settings: Any) -> Exported:
@@ -129,7 +130,7 @@ def _symbolic_bert() -> Exported:
 
     made = _language("Bert", "Model", ("input_ids", _words), **SIZES)
     batch, length = torch.export.Dim("batch", min=1, max=64), torch.export.Dim("length", max=64)
-    return Exported(made.model, made.arguments, ({0: batch, 1: length},))
+    return Exported(made.model, made.arguments, (({0: batch, 1: length},),))
 
 
 def _experts() -> Exported:
@@ -225,16 +226,14 @@ def _whisper(part: str) -> Exported:
         model = transformers.WhisperModel(
             transformers.WhisperConfig(**SPEECH, attn_implementation="eager")
         ).encoder
-        return Exported(_Plain(model, "input_features"), (given[0][1](),))
+        return Exported(_plain(model, "input_features"), (given[0][1](),))
     return _language("Whisper", "ForConditionalGeneration", *given, **SPEECH)
 
 
 def _clip() -> Exported:
-    text = {k: v for k, v in SIZES.items()}
-    vision = {k: v for k, v in SIZES.items() if k != "vocab_size"}
-    vision |= {"image_size": SIDE, "patch_size": 16}
+    vision = {key: size for key, size in PICTURE.items() if key != "vocab_size"}
     return _language(
-        "CLIP", "Model", IDS, ("pixel_values", _pixels), text_config=text, vision_config=vision,
+        "CLIP", "Model", IDS, ("pixel_values", _pixels), text_config=SIZES, vision_config=vision,
         projection_dim=WIDTH,
     )  # fmt: skip
 

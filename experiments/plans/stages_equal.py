@@ -1,67 +1,87 @@
 """Whether exported stages compute what the whole model computes, on many networks.
 
-Run: ``python -m experiments.plans.stages_equal``. Networks: onnx's light models, torchvision's and
-transformers' of `measured_gpu` with random weights (their files have none), ResNet-50 of the zoo,
-and some of them quantised by onnxruntime. Each is planned for a second, exported, run, and every
-output compared.
+Run: ``python -m experiments.plans.stages_equal``. Small networks (`exported_networks`,
+`written_models`, quantised ones, those of other exporters) are planned in two settings in turn, large
+ones in one; each plan is exported, run, and every output compared.
+
+Exporters are no dependencies: ``pip install torch torchvision transformers onnxscript skl2onnx
+onnxmltools pandas sympy``. A network that cannot be made is named with the reason.
 """
 
 from __future__ import annotations
 
-import gzip
-import shutil
+import math
 import time
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import partial
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
-import onnx
-from onnx import numpy_helper
 
 import go_rl
-from experiments.experiment import RESULTS, Experiment
+from experiments.experiment import Experiment
 from experiments.page_text import markdown_table
-from go_rl.core import GoRLError, Plan
-from go_rl.graphs.zoo.resnet50 import write_resnet50_onnx
+from experiments.plans.stage_networks import Made, large_networks, small_networks
+from experiments.readers.foreign_models import read_as_advised
+from go_rl.core import FREE, GoRLError, OpGraph
+from go_rl.graphs.cutting.colocation import with_colocation
 from go_rl.plans.pipeline import PipelineConfig
-from go_rl.plans.stages import Manifest
 
-LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
+
+@dataclass(frozen=True)
+class Setting:
+    """How a network is planned: by a method that needs no time, whose cuts are of many kinds."""
+
+    objective: str
+    hardware: str
+    method: str
+    rules: str = "default"
+
+    def __str__(self) -> str:
+        return self.objective if self.rules == "default" else f"{self.objective}, {self.rules}"
+
+
 SETTINGS = (
-    ("ring", "ring2-900mb"),
-    ("ring", "ring4-900mb"),
-    ("makespan", "p100x2"),
-    ("max-load", "p100x4"),
+    Setting("ring", "ring4-900mb", "random", "strict"),
+    Setting("ring", "ring4-900mb", "random", "replicate"),
+    Setting("max-load", "p100x4", "greedy"),
+    Setting("ring", "ring2-900mb", "linear-dp", "relay"),
+    Setting("makespan", "p100x2", "default"),
 )
-"""Objectives and hardware that networks take in turn."""
+APART = 15
+"""For makespan, each operator so far from the next one is pinned to the other device: small
+networks would have all on one."""
 TOLERANCE = 1e-4
 NAN = float("nan")
-WIDTH = 0.02
-"""Deviation of random weights."""
-LARGEST = 600e6
-"""Bytes of weights of the largest network that is run."""
 HEAD = """# Stages compute what the whole model computes
 
-Each network planned for a second, its stages exported, run as processes on this machine's cores by
-onnxruntime, and every output compared with the whole model's, run by one process with all cores:
-the largest relative difference, of numbers of at least a thousandth of the output's largest.
+Each network planned, its stages exported, run as processes on this machine's cores by onnxruntime,
+and every output compared with the whole model's, run by one process with all cores: the largest
+relative difference, of numbers of at least a thousandth of the output's largest. Parts of one
+operator of the file stay together (`--colocate operators`). Where a difference is beyond 0.0001 the
+same is run with operators as the files have them (`--as-written`): onnxruntime then joins none,
+which it does differently in a part and in the whole.
 """
-Made = Callable[[Path], object]
 
 
 @dataclass(frozen=True)
 class EqualRow:
-    """One network."""
+    """One network in one setting."""
 
     network: str
-    objective: str
+    setting: str
+    method: str
     hardware: str
     operators: int
     stages: int
+    copies: int
+    """Of operators, in the plan."""
     export_seconds: float
+    """Of the processor."""
     max_relative: float
     as_written: float
     """The same where onnxruntime joins no operators, in stages and in the whole; nan: not run, for
@@ -69,119 +89,144 @@ class EqualRow:
     problem: str
     """Reason why nothing was compared; empty: something was."""
 
+    @property
+    def equal(self) -> bool:
+        """Whether the outputs agree, operators joined or not."""
+        return self.max_relative <= TOLERANCE or self.as_written <= TOLERANCE
+
 
 @dataclass(frozen=True)
 class StagesEqual(Experiment):
     """Options of the script."""
 
-    seconds: float = 1.0
-    """Of planning each."""
+    models: Path | None = None
+    """Folder in which models are kept; None: each is made anew."""
+    only: str = ""
+    """Only networks with this in their name."""
 
     def run(self) -> None:
         """Plan, export, run, compare."""
         kept = self.kept_rows(EqualRow)
-        for number, (name, make) in enumerate(_networks()):
-            if not kept.has(name):
-                kept.add(_row(name, make, SETTINGS[number % len(SETTINGS)], self.seconds))
+        several = [(name, make, 2) for name, make in small_networks()]
+        single = [(name, make, 1) for name, make in large_networks()]
+        for number, (name, make, count) in enumerate((*several, *single)):
+            settings = [SETTINGS[(number + i) % len(SETTINGS)] for i in range(count)]
+            left = [each for each in settings if not kept.has(name, str(each))]
+            if left and self.only in name and not kept.has(name, ""):
+                for row in self._rows(name, make, left):
+                    kept.add(row)
         self.write_page(_page(kept.rows))
 
-
-def _networks() -> Iterator[tuple[str, Made]]:
-    for path in sorted(LIGHT.glob("*.onnx")):
-        yield path.stem, partial(shutil.copyfile, path)
-    for path in sorted((RESULTS / "h200" / "networks").glob("*.onnx.gz")):
-        yield path.name.removesuffix(".onnx.gz"), partial(_filled, path)
-    yield "resnet50", write_resnet50_onnx
-    for path in sorted((RESULTS / "h200" / "networks").glob("*.onnx.gz")):
-        name = path.name.removesuffix(".onnx.gz")
-        yield f"{name}, dynamic int8", partial(_dynamic, path)
-
-
-def _filled(packed: Path, target: Path) -> None:
-    """Write a network whose weights are drawn."""
-    model = onnx.load_model_from_string(gzip.decompress(packed.read_bytes()))
-    rng = np.random.default_rng(0)
-    total = sum(np.prod(t.dims) for t in model.graph.initializer) * 4
-    if total > LARGEST:
-        raise GoRLError(f"{total / 1e6:.0f} MB of weights, more than {LARGEST / 1e6:.0f}")
-    for tensor in model.graph.initializer:
-        if not tensor.raw_data and not tensor.ListFields()[-1][0].name.endswith("_data"):
-            dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)
-            drawn = (WIDTH * rng.standard_normal(tuple(tensor.dims))).astype(dtype)
-            if "var" in tensor.name:
-                drawn = np.abs(drawn) + 1
-            tensor.CopyFrom(numpy_helper.from_array(drawn, tensor.name))
-    onnx.save(model, str(target))
+    def _rows(self, name: str, make: Made, settings: list[Setting]) -> Iterator[EqualRow]:
+        with TemporaryDirectory() if self.models is None else nullcontext(self.models) as folder:
+            model = Path(folder) / f"{name}.onnx"
+            try:
+                if not model.exists():
+                    make(model)
+                reading = read_as_advised(model)
+                if reading.graph is None:
+                    raise GoRLError(reading.refusals[-1])
+            except Exception as error:  # exporters fail in as many ways as there are
+                yield replace(_NOTHING, network=name, problem=_said(error))
+                return
+            for setting in settings:
+                yield _row(name, model, reading.graph, setting)
 
 
-def _dynamic(packed: Path, target: Path) -> None:
-    """Write a network whose products are quantised while they run."""
-    from onnxruntime.quantization import quantize_dynamic
-
-    with TemporaryDirectory() as folder:
-        whole = Path(folder) / "whole.onnx"
-        _filled(packed, whole)
-        quantize_dynamic(str(whole), str(target))
+_NOTHING = EqualRow("", "", "", "", 0, 0, 0, 0.0, NAN, NAN, "")
 
 
-def _row(name: str, make: Made, setting: tuple[str, str], seconds: float) -> EqualRow:
-    objective, hardware = setting
-    nothing = EqualRow(name, objective, hardware, 0, 0, 0.0, NAN, NAN, "")
-    with TemporaryDirectory() as folder:
-        model, stages = Path(folder) / "model.onnx", Path(folder) / "stages"
+def _said(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+
+
+def _row(name: str, model: Path, graph: OpGraph, setting: Setting) -> EqualRow:
+    nothing = replace(_NOTHING, network=name, setting=str(setting), method=setting.method,
+                      hardware=setting.hardware)  # fmt: skip
+    with TemporaryDirectory() as folder, warnings.catch_warnings(action="ignore"):
+        stages = Path(folder) / "stages"
         try:
-            make(model)
-            decide = "placement" if objective == "makespan" else None
             plan = go_rl.optimize(
-                model, hardware=hardware, objective=objective, seconds=seconds, decide=decide
-            ).best
-            begun = time.perf_counter()
-            manifest = go_rl.export_stages(plan, model, stages)
-            took = time.perf_counter() - begun
-            config = PipelineConfig(samples=2, warm_up=0)
-            found = go_rl.run_stages(stages, check=True, config=config)
-            worst, same = found.max_relative_error, None
-            if worst is not None and worst > TOLERANCE:
-                same = go_rl.run_stages(stages, check=True, config=replace(config, as_written=True))
+                graph, hardware=setting.hardware, objective=setting.objective, samples=1,
+                method=setting.method, rules=setting.rules, colocate="operators",
+                fixed=_pinned(graph) if setting.objective == "makespan" else None,
+                decide="placement" if setting.objective == "makespan" else None,
+            ).best  # fmt: skip
+            begun = time.process_time()
+            manifest = go_rl.export_stages(plan, model, stages, graph)
+            took = time.process_time() - begun
+            config, same = PipelineConfig(samples=2, warm_up=0), NAN
+            worst = go_rl.run_stages(stages, check=True, config=config).max_relative_error
+            assert worst is not None
+            if worst > TOLERANCE:
+                config = replace(config, as_written=True)
+                same = go_rl.run_stages(stages, check=True, config=config).max_relative_error
+                assert same is not None
         except (GoRLError, ValueError, RuntimeError) as error:
-            return replace(nothing, problem=str(error).splitlines()[0][:200])
-    assert worst is not None
-    if np.isnan(worst):
+            return replace(nothing, problem=_said(error))
+    if math.isnan(worst):
         return replace(nothing, problem="its outputs are not finite with random weights")
-    again = None if same is None else same.max_relative_error
-    return EqualRow(
-        name, objective, hardware, _operators(manifest, plan), len(manifest.stages), took,
-        worst, NAN if again is None else again, "",
+    return replace(
+        nothing, operators=max(len(plan.nodes), *(each.nodes for each in manifest.stages)),
+        stages=len(manifest.stages), copies=sum(map(len, plan.replicas.values())),
+        export_seconds=took, max_relative=worst, as_written=same,
     )  # fmt: skip
 
 
-def _operators(manifest: Manifest, plan: Plan) -> int:
-    return max(len(plan.nodes), max(stage.nodes for stage in manifest.stages))
+def _pinned(graph: OpGraph) -> dict[str, int]:
+    """Devices of single operators by name."""
+    free = (with_colocation(graph, "operators").colocation == FREE) & ~graph.is_fed
+    return {str(graph.names[n]): i % 2 for i, n in enumerate(np.flatnonzero(free)[::APART])}
 
 
 def _page(rows: list[EqualRow]) -> Iterator[str]:
     yield HEAD
-    ran = [row for row in rows if not row.problem]
-    good = sum(row.max_relative <= TOLERANCE for row in ran)
-    exact = sum(row.as_written <= TOLERANCE for row in ran)
-    several = sum(row.stages > 1 for row in ran)
+    ran: dict[str, list[EqualRow]] = {}
+    for row in rows:
+        if not row.problem:
+            ran.setdefault(row.network, []).append(row)
+    good = sum(all(r.max_relative <= TOLERANCE for r in each) for each in ran.values())
+    equal = sum(all(r.equal for r in each) for each in ran.values())
+    compared = list(chain(*ran.values()))
+    copied = {row.network for row in compared if row.copies}
     yield (
-        f"{good} of {len(ran)} networks are within {TOLERANCE:g}, and {exact} of the others where "
-        f"onnxruntime joins no operators (`--as-written`); {several} have several stages. "
-        f"The slowest export took {max(row.export_seconds for row in ran):.1f} s.\n"
+        f"{len(ran)} networks, {len(compared)} plans: all plans of {good} networks are within "
+        f"{TOLERANCE:g}, those of {equal - good} more as written, of {len(ran) - equal} neither. "
+        f"{sum(row.stages > 1 for row in compared)} plans have several stages; those of "
+        f"{len(copied)} networks have copies. The slowest export took "
+        f"{max(row.export_seconds for row in compared):.1f} s of the processor.\n"
     )
-    heads = ("network", "objective", "hardware", "operators", "stages", "export, s", "difference",
+    heads = ("network", "plans", "operators", "stages", "copies", "export, s", "difference",
              "as written")  # fmt: skip
-    yield markdown_table(heads, [
-        [row.network, row.objective, row.hardware, f"{row.operators:,}", str(row.stages),
-         f"{row.export_seconds:.2f}", f"{row.max_relative:.2g}",
-         "" if np.isnan(row.as_written) else f"{row.as_written:.2g}"]
-        for row in ran
+    yield markdown_table(heads, [_line(name, each) for name, each in ran.items()])
+    yield "\nBy setting:\n"
+    yield markdown_table(("setting", "method", "plans", "within", "as written", "neither"), [
+        _sum(setting, compared) for setting in SETTINGS
     ])  # fmt: skip
     left = [row for row in rows if row.problem]
     if left:
         yield "\nNot compared:\n"
-        yield from (f"- `{row.network}`: {row.problem}" for row in left)
+        yield from (f"- `{row.network}`{row.setting and ', '}{row.setting}: {row.problem}"
+                    for row in left)  # fmt: skip
+
+
+def _line(name: str, rows: list[EqualRow]) -> list[str]:
+    stages = [row.stages for row in rows]
+    again = [row.as_written for row in rows if not math.isnan(row.as_written)]
+    return [
+        name, str(len(rows)), f"{max(row.operators for row in rows):,}",
+        str(min(stages)) if len(set(stages)) == 1 else f"{min(stages)}–{max(stages)}",
+        str(max(row.copies for row in rows)), f"{max(row.export_seconds for row in rows):.2f}",
+        f"{max(row.max_relative for row in rows):.2g}", f"{max(again):.2g}" if again else "",
+    ]  # fmt: skip
+
+
+def _sum(setting: Setting, rows: list[EqualRow]) -> list[str]:
+    of = [row for row in rows if (row.setting, row.method) == (str(setting), setting.method)]
+    near = [row for row in of if row.max_relative <= TOLERANCE]
+    equal = [row for row in of if row.equal]
+    counts = len(of), len(near), len(equal) - len(near), len(of) - len(equal)
+    return [str(setting), setting.method, *map(str, counts)]
 
 
 if __name__ == "__main__":

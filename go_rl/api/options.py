@@ -79,7 +79,8 @@ class PosingOptions(ABC):
     """Must weights and live tensors fit? Default: yes, except for a profile on foreign hardware."""
     colocate: Colocation = field(default="graph", kw_only=True)
     """Operators that must share a device: those of the model file (graph), those and each gradient
-    with its operator, each update with its weight (gradients), or none."""
+    with its operator, each update with its weight (gradients), those and the parts of one operator
+    of an ONNX file, as go-rl export wants them (operators), or none."""
     cost: Cost = field(default="auto", kw_only=True)
     """Cost model: auto, analytical, profiled, learned[:gpus|NAME|FILE] or measured:DIR
     (docs/costs.md)."""

@@ -134,6 +134,7 @@ def problem_of(plan: Plan, graph: OpGraph) -> Problem:
     """
     from go_rl.costs.models import ProblemOptions, make_problem, named_cost
     from go_rl.costs.models.registry import AUTO, FORMS, WORDS, is_cost
+    from go_rl.graphs.cutting.colocation import colocation_of
 
     if plan.nodes != graph.names:  # whose operators the plan's cost model may not know
         check_same_graph(plan, graph)
@@ -153,20 +154,12 @@ def problem_of(plan: Plan, graph: OpGraph) -> Problem:
             all_chips=plan.all_chips,
             fixed=plan.fixed,
             cost_model=named_cost(plan.cost_model, hardware),
-            colocation=_colocation_of(plan, graph),
+            colocation=colocation_of(plan, graph),
             allow_training=True,
         )
     except (HardwareError, ProblemError) as error:
         raise PlanError(str(error)) from error
     return make_problem(graph, hardware, options)
-
-
-def _colocation_of(plan: Plan, graph: OpGraph) -> str:
-    """The colocation that the plan was made with; the graph's own where it is of another graph."""
-    from go_rl.graphs.cutting.colocation import COLOCATIONS, with_colocation
-
-    made = (each for each in COLOCATIONS if with_colocation(graph, each).digest == plan.graph_hash)
-    return next(made, "graph")
 
 
 def fixed_nodes(graph: OpGraph, fixed: Mapping[NodeId, int]) -> dict[int, int]:

@@ -18,7 +18,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import go_rl
 from go_rl.api.load import save_graph
-from go_rl.core import ExecutionError, MissingDependencyError, Plan, PlanError
+from go_rl.core import ExecutionError, MissingDependencyError, Plan, PlanError, ReadError
 from go_rl.plans.pipeline import PipelineConfig
 from go_rl.plans.stages import read_manifest
 
@@ -128,6 +128,60 @@ def test_constants_go_into_each_stage_and_views_with_what_they_show(tmp_path):
     assert [t.name for t in manifest.stages[1].inputs] == ["view"]
 
 
+def _block(*nodes, opset=21):
+    opsets = [helper.make_opsetid("", opset)]
+    return helper.make_function("own", "Block", ["a", "b"], ["c"], nodes, opsets)
+
+
+@pytest.mark.parametrize("opset", [21, 12])
+def test_local_functions_are_inlined_and_cut(tmp_path, opset):
+    inside = [_node("MatMul", ["a", "b"], "m", "inner"), _node("Softmax", ["m"], "c")]
+    calls = [
+        helper.make_node("Block", ["x", "w"], ["h"], domain="own"),
+        helper.make_node("Block", ["h", "w"], ["y"], domain="own"),
+    ]
+    path = _saved(tmp_path / "m.onnx", calls, [_weight("w", 8, 8)])
+    model = onnx.load(path)
+    model.functions.append(_block(*inside, opset=opset))
+    model.opset_import.append(helper.make_opsetid("own", 1))
+    onnx.save(model, path)
+    names = ["inner__1", "c__1", "inner__2", "c__2"]
+    assert list(go_rl.load(path, {"batch": 4}).names) == ["x", *names]
+    plan = _plan(path, dict(zip(names, (0, 1, 1, 0), strict=True)))
+    _agrees(plan, path, tmp_path / "s", [0, 1, 0])
+
+
+def test_what_no_output_needs_is_left_out(tmp_path):
+    nodes = [
+        _node("MatMul", ["x", "w"], "a"), _node("MatMul", ["x", "w"], "unread", name="y"),
+        _node("Tanh", ["a"], "y"),
+    ]  # fmt: skip
+    model = _saved(tmp_path / "m.onnx", nodes, [_weight("w", 8, 8)])
+    plan = _plan(model, {"a": 0, "y": 1})
+    manifest = go_rl.export_stages(plan, model, tmp_path / "s")
+    assert [stage.nodes for stage in manifest.stages] == [1, 1]
+
+
+def test_the_arrays_of_a_large_file_are_copied_from_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("go_rl.graphs.readers.onnx.load.WHOLE_BYTES", 0)
+    nodes = [_node("MatMul", ["x", "w"], "a"), _node("MatMul", ["a", "v"], "y")]
+    inner = _weight("w", 8, 128), _weight("v", 128, 8)
+    model = _saved(tmp_path / "m.onnx", nodes, inner)
+    plan = _plan(model, {"a": 0, "y": 1})
+    _agrees(plan, model, tmp_path / "small", [0, 1])
+    monkeypatch.setattr("go_rl.graphs.readers.onnx.by_reference.SMALL_BYTES", 0)
+    _agrees(plan, model, tmp_path / "s", [0, 1])
+    sizes = {path.name: path.stat().st_size for path in (tmp_path / "s").glob("*.data")}
+    assert sizes == {f"stage-0{i}-device-{i}.onnx.data": 4096 for i in (0, 1)}
+    whole = onnx.load(model)
+    whole.graph.initializer[0].raw_data = whole.graph.initializer[0].raw_data[4:]
+    onnx.save(whole, model)
+    with pytest.raises(ReadError, match="array 'w' has 4092 bytes; its shape wants 4,096"):
+        go_rl.export_stages(
+            plan, model, tmp_path / "t", go_rl.load(tmp_path / "m.onnx", {"batch": 4})
+        )
+
+
 def test_control_flow_stays_whole_with_what_it_captures(tmp_path):
     def branch(name, op):
         made = f"{name}_out"
@@ -166,6 +220,9 @@ def test_a_recurrent_layer_is_one_operator(tmp_path):
     with pytest.raises(PlanError, match=r"operator 'lstm' is one in the file.*--fixed 'lstm\*="):
         go_rl.export_stages(_plan(model, {**split, "y": 1}), model, tmp_path / "t")
     assert not (tmp_path / "t").exists()
+    together = _plan(model, {parts[0]: 1, "y": 0}, colocate="operators")
+    assert len({int(together.device[together.nodes.index(name)]) for name in parts}) == 1
+    _agrees(together, model, tmp_path / "t", [1, 0])
 
 
 def test_quantised_models_are_cut_at_the_quantised_tensor(tmp_path):

@@ -34,11 +34,11 @@ def export_sink(
         PlanError: the plan is malformed, a failure, or of another model.
         ReadError: the model cannot be read.
     """
+    from go_rl.graphs.cutting.colocation import graph_of_plan
     from go_rl.plans.sinks import is_text, render_sink, write_sink
 
     plan = plan if isinstance(plan, Plan) else Plan.load(plan)
-    if graph is None:
-        graph = graph_of(model, plan.dims)
+    graph = graph_of_plan(plan, graph_of(model, plan.dims) if graph is None else graph)
     path = None if isinstance(model, OpGraph) else model
     if out is not None:
         write_sink(to, plan, graph, out, path)

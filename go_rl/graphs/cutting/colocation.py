@@ -7,10 +7,15 @@ TensorFlow 1.x, in which GO and HDP placed graphs, colocates so: ``tf.gradients`
 of several gradients of a tensor with the operator that made it, and an optimizer's update with its
 variable, here with the first reader of the weight. A JAX graph does not say which operator a
 backward node belongs to; it is found by what the node reads and where its line lies in the model.
+
+``operators``: the parts of one operator of an ONNX file sit together: the steps of a recurrent
+layer, what is in the branch of an ``If``. Such a plan can be written as files (`plans.stages`).
 """
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,19 +24,22 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Bool, Int64
 
-from go_rl.core import FREE, OpGraph, ProblemError
+from go_rl.core import FREE, OpGraph, Plan, ProblemError
 from go_rl.core.errors import nearest
 from go_rl.core.graph.fusion import heavy_nodes
 from go_rl.core.graph.micro_batch import micro_batch_of
 from go_rl.graphs.cutting.layers import layer_names
 
-Colocation = Literal["graph", "gradients", "none"]
-"""Classes as the model file has them, those and gradients with their operators, or none."""
+Colocation = Literal["graph", "gradients", "operators", "none"]
+"""Classes as the model file has them, those and gradients with their operators, those and the parts
+of one operator of the file, or none."""
 COLOCATIONS: tuple[str, ...] = get_args(Colocation)
 UNKNOWN = -1
 """Home that is not found yet."""
 SUM = "add_any"
 """Operator that adds the gradients of one tensor."""
+_OPERATOR = re.compile(r" at (.*?\.node\[\d+\])")
+"""Place of an operator in its file, or in a function of it, in the source of what it is read as."""
 
 
 def check_colocation(colocation: str) -> None:
@@ -52,7 +60,35 @@ def with_colocation(graph: OpGraph, colocation: str) -> OpGraph:
     check_colocation(colocation)
     if colocation == "none":
         return replace(graph, colocation=np.full(graph.num_nodes, FREE, np.int32))
-    return gradients_colocated(graph) if colocation == "gradients" else graph
+    return MAKERS[colocation](graph) if colocation in MAKERS else graph
+
+
+def graph_of_plan(plan: Plan, graph: OpGraph) -> OpGraph:
+    """Return a graph with the colocation that the plan was made with."""
+    return with_colocation(graph, colocation_of(plan, graph))
+
+
+def colocation_of(plan: Plan, graph: OpGraph) -> str:
+    """Return the colocation that a plan was made with; the graph's own if it is of another."""
+    made = (each for each in COLOCATIONS if with_colocation(graph, each).digest == plan.graph_hash)
+    return next(made, "graph")
+
+
+def operators_colocated(graph: OpGraph) -> OpGraph:
+    """Return the graph with a colocation class for each operator of its ONNX file that it has in
+    parts. Classes that the graph has stay."""
+    parts: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for node, (name, source) in enumerate(zip(graph.names, graph.source, strict=True)):
+        if (found := _OPERATOR.search(source)) and graph.colocation[node] == FREE:
+            call = "" if found[1].startswith("graph.") else str(name).partition("/")[0]
+            parts[found[1], call].append(node)
+    several = [nodes for nodes in parts.values() if len(nodes) > 1]
+    if not several:
+        return graph
+    colocation = graph.colocation.copy()
+    for number, nodes in enumerate(several, int(colocation.max(initial=FREE)) + 1):
+        colocation[nodes] = number
+    return replace(graph, colocation=colocation)
 
 
 def gradients_colocated(graph: OpGraph) -> OpGraph:
@@ -209,3 +245,9 @@ class _Homes:
                 known = [h for h in known if self.places[h][part] == self.places[node][part]]
             if known:
                 home[node] = known[0]
+
+
+MAKERS: dict[str, Callable[[OpGraph], OpGraph]] = {
+    "gradients": gradients_colocated, "operators": operators_colocated,
+}  # fmt: skip
+"""Programs that add classes to those of the file."""

@@ -93,8 +93,9 @@ def _placed(
             (one, first), (other, second) = list(devices.items())[:2]
             raise PlanError(
                 f"operator {name!r} is one in the file, and the plan has its parts on several "
-                f"devices: {first!r} on {one}, {second!r} on {other}; pin them together "
-                f"(--fixed '{commonpath([first, second])}*={one}') and optimize again"
+                f"devices: {first!r} on {one}, {second!r} on {other}; optimize again with the "
+                "parts of every operator together (--colocate operators), or with these alone "
+                f"(--fixed '{commonpath([first, second])}*={one}')"
             )
     return [
         (*devices, *sorted(others - set(devices)))

@@ -15,7 +15,7 @@ from onnx import TensorProto, helper
 
 from go_rl.core import OpGraph, Plan, PlanError, ReadError
 from go_rl.graphs.readers.onnx.call import itemsize
-from go_rl.graphs.readers.onnx.load import external_tensors, header_of, load_whole
+from go_rl.graphs.readers.onnx.load import external_tensors, header_of, load_frugally
 from go_rl.graphs.readers.onnx.values.types import inner_tensor_type
 from go_rl.graphs.readers.onnx.worker import complete_in_subprocess
 from go_rl.plans.stages.assignment import NOWHERE
@@ -23,8 +23,6 @@ from go_rl.plans.stages.cut import CutModel, cut_model
 from go_rl.plans.stages.folder import StageFolder, check_exportable, stage_folder
 from go_rl.plans.stages.manifest import FROM_USER, Manifest, Stage, StageTensor
 
-LARGEST_FILE = 1_900_000_000
-"""Bytes of a file beyond which its arrays lie beside it: protobuf ends at 2 GiB."""
 DATA = ".data"
 PIECE = 1 << 24
 """Bytes that are copied at once."""
@@ -53,8 +51,9 @@ def export_stages(plan: Plan, graph: OpGraph, model: Path, folder: Path) -> Mani
 
 
 def _loaded(path: Path) -> onnx.ModelProto:
-    """The model with its arrays, those in other files by reference; local functions inlined."""
-    model = load_whole(path)
+    """The model, arrays in other files and those of a large file by reference; local functions
+    inlined."""
+    model = load_frugally(path)
     if model.functions:
         light, _ = complete_in_subprocess(header_of(model, path), {"task": "inline"}, str(path))
         for field in ("node", "value_info"):
@@ -218,13 +217,10 @@ class _StageWriter:
         stage.opset_import.extend(self.model.opset_import)
         stage.graph.CopyFrom(graph)
         self._bring_external(stage, path)
-        if stage.ByteSize() > LARGEST_FILE:
-            onnx.save(stage, str(path), save_as_external_data=True, location=path.name + DATA)
-        else:
-            path.write_bytes(stage.SerializeToString())
+        path.write_bytes(stage.SerializeToString())
 
     def _bring_external(self, stage: onnx.ModelProto, path: Path) -> None:
-        """Copy the arrays in other files into one beside the stage, piece by piece."""
+        """Copy the arrays that are not in memory into a file beside the stage, piece by piece."""
         tensors = list(external_tensors(stage))
         if not tensors:
             return
@@ -234,6 +230,11 @@ class _StageWriter:
                 place = {entry.key: entry.value for entry in tensor.external_data}
                 size = math.ceil(math.prod(tensor.dims) * itemsize(tensor.data_type))
                 source = self.path.parent / place["location"]
+                if source == self.path and int(place["length"]) != size:
+                    raise ReadError(
+                        f"{source}: array {tensor.name!r} has {place['length']} bytes; "
+                        f"its shape wants {size:,}"
+                    )
                 offset = target.tell()
                 _copy_part(source, int(place.get("offset", 0)), size, target)
                 del tensor.external_data[:]

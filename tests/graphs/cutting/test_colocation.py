@@ -144,10 +144,21 @@ def test_classes_of_the_file_stay(graph):
     assert found[found > 7].size
 
 
+def test_the_parts_of_an_operator_of_an_onnx_file_sit_together():
+    graph = ring_problem(8, [(0, 1)], 2, colocation=[3, 3, *[-1] * 6]).graph
+    places = ["graph.node[0]", "graph.node[0]", "graph.node[1]", "graph.node[2].a.node[0]",
+              "graph.node[2].b.node[1]", *["function f.node[1]"] * 3]  # fmt: skip
+    names = ["a", "b", "c", "if/a", "if/b", "lstm__1/step 0", "lstm__1/step 1", "lstm__2/step 0"]
+    graph = replace(graph, names=tuple(names), source=tuple(f"Op(n) at {p}" for p in places))
+    found = with_colocation(graph, "operators").colocation.tolist()
+    assert found == [3, 3, FREE, 4, 4, 5, 5, FREE]
+
+
 def test_words():
     inference = ring_problem(3, [(0, 1)], 2, colocation=[0, 0, -1]).graph
     assert with_colocation(inference, "graph") is inference
     assert with_colocation(inference, "gradients") is inference
+    assert with_colocation(inference, "operators") is inference
     assert (with_colocation(inference, "none").colocation == FREE).all()
-    with pytest.raises(ProblemError, match="graph, gradients, none, not 'gradient'"):
+    with pytest.raises(ProblemError, match="graph, gradients, operators, none, not 'gradient'"):
         with_colocation(inference, "gradient")

@@ -14,9 +14,12 @@ from onnx import external_data_helper
 
 from go_rl.core.errors import ReadError
 from go_rl.core.files.paths import check_readable
+from go_rl.graphs.readers.onnx.by_reference import load_by_reference
 from go_rl.graphs.readers.onnx.call import itemsize
 from go_rl.graphs.readers.onnx.structure import check_structure, graphs
 
+WHOLE_BYTES = 1 << 26
+"""Files up to this size are read at once."""
 KEPT_BYTES = 8192
 """Larger constants keep their header (name, type, shape) only; nothing reads their data."""
 
@@ -29,7 +32,7 @@ def load_header(path: str | Path) -> onnx.ModelProto:
     Raises:
         ReadError: the file is absent, empty, truncated or not an ONNX model.
     """
-    return header_of(load_whole(path), Path(path))
+    return header_of(load_frugally(path), Path(path))
 
 
 def header_of(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
@@ -37,6 +40,18 @@ def header_of(model: onnx.ModelProto, path: Path) -> onnx.ModelProto:
     copy = light_copy(model, str(path))
     _load_small_external(copy, path.parent)
     return copy
+
+
+def load_frugally(path: str | Path) -> onnx.ModelProto:
+    """Read the ONNX file at ``path``, with its weights if it is small; those of a large one stay
+    where they are, as those in other files do.
+
+    Raises:
+        ReadError: the file is absent, empty, truncated or not an ONNX model.
+    """
+    path = Path(path)
+    large = path.is_file() and path.stat().st_size > WHOLE_BYTES
+    return load_by_reference(path) if large else load_whole(path)
 
 
 def load_whole(path: str | Path) -> onnx.ModelProto:
