@@ -152,6 +152,19 @@ def test_parts_of_one_operator_are_refused_with_the_cure(tmp_path):
         go_rl.export_stages(plan, model, tmp_path / "s")
 
 
+def test_a_training_iteration_and_a_module_without_a_name_are_refused(tmp_path, monkeypatch):
+    (tmp_path / "nets.py").write_text(
+        "import torch\ndef net():\n    return torch.nn.Linear(8, 8), (torch.zeros(2, 8),)\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    graph = go_rl.load("nets.py:net", training="sgd")
+    plan = _plan(graph, {})
+    with pytest.raises(PlanError, match="the plan is for a training iteration"):
+        go_rl.export_stages(plan, "nets.py:net", tmp_path / "s", training="sgd")
+    with pytest.raises(PlanError, match=r"exported by its name, such as 'file\.py:model'"):
+        go_rl.export_stages(plan, nn.Linear(8, 8), tmp_path / "s", args=(torch.zeros(2, 8),))
+
+
 def test_a_missing_pytorch_is_named_with_its_cure(tmp_path, monkeypatch):
     model = _saved(_Half(), (torch.zeros(2, 8),), tmp_path / "m.pt2")
     plan = _plan(model, {"first/linear": 0, "second/linear_1": 1})

@@ -18,8 +18,8 @@ from go_rl.core.files.scratch_folder import scratch_folder
 from go_rl.plans.pipeline.config import PipelineConfig
 from go_rl.plans.pipeline.processes import StageProcesses, stage_processes
 from go_rl.plans.pipeline.sessions import check_runtime
+from go_rl.plans.pipeline.turns import StageClock
 from go_rl.plans.pipeline.whole_model import OutputError, WholeModel
-from go_rl.plans.pipeline.worker import StageClock
 from go_rl.plans.stages.manifest import Manifest, check_files
 
 if TYPE_CHECKING:

@@ -20,14 +20,8 @@ import numpy as np
 from go_rl.core import ExecutionError
 from go_rl.plans.pipeline.config import PipelineConfig
 from go_rl.plans.pipeline.sessions import StageRecord
-from go_rl.plans.pipeline.worker import (
-    Channel,
-    DeviceTask,
-    SharedSlots,
-    StageClock,
-    StageTask,
-    serve,
-)
+from go_rl.plans.pipeline.turns import Channel, StageClock
+from go_rl.plans.pipeline.worker import DeviceTask, SharedSlots, StageTask, serve
 from go_rl.plans.stages.manifest import FROM_USER, Manifest, Stage
 
 START_SECONDS = 120.0
@@ -79,18 +73,18 @@ class StageProcesses:
 
     def __init__(self, manifest: Manifest, config: PipelineConfig) -> None:
         self.manifest, self.config = manifest, config
-        self.channels = [
-            (tensor.sender, receiver, Channel(
-                tensor.name, CONTEXT.Semaphore(config.slots), CONTEXT.Semaphore(0)
-            ))
-            for receiver, stage in enumerate(manifest.stages)
-            for tensor in stage.inputs
-            if tensor.sender != FROM_USER
-        ]  # fmt: skip
         cores = sorted(os.sched_getaffinity(0))
         self.devices = sorted({stage.device for stage in manifest.stages})
         self.core = {device: cores[i % len(cores)] for i, device in enumerate(self.devices)}
         """Core of this machine by device."""
+        self.bells = {device: CONTEXT.Semaphore(0) for device in self.devices}
+        """Semaphore by device, see `Channel`."""
+        self.channels = [
+            (tensor.sender, receiver, self._channel(tensor.name, tensor.sender, receiver))
+            for receiver, stage in enumerate(manifest.stages)
+            for tensor in stage.inputs
+            if tensor.sender != FROM_USER
+        ]
         self.processes: list[Any] = []
         """A process a device, in the order of `devices`."""
         self.pipes: list[Connection] = []
@@ -99,6 +93,11 @@ class StageProcesses:
         self.records: list[StageRecord] = []
         """Where onnxruntime's records of each stage are, after `probe`."""
 
+    def _channel(self, name: str, sender: int, receiver: int) -> Channel:
+        ends = (self.bells[self.manifest.stages[stage].device] for stage in (sender, receiver))
+        slots = self.config.slots
+        return Channel(name, CONTEXT.Semaphore(slots), CONTEXT.Semaphore(0), *ends)
+
     def start(self, folder: Path, records: Path | None) -> None:
         """Start a process a device; wait until all have loaded."""
         for device in self.devices:
@@ -106,8 +105,9 @@ class StageProcesses:
             lifeline, held = CONTEXT.Pipe(duplex=False)
             stages = {n: self._task(n, stage, folder) for n, stage in self._stages_of(device)}
             task = DeviceTask(
-                self.core[device], self.manifest.runtime, stages, self.config.timeout,
-                self.config.as_written, None if records is None else str(records),
+                self.core[device], self.manifest.runtime, stages, self.bells[device],
+                self.config.timeout, self.config.as_written,
+                None if records is None else str(records),
             )  # fmt: skip
             process = CONTEXT.Process(target=serve, args=(task, theirs, lifeline), daemon=True)
             with _apart():

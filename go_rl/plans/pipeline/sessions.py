@@ -230,7 +230,8 @@ class _TorchSession(Session):
         flat = [self._tensor(x) if isinstance(x, np.ndarray) else x for x in given]
         args, kwargs = self._arguments(flat)
         with self._torch.no_grad():
-            made = self._leaves(self._module(*args, **kwargs))
+            leaves = self._leaves(self._module(*args, **kwargs))
+        made = [leaf for leaf in leaves if leaf is not None]
         return {name: self._array(each) for name, each in zip(self._outputs, made, strict=True)}
 
     def _tensor(self, array: np.ndarray) -> Any:

@@ -9,10 +9,9 @@ after the other, with arrays in shared memory, and answers with times.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.shared_memory import SharedMemory
 from pathlib import Path
@@ -24,20 +23,9 @@ from go_rl.core import ExecutionError
 from go_rl.core.printable import listed
 from go_rl.graphs.readers.python_target import last_line
 from go_rl.plans.pipeline.sessions import Session, open_session, short_reason
+from go_rl.plans.pipeline.turns import Channel, Lane, StageClock, run_samples
 from go_rl.plans.stages.manifest import FILE
 from go_rl.runtime.lifeline import die_with
-
-
-@dataclass(frozen=True)
-class Channel:
-    """One tensor on its way from a stage to another, in slots that are filled in turn."""
-
-    name: str
-    """Tensor."""
-    free: Any
-    """Semaphore: slots that the sender may fill."""
-    full: Any
-    """Semaphore: slots that the receiver may read."""
 
 
 @dataclass(frozen=True)
@@ -73,26 +61,12 @@ class DeviceTask:
     runtime: str
     stages: Mapping[int, StageTask]
     """The stages of the device by number, in the order in which a sample runs through them."""
+    bell: Any
+    """Semaphore: something has changed that a stage of the device may wait for."""
     timeout: float
     as_written: bool
     records: str | None
     """Folder for onnxruntime's records of the first sample; None: there are none."""
-
-
-@dataclass
-class StageClock:
-    """Times of a stage, seconds, of each timed sample."""
-
-    busy: list[float] = field(default_factory=list)
-    """Running the program."""
-    sending: list[float] = field(default_factory=list)
-    """Copying tensors to other stages."""
-    waiting: list[float] = field(default_factory=list)
-    """For tensors, or for room to send."""
-    processor: list[float] = field(default_factory=list)
-    """Processor time of running and copying, which no other process on the core adds to."""
-    ends: list[float] = field(default_factory=list)
-    """When it left, on the machine's clock."""
 
 
 def serve(task: DeviceTask, pipe: Connection, lifeline: Connection) -> None:
@@ -171,16 +145,18 @@ def _pipeline(
 ) -> dict[int, StageClock]:
     memories = {number: SharedMemory(block.memory) for number, block in blocks.items()}
     try:
-        slots = {n: _slots(memories[n], blocks[n]) for n in memories}
-        times = {at: StageClock() for at in task.stages}
-        for sample in range(warm_up + samples):
-            if sample == warm_up:
-                times = {at: StageClock() for at in task.stages}
-            for at, stage in task.stages.items():
-                _one(sessions[at], stage, task.timeout, fixed[at], slots, sample, times[at])
+        lanes = {
+            at: Lane(
+                sessions[at], fixed[at], stage.receives, stage.sends,
+                {n: _slots(memories[n], blocks[n]) for n, _ in (*stage.receives, *stage.sends)},
+            )
+            for at, stage in task.stages.items()
+        }  # fmt: skip
+        run_samples(list(lanes.values()), task.bell, warm_up, samples, task.timeout)
+        times = {at: lane.clock for at, lane in lanes.items()}
+        del lanes  # views of the memories
         return times
     finally:
-        slots = {}
         for memory in memories.values():
             memory.close()
 
@@ -188,44 +164,3 @@ def _pipeline(
 def _slots(memory: SharedMemory, block: SharedSlots) -> list[np.ndarray]:
     whole = np.ndarray((block.slots, *block.shape), np.dtype(block.dtype), memory.buf)
     return [whole[slot, ...] for slot in range(block.slots)]  # views, of scalars as well
-
-
-def _one(
-    session: Session,
-    task: StageTask,
-    timeout: float,
-    given: Mapping[str, Any],
-    slots: Mapping[int, list[np.ndarray]],
-    sample: int,
-    times: StageClock,
-) -> None:
-    """One sample: wait, run, hand on."""
-    begun = time.perf_counter()
-    feeds = dict(given)
-    for number, channel in task.receives:
-        _acquire(channel.full, channel.name, timeout)
-        feeds[channel.name] = slots[number][sample % len(slots[number])]
-    arrived, counted = time.perf_counter(), time.process_time()
-    found = session.run(feeds)
-    ran = time.perf_counter()
-    del feeds
-    for _, channel in task.receives:
-        channel.free.release()
-    waited = 0.0
-    for number, channel in task.sends:
-        before = time.perf_counter()
-        _acquire(channel.free, channel.name, timeout)
-        waited += time.perf_counter() - before
-        slots[number][sample % len(slots[number])][...] = found[channel.name]
-        channel.full.release()
-    ended = time.perf_counter()
-    times.processor.append(time.process_time() - counted)
-    times.busy.append(ran - arrived)
-    times.sending.append(ended - ran - waited)
-    times.waiting.append(arrived - begun + waited)
-    times.ends.append(time.monotonic())
-
-
-def _acquire(semaphore: Any, name: str, timeout: float) -> None:
-    if not semaphore.acquire(timeout=timeout):
-        raise TimeoutError(f"nothing moved for {timeout:g} s at tensor {name!r}")

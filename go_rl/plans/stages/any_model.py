@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from go_rl.core import MissingDependencyError, OpGraph, Plan, PlanError
 from go_rl.core.installed import check_installed
+from go_rl.graphs.readers.foreign import is_torch_module
 from go_rl.graphs.readers.load import load, open_target
 from go_rl.graphs.readers.model_options import ModelOptions
 from go_rl.graphs.readers.recognise import Format, names_function, recognise
@@ -40,7 +41,7 @@ def export_any(
         raise PlanError(f"{model}: {kind.value}; {ACCEPTED}")
     graph = load(path, **options) if graph is None else graph
     if kind is Format.TORCH:
-        _check_torch(model)
+        _check_torch(model, options.get("training"))
         from go_rl.plans.stages.torch_program import load_program
         from go_rl.plans.stages.torch_stages import export_torch_stages
 
@@ -54,6 +55,7 @@ def _export_target(plan: Plan, model: str, folder: Path, options: Mapping[str, A
     with open_target(model, ModelOptions.of(**options)) as found:
         if isinstance(found, NamedFunction):
             return _export_jax(plan, found, folder)
+        _check_torch(model, found.options.optimiser)
         from go_rl.plans.stages.torch_stages import export_torch_stages
 
         return export_torch_stages(plan, found.program(), found.graph(), folder)
@@ -88,8 +90,13 @@ def _export_jax(
     return export_jax_stages(plan, source, folder)
 
 
-def _check_torch(model: str | Path) -> None:
+def _check_torch(model: str | Path, training: object) -> None:
     check_installed(("torch",))
+    if training:
+        raise PlanError(
+            f"{model}: stages of a PyTorch module are of its forward pass, and the plan is for a "
+            "training iteration; iterations of JAX losses are cut"
+        )
     if find_spec("torch") is None:
         raise MissingDependencyError(
             f"{model}: a program of PyTorch is cut by PyTorch, which is not installed; install it "
@@ -108,5 +115,10 @@ def export_function(
     """Write the stages of a JAX function; arguments and errors as for `go_rl.export_stages`."""
     from go_rl.graphs.readers.jax.target import NamedFunction
 
+    if is_torch_module(function):
+        raise PlanError(
+            "a module of PyTorch is exported by its name, such as 'file.py:model', or from a .pt2 "
+            "archive"
+        )
     name = getattr(function, "__name__", type(function).__name__)
     return _export_jax(plan, NamedFunction(name, function, args, weights, None, {}), folder)

@@ -139,9 +139,10 @@ class _TorchWriter:
 
     @cached_property
     def _results(self) -> list[fx.Node]:
-        """Nodes that the model returns."""
+        """Nodes that the model returns, without results that are None."""
         output = next(node for node in self.module.graph.nodes if node.op == "output")
-        results = torch.utils._pytree.tree_leaves(output.args[0])
+        leaves = torch.utils._pytree.tree_leaves(output.args[0])
+        results = [leaf for leaf in leaves if leaf is not None]
         for result in results:
             if not isinstance(result, fx.Node) or result.op != "call_function":
                 raise PlanError(f"result {result} of the model is no tensor that an operator makes")
