@@ -54,7 +54,7 @@ def test_other_commands_take_a_graph_of_the_zoo(command):
 
 def test_best_known_plans_are_listed_with_their_origin(command):
     listed = command("zoo", "best", "--split", "test", "--json").document
-    assert listed["version"] == "zoo-best-1"
+    assert listed["version"] == "zoo-best-2"
     names = [problem["name"] for problem in listed["problems"]]
     assert names == [problem.name for problem in zoo_problems("test")]
     some = next(problem for problem in listed["problems"] if problem["best"] is not None)
@@ -62,7 +62,7 @@ def test_best_known_plans_are_listed_with_their_origin(command):
     assert some["best"]["method"]
     text = command("zoo", "best", "--split", "test", "--objective", "makespan").out
     assert "wavenet-2x18-training.p100x2.all" in text
-    assert "zoo-best-1: 25 problems" in text
+    assert "zoo-best-2: 25 problems" in text
 
 
 def test_a_plan_is_submitted_to_a_board_of_ones_own(command, monkeypatch):
