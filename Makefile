@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo test test-slow test-counted golden bench clean format reference long long-status long-pause long-stop
+.PHONY: demo test test-slow test-counted golden bench clean format reference docs notebooks long long-status long-pause long-stop
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -66,6 +66,18 @@ long-status long-pause long-stop: $(STAMP)
 reference: $(STAMP)
 	$(BIN)/python -m go_rl.cli.reference >build/reference.md
 	mv build/reference.md docs/reference.md
+
+# The documentation as a site in build/site; a dead link or anchor is an error.
+docs: .venv/docs
+	$(BIN)/python docs/site/build.py
+
+# docs/notebooks executed anew, some minutes.
+notebooks: .venv/docs
+	$(BIN)/python docs/site/execute_notebooks.py
+
+.venv/docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	touch $@
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

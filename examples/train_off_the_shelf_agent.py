@@ -1,10 +1,11 @@
 """Train an off-the-shelf agent on `go_rl/Partition-v1`, to show that the interface is standard.
 
-    python examples/train_off_the_shelf_agent.py --steps 20000
+    python examples/train_off_the_shelf_agent.py --steps 40000
 
-sb3-contrib's MaskablePPO partitions a small residual network, or any model file, node by node: each
-node stays on the chip that was reached or advances to the next, and a shaped reward says at once
-what a move costs. Throughput is over that of the compiler heuristic.
+sb3-contrib's MaskablePPO (``pip install "go_rl[agents]"``) partitions a small graph of the zoo, or
+any model file, node by node: each node stays on the chip that was reached or advances to the next,
+and a shaped reward says at once what a move costs. Throughput is over that of the compiler
+heuristic.
 """
 
 from __future__ import annotations
@@ -15,10 +16,32 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from go_rl.core import MissingDependencyError, OpKind, load_hardware
-from go_rl.costs.models import make_problem
+from go_rl.core import MissingDependencyError
 from go_rl.envs import CurrentNode  # importing it registers the environment
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+
+
+def made(graph: str, hardware: str) -> Any:
+    """Return the environment, seen by `CurrentNode`."""
+    return CurrentNode(gymnasium.make(
+        "go_rl/Partition-v1", graph=graph, hardware=hardware, action="relative",
+        reward="shaped-speed-up",
+    ))  # fmt: skip
+
+
+def new_agent(env: Any, seed: int) -> Any:
+    """Return an agent that has not learned."""
+    try:
+        import torch
+        from sb3_contrib import MaskablePPO
+    except ImportError as error:
+        raise MissingDependencyError(
+            'this example needs sb3-contrib: pip install "go_rl[agents]"'
+        ) from error
+    torch.set_num_threads(1)  # a network this small gains nothing from more
+    return MaskablePPO(
+        "MlpPolicy", env, device="cpu", seed=seed, learning_rate=lambda left: 1e-3 * left,
+        n_steps=512, batch_size=128, gamma=1.0, gae_lambda=0.5, target_kl=0.03,
+    )  # fmt: skip
 
 
 def throughput(agent: Any, env: Any) -> float:
@@ -32,48 +55,16 @@ def throughput(agent: Any, env: Any) -> float:
             return info["reference_seconds"] / info["seconds"]
 
 
-def residual_network(blocks: int = 8) -> Any:
-    """Two uneven layers a block and a connection around them, on a ring of four chips."""
-    builder = GraphBuilder("small residual network")
-    last = builder.add_node(Node("input", "Input", OpKind.INPUT, output_bytes=1e4))
-    for b in range(blocks):
-        begin = last
-        for part, giga in (("wide", 1 + b % 3), ("narrow", 0.5)):
-            cost = {"flops": giga * 1e9, "bytes_accessed": 1e5, "weight_bytes": 1e6}
-            node = Node(f"{part}{b}", "Conv", OpKind.CONVOLUTION, output_bytes=1e4, **cost)
-            builder.add_edge(last, last := builder.add_node(node), 1e4)
-        join = builder.add_node(Node(f"add{b}", "Add", OpKind.ELEMENTWISE, output_bytes=1e4))
-        builder.add_edge(last, join, 1e4)
-        builder.add_edge(begin, join, 1e4)
-        last = join
-    return make_problem(builder.build(), load_hardware("ring4"))
-
-
 def main() -> None:
     """Train, and compare with the agent before it has learned."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--graph", help="model file or zoo:NAME; default: a small network")
+    parser.add_argument("--graph", default="zoo:vae-3-layers", help="model file or zoo:NAME")
     parser.add_argument("--hardware", default="ring4")
-    parser.add_argument("--steps", type=int, default=20_000)
+    parser.add_argument("--steps", type=int, default=40_000)
+    parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
-    try:
-        import torch
-        from sb3_contrib import MaskablePPO
-    except ImportError as error:
-        raise MissingDependencyError(
-            "this example needs sb3-contrib: pip install sb3-contrib"
-        ) from error
-    torch.set_num_threads(1)  # a network this small gains nothing from more
-    model = {"problem": residual_network()}
-    if args.graph:
-        model = {"graph": args.graph, "hardware": args.hardware}
-    env = CurrentNode(gymnasium.make(
-        "go_rl/Partition-v1", action="relative", reward="shaped-speed-up", **model
-    ))  # fmt: skip
-    agent = MaskablePPO(
-        "MlpPolicy", env, device="cpu", seed=0, learning_rate=lambda left: 1e-3 * left,
-        n_steps=512, batch_size=128, gamma=1.0, gae_lambda=0.5, target_kl=0.03,
-    )  # fmt: skip
+    env = made(args.graph, args.hardware)
+    agent = new_agent(env, args.seed)
     for label, steps in (("untrained", 0), ("trained", args.steps)):
         agent.learn(steps) if steps else None
         found = [throughput(agent, env) for _ in range(30)]

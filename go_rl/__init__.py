@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from go_rl.api.load import load, retyped, trace
     from go_rl.api.measure import measure_kernels, measure_programs
     from go_rl.api.optimize import methods, optimize
+    from go_rl.api.plans.audit import audit_session
     from go_rl.api.plans.check import check, execute, explain
     from go_rl.api.plans.check_split import check_split
+    from go_rl.api.plans.iree import execute_iree
     from go_rl.api.plans.sinks import export_sink
     from go_rl.api.plans.stages import export_stages, run_stages
     from go_rl.api.plans.view import view
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from go_rl.api.this_device import calibrate, predict_this
     from go_rl.api.training.finetune import finetune
     from go_rl.api.training.predictors import train_kernels, train_tiles
-    from go_rl.api.training.pretrain import pretrain
+    from go_rl.api.training.pretrain import pretrain, save_weights
     from go_rl.api.training.programs import train_programs
     from go_rl.api.training_iteration import TrainingIteration
     from go_rl.api.tune import tune_kernels, tune_programs
@@ -31,11 +33,13 @@ if TYPE_CHECKING:
 
 _MODULES = {
     "TrainingIteration": "training_iteration",
+    "audit_session": "plans.audit",
     "calibrate": "this_device",
     "check": "plans.check",
     "check_split": "plans.check_split",
     "evaluate": "evaluate",
     "execute": "plans.check",
+    "execute_iree": "plans.iree",
     "explain": "plans.check",
     "export_sink": "plans.sinks",
     "export_stages": "plans.stages",
@@ -55,6 +59,7 @@ _MODULES = {
     "problem_of": "problem",
     "retyped": "load",
     "run_stages": "plans.stages",
+    "save_weights": "training.pretrain",
     "trace": "load",
     "train_kernels": "training.predictors",
     "train_operators": "predict",
@@ -69,11 +74,13 @@ _MODULES = {
 """Where in `go_rl.api` each name is defined."""
 __all__ = [
     "TrainingIteration",
+    "audit_session",
     "calibrate",
     "check",
     "check_split",
     "evaluate",
     "execute",
+    "execute_iree",
     "explain",
     "export_sink",
     "export_stages",
@@ -93,6 +100,7 @@ __all__ = [
     "problem_of",
     "retyped",
     "run_stages",
+    "save_weights",
     "trace",
     "train_kernels",
     "train_operators",

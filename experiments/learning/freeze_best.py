@@ -8,7 +8,7 @@ A frozen version is not written again unless ``--replace`` says that nothing was
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,18 +16,16 @@ import tyro
 
 from experiments.experiment import Script
 from experiments.learning.best_known_visit import plan_path, read_visits
+from go_rl.compare.submitted_plans import decision_arrays, recomputed
 from go_rl.core import Plan, ZooError
-from go_rl.costs.models.zoo_problem import priced_problem
 from go_rl.graphs.zoo.best_known import (
     BEST_VERSION,
     FOLDER,
     BestEntry,
     best_entries,
-    decisions_digest,
     write_best,
 )
 from go_rl.graphs.zoo.problems import ZooProblem, zoo_problems
-from go_rl.verify.check_plan import check_plan
 
 
 @dataclass(frozen=True)
@@ -62,34 +60,20 @@ def frozen(problem: ZooProblem, folder: Path) -> tuple[BestEntry, dict[str, np.n
     """Return the entry and decisions of a problem's best plan; None where there is none.
 
     Raises:
-        ZooError: the checker refuses the plan.
+        PlanError: the checker refuses the plan.
     """
     path = plan_path(folder, problem.name)
     if not path.exists():
         return None
     plan, visits = Plan.load(path), read_visits(folder, problem.name)
-    verdict = check_plan(plan, priced_problem(problem))
-    if not verdict.ok:
-        raise ZooError(f"{path}: {verdict.sentence}")
-    arrays = {"device": plan.device}
-    if plan.priority is not None:
-        arrays["priority"] = np.unique(plan.priority, return_inverse=True)[1].astype(np.int32)
-    if plan.fusion_group is not None:
-        arrays["fusion_group"] = plan.fusion_group.astype(np.int32)
     last = visits.improvements[-1] if visits.improvements else {}
-    entry = BestEntry(
-        name=problem.name,
-        part=problem.part,
-        family=problem.family,
-        graph_digest=plan.graph_hash,
-        seconds=plan.value,
+    entry = replace(
+        recomputed(plan, problem, str(path)),
         bound=plan.bound,
         method=last.get("method", plan.optimizer),
-        seed=plan.seed,
         processor_seconds=round(visits.seconds, 1),
-        digest=decisions_digest(arrays),
     )
-    return entry, arrays
+    return entry, decision_arrays(plan)
 
 
 if __name__ == "__main__":

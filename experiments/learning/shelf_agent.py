@@ -12,7 +12,7 @@ masks, the compiler heuristic (1 by definition), and linear-dp.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,7 +70,7 @@ class ShelfAgent(Experiment):
                 if not table.has(arm, seed, "drawn", self.steps):
                     for row in rows_of(arm, seed, self.steps):
                         table.add(row)
-        self.save_figure(figure(table.rows))
+        self.save_figure(figure(table.rows, ARMS))
         self.write_page(page(table.rows, self))
 
 
@@ -109,6 +109,18 @@ def rows_of(arm: str, seed: int, steps: int) -> list[Row]:
         ) from error
     torch.set_num_threads(1)  # a network this small gains nothing from more
     env, ended = environment(arm), []
+    agent = MaskablePPO("MlpPolicy", env, device="cpu", seed=seed,
+                        learning_rate=lambda left: FIRST_RATE * left, **AGENT)  # fmt: skip
+    rows = [Row(arm, seed, UNIFORM, 0, float(np.mean(drawn_uniformly(env, seed))))]
+    rows += evaluated(agent, env, arm, seed, 0)
+    agent.learn(steps, callback=noting(ended))
+    rows += windows(arm, seed, ended)
+    print(rows[-1], flush=True)
+    return rows + evaluated(agent, env, arm, seed, steps)
+
+
+def noting(ended: list[tuple[int, float]]) -> Callable[[dict[str, Any], dict[str, Any]], bool]:
+    """Return a callback of Stable-Baselines3 that notes steps and throughput of each episode."""
 
     def note(known: dict[str, Any], _: dict[str, Any]) -> bool:
         for info in known["infos"]:
@@ -116,17 +128,15 @@ def rows_of(arm: str, seed: int, steps: int) -> list[Row]:
                 ended.append((known["self"].num_timesteps, throughput(info)))
         return True
 
-    agent = MaskablePPO("MlpPolicy", env, device="cpu", seed=seed,
-                        learning_rate=lambda left: FIRST_RATE * left, **AGENT)  # fmt: skip
-    rows = [Row(arm, seed, UNIFORM, 0, float(np.mean(drawn_uniformly(env, seed))))]
-    rows += evaluated(agent, env, arm, seed, 0)
-    agent.learn(steps, callback=note)
-    rows += [
+    return note
+
+
+def windows(arm: str, seed: int, ended: Sequence[tuple[int, float]]) -> list[Row]:
+    """Return the rows of the episodes of training, in `WINDOWS` equal parts."""
+    return [
         Row(arm, seed, "learning", int(part[-1][0]), float(np.mean(part[:, 1])))
         for part in np.array_split(np.array(ended), WINDOWS)
     ]
-    print(rows[-1], flush=True)
-    return rows + evaluated(agent, env, arm, seed, steps)
 
 
 def throughput(info: dict[str, Any]) -> float:
@@ -181,12 +191,12 @@ def curves(rows: Sequence[Row], arm: str) -> tuple[np.ndarray, np.ndarray]:
     return steps, np.array([[row.throughput for row in run] for run in each])
 
 
-def figure(rows: Sequence[Row]) -> Figure:
+def figure(rows: Sequence[Row], arms: Iterable[str]) -> Figure:
     """Return the curves: the mean of the seeds, and from the least to the greatest."""
     drawing = new_figure(7.5, 4.5)
     axes = drawing.subplots()
     axes.axhline(1.0, color="black", lw=1, ls=":", label="compiler heuristic")
-    for arm, colour in zip(ARMS, LINE_COLOURS, strict=False):
+    for arm, colour in zip(arms, LINE_COLOURS, strict=False):
         steps, found = curves(rows, arm)
         axes.plot(steps, found.mean(axis=0), color=colour, label=arm)
         axes.fill_between(steps, found.min(axis=0), found.max(axis=0), color=colour, alpha=0.15)
@@ -211,7 +221,10 @@ def page(rows: Sequence[Row], options: ShelfAgent) -> str:
         ]  # fmt: skip
         lines.append([arm, str(len(learned)), *(with_range(found, ".3f") for found in cells)])
     same = [NOTHING] * (len(heads) - 2)
-    lines += [["compiler heuristic", *same, "1.000"], ["linear-dp", *same, f"{dynamic():.3f}"]]
+    lines += [
+        ["compiler heuristic", *same, "1.000"],
+        ["linear-dp", *same, f"{dynamic(environment('absolute')):.3f}"],
+    ]
     given = ", ".join(f"{name} {setting:g}" for name, setting in AGENT.items())
     return (
         f"# An agent of the shelf\n\nMaskablePPO of sb3-contrib partitions `zoo:{GRAPH}` on "
@@ -228,14 +241,12 @@ def page(rows: Sequence[Row], options: ShelfAgent) -> str:
     )
 
 
-def dynamic() -> float:
+def dynamic(env: gymnasium.Env[Any, Any]) -> float:
     """Return the throughput of linear-dp's plan over the heuristic's."""
-    env: Any = environment("absolute").unwrapped
-    case = env.cases[0]
-    return (
-        case.workspace.reference_seconds
-        / LinearDP().optimize(case.problem, Budget(PRICED), 0).value
-    )
+    plan_env: Any = env.unwrapped
+    case = plan_env.cases[0]
+    plan = LinearDP().optimize(case.problem, Budget(PRICED), 0)
+    return case.workspace.reference_seconds / plan.value
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from experiments.experiment import Experiment
 from experiments.page_text import markdown_table
 from experiments.plans.stage_networks import Made, large_networks, small_networks
 from experiments.readers.foreign_models import read_as_advised
-from go_rl.core import FREE, GoRLError, OpGraph
+from go_rl.core import FREE, GoRLError, NodeId, OpGraph
 from go_rl.graphs.cutting.colocation import with_colocation
 from go_rl.plans.pipeline import PipelineConfig
 
@@ -62,10 +62,10 @@ HEAD = """# Stages compute what the whole model computes
 Each network planned, its stages exported, run as processes on this machine's cores by onnxruntime,
 and every output compared with the whole model's, run by one process with all cores: the largest
 relative difference, of numbers of at least a thousandth of the output's largest. Parts of one
-operator of the file stay together (`--colocate operators`). Where a difference is beyond 0.0001 the
-same is run with operators as the files have them (`--as-written`): onnxruntime then joins none,
-which it does differently in a part and in the whole. In half precision (`half`) onnxruntime computes
-wider on a processor and rounds where it has to: at every cut, which is no error of 0.0001.
+operator of the file stay together (`--colocate operators`). Where a difference is beyond 0.0001
+the same is run with operators as the files have them (`--as-written`): onnxruntime then joins none,
+which it does differently in a part and in the whole. In half precision (`half`) onnxruntime
+computes wider on a processor and rounds where it has to, at every cut, by more than 0.0001.
 """
 
 
@@ -175,7 +175,7 @@ def _row(name: str, model: Path, graph: OpGraph, setting: Setting) -> EqualRow:
     )  # fmt: skip
 
 
-def _pinned(graph: OpGraph) -> dict[str, int]:
+def _pinned(graph: OpGraph) -> dict[NodeId, int]:
     """Devices of single operators by name."""
     free = (with_colocation(graph, "operators").colocation == FREE) & ~graph.is_fed
     return {str(graph.names[n]): i % 2 for i, n in enumerate(np.flatnonzero(free)[::APART])}

@@ -23,8 +23,8 @@ from experiments.plans import written_models
 
 HEAD = """# Export of long and of large models
 
-`go-rl export` into four stages: processor seconds of the whole command, its start and the reading of
-the graph included, and its largest resident memory. Weights are random.
+`go-rl export` into four stages: processor seconds of the whole command, its start and the reading
+of the graph included, and its largest resident memory. Weights are random.
 """
 
 

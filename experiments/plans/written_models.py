@@ -3,8 +3,9 @@ thousands of operators, and files with more weights than a machine likes to hold
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -34,7 +35,7 @@ def _weights(*names: str) -> list[onnx.TensorProto]:
     return [_stored(name, rng.normal(0, 0.3, (WIDTH, WIDTH)).astype(np.float32)) for name in names]
 
 
-def _node(op: str, reads: str, makes: str, domain: str = "", **attributes: object):
+def _node(op: str, reads: str, makes: str, domain: str = "", **attributes: Any):
     return helper.make_node(
         op, reads.split(), makes.split(), name=makes.split()[0], domain=domain, **attributes
     )
@@ -42,7 +43,7 @@ def _node(op: str, reads: str, makes: str, domain: str = "", **attributes: objec
 
 def _save(
     path: Path,
-    nodes: Iterable[onnx.NodeProto],
+    nodes: Sequence[onnx.NodeProto],
     stored: Sequence[onnx.TensorProto],
     functions: Sequence[onnx.FunctionProto] = (),
     outputs: Sequence[onnx.ValueInfoProto] = (),

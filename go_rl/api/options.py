@@ -50,7 +50,7 @@ For = Literal["vllm", "torchtitan", "megatron", "hf", "llama.cpp"]
 """Tool that counts whole layers."""
 FOR_NAMES: tuple[str, ...] = get_args(For)
 Notation = Literal["json", "hf", "vllm", "torchtitan", "megatron", "torch", "llama.cpp", "openvino",
-                   "onnxruntime", "shardy", "onnx", "genai"]  # fmt: skip
+                   "onnxruntime", "shardy", "onnx", "genai", "iree"]  # fmt: skip
 """Notation in which a plan leaves; see `go_rl.plans.sinks.SINKS`, which is slow to import."""
 SINK_NAMES: tuple[str, ...] = get_args(Notation)
 WeightsChoice = str | Path | None

@@ -197,7 +197,7 @@ def predict_everywhere(
             `USUAL_LAUNCH_US`.
 
     Raises:
-        See `predict`.
+        GoRLError: of the classes that `predict` raises.
     """
     from go_rl.costs.devices import device_names, find_device, with_launch
 

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from numbers import Integral
 from pathlib import Path
 
+from go_rl.api.hardware.this_machine import this_machine
 from go_rl.api.options import (
     FIT,
     HardwareChoice,
@@ -35,6 +36,8 @@ from go_rl.verify.check_plan import check_same_graph
 
 LONGEST_NUMBER = 9
 """Digits of a device's number that are read."""
+THIS_MACHINE = "this"
+"""The machine at hand, as `this_machine` describes it."""
 OWN_HARDWARE = "file"
 """The hardware that a file of dnn-partitioning or Piper brings with it."""
 
@@ -103,6 +106,8 @@ def _default_hardware(graph: OpGraph, objective: Objective) -> Hardware:
 def _named_hardware(graph: OpGraph, name: str | Path) -> Hardware:
     from go_rl.costs.models import file_hardware
 
+    if name == THIS_MACHINE:
+        return this_machine()[0]
     if name != OWN_HARDWARE:
         return load_hardware(name)
     own = file_hardware(graph)
@@ -129,6 +134,7 @@ def problem_of(plan: Plan, graph: OpGraph) -> Problem:
     """
     from go_rl.costs.models import ProblemOptions, make_problem, named_cost
     from go_rl.costs.models.registry import AUTO, FORMS, WORDS, is_cost
+    from go_rl.graphs.cutting.colocation import colocation_of
 
     if plan.nodes != graph.names:  # whose operators the plan's cost model may not know
         check_same_graph(plan, graph)
@@ -154,21 +160,6 @@ def problem_of(plan: Plan, graph: OpGraph) -> Problem:
     except (HardwareError, ProblemError) as error:
         raise PlanError(str(error)) from error
     return make_problem(graph, hardware, options)
-
-
-def graph_of_plan(plan: Plan, graph: OpGraph) -> OpGraph:
-    """Return a graph with the colocation that the plan was made with."""
-    from go_rl.graphs.cutting.colocation import with_colocation
-
-    return with_colocation(graph, colocation_of(plan, graph))
-
-
-def colocation_of(plan: Plan, graph: OpGraph) -> str:
-    """Return the colocation that a plan was made with; the graph's own if it is of another."""
-    from go_rl.graphs.cutting.colocation import COLOCATIONS, with_colocation
-
-    made = (each for each in COLOCATIONS if with_colocation(graph, each).digest == plan.graph_hash)
-    return next(made, "graph")
 
 
 def fixed_nodes(graph: OpGraph, fixed: Mapping[NodeId, int]) -> dict[int, int]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Annotated, Literal
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
 
 import tyro
 
-from go_rl.core import OpGraph, ReadError
+from go_rl.core import OpGraph, Plan, ReadError
 from go_rl.core.plan import VALUE_SUFFIX
 
 Dims = Annotated[tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="NAME=SIZE")]
@@ -65,6 +65,13 @@ class ModelArguments:
     def weights(self) -> tuple[int, ...] | None:
         """The positions; None: by the default rule."""
         return positions_of(self.weight_args)
+
+
+def as_planned(source: ModelArguments, plan: Plan) -> ModelArguments:
+    """Return the model with the sizes of a plan, where the user gives none."""
+    if source.dim or source.input:
+        return source
+    return replace(source, dim=tuple(f"{name}={size}" for name, size in plan.dims.items()))
 
 
 def sizes_of(dims: Dims) -> dict[str, int]:
@@ -138,17 +145,21 @@ def training_of(source: ModelArguments) -> bool | Literal["sgd", "adam"]:
     return source.training == "profile" if source.training in (None, "profile") else source.training
 
 
+def load_options(source: ModelArguments) -> dict[str, Any]:
+    """Return the options as `go_rl.load` has them."""
+    return {
+        "dims": source.dims,
+        "unknown": source.unknown,
+        "training": training_of(source),
+        "inputs": source.inputs,
+        "trip_count": source.trip_count,
+        "weights": source.weights,
+        "micro_batches": source.micro_batches,
+    }
+
+
 def read(source: ModelArguments) -> OpGraph:
     """Read the model that the user named."""
     from go_rl.api.load import load
 
-    return load(
-        source.model,
-        source.dims,
-        source.unknown,
-        training_of(source),
-        inputs=source.inputs,
-        trip_count=source.trip_count,
-        weights=source.weights,
-        micro_batches=source.micro_batches,
-    )
+    return load(source.model, **load_options(source))

@@ -26,7 +26,7 @@ Made by `make reference` from the dataclasses that the commands read; do not edi
 """
 VARIANTS = {
     "train policy": ((), ("--network", "nodes"), ("--network", "dispatch")),
-    "check": ((), ("--split", "SPLIT")),
+    "check": ((), ("--split", "SPLIT"), ("--ran", "PROFILE")),
     "export": ((), ("--to", "vllm")),
 }
 """Commands whose options depend on others: words that choose each set of options."""

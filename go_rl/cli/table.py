@@ -93,12 +93,14 @@ COMMANDS = (
             "Describe hardware of your own by options, or by answers; writes a JSON file."),
     Command("hardware this", "hardware", "HardwareThis",
             "Describe this machine: processor, memory, GPUs; says what it guessed."),
-    Command("zoo list", "zoo", "ZooList", "List the frozen graphs of the model zoo."),
-    Command("zoo show", "zoo", "ZooShow", "Show one graph of the model zoo."),
-    Command("zoo generate", "zoo", "ZooGenerate",
+    Command("zoo list", "zoo.graphs", "ZooList", "List the frozen graphs of the model zoo."),
+    Command("zoo show", "zoo.graphs", "ZooShow", "Show one graph of the model zoo."),
+    Command("zoo generate", "zoo.graphs", "ZooGenerate",
             "Make random networks of the seeded grammar, as training iterations or inference."),
-    Command("zoo best", "zoo", "ZooBest",
-            "List the named problems and the best plans known for them."),
+    Command("zoo best", "zoo.best", "ZooBest",
+            "List the named problems and the best plans known for them; verify them."),
+    Command("zoo best submit", "zoo.best", "ZooBestSubmit",
+            "Check and simulate a plan of a named problem; keep it if none better is known."),
 )  # fmt: skip
 GROUPS = tuple(dict.fromkeys(command.group for command in COMMANDS))
 """First words."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 LONGEST_NAME = 200
 """Characters of one word of a message."""
 LONGEST_MESSAGE = 2000
 """Characters of a whole message."""
 ELLIPSIS = "…"
+LISTED = 4
+"""Names that a sentence lists."""
 
 
 def printable(text: str) -> str:
@@ -55,3 +57,9 @@ def message_line(message: str) -> str:
 def name_line(name: str, longest: int = LONGEST_NAME) -> str:
     """Return a name as a part of a line: `printable` and `abridged`."""
     return abridged(printable(abridged(name, longest + 1)), longest)
+
+
+def listed(names: Sequence[object]) -> str:
+    """Return the first names, quoted, and how many more there are."""
+    first = ", ".join(map(repr, names[:LISTED]))
+    return first + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")

@@ -12,10 +12,14 @@ from jaxtyping import Bool
 from go_rl.core import EnvironmentUseError, Fidelity, Problem, Status
 from go_rl.core.decisions import Decisions
 from go_rl.core.evaluation import STATUS_CODES
+from go_rl.core.layered_drawing import Arrangement, arrange
 from go_rl.envs.observation import GraphFeatures, graph_features
 from go_rl.envs.rewards import REWARDS, SHAPED
 from go_rl.objectives.common.workspace import UNDECIDED
 from go_rl.objectives.kits import kit_of
+
+NODE_SIDE = 14.0
+"""Side of a node's square in `Case.arrangement`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +81,13 @@ class Case:
         """[N] nodes that an action for all nodes decides: all, or all but inputs and constants."""
         fed = self.problem.graph.is_fed
         return np.ones_like(fed) if self._traits.decides_fed else ~fed
+
+    @cached_property
+    def arrangement(self) -> Arrangement:
+        """Places of the nodes in a picture."""
+        graph = self.problem.graph
+        edges = list(zip(graph.senders.tolist(), graph.receivers.tolist(), strict=True))
+        return arrange([(NODE_SIDE, NODE_SIDE)] * graph.num_nodes, edges)
 
     def potential(self, bound: float) -> float:
         """Return what a plan of these seconds earns: the potential of the rewards of `SHAPED`."""

@@ -11,13 +11,14 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium import spaces
-from jaxtyping import Bool, Float32
+from jaxtyping import Bool, Float32, UInt8
 
 from go_rl.core import EnvironmentUseError
 from go_rl.envs.case import Case
 from go_rl.envs.config import NODE_BY_NODE, EnvironmentConfig, read_config
 from go_rl.envs.episode import Episode, action_space, check_running, choose_case
 from go_rl.envs.observation import COLUMN, NODE_FEATURES, Observer
+from go_rl.envs.rendering import RENDER_FPS, RENDER_MODES, check_render_mode, rendered
 
 
 class PlanEnv(gymnasium.Env[Any, Any]):
@@ -54,9 +55,16 @@ class PlanEnv(gymnasium.Env[Any, Any]):
     `reset(options={"graph": i})` chooses a problem; otherwise it is drawn.
     """
 
-    metadata = {"render_modes": []}  # noqa: RUF012
+    metadata = {"render_modes": list(RENDER_MODES), "render_fps": RENDER_FPS}  # noqa: RUF012
 
-    def __init__(self, config: EnvironmentConfig | None = None, **fields: Any) -> None:
+    def __init__(
+        self,
+        config: EnvironmentConfig | None = None,
+        render_mode: str | None = None,
+        **fields: Any,
+    ) -> None:
+        check_render_mode(render_mode)
+        self.render_mode = render_mode
         self.config = read_config(config, fields)
         self.cases, self.observer, self.action_space = environment_parts(self.config)
         self.observation_space = self.observer.space
@@ -83,8 +91,16 @@ class PlanEnv(gymnasium.Env[Any, Any]):
         if outcome is not None:
             result = self.episode.case.evaluate([outcome])[0]
             reward += result.reward
-            info = self.episode.final_info(result, self.observer.max_nodes)
+            info = self.episode.finish(result, self.observer.max_nodes)
         return self.episode.observe(self.observer), reward, outcome is not None, False, info
+
+    def render(self) -> str | UInt8[np.ndarray, "H W 3"]:
+        """Return the episode as text (``render_mode="ansi"``) or as a picture (``rgb_array``).
+
+        Raises:
+            EnvironmentUseError: the environment was made without a mode, or was never reset.
+        """
+        return rendered(self.render_mode, self.episode)
 
     def action_masks(self) -> Bool[np.ndarray, "choices"]:
         """`info["action_mask"]`, all parts of an action in a row, as sb3-contrib's MaskablePPO

@@ -54,6 +54,8 @@ class Episode:
     """The problem, with what evaluates it."""
     index: int
     """Which of the environment's problems that is."""
+    result: EpisodeResult | None
+    """How the episode ended, once it is evaluated."""
     shaping: float
     """Change of the potential by the last action, which the reward includes."""
     _assignment: Assignment
@@ -64,15 +66,16 @@ class Episode:
         self.form = form
         self.space = space
         self.over = True
+        self.result = None
         self.by_node = form in NODE_BY_NODE
 
     def begin(self, case: Case, index: int) -> None:
         """Start afresh on a problem, the ``index``-th of the environment."""
-        fresh = getattr(self, "case", None) is not case
+        fresh = not self.has_begun or self.case is not case
         self.case, self.index, self.over, self._turn = case, index, False, 0
         nodes = case.problem.graph.num_nodes
         self.priorities = np.full((nodes, len(COLUMN)), UNDECIDED, np.int64)
-        self._highest = 0
+        self._highest, self.result = 0, None
         if self.by_node:
             if fresh:
                 self._assignment = case.workspace.assignment()
@@ -97,6 +100,17 @@ class Episode:
         """The node whose turn it is, or `NO_NODE`."""
         waiting = self.by_node and not self.over and self._turn < len(self._assignment.nodes)
         return int(self._assignment.nodes[self._turn]) if waiting else NO_NODE
+
+    @property
+    def open(self) -> Bool[np.ndarray, "N"]:
+        """[N] nodes that wait for a decision, or whose device is not known yet."""
+        waits = np.zeros(len(self.priorities), np.bool_)
+        if not self.over:
+            if self.by_node:
+                waits[self._assignment.nodes[self._turn :]] = True
+            else:
+                waits |= self.case.decidable
+        return waits | (self.progress().chip < 0)
 
     def action_mask(self) -> Mask:
         """[D] 1 where the current node may go, and [`LEVELS`] ones for a priority: a tuple where
@@ -136,16 +150,24 @@ class Episode:
             return int(possible[np.abs(possible - reached).argmin()])
         return reached + move
 
-    def observe(self, observer: Observer) -> Any:
-        """Return what the agent sees now."""
+    @property
+    def has_begun(self) -> bool:
+        """Whether a problem was ever chosen."""
+        return hasattr(self, "case")
+
+    def progress(self) -> EpisodeProgress:
+        """Return the decisions so far."""
         decided = np.zeros(len(self.priorities), np.bool_)
         if self.by_node:
             decided[self._assignment.nodes[: self._turn]] = True
         elif self.over:
             decided = self.case.decidable
         shown = self._device if self.over or not self.by_node else self._assignment.device
-        progress = EpisodeProgress(shown, decided, self.current, self.priorities)
-        return observer.observe(self.case.features, progress)
+        return EpisodeProgress(shown, decided, self.current, self.priorities)
+
+    def observe(self, observer: Observer) -> Any:
+        """Return what the agent sees now."""
+        return observer.observe(self.case.features, self.progress())
 
     def info(self) -> dict[str, Any]:
         """Return the ``info`` of a reset, or of an episode step that does not end the episode."""
@@ -156,9 +178,10 @@ class Episode:
             info["potential"] = self.potential
         return info
 
-    def final_info(self, result: EpisodeResult, rows: int) -> dict[str, Any]:
-        """Return the ``info`` of the step that ends the episode, plans padded to ``rows``."""
-        info = self.info()
+    def finish(self, result: EpisodeResult, rows: int) -> dict[str, Any]:
+        """Keep how the episode ended; return the ``info`` of the episode step that ends it, plans
+        padded to ``rows``."""
+        self.result, info = result, self.info()
         for name in ("status", "detail", "seconds", "reference_seconds"):
             info[name] = getattr(result, name)
         if result.fidelity is not None:

@@ -10,13 +10,14 @@ import numpy as np
 from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool, Float64, UInt8
 
 from go_rl.core import EnvironmentUseError
 from go_rl.envs.case import EpisodeResult, Outcome
 from go_rl.envs.config import NODE_BY_NODE, EnvironmentConfig, read_config
 from go_rl.envs.environment import environment_parts
 from go_rl.envs.episode import Episode, check_running, choose_case
+from go_rl.envs.rendering import RENDER_FPS, RENDER_MODES, check_render_mode, rendered
 from go_rl.runtime.threads import on_threads
 
 Step = tuple[Any, Float64[np.ndarray, "n"], Bool[np.ndarray, "n"], Bool[np.ndarray, "n"], dict]
@@ -31,11 +32,21 @@ class PlanVectorEnv(VectorEnv[Any, Any, Any]):
     core, and all episodes that end in one step are evaluated in one batch.
     """
 
-    metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012
+    metadata = {  # noqa: RUF012
+        "render_modes": list(RENDER_MODES),
+        "render_fps": RENDER_FPS,
+        "autoreset_mode": AutoresetMode.NEXT_STEP,
+    }
 
     def __init__(
-        self, num_envs: int = 1, config: EnvironmentConfig | None = None, **fields: Any
+        self,
+        num_envs: int = 1,
+        config: EnvironmentConfig | None = None,
+        render_mode: str | None = None,
+        **fields: Any,
     ) -> None:
+        check_render_mode(render_mode)
+        self.render_mode = render_mode
         if num_envs < 1:
             raise EnvironmentUseError(f"num_envs must be >= 1, not {num_envs}")
         self.num_envs = num_envs
@@ -81,11 +92,15 @@ class PlanVectorEnv(VectorEnv[Any, Any, Any]):
             if i in results:
                 rewards[i] += results[i].reward
                 ended[i] = True
-                info = episode.final_info(results[i], self.observer.max_nodes)
+                info = episode.finish(results[i], self.observer.max_nodes)
             else:
                 info = episode.info() if i in given else self._begin(i, None)
             infos = self._add_info(infos, info, i)
         return self._observations(), rewards, ended, np.zeros_like(ended), infos
+
+    def render(self) -> tuple[str | UInt8[np.ndarray, "H W 3"], ...]:
+        """Return each episode as text or as a picture; see `PlanEnv.render`."""
+        return tuple(rendered(self.render_mode, episode) for episode in self.episodes)
 
     def _act(self, actions: Mapping[int, Any]) -> dict[int, Outcome | None]:
         """Take an action in each episode that has one; return how each ended, or None while it

@@ -41,6 +41,9 @@ class Weights:
     card: Mapping[str, Any]
     """Model card: zoo version, training configuration, validation curve, notes."""
 
+    def __repr__(self) -> str:
+        return f"<Weights {self.name!r} of a {self.agent.config.kind} policy>"
+
 
 def save_weights(weights: Weights, path: str | Path) -> None:
     """Write the weights; a reader never sees a half-written file.

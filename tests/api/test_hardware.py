@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import go_rl
 from go_rl.api.hardware import this_machine as machine
 from go_rl.api.hardware.new_hardware import (
     NewHardware,
@@ -17,6 +18,7 @@ from go_rl.api.hardware.new_hardware import (
 )
 from go_rl.api.hardware.this_machine import MachineFacts, machine_facts, this_machine
 from go_rl.core import Hardware, HardwareError, Topology, load_hardware
+from go_rl.core.hardware.processor import own_cores, own_target
 
 OWN = {"kind": "npu", "count": 4, "tflops": 10.0, "memory_gb": 4.0, "memory_gb_per_s": 100.0}
 
@@ -160,3 +162,17 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path):
     assert json.loads((tmp_path / "mine.json").read_text())["links"]["shape"] == [2, 2, 2]
     with pytest.raises(HardwareError, match="cannot be written"):
         hardware.save(tmp_path)
+
+
+@pytest.mark.parametrize(("name", "topology"), [("this-ring", "ring"), ("this-cores", "full")])
+def test_this_machines_cores_are_devices(name, topology):
+    found = load_hardware(name)
+    assert found.num_devices == own_cores()
+    assert str(found.links.topology) == topology
+    assert found.kinds == (own_target(),)
+
+
+def test_this_machine_is_planned_for_by_name():
+    graph = go_rl.load("zoo:ncf")
+    problem = go_rl.optimize(graph, hardware="this", method="default", samples=1).problem
+    assert problem.hardware == this_machine()[0]

@@ -84,7 +84,10 @@ def test_two_plans(command, folder, chain):
 def test_a_graph_for_model_explorer(command, folder):
     found = command("view", folder, "--model-explorer", "graph.json")
     assert found.code == 0, found.err
-    assert found.out == "written: out/page.html, graph.json, graph.seconds.json\n"
+    assert found.out == (
+        "written: out/page.html, graph.json, graph.seconds.json, graph.memory.json, "
+        "graph.device.json\n"
+    )
     document = json.loads(Path("graph.json").read_text())
     nodes = document["graphs"][0]["nodes"]
     assert [node["id"] for node in nodes] == [str(i) for i in range(6)]
@@ -92,8 +95,12 @@ def test_a_graph_for_model_explorer(command, folder):
     assert {"key": "chip", "value": "2"} in nodes[5]["attrs"]
     colours = [node["style"]["backgroundColor"] for node in nodes]
     assert colours[0] == colours[1] != colours[2]
-    seconds = json.loads(Path("graph.seconds.json").read_text())[document["graphs"][0]["id"]]
-    assert seconds["results"]["0"]["value"] == pytest.approx(1e-3)
+    name = document["graphs"][0]["id"]
+    seconds = json.loads(Path("graph.seconds.json").read_text())[name]
+    assert seconds["name"] == "time, µs"
+    assert seconds["results"]["0"] == {"value": 1000.0}
+    devices = json.loads(Path("graph.device.json").read_text())[name]["results"]
+    assert devices["5"] == {"value": "chip 2", "bgColor": colours[5]}
 
 
 def test_a_folder_without_a_plan(command):

@@ -1,7 +1,10 @@
 """``go-rl zoo``, and graphs of the zoo as models."""
 
+from pathlib import Path
+
 import go_rl
-from go_rl.graphs.zoo import zoo_entry, zoo_names
+from go_rl.compare import submitted_plans
+from go_rl.graphs.zoo import leaderboard, zoo_entry, zoo_names
 from go_rl.graphs.zoo.generate.generated import generated_graph
 from go_rl.graphs.zoo.problems import zoo_problems
 
@@ -51,7 +54,7 @@ def test_other_commands_take_a_graph_of_the_zoo(command):
 
 def test_best_known_plans_are_listed_with_their_origin(command):
     listed = command("zoo", "best", "--split", "test", "--json").document
-    assert listed["version"] == "zoo-best-1"
+    assert listed["version"] == "zoo-best-2"
     names = [problem["name"] for problem in listed["problems"]]
     assert names == [problem.name for problem in zoo_problems("test")]
     some = next(problem for problem in listed["problems"] if problem["best"] is not None)
@@ -59,7 +62,50 @@ def test_best_known_plans_are_listed_with_their_origin(command):
     assert some["best"]["method"]
     text = command("zoo", "best", "--split", "test", "--objective", "makespan").out
     assert "wavenet-2x18-training.p100x2.all" in text
-    assert "zoo-best-1: 25 problems" in text
+    assert "zoo-best-2: 25 problems" in text
+
+
+def test_a_plan_is_submitted_to_a_board_of_ones_own(command, monkeypatch):
+    made = ("--hardware", "ring16", "--rules", "strict", "--method", "greedy", "--samples", 1)
+    assert command("optimize", "zoo:gcn-16-layers", *made, "--out", "p").code == 0
+    worse = command("zoo", "best", "submit", "p/plan.json")
+    assert worse.code == 0
+    assert worse.out.startswith("not better, gcn-16-layers.ring16.strict: ")
+    assert "nothing was written" in worse.out
+    monkeypatch.setattr(leaderboard, "best_entries", dict)
+    kept = command("zoo", "best", "submit", "p/plan.json", "--json").document
+    assert (kept["accepted"], kept["before"]) == (True, None)
+    listed = command("zoo", "best", "--objective", "ring", "--split", "train", "--json").document
+    rows = {row["name"]: row for row in listed["problems"]}
+    assert rows["gcn-16-layers.ring16.strict"]["source"] == "out/best"
+    assert rows["gcn-16-layers.ring16.strict"]["best"] == kept["entry"]
+    Path("out/best/leaderboard.json").unlink()
+    assert command("zoo", "best", "--rebuild", "--board", "out/best").code == 0
+
+
+def test_plans_are_verified(command, monkeypatch):
+    for wrong, code in ([], 0), (["a: the list says 1 s; the plan takes 2 s"], 1):
+        monkeypatch.setattr(submitted_plans, "frozen_differences", lambda _, wrong=wrong: wrong)
+        found = command("zoo", "best", "--verify")
+        assert found.code == code
+        assert ("all is as listed", "the plan takes 2 s")[code] in found.out
+        assert command("zoo", "best", "--verify", "--json").document["wrong"] == wrong
+
+
+def test_a_submission_is_refused_in_one_line(command, chain):
+    assert command("optimize", chain, "--method", "greedy", "--out", "p").code == 0
+    for words, said in (
+        (("p/plan.json",), "none of the named problems"),
+        (("absent.json",), "absent.json: cannot be read"),
+        (("p/plan.json", "--problem", "gcn-16"), "no problem is called 'gcn-16'"),
+        (("p/plan.json", "--board", "p/plan.json"), "--board names a folder"),
+    ):
+        wrong = command("zoo", "best", "submit", *words)
+        assert (wrong.code, wrong.err.count("\n")) == (2, 1), wrong.err
+        assert said in wrong.err
+    assert "PLAN" in command("zoo", "best", "submit", "--help").out
+    assert "one argument too many: 'sumbit'" in command("zoo", "best", "sumbit", "p").err
+    assert "holds no plan" in command("zoo", "best", "--rebuild").err
 
 
 def test_the_command_makes_graphs_that_others_read(command, tmp_path):

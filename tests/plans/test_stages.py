@@ -17,6 +17,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import go_rl
+from go_rl.api.load import save_graph
 from go_rl.core import ExecutionError, MissingDependencyError, Plan, PlanError, ReadError
 from go_rl.plans.pipeline import PipelineConfig
 from go_rl.plans.stages import read_manifest
@@ -332,6 +333,11 @@ def _exported(tmp_path) -> tuple[Path, Plan, Path]:
     return model, plan, tmp_path / "s"
 
 
+def _graph_file(path):
+    save_graph(go_rl.load("zoo:resnet18"), path)
+    return path
+
+
 def test_what_cannot_be_exported_is_refused_and_nothing_is_written(tmp_path):
     model, plan, folder = _exported(tmp_path)
     with pytest.raises(PlanError, match="is there already; name a new or empty folder"):
@@ -340,14 +346,14 @@ def test_what_cannot_be_exported_is_refused_and_nothing_is_written(tmp_path):
     with pytest.raises(PlanError, match="the plan is for another graph"):
         go_rl.export_stages(plan, other, tmp_path / "t")
     with pytest.raises(PlanError, match="stages are written of ONNX files"):
-        go_rl.export_stages(plan, "zoo:resnet18", tmp_path / "t")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.onnx", "o.onnx", "s"]
+        go_rl.export_stages(plan, _graph_file(tmp_path / "g.npz"), tmp_path / "t")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["g.npz", "m.onnx", "o.onnx", "s"]
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda d: d.update(format="x"), "this version reads 'go_rl-stages-1'"),
+        (lambda d: d.update(format="x"), "this version reads 'go_rl-stages-2'"),
         (lambda d: d.pop("stages"), "a field is missing or wrong"),
         (lambda d: d["stages"][0].update(file="../x.onnx"), "is no name of a file"),
         (lambda d: d["stages"][1]["inputs"][0].update(sender=7), "comes from stage 7"),

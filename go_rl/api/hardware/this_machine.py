@@ -17,7 +17,7 @@ from go_rl.core.errors import HardwareError
 from go_rl.core.hardware.gpus import GPU_CHIPS, GPU_LINKS, PCIE_4
 from go_rl.core.hardware.hardware import Device, Hardware
 from go_rl.core.hardware.links import LinkGroup, Links, Topology
-from go_rl.core.hardware.processor import FACTS
+from go_rl.core.hardware.processor import FACTS, own_cores
 
 GPU_NAMES = (
     (r"P100", "p100"), (r"V100.*16GB", "v100-16gb"), (r"V100", "v100"),
@@ -62,13 +62,11 @@ class MachineFacts:
 
 def machine_facts() -> MachineFacts:
     """Return the facts of this machine; without nvidia-smi it has no GPUs."""
-    allowed = getattr(os, "sched_getaffinity", None)
-    cores = len(allowed(0)) if allowed else os.cpu_count() or 1
     rows = list(csv.reader(_said_by(QUERY).splitlines(), skipinitialspace=True))
     gpus = tuple((row[0], float(row[1]) * 2**20) for row in rows if _is_gpu(row))
     text = FACTS.read_text(errors="replace") if FACTS.exists() else ""
     joined = len(gpus) > 1 and bool(NVLINK.search(_said_by(TOPOLOGY)))
-    return MachineFacts(cores, _memory_bytes(), text, gpus, joined)
+    return MachineFacts(own_cores(), _memory_bytes(), text, gpus, joined)
 
 
 def this_machine(facts: MachineFacts | None = None) -> tuple[Hardware, tuple[str, ...]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from go_rl.api.load import graph_of
-from go_rl.api.problem import graph_of_plan
 from go_rl.core import OpGraph, Plan
 
 
@@ -21,7 +20,8 @@ def export_sink(
     Args:
         plan: a plan, or the path of a plan.json.
         model: what the plan is for: a graph, or what `load` reads with the plan's dims. Sinks
-            ``onnx`` and ``genai`` need the path of the ONNX file.
+            ``onnx`` and ``genai`` need the path of the ONNX file, ``iree`` the name of the JAX
+            function.
         to: one of `SINK_NAMES` (docs/export.md).
         out: file to write; None: the text is returned only.
         graph: of the model, where it is read already.
@@ -34,6 +34,7 @@ def export_sink(
         PlanError: the plan is malformed, a failure, or of another model.
         ReadError: the model cannot be read.
     """
+    from go_rl.graphs.cutting.colocation import graph_of_plan
     from go_rl.plans.sinks import is_text, render_sink, write_sink
 
     plan = plan if isinstance(plan, Plan) else Plan.load(plan)

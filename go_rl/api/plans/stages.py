@@ -1,48 +1,56 @@
-"""`export_stages`, `run_stages`: a plan as ONNX files, run on this machine's cores."""
+"""`export_stages`, `run_stages`: a plan as programs by stage, run on this machine's cores."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from go_rl.api.load import load
-from go_rl.api.problem import graph_of_plan
 from go_rl.core import OpGraph, Plan, PlanError
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from go_rl.plans.audit import PipelineAudit as PipelineAudit
     from go_rl.plans.pipeline import PipelineConfig
     from go_rl.plans.pipeline import PipelineRun as PipelineRun
     from go_rl.plans.stages import Manifest
 
 
 def export_stages(
-    plan: Plan | str | Path, model: str | Path, to: str | Path, graph: OpGraph | None = None
+    plan: Plan | str | Path,
+    model: str | Path | Callable[..., Any],
+    to: str | Path,
+    graph: OpGraph | None = None,
+    *,
+    args: Sequence[Any] | None = None,
+    **options: Any,
 ) -> Manifest:
-    """Write one ONNX file a stage of a plan, and a manifest of what goes where.
+    """Write a program for each stage of a plan, and a manifest of what goes where.
 
     Args:
         plan: a plan, or the path of a plan.json.
-        model: the ONNX file that it is for.
+        model: what it is for: an ONNX file, a ``.pt2`` archive, ``module:name`` of a JAX function
+            or a PyTorch module, or a JAX function itself.
         to: a new or empty folder.
         graph: of the model; None: it is read with the plan's dims.
+        args: of a JAX function itself.
+        options: further options of `load`, of a function or module by name; of a function itself
+            ``weights``.
 
     Raises:
-        PlanError: the plan is malformed, a failure or of another model, the model is no ONNX file,
-            or one operator of the file would lie on two devices.
-        ReadError: the model cannot be read.
+        PlanError: the plan is malformed, a failure or of another model, the model is of another
+            kind, or one operator of the file would lie on two devices.
+        ReadError: the model cannot be read, or cannot be cut where the plan cuts it.
+        MissingDependencyError: PyTorch is not installed, of a model of PyTorch.
         OSError: the folder cannot be written.
     """
-    from go_rl.graphs.readers.recognise import Format, recognise
-    from go_rl.plans.stages import export_stages as export
+    from go_rl.plans.stages.any_model import export_any, export_function
 
-    plan, path = plan if isinstance(plan, Plan) else Plan.load(plan), Path(model)
-    if not path.is_file() or recognise(path) is not Format.ONNX:
-        raise PlanError(f"{model}: stages are written of ONNX files")
-    graph = load(path, plan.dims) if graph is None else graph
-    return export(plan, graph_of_plan(plan, graph), path, Path(to))
+    plan = plan if isinstance(plan, Plan) else Plan.load(plan)
+    if not isinstance(model, str | Path):
+        return export_function(plan, model, tuple(args or ()), Path(to), **options)
+    return export_any(plan, model, Path(to), graph, options)
 
 
 def run_stages(
@@ -51,8 +59,10 @@ def run_stages(
     inputs: str | Path | None = None,
     dims: Mapping[str, int] | None = None,
     check: bool = False,
+    audit: bool = False,
     model: str | Path | None = None,
     config: PipelineConfig | None = None,
+    record: str | Path | None = None,
 ) -> PipelineRun:
     """Run exported stages, one process a device, each on a core of this machine.
 
@@ -61,24 +71,34 @@ def run_stages(
         inputs: ``.npz`` with an array by input; None: numbers are drawn.
         dims: sizes of dimensions that the model leaves open, beside those of the plan.
         check: compare the outputs with those of the whole model, and measure its throughput.
+        audit: ask onnxruntime what it ran in each stage, and hold that against the plan; see
+            `PipelineRun.audit`.
         model: the whole model; None: where it was when the stages were written.
         config: samples, slots and the like.
+        record: file to which the measured seconds are appended; ``optimize(…,
+            cost="stages:FILE")`` then prices the model's operators so that these stages come out.
 
     Raises:
-        PlanError: there is no manifest, or it is malformed.
+        PlanError: there is no manifest, it is malformed, or the file of a stage is missing.
+        RecordError: the file cannot be written.
         ExecutionError: an input is missing, a stage cannot be loaded, dies or makes no progress.
-        MissingDependencyError: onnxruntime is not installed.
+        MissingDependencyError: what runs the stages is not installed.
     """
+    from go_rl.costs.models.stage_times import append_times
     from go_rl.plans.pipeline import PipelineConfig, run_stages
+    from go_rl.plans.pipeline.measured_times import measured_times
     from go_rl.plans.pipeline.model_inputs import model_inputs
     from go_rl.plans.stages import read_manifest
 
     folder, config = Path(folder), config or PipelineConfig()
     manifest = read_manifest(folder)
     arrays: dict[str, np.ndarray] = model_inputs(
-        manifest, None if inputs is None else Path(inputs), dims or {}, config.seed
+        manifest, folder, None if inputs is None else Path(inputs), dims or {}, config.seed
     )
     whole = Path(model) if model is not None else folder / manifest.model
     if check and not whole.is_file():
         raise PlanError(f"{whole}: the whole model is not there; name it with --model")
-    return run_stages(folder, manifest, arrays, config, whole if check else None)
+    found = run_stages(folder, manifest, arrays, config, whole if check else None, audit)
+    if record is not None:
+        append_times(Path(record), measured_times(folder, manifest, found))
+    return found

@@ -26,6 +26,7 @@ def view(
     *,
     compare: Plan | Result | str | Path | None = None,
     model_explorer: str | Path | None = None,
+    onnx: str | Path | None = None,
 ) -> None:
     """Write the page of a plan to ``path``: one file that any browser shows without a network.
 
@@ -36,7 +37,9 @@ def view(
         model: the plan's model, as for `check`; a result needs none.
         compare: another plan for the same model, shown beside the first.
         model_explorer: a JSON file: the first plan's graph in the colours of its devices, for
-            Google's Model Explorer; seconds of the nodes are written beside it.
+            Google's Model Explorer; layers of node data are written beside it.
+        onnx: the model's ONNX file, over which the node data go as well; None: ``model``, if it is
+            one.
 
     Raises:
         PlanError: a plan is malformed, a failure, or belongs to another graph; a folder holds no
@@ -50,7 +53,16 @@ def view(
         shown.append(_shown(compare, shown[0].problem.graph))
     write_page(shown, path)
     if model_explorer is not None:
-        save_model_explorer(shown[0].problem, shown[0].plan, model_explorer)
+        file = onnx if onnx is not None else onnx_file(model)
+        save_model_explorer(shown[0].problem, shown[0].plan, model_explorer, file)
+
+
+def onnx_file(model: object) -> Path | None:
+    """Return the path that a model is given by, if an ONNX file is there."""
+    from go_rl.graphs.readers.recognise import Format, recognise
+
+    path = Path(model) if isinstance(model, str | Path) else None
+    return path if path is not None and path.is_file() and recognise(path) is Format.ONNX else None
 
 
 def plan_path(where: str | Path) -> Path:

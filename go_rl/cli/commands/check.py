@@ -1,19 +1,21 @@
-"""``go-rl check``: the independent checker's verdict on a plan; with ``--split``, on a split."""
+"""``go-rl check``: the independent checker's verdict on a plan; with ``--split``, on a split, with
+``--ran``, what a session ran where."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
-from go_rl.cli.commands import check_split
+from go_rl.cli.commands import check_ran, check_split
+from go_rl.cli.commands.check_ran import CheckRan
 from go_rl.cli.commands.check_split import CheckSplit
 from go_rl.cli.console import console, print_json, print_line, working
 from go_rl.cli.exit_codes import OK, REJECTED
-from go_rl.cli.model_arguments import ModelArguments, read
+from go_rl.cli.model_arguments import ModelArguments, as_planned, read
 from go_rl.cli.next_command import model_words, say_next
 from go_rl.core import Hardware, HardwareError, Objective, OpGraph, Plan, load_hardware
 from go_rl.core.evaluation import finite
@@ -37,14 +39,18 @@ class CheckOptions:
     """Print one JSON document and nothing else."""
 
 
-def options_of(argv: Sequence[str]) -> type[CheckOptions | CheckSplit]:
-    """Return the options for a split, if the arguments name one, else for a plan."""
-    splits = any(word == "--split" or word.startswith("--split=") for word in argv)
-    return CheckSplit if splits else CheckOptions
+def options_of(argv: Sequence[str]) -> type[CheckOptions | CheckRan | CheckSplit]:
+    """Return the options for a split or a session, if the arguments name one, else for a plan."""
+    for option, kind in (("--split", CheckSplit), ("--ran", CheckRan)):
+        if any(word == option or word.startswith(f"{option}=") for word in argv):
+            return kind
+    return CheckOptions
 
 
-def run(config: CheckOptions | CheckSplit) -> int:
+def run(config: CheckOptions | CheckRan | CheckSplit) -> int:
     """Run the command; returns the exit code."""
+    if isinstance(config, CheckRan):
+        return check_ran.run(config)
     if isinstance(config, CheckSplit):
         return check_split.run(config)
     plan = Plan.load(config.plan)
@@ -64,13 +70,6 @@ def run(config: CheckOptions | CheckSplit) -> int:
             print_line(console(), message_line(_explained(beside, graph)))
         say_next(console(), *_after(verdict, plan, config.plan, source))
     return OK if verdict.ok else REJECTED
-
-
-def as_planned(source: ModelArguments, plan: Plan) -> ModelArguments:
-    """Return the model with the sizes of a plan, where the user gives none."""
-    if source.dim or source.input:
-        return source
-    return replace(source, dim=tuple(f"{name}={size}" for name, size in plan.dims.items()))
 
 
 def _document(verdict: Verdict) -> dict[str, object]:

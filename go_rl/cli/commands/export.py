@@ -9,11 +9,10 @@ from typing import Annotated
 
 import tyro
 
-from go_rl.cli.commands.check import as_planned
 from go_rl.cli.commands.export_sink import ExportSink, check_folder_name, names_a_sink, run_sink
 from go_rl.cli.console import console, print_json, print_line, print_table, working
 from go_rl.cli.exit_codes import OK
-from go_rl.cli.model_arguments import ModelArguments, read
+from go_rl.cli.model_arguments import ModelArguments, as_planned, load_options
 from go_rl.cli.next_command import say_next
 from go_rl.core import Plan, ReadError
 from go_rl.report.text_table import TextTable
@@ -27,7 +26,8 @@ class Export:
     """A plan.json."""
     source: ModelArguments
     to: Annotated[str, tyro.conf.arg(metavar="FOLDER")]
-    """A new or empty folder, for one ONNX file a stage and stages.json; or a notation of
+    """A new or empty folder, for one program a stage (ONNX, of jax.export or .pt2, as the model is)
+    and stages.json; or a notation of
     docs/export.md, such as vllm, which has options of its own (go-rl export --to vllm --help)."""
     json: bool = False
     """Print the manifest as one JSON document and nothing else."""
@@ -48,9 +48,8 @@ def run(config: Export | ExportSink) -> int:
     plan = Plan.load(config.plan)
     source = as_planned(config.source, plan)
     with working(f"reading {source.model}"):
-        graph = read(source)
         try:
-            manifest = export_stages(plan, source.model, config.to, graph)
+            manifest = export_stages(plan, source.model, config.to, **load_options(source))
         except OSError as error:
             raise ReadError(f"{config.to}: cannot be written ({error.strerror})") from error
     if config.json:

@@ -10,10 +10,9 @@ from typing import Annotated
 import tyro
 
 from go_rl.api.options import SINK_NAMES, Notation
-from go_rl.cli.commands.check import as_planned
 from go_rl.cli.console import console, print_json, print_line, working
 from go_rl.cli.exit_codes import OK
-from go_rl.cli.model_arguments import ModelArguments, read
+from go_rl.cli.model_arguments import ModelArguments, as_planned, read
 from go_rl.core import Plan, SplitError
 from go_rl.core.errors import nearest
 
@@ -28,7 +27,7 @@ class ExportSink:
     to: Notation
     """Notation of another tool (docs/export.md)."""
     out: Annotated[str | None, tyro.conf.arg(metavar="FILE")] = None
-    """File to write, which onnx and genai need. Default: a text goes to standard output."""
+    """File to write, which onnx, genai and iree need. Default: a text goes to standard output."""
     json: bool = False
     """Print one JSON document, with the text, and nothing else."""
 

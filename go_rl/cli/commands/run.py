@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,11 +11,12 @@ import tyro
 from go_rl.cli.console import console, print_json, print_line, print_table, working
 from go_rl.cli.exit_codes import OK, REJECTED
 from go_rl.cli.model_arguments import Dims, sizes_of
+from go_rl.core.printable import listed, message_line
 from go_rl.plans.pipeline.config import PipelineConfig
 from go_rl.report.text_table import TextTable
 
 if TYPE_CHECKING:
-    from go_rl.api.plans.stages import PipelineRun
+    from go_rl.api.plans.stages import PipelineAudit, PipelineRun
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,10 @@ class RunOptions:
     with all cores; exit code 1 where an output differs by more than --tolerance."""
     tolerance: float = 1e-4
     """Largest relative difference, of numbers of at least a thousandth of the output's largest."""
+    audit: bool = False
+    """Ask onnxruntime which operators it ran in each stage, and hold that against the plan; exit
+    code 1 where one ran elsewhere, by another provider, not at all or twice. The optimised models
+    take the room of the weights in the folder for temporary files meanwhile."""
     model: str | None = None
     """The whole model. Default: where it was when the stages were written."""
     inputs: Annotated[str | None, tyro.conf.arg(metavar="FILE.npz")] = None
@@ -36,6 +42,9 @@ class RunOptions:
     """Size of a dimension that the model leaves open, such as batch=8; may be repeated. Default:
     those of the plan."""
     config: PipelineConfig = field(default_factory=PipelineConfig)
+    record: Annotated[str | None, tyro.conf.arg(metavar="FILE")] = None
+    """Append the measured seconds to a file, of which go-rl optimize --cost stages:FILE prices the
+    model's operators anew."""
     json: bool = False
     """Print one JSON document and nothing else."""
 
@@ -47,14 +56,15 @@ def run(config: RunOptions) -> int:
     with working(f"running {config.stages}"):
         found = run_stages(
             config.stages, inputs=config.inputs, dims=sizes_of(config.dim), check=config.check,
-            model=config.model, config=config.config,
+            audit=config.audit, model=config.model, config=config.config, record=config.record,
         )  # fmt: skip
     if config.json:
         print_json(found.to_json())
     else:
         _print(found)
     worst = found.max_relative_error
-    return OK if worst is None or worst <= config.tolerance else REJECTED
+    alike = worst is None or worst <= config.tolerance
+    return OK if alike and not (found.audit and found.audit.differences) else REJECTED
 
 
 def _print(found: PipelineRun) -> None:
@@ -80,5 +90,23 @@ def _print(found: PipelineRun) -> None:
         said += f"; the whole model in one process with all cores {found.whole_throughput:.4g}"
     if found.predicted_throughput:
         said += f"; predicted by the plan, on its hardware, {found.predicted_throughput:.4g}"
-    for line in (said, *found.notes):
-        print_line(out, line)
+    for line in (said, *found.notes, *_audit_lines(found.audit)):
+        print_line(out, message_line(line))
+
+
+def _audit_lines(audit: PipelineAudit | None) -> Iterator[str]:
+    """Yield what ran in each stage, and what ran elsewhere."""
+    for each in () if audit is None else audit.stages:
+        parts = {
+            "ran": each.alone, "ran in joined kernels": tuple(each.joined),
+            "computed when loaded": each.folded, "left out": each.removed,
+        }  # fmt: skip
+        counts = "; ".join(f"{len(names)} {what}: {listed(names)}"
+                           for what, names in parts.items() if names)  # fmt: skip
+        cores, providers = ", ".join(map(str, each.cores)), ", ".join(each.providers)
+        where = f"stage {each.stage}, process {each.process}, core {cores}, {providers}"
+        yield f"audit: {where}: {counts}"
+    if audit is not None:
+        yield from (f"audit: {each}" for each in audit.differences)
+        if not audit.differences:
+            yield "audit: every operator ran where the plan puts it, once a sample"

@@ -32,8 +32,9 @@ class ViewOptions:
     out: Annotated[str | None, tyro.conf.arg(metavar="FILE.html")] = None
     """The page. Default: page.html beside the plan."""
     model_explorer: Annotated[str | None, tyro.conf.arg(metavar="FILE.json")] = None
-    """Also write the graph in the colours of the devices for Google's Model Explorer, and seconds
-    of its nodes to FILE.seconds.json."""
+    """Also write the graph in the colours of the devices for Google's Model Explorer, and node
+    data, for it and for the model's ONNX file, to FILE.seconds.json, FILE.memory.json and
+    FILE.device.json."""
     open: bool = False
     """Open the page in the browser."""
     json: bool = False
@@ -42,7 +43,7 @@ class ViewOptions:
 
 def run(config: ViewOptions) -> int:
     """Run the command; returns the exit code."""
-    from go_rl.api.plans.view import plan_path, view
+    from go_rl.api.plans.view import onnx_file, plan_path, view
     from go_rl.report.page.methods_file import PAGE_FILE
 
     path = plan_path(config.plan)
@@ -54,13 +55,13 @@ def run(config: ViewOptions) -> int:
     with working(f"reading {source.model}") as report:
         graph = read(source)
         report(f"drawing {graph.num_nodes:,} operators")
-        view(path, page, graph, compare=config.compare, model_explorer=config.model_explorer)
+        view(path, page, graph, compare=config.compare, model_explorer=config.model_explorer,
+             onnx=onnx_file(source.model))  # fmt: skip
     files = [str(page)]
     if config.model_explorer is not None:
-        from go_rl.report.page.model_explorer import NODE_DATA_SUFFIX
+        from go_rl.report.page.model_explorer import data_paths
 
-        other = Path(config.model_explorer)
-        files += [str(other), str(other.with_suffix(NODE_DATA_SUFFIX))]
+        files += [config.model_explorer, *map(str, data_paths(config.model_explorer))]
     if config.json:
         print_json({"written": files})
     else:

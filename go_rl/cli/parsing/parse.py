@@ -28,6 +28,7 @@ DESCRIPTION = (
     f"Pages named docs/NAME.md lie in {PAGES}."
 )
 HELP = ("-h", "--help")
+MOST_WORDS = max(len(command.words.split()) for command in COMMANDS)
 STYLE = (tyro.conf.FlagCreatePairsOff, tyro.conf.OmitArgPrefixes)
 PREFIXED = (tyro.conf.FlagCreatePairsOff,)
 """For configurations whose parts have fields of one name."""
@@ -79,13 +80,12 @@ def _command_of(argv: Sequence[str]) -> tuple[Command, list[str]]:
         raise UsageError(f"no command {first!r}{nearest(first, GROUPS)} Commands: "
                          f"{', '.join(GROUPS)}")  # fmt: skip
     known = {command.words: command for command in members(first)}
-    if first in known:
-        return known[first], rest
+    for count in range(min(len(argv), MOST_WORDS), 0, -1):
+        if (words := " ".join(argv[:count])) in known:
+            return known[words], list(argv[count:])
     if rest and rest[0] in HELP:
         _explain(f"go-rl {first} COMMAND", "", members(first))
     second = rest[0] if rest else ""
-    if f"{first} {second}" in known:
-        return known[f"{first} {second}"], rest[1:]
     choices = [words.partition(" ")[2] for words in known]
     end = nearest(second, choices) if second else "."
     known_words = " or ".join(filter(None, (", ".join(choices[:-1]), choices[-1])))

@@ -11,7 +11,7 @@ from go_rl.core.errors import HardwareError, nearest
 from go_rl.core.hardware.gpus import GPU_CHIPS, gpu
 from go_rl.core.hardware.hardware import MAX_DEVICES, Device, Hardware
 from go_rl.core.hardware.links import Links, Topology
-from go_rl.core.hardware.processor import own_target
+from go_rl.core.hardware.processor import own_cores, own_target
 from go_rl.core.hardware.rates import rates_of
 from go_rl.core.hardware.systems import SYSTEMS
 from go_rl.core.printable import LONGEST_NAME, abridged
@@ -113,6 +113,9 @@ EXAMPLES = ("ring6", "ring16", "ring36", "p100x4", "v100x4", "a100x8", "h100x8",
 """One instance of each family of presets, for lists and messages."""
 
 
+THIS_CORES = {"this-cores": Topology.FULL, "this-ring": Topology.RING}
+"""Presets of this machine's cores, as many as the process may use."""
+
 LONGEST_COUNT = 9
 """Digits of a number of devices that are read."""
 
@@ -139,6 +142,8 @@ def load_hardware(name: str | Path) -> Hardware:
         kind, joined, count = match.groups()
         topology = Topology.FULL if joined == "x" else Topology.RING
         return cores(_count(text, count), topology, kind) if joined else core(kind)
+    if text in THIS_CORES:
+        return cores(min(own_cores(), MAX_DEVICES), THIS_CORES[text], own_target())
     if text == "host":
         return host()
     if text in SYSTEMS:
@@ -150,7 +155,8 @@ def load_hardware(name: str | Path) -> Hardware:
         "ringN-mixed, ringN-12mb, "
         f"gpuN, {', '.join(GPU_CHIPS)} with or without xN, {', '.join(SYSTEMS)}, host, "
         "cpu-1, cpu-1xN, cpu-1-ringN "
-        f"(or this machine's {own_target()} for cpu-1); or the path of a JSON file"
+        f"(or this machine's {own_target()} for cpu-1), this-ring, this-cores; or the path of a "
+        "JSON file"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 from collections.abc import Mapping
@@ -48,6 +49,12 @@ def own_target(facts: Path = FACTS) -> str:
     """
     name = processor_name(facts) or platform.machine() or "this machine"
     return SHIPPED.get(name) or re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+
+
+def own_cores() -> int:
+    """Return the number of cores that this process may use."""
+    allowed = getattr(os, "sched_getaffinity", None)
+    return len(allowed(0)) if allowed else os.cpu_count() or 1
 
 
 def _fields(text: str) -> Mapping[str, str]:

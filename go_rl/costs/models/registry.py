@@ -7,7 +7,14 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from go_rl.core import CheckpointError, Hardware, HardwareError, ProblemError, RecordError
+from go_rl.core import (
+    CheckpointError,
+    Hardware,
+    HardwareError,
+    ProblemError,
+    RecordError,
+    load_hardware,
+)
 from go_rl.core.errors import nearest
 from go_rl.costs.models.analytical import Analytical
 from go_rl.costs.models.cost_model import CostModel
@@ -18,17 +25,17 @@ from go_rl.costs.operators import GPU_WEIGHTS
 if TYPE_CHECKING:
     from go_rl.costs.models.learned import Learned
 
-AUTO, LEARNED, MEASURED = "auto", "learned", "measured"
+AUTO, LEARNED, MEASURED, STAGES = "auto", "learned", "measured", "stages"
 GPUS = "gpus"
 """``learned:gpus`` prices GPUs by their data sheets, with `GPU_WEIGHTS`."""
 PLAIN: dict[str, type[Analytical] | type[Profiled]] = {
     "analytical": Analytical,
     "profiled": Profiled,
 }
-WORDS = (AUTO, *PLAIN, LEARNED, MEASURED)
+WORDS = (AUTO, *PLAIN, LEARNED, MEASURED, STAGES)
 """Prefixes of names."""
 FORMS = (AUTO, *PLAIN, LEARNED, "learned:gpus", "learned:NAME", "learned:FILE.npz",
-         "measured:DIR")  # fmt: skip
+         "measured:DIR", "stages:FILE")  # fmt: skip
 KEPT = 8
 """Number of files whose weights or records, with the prices of their kernels, are cached."""
 
@@ -46,7 +53,7 @@ def is_cost(name: str) -> bool:
     word, colon, source = name.partition(":")
     if word == LEARNED:
         return bool(source) == bool(colon)
-    return bool(source) if word == MEASURED else name in (AUTO, *PLAIN)
+    return bool(source) if word in (MEASURED, STAGES) else name in (AUTO, *PLAIN)
 
 
 def check_cost(cost: object) -> None:
@@ -98,6 +105,8 @@ def named_cost(cost: str | CostModel, hardware: Hardware) -> CostModel | None:
         model = _measured(_records(source), target)
         _check_format(model.name, target, hardware)
         return model
+    if word == STAGES:
+        return _stages(_stage_times(source))
     return PLAIN[word]() if word in PLAIN else None
 
 
@@ -188,6 +197,15 @@ def _records(source: str) -> _File:
     return _seen(file)
 
 
+def _stage_times(source: str) -> _File:
+    path = Path(source).absolute()
+    if not path.is_file():
+        raise RecordError(
+            f"--cost {STAGES}:{source}: no such file; go-rl run FOLDER --record FILE writes one"
+        )
+    return _seen(path)
+
+
 def _seen(path: Path) -> _File:
     stat = path.stat()
     return _File(str(path), stat.st_mtime_ns, stat.st_size)
@@ -208,6 +226,16 @@ def _learned(file: _File, name: str) -> Learned:
     from go_rl.costs.models.learned import Learned
 
     return Learned(KernelPredictor.load(file.path), name)
+
+
+@lru_cache(KEPT)
+def _stages(file: _File) -> CostModel:
+    from go_rl.costs.kernels.predictor import latest_weights
+    from go_rl.costs.models.stage_prices import CORE, StagePrices
+
+    learned = named_cost(f"{LEARNED}:{latest_weights(CORE)}", load_hardware(CORE))
+    assert learned is not None
+    return StagePrices(Path(file.path), f"{STAGES}:{file.path}", learned)
 
 
 @lru_cache(KEPT)

@@ -24,7 +24,7 @@ from typing import Literal, get_args
 import numpy as np
 from jaxtyping import Bool, Int64
 
-from go_rl.core import FREE, OpGraph, ProblemError
+from go_rl.core import FREE, OpGraph, Plan, ProblemError
 from go_rl.core.errors import nearest
 from go_rl.core.graph.fusion import heavy_nodes
 from go_rl.core.graph.micro_batch import micro_batch_of
@@ -61,6 +61,17 @@ def with_colocation(graph: OpGraph, colocation: str) -> OpGraph:
     if colocation == "none":
         return replace(graph, colocation=np.full(graph.num_nodes, FREE, np.int32))
     return MAKERS[colocation](graph) if colocation in MAKERS else graph
+
+
+def graph_of_plan(plan: Plan, graph: OpGraph) -> OpGraph:
+    """Return a graph with the colocation that the plan was made with."""
+    return with_colocation(graph, colocation_of(plan, graph))
+
+
+def colocation_of(plan: Plan, graph: OpGraph) -> str:
+    """Return the colocation that a plan was made with; the graph's own if it is of another."""
+    made = (each for each in COLOCATIONS if with_colocation(graph, each).digest == plan.graph_hash)
+    return next(made, "graph")
 
 
 def operators_colocated(graph: OpGraph) -> OpGraph:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from go_rl.core import OpGraph, ReadError
 from go_rl.graphs.readers.archive import load_graph
@@ -34,6 +35,10 @@ from go_rl.graphs.readers.python_target import (
     python_target,
 )
 from go_rl.graphs.readers.recognise import Format, names_function, recognise
+
+if TYPE_CHECKING:
+    from go_rl.graphs.readers.jax.target import NamedFunction
+    from go_rl.graphs.readers.torch.module import NamedModule
 
 __all__ = ["Unknown", "load"]
 
@@ -92,14 +97,23 @@ def load(
 
 
 def _load_target(model: str, options: ModelOptions) -> OpGraph:
-    """Read what ``module:name`` names: what it is decides which reader does."""
+    with open_target(model, options) as found:
+        return found.graph()
+
+
+@contextmanager
+def open_target(model: str, options: ModelOptions) -> Iterator[NamedFunction | NamedModule]:
+    """Yield the JAX function or PyTorch module that ``module:name`` names, with its arguments;
+    within the context, the current folder can be imported from.
+
+    Raises:
+        ReadError: see `load`.
+    """
     with python_target(model) as named:
         options = _for_factory(named, options)
         made = made_by(named, options.all_dims)
-        module = next(filter(is_torch_module, (named.thing, *_first(made))), None)
-        if module is not None:
-            return _load_module(named, made, options)
-        return _load_function(named, made, options)
+        is_module = any(map(is_torch_module, (named.thing, *_first(made))))
+        yield (_module if is_module else _function)(named, made, options)
 
 
 def _for_factory(named: PythonTarget, options: ModelOptions) -> ModelOptions:
@@ -115,25 +129,25 @@ def _first(made: Any) -> tuple[Any, ...]:
     return made[:1] if isinstance(made, tuple) else (made,)
 
 
-def _load_function(named: PythonTarget, made: Any, options: ModelOptions) -> OpGraph:
+def _function(named: PythonTarget, made: Any, options: ModelOptions) -> NamedFunction:
     from go_rl.graphs.readers.jax.inline import JaxOptions
-    from go_rl.graphs.readers.jax.target import read_named_function
+    from go_rl.graphs.readers.jax.target import named_function
 
     taken = ("dims", TRIP_COUNT, "unknown", "weights", "optimiser", MICRO_BATCHES)
     options.refuse(named.text, Format.JAX, taken)
     flattening = JaxOptions(unknown=options.unknown, trip_count=options.trip_count)
-    return read_named_function(
+    return named_function(
         named, options.dims, flattening, options.weights, made, options.optimiser,
         options.micro_batches,
     )  # fmt: skip
 
 
-def _load_module(named: PythonTarget, made: Any, options: ModelOptions) -> OpGraph:
-    from go_rl.graphs.readers.torch.module import read_named_module
+def _module(named: PythonTarget, made: Any, options: ModelOptions) -> NamedModule:
+    from go_rl.graphs.readers.torch.module import named_module
 
     taken = ("dims", "inputs", TRIP_COUNT, "unknown", "optimiser", MICRO_BATCHES)
     options.refuse(named.text, Format.MODULE, taken)
-    return read_named_module(named, made, options)
+    return named_module(named, made, options)
 
 
 def _load_file(path: Path, options: ModelOptions) -> OpGraph:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +19,14 @@ IDS = 8
 
 
 def model_inputs(
-    manifest: Manifest, file: Path | None, dims: Mapping[str, int], seed: int
+    manifest: Manifest, folder: Path, file: Path | None, dims: Mapping[str, int], seed: int
 ) -> dict[str, np.ndarray]:
-    """Return an array for each input of the model.
+    """Return an array for each input of the model, weights that no program holds included.
 
     Args:
         manifest: of the stages.
+        folder: of the manifest; arrays of the user's own example that lie there are taken, and
+            weights of which there are none are drawn.
         file: ``.npz`` with an array by input; None: numbers are drawn.
         dims: sizes of the dimensions that the model leaves open, beside those of the plan.
         seed: of the drawn numbers.
@@ -32,10 +35,12 @@ def model_inputs(
         ExecutionError: an input or a size is missing, or an array is of another type.
     """
     wanted = _wanted(manifest)
+    found = {} if manifest.arrays is None else _arrays(folder / manifest.arrays, wanted)
     if file is not None:
-        return _read(file, wanted)
+        found |= _read(file, wanted, found)
     sizes, rng = {**manifest.dims, **dims}, np.random.default_rng(seed)
-    return {name: _drawn(tensor, sizes, rng) for name, tensor in wanted.items()}
+    left = {name: each for name, each in wanted.items() if name not in found}
+    return found | {name: _drawn(tensor, sizes, rng) for name, tensor in left.items()}
 
 
 def _wanted(manifest: Manifest) -> dict[str, StageTensor]:
@@ -49,26 +54,36 @@ def _dtype(tensor: StageTensor) -> np.dtype:
     )
 
 
-def _read(file: Path, wanted: Mapping[str, StageTensor]) -> dict[str, np.ndarray]:
+def _arrays(file: Path, wanted: Mapping[str, StageTensor]) -> dict[str, np.ndarray]:
+    """The arrays of a file, those that `StageFolder.write_arrays` wrote as bytes as they were."""
     try:
         found = read_arrays(file)
     except UNREADABLE as error:
         raise ExecutionError(f"{file}: cannot be read as an .npz of arrays ({error})") from error
-    found = {
-        name: array.astype(np.object_) if array.dtype.kind == "U" else array
-        for name, array in found.items()
-    }  # ONNX's text is of objects, which no .npz holds without pickle
+    for name, array in found.items():
+        if name in wanted and array.dtype == np.uint8 and array.dtype != _dtype(wanted[name]):
+            found[name] = array.view(_dtype(wanted[name]))[..., 0]
+        elif array.dtype.kind == "U":  # ONNX's text is of objects, which no .npz holds
+            found[name] = array.astype(np.object_)
+    return found
+
+
+def _read(
+    file: Path, wanted: Mapping[str, StageTensor], there: Collection[str]
+) -> dict[str, np.ndarray]:
+    """The arrays of a user's file, which has all inputs that are not there and are no weights."""
+    found = _arrays(file, wanted)
     for name in found:
         if name not in wanted:
             raise ExecutionError(f"{file}: the model has no input {name!r}{nearest(name, wanted)}")
     for name, tensor in wanted.items():
-        if name not in found:
+        if name not in found and name not in there and not tensor.is_weight:
             raise ExecutionError(f"{file}: has no array {name!r}, an input of the model")
-        if found[name].dtype != _dtype(tensor):
+        if name in found and found[name].dtype != _dtype(tensor):
             raise ExecutionError(
                 f"{file}: {name!r} is of type {found[name].dtype}; the model wants {_dtype(tensor)}"
             )
-    return {name: found[name] for name in wanted}
+    return found
 
 
 def _drawn(tensor: StageTensor, sizes: Mapping[str, int], rng: np.random.Generator) -> np.ndarray:
@@ -80,7 +95,8 @@ def _drawn(tensor: StageTensor, sizes: Mapping[str, int], rng: np.random.Generat
         return rng.integers(0, IDS, shape).astype(dtype)
     if dtype.hasobject:
         raise ExecutionError(f"input {tensor.name!r} is text, which is not drawn: give --inputs")
-    return rng.standard_normal(shape).astype(dtype)
+    spread = math.sqrt(math.prod(shape[:-1])) if tensor.is_weight and len(shape) > 1 else 1.0
+    return (rng.standard_normal(shape) / max(spread, 1.0)).astype(dtype)
 
 
 def _shape(tensor: StageTensor) -> tuple[int | str | None, ...]:

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from operator import add
 from pathlib import Path
-from typing import Any
+from statistics import mean, median
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from go_rl.core import MissingDependencyError
+from go_rl.core import ExecutionError, PlanError
+from go_rl.core.files.scratch_folder import scratch_folder
 from go_rl.plans.pipeline.config import PipelineConfig
-from go_rl.plans.pipeline.processes import stage_processes
+from go_rl.plans.pipeline.processes import StageProcesses, stage_processes
+from go_rl.plans.pipeline.sessions import check_runtime
+from go_rl.plans.pipeline.turns import StageClock
 from go_rl.plans.pipeline.whole_model import OutputError, WholeModel
-from go_rl.plans.pipeline.worker import StageTimes
-from go_rl.plans.stages.manifest import Manifest
+from go_rl.plans.stages.manifest import Manifest, check_files
+
+if TYPE_CHECKING:
+    from go_rl.plans.audit.stages import PipelineAudit
 
 
 @dataclass(frozen=True)
 class StageRun:
-    """A stage that was run; seconds a sample."""
+    """A stage that was run; mean seconds a sample."""
 
     stage: int
     device: int
@@ -29,6 +37,9 @@ class StageRun:
     busy_seconds: float
     sending_seconds: float
     waiting_seconds: float
+    typical_seconds: float
+    """Median of what it was busy and sending, or of its processor time if that is less: the core
+    may have other work."""
     predicted_seconds: float | None
     """By the plan, on its own hardware."""
 
@@ -47,6 +58,8 @@ class PipelineRun:
     whole_throughput: float | None
     """Samples a second of the whole model in one process that has all cores."""
     notes: tuple[str, ...] = ()
+    audit: PipelineAudit | None = None
+    """Operators that ran in each stage; None: that was not asked."""
 
     @property
     def max_relative_error(self) -> float | None:
@@ -66,6 +79,7 @@ def run_stages(
     inputs: Mapping[str, np.ndarray],
     config: PipelineConfig,
     whole: Path | None = None,
+    audit: bool = False,
 ) -> PipelineRun:
     """Run the stages of a folder, each on a core of this machine, with the same inputs for every
     sample.
@@ -76,50 +90,77 @@ def run_stages(
         inputs: of the model, by name.
         config: see there.
         whole: the model itself; its outputs are compared, its throughput is measured.
+        audit: ask onnxruntime what it ran for the first sample. Its optimised models, weights
+            included, lie in the folder for temporary files meanwhile.
 
     Raises:
-        MissingDependencyError: onnxruntime is not installed, or cannot be imported.
+        PlanError: the file of a stage is missing, or an audit is asked of another runtime.
+        MissingDependencyError: what runs the stages is not installed, or cannot be imported.
         ExecutionError: a stage cannot be loaded, dies, or makes no progress; none stays behind.
     """
-    _check_onnxruntime()
-    with stage_processes(folder, manifest, config) as running:
+    check_runtime(manifest.runtime)
+    check_files(folder, manifest)
+    if audit and manifest.runtime != "onnxruntime":
+        raise PlanError(
+            f"{folder}: its stages are run by {manifest.runtime}, which does not say what it ran; "
+            "an audit needs stages of an ONNX model"
+        )
+    with ExitStack() as stack:
+        records = _record_folder(stack) if audit else None
+        running = stack.enter_context(stage_processes(folder, manifest, config, records))
         made = running.probe(inputs)
         times = running.pipeline(made)
+        asked = _audited(folder, manifest, running) if audit else None
     cores = len(os.sched_getaffinity(0))
-    reference = None if whole is None else WholeModel(whole, inputs, cores, config.as_written)
+    reference = (
+        None if whole is None else WholeModel(whole, manifest, inputs, cores, config.as_written)
+    )
+    outputs = None if reference is None else tuple(reference.compare(made))
     stages = tuple(
         StageRun(
             number, stage.device, running.core[stage.device], stage.nodes,
-            *(each / config.samples for each in (took.busy, took.sending, took.waiting)),
+            *map(mean, (took.busy, took.sending, took.waiting)),
+            typical_seconds=min(median(map(add, took.busy, took.sending)), median(took.processor)),
             predicted_seconds=stage.predicted_seconds,
         )
         for number, (stage, took) in enumerate(zip(manifest.stages, times, strict=True))
     )  # fmt: skip
     return PipelineRun(
         stages, _throughput(times), manifest.predicted_throughput,
-        None if reference is None else tuple(reference.compare(manifest, made)),
-        None if reference is None else reference.throughput(config),
-        _notes(len(running.devices), cores),
+        outputs, None if reference is None else reference.throughput(config),
+        _notes(len(running.devices), cores, outputs or ()), asked,
     )  # fmt: skip
 
 
-def _check_onnxruntime() -> None:
+def _notes(devices: int, cores: int, outputs: Sequence[OutputError]) -> tuple[str, ...]:
+    found = []
+    if devices > cores:
+        found.append(f"{devices} devices share {cores} cores: throughput says nothing of the plan")
+    if unusable := [each.output for each in outputs if not each.is_finite]:
+        found.append(
+            f"numbers of {len(unusable)} outputs, {unusable[0]!r} first, are not finite in the "
+            "whole model either, so that their agreement says little: give real --inputs"
+        )
+    return tuple(found)
+
+
+def _audited(folder: Path, manifest: Manifest, running: StageProcesses) -> PipelineAudit:
+    from go_rl.plans.audit.stages import audit_stages  # the processes need none of it
+
+    return audit_stages(folder, manifest, running.records, running.core)
+
+
+def _record_folder(stack: ExitStack) -> Path:
+    """A folder for onnxruntime's records, which goes with the stack."""
     try:
-        import onnxruntime  # noqa: F401
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"stages are run by onnxruntime, which cannot be imported ({error}); install it with "
-            "pip install 'go_rl[onnxruntime]'"
+        return stack.enter_context(scratch_folder("audit"))
+    except OSError as error:
+        raise ExecutionError(
+            f"no folder for onnxruntime's records can be made ({error.strerror})"
         ) from error
 
 
-def _notes(devices: int, cores: int) -> tuple[str, ...]:
-    if devices <= cores:
-        return ()
-    return (f"{devices} devices share {cores} cores: throughput says nothing of the plan",)
-
-
-def _throughput(times: Sequence[StageTimes]) -> float:
+def _throughput(times: Sequence[StageClock]) -> float:
     """Samples a second between the first and the last timed sample of the slowest stage."""
     ends = max((took.ends for took in times), key=lambda each: each[-1])
     return (len(ends) - 1) / max(ends[-1] - ends[0], 1e-9)

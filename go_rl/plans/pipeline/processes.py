@@ -19,14 +19,9 @@ import numpy as np
 
 from go_rl.core import ExecutionError
 from go_rl.plans.pipeline.config import PipelineConfig
-from go_rl.plans.pipeline.worker import (
-    Channel,
-    DeviceTask,
-    SharedSlots,
-    StageTask,
-    StageTimes,
-    serve,
-)
+from go_rl.plans.pipeline.sessions import StageRecord
+from go_rl.plans.pipeline.turns import Channel, StageClock
+from go_rl.plans.pipeline.worker import DeviceTask, SharedSlots, StageTask, serve
 from go_rl.plans.stages.manifest import FROM_USER, Manifest, Stage
 
 START_SECONDS = 120.0
@@ -36,16 +31,22 @@ CONTEXT = multiprocessing.get_context("spawn")
 
 @contextmanager
 def stage_processes(
-    folder: Path, manifest: Manifest, config: PipelineConfig
+    folder: Path, manifest: Manifest, config: PipelineConfig, records: Path | None = None
 ) -> Iterator[StageProcesses]:
     """Yield the processes of the stages in a folder; none is left at the end.
+
+    Args:
+        folder: with the stages.
+        manifest: of the folder.
+        config: see there.
+        records: folder for onnxruntime's records of the first sample; None: there are none.
 
     Raises:
         ExecutionError: a stage cannot be loaded.
     """
     running = StageProcesses(manifest, config)
     try:
-        running.start(folder)
+        running.start(folder, records)
         yield running
     finally:
         running.stop()
@@ -72,38 +73,42 @@ class StageProcesses:
 
     def __init__(self, manifest: Manifest, config: PipelineConfig) -> None:
         self.manifest, self.config = manifest, config
-        self.channels = [
-            (tensor.sender, receiver, Channel(
-                tensor.name, CONTEXT.Semaphore(config.slots), CONTEXT.Semaphore(0)
-            ))
-            for receiver, stage in enumerate(manifest.stages)
-            for tensor in stage.inputs
-            if tensor.sender != FROM_USER
-        ]  # fmt: skip
         cores = sorted(os.sched_getaffinity(0))
         self.devices = sorted({stage.device for stage in manifest.stages})
         self.core = {device: cores[i % len(cores)] for i, device in enumerate(self.devices)}
         """Core of this machine by device."""
+        self.bells = {device: CONTEXT.Semaphore(0) for device in self.devices}
+        """Semaphore by device, see `Channel`."""
+        self.channels = [
+            (tensor.sender, receiver, self._channel(tensor.name, tensor.sender, receiver))
+            for receiver, stage in enumerate(manifest.stages)
+            for tensor in stage.inputs
+            if tensor.sender != FROM_USER
+        ]
         self.processes: list[Any] = []
         """A process a device, in the order of `devices`."""
         self.pipes: list[Connection] = []
         self.lifelines: list[Connection] = []
         self.memories: list[SharedMemory] = []
+        self.records: list[StageRecord] = []
+        """Where onnxruntime's records of each stage are, after `probe`."""
 
-    def start(self, folder: Path) -> None:
+    def _channel(self, name: str, sender: int, receiver: int) -> Channel:
+        ends = (self.bells[self.manifest.stages[stage].device] for stage in (sender, receiver))
+        slots = self.config.slots
+        return Channel(name, CONTEXT.Semaphore(slots), CONTEXT.Semaphore(0), *ends)
+
+    def start(self, folder: Path, records: Path | None) -> None:
         """Start a process a device; wait until all have loaded."""
         for device in self.devices:
             ours, theirs = CONTEXT.Pipe()
             lifeline, held = CONTEXT.Pipe(duplex=False)
-            stages = {
-                number: StageTask(
-                    str(folder / stage.file), self._of(number, 1), self._of(number, 0)
-                )
-                for number, stage in self._stages_of(device)
-            }
+            stages = {n: self._task(n, stage, folder) for n, stage in self._stages_of(device)}
             task = DeviceTask(
-                self.core[device], stages, self.config.timeout, self.config.as_written
-            )
+                self.core[device], self.manifest.runtime, stages, self.bells[device],
+                self.config.timeout, self.config.as_written,
+                None if records is None else str(records),
+            )  # fmt: skip
             process = CONTEXT.Process(target=serve, args=(task, theirs, lifeline), daemon=True)
             with _apart():
                 process.start()
@@ -114,6 +119,11 @@ class StageProcesses:
             self.pipes.append(ours)
         for place in range(len(self.pipes)):
             self._answer(place, START_SECONDS)
+
+    def _task(self, number: int, stage: Stage, folder: Path) -> StageTask:
+        inputs, outputs = (tuple(t.name for t in side) for side in (stage.inputs, stage.outputs))
+        receives, sends = self._of(number, 1), self._of(number, 0)
+        return StageTask(str(folder / stage.file), inputs, outputs, receives, sends)
 
     def _stages_of(self, device: int) -> list[tuple[int, Stage]]:
         """The stages of a device, with their numbers."""
@@ -128,14 +138,18 @@ class StageProcesses:
     def probe(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Run one sample through all stages, one after the other; return all tensors by name."""
         made = dict(inputs)
+        self.records.clear()
         for number, stage in enumerate(self.manifest.stages):
             wanted = {tensor.name: made[tensor.name] for tensor in stage.inputs}
             place = self.devices.index(stage.device)
             self._ask(place, "probe", (number, wanted))
-            made.update(self._answer(place, self.config.timeout))
+            found, record = self._answer(place, self.config.timeout)
+            made.update(found)
+            if record is not None:
+                self.records.append(record)
         return made
 
-    def pipeline(self, made: Mapping[str, np.ndarray]) -> list[StageTimes]:
+    def pipeline(self, made: Mapping[str, np.ndarray]) -> list[StageClock]:
         """Run all samples; return the times of each stage."""
         blocks = [self._block(channel.name, made[channel.name]) for *_, channel in self.channels]
         counts = self.config.warm_up, self.config.samples
@@ -143,7 +157,7 @@ class StageProcesses:
             inside = [number for number, _ in self._stages_of(device)]
             own = {n: blocks[n] for at in inside for side in (0, 1) for n, _ in self._of(at, side)}
             self._ask(place, "pipeline", (own, *counts))
-        found: dict[int, StageTimes] = {}
+        found: dict[int, StageClock] = {}
         left = set(range(len(self.pipes)))
         while left:
             for place in self._ready(sorted(left)):
@@ -160,7 +174,7 @@ class StageProcesses:
         slots = self.config.slots
         memory = SharedMemory(create=True, size=max(1, array.nbytes * slots))
         self.memories.append(memory)
-        return SharedSlots(memory.name, array.shape, array.dtype.str, slots)
+        return SharedSlots(memory.name, array.shape, array.dtype.name, slots)
 
     def _ready(self, places: Sequence[int]) -> list[int]:
         """The processes that have something to say, or have ended."""

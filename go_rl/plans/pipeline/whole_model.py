@@ -6,17 +6,19 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from go_rl.core import ExecutionError
 from go_rl.plans.pipeline.config import PipelineConfig
-from go_rl.plans.pipeline.worker import session_of
-from go_rl.plans.stages.manifest import Manifest
+from go_rl.plans.pipeline.sessions import open_session, short_reason
+from go_rl.plans.stages.manifest import FROM_USER, Manifest
 
 FLOOR = 1e-3
 """Share of the largest number of an output below which its differences count absolutely."""
+
+EXTENDED = 2
+"""NumPy's mark of element types that a package adds, such as bfloat16."""
 
 
 @dataclass(frozen=True)
@@ -27,49 +29,55 @@ class OutputError:
     max_absolute: float
     max_relative: float
     """Largest error of a number over its size, or over `FLOOR` of the largest if it is smaller."""
+    is_finite: bool = True
+    """Whether the whole model's numbers are finite: if not, agreement says little."""
 
 
 class WholeModel:
-    """A session of onnxruntime with the user's inputs.
+    """The model with the user's inputs; those that no stage reads are zeros.
 
     Raises:
-        ExecutionError: onnxruntime refuses the model.
+        ExecutionError: the runtime refuses the model, or it is another one.
     """
 
     def __init__(
-        self, path: Path, inputs: Mapping[str, np.ndarray], threads: int, as_written: bool
-    ) -> None:
+        self, path: Path, manifest: Manifest, inputs: Mapping[str, np.ndarray], threads: int,
+        as_written: bool,
+    ) -> None:  # fmt: skip
+        self.threads = threads
+        self.outputs = [tensor.name for tensor in manifest.outputs]
         try:
-            self.session = session_of(str(path), threads, as_written)
+            self.session = open_session(manifest.runtime, path, self.outputs, threads, as_written)
         except Exception as error:
-            reason = str(error).strip().splitlines()[0]
-            raise ExecutionError(f"{path}: onnxruntime refuses the model ({reason})") from error
-        self.feeds = {
-            value.name: inputs[value.name] if value.name in inputs else _unread(value)
-            for value in self.session.get_inputs()
-        }
+            reason = short_reason(error)
+            raise ExecutionError(
+                f"{path}: {manifest.runtime} refuses the model ({reason})"
+            ) from error
+        read = {t.name for stage in manifest.stages for t in stage.inputs
+                if t.sender == FROM_USER and not t.is_weight}  # fmt: skip
+        if foreign := sorted(read - set(self.session.inputs)):
+            raise ExecutionError(f"{path}: has no input {foreign[0]!r}, which the stages read")
+        types = self.session.inputs.items()
+        self.feeds = self.session.hold(
+            {n: inputs[n] if n in inputs else each.zeros() for n, each in types}
+        )
 
-    def compare(self, manifest: Manifest, made: Mapping[str, np.ndarray]) -> Iterator[OutputError]:
-        """Yield the differences of each output."""
-        names = [tensor.name for tensor in manifest.outputs]
-        for name, expected in zip(names, self.session.run(names, self.feeds), strict=True):
-            yield _difference(name, np.asarray(made[name]), np.asarray(expected))
+    def compare(self, made: Mapping[str, np.ndarray]) -> Iterator[OutputError]:
+        """Yield the differences of each output; the model has a thread, as each stage has."""
+        self.session.use_threads(1)
+        expected = self.session.run(self.feeds)
+        for name in dict.fromkeys(self.outputs):
+            yield _difference(name, np.asarray(made[name]), expected[name])
 
     def throughput(self, config: PipelineConfig) -> float:
-        """Return samples a second."""
+        """Return samples a second, with all threads."""
+        self.session.use_threads(self.threads)
         for _ in range(config.warm_up):
-            self.session.run(None, self.feeds)
+            self.session.run(self.feeds)
         begun = time.perf_counter()
         for _ in range(config.samples):
-            self.session.run(None, self.feeds)
+            self.session.run(self.feeds)
         return config.samples / (time.perf_counter() - begun)
-
-
-def _unread(value: Any) -> np.ndarray:
-    """An input that no stage reads, and onnxruntime wants: zeros, each open extent 1."""
-    word = value.type.removeprefix("tensor(").removesuffix(")")
-    shape = [extent if isinstance(extent, int) else 1 for extent in value.shape]
-    return np.zeros(shape, {"float": "f4", "double": "f8", "string": "O"}.get(word, word))
 
 
 def _difference(name: str, found: np.ndarray, expected: np.ndarray) -> OutputError:
@@ -78,7 +86,8 @@ def _difference(name: str, found: np.ndarray, expected: np.ndarray) -> OutputErr
             f"output {name!r} is {found.dtype} {list(found.shape)}; the whole model makes "
             f"{expected.dtype} {list(expected.shape)}"
         )
-    if not np.issubdtype(expected.dtype, np.number):
+    is_extended = expected.dtype.isbuiltin == EXTENDED
+    if not (is_extended or np.issubdtype(expected.dtype, np.number)):
         wrong = float((found != expected).any())
         return OutputError(name, wrong, wrong)
     both = [each.astype(np.complex128 if np.iscomplexobj(each) else np.float64)
@@ -89,4 +98,5 @@ def _difference(name: str, found: np.ndarray, expected: np.ndarray) -> OutputErr
         return OutputError(name, 0.0, 0.0)
     size = np.abs(both[1])
     floor = max(FLOOR * float(np.nanmax(size, initial=0.0)), np.finfo(np.float64).tiny)
-    return OutputError(name, float(gap.max()), float((gap / np.maximum(size, floor)).max()))
+    relative = np.divide(gap, np.maximum(size, floor), out=np.zeros_like(gap), where=gap != 0)
+    return OutputError(name, float(gap.max()), float(relative.max()), bool(np.isfinite(size).all()))

@@ -9,30 +9,23 @@ after the other, with arrays in shared memory, and answers with times.
 from __future__ import annotations
 
 import os
-import time
-import traceback
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.shared_memory import SharedMemory
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from go_rl.core import ExecutionError
+from go_rl.core.printable import listed
+from go_rl.graphs.readers.python_target import last_line
+from go_rl.plans.pipeline.sessions import Session, open_session, short_reason
+from go_rl.plans.pipeline.turns import Channel, Lane, StageClock, run_samples
+from go_rl.plans.stages.manifest import FILE
 from go_rl.runtime.lifeline import die_with
-
-
-@dataclass(frozen=True)
-class Channel:
-    """One tensor on its way from a stage to another, in slots that are filled in turn."""
-
-    name: str
-    """Tensor."""
-    free: Any
-    """Semaphore: slots that the sender may fill."""
-    full: Any
-    """Semaphore: slots that the receiver may read."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +36,7 @@ class SharedSlots:
     """Name of the shared memory."""
     shape: tuple[int, ...]
     dtype: str
+    """Its name, which bfloat16 and the like have too."""
     slots: int
 
 
@@ -51,6 +45,9 @@ class StageTask:
     """One stage."""
 
     file: str
+    inputs: tuple[str, ...]
+    """Names of the tensors that it reads, by the manifest."""
+    outputs: tuple[str, ...]
     receives: tuple[tuple[int, Channel], ...]
     """Channels by number, of tensors from other stages."""
     sends: tuple[tuple[int, Channel], ...]
@@ -61,24 +58,15 @@ class DeviceTask:
     """Stages of a device, told to its process when it starts."""
 
     core: int
+    runtime: str
     stages: Mapping[int, StageTask]
     """The stages of the device by number, in the order in which a sample runs through them."""
+    bell: Any
+    """Semaphore: something has changed that a stage of the device may wait for."""
     timeout: float
     as_written: bool
-
-
-@dataclass
-class StageTimes:
-    """Times of a stage, seconds, over the timed samples."""
-
-    busy: float = 0.0
-    """Running the program."""
-    sending: float = 0.0
-    """Copying tensors to other stages."""
-    waiting: float = 0.0
-    """For tensors, or for room to send."""
-    ends: list[float] = field(default_factory=list)
-    """When each timed sample left, on the machine's clock."""
+    records: str | None
+    """Folder for onnxruntime's records of the first sample; None: there are none."""
 
 
 def serve(task: DeviceTask, pipe: Connection, lifeline: Connection) -> None:
@@ -87,11 +75,11 @@ def serve(task: DeviceTask, pipe: Connection, lifeline: Connection) -> None:
     at = next(iter(task.stages))
     try:
         os.sched_setaffinity(0, {task.core})
-        sessions = {}
+        sessions: dict[int, Session] = {}
         for at, stage in task.stages.items():
-            sessions[at] = session_of(stage.file, 1, task.as_written)
+            sessions[at] = _loaded(at, stage, task)
         pipe.send(("ready", None))
-        fixed: dict[int, dict[str, np.ndarray]] = {}
+        fixed: dict[int, Mapping[str, Any]] = {}
         while True:
             try:
                 word, content = pipe.recv()
@@ -100,109 +88,79 @@ def serve(task: DeviceTask, pipe: Connection, lifeline: Connection) -> None:
             if word == "probe":
                 at, arrays = content
                 inner = {channel.name for _, channel in task.stages[at].receives}
-                fixed[at] = {name: each for name, each in arrays.items() if name not in inner}
-                pipe.send(("probed", _run(sessions[at], arrays)))
+                given = {name: each for name, each in arrays.items() if name not in inner}
+                fixed[at] = sessions[at].hold(given)
+                made = sessions[at].run(arrays)
+                pipe.send(("probed", (made, sessions[at].end_record())))
             else:
                 pipe.send(("done", _pipeline(sessions, task, fixed, *content)))
-    except Exception:
-        said = traceback.format_exc(limit=-1).strip().splitlines()[-1]
+    except Exception as error:
+        said = str(error) if isinstance(error, ExecutionError) else last_line(error)
         with suppress(OSError):  # the parent may be gone
             pipe.send(("failed", (at, said)))
 
 
-def session_of(file: str, threads: int, as_written: bool) -> Any:
-    """Return a session of onnxruntime.
+def _loaded(number: int, stage: StageTask, task: DeviceTask) -> Session:
+    """The program of a stage.
 
-    Args:
-        file: ONNX file.
-        threads: of one operator.
-        as_written: join no operators.
+    Raises:
+        ExecutionError: the runtime refuses the file, or it is not the manifest's.
     """
-    import onnxruntime
+    records = None if task.records is None else Path(task.records) / f"stage-{number}"
+    try:
+        session = open_session(task.runtime, stage.file, stage.outputs, 1, task.as_written, records)
+    except Exception as error:
+        if records is not None and _loads(stage, task):
+            raise ExecutionError(
+                f"{task.runtime} cannot write its optimised model to {records.parent}, a folder "
+                "for temporary files; is there room for the weights? TMPDIR names another"
+            ) from error
+        raise ExecutionError(
+            f"{task.runtime} does not load the file ({short_reason(error)}); export the plan again"
+        ) from error
+    found = set(session.inputs)
+    if found != set(stage.inputs):
+        raise ExecutionError(
+            f"the inputs of the file are not those of {FILE}: "
+            f"{listed(sorted(found ^ set(stage.inputs)))}; export the plan again"
+        )
+    return session
 
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    if as_written:
-        level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        options.graph_optimization_level = level
-    return onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
 
-
-def _names(values: Any) -> list[str]:
-    return [value.name for value in values]
-
-
-def _run(session: Any, feeds: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    names = _names(session.get_outputs())
-    return dict(zip(names, session.run(names, dict(feeds)), strict=True))
+def _loads(stage: StageTask, task: DeviceTask) -> bool:
+    """Whether a program loads when its runtime need not write anything."""
+    with suppress(Exception):
+        open_session(task.runtime, stage.file, stage.outputs, 1, task.as_written)
+        return True
+    return False
 
 
 def _pipeline(
-    sessions: Mapping[int, Any],
+    sessions: Mapping[int, Session],
     task: DeviceTask,
-    fixed: Mapping[int, Mapping[str, np.ndarray]],
+    fixed: Mapping[int, Mapping[str, Any]],
     blocks: Mapping[int, SharedSlots],
     warm_up: int,
     samples: int,
-) -> dict[int, StageTimes]:
+) -> dict[int, StageClock]:
     memories = {number: SharedMemory(block.memory) for number, block in blocks.items()}
     try:
-        slots = {n: _slots(memories[n], blocks[n]) for n in memories}
-        times = {at: StageTimes() for at in task.stages}
-        for sample in range(warm_up + samples):
-            if sample == warm_up:
-                times = {at: StageTimes() for at in task.stages}
-            for at, stage in task.stages.items():
-                _one(sessions[at], stage, task.timeout, fixed[at], slots, sample, times[at])
+        lanes = {
+            at: Lane(
+                sessions[at], fixed[at], stage.receives, stage.sends,
+                {n: _slots(memories[n], blocks[n]) for n, _ in (*stage.receives, *stage.sends)},
+            )
+            for at, stage in task.stages.items()
+        }  # fmt: skip
+        run_samples(list(lanes.values()), task.bell, warm_up, samples, task.timeout)
+        times = {at: lane.clock for at, lane in lanes.items()}
+        del lanes  # views of the memories
         return times
     finally:
-        slots = {}
         for memory in memories.values():
             memory.close()
 
 
 def _slots(memory: SharedMemory, block: SharedSlots) -> list[np.ndarray]:
-    whole = np.ndarray((block.slots, *block.shape), block.dtype, memory.buf)
+    whole = np.ndarray((block.slots, *block.shape), np.dtype(block.dtype), memory.buf)
     return [whole[slot, ...] for slot in range(block.slots)]  # views, of scalars as well
-
-
-def _one(
-    session: Any,
-    task: StageTask,
-    timeout: float,
-    given: Mapping[str, np.ndarray],
-    slots: Mapping[int, list[np.ndarray]],
-    sample: int,
-    times: StageTimes,
-) -> None:
-    """One sample: wait, run, hand on."""
-    begun = time.perf_counter()
-    feeds = dict(given)
-    for number, channel in task.receives:
-        _acquire(channel.full, channel.name, timeout)
-        feeds[channel.name] = slots[number][sample % len(slots[number])]
-    arrived = time.perf_counter()
-    found = _run(session, feeds)
-    ran = time.perf_counter()
-    del feeds
-    for _, channel in task.receives:
-        channel.free.release()
-    waited = 0.0
-    for number, channel in task.sends:
-        before = time.perf_counter()
-        _acquire(channel.free, channel.name, timeout)
-        waited += time.perf_counter() - before
-        slots[number][sample % len(slots[number])][...] = found[channel.name]
-        channel.full.release()
-    ended = time.perf_counter()
-    times.busy += ran - arrived
-    times.sending += ended - ran - waited
-    times.waiting += arrived - begun + waited
-    times.ends.append(time.monotonic())
-
-
-def _acquire(semaphore: Any, name: str, timeout: float) -> None:
-    if not semaphore.acquire(timeout=timeout):
-        raise TimeoutError(f"nothing moved for {timeout:g} s at tensor {name!r}")

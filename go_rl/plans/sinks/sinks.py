@@ -12,6 +12,7 @@ from go_rl.core import Hardware, OpGraph, Plan, SplitError
 from go_rl.core.errors import nearest
 from go_rl.core.files.paths import path_of
 from go_rl.core.files.whole_file import write_bytes
+from go_rl.graphs.readers.recognise import Format, names_function, recognise
 from go_rl.plans.sinks.genai_pipeline import render_genai
 from go_rl.plans.sinks.hf_device_map import render_device_map
 from go_rl.plans.sinks.json_patterns import render_json
@@ -47,6 +48,14 @@ class Sink:
     """Makes the file where the model's own is needed; None: it is a text."""
     is_string: bool = False
     """Whether the text is one short line."""
+    of_program: bool = False
+    """Whether the model is a JAX function, by its name, or a file of StableHLO, not of ONNX."""
+
+
+def _render_iree(plan: Placed, model: str | Path, path: str | Path) -> bytes:
+    from go_rl.plans.sinks.iree import render_iree  # the other sinks need no JAX
+
+    return render_iree(plan, model, path)
 
 
 TABLE: tuple[Sink, ...] = (
@@ -61,12 +70,13 @@ TABLE: tuple[Sink, ...] = (
         is_string=True,
     ),
     Sink("torch", "split_spec of torch.distributed.pipelining", render_split_spec),
-    Sink("llama.cpp", "-ts of llama.cpp", render_llama_cpp, is_string=True),
+    Sink("llama.cpp", "-ts and -ot of llama.cpp", render_llama_cpp, is_string=True),
     Sink("openvino", "affinities for OpenVINO's HETERO", render_affinities),
     Sink("onnxruntime", "session.name_based_layer_assignment", render_layer_assignment),
     Sink("shardy", "assignment of named computations to meshes, Shardy MPMD", render_shardy),
     Sink("onnx", "a copy of the model with pipeline stages", of_model=annotated_model),
     Sink("genai", "decoder-pipeline of onnxruntime-genai", of_model=render_genai),
+    Sink("iree", "StableHLO with flow.tensor.transfer", of_model=_render_iree, of_program=True),
 )
 SINKS: tuple[str, ...] = tuple(sink.name for sink in TABLE)
 """Names of the sinks."""
@@ -82,7 +92,7 @@ def render_sink(name: str, plan: Plan, graph: OpGraph) -> str:
     """
     sink = _named(name)
     if sink.render is None:
-        raise SplitError(f"{name} is made from the model's file; write it to a file (write_sink)")
+        raise SplitError(f"{name} is made from the model's file; name a file to write (--out FILE)")
     return _rendered(sink.render, placed(name, plan, graph))
 
 
@@ -96,7 +106,7 @@ def moved_string(split: Split, move: Move, graph: OpGraph, hardware: Hardware) -
     device[list(move.nodes)] = move.target
     try:
         return _rendered(sink.render, placed_devices(sink.name, graph, hardware, device)).strip()
-    except SplitError:  # virtual stages, overrides of single tensors
+    except SplitError:  # virtual stages
         return None
 
 
@@ -118,7 +128,8 @@ def write_sink(
         plan: a legal plan.
         graph: what it is for.
         path: file to write.
-        model: the ONNX file that the graph was read from, for sinks that need it.
+        model: the ONNX file that the graph was read from, the name of the JAX function, or the
+            file of StableHLO, for sinks that need it.
 
     Raises:
         SplitError: see `render_sink`; the model's file is missing, or of another model; or the file
@@ -128,10 +139,8 @@ def write_sink(
     path, sink = path_of(path, "a sink's file", SplitError), _named(name)
     if sink.of_model is None:
         content = render_sink(name, plan, graph).encode()
-    elif model is None or Path(model).suffix != ".onnx":
-        raise SplitError(f"{name} needs the ONNX file that the plan is for, not {model!r}")
     else:
-        content = sink.of_model(placed(name, plan, graph), model, path)
+        content = sink.of_model(placed(name, plan, graph), _model_of(sink, model), path)
     try:
         write_bytes(path, content)
     except OSError as error:
@@ -145,6 +154,25 @@ def is_text(name: str) -> bool:
         SplitError: no such sink.
     """
     return _named(name).render is not None
+
+
+def _model_of(sink: Sink, model: str | Path | None) -> str | Path:
+    """The model's file, or name, if the sink can take it."""
+    if model is not None and (_is_program if sink.of_program else _is_onnx)(model):
+        return model
+    wanted = "the ONNX file that the plan is for"
+    if sink.of_program:
+        wanted = "the JAX function that the plan is for (module:function) or its file of StableHLO"
+    raise SplitError(f"{sink.name} needs {wanted}, not {'a graph' if model is None else model}")
+
+
+def _is_onnx(model: str | Path) -> bool:
+    return Path(model).suffix == ".onnx"
+
+
+def _is_program(model: str | Path) -> bool:
+    file = Path(model)
+    return names_function(model) or (file.is_file() and recognise(file) is Format.STABLEHLO)
 
 
 def _named(name: str) -> Sink:

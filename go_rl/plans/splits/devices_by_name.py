@@ -12,7 +12,7 @@ from go_rl.core.files.strict_json import shown
 from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.plans.splits.device_words import device_of
 from go_rl.plans.splits.named_nodes import assigned, node_names
-from go_rl.plans.splits.split import Split, SplitContext, listed, split_of
+from go_rl.plans.splits.split import Split, SplitContext, listed_nodes, split_of
 
 AFFINITY = re.compile(r"(?:CPU|GPU|NPU)(?:\.\d+)?")
 """Device of OpenVINO."""
@@ -42,7 +42,7 @@ def read_device_map(setting: SplitContext, document: Any) -> Split:
     if bare.size:
         raise setting.error(
             "the device_map gives no device to the weights of "
-            f"{listed(setting.graph, bare)}; accelerate refuses such a map"
+            f"{listed_nodes(setting.graph, bare)}; accelerate refuses such a map"
         )
     return split
 

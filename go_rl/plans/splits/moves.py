@@ -15,7 +15,7 @@ from go_rl.objectives.common.workspace import Workspace
 from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.plans.splits.broken_rules import broken_rules
-from go_rl.plans.splits.split import Split, listed
+from go_rl.plans.splits.split import Split, listed_nodes
 
 MOST_MOVES, LEAST_MOVES = 600, 50
 """Moves that are priced at most, and on the largest graphs; those from and to the busiest device
@@ -161,5 +161,5 @@ def _move(
     source = int(split.device[nodes[split.device[nodes] != target][0]])
     unit = int(split.unit[nodes[0]])
     whole = unit != NOWHERE and len(nodes) == int((split.unit == unit).sum())
-    part = split.unit_names[unit] if whole else listed(graph, nodes)
+    part = split.unit_names[unit] if whole else listed_nodes(graph, nodes)
     return Move(part, tuple(nodes.tolist()), source, target, seconds, before / seconds)

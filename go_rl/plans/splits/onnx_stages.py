@@ -20,6 +20,8 @@ from go_rl.plans.splits.split import Split, SplitContext, split_of
 RULES = re.compile(r"\s*[\w:]+\s*\([^()]*\)\s*(?:;\s*[\w:]+\s*\([^()]*\)\s*)*;?\s*")
 _RULE = re.compile(r"([\w:]+)\s*\(([^()]*)\)")
 _PLACE = re.compile(r" at graph\.node\[(\d+)\]")
+_INSIDE = re.compile(_PLACE.pattern + r"\.")
+"""Source of a node in a subgraph of an operator."""
 
 
 def places(graph: OpGraph) -> Int64[np.ndarray, "N"]:
@@ -91,6 +93,8 @@ def check_same_model(
     """Raise a `SplitError` for a file whose operators are not those the graph was read from."""
     graph, nodes = setting.graph, model.graph.node
     for node in np.flatnonzero(place != NOWHERE).tolist():
+        if _INSIDE.search(graph.source[node]):
+            continue  # of a subgraph, whose operator is another
         number = int(place[node])
         theirs = nodes[number].op_type if number < len(nodes) else "nothing"
         mine = graph.source[node].partition("(")[0].rpartition(".")[2]

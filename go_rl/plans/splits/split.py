@@ -8,11 +8,9 @@ import numpy as np
 from jaxtyping import Bool, Int, Int16, Int64
 
 from go_rl.core import NO_TIED_WEIGHTS, Hardware, OpGraph, SplitError
+from go_rl.core.printable import listed
 from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.objectives.makespan.infer_devices import filled_in
-
-SHOWN = 4
-"""Nodes that a message lists."""
 
 
 @dataclass(frozen=True)
@@ -90,11 +88,10 @@ def _inherited(graph: OpGraph, named: Bool[np.ndarray, "N"]) -> tuple[str, ...]:
         return ()
     return (
         f"{len(others)} operators are not named and follow the highest device among their "
-        f"producers: {listed(graph, others)}",
+        f"producers: {listed_nodes(graph, others)}",
     )
 
 
-def listed(graph: OpGraph, nodes: Int[np.ndarray, "M"]) -> str:
-    """Return the names of the first nodes, and that there are more."""
-    first = ", ".join(repr(graph.names[node]) for node in nodes[:SHOWN])
-    return first + (f" and {len(nodes) - SHOWN} more" if len(nodes) > SHOWN else "")
+def listed_nodes(graph: OpGraph, nodes: Int[np.ndarray, "M"]) -> str:
+    """Return the names of the first nodes, and how many more there are."""
+    return listed([graph.names[node] for node in nodes])

@@ -9,18 +9,15 @@ it.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import networkx as nx
 import onnx
 
 from go_rl.core import OpGraph, Plan, PlanError
 from go_rl.graphs.readers.onnx.order import captured_names, live_nodes, topological_nodes
-
-NOWHERE = -1
-"""Device of a constant, and stage of a tensor that no stage makes."""
+from go_rl.plans.stages.assignment import Operators, assign_stages
 
 
 @dataclass(frozen=True)
@@ -61,23 +58,18 @@ def cut_model(model: onnx.ModelProto, graph: OpGraph, plan: Plan, where: str) ->
     maker = {o: i for i, node in enumerate(nodes) for o in node.output if o}
     above = [[maker[name] for name in names if name in maker] for names in reads]
     names = _names(nodes)
-    placed = _placed(names, graph, plan)
-    fed = _fed([not given.isdisjoint(each) for each in reads], above, placed)
-    home = _home(nodes, maker, above, placed, fed)
-    order, stage = _stages(above, home)
-    members: list[set[int]] = [set() for _ in order]
-    for number, at in enumerate(stage):
-        if at != NOWHERE:
-            members[at].add(number)
-        for device in placed[number][1:]:
-            members[_first(order, device)].add(number)
-    for inside in members:
-        _take_travellers(inside, nodes, above, home)
-    sender = {name: stage[number] for name, number in maker.items()}
-    return CutModel(
-        nodes, reads, names, tuple(tuple(sorted(inside)) for inside in members), tuple(order),
-        sender,
+    number = {name: i for i, name in enumerate(names)}
+    quantisers = {i for i, node in enumerate(nodes) if node.op_type == "QuantizeLinear"}
+    operands = (n.input[:1] if i in quantisers else n.input for i, n in enumerate(nodes))
+    operators = Operators(
+        names, above, [[maker[each] for each in n if each in maker] for n in operands],
+        [not given.isdisjoint(each) for each in reads], quantisers,
+        {i for i, node in enumerate(nodes) if node.op_type == "DequantizeLinear"},
     )  # fmt: skip
+    _check_known(graph, number)
+    found = assign_stages(operators, graph, plan, lambda name: _owners(name, number))
+    sender = {name: found.stage[number] for name, number in maker.items()}
+    return CutModel(nodes, reads, names, found.members, found.device, sender)
 
 
 def _names(nodes: Sequence[onnx.NodeProto]) -> tuple[str, ...]:
@@ -91,129 +83,19 @@ def _names(nodes: Sequence[onnx.NodeProto]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _placed(names: Sequence[str], graph: OpGraph, plan: Plan) -> list[tuple[int, ...]]:
-    """Devices of each operator: its own, then those of copies; none where the plan has no node."""
-    number = {name: i for i, name in enumerate(names)}
-    found: list[dict[int, str]] = [{} for _ in names]
-    copies: list[set[int]] = [set() for _ in names]
-    for node, name in enumerate(map(str, graph.names)):
-        owner = _owner(name, number)
-        if owner is None and not graph.is_fed[node]:
+def _check_known(graph: OpGraph, number: Mapping[str, int]) -> None:
+    """Raise a `PlanError` where the graph computes what no operator of the file does."""
+    for name, fed in zip(map(str, graph.names), graph.is_fed.tolist(), strict=True):
+        if not fed and not _owners(name, number):
             raise PlanError(
                 f"node {name!r} of the plan is no operator of the file, nor part of one"
             )
-        if owner is not None:
-            found[owner].setdefault(int(plan.device[node]), name)
-            copies[owner].update(plan.replicas.get(node, ()))
-    for name, devices in zip(names, found, strict=True):
-        if len(devices) > 1:
-            (one, first), (other, second) = list(devices.items())[:2]
-            raise PlanError(
-                f"operator {name!r} is one in the file, and the plan has its parts on several "
-                f"devices: {first!r} on {one}, {second!r} on {other}; optimize again with the "
-                f"parts of every operator together (--colocate operators), or with these alone "
-                f"(--fixed '{name}*={one}')"
-            )
-    return [
-        (*devices, *sorted(others - set(devices)))
-        for devices, others in zip(found, copies, strict=True)
-    ]
 
 
-def _owner(name: str, number: Mapping[str, int]) -> int | None:
+def _owners(name: str, number: Mapping[str, int]) -> tuple[int, ...]:
     """The operator that a node is, or is a part of: a step of an LSTM, a node of an If's branch."""
     while name not in number:
         name, slash, _ = name.rpartition("/")
         if not slash:
-            return None
-    return number[name]
-
-
-def _fed(
-    given: Sequence[bool], above: Sequence[Sequence[int]], placed: Sequence[Sequence[int]]
-) -> list[bool]:
-    """Whether each operator needs the model's inputs, or is placed by the plan.
-
-    Args:
-        given: whether it reads an input.
-        above: operators whose results it reads.
-        placed: its devices by the plan.
-    """
-    fed: list[bool] = []
-    for reads, operators, devices in zip(given, above, placed, strict=True):
-        fed.append(reads or bool(devices) or any(fed[i] for i in operators))
-    return fed
-
-
-def _home(
-    nodes: Sequence[onnx.NodeProto],
-    maker: Mapping[str, int],
-    above: Sequence[Sequence[int]],
-    placed: Sequence[Sequence[int]],
-    fed: Sequence[bool],
-) -> list[int]:
-    """Device of each operator; `NOWHERE`: it follows from constants alone."""
-    home = [devices[0] if devices else NOWHERE for devices in placed]
-    fallback = max(home, default=0)
-    for i, node in enumerate(nodes):  # views with what they show, and quantisers with it
-        quantises = node.op_type == "QuantizeLinear"
-        if quantises or (home[i] == NOWHERE and fed[i]):
-            names = node.input[:1] if quantises else node.input
-            shown = [home[maker[name]] for name in names if name in maker]
-            home[i] = next((device for device in shown if device != NOWHERE), home[i])
-    below: dict[int, list[int]] = defaultdict(list)
-    for i, operators in enumerate(above):
-        for operator in operators:
-            below[operator].append(i)
-    for i in reversed(range(len(nodes))):  # views of the model's own inputs
-        if home[i] == NOWHERE and fed[i]:
-            devices = [home[reader] for reader in below[i] if home[reader] != NOWHERE]
-            home[i] = min(devices, default=fallback)
-    return home
-
-
-def _stages(above: Sequence[Sequence[int]], home: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Device of each stage, and the stage of each operator."""
-    devices = nx.DiGraph()
-    devices.add_nodes_from(set(home) - {NOWHERE})
-    devices.add_edges_from(
-        (home[u], home[v]) for v, us in enumerate(above) for u in us
-        if home[u] != home[v] and NOWHERE not in (home[u], home[v])
-    )  # fmt: skip
-    try:
-        order = list(nx.lexicographical_topological_sort(devices))
-        keys = [(0, device) for device in order]
-        level = [0] * len(home)
-    except nx.NetworkXUnfeasible:  # the devices do not take turns
-        level = [0] * len(home)
-        for v, us in enumerate(above):
-            before = (level[u] + (home[u] != home[v]) for u in us if home[u] != NOWHERE)
-            level[v] = max(before, default=0)
-        keys = sorted({(level[i], device) for i, device in enumerate(home) if device != NOWHERE})
-    number = {key: i for i, key in enumerate(keys)}
-    stage = [number.get((level[i], device), NOWHERE) for i, device in enumerate(home)]
-    return [device for _, device in keys], stage
-
-
-def _first(order: Sequence[int], device: int) -> int:
-    """The first stage of a device; copies of a plan for a ring, where a device has one."""
-    if device not in order:
-        raise PlanError(f"the plan copies operators to device {device}, which has no other")
-    return list(order).index(device)
-
-
-def _take_travellers(
-    inside: set[int],
-    nodes: Sequence[onnx.NodeProto],
-    above: Sequence[Sequence[int]],
-    home: Sequence[int],
-) -> None:
-    """Add what the members of a stage need of operators without a device, and of those that widen
-    quantised tensors."""
-    open_ends = list(inside)
-    while open_ends:
-        for maker in above[open_ends.pop()]:
-            travels = home[maker] == NOWHERE or nodes[maker].op_type == "DequantizeLinear"
-            if travels and maker not in inside:
-                inside.add(maker)
-                open_ends.append(maker)
+            return ()
+    return (number[name],)

@@ -10,10 +10,11 @@ from typing import Any
 from go_rl.core import PlanError
 from go_rl.core.files.strict_json import read_json, shown
 
-FORMAT = "go_rl-stages-1"
+FORMAT = "go_rl-stages-2"
 FILE = "stages.json"
 FROM_USER = -1
 """Sender of the model's own inputs."""
+RUNTIMES = ("onnxruntime", "jax", "torch")
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class StageTensor:
     not known; None: not even their number is."""
     sender: int = FROM_USER
     """Stage that makes it, or `FROM_USER`."""
+    is_weight: bool = False
+    """Whether it is an array that stays on its device; those of ONNX files lie in the files."""
 
 
 @dataclass(frozen=True)
@@ -36,12 +39,15 @@ class Stage:
     """Operators of one device that run as one program."""
 
     file: str
-    """ONNX file beside the manifest."""
+    """Program beside the manifest: an ONNX file, a program of `jax.export` or a ``.pt2``."""
     device: int
     kind: str
     """Kind of the device in the plan."""
-    nodes: int
-    """Operators."""
+    operators: tuple[str, ...]
+    """Names of the operators that the plan puts here."""
+    copies: tuple[str, ...]
+    """Names of the operators that are here as well: constants, copies of the plan, and those that
+    widen quantised tensors."""
     weight_bytes: float
     """Bytes of the arrays that the file holds or refers to."""
     predicted_seconds: float | None
@@ -50,13 +56,23 @@ class Stage:
     inputs: tuple[StageTensor, ...]
     outputs: tuple[StageTensor, ...]
 
+    @property
+    def nodes(self) -> int:
+        """Operators in the file."""
+        return len(self.operators) + len(self.copies)
+
 
 @dataclass(frozen=True)
 class Manifest:
     """Stages in an order in which they can run."""
 
     model: str
-    """Path of the model, from the folder."""
+    """Path of the whole model, from the folder."""
+    runtime: str
+    """What runs the stages and the model: one of `RUNTIMES`."""
+    arrays: str | None
+    """File of arrays by name beside the manifest: the weights and the inputs that the user's own
+    example has; None: there is none."""
     graph_hash: str
     """That of the plan."""
     hardware: str
@@ -99,15 +115,29 @@ def read_manifest(folder: str | Path) -> Manifest:
         raise PlanError(f"{path}: a field is missing or wrong ({error})") from error
 
 
+def check_files(folder: Path, manifest: Manifest) -> None:
+    """Raise a `PlanError` where the file of a stage is missing."""
+    for number, stage in enumerate(manifest.stages):
+        if not (folder / stage.file).is_file():
+            raise PlanError(
+                f"{folder}: {stage.file}, stage {number} of {FILE}, is not there; export the plan "
+                "again"
+            )
+
+
 def _manifest(document: dict[str, Any]) -> Manifest:
     known = {f.name: document[f.name] for f in fields(Manifest)}
     stages = [{f.name: each[f.name] for f in fields(Stage)} for each in known["stages"]]
     for stage in stages:
-        if Path(str(stage["file"])).name != stage["file"]:
-            raise ValueError(f"file {stage['file']!r} is no name of a file beside the manifest")
         stage |= {side: _tensors(stage[side], len(stages)) for side in ("inputs", "outputs")}
+        stage |= {part: tuple(map(str, stage[part])) for part in ("operators", "copies")}
     for number, stage in enumerate(stages):
         _check_senders(number, stage, stages)
+    if known["runtime"] not in RUNTIMES:
+        raise ValueError(f"runtime {known['runtime']!r} is none of {', '.join(RUNTIMES)}")
+    for file in (known["arrays"], *(stage["file"] for stage in stages)):
+        if file is not None and Path(str(file)).name != file:
+            raise ValueError(f"file {file!r} is no name of a file beside the manifest")
     known |= {
         "stages": tuple(Stage(**stage) for stage in stages),
         "outputs": _tensors(known["outputs"], len(stages)),
@@ -134,7 +164,10 @@ def _tensors(entries: Any, stages: int) -> tuple[StageTensor, ...]:
     found = []
     for entry in entries:
         shape = None if entry["shape"] is None else tuple(entry["shape"])
-        tensor = StageTensor(entry["name"], entry["element_type"], shape, int(entry["sender"]))
+        tensor = StageTensor(
+            entry["name"], entry["element_type"], shape, int(entry["sender"]),
+            bool(entry["is_weight"]),
+        )  # fmt: skip
         if not FROM_USER <= tensor.sender < stages:
             raise ValueError(f"tensor {tensor.name!r} comes from stage {tensor.sender}")
         found.append(tensor)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
@@ -14,16 +13,16 @@ from typing import BinaryIO
 import onnx
 from onnx import TensorProto, helper
 
-from go_rl.core import Device, Hardware, OpGraph, Plan, PlanError, ReadError
-from go_rl.core.files.scratch_folder import scratch_folder
+from go_rl.core import OpGraph, Plan, PlanError, ReadError
 from go_rl.graphs.readers.onnx.call import itemsize
 from go_rl.graphs.readers.onnx.load import external_tensors, header_of, load_frugally
 from go_rl.graphs.readers.onnx.reader import static_types
 from go_rl.graphs.readers.onnx.values.types import inner_tensor_type
 from go_rl.graphs.readers.onnx.worker import complete_in_subprocess
-from go_rl.plans.stages.cut import NOWHERE, CutModel, cut_model
-from go_rl.plans.stages.manifest import FILE, FROM_USER, Manifest, Stage, StageTensor
-from go_rl.verify.check_plan import check_same_graph
+from go_rl.plans.stages.assignment import NOWHERE
+from go_rl.plans.stages.cut import CutModel, cut_model
+from go_rl.plans.stages.folder import StageFolder, check_exportable, stage_folder
+from go_rl.plans.stages.manifest import FROM_USER, Manifest, Stage, StageTensor
 
 DATA = ".data"
 PIECE = 1 << 24
@@ -45,24 +44,11 @@ def export_stages(plan: Plan, graph: OpGraph, model: Path, folder: Path) -> Mani
         ReadError: the file cannot be read, or a tensor between stages has no known type.
         OSError: the folder cannot be written.
     """
-    check_same_graph(plan, graph)
-    if not plan.evaluation.status.ok:
-        raise PlanError(f"the plan is a failure ({plan.evaluation.status}); nothing to export")
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise PlanError(f"{folder}: is there already; name a new or empty folder")
+    check_exportable(plan, graph, folder)
     whole = _loaded(model)
     cut = cut_model(whole, graph, plan, str(model))
-    writer = _StageWriter(whole, cut, plan, _types(whole, cut, plan, model), model)
-    source = os.path.relpath(model.resolve(), folder.resolve())
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with scratch_folder("export", folder.parent) as scratch:
-        manifest = replace(writer.write(scratch), model=source)
-        (scratch / FILE).write_text(json.dumps(manifest.to_json(), indent=1, ensure_ascii=False))
-        if folder.exists():
-            folder.rmdir()
-        scratch.rename(folder)
-    folder.chmod(0o755)
-    return manifest
+    with stage_folder(folder, plan, cut.device) as writing:
+        return _StageWriter(whole, cut, writing, _types(whole, cut, plan, model), model).write()
 
 
 def _loaded(path: Path) -> onnx.ModelProto:
@@ -116,34 +102,36 @@ class _StageWriter:
 
     model: onnx.ModelProto
     cut: CutModel
-    plan: Plan
+    folder: StageFolder
     types: Mapping[str, onnx.TypeProto]
     path: Path
 
-    def write(self, folder: Path) -> Manifest:
-        """Write all stages; return the manifest."""
-        stages = tuple(self._stage(number, folder) for number in range(len(self.cut.stages)))
-        outputs = tuple(self._tensor(name, self._sender(name)) for name in self._results)
-        return Manifest(
-            self.path.stem, self.plan.graph_hash, str(self.plan.hardware.get("name")),
-            self.plan.objective, self.plan.evaluation.throughput, dict(self.plan.dims), stages,
-            outputs, tuple(self.plan.notes),
-        )  # fmt: skip
+    def write(self) -> Manifest:
+        """Write all stages and the manifest, which is returned."""
+        stages = [self._stage(number) for number in range(len(self.cut.stages))]
+        outputs = [self._tensor(name, self._sender(name)) for name in self._results]
+        source = os.path.relpath(self.path.resolve(), self.folder.target.resolve())
+        return self.folder.write_manifest(source, "onnxruntime", stages, outputs)
 
-    def _stage(self, number: int, folder: Path) -> Stage:
-        device, needed = self.cut.device[number], self._needed[number]
+    def _stage(self, number: int) -> Stage:
+        needed = self._needed[number]
         inputs = [self._tensor(n, self._sender(n)) for n in self._in_order(needed - self._stored)]
         outputs = [self._tensor(name, number) for name in self._in_order(self._sent(number))]
-        file = f"stage-{number:02d}-device-{device}.onnx"
         held = [t for t in self.model.graph.initializer if t.name in needed]
-        self._save(number, held, inputs, outputs, folder / file)
-        seconds = self.plan.evaluation.device_seconds
-        alone = self.cut.device.count(device) == 1 and len(seconds) > device
-        return Stage(
-            file, device, self._devices[device].kind, len(self.cut.stages[number]),
-            float(sum(math.prod(t.dims) * itemsize(t.data_type) for t in held)),
-            float(seconds[device]) if alone else None, tuple(inputs), tuple(outputs),
-        )  # fmt: skip
+        file = self.folder.file(number, ".onnx")
+        self._save(number, held, inputs, outputs, file)
+        weight_bytes = float(sum(math.prod(t.dims) * itemsize(t.data_type) for t in held))
+        return self.folder.stage(
+            number, file, *self._operators(number), weight_bytes, inputs, outputs
+        )
+
+    def _operators(self, number: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Names of the operators of a stage, and of those that are in it as well."""
+        own, copies = list[str](), list[str]()
+        for i in self.cut.stages[number]:
+            made = next(name for name in self.cut.nodes[i].output if name)
+            (own if self.cut.sender[made] == number else copies).append(self.cut.names[i])
+        return tuple(own), tuple(copies)
 
     def _sent(self, number: int) -> set[str]:
         """Results of a stage that others, or the user, read from it."""
@@ -166,10 +154,6 @@ class _StageWriter:
         if first is None:
             raise PlanError(f"result {name!r} of the model is a stored array; nothing computes it")
         return first
-
-    @cached_property
-    def _devices(self) -> tuple[Device, ...]:
-        return Hardware.from_json(self.plan.hardware).devices
 
     @cached_property
     def _results(self) -> tuple[str, ...]:

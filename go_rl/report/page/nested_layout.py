@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from go_rl.core import OpGraph
-from go_rl.report.page.layers import arrange
+from go_rl.core.layered_drawing import arrange
 from go_rl.report.page.scopes import ROOT, ScopeTree
 
 OPERATOR = (104.0, 22.0)

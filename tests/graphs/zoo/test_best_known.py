@@ -52,7 +52,7 @@ def test_what_was_written_is_read(folder):
 
 
 def test_a_changed_index_or_plan_is_refused(folder):
-    index = folder / "zoo-best-1.json"
+    index = folder / "zoo-best-2.json"
     index.write_text(index.read_text().replace('"seconds": 2.0', '"seconds": 1.9', 1))
     with pytest.raises(ZooError, match="was changed after it was frozen"):
         best_known("a", folder)

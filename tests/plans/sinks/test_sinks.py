@@ -12,6 +12,7 @@ import pytest
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import mpmd
 from layered_graphs import llama, onnx_file, posed
+from small_problems import boxes
 
 import go_rl
 from go_rl.api.options import SINK_NAMES
@@ -21,7 +22,7 @@ from go_rl.plans.sinks import SINKS, render_sink, write_sink
 from go_rl.plans.splits import judge, read_split
 from go_rl.plans.splits.layer_cuts import JOINED, LayerCuts
 
-TEXTS = tuple(name for name in SINKS if name not in ("onnx", "genai"))
+TEXTS = tuple(name for name in SINKS if name not in ("onnx", "genai", "iree"))
 
 
 @pytest.fixture(scope="module")
@@ -220,3 +221,44 @@ def test_onnxruntime_takes_the_assignment(tower, tmp_path):
     )
     x = np.eye(4, 8, dtype=np.float32)
     assert np.asarray(session.run(None, {"x": x})[0]).shape == (4, 8)
+
+
+@pytest.fixture(scope="module")
+def experts(tmp_path_factory):
+    given = {"model_type": "mixtral", "num_local_experts": 4, "num_experts_per_tok": 2}
+    folder = tmp_path_factory.mktemp("experts")
+    return posed(llama(folder, **given), "p100x2", "max-load")
+
+
+EXPERTS = "(ffn_down_exps|ffn_gate_exps|ffn_up_exps)"
+
+
+@pytest.mark.parametrize(
+    ("split", "text"),
+    [
+        (r"-ts 3,2 -ot '[0-2]\.ffn_.*_exps=CUDA1'",
+         rf"-ts 3,2 -ot 'blk\.(0|1|2)\.{EXPERTS}\.=CUDA1'"),
+        ("-ts 1 -ot 'output_norm=CUDA1,embd=CUDA1'",
+         r"-ts 5 -ot '^(output_norm|token_embd)\.=CUDA1'"),
+        (r"-ts 3,2 -ot 'blk\.1\.attn_q=CUDA1,blk\.3\.ffn_up=CUDA0'",
+         r"-ts 3,2 -ot 'blk\.1\.attn_q\.=CUDA1,blk\.3\.ffn_up_exps\.=CUDA0'"),
+    ],
+)  # fmt: skip
+def test_tensors_apart_from_their_layer_are_overridden(split, text, experts):
+    plan = planned(experts, split)
+    assert render_sink("llama.cpp", plan, experts.graph) == f"{text}\n"
+    back = read_split(text, experts.graph, experts.hardware)
+    assert judge(back, experts, moves=False).plan.value == plan.value
+
+
+def test_experts_on_the_host_and_tensors_without_a_name(tmp_path):
+    graph = llama(tmp_path, model_type="mixtral", num_local_experts=4, num_experts_per_tok=2)
+    boxes(1, 1).save(tmp_path / "boxes.json")
+    host = posed(graph, str(tmp_path / "boxes.json"), "max-load")
+    plan = planned(host, r"-ts 1 -ot '\.ffn_.*_exps=CPU'")
+    text = render_sink("llama.cpp", plan, graph)
+    assert text == rf"-ts 5 -ot 'blk\.(0|1|2|3)\.{EXPERTS}\.=CPU'" + "\n"
+    tower = posed(load(onnx_file(tmp_path)), "p100x2", "max-load")
+    apart = planned(tower, '{"/layers.1/fc/*": 1, "/layers.*": 0, "/head/*": 0}')
+    with pytest.raises(SplitError, match=r"llama\.cpp's name of '/layers\.1/fc/MatMul'"):
+        render_sink("llama.cpp", apart, tower.graph)

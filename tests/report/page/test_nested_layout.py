@@ -9,9 +9,9 @@ import pytest
 from page_parts import named_graph
 
 from go_rl.core import OpKind
+from go_rl.core.layered_drawing import GAP, arrange
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.graphs.zoo import zoo_graph
-from go_rl.report.page.layers import GAP, arrange
 from go_rl.report.page.nested_layout import OPERATOR, nested_layout
 from go_rl.report.page.scopes import scope_tree
 

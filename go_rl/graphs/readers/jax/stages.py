@@ -45,6 +45,7 @@ class JaxStage:
     """Nodes of the graph, ascending."""
     weight_types: tuple[jax.ShapeDtypeStruct, ...]
     input_types: tuple[jax.ShapeDtypeStruct, ...]
+    output_types: tuple[jax.ShapeDtypeStruct, ...]
 
     def lower(self) -> jax.stages.Lowered:
         """Return the stage lowered for the default device; compile it with ``.compile()``."""
@@ -112,6 +113,20 @@ class JaxProgram:
         """Tensors that the function returns, by name; its weights and plain numbers aside."""
         return tuple(map(self._tensor_name, sorted(self._returned())))
 
+    @property
+    def argument_names(self) -> tuple[str, ...]:
+        """Name of each array of the arguments, in the order of flattening."""
+        return tuple(self._leaf_name(leaf.value, leaf.name) for leaf in self._flat.leaves)
+
+    @property
+    def result_names(self) -> tuple[str | None, ...]:
+        """Tensor that each result is, in the order of flattening; None: a weight, a number or an
+        input, which no node makes."""
+        crossings = [self._crossing(value) for value in self._flat.results]
+        return tuple(
+            None if c is None or self._is_input(c[0]) else self._tensor_name(c) for c in crossings
+        )
+
     def inputs(self, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None) -> dict:
         """Return the arrays of the arguments by name, weights and inputs, and the closed-over."""
         kwargs = kwargs or {}
@@ -122,11 +137,7 @@ class JaxProgram:
                 f"{self.graph.name}: traced with {len(self._flat.leaves)} arrays in its arguments, "
                 f"given {len(leaves)}"
             )
-        named = {
-            self._leaf_name(leaf.value, leaf.name): array
-            for leaf, array in zip(self._flat.leaves, leaves, strict=True)
-        }
-        return {**self._closed_over(), **named}
+        return {**self._closed_over(), **dict(zip(self.argument_names, leaves, strict=True))}
 
     def result(self, values: Mapping[str, Any]) -> Any:
         """Return what the function returns, from the tensors by name that its stages made."""
@@ -259,6 +270,7 @@ class JaxProgram:
             nodes=tuple(nodes),
             weight_types=tuple(map(_type, bases.values())),
             input_types=tuple(map(_type, inputs)),
+            output_types=tuple(map(_type, made)),
         )
 
     def _value(self, crossing: Crossing) -> Value:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from go_rl.core.errors import ReadError
@@ -53,10 +54,37 @@ def read_jax_target(
             not take, a factory or function that raises, or a result of another form.
     """
     with python_target(target) as named:
-        return read_named_function(named, dims, options, weights)
+        return named_function(named, dims, options, weights).graph()
 
 
-def read_named_function(
+@dataclass(frozen=True, eq=False)
+class NamedFunction:
+    """A function that the user named, with its arguments."""
+
+    name: str
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    weights: Collection[int] | None
+    """Positions of the arguments that are weights; None: by the rule of `trace_jax`."""
+    options: JaxOptions | None
+    dims: Mapping[str, int]
+    """Sizes that the graph keeps, so that it can be read again."""
+
+    def graph(self) -> OpGraph:
+        """Trace it; errors as for `trace_jax`."""
+        return trace_jax(
+            self.function, *self.args, name=self.name, weights=self.weights, options=self.options,
+            dims=self.dims,
+        )  # fmt: skip
+
+    def program(self) -> JaxProgram:
+        """Trace it to a program that can be cut into stages; errors as for `jax_program`."""
+        return jax_program(
+            self.function, self.args, name=self.name, weights=self.weights, options=self.options
+        )
+
+
+def named_function(
     named: PythonTarget,
     dims: Mapping[str, int] | None = None,
     options: JaxOptions | None = None,
@@ -64,10 +92,10 @@ def read_named_function(
     made: Any = None,
     optimiser: Optimiser | None = None,
     micro_batches: int = 1,
-) -> OpGraph:
-    """Return the graph of a function that was found; see `read_jax_target` and `resolve`.
+) -> NamedFunction:
+    """Return a function that was found, with its arguments; see `read_jax_target` and `resolve`.
 
-    ``optimiser``: the function is a loss, and the graph its training iteration, see
+    ``optimiser``: the function is a loss, and what is returned its training iteration, see
     `loss_training`.
     """
     trips = options.trip_count if options else None
@@ -81,7 +109,7 @@ def read_named_function(
     except ReadError as error:
         raise ReadError(f"{named.text}: {error}") from error
     meta = with_trips(dims or {}, trips, micro_batches)
-    return trace_jax(function, *args, name=named.name, weights=chosen, options=options, dims=meta)
+    return NamedFunction(named.name, function, tuple(args), chosen, options, meta)
 
 
 def read_jax_program(target: str, options: JaxOptions | None = None) -> JaxProgram:
@@ -90,8 +118,8 @@ def read_jax_program(target: str, options: JaxOptions | None = None) -> JaxProgr
     Raises:
         ReadError: as `read_jax_target` and `jax_program`.
     """
-    with resolved_target(target, None) as (name, (function, args, weights)):
-        return jax_program(function, args, name=name, weights=weights, options=options)
+    with python_target(target) as named:
+        return named_function(named, options=options).program()
 
 
 @contextmanager

@@ -8,9 +8,11 @@ holds 64-bit whole numbers. Without a type, and without an example argument, it 
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,8 +44,52 @@ class _Given:
     """Shape, or the value of a number."""
 
 
-def read_named_module(named: PythonTarget, made: Any, options: ModelOptions) -> OpGraph:
-    """Return the graph of the module that a user named, or that a factory made.
+@dataclass(frozen=True, eq=False)
+class NamedModule:
+    """A module that the user named, with the arguments of its ``forward`` by name."""
+
+    text: str
+    """The name as it was given."""
+    name: str
+    module: Any
+    arguments: Mapping[str, Any]
+    options: ModelOptions
+    dims: Mapping[str, int]
+    """Sizes that the graph keeps, so that it can be read again."""
+
+    def graph(self) -> OpGraph:
+        """Export it, and read what is exported.
+
+        Raises:
+            ReadError: PyTorch cannot export it, or its batch cannot be split.
+        """
+        from go_rl.graphs.readers.torch.program.exported import (
+            exported_documents,
+            joint_documents,
+        )
+
+        options, where = self.options, self.text
+        with _exporting(where):
+            documents = (
+                joint_documents(self.module, self.arguments, options.micro_batches)
+                if options.optimiser
+                else exported_documents(self.module, self.arguments)
+            )
+        return read_documents(
+            documents, self.name, where, unknown=options.unknown, trip_count=options.trip_count,
+            optimiser=options.optimiser, given=self.dims,
+        )  # fmt: skip
+
+    def program(self) -> Any:
+        """Return its `torch.export.ExportedProgram`, in evaluation mode; errors as of `graph`."""
+        from go_rl.graphs.readers.torch.program.exported import exported_program
+
+        with _exporting(self.text):
+            return exported_program(self.module, self.arguments)
+
+
+def named_module(named: PythonTarget, made: Any, options: ModelOptions) -> NamedModule:
+    """Return the module that a user named, or that a factory made.
 
     Args:
         named: what the user named: a module, a class of them, or a factory.
@@ -52,18 +98,15 @@ def read_named_module(named: PythonTarget, made: Any, options: ModelOptions) -> 
             and the micro-batches of a training iteration.
 
     Raises:
-        ReadError: an input without a shape, a module that PyTorch cannot export, or a batch that
-            cannot be split.
+        ReadError: an input without a shape, or micro-batches without training.
         MissingDependencyError: PyTorch is not installed, or in a release that was not tried.
     """
     check_installed(("torch",))
-    try:
-        from go_rl.graphs.readers.torch.program.exported import exported_documents, joint_documents
-    except ModuleNotFoundError as error:
+    if importlib.util.find_spec("torch") is None:
         raise MissingDependencyError(
             f"{named.text}: a module of PyTorch, which is not installed; install it with: "
             "pip install 'go_rl[torch]'"
-        ) from error
+        )
     own, shapes = _dims_and_shapes(named, options)
     module, example = _module_and_example(named, made, own)
     arguments = _arguments(module, example, shapes, named.text)
@@ -72,29 +115,23 @@ def read_named_module(named: PythonTarget, made: Any, options: ModelOptions) -> 
             f"{named.text}: micro_batches={options.micro_batches} splits a training iteration; "
             "give --training sgd or adam"
         )
+    dims = with_trips({**own, **_dims_of(shapes)}, None, options.micro_batches)
+    return NamedModule(named.text, named.name, module, arguments, options, dims)
+
+
+@contextmanager
+def _exporting(where: str) -> Iterator[None]:
+    """A block in which PyTorch exports a module: quiet, its errors with the module's name."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            documents = (
-                joint_documents(module, arguments, options.micro_batches)
-                if options.optimiser
-                else exported_documents(module, arguments)
-            )
+            yield
         except GoRLError as error:
-            raise ReadError(f"{named.text}: {error}") from error
+            raise ReadError(f"{where}: {error}") from error
         except Exception as error:
             raise ReadError(
-                f"{named.text}: PyTorch cannot export it: {_first_line(error)}{_hint(error)}"
+                f"{where}: PyTorch cannot export it: {_first_line(error)}{_hint(error)}"
             ) from error
-    return read_documents(
-        documents,
-        named.name,
-        named.text,
-        unknown=options.unknown,
-        trip_count=options.trip_count,
-        optimiser=options.optimiser,
-        given=with_trips({**own, **_dims_of(shapes)}, None, options.micro_batches),
-    )
 
 
 def _first_line(error: Exception) -> str:

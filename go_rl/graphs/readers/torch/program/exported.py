@@ -43,7 +43,7 @@ NO_LOSS = (
 def exported_documents(module: torch.nn.Module, arguments: Mapping[str, Any]) -> Pt2Documents:
     """Return the program of a module in evaluation mode; decomposed to core ATen, with a note,
     where an archive cannot hold it as it is."""
-    program = _exported(module.eval(), arguments)
+    program = exported_program(module, arguments)
     _flatten_flex_attention(program.graph)
     notes: tuple[str, ...] = ()
     try:
@@ -55,7 +55,9 @@ def exported_documents(module: torch.nn.Module, arguments: Mapping[str, Any]) ->
     return Pt2Documents(_dataclass_to_dict(written), (_stored(program.state_dict),), notes)
 
 
-def _exported(module: torch.nn.Module, arguments: Mapping[str, Any]) -> ExportedProgram:
+def exported_program(module: torch.nn.Module, arguments: Mapping[str, Any]) -> ExportedProgram:
+    """Return the program of a module in evaluation mode."""
+    module = module.eval()
     try:
         return torch.export.export(module, (), dict(arguments), strict=False)
     except NotImplementedError:  # FlexAttention on a CPU has no backward pass

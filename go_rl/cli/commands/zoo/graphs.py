@@ -1,4 +1,5 @@
-"""``go-rl zoo``: the frozen graphs of real networks, and one of them."""
+"""``go-rl zoo list``, ``show``, ``generate``: the frozen graphs of real networks, one of them, and
+random ones."""
 
 from __future__ import annotations
 
@@ -10,15 +11,12 @@ import tyro
 
 from go_rl.api.load import load, save_graph
 from go_rl.api.zoo import (
-    BEST_VERSION,
     GENERATED_VERSION,
     ZOO_PREFIX,
     ZOO_VERSION,
-    BestEntry,
     ZooEntry,
     generated_graph,
     generated_model,
-    named_problems,
     zoo_entry,
     zoo_names,
 )
@@ -51,18 +49,6 @@ class ZooShow:
 
 
 @dataclass(frozen=True)
-class ZooBest:
-    """Options of ``go-rl zoo best``."""
-
-    split: Literal["train", "validation", "test"] | None = None
-    """Only this side of the split (docs/zoo.md)."""
-    objective: Literal["ring", "makespan"] | None = None
-    """Only problems of this objective."""
-    json: bool = False
-    """Print one JSON document and nothing else."""
-
-
-@dataclass(frozen=True)
 class ZooGenerate:
     """Options of ``go-rl zoo generate``."""
 
@@ -76,12 +62,10 @@ class ZooGenerate:
     """Print one JSON document and nothing else."""
 
 
-def run(config: ZooList | ZooShow | ZooBest | ZooGenerate) -> int:
+def run(config: ZooList | ZooShow | ZooGenerate) -> int:
     """Run the command; returns the exit code."""
     if isinstance(config, ZooShow):
         return _show(config)
-    if isinstance(config, ZooBest):
-        return _best(config)
     if isinstance(config, ZooGenerate):
         return _generate(config)
     entries = [zoo_entry(name) for name in zoo_names(config.split, training=True)]
@@ -99,31 +83,6 @@ def run(config: ZooList | ZooShow | ZooBest | ZooGenerate) -> int:
 def _sizes(entry: ZooEntry) -> tuple[str, ...]:
     gigaflops, megabytes = entry.flops / 1e9, entry.weight_bytes / 1e6
     return f"{entry.nodes:,}", f"{entry.edges:,}", f"{gigaflops:,.2f}", f"{megabytes:,.1f}"
-
-
-def _best(config: ZooBest) -> int:
-    found = list(named_problems(config.split, config.objective))
-    if config.json:
-        plans = [
-            asdict(problem) | {"name": problem.name, "best": None if best is None else asdict(best)}
-            for problem, best in found
-        ]
-        print_json({"version": BEST_VERSION, "problems": plans})
-        return OK
-    heads = ("problem", "family", "split", "ms", "above the bound", "method", "searched, s")
-    cells = [(p.name, p.family, p.part, *_best_cells(best)) for p, best in found]
-    planned = sum(best is not None for _, best in found)
-    title = f"{BEST_VERSION}: {len(found)} problems, {planned} with a plan"
-    print_table(console(), TextTable(title, heads, cells, words=("family", "split", "method")))
-    say_next(console(), "zoo", "show", found[0][0].graph)
-    return OK
-
-
-def _best_cells(best: BestEntry | None) -> tuple[str, ...]:
-    if best is None:
-        return ("-",) * 4
-    milliseconds = f"{1e3 * best.seconds:.5g}"
-    return milliseconds, f"{best.gap:.1%}", best.method, f"{best.processor_seconds:,.0f}"
 
 
 def _generate(config: ZooGenerate) -> int:

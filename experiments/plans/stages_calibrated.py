@@ -1,0 +1,203 @@
+"""How well prices predict the seconds of stages, before and after stages have run here.
+
+Run: ``make long-pause``, then ``python -m experiments.plans.stages_calibrated``. Networks of the
+zoo on as many cores as this process may use, a core a device, by XLA: a plan by analytical prices
+is run, its measured stages correct the prices, and twice more. Then other cuts of the same network,
+which nothing was learned from, are run: the slowest stage as predicted against measured. At the end
+the best plan in the pipeline against the whole model in one process with all cores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+from scipy.stats import spearmanr
+
+import go_rl
+from experiments.experiment import Experiment
+from experiments.page_text import markdown_table
+from experiments.statistics import with_range
+from go_rl.core import OpGraph, Plan
+from go_rl.core.hardware.processor import processor_name
+from go_rl.plans.pipeline import PipelineConfig, PipelineRun
+
+NETWORKS = ("resnet18", "bert-small", "vit-tiny", "mixer-s16", "wavenet-2x18", "gpt-6-layers",
+            "unet", "whisper-tiny", "transformer-xl-4-layers", "swin-tiny")  # fmt: skip
+HARDWARE = "this-ring"
+LEARNED = 3
+"""Plans that prices are corrected by."""
+SHARES = (0.4, 0.44, 0.47, 0.5, 0.53, 0.56, 0.6)
+"""Shares of the work before the cut, of the plans that are predicted."""
+CUTS = (*(f"learned {n}" for n in range(LEARNED)), *(f"cut {share}" for share in SHARES))
+NEAR = 1.3
+"""Slowest stage over the best plan's, up to which a plan counts."""
+HEAD = """# Seconds of stages, predicted and measured
+
+"""
+
+
+@dataclass(frozen=True)
+class CutRow:
+    """One run of a plan."""
+
+    network: str
+    plan: str
+    """``learned N``: one of those that corrected the prices; ``cut X``: predicted alone."""
+    runtime: str
+    measured_ms: float
+    """Slowest stage, busy and sending, median of the samples."""
+    analytical_ms: float
+    calibrated_ms: float
+    """By prices that all learned plans have corrected."""
+    throughput: float
+    whole_throughput: float
+    processor: str
+
+
+@dataclass(frozen=True)
+class StagesCalibrated(Experiment):
+    """Options of the script."""
+
+    networks: tuple[str, ...] = NETWORKS
+    samples: int = 30
+    seconds: float = 2.0
+    """Of planning each."""
+    rounds: int = 3
+    """Runs of the best plan beside the whole model."""
+
+    def run(self) -> None:
+        """Plan, run, correct, predict."""
+        kept = self.kept_rows(CutRow)
+        for network in self.networks:
+            with TemporaryDirectory() as folder:
+                work = _Calibration(self, network, Path(folder))
+                if not any(row.network == network and row.plan in CUTS for row in kept.rows):
+                    for row in list(work.cuts()):
+                        kept.add(row)
+                if not any(row.network == network and row.plan not in CUTS for row in kept.rows):
+                    for row in work.best():
+                        kept.add(row)
+        self.write_page(_page(kept.rows))
+
+
+@dataclass(frozen=True)
+class _Calibration:
+    """One network."""
+
+    options: StagesCalibrated
+    network: str
+    folder: Path
+
+    @cached_property
+    def graph(self) -> OpGraph:
+        return go_rl.load(f"zoo:{self.network}")
+
+    def cuts(self) -> Iterator[CutRow]:
+        """Rows of the plans that correct the prices, and of the others."""
+        self._file.unlink(missing_ok=True)
+        self._file.parent.mkdir(exist_ok=True)
+        graph = self.graph
+        learned = [self._planned(graph, "auto")]
+        runs = [self._run(learned[0], "0")]
+        for number in range(1, LEARNED):
+            learned.append(self._planned(graph, self._cost))
+            runs.append(self._run(learned[-1], str(number)))
+        for number, (plan, run) in enumerate(zip(learned, runs, strict=True)):
+            yield self._row(graph, plan, f"learned {number}", run)
+        known = {plan.device.tobytes() for plan in learned}
+        seconds = go_rl.optimize(graph, hardware=HARDWARE, cost=self._cost, method="greedy")
+        work = np.cumsum(seconds.problem.seconds[0])
+        for share in SHARES:
+            device = (work > share * work[-1]).astype(int)
+            plan = self._of(graph, device)
+            if device.any() and plan.device.tobytes() not in known:
+                known.add(plan.device.tobytes())
+                yield self._row(graph, plan, f"cut {share}", self._run(plan, str(share)))
+
+    def best(self) -> Iterator[CutRow]:
+        """Rows of the plan by corrected prices beside the whole model."""
+        plan = self._planned(self.graph, self._cost)
+        for number in range(self.options.rounds):
+            yield self._row(self.graph, plan, f"best {number}", self._run(plan, f"b{number}", True))
+
+    @property
+    def _file(self) -> Path:
+        return self.options.out / "stages_calibrated" / f"{self.network}.jsonl"
+
+    @property
+    def _cost(self) -> str:
+        return f"stages:{self._file}"
+
+    def _planned(self, graph: OpGraph, cost: str) -> Plan:
+        seconds = self.options.seconds
+        return go_rl.optimize(graph, hardware=HARDWARE, cost=cost, seconds=seconds).best
+
+    def _of(self, graph: OpGraph, device: np.ndarray, cost: str = "auto") -> Plan:
+        """The plan with these devices."""
+        fixed = {str(n): int(d) for n, d in zip(graph.names, device, strict=True)}
+        return go_rl.optimize(
+            graph, hardware=HARDWARE, cost=cost, fixed=fixed, method="greedy", samples=1
+        ).best
+
+    def _run(self, plan: Plan, name: str, check: bool = False) -> PipelineRun:
+        stages = self.folder / name
+        go_rl.export_stages(plan, f"zoo:{self.network}", stages)
+        config = PipelineConfig(samples=self.options.samples, timeout=300)
+        record = self._file if name.isdecimal() else None
+        return go_rl.run_stages(stages, check=check, config=config, record=record)
+
+    def _row(self, graph: OpGraph, plan: Plan, name: str, run: PipelineRun) -> CutRow:
+        return CutRow(
+            self.network, name, "jax", 1e3 * _slowest(run),
+            1e3 * self._of(graph, plan.device).value,
+            1e3 * self._of(graph, plan.device, self._cost).value,
+            run.throughput, run.whole_throughput or float("nan"), processor_name(),
+        )  # fmt: skip
+
+
+def _slowest(run: PipelineRun) -> float:
+    seconds: dict[int, float] = {}
+    for stage in run.stages:
+        seconds[stage.device] = seconds.get(stage.device, 0.0) + stage.typical_seconds
+    return max(seconds.values())
+
+
+def _page(rows: list[CutRow]) -> Iterator[str]:
+    yield HEAD
+    cells = []
+    for network in dict.fromkeys(row.network for row in rows):
+        own = [row for row in rows if row.network == network]
+        cuts = [row for row in own if row.plan.startswith("cut")]
+        near = [row for row in cuts if row.measured_ms <= NEAR * min(r.measured_ms for r in own)]
+        runs = [row for row in own if row.plan.startswith("best")]
+        if not near:
+            continue
+        cells.append((
+            network, str(len(near)), _error(near, "analytical_ms"), _error(near, "calibrated_ms"),
+            _rank(near, "analytical_ms"), _rank(near, "calibrated_ms"),
+            with_range([row.throughput / row.whole_throughput for row in runs]),
+        ))  # fmt: skip
+    heads = ("network", "plans", "error before, %", "error after, %", "rank before", "rank after",
+             "throughput over one process")  # fmt: skip
+    yield markdown_table(heads, cells)
+
+
+def _error(rows: list[CutRow], field: str) -> str:
+    off = [abs(getattr(row, field) / row.measured_ms - 1) for row in rows]
+    return f"{100 * float(np.mean(off)):.1f}"
+
+
+def _rank(rows: list[CutRow], field: str) -> str:
+    if len(rows) < 3:
+        return ""
+    found = spearmanr([row.measured_ms for row in rows], [getattr(row, field) for row in rows])
+    return f"{float(found.statistic):.2f}"
+
+
+if __name__ == "__main__":
+    StagesCalibrated.main()

@@ -1,0 +1,180 @@
+"""Plans submitted to a leaderboard: simulated and checked anew, kept when better, refused in one
+sentence, and a list that is what its plans make it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from go_rl.api.zoo import best_differences, named_problems, rebuild_board, submit_plan
+from go_rl.compare import submitted_plans
+from go_rl.compare.submitted_plans import frozen_differences, frozen_plan, named_problem
+from go_rl.core import Budget, Plan, PlanError, ZooError, load_hardware
+from go_rl.costs.models.zoo_problem import priced_problem
+from go_rl.graphs.zoo import leaderboard
+from go_rl.graphs.zoo.best_known import BEST_VERSION, best_entries
+from go_rl.graphs.zoo.problems import zoo_problem
+from go_rl.objectives.methods import Greedy
+
+RING = "gcn-16-layers.ring16.strict"
+PLACED, ALL = "wide-and-deep-training.p100x4.placement", "wide-and-deep-training.p100x4.all"
+
+
+def best_plan(name: str) -> Plan:
+    return frozen_plan(zoo_problem(name))
+
+
+def saved(plan: Plan, folder: Path) -> Path:
+    plan.save(folder / "submitted.json")
+    return folder / "submitted.json"
+
+
+@pytest.fixture
+def board(tmp_path) -> Path:
+    return tmp_path / "board"
+
+
+@pytest.fixture
+def forgotten(monkeypatch) -> None:
+    """As if no plan of any problem had ever been known."""
+    for module in (leaderboard, submitted_plans):
+        monkeypatch.setattr(module, "best_entries", dict)
+
+
+def test_the_shipped_plan_is_not_better_than_itself(tmp_path, board):
+    found = submit_plan(saved(best_plan(RING), tmp_path), board)
+    assert not found.accepted
+    assert (found.entry.name, found.source) == (RING, BEST_VERSION)
+    assert found.entry.seconds == pytest.approx(best_entries()[RING].seconds, rel=1e-6)
+    assert found.entry.digest == best_entries()[RING].digest
+    assert not board.exists()
+
+
+def test_only_better_plans_are_kept(tmp_path, board, forgotten):
+    problem = priced_problem(zoo_problem(RING))
+    worse = Greedy().optimize(problem, Budget(1), 0)
+    first = submit_plan(saved(worse, tmp_path), board)
+    assert (first.accepted, first.before) == (True, None)
+    better = submit_plan(saved(best_plan(RING), tmp_path), board)
+    assert (better.accepted, better.source) == (True, str(board))
+    assert better.before == first.entry
+    assert better.entry.seconds < first.entry.seconds == pytest.approx(worse.value, rel=1e-6)
+    again = submit_plan(saved(worse, tmp_path), board)
+    assert (again.accepted, again.before) == (False, better.entry)
+    assert sorted(path.name for path in board.iterdir()) == [
+        f"{RING}.plan.json",
+        "leaderboard.json",
+    ]
+    assert (Plan.load(board / f"{RING}.plan.json").device == best_plan(RING).device).all()
+    listed = {p.name: (best, source) for p, best, source in named_problems("train", board=board)}
+    assert listed[RING] == (better.entry, str(board))
+
+
+def test_the_list_is_what_its_plans_make_it(tmp_path, board, forgotten):
+    for name in (RING, ALL):
+        assert submit_plan(saved(best_plan(name), tmp_path), board).accepted
+    listed = board / "leaderboard.json"
+    made = listed.read_text()
+    assert best_differences(board=board) == []
+    document = json.loads(made)
+    document["plans"][0]["seconds"] *= 0.5
+    del document["plans"][1]
+    listed.write_text(json.dumps(document))
+    wrong = best_differences(board=board)
+    first, second = (plan["name"] for plan in json.loads(made)["plans"])
+    assert wrong[0] == f"{second}: the plan is not in the list"
+    assert wrong[1].startswith(f"{first}: the list says")
+    rebuild_board(board)
+    assert listed.read_text() == made
+    listed.unlink()
+    rebuild_board(board)
+    assert listed.read_text() == made
+
+
+def test_shipped_plans_take_as_long_as_listed(monkeypatch):
+    problems = [zoo_problem(name) for name in (RING, PLACED, ALL)]
+    assert list(frozen_differences(problems)) == []
+    changed = {n: replace(e, seconds=0.9 * e.seconds) for n, e in best_entries().items()}
+    monkeypatch.setattr(submitted_plans, "best_entries", lambda: changed)
+    wrong = list(frozen_differences(problems))
+    assert len(wrong) == 3
+    assert all("the list says" in said for said in wrong)
+
+
+def test_plans_without_priorities_are_for_placement():
+    assert named_problem(best_plan(PLACED), "plan").name == PLACED
+    assert named_problem(best_plan(ALL), "plan").name == ALL
+
+
+def on_other_hardware() -> Plan:
+    return replace(best_plan(RING), hardware=load_hardware("ring6").to_json())
+
+
+def misplaced() -> Plan:
+    device = best_plan(RING).device.copy()
+    device[-1] = 0
+    return replace(best_plan(RING), device=device)
+
+
+REFUSED = {
+    "another graph": (
+        lambda: replace(best_plan(RING), graph_hash="0" * 64),
+        ZooError, "is none of the named problems'",
+    ),
+    "other hardware": (on_other_hardware, ZooError, "the plan is for other hardware"),
+    "other rules": (
+        lambda: replace(best_plan(RING), rules="default"), ZooError, "its rules is 'default'"
+    ),
+    "pinned nodes": (
+        lambda: replace(best_plan(RING), fixed={0: 0}), ZooError, "its fixed"
+    ),
+    "illegal": (misplaced, PlanError, "is rejected for gcn-16-layers.ring16.strict"),
+    "false value": (
+        lambda: replace(best_plan(RING), bound=0.0, evaluation=replace(
+            best_plan(RING).evaluation, seconds=1e-9)),
+        PlanError, "value: the plan says 1e-09 s",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_plans_that_are_refused(case, tmp_path, board, forgotten):
+    make, kind, sentence = REFUSED[case]
+    with pytest.raises(kind, match=sentence):
+        submit_plan(saved(make(), tmp_path), board)
+    assert not board.exists()
+
+
+def test_the_named_problem_must_be_that_of_the_plan(tmp_path, board):
+    path = saved(best_plan(ALL), tmp_path)
+    with pytest.raises(PlanError, match="the decision schedule is not asked for"):
+        submit_plan(path, board, PLACED)
+    with pytest.raises(ZooError, match="did you mean"):
+        submit_plan(path, board, PLACED[:-1])
+    with pytest.raises(PlanError, match="for another graph"):
+        submit_plan(path, board, RING)
+
+
+def test_boards_that_cannot_be_read(tmp_path, board, forgotten):
+    with pytest.raises(ZooError, match="holds no plan"):
+        rebuild_board(board)
+    with pytest.raises(ZooError, match=r"not a readable leaderboard.*--rebuild"):
+        list(named_problems(board=board))
+    board.mkdir()
+    best_plan(RING).save(board / f"{ALL}.plan.json")
+    with pytest.raises(PlanError, match="for another graph"):
+        rebuild_board(board)
+    (board / "leaderboard.json").write_text('{"format": "old", "plans": []}')
+    with pytest.raises(ZooError, match="format 'old'"):
+        submit_plan(saved(best_plan(RING), tmp_path), board)
+
+
+def test_priorities_count_by_their_order(tmp_path, board, forgotten):
+    plan = best_plan(ALL)
+    assert plan.priority is not None
+    scaled = replace(plan, priority=np.array(plan.priority) * 3 + 1)
+    assert submit_plan(saved(scaled, tmp_path), board).entry.digest == best_entries()[ALL].digest

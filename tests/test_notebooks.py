@@ -1,0 +1,82 @@
+"""The notebooks of docs/notebooks: executed, small, and in names that still exist; the fastest one
+runs."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import go_rl
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
+each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+
+
+def cells(path: Path, kind: str) -> list[dict[str, Any]]:
+    found = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    return [cell for cell in found if cell["cell_type"] == kind]
+
+
+def source(cell: dict[str, Any]) -> str:
+    return "".join(cell["source"])
+
+
+def unknown_names(code: str) -> Iterator[str]:
+    """Names of go_rl that some code uses and that do not exist."""
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            if node.value.id == "go_rl" and node.attr not in go_rl.__all__:
+                yield f"go_rl.{node.attr}"
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("go_rl"):
+            module = import_module(node.module or "")
+            yield from (a.name for a in node.names if not hasattr(module, a.name))
+
+
+def test_there_are_notebooks():
+    names = {path.stem for path in NOTEBOOKS}
+    assert names == {"first_plan", "train_and_transfer", "predict", "own_hardware"}
+
+
+@each
+def test_every_cell_was_executed_and_none_failed(path):
+    counts = [cell["execution_count"] for cell in cells(path, "code")]
+    assert counts == list(range(1, len(counts) + 1)), "make notebooks executes them"
+    kinds = {out["output_type"] for cell in cells(path, "code") for out in cell["outputs"]}
+    assert "error" not in kinds
+    assert path.stat().st_size < 120_000
+
+
+@each
+def test_names_of_the_api_exist(path):
+    assert [name for cell in cells(path, "code") for name in unknown_names(source(cell))] == []
+
+
+@each
+def test_links_lead_to_pages(path):
+    texts = [source(cell) for cell in cells(path, "markdown")]
+    links = [link for text in texts for link in re.findall(r"\]\(([^)#:]+)[^)]*\)", text)]
+    assert links
+    assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+def test_names_that_went_are_found():
+    code = "go_rl.load; go_rl.lod; from go_rl.core import Plan, Plna"
+    assert set(unknown_names(code)) == {"go_rl.lod", "Plna"}
+
+
+def test_the_fastest_notebook_runs(capsys, monkeypatch, tmp_path):
+    pytest.importorskip("pandas")
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for cell in cells(ROOT / "docs" / "notebooks" / "predict.ipynb", "code"):
+        exec(compile(source(cell), "predict.ipynb", "exec"), names)
+    assert capsys.readouterr().out.endswith(" ms\n")
+    assert names["prediction"].latency_ms > 0
