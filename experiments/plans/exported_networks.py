@@ -56,7 +56,7 @@ def _words(batch: int = 2, length: int = LENGTH) -> Any:
 def _vision(name: str, **settings: Any) -> Exported:
     import torchvision
 
-    found = torchvision.models
+    found: Any = torchvision.models
     for part in name.split("."):
         found = getattr(found, part)
     return Exported(_plain(found(weights=None, **settings)), (_image(),))
@@ -223,9 +223,8 @@ def _whisper(part: str) -> Exported:
     if part == "encoder":
         import transformers
 
-        model = transformers.WhisperModel(
-            transformers.WhisperConfig(**SPEECH, attn_implementation="eager")
-        ).encoder
+        settings: dict[str, Any] = {**SPEECH, "attn_implementation": "eager"}
+        model = transformers.WhisperModel(transformers.WhisperConfig(**settings)).encoder
         return Exported(_plain(model, "input_features"), (given[0][1](),))
     return _language("Whisper", "ForConditionalGeneration", *given, **SPEECH)
 
