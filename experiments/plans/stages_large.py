@@ -67,7 +67,8 @@ class StagesLarge(Experiment):
     def run(self) -> None:
         """Measure each model; the page goes on from the rows that are there."""
         if self.make:
-            return _make(MODELS[self.make], self.out)
+            _make(MODELS[self.make], self.out)
+            return
         kept = self.kept_rows(LargeRow)
         for name in MODELS:
             if not kept.has(name):
