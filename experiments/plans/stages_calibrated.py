@@ -36,6 +36,7 @@ SHARES = (0.4, 0.44, 0.47, 0.5, 0.53, 0.56, 0.6)
 CUTS = (*(f"learned {n}" for n in range(LEARNED)), *(f"cut {share}" for share in SHARES))
 NEAR = 1.3
 """Slowest stage over the best plan's, up to which a plan counts."""
+NAN = float("nan")
 HEAD = """# Seconds of stages, predicted and measured
 
 Networks of the zoo on two cores of one processor, a core a device, by XLA (`go-rl optimize
@@ -45,7 +46,8 @@ whose slowest stage is within 1.3 times of the best plan's. *Error*: mean of |pr
 1| of the slowest stage, by analytical prices before and by corrected ones after; *rank*: Spearman's
 correlation of the two. Seconds are medians of processor time, other work ran on the machine beside.
 *Throughput*: the plan by corrected prices in the pipeline over the whole model in one process that
-has both cores, in interleaved runs on a machine without other work: mean, least and greatest.
+has both cores, in interleaved runs on a machine without other work: mean, least and greatest; and
+the largest relative difference of its results from the whole model's.
 """
 
 
@@ -64,6 +66,8 @@ class CutRow:
     """By prices that all learned plans have corrected."""
     throughput: float
     whole_throughput: float
+    max_relative: float
+    """Largest difference of the stages' results from the whole model's."""
     processor: str
 
 
@@ -166,7 +170,8 @@ class _Calibration:
             self.network, name, "jax", 1e3 * _slowest(run),
             1e3 * self._of(graph, plan.device).value,
             1e3 * self._of(graph, plan.device, self._cost).value,
-            run.throughput, run.whole_throughput or float("nan"), processor_name(),
+            run.throughput, run.whole_throughput or NAN,
+            NAN if run.max_relative_error is None else run.max_relative_error, processor_name(),
         )  # fmt: skip
 
 
@@ -191,9 +196,10 @@ def _page(rows: list[CutRow]) -> Iterator[str]:
             network, str(len(near)), _error(near, "analytical_ms"), _error(near, "calibrated_ms"),
             _rank(near, "analytical_ms"), _rank(near, "calibrated_ms"),
             with_range([row.throughput / row.whole_throughput for row in runs]),
+            f"{max((row.max_relative for row in runs), default=NAN):.1g}",
         ))  # fmt: skip
     heads = ("network", "plans", "error before, %", "error after, %", "rank before", "rank after",
-             "throughput over one process")  # fmt: skip
+             "throughput over one process", "difference")  # fmt: skip
     yield markdown_table(heads, cells)
 
 
