@@ -9,10 +9,15 @@ the best plan in the pipeline against the whole model in one process with all co
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from statistics import mean
 from tempfile import TemporaryDirectory
 
 import numpy as np
@@ -21,7 +26,8 @@ from scipy.stats import spearmanr
 import go_rl
 from experiments.experiment import Experiment
 from experiments.page_text import markdown_table
-from experiments.statistics import with_range
+from experiments.rows import grouped
+from experiments.statistics import geometric_mean, with_range
 from go_rl.core import NodeId, OpGraph, Plan
 from go_rl.core.hardware.processor import processor_name
 from go_rl.plans.pipeline import PipelineConfig, PipelineRun
@@ -34,6 +40,8 @@ LEARNED = 3
 SHARES = (0.4, 0.44, 0.47, 0.5, 0.53, 0.56, 0.6)
 """Shares of the work before the cut, of the plans that are predicted."""
 CUTS = (*(f"learned {n}" for n in range(LEARNED)), *(f"cut {share}" for share in SHARES))
+BEST = tuple(f"best {number}" for number in range(9))
+COPIES = "copies"
 NEAR = 1.3
 """Slowest stage over the best plan's, up to which a plan counts."""
 NAN = float("nan")
@@ -46,8 +54,10 @@ whose slowest stage is within 1.3 times of the best plan's. *Error*: mean of |pr
 1| of the slowest stage, by analytical prices before and by corrected ones after; *rank*: Spearman's
 correlation of the two. Seconds are medians of processor time, other work ran on the machine beside.
 *Throughput*: the plan by corrected prices in the pipeline over the whole model in one process that
-has both cores, in interleaved runs on a machine without other work: mean, least and greatest; and
-the largest relative difference of its results from the whole model's.
+has both cores, in interleaved runs on a machine without other work: mean, least and greatest. *Over
+copies*: its mean over the sum of two processes that run the whole model at once, one a core, which
+costs twice the memory. *Difference*: the largest relative one of its results from the whole
+model's.
 """
 
 
@@ -91,9 +101,11 @@ class StagesCalibrated(Experiment):
                 if not any(row.network == network and row.plan in CUTS for row in kept.rows):
                     for row in list(work.cuts()):
                         kept.add(row)
-                if not any(row.network == network and row.plan not in CUTS for row in kept.rows):
+                if not any(row.network == network and row.plan in BEST for row in kept.rows):
                     for row in work.best():
                         kept.add(row)
+                if not any(row.network == network and row.plan == COPIES for row in kept.rows):
+                    kept.add(work.copies())
         self.write_page(_page(kept.rows))
 
 
@@ -136,6 +148,24 @@ class _Calibration:
         plan = self._planned(self.graph, self._cost)
         for number in range(self.options.rounds):
             yield self._row(self.graph, plan, f"best {number}", self._run(plan, f"b{number}", True))
+
+    def copies(self) -> CutRow:
+        """Row of the whole model in a process for each core, all at once: its throughput is their
+        sum."""
+        plan = self._of(self.graph, np.zeros(self.graph.num_nodes, int))
+        stages = self.folder / "copies"
+        go_rl.export_stages(plan, f"zoo:{self.network}", stages)
+        command = [sys.executable, "-m", "go_rl", "run", str(stages), "--json", "--samples", "100"]
+        running = [
+            subprocess.Popen(["taskset", "-c", str(core), *command], stdout=subprocess.PIPE)
+            for core in sorted(os.sched_getaffinity(0))
+        ]
+        said = [json.loads(each.communicate()[0]) for each in running]
+        total = sum(each["throughput"] for each in said)
+        return CutRow(
+            self.network, COPIES, "jax", 1e3 * said[0]["stages"][0]["typical_seconds"],
+            1e3 * plan.value, NAN, total, NAN, NAN, processor_name(),
+        )  # fmt: skip
 
     @property
     def _file(self) -> Path:
@@ -188,19 +218,35 @@ def _page(rows: list[CutRow]) -> Iterator[str]:
     for network in dict.fromkeys(row.network for row in rows):
         own = [row for row in rows if row.network == network]
         cuts = [row for row in own if row.plan.startswith("cut")]
-        near = [row for row in cuts if row.measured_ms <= NEAR * min(r.measured_ms for r in own)]
         runs = [row for row in own if row.plan.startswith("best")]
+        least = min(row.measured_ms for row in own if row.plan in CUTS)
+        copies = next((row.throughput for row in own if row.plan == COPIES), NAN)
+        near = [row for row in cuts if row.measured_ms <= NEAR * least]
         if not near:
             continue
         cells.append((
             network, str(len(near)), _error(near, "analytical_ms"), _error(near, "calibrated_ms"),
             _rank(near, "analytical_ms"), _rank(near, "calibrated_ms"),
             with_range([row.throughput / row.whole_throughput for row in runs]),
+            f"{np.mean([row.throughput for row in runs]) / copies:.2f}",
             f"{max((row.max_relative for row in runs), default=NAN):.1g}",
         ))  # fmt: skip
     heads = ("network", "plans", "error before, %", "error after, %", "rank before", "rank after",
-             "throughput over one process", "difference")  # fmt: skip
+             "throughput over one process", "over copies", "difference")  # fmt: skip
     yield markdown_table(heads, cells)
+    best = grouped((row for row in rows if row.plan.startswith("best")), lambda row: row.network)
+    ratios = [mean(r.throughput / r.whole_throughput for r in runs) for runs in best.values()]
+    ahead = sum(ratio > 1 for ratio in ratios)
+    copies = [_copies_ratio(row, best[row.network]) for row in rows if row.plan == COPIES]
+    yield (
+        f"\nThroughput over one process: geometric mean {geometric_mean(ratios):.2f}; above 1 on "
+        f"{ahead} of {len(ratios)} networks. Copies over one process: "
+        f"{geometric_mean(copies):.2f}.\n"
+    )
+
+
+def _copies_ratio(copies: CutRow, best: list[CutRow]) -> float:
+    return copies.throughput / mean(row.whole_throughput for row in best)
 
 
 def _error(rows: list[CutRow], field: str) -> str:

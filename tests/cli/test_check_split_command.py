@@ -107,7 +107,7 @@ def test_a_plan_leaves_in_a_notation_and_is_judged_as_it_was(command, model, pla
     ("arguments", "words"),
     [
         (("--to", "vlm"), "--to vlm: no notation; did you mean 'vllm'? For a folder of that name"),
-        (("--to", "onnx"), "onnx is made from the model's file; write it to a file"),
+        (("--to", "onnx"), "onnx is made from the model's file; name a file to write"),
         (("--to", "onnx", "--out", "x.onnx"), "onnx needs the ONNX file that the plan is for"),
     ],
 )

@@ -306,7 +306,7 @@ def test_measure_names_what_is_wrong_and_writes_nothing(command, tmp_path):
             "hardware lst",
             "go-rl hardware takes list, show, new or this, not 'lst'; did you mean 'list'?",
         ),
-        ("zoo", "go-rl zoo takes list, show, generate or best, not ''"),
+        ("zoo", "go-rl zoo takes list, show, generate, best or best submit, not ''"),
         ("", "name a command: optimize, finetune, "),
         ("optimize m.onnx --hardwar ring4", "no option --hardwar; did you mean '--hardware'?"),
         ("optimize m.onnx --objective rng", "no choice 'rng'; did you mean 'ring'?"),

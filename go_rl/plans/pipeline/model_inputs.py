@@ -95,8 +95,12 @@ def _drawn(tensor: StageTensor, sizes: Mapping[str, int], rng: np.random.Generat
         return rng.integers(0, IDS, shape).astype(dtype)
     if dtype.hasobject:
         raise ExecutionError(f"input {tensor.name!r} is text, which is not drawn: give --inputs")
-    spread = math.sqrt(math.prod(shape[:-1])) if tensor.is_weight and len(shape) > 1 else 1.0
-    return (rng.standard_normal(shape) / max(spread, 1.0)).astype(dtype)
+    drawn = rng.standard_normal(shape)
+    if tensor.is_weight:  # products keep their size, and variances, which are vectors, are positive
+        drawn = (
+            np.abs(drawn) if len(shape) < 2 else drawn / max(math.sqrt(math.prod(shape[:-1])), 1)
+        )
+    return drawn.astype(dtype)
 
 
 def _shape(tensor: StageTensor) -> tuple[int | str | None, ...]:
