@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import tyro
 
 from go_rl.cli.console import console, print_json, print_line, print_table, working
 from go_rl.cli.exit_codes import OK, REJECTED
+from go_rl.cli.folders import check_file
 from go_rl.cli.model_arguments import Dims, sizes_of
 from go_rl.core.printable import listed, message_line
 from go_rl.plans.pipeline.config import PipelineConfig
@@ -53,6 +55,8 @@ def run(config: RunOptions) -> int:
     """Run the command; returns the exit code."""
     from go_rl.api.plans.stages import run_stages
 
+    if config.record is not None:
+        check_file(Path(config.record), "--record")
     with working(f"running {config.stages}"):
         found = run_stages(
             config.stages, inputs=config.inputs, dims=sizes_of(config.dim), check=config.check,

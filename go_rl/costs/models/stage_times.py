@@ -41,6 +41,7 @@ def append_times(path: Path, times: StageTimes) -> None:
     """
     line = json.dumps({"format": FORMAT, **asdict(times)}, allow_nan=False) + "\n"
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("a", encoding="utf-8") as file:
             file.write(line)
     except OSError as error:
