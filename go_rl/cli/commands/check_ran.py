@@ -28,8 +28,8 @@ class CheckRan:
     ran: Annotated[str, tyro.conf.arg(metavar="PROFILE.json")]
     """Profile of the session, which SessionOptions.enable_profiling asks for."""
     optimised: Annotated[str | None, tyro.conf.arg(metavar="FILE.onnx")] = None
-    """What the session wrote to SessionOptions.optimized_model_filepath. Default: none, so that
-    operators which onnxruntime joins are not seen."""
+    """Model that the session wrote to SessionOptions.optimized_model_filepath. Default: none, so
+    that operators which onnxruntime joins are not seen."""
     provider: Annotated[
         tuple[str, ...], tyro.conf.UseAppendAction, tyro.conf.arg(metavar="DEVICE=NAME")
     ] = ()

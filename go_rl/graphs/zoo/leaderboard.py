@@ -25,7 +25,7 @@ LIST, ENDING = "leaderboard.json", ".plan.json"
 
 @dataclass(frozen=True)
 class Submission:
-    """What came of a submitted plan."""
+    """Outcome of a submitted plan."""
 
     entry: BestEntry
     """The plan, its seconds and digest as they were computed here."""

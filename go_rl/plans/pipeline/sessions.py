@@ -20,7 +20,7 @@ import numpy as np
 from go_rl.core import MissingDependencyError
 
 INSTALL = {"onnxruntime": "go_rl[onnxruntime]", "jax": "go_rl", "torch": "go_rl[torch]"}
-"""What pip installs, by runtime."""
+"""Requirement that pip installs, by runtime."""
 OPTIMISED = ".optimised.onnx"
 """Ends the name of the model that onnxruntime made of a stage."""
 Arrays = Mapping[str, np.ndarray]

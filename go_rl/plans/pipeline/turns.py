@@ -43,7 +43,7 @@ class StageClock:
     sending: list[float] = field(default_factory=list)
     """Copying tensors to other stages."""
     waiting: list[float] = field(default_factory=list)
-    """Of its device, until it could run."""
+    """Until it could run, with its device idle."""
     processor: list[float] = field(default_factory=list)
     """Processor time of running and copying, which no other process on the core adds to."""
     ends: list[float] = field(default_factory=list)

@@ -2,8 +2,8 @@
 memory.
 
 The parent sends two requests: ``probe`` runs one sample through a stage with arrays through the
-pipe, which tells all shapes; ``pipeline`` runs many through all stages of the device, one sample
-after the other, with arrays in shared memory, and answers with times.
+pipe, which tells all shapes; ``pipeline`` runs many through all stages of the device
+(`go_rl.plans.pipeline.turns`), with arrays in shared memory, and answers with times.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A plan carried out of go_rl: one ONNX file a stage, and a manifest of what goes where."""
+"""A plan carried out of go_rl: one program a stage, and a manifest of what goes where."""
 
 from go_rl.plans.stages.manifest import Manifest, Stage, StageTensor, read_manifest
 from go_rl.plans.stages.write import export_stages

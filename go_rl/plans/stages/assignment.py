@@ -21,7 +21,7 @@ NOWHERE = -1
 
 
 @dataclass(frozen=True)
-class Operators:
+class ProgramOperators:
     """Operators of a program, in an order in which they can run."""
 
     names: Sequence[str]
@@ -38,7 +38,7 @@ class Operators:
 
 
 @dataclass(frozen=True)
-class Assignment:
+class StageAssignment:
     """Operators in stages."""
 
     device: tuple[int, ...]
@@ -50,8 +50,8 @@ class Assignment:
 
 
 def assign_stages(
-    operators: Operators, graph: OpGraph, plan: Plan, owners: Callable[[str], Sequence[int]]
-) -> Assignment:
+    operators: ProgramOperators, graph: OpGraph, plan: Plan, owners: Callable[[str], Sequence[int]]
+) -> StageAssignment:
     """Return the stages of a program.
 
     Args:
@@ -75,7 +75,7 @@ def assign_stages(
     travels = {i for i, device in enumerate(home) if device == NOWHERE} | set(operators.travels)
     for inside in members:
         _take_travellers(inside, operators.above, travels)
-    return Assignment(tuple(order), tuple(tuple(sorted(m)) for m in members), tuple(stage))
+    return StageAssignment(tuple(order), tuple(tuple(sorted(m)) for m in members), tuple(stage))
 
 
 def _placed(
@@ -103,7 +103,7 @@ def _placed(
     ]
 
 
-def _fed(operators: Operators, placed: Sequence[Sequence[int]]) -> list[bool]:
+def _fed(operators: ProgramOperators, placed: Sequence[Sequence[int]]) -> list[bool]:
     """Whether each operator needs the model's inputs, or is placed by the plan."""
     fed: list[bool] = []
     for reads, above, devices in zip(operators.given, operators.above, placed, strict=True):
@@ -111,7 +111,9 @@ def _fed(operators: Operators, placed: Sequence[Sequence[int]]) -> list[bool]:
     return fed
 
 
-def _home(operators: Operators, placed: Sequence[Sequence[int]], fed: Sequence[bool]) -> list[int]:
+def _home(
+    operators: ProgramOperators, placed: Sequence[Sequence[int]], fed: Sequence[bool]
+) -> list[int]:
     """Device of each operator; `NOWHERE`: it follows from constants alone."""
     home = [devices[0] if devices else NOWHERE for devices in placed]
     fallback = max(home, default=0)

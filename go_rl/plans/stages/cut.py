@@ -17,7 +17,7 @@ import onnx
 
 from go_rl.core import OpGraph, Plan, PlanError
 from go_rl.graphs.readers.onnx.order import captured_names, live_nodes, topological_nodes
-from go_rl.plans.stages.assignment import Operators, assign_stages
+from go_rl.plans.stages.assignment import ProgramOperators, assign_stages
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def cut_model(model: onnx.ModelProto, graph: OpGraph, plan: Plan, where: str) ->
     number = {name: i for i, name in enumerate(names)}
     quantisers = {i for i, node in enumerate(nodes) if node.op_type == "QuantizeLinear"}
     operands = (n.input[:1] if i in quantisers else n.input for i, n in enumerate(nodes))
-    operators = Operators(
+    operators = ProgramOperators(
         names, above, [[maker[each] for each in n if each in maker] for n in operands],
         [not given.isdisjoint(each) for each in reads], quantisers,
         {i for i, node in enumerate(nodes) if node.op_type == "DequantizeLinear"},

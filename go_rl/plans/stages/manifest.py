@@ -69,7 +69,7 @@ class Manifest:
     model: str
     """Path of the whole model, from the folder."""
     runtime: str
-    """What runs the stages and the model: one of `RUNTIMES`."""
+    """Program that runs the stages and the model: one of `RUNTIMES`."""
     arrays: str | None
     """File of arrays by name beside the manifest: the weights and the inputs that the user's own
     example has; None: there is none."""

@@ -22,7 +22,7 @@ from torch.export import ExportedProgram
 
 from go_rl.core import OpGraph, Plan, PlanError, ReadError
 from go_rl.graphs.readers.python_target import last_line
-from go_rl.plans.stages.assignment import NOWHERE, Assignment, Operators, assign_stages
+from go_rl.plans.stages.assignment import NOWHERE, ProgramOperators, StageAssignment, assign_stages
 from go_rl.plans.stages.folder import StageFolder, check_exportable, stage_folder
 from go_rl.plans.stages.manifest import FROM_USER, Manifest, Stage, StageTensor
 from go_rl.plans.stages.torch_program import flat_graph, num_bytes, quietly, weights_of
@@ -61,11 +61,11 @@ def export_torch_stages(
         return _TorchWriter(flat.inputs, flat.module, nodes, found, writing).write(whole)
 
 
-def _operators(nodes: list[fx.Node]) -> Operators:
+def _operators(nodes: list[fx.Node]) -> ProgramOperators:
     number = {node: i for i, node in enumerate(nodes)}
     above = [[number[n] for n in node.all_input_nodes if n in number] for node in nodes]
     given = [any(n.op == "placeholder" for n in node.all_input_nodes) for node in nodes]
-    return Operators([node.name for node in nodes], above, above, given)
+    return ProgramOperators([node.name for node in nodes], above, above, given)
 
 
 class _Owners:
@@ -89,7 +89,7 @@ class _TorchWriter:
     """Names of the model's inputs."""
     module: fx.GraphModule
     nodes: list[fx.Node]
-    cut: Assignment
+    cut: StageAssignment
     folder: StageFolder
 
     def write(self, whole: str) -> Manifest:

@@ -121,7 +121,7 @@ def _submit(config: ZooBestSubmit) -> int:
 
 
 def _sentence(found: Submission, board: str) -> str:
-    """What came of the plan, in words."""
+    """Outcome of the plan, in words."""
     own = f"{found.entry.name}: {seconds_text(found.entry.seconds)}"
     if found.before is None:
         return f"accepted, {own}, the first plan known; written to {board}"
