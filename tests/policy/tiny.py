@@ -22,7 +22,7 @@ from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Actions, Agent, new_agent
 from go_rl.policy.config import DispatchPolicyConfig, NodesPolicyConfig, RingPolicyConfig
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
-from go_rl.policy.learn.config import FINE_TUNING
+from go_rl.policy.learn.config import FINE_TUNING, PPOConfig
 from go_rl.policy.makespan_plans import MakespanPlans
 from go_rl.policy.observations.buckets import Padded, pad
 from go_rl.policy.observations.policy_graph import PolicyGraph
@@ -31,9 +31,14 @@ from go_rl.policy.ring.observation import RING_COLUMNS, RING_HARDWARE
 
 SIZES = {"hidden": 8, "sage_layers": 1, "attention_layers": 1, "heads": 2, "segment": 16}
 TINY = RingPolicyConfig(**SIZES, decoder_width=8, directions=2)
-TINY_NODES = NodesPolicyConfig(**SIZES, decoder_width=8, directions=2)
-TINY_DISPATCH = DispatchPolicyConfig(**SIZES, prototypes=16)
-SMALL_LESSON = replace(FINE_TUNING["nodes"], batch=8, first=8)
+NO_ATTENTION = {**SIZES, "attention_layers": 0}
+"""Policies share the encoder: that of the ring attends, and the others compile less."""
+TINY_NODES = NodesPolicyConfig(**NO_ATTENTION, decoder_width=8, directions=2)
+TINY_DISPATCH = DispatchPolicyConfig(**NO_ATTENTION, prototypes=16)
+SMALL_LESSON = replace(
+    FINE_TUNING["nodes"], batch=8, first=8,
+    ppo=PPOConfig(learning_rate=3e-3, epochs=4, order_entropy=1e-3),
+)  # fmt: skip
 """What is drawn, judged and remembered comes in eights: programs of one shape."""
 
 

@@ -28,7 +28,7 @@ from go_rl.policy.learn.problems.curriculum import CACHE
 from go_rl.policy.weights import load_weights
 from go_rl.verify.check_plan import check_plan
 
-DISPATCH = replace(TINY_DISPATCH, attention_layers=0, prototypes=6)
+DISPATCH = replace(TINY_DISPATCH, prototypes=6)
 
 
 @cache

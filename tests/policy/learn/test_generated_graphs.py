@@ -25,7 +25,7 @@ CONFIG = NodesTrainConfig(
     generated=3, max_nodes=60, updates=2, problems=2, samples=8, hardware=("p100x2",),
     decide=(("placement",),), colocate="gradients", top=None, validate_every=1,
     checkpoint_every=1, ppo=PPOConfig(epochs=1),
-    policy=replace(TINY_NODES, attention_layers=0, directions=0, carry=False),
+    policy=replace(TINY_NODES, directions=0, carry=False),
 )  # fmt: skip
 
 
