@@ -6,6 +6,7 @@ from __future__ import annotations
 import gc
 import inspect
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import matplotlib as mpl
 import numba
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 from matplotlib.figure import Figure
 from stale_compiled import drop_stale_compiled
 from type_checks import checked
@@ -35,6 +37,9 @@ settings.register_profile(
     "unhurried", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("unhurried")
+# Hypothesis draws, now and then, constants that it finds in our sources: parsing all of them takes
+# longer than the tests that draw.
+providers._get_local_constants = lambda: providers._local_constants
 ROOT = Path(__file__).resolve().parent.parent
 # Processes compile the same programs: what one has compiled, the others read.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(ROOT / ".pytest_cache" / "jax"))
@@ -78,8 +83,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     middle = len(FIRST)
     place = {name: i for i, name in enumerate(FIRST)}
     place |= {name: middle + 1 + i for i, name in enumerate(LAST)}
-    tests = Path(__file__).parent
-    items.sort(key=lambda item: place.get(item.path.relative_to(tests).parts[0], middle))
+    items.sort(key=lambda item: place.get(re.split("/|::", item.nodeid)[1], middle))
 
 
 def pytest_collection_finish() -> None:

@@ -30,7 +30,8 @@ from experiments.rows import grouped
 from experiments.statistics import geometric_mean, with_range
 from go_rl.core import NodeId, OpGraph, Plan
 from go_rl.core.hardware.processor import processor_name
-from go_rl.plans.pipeline import PipelineConfig, PipelineRun
+from go_rl.plans.pipeline.config import PipelineConfig
+from go_rl.plans.pipeline.pipeline import PipelineRun
 
 NETWORKS = ("resnet18", "bert-small", "vit-tiny", "mixer-s16", "wavenet-2x18", "gpt-6-layers",
             "unet", "whisper-tiny", "transformer-xl-4-layers")  # fmt: skip

@@ -29,7 +29,7 @@ from experiments.plans.stage_networks import Made, large_networks, small_network
 from experiments.readers.foreign_models import read_as_advised
 from go_rl.core import FREE, GoRLError, NodeId, OpGraph
 from go_rl.graphs.cutting.colocation import with_colocation
-from go_rl.plans.pipeline import PipelineConfig
+from go_rl.plans.pipeline.config import PipelineConfig
 
 
 @dataclass(frozen=True)

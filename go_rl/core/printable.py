@@ -63,3 +63,9 @@ def listed(names: Sequence[object]) -> str:
     """Return the first names, quoted, and how many more there are."""
     first = ", ".join(map(repr, names[:LISTED]))
     return first + (f" and {len(names) - LISTED} more" if len(names) > LISTED else "")
+
+
+def last_line(error: BaseException) -> str:
+    """Return the error's type and its last non-empty line."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[-1]}" if lines else type(error).__name__

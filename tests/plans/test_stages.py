@@ -19,8 +19,8 @@ from onnx import TensorProto, helper, numpy_helper
 import go_rl
 from go_rl.api.load import save_graph
 from go_rl.core import ExecutionError, MissingDependencyError, Plan, PlanError, ReadError
-from go_rl.plans.pipeline import PipelineConfig
-from go_rl.plans.stages import read_manifest
+from go_rl.plans.pipeline.config import PipelineConfig
+from go_rl.plans.stages.manifest import read_manifest
 
 pytest.importorskip("onnxruntime", reason="stages are run by onnxruntime")
 QUICK = PipelineConfig(samples=2, warm_up=0)
@@ -453,7 +453,7 @@ def test_nothing_stays_behind_a_run_that_is_ended(tmp_path, victim):
         folder,
         f"""
 import go_rl
-from go_rl.plans.pipeline import PipelineConfig
+from go_rl.plans.pipeline.config import PipelineConfig
 try:
     go_rl.run_stages({str(folder)!r}, config=PipelineConfig(samples=10_000_000))
 except KeyboardInterrupt:

@@ -14,8 +14,8 @@ from go_rl.cli.main import main
 from go_rl.core import ExecutionError, OpKind, PlanError, ReadError
 from go_rl.core.graph.op_kind import FREE_KINDS
 from go_rl.costs.models.stage_times import read_times
-from go_rl.plans.pipeline import PipelineConfig
-from go_rl.plans.stages import read_manifest
+from go_rl.plans.pipeline.config import PipelineConfig
+from go_rl.plans.stages.manifest import read_manifest
 
 QUICK = PipelineConfig(samples=2, warm_up=0)
 WIDTH = 8

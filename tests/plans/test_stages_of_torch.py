@@ -9,7 +9,7 @@ import pytest
 
 import go_rl
 from go_rl.core import MissingDependencyError, PlanError, ReadError
-from go_rl.plans.pipeline import PipelineConfig
+from go_rl.plans.pipeline.config import PipelineConfig
 from go_rl.plans.stages import any_model
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'go_rl[torch]'")

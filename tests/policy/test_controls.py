@@ -21,7 +21,6 @@ from go_rl.policy.policy_search import PolicySearch
 from go_rl.policy.ring.observation import RING_COLUMNS, SCALARS
 
 HEADS = ("order", "placement")
-NODES, DISPATCH = (replace(each, attention_layers=0) for each in (TINY_NODES, TINY_DISPATCH))
 
 
 def lively(config: PolicyConfig) -> Agent:
@@ -35,8 +34,8 @@ def lively(config: PolicyConfig) -> Agent:
 
 KINDS = {
     "ring": lambda: lively_agent(),
-    "nodes": lambda: lively(NODES),
-    "dispatch": lambda: lively(DISPATCH),
+    "nodes": lambda: lively(TINY_NODES),
+    "dispatch": lambda: lively(TINY_DISPATCH),
 }
 
 

@@ -34,13 +34,11 @@ from go_rl.policy.dispatch.rollout import Dispatched, Dispatcher
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.verify.check_plan import check_plan
 
-DISPATCH = replace(TINY_DISPATCH, attention_layers=0)
-
 
 @cache
 def agent(seed: int = 0) -> Agent:
     """Random weights, so that every feature counts."""
-    untrained = new_agent(DISPATCH, seed)
+    untrained = new_agent(TINY_DISPATCH, seed)
     leaves, tree = jax.tree.flatten(untrained.params)
     rng = np.random.default_rng(seed)
     moved = [np.asarray(x + 0.3 * rng.standard_normal(x.shape), np.float32) for x in leaves]
@@ -175,14 +173,14 @@ def test_the_fusion_head_is_its_plain_twin(seed):
 
 def test_an_untrained_policy_is_a_list_scheduler_first():
     """Earliest finish time by upward rank, all fused; each prototype comes once in a round."""
-    found, untrained = decoder(3), new_agent(DISPATCH, 0)
+    found, untrained = decoder(3), new_agent(TINY_DISPATCH, 0)
     first = preferred(untrained, found)
     assert (first[0] == 0).all()
-    assert len(np.unique(first, axis=0)) == DISPATCH.prototypes
-    noise = np.ones(2 * DISPATCH.prototypes, np.float32)
+    assert len(np.unique(first, axis=0)) == TINY_DISPATCH.prototypes
+    noise = np.ones(2 * TINY_DISPATCH.prototypes, np.float32)
     actions, _ = found.sample(agent(), "plan", noise, 0)
     half = np.split(np.asarray(actions[PLAN].prototype), 2)
-    assert all(len(set(part)) == DISPATCH.prototypes for part in half)
+    assert all(len(set(part)) == TINY_DISPATCH.prototypes for part in half)
 
 
 def test_a_search_improves_on_what_the_policy_prefers_and_keeps_it():
@@ -202,11 +200,11 @@ def test_a_search_improves_on_what_the_policy_prefers_and_keeps_it():
 def test_a_search_goes_on_from_its_memory():
     """Two halves are the whole, where they end with a batch."""
     problem, search = decoder(2).workspace.problem, DispatchSearch(agent())
-    count = 1 + DISPATCH.prototypes + 2 * BATCH
+    count = 1 + TINY_DISPATCH.prototypes + 2 * BATCH
     memory: dict = {}
     half = search.with_memory(memory)
     parts = [half.optimize(problem, Budget(samples=n), 0).value
-             for n in (1 + DISPATCH.prototypes, 1 + 2 * BATCH)]  # fmt: skip
+             for n in (1 + TINY_DISPATCH.prototypes, 1 + 2 * BATCH)]  # fmt: skip
     assert min(parts) == search.optimize(problem, Budget(samples=count), 0).value
 
 

@@ -63,7 +63,7 @@ def test_the_gate_of_conditioning_reads_the_input_features(layer_input):
         layer = AttentionLayer(replace(TINY, conditioning=conditioning))
         params = random_variables(layer.init, h, x, real)
         assert ("condition" in params["params"]) is conditioning
-        one, two = (layer.apply(params, h, features, real) for features in (x, x + 1.0))
+        one, two = (jax.jit(layer.apply)(params, h, features, real) for features in (x, x + 1.0))
         same = np.allclose(np.asarray(one), np.asarray(two), atol=1e-6)
         assert same is not conditioning
 
@@ -72,12 +72,13 @@ def test_each_head_sees_the_head_before_and_none_after(layer_input):
     h, _, real = layer_input
     heads = DecisionHeads(TINY, DECISIONS)
     params = random_variables(heads.init, h, real)
-    plain = heads.apply(params, h, real)
+    apply = jax.jit(heads.apply)
+    plain = apply(params, h, real)
 
     def changed(name):
         moved = jax.tree.map(lambda x: x, params)
         moved["params"][name]["kernel"] = moved["params"][name]["kernel"] * 2.0
-        found = heads.apply(moved, h, real)
+        found = apply(moved, h, real)
         return {task: not np.allclose(found[task], plain[task], atol=1e-6) for task in DECISIONS}
 
     assert changed("order_out") == {"order": True, "placement": True}
@@ -90,7 +91,7 @@ def test_heads_are_the_recurrence_of_the_paper(layer_input):
     h, _, real = layer_input
     heads = DecisionHeads(TINY, DECISIONS)
     params = random_variables(heads.init, h, real)["params"]
-    found = heads.apply({"params": params}, h, real)
+    found = jax.jit(heads.apply)({"params": params}, h, real)
     attended = state = h
     for task in DECISIONS:
         joined = jnp.concatenate([attended, state], -1)

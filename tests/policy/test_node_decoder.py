@@ -32,7 +32,6 @@ from go_rl.policy.nodes.nodes_plans import NodesPlans
 from go_rl.policy.nodes.nodes_policy import NodesPolicy
 from go_rl.verify.check_plan import check_plan
 
-NODES = replace(TINY_NODES, attention_layers=0)
 EDGES = [(0, 2, 1.0), (1, 2, 1.0), (2, 3, 2.0), (2, 4, 1.0), (3, 5, 1.0)]
 DEVICES, NOISE = 3, np.array([1.0, 1.0, 2.0, 0.0], np.float32)
 
@@ -40,11 +39,11 @@ DEVICES, NOISE = 3, np.array([1.0, 1.0, 2.0, 0.0], np.float32)
 @cache
 def lively() -> Agent:
     """Random weights everywhere, so that every input shows in the output."""
-    agent = new_agent(NODES, 0)
+    agent = new_agent(TINY_NODES, 0)
     leaves, tree = jax.tree.flatten(agent.params)
     rng = np.random.default_rng(1)
     moved = [x + jnp.asarray(0.4 * rng.standard_normal(x.shape), jnp.float32) for x in leaves]
-    return Agent(NODES, jax.tree.unflatten(tree, moved))
+    return Agent(TINY_NODES, jax.tree.unflatten(tree, moved))
 
 
 def lattice() -> Problem:
@@ -67,7 +66,7 @@ def drawn():
 @jax.jit
 def judged(params, graph, real, actions):
     """Log-probabilities and entropy by task."""
-    policy, chips = NodesPolicy(NODES), jnp.int32(DEVICES)
+    policy, chips = NodesPolicy(TINY_NODES), jnp.int32(DEVICES)
     encoded = policy.apply(params, graph, real, chips, method=Policy.encode)
     return encoded, {
         task: policy.apply(params, encoded, graph, task, one, method=Policy.judge)
@@ -91,7 +90,7 @@ def plain(agent, decoder, encoded, task, before, t, b, actions):
     options = decoder.options[task][:units]
     if task == "placement":
         share = np.asarray(decoder.padded.graph.nodes["share"], np.float64)[:units]
-        latent = np.asarray(actions.latent)[b, : NODES.directions].tolist()
+        latent = np.asarray(actions.latent)[b, : TINY_NODES.directions].tolist()
         stay = float(actions.stay[b, t])
         return device_log_probs(layers, h, pooled, edges, share, options, before, t, latent, stay)
     return level_log_probs(layers, h, pooled, edges, options, before)
@@ -112,7 +111,7 @@ def test_log_probabilities_are_those_of_a_plain_twin(drawn):
         spread, rows = [], np.arange(units)
         for b in range(len(NOISE)):
             before = seen_first(actions[task], b, units)
-            for t in range(NODES.iterations):
+            for t in range(TINY_NODES.iterations):
                 expected = plain(agent, decoder, encoded, task, before, t, b, actions[task])
                 before = np.asarray(actions[task].chosen)[b, t, :units].tolist()
                 row = np.asarray(got.chosen)[b, t, :units]
@@ -133,7 +132,7 @@ def test_without_noise_the_likeliest_is_taken_and_equal_seeds_draw_equally(drawn
     for task in DECISIONS:
         chosen = np.asarray(actions[task].chosen)[3, :, :units]
         before = seen_first(actions[task], 3, units)
-        for t in range(NODES.iterations):
+        for t in range(TINY_NODES.iterations):
             expected = plain(agent, decoder, encoded, task, before, t, 3, actions[task])
             # The likeliest, or as likely but for rounding.
             assert_rounded_alike(expected[range(units), chosen[t]], expected.max(axis=1), 4000)
@@ -174,7 +173,7 @@ def test_room_for_further_devices_changes_nothing(drawn):
     agent, decoder, actions = drawn
     layers = {"params": agent.params["params"]["decoders_placement"]["score"]}
     rng = np.random.default_rng(0)
-    h = rng.standard_normal((len(decoder.padded.real), NODES.hidden)).astype(np.float32)
+    h = rng.standard_normal((len(decoder.padded.real), TINY_NODES.hidden)).astype(np.float32)
     options = decoder.options["placement"]
     wider = np.concatenate([options, np.full_like(options, np.inf)], axis=1)
     graph, own = jax.tree.map(jnp.asarray, decoder.padded.graph), actions["placement"]
@@ -183,7 +182,7 @@ def test_room_for_further_devices_changes_nothing(drawn):
 
     @jax.jit
     def logits(options):
-        terms = cast("DeviceTerms", DeviceLogits(NODES).apply(layers, head, options))
+        terms = cast("DeviceTerms", DeviceLogits(TINY_NODES).apply(layers, head, options))
         exists = jnp.isfinite(options).any(axis=0)
         seen = seen_devices(graph, own.chosen[:, 0], exists)[:, None]
         return device_logits(terms, 1, seen, options, own.latent)
@@ -335,29 +334,29 @@ def test_the_first_iteration_sees_the_reference_plan_unless_told_otherwise(drawn
     _, decoder, actions = drawn
     rows, units = len(decoder.padded.real), decoder.units.num_units
     assert np.asarray(actions["placement"].start)[:, :units].tolist() == [[0] * units] * 4
-    forgetful = new_agent(replace(NODES, carry=False), 0)
+    forgetful = new_agent(replace(TINY_NODES, carry=False), 0)
     anew = drawn_plans(forgetful, decoder, NOISE, 7)["placement"]
     assert anew.start is None
     assert anew.stay is None
     assert anew.latent is not None
-    assert anew.latent.shape == (4, NODES.directions)
+    assert anew.latent.shape == (4, TINY_NODES.directions)
     start = {"placement": np.arange(rows, dtype=np.int32) % 2}
     encoded, key = lively().encode(decoder.padded), jax.random.key(0)
     found = decoder.draw(lively(), encoded, "plan", NOISE, key, start)["placement"]
     assert (np.asarray(found.start) == start["placement"]).all()
-    assert np.asarray(found.stay).shape == (4, NODES.iterations)
+    assert np.asarray(found.stay).shape == (4, TINY_NODES.iterations)
 
 
 def test_graph_level_numbers_have_their_own_density():
     """An untrained policy draws them from N(0, 1): log p = -sum z^2 / 2 but for a constant."""
     agent, decoder = (
-        new_agent(NODES, 0),
+        new_agent(TINY_NODES, 0),
         NodesPlans(MakespanWorkspace(lattice())),
     )
     actions = drawn_plans(agent, decoder, NOISE, 3)
     _, found = judge(agent, decoder, actions)
     latent = np.asarray(actions["placement"].latent)
-    assert latent.shape == (4, NODES.directions + 1)
+    assert latent.shape == (4, TINY_NODES.directions + 1)
     parts = found["placement"][0].parts(jnp.asarray(decoder.padded.real))
     assert_rounded_alike(np.asarray(parts[1][0]), -0.5 * np.square(latent).sum(axis=1))
     assert len(found["schedule"][0].parts(jnp.asarray(decoder.padded.real))) == 1

@@ -101,7 +101,8 @@ def test_credit_is_what_the_solver_says_its_samples_are_worth(mode):
     rollouts = decoder.price(decoder.proposals(actions, noise), 3)
     assert rollouts.priced.ok.all()
     credited = decoder.credit(actions, rollouts)["placement"]
-    found, _ = RingPolicy(PUBLISHED).apply(
+    judge = jax.jit(RingPolicy(PUBLISHED).apply, static_argnames="method", static_argnums=3)
+    found, _ = judge(
         agent.params, encoded, as_arrays(padded)[0], "placement", credited, method=Policy.judge
     )
     last = np.asarray(found.chips.chosen[:, -1] * found.chips.free[:, -1]).sum(axis=1)

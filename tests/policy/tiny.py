@@ -3,8 +3,10 @@ and sizes share their compilations."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -12,12 +14,15 @@ import numpy as np
 from reference.small_rings import ring_problem
 from reference.step_problems import step_problem
 
-from go_rl.core import OpKind, Problem
+from go_rl.core import OpGraph, OpKind, Problem
+from go_rl.graphs.readers.archive import save_graph
+from go_rl.graphs.readers.jax.reader import trace_jax
+from go_rl.graphs.zoo.index import generated_name
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Actions, Agent, new_agent
 from go_rl.policy.config import DispatchPolicyConfig, NodesPolicyConfig, RingPolicyConfig
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
-from go_rl.policy.learn.config import FINE_TUNING
+from go_rl.policy.learn.config import FINE_TUNING, PPOConfig
 from go_rl.policy.makespan_plans import MakespanPlans
 from go_rl.policy.observations.buckets import Padded, pad
 from go_rl.policy.observations.policy_graph import PolicyGraph
@@ -26,9 +31,14 @@ from go_rl.policy.ring.observation import RING_COLUMNS, RING_HARDWARE
 
 SIZES = {"hidden": 8, "sage_layers": 1, "attention_layers": 1, "heads": 2, "segment": 16}
 TINY = RingPolicyConfig(**SIZES, decoder_width=8, directions=2)
-TINY_NODES = NodesPolicyConfig(**SIZES, decoder_width=8, directions=2)
-TINY_DISPATCH = DispatchPolicyConfig(**SIZES, prototypes=16)
-SMALL_LESSON = replace(FINE_TUNING["nodes"], batch=8, first=8)
+NO_ATTENTION = {**SIZES, "attention_layers": 0}
+"""Policies share the encoder: that of the ring attends, and the others compile less."""
+TINY_NODES = NodesPolicyConfig(**NO_ATTENTION, decoder_width=8, directions=2)
+TINY_DISPATCH = DispatchPolicyConfig(**NO_ATTENTION, prototypes=16)
+SMALL_LESSON = replace(
+    FINE_TUNING["nodes"], batch=8, first=8,
+    ppo=PPOConfig(learning_rate=3e-3, epochs=4, order_entropy=1e-3),
+)  # fmt: skip
 """What is drawn, judged and remembered comes in eights: programs of one shape."""
 
 
@@ -106,3 +116,28 @@ def as_arrays(padded: Padded):
 def small_padded(seed: int = 0, units: int = 24) -> Padded:
     """A random graph in the smallest bucket."""
     return pad(random_graph(seed, units))
+
+
+@cache
+def network(layers: int) -> OpGraph:
+    """A training iteration, about ten nodes a layer."""
+
+    def loss(weights, x):
+        for weight in weights:
+            x = jnp.tanh(x @ weight)
+        return (x * x).sum()
+
+    def iteration(weights, x):
+        return jax.tree.map(lambda w, g: w - 0.1 * g, weights, jax.grad(loss)(weights, x))
+
+    weights = [jax.ShapeDtypeStruct((32, 32), jnp.float32)] * layers
+    return trace_jax(iteration, weights, jax.ShapeDtypeStruct((4, 32), jnp.float32))
+
+
+def small_generated(folder: Path, layers: Mapping[int, int]) -> Path:
+    """Write a folder in which networks of so many layers stand for the generated graphs of seeds;
+    tracing those takes seconds."""
+    folder.mkdir(parents=True)
+    for seed, depth in layers.items():
+        save_graph(network(depth), folder / f"{generated_name(seed)}.npz")
+    return folder

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     import numpy as np
 
     from go_rl.plans.audit import PipelineAudit as PipelineAudit
-    from go_rl.plans.pipeline import PipelineConfig
-    from go_rl.plans.pipeline import PipelineRun as PipelineRun
-    from go_rl.plans.stages import Manifest
+    from go_rl.plans.pipeline.config import PipelineConfig
+    from go_rl.plans.pipeline.pipeline import PipelineRun as PipelineRun
+    from go_rl.plans.stages.manifest import Manifest
 
 
 def export_stages(
@@ -85,10 +85,11 @@ def run_stages(
         MissingDependencyError: what runs the stages is not installed.
     """
     from go_rl.costs.models.stage_times import append_times
-    from go_rl.plans.pipeline import PipelineConfig, run_stages
+    from go_rl.plans.pipeline.config import PipelineConfig
     from go_rl.plans.pipeline.measured_times import measured_times
     from go_rl.plans.pipeline.model_inputs import model_inputs
-    from go_rl.plans.stages import read_manifest
+    from go_rl.plans.pipeline.pipeline import run_stages
+    from go_rl.plans.stages.manifest import read_manifest
 
     folder, config = Path(folder), config or PipelineConfig()
     manifest = read_manifest(folder)

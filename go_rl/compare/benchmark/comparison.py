@@ -12,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 from jaxtyping import Float64
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from go_rl.compare.benchmark.run_store import ProblemName, Run
 from go_rl.core import TrainingError
@@ -137,4 +137,4 @@ def _half_width(logs: Float64[np.ndarray, "S P"]) -> Float64[np.ndarray, "P"]:
     if count < 2:
         return np.full(logs.shape[1], np.nan)
     error = logs.std(axis=0, ddof=1) / np.sqrt(count)
-    return float(student.ppf(0.5 + CONFIDENCE / 2, count - 1)) * error
+    return float(stdtrit(count - 1, 0.5 + CONFIDENCE / 2)) * error

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from jaxtyping import Float64, Int
-from scipy.stats import kendalltau
 
 
 def mape(predicted: Float64[np.ndarray, "K"], seconds: Float64[np.ndarray, "K"]) -> float:
@@ -48,6 +47,8 @@ def kendall(
     kernel: Int[np.ndarray, "R"],
 ) -> float:
     """Return Kendall's tau-b within a kernel, the mean over kernels where it is defined."""
+    from scipy.stats import kendalltau  # imports for half a second
+
     taus = []
     for rows in groups_of(kernel):
         if len(rows) > 1:

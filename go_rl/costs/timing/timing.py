@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float64
-from scipy.stats import binom
 
 from go_rl.costs.timing.config import TimingConfig
 from go_rl.costs.timing.core_speed import CoreSpeed
@@ -174,5 +173,7 @@ def interval_ranks(count: int) -> tuple[int, int]:
     So many values lie below the quantile as a binomial draw says (David and Nagaraja, "Order
     Statistics", 2003, section 7.1).
     """
+    from scipy.stats import binom  # imports for half a second
+
     low, high = binom.ppf([0.025, 0.975], count, LOW)
     return max(int(low) - 1, 0), min(int(high), count - 1)

@@ -22,6 +22,7 @@ from types import ModuleType
 from typing import Any
 
 from go_rl.core.errors import GoRLError, ReadError, nearest
+from go_rl.core.printable import last_line
 from go_rl.graphs.readers.foreign import foreign_object, is_torch_module
 from go_rl.graphs.readers.model_options import MICRO_BATCHES, TRIP_COUNT
 
@@ -192,9 +193,3 @@ def call_factory(factory: Callable[..., Any], target: str, dims: Mapping[str, in
         raise
     except Exception as error:
         raise ReadError(f"{target}: the factory raised: {last_line(error)}") from error
-
-
-def last_line(error: BaseException) -> str:
-    """Return the error's type and its last non-empty line."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return f"{type(error).__name__}: {lines[-1]}" if lines else type(error).__name__

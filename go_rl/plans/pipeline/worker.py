@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 
 from go_rl.core import ExecutionError
-from go_rl.core.printable import listed
-from go_rl.graphs.readers.python_target import last_line
+from go_rl.core.printable import last_line, listed
 from go_rl.plans.pipeline.sessions import Session, open_session, short_reason
 from go_rl.plans.pipeline.turns import Channel, Lane, StageClock, run_samples
 from go_rl.plans.stages.manifest import FILE

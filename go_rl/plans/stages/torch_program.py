@@ -19,7 +19,7 @@ from torch import fx
 from torch.export import ExportedProgram
 
 from go_rl.core import ReadError
-from go_rl.graphs.readers.python_target import last_line
+from go_rl.core.printable import last_line
 
 CHECKS = ("_assert_tensor_metadata", "_assert_scalar", "_assert_async", "sym_constrain_range",
           "sym_constrain_range_for_size", "_check_is_size")  # fmt: skip

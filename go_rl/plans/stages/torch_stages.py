@@ -21,7 +21,7 @@ from torch import fx
 from torch.export import ExportedProgram
 
 from go_rl.core import OpGraph, Plan, PlanError, ReadError
-from go_rl.graphs.readers.python_target import last_line
+from go_rl.core.printable import last_line
 from go_rl.plans.stages.assignment import NOWHERE, ProgramOperators, StageAssignment, assign_stages
 from go_rl.plans.stages.folder import StageFolder, check_exportable, stage_folder
 from go_rl.plans.stages.manifest import FROM_USER, Manifest, Stage, StageTensor

@@ -13,9 +13,9 @@ from onnx import TensorProto, helper, numpy_helper
 import go_rl
 from go_rl.core import ExecutionError, PlanError
 from go_rl.plans.audit import audit_stages
-from go_rl.plans.pipeline import PipelineConfig
+from go_rl.plans.pipeline.config import PipelineConfig
 from go_rl.plans.pipeline.processes import stage_processes
-from go_rl.plans.stages import read_manifest
+from go_rl.plans.stages.manifest import read_manifest
 
 pytest.importorskip("onnxruntime", reason="stages are run by onnxruntime")
 QUICK = PipelineConfig(samples=2, warm_up=0)

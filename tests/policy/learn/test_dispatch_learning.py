@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from policy.tiny import TINY_DISPATCH
+from policy.tiny import TINY_DISPATCH, small_generated
 from reference.step_problems import random_edges, step_problem
 
 from go_rl.core import Budget, CheckpointError, OpKind, Problem, TrainingError
@@ -24,10 +24,11 @@ from go_rl.policy.learn.dispatch.cover import greedy_cover, regrets
 from go_rl.policy.learn.dispatch.offsets import gains
 from go_rl.policy.learn.dispatch.problems import split_problems, training_problems
 from go_rl.policy.learn.dispatch.run import pretrain_dispatch
+from go_rl.policy.learn.problems.curriculum import CACHE
 from go_rl.policy.weights import load_weights
 from go_rl.verify.check_plan import check_plan
 
-DISPATCH = replace(TINY_DISPATCH, attention_layers=0, prototypes=6)
+DISPATCH = replace(TINY_DISPATCH, prototypes=6)
 
 
 @cache
@@ -129,6 +130,8 @@ def test_problems_do_not_depend_on_their_number():
 def test_a_run_that_is_cut_off_anywhere_ends_as_the_whole_one(tmp_path: Path):
     """Killed in each stage: what was searched, priced and learned is not made again, and the
     weights are those of the whole run."""
+    for finds in ("finds", "again"):
+        small_generated(tmp_path / finds / CACHE, {seed: 2 + seed % 4 for seed in range(8)})
     said: list[str] = []
     whole = pretrain_dispatch(
         _run(finds=str(tmp_path / "finds")), tmp_path / "whole",

@@ -6,14 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-from policy.tiny import TINY_NODES
+from policy.tiny import TINY_NODES, network, small_generated
 
-from go_rl.core import FREE, OpGraph, ProblemError, TrainingError
+from go_rl.core import FREE, ProblemError, TrainingError
 from go_rl.graphs.readers.archive import save_graph
-from go_rl.graphs.readers.jax.reader import trace_jax
 from go_rl.graphs.zoo.generate.generated import generated_graph
 from go_rl.graphs.zoo.index import generated_name
 from go_rl.policy.learn.advantage import RunningBaseline
@@ -27,34 +25,16 @@ CONFIG = NodesTrainConfig(
     generated=3, max_nodes=60, updates=2, problems=2, samples=8, hardware=("p100x2",),
     decide=(("placement",),), colocate="gradients", top=None, validate_every=1,
     checkpoint_every=1, ppo=PPOConfig(epochs=1),
-    policy=replace(TINY_NODES, attention_layers=0, directions=0, carry=False),
+    policy=replace(TINY_NODES, directions=0, carry=False),
 )  # fmt: skip
-
-
-def network(layers: int) -> OpGraph:
-    """A training iteration, about ten nodes a layer."""
-
-    def loss(weights, x):
-        for weight in weights:
-            x = jnp.tanh(x @ weight)
-        return (x * x).sum()
-
-    def iteration(weights, x):
-        return jax.tree.map(lambda w, g: w - 0.1 * g, weights, jax.grad(loss)(weights, x))
-
-    weights = [jax.ShapeDtypeStruct((32, 32), jnp.float32)] * layers
-    return trace_jax(iteration, weights, jax.ShapeDtypeStruct((4, 32), jnp.float32))
 
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch) -> Path:
     """Folder in which small graphs stand for the generated ones; seed 1 is too large."""
     monkeypatch.setattr(makespan, "HELD_OUT", 2)
-    folder = tmp_path / CACHE
-    folder.mkdir()
-    for seed, layers in ((0, 2), (1, 12), (2, 3), (HELD_OUT_SEED, 2), (HELD_OUT_SEED + 1, 12)):
-        save_graph(network(layers), folder / f"{generated_name(seed)}.npz")
-    return folder
+    layers = {0: 2, 1: 12, 2: 3, HELD_OUT_SEED: 2, HELD_OUT_SEED + 1: 12}
+    return small_generated(tmp_path / CACHE, layers)
 
 
 def test_updates_draw_small_generated_graphs(cache):

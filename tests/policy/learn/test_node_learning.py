@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from policy.tiny import TINY_NODES
+from policy.tiny import SMALL_LESSON, TINY_NODES
 from reference.step_problems import step_problem
 
 from go_rl.api.training.learner_options import LearnerOptions
@@ -38,28 +38,20 @@ from go_rl.policy.plan_decoder import Rollouts
 from go_rl.policy.weights import load_weights
 from go_rl.verify.check_plan import check_plan
 
-NODES = replace(TINY_NODES, attention_layers=0)
-BATCH = 16
-LEARN = replace(
-    FINE_TUNING["nodes"],
-    batch=BATCH,
-    first=BATCH,
-    top=1.0,
-    remembered=8,
-    ppo=PPOConfig(learning_rate=3e-3, epochs=4, order_entropy=1e-3),
-)
+BATCH = SMALL_LESSON.batch
+LEARN = replace(SMALL_LESSON, top=1.0, remembered=8)
 
 
 @cache
 def tiny() -> Agent:
     """Untrained."""
-    return new_agent(NODES, 0)
+    return new_agent(TINY_NODES, 0)
 
 
 @cache
 def forgetful() -> Agent:
     """Untrained; every draw starts anew, so that it shows what the policy itself has learned."""
-    return new_agent(replace(NODES, carry=False), 0)
+    return new_agent(replace(TINY_NODES, carry=False), 0)
 
 
 @cache
@@ -130,9 +122,9 @@ def test_an_update_starts_from_ratio_one_and_its_gradient_is_finite():
     assert not any(jax.tree.leaves(moved["params"]["decoders_fusion"]))
 
 
-@pytest.mark.parametrize("change", [{"directions": 0}, {"carry": False}])
-def test_each_addition_can_be_left_out(change):
-    agent = new_agent(replace(NODES, **change), 0)
+def test_both_additions_can_be_left_out():
+    """That the carried plan alone can be is seen of `forgetful`."""
+    agent = new_agent(replace(TINY_NODES, directions=0, carry=False), 0)
     plan = FineTuned(agent, config=LEARN).optimize(chains(1.0, 3.0), Budget(samples=64), 0)
     assert plan.value < 20.0
 
@@ -179,7 +171,7 @@ def test_the_best_of_the_samples_that_count_is_carried_over():
 
 
 def test_without_graph_level_numbers_units_alone_are_credited():
-    agent = new_agent(replace(NODES, directions=0, carry=False), 0)
+    agent = new_agent(replace(TINY_NODES, directions=0, carry=False), 0)
     decoder = NodesPlans(makespan_workspace(chains(1.0, 3.0)))
     case = TrainingCase("chains", decoder)
     batch = collect(agent, case, {"plan": BATCH}, Credit(1.0), 0).batch
@@ -215,7 +207,7 @@ def test_batches_of_an_update_follow_each_other(tmp_path, monkeypatch):
 
 SHORT = NodesTrainConfig(
     validation="train", max_nodes=80, updates=2, problems=1, samples=BATCH, hardware=("p100x2",),
-    validation_hardware=("p100x2",), further=(), decide=(("placement",),), policy=NODES,
+    validation_hardware=("p100x2",), further=(), decide=(("placement",),), policy=TINY_NODES,
     validate_every=2, checkpoint_every=2, ppo=PPOConfig(epochs=1, decay_updates=4),
 )  # fmt: skip
 
@@ -223,8 +215,8 @@ SHORT = NodesTrainConfig(
 def test_pretraining_writes_the_weights(tmp_path):
     run = SHORT
     weights = pretrain(run, tmp_path)
-    assert weights.agent.config == NODES
+    assert weights.agent.config == TINY_NODES
     again = load_weights(tmp_path / "weights.npz")
-    assert again.agent.config == NODES
+    assert again.agent.config == TINY_NODES
     pairs = zip(*(jax.tree.leaves(w.agent.params) for w in (weights, again)), strict=True)
     assert all(np.array_equal(a, b) for a, b in pairs)

@@ -19,12 +19,12 @@ from typing import Any
 from go_rl.core.errors import GoRLError, MissingDependencyError, ReadError, nearest
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.core.installed import check_installed
+from go_rl.core.printable import last_line
 from go_rl.graphs.readers.foreign import is_torch_module
 from go_rl.graphs.readers.model_options import ModelOptions, with_trips
 from go_rl.graphs.readers.python_target import (
     PythonTarget,
     call_factory,
-    last_line,
     parameters_of,
 )
 from go_rl.graphs.readers.torch.reader import read_documents
