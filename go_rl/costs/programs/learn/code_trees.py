@@ -149,18 +149,26 @@ class CodeTrees(ProgramTrees):
         )  # fmt: skip
 
     def fine_tuned(
-        self, examples: ProgramExamples, config: BoostedConfig | None = None
+        self,
+        examples: ProgramExamples,
+        config: BoostedConfig | None = None,
+        judged: ProgramExamples | None = None,
     ) -> CodeTrees:
-        """Return the trees and more, which learned what these miss on other examples; factor and
-        interval stay.
+        """Return the trees and more, which learned what these miss on other examples; the factor
+        stays.
 
         Args:
             examples: with loop nests.
             config: of the trees that are added; None: `MORE`.
+            judged: examples whose errors give the interval; None: it stays.
         """
         features, seconds = self.features(examples.inputs), self.factor * examples.seconds
         more = self._trees.continued(SummedKernels(features, seconds), config or MORE)
-        return replace(self, trees=more)
+        tuned = replace(self, trees=more)
+        if judged is None:
+            return tuned
+        errors = np.log(judged.seconds / tuned.predict(judged.inputs))
+        return replace(tuned, errors=error_bounds(errors, 1.0))
 
 
 def held_out_errors(
