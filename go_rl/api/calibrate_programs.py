@@ -44,6 +44,9 @@ class CalibrateProgramsConfig:
     """Random schedules of each task."""
     weights: str = SOURCE
     """Weights of a predictor of seconds that are fine-tuned, by name or path."""
+    most_away: float = 0.7
+    """Programs are not learned from while whose timing others had the core for a larger share; on a
+    machine with other work, 1."""
     core: int | None = None
     """Core that measures. Default: the last one of this process."""
     seed: int = 0
@@ -152,7 +155,7 @@ def _measured(
     """Time programs of one task after the other, as long as there are minutes."""
     import time
 
-    from go_rl.costs.programs.learn.examples import examples_of
+    from go_rl.costs.programs.learn.examples import KeepRules, examples_of
     from go_rl.costs.programs.measure.collect import collect_programs
     from go_rl.costs.programs.measure.data import gather_programs
 
@@ -163,7 +166,7 @@ def _measured(
             break
         report(done, len(chosen), f"timing {task.title}")
         collect_programs(folder, config.measuring(level), lambda _: None, {task: network})
-    return examples_of(gather_programs(folder, own_target()))
+    return examples_of(gather_programs(folder, own_target()), KeepRules(most_away=config.most_away))
 
 
 def tuned_weights(
@@ -187,9 +190,10 @@ def tuned_weights(
     known = [start.knows(count) for count in measured.inputs.leaves.tolist()]
     measured = measured.take(np.flatnonzero(known))
     if _tasks(measured) < LEAST_TASKS:
+        dropped = ", ".join(f"{count} {why}" for why, count in measured.dropped if count)
         raise TrainingError(
             f"calibrate: {_tasks(measured)} tasks have a time, and {LEAST_TASKS} are the least; "
-            "give more minutes"
+            f"give more minutes{f' (of the programs timed are left out: {dropped})' * bool(dropped)}"
         )
     tasks = np.random.default_rng(seed).permutation(np.unique(measured.inputs.task))
     judging = np.isin(measured.inputs.task, tasks[: len(tasks) // JUDGED])

@@ -9,10 +9,11 @@ import pytest
 
 from go_rl.api.training.programs import TrainProgramsConfig, split_of, train_programs
 from go_rl.core import TrainingError
-from go_rl.costs.programs.learn import network, reading
+from go_rl.costs.programs.learn import reading, training
 from go_rl.costs.programs.learn.code_trees import CodeTrees
 from go_rl.costs.programs.learn.predictor import ProgramPredictor
 from go_rl.costs.programs.learn.program_weights import load_program_weights
+from go_rl.costs.programs.learn.training import ProgramTrainConfig
 from go_rl.costs.programs.learn.transfer.tuner import TransferTuner
 from tests.costs.programs.made_up import TINY, made_up_programs
 from tests.costs.programs.with_nests import with_nests_and_traces
@@ -24,7 +25,7 @@ FEW = TrainProgramsConfig(steps=20, members=1)
 def made_up(monkeypatch):
     examples = made_up_programs()
     monkeypatch.setattr(reading, "read_examples", lambda *_: examples)
-    monkeypatch.setitem(network.NAMED_CONFIGS, "small", TINY)
+    monkeypatch.setitem(training.NAMED_RUNS, "small", ProgramTrainConfig(TINY))
     return examples
 
 

@@ -61,7 +61,7 @@ def test_train_programs_refuses_an_empty_folder(command, tmp_path):
 @pytest.mark.parametrize(
     ("flags", "answer"),
     [
-        (("--search-steps", 2), "--search-steps (search_steps) must be >= 3, not 2"),
+        (("--search-steps", 8), "--search-steps (search_steps) must be >= 9, not 8"),
         (("--search", -1), "--search (search) is a number of trials, 0 to 1000, not -1"),
         (("--search", 1001), "--search (search) is a number of trials, 0 to 1000, not 1001"),
     ],
@@ -73,7 +73,7 @@ def test_train_programs_names_the_flag_that_is_wrong(command, flags, answer):
 
 
 def test_a_search_is_as_long_as_its_stages():
-    assert train_programs.LEAST_SEARCH_STEPS == search.STAGES
+    assert search.RUNGS[0] == train_programs.LEAST_SEARCH_STEPS
     assert search.ProgramSearchConfig(train_programs.MOST_TRIALS)
     with pytest.raises(TrainingError):
         search.ProgramSearchConfig(train_programs.MOST_TRIALS + 1)

@@ -23,8 +23,9 @@ NETWORKS = ("cdmpp", "cdmpp-code")
 """Models that a search and members are of."""
 WEIGHTS = "weights.npz"
 """File in the folder of the output, of any model."""
-LEAST_SEARCH_STEPS, MOST_TRIALS = 3, 1000
-"""A search judges a trial three times (`go_rl.costs.programs.learn.search`)."""
+LEAST_SEARCH_STEPS, MOST_TRIALS = 9, 1000
+"""A search trains for a ninth and a third of the updates first
+(`go_rl.costs.programs.learn.search`)."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,8 @@ class TrainProgramsConfig:
     trees on these, the most accurate (extra `trees`; docs/programs.md); or the transfer tuner,
     which ranks the programs of one operator and knows no seconds."""
     network: Literal["small", "paper"] = "small"
-    """Sizes: those of the weights that ship, or the paper's (13.8 M parameters)."""
+    """Sizes and hyper-parameters: those of the weights that ship, or the paper's Table 6 (13.8 M
+    parameters; it wants many updates)."""
     labels: Literal["box-cox", "yeo-johnson", "quantile", "log", "none"] = "box-cox"
     """Transform of the seconds."""
     loss: Literal["mse", "mape", "mspe", "mse+mape"] = "mse+mape"
@@ -61,8 +63,8 @@ class TrainProgramsConfig:
     least_programs: int = 2
     """Tasks with fewer distinct programs are dropped; 1 keeps those of one program, which seconds
     can be learned of, ranks not."""
-    search_steps: int = 600
-    """Updates of each trial of ``--search``."""
+    search_steps: int = 2500
+    """Updates of a trial of ``--search`` that is not pruned after a ninth or a third of them."""
     devices: str | None = None
     """JSON file with features of devices that are not in the table (docs/programs.md)."""
 
@@ -248,15 +250,15 @@ def _judged(learned: Any, examples: ProgramExamples, split: DataSplit) -> dict[s
 
 def _run(config: TrainProgramsConfig) -> Any:
     from go_rl.costs.programs.learn.code_inputs import WIDE_NUMBERS
-    from go_rl.costs.programs.learn.network import NAMED_CONFIGS
-    from go_rl.costs.programs.learn.training import ProgramTrainConfig
+    from go_rl.costs.programs.learn.training import NAMED_RUNS
 
-    network = NAMED_CONFIGS[config.network]
+    run = NAMED_RUNS[config.network]
+    network = run.network
     if config.model == "cdmpp-code":
         network = replace(network, leaf_numbers=WIDE_NUMBERS)
-    return ProgramTrainConfig(
-        network, steps=config.steps, labels=config.labels,
-        loss=config.loss, seed=config.seed,
+    return replace(
+        run, network=network, steps=config.steps, labels=config.labels, loss=config.loss,
+        seed=config.seed,
     )  # fmt: skip
 
 

@@ -36,6 +36,9 @@ class Calibrate:
         CalibrateProgramsConfig.weights
     )
     """Programs: weights that are fine-tuned; what ships, or a file of go-rl train programs."""
+    most_away: float = CalibrateProgramsConfig.most_away
+    """Programs: share of the time of timing for which others may have the core; on a machine with
+    other work, 1."""
     calibration: CalibrateConfig = field(default_factory=CalibrateConfig)
 
     @property
@@ -43,7 +46,13 @@ class Calibrate:
         """The configuration of programs."""
         shared = self.calibration
         return CalibrateProgramsConfig(
-            shared.minutes, self.tasks, self.schedules, self.weights, shared.core, shared.seed
+            shared.minutes,
+            self.tasks,
+            self.schedules,
+            self.weights,
+            self.most_away,
+            shared.core,
+            shared.seed,
         )
 
 
