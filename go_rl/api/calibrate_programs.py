@@ -190,10 +190,12 @@ def tuned_weights(
     known = [start.knows(count) for count in measured.inputs.leaves.tolist()]
     measured = measured.take(np.flatnonzero(known))
     if _tasks(measured) < LEAST_TASKS:
-        dropped = ", ".join(f"{count} {why}" for why, count in measured.dropped if count)
+        left_out = "".join(
+            f"; {count} programs are {why}" for why, count in measured.dropped if count
+        )
         raise TrainingError(
             f"calibrate: {_tasks(measured)} tasks have a time, and {LEAST_TASKS} are the least; "
-            f"give more minutes{f' (of the programs timed are left out: {dropped})' * bool(dropped)}"
+            f"give more minutes{left_out}"
         )
     tasks = np.random.default_rng(seed).permutation(np.unique(measured.inputs.task))
     judging = np.isin(measured.inputs.task, tasks[: len(tasks) // JUDGED])
