@@ -3,7 +3,8 @@
 Run: ``python -m experiments.programs.end_to_end_programs FOLDER --weights NAME=FILE ...`` with a
 folder that holds one of ``go-rl tune programs zoo:NAME --out FOLDER/NAME`` for each network. Each
 network is compiled twice, with TVM's default schedules and with the candidates found, and both are
-visited in turn in one process; what counts is the time of the processor, for others share the core.
+visited in turn in one process; what counts is the time of the processor, for others share the core,
+at its reference speed, which fixed work around each visit tells.
 The predictions are those of ``go-rl predict --by programs``. Rows are kept; needs the extra tvm.
 """
 
@@ -25,6 +26,8 @@ from go_rl.core import ReadError
 from go_rl.core.files.scratch_folder import scratch_folder
 from go_rl.core.files.strict_json import read_json
 from go_rl.core.hardware.processor import processor_name
+from go_rl.costs.timing.core_speed import fixed_work
+from go_rl.costs.timing.core_speed_file import read_pace
 from go_rl.costs.timing.tvm_calls import import_tvm
 from go_rl.tuning.loop.nouns import Candidate
 from go_rl.tuning.loop.result_folder import SUMMARY
@@ -39,6 +42,8 @@ VISITS, LONG_VISITS = 7, 3
 """Visits of a network; of one whose run takes over `LONG` seconds."""
 LONG, VISIT = 1.0, 0.2
 """Seconds: of a long run; of the runs of a visit, about."""
+WORKS = 4000
+"""Times that the fixed work is done around a visit, some 20 ms."""
 PUBLISHED = 12.4
 TIMED = "the operators' times"
 
@@ -80,11 +85,13 @@ class MeasuredRow:
     network: str
     schedules: str
     ms: float
-    """Milliseconds of the processor: the median of the visits."""
+    """Milliseconds of the processor at its reference speed: the median of the visits."""
     spread: float
     """Half of the range of the visits, relative to the median."""
     operators_ms: float
     """Sum of the operators' own times, as tuning measured them; uses counted."""
+    slowed: float
+    """How many times as long as at the reference speed everything took meanwhile, the median."""
 
 
 @dataclass(frozen=True)
@@ -119,29 +126,44 @@ def measured_rows(folder: Path, name: str) -> list[MeasuredRow]:
             path = scratch / f"{kind}-{name}.so"
             export_network(network, chosen, path)
             runs.append(_runner(path, network))
-        seconds = in_turn(runs)
+        full = read_pace(next(folder.glob("pace-*.json"))).full_pace
+        seconds, slowed = in_turn(runs, full)
     sums = _operator_sums(folder)
     rows = []
     for kind, visits, total in zip(SCHEDULES, seconds, sums, strict=True):
         middle = float(np.median(visits))
         spread = (max(visits) - min(visits)) / 2 / middle
-        rows.append(MeasuredRow(name, kind, 1e3 * middle, spread, total))
+        rows.append(MeasuredRow(name, kind, 1e3 * middle, spread, total, slowed))
     return rows
 
 
-def in_turn(runs: Sequence[Callable[[], object]]) -> list[list[float]]:
-    """Return seconds of the processor of one run, of each visit of each."""
+def in_turn(runs: Sequence[Callable[[], object]], full: float) -> tuple[list[list[float]], float]:
+    """Return seconds of the processor of one run at its reference speed, of each visit of each; and
+    how many times as long everything took, the median.
+
+    Args:
+        runs: what is timed.
+        full: seconds of the fixed work at the reference speed.
+    """
     first = [timed(run, time.process_time)[1] for run in runs]  # loads, and is not counted
     counts = [max(1, round(VISIT / each)) for each in first]
     found: list[list[float]] = [[] for _ in runs]
+    slow = [_slowness(full)]
     for visit in range(VISITS):
         for run, count, own, once in zip(runs, counts, found, first, strict=True):
             if once > LONG and visit >= LONG_VISITS:
                 continue
             _, spent = timed(lambda run=run, count=count: [run() for _ in range(count)],
                              time.process_time)  # fmt: skip
-            own.append(spent / count)
-    return found
+            slow.append(_slowness(full))
+            own.append(spent / count / float(np.mean(slow[-2:])))
+    return found, float(np.median(slow))
+
+
+def _slowness(full: float) -> float:
+    """How many times as long as at the reference speed the fixed work takes just now."""
+    _, spent = timed(lambda: [fixed_work() for _ in range(WORKS)], time.process_time)
+    return spent / WORKS / full
 
 
 def _runner(path: Path, network: LoweredNetwork) -> Callable[[], object]:
@@ -188,8 +210,9 @@ def page(
     lines = [
         "# Whole networks compiled by TVM", "",
         f"Milliseconds of one core of {processor_name()}, of networks of the zoo that",
-        "`go-rl tune programs` tuned for some minutes: time of the processor, the median of",
-        f"{VISITS} visits in turn ({LONG_VISITS} of runs over {LONG:g} s); ± is half their range.",
+        "`go-rl tune programs` tuned for some minutes: time of the processor at its reference",
+        f"speed, the median of {VISITS} visits in turn ({LONG_VISITS} of runs over {LONG:g} s); ±",
+        "is half their range; *slowed*: how many times as long everything took meanwhile.",
         *([f"Meanwhile: {options.beside}."] if options.beside else []),
         "Predicted by `go-rl predict --by programs`: each function once, replayed on one core.",
         f"*{TIMED.capitalize()}*: the same sum with what tuning measured of each operator, by the",
@@ -216,9 +239,10 @@ def _table(
         ]  # fmt: skip
         some = next(iter(found.values()), None)
         counts = ["–", "–"] if some is None else [str(some.calls), str(some.unpriced)]
-        rows.append([row.network, f"{row.ms:.3g} ± {row.spread:.0%}", f"{row.operators_ms:.3g}",
-                     *cells, *counts])  # fmt: skip
-    heads = ["network", "measured", TIMED, *arms, "calls priced", "functions without a price"]
+        rows.append([row.network, f"{row.ms:.3g} ± {row.spread:.0%}", f"{row.slowed:.2f}",
+                     f"{row.operators_ms:.3g}", *cells, *counts])  # fmt: skip
+    heads = ["network", "measured", "slowed", TIMED, *arms, "calls priced",
+             "functions without a price"]  # fmt: skip
     return table_lines(heads, rows)
 
 
