@@ -83,20 +83,25 @@ def measure_programs(
     Args:
         folder: of the records (docs/programs.md).
         config: which programs are measured, and how.
-        report: called with the tasks done, all of them and a sentence.
+        report: called with the drawings done, all of them and a sentence.
 
     Raises:
         MissingDependencyError: TVM is not installed.
         RecordError: the records cannot be read or written.
+        TaskError: the data set or a level of x86-64 is unknown.
         WorkerError: the core cannot be had.
         ZooError: a network is unknown.
     """
-    from go_rl.costs.programs.measure.collect import collect_programs, listed_tasks
+    from go_rl.costs.programs.measure.collect import (
+        collect_programs,
+        listed_drawings,
+        listed_tasks,
+    )
     from go_rl.runtime.records import RECORDS, RecordStore
 
     folder, config = Path(folder), config or ProgramsConfig()
     folder.mkdir(parents=True, exist_ok=True)
-    total = len(listed_tasks(config))
+    total = len(listed_drawings(config, listed_tasks(config)))
     sentences: list[str] = []
 
     def count(sentence: str) -> None:

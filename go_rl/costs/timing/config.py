@@ -52,6 +52,12 @@ class TimingConfig:
     variation: float = 0.0
     """Coefficient of variation of the visits' times at which there is no further visit, after two
     at least; 0: all visits are made."""
+    most_slowed: float = 0.0
+    """Times as long as at the reference speed that the fixed work may take beside a visit, or the
+    visit does not count and is made later; 0: all visits count."""
+    wait: float = 60.0
+    """Seconds to wait for a core that nobody disturbs, when nothing is left to compile meanwhile;
+    then visits count all the same."""
     together: int = 200
     """Kernels, at most, that are visited in turn."""
     pace_seconds: float = 10.0
@@ -64,6 +70,11 @@ class TimingConfig:
             raise TrainingError("measure: visits and together must be >= 1, patience above 0")
         if not 0 <= self.variation < 1:
             raise TrainingError(f"measure: variation must be in [0, 1), not {self.variation}")
+        if not (self.most_slowed == 0 or self.most_slowed > 1) or not self.wait >= 0:
+            raise TrainingError(
+                "measure: most_slowed must be 0 or above 1 and wait at least 0 seconds, not "
+                f"{self.most_slowed} and {self.wait}"
+            )
         if not (self.seconds > 0 and 1 <= self.least_calls <= self.most_calls):
             raise TrainingError(
                 "measure: seconds must be above 0, least_calls >= 1 and most_calls no fewer, not "
@@ -131,6 +142,9 @@ NETWORKS = (
 class ProgramsConfig:
     """Configuration of measuring programs, and their selection."""
 
+    data_set: str = ""
+    """Name of a data set (`go_rl.costs.programs.measure.program_sets`) that says tasks, schedules,
+    their level of x86-64 and seeds, in place of the settings here; "": these count."""
     networks: tuple[str, ...] = NETWORKS
     """Graphs of the zoo."""
     schedules: int = 32

@@ -20,6 +20,8 @@ from go_rl.costs.timing.config import CollectConfig, ProgramsConfig, SamplingCon
 class ProgramOptions:
     """Which programs are measured, and how."""
 
+    data_set: str = ProgramsConfig.data_set
+    """Name of a data set that says networks, tasks, schedules, level and seeds: programs-3."""
     networks: tuple[str, ...] = ProgramsConfig.networks
     """Graphs of the zoo, with spaces between."""
     schedules: int = ProgramsConfig.schedules
@@ -49,15 +51,17 @@ class ProgramOptions:
             target=self.target, core=self.core, round=self.round, timeout=self.timeout,
             sampling=sampling, timing=timing,
         )  # fmt: skip
-        return ProgramsConfig(self.networks, self.schedules, self.codegen, self.memory, measure)
+        return ProgramsConfig(
+            self.data_set, self.networks, self.schedules, self.codegen, self.memory, measure
+        )
 
 
 @dataclass(frozen=True)
 class ProgramTiming(TimingConfig):
     """When a measurement is good enough (docs/kernels.md)."""
 
-    together: Annotated[int, tyro.conf.Suppress] = TimingConfig.together
-    """Not read: the programs of a task and level are visited in turn."""
+    together: int = 64
+    """Programs, at most, that are visited in turn."""
 
 
 @dataclass(frozen=True)

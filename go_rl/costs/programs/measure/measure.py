@@ -1,41 +1,60 @@
-"""`compile_program`: draw and build one program and time it, in a worker process.
+"""`answer`: draw the schedules of a task, build one of them and time it, in a worker process.
 
 Needs TVM, an optional extra: ``pip install 'go_rl[tvm]'``.
 """
 
 from __future__ import annotations
 
+import gc
 import resource
 import time
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from go_rl.core import ExecutionError
-from go_rl.costs.programs.nests import nest_to_json
+from go_rl.costs.programs.nests import NestError, nest_to_json
 from go_rl.costs.programs.nests.tvm_lowering import import_meta_schedule, nest_from_tvm
-from go_rl.costs.programs.workloads import TensorTask
-from go_rl.costs.programs.workloads.drawn_programs import codegen_target, draw_programs
+from go_rl.costs.programs.workloads.drawn_programs import (
+    Drawing,
+    codegen_target,
+    draw_programs,
+)
 from go_rl.costs.timing.config import TimingConfig
 from go_rl.costs.timing.measuring_run import MeasuringRun, Timed
 from go_rl.costs.timing.tvm_calls import import_tvm, timed_calls
+
+MEMORY_BYTES, MEMORY_REPEATS = 1 << 26, 5
+"""Bytes that the idle check reads from memory, more than a cache holds, and how often."""
+
+
+@dataclass(frozen=True)
+class DrawnNest:
+    """A schedule that was drawn."""
+
+    nest: str
+    """Loop nest (JSON); "" where go_rl knows none."""
+    operand_bytes: int
+    """Bytes of the operands and the result."""
+    reason: str = ""
+    """Reason why there is none."""
+
+
+@dataclass(frozen=True)
+class IdleCheck:
+    """Request for the seconds that reading `MEMORY_BYTES` takes just now."""
 
 
 @dataclass(frozen=True)
 class ProgramTask:
     """One program to be measured."""
 
-    task: str
-    """JSON (``TensorTask.to_json``)."""
-    codegen: str
-    """Level of x86-64."""
+    drawing: Drawing
     draw: int
     """Number of the random schedule, from 0."""
-    draws: int
-    """Random schedules drawn together: what the numbers count."""
-    seed: int
     memory: float
     """Bytes that this process may address."""
     full_pace: float
@@ -56,32 +75,56 @@ def compile_program(asked: ProgramTask) -> tuple[Timed, dict[str, Any]]:
         NestError: the program has no loop nest that go_rl knows.
     """
     bound_memory(int(asked.memory))
-    drawn = _drawn(asked.task, asked.codegen, asked.draws, asked.seed)
-    if asked.draw >= len(drawn):
-        raise ExecutionError(f"{len(drawn)} schedules could be drawn; this is number {asked.draw}")
-    candidate, tvm = drawn[asked.draw], import_tvm()
+    candidates, nests = _drawn(asked.drawing)
+    if asked.draw >= len(candidates):
+        raise ExecutionError(
+            f"{len(candidates)} schedules could be drawn; this is number {asked.draw}"
+        )
+    candidate, drawn, tvm = candidates[asked.draw], nests[asked.draw], import_tvm()
+    if drawn.reason:
+        raise NestError(drawn.reason)
     start = time.perf_counter()
-    kernel = tvm.compile(candidate.sch.mod, target=codegen_target(asked.codegen)).jit()
+    target = codegen_target(asked.drawing.codegen)
+    kernel = tvm.compile(candidate.sch.mod, target=target).jit()
     spent = time.perf_counter() - start
     rng = np.random.default_rng(0)
-    shapes = [tuple(map(int, each.shape)) for each in candidate.args_info]
-    operands = [rng.random(shape, np.float32) + 0.5 for shape in shapes]
+    operands = [rng.random(shape, np.float32) + 0.5 for shape in _shapes(candidate)]
     timed = timed_calls(kernel, operands, asked.full_pace)
     about = {
         "compile_seconds": spent,
-        "nest": nest_to_json(nest_from_tvm(candidate.sch.mod)),
+        "nest": drawn.nest,
         "trace": str(candidate.sch.trace),
     }
     return timed, about
+
+
+def memory_seconds() -> float:
+    """Return the median seconds of reading `MEMORY_BYTES`: what a neighbour in the memory and the
+    shared cache slows, and the fixed work of `go_rl.costs.timing.core_speed` does not show."""
+    array, seconds = np.ones(MEMORY_BYTES // 8), []
+    for _ in range(MEMORY_REPEATS):
+        began = time.perf_counter()
+        array.sum()
+        seconds.append(time.perf_counter() - began)
+    return float(np.median(seconds))
 
 
 _run = MeasuringRun(compile_program)
 
 
 def answer(request: Any) -> Any:
-    """Do as asked (`MeasuringRun.answer`); what a worker process calls. The first request, whatever
-    it is, imports TVM."""
-    import_meta_schedule()
+    """Do as asked; what a worker process calls.
+
+    Returns:
+        For `Drawing`: a `DrawnNest` for each schedule. For `IdleCheck`: `memory_seconds`. For any
+        other: `MeasuringRun.answer`. The first request, whatever it is, imports TVM.
+    """
+    _imported()
+    match request:
+        case Drawing():
+            return _drawn(request)[1]
+        case IdleCheck():
+            return memory_seconds()
     return _run.answer(request)
 
 
@@ -92,6 +135,28 @@ def bound_memory(limit: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (bound, hard))
 
 
-@lru_cache(maxsize=4)
-def _drawn(task: str, codegen: str, count: int, seed: int) -> list[Any]:
-    return draw_programs(TensorTask.from_json(task), codegen_target(codegen), count, seed)
+@lru_cache(maxsize=1)
+def _imported() -> None:
+    """Import TVM, once; what was imported is no garbage, and looking for it is a fifth of the time
+    in which a small program is compiled."""
+    import_meta_schedule()
+    gc.freeze()
+
+
+@lru_cache(maxsize=16)
+def _drawn(drawing: Drawing) -> tuple[list[Any], list[DrawnNest]]:
+    """Return the candidates of a drawing, and their loop nests."""
+    candidates = draw_programs(drawing)
+    return candidates, [_nest(each) for each in candidates]
+
+
+def _nest(candidate: Any) -> DrawnNest:
+    size = 4 * sum(map(prod, _shapes(candidate)))
+    try:
+        return DrawnNest(nest_to_json(nest_from_tvm(candidate.sch.mod)), size)
+    except NestError as error:
+        return DrawnNest("", size, f"NestError: {error}")
+
+
+def _shapes(candidate: Any) -> list[tuple[int, ...]]:
+    return [tuple(map(int, each.shape)) for each in candidate.args_info]
