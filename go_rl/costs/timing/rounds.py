@@ -160,6 +160,8 @@ class _Together:
         self._about: dict[int, dict[str, Any]] = {}
         self._seen: dict[int, list[TimingSamples]] = {}
         self._visiting: dict[int, float] = {}
+        self._finished: set[int] = set()
+        """Programs that need no further visit."""
         self._waited = 0.0
         """Seconds waited for a core that nobody disturbs, since the last quiet visit."""
 
@@ -194,12 +196,13 @@ class _Together:
     def _round(self) -> int | None:
         """Visit all that are held and need it, until the core is disturbed; return how many visits
         counted. None: nothing needs any."""
-        places = [(place, i) for place, i in enumerate(self._seen) if self._unfinished(i)]
+        seen = self._seen
+        places = [(place, i) for place, i in enumerate(seen) if i not in self._finished]
         if not places:
             return None
         visited: list[int] = []
-        if self._config.timing.most_slowed:  # the first may be the only ones; slow ones come last
-            places.sort(key=lambda each: (len(self._seen[each[1]]), self._visiting.get(each[1], 0)))
+        if self._config.timing.most_slowed:  # the next may be the last before a disturbance
+            places.sort(key=lambda each: (-len(seen[each[1]]), self._visiting.get(each[1], 0.0)))
         for place, i in places:
             if not self._visit(i, place):
                 break
@@ -231,6 +234,8 @@ class _Together:
         if is_quiet(samples, timing.most_slowed):
             self._waited = 0.0
         self._seen[i].append(samples)
+        if not self._unfinished(i):
+            self._finished.add(i)
         return True
 
     def _outcome(self, i: int) -> TaskOutcome:
@@ -249,6 +254,7 @@ class _Together:
                 reason = "the worker's process died between two requests"
                 raise _Lost(i, reason, self._failed, between=True) from None
             self._failed[i] = reason_of(error, self._config.timeout)
+            self._finished.add(i)
         except (WorkerDied, WorkerTimeout) as error:
             raise _Lost(i, reason_of(error, self._config.timeout), self._failed) from None
         return None

@@ -21,9 +21,16 @@ from go_rl.costs.programs.measure.measure import DrawnNest, IdleCheck, ProgramTa
 from go_rl.costs.programs.measure.program_sets import program_set
 from go_rl.costs.programs.workloads import TaskError, TensorTask, network_tasks
 from go_rl.costs.programs.workloads.drawn_programs import CODEGEN, Drawing
-from go_rl.costs.timing.collector import MODEL, Asked, Collector, Report, collecting
+from go_rl.costs.timing.collector import (
+    MODEL,
+    Asked,
+    Collector,
+    Report,
+    collecting,
+    is_whole,
+)
 from go_rl.costs.timing.config import ProgramsConfig
-from go_rl.costs.timing.rounds import PARTIAL, VISIT_SECONDS, batches
+from go_rl.costs.timing.rounds import VISIT_SECONDS, batches
 from go_rl.costs.timing.tvm_calls import import_tvm
 from go_rl.costs.timing.worker import START_SECONDS, reason_of
 from go_rl.graphs.zoo.index import zoo_graph
@@ -162,7 +169,7 @@ def _known_nests(collector: Collector) -> Known:
     known: Known = {}
     config = collector.config
     for record in collector.store.find(config.target, round=config.round):
-        if NEST in record.details and not record.details.get(PARTIAL):
+        if NEST in record.details and is_whole(record, config.timing.most_slowed):
             level = str(json.loads(record.setting)["codegen"])
             known.setdefault((record.workload, level), set()).add(_hash(record.details[NEST]))
     return known

@@ -22,7 +22,7 @@ from go_rl.costs.programs.features import PackedAsts
 from go_rl.costs.programs.measure.collect import NEST, TASK, TRACE
 from go_rl.costs.programs.measure.features_file import nest_features
 from go_rl.costs.programs.workloads import TaskError, TensorTask, network_tasks
-from go_rl.costs.timing.collector import MODEL, failures_of
+from go_rl.costs.timing.collector import MODEL, SLOWED, failures_of
 from go_rl.costs.timing.core_speed_file import pace_path, read_pace
 from go_rl.graphs.zoo.index import zoo_graph
 from go_rl.runtime.records import RECORDS, Record, RecordStore
@@ -107,7 +107,7 @@ def gather_programs(folder: Path, name: str = "programs", most_slowed: float = i
             f"{folder}: no tensor program has a time ({len(records)} records); a folder of go-rl "
             "measure programs is needed"
         )
-    timed = [r for r in timed if float(r.details.get("slowed", 0.0)) <= most_slowed]
+    timed = [r for r in timed if float(r.details.get(SLOWED, 0.0)) <= most_slowed]
     if not timed:
         raise ReadError(
             f"{folder}: every tensor program was timed beside fixed work that took more than "
