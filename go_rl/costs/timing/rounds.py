@@ -9,6 +9,7 @@ Efficient" (NeurIPS 2020), where `TimingConfig.variation` is above 0.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from itertools import chain, islice
@@ -162,6 +163,8 @@ class _Together:
         self._visiting: dict[int, float] = {}
         self._finished: set[int] = set()
         """Programs that need no further visit."""
+        self._disturbed: Counter[int] = Counter()
+        """Visits of each program that were disturbed: the longest ones most often."""
         self._waited = 0.0
         """Seconds waited for a core that nobody disturbs, since the last quiet visit."""
 
@@ -202,7 +205,7 @@ class _Together:
             return None
         visited: list[int] = []
         if self._config.timing.most_slowed:  # the next may be the last before a disturbance
-            places.sort(key=lambda each: (-len(seen[each[1]]), self._visiting.get(each[1], 0.0)))
+            places.sort(key=lambda each: (self._disturbed[each[1]], -len(seen[each[1]])))
         for place, i in places:
             if not self._visit(i, place):
                 break
@@ -233,6 +236,9 @@ class _Together:
             return i in self._failed
         if is_quiet(samples, timing.most_slowed):
             self._waited = 0.0
+        elif patient:
+            self._disturbed[i] += 1
+            return False
         self._seen[i].append(samples)
         if not self._unfinished(i):
             self._finished.add(i)

@@ -107,13 +107,12 @@ def split_seconds(sample: Callable[[], float], own: bool) -> tuple[float, float]
 def visit(
     sample: Callable[[], float], config: TimingConfig, pace: CoreSpeed, own: bool = False
 ) -> TimingSamples | None:
-    """Return the timed calls of a visit (`calls_of`); None where the core was disturbed before or
-    meanwhile, and may not be (``most_slowed``)."""
+    """Return the timed calls of a visit (`calls_of`); None where the core is disturbed just now and
+    may not be (``most_slowed``). It may be disturbed meanwhile: see `is_quiet`."""
     most = config.most_slowed
     if most and float(np.median([pace() for _ in range(CHECKS)])) > most:
         return None
-    found = calls_of(sample, config, pace, own)
-    return found if is_quiet(found, most) else None
+    return calls_of(sample, config, pace, own)
 
 
 def is_quiet(samples: TimingSamples, most_slowed: float) -> bool:

@@ -67,7 +67,7 @@ class ProgramData:
     task: Int64[np.ndarray, "R"]
     target: Int64[np.ndarray, "R"]
     draw: Int64[np.ndarray, "R"]
-    """[R] number of the random schedule of the task."""
+    """[R] number of the random schedule of the task; those of further seeds follow."""
     nest: Int64[np.ndarray, "R"]
     trace: Int64[np.ndarray, "R"]
     """[R] number in ``traces``."""
@@ -162,13 +162,17 @@ def _columns(records: Sequence[Record], nests: Mapping[str, int]) -> dict[str, A
         "traces": tuple(traces),
         "task": np.array([task[each[TASK]] for each in about], np.int64),
         "target": np.array([targets.index(each) for each in of_record], np.int64),
-        "draw": np.array([json.loads(r.setting).get("draw", 0) for r in records], np.int64),
+        "draw": np.array([_draw(json.loads(record.setting)) for record in records], np.int64),
         "nest": np.array([nests[each[NEST]] for each in about], np.int64),
         "trace": np.array([traces[each[TRACE]] for each in about], np.int64),
         "seconds": np.array([_seconds(record) for record in records], np.float64),
         "spread": np.array([record.spread or 0.0 for record in records], np.float64),
         "away": np.array([float(each.get("away", 0.0)) for each in about], np.float64),
     }
+
+
+def _draw(setting: Mapping[str, Any]) -> int:
+    return setting.get("draw", 0) + setting.get("draws", 0) * setting.get("seed", 0)
 
 
 def _seconds(record: Record) -> float:

@@ -69,8 +69,9 @@ class ProgramSet:
         heavy, others = self.tasks()
         for number in range(self.rounds):
             first = number * self.heavy_drawings
+            yield from self._of(heavy, first)
             yield from self._of(others, number)
-            for more in range(self.heavy_drawings):
+            for more in range(1, self.heavy_drawings):
                 yield from self._of(heavy, first + more)
 
     def _of(self, tasks: Iterable[TensorTask], seed: int) -> Iterator[Drawing]:
