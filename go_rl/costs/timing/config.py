@@ -154,6 +154,9 @@ class ProgramsConfig:
     the one that runs it."""
     memory: float = 8e9
     """Bytes that the worker's process may address."""
+    most_seconds: float = 1.0
+    """Seconds that one run of a program may take; a slower one is not timed, and its record says
+    so."""
     measure: CollectConfig = field(default_factory=CollectConfig)
     """Measurement settings; those read are target, core, round, time-out, timing, and of
     ``sampling`` the seed and the most FLOP of a task."""
@@ -163,5 +166,7 @@ class ProgramsConfig:
             raise TrainingError(f"measure: schedules must be >= 1, not {self.schedules}")
         if not self.networks or not self.codegen:
             raise TrainingError("measure: name at least one network and one level of x86-64")
+        if not self.most_seconds > 0:
+            raise TrainingError(f"measure: most_seconds must be above 0, not {self.most_seconds}")
         if not self.memory >= 1e9:
             raise TrainingError(f"measure: memory must be at least 1e9 bytes, not {self.memory}")

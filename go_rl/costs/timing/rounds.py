@@ -183,10 +183,12 @@ class _Together:
             for _ in range(rounds):
                 self._round()
             rounds = 1
+        began = time.perf_counter()
         while (visited := self._round()) is not None:
             if not visited and self._config.timing.most_slowed:
                 time.sleep(CHECK_SECONDS)
-                self._waited += CHECK_SECONDS
+                self._waited += time.perf_counter() - began
+            began = time.perf_counter()
         if self._seen:
             self._worker.call(Release(), self._config.timeout)
         return self._failed | {i: self._outcome(i) for i in self._seen if i not in self._failed}

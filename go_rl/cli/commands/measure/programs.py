@@ -31,6 +31,9 @@ class ProgramOptions:
     the one that runs it."""
     memory: float = ProgramsConfig.memory
     """Bytes that the worker's process may address."""
+    most_seconds: float = ProgramsConfig.most_seconds
+    """Seconds that one run of a program may take; a slower one is not timed, and its record says
+    so."""
     target: str = field(default_factory=own_target)
     """Name of this machine, with one core, in the records; by default its processor's."""
     core: int | None = CollectConfig.core
@@ -52,8 +55,9 @@ class ProgramOptions:
             sampling=sampling, timing=timing,
         )  # fmt: skip
         return ProgramsConfig(
-            self.data_set, self.networks, self.schedules, self.codegen, self.memory, measure
-        )
+            self.data_set, self.networks, self.schedules, self.codegen, self.memory,
+            self.most_seconds, measure,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -151,8 +151,9 @@ def _missing(
         reason = drawn.reason or (AGAIN if hashed in seen else "")
         seen.add(hashed)
         task = reason or ProgramTask(
-            drawing, draw, config.memory, collector.full_pace, config.measure.timing
-        )
+            drawing, draw, config.memory, config.most_seconds, collector.full_pace,
+            config.measure.timing,
+        )  # fmt: skip
         yield Asked(workload, drawing.setting(draw), task, about, kept), drawn.operand_bytes
 
 

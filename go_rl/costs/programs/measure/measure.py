@@ -57,6 +57,8 @@ class ProgramTask:
     """Number of the random schedule, from 0."""
     memory: float
     """Bytes that this process may address."""
+    most_seconds: float
+    """Seconds that one run may take."""
     full_pace: float
     """Full pace of the core; see `go_rl.costs.timing.core_speed.CoreSpeed`."""
     timing: TimingConfig
@@ -70,7 +72,7 @@ def compile_program(asked: ProgramTask) -> tuple[Timed, dict[str, Any]]:
         the schedule came about.
 
     Raises:
-        ExecutionError: fewer schedules were drawn.
+        ExecutionError: fewer schedules were drawn, or the program is too slow.
         MissingDependencyError: TVM is not installed.
         NestError: the program has no loop nest that go_rl knows.
     """
@@ -89,7 +91,7 @@ def compile_program(asked: ProgramTask) -> tuple[Timed, dict[str, Any]]:
     spent = time.perf_counter() - start
     rng = np.random.default_rng(0)
     operands = [rng.random(shape, np.float32) + 0.5 for shape in _shapes(candidate)]
-    timed = timed_calls(kernel, operands, asked.full_pace)
+    timed = timed_calls(kernel, operands, asked.full_pace, asked.most_seconds)
     about = {
         "compile_seconds": spent,
         "nest": drawn.nest,

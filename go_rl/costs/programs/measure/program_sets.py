@@ -10,7 +10,7 @@ TVM or on what was measured.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -67,16 +67,17 @@ class ProgramSet:
     def drawings(self) -> Iterator[Drawing]:
         """Yield what is to be measured, in order."""
         heavy, others = self.tasks()
+        every = _dealt(heavy | others, self.seed)
         for number in range(self.rounds):
             first = number * self.heavy_drawings
-            yield from self._of(heavy, first)
-            yield from self._of(others, number)
+            for task in every:
+                yield self._of(task, first if task in heavy else number)
             for more in range(1, self.heavy_drawings):
-                yield from self._of(heavy, first + more)
+                for task in heavy:
+                    yield self._of(task, first + more)
 
-    def _of(self, tasks: Iterable[TensorTask], seed: int) -> Iterator[Drawing]:
-        for task in tasks:
-            yield Drawing(task, self.codegen, self.draws, seed)
+    def _of(self, task: TensorTask, seed: int) -> Drawing:
+        return Drawing(task, self.codegen, self.draws, seed)
 
 
 PROGRAM_SETS: Mapping[str, ProgramSet] = MappingProxyType({
