@@ -138,6 +138,29 @@ NETWORKS = (
 """Networks whose operators are tasks; those held out from training are among them."""
 
 
+Choice = Literal["all", "kmeans", "disagreement"]
+
+
+@dataclass(frozen=True)
+class ChoiceConfig:
+    """Choice of the programs to measure, of those that are drawn."""
+
+    choose: Choice = "all"
+    """``kmeans``: the programs of so many tasks, the nearest ones to the centres of clusters of all
+    programs' features; ``disagreement``: as many programs, those on which the members of a learned
+    predictor disagree most."""
+    tasks: int = 50
+    """Tasks to be chosen; ``disagreement``: tasks times schedules are the programs to be chosen."""
+    weights: str = ""
+    """Weights of the predictor (go-rl train programs), by path or name; ``disagreement`` only."""
+
+    def __post_init__(self) -> None:
+        if self.tasks < 1:
+            raise TrainingError(f"measure: tasks must be >= 1, not {self.tasks}")
+        if (self.choose == "disagreement") != bool(self.weights):
+            raise TrainingError("measure: weights belong to choose disagreement, which needs them")
+
+
 @dataclass(frozen=True)
 class ProgramsConfig:
     """Configuration of measuring programs, and their selection."""
@@ -157,6 +180,7 @@ class ProgramsConfig:
     most_seconds: float = 1.0
     """Seconds that one run of a program may take; a slower one is not timed, and its record says
     so."""
+    choice: ChoiceConfig = field(default_factory=ChoiceConfig)
     measure: CollectConfig = field(default_factory=CollectConfig)
     """Measurement settings; those read are target, core, round, time-out, timing, and of
     ``sampling`` the seed and the most FLOP of a task."""
@@ -166,6 +190,8 @@ class ProgramsConfig:
             raise TrainingError(f"measure: schedules must be >= 1, not {self.schedules}")
         if not self.networks or not self.codegen:
             raise TrainingError("measure: name at least one network and one level of x86-64")
+        if self.data_set and self.choice.choose != "all":
+            raise TrainingError("measure: choose is for networks; a data set says what is measured")
         if not self.most_seconds > 0:
             raise TrainingError(f"measure: most_seconds must be above 0, not {self.most_seconds}")
         if not self.memory >= 1e9:

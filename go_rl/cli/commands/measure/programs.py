@@ -13,7 +13,13 @@ from go_rl.cli.console import console, counting, print_line
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_folder
 from go_rl.core.hardware.processor import own_target
-from go_rl.costs.timing.config import CollectConfig, ProgramsConfig, SamplingConfig, TimingConfig
+from go_rl.costs.timing.config import (
+    ChoiceConfig,
+    CollectConfig,
+    ProgramsConfig,
+    SamplingConfig,
+    TimingConfig,
+)
 
 
 @dataclass(frozen=True)
@@ -47,7 +53,7 @@ class ProgramOptions:
     seed: int = SamplingConfig.seed
     """Random seed of the schedules."""
 
-    def config(self, timing: TimingConfig) -> ProgramsConfig:
+    def config(self, timing: TimingConfig, choice: ChoiceConfig) -> ProgramsConfig:
         """Return the configuration that the library knows."""
         sampling = SamplingConfig(most_flops=self.most_flops, seed=self.seed)
         measure = CollectConfig(
@@ -56,7 +62,7 @@ class ProgramOptions:
         )  # fmt: skip
         return ProgramsConfig(
             self.data_set, self.networks, self.schedules, self.codegen, self.memory,
-            self.most_seconds, measure,
+            self.most_seconds, choice, measure,
         )  # fmt: skip
 
 
@@ -77,12 +83,14 @@ class MeasurePrograms:
     list: bool = False
     """Only list the tasks; nothing is measured, and TVM is not needed."""
     programs: ProgramOptions = field(default_factory=ProgramOptions)
+    choice: ChoiceConfig = field(default_factory=ChoiceConfig)
     timing: ProgramTiming = field(default_factory=ProgramTiming)
 
 
 def run(config: MeasurePrograms) -> int:
     """Run ``go-rl measure programs``; returns the exit code."""
-    folder, programs = Path(config.folder), config.programs.config(config.timing)
+    folder = Path(config.folder)
+    programs = config.programs.config(config.timing, config.choice)
     check_folder(folder, "DIR")
     from go_rl.api.measure import measure_programs, tensor_tasks
 

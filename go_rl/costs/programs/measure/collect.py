@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,9 +32,14 @@ from go_rl.costs.timing.collector import (
 from go_rl.costs.timing.config import ProgramsConfig
 from go_rl.costs.timing.rounds import VISIT_SECONDS, batches
 from go_rl.costs.timing.tvm_calls import import_tvm
-from go_rl.costs.timing.worker import START_SECONDS, reason_of
+from go_rl.costs.timing.worker import (
+    START_SECONDS,
+    reason_of,
+    worker_core,
+    worker_environment,
+)
 from go_rl.graphs.zoo.index import zoo_graph
-from go_rl.runtime.warm_worker import WorkerDied, WorkerFailed, WorkerTimeout
+from go_rl.runtime.warm_worker import WarmWorker, WorkerDied, WorkerFailed, WorkerTimeout
 
 WORKER = "go_rl.costs.programs.measure.measure:answer"
 TASK, NEST, TRACE = "task", "nest", "trace"
@@ -46,6 +51,9 @@ AGAIN = "drawn before"
 """Reason why a program has no time: it has one under another setting."""
 Known = dict[tuple[str, str], set[bytes]]
 """Hashes of the loop nests that were measured, by workload and level of x86-64."""
+KEPT = (NEST, TRACE, VISIT_SECONDS)
+Wanted = Collection[tuple[str, str]]
+"""Workload and setting of the programs to be measured."""
 Sized = tuple[Asked, int]
 """What is asked for, and bytes of its operands."""
 
@@ -96,6 +104,7 @@ def collect_programs(
     config: ProgramsConfig,
     report: Report,
     tasks: Mapping[TensorTask, str] | None = None,
+    wanted: Wanted | None = None,
 ) -> int:
     """Measure what is missing, and return how many measurements were made.
 
@@ -104,6 +113,7 @@ def collect_programs(
         config: which programs are measured, and how.
         report: told a sentence after each drawing of `listed_drawings`.
         tasks: with the networks that have them; None: `listed_tasks`.
+        wanted: programs that were chosen; None: all that are drawn.
 
     Raises:
         MissingDependencyError: TVM is not installed.
@@ -121,7 +131,12 @@ def collect_programs(
 
         def missing() -> Iterator[Sized]:
             for drawing in drawings:
-                yield from _missing(drawing, tasks[drawing.task], config, collector, known)
+                lacking = _lacking(drawing, collector, wanted)
+                if lacking:
+                    seen = known.setdefault((drawing.task.workload, drawing.codegen), set())
+                    nests = nests_of(drawing, collector.worker)
+                    drawn = [(draw, nests[draw]) for draw in lacking]
+                    yield from _asked(drawing, drawn, tasks[drawing.task], seen, config, collector)
                 report(f"{drawing.task.title}: {collector.made} measured so far")
 
         for batch in batches(missing(), lambda each: each[1], measure.timing.together):
@@ -132,37 +147,62 @@ def collect_programs(
         return collector.made
 
 
-def _missing(
-    drawing: Drawing, network: str, config: ProgramsConfig, collector: Collector, known: Known
-) -> Iterator[Sized]:
-    """Yield what a drawing lacks; programs that are known are not measured again."""
-    workload, text = drawing.task.workload, drawing.task.to_json()
-    lacking = [
-        draw for draw in range(drawing.draws) if collector.lacks(workload, drawing.setting(draw))
+def drawn_nests(
+    drawings: Iterable[Drawing], config: ProgramsConfig
+) -> dict[Drawing, list[DrawnNest]]:
+    """Return the programs that `collect_programs` would measure, without measuring any.
+
+    Raises:
+        MissingDependencyError: TVM is not installed.
+        WorkerError: the core cannot be had.
+    """
+    import_tvm()
+    measure = config.measure
+    with WarmWorker(WORKER, worker_core(measure), worker_environment(measure)) as worker:
+        return {drawing: nests_of(drawing, worker) for drawing in drawings}
+
+
+def nests_of(drawing: Drawing, worker: WarmWorker) -> list[DrawnNest]:
+    """Return a `DrawnNest` for each schedule of a drawing; why there is none is its reason."""
+    try:
+        found = worker.call(drawing, START_SECONDS)
+    except (WorkerDied, WorkerFailed, WorkerTimeout) as error:
+        found, why = [], reason_of(error, START_SECONDS)
+    else:
+        why = f"only {len(found)} schedules could be drawn"
+    return found + [DrawnNest("", 0, why)] * (drawing.draws - len(found))
+
+
+def _lacking(drawing: Drawing, collector: Collector, wanted: Wanted | None) -> list[int]:
+    """Return the numbers of the schedules that are to be measured."""
+    keys = [(drawing.task.workload, drawing.setting(draw)) for draw in range(drawing.draws)]
+    return [
+        draw
+        for draw, key in enumerate(keys)
+        if collector.lacks(*key) and (wanted is None or key in wanted)
     ]
-    if not lacking:
-        return
-    nests = _nests(drawing, collector)
-    seen = known.setdefault((workload, drawing.codegen), set())
-    about, kept = {MODEL: network, TASK: text}, (NEST, TRACE, VISIT_SECONDS)
-    for draw in lacking:
-        drawn = nests[draw] if draw < len(nests) else DrawnNest("", 0, f"{len(nests)} were drawn")
-        hashed = _hash(drawn.nest)
-        reason = drawn.reason or (AGAIN if hashed in seen else "")
+
+
+def _asked(
+    drawing: Drawing,
+    drawn: Iterable[tuple[int, DrawnNest]],
+    network: str,
+    seen: set[bytes],
+    config: ProgramsConfig,
+    collector: Collector,
+) -> Iterator[Sized]:
+    """Yield what is asked for; programs that were seen are not measured again."""
+    details = {MODEL: network, TASK: drawing.task.to_json()}
+    for draw, each in drawn:
+        hashed = _hash(each.nest)
+        reason = each.reason or (AGAIN if hashed in seen else "")
         seen.add(hashed)
         task = reason or ProgramTask(
             drawing, draw, config.memory, config.most_seconds, collector.full_pace,
             config.measure.timing,
         )  # fmt: skip
-        yield Asked(workload, drawing.setting(draw), task, about, kept), drawn.operand_bytes
-
-
-def _nests(drawing: Drawing, collector: Collector) -> list[DrawnNest]:
-    """Return the loop nests of a drawing; why there are none is the reason of each."""
-    try:
-        return collector.worker.call(drawing, START_SECONDS)
-    except (WorkerDied, WorkerFailed, WorkerTimeout) as error:
-        return [DrawnNest("", 0, reason_of(error, START_SECONDS))] * drawing.draws
+        asked = Asked(drawing.task.workload, drawing.setting(draw), task, details, KEPT)
+        yield asked, each.operand_bytes
 
 
 def _known_nests(collector: Collector) -> Known:
