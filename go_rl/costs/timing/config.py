@@ -177,6 +177,10 @@ class ProgramsConfig:
     the one that runs it."""
     memory: float = 8e9
     """Bytes that the worker's process may address."""
+    build_core: int | None = None
+    """Core that builds programs, ahead of those that are measured, and yields to any other process
+    there. Default: the core that measures. Another one builds meanwhile, but reads memory and
+    shares a cache."""
     most_seconds: float = 1.0
     """Seconds that one run of a program may take; a slower one is not timed, and its record says
     so."""

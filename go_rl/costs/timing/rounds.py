@@ -44,6 +44,8 @@ CHECK_SECONDS = 0.02
 """Seconds from one look whether the core is still disturbed to the next."""
 MOST_BYTES = 2e9
 """Most bytes of the operands of kernels that are measured together."""
+NOT_READY: Any = object()
+"""In place of a task: the next one is not ready yet; meanwhile programs are visited."""
 Keep = Callable[[dict[int, TaskOutcome]], None]
 T = TypeVar("T")
 
@@ -90,7 +92,7 @@ def measure_together(
     Args:
         worker: calls `go_rl.costs.timing.measuring_run.MeasuringRun.answer`.
         tasks: few enough that their operands fit into memory together; each is taken when its
-            turn to be compiled comes.
+            turn to be compiled comes; or `NOT_READY`.
         config: its ``timing`` says how often each is visited, and for how long.
         keep: is told outcomes, by task, as soon as there are any, and what they have become when
             their visits are over; who stops before the end has these.
@@ -100,11 +102,14 @@ def measure_together(
     more = iter(tasks)
     deaths = 0
 
-    def waiting() -> Iterator[tuple[int, Any]]:
+    def waiting() -> Iterator[tuple[int, Any] | None]:
         yield from [(i, task) for i, task in enumerate(taken) if i not in outcomes]
         for task in more:
-            taken.append(task)
-            yield len(taken) - 1, task
+            if task is NOT_READY:
+                yield None
+            else:
+                taken.append(task)
+                yield len(taken) - 1, task
 
     while True:
         try:
@@ -168,8 +173,8 @@ class _Together:
         self._waited = 0.0
         """Seconds waited for a core that nobody disturbs, since the last quiet visit."""
 
-    def measure(self, tasks: Iterator[tuple[int, Any]]) -> dict[int, TaskOutcome]:
-        """Return the outcome of each task, by its number.
+    def measure(self, tasks: Iterator[tuple[int, Any] | None]) -> dict[int, TaskOutcome]:
+        """Return the outcome of each task, by its number; None: the next is not ready.
 
         Raises:
             _Lost: of one; the worker holds none any longer.
@@ -178,11 +183,13 @@ class _Together:
         # Moments in which nobody disturbs the core are for visits, all others for compiling.
         size = 1 if self._config.timing.most_slowed else GROUP
         while group := list(islice(tasks, size)):
-            for i, task in group:
+            ready = [each for each in group if each is not None]
+            for i, task in ready:
                 self._hold(i, task)
-            for _ in range(rounds):
-                self._round()
-            rounds = 1
+            visited = [self._round() for _ in range(rounds if ready else 1)]
+            if not ready and not any(visited):
+                time.sleep(CHECK_SECONDS)
+            rounds = 1 if ready else rounds
         began = time.perf_counter()
         while (visited := self._round()) is not None:
             if not visited and self._config.timing.most_slowed:

@@ -16,6 +16,7 @@ from go_rl.costs.timing.config import CollectConfig, TimingConfig
 from go_rl.costs.timing.measuring_run import Hold, MeasuringRun, Release, Timed, Visit
 from go_rl.costs.timing.rounds import (
     GROUP,
+    NOT_READY,
     PARTIAL,
     VISIT_SECONDS,
     TaskOutcome,
@@ -315,3 +316,18 @@ def test_what_was_disturbed_is_measured_by_the_next_run(tmp_path):
         target = machine.config.target
         assert whole_keys(store, target) == {("w", "{}", 0), ("w", "[]", 0)}
         assert whole_keys(store, target, most_slowed=1.1) == set()
+
+
+@pytest.mark.parametrize("config", [CONFIG, quiet()])
+def test_while_the_next_is_not_ready_the_others_are_visited(config):
+    machine = Machine({}, config)
+    late = [task("a"), *[NOT_READY] * (3 * GROUP), task("b")]
+    assert told(measure_together(machine, late, config), "calls") == [3, 3]
+    assert machine.visits == ["a"] * 3 + ["b"] * 3
+
+
+def test_nothing_is_recorded_of_what_is_not_ready(tmp_path):
+    with RecordStore(tmp_path / RECORDS) as store:
+        collector = Collector(store, Machine({}), CONFIG, 1.0, set())
+        collector.measure([NOT_READY, Asked("w", "{}", task("a"), {}), NOT_READY])
+        assert collector.made == store.count(CONFIG.target) == 1

@@ -37,6 +37,9 @@ class ProgramOptions:
     the one that runs it."""
     memory: float = ProgramsConfig.memory
     """Bytes that the worker's process may address."""
+    build_core: int | None = ProgramsConfig.build_core
+    """Core that builds programs, and yields to any other process there. Default: the core that
+    measures. Another one builds meanwhile, but reads memory and shares a cache."""
     most_seconds: float = ProgramsConfig.most_seconds
     """Seconds that one run of a program may take; a slower one is not timed, and its record says
     so."""
@@ -62,7 +65,7 @@ class ProgramOptions:
         )  # fmt: skip
         return ProgramsConfig(
             self.data_set, self.networks, self.schedules, self.codegen, self.memory,
-            self.most_seconds, choice, measure,
+            self.build_core, self.most_seconds, choice, measure,
         )  # fmt: skip
 
 

@@ -14,10 +14,11 @@ import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from go_rl.core.errors import nearest
-from go_rl.costs.programs.measure.measure import DrawnNest, IdleCheck, ProgramTask
+from go_rl.costs.programs.measure.measure import BuildTask, DrawnNest, IdleCheck, ProgramTask
 from go_rl.costs.programs.measure.program_sets import program_set
 from go_rl.costs.programs.workloads import TaskError, TensorTask, network_tasks
 from go_rl.costs.programs.workloads.drawn_programs import CODEGEN, Drawing
@@ -30,7 +31,7 @@ from go_rl.costs.timing.collector import (
     is_whole,
 )
 from go_rl.costs.timing.config import ProgramsConfig
-from go_rl.costs.timing.rounds import VISIT_SECONDS, batches
+from go_rl.costs.timing.rounds import NOT_READY, VISIT_SECONDS, batches
 from go_rl.costs.timing.tvm_calls import import_tvm
 from go_rl.costs.timing.worker import (
     START_SECONDS,
@@ -39,9 +40,11 @@ from go_rl.costs.timing.worker import (
     worker_environment,
 )
 from go_rl.graphs.zoo.index import zoo_graph
+from go_rl.runtime.prefetch import polled
 from go_rl.runtime.warm_worker import WarmWorker, WorkerDied, WorkerFailed, WorkerTimeout
 
 WORKER = "go_rl.costs.programs.measure.measure:answer"
+BUILDER = "go_rl.costs.programs.measure.measure:build"
 TASK, NEST, TRACE = "task", "nest", "trace"
 """Fields in the details of a program's record; those without a time have the task only."""
 MEMORY = "memory_seconds"
@@ -126,7 +129,11 @@ def collect_programs(
     measure = config.measure
     tasks = listed_tasks(config) if tasks is None else tasks
     drawings = listed_drawings(config, tasks)
-    with collecting(folder, measure, WORKER) as collector:
+    with (
+        collecting(folder, measure, WORKER) as collector,
+        _builder(config) as builder,
+        TemporaryDirectory() as libraries,
+    ):
         known = _known_nests(collector)
 
         def missing() -> Iterator[Sized]:
@@ -134,17 +141,28 @@ def collect_programs(
                 lacking = _lacking(drawing, collector, wanted)
                 if lacking:
                     seen = known.setdefault((drawing.task.workload, drawing.codegen), set())
-                    nests = nests_of(drawing, collector.worker)
+                    nests = nests_of(drawing, builder)
                     drawn = [(draw, nests[draw]) for draw in lacking]
-                    yield from _asked(drawing, drawn, tasks[drawing.task], seen, config, collector)
+                    yield from _asked(drawing, drawn, tasks[drawing.task], seen)
                 report(f"{drawing.task.title}: {collector.made} measured so far")
 
         for batch in batches(missing(), lambda each: each[1], measure.timing.together):
             # A fresh process imports TVM.
             seconds = collector.worker.call(IdleCheck(), START_SECONDS)
             found = {MEMORY: float(f"{seconds:.4g}")}
-            collector.measure(_with(asked, found) for asked, _ in batch)
+            built = (_built(each, found, builder, Path(libraries), collector, config)
+                     for each, _ in batch)  # fmt: skip
+            collector.measure(polled(built, NOT_READY))
+            for library in Path(libraries).iterdir():
+                library.unlink()
         return collector.made
+
+
+def _builder(config: ProgramsConfig) -> WarmWorker:
+    """Return the process that draws and builds: by default on the core that measures, where it
+    yields to what is measured."""
+    core = worker_core(config.measure) if config.build_core is None else config.build_core
+    return WarmWorker(BUILDER, core, worker_environment(config.measure))
 
 
 def drawn_nests(
@@ -157,15 +175,14 @@ def drawn_nests(
         WorkerError: the core cannot be had.
     """
     import_tvm()
-    measure = config.measure
-    with WarmWorker(WORKER, worker_core(measure), worker_environment(measure)) as worker:
-        return {drawing: nests_of(drawing, worker) for drawing in drawings}
+    with _builder(config) as builder:
+        return {drawing: nests_of(drawing, builder) for drawing in drawings}
 
 
-def nests_of(drawing: Drawing, worker: WarmWorker) -> list[DrawnNest]:
+def nests_of(drawing: Drawing, builder: WarmWorker) -> list[DrawnNest]:
     """Return a `DrawnNest` for each schedule of a drawing; why there is none is its reason."""
     try:
-        found = worker.call(drawing, START_SECONDS)
+        found = builder.call(drawing, START_SECONDS)
     except (WorkerDied, WorkerFailed, WorkerTimeout) as error:
         found, why = [], reason_of(error, START_SECONDS)
     else:
@@ -184,12 +201,7 @@ def _lacking(drawing: Drawing, collector: Collector, wanted: Wanted | None) -> l
 
 
 def _asked(
-    drawing: Drawing,
-    drawn: Iterable[tuple[int, DrawnNest]],
-    network: str,
-    seen: set[bytes],
-    config: ProgramsConfig,
-    collector: Collector,
+    drawing: Drawing, drawn: Iterable[tuple[int, DrawnNest]], network: str, seen: set[bytes]
 ) -> Iterator[Sized]:
     """Yield what is asked for; programs that were seen are not measured again."""
     details = {MODEL: network, TASK: drawing.task.to_json()}
@@ -197,12 +209,34 @@ def _asked(
         hashed = _hash(each.nest)
         reason = each.reason or (AGAIN if hashed in seen else "")
         seen.add(hashed)
-        task = reason or ProgramTask(
-            drawing, draw, config.memory, config.most_seconds, collector.full_pace,
-            config.measure.timing,
-        )  # fmt: skip
+        task = reason or (drawing, draw)
         asked = Asked(drawing.task.workload, drawing.setting(draw), task, details, KEPT)
         yield asked, each.operand_bytes
+
+
+def _built(
+    asked: Asked,
+    found: Mapping[str, Any],
+    builder: WarmWorker,
+    libraries: Path,
+    collector: Collector,
+    config: ProgramsConfig,
+) -> Asked:
+    """Return what is asked for with its program built, or why it is not; it tells what the idle
+    check found, too."""
+    details, task = {**asked.details, **found}, asked.task
+    if not isinstance(task, str):
+        drawing, draw = task
+        library = libraries / f"{drawing.task.workload}-{drawing.seed}-{draw}.so"
+        try:
+            built = builder.call(BuildTask(drawing, draw, str(library)), config.measure.timeout)
+            task = ProgramTask(
+                built, config.memory, config.most_seconds, collector.full_pace,
+                config.measure.timing,
+            )  # fmt: skip
+        except (WorkerDied, WorkerFailed, WorkerTimeout) as error:
+            task = reason_of(error, config.measure.timeout)
+    return replace(asked, task=task, details=details)
 
 
 def _known_nests(collector: Collector) -> Known:
@@ -214,10 +248,6 @@ def _known_nests(collector: Collector) -> Known:
             level = str(json.loads(record.setting)["codegen"])
             known.setdefault((record.workload, level), set()).add(_hash(record.details[NEST]))
     return known
-
-
-def _with(asked: Asked, details: Mapping[str, Any]) -> Asked:
-    return replace(asked, details={**asked.details, **details})
 
 
 def _hash(nest: str) -> bytes:

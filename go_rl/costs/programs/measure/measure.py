@@ -1,4 +1,5 @@
-"""`answer`: draw the schedules of a task, build one of them and time it, in a worker process.
+"""`build`: draw the schedules of a task and build one of them, in a process of its own; `answer`:
+time it, in another.
 
 Needs TVM, an optional extra: ``pip install 'go_rl[tvm]'``.
 """
@@ -6,7 +7,9 @@ Needs TVM, an optional extra: ``pip install 'go_rl[tvm]'``.
 from __future__ import annotations
 
 import gc
+import os
 import resource
+import subprocess
 import time
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from go_rl.core import ExecutionError
 from go_rl.costs.programs.nests import NestError, nest_to_json
 from go_rl.costs.programs.nests.tvm_lowering import import_meta_schedule, nest_from_tvm
 from go_rl.costs.programs.workloads.drawn_programs import (
@@ -27,6 +29,8 @@ from go_rl.costs.timing.config import TimingConfig
 from go_rl.costs.timing.measuring_run import MeasuringRun, Timed
 from go_rl.costs.timing.tvm_calls import import_tvm, timed_calls
 
+LEAST_PRIORITY = 19
+"""Priority of the process that builds: it has 1.5 % of a core on which another one measures."""
 MEMORY_BYTES, MEMORY_REPEATS = 1 << 26, 5
 """Bytes that the idle check reads from memory, more than a cache holds, and how often."""
 
@@ -49,12 +53,36 @@ class IdleCheck:
 
 
 @dataclass(frozen=True)
-class ProgramTask:
-    """One program to be measured."""
+class BuildTask:
+    """Request for a program as a library that another process loads."""
 
     drawing: Drawing
     draw: int
     """Number of the random schedule, from 0."""
+    library: str
+    """Path of the file to be written."""
+
+
+@dataclass(frozen=True)
+class BuiltProgram:
+    """A program that was built."""
+
+    library: str
+    """Path of its file."""
+    shapes: tuple[tuple[int, ...], ...]
+    """Shapes of the operands and of the result."""
+    nest: str
+    """Loop nest (JSON)."""
+    trace: str
+    """How the schedule came about."""
+    compile_seconds: float
+
+
+@dataclass(frozen=True)
+class ProgramTask:
+    """One program to be measured."""
+
+    built: BuiltProgram
     memory: float
     """Bytes that this process may address."""
     most_seconds: float
@@ -64,39 +92,55 @@ class ProgramTask:
     timing: TimingConfig
 
 
-def compile_program(asked: ProgramTask) -> tuple[Timed, dict[str, Any]]:
-    """Build one program.
+def build(request: Any) -> Any:
+    """Do as asked; what the process that builds calls. It yields to any other on its core.
+
+    Returns:
+        For `Drawing`: a `DrawnNest` for each schedule. For `BuildTask`: `BuiltProgram`.
+    """
+    _imported()
+    os.setpriority(os.PRIO_PROCESS, 0, LEAST_PRIORITY)
+    return _drawn(request)[1] if isinstance(request, Drawing) else _built(request)
+
+
+def _built(asked: BuildTask) -> BuiltProgram:
+    """Build one program."""
+    candidates, nests = _drawn(asked.drawing)
+    candidate, tvm = candidates[asked.draw], import_tvm()
+    start = time.perf_counter()
+    target = codegen_target(asked.drawing.codegen)
+    kernel = tvm.compile(candidate.sch.mod, target=target)
+    kernel.export_library(asked.library, fcompile=_linked)
+    spent = time.perf_counter() - start
+    nest, trace = nests[asked.draw].nest, str(candidate.sch.trace)
+    return BuiltProgram(asked.library, tuple(_shapes(candidate)), nest, trace, spent)
+
+
+def _linked(library: str, objects: list[str], **_: Any) -> None:
+    """Link object files; what they call is found where TVM is loaded."""
+    subprocess.run(["ld", "-shared", "-o", library, *objects], check=True)
+
+
+def load_program(asked: ProgramTask) -> tuple[Timed, dict[str, Any]]:
+    """Load one program.
 
     Returns:
         What times it (`timed_calls`), and ``compile_seconds``, ``nest`` (JSON) and ``trace``, how
         the schedule came about.
 
     Raises:
-        ExecutionError: fewer schedules were drawn, or the program is too slow.
+        ExecutionError: the program is too slow.
         MissingDependencyError: TVM is not installed.
-        NestError: the program has no loop nest that go_rl knows.
     """
     bound_memory(int(asked.memory))
-    candidates, nests = _drawn(asked.drawing)
-    if asked.draw >= len(candidates):
-        raise ExecutionError(
-            f"{len(candidates)} schedules could be drawn; this is number {asked.draw}"
-        )
-    candidate, drawn, tvm = candidates[asked.draw], nests[asked.draw], import_tvm()
-    if drawn.reason:
-        raise NestError(drawn.reason)
-    start = time.perf_counter()
-    target = codegen_target(asked.drawing.codegen)
-    kernel = tvm.compile(candidate.sch.mod, target=target).jit()
-    spent = time.perf_counter() - start
+    built = asked.built
+    kernel = import_tvm().runtime.load_module(built.library)
     rng = np.random.default_rng(0)
-    operands = [rng.random(shape, np.float32) + 0.5 for shape in _shapes(candidate)]
+    operands = [rng.random(shape, np.float32) + 0.5 for shape in built.shapes]
     timed = timed_calls(kernel, operands, asked.full_pace, asked.most_seconds)
     about = {
-        "compile_seconds": spent,
-        "nest": drawn.nest,
-        "trace": str(candidate.sch.trace),
-    }
+        "compile_seconds": built.compile_seconds, "nest": built.nest, "trace": built.trace,
+    }  # fmt: skip
     return timed, about
 
 
@@ -111,23 +155,18 @@ def memory_seconds() -> float:
     return float(np.median(seconds))
 
 
-_run = MeasuringRun(compile_program)
+_run = MeasuringRun(load_program)
 
 
 def answer(request: Any) -> Any:
-    """Do as asked; what a worker process calls.
+    """Do as asked; what the process that measures calls.
 
     Returns:
-        For `Drawing`: a `DrawnNest` for each schedule. For `IdleCheck`: `memory_seconds`. For any
-        other: `MeasuringRun.answer`. The first request, whatever it is, imports TVM.
+        For `IdleCheck`: `memory_seconds`. For any other: `MeasuringRun.answer`. The first request,
+        whatever it is, imports TVM.
     """
     _imported()
-    match request:
-        case Drawing():
-            return _drawn(request)[1]
-        case IdleCheck():
-            return memory_seconds()
-    return _run.answer(request)
+    return memory_seconds() if isinstance(request, IdleCheck) else _run.answer(request)
 
 
 def bound_memory(limit: int) -> None:
