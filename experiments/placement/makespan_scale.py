@@ -159,8 +159,7 @@ def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
     peak = peak_mib()
     _, replay = timed(lambda: workspace.evaluate(plans.decisions))
     search = CrossEntropy(preferred(agent, decoder), 0)
-    asked = search.ask()
-    search.tell(asked, decoder.dispatch.evaluate(asked).seconds)
+    search.tell(decoder.dispatch.evaluate(search.ask()).seconds)
     updates = [timed(lambda: _searched(search, decoder))[1] for _ in range(2)]
     return Row(
         graph=graph.name,
@@ -184,8 +183,7 @@ def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
 
 def _searched(search: CrossEntropy, decoder: DispatchPlans) -> None:
     """One batch of the search."""
-    asked = search.ask()
-    search.tell(asked, decoder.dispatch.evaluate(asked).seconds)
+    search.tell(decoder.dispatch.evaluate(search.ask()).seconds)
 
 
 def _prepared(problem: Problem) -> DispatchPlans:

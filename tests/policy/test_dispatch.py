@@ -215,7 +215,7 @@ def test_the_cross_entropy_method_finds_a_minimum_and_ends():
     )
     while not search.settled:
         asked = search.ask()
-        search.tell(asked, ((asked - 0.5) ** 2).sum(axis=1).astype(float))
+        search.tell(((asked - 0.5) ** 2).sum(axis=1).astype(float))
     best = search.finds.deviations[0]
     assert search.finds.seconds[0] < 0.2
     assert (np.diff(search.finds.seconds) >= 0).all()
@@ -223,6 +223,19 @@ def test_the_cross_entropy_method_finds_a_minimum_and_ends():
     around = search.ask()
     assert (around[0] == best).all()
     assert around.std(axis=0).mean() > 0.5
+
+
+def test_a_batch_that_is_told_in_pieces_moves_the_search_once():
+    first = np.random.default_rng(0).standard_normal((BATCH, 6)).astype(np.float32)
+    whole, pieces = CrossEntropy(first, 0), CrossEntropy(first, 0)
+    for _ in range(3):
+        seconds = (whole.ask() ** 2).sum(axis=1).astype(float)
+        whole.tell(seconds)
+        for piece in (seconds[:2], seconds[2:20], seconds[20:]):
+            assert len(pieces.ask()) >= len(piece)
+            pieces.tell(piece)
+    assert (whole.ask() == pieces.ask()).all()
+    assert (whole.finds.seconds == pieces.finds.seconds).all()
 
 
 def test_a_search_that_is_kept_spends_all_its_time():

@@ -48,7 +48,8 @@ class Finds:
 
 
 class CrossEntropy:
-    """State of one search: ask for a batch, tell what its plans take."""
+    """State of one search: ask for what is to be tried, tell what its plans take. A batch that is
+    told in pieces, in turns of ``auto``, moves the search once it is whole."""
 
     def __init__(self, first: Float32[np.ndarray, "B W"], seed: int) -> None:
         """``first`` [B, W]: weights of the first batch, whose spread is that of the search."""
@@ -57,9 +58,9 @@ class CrossEntropy:
         self._begin(first)
 
     def _begin(self, first: Float32[np.ndarray, "B W"]) -> None:
-        self._first: Float32[np.ndarray, "B W"] | None = first
+        self._left = first
         self._mean, self._spread = first.mean(axis=0), self._widest.copy()
-        self._since = 0
+        self._since, self._better = 0, False
         self.finds = Finds(np.zeros((0, first.shape[1]), np.float32), np.zeros(0))
 
     @property
@@ -74,21 +75,26 @@ class CrossEntropy:
         self._begin((self.finds.deviations[0] + self._widest * drawn).astype(np.float32))
 
     def ask(self) -> Float32[np.ndarray, "B W"]:
-        """Return the weights of the next batch."""
-        if self._first is not None:
-            return self._first
-        drawn = self._rng.standard_normal((BATCH, len(self._mean)))
-        return (self._mean + self._spread * drawn).astype(np.float32)
+        """Return the weights of the batch that are still to be tried; of the next once all are."""
+        if not len(self._left):
+            drawn = self._rng.standard_normal((BATCH, len(self._mean)))
+            self._left = (self._mean + self._spread * drawn).astype(np.float32)
+        return self._left
 
-    def tell(
-        self, deviations: Float32[np.ndarray, "B W"], seconds: Float64[np.ndarray, "B"]
-    ) -> None:
-        """Take in the seconds of a batch's plans, inf where there is none."""
-        self._first = None
+    def tell(self, seconds: Float64[np.ndarray, "N"]) -> None:
+        """Take in [N] seconds of the plans of the first N that `ask` returns, inf where there is
+        no plan."""
+        tried, self._left = self._left[: len(seconds)], self._left[len(seconds) :]
         before = self.finds.seconds.min(initial=np.inf)
-        self.finds = self.finds.with_(Finds(deviations, seconds)).best(KEPT)
-        better = self.finds.seconds[0] < before * (1 - 1e-9)
-        self._since = 0 if better else self._since + 1
+        self.finds = self.finds.with_(Finds(tried, seconds)).best(KEPT)
+        self._better |= bool(self.finds.seconds[0] < before * (1 - 1e-9))
+        if not len(self._left):
+            self._move()
+
+    def _move(self) -> None:
+        """Move mean and deviations towards the best weights: a batch has been tried."""
+        self._since = 0 if self._better else self._since + 1
+        self._better = False
         best = self.finds.deviations[:ELITES]
         self._mean = (1 - MEAN_RATE) * self._mean + MEAN_RATE * best.mean(axis=0)
         least = np.maximum(best.std(axis=0), NARROWEST * self._widest)

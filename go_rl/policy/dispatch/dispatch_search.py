@@ -110,16 +110,11 @@ def _plans(problem: Problem) -> DispatchPlans:
 def _step(
     search: CrossEntropy, plans: DispatchPlans, incumbent: Incumbent, progress: Progress
 ) -> None:
-    """Price one batch, in pieces of which none is begun after the budget is spent."""
-    asked, found = search.ask(), []
-    first = 0
-    while first < len(asked) and (first == 0 or not progress.spent):
-        size = int(min(BATCH, len(asked) - first, max(progress.remaining_samples, 1)))
-        scored = plans.dispatch.evaluate(asked[first : first + size])
-        incumbent.offer_scored(scored)
-        found.append(scored.seconds)
-        first += size
-    search.tell(asked[:first], np.concatenate(found))
+    """Price what is left of a batch, at most `BATCH` and as many as the budget has."""
+    size = int(min(BATCH, max(progress.remaining_samples, 1)))
+    scored = plans.dispatch.evaluate(search.ask()[:size])
+    incumbent.offer_scored(scored)
+    search.tell(scored.seconds)
 
 
 def _with_first(agent: Agent, finds: Finds) -> Agent:

@@ -134,9 +134,8 @@ def searched(plans: DispatchPlans, rollouts: int, seed: int) -> Searched:
     search = CrossEntropy(untrained(BATCH, seed), seed)
     first = np.full(BATCH, np.inf)
     for turn in range(-(-rollouts // BATCH)):
-        deviations = search.ask()
-        seconds = plans.dispatch.evaluate(deviations).seconds
-        search.tell(deviations, seconds)
+        seconds = plans.dispatch.evaluate(search.ask()).seconds
+        search.tell(seconds)
         first = seconds if turn == 0 else first
         if search.settled:
             break
