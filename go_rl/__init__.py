@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from go_rl.api.calibrate_programs import calibrate_programs
     from go_rl.api.evaluate import evaluate
     from go_rl.api.load import load, retyped, trace
     from go_rl.api.measure import measure_kernels, measure_programs
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from go_rl.api.problem import problem_of
     from go_rl.api.records import export_store, list_records, merge_stores
     from go_rl.api.this_device import calibrate, predict_this
+    from go_rl.api.this_programs import predict_programs
     from go_rl.api.training.finetune import finetune
     from go_rl.api.training.predictors import train_kernels, train_tiles
     from go_rl.api.training.pretrain import pretrain, save_weights
@@ -35,6 +37,7 @@ _MODULES = {
     "TrainingIteration": "training_iteration",
     "audit_session": "plans.audit",
     "calibrate": "this_device",
+    "calibrate_programs": "calibrate_programs",
     "check": "plans.check",
     "check_split": "plans.check_split",
     "evaluate": "evaluate",
@@ -54,6 +57,7 @@ _MODULES = {
     "optimize": "optimize",
     "predict": "predict",
     "predict_everywhere": "predict",
+    "predict_programs": "this_programs",
     "predict_this": "this_device",
     "pretrain": "training.pretrain",
     "problem_of": "problem",
@@ -76,6 +80,7 @@ __all__ = [
     "TrainingIteration",
     "audit_session",
     "calibrate",
+    "calibrate_programs",
     "check",
     "check_split",
     "evaluate",
@@ -95,6 +100,7 @@ __all__ = [
     "optimize",
     "predict",
     "predict_everywhere",
+    "predict_programs",
     "predict_this",
     "pretrain",
     "problem_of",

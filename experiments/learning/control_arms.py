@@ -2,7 +2,7 @@
 
 Run: ``python -m experiments.learning.control_arms [--samples 20 200] [--seconds 1] [--seeds 5]``.
 ``partition-1.1`` draws orders for test graphs of the zoo on 36 chips under strict rules, graphs of
-families that it never saw; ``dispatch-2.2`` places rows of GO's table with two devices, and also
+families that it never saw; ``dispatch-2.5`` places rows of GO's table with two devices, and also
 decides all of them, graphs of families that it never saw. Every finished run is kept in
 ``results/control_arms`` and not made again. A policy is ahead of another method where the 95 %
 interval of the ratio over families lies above 1.
@@ -35,7 +35,7 @@ class ControlArms(Experiment):
     """Graphs of the zoo for 36 chips."""
     rows: tuple[str, ...] = GO
     """Rows of GO's table."""
-    weights: tuple[str, ...] = ("partition-1.1", "dispatch-2.2")
+    weights: tuple[str, ...] = ("partition-1.1", "dispatch-2.5")
     """Weights files."""
     samples: tuple[int, ...] = (20, 200)
     """Plans of each run, one comparison after the other."""
@@ -85,8 +85,8 @@ def configs(options: ControlArms) -> dict[str, list[EvaluateConfig]]:
     }
     chosen = (
         ("partition-1.1", rings),
-        ("dispatch-2.2", {**devices, "weights": "dispatch-2.2"}),
-        ("dispatch-2.2", {**joint, "weights": "dispatch-2.2"}),
+        ("dispatch-2.5", {**devices, "weights": "dispatch-2.5"}),
+        ("dispatch-2.5", {**joint, "weights": "dispatch-2.5"}),
     )
     found: dict[str, list[EvaluateConfig]] = {}
     for weights, fields in chosen:

@@ -79,7 +79,10 @@ class Row:
 class DispatchArms(Experiment):
     """Options of this experiment."""
 
-    weights: tuple[str, ...] = ("dispatch-2.2",)
+    weights: tuple[str, ...] = (
+        "dispatch-2.5",
+        "experiments/learning/runs/dispatch-wide-1/weights.npz",
+    )
     """The policy by its training seeds, the one that ships first."""
     zoo_weights: str | None = None
     """The policy that was trained on the zoo alone; None: no such arm."""
@@ -204,8 +207,8 @@ def page(rows: list[Row]) -> str:
              "Best of the first k plans over the best known plan of the problem, less one, and the "
              "arm's seconds over the policy's; geometric means over problems, families alike, with "
              "the 95 % interval over families (bootstrap). `dispatch-1.1`, of tree 6c1a2fec, had "
-             "learned from both of the zoo's families; *random encoder* and *nearest neighbours* "
-             "have the prototypes of training seed 0 alone.", ""]  # fmt: skip
+             "learned from both of the zoo's families; *random encoder* and *nearest neighbours*, "
+             "where it was run, have the prototypes of training seed 0 alone.", ""]  # fmt: skip
     groups: dict[str, set[str]] = {}
     for row in rows:
         place = "Generated" if row.problem.startswith("generated") else "The zoo's families"

@@ -1,8 +1,8 @@
 """What more training graphs, and offsets, are worth to the dispatch policy.
 
 Run: ``python -m experiments.learning.dispatch_data``. The best of the first 1, 5, 20 and 64 plans
-of several weights on the validation problems of `dispatch_arms`, over those of the weights that
-ship. Weights are those that ``make long`` trains; all saw the same searches, where they saw any.
+of several weights on the validation problems of `dispatch_arms`, over those of `dispatch-2.2`,
+which shipped before. Weights are those that ``make long`` trains; all saw the same searches.
 """
 
 from __future__ import annotations
@@ -47,12 +47,15 @@ class DispatchData(Experiment):
     """Options of this experiment."""
 
     weights: tuple[str, ...] = (
-        "dispatch-2.2",
+        f"{RUNS}/dispatch-600-0/weights.npz",
         f"{RUNS}/dispatch-2498-0/weights.npz",
         f"{RUNS}/dispatch-offsets-0/weights.npz",
+        "dispatch-2.5",
     )
-    """Weights, those that ship first."""
-    names: tuple[str, ...] = ("600 graphs (ships)", "2,498 graphs", "2,498 graphs and offsets")
+    """Weights, those with which the others are compared first."""
+    names: tuple[str, ...] = (
+        "600 graphs", "2,498 graphs", "2,498 graphs and offsets", "2,498 graphs, 96 prototypes",
+    )  # fmt: skip
     """Names of the weights on the page."""
     generated: int = 14
     """Generated problems."""
@@ -81,7 +84,7 @@ class DispatchData(Experiment):
 def page(rows: list[Row], names: tuple[str, ...]) -> str:
     """Return the page: seconds over those of the first weights."""
     lines = ["# More training graphs for the dispatch policy", "",
-             "Seconds of the best of the first k plans over those of the weights that ship; below "
+             "Seconds of the best of the first k plans over those of `dispatch-2.2`; below "
              "1, more data helps. Geometric mean, families alike, with the 95 % interval over "
              "families (bootstrap). One training seed each.", ""]  # fmt: skip
     first = {row.problem: row for row in rows if row.weights == names[0]}

@@ -46,7 +46,7 @@ ASKED = 1.03
 class HeadroomAuto(Experiment):
     """Options of this experiment."""
 
-    weights: tuple[str, ...] = ("partition-1.1", "dispatch-2.2")
+    weights: tuple[str, ...] = ("partition-1.1", "dispatch-2.5")
     """Names or files of weights, of either objective."""
     objective: str = ""
     """ring or makespan; empty: both."""

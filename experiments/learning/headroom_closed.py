@@ -47,7 +47,7 @@ from go_rl.graphs.zoo.problems import ZooProblem, zoo_problems
 
 NAME = "headroom_closed"
 OBJECTIVES = ("ring", "makespan")
-SHIPPED = ("partition-1.1", "dispatch-2.2")
+SHIPPED = ("partition-1.1", "dispatch-2.5")
 
 
 STAGES = ("classical", "zero-shot", "placement", "learning")

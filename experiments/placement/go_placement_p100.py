@@ -3,7 +3,7 @@
 Run: ``python -m experiments.placement.go_placement_p100 [--rows NAME ...] [--methods NAME ...]``.
 The same problems as in `go_placement.py` (14 training graphs on P100s, decision placement, 200
 samples), each searched by every method under each of `PRICES` with the same seed; every plan is
-then judged by all of them. *dispatch* is ``dispatch-2.2``, which never saw them; beside it its
+then judged by all of them. *dispatch* is ``dispatch-2.5``, which never saw them; beside it its
 control arms (docs/policy.md).
 *one* learns on the single graph from untrained weights. Every finished run is kept in
 ``results/go_placement_p100/runs.jsonl`` and not made again with the same weights of the prices.
@@ -48,7 +48,7 @@ from go_rl.policy.weights import load_weights
 
 QUICK_HOST = "learned, quick host"
 """The learned prices with the analytical model's time of a launch in place of the host's."""
-WEIGHTS = {"dispatch": "dispatch-2.2"}
+WEIGHTS = {"dispatch": "dispatch-2.5"}
 LEARNS = "one"
 
 

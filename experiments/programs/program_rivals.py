@@ -1,9 +1,10 @@
-"""CDMPP beside its rivals on tensor programs: equal rows, equal seconds of a processor.
+"""CDMPP beside its rivals on tensor programs: equal rows, each trained until it stops improving.
 
-Run: ``python -m experiments.programs.program_rivals``. Each network is fitted for as many seconds
-of a processor as the others, on the same rows of each split; boosted trees need less. Finished
-cells are kept, and a call goes on where the last one stopped; the page states what is missing.
-Their speeds of training are in `experiments.programs.cdmpp.speed`.
+Run: ``python -m experiments.programs.program_rivals``. Networks and trees follow one rule
+(`experiments.programs.convergence`): updates, or trees, are doubled until the error on a tenth of
+the tasks to learn from is level. Finished cells are kept, and a call goes on where the last one
+stopped; the page states what is missing. Their speeds of training are in
+`experiments.programs.cdmpp.speed`.
 """
 
 from __future__ import annotations
@@ -25,19 +26,18 @@ from experiments.programs.cdmpp.runs import (
     means_table,
     trained,
 )
+from experiments.programs.convergence import LEVEL, converged, judging_tasks
 from experiments.programs.rivals.boosted_programs import TREE_RIVALS, tree_rival
 from experiments.programs.rivals.network_rival import NetworkRival
 from experiments.programs.rivals.recursive_lstm import RecursiveLstm
 from experiments.programs.rivals.summed_mlp import SummedMlp
 from experiments.programs.rivals.tlp import TlpPrograms
+from go_rl.costs.learning.metrics import mape
 from go_rl.costs.learning.splits import DataSplit, by_target, by_task, within_task
 from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
 
-PROBE = 40
-"""Updates that are timed; as many before compile."""
-MOST_UPDATES = 40_000
-TREES = 600
-"""More change little."""
+FIRST_UPDATES, FIRST_TREES = 625, 75
+"""Of the shortest fits."""
 CDMPP = "CDMPP"
 NETWORKS: Mapping[str, type[NetworkRival]] = {
     "recursive LSTM (Tiramisu)": RecursiveLstm, "TLP": TlpPrograms, "MLP": SummedMlp,
@@ -48,28 +48,41 @@ Predict = Callable[[ProgramInputs], np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A predictor and what its fit took."""
+    """A predictor and what its fits took."""
 
     predict: Predict
     seconds: float
-    """Of the processor, compilation and probes apart."""
+    """Of the processor, of all fits together."""
     updates: int
-    """Or trees."""
+    """Or trees, of the best."""
+    level: bool
+    """See `Converged`."""
 
 
-def fit_rival(name: str, runs: Runs, train: ProgramExamples, seconds: float, seed: int) -> Fitted:
-    """Return a rival that learned from rows; networks use so many seconds of a processor, trees
-    those that `TREES` take."""
+def fit_rival(name: str, runs: Runs, train: ProgramExamples, most: int, seed: int) -> Fitted:
+    """Return a rival that learned from rows until it stopped improving, or has so many updates."""
+    learned, judges = judging_tasks(train, seed)
+
+    def error(predict: Predict) -> float:
+        return mape(predict(judges.inputs), judges.seconds)
+
+    trees = name in TREE_RIVALS
+    first, longest = (FIRST_TREES, most // 8) if trees else (FIRST_UPDATES, most)
+    fit = _fits(name, runs, learned, seed)
+    found, taken = timed(lambda: converged(fit, error, first, longest), time.process_time)
+    return Fitted(found.best, taken, found.length, found.level)
+
+
+def _fits(name: str, runs: Runs, learned: ProgramExamples, seed: int) -> Callable[[int], Predict]:
+    """What fits a rival with so many updates or trees."""
     if name in TREE_RIVALS:
-        fit = tree_rival(name, TREES, seed)
-        learned, taken = timed(lambda: fit(train), time.process_time)
-        return Fitted(learned.predict, taken, TREES)
+        return lambda trees: tree_rival(name, trees, seed)(learned).predict
     if name == CDMPP:
         config = runs.run_config(seed)
-        return _within(seconds, lambda steps: trained(train, replace(config, steps=steps)).seconds)
+        return lambda steps: trained(learned, replace(config, steps=steps)).seconds
     kind = NETWORKS[name]
     run = replace(kind.run_defaults, seed=seed)
-    return _within(seconds, lambda steps: kind.fit(train, replace(run, steps=steps)).predict)
+    return lambda steps: kind.fit(learned, replace(run, steps=steps)).predict
 
 
 def split_rows(split: str, runs: Runs, seed: int) -> tuple[np.ndarray, np.ndarray, DataSplit]:
@@ -86,15 +99,6 @@ def split_rows(split: str, runs: Runs, seed: int) -> tuple[np.ndarray, np.ndarra
     return found.train, found.held_out if len(found.held_out) else found.test, found
 
 
-def _within(seconds: float, fit: Callable[[int], Predict]) -> Fitted:
-    """The fit whose updates take so long, by a probe behind one that compiles."""
-    fit(PROBE)
-    _, probed = timed(lambda: fit(PROBE), time.process_time)
-    updates = int(np.clip(PROBE * seconds / probed, PROBE, MOST_UPDATES))
-    predict, taken = timed(lambda: fit(updates), time.process_time)
-    return Fitted(predict, taken, updates)
-
-
 SPLITS = {
     "by_task": "Other tasks (`by_task`)",
     "by_model": "ResNet-50, MobileNet-V2, BERT-tiny (by model)",
@@ -104,7 +108,7 @@ SPLITS = {
 COLUMNS = {
     "mape": "MAPE %", "median": "median %", "rmse_ms": "RMSE ms", "within_20": "within 20 %",
     "pair_accuracy": "PCA", "top_1": "top-1", "top_5": "top-5",
-    "fit_seconds": "CPU s", "updates": "updates",
+    "fit_seconds": "CPU s", "updates": "updates", "level": "level",
 }  # fmt: skip
 NOT_HERE = """\
 Habitat scales the measured time of an operator from one GPU to another, and NeuSight's utilisation
@@ -118,15 +122,17 @@ class ProgramRivals(TableOptions, Experiment):
 
     runs: str = "build/program_rivals"
     """Folder of finished cells."""
-    seconds: float = 20.0
-    """Of a processor, for the fit of each network."""
+    most: int = 40_000
+    """Updates of the longest fit of a network; of trees an eighth."""
+    splits: tuple[str, ...] = ()
+    """Splits that are run; empty: all."""
 
     def run(self) -> None:
         """Run the cells that are missing; write the page."""
         runs = Runs(self)
         found: dict[tuple[str, str], list[Metrics]] = {}
-        for seed, split, rival in product(range(self.seeds), SPLITS, RIVALS):
-            name = f"{split}-{rival.split(' (')[0].replace(' ', '-')}-{seed}-{self.seconds:g}s"
+        for seed, split, rival in product(range(self.seeds), self.splits or SPLITS, RIVALS):
+            name = f"{split}-{rival.split(' (')[0].replace(' ', '-')}-{seed}-level-{self.most}"
             kept = runs.tried(name, partial(_cell, runs, self, split, rival, seed))
             found.setdefault((split, rival), []).extend(kept)
         self.write_page(_page(runs, self, found))
@@ -134,12 +140,13 @@ class ProgramRivals(TableOptions, Experiment):
 
 def _cell(runs: Runs, options: ProgramRivals, split: str, rival: str, seed: int) -> Metrics:
     train, test, _ = split_rows(split, runs, seed)
-    fitted = fit_rival(rival, runs, runs.examples.take(train), options.seconds, seed)
+    fitted = fit_rival(rival, runs, runs.examples.take(train), options.most, seed)
     found = np.full(len(runs.examples.seconds), np.nan)
     found[test] = fitted.predict(runs.examples.inputs.take(test))
     return {
         **judged(found, runs.examples, test), "fit_seconds": fitted.seconds,
-        "updates": float(fitted.updates), "learned": float(len(train)), "tested": float(len(test)),
+        "updates": float(fitted.updates), "level": float(fitted.level),
+        "learned": float(len(train)), "tested": float(len(test)),
     }  # fmt: skip
 
 
@@ -150,17 +157,21 @@ def _page(runs: Runs, options: ProgramRivals, found: dict[tuple[str, str], list[
         "# CDMPP and its rivals on tensor programs", "",
         f"{len(examples.seconds):,} programs measured on one processor, {device}; its two targets,",
         "levels of x86-64 for which code was compiled, are no devices. Every predictor learns the",
-        f"same rows. Fits of networks are planned for {options.seconds:g} s of a processor, by",
-        "a probe; the column says what they took, what was compiled on the way included, beside",
-        f"other work. Means of up to {options.seeds} seeds (column n). Times repeat to some",
-        "5 %, below which differences of errors mean nothing.",
+        f"same rows until it stops improving: {FIRST_UPDATES} updates ({FIRST_TREES} trees) are",
+        f"doubled, up to {options.most:,} ({options.most // 8:,}), until the error on a tenth of",
+        f"the tasks learned from falls by less than {LEVEL:.0%}; the best counts (*updates*). *CPU",
+        "s*: of all fits together, compilation included, beside other work; *level*: share of",
+        f"fits that ended so. Means of up to {options.seeds} seeds (column n). Times repeat to",
+        "some 5 %, below which differences of errors mean nothing.",
     ]  # fmt: skip
     for split, title in SPLITS.items():
+        if options.splits and split not in options.splits:
+            continue
         results = {rival: found.get((split, rival), []) for rival in RIVALS}
         known = next((each[0] for each in results.values() if each), None)
         count = known and f" ({known['learned']:,.0f} learned, {known['tested']:,.0f} tested)"
         lines += ["", f"## {title}{count or ''}", ""]
-        lines += means_table(results, COLUMNS, {"updates": 0}, counted=True)
+        lines += means_table(results, COLUMNS, {"updates": 0, "fit_seconds": 0}, counted=True)
     return "\n".join([*lines, "", NOT_HERE, *runs.not_run(), ""])
 
 

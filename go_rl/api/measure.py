@@ -83,27 +83,41 @@ def measure_programs(
     Args:
         folder: of the records (docs/programs.md).
         config: which programs are measured, and how.
-        report: called with the tasks done, all of them and a sentence.
+        report: called with the drawings done, all of them and a sentence.
 
     Raises:
         MissingDependencyError: TVM is not installed.
         RecordError: the records cannot be read or written.
+        CheckpointError: there are no weights of which members could disagree.
+        TaskError: the data set or a level of x86-64 is unknown.
+        TrainingError: more tasks are to be chosen than there are.
         WorkerError: the core cannot be had.
         ZooError: a network is unknown.
     """
-    from go_rl.costs.programs.measure.collect import collect_programs, listed_tasks
+    from go_rl.costs.programs.measure.collect import (
+        collect_programs,
+        drawn_nests,
+        listed_drawings,
+        listed_tasks,
+    )
     from go_rl.runtime.records import RECORDS, RecordStore
 
     folder, config = Path(folder), config or ProgramsConfig()
     folder.mkdir(parents=True, exist_ok=True)
-    total = len(listed_tasks(config))
+    tasks = listed_tasks(config)
+    drawings = listed_drawings(config, tasks)
+    wanted, total = None, len(drawings)
+    if config.choice.choose != "all":
+        from go_rl.costs.programs.learn.choose_programs import choose_programs
+
+        wanted = choose_programs(drawn_nests(drawings, config), config, folder)
     sentences: list[str] = []
 
     def count(sentence: str) -> None:
         sentences.append(sentence)
         report(len(sentences), total, sentence)
 
-    made = collect_programs(folder, config, count)
+    made = collect_programs(folder, config, count, tasks, wanted)
     with RecordStore(folder / RECORDS) as store:
         target = config.measure.target
         return MeasuredFolder(made, store.count(target), folder / RECORDS)

@@ -25,6 +25,8 @@ EVERY_DEVICE, THIS = "all", "this"
 """Words in place of a device: all of the table; the machine at hand (`go_rl.calibrate`)."""
 Fusion = Literal["chains", "none"]
 FUSIONS: tuple[str, ...] = get_args(Fusion)
+By = Literal["kernels", "programs"]
+BY: tuple[str, ...] = get_args(By)
 USUAL_LAUNCH_US = 26.0
 """Microseconds that an addition of few elements takes on the usual host (docs/predict.md)."""
 HOST_BOUND = 0.9
@@ -66,6 +68,21 @@ class OperatorLatency:
 
 
 @dataclass(frozen=True)
+class UnpricedOperator:
+    """Operator of a network for which the predictor has no price."""
+
+    what: str
+    """Operator and shapes."""
+    calls: int
+    """Calls in one run of the network."""
+    reason: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields of the command's JSON."""
+        return {"what": self.what, "calls": self.calls, "reason": self.reason}
+
+
+@dataclass(frozen=True)
 class Prediction:
     """Operators on a device."""
 
@@ -83,6 +100,8 @@ class Prediction:
     """Time that the host needs to issue all launches of a network; None for a table."""
     model_notes: tuple[str, ...] = ()
     """Assumptions about a network, such as the trips of a loop."""
+    unpriced: tuple[UnpricedOperator, ...] = ()
+    """Operators that are in no sum; only of programs of this machine."""
 
     @property
     def latency_ms(self) -> float:
@@ -114,6 +133,8 @@ class Prediction:
             found |= {"low_ms": self.low_ms, "high_ms": self.high_ms}
         if self.host_ms is not None:
             found |= {"host_ms": self.host_ms, "host_bound": self.host_bound}
+        if self.unpriced:
+            found["unpriced"] = [each.to_json() for each in self.unpriced]
         notes = [*self.notes, *self.model_notes]
         return found | ({"notes": notes} if notes else {})
 
@@ -126,8 +147,14 @@ class PredictOptions:
     """Fusion of a network: none is eager PyTorch, operator by operator; chains joins element-wise
     operators to their neighbours."""
     weights: WeightsChoice = None
-    """Weights of go-rl train operators; for this machine those of go-rl calibrate. Default: those
-    that ship; for this machine, those in the user's cache folder."""
+    """Weights of go-rl train operators; for this machine those of go-rl calibrate, by programs also
+    those of go-rl train programs. Default: those that ship; for this machine, those in the user's
+    cache folder."""
+    by: By = "kernels"
+    """Compiler of a network on this machine: kernels are XLA's, programs TVM's."""
+    schedules: str | None = None
+    """Folder of go-rl tune programs, whose candidates a network has by programs. Default: TVM's
+    default schedules."""
     launch_us: float | None = None
     """Microseconds that an addition of few elements takes on the GPU's host. Default: that of its
     data sheet, else of the usual host; for all devices 26."""
@@ -139,6 +166,11 @@ class PredictOptions:
         if self.fusion not in FUSIONS:
             raise ProblemError(f"unknown fusion {self.fusion!r}{nearest(self.fusion, FUSIONS)} Use "
                                f"{' or '.join(FUSIONS)}")  # fmt: skip
+        if self.by not in BY:
+            raise ProblemError(f"unknown compiler {self.by!r}{nearest(self.by, BY)} Use "
+                               f"{' or '.join(BY)}")  # fmt: skip
+        if self.schedules is not None and self.by != "programs":
+            raise ProblemError("schedules are of programs: set by to 'programs' (--by programs)")
 
 
 def predict(
@@ -176,9 +208,14 @@ def predict(
         if chosen.element_type is not None:
             raise ProblemError(f"element_type is of GPUs; {THIS} machine's kernels are timed as "
                                "they are: give a model of that type")  # fmt: skip
+        if chosen.by == "programs":
+            from go_rl.api.this_programs import predict_programs
+
+            return predict_programs(model, chosen.weights, schedules=chosen.schedules, **others)
         from go_rl.api.this_device import predict_this
 
         return predict_this(model, chosen.weights, fusion=chosen.fusion, **others)
+    _check_kernels(chosen)
     sheet = with_launch(load_device(device), chosen.launch_us)
     return _predicted(model, [sheet], chosen, others)[0]
 
@@ -202,6 +239,7 @@ def predict_everywhere(
     from go_rl.costs.devices import device_names, find_device, with_launch
 
     chosen, others = _split({"dims": dims, **options})
+    _check_kernels(chosen)
     launch = USUAL_LAUNCH_US if chosen.launch_us is None else chosen.launch_us
     sheets = [with_launch(find_device(name), launch) for name in device_names()]
     found = _predicted(model, sheets, chosen, others)
@@ -263,6 +301,11 @@ def _predicted(
     launches = _launches(model, chosen, others)
     learned = OperatorPredictor.load(weights)
     return tuple(_network(launches, sheet, learned) for sheet in sheets)
+
+
+def _check_kernels(chosen: PredictOptions) -> None:
+    if chosen.by != "kernels":
+        raise ProblemError(f"by {chosen.by} is of {THIS} machine: set device to {THIS!r}")
 
 
 def _refuse_options(table: str | Path, options: Mapping[str, Any]) -> None:

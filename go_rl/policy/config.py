@@ -22,7 +22,7 @@ RING_HEADS = ("order", "placement")
 Control = Literal["untrained", "random-encoder", "blind", "zero-output"]
 CONTROLS: tuple[str, ...] = get_args(Control)
 """Control arms of a policy; see `go_rl.policy.controls`."""
-SHIPPED_NAMES = {Objective.RING: "partition-1.1", Objective.MAKESPAN: "dispatch-2.2"}
+SHIPPED_NAMES = {Objective.RING: "partition-1.1", Objective.MAKESPAN: "dispatch-2.5"}
 """Weights of ``--method policy``, by objective."""
 MOST = {"sage_layers": 64, "attention_layers": 64, "iterations": 64}
 """Largest values of what a network repeats; a damaged file may ask for billions."""

@@ -10,6 +10,9 @@ from go_rl.core.hardware.processor import own_target
 from go_rl.costs.timing.config import ADAPTIVE_VISITS, FEW_VISITS, CollectConfig, TimingConfig
 
 GuideName = Literal["learned", "analytical", "random", "everything"]
+ProgramGuideName = Literal["xgboost", "cdmpp", "code-trees", "transfer"]
+TREES = "xgboost"
+"""Guide of programs that learns from trials alone."""
 FirstRound = Literal["slowest", "declared"]
 """Order of each operator's first slot: most seconds in the network first, or as declared."""
 LEARNED = "learned"
@@ -143,6 +146,16 @@ class TuneProgramsConfig:
     chameleon: reinforcement learning, adaptive sampling
     random: candidates drawn at random
     """
+    guide: ProgramGuideName = TREES
+    """Cost model that ranks candidates for the inner tuner.
+    xgboost: boosted trees that learn from the trials of the operator alone
+    cdmpp: CDMPP's network, fine-tuned on the trials of all operators
+    code-trees: boosted trees on the code of loops, continued on them
+    transfer: the transfer tuner, its attention head fine-tuned on them
+    """
+    weights: str = ""
+    """Weights of the guide, by name or as a file of go-rl train programs. Default: those of go-rl
+    calibrate --programs; of transfer those that ship."""
     adaptive: bool = False
     """AdaTune's number of measurements, whoever proposes: two visits to a candidate whose times
     agree within 2 %, up to eight to others."""
@@ -188,6 +201,8 @@ class TuneProgramsConfig:
             raise TuningError(f"tune: seed must be >= 0, not {self.seed}")
         if not self.memory >= 1e9:
             raise TuningError(f"tune: memory must be at least 1e9 bytes, not {self.memory}")
+        if self.weights and self.guide == TREES:
+            raise TuningError("tune: weights are of the guides cdmpp, code-trees and transfer")
         if self.cores < 1:
             raise TuningError(f"tune: cores must be >= 1, not {self.cores}")
         if self.cores > 1 and (self.core is not None or self.workers):

@@ -269,7 +269,7 @@ def test_a_policy_does_not_learn_what_a_profile_suggests():
         ("latency", {"all_chips": True}, "all_chips has no meaning for objective latency"),
         (
             "max-load",
-            {"weights": "dispatch-2.2"},
+            {"weights": "dispatch-2.5"},
             "weights has no meaning .* only for ring, makespan",
         ),
         ("max-load", {"finetune": 5}, "finetune has no meaning for objective max-load"),

@@ -9,9 +9,12 @@ import pytest
 
 from go_rl.api.training.programs import TrainProgramsConfig, split_of, train_programs
 from go_rl.core import TrainingError
-from go_rl.costs.programs.learn import network, reading
+from go_rl.costs.programs.learn import reading, training
 from go_rl.costs.programs.learn.code_trees import CodeTrees
 from go_rl.costs.programs.learn.predictor import ProgramPredictor
+from go_rl.costs.programs.learn.program_weights import load_program_weights
+from go_rl.costs.programs.learn.training import ProgramTrainConfig
+from go_rl.costs.programs.learn.transfer.tuner import TransferTuner
 from tests.costs.programs.made_up import TINY, made_up_programs
 from tests.costs.programs.with_nests import with_nests_and_traces
 
@@ -22,7 +25,7 @@ FEW = TrainProgramsConfig(steps=20, members=1)
 def made_up(monkeypatch):
     examples = made_up_programs()
     monkeypatch.setattr(reading, "read_examples", lambda *_: examples)
-    monkeypatch.setitem(network.NAMED_CONFIGS, "small", TINY)
+    monkeypatch.setitem(training.NAMED_RUNS, "small", ProgramTrainConfig(TINY))
     return examples
 
 
@@ -47,8 +50,20 @@ def test_models_that_read_the_code_of_loops(tmp_path, monkeypatch, made_up, mode
     found = train_programs("any", tmp_path / "out", replace(FEW, model=model))
     kind = CodeTrees if model == "code-trees" else ProgramPredictor
     held = examples.inputs.take(np.arange(5))
-    assert (kind.load(found.path).predict(held) > 0).all()
+    weights = load_program_weights(found.path)
+    assert isinstance(weights, kind)
+    assert (weights.predict(held) > 0).all()
     assert found.errors["mape"] > 0
+    tuned = train_programs("any", tmp_path / "tuned", FEW, fine_tune=found.path)
+    again = load_program_weights(tuned.path)
+    assert type(again) is kind
+    assert not np.array_equal(again.predict(held), weights.predict(held))
+
+
+def test_the_transfer_tuner_is_judged_by_order_alone(tmp_path, made_up):
+    found = train_programs("any", tmp_path / "out", replace(FEW, model="transfer"))
+    assert isinstance(load_program_weights(found.path), TransferTuner)
+    assert list(found.errors) == ["pair_accuracy"]
 
 
 def test_splits_by_name(made_up):
@@ -63,7 +78,7 @@ def test_splits_by_name(made_up):
     ("config", "options", "message"),
     [
         (FEW, {"search": 1, "fine_tune": "x"}, "search or fine_tune, not both"),
-        (replace(FEW, model="code-trees"), {"search": 1}, "search and fine_tune are of networks"),
+        (replace(FEW, model="code-trees"), {"search": 1}, "search is of CDMPP's networks"),
         (
             replace(FEW, split="by_target", held_out=("cpu v4",)),
             {},

@@ -107,7 +107,7 @@ def test_learning_moves_the_weights(command, kind):
     ("arguments", "message"),
     [
         ("makespan --weights partition-1.1", "for objective ring, not makespan"),
-        ("ring --weights dispatch-2.2", "for objective makespan, not ring"),
+        ("ring --weights dispatch-2.5", "for objective makespan, not ring"),
         ("makespan --samples 0", "samples must be >= 1"),
         ("makespan --seed -1", "seed must be >= 0"),
         ("ring --batch 1", "batch must be >= 2"),

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from go_rl.api import measure, this_device
+from go_rl.api import calibrate_programs, measure, this_device, this_programs
+from go_rl.api.calibrate_programs import CalibratedPrograms, CalibrateProgramsConfig
+from go_rl.api.predict import OperatorLatency, Prediction, UnpricedOperator
 from go_rl.api.this_device import Calibrated
 from go_rl.api.training import programs as train_programs
 from go_rl.api.training.programs import TrainedPrograms
@@ -59,7 +61,7 @@ def test_train_programs_refuses_an_empty_folder(command, tmp_path):
 @pytest.mark.parametrize(
     ("flags", "answer"),
     [
-        (("--search-steps", 2), "--search-steps (search_steps) must be >= 3, not 2"),
+        (("--search-steps", 8), "--search-steps (search_steps) must be >= 9, not 8"),
         (("--search", -1), "--search (search) is a number of trials, 0 to 1000, not -1"),
         (("--search", 1001), "--search (search) is a number of trials, 0 to 1000, not 1001"),
     ],
@@ -71,7 +73,7 @@ def test_train_programs_names_the_flag_that_is_wrong(command, flags, answer):
 
 
 def test_a_search_is_as_long_as_its_stages():
-    assert train_programs.LEAST_SEARCH_STEPS == search.STAGES
+    assert search.RUNGS[0] == train_programs.LEAST_SEARCH_STEPS
     assert search.ProgramSearchConfig(train_programs.MOST_TRIALS)
     with pytest.raises(TrainingError):
         search.ProgramSearchConfig(train_programs.MOST_TRIALS + 1)
@@ -142,3 +144,81 @@ def test_a_table_on_this_machine_is_refused_before_anybody_calibrates(command):
     said = command("predict", "operators.csv", "--device", "this")
     assert said.code != 0
     assert "a table of operators is of GPUs; give a network" in said.err
+
+
+def test_calibrate_programs_prints_errors_and_what_comes_next(command, monkeypatch):
+    asked = []
+    found = CalibratedPrograms(Path("mine.npz"), 240, 40, 91.2, 33.4)
+    monkeypatch.setattr(
+        calibrate_programs, "calibrate_programs",
+        lambda out, config, **_: asked.append((out, config)) or found,
+    )  # fmt: skip
+    said = command(
+        "calibrate", "--device", "this", "--programs", "--minutes", "3", "--schedules", "4",
+        "--out", "mine.npz",
+    )  # fmt: skip
+    assert said.code == 0
+    assert asked == [("mine.npz", CalibrateProgramsConfig(minutes=3.0, schedules=4))]
+    assert "240 programs of 40 tasks timed" in said.out
+    assert "within 33 % on average, before within 91 %: mine.npz" in said.out
+    assert "--by programs --weights mine.npz" in said.out
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--by", "programs"), "nothing is known of this machine's programs; run go-rl calibrate"),
+        (("--by", "programs", "--weights", "transfer-1"), "rank programs of one operator"),
+        (("--by", "programs", "--weights", "programs-9"), "no weights of tensor programs"),
+        (("--by", "programs", "--trip-count", "3"), "'trip_count' cannot be set"),
+        (("--schedules", "out/tune-x"), "schedules are of programs"),
+    ],
+)
+def test_predict_by_programs_refuses_before_anything_is_compiled(command, flags, message):
+    said = command("predict", "zoo:bert-tiny", "--device", "this", *flags)
+    assert said.code == 2
+    assert message in said.err.replace("\n", " ")
+
+
+def test_predict_by_programs_is_of_this_machine_and_of_networks(command, tmp_path):
+    said = command("predict", "zoo:bert-tiny", "--device", "t4", "--by", "programs")
+    assert said.code == 2
+    assert "by programs is of this machine: set device to 'this'" in said.err
+    (tmp_path / "operators.csv").write_text("op,batch,width\nadd,2,64\n")
+    said = command("predict", "operators.csv", "--device", "this", "--by", "programs")
+    assert said.code == 2
+    assert "a table of operators does not say what it computes" in said.err.replace("\n", " ")
+
+
+def test_a_folder_without_candidates_is_one_clear_error(command, tmp_path):
+    said = command(
+        "predict", "zoo:bert-tiny", "--device", "this", "--by", "programs", "--weights",
+        "programs-1", "--schedules", str(tmp_path),
+    )  # fmt: skip
+    assert said.code == 2
+    assert "holds no candidates" in said.err.replace("\n", " ")
+
+
+def test_predict_by_programs_prints_functions_and_those_without_a_price(command, monkeypatch):
+    monkeypatch.setattr(this_programs, "predict_programs", lambda *_, **__: PRICED)
+    said = command("predict", "zoo:bert-tiny", "--device", "this", "--by", "programs")
+    assert said.code == 0
+    assert "replayed on one core: 2.1 ms (1 to 4); unlike what was measured: 1 of 2" in said.out
+    assert "no price, not in the sum: 3 × take 9x4: index is data" in said.out
+    assert "Schedules: all default." in said.out
+    document = command(
+        "predict", "zoo:bert-tiny", "--device", "this", "--by", "programs", "--json"
+    ).document
+    assert document["latency_ms"] == 2.1
+    assert document["unpriced"] == [{"what": "take 9x4", "calls": 3, "reason": "index is data"}]
+
+
+PRICED = Prediction(
+    "this",
+    (
+        OperatorLatency("default schedule", 1.0, 0.5, 2.0, False, "matmul 2x3 3x4"),
+        OperatorLatency("tuned schedule", 1.0, 0.5, 2.0, True, "matmul 2x3 3x4"),
+    ),
+    1.0, 4.0, 2.1, ("Schedules: all default.",),
+    unpriced=(UnpricedOperator("take 9x4", 3, "index is data"),),
+)  # fmt: skip

@@ -130,8 +130,10 @@ def test_a_predictor_that_knows_finds_the_optimum_soon(name):
 def test_a_predictor_that_does_not_learn_needs_no_trees(monkeypatch):
     monkeypatch.setitem(sys.modules, "xgboost", None)
     space = Lattice((5, 5), (0, 4))
-    config = EvolutionConfig(effort=20, generations=2, learn=False)
-    tuner = evolutionary_search(space, 0, config, lambda _, rows: rows[:, 0] - rows[:, 1])
+    config = EvolutionConfig(effort=20, generations=2)
+    tuner = evolutionary_search(
+        space, 0, config, lambda _, rows: rows[:, 0] - rows[:, 1], learn=False
+    )
     assert tune(tuner, space, 4, 2) <= 2
     with pytest.raises(MissingDependencyError, match=r"pip install 'go_rl\[tuning\]'"):
         evolutionary_search(space, 0, config)

@@ -29,7 +29,7 @@ from go_rl.costs.programs.learn.code_inputs import (
     log_bound,
     with_code,
 )
-from go_rl.costs.programs.learn.code_trees import CONFIG, relative_factor
+from go_rl.costs.programs.learn.code_trees import CONFIG, best_factor, held_out_errors
 from go_rl.costs.programs.learn.examples import KeepRules, ProgramExamples
 from go_rl.costs.programs.learn.reading import read_examples
 from go_rl.costs.trees.boosted import BoostedTrees, SummedKernels
@@ -112,7 +112,7 @@ def _trees(runs: WideRuns, arm: str, seed: int) -> np.ndarray:
     by = 1.0
     if arm == "trees":
         task = runs.examples.inputs.task[train]
-        by = relative_factor(features[train], seconds[train], task, config)
+        by = best_factor(held_out_errors(features[train], seconds[train], task, config))
     rows = SummedKernels(features[train], by * seconds[train] / bound[train])
     return BoostedTrees.fit(rows, config).predict(features) * bound
 
@@ -144,7 +144,8 @@ def _single(runs: WideRuns, seed: int) -> Metrics:
     held, found = split.held_out, {}
     for name, train in (("with", split.train), ("without", split.train[~alone[split.train]])):
         config = replace(CONFIG, seed=seed)
-        by = relative_factor(features[train], seconds[train], inputs.task[train], config)
+        own = inputs.task[train]
+        by = best_factor(held_out_errors(features[train], seconds[train], own, config))
         trees = BoostedTrees.fit(SummedKernels(features[train], by * seconds[train]), config)
         guess = trees.predict(features)
         for part, rows in (("others", held[~alone[held]]), ("single", held[alone[held]])):

@@ -26,9 +26,9 @@ from experiments.programs.rivals.boosted_programs import TREE_RIVALS, XGBOOST, t
 from experiments.programs.rivals.recursive_lstm import RecursiveLstm, RecursiveSizes
 from go_rl.api.predict import predict
 from go_rl.costs.programs.learn.code_inputs import summed_program_features
-from go_rl.costs.programs.learn.network import NAMED_CONFIGS, SMALL, parameter_count
+from go_rl.costs.programs.learn.network import SMALL, parameter_count
 from go_rl.costs.programs.learn.predictor import ProgramPredictor
-from go_rl.costs.programs.learn.training import ProgramTrainConfig
+from go_rl.costs.programs.learn.training import NAMED_RUNS, ProgramTrainConfig
 
 PROGRAMS = 400
 TREES = 600
@@ -140,12 +140,14 @@ def operator_lines(found: Metrics) -> list[str]:
 
 
 def _of_network(runs: Runs, name: str, options: CdmppSpeed) -> Metrics:
-    large = NAMED_CONFIGS[name] is not SMALL
+    large = NAMED_RUNS[name].network is not SMALL
     updates, repeats = (options.updates // 20, options.repeats // 5) if large else (
         options.updates, options.repeats
     )  # fmt: skip
     counts = runs.run_config(0).network.leaf_counts
-    config = ProgramTrainConfig(replace(NAMED_CONFIGS[name], leaf_counts=counts), steps=updates)
+    config = ProgramTrainConfig(
+        replace(NAMED_RUNS[name].network, leaf_counts=counts), steps=updates
+    )
     trained(runs.examples, config)  # compiles: the same seed draws the same shapes
     learned, taken = timed(lambda: trained(runs.examples, config), time.process_time)
     inputs = runs.examples.inputs.take(_some(runs))

@@ -17,7 +17,7 @@ from jaxtyping import Float32, Float64
 
 from go_rl.core import TrainingError
 from go_rl.costs.learning.predictor import Predictor
-from go_rl.costs.programs.learn.code_inputs import summed_program_features
+from go_rl.costs.programs.learn.code_inputs import SUMMED_NAMES, summed_program_features
 from go_rl.costs.programs.learn.code_trees import ProgramTrees
 from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
 from go_rl.costs.trees.boosted import BoostedConfig, BoostedTrees, SummedKernels
@@ -130,6 +130,7 @@ class LightgbmPrograms(ProgramTrees):
     """Trees on the sums of the leaf vectors."""
 
     features = staticmethod(summed_program_features)
+    format, names = "go_rl-programs-lightgbm", SUMMED_NAMES
 
     @classmethod
     def fit(

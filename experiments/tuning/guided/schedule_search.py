@@ -32,7 +32,7 @@ from go_rl.tuning.loop.nouns import Candidate, MakeInnerTuner
 from go_rl.tuning.pools.candidate_pool import PoolSet, load_pools
 from go_rl.tuning.pools.replay import ReplayBackend
 from go_rl.tuning.tuners import inner_tuner
-from go_rl.tuning.tuners.evolutionary_search import EvolutionConfig, evolutionary_search
+from go_rl.tuning.tuners.evolutionary_search import evolutionary_search
 from go_rl.tuning.tuners.scored_pool import CandidateScorer
 
 NAME = "schedule_search"
@@ -210,8 +210,7 @@ def choosing(rows: Sequence[CurveRow], tuner: str) -> float:
 
 
 def _evolution(prior: CandidateScorer | None, learn: bool) -> MakeInnerTuner:
-    config = EvolutionConfig(learn=learn)
-    return lambda space, seed: evolutionary_search(space, seed, config, prior)
+    return lambda space, seed: evolutionary_search(space, seed, None, prior, learn)
 
 
 if __name__ == "__main__":

@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     from go_rl.costs.programs.learn.examples import ProgramExamples
 
 SplitName = Literal["by_task", "within_task", "by_model", "by_target"]
-ModelName = Literal["cdmpp", "cdmpp-code", "code-trees"]
-WEIGHTS, TREES = "weights.npz", "trees.txt"
-"""Files in the folder of the output: a network's weights, boosted trees."""
-LEAST_SEARCH_STEPS, MOST_TRIALS = 3, 1000
-"""A search judges a trial three times (`go_rl.costs.programs.learn.search`)."""
+ModelName = Literal["cdmpp", "cdmpp-code", "code-trees", "transfer"]
+NETWORKS = ("cdmpp", "cdmpp-code")
+"""Models that a search and members are of."""
+WEIGHTS = "weights.npz"
+"""File in the folder of the output, of any model."""
+LEAST_SEARCH_STEPS, MOST_TRIALS = 9, 1000
+"""A search trains for a ninth and a third of the updates first
+(`go_rl.costs.programs.learn.search`)."""
 
 
 @dataclass(frozen=True)
@@ -36,10 +39,12 @@ class TrainProgramsConfig:
     """Networks, of ``by_model`` (default: those of the paper that were measured); the target, such
     as "DEVICE x86-64-v4", of ``by_target``."""
     model: ModelName = "cdmpp"
-    """The paper's network; the same with numbers of what the compiler makes of each leaf; or
-    boosted trees on these, the most accurate (extra `trees`; docs/programs.md)."""
+    """The paper's network; the same with numbers of what the compiler makes of each leaf; boosted
+    trees on these, the most accurate (extra `trees`; docs/programs.md); or the transfer tuner,
+    which ranks the programs of one operator and knows no seconds."""
     network: Literal["small", "paper"] = "small"
-    """Sizes: those of the weights that ship, or the paper's (13.8 M parameters)."""
+    """Sizes and hyper-parameters: those of the weights that ship, or the paper's Table 6 (13.8 M
+    parameters; it wants many updates)."""
     labels: Literal["box-cox", "yeo-johnson", "quantile", "log", "none"] = "box-cox"
     """Transform of the seconds."""
     loss: Literal["mse", "mape", "mspe", "mse+mape"] = "mse+mape"
@@ -58,8 +63,8 @@ class TrainProgramsConfig:
     least_programs: int = 2
     """Tasks with fewer distinct programs are dropped; 1 keeps those of one program, which seconds
     can be learned of, ranks not."""
-    search_steps: int = 600
-    """Updates of each trial of ``--search``."""
+    search_steps: int = 2500
+    """Updates of a trial of ``--search`` that is not pruned after a ninth or a third of them."""
     devices: str | None = None
     """JSON file with features of devices that are not in the table (docs/programs.md)."""
 
@@ -104,8 +109,8 @@ def train_programs(
     fine_tune: str | Path | None = None,
     report: Progress = ignore,
 ) -> TrainedPrograms:
-    """Train on measured tensor programs, and write the weights ``OUT/weights.npz``, or trees
-    ``OUT/trees.txt``.
+    """Train on measured tensor programs, and write the weights ``OUT/weights.npz``, which
+    `go_rl.costs.programs.learn.program_weights.load_program_weights` reads whatever the model.
 
     Args:
         source: a folder of `measure_programs`, a data set, or a feature file of CDMPP; several are
@@ -113,8 +118,9 @@ def train_programs(
         out: folder for the weights and the trials of a search, which a later call continues.
         config: how.
         search: trials of a search for sizes and hyper-parameters, before training; 0: none.
-        fine_tune: weights, by path or the name of some that ship, to be trained further; programs
-            that are held out are drawn to the others without their times.
+        fine_tune: weights of any model, by path or the name of some that ship, to be trained
+            further; of CDMPP's, programs that are held out are drawn to the others without their
+            times.
         report: called with the updates done, all updates and a sentence.
 
     Raises:
@@ -127,6 +133,7 @@ def train_programs(
     from go_rl.costs.programs.learn.code_inputs import of_width
     from go_rl.costs.programs.learn.examples import KeepRules
     from go_rl.costs.programs.learn.predictor import ProgramPredictor, check_enough
+    from go_rl.costs.programs.learn.program_weights import load_program_weights
     from go_rl.costs.programs.learn.reading import read_examples
 
     config, out = config or TrainProgramsConfig(), Path(out)
@@ -137,19 +144,19 @@ def train_programs(
     check_enough(examples)
     split = split_of(examples, config)
     out.mkdir(parents=True, exist_ok=True)
-    if config.model == "code-trees":
-        return _trees(examples, split, out)
+    start = None if fine_tune is None else load_program_weights(fine_tune)
+    if config.model not in NETWORKS or not isinstance(start, ProgramPredictor | None):
+        return _trained(examples, split, out, config, start)
     run = _run(config)
     examples = replace(examples, inputs=of_width(examples.inputs, run.network.leaf_numbers))
     if search:
         run = _searched(examples, split, out, config, run, search, report)
     train, validation = examples.take(split.train), examples.take(split.validation)
     updates = count_updates(report, config.members, run.steps)
-    if fine_tune is None:
+    if start is None:
         weights = ProgramPredictor.fit(train, run, config.members, updates, validation)
     else:
         other = split.held_out if len(split.held_out) else split.test
-        start = ProgramPredictor.load(fine_tune)
         unlabelled = examples.inputs.take(other)
         weights = start.fine_tuned(train, unlabelled, None, updates, validation)
     errors = _judged(weights, examples, split)
@@ -167,9 +174,10 @@ def _check_asked(config: TrainProgramsConfig, search: int, fine_tune: str | Path
         )
     if search and fine_tune is not None:
         raise TrainingError("train programs: give search or fine_tune, not both")
-    if config.model == "code-trees" and (search or fine_tune is not None):
+    if config.model not in NETWORKS and (search or fine_tune is not None):
         raise TrainingError(
-            "train programs: search and fine_tune are of networks, not of code-trees"
+            f"train programs: search is of CDMPP's networks, and fine_tune of the model of its "
+            f"weights; leave out the model {config.model}"
         )
 
 
@@ -200,36 +208,57 @@ def split_of(examples: ProgramExamples, config: TrainProgramsConfig) -> DataSpli
     return splits.by_target(inputs.task, inputs.target, number, config.seed)
 
 
-def _trees(examples: ProgramExamples, split: DataSplit, out: Path) -> TrainedPrograms:
+def _trained(
+    examples: ProgramExamples, split: DataSplit, out: Path, config: TrainProgramsConfig, start: Any
+) -> TrainedPrograms:
+    """Train, or train further, what is no ensemble of CDMPP's networks."""
     from go_rl.costs.programs.learn.code_trees import CodeTrees
 
     train = examples.take(split.train)
-    learned = CodeTrees.fit(train)
-    learned.save(out / TREES)
+    if start is not None:
+        learned = start.fine_tuned(train)
+    elif config.model == "code-trees":
+        learned = CodeTrees.fit(train)
+    else:
+        learned = _transfer_tuner(train, config)
+    learned.save(out / WEIGHTS)
     tasks = len(set(train.inputs.task.tolist()))
     errors = _judged(learned, examples, split)
-    return TrainedPrograms(out / TREES, len(train.seconds), tasks, examples.dropped, errors)
+    return TrainedPrograms(out / WEIGHTS, len(train.seconds), tasks, examples.dropped, errors)
+
+
+def _transfer_tuner(train: ProgramExamples, config: TrainProgramsConfig) -> Any:
+    """The transfer tuner, trained for about as many updates as are asked for."""
+    from go_rl.costs.programs.learn.transfer.tuner import TransferTuner
+    from go_rl.costs.programs.learn.transfer.tuner_training import TunerRun
+
+    run = TunerRun(seed=config.seed)
+    epochs = max(1, round(config.steps * run.batch / len(train.seconds)))
+    return TransferTuner.fit(train, replace(run, epochs=epochs))
 
 
 def _judged(learned: Any, examples: ProgramExamples, split: DataSplit) -> dict[str, float]:
-    """Metrics on what was held out, else on the part for tests."""
-    from go_rl.costs.learning.metrics import latency_metrics
+    """Metrics on what was held out, else on the part for tests; of scores those of order alone."""
+    from go_rl.costs.learning.metrics import latency_metrics, pair_accuracy
 
     judged = examples.take(split.held_out if len(split.held_out) else split.test)
-    return latency_metrics(learned.predict(judged.inputs), judged.seconds, _groups(judged))
+    found = learned.predict(judged.inputs)
+    if learned.unit != "seconds":
+        return {"pair_accuracy": pair_accuracy(found, judged.seconds, _groups(judged))}
+    return latency_metrics(found, judged.seconds, _groups(judged))
 
 
 def _run(config: TrainProgramsConfig) -> Any:
     from go_rl.costs.programs.learn.code_inputs import WIDE_NUMBERS
-    from go_rl.costs.programs.learn.network import NAMED_CONFIGS
-    from go_rl.costs.programs.learn.training import ProgramTrainConfig
+    from go_rl.costs.programs.learn.training import NAMED_RUNS
 
-    network = NAMED_CONFIGS[config.network]
+    run = NAMED_RUNS[config.network]
+    network = run.network
     if config.model == "cdmpp-code":
         network = replace(network, leaf_numbers=WIDE_NUMBERS)
-    return ProgramTrainConfig(
-        network, steps=config.steps, labels=config.labels,
-        loss=config.loss, seed=config.seed,
+    return replace(
+        run, network=network, steps=config.steps, labels=config.labels, loss=config.loss,
+        seed=config.seed,
     )  # fmt: skip
 
 

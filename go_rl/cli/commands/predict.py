@@ -88,10 +88,15 @@ def _print(found: Prediction) -> None:
     total = f"{_number(found.latency_ms)} ms{bounds}"
     if found.end_to_end_ms is None:
         print_line(console(), f"one after the other: {total}; {said}")
+    elif found.device == THIS:
+        print_line(console(), f"replayed on one core: {total}; {said}")
     else:
         alone = f"{_number(found.alone_ms)} ms"
         print_line(console(), f"one after the other, each alone: {alone}; {said}")
         print_line(console(), f"issued ahead of the GPU: {total}")
+    for each in found.unpriced:
+        uses = f"{each.calls:,} × {each.what}"
+        print_line(console(), f"no price, not in the sum: {uses}: {each.reason}")
     for line in (*found.notes, *note_lines(found.model_notes)):
         print_line(console(), line)
 

@@ -31,7 +31,7 @@ MEMBERS = 3
 """Networks of an ensemble; they differ by their seed."""
 REPORTED = 100
 """Updates from one report to the next; the last one is reported, too."""
-OptimizerName = Literal["adamw", "sgd"]
+OptimizerName = Literal["adamw", "adam", "sgd"]
 ScheduleName = Literal["cosine", "cyclic", "constant"]
 NEVER_CROSSED = 1e30
 """Width of a bin that holds nothing."""
@@ -134,7 +134,7 @@ class UpdateRule(NamedTuple):
     """The largest."""
     weight_decay: float
     optimizer: OptimizerName = "adamw"
-    """``sgd`` has a momentum of 0.9."""
+    """``sgd`` has a momentum of 0.9; ``adam`` adds the decay to the gradient, as PyTorch's does."""
     schedule: ScheduleName = "cosine"
     """``cosine``: warm-up over a twentieth of the updates, then a cosine; ``cyclic``: five
     triangles between a tenth of the learning rate and all of it; ``constant``."""
@@ -142,9 +142,11 @@ class UpdateRule(NamedTuple):
     def transformation(self) -> optax.GradientTransformation:
         """Return the rule as optax has it."""
         rate = self._rate()
+        decay = optax.add_decayed_weights(self.weight_decay)
         if self.optimizer == "sgd":
-            decay = optax.add_decayed_weights(self.weight_decay)
             rule = optax.chain(decay, optax.sgd(rate, momentum=0.9))
+        elif self.optimizer == "adam":
+            rule = optax.chain(decay, optax.adam(rate))
         else:
             rule = optax.adamw(rate, weight_decay=self.weight_decay)
         return optax.chain(optax.clip_by_global_norm(1.0), rule)

@@ -20,13 +20,15 @@ from typing import Any
 import numpy as np
 
 from go_rl.costs.timing.config import CollectConfig
-from go_rl.costs.timing.rounds import PARTIAL, TaskOutcome, measure_together
+from go_rl.costs.timing.rounds import NOT_READY, PARTIAL, TaskOutcome, measure_together
 from go_rl.costs.timing.worker import folder_pace, worker_core, worker_environment
 from go_rl.runtime.records import RECORDS, Record, RecordStore
 from go_rl.runtime.warm_worker import WarmWorker
 
 MODEL = "model"
 """Detail of a record: the network in which its program was first met."""
+SLOWED = "slowed"
+"""Detail of a record: `go_rl.costs.timing.timing.Timing.slowed`."""
 Report = Callable[[str], None]
 Key = tuple[str, str, int]
 """Workload, setting and round of a record."""
@@ -65,12 +67,15 @@ class Collector:
         return (workload, setting, self.config.round) not in self.known
 
     def measure(self, asked: Iterable[Asked]) -> None:
-        """Measure together what is asked for; each item is taken when the worker is ready for it
-        (`measure_together`)."""
+        """Measure together what is asked for; each item, which may be `NOT_READY`, is taken when
+        the worker is ready for it (`measure_together`)."""
         timed: list[Asked] = []
 
         def tasks() -> Iterator[Any]:
             for each in asked:
+                if each is NOT_READY:
+                    yield NOT_READY
+                    continue
                 self.made += 1
                 if isinstance(each.task, str):
                     self._keep([(each, each.task)])
@@ -112,17 +117,30 @@ def collecting(folder: Path, config: CollectConfig, worker: str) -> Iterator[Col
         WarmWorker(worker, worker_core(config), worker_environment(config)) as process,
     ):
         full_pace = folder_pace(folder, config)
-        yield Collector(store, process, config, full_pace, whole_keys(store, config.target))
+        known = whole_keys(store, config.target, config.timing.most_slowed)
+        yield Collector(store, process, config, full_pace, known)
 
 
-def whole_keys(store: RecordStore, target: str) -> set[Key]:
-    """Return workload, setting and round of all that need not be measured again: what was cut off
-    before its last visit has a record, and is made whole by the next run."""
+def whole_keys(store: RecordStore, target: str, most_slowed: float = 0.0) -> set[Key]:
+    """Return workload, setting and round of all that need not be measured again
+    (`is_whole`)."""
     return {
         (record.workload, record.setting, record.round)
         for record in store.find(target)
-        if not record.details.get(PARTIAL)
+        if is_whole(record, most_slowed)
     }
+
+
+def is_whole(record: Record, most_slowed: float = 0.0) -> bool:
+    """Return whether the next run need not measure a record's program again: it was not cut off
+    before its last visit, nor made on a core that was disturbed.
+
+    Args:
+        record: what is known.
+        most_slowed: see `go_rl.costs.timing.config.TimingConfig`; 0: disturbances do not count.
+    """
+    slowed = float(record.details.get(SLOWED, 0.0))
+    return not record.details.get(PARTIAL) and (most_slowed == 0 or slowed <= most_slowed)
 
 
 def first_by_hash(hashes: Sequence[str], share: float) -> list[str]:
@@ -158,7 +176,7 @@ def record_of(
             **details,
             "compile_seconds": round(outcome["compile_seconds"], 4),
             "median": float(f"{outcome['median']:.5g}"),
-            "slowed": round(outcome["slowed"], 3),
+            SLOWED: round(outcome["slowed"], 3),
             "away": round(outcome["away"], 3),
             "xla": outcome.get("xla", {}),
             **({PARTIAL: True} if outcome.get(PARTIAL) else {}),

@@ -52,6 +52,12 @@ class TimingConfig:
     variation: float = 0.0
     """Coefficient of variation of the visits' times at which there is no further visit, after two
     at least; 0: all visits are made."""
+    most_slowed: float = 0.0
+    """Times as long as at the reference speed that the fixed work may take beside a visit, or the
+    visit does not count and is made later; 0: all visits count."""
+    wait: float = 60.0
+    """Seconds to wait for a core that nobody disturbs, when nothing is left to compile meanwhile;
+    then visits count all the same."""
     together: int = 200
     """Kernels, at most, that are visited in turn."""
     pace_seconds: float = 10.0
@@ -64,6 +70,11 @@ class TimingConfig:
             raise TrainingError("measure: visits and together must be >= 1, patience above 0")
         if not 0 <= self.variation < 1:
             raise TrainingError(f"measure: variation must be in [0, 1), not {self.variation}")
+        if not (self.most_slowed == 0 or self.most_slowed > 1) or not self.wait >= 0:
+            raise TrainingError(
+                "measure: most_slowed must be 0 or above 1 and wait at least 0 seconds, not "
+                f"{self.most_slowed} and {self.wait}"
+            )
         if not (self.seconds > 0 and 1 <= self.least_calls <= self.most_calls):
             raise TrainingError(
                 "measure: seconds must be above 0, least_calls >= 1 and most_calls no fewer, not "
@@ -127,10 +138,36 @@ NETWORKS = (
 """Networks whose operators are tasks; those held out from training are among them."""
 
 
+Choice = Literal["all", "kmeans", "disagreement"]
+
+
+@dataclass(frozen=True)
+class ChoiceConfig:
+    """Choice of the programs to measure, of those that are drawn."""
+
+    choose: Choice = "all"
+    """``kmeans``: the programs of so many tasks, the nearest ones to the centres of clusters of all
+    programs' features; ``disagreement``: as many programs, those on which the members of a learned
+    predictor disagree most."""
+    tasks: int = 50
+    """Tasks to be chosen; ``disagreement``: tasks times schedules are the programs to be chosen."""
+    weights: str = ""
+    """Weights of the predictor (go-rl train programs), by path or name; ``disagreement`` only."""
+
+    def __post_init__(self) -> None:
+        if self.tasks < 1:
+            raise TrainingError(f"measure: tasks must be >= 1, not {self.tasks}")
+        if (self.choose == "disagreement") != bool(self.weights):
+            raise TrainingError("measure: weights belong to choose disagreement, which needs them")
+
+
 @dataclass(frozen=True)
 class ProgramsConfig:
     """Configuration of measuring programs, and their selection."""
 
+    data_set: str = ""
+    """Name of a data set (`go_rl.costs.programs.measure.program_sets`) that says tasks, schedules,
+    their level of x86-64 and seeds, in place of the settings here; "": these count."""
     networks: tuple[str, ...] = NETWORKS
     """Graphs of the zoo."""
     schedules: int = 32
@@ -140,6 +177,14 @@ class ProgramsConfig:
     the one that runs it."""
     memory: float = 8e9
     """Bytes that the worker's process may address."""
+    build_core: int | None = None
+    """Core that builds programs, ahead of those that are measured, and yields to any other process
+    there. Default: the core that measures. Another one builds meanwhile, but reads memory and
+    shares a cache."""
+    most_seconds: float = 1.0
+    """Seconds that one run of a program may take; a slower one is not timed, and its record says
+    so."""
+    choice: ChoiceConfig = field(default_factory=ChoiceConfig)
     measure: CollectConfig = field(default_factory=CollectConfig)
     """Measurement settings; those read are target, core, round, time-out, timing, and of
     ``sampling`` the seed and the most FLOP of a task."""
@@ -149,5 +194,9 @@ class ProgramsConfig:
             raise TrainingError(f"measure: schedules must be >= 1, not {self.schedules}")
         if not self.networks or not self.codegen:
             raise TrainingError("measure: name at least one network and one level of x86-64")
+        if self.data_set and self.choice.choose != "all":
+            raise TrainingError("measure: choose is for networks; a data set says what is measured")
+        if not self.most_seconds > 0:
+            raise TrainingError(f"measure: most_seconds must be above 0, not {self.most_seconds}")
         if not self.memory >= 1e9:
             raise TrainingError(f"measure: memory must be at least 1e9 bytes, not {self.memory}")

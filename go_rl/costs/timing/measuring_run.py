@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from go_rl.core import ExecutionError
@@ -34,8 +34,9 @@ class Release:
     """Keep no program any longer."""
 
 
-Timed = Callable[[TimingConfig], TimingSamples]
-"""Visits a compiled program."""
+Timed = Callable[[TimingConfig], TimingSamples | None]
+"""Visits a compiled program; None: the core was disturbed, see `go_rl.costs.timing.timing.visit`.
+"""
 Compile = Callable[[Any], tuple[Timed, dict[str, Any]]]
 """Compiles a task; returns the program, and what is known of it."""
 
@@ -59,7 +60,8 @@ class MeasuringRun:
         """Do as asked.
 
         Returns:
-            For `Hold`: what is known of the program. For `Visit`: `TimingSamples`. For any other,
+            For `Hold`: what is known of the program. For `Visit`: `TimingSamples`, or None where
+            the core was disturbed. For any other,
             which is a task with its ``timing``, compiled, timed in one visit and not kept:
             ``seconds``, ``spread``, ``calls``, ``slowed``, ``away``
             (`go_rl.costs.timing.timing.Timing`), and what is known.
@@ -82,4 +84,6 @@ class MeasuringRun:
                 self._held.clear()
                 return None
         program, about = self._compile(request)
-        return {**asdict(timing_of(program(request.timing))), **about}
+        samples = program(replace(request.timing, most_slowed=0.0))
+        assert samples is not None  # all visits count
+        return {**asdict(timing_of(samples)), **about}

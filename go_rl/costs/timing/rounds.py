@@ -9,8 +9,9 @@ Efficient" (NeurIPS 2020), where `TimingConfig.variation` is above 0.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import chain, islice
 from typing import Any, TypeVar
 
@@ -18,7 +19,7 @@ import numpy as np
 
 from go_rl.costs.timing.config import CollectConfig
 from go_rl.costs.timing.measuring_run import Hold, OtherProcessError, Release, Visit
-from go_rl.costs.timing.timing import TimingSamples, joined, timing_of
+from go_rl.costs.timing.timing import TimingSamples, is_quiet, joined, timing_of
 from go_rl.costs.timing.worker import reason_of
 from go_rl.runtime.warm_worker import WarmWorker, WorkerDied, WorkerFailed, WorkerTimeout
 
@@ -39,8 +40,12 @@ LEAST_VARIED = 2
 DEATHS = 3
 """Deaths of the worker between two requests, of which no kernel is known to be the cause, until
 that which was asked for next counts as it."""
+CHECK_SECONDS = 0.02
+"""Seconds from one look whether the core is still disturbed to the next."""
 MOST_BYTES = 2e9
 """Most bytes of the operands of kernels that are measured together."""
+NOT_READY: Any = object()
+"""In place of a task: the next one is not ready yet; meanwhile programs are visited."""
 Keep = Callable[[dict[int, TaskOutcome]], None]
 T = TypeVar("T")
 
@@ -87,7 +92,7 @@ def measure_together(
     Args:
         worker: calls `go_rl.costs.timing.measuring_run.MeasuringRun.answer`.
         tasks: few enough that their operands fit into memory together; each is taken when its
-            turn to be compiled comes.
+            turn to be compiled comes; or `NOT_READY`.
         config: its ``timing`` says how often each is visited, and for how long.
         keep: is told outcomes, by task, as soon as there are any, and what they have become when
             their visits are over; who stops before the end has these.
@@ -97,11 +102,14 @@ def measure_together(
     more = iter(tasks)
     deaths = 0
 
-    def waiting() -> Iterator[tuple[int, Any]]:
+    def waiting() -> Iterator[tuple[int, Any] | None]:
         yield from [(i, task) for i, task in enumerate(taken) if i not in outcomes]
         for task in more:
-            taken.append(task)
-            yield len(taken) - 1, task
+            if task is NOT_READY:
+                yield None
+            else:
+                taken.append(task)
+                yield len(taken) - 1, task
 
     while True:
         try:
@@ -158,22 +166,36 @@ class _Together:
         self._about: dict[int, dict[str, Any]] = {}
         self._seen: dict[int, list[TimingSamples]] = {}
         self._visiting: dict[int, float] = {}
+        self._finished: set[int] = set()
+        """Programs that need no further visit."""
+        self._disturbed: Counter[int] = Counter()
+        """Visits of each program that were disturbed: the longest ones most often."""
+        self._waited = 0.0
+        """Seconds waited for a core that nobody disturbs, since the last quiet visit."""
 
-    def measure(self, tasks: Iterator[tuple[int, Any]]) -> dict[int, TaskOutcome]:
-        """Return the outcome of each task, by its number.
+    def measure(self, tasks: Iterator[tuple[int, Any] | None]) -> dict[int, TaskOutcome]:
+        """Return the outcome of each task, by its number; None: the next is not ready.
 
         Raises:
             _Lost: of one; the worker holds none any longer.
         """
         rounds = LEAST_VISITS  # so that who stops a run early has something
-        while group := list(islice(tasks, GROUP)):
-            for i, task in group:
+        # Moments in which nobody disturbs the core are for visits, all others for compiling.
+        size = 1 if self._config.timing.most_slowed else GROUP
+        while group := list(islice(tasks, size)):
+            ready = [each for each in group if each is not None]
+            for i, task in ready:
                 self._hold(i, task)
-            for _ in range(rounds):
-                self._round()
-            rounds = 1
-        while self._round():
-            pass
+            visited = [self._round() for _ in range(rounds if ready else 1)]
+            if not ready and not any(visited):
+                time.sleep(CHECK_SECONDS)
+            rounds = 1 if ready else rounds
+        began = time.perf_counter()
+        while (visited := self._round()) is not None:
+            if not visited and self._config.timing.most_slowed:
+                time.sleep(CHECK_SECONDS)
+                self._waited += time.perf_counter() - began
+            began = time.perf_counter()
         if self._seen:
             self._worker.call(Release(), self._config.timeout)
         return self._failed | {i: self._outcome(i) for i in self._seen if i not in self._failed}
@@ -183,14 +205,23 @@ class _Together:
         if about is not None:
             self._about[i], self._seen[i] = about, []
 
-    def _round(self) -> bool:
-        """Visit all that are held and need it; False: none does."""
-        visited = [(place, i) for place, i in enumerate(self._seen) if self._unfinished(i)]
-        for place, i in visited:
-            self._visit(i, place)
+    def _round(self) -> int | None:
+        """Visit all that are held and need it, until the core is disturbed; return how many visits
+        counted. None: nothing needs any."""
+        seen = self._seen
+        places = [(place, i) for place, i in enumerate(seen) if i not in self._finished]
+        if not places:
+            return None
+        visited: list[int] = []
+        if self._config.timing.most_slowed:  # the next may be the last before a disturbance
+            places.sort(key=lambda each: (self._disturbed[each[1]], -len(seen[each[1]])))
+        for place, i in places:
+            if not self._visit(i, place):
+                break
+            visited.append(i)
         if self._keep is not None:
-            self._keep({i: self._outcome(i) for _, i in visited if self._is_news(i)})
-        return bool(visited)
+            self._keep({i: self._outcome(i) for i in visited if self._is_news(i)})
+        return len(visited)
 
     def _is_news(self, i: int) -> bool:
         """Whether the last visit gave the first times that count, or the last."""
@@ -203,15 +234,29 @@ class _Together:
             return False
         return len(seen) < LEAST_VISITS or spent(seen) < timing.patience
 
-    def _visit(self, i: int, place: int) -> None:
-        began = time.perf_counter()
-        samples = self._ask(i, Visit(place, self._config.timing))
+    def _visit(self, i: int, place: int) -> bool:
+        """Visit one; False: the core was disturbed, and the visit does not count."""
+        timing, began = self._config.timing, time.perf_counter()
+        patient = self._waited < timing.wait
+        asked = timing if patient else replace(timing, most_slowed=0.0)
+        samples = self._ask(i, Visit(place, asked))
         self._visiting[i] = self._visiting.get(i, 0.0) + time.perf_counter() - began
-        if samples is not None:
-            self._seen[i].append(samples)
+        if samples is None:
+            return i in self._failed
+        if is_quiet(samples, timing.most_slowed):
+            self._waited = 0.0
+        elif patient:
+            self._disturbed[i] += 1
+            return False
+        self._seen[i].append(samples)
+        if not self._unfinished(i):
+            self._finished.add(i)
+        return True
 
     def _outcome(self, i: int) -> TaskOutcome:
-        timing = asdict(timing_of(joined(self._seen[i])))
+        seen, most = self._seen[i], self._config.timing.most_slowed
+        quiet = [each for each in seen if is_quiet(each, most)]
+        timing = asdict(timing_of(joined(quiet or seen)))
         took = {VISIT_SECONDS: self._visiting[i]}
         return {**timing, **took, **self._about[i], PARTIAL: self._unfinished(i)}
 
@@ -224,6 +269,7 @@ class _Together:
                 reason = "the worker's process died between two requests"
                 raise _Lost(i, reason, self._failed, between=True) from None
             self._failed[i] = reason_of(error, self._config.timeout)
+            self._finished.add(i)
         except (WorkerDied, WorkerTimeout) as error:
             raise _Lost(i, reason_of(error, self._config.timeout), self._failed) from None
         return None

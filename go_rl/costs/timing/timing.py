@@ -27,6 +27,8 @@ disturbances that the pace does not show."""
 WARM_CALLS, WARM_SECONDS = 3, 0.01
 """Warm-up calls and seconds: behind others, a kernel takes up to twice as long: caches and the
 memory of results are not yet as they are when it runs again and again."""
+CHECKS = 20
+"""Runs of the fixed work that tell whether the core is disturbed just now."""
 LEAST_AWAY = 2e-5
 """Shorter gaps between the time on the wall and that of the process are none: reading the latter
 takes a microsecond or two."""
@@ -102,6 +104,22 @@ def split_seconds(sample: Callable[[], float], own: bool) -> tuple[float, float]
 
 
 def visit(
+    sample: Callable[[], float], config: TimingConfig, pace: CoreSpeed, own: bool = False
+) -> TimingSamples | None:
+    """Return the timed calls of a visit (`calls_of`); None where the core is disturbed just now and
+    may not be (``most_slowed``). It may be disturbed meanwhile: see `is_quiet`."""
+    most = config.most_slowed
+    if most and float(np.median([pace() for _ in range(CHECKS)])) > most:
+        return None
+    return calls_of(sample, config, pace, own)
+
+
+def is_quiet(samples: TimingSamples, most_slowed: float) -> bool:
+    """Return whether a visit was made on a core that nobody disturbed; ``most_slowed`` 0: yes."""
+    return most_slowed == 0 or float(np.median(samples.slowed)) <= most_slowed
+
+
+def calls_of(
     sample: Callable[[], float], config: TimingConfig, pace: CoreSpeed, own: bool = False
 ) -> TimingSamples:
     """Call until there are ``most_calls``, or ``least_calls`` that took ``seconds`` in all; some

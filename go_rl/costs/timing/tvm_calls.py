@@ -6,12 +6,12 @@ Needs TVM, an optional extra: ``pip install 'go_rl[tvm]'``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import ceil
+from math import ceil, inf
 from typing import Any
 
 import numpy as np
 
-from go_rl.core import MissingDependencyError
+from go_rl.core import ExecutionError, MissingDependencyError
 from go_rl.core.installed import check_installed
 from go_rl.costs.timing.core_speed import CoreSpeed
 from go_rl.costs.timing.measuring_run import Timed
@@ -42,13 +42,19 @@ def import_tvm() -> Any:
     return tvm
 
 
-def timed_calls(kernel: Any, operands: Sequence[np.ndarray], full_pace: float) -> Timed:
+def timed_calls(
+    kernel: Any, operands: Sequence[np.ndarray], full_pace: float, most_seconds: float = inf
+) -> Timed:
     """Return what times a compiled kernel, a call being a sample of about `SAMPLE_SECONDS`.
 
     Args:
         kernel: a runtime module of TVM whose function ``main`` is called.
         operands: arguments, and then the result.
         full_pace: see `go_rl.costs.timing.core_speed.CoreSpeed`.
+        most_seconds: that a run may take.
+
+    Raises:
+        ExecutionError: the first run takes longer.
     """
     tvm = import_tvm()
     device = tvm.cpu()
@@ -59,6 +65,8 @@ def timed_calls(kernel: Any, operands: Sequence[np.ndarray], full_pace: float) -
         return lambda: float(timed(*held).results[0])
 
     first = sample_of(1)()  # behind a run of TVM's own, which does not count
+    if first > most_seconds:
+        raise ExecutionError(f"a run took more than {most_seconds:g} s")
     sample = sample_of(max(1, ceil(SAMPLE_SECONDS / max(first, 1e-9))))
     pace, own = CoreSpeed(full_pace), has_a_core()
     return lambda timing: visit(sample, timing, pace, own)

@@ -75,16 +75,11 @@ class BoostedTrees(Predictor[SummedKernels, Float32[np.ndarray, "K S"]]):
     @classmethod
     def fit(cls, examples: SummedKernels, config: BoostedConfig | None = None) -> BoostedTrees:
         """Return trees that learned the log of measured seconds."""
-        lightgbm, config = _lightgbm(), config or BoostedConfig()
-        options = {
-            "objective": "l2", "num_leaves": config.leaves, "learning_rate": config.learning_rate,
-            "min_data_in_leaf": config.least_rows, "bagging_fraction": config.row_share,
-            "bagging_freq": 1, "feature_fraction": config.column_share, "seed": config.seed,
-            "deterministic": True, "force_row_wise": True, "verbosity": -1,
-        }  # fmt: skip
-        target = np.log(examples.seconds)
-        data = lightgbm.Dataset(examples.features, target, params={"verbosity": -1})
-        return cls(lightgbm.train(options, data, num_boost_round=config.trees))
+        return cls(_grown(examples, config or BoostedConfig(), None))
+
+    def continued(self, examples: SummedKernels, config: BoostedConfig) -> BoostedTrees:
+        """Return these trees and further ones, which learned what these miss on other examples."""
+        return BoostedTrees(_grown(examples, config, self.booster))
 
     def predict(self, inputs: Float32[np.ndarray, "K S"]) -> Float64[np.ndarray, "K"]:
         """Return [K] seconds of `summed_features`."""
@@ -92,22 +87,52 @@ class BoostedTrees(Predictor[SummedKernels, Float32[np.ndarray, "K S"]]):
             return np.zeros(0)  # which LightGBM refuses
         return np.exp(np.asarray(self.booster.predict(inputs), np.float64))
 
+    @property
+    def text(self) -> str:
+        """The trees in LightGBM's own words."""
+        return self.booster.model_to_string()
+
+    @classmethod
+    def from_text(cls, text: str) -> BoostedTrees:
+        """Return the trees of a `text`.
+
+        Raises:
+            ValueError: it is none.
+        """
+        lightgbm = _lightgbm()
+        try:
+            return cls(lightgbm.Booster(model_str=text))
+        except lightgbm.basic.LightGBMError as error:
+            raise ValueError(error) from error
+
     def save(self, path: Path) -> None:
         """Write the trees to a file, in LightGBM's own text."""
         try:
-            write_text(path, self.booster.model_to_string())
+            write_text(path, self.text)
         except OSError as error:
             raise CheckpointError(f"{path}: cannot be written ({error.strerror})") from error
 
     @classmethod
     def load(cls, source: str | Path) -> BoostedTrees:
         """Read a saved file; none ship with the package."""
-        lightgbm = _lightgbm()
         try:
-            text = Path(source).read_text()
-            return cls(lightgbm.Booster(model_str=text))
-        except (OSError, UnicodeDecodeError, lightgbm.basic.LightGBMError) as error:
+            return cls.from_text(Path(source).read_text())
+        except (OSError, ValueError) as error:
             raise CheckpointError(f"{source}: is no file of {cls.what} ({error})") from error
+
+
+def _grown(examples: SummedKernels, config: BoostedConfig, start: Any) -> Any:
+    """LightGBM's trees, behind those of ``start`` if there are any."""
+    lightgbm = _lightgbm()
+    options = {
+        "objective": "l2", "num_leaves": config.leaves, "learning_rate": config.learning_rate,
+        "min_data_in_leaf": config.least_rows, "bagging_fraction": config.row_share,
+        "bagging_freq": 1, "feature_fraction": config.column_share, "seed": config.seed,
+        "deterministic": True, "force_row_wise": True, "verbosity": -1,
+    }  # fmt: skip
+    target = np.log(examples.seconds)
+    data = lightgbm.Dataset(examples.features, target, params={"verbosity": -1})
+    return lightgbm.train(options, data, num_boost_round=config.trees, init_model=start)
 
 
 def _lightgbm() -> Any:

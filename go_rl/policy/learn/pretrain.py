@@ -95,7 +95,8 @@ def _problems(config: TrainConfig, folder: Path) -> Curriculum[TrainConfig]:
     if isinstance(config, RingTrainConfig):
         return RingProblems(config)
     assert isinstance(config, MakespanTrainConfig)
-    return MakespanProblems(config, folder / CACHE)
+    traced = folder / CACHE if config.traced is None else Path(config.traced)
+    return MakespanProblems(config, traced)
 
 
 def _first(problems: Curriculum[TrainConfig], run: RunFolder, report: Report) -> TrainState:

@@ -73,6 +73,7 @@ def chameleon(
     seed: int,
     config: ChameleonConfig | None = None,
     prior: CandidateScorer | None = None,
+    learn: bool = True,
 ) -> ModelGuidedTuner:
     """Return the tuner; see `ModelGuidedTuner`."""
     config = config or ChameleonConfig()
@@ -89,7 +90,7 @@ def chameleon(
         chosen = adaptive_sample(fresh, count, config.knee, rng).candidates
         return list(chosen) or random_batch(observed, count, rng)
 
-    return ModelGuidedTuner(space, seed, search, config.model, prior)
+    return ModelGuidedTuner(space, seed, search, config.model, prior, learn)
 
 
 class Exploration:

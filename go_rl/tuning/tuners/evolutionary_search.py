@@ -41,9 +41,6 @@ class EvolutionConfig:
     """Share of a batch that is random (epsilon)."""
     diversity: float = 0.0
     """Weight of covering many values of features (`go_rl.tuning.tuners.diverse_choice`)."""
-    learn: bool = True
-    """Whether a predictor that is given is corrected by what is measured (`OnlineScorer`); without
-    one, trees always learn."""
     model: OnlineScorerConfig = field(default_factory=OnlineScorerConfig)
 
     def __post_init__(self) -> None:
@@ -63,6 +60,7 @@ def evolutionary_search(
     seed: int,
     config: EvolutionConfig | None = None,
     prior: CandidateScorer | None = None,
+    learn: bool = True,
 ) -> ModelGuidedTuner:
     """Return the tuner; see `ModelGuidedTuner`."""
     config = config or EvolutionConfig()
@@ -74,8 +72,7 @@ def evolutionary_search(
         evolve(space, pool, starts(observed, size, config.best_share, rng), config, rng)
         return batch_of(observed, pool, count, config.diversity, config.random_share)
 
-    model = config.model if config.learn or prior is None else None
-    return ModelGuidedTuner(space, seed, search, model, prior)
+    return ModelGuidedTuner(space, seed, search, config.model, prior, learn)
 
 
 def evolve(

@@ -24,8 +24,10 @@ class ModelGuidedTuner:
         space: of the operator.
         seed: random seed.
         search: chooses a batch.
-        model: of the boosted trees; None: only ``prior`` scores, and nothing is learned.
+        model: of the boosted trees.
         prior: a predictor that was learned elsewhere, if there is one; see `OnlineScorer`.
+        learn: whether trees correct the predictor by what is measured; without one, they always
+            learn.
 
     Raises:
         MissingDependencyError: trees are to be fitted, and XGBoost is not installed.
@@ -36,12 +38,14 @@ class ModelGuidedTuner:
         space: CandidateSpace,
         seed: int,
         search: Search,
-        model: OnlineScorerConfig | None,
+        model: OnlineScorerConfig,
         prior: CandidateScorer | None = None,
+        learn: bool = True,
     ) -> None:
         self._observed = ObservedTrials(space, seed)
         self._search, self._prior = search, prior
-        self._model = None if model is None else OnlineScorer(self._observed, model, prior)
+        learns = learn or prior is None
+        self._model = OnlineScorer(self._observed, model, prior) if learns else None
 
     def propose(self, count: int) -> list[Candidate]:
         check_count(count)

@@ -23,7 +23,12 @@ class MakeGuidedTuner(Protocol):
     """Makes tuners that may be given a predictor."""
 
     def __call__(
-        self, space: CandidateSpace, seed: int, *, prior: CandidateScorer | None = None
+        self,
+        space: CandidateSpace,
+        seed: int,
+        *,
+        prior: CandidateScorer | None = None,
+        learn: bool = True,
     ) -> InnerTuner:
         """Make one, as it is configured by default."""
         ...
@@ -37,13 +42,16 @@ TUNERS = (*GUIDED, RANDOM)
 """Names, the default first."""
 
 
-def inner_tuner(name: str = DEFAULT_TUNER, prior: CandidateScorer | None = None) -> MakeInnerTuner:
+def inner_tuner(
+    name: str = DEFAULT_TUNER, prior: CandidateScorer | None = None, learn: bool = True
+) -> MakeInnerTuner:
     """Return what makes the inner tuner of an operator.
 
     Args:
         name: of `TUNERS`.
         prior: a predictor of candidates that was learned elsewhere, for the tuners that have a cost
             model.
+        learn: whether trees correct it by what is measured; without a predictor they always do.
 
     Raises:
         TuningError: there is no such tuner, or ``random`` is given a predictor.
@@ -56,4 +64,4 @@ def inner_tuner(name: str = DEFAULT_TUNER, prior: CandidateScorer | None = None)
         known = ", ".join(TUNERS)
         raise TuningError(f"unknown inner tuner {name!r}{nearest(name, TUNERS)} There are {known}")
     made = GUIDED[name]
-    return lambda space, seed: made(space, seed, prior=prior)
+    return lambda space, seed: made(space, seed, prior=prior, learn=learn)

@@ -63,6 +63,7 @@ def simulated_annealing(
     seed: int,
     config: AnnealingConfig | None = None,
     prior: CandidateScorer | None = None,
+    learn: bool = True,
 ) -> ModelGuidedTuner:
     """Return the tuner; see `ModelGuidedTuner`."""
     config = config or AnnealingConfig()
@@ -74,7 +75,7 @@ def simulated_annealing(
         anneal(space, pool, first, ceil(config.effort * count / config.chains), config, rng)
         return batch_of(observed, pool, count, config.diversity, config.random_share)
 
-    return ModelGuidedTuner(space, seed, search, config.model, prior)
+    return ModelGuidedTuner(space, seed, search, config.model, prior, learn)
 
 
 def anneal(

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float32
 
-from go_rl.costs.programs.features import LEAF_NUMBERS, PackedAsts, compact_ast, pack_asts
+from go_rl.costs.programs.features import LEAF_NUMBERS
+from go_rl.costs.programs.nests import LoopNest, NestError
 from go_rl.costs.programs.nests.tvm_lowering import import_meta_schedule, nest_from_tvm
 from go_rl.costs.programs.workloads.drawn_programs import scalar_space
 from go_rl.runtime.records import canonical_json
@@ -127,9 +128,8 @@ class TvmSpace:
             self._features.popitem(last=False)
         return np.array(rows, np.float32).reshape(-1, LEAF_NUMBERS)
 
-    def programs(self, candidates: Sequence[Candidate]) -> PackedAsts:
-        made = (scheduled(self._module, each.document).mod for each in candidates)
-        return pack_asts([compact_ast(nest_from_tvm(module)) for module in made])
+    def nests(self, candidates: Sequence[Candidate]) -> list[LoopNest | None]:
+        return [_nest(scheduled(self._module, each.document).mod) for each in candidates]
 
     def adapted(self, document: Any) -> Candidate | None:
         """Return the candidate with the decisions of another. Tiles that do not divide a loop of
@@ -179,6 +179,13 @@ class TvmSpace:
         found = PerStoreFeature().extract_from(self._context, measurable)
         for candidate, rows in zip(candidates, found, strict=True):
             self._features[candidate.key] = rows.numpy().sum(axis=0).astype(np.float32)
+
+
+def _nest(module: Any) -> LoopNest | None:
+    try:
+        return nest_from_tvm(module, other_types=True)
+    except NestError:
+        return None
 
 
 def _rewrites(step: Any) -> bool:

@@ -12,11 +12,18 @@ from dataclasses import replace
 from pathlib import Path
 
 from go_rl.core.hardware.processor import own_target
+from go_rl.costs.programs.learn.code_trees import CodeTrees
+from go_rl.costs.programs.learn.predictor import ProgramPredictor
+from go_rl.costs.programs.learn.program_weights import (
+    LoadedPrograms,
+    load_program_weights,
+    this_machine_weights,
+)
 from go_rl.costs.programs.learn.transfer.tuner import TransferTuner
 from go_rl.costs.programs.learn.weights_file import SHIPPED
 from go_rl.costs.programs.measure.data import ProgramTarget
 from go_rl.runtime.records import RecordStore
-from go_rl.tuning.config import TuneProgramsConfig
+from go_rl.tuning.config import TREES, TuneProgramsConfig, TuningError
 from go_rl.tuning.loop.journal import FileJournal
 from go_rl.tuning.loop.nouns import MakeInnerTuner
 from go_rl.tuning.loop.progress import Watch, unwatched
@@ -29,6 +36,7 @@ from go_rl.tuning.loop.slots import SlotConfig
 from go_rl.tuning.loop.time_budget import TimeBudget
 from go_rl.tuning.loop.trial_records import known_trials
 from go_rl.tuning.loop.tuning_run import run_tuning
+from go_rl.tuning.tuners.program_guide import ProgramGuide
 from go_rl.tuning.tuners.registry import inner_tuner
 from go_rl.tuning.tvm.backend import TvmBackend
 from go_rl.tuning.tvm.codegen import code_target
@@ -39,6 +47,9 @@ from go_rl.tuning.tvm.tuned_network import TunedNetwork, write_tuned_network
 
 TRANSFER_WEIGHTS = SHIPPED / "transfer-1.npz"
 """Weights of the tuner by which untuned operators reuse candidates."""
+TRANSFER = "transfer"
+GUIDES = {"cdmpp": ProgramPredictor, "code-trees": CodeTrees, TRANSFER: TransferTuner}
+"""Predictors of programs by the name of a guide."""
 
 
 def tune_network(
@@ -119,10 +130,35 @@ def deciders(config: TuneProgramsConfig) -> tuple[Scheduler, MakeInnerTuner]:
     """Return the scheduler of slots, and the factory of inner tuners.
 
     Raises:
-        MissingDependencyError: what the scheduler's belief needs is not installed.
-        TuningError: a name is unknown; or the scheduler sees recorded curves only.
+        CheckpointError: the weights of the guide cannot be read.
+        MissingDependencyError: what the scheduler's belief or the guide needs is not installed.
+        TuningError: a name is unknown; the scheduler sees recorded curves only; the weights are of
+            another guide, or there are none.
     """
-    return live_scheduler(config.scheduler, config.belief), inner_tuner(config.tuner)
+    scheduler = live_scheduler(config.scheduler, config.belief)
+    if config.guide == TREES:
+        return scheduler, inner_tuner(config.tuner)
+    target = ProgramTarget(own_target(), code_target(config.target, config.cores).level)
+    return scheduler, ProgramGuide(_predictor(config), target).tuners(config.tuner)
+
+
+def _predictor(config: TuneProgramsConfig) -> LoadedPrograms:
+    """The predictor of a guide."""
+    source = config.weights or (TRANSFER_WEIGHTS if config.guide == TRANSFER else "")
+    if not source and not this_machine_weights().exists():
+        raise TuningError(
+            f"tune: {this_machine_weights()}: nothing is known of this machine's programs; run "
+            "go-rl calibrate --device this --programs, or give --weights: a file of go-rl train "
+            "programs, or programs-1, learned on another processor"
+        )
+    found = load_program_weights(source or this_machine_weights())
+    if not isinstance(found, GUIDES[config.guide]):
+        theirs = next(name for name, kind in GUIDES.items() if isinstance(found, kind))
+        raise TuningError(
+            f"tune: {source or this_machine_weights()} holds weights of {theirs}: set guide to "
+            f"{theirs!r}, not {config.guide!r}"
+        )
+    return found
 
 
 def _about(
@@ -131,8 +167,10 @@ def _about(
     """Facts that identify the run of a journal."""
     belief = {"belief": config.belief} if config.scheduler in WITH_BELIEF else {}
     heavy = {"only_heavy": config.only_heavy} if config.only_heavy < 1 else {}
+    chosen = {"guide": config.guide, "weights": config.weights}
+    guide = chosen if config.guide != TREES else {}
     return {
         "network": lowered.name, "target": backend.target, "seed": config.seed, **heavy,
-        "scheduler": config.scheduler, **belief, "tuner": config.tuner,
+        "scheduler": config.scheduler, **belief, "tuner": config.tuner, **guide,
         "operators": [[x.workload, x.repeats] for x in backend.operators],
     }  # fmt: skip

@@ -8,7 +8,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from go_rl.tuning.config import TuneProgramsConfig, TuningConfig
+from go_rl.core.files.strict_json import parse_json
+from go_rl.tuning.config import TuneProgramsConfig, TuningConfig, TuningError
 from go_rl.tuning.loop.nouns import Candidate, TunedOperator
 from go_rl.tuning.loop.result_folder import SUMMARY, write_results
 from go_rl.tuning.loop.tuning_state import TrialBatch
@@ -199,6 +200,28 @@ def candidates_document(tuned: TunedNetwork) -> dict[str, Any]:
             if each.reason
         },
     }  # fmt: skip
+
+
+def read_candidates(folder: Path) -> tuple[str, dict[str, Any]]:
+    """Return the level of x86-64 that a folder's network was tuned for, and traces of TVM by
+    workload.
+
+    Raises:
+        TuningError: there is no such file, it is damaged, or of several cores.
+    """
+    path = folder / CANDIDATES
+    try:
+        document: Any = parse_json(path.read_text())
+        target = str(document["target"])
+        _, level, *several = target.split("+")
+        found = {str(key): each["trace"] for key, each in document["candidates"].items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise TuningError(
+            f"{path}: holds no candidates ({error}); name a folder of go-rl tune programs"
+        ) from error
+    if several:
+        raise TuningError(f"{path}: its network runs on {several[0]}, and one core is known")
+    return level, found
 
 
 def write_tuned_network(tuned: TunedNetwork, config: TuneProgramsConfig, folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -80,3 +81,45 @@ def test_without_optuna(tmp_path, monkeypatch):
 def test_bad_configuration():
     with pytest.raises(TrainingError, match="trials must lie in 1 to 1000, not 0"):
         ProgramSearchConfig(trials=0)
+    with pytest.raises(TrainingError, match="steps >= 9"):
+        ProgramSearchConfig(steps=8)
+
+
+class FixedTrial:
+    """A trial of one configuration, pruned behind so many rungs."""
+
+    def __init__(self, pruned_behind: int) -> None:
+        self.steps: list[int] = []
+        self._behind = pruned_behind
+
+    def report(self, error: float, step: int) -> None:
+        assert np.isfinite(error)
+        self.steps.append(step)
+
+    def should_prune(self) -> bool:
+        return len(self.steps) >= self._behind
+
+    def suggest_int(self, name: str, *_: int) -> int:
+        return VALUES[name]
+
+    def suggest_categorical(self, name: str, _: object) -> object:
+        return VALUES[name]
+
+    def suggest_float(self, name: str, *_: float, log: bool) -> float:
+        assert log
+        return VALUES[name]
+
+
+class PrunedError(Exception):
+    """Optuna's, without Optuna."""
+
+
+def test_trials_are_trained_to_full_length_unless_they_are_pruned():
+    optuna = SimpleNamespace(TrialPruned=PrunedError)
+    config, whole = ProgramSearchConfig(steps=27), FixedTrial(3)
+    assert search._objective(optuna, whole, data(), config, TINY_RUN) > 0
+    assert whole.steps == [3, 9, 27]
+    early = FixedTrial(2)
+    with pytest.raises(PrunedError):
+        search._objective(optuna, early, data(), config, TINY_RUN)
+    assert early.steps == [3, 9]

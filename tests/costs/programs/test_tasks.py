@@ -8,7 +8,7 @@ import pytest
 
 from go_rl.api.measure import tensor_tasks
 from go_rl.core import TrainingError, ZooError
-from go_rl.costs.programs.measure.collect import check_codegen
+from go_rl.costs.programs.measure.collect import listed_drawings
 from go_rl.costs.programs.workloads import TaskError, TensorTask, network_tasks
 from go_rl.costs.timing.config import ProgramsConfig
 from go_rl.graphs.zoo.index import zoo_graph
@@ -68,6 +68,6 @@ def test_bad_configurations_are_named():
     with pytest.raises(TrainingError, match="schedules must be >= 1"):
         ProgramsConfig(schedules=0)
     with pytest.raises(TaskError, match="did you mean 'x86-64-v3'"):
-        check_codegen(ProgramsConfig(codegen=("x86-64v3",)))
+        listed_drawings(ProgramsConfig(codegen=("x86-64v3",)), ())
     with pytest.raises(ZooError):
         tensor_tasks(ProgramsConfig(networks=("resnet17",)))

@@ -16,6 +16,7 @@ from go_rl.costs.timing.config import CollectConfig, TimingConfig
 from go_rl.costs.timing.measuring_run import Hold, MeasuringRun, Release, Timed, Visit
 from go_rl.costs.timing.rounds import (
     GROUP,
+    NOT_READY,
     PARTIAL,
     VISIT_SECONDS,
     TaskOutcome,
@@ -244,3 +245,89 @@ def test_a_collector_keeps_what_was_asked_for_and_lacks_it_no_longer(tmp_path):
     assert [found[name].details["model"] for name in "123"] == ["m", "m", "n"]
     assert not any(again.lacks(name, "") for name in "123")
     assert again.lacks("1", '{"draw":1}')
+
+
+class Disturbed(Machine):
+    """A machine whose core is disturbed from time to time.
+
+    Args:
+        before: visits, from 0, of which each finds the core disturbed before it begins.
+        meanwhile: visits during which it is.
+    """
+
+    def __init__(self, before: set[int], meanwhile: set[int], config: CollectConfig) -> None:
+        super().__init__({}, config)
+        self.before, self.meanwhile = before, meanwhile
+        self.asked = 0
+
+    def call(self, request: Any, timeout: float) -> Any:
+        if not isinstance(request, Visit):
+            return super().call(request, timeout)
+        number, self.asked = self.asked, self.asked + 1
+        may_be_disturbed = request.timing.most_slowed == 0
+        if number in self.before and not may_be_disturbed:
+            return None
+        timing = self.config.timing
+        samples = super().call(replace(request, timing=timing), timeout)
+        slowed = 2.0 if number in self.before | self.meanwhile else 1.0
+        return replace(samples, slowed=np.array([slowed]))
+
+
+def quiet(**changes: Any) -> CollectConfig:
+    return CollectConfig(timing=TimingConfig(visits=3, most_slowed=1.1, **changes))
+
+
+@pytest.mark.parametrize("disturbed", range(7))
+def test_a_disturbed_visit_does_not_count_and_is_made_again(disturbed):
+    for machine in (Disturbed({disturbed}, set(), quiet()), Disturbed(set(), {disturbed}, quiet())):
+        outcomes = measure_together(machine, [task("a"), task("b")], machine.config)
+        assert told(outcomes, "calls") == [3, 3]
+        assert told(outcomes, "slowed") == [1.0, 1.0]
+
+
+def test_who_waited_long_enough_visits_a_disturbed_core():
+    always = set(range(99))
+    machine = Disturbed(always, set(), quiet(wait=0.03))
+    outcomes = measure_together(machine, [task("a"), task("b")], machine.config)
+    assert told(outcomes, "calls") == [3, 3]
+    assert told(outcomes, "slowed") == [2.0, 2.0]
+
+
+def test_of_quiet_and_disturbed_visits_the_quiet_ones_count():
+    """The first program has three visits at once, the second one of a quiet core."""
+    machine = Disturbed(set(range(4, 99)), set(), quiet(wait=0.03))
+    outcomes = measure_together(machine, [task("a"), task("b")], machine.config)
+    assert machine.visits.count("b") == 3
+    assert told(outcomes, "calls") == [3, 1]
+    assert told(outcomes, "slowed") == [1.0, 1.0]
+
+
+def test_what_was_disturbed_while_it_ran_comes_behind_the_others():
+    machine = Disturbed(set(), {0}, quiet())
+    measure_together(machine, [task("long"), task("b")], machine.config)
+    assert machine.visits == ["long"] * 3 + ["b", "long", "b", "b"]
+
+
+def test_what_was_disturbed_is_measured_by_the_next_run(tmp_path):
+    with RecordStore(tmp_path / RECORDS) as store:
+        machine = Disturbed(set(range(99)), set(), quiet(wait=0.03))
+        collector = Collector(store, machine, machine.config, 1.0, set())
+        collector.measure([Asked("w", "{}", task("a"), {}), Asked("w", "[]", task("b"), {})])
+        target = machine.config.target
+        assert whole_keys(store, target) == {("w", "{}", 0), ("w", "[]", 0)}
+        assert whole_keys(store, target, most_slowed=1.1) == set()
+
+
+@pytest.mark.parametrize("config", [CONFIG, quiet()])
+def test_while_the_next_is_not_ready_the_others_are_visited(config):
+    machine = Machine({}, config)
+    late = [task("a"), *[NOT_READY] * (3 * GROUP), task("b")]
+    assert told(measure_together(machine, late, config), "calls") == [3, 3]
+    assert machine.visits == ["a"] * 3 + ["b"] * 3
+
+
+def test_nothing_is_recorded_of_what_is_not_ready(tmp_path):
+    with RecordStore(tmp_path / RECORDS) as store:
+        collector = Collector(store, Machine({}), CONFIG, 1.0, set())
+        collector.measure([NOT_READY, Asked("w", "{}", task("a"), {}), NOT_READY])
+        assert collector.made == store.count(CONFIG.target) == 1

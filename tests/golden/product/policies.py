@@ -19,7 +19,7 @@ from .problems import Setting, problem
 NOISE = np.array([0.0, 1.0, 1.0, 2.0], np.float32)
 """Of the draws: the likeliest decision first."""
 RING_POLICIES = ("partition-1.1",)
-DISPATCH_POLICIES = ("dispatch-2.2",)
+DISPATCH_POLICIES = ("dispatch-2.5",)
 """Shipped weights of each kind."""
 
 

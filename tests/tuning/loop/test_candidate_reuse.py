@@ -8,11 +8,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from go_rl.costs.programs.features import LEAF_NUMBERS, CompactAst, PackedAsts, pack_asts
 from go_rl.costs.programs.learn.examples import ProgramInputs
 from go_rl.costs.programs.learn.transfer.tuner import TransferTuner
 from go_rl.costs.programs.measure.data import ProgramTarget
-from go_rl.costs.programs.nests import NestError
+from go_rl.costs.programs.nests import (
+    Access,
+    ForLoop,
+    LoopNest,
+    NestBuffer,
+    Statement,
+    nest_from_json,
+)
 from go_rl.tuning.config import TuneProgramsConfig, TuningError
 from go_rl.tuning.loop.journal import FileJournal, MemoryJournal
 from go_rl.tuning.loop.nouns import Candidate, Trial, TunedOperator
@@ -115,19 +121,25 @@ def test_somebody_must_choose_for_light_operators():
         SlotConfig(heavy=0.0)
 
 
+def nest_of_point(point: Sequence[int]) -> LoopNest:
+    """Return a statement in loops as long as the coordinates, and one."""
+    inner: ForLoop | Statement = Statement(Access(0, (0,)))
+    for at in reversed(point):
+        inner = ForLoop(at + 1, "serial", (inner,))
+    return LoopNest((NestBuffer("b", (1,)),), (inner,))
+
+
+def point_of_nest(text: str) -> list[int]:
+    return [loop.extent - 1 for loop in nest_from_json(text).loops]
+
+
 class ReadLattice(Lattice):
     """A lattice whose points are programs of one statement; those with a first number above 5 are
     not understood, and others' points fit where they lie inside."""
 
-    def programs(self, candidates: Sequence[Candidate]) -> PackedAsts:
-        asts = []
-        for candidate in candidates:
-            if candidate.document[0] > 5:
-                raise NestError("not understood")
-            vectors = np.zeros((1, LEAF_NUMBERS), np.float32)
-            vectors[0, :3] = candidate.document
-            asts.append(CompactAst(vectors, np.array([1])))
-        return pack_asts(asts)
+    def nests(self, candidates: Sequence[Candidate]) -> list[LoopNest | None]:
+        points = [each.document for each in candidates]
+        return [None if point[0] > 5 else nest_of_point(point) for point in points]
 
     def adapted(self, document) -> Candidate | None:
         fits = all(at < side for at, side in zip(document, self.sides, strict=True))
@@ -138,7 +150,8 @@ class PointReader:
     """The state of a program is its point, seen from the middle of the lattice."""
 
     def states(self, inputs: ProgramInputs) -> np.ndarray:
-        return inputs.asts.sums()[:, :3] - np.float32(2.9)
+        points = [point_of_nest(inputs.nests[i]) for i in inputs.nest.tolist()]
+        return np.array(points, np.float32) - np.float32(2.9)
 
 
 def reuse_of(*spaces: ReadLattice) -> AttentionReuse:

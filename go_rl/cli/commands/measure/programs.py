@@ -13,13 +13,21 @@ from go_rl.cli.console import console, counting, print_line
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_folder
 from go_rl.core.hardware.processor import own_target
-from go_rl.costs.timing.config import CollectConfig, ProgramsConfig, SamplingConfig, TimingConfig
+from go_rl.costs.timing.config import (
+    ChoiceConfig,
+    CollectConfig,
+    ProgramsConfig,
+    SamplingConfig,
+    TimingConfig,
+)
 
 
 @dataclass(frozen=True)
 class ProgramOptions:
     """Which programs are measured, and how."""
 
+    data_set: str = ProgramsConfig.data_set
+    """Name of a data set that says networks, tasks, schedules, level and seeds: programs-3."""
     networks: tuple[str, ...] = ProgramsConfig.networks
     """Graphs of the zoo, with spaces between."""
     schedules: int = ProgramsConfig.schedules
@@ -29,6 +37,12 @@ class ProgramOptions:
     the one that runs it."""
     memory: float = ProgramsConfig.memory
     """Bytes that the worker's process may address."""
+    build_core: int | None = ProgramsConfig.build_core
+    """Core that builds programs, and yields to any other process there. Default: the core that
+    measures. Another one builds meanwhile, but reads memory and shares a cache."""
+    most_seconds: float = ProgramsConfig.most_seconds
+    """Seconds that one run of a program may take; a slower one is not timed, and its record says
+    so."""
     target: str = field(default_factory=own_target)
     """Name of this machine, with one core, in the records; by default its processor's."""
     core: int | None = CollectConfig.core
@@ -42,22 +56,25 @@ class ProgramOptions:
     seed: int = SamplingConfig.seed
     """Random seed of the schedules."""
 
-    def config(self, timing: TimingConfig) -> ProgramsConfig:
+    def config(self, timing: TimingConfig, choice: ChoiceConfig) -> ProgramsConfig:
         """Return the configuration that the library knows."""
         sampling = SamplingConfig(most_flops=self.most_flops, seed=self.seed)
         measure = CollectConfig(
             target=self.target, core=self.core, round=self.round, timeout=self.timeout,
             sampling=sampling, timing=timing,
         )  # fmt: skip
-        return ProgramsConfig(self.networks, self.schedules, self.codegen, self.memory, measure)
+        return ProgramsConfig(
+            self.data_set, self.networks, self.schedules, self.codegen, self.memory,
+            self.build_core, self.most_seconds, choice, measure,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class ProgramTiming(TimingConfig):
     """When a measurement is good enough (docs/kernels.md)."""
 
-    together: Annotated[int, tyro.conf.Suppress] = TimingConfig.together
-    """Not read: the programs of a task and level are visited in turn."""
+    together: int = 64
+    """Programs, at most, that are visited in turn."""
 
 
 @dataclass(frozen=True)
@@ -69,12 +86,14 @@ class MeasurePrograms:
     list: bool = False
     """Only list the tasks; nothing is measured, and TVM is not needed."""
     programs: ProgramOptions = field(default_factory=ProgramOptions)
+    choice: ChoiceConfig = field(default_factory=ChoiceConfig)
     timing: ProgramTiming = field(default_factory=ProgramTiming)
 
 
 def run(config: MeasurePrograms) -> int:
     """Run ``go-rl measure programs``; returns the exit code."""
-    folder, programs = Path(config.folder), config.programs.config(config.timing)
+    folder = Path(config.folder)
+    programs = config.programs.config(config.timing, config.choice)
     check_folder(folder, "DIR")
     from go_rl.api.measure import measure_programs, tensor_tasks
 

@@ -24,11 +24,11 @@ class TrainPrograms:
     """Folders of go-rl measure programs; data sets, by file or by the name of one that ships; or
     feature files of CDMPP (docs/programs.md). Several are learned from together."""
     out: Annotated[str, tyro.conf.arg(metavar="DIR")] = "programs-weights"
-    """Folder to be written: weights.npz (or trees.txt), and the trials of a search."""
+    """Folder to be written: weights.npz, and the trials of a search."""
     search: Annotated[int, tyro.conf.arg(metavar="TRIALS")] = 0
     """Trials of a search for sizes and hyper-parameters; those of earlier runs count."""
     fine_tune: Annotated[str | None, tyro.conf.arg(metavar="NAME|FILE.npz")] = None
-    """Weights to be trained further instead of new ones."""
+    """Weights of any model to be trained further instead of new ones."""
     training: TrainProgramsConfig = field(default_factory=TrainProgramsConfig)
 
 
@@ -46,7 +46,9 @@ def run(config: TrainPrograms) -> int:
     dropped = ", ".join(f"{count:,} {why}" for why, count in found.dropped if count)
     print_line(out, f"{found.programs:,} programs of {found.tasks:,} tasks learned from"
                     + (f" (left out: {dropped})" if dropped else ""))  # fmt: skip
-    print_line(out, f"{config.training.split}: mean error {errors['mape']:.1f} %, median "
-                    f"{errors['median']:.1f} %, {errors['pair_accuracy']:.1%} of pairs in order. "
-                    f"Weights: {found.path}")  # fmt: skip
+    mean = ""
+    if "mape" in errors:
+        mean = f"mean error {errors['mape']:.1f} %, median {errors['median']:.1f} %, "
+    print_line(out, f"{config.training.split}: {mean}{errors['pair_accuracy']:.1%} of pairs in "
+                    f"order. Weights: {found.path}")  # fmt: skip
     return OK

@@ -6,23 +6,31 @@ Needs LightGBM, an optional extra: ``pip install 'go_rl[trees]'``.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float32, Float64, Int64
+from jaxtyping import Bool, Float32, Float64, Int64
 
 from go_rl.core import TrainingError
-from go_rl.costs.learning.metrics import mape
 from go_rl.costs.learning.predictor import Predictor
 from go_rl.costs.learning.splits import by_task
-from go_rl.costs.programs.learn.code_inputs import code_tree_features
+from go_rl.costs.programs.features import FEATURE_VERSION
+from go_rl.costs.programs.learn.code_inputs import TREE_NAMES, code_tree_features
 from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
+from go_rl.costs.programs.learn.predictor import MARGIN, TAILS, ProgramPredictions
 from go_rl.costs.trees.boosted import BoostedConfig, BoostedTrees, SummedKernels
+from go_rl.runtime.saved_model import SavedKind
 
 CONFIG = BoostedConfig(trees=600, learning_rate=0.05, column_share=0.2)
+MORE = replace(CONFIG, trees=60)
+"""Trees that fine-tuning adds."""
 FACTORS = np.exp(np.linspace(-0.5, 0.1, 61))
 """Factors by which predictions may be multiplied."""
+UNJUDGED = (-1.0, 1.0)
+"""Bounds of logarithmic errors where there were too few tasks to judge."""
+TREES, RANGE = "trees", "range"
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +39,21 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
     how it is fitted."""
 
     trees: BoostedTrees | None
+    factor: float = 1.0
+    """Factor by which the seconds learned from were multiplied."""
+    errors: tuple[float, float] = UNJUDGED
+    """Logarithms of measured over predicted seconds: the quantiles `TAILS` on tasks that were not
+    learned from."""
+    least: Float32[np.ndarray, "F"] | None = None
+    most: Float32[np.ndarray, "F"] | None = None
+    """[F] range of features beyond which a program is unlike, `MARGIN` deviations wider than that
+    learned from; None: nothing is."""
 
-    what = BoostedTrees.what
+    what = "trees of programs"
     unit = "seconds"
+    format: ClassVar[str]
+    names: ClassVar[tuple[str, ...]]
+    """Names of the columns of `features`."""
 
     def __post_init__(self) -> None:
         self.check_fitted(self.trees is not None)
@@ -47,30 +67,65 @@ class ProgramTrees(Predictor[ProgramExamples, ProgramInputs]):
         """Return [P] predictions."""
         return self._trees.predict(self.features(inputs))
 
+    def interval(self, inputs: ProgramInputs) -> ProgramPredictions:
+        """Return predictions, bounds by errors on other tasks, and flags."""
+        features = self.features(inputs)
+        seconds = self._trees.predict(features)
+        low, high = np.exp(self.errors)
+        return ProgramPredictions(
+            seconds, low * seconds, high * seconds, np.zeros_like(seconds), self._outside(features)
+        )
+
+    def knows(self, leaves: int) -> bool:
+        """Return True: trees read sums over any number of leaves."""
+        return leaves > 0
+
     def save(self, path: Path) -> None:
-        """Write the trees to a file, in LightGBM's own text."""
-        self._trees.save(path)
+        """Write the trees, in LightGBM's own text, and what is beside them to a file."""
+        text = np.frombuffer(self._trees.text.encode(), np.uint8)
+        known = self.least is not None and self.most is not None
+        tree = {TREES: text} | ({RANGE: {"least": self.least, "most": self.most}} if known else {})
+        self._kind().write(path, tree, {"factor": self.factor, "errors": list(self.errors)})
 
     @classmethod
     def load(cls, source: str | Path) -> ProgramTrees:
-        """Read a saved file; none ship with the package."""
-        return cls(BoostedTrees.load(source))
+        """Read a saved file, by path only: none ship with the package."""
+        with cls._kind().opened(source) as saved:
+            trees = BoostedTrees.from_text(saved.arrays[TREES].tobytes().decode())
+            low, high = saved.manifest["errors"]
+            found = (saved.arrays.get(f"{RANGE}/{name}") for name in ("least", "most"))
+            return cls(trees, float(saved.manifest["factor"]), (low, high), *found)
 
     @property
     def _trees(self) -> BoostedTrees:
         assert self.trees is not None  # `check_fitted`
         return self.trees
 
+    def _outside(self, features: Float32[np.ndarray, "P F"]) -> Bool[np.ndarray, "P"]:
+        if self.least is None or self.most is None:
+            return np.zeros(len(features), np.bool_)
+        strange = (features < self.least) | (features > self.most)
+        return np.asarray(strange.any(axis=1))
 
+    @classmethod
+    def _kind(cls) -> SavedKind:
+        versions = {"features": FEATURE_VERSION, "columns": list(cls.names)}
+        return SavedKind(cls.format, cls.what, versions, "retrain (go-rl train programs)")
+
+
+@dataclass(frozen=True, eq=False)
 class CodeTrees(ProgramTrees):
     """Trees that learned the logarithm of the seconds times a factor.
 
     The mean of logarithms is a median of seconds; the least mean *percentage* error wants less, as
     a program predicted too slow by a factor counts more than one predicted too fast by it. The
-    factor is the best one on a fifth of the tasks, by trees that learned the others.
+    factor is the best one on a fifth of the tasks, by trees that learned the others; so is the
+    interval.
     """
 
     features = staticmethod(code_tree_features)
+    format = "go_rl-programs-code-trees"
+    names = TREE_NAMES
 
     @classmethod
     def fit(
@@ -84,24 +139,67 @@ class CodeTrees(ProgramTrees):
             factor: whether predictions are made smaller for the least percentage error.
         """
         features, config = cls.features(examples.inputs), config or CONFIG
-        task = examples.inputs.task
-        by = relative_factor(features, examples.seconds, task, config) if factor else 1.0
-        return cls(BoostedTrees.fit(SummedKernels(features, by * examples.seconds), config))
+        errors = held_out_errors(features, examples.seconds, examples.inputs.task, config)
+        by = best_factor(errors) if factor else 1.0
+        spread = MARGIN * features.std(axis=0)
+        return cls(
+            BoostedTrees.fit(SummedKernels(features, by * examples.seconds), config),
+            by, error_bounds(errors, by),
+            features.min(axis=0) - spread, features.max(axis=0) + spread,
+        )  # fmt: skip
+
+    def fine_tuned(
+        self,
+        examples: ProgramExamples,
+        config: BoostedConfig | None = None,
+        judged: ProgramExamples | None = None,
+    ) -> CodeTrees:
+        """Return the trees and more, which learned what these miss on other examples; the factor
+        stays.
+
+        Args:
+            examples: with loop nests.
+            config: of the trees that are added; None: `MORE`.
+            judged: examples whose errors give the interval; None: it stays.
+        """
+        features, seconds = self.features(examples.inputs), self.factor * examples.seconds
+        more = self._trees.continued(SummedKernels(features, seconds), config or MORE)
+        tuned = replace(self, trees=more)
+        if judged is None:
+            return tuned
+        errors = np.log(judged.seconds / tuned.predict(judged.inputs))
+        return replace(tuned, errors=error_bounds(errors, 1.0))
 
 
-def relative_factor(
+def held_out_errors(
     features: Float32[np.ndarray, "P F"],
     seconds: Float64[np.ndarray, "P"],
     task: Int64[np.ndarray, "P"],
     config: BoostedConfig,
-) -> float:
-    """Return the one of `FACTORS` by which predictions for other tasks have the least MAPE; 1 where
-    there are too few tasks to judge."""
+) -> Float64[np.ndarray, "J"]:
+    """Return [J] logarithms of measured over predicted seconds of a fifth of the tasks, by trees
+    that learned the others; none where there are too few tasks."""
     try:
         split = by_task(task, config.seed)
     except TrainingError:
-        return 1.0
+        return np.zeros(0)
     judged = np.concatenate([split.validation, split.test])
     trees = BoostedTrees.fit(SummedKernels(features[split.train], seconds[split.train]), config)
-    found = trees.predict(features[judged])
-    return float(FACTORS[np.argmin([mape(by * found, seconds[judged]) for by in FACTORS])])
+    return np.log(seconds[judged] / trees.predict(features[judged]))
+
+
+def best_factor(errors: Float64[np.ndarray, "J"]) -> float:
+    """Return the one of `FACTORS` by which predictions with such errors have the least MAPE; 1
+    where there is none."""
+    if not len(errors):
+        return 1.0
+    shares: Any = [np.abs(by * np.exp(-errors) - 1.0).mean() for by in FACTORS]
+    return float(FACTORS[np.argmin(shares)])
+
+
+def error_bounds(errors: Float64[np.ndarray, "J"], factor: float) -> tuple[float, float]:
+    """Return the quantiles `TAILS` of errors once predictions are multiplied by a factor."""
+    if not len(errors):
+        return UNJUDGED
+    low, high = np.quantile(errors - np.log(factor), TAILS)
+    return float(low), float(high)

@@ -7,6 +7,7 @@ primitives the traces (``traces[trace]``).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import log2, nan
@@ -17,8 +18,9 @@ from jaxtyping import Bool, Float64, Int, Int64
 from go_rl.core import TrainingError
 from go_rl.costs.devices.device_features import CDMPP_FEATURES, device_numbers
 from go_rl.costs.learning.metrics import groups_of, least_of_group
-from go_rl.costs.programs.features import PackedAsts
+from go_rl.costs.programs.features import PackedAsts, compact_ast, pack_asts
 from go_rl.costs.programs.measure.data import ProgramData, ProgramTarget
+from go_rl.costs.programs.nests import LoopNest, nest_to_json
 from go_rl.costs.programs.workloads import TensorTask
 
 VECTOR_BYTES = {"x86-64": 16, "x86-64-v2": 16, "x86-64-v3": 32, "x86-64-v4": 64}
@@ -211,4 +213,28 @@ def programs_of_task(
     return ProgramInputs(
         asts=asts, task=zero, target=zero, tasks=(task,), networks=((),), targets=(target,),
         devices=np.array([target_numbers(target)]), nest=zero, trace=zero,
+    )  # fmt: skip
+
+
+def programs_of_nests(
+    nests: Sequence[LoopNest], target: ProgramTarget, task: Int64[np.ndarray, "P"] | None = None
+) -> ProgramInputs:
+    """Return programs of which the loop nests are known, and of their tasks nothing but which are
+    equal.
+
+    Args:
+        nests: one for each program.
+        target: of all of them.
+        task: [P] numbers of their tasks; None: they are of one task.
+
+    Raises:
+        NestError: a nest has no statement that computes.
+    """
+    asts = pack_asts([compact_ast(nest) for nest in nests])
+    task = np.zeros(len(nests), np.int64) if task is None else task
+    count = int(task.max(initial=0)) + 1
+    return replace(
+        programs_of_task(asts, None, target), task=task, tasks=(None,) * count,
+        networks=((),) * count, nest=np.arange(len(nests)),
+        nests=tuple(nest_to_json(nest) for nest in nests),
     )  # fmt: skip

@@ -81,7 +81,6 @@ PAPER = ProgramNetworkConfig(
 )  # fmt: skip
 """CDMPP's Table 6; 13.8 M parameters with the layers of one leaf count, 5. The table does not state
 the hidden units of encoder layers, which are the default of the authors' library."""
-NAMED_CONFIGS = {"small": SMALL, "paper": PAPER}
 
 
 class ProgramBatch(NamedTuple):

@@ -190,6 +190,10 @@ class ProgramPredictor(Predictor[ProgramExamples, ProgramInputs]):
             unlike=outside | (spread > self.calibration.most_spread),
         )
 
+    def knows(self, leaves: int) -> bool:
+        """Return whether there are layers for programs of so many leaves."""
+        return leaves in self.config.network.leaf_counts
+
     def latents(self, inputs: ProgramInputs) -> Float32[np.ndarray, "P E"]:
         """Return [P, E] latents of the first network."""
         return self.networks[0].outputs(self._prepared(inputs))[1]

@@ -1,7 +1,9 @@
 """Search over CDMPP's nine variables with Optuna: architecture and hyper-parameters (section 5.3).
 
-Each trial trains on a subset, a third of the updates at a time; trials whose error on validation
-programs is above the median of the others after the same third are pruned. Trials are kept in an
+Asynchronous successive halving (Li et al., "A System for Massively Parallel Hyperparameter Tuning",
+MLSys 2020): each trial trains on a subset for a ninth, a third and all of the updates, each time
+anew and with its schedule to the end, so that the last is a training of full length; of those that
+reached a rung, the third with the least error on validation programs goes on. Trials are kept in an
 SQLite file, so that a search goes on where it stopped.
 """
 
@@ -22,14 +24,15 @@ from go_rl.costs.programs.learn.label_transform import LabelTransform
 from go_rl.costs.programs.learn.prepared import InputScale, prepare
 from go_rl.costs.programs.learn.training import (
     ProgramTrainConfig,
-    TrainedProgramNetwork,
     train_programs_network,
 )
 
 INSTALL = "pip install 'go_rl[search]'"
 STUDY, FILE = "cdmpp", "search.sqlite"
-STAGES = 3
-"""Parts of a trial's updates; it may be pruned behind each but the last."""
+RUNGS = (9, 3, 1)
+"""Divisors of a trial's updates: what is trained at each rung, the last of full length."""
+REDUCTION = 3
+"""One of so many trials goes on from a rung."""
 UNITS = (32, 64, 96, 128, 192)
 BATCHES = (32, 64, 128, 256)
 LAYERS = (1, 4)
@@ -57,15 +60,15 @@ class ProgramSearchConfig:
     """Trials in all, those of earlier runs counted."""
     most_programs: int = 2000
     """Drawn of those to learn from."""
-    steps: int = 600
-    """Updates of a trial."""
+    steps: int = 2500
+    """Updates of a trial at the last rung."""
     seed: int = 0
 
     def __post_init__(self) -> None:
         if not 1 <= self.trials <= 1000:
             raise TrainingError(f"search: trials must lie in 1 to 1000, not {self.trials}")
-        if self.most_programs < 1 or self.steps < STAGES:
-            raise TrainingError(f"search: most_programs must be >= 1, steps >= {STAGES}")
+        if self.most_programs < 1 or self.steps < RUNGS[0]:
+            raise TrainingError(f"search: most_programs must be >= 1, steps >= {RUNGS[0]}")
 
 
 def import_optuna() -> Any:
@@ -109,7 +112,9 @@ def search_programs(
         storage=f"sqlite:///{(folder / FILE).absolute()}",
         load_if_exists=True,
         direction="minimize",
-        pruner=optuna.pruners.MedianPruner(n_startup_trials=4),
+        pruner=optuna.pruners.SuccessiveHalvingPruner(
+            min_resource=config.steps // RUNGS[0], reduction_factor=REDUCTION
+        ),
     )
     if not study.trials:  # what is returned is no worse on the subset than what was given
         study.enqueue_trial(variables(base))
@@ -193,25 +198,22 @@ def _objective(
 ) -> float:
     counts = tuple(int(n) for n in np.unique(data.train.inputs.leaves))
     run = suggested(suggest(trial), base)
-    run = replace(
-        run, steps=config.steps // STAGES, network=replace(run.network, leaf_counts=counts)
-    )
+    run = replace(run, network=replace(run.network, leaf_counts=counts))
     judged = data.validation.take(np.flatnonzero(np.isin(data.validation.inputs.leaves, counts)))
     others = data.unlabelled.take(np.flatnonzero(np.isin(data.unlabelled.leaves, counts)))
     scale = InputScale.fit(data.train.inputs)
     transform = LabelTransform.fit(run.labels, data.train.seconds)
-    network: TrainedProgramNetwork | None = None
     error = np.inf
-    for stage in range(STAGES):
+    for part in RUNGS:
+        steps = config.steps // part
         network = train_programs_network(
-            data.train, replace(run, seed=run.seed + stage), scale, transform, None,
-            None if network is None else network.params, others,
-        )  # fmt: skip
+            data.train, replace(run, steps=steps), scale, transform, None, None, others
+        )
         out, _ = network.outputs(prepare(judged.inputs, scale, counts, run.positional))
         labels = transform.mean + transform.deviation * out.astype(np.float64)
         error = mape(transform.seconds(labels), judged.seconds)
-        trial.report(error, stage)
-        if stage + 1 < STAGES and trial.should_prune():
+        trial.report(error, steps)
+        if part > 1 and trial.should_prune():
             raise optuna.TrialPruned
     return error
 

@@ -29,6 +29,8 @@ from go_rl.costs.programs.learn.central_moments import MOMENTS, central_moment_d
 from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs
 from go_rl.costs.programs.learn.label_transform import KINDS, LabelKind, LabelTransform
 from go_rl.costs.programs.learn.network import (
+    PAPER,
+    SMALL,
     ProgramBatch,
     ProgramNetwork,
     ProgramNetworkConfig,
@@ -89,6 +91,17 @@ class ProgramTrainConfig(TrainRun):
         return UpdateRule(
             self.steps, self.learning_rate, self.weight_decay, self.optimizer, self.schedule
         )
+
+
+NAMED_RUNS = {
+    "small": ProgramTrainConfig(SMALL),
+    "paper": ProgramTrainConfig(
+        PAPER, learning_rate=1.68e-5, weight_decay=1.3e-3, batch=600, optimizer="adam",
+        schedule="cyclic",
+    ),
+}  # fmt: skip
+"""Runs by the name of the network: the one whose weights ship, and CDMPP's Table 6, which took an
+hour or two on a V100."""
 
 
 @dataclass(frozen=True, eq=False)

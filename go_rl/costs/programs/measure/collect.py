@@ -3,38 +3,75 @@ is not measured again.
 
 A record's workload is the hash of the task, its setting ``{"codegen", "draw", "draws", "seed"}``;
 its details hold the task, the network that it comes from, the loop nest, from which features are
-computed without TVM, and the schedule's trace.
+computed without TVM, the schedule's trace, and what the idle check before its batch said. A program
+that was drawn before for its task is not measured again; its record says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from go_rl.core.errors import nearest
-from go_rl.costs.programs.measure.measure import ProgramTask
+from go_rl.costs.programs.measure.measure import BuildTask, DrawnNest, IdleCheck, ProgramTask
+from go_rl.costs.programs.measure.program_sets import program_set
 from go_rl.costs.programs.workloads import TaskError, TensorTask, network_tasks
-from go_rl.costs.programs.workloads.drawn_programs import CODEGEN
-from go_rl.costs.timing.collector import MODEL, Asked, Report, collecting
+from go_rl.costs.programs.workloads.drawn_programs import CODEGEN, Drawing
+from go_rl.costs.timing.collector import (
+    MODEL,
+    Asked,
+    Collector,
+    Report,
+    collecting,
+    is_whole,
+)
 from go_rl.costs.timing.config import ProgramsConfig
-from go_rl.costs.timing.measuring_run import Release
-from go_rl.costs.timing.rounds import VISIT_SECONDS
+from go_rl.costs.timing.rounds import NOT_READY, VISIT_SECONDS, batches
 from go_rl.costs.timing.tvm_calls import import_tvm
-from go_rl.costs.timing.worker import START_SECONDS
+from go_rl.costs.timing.worker import (
+    START_SECONDS,
+    reason_of,
+    worker_core,
+    worker_environment,
+)
 from go_rl.graphs.zoo.index import zoo_graph
-from go_rl.runtime.records import canonical_json
+from go_rl.runtime.prefetch import polled
+from go_rl.runtime.warm_worker import WarmWorker, WorkerDied, WorkerFailed, WorkerTimeout
 
 WORKER = "go_rl.costs.programs.measure.measure:answer"
+BUILDER = "go_rl.costs.programs.measure.measure:build"
 TASK, NEST, TRACE = "task", "nest", "trace"
 """Fields in the details of a program's record; those without a time have the task only."""
+MEMORY = "memory_seconds"
+"""Field that holds what `go_rl.costs.programs.measure.measure.memory_seconds` was before the
+batch."""
+AGAIN = "drawn before"
+"""Reason why a program has no time: it has one under another setting."""
+Known = dict[tuple[str, str], set[bytes]]
+"""Hashes of the loop nests that were measured, by workload and level of x86-64."""
+KEPT = (NEST, TRACE, VISIT_SECONDS)
+Wanted = Collection[tuple[str, str]]
+"""Workload and setting of the programs to be measured."""
+Sized = tuple[Asked, int]
+"""What is asked for, and bytes of its operands."""
 
 
 def listed_tasks(config: ProgramsConfig) -> dict[TensorTask, str]:
-    """Return the distinct tasks of the networks, each with the first network that has it.
+    """Return the distinct tasks of the data set or the networks, each with the first network that
+    has it.
 
     Raises:
+        TaskError: there is no such data set.
         ZooError: there is no such network.
     """
+    if config.data_set:
+        heavy, others = program_set(config.data_set).tasks()
+        return heavy | others
     found: dict[TensorTask, str] = {}
     for name in config.networks:
         for task in network_tasks(zoo_graph(name)):
@@ -43,74 +80,175 @@ def listed_tasks(config: ProgramsConfig) -> dict[TensorTask, str]:
     return found
 
 
+def listed_drawings(config: ProgramsConfig, tasks: Iterable[TensorTask]) -> list[Drawing]:
+    """Return what is drawn, in order.
+
+    Args:
+        config: which data set, or how many schedules of each task for which levels.
+        tasks: where no data set says.
+
+    Raises:
+        TaskError: a level of x86-64 or the data set is unknown.
+    """
+    if config.data_set:
+        return list(program_set(config.data_set).drawings())
+    for level in config.codegen:
+        if level not in CODEGEN:
+            raise TaskError(f"unknown level of x86-64 {level!r}{nearest(level, CODEGEN)}")
+    return [
+        Drawing(task, level, config.schedules, config.measure.sampling.seed)
+        for task in sorted(tasks, key=lambda task: task.workload)
+        for level in config.codegen
+    ]
+
+
 def collect_programs(
     folder: Path,
     config: ProgramsConfig,
     report: Report,
     tasks: Mapping[TensorTask, str] | None = None,
+    wanted: Wanted | None = None,
 ) -> int:
     """Measure what is missing, and return how many measurements were made.
 
     Args:
         folder: of the records.
         config: which programs are measured, and how.
-        report: told a sentence after each task.
+        report: told a sentence after each drawing of `listed_drawings`.
         tasks: with the networks that have them; None: `listed_tasks`.
+        wanted: programs that were chosen; None: all that are drawn.
 
     Raises:
         MissingDependencyError: TVM is not installed.
         RecordError: the folder's records cannot be read or written.
+        TaskError: a level of x86-64 or the data set is unknown.
         WorkerError: the core cannot be had.
         ZooError: there is no such network.
     """
     import_tvm()
-    check_codegen(config)
     measure = config.measure
     tasks = listed_tasks(config) if tasks is None else tasks
-    ordered = sorted(tasks, key=lambda task: task.workload)
-    with collecting(folder, measure, WORKER) as collector:
-        for task in ordered:
-            for level in config.codegen:
-                asked = [
-                    each
-                    for each in _programs(task, level, config, collector.full_pace, tasks[task])
-                    if collector.lacks(each.workload, each.setting)
-                ]
-                if asked:
-                    # A fresh process imports TVM.
-                    collector.worker.call(Release(), START_SECONDS)
-                collector.measure(asked)
-            report(f"{task.title}: {collector.made} measured so far")
+    drawings = listed_drawings(config, tasks)
+    with (
+        collecting(folder, measure, WORKER) as collector,
+        _builder(config) as builder,
+        TemporaryDirectory() as libraries,
+    ):
+        known = _known_nests(collector)
+
+        def missing() -> Iterator[Sized]:
+            for drawing in drawings:
+                lacking = _lacking(drawing, collector, wanted)
+                if lacking:
+                    seen = known.setdefault((drawing.task.workload, drawing.codegen), set())
+                    nests = nests_of(drawing, builder)
+                    drawn = [(draw, nests[draw]) for draw in lacking]
+                    yield from _asked(drawing, drawn, tasks[drawing.task], seen)
+                report(f"{drawing.task.title}: {collector.made} measured so far")
+
+        for batch in batches(missing(), lambda each: each[1], measure.timing.together):
+            # A fresh process imports TVM.
+            seconds = collector.worker.call(IdleCheck(), START_SECONDS)
+            found = {MEMORY: float(f"{seconds:.4g}")}
+            built = (_built(each, found, builder, Path(libraries), collector, config)
+                     for each, _ in batch)  # fmt: skip
+            collector.measure(polled(built, NOT_READY))
+            for library in Path(libraries).iterdir():
+                library.unlink()
         return collector.made
 
 
-def check_codegen(config: ProgramsConfig) -> None:
-    """Refuse levels of x86-64 that are unknown.
+def _builder(config: ProgramsConfig) -> WarmWorker:
+    """Return the process that draws and builds: by default on the core that measures, where it
+    yields to what is measured."""
+    core = worker_core(config.measure) if config.build_core is None else config.build_core
+    return WarmWorker(BUILDER, core, worker_environment(config.measure))
+
+
+def drawn_nests(
+    drawings: Iterable[Drawing], config: ProgramsConfig
+) -> dict[Drawing, list[DrawnNest]]:
+    """Return the programs that `collect_programs` would measure, without measuring any.
 
     Raises:
-        TaskError: one is.
+        MissingDependencyError: TVM is not installed.
+        WorkerError: the core cannot be had.
     """
-    for level in config.codegen:
-        if level not in CODEGEN:
-            raise TaskError(f"unknown level of x86-64 {level!r}{nearest(level, CODEGEN)}")
+    import_tvm()
+    with _builder(config) as builder:
+        return {drawing: nests_of(drawing, builder) for drawing in drawings}
 
 
-def _programs(
-    task: TensorTask, level: str, config: ProgramsConfig, full_pace: float, network: str
-) -> list[Asked]:
-    """Programs asked for one task and target; a record keeps the program itself, and what visiting
-    it took."""
-    seed, text, draws = config.measure.sampling.seed, task.to_json(), config.schedules
+def nests_of(drawing: Drawing, builder: WarmWorker) -> list[DrawnNest]:
+    """Return a `DrawnNest` for each schedule of a drawing; why there is none is its reason."""
+    try:
+        found = builder.call(drawing, START_SECONDS)
+    except (WorkerDied, WorkerFailed, WorkerTimeout) as error:
+        found, why = [], reason_of(error, START_SECONDS)
+    else:
+        why = f"only {len(found)} schedules could be drawn"
+    return found + [DrawnNest("", 0, why)] * (drawing.draws - len(found))
+
+
+def _lacking(drawing: Drawing, collector: Collector, wanted: Wanted | None) -> list[int]:
+    """Return the numbers of the schedules that are to be measured."""
+    keys = [(drawing.task.workload, drawing.setting(draw)) for draw in range(drawing.draws)]
     return [
-        Asked(
-            task.workload,
-            canonical_json({"codegen": level, "draw": number, "draws": draws, "seed": seed}),
-            ProgramTask(
-                task=text, codegen=level, draw=number, draws=draws, seed=seed,
-                memory=config.memory, full_pace=full_pace, timing=config.measure.timing,
-            ),
-            {MODEL: network, TASK: text},
-            (NEST, TRACE, VISIT_SECONDS),
-        )
-        for number in range(draws)
-    ]  # fmt: skip
+        draw
+        for draw, key in enumerate(keys)
+        if collector.lacks(*key) and (wanted is None or key in wanted)
+    ]
+
+
+def _asked(
+    drawing: Drawing, drawn: Iterable[tuple[int, DrawnNest]], network: str, seen: set[bytes]
+) -> Iterator[Sized]:
+    """Yield what is asked for; programs that were seen are not measured again."""
+    details = {MODEL: network, TASK: drawing.task.to_json()}
+    for draw, each in drawn:
+        hashed = _hash(each.nest)
+        reason = each.reason or (AGAIN if hashed in seen else "")
+        seen.add(hashed)
+        task = reason or (drawing, draw)
+        asked = Asked(drawing.task.workload, drawing.setting(draw), task, details, KEPT)
+        yield asked, each.operand_bytes
+
+
+def _built(
+    asked: Asked,
+    found: Mapping[str, Any],
+    builder: WarmWorker,
+    libraries: Path,
+    collector: Collector,
+    config: ProgramsConfig,
+) -> Asked:
+    """Return what is asked for with its program built, or why it is not; it tells what the idle
+    check found, too."""
+    details, task = {**asked.details, **found}, asked.task
+    if not isinstance(task, str):
+        drawing, draw = task
+        library = libraries / f"{drawing.task.workload}-{drawing.seed}-{draw}.so"
+        try:
+            built = builder.call(BuildTask(drawing, draw, str(library)), config.measure.timeout)
+            task = ProgramTask(
+                built, config.memory, config.most_seconds, collector.full_pace,
+                config.measure.timing,
+            )  # fmt: skip
+        except (WorkerDied, WorkerFailed, WorkerTimeout) as error:
+            task = reason_of(error, config.measure.timeout)
+    return replace(asked, task=task, details=details)
+
+
+def _known_nests(collector: Collector) -> Known:
+    """Return what was measured whole in this round."""
+    known: Known = {}
+    config = collector.config
+    for record in collector.store.find(config.target, round=config.round):
+        if NEST in record.details and is_whole(record, config.timing.most_slowed):
+            level = str(json.loads(record.setting)["codegen"])
+            known.setdefault((record.workload, level), set()).add(_hash(record.details[NEST]))
+    return known
+
+
+def _hash(nest: str) -> bytes:
+    return hashlib.sha256(nest.encode()).digest()[:16]

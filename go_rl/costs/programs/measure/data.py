@@ -22,7 +22,7 @@ from go_rl.costs.programs.features import PackedAsts
 from go_rl.costs.programs.measure.collect import NEST, TASK, TRACE
 from go_rl.costs.programs.measure.features_file import nest_features
 from go_rl.costs.programs.workloads import TaskError, TensorTask, network_tasks
-from go_rl.costs.timing.collector import MODEL, failures_of
+from go_rl.costs.timing.collector import MODEL, SLOWED, failures_of
 from go_rl.costs.timing.core_speed_file import pace_path, read_pace
 from go_rl.graphs.zoo.index import zoo_graph
 from go_rl.runtime.records import RECORDS, Record, RecordStore
@@ -67,7 +67,7 @@ class ProgramData:
     task: Int64[np.ndarray, "R"]
     target: Int64[np.ndarray, "R"]
     draw: Int64[np.ndarray, "R"]
-    """[R] number of the random schedule of the task."""
+    """[R] number of the random schedule of the task; those of further seeds follow."""
     nest: Int64[np.ndarray, "R"]
     trace: Int64[np.ndarray, "R"]
     """[R] number in ``traces``."""
@@ -107,7 +107,7 @@ def gather_programs(folder: Path, name: str = "programs", most_slowed: float = i
             f"{folder}: no tensor program has a time ({len(records)} records); a folder of go-rl "
             "measure programs is needed"
         )
-    timed = [r for r in timed if float(r.details.get("slowed", 0.0)) <= most_slowed]
+    timed = [r for r in timed if float(r.details.get(SLOWED, 0.0)) <= most_slowed]
     if not timed:
         raise ReadError(
             f"{folder}: every tensor program was timed beside fixed work that took more than "
@@ -162,13 +162,17 @@ def _columns(records: Sequence[Record], nests: Mapping[str, int]) -> dict[str, A
         "traces": tuple(traces),
         "task": np.array([task[each[TASK]] for each in about], np.int64),
         "target": np.array([targets.index(each) for each in of_record], np.int64),
-        "draw": np.array([json.loads(r.setting).get("draw", 0) for r in records], np.int64),
+        "draw": np.array([_draw(json.loads(record.setting)) for record in records], np.int64),
         "nest": np.array([nests[each[NEST]] for each in about], np.int64),
         "trace": np.array([traces[each[TRACE]] for each in about], np.int64),
         "seconds": np.array([_seconds(record) for record in records], np.float64),
         "spread": np.array([record.spread or 0.0 for record in records], np.float64),
         "away": np.array([float(each.get("away", 0.0)) for each in about], np.float64),
     }
+
+
+def _draw(setting: Mapping[str, Any]) -> int:
+    return setting.get("draw", 0) + setting.get("draws", 0) * setting.get("seed", 0)
 
 
 def _seconds(record: Record) -> float:

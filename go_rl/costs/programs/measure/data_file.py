@@ -2,18 +2,25 @@
 
 Loop nests and traces are text that repeats itself; leaf vectors have a few thousand different
 numbers. Both are packed by LZMA: some 80 bytes a program.
+
+A data set of several processors holds its programs once: ``NAME.npz`` has tasks, loop nests, traces
+and features, ``NAME/TARGET.npz`` the measurements of one processor, a shard, which refers to these
+by number (`go_rl.costs.programs.measure.program_shards` adds one).
 """
 
 from __future__ import annotations
 
 import lzma
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from go_rl.core import ReadError
+from go_rl.core.errors import nearest
 from go_rl.costs.programs.features import FEATURE_VERSION, PackedAsts
 from go_rl.costs.programs.measure.data import ROWS, ProgramData, ProgramTarget
 from go_rl.costs.programs.workloads import TaskError, TensorTask
@@ -22,6 +29,10 @@ from go_rl.runtime.saved_model import SavedKind
 KIND = SavedKind(
     "go_rl-programs", "program data", {"version": 1, "features": FEATURE_VERSION},
     "gather the records again", Path(__file__).parents[1] / "data", "programs-", ReadError,
+)  # fmt: skip
+TIMES = SavedKind(
+    "go_rl-program-times", "measurements of programs", {"version": 1}, "gather the records again",
+    error=ReadError,
 )  # fmt: skip
 MOST_BYTES = 1 << 30
 """A packed array that unpacks to more is refused."""
@@ -44,7 +55,7 @@ def save_programs(data: ProgramData, path: Path) -> None:
         "vectors": _packed(np.ascontiguousarray(number.T).tobytes()),
         "ordering": data.asts.ordering.astype(np.uint32),
         "leaves": data.asts.leaves.astype(np.uint32),
-        **{name: _column(name, getattr(data, name)) for name in ROWS},
+        **row_arrays({name: getattr(data, name) for name in ROWS}),
     }
     manifest = {
         "name": data.name,
@@ -56,26 +67,90 @@ def save_programs(data: ProgramData, path: Path) -> None:
     KIND.write(path, arrays, manifest)
 
 
-def load_programs(source: str | Path) -> ProgramData:
-    """Read a data set: a path, or the name of one that ships with the package.
+def save_times(path: Path, data: ProgramData, rows: Mapping[str, np.ndarray]) -> None:
+    """Write a shard.
+
+    Args:
+        path: of the shard.
+        data: targets, failures and provenance.
+        rows: `ROWS`, with the numbers of the data set's programs.
 
     Raises:
-        ReadError: no such data set, another version of the file or its features, or damaged.
+        CheckpointError: the file cannot be written.
+    """
+    manifest = {
+        "targets": [[each.device, each.codegen] for each in data.targets],
+        "failures": dict(data.failures), "provenance": dict(data.provenance),
+    }  # fmt: skip
+    TIMES.write(path, row_arrays(rows), manifest)
+
+
+def load_programs(source: str | Path, devices: Sequence[str] | None = None) -> ProgramData:
+    """Read a data set: a path, or the name of one that ships with the package.
+
+    Args:
+        source: of the programs.
+        devices: of a data set of several processors those whose shards are read; None: all.
+
+    Raises:
+        ReadError: no such data set or shard, another version of the file or its features, or
+            damaged.
     """
     with KIND.opened(source) as saved:
         try:
-            return _data(saved.manifest, saved.arrays)
+            programs, path = _data(saved.manifest, saved.arrays), saved.path
         except (TaskError, lzma.LZMAError) as error:
             raise ValueError(error) from error
+    shards = shard_paths(path)
+    missing = sorted(set(devices or ()) - set(shards))
+    if missing:
+        raise ReadError(
+            f"{path}: no shard of {missing[0]!r}{nearest(missing[0], shards)} There are: "
+            f"{', '.join(shards) or 'none'}"
+        )
+    for device in shards if devices is None else devices:
+        programs = _with_times(programs, shards[device])
+    return programs
+
+
+def shard_paths(programs: Path) -> dict[str, Path]:
+    """Return the shards of a data set, by device."""
+    return {path.stem: path for path in sorted(programs.with_suffix("").glob("*.npz"))}
+
+
+def _with_times(data: ProgramData, path: Path) -> ProgramData:
+    """Return a data set with the measurements of a shard besides."""
+    with TIMES.opened(path) as saved:
+        rows, told = _rows(saved.arrays), saved.manifest["provenance"]
+        for name, known in (("task", data.tasks), ("nest", data.nests), ("trace", data.traces)):
+            if int(rows[name].max(initial=0)) >= len(known):
+                raise ValueError(f"a {name} that {data.name} does not have")
+        rows["target"] = rows["target"] + len(data.targets)
+        targets = tuple(ProgramTarget(*each) for each in saved.manifest["targets"])
+        failures = Counter(data.failures) + Counter(saved.manifest["failures"])
+        provenance = {
+            name: {**data.provenance.get(name, {}), **each} for name, each in told.items()
+        }
+    joined = {name: np.concatenate([getattr(data, name), rows[name]]) for name in ROWS}
+    return replace(
+        data, targets=data.targets + targets, failures=dict(sorted(failures.items())),
+        provenance=provenance, **joined,
+    )  # fmt: skip
+
+
+def row_arrays(rows: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return `ROWS` as they are kept."""
+    return {name: _column(name, rows[name]) for name in ROWS}
+
+
+def _rows(arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    return {name: arrays[name].astype(np.float64 if name in DIGITS else np.int64) for name in ROWS}
 
 
 def _data(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> ProgramData:
     first = np.concatenate([[0], np.cumsum(arrays["leaves"], dtype=np.int64)])
     values, kind = arrays["values"], _least_type(len(arrays["values"]))
     number = np.frombuffer(_unpacked(arrays["vectors"]), kind).reshape(-1, int(first[-1])).T
-    rows: dict[str, Any] = {
-        name: arrays[name].astype(np.float64 if name in DIGITS else np.int64) for name in ROWS
-    }
     return ProgramData(
         name=manifest["name"],
         tasks=tuple(TensorTask.from_json(text) for text in manifest["tasks"]),
@@ -88,7 +163,7 @@ def _data(manifest: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Prog
         ),
         failures=manifest["failures"],
         provenance=manifest["provenance"],
-        **rows,
+        **_rows(arrays),
     )
 
 

@@ -1,88 +1,172 @@
-"""`compile_program`: draw and build one program and time it, in a worker process.
+"""`build`: draw the schedules of a task and build one of them, in a process of its own; `answer`:
+time it, in another.
 
 Needs TVM, an optional extra: ``pip install 'go_rl[tvm]'``.
 """
 
 from __future__ import annotations
 
+import gc
+import os
 import resource
+import subprocess
 import time
 from dataclasses import dataclass
 from functools import lru_cache
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from go_rl.core import ExecutionError
-from go_rl.costs.programs.nests import nest_to_json
+from go_rl.costs.programs.nests import NestError, nest_to_json
 from go_rl.costs.programs.nests.tvm_lowering import import_meta_schedule, nest_from_tvm
-from go_rl.costs.programs.workloads import TensorTask
-from go_rl.costs.programs.workloads.drawn_programs import codegen_target, draw_programs
+from go_rl.costs.programs.workloads.drawn_programs import (
+    Drawing,
+    codegen_target,
+    draw_programs,
+)
 from go_rl.costs.timing.config import TimingConfig
 from go_rl.costs.timing.measuring_run import MeasuringRun, Timed
 from go_rl.costs.timing.tvm_calls import import_tvm, timed_calls
+
+LEAST_PRIORITY = 19
+"""Priority of the process that builds: it has 1.5 % of a core on which another one measures."""
+MEMORY_BYTES, MEMORY_REPEATS = 1 << 26, 5
+"""Bytes that the idle check reads from memory, more than a cache holds, and how often."""
+
+
+@dataclass(frozen=True)
+class DrawnNest:
+    """A schedule that was drawn."""
+
+    nest: str
+    """Loop nest (JSON); "" where go_rl knows none."""
+    operand_bytes: int
+    """Bytes of the operands and the result."""
+    reason: str = ""
+    """Reason why there is none."""
+
+
+@dataclass(frozen=True)
+class IdleCheck:
+    """Request for the seconds that reading `MEMORY_BYTES` takes just now."""
+
+
+@dataclass(frozen=True)
+class BuildTask:
+    """Request for a program as a library that another process loads."""
+
+    drawing: Drawing
+    draw: int
+    """Number of the random schedule, from 0."""
+    library: str
+    """Path of the file to be written."""
+
+
+@dataclass(frozen=True)
+class BuiltProgram:
+    """A program that was built."""
+
+    library: str
+    """Path of its file."""
+    shapes: tuple[tuple[int, ...], ...]
+    """Shapes of the operands and of the result."""
+    nest: str
+    """Loop nest (JSON)."""
+    trace: str
+    """How the schedule came about."""
+    compile_seconds: float
 
 
 @dataclass(frozen=True)
 class ProgramTask:
     """One program to be measured."""
 
-    task: str
-    """JSON (``TensorTask.to_json``)."""
-    codegen: str
-    """Level of x86-64."""
-    draw: int
-    """Number of the random schedule, from 0."""
-    draws: int
-    """Random schedules drawn together: what the numbers count."""
-    seed: int
+    built: BuiltProgram
     memory: float
     """Bytes that this process may address."""
+    most_seconds: float
+    """Seconds that one run may take."""
     full_pace: float
     """Full pace of the core; see `go_rl.costs.timing.core_speed.CoreSpeed`."""
     timing: TimingConfig
 
 
-def compile_program(asked: ProgramTask) -> tuple[Timed, dict[str, Any]]:
-    """Build one program.
+def build(request: Any) -> Any:
+    """Do as asked; what the process that builds calls. It yields to any other on its core.
+
+    Returns:
+        For `Drawing`: a `DrawnNest` for each schedule. For `BuildTask`: `BuiltProgram`.
+    """
+    _imported()
+    os.setpriority(os.PRIO_PROCESS, 0, LEAST_PRIORITY)
+    return _drawn(request)[1] if isinstance(request, Drawing) else _built(request)
+
+
+def _built(asked: BuildTask) -> BuiltProgram:
+    """Build one program."""
+    candidates, nests = _drawn(asked.drawing)
+    candidate, tvm = candidates[asked.draw], import_tvm()
+    start = time.perf_counter()
+    target = codegen_target(asked.drawing.codegen)
+    kernel = tvm.compile(candidate.sch.mod, target=target)
+    kernel.export_library(asked.library, fcompile=_linked)
+    spent = time.perf_counter() - start
+    nest, trace = nests[asked.draw].nest, str(candidate.sch.trace)
+    return BuiltProgram(asked.library, tuple(_shapes(candidate)), nest, trace, spent)
+
+
+def _linked(library: str, objects: list[str], **_: Any) -> None:
+    """Link object files; what they call is found where TVM is loaded."""
+    subprocess.run(["ld", "-shared", "-o", library, *objects], check=True)
+
+
+def load_program(asked: ProgramTask) -> tuple[Timed, dict[str, Any]]:
+    """Load one program.
 
     Returns:
         What times it (`timed_calls`), and ``compile_seconds``, ``nest`` (JSON) and ``trace``, how
         the schedule came about.
 
     Raises:
-        ExecutionError: fewer schedules were drawn.
+        ExecutionError: the program is too slow.
         MissingDependencyError: TVM is not installed.
-        NestError: the program has no loop nest that go_rl knows.
     """
     bound_memory(int(asked.memory))
-    drawn = _drawn(asked.task, asked.codegen, asked.draws, asked.seed)
-    if asked.draw >= len(drawn):
-        raise ExecutionError(f"{len(drawn)} schedules could be drawn; this is number {asked.draw}")
-    candidate, tvm = drawn[asked.draw], import_tvm()
-    start = time.perf_counter()
-    kernel = tvm.compile(candidate.sch.mod, target=codegen_target(asked.codegen)).jit()
-    spent = time.perf_counter() - start
+    built = asked.built
+    kernel = import_tvm().runtime.load_module(built.library)
     rng = np.random.default_rng(0)
-    shapes = [tuple(map(int, each.shape)) for each in candidate.args_info]
-    operands = [rng.random(shape, np.float32) + 0.5 for shape in shapes]
-    timed = timed_calls(kernel, operands, asked.full_pace)
+    operands = [rng.random(shape, np.float32) + 0.5 for shape in built.shapes]
+    timed = timed_calls(kernel, operands, asked.full_pace, asked.most_seconds)
     about = {
-        "compile_seconds": spent,
-        "nest": nest_to_json(nest_from_tvm(candidate.sch.mod)),
-        "trace": str(candidate.sch.trace),
-    }
+        "compile_seconds": built.compile_seconds, "nest": built.nest, "trace": built.trace,
+    }  # fmt: skip
     return timed, about
 
 
-_run = MeasuringRun(compile_program)
+def memory_seconds() -> float:
+    """Return the median seconds of reading `MEMORY_BYTES`: what a neighbour in the memory and the
+    shared cache slows, and the fixed work of `go_rl.costs.timing.core_speed` does not show."""
+    array, seconds = np.ones(MEMORY_BYTES // 8), []
+    for _ in range(MEMORY_REPEATS):
+        began = time.perf_counter()
+        array.sum()
+        seconds.append(time.perf_counter() - began)
+    return float(np.median(seconds))
+
+
+_run = MeasuringRun(load_program)
 
 
 def answer(request: Any) -> Any:
-    """Do as asked (`MeasuringRun.answer`); what a worker process calls. The first request, whatever
-    it is, imports TVM."""
-    import_meta_schedule()
-    return _run.answer(request)
+    """Do as asked; what the process that measures calls.
+
+    Returns:
+        For `IdleCheck`: `memory_seconds`. For any other: `MeasuringRun.answer`. The first request,
+        whatever it is, imports TVM.
+    """
+    _imported()
+    return memory_seconds() if isinstance(request, IdleCheck) else _run.answer(request)
 
 
 def bound_memory(limit: int) -> None:
@@ -92,6 +176,28 @@ def bound_memory(limit: int) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (bound, hard))
 
 
-@lru_cache(maxsize=4)
-def _drawn(task: str, codegen: str, count: int, seed: int) -> list[Any]:
-    return draw_programs(TensorTask.from_json(task), codegen_target(codegen), count, seed)
+@lru_cache(maxsize=1)
+def _imported() -> None:
+    """Import TVM, once; what was imported is no garbage, and looking for it is a fifth of the time
+    in which a small program is compiled."""
+    import_meta_schedule()
+    gc.freeze()
+
+
+@lru_cache(maxsize=16)
+def _drawn(drawing: Drawing) -> tuple[list[Any], list[DrawnNest]]:
+    """Return the candidates of a drawing, and their loop nests."""
+    candidates = draw_programs(drawing)
+    return candidates, [_nest(each) for each in candidates]
+
+
+def _nest(candidate: Any) -> DrawnNest:
+    size = 4 * sum(map(prod, _shapes(candidate)))
+    try:
+        return DrawnNest(nest_to_json(nest_from_tvm(candidate.sch.mod)), size)
+    except NestError as error:
+        return DrawnNest("", size, f"NestError: {error}")
+
+
+def _shapes(candidate: Any) -> list[tuple[int, ...]]:
+    return [tuple(map(int, each.shape)) for each in candidate.args_info]

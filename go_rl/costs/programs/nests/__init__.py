@@ -15,6 +15,7 @@ from go_rl.costs.programs.nests.nest import (
     Statement,
 )
 from go_rl.costs.programs.nests.nest_json import nest_from_json, nest_to_json
+from go_rl.costs.programs.nests.nest_parts import nest_parts
 from go_rl.costs.programs.nests.nest_text import nest_text
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "check_nest",
     "index_text",
     "nest_from_json",
+    "nest_parts",
     "nest_text",
     "nest_to_json",
 ]

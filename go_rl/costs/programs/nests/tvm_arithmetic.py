@@ -20,6 +20,8 @@ BINARY: Mapping[str, str] = MappingProxyType({
     "GE": "compare",
 })  # fmt: skip
 """Operation class of each node of two operands, without its prefix ``float_`` or ``int_``."""
+BITWISE = ("LShift", "RShift", "BitAnd", "BitOr", "BitXor")
+"""Nodes of two operands that TVM's features do not count."""
 LOGICAL: Mapping[str, str] = MappingProxyType(
     {"And": "bool", "Or": "bool", "Not": "bool", "Select": "select"}
 )
@@ -30,7 +32,8 @@ INDEX_OPERATIONS: Mapping[str, str] = MappingProxyType({
 PURE_CALLS = (0, 1)
 """TVM's effect kinds of functions that only compute: annotations and pure ones."""
 CHILDREN: Mapping[str, tuple[str, ...]] = MappingProxyType({
-    **dict.fromkeys((*BINARY, "And", "Or"), ("a", "b")), "Not": ("a",), CAST: ("value",),
+    **dict.fromkeys((*BINARY, *BITWISE, "And", "Or"), ("a", "b")), "Not": ("a",),
+    CAST: ("value",), "BitNot": ("a",),
     "Select": ("condition", "true_value", "false_value"), "Ramp": ("base", "stride"),
     "Broadcast": ("value",), "Var": (), **dict.fromkeys((*CONSTANTS, "StringImm"), ()),
 })  # fmt: skip

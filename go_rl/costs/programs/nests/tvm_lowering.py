@@ -85,12 +85,13 @@ def lowered(module: Any) -> Any:
     return module
 
 
-def nest_from_tvm(module: Any, gpu: bool = False) -> LoopNest:
+def nest_from_tvm(module: Any, gpu: bool = False, other_types: bool = False) -> LoopNest:
     """Return the loop nest of a scheduled module with one function.
 
     Args:
         module: as a schedule has it (``Schedule.mod``).
         gpu: whether it is made for a GPU.
+        other_types: whether arrays of other types count as float32; else they are refused.
 
     Raises:
         MissingDependencyError: TVM is not installed.
@@ -100,7 +101,7 @@ def nest_from_tvm(module: Any, gpu: bool = False) -> LoopNest:
     functions = list(lowered(module).functions.values())
     if len(functions) != 1:
         raise NestError(f"a module with {len(functions)} functions; a tensor program is one")
-    walk = _Walk()
+    walk = _Walk(other_types)
     for parameter in functions[0].params:
         walk.buffer(parameter, OUTSIDE)
     body = walk.visit(functions[0].body)
@@ -116,6 +117,7 @@ def is_gpu(target: Any) -> bool:
 class _Walk:
     """Walk over a program: buffers met so far, and the loops around."""
 
+    other_types: bool = False
     buffers: list[NestBuffer] = field(default_factory=list)
     _number: dict[int, int] = field(default_factory=dict)
     _loops: dict[int, int] = field(default_factory=dict)
@@ -126,7 +128,7 @@ class _Walk:
         """Return the number of a buffer, which is known from now on."""
         if hash(buffer) not in self._number:
             shape = tuple(_constant(size, f"buffer {buffer.name}") for size in buffer.shape)
-            if str(buffer.dtype) != FLOAT32:
+            if str(buffer.dtype) != FLOAT32 and not self.other_types:
                 raise NestError(
                     f"buffer {buffer.name!r}: its type is {buffer.dtype}; only {FLOAT32} is known"
                 )

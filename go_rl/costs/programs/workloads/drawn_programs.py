@@ -1,16 +1,37 @@
-"""`draw_programs`: random schedules of a task, by MetaSchedule. Needs TVM."""
+"""`draw_programs`: random schedules of a task, by MetaSchedule or `split_schedules`. Needs TVM."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from go_rl.costs.programs.nests.tvm_lowering import import_meta_schedule
+from go_rl.costs.programs.workloads.split_schedules import SPLIT_OPS, split_schedules
 from go_rl.costs.programs.workloads.task import TensorTask
 from go_rl.costs.programs.workloads.te_workloads import task_module
 from go_rl.costs.timing.tvm_calls import import_tvm
+from go_rl.runtime.records import canonical_json
 
 CODEGEN = ("x86-64-v3", "x86-64-v4", "x86-64-v2")
 """Levels of x86-64 that programs are compiled for: targets of the code, not processors."""
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Random schedules of a task that are drawn together."""
+
+    task: TensorTask
+    codegen: str
+    """Level of x86-64."""
+    draws: int
+    """Number of schedules; another number gives other ones."""
+    seed: int
+
+    def setting(self, draw: int) -> str:
+        """Return the setting that the record of a schedule is kept under, by its number from 0."""
+        return canonical_json(
+            {"codegen": self.codegen, "draw": draw, "draws": self.draws, "seed": self.seed}
+        )
 
 
 def codegen_target(level: str, cores: int = 1) -> Any:
@@ -32,18 +53,30 @@ def scalar_space() -> Any:
     )
 
 
-def draw_programs(task: TensorTask, target: Any, count: int, seed: int) -> list[Any]:
+def draw_programs(drawing: Drawing) -> list[Any]:
     """Return candidates (``.sch.mod`` is the scheduled module, ``.sch.trace`` how it came about).
 
-    The same seed and count give the same ones; there may be fewer than asked for.
+    The same drawing gives the same ones; there may be fewer than asked for. Of the operators
+    for which MetaSchedule has few schedules (`SPLIT_OPS`), all but a quarter are `split_schedules`.
 
     Raises:
         MissingDependencyError: TVM is not installed.
     """
+    task, count = drawing.task, drawing.draws
+    split = count - count // 4 if task.op in SPLIT_OPS else 0
+    others = split_schedules(task, split, drawing.seed) if split else []
+    return _meta_schedules(drawing, count - split) + others
+
+
+def _meta_schedules(drawing: Drawing, count: int) -> list[Any]:
+    """Return at most so many candidates of MetaSchedule."""
+    if not count:
+        return []
     schedules = import_meta_schedule()
     context = schedules.TuneContext(
-        task_module(task), target=target, space_generator=scalar_space(),
-        search_strategy="replay-trace", rand_state=seed + 1, num_threads=1,
+        task_module(drawing.task), target=codegen_target(drawing.codegen),
+        space_generator=scalar_space(), search_strategy="replay-trace",
+        rand_state=drawing.seed + 1, num_threads=1,
     )  # fmt: skip
     spaces = context.generate_design_space()
     context.pre_tuning(max_trials=count, num_trials_per_iter=count, design_spaces=spaces)

@@ -265,6 +265,9 @@ class MakespanTrainConfig(TrainConfig, ABC):
     generated: int = 0
     """Generated graphs (``go-rl zoo generate``) that are trained on instead of the zoo's, of seeds
     0 to this; other seeds and the zoo's validation families choose the weights. 0: none."""
+    traced: str | None = None
+    """Folder of the generated graphs, traced once, which runs may share; None: in that of the
+    run."""
     colocate: str = "graph"
     """Operators that must share a device: graph (none but in own models), gradients (each gradient
     with its operator, each update with its weight) or none."""

@@ -32,14 +32,18 @@ PRICED = 64
 
 
 class PriceTable:
-    """Seconds of given weights on problems, kept in a file and completed row by row.
+    """Seconds of given weights on problems, kept in a file and completed row by row; ``count`` is
+    called with the rollouts of each new row.
 
     Raises:
         CheckpointError: the file is damaged.
     """
 
-    def __init__(self, path: Path, deviations: Float32[np.ndarray, "C W"]) -> None:
-        self.path, self.deviations = path, deviations
+    def __init__(
+        self, path: Path, deviations: Float32[np.ndarray, "C W"],
+        count: Callable[[int], None] = lambda rollouts: None,
+    ) -> None:  # fmt: skip
+        self.path, self.deviations, self._count = path, deviations, count
         self._rows: dict[str, Float64[np.ndarray, "C"]] = {}
         if path.exists():
             self._read()
@@ -71,6 +75,7 @@ class PriceTable:
             plans = source.plans(problem)
             assert plans is not None, problem.name  # it was searched
             self._rows[problem.name] = priced(plans, self.deviations)
+            self._count(len(self.deviations))
             if visit is not None:
                 visit(problem, plans)
             if (i + 1) % KEEP_EVERY == 0 or i + 1 == len(missing):

@@ -126,7 +126,7 @@ class _Run:
         tried = candidates(taught, found, config.candidates, config.seed)
         chosen = spread_choice(taught, config.judged, config.seed + 1)
         judges = [taught[i] for i in chosen]
-        table = PriceTable(self.folder / CACHE / "candidates.npz", tried)
+        table = self._table("candidates", tried)
         seconds = table.completed(judges, self.source, self.tell, "candidates on problems")
         regret = regrets(seconds, np.array([known[p.name].seconds[0] for p in judges]))
         given = range(min(len(list_schedulers()), config.policy.prototypes))
@@ -142,7 +142,7 @@ class _Run:
         self, taught: Sequence[DispatchProblem], held_out: Sequence[DispatchProblem],
         known: dict[str, Searched], prototypes: Float32[np.ndarray, "K W"],
     ) -> tuple[list[Example], list[Example]]:  # fmt: skip
-        table = PriceTable(self.folder / CACHE / "prototypes.npz", prototypes)
+        table = self._table("prototypes", prototypes)
         both = [*taught, *held_out]
         seconds = table.completed(both, self.source, self.tell, "prototypes on problems", self._see)
         regret = regrets(seconds, np.array([known[p.name].seconds[0] for p in both]))
@@ -152,6 +152,9 @@ class _Run:
             for i, p in enumerate(both)
         ]
         return rows[: len(taught)], rows[len(taught) :]
+
+    def _table(self, name: str, deviations: Float32[np.ndarray, "C W"]) -> PriceTable:
+        return PriceTable(self.folder / CACHE / f"{name}.npz", deviations, self.effort.count)
 
     def _see(self, problem: DispatchProblem, plans: DispatchPlans) -> None:
         path = self._seen(problem)

@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float32
 
 from go_rl.core import TrainingError
-from go_rl.costs.programs.learn.examples import ProgramInputs, programs_of_task
+from go_rl.costs.programs.learn.examples import ProgramInputs, programs_of_nests
 from go_rl.costs.programs.learn.transfer.attention_memory import AttentionMemory
 from go_rl.costs.programs.measure.data import ProgramTarget
 from go_rl.costs.programs.nests import NestError
@@ -102,10 +102,12 @@ class AttentionReuse:
         return self._states[key]
 
     def _read(self, operator: int, candidate: Candidate) -> Float32[np.ndarray, "W"] | None:
+        (nest,) = self.space_of(operator).nests([candidate])
+        if nest is None:
+            return None
         try:
-            asts = self.space_of(operator).programs([candidate])
-            return self.tuner.states(programs_of_task(asts, None, self.target))[0]
-        except (NestError, TrainingError):  # not understood, or too many statements
+            return self.tuner.states(programs_of_nests([nest], self.target))[0]
+        except (NestError, TrainingError):  # it computes nothing, or has too many statements
             return None
 
 

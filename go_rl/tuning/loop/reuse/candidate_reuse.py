@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from go_rl.costs.programs.features import PackedAsts
+from go_rl.costs.programs.nests import LoopNest
 from go_rl.tuning.loop.nouns import Candidate, CandidateSpace, Trial
 
 
@@ -31,12 +31,9 @@ class CandidateReuse(Protocol):
 class ProgramSpace(CandidateSpace, Protocol):
     """A space whose candidates can be read as programs, and made of those of other operators."""
 
-    def programs(self, candidates: Sequence[Candidate]) -> PackedAsts:
-        """Return the compact ASTs of candidates, in their order.
-
-        Raises:
-            NestError: the loop nest of one is not understood.
-        """
+    def nests(self, candidates: Sequence[Candidate]) -> list[LoopNest | None]:
+        """Return the loop nests of candidates, in their order; None: it is not understood. Arrays
+        of other types than float32 count as such."""
         ...
 
     def adapted(self, document: Any) -> Candidate | None:

@@ -175,6 +175,10 @@ class TransferTuner(SavedNetwork):
         network = TunerNetwork(self.sizes, states=True)
         return outputs(network, self.params, programs, inputs.num_programs, width)
 
+    def knows(self, leaves: int) -> bool:
+        """Return whether programs of so many leaves can be ranked."""
+        return 0 < leaves <= LEAF_SIZES[-1]
+
     def predict(self, inputs: ProgramInputs) -> Float64[np.ndarray, "P"]:
         """Return [P] predictions."""
         return -self.throughput(inputs)

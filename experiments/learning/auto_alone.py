@@ -1,0 +1,177 @@
+"""``auto`` beside itself without a policy, and beside every method alone for a third of the time.
+
+Run: ``python -m experiments.learning.auto_alone [--seconds 9] [--only 'moe*']``, on the zoo's
+validation problems. A user who gives
+``auto`` nine seconds should not have done better with one method and three. Seconds are those of
+the processor, as in `headroom_auto`: other programs change nothing. What is compiled counts against
+no budget. Each problem is planned by ``auto``, by ``auto-classical`` and by each method, in one
+process; with ``--weights`` also by ``auto`` with other weights of its objective.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+
+from experiments.experiment import Experiment, say
+from experiments.page_text import markdown_table
+from experiments.statistics import family_means, geometric_mean, ratio_of
+from go_rl.compare.portfolio import run
+from go_rl.compare.portfolio.portfolio import AUTO_METHOD, CLASSICAL_AUTO
+from go_rl.compare.portfolio.registry import METHODS
+from go_rl.core import Budget, Objective, Problem
+from go_rl.costs.models.zoo_problem import priced_problem
+from go_rl.graphs.zoo.index import zoo_entry
+from go_rl.graphs.zoo.problems import ZooProblem, zoo_problem, zoo_problems
+from go_rl.objectives.kits import KITS
+from go_rl.policy.agent import Agent
+from go_rl.policy.weights import load_weights
+
+SHARE = 3
+"""Times that ``auto`` has the seconds of a method."""
+ALLOWED = 1.03
+"""Ratio of ``auto`` to a method alone that counts as level."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One problem planned by one method."""
+
+    problem: str
+    method: str
+    budget: float
+    """Seconds of the processor, as given to ``auto``."""
+    seed: int
+    value: float
+    """Objective of the plan in seconds, inf where there is none."""
+
+
+@dataclass(frozen=True)
+class AutoAlone(Experiment):
+    """Options of this experiment."""
+
+    seconds: float = 9.0
+    """Seconds of ``auto``; a method alone has a third."""
+    only: tuple[str, ...] = ("*",)
+    """Patterns of the problems' names."""
+    weights: tuple[str, ...] = ()
+    """Names or files of other weights of connected devices; those have no methods alone."""
+    seeds: int = 1
+    """Runs of ``auto``, with and without a policy; methods alone have one."""
+    most_nodes: int = 6500
+    """Largest graph."""
+
+    def run(self) -> None:
+        """Make the missing rows, then the page."""
+        kept = self.kept_rows(Row)
+        agents = {f"auto, {Path(name).parent.name or name}": load_weights(name).agent
+                  for name in self.weights}  # fmt: skip
+        for number, named in enumerate(zoo_problems("validation")):
+            wanted = any(fnmatch(named.name, pattern) for pattern in self.only)
+            if not wanted or zoo_entry(named.graph).nodes > self.most_nodes:
+                continue
+            others = agents if named.objective == "makespan" else {}
+            missing = [
+                (name, seed)
+                for name, seeds in _compared(named, tuple(others), self.seeds)
+                for seed in range(seeds)
+                if not kept.has(named.name, name, self.seconds, seed)
+            ]
+            problem = priced_problem(named) if missing else None
+            for name, seed in missing:
+                assert problem is not None
+                seconds = self.seconds / (1 if name.startswith(AUTO_METHOD) else SHARE)
+                value = _value(problem, name, seconds, seed, others.get(name))
+                kept.add(Row(named.name, name, self.seconds, seed, value))
+            say(number, named.name)
+        self.write_page(page(kept.rows))
+
+
+def _compared(named: ZooProblem, others: tuple[str, ...], seeds: int) -> list[tuple[str, int]]:
+    """``auto`` with and without policies, then the methods of the problem's objective but for its
+    reference plans; each with its number of runs."""
+    objective = Objective(named.objective)
+    references = KITS[objective].search().references
+    alone = [name for name in METHODS[objective] if name not in references]
+    autos = (AUTO_METHOD, CLASSICAL_AUTO, *others)
+    return [(name, seeds) for name in autos] + [(name, 1) for name in alone]
+
+
+def _value(problem: Problem, method: str, seconds: float, seed: int, agent: Agent | None) -> float:
+    word = method.partition(",")[0]
+    with mock.patch.object(time, "perf_counter", time.process_time):
+        plan = run(problem, word, Budget(seconds=seconds), seed, agent=agent).best
+    return plan.value if plan.evaluation.status.ok else np.inf
+
+
+def page(rows: list[Row]) -> str:
+    """Return the page: leads of ``auto``, then problem by problem the best method alone."""
+    parts = []
+    for seconds in sorted({row.budget for row in rows}):
+        some = [row for row in rows if row.budget == seconds]
+        parts += [f"## {seconds:g} s", "", *_leads(some), "", *_alone(some, seconds), ""]
+    return "\n".join([
+        "# `auto`, `auto` without a policy, and each method alone", "",
+        "Validation problems of the zoo; seconds are those of the processor. *Over `auto`*: the "
+        "arm's seconds of an iteration over those of `auto` at equal time, geometric mean, "
+        "families alike, with the 95 % interval over families; above 1, `auto` is ahead.", "",
+        *parts,
+    ])  # fmt: skip
+
+
+def _leads(rows: list[Row]) -> list[str]:
+    """Table of the arms of ``auto`` over it, by objective."""
+    values: dict[tuple[str, str], list[float]] = {}
+    for row in rows:
+        if row.method.startswith(AUTO_METHOD):
+            values.setdefault((row.problem, row.method), []).append(np.log(row.value))
+    cells = []
+    for objective in ("ring", "makespan"):
+        for arm in dict.fromkeys(method for _, method in values if method != AUTO_METHOD):
+            logs = [
+                (
+                    zoo_problem(name).family,
+                    float(np.mean(found) - np.mean(values[name, AUTO_METHOD])),
+                )
+                for (name, method), found in values.items()
+                if method == arm and zoo_problem(name).objective == objective
+            ]
+            if logs:
+                lead = "{:.3f} ({:.3f} to {:.3f})".format(*ratio_of(family_means(logs)))
+                cells.append([objective, arm, str(len(logs)), lead])
+    return [markdown_table(["objective", "arm", "problems", "over `auto`"], cells)]
+
+
+def _alone(rows: list[Row], seconds: float) -> list[str]:
+    """Table of the best method alone, chosen afterwards, problem by problem."""
+    values = {(row.problem, row.method): row.value for row in rows if row.seed == 0}
+    cells, ratios = [], []
+    for name in dict.fromkeys(row.problem for row in rows):
+        alone = {
+            method: value for (problem, method), value in values.items()
+            if problem == name and not method.startswith(AUTO_METHOD)
+        }  # fmt: skip
+        if alone:
+            best = min(alone, key=lambda method: alone[method])
+            auto = values[name, AUTO_METHOD]
+            ratios.append(auto / alone[best])
+            verdict = "" if ratios[-1] <= ALLOWED else "behind"
+            cells.append([name, f"{1e3 * auto:.4g}", best, f"{1e3 * alone[best]:.4g}",
+                          f"{ratios[-1]:.3f}", verdict])  # fmt: skip
+    heads = ["problem", "`auto`, ms", "best method alone", "ms", "`auto` over it", ""]
+    behind = sum(ratio > ALLOWED for ratio in ratios)
+    return [
+        f"Each method alone has {seconds / SHARE:g} s, a third. `auto` may be behind the best of "
+        f"them, chosen afterwards, by {ALLOWED - 1:.0%}: it is by more on {behind} of "
+        f"{len(ratios)} (geometric mean {geometric_mean(ratios):.3f}).", "",
+        markdown_table(heads, cells),
+    ]  # fmt: skip
+
+
+if __name__ == "__main__":
+    AutoAlone.main()

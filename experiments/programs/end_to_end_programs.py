@@ -1,0 +1,286 @@
+"""Networks compiled by TVM for this machine's processor: predicted against measured.
+
+Run: ``python -m experiments.programs.end_to_end_programs FOLDER --weights NAME=FILE ...`` with a
+folder that holds one of ``go-rl tune programs zoo:NAME --out FOLDER/NAME`` for each network. Each
+network is compiled twice, with TVM's default schedules and with the candidates found, and both are
+visited in turn in one process; what counts is the time of the processor, for others share the core,
+at its reference speed, which fixed work around each visit tells.
+The predictions are those of ``go-rl predict --by programs``. Rows are kept; needs the extra tvm.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import tyro
+
+from experiments.experiment import Experiment, timed
+from experiments.page_text import table_lines
+from go_rl.api.predict import Prediction, predict
+from go_rl.core import ReadError
+from go_rl.core.files.scratch_folder import scratch_folder
+from go_rl.core.files.strict_json import read_json
+from go_rl.core.hardware.processor import processor_name
+from go_rl.costs.timing.core_speed import fixed_work
+from go_rl.costs.timing.core_speed_file import read_pace
+from go_rl.costs.timing.tvm_calls import import_tvm
+from go_rl.tuning.loop.nouns import Candidate
+from go_rl.tuning.loop.result_folder import SUMMARY
+from go_rl.tuning.tvm.codegen import code_target
+from go_rl.tuning.tvm.compiled import export_network
+from go_rl.tuning.tvm.lowering import LoweredNetwork, lower
+from go_rl.tuning.tvm.models.read_model import read_model
+from go_rl.tuning.tvm.tuned_network import CANDIDATES, read_candidates
+
+SCHEDULES = ("default", "tuned")
+VISITS, LONG_VISITS = 7, 3
+"""Visits of a network; of one whose run takes over `LONG` seconds."""
+LONG, VISIT = 1.0, 0.2
+"""Seconds: of a long run; of the runs of a visit, about."""
+WORKS = 4000
+"""Times that the fixed work is done around a visit, some 20 ms."""
+PUBLISHED = 12.4
+TIMED = "the operators' times"
+
+
+@dataclass(frozen=True)
+class EndToEndPrograms(Experiment):
+    """Options of this experiment."""
+
+    folder: Annotated[tyro.conf.Positional[Path], tyro.conf.arg(metavar="FOLDER")]
+    """Of the tuned networks."""
+    weights: tuple[str, ...] = ()
+    """NAME=FILE: predictors, with their names on the page."""
+    beside: str = ""
+    """What ran on the core meanwhile, for the page."""
+
+    def run(self) -> None:
+        """Make the rows that are missing; write the page."""
+        arms = dict(_named(each) for each in self.weights)
+        names = sorted(path.parent.name for path in self.folder.glob(f"*/{CANDIDATES}"))
+        measured, predicted = (
+            self.kept_rows(MeasuredRow, "_measured.csv"),
+            self.kept_rows(PricedRow),
+        )
+        for name in names:
+            if not measured.has(name):
+                for row in measured_rows(self.folder / name, name):
+                    measured.add(row)
+            for arm, weights in arms.items():
+                if not predicted.has(name, arm):
+                    for row in priced_rows(self.folder / name, name, arm, weights):
+                        predicted.add(row)
+        self.write_page(page(self, measured.rows, predicted.rows))
+
+
+@dataclass(frozen=True)
+class MeasuredRow:
+    """A network under one kind of schedules."""
+
+    network: str
+    schedules: str
+    ms: float
+    """Milliseconds of the processor at its reference speed: the median of the visits."""
+    spread: float
+    """Half of the range of the visits, relative to the median."""
+    operators_ms: float
+    """Sum of the operators' own times, as tuning measured them; uses counted."""
+    slowed: float
+    """How many times as long as at the reference speed everything took meanwhile, the median."""
+
+
+@dataclass(frozen=True)
+class PricedRow:
+    """A prediction of a network under one kind of schedules."""
+
+    network: str
+    arm: str
+    schedules: str
+    ms: float
+    low_ms: float
+    high_ms: float
+    unlike: int
+    """Calls that are unlike what was learned."""
+    calls: int
+    unpriced: int
+    """Functions without a price."""
+
+
+def measured_rows(folder: Path, name: str) -> list[MeasuredRow]:
+    """Compile a network with both kinds of schedules, and visit them in turn."""
+    level, documents = read_candidates(folder)
+    network = lower(read_model(f"zoo:{name}"), code_target(level))
+    tuned = {
+        i: Candidate("", documents[each.operator.workload])
+        for i, each in enumerate(network.functions)
+        if each.operator.workload in documents
+    }
+    with scratch_folder("networks") as scratch:
+        runs = []
+        for kind, chosen in zip(SCHEDULES, ({}, tuned), strict=True):
+            path = scratch / f"{kind}-{name}.so"
+            export_network(network, chosen, path)
+            runs.append(_runner(path, network))
+        full = read_pace(next(folder.glob("pace-*.json"))).full_pace
+        seconds, slowed = in_turn(runs, full)
+    sums = _operator_sums(folder)
+    rows = []
+    for kind, visits, total in zip(SCHEDULES, seconds, sums, strict=True):
+        middle = float(np.median(visits))
+        spread = (max(visits) - min(visits)) / 2 / middle
+        rows.append(MeasuredRow(name, kind, 1e3 * middle, spread, total, slowed))
+    return rows
+
+
+def in_turn(runs: Sequence[Callable[[], object]], full: float) -> tuple[list[list[float]], float]:
+    """Return seconds of the processor of one run at its reference speed, of each visit of each; and
+    how many times as long everything took, the median.
+
+    Args:
+        runs: what is timed.
+        full: seconds of the fixed work at the reference speed.
+    """
+    first = [timed(run, time.process_time)[1] for run in runs]  # loads, and is not counted
+    counts = [max(1, round(VISIT / each)) for each in first]
+    found: list[list[float]] = [[] for _ in runs]
+    slow = [_slowness(full)]
+    for visit in range(VISITS):
+        for run, count, own, once in zip(runs, counts, found, first, strict=True):
+            if once > LONG and visit >= LONG_VISITS:
+                continue
+            _, spent = timed(lambda run=run, count=count: [run() for _ in range(count)],
+                             time.process_time)  # fmt: skip
+            slow.append(_slowness(full))
+            own.append(spent / count / float(np.mean(slow[-2:])))
+    return found, float(np.median(slow))
+
+
+def _slowness(full: float) -> float:
+    """How many times as long as at the reference speed the fixed work takes just now."""
+    _, spent = timed(lambda: [fixed_work() for _ in range(WORKS)], time.process_time)
+    return spent / WORKS / full
+
+
+def _runner(path: Path, network: LoweredNetwork) -> Callable[[], object]:
+    tvm, rng = import_tvm(), np.random.default_rng(0)
+    machine = tvm.relax.VirtualMachine(tvm.runtime.load_module(str(path)), tvm.cpu())
+    operands = [tvm.runtime.tensor(each.random(rng), tvm.cpu()) for each in network.inputs]
+    return lambda: machine["main"](*operands)
+
+
+def _operator_sums(folder: Path) -> tuple[float, float]:
+    """Milliseconds of all operators without and with the candidates found, as tuning timed them."""
+    told: Any = read_json(folder / SUMMARY)
+    left = sum(each["uses"] * each["ms"] for each in told["left_untuned"])
+    untuned, best = (
+        sum(each["uses"] * each[key] for each in told["operators"])
+        for key in ("untuned_ms", "best_ms")
+    )
+    return untuned + left, best + left
+
+
+def priced_rows(folder: Path, name: str, arm: str, weights: str) -> list[PricedRow]:
+    """Predict a network under both kinds of schedules."""
+    return [
+        _priced(name, arm, kind, predict(f"zoo:{name}", "this", by="programs", weights=weights,
+                                         schedules=schedules))
+        for kind, schedules in zip(SCHEDULES, (None, str(folder)), strict=True)
+    ]  # fmt: skip
+
+
+def _priced(name: str, arm: str, kind: str, found: Prediction) -> PricedRow:
+    assert found.low_ms is not None
+    assert found.high_ms is not None
+    return PricedRow(
+        name, arm, kind, found.latency_ms, found.low_ms, found.high_ms, found.unlike,
+        len(found.operators), len(found.unpriced),
+    )  # fmt: skip
+
+
+def page(
+    options: EndToEndPrograms, measured: Sequence[MeasuredRow], priced: Sequence[PricedRow]
+) -> str:
+    """Return the page."""
+    arms = list(dict.fromkeys(row.arm for row in priced))
+    lines = [
+        "# Whole networks compiled by TVM", "",
+        f"Milliseconds of one core of {processor_name()}, of networks of the zoo that",
+        "`go-rl tune programs` tuned for some minutes: time of the processor at its reference",
+        f"speed, the median of {VISITS} visits in turn ({LONG_VISITS} of runs over {LONG:g} s); ±",
+        "is half their range; *slowed*: how many times as long everything took meanwhile.",
+        *([f"Meanwhile: {options.beside}."] if options.beside else []),
+        "Predicted by `go-rl predict --by programs`: each function once, replayed on one core.",
+        f"*{TIMED.capitalize()}*: the same sum with what tuning measured of each operator, by the",
+        "wall; functions of one network without a price are in no prediction.",
+        f"Published, networks known from others: at most {PUBLISHED} % on its devices.",
+    ]  # fmt: skip
+    for kind in SCHEDULES:
+        own = [row for row in measured if row.schedules == kind]
+        lines += ["", f"## Schedules: {kind}", "", *_table(own, priced, arms), ""]
+        lines += _errors(own, priced, arms)
+    return "\n".join([*lines, ""])
+
+
+def _table(
+    measured: Sequence[MeasuredRow], priced: Sequence[PricedRow], arms: Sequence[str]
+) -> list[str]:
+    rows = []
+    for row in measured:
+        found = _of(row, priced)
+        cells = [
+            f"{found[arm].ms:.3g} ({found[arm].low_ms:.3g} to {found[arm].high_ms:.3g})"
+            if arm in found else "–"
+            for arm in arms
+        ]  # fmt: skip
+        some = next(iter(found.values()), None)
+        counts = ["–", "–"] if some is None else [str(some.calls), str(some.unpriced)]
+        rows.append([row.network, f"{row.ms:.3g} ± {row.spread:.0%}", f"{row.slowed:.2f}",
+                     f"{row.operators_ms:.3g}", *cells, *counts])  # fmt: skip
+    heads = ["network", "measured", "slowed", TIMED, *arms, "calls priced",
+             "functions without a price"]  # fmt: skip
+    return table_lines(heads, rows)
+
+
+def _errors(
+    measured: Sequence[MeasuredRow], priced: Sequence[PricedRow], arms: Sequence[str]
+) -> list[str]:
+    rows = [_error_row(TIMED, [(row.operators_ms, row, None) for row in measured])]
+    for arm in arms:
+        pairs = [(found[arm].ms, row, found[arm]) for row in measured
+                 if arm in (found := _of(row, priced))]  # fmt: skip
+        rows.append(_error_row(arm, pairs))
+    heads = ["predicted by", "mean error %", "median error %", "least to largest, predicted over "
+             "measured", "inside the interval", "networks"]  # fmt: skip
+    return table_lines(heads, rows)
+
+
+def _error_row(arm: str, pairs: Sequence[tuple[float, MeasuredRow, PricedRow | None]]) -> list[str]:
+    ratios = np.array([ms / row.ms for ms, row, _ in pairs])
+    errors = 100 * np.abs(ratios - 1)
+    inside = [p.low_ms <= row.ms <= p.high_ms for _, row, p in pairs if p is not None]
+    return [
+        arm, f"{errors.mean():.0f}", f"{np.median(errors):.0f}",
+        f"{ratios.min():.2f} to {ratios.max():.2f}",
+        f"{sum(inside)} of {len(inside)}" if inside else "–", str(len(pairs)),
+    ]  # fmt: skip
+
+
+def _of(row: MeasuredRow, priced: Sequence[PricedRow]) -> Mapping[str, PricedRow]:
+    key = (row.network, row.schedules)
+    return {each.arm: each for each in priced if (each.network, each.schedules) == key}
+
+
+def _named(argument: str) -> tuple[str, str]:
+    name, _, path = argument.partition("=")
+    if not name or not path:
+        raise ReadError(f"--weights: must be NAME=FILE, not {argument!r}")
+    return name, path
+
+
+if __name__ == "__main__":
+    EndToEndPrograms.main()

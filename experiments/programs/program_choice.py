@@ -1,0 +1,232 @@
+"""Which programs to measure next: tasks by k-means, programs by the model's own disagreement, and
+chance, at equal counts.
+
+Run: ``python -m experiments.programs.program_choice``. Of the networks learned from, a few random
+tasks are measured at first; a committee of boosted trees, each of other tasks of these drawn with
+replacement, learns them. Each arm then chooses as many further programs of the rest; boosted trees
+on the code of loops learn both and are judged on the held-out networks. All times are those of the
+data set: nothing is measured anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from experiments.experiment import Experiment
+from experiments.page_text import table_lines
+from experiments.statistics import with_range
+from go_rl.costs.learning.metrics import mape, pair_accuracy
+from go_rl.costs.learning.splits import HELD_OUT, by_model
+from go_rl.costs.programs.learn.choose_programs import least_agreed
+from go_rl.costs.programs.learn.code_inputs import code_tree_features
+from go_rl.costs.programs.learn.examples import ProgramExamples
+from go_rl.costs.programs.learn.reading import read_examples
+from go_rl.costs.programs.learn.select_tasks import program_features, select_tasks
+from go_rl.costs.trees.boosted import BoostedConfig, BoostedTrees, SummedKernels
+
+KMEANS, RANDOM_TASKS, DISAGREEMENT, RANDOM, SPREAD_OUT, NONE = (
+    "tasks by k-means", "random tasks", "programs of most disagreement", "random programs",
+    "random programs, as many of each task", "nothing more",
+)  # fmt: skip
+ARMS = (KMEANS, RANDOM_TASKS, DISAGREEMENT, RANDOM, SPREAD_OUT)
+TREES = BoostedConfig(trees=300, learning_rate=0.08, column_share=0.2)
+
+
+@dataclass(frozen=True)
+class ChoiceRow:
+    """One fit."""
+
+    arm: str
+    chosen: int
+    """Programs chosen."""
+    seed: int
+    tasks: int
+    """Tasks among all that were learned."""
+    mape: float
+    """Of the held-out networks, percent."""
+    pairs: float
+    """Share of pairs of programs of a task there in the right order."""
+
+
+@dataclass(frozen=True)
+class ProgramChoice(Experiment):
+    """Options of this table."""
+
+    data: str = "programs-1"
+    """Data set."""
+    codegen: str = "x86-64-v3"
+    """Level of x86-64 whose programs are chosen and judged."""
+    first: int = 15
+    """Random tasks measured before anything is chosen."""
+    counts: tuple[int, ...] = (100, 250, 500, 1000, 2000)
+    """Programs chosen."""
+    seeds: int = 5
+    members: int = 5
+    """Trees of the committee."""
+
+    def run(self) -> None:
+        """Run what is missing; write the page."""
+        rows, pool = self.kept_rows(ChoiceRow), _Pool(self)
+        for seed in range(self.seeds):
+            start = _Start(pool, seed)
+            if not rows.has(NONE, 0, seed):
+                rows.add(start.row(NONE, np.zeros(0, np.int64)))
+            for count in self.counts:
+                for arm in ARMS:
+                    if not rows.has(arm, count, seed):
+                        rows.add(start.row(arm, start.chosen(arm, count)))
+        self.write_page("\n".join(_page(self, rows.rows, pool)))
+
+
+@dataclass(frozen=True, eq=False)
+class _Pool:
+    """Programs that may be chosen, and those that judge."""
+
+    options: ProgramChoice
+
+    @cached_property
+    def examples(self) -> ProgramExamples:
+        """Programs of the level."""
+        every = read_examples(self.options.data)
+        level = [each.codegen == self.options.codegen for each in every.inputs.targets]
+        return every.take(np.flatnonzero(np.array(level)[every.inputs.target]))
+
+    @cached_property
+    def features(self) -> np.ndarray:
+        """[P, F] code of loops."""
+        return code_tree_features(self.examples.inputs)
+
+    @cached_property
+    def learned(self) -> np.ndarray:
+        """Rows of networks that are not held out."""
+        split = by_model(self.examples.inputs.task, self.examples.inputs.networks, HELD_OUT)
+        return np.sort(np.concatenate([split.train, split.validation, split.test]))
+
+    @cached_property
+    def judged(self) -> np.ndarray:
+        """Rows of the networks held out."""
+        return np.setdiff1d(np.arange(len(self.examples.seconds)), self.learned)
+
+    def fitted(self, rows: np.ndarray, seed: int) -> BoostedTrees:
+        """Return trees that learned some rows."""
+        kernels = SummedKernels(self.features[rows], self.examples.seconds[rows])
+        return BoostedTrees.fit(kernels, replace(TREES, seed=seed))
+
+
+@dataclass(frozen=True, eq=False)
+class _Start:
+    """What was measured before anything is chosen."""
+
+    pool: _Pool
+    seed: int
+
+    @cached_property
+    def measured(self) -> np.ndarray:
+        """Rows of the first tasks."""
+        task, rows = self.pool.examples.inputs.task, self.pool.learned
+        rng = np.random.default_rng(self.seed)
+        first = rng.choice(np.unique(task[rows]), self.pool.options.first, replace=False)
+        return rows[np.isin(task[rows], first)]
+
+    @cached_property
+    def rest(self) -> np.ndarray:
+        """Rows that may be chosen."""
+        return np.setdiff1d(self.pool.learned, self.measured)
+
+    @cached_property
+    def spread(self) -> np.ndarray:
+        """Deviation of the committee's logarithms for each of `rest`."""
+        rng, task = np.random.default_rng((self.seed, 1)), self.pool.examples.inputs.task
+        known = np.unique(task[self.measured])
+        logs = []
+        for member in range(self.pool.options.members):
+            drawn = rng.choice(known, len(known))
+            rows = np.concatenate([self.measured[task[self.measured] == each] for each in drawn])
+            fitted = self.pool.fitted(rows, member)
+            logs.append(np.log(fitted.predict(self.pool.features[self.rest])))
+        return np.std(logs, axis=0)
+
+    def chosen(self, arm: str, count: int) -> np.ndarray:
+        """Return the rows that an arm chooses."""
+        rng = np.random.default_rng((self.seed, 2))
+        task = self.pool.examples.inputs.task[self.rest]
+        if arm == DISAGREEMENT:
+            order = least_agreed(self.spread, count)
+        elif arm == RANDOM:
+            order = rng.permutation(len(task))
+        elif arm == SPREAD_OUT:
+            order = np.concatenate(list(_in_turn(task, rng.permutation(len(task)))))
+        elif arm == RANDOM_TASKS:
+            order = _of_tasks(task, rng.permutation(np.unique(task)))
+        else:
+            order = _of_tasks(task, self._by_kmeans(task, count))
+        return self.rest[order[:count]]
+
+    def _by_kmeans(self, task: np.ndarray, count: int) -> np.ndarray:
+        """Return enough tasks, those of the largest clusters first."""
+        inputs = self.pool.examples.inputs.take(self.rest)
+        each = len(task) / len(np.unique(task))
+        wanted = min(round(1.5 * count / each) + 2, len(np.unique(task)))
+        return select_tasks(program_features(inputs), task, wanted, self.seed)
+
+    def row(self, arm: str, chosen: np.ndarray) -> ChoiceRow:
+        """Return what trees make of the first tasks and what was chosen."""
+        examples, judged = self.pool.examples, self.pool.judged
+        rows = np.concatenate([self.measured, chosen])
+        found = self.pool.fitted(rows, self.seed).predict(self.pool.features[judged])
+        seconds, task = examples.seconds[judged], examples.inputs.task
+        return ChoiceRow(
+            arm, len(chosen), self.seed, len(np.unique(task[rows])),
+            mape(found, seconds), pair_accuracy(found, seconds, task[judged]),
+        )  # fmt: skip
+
+
+def _of_tasks(task: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Return all programs of tasks, task by task."""
+    return np.concatenate([np.flatnonzero(task == each) for each in order])
+
+
+def _in_turn(task: np.ndarray, order: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield one program of each task, then another of each, and so on; within a task in order."""
+    shuffled = task[order]
+    by_task = np.argsort(shuffled, kind="stable")
+    _, first, counts = np.unique(shuffled[by_task], return_index=True, return_counts=True)
+    turn = np.empty(len(task), np.int64)
+    turn[by_task] = np.arange(len(task)) - np.repeat(first, counts)
+    for number in range(int(counts.max(initial=0))):
+        yield order[turn == number]
+
+
+def _page(options: ProgramChoice, rows: list[ChoiceRow], pool: _Pool) -> Iterator[str]:
+    """Yield the lines of the page."""
+    yield "# Which programs to measure next"
+    yield ""
+    yield (
+        f"{options.data}, {options.codegen}: {len(pool.learned):,} programs may be chosen, "
+        f"{len(pool.judged):,} of {', '.join(HELD_OUT)} judge. Measured at first: all programs of "
+        f"{options.first} random tasks. {options.seeds} seeds; mean (least to largest)."
+    )
+    for title, form in (("Error on the held-out networks, MAPE in %", "mape"),
+                        ("Pairs of a task's programs there in the right order, %", "pairs"),
+                        ("Tasks learned", "tasks")):  # fmt: skip
+        yield from ("", f"## {title}", "")
+        scale = 100.0 if form == "pairs" else 1.0
+        lines = []
+        for arm in (NONE, *ARMS):
+            cells = [arm]
+            for count in options.counts:
+                wanted = 0 if arm == NONE else count
+                found = [
+                    scale * getattr(r, form) for r in rows if (r.arm, r.chosen) == (arm, wanted)
+                ]
+                cells.append(with_range(found) if found else "–")
+            lines.append(cells)
+        yield from table_lines(["chosen", *(f"{count:,}" for count in options.counts)], lines)
+
+
+if __name__ == "__main__":
+    ProgramChoice.main()

@@ -1,0 +1,124 @@
+"""`programs-3`: how far each processor is, and a folder of records as its shard.
+
+Run: ``python -m experiments.programs.programs_3`` says what ships and writes the page; with
+``--folder DIR``, the folder of ``go-rl measure programs DIR --data-set programs-3``, it first makes
+the shard of the processor measured there (records beside a disturbance left out) and tells of
+programs that were measured twice.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import numpy as np
+
+from experiments.experiment import Experiment
+from experiments.page_text import table_lines
+from go_rl.core import ReadError
+from go_rl.costs.learning.metrics import groups_of
+from go_rl.costs.programs.measure.data import ProgramData, gather_programs
+from go_rl.costs.programs.measure.data_file import KIND, load_programs, shard_paths
+from go_rl.costs.programs.measure.program_sets import ProgramSet, program_set
+from go_rl.costs.programs.measure.program_shards import add_shard
+
+NAME = "programs-3"
+MOST_SLOWED = 1.3
+"""Records beside fixed work that took longer than so many times are left out."""
+
+
+@dataclass(frozen=True)
+class Programs3(Experiment):
+    """Options of the script."""
+
+    page_name: ClassVar[str] = "programs_3"
+
+    folder: Path | None = None
+    """Folder of records; none: nothing is added."""
+
+    def run(self) -> None:
+        """Add the shard of a folder; write the page."""
+        assert KIND.shipped is not None
+        path = KIND.shipped / f"{NAME}.npz"
+        if self.folder is not None:
+            add_shard(path, gather_programs(self.folder, NAME, MOST_SLOWED))
+        try:
+            data = load_programs(path)
+        except ReadError as error:
+            raise SystemExit(f"{error}: nothing ships yet; give a --folder") from error
+        lines = list(_page(data, path, program_set(NAME)))
+        print("\n".join(lines))
+        self.write_page(lines)
+
+
+def _page(data: ProgramData, path: Path, asked: ProgramSet) -> Iterator[str]:
+    """Yield the lines of the page."""
+    heavy, others = asked.tasks()
+    size = sum(each.stat().st_size for each in (path, *shard_paths(path).values()))
+    yield f"# {NAME}: tensor programs on several processors"
+    yield ""
+    yield (
+        f"{len(data.seconds):,} measurements of {len(data.nests):,} distinct loop nests of "
+        f"{len(data.tasks)} tasks of {len({n for some in data.networks for n in some})} networks; "
+        f"{size / 1e6:.1f} MB. Asked for: {sum(each.draws for each in asked.drawings()):,} "
+        f"schedules on each processor, {asked.rounds * asked.heavy_drawings * asked.draws:,} of "
+        f"each of {len(heavy)} heavy tasks, {asked.rounds * asked.draws} of each of {len(others)} "
+        f"others, for {asked.codegen}."
+    )
+    yield ""
+    yield from table_lines(
+        ["processor", "measured", "measurements", "share of what is asked", "tasks", "programs a "
+         "task: least, median, most", "heavy tasks", "their programs: median"],
+        [_processor(data, device, set(heavy), asked) for device in _devices(data)],
+    )  # fmt: skip
+    yield ""
+    yield "Measurements by operator, and how the slowest of a task compares with its fastest:"
+    yield ""
+    yield from table_lines(
+        ["operator", "tasks", "measurements", "slowest over fastest: median"],
+        list(_operators(data)),
+    )
+    yield ""
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in data.failures.items())
+    yield f"Schedules without a time: {reasons or 'none'}."
+
+
+def _devices(data: ProgramData) -> list[str]:
+    return sorted({target.device for target in data.targets})
+
+
+def _processor(data: ProgramData, device: str, heavy: set[object], asked: ProgramSet) -> list[str]:
+    """Return the row of a processor."""
+    mine = np.array([each.device == device for each in data.targets])[data.target]
+    counts = np.bincount(data.task[mine], minlength=len(data.tasks))
+    known = np.flatnonzero(counts)
+    of_heavy = [int(counts[i]) for i in known if data.tasks[i] in heavy]
+    few, middle, most = (f"{x:.0f}" for x in np.quantile(counts[known], [0, 0.5, 1]))
+    name = data.provenance["processors"].get(device, device)
+    share = mine.sum() / sum(each.draws for each in asked.drawings())
+    return [
+        f"{name} (`{device}`)", data.provenance["measured"].get(device, ""),
+        f"{mine.sum():,}", f"{share:.1%}", str(len(known)), f"{few}, {middle}, {most}",
+        str(len(of_heavy)), f"{np.median(of_heavy):.0f}" if of_heavy else "–",
+    ]  # fmt: skip
+
+
+def _operators(data: ProgramData) -> Iterator[Sequence[str]]:
+    """Yield a row for each operator."""
+    group = data.task * len(data.targets) + data.target
+    ratios: dict[str, list[float]] = {}
+    for members in groups_of(group):
+        seconds = data.seconds[members]
+        op = data.tasks[data.task[members[0]]].op
+        ratios.setdefault(op, []).append(float(seconds.max() / seconds.min()))
+    rows = Counter(data.tasks[number].op for number in data.task)
+    tasks = Counter(data.tasks[number].op for number in np.unique(data.task))
+    for op in sorted(rows):
+        yield op, str(tasks[op]), f"{rows[op]:,}", f"{np.median(ratios[op]):.1f}"
+
+
+if __name__ == "__main__":
+    Programs3.main()

@@ -1,0 +1,220 @@
+"""`calibrate_programs`: a predictor of tensor programs, fine-tuned to this machine's processor.
+
+Tasks are chosen by k-means among those of a data set that ships (CDMPP, algorithm 1), random
+schedules of each are built by TVM and timed here, and the weights learn on with them and with what
+they learned from (section 5.3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from go_rl.api.progress import Progress, ignore
+from go_rl.core import TrainingError
+from go_rl.core.files.run_lock import exclusive
+from go_rl.core.hardware.processor import own_target
+from go_rl.costs.timing.config import FEW_VISITS, CollectConfig, ProgramsConfig, SamplingConfig
+
+if TYPE_CHECKING:
+    from go_rl.costs.programs.learn.code_trees import CodeTrees
+    from go_rl.costs.programs.learn.examples import ProgramExamples
+    from go_rl.costs.programs.learn.predictor import ProgramPredictor
+    from go_rl.costs.programs.workloads import TensorTask
+
+SOURCE = "programs-1"
+"""Data set among whose tasks is chosen, and which networks learn again; and weights that ship."""
+JUDGED = 4
+"""One of so many tasks timed judges, and is not learned from."""
+LEAST_TASKS = 8
+"""Least tasks timed from which something is learned."""
+ENDING = ".npz"
+
+
+@dataclass(frozen=True)
+class CalibrateProgramsConfig:
+    """Programs to time, and for how long."""
+
+    minutes: float = 20.0
+    """Minutes after which no further task is begun."""
+    tasks: int = 32
+    """Tasks to time, chosen by k-means."""
+    schedules: int = 8
+    """Random schedules of each task."""
+    weights: str = SOURCE
+    """Weights of a predictor of seconds that are fine-tuned, by name or path."""
+    most_away: float = 0.7
+    """Programs are not learned from while whose timing others had the core for a larger share; on a
+    machine with other work, 1."""
+    core: int | None = None
+    """Core that measures. Default: the last one of this process."""
+    seed: int = 0
+    """Random seed of the choice and of the schedules."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.minutes <= 24 * 60:
+            raise TrainingError(f"calibrate: minutes must lie in (0, 1440], not {self.minutes}")
+        if self.tasks < LEAST_TASKS or self.schedules < 2:
+            raise TrainingError(
+                f"calibrate: tasks must be >= {LEAST_TASKS} and schedules >= 2, not {self.tasks} "
+                f"and {self.schedules}"
+            )
+
+    def measuring(self, level: str) -> ProgramsConfig:
+        """Return the configuration of the measurement for a level of x86-64."""
+        measure = CollectConfig(
+            core=self.core, sampling=SamplingConfig(seed=self.seed), timing=FEW_VISITS
+        )
+        return ProgramsConfig(schedules=self.schedules, codegen=(level,), measure=measure)
+
+
+@dataclass(frozen=True)
+class CalibratedPrograms:
+    """Result of `calibrate_programs`."""
+
+    path: Path
+    programs: int
+    tasks: int
+    """Programs and tasks that were timed and have a time."""
+    before: float
+    after: float
+    """Mean absolute percentage errors on the programs of the tasks that judge, of the weights given
+    and of those written."""
+
+
+@exclusive("out", file=True)
+def calibrate_programs(
+    out: str | Path | None = None,
+    config: CalibrateProgramsConfig | None = None,
+    *,
+    report: Progress = ignore,
+) -> CalibratedPrograms:
+    """Time programs on this machine, chosen to resemble all, and write weights that learned from
+    them. What was timed before is not timed again.
+
+    Args:
+        out: ``.npz`` to be written, beside a folder of the records; None:
+            `go_rl.costs.programs.learn.program_weights.this_machine_weights`.
+        config: what is timed, and for how long.
+        report: called with the tasks done, all of them and a sentence.
+
+    Raises:
+        TrainingError: the name of the file is another, or too few tasks have a time.
+        MissingDependencyError: TVM is not installed.
+        RecordError: nothing can be measured here.
+        WorkerError: the core cannot be had.
+        CheckpointError: weights cannot be read, or the file cannot be written.
+    """
+    from go_rl.costs.programs.learn.program_weights import (
+        predictor_of_seconds,
+        this_machine_weights,
+    )
+    from go_rl.costs.programs.learn.reading import read_examples
+    from go_rl.tuning.tvm.codegen import level_of
+
+    config, path = config or CalibrateProgramsConfig(), Path(out or this_machine_weights())
+    if path.suffix != ENDING:
+        raise TrainingError(
+            f"calibrate: the name of {path} must end in {ENDING}; the records lie beside it, in a "
+            "folder of the same name without the ending"
+        )
+    start, source = predictor_of_seconds(config.weights), read_examples(SOURCE)
+    chosen = chosen_tasks(source, config)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    measured = _measured(chosen, path.with_suffix(""), config, level_of(""), report)
+    report(len(chosen), len(chosen), "learning from what was timed")
+    tuned, errors = tuned_weights(start, source, measured, config.seed)
+    tuned.save(path)
+    return CalibratedPrograms(path, len(measured.seconds), _tasks(measured), *errors)
+
+
+def chosen_tasks(source: ProgramExamples, config: CalibrateProgramsConfig) -> dict[TensorTask, str]:
+    """Return the tasks to be timed, those of the largest clusters first, each with a network."""
+    import numpy as np
+
+    from go_rl.costs.programs.learn.select_tasks import program_features, select_tasks
+
+    inputs, most = source.inputs, SamplingConfig.most_flops
+    fit = [task is not None and task.flops <= most for task in inputs.tasks]
+    some = inputs.take(np.flatnonzero(np.array(fit)[inputs.task]))
+    count = min(config.tasks, len(np.unique(some.task)))
+    numbers = select_tasks(program_features(some), some.task, count, config.seed)
+    found: dict[TensorTask, str] = {}
+    for number in numbers.tolist():
+        task = inputs.tasks[number]
+        assert task is not None  # `fit`
+        found[task] = next(iter(inputs.networks[number]), "")
+    return found
+
+
+def _measured(
+    chosen: dict[TensorTask, str], folder: Path, config: CalibrateProgramsConfig, level: str,
+    report: Progress,
+) -> ProgramExamples:  # fmt: skip
+    """Time programs of one task after the other, as long as there are minutes."""
+    import time
+
+    from go_rl.costs.programs.learn.examples import KeepRules, examples_of
+    from go_rl.costs.programs.measure.collect import collect_programs
+    from go_rl.costs.programs.measure.data import gather_programs
+
+    folder.mkdir(parents=True, exist_ok=True)
+    until = time.monotonic() + 60 * config.minutes
+    for done, (task, network) in enumerate(chosen.items()):
+        if time.monotonic() > until:
+            break
+        report(done, len(chosen), f"timing {task.title}")
+        collect_programs(folder, config.measuring(level), lambda _: None, {task: network})
+    return examples_of(gather_programs(folder, own_target()), KeepRules(most_away=config.most_away))
+
+
+def tuned_weights(
+    start: ProgramPredictor | CodeTrees, source: ProgramExamples, measured: ProgramExamples,
+    seed: int,
+) -> tuple[ProgramPredictor | CodeTrees, tuple[float, float]]:  # fmt: skip
+    """Return weights that learned on, and their errors before and after on tasks that judge (MAPE).
+
+    Networks learn the source again, and with it what was measured, repeated until it is about as
+    much; trees are continued on what was measured.
+
+    Raises:
+        TrainingError: too few tasks have a time.
+    """
+    import numpy as np
+
+    from go_rl.costs.learning.metrics import mape
+    from go_rl.costs.programs.learn.predictor import ProgramPredictor
+    from go_rl.costs.programs.learn.reading import join_examples
+
+    known = [start.knows(count) for count in measured.inputs.leaves.tolist()]
+    measured = measured.take(np.flatnonzero(known))
+    if _tasks(measured) < LEAST_TASKS:
+        left_out = "".join(
+            f"; {count} programs are {why}" for why, count in measured.dropped if count
+        )
+        raise TrainingError(
+            f"calibrate: {_tasks(measured)} tasks have a time, and {LEAST_TASKS} are the least; "
+            f"give more minutes{left_out}"
+        )
+    tasks = np.random.default_rng(seed).permutation(np.unique(measured.inputs.task))
+    judging = np.isin(measured.inputs.task, tasks[: len(tasks) // JUDGED])
+    judged = measured.take(np.flatnonzero(judging))
+    learned = measured.take(np.flatnonzero(~judging))
+    before = mape(start.predict(judged.inputs), judged.seconds)
+    if isinstance(start, ProgramPredictor):
+        old = [start.knows(count) for count in source.inputs.leaves.tolist()]
+        both = join_examples([source.take(np.flatnonzero(old)), learned])
+        count = len(both.seconds) - len(learned.seconds)
+        new = np.arange(count, len(both.seconds))
+        repeats = max(count // max(len(new), 1), 1)
+        rows = np.concatenate([np.arange(count), np.tile(new, repeats)])
+        tuned = start.fine_tuned(both.take(rows), judged=judged)
+        tuned = replace(tuned, name=own_target())
+    else:
+        tuned = start.fine_tuned(learned, judged=judged)
+    return tuned, (before, mape(tuned.predict(judged.inputs), judged.seconds))
+
+
+def _tasks(examples: ProgramExamples) -> int:
+    return len(set(examples.inputs.task.tolist()))

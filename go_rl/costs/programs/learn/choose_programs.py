@@ -1,0 +1,103 @@
+"""`choose_programs`: which of the programs that were drawn to measure.
+
+By tasks, with k-means of all programs' features (CDMPP, algorithm 1), or program by program, where
+the members of an ensemble that learned from others disagree most (query by committee: Seung, Opper
+and Sompolinsky, COLT 1992).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float, Int64
+
+from go_rl.core import TrainingError
+from go_rl.costs.programs.learn.examples import ProgramInputs, target_numbers
+from go_rl.costs.programs.learn.predictor import ProgramPredictor
+from go_rl.costs.programs.learn.select_tasks import program_features, select_tasks
+from go_rl.costs.programs.measure.data import ProgramTarget
+from go_rl.costs.programs.measure.features_file import nest_features
+from go_rl.costs.programs.measure.measure import DrawnNest
+from go_rl.costs.programs.workloads.drawn_programs import Drawing
+from go_rl.costs.timing.config import ProgramsConfig
+
+Drawn = Mapping[Drawing, Sequence[DrawnNest]]
+Key = tuple[str, str]
+"""Workload and setting of a program."""
+
+
+def choose_programs(drawn: Drawn, config: ProgramsConfig, folder: Path | None = None) -> set[Key]:
+    """Return the programs to be measured, as `ChoiceConfig` says.
+
+    Args:
+        drawn: programs by drawing.
+        config: the choice, and the seed of k-means.
+        folder: where features of loop nests are kept; None: nowhere.
+
+    Raises:
+        CheckpointError: there are no such weights.
+        TrainingError: there are fewer tasks, or none of the programs is one that the predictor
+            knows.
+    """
+    keys, inputs = _inputs(drawn, config.measure.target, folder)
+    choice = config.choice
+    if choice.choose == "kmeans":
+        seed = config.measure.sampling.seed
+        chosen = select_tasks(program_features(inputs), inputs.task, choice.tasks, seed)
+        rows = np.flatnonzero(np.isin(inputs.task, chosen))
+    else:
+        predictor = ProgramPredictor.load(choice.weights)
+        rows = _where_members_disagree(inputs, predictor, choice.tasks * config.schedules)
+    return {keys[row] for row in rows.tolist()}
+
+
+def least_agreed(spread: Float[np.ndarray, "P"], count: int) -> Int64[np.ndarray, "J"]:
+    """Return the numbers of the programs of the widest spread, the widest first.
+
+    Args:
+        spread: [P] deviation of the members' logarithms.
+        count: programs; all if there are fewer.
+    """
+    return np.argsort(-spread, kind="stable")[:count]
+
+
+def _where_members_disagree(
+    inputs: ProgramInputs, predictor: ProgramPredictor, count: int
+) -> Int64[np.ndarray, "J"]:
+    """Return rows; programs with as many leaves as none that was learned are left out."""
+    known = np.flatnonzero(np.isin(inputs.leaves, predictor.config.network.leaf_counts))
+    if not len(known):
+        raise TrainingError("the predictor learned no program with as many leaves as these have")
+    return known[least_agreed(predictor.interval(inputs.take(known)).spread, count)]
+
+
+def _inputs(drawn: Drawn, device: str, folder: Path | None) -> tuple[list[Key], ProgramInputs]:
+    """Return the keys of the distinct programs, and what is known of these."""
+    rows = list(_distinct(drawn))
+    tasks = {task: i for i, task in enumerate(dict.fromkeys(each.task for each in drawn))}
+    levels = {level: i for i, level in enumerate(sorted({each.codegen for each in drawn}))}
+    targets = tuple(ProgramTarget(device, level) for level in levels)
+    nests = {text: i for i, text in enumerate(dict.fromkeys(nest for _, _, nest in rows))}
+    nest = np.array([nests[text] for _, _, text in rows], np.int64)
+    inputs = ProgramInputs(
+        asts=nest_features(tuple(nests), folder).take(nest),
+        task=np.array([tasks[drawing.task] for drawing, _, _ in rows], np.int64),
+        target=np.array([levels[drawing.codegen] for drawing, _, _ in rows], np.int64),
+        tasks=tuple(tasks), networks=((),) * len(tasks), targets=targets,
+        devices=np.array([target_numbers(each) for each in targets]),
+        nest=nest, trace=np.zeros(len(rows), np.int64), nests=tuple(nests),
+    )  # fmt: skip
+    return [(drawing.task.workload, drawing.setting(draw)) for drawing, draw, _ in rows], inputs
+
+
+def _distinct(drawn: Drawn) -> Iterator[tuple[Drawing, int, str]]:
+    """Yield drawing, number and loop nest of each program that its task and level have once."""
+    seen: set[tuple[str, str, str]] = set()
+    for drawing, nests in drawn.items():
+        for draw, each in enumerate(nests):
+            key = drawing.task.workload, drawing.codegen, each.nest
+            if not each.reason and key not in seen:
+                seen.add(key)
+                yield drawing, draw, each.nest

@@ -1,0 +1,74 @@
+"""`calibrate_programs`: which tasks are timed, and how weights learn on; nothing is timed here."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from go_rl.api.calibrate_programs import (
+    LEAST_TASKS,
+    CalibrateProgramsConfig,
+    calibrate_programs,
+    chosen_tasks,
+    tuned_weights,
+)
+from go_rl.core import TrainingError
+from go_rl.costs.programs.learn.predictor import ProgramPredictor
+from go_rl.costs.programs.learn.reading import read_examples
+from go_rl.costs.programs.measure.data import ProgramTarget
+from go_rl.costs.programs.workloads import TensorTask
+from tests.costs.programs.made_up import TINY_RUN, made_up_programs
+
+
+def _measured(programs: int, tasks: int):
+    """Return made-up programs of another processor, on which everything takes three times as
+    long."""
+    examples = made_up_programs(programs, tasks, seed=1)
+    known = tuple(TensorTask("matmul", (1, 2 + i, 8, 8)) for i in range(tasks))
+    targets = (ProgramTarget("other", "x86-64-v3"), ProgramTarget("other", "x86-64-v4"))
+    inputs = replace(examples.inputs, targets=targets, tasks=known)
+    return replace(examples, inputs=inputs, seconds=3 * examples.seconds)
+
+
+def test_networks_learn_the_new_processor_and_judge_by_tasks_left_out():
+    source = made_up_programs()
+    start = ProgramPredictor.fit(source, TINY_RUN, members=1)
+    tuned, (before, after) = tuned_weights(start, source, _measured(96, 16), 0)
+    assert after < before
+    assert isinstance(tuned, ProgramPredictor)
+    assert tuned.calibration != start.calibration
+    ratio = tuned.predict(_measured(96, 16).inputs) / start.predict(_measured(96, 16).inputs)
+    assert np.exp(np.log(ratio).mean()) > 1.3
+
+
+def test_too_few_tasks_with_a_time():
+    start = ProgramPredictor.fit(made_up_programs(), TINY_RUN, members=1)
+    few = _measured(20, LEAST_TASKS - 1)
+    with pytest.raises(TrainingError, match=rf"{LEAST_TASKS - 1} tasks have a time, and"):
+        tuned_weights(start, made_up_programs(), few, 0)
+
+
+def test_tasks_are_those_of_the_data_set_and_unlike_each_other():
+    source = read_examples("programs-1")
+    chosen = chosen_tasks(source, CalibrateProgramsConfig(tasks=12))
+    assert len(chosen) == 12
+    assert len({task.op for task in chosen}) > 2
+    assert all(network for network in chosen.values())
+    assert chosen == chosen_tasks(source, CalibrateProgramsConfig(tasks=12))
+
+
+def test_wrong_options():
+    with pytest.raises(TrainingError, match="tasks must be >= 8 and schedules >= 2, not 2 and 8"):
+        CalibrateProgramsConfig(tasks=2)
+    with pytest.raises(TrainingError, match=r"minutes must lie in \(0, 1440\], not 0"):
+        CalibrateProgramsConfig(minutes=0.0)
+
+
+def test_names_and_weights_are_checked_before_anything_is_timed(tmp_path):
+    with pytest.raises(TrainingError, match=r"the name of .*mine must end in \.npz"):
+        calibrate_programs(tmp_path / "mine")
+    ranks = CalibrateProgramsConfig(weights="transfer-1")
+    with pytest.raises(TrainingError, match="rank programs of one operator and know no seconds"):
+        calibrate_programs(tmp_path / "mine.npz", ranks)

@@ -1,0 +1,106 @@
+"""A data set of several processors: programs once, a shard of times for each processor."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from go_rl.core import ReadError
+from go_rl.costs.programs.measure.data import ProgramData, gather_programs
+from go_rl.costs.programs.measure.data_file import load_programs
+from go_rl.costs.programs.measure.program_shards import add_shard
+from go_rl.costs.programs.workloads import TensorTask
+from go_rl.runtime.records import Record, RecordStore
+from tests.costs.programs.test_program_data import ADD, MUL, nest, record
+
+EXP = TensorTask("elementwise", (2048,), ("exp",))
+
+
+def measured(folder: Path, target: str, *records: Record) -> ProgramData:
+    """What a processor measured."""
+    with RecordStore(folder / "records.sqlite") as store:
+        store.add([replace(each, target=target) for each in records])
+    return gather_programs(folder, target)
+
+
+@pytest.fixture
+def old(tmp_path) -> ProgramData:
+    """Of one processor: a program of each of two tasks."""
+    records = record(ADD, 0, 1e-6, nest(4096)), record(MUL, 0, 8e-6, nest(8192))
+    return measured(tmp_path / "old", "old", *records)
+
+
+@pytest.fixture
+def new(tmp_path) -> ProgramData:
+    """Of another: one program of these, one more of its task, and one of another task."""
+    records = (
+        record(ADD, 0, 2e-6, nest(4096)), record(ADD, 1, 3e-6, nest(64)),
+        record(EXP, 0, 5e-6, nest(2048)), record(EXP, 1, None, ""),
+    )  # fmt: skip
+    return measured(tmp_path / "new", "new", *records)
+
+
+def times(data: ProgramData) -> set[tuple[str, str, str, str, float]]:
+    """Task, processor, loop nest, trace and seconds of each measurement."""
+    return {
+        (data.tasks[task].title, data.targets[target].device, data.nests[loops],
+         data.traces[trace], seconds)
+        for task, target, loops, trace, seconds in zip(
+            data.task, data.target, data.nest, data.trace, data.seconds, strict=True
+        )
+    }  # fmt: skip
+
+
+def test_what_both_measured_is_kept_once(tmp_path, old, new):
+    path = tmp_path / "set.npz"
+    add_shard(path, old)
+    add_shard(path, new)
+    both = load_programs(path)
+    assert times(both) == times(old) | times(new)
+    assert len(both.nests) == len(set(both.nests)) == 4
+    assert both.tasks == (*old.tasks, EXP)
+    assert both.failures == {"took more than 30 s": 1}
+    assert set(both.provenance["measured"]) == {"old", "new"}
+    for data in (old, new):
+        for loops, text in enumerate(data.nests):
+            row = data.asts.take(np.array([loops]))
+            same = both.asts.take(np.array([both.nests.index(text)]))
+            assert np.array_equal(row.vectors, same.vectors)
+
+
+def test_numbers_of_programs_never_change(tmp_path, old, new):
+    path = tmp_path / "set.npz"
+    add_shard(path, old)
+    before, shard = load_programs(path), (tmp_path / "set" / "old.npz").read_bytes()
+    add_shard(path, new)
+    after = load_programs(path, ["old"])
+    assert (tmp_path / "set" / "old.npz").read_bytes() == shard
+    assert after.nests[: len(before.nests)] == before.nests
+    assert times(after) == times(before)
+
+
+def test_a_processor_that_measured_more_replaces_its_shard(tmp_path, old):
+    path = tmp_path / "set.npz"
+    add_shard(path, old)
+    more = measured(tmp_path / "old", "old", record(MUL, 1, 9e-6, nest(128)))
+    add_shard(path, more)
+    assert times(load_programs(path)) == times(more)
+    assert len(load_programs(path, []).seconds) == 0
+
+
+def test_shards_that_cannot_be_are_refused(tmp_path, old, new):
+    path = tmp_path / "set.npz"
+    add_shard(path, old)
+    add_shard(path, new)
+    with pytest.raises(ReadError, match=r"no shard of 'ole'; did you mean 'old'\?"):
+        load_programs(path, ["ole"])
+    with pytest.raises(ReadError, match="a shard is of one device, not of new, old"):
+        add_shard(path, load_programs(path))
+    other = tmp_path / "other.npz"
+    add_shard(other, old)
+    (tmp_path / "other" / "new.npz").write_bytes((tmp_path / "set" / "new.npz").read_bytes())
+    with pytest.raises(ReadError, match="that other does not have"):
+        load_programs(other)

@@ -1,0 +1,148 @@
+"""`ProgramGuide`: candidates ranked by a predictor of programs, which learns from their trials."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+import pytest
+
+from go_rl.core import CheckpointError
+from go_rl.costs.programs.learn.code_trees import CodeTrees
+from go_rl.costs.programs.learn.examples import ProgramExamples, programs_of_nests
+from go_rl.costs.programs.measure.data import ProgramTarget
+from go_rl.costs.programs.nests import LoopNest, LoopVariable
+from go_rl.costs.programs.nests.nest import Access, ForLoop, NestBuffer, Statement
+from go_rl.costs.trees.boosted import BoostedConfig
+from go_rl.tuning.config import TuneProgramsConfig, TuningError
+from go_rl.tuning.loop.nouns import Candidate, Trial
+from go_rl.tuning.tuners.program_guide import ProgramGuide
+from go_rl.tuning.tvm.tune_network import deciders
+from tests.tuning.lattice import Lattice, tune
+
+TARGET = ProgramTarget("cpu", "x86-64-v3")
+FEW = BoostedConfig(trees=40, leaves=8, learning_rate=0.2, least_rows=1, column_share=1.0)
+SIDES = (6, 6, 6)
+NAMES = ("annealing", "evolution", "chameleon")
+
+
+def nest_at(point: Sequence[int]) -> LoopNest:
+    """Return a copy in three loops, as long as 2 to the coordinates."""
+    index = tuple(LoopVariable(k) for k in range(3))
+    shape = tuple(2**at for at in point)
+    inner: ForLoop | Statement = Statement(Access(0, index), (Access(1, index),))
+    for size in reversed(shape):
+        inner = ForLoop(size, "serial", (inner,))
+    return LoopNest((NestBuffer("b", shape), NestBuffer("a", shape)), (inner,))
+
+
+class ProgramLattice(Lattice):
+    """A lattice whose points are loop nests; those of a first number 0 are not understood."""
+
+    def nests(self, candidates: Sequence[Candidate]) -> list[LoopNest | None]:
+        return [nest_at(each.document) if each.document[0] else None for each in candidates]
+
+    def adapted(self, document) -> Candidate | None:
+        return None
+
+
+def space() -> ProgramLattice:
+    return ProgramLattice(SIDES, (4, 1, 3))
+
+
+@cache
+def trees(optimum: tuple[int, int, int] = (4, 1, 3)) -> CodeTrees:
+    """Return trees that learned a third of the points of a lattice."""
+    pytest.importorskip("lightgbm", reason="an extra: pip install 'go_rl[trees]'")
+    lattice = ProgramLattice(SIDES, optimum)
+    points = [lattice.at(point) for point in np.ndindex(SIDES) if point[0] and sum(point) % 3 == 0]
+    nests = [nest_at(each.document) for each in points]
+    inputs = programs_of_nests(nests, TARGET, np.arange(len(nests)) % 12)
+    seconds = np.array([lattice.seconds(each) for each in points])
+    return CodeTrees.fit(ProgramExamples(inputs, seconds, 0 * seconds), FEW)
+
+
+@pytest.mark.parametrize("name", ["annealing", "evolution"])
+def test_a_predictor_that_knows_the_seconds_finds_the_best_soon(name):
+    lattice = space()
+    tuner = ProgramGuide(trees(), TARGET).tuners(name)(lattice, 0)
+    assert tune(tuner, lattice, 60, 4) <= 24  # by chance, 108 of 216 in the median
+
+
+def test_what_is_not_understood_comes_last():
+    guide = ProgramGuide(trees(), TARGET)
+    found = guide.scores(
+        space().nests([Candidate("", p) for p in ([0, 1, 1], [4, 1, 3], [1, 5, 5])])
+    )
+    assert found[0] > found[2] > found[1]
+    assert np.isfinite(guide.scores([None, None])).all()
+
+
+def _measured(lattice: ProgramLattice, count: int) -> list[Trial]:
+    drawn = lattice.draw(lattice.size, np.random.default_rng(1))
+    return lattice.measure([each for each in drawn if each.document[0]][:count])
+
+
+def test_it_learns_from_trials_of_all_operators_when_they_have_doubled():
+    """Trees that learned another optimum; from 16 trials on they know better."""
+    first, second = space(), space()
+    guide = ProgramGuide(trees((1, 5, 0)), TARGET)
+    tuners = [guide.tuners("evolution")(each, 0) for each in (first, second)]
+    judged = second.nests([trial.candidate for trial in _measured(second, 60)])
+    truth = np.log([trial.seconds or 0.0 for trial in _measured(second, 60)])
+    before = np.corrcoef(guide.scores(judged), truth)[0, 1]
+    trials = _measured(first, 40)
+    tuners[0].observe(trials[:15])
+    assert np.corrcoef(guide.scores(judged), truth)[0, 1] == before
+    tuners[1].observe(trials[15:17])
+    after = np.corrcoef(guide.scores(judged), truth)[0, 1]
+    tuners[0].observe(trials[17:])
+    assert before < after < np.corrcoef(guide.scores(judged), truth)[0, 1]
+
+
+def test_proposals_follow_from_the_trials_alone():
+    proposed = []
+    for sizes in ((20,), (8, 12)):
+        lattice = space()
+        guide = ProgramGuide(trees((1, 5, 0)), TARGET)
+        tuner, trials = guide.tuners("evolution")(lattice, 3), _measured(lattice, 20)
+        start = 0
+        for size in sizes:
+            tuner.observe(trials[start : start + size])
+            start += size
+            some = tuner.propose(4)
+        proposed.append([each.key for each in some])
+        assert [each.key for each in tuner.propose(4)] == proposed[-1]
+    assert proposed[0] == proposed[1]
+
+
+def test_spaces_without_loop_nests_and_random_tuners_are_refused():
+    guide = ProgramGuide(trees(), TARGET)
+    with pytest.raises(TuningError, match="guides spaces of programs alone"):
+        guide.tuners("annealing")(Lattice(), 0)
+    with pytest.raises(TuningError, match="'random' takes no predictor: leave out --guide"):
+        guide.tuners("random")
+    with pytest.raises(TuningError, match="unknown inner tuner 'anealing'"):
+        guide.tuners("anealing")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_guides_by_name_read_their_weights(name):
+    shipped = TuneProgramsConfig(guide="transfer", tuner=name)
+    _, make = deciders(shipped)
+    assert len(make(space(), 0).propose(2)) == 2
+
+
+def test_weights_of_another_guide_are_one_clear_error(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(TuningError, match="holds weights of cdmpp: set guide to 'cdmpp'"):
+        deciders(TuneProgramsConfig(guide="transfer", weights="programs-1"))
+    with pytest.raises(
+        TuningError, match=r"nothing is known of this machine's programs; run go-rl"
+    ):
+        deciders(TuneProgramsConfig(guide="code-trees"))
+    with pytest.raises(CheckpointError, match="no weights of tensor programs 'programs-9'"):
+        deciders(TuneProgramsConfig(guide="cdmpp", weights="programs-9"))
+    with pytest.raises(TuningError, match="weights are of the guides cdmpp, code-trees and tran"):
+        TuneProgramsConfig(weights="programs-1")
