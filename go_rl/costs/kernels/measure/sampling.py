@@ -60,8 +60,8 @@ def _quota(config: SamplingConfig, turn: int, taken: int) -> int:
 
 
 def random_priorities(count: int, share: float, rng: np.random.Generator) -> Int64[np.ndarray, "N"]:
-    """Return [count] priorities for `go_rl.graphs.cutting.fusion.Fuser`: a share of the nodes joins its
-    consumers, in random order."""
+    """Return [count] priorities for `Fuser`: a share of the nodes joins its consumers, in random
+    order."""
     priority = rng.integers(NO_FUSION + 1, LARGEST_PRIORITY, count)
     priority[rng.random(count) >= share] = NO_FUSION
     return priority
