@@ -8,6 +8,7 @@ import inspect
 import os
 import re
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -127,3 +128,15 @@ def unchecked_types() -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture
+def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The work of the subprocesses that guard users against C++ code, done in this process: fast,
+    and type-checked. Starting one takes a second."""
+
+    def work(module: str, folder: Path, timeout: float) -> str:
+        import_module(module).main(folder)
+        return ""
+
+    monkeypatch.setattr("go_rl.graphs.readers.guarded.run_guarded", work)

@@ -25,7 +25,7 @@ from go_rl.costs.models.kernel_cache import KernelCache
 from go_rl.costs.models.kernel_work import kernel_work
 from go_rl.costs.models.learned import Learned
 from go_rl.costs.trees.boosted import BoostedTrees, SummedKernels, summed_features
-from go_rl.graphs.cutting import KernelSet
+from go_rl.graphs.cutting.kernel_set import KernelSet
 from go_rl.graphs.zoo import zoo_graph
 from go_rl.report.file_tables import markdown_table
 

@@ -22,7 +22,7 @@ from go_rl.core import (
 from go_rl.core.graph.op_kind import FREE_KINDS
 from go_rl.costs.models import Analytical, CostModel, Kernels, ProblemOptions, make_problem
 from go_rl.costs.models.fused import FusedPrices
-from go_rl.graphs.cutting import cut_kernels
+from go_rl.graphs.cutting.kernel_set import cut_kernels
 from go_rl.objectives.methods import Annealing, Greedy, GreedyFusion
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.runtime.records import AS_IT_COMES

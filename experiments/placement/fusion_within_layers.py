@@ -34,7 +34,7 @@ from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
 from go_rl.core import OpGraph
 from go_rl.core.decisions import Decisions
-from go_rl.graphs.cutting import Fuser
+from go_rl.graphs.cutting.fusion import Fuser
 from go_rl.graphs.cutting.layers import layers
 from go_rl.graphs.zoo import zoo_entry, zoo_graph, zoo_names
 from go_rl.objectives.makespan.units import makespan_units

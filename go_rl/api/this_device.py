@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from go_rl.core import OpGraph
     from go_rl.costs.kernels.calibrated import CalibratedKernels, MemoryFloor
     from go_rl.costs.kernels.measure.chosen import ChosenKernel
-    from go_rl.graphs.cutting import KernelSet
+    from go_rl.graphs.cutting.kernel_set import KernelSet
     from go_rl.graphs.readers.jax.stages import JaxProgram
 
 NETWORKS = ("resnet18", "bert-mini", "gpt-6-layers", "vit-tiny", "mixer-s16", "conformer-s",
@@ -292,7 +292,7 @@ def _chosen(
     from go_rl.costs.kernels.measure.sampling import sample_kernels
     from go_rl.costs.kernels.residuals import compared_features
     from go_rl.costs.programs.learn.select_tasks import select_tasks
-    from go_rl.graphs.cutting import join_kernels
+    from go_rl.graphs.cutting.kernel_set import join_kernels
     from go_rl.graphs.zoo.models.inventory import zoo_model
 
     sets, chosen, chains, known = [], [], [], set()

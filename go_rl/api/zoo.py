@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from go_rl.core import PlanError
+from go_rl.core import OpGraph, PlanError
 from go_rl.core.files.paths import path_of
 from go_rl.graphs.zoo import SPLITS, ZOO_VERSION, ZooEntry, zoo_entry, zoo_names
 from go_rl.graphs.zoo.best_known import BEST_VERSION, BestEntry, BestKnown, best_known
-from go_rl.graphs.zoo.generate.generated import generated_graph, generated_model
 from go_rl.graphs.zoo.index import GENERATED_VERSION
 from go_rl.graphs.zoo.leaderboard import LIST, Submission, best_of, read_board
 from go_rl.graphs.zoo.load_model import ZOO_PREFIX
 from go_rl.graphs.zoo.problems import Objective, ZooProblem, zoo_problems
+
+if TYPE_CHECKING:
+    from go_rl.graphs.zoo.generate.generated import GeneratedModel
 
 __all__ = [
     "BEST_VERSION",
@@ -29,8 +32,7 @@ __all__ = [
     "ZooProblem",
     "best_differences",
     "best_known",
-    "generated_graph",
-    "generated_model",
+    "generated",
     "named_problems",
     "rebuild_board",
     "submit_plan",
@@ -42,6 +44,16 @@ __all__ = [
 
 BOARD = "out/best"
 """Folder of the user's own leaderboard, unless another one is named."""
+
+
+def generated(seed: int) -> tuple[GeneratedModel, OpGraph]:
+    """Return the random network of a seed, and its graph; a `ZooError` for a seed out of range."""
+    from go_rl.graphs.zoo.generate.generated import (  # JAX and flax: a second
+        generated_graph,
+        generated_model,
+    )
+
+    return generated_model(seed), generated_graph(seed)
 
 
 def named_problems(

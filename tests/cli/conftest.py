@@ -50,6 +50,11 @@ def drawn() -> None:
 
 
 @pytest.fixture(autouse=True)
+def reads_in_process(in_process: None) -> None:
+    """Each ONNX file would otherwise be completed in a process of its own."""
+
+
+@pytest.fixture(autouse=True)
 def drawn_if_looked_at(request) -> None:
     """Pictures are empty but for tests that look at them."""
     if "drawn" not in request.fixturenames:

@@ -120,13 +120,11 @@ def _tiny_weights(folder: Path) -> None:
 RUNS: dict[str, Run] = {
     "train-ring": Run(
         ("train", "policy", "run", "--config", "tiny.json"),
-        {"tiny.json": json.dumps(COMMON | RING)},
-        trained("run/weights.npz", "run/log.jsonl"),
+        {"tiny.json": json.dumps(COMMON | RING)}, trained("run/weights.npz", "run/log.jsonl"),
     ),
     "train-makespan": Run(
         ("train", "policy", "run", "--network", "dispatch", "--config", "tiny.json"),
-        {"tiny.json": json.dumps(COMMON | MAKESPAN)},
-        trained("run/weights.npz", "run/log.jsonl"),
+        {"tiny.json": json.dumps(COMMON | MAKESPAN)}, trained("run/weights.npz", "run/log.jsonl"),
     ),
     "finetune": Run(
         ("finetune", "zoo:vae-3-layers", "--hardware", "ring4", "--samples", "12", "--batch", "8",
@@ -144,8 +142,6 @@ RUNS: dict[str, Run] = {
     ),
     "measure": Run(
         ("measure", "kernels", "measured", "--models", "vae-3-layers", "--kernels", "6", *QUICK),
-        {},
-        measured,
-        kept=measured,
+        {}, measured, kept=measured,
     ),
 }  # fmt: skip

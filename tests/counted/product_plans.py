@@ -12,17 +12,10 @@ QUICK = {
     Objective.MAX_LOAD: ("greedy", "dp", "local-search"),
     Objective.LATENCY: ("greedy", "greedy", "greedy", "local-search"),
     Objective.MAKESPAN: (
-        "default",
-        "composed",
-        "expert",
-        "fusion-greedy",
-        "one-device",
-        "heft",
-        "metis",
-        "random",
+        "default", "composed", "expert", "fusion-greedy", "one-device", "heft", "metis", "random",
         "annealing",
     ),
-}
+}  # fmt: skip
 """Methods of milliseconds, the slowest of them less often."""
 SAMPLES = 8
 

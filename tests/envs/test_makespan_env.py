@@ -206,28 +206,19 @@ def test_only_inputs():
     [
         (chains(fixed={0: 1}), "node", [0], Status.ILLEGAL, "node 0 cannot be put on device 0"),
         (
-            step_problem([[1.0, 1.0], [1.0, np.inf]], [], 2, decisions=("placement",)),
-            "all",
-            [[0, 1]],
-            Status.UNSUPPORTED,
-            "cannot run",
+            step_problem([[1.0, 1.0], [1.0, np.inf]], [], 2, decisions=("placement",)), "all",
+            [[0, 1]], Status.UNSUPPORTED, "cannot run",
         ),
         (
-            step_problem([1.0, np.inf], decisions=("placement",)),
-            "node",
-            [0],
-            Status.UNSUPPORTED,
+            step_problem([1.0, np.inf], decisions=("placement",)), "node", [0], Status.UNSUPPORTED,
             "no device can run node 1",
         ),
         (
-            chains(memory_bytes=100.0, weights=[60.0, 60.0, 0.0, 0.0]),
-            "node",
-            [0, 0, 0, 0],
-            Status.OUT_OF_MEMORY,
-            "needs more memory",
+            chains(memory_bytes=100.0, weights=[60.0, 60.0, 0.0, 0.0]), "node", [0, 0, 0, 0],
+            Status.OUT_OF_MEMORY, "needs more memory",
         ),
     ],
-)
+)  # fmt: skip
 def test_failures_end_the_episode(problem, form, actions, status, words):
     env = PlanEnv(problem=problem, action=form, failure_reward=-3.0)
     reward, info = play(env, actions)

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from objectives.conformance import SAMPLES, OptimizerConformance, RingConformance
+from objectives.conformance import (
+    SAMPLES,
+    OptimizerConformance,
+    RingConformance,
+    under_test,
+)
 
 from go_rl.compare.portfolio import METHODS
 from go_rl.core import Budget, Objective, Optimizer, Problem, SearchError
@@ -28,111 +33,52 @@ def everything_on_chip_zero(problem: Problem) -> Expert:
     return Expert({name: problem.fixed.get(i, 0) for i, name in enumerate(problem.graph.names)})
 
 
-class TestGreedyOnTheRing(RingConformance):
-    def make(self, problem: Problem) -> Optimizer:
-        return Greedy()
+ON_THE_RING = (
+    Greedy(), RandomSearch(), Annealing(), RingLocalSearch(), Metis(), LinearDP(),
+    OrderAnnealing(), UnitAnnealing(), IdealDP(),
+)  # fmt: skip
+ON_MAX_LOAD = (Greedy(), MaxLoadDP(), LocalSearch())
+ON_LATENCY = (Greedy(), LocalSearch())
 
 
-class TestRandom(RingConformance):
-    def make(self, problem: Problem) -> Optimizer:
-        return RandomSearch()
-
-
-class TestAnnealing(RingConformance):
-    def make(self, problem: Problem) -> Optimizer:
-        return Annealing()
-
-
-class TestRingLocalSearch(RingConformance):
-    def make(self, problem: Problem) -> Optimizer:
-        return RingLocalSearch()
-
-
-class TestMetis(RingConformance):
-    def make(self, problem: Problem) -> Optimizer:
-        return Metis()
-
-
-class TestLinearDP(RingConformance):
-    def make(self, problem: Problem) -> Optimizer:
-        return LinearDP()
-
-
-class TestOrderAnnealing(RingConformance):
-    def make(self, problem: Problem) -> Optimizer:
-        return OrderAnnealing()
-
-
-class TestUnitAnnealing(RingConformance):
-    def make(self, problem: Problem) -> Optimizer:
-        return UnitAnnealing()
-
-
-class TestIdealDP(RingConformance):
-    def make(self, problem: Problem) -> Optimizer:
-        return IdealDP()
+class TestOnTheRing(RingConformance):
+    which = under_test(*ON_THE_RING)
 
 
 class TestExact(RingConformance):
     sampled = False
-
-    def make(self, problem: Problem) -> Optimizer:
-        return Exact(workers=1)
+    optimizer = Exact(workers=1)
 
 
-class TestExpertOnTheRing(RingConformance):
+class TestExpert(RingConformance):
     def make(self, problem: Problem) -> Optimizer:
         return everything_on_chip_zero(problem)
 
 
-class TestGreedyOnMaxLoad(OptimizerConformance):
+class TestOnMaxLoad(OptimizerConformance):
     objective = Objective.MAX_LOAD
-
-    def make(self, problem: Problem) -> Optimizer:
-        return Greedy()
+    which = under_test(*ON_MAX_LOAD)
 
 
-class TestMaxLoadDP(OptimizerConformance):
-    objective = Objective.MAX_LOAD
-
-    def make(self, problem: Problem) -> Optimizer:
-        return MaxLoadDP()
-
-
-class TestLocalSearchOnMaxLoad(OptimizerConformance):
-    objective = Objective.MAX_LOAD
-
-    def make(self, problem: Problem) -> Optimizer:
-        return LocalSearch()
-
-
-class TestGreedyOnLatency(OptimizerConformance):
+class TestOnLatency(OptimizerConformance):
     objective = Objective.LATENCY
-
-    def make(self, problem: Problem) -> Optimizer:
-        return Greedy()
-
-
-class TestLocalSearchOnLatency(OptimizerConformance):
-    objective = Objective.LATENCY
-
-    def make(self, problem: Problem) -> Optimizer:
-        return LocalSearch()
+    which = under_test(*ON_LATENCY)
 
 
 def test_every_method_of_the_portfolio_is_here():
-    suites = OptimizerConformance.__subclasses__() + RingConformance.__subclasses__()
-    problem = RingConformance().problem(2, [(0, 1)], 2)
-    here = [s for s in suites if s.__module__ == __name__ and s is not RingConformance]
-    named = {s().make(problem).name for s in here}
+    here = {each.name for each in (*ON_THE_RING, *ON_MAX_LOAD, *ON_LATENCY, TestExact.optimizer)}
     # What learns is held to the same suite in tests/policy/learn/test_learned_conformance.py.
     learned = {"policy", "policy-placement", "finetuned"}
-    assert named - learned == {
-        make().name
-        for objective, known in METHODS.items()
-        for make in known.values()
-        if objective is not Objective.MAKESPAN
-    } - learned | {"expert"}
+    assert (
+        here
+        == {
+            make().name
+            for objective, known in METHODS.items()
+            for make in known.values()
+            if objective is not Objective.MAKESPAN
+        }
+        - learned
+    )
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ from go_rl.core import (
 from go_rl.core.decisions import Decisions
 from go_rl.core.evaluation import failed
 from go_rl.costs.models import ProblemOptions, make_problem
-from go_rl.graphs.cutting import Fuser
+from go_rl.graphs.cutting.fusion import Fuser
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.objectives.makespan.simulate.pricing import MakespanPricer
 from go_rl.plans.run import PlacedProgram, choose_devices, cut_segments, place_function

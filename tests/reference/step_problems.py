@@ -22,7 +22,7 @@ from go_rl.core import (
     rule_set,
 )
 from go_rl.core.decisions import Decisions
-from go_rl.graphs.cutting import Fuser
+from go_rl.graphs.cutting.fusion import Fuser
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 
 Edge = tuple[int, int, float] | tuple[int, int, float, int]

@@ -9,7 +9,7 @@ import numpy as np
 from go_rl.core import Hardware, Objective, OpKind, load_hardware
 from go_rl.core.decisions import Decisions
 from go_rl.costs.models import Analytical, ProblemOptions, make_problem
-from go_rl.graphs.cutting import Fuser
+from go_rl.graphs.cutting.fusion import Fuser
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.graphs.zoo import zoo_graph
 from go_rl.objectives.makespan.simulate.timeline import Timeline, timeline_of

@@ -14,15 +14,6 @@ from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_folder
 from go_rl.cli.next_command import say_next
 from go_rl.compare.benchmark.config import EvaluateConfig
-from go_rl.report.comparison import CONTROL_FILES, FILES
-from go_rl.report.comparison_tables import samples_cells
-from go_rl.report.control_tables import (
-    HEADS,
-    WORDS,
-    control_cells,
-    control_tables,
-    summary_sentence,
-)
 from go_rl.report.text_table import TextTable
 
 if TYPE_CHECKING:
@@ -43,6 +34,15 @@ def run(options: Evaluate) -> int:
     config, folder = options.config, Path(options.out)
     check_folder(folder)
     from go_rl.api.evaluate import evaluate
+    from go_rl.report.comparison import CONTROL_FILES, FILES
+    from go_rl.report.comparison_tables import samples_cells
+    from go_rl.report.control_tables import (
+        HEADS,
+        WORDS,
+        control_cells,
+        control_tables,
+        summary_sentence,
+    )
 
     with counting("comparing") as report:
         found = evaluate(config, folder, report=report)

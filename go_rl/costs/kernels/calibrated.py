@@ -14,8 +14,8 @@ from go_rl.core.hardware.presets import CORE
 from go_rl.costs.kernels.predictor import KernelPredictor, latest_weights, predict_kernels
 from go_rl.costs.kernels.residuals import FEWEST, ResidualExamples, Residuals, compared_features
 from go_rl.costs.learning.predictor import Predictor
-from go_rl.graphs.cutting import KernelSet
 from go_rl.graphs.cutting.compiled import CompiledNetwork
+from go_rl.graphs.cutting.kernel_set import KernelSet
 from go_rl.runtime.saved_model import SavedKind
 
 KIND = SavedKind(

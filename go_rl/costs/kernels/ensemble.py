@@ -15,7 +15,7 @@ from go_rl.core import OpKind
 from go_rl.costs.kernels.batch import LENGTHS, batch_of
 from go_rl.costs.kernels.features import kernel_features
 from go_rl.costs.learning.predictor import Examples, Inputs, Predictor
-from go_rl.graphs.cutting import cut_kernels
+from go_rl.graphs.cutting.kernel_set import cut_kernels
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.runtime.saved_model import SavedKind
 

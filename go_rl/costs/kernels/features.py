@@ -15,8 +15,8 @@ from jaxtyping import Float32, Float64, Int32, Int64
 from go_rl.core import GEOMETRY, NO_DIM, OpGraph, OpKind
 from go_rl.costs.kernels.measure.settings import layouts_of
 from go_rl.costs.kernels.opcodes import opcode_numbers
-from go_rl.graphs.cutting import KernelSet
 from go_rl.graphs.cutting.graph_rows import geometry_of, levels
+from go_rl.graphs.cutting.kernel_set import KernelSet
 
 DIMS = 5
 """Last dimensions of a shape that are features of their own; the product of the rest is another."""

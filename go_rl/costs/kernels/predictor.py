@@ -28,7 +28,7 @@ from go_rl.costs.kernels.opcodes import UNKNOWN, opcode, vocabulary_of
 from go_rl.costs.kernels.training import KernelTrainConfig, TrainedNetwork, train_absolute
 from go_rl.costs.learning.losses import LARGEST_DEVIATION, LEAST_DEVIATION
 from go_rl.costs.learning.training import MEMBERS, MemberReport, Report, train_members
-from go_rl.graphs.cutting import KernelSet
+from go_rl.graphs.cutting.kernel_set import KernelSet
 
 SHIPPED = Path(__file__).parent / "pretrained"
 NETWORKS, RANGE = "members", "range"

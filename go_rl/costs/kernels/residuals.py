@@ -20,7 +20,7 @@ from go_rl.core import TrainingError
 from go_rl.costs.kernels.features import kernel_features
 from go_rl.costs.learning.predictor import Predictor
 from go_rl.costs.trees.boosted import summed_features
-from go_rl.graphs.cutting import KernelSet
+from go_rl.graphs.cutting.kernel_set import KernelSet
 from go_rl.runtime.saved_model import SavedKind
 
 LENGTHS = (0.3, 0.6, 1.2, 2.4)

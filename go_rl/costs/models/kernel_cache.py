@@ -11,7 +11,7 @@ from jaxtyping import Float64, Int64, UInt64
 from go_rl.core import NO_DIM, Device, HardwareError, OpGraph, ProblemError
 from go_rl.core.graph.op_kind import FREE_KINDS
 from go_rl.costs.models.cost_model import Kernels
-from go_rl.graphs.cutting import KernelSet, cut_kernels
+from go_rl.graphs.cutting.kernel_set import KernelSet, cut_kernels
 
 KernelSeconds = Callable[[KernelSet], Float64[np.ndarray, "K"]]
 

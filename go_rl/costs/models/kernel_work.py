@@ -6,7 +6,7 @@ import numpy as np
 
 from go_rl.core import OpKind
 from go_rl.costs.models.cost_model import Kernels
-from go_rl.graphs.cutting import KernelSet
+from go_rl.graphs.cutting.kernel_set import KernelSet
 
 
 def kernel_work(kernels: KernelSet) -> Kernels:

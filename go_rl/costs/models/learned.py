@@ -11,7 +11,7 @@ from go_rl.core import Device
 from go_rl.costs.kernels.predictor import KernelPredictor, predict_kernels
 from go_rl.costs.models.cost_model import Kernels
 from go_rl.costs.models.kernel_cache import KernelCache, check_shapes, check_target, with_streaming
-from go_rl.graphs.cutting import KernelSet
+from go_rl.graphs.cutting.kernel_set import KernelSet
 from go_rl.graphs.cutting.opcode_names import opcode
 
 

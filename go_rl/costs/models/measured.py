@@ -11,7 +11,7 @@ from jaxtyping import Float64
 from go_rl.core import Device, ProblemError
 from go_rl.costs.models.cost_model import Kernels
 from go_rl.costs.models.kernel_cache import KernelCache, check_target, with_streaming
-from go_rl.graphs.cutting import KernelSet
+from go_rl.graphs.cutting.kernel_set import KernelSet
 from go_rl.runtime.records import AS_IT_COMES, RecordStore
 
 

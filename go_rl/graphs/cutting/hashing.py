@@ -25,7 +25,7 @@ SEEDS = np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F], np.uint64)
 def kernel_hashes(
     graph: OpGraph, kernel: Int64[np.ndarray, "n"], num_kernels: int
 ) -> tuple[str, ...]:
-    """Return [K] hashes of 32 hexadecimal digits; see `go_rl.graphs.cutting.KernelSet.hashes`."""
+    """Return [K] hashes of 32 hexadecimal digits; see `KernelSet.hashes`."""
     total = kernel_keys(graph, kernel, num_kernels)
     return tuple(f"{high:016x}{low:016x}" for high, low in total.tolist())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from go_rl.graphs.readers.tables import by_name, names
+from go_rl.graphs.tables import by_name, names
 
 _ALIKE = names(
     "abs add argmax argmin ceil clamp copy cos cumsum div eq erf exp expm1 floor gather ge gt le"

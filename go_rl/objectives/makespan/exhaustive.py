@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Int64
 
 from go_rl.core import Plan, Problem, Progress
-from go_rl.graphs.cutting import NO_FUSION
+from go_rl.graphs.cutting.fusion import NO_FUSION
 from go_rl.objectives.common.all_assignments import (
     MOST_ASSIGNMENTS,
     assignments,

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float64, Int, Int32, Int64
 from go_rl.core import LinkTable, OpGraph, Problem
 from go_rl.core.graph.condensation import topological_numbers
 from go_rl.core.graph.fusion import heavy_nodes
-from go_rl.graphs.cutting import Fuser
+from go_rl.graphs.cutting.fusion import Fuser
 from go_rl.graphs.cutting.layers import in_layers, layer_names, layers
 from go_rl.objectives.common.units import DROPPED, RingUnits, assemble_units
 from go_rl.objectives.makespan.choices import NOWHERE

@@ -11,7 +11,7 @@ from go_rl.core import FREE, Problem, Status
 from go_rl.core.decisions import Decisions, Legalized, Proposals, Scored
 from go_rl.core.errors import name_difference, name_largest
 from go_rl.core.evaluation import STATUS_CODES, Evaluation
-from go_rl.graphs.cutting import Fuser
+from go_rl.graphs.cutting.fusion import Fuser
 from go_rl.graphs.cutting.layers import layers
 from go_rl.objectives.common.workspace import PlanningWorkspace
 from go_rl.objectives.makespan.assignment import MakespanAssignment

@@ -10,13 +10,11 @@ Every bound holds for all legal plans of the given problem:
   merged: no plan within T can cut it;
 - under the triangle rule, half the work between the ends of any edge, or what must cross a link
   between them (`triangle_bound`), or what several such edges hold on few chips (`chained_edges`);
-- nodes that a plan may copy count as work only: they impose no order and force no traffic;
-- exhaustive dynamic programming over ideals, where it finishes.
+- nodes that a plan may copy count as work only: they impose no order and force no traffic.
 """
 
 from __future__ import annotations
 
-import time
 from typing import no_type_check
 
 import numpy as np
@@ -25,7 +23,6 @@ from go_rl.core.compiled_struct import compiled
 from go_rl.core.graph.heads_tails import sums_after
 from go_rl.objectives.common.units import RingUnits, bound_units, contracted
 from go_rl.objectives.ring.chained_edges import chained_between
-from go_rl.objectives.ring.ideals.ideal_dp import NONE, Limits, stages_within
 from go_rl.objectives.ring.triangle_bound import half_between, parts_too_little
 from go_rl.solvers import RingInstance
 
@@ -54,29 +51,6 @@ def ring_bound(instance: RingInstance) -> float:
         else:
             high = middle
         if high - low <= 1e-6 * high:
-            break
-    return low
-
-
-def improve_bound(
-    instance: RingInstance, low: float, high: float, seconds: float, width: int = 20_000
-) -> float:
-    """Raise a bound ``low`` below the best known value ``high`` by exhaustive search over ideals.
-
-    Stops after ``seconds``, or when a T cannot be refuted with ``width`` states a layer.
-    """
-    units, chips = bound_units(instance), instance.net.chips
-    end = time.perf_counter() + seconds
-    share = 0.5
-    while high > low * (1 + 1e-4) and time.perf_counter() < end:
-        middle = low + share * (high - low)
-        tight = contracted(units, middle)
-        limits = Limits(middle, chips, np.inf, False, width)
-        if _stations(tight, middle) > chips or stages_within(tight, limits)[0] == NONE:
-            low = middle
-        elif share > 0.1:
-            high, share = middle, 0.5
-        else:
             break
     return low
 

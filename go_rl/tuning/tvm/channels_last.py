@@ -17,7 +17,7 @@ import numpy as np
 
 from go_rl.costs.programs.nests.tvm_arithmetic import CONSTANTS, kind_of
 from go_rl.costs.timing.tvm_calls import import_tvm
-from go_rl.graphs.readers.tables import names
+from go_rl.graphs.tables import names
 from go_rl.tuning.tvm.constants import CONSTANT
 
 LAST, FIRST = (0, 2, 3, 1), (0, 3, 1, 2)

@@ -15,7 +15,8 @@ from jaxtyping import Float32, Int64
 from go_rl.core import OpGraph
 from go_rl.costs.kernels.measure.sampling import LARGEST_PRIORITY, random_priorities
 from go_rl.costs.kernels.residuals import compared_features
-from go_rl.graphs.cutting import NO_FUSION, Fuser, KernelSet, cut_kernels
+from go_rl.graphs.cutting.fusion import NO_FUSION, Fuser
+from go_rl.graphs.cutting.kernel_set import KernelSet, cut_kernels
 from go_rl.tuning.loop.nouns import Candidate
 
 SHARES = (1.0, 0.8, 0.6, 0.4, 0.2)

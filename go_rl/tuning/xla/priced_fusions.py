@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from go_rl.costs.kernels.residuals import FEWEST, ResidualExamples, Residuals, compared_features
-from go_rl.graphs.cutting import KernelSet
+from go_rl.graphs.cutting.kernel_set import KernelSet
 from go_rl.tuning.xla.fusions import GraphFusion
 
 KernelSeconds = Callable[[KernelSet], Float64[np.ndarray, "K"]]

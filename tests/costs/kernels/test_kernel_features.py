@@ -18,7 +18,7 @@ from go_rl.costs.kernels.features import (
     layout_features,
 )
 from go_rl.costs.kernels.opcodes import UNKNOWN, opcode, opcode_numbers, vocabulary_of
-from go_rl.graphs.cutting import cut_kernels
+from go_rl.graphs.cutting.kernel_set import cut_kernels
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 
 

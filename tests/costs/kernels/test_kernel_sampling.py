@@ -11,7 +11,7 @@ import pytest
 
 from go_rl.costs.kernels.measure.sampling import sample_kernels
 from go_rl.costs.timing.config import SamplingConfig
-from go_rl.graphs.cutting import cut_kernels
+from go_rl.graphs.cutting.kernel_set import cut_kernels
 from go_rl.graphs.readers.jax.reader import trace_jax
 
 

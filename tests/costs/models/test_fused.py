@@ -26,7 +26,7 @@ from go_rl.core import (
 )
 from go_rl.costs.models import Analytical, ProblemOptions, make_problem
 from go_rl.costs.models.analytical import Efficiency
-from go_rl.graphs.cutting import Fuser
+from go_rl.graphs.cutting.fusion import Fuser
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 
 MATMUL, ELEMENTWISE, MOVEMENT = OpKind.MATMUL, OpKind.ELEMENTWISE, OpKind.MOVEMENT

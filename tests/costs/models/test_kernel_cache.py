@@ -13,7 +13,7 @@ from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.costs.models.cost_model import Kernels
 from go_rl.costs.models.kernel_cache import KernelCache
 from go_rl.costs.models.measured import Measured
-from go_rl.graphs.cutting import KernelSet, cut_kernels
+from go_rl.graphs.cutting.kernel_set import KernelSet, cut_kernels
 from go_rl.runtime.records import Record, RecordStore
 
 CPU = Device("cpu-1", 1e11, 1e12, 2e10, 2e-6, 2e10, is_cpu=True)

@@ -7,7 +7,7 @@ import pytest
 
 from go_rl.core import OpKind
 from go_rl.costs.models.kernel_work import kernel_work
-from go_rl.graphs.cutting import cut_kernels
+from go_rl.graphs.cutting.kernel_set import cut_kernels
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 
 

@@ -25,7 +25,8 @@ from go_rl.costs.models.registry import cost_identity, is_cost, named_cost
 from go_rl.costs.operators import GPU_WEIGHTS
 from go_rl.costs.operators.launches.launch import moved, operator_rows
 from go_rl.costs.operators.predictor import OperatorPredictor
-from go_rl.graphs.cutting import Fuser, cut_kernels
+from go_rl.graphs.cutting.fusion import Fuser
+from go_rl.graphs.cutting.kernel_set import cut_kernels
 from go_rl.graphs.readers.jax.reader import trace_jax
 from go_rl.graphs.zoo.models.building import floats
 

@@ -22,7 +22,7 @@ from go_rl.core import (
 )
 from go_rl.costs.models import Analytical, ProblemOptions, learned, make_problem, named_cost
 from go_rl.costs.models.registry import check_cost, cost_identity
-from go_rl.graphs.cutting import cut_kernels
+from go_rl.graphs.cutting.kernel_set import cut_kernels
 from go_rl.runtime.records import Record, RecordStore
 
 CORES = load_hardware("cpu-1x2")

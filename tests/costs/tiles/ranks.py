@@ -19,7 +19,7 @@ from go_rl.costs.tiles.ranks.data import RankGroups, Task, flag_groups, tile_gro
 from go_rl.costs.tiles.ranks.network import RankNetworkConfig
 from go_rl.costs.tiles.ranks.predictor import RankPredictor
 from go_rl.costs.tiles.ranks.training import RankTrainConfig
-from go_rl.graphs.cutting import KernelSet
+from go_rl.graphs.cutting.kernel_set import KernelSet
 
 TINY = RankNetworkConfig(
     KernelNetworkConfig(width=8, layers=1, head=8, opcode_width=4, outputs=8), head=16

@@ -22,7 +22,7 @@ from go_rl.compare.portfolio import METHODS, run
 from go_rl.core import DECISIONS, RULE_SETS, Budget, Hardware, Objective, Plan, Problem, Status
 from go_rl.objectives.host.bounds import latency_bound, max_load_bound
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
-from go_rl.objectives.ring.bounds import improve_bound, ring_bound
+from go_rl.objectives.ring.bounds import ring_bound
 from go_rl.solvers import RingSolver
 from go_rl.verify.check_plan import check_plan
 
@@ -176,9 +176,7 @@ def bounds_above(problem: Problem, best: float) -> Iterator[str]:
     """Proven bounds that exceed the optimum."""
     high = 2 * best + 1 if np.isfinite(best) else 100.0
     if problem.objective is Objective.RING:
-        instance = RingSolver(problem).instance
-        quick = ring_bound(instance)
-        found = {"quick": quick, "better": improve_bound(instance, quick, high, 1.0)}
+        found = {"quick": ring_bound(RingSolver(problem).instance)}
     elif problem.objective is Objective.MAX_LOAD:
         found = {"cut": max_load_bound(problem, high, 1.0)}
     elif problem.objective is Objective.LATENCY:

@@ -33,7 +33,8 @@ from go_rl.costs.tiles.ranks.predictor import SHIPPED as RANKS
 from go_rl.costs.tiles.ranks.predictor import FlagRanks, RankPredictor
 from go_rl.costs.tiles.ranks.training import RankTrainConfig
 from go_rl.costs.trees.boosted import BoostedConfig, BoostedTrees, SummedKernels, summed_features
-from go_rl.graphs.cutting import Fuser, KernelSet, cut_kernels, join_kernels
+from go_rl.graphs.cutting.fusion import Fuser
+from go_rl.graphs.cutting.kernel_set import KernelSet, cut_kernels, join_kernels
 
 from ..fingerprint import Facts, digest, moments, short
 from .learners import _weights

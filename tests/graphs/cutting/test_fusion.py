@@ -13,8 +13,7 @@ from reference.step_problems import graph_of, random_edges, random_kinds, step_p
 
 from go_rl.core import OpGraph, OpKind
 from go_rl.core.graph.fusion import MAX_BOUNDARY, MAX_FUSED
-from go_rl.graphs.cutting import NO_FUSION, Fuser
-from go_rl.graphs.cutting.fusion import REACH
+from go_rl.graphs.cutting.fusion import NO_FUSION, REACH, Fuser
 from go_rl.verify.kernel_rules import legal_kernels
 
 KIND = {

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from reference.step_problems import graph_of, random_edges, random_kinds
 
 from go_rl.core import Geometry, OpGraph, OpKind, check_graph
-from go_rl.graphs.cutting import Fuser, KernelSet, cut_kernels, join_kernels
+from go_rl.graphs.cutting.fusion import Fuser
+from go_rl.graphs.cutting.kernel_set import KernelSet, cut_kernels, join_kernels
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.graphs.readers.jax.reader import trace_jax
 

@@ -104,8 +104,7 @@ DEEPSEEK_V2_LITE = _config(
 
 MODELS: dict[str, Published] = {
     "Llama-3-8B": Published(
-        LLAMA_8B, 8.03e9,
-        2 * 128256 * 4096 + 32 * (LAYER_8B + 2 * 4096) + 4096,
+        LLAMA_8B, 8.03e9, 2 * 128256 * 4096 + 32 * (LAYER_8B + 2 * 4096) + 4096,
         2 * S * (128256 * 4096 + 32 * LAYER_8B) + 32 * 4 * 4096 * S * S,
     ),
     "Mistral-7B": Published(
@@ -128,10 +127,8 @@ MODELS: dict[str, Published] = {
         2 * S * (256000 * 2048 + 18 * LAYER_GEMMA) + 18 * 4 * 2048 * S * S,
     ),
     "GPT-2": Published(
-        GPT2, 124e6,
-        (50257 + 1024) * 768 + 12 * (LAYER_768 + BIASES_768) + 2 * 768,
-        2 * S * (50257 * 768 + 12 * LAYER_768) + 12 * 4 * 768 * S * S,
-        itemsize=4,
+        GPT2, 124e6, (50257 + 1024) * 768 + 12 * (LAYER_768 + BIASES_768) + 2 * 768,
+        2 * S * (50257 * 768 + 12 * LAYER_768) + 12 * 4 * 768 * S * S, itemsize=4,
     ),
     "OPT-1.3B": Published(
         _config("opt", 2048, 24, 32, ffn_dim=8192, vocab_size=50272, max_position_embeddings=2048,
@@ -142,8 +139,7 @@ MODELS: dict[str, Published] = {
     "BERT-base": Published(
         BERT_BASE, 110e6,
         (30522 + 512 + 2 + 2) * 768 + 12 * (LAYER_768 + BIASES_768) + 768 * 768 + 3 * 768 + 30522,
-        2 * S * (30522 * 768 + 768 * 768 + 12 * LAYER_768) + 12 * 4 * 768 * S * S,
-        itemsize=4,
+        2 * S * (30522 * 768 + 768 * 768 + 12 * LAYER_768) + 12 * 4 * 768 * S * S, itemsize=4,
     ),
     "T5-small": Published(
         T5_SMALL, 60.5e6,

@@ -220,13 +220,9 @@ BAD = [
     (TOY.replace("%double (p", "%add (p"), ReadError, "defined twice"),
     ("HloModule empty\n\nENTRY main {\n}\n", ReadError, "no instructions"),
     ("HloModule empty\n", ReadError, "no ENTRY"),
-    (
-        "HloModule none\n\nENTRY main {\n  ROOT c = f32[] constant(1)\n}\n",
-        ReadError,
-        "no nodes",
-    ),
+    ("HloModule none\n\nENTRY main {\n  ROOT c = f32[] constant(1)\n}\n", ReadError, "no nodes"),
     (f"HloModule deep\n\nENTRY m {{\n  ROOT p = {'(' * 99}", ReadError, "nested deeper"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "error", "message"), BAD)

@@ -75,18 +75,11 @@ EXACT = {
     "gather": (lambda x, i: jnp.take(x, i, axis=0, mode="clip"), M, integers(7)),
     "scatter": (lambda x, i, u: x.at[i].add(u), M, integers(7), floats(7, 20)),
     "dynamic slice": (lambda x, i: lax.dynamic_slice(x, (i, i), (2, 5)), M, integers()),
-    "update": (
-        lambda x, u, i: lax.dynamic_update_slice(x, u, (i, i)),
-        M,
-        floats(2, 5),
-        integers(),
-    ),
+    "update": (lambda x, u, i: lax.dynamic_update_slice(x, u, (i, i)), M, floats(2, 5), integers()),
     "sort": (lambda x: lax.sort(x), M),
     "dot": (lambda x, y: x @ y, M, floats(20, 30)),
     "batched dot": (
-        lambda x, y: jnp.einsum("bij,bkj->bik", x, y),
-        floats(4, 5, 6),
-        floats(4, 7, 6),
+        lambda x, y: jnp.einsum("bij,bkj->bik", x, y), floats(4, 5, 6), floats(4, 7, 6),
     ),
     "conv": (
         lambda x, k: lax.conv_general_dilated(
@@ -96,11 +89,9 @@ EXACT = {
         floats(3, 3, 3, 5),
     ),
     "transposed conv": (
-        lambda x, k: lax.conv_transpose(x, k, (2, 2), "SAME"),
-        B,
-        floats(3, 3, 3, 5),
+        lambda x, k: lax.conv_transpose(x, k, (2, 2), "SAME"), B, floats(3, 3, 3, 5),
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("case", EXACT)

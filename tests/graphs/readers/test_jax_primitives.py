@@ -12,7 +12,7 @@ from jax import lax
 
 from go_rl.core import UnknownOperatorError
 from go_rl.graphs.readers.jax import costs, inline
-from go_rl.graphs.readers.jax.primitives import BY_XLA, IDENTITY, REFUSED
+from go_rl.graphs.readers.jax.primitives import IDENTITY, REFUSED, names
 from go_rl.graphs.readers.jax.reader import trace_jax
 
 REGISTERED = """
@@ -26,6 +26,21 @@ made = (each for each in gc.get_objects() if isinstance(each, Primitive))
 print(json.dumps(sorted({p.name for table in (*tables, made) for p in table})))
 """
 """Names of all primitives with a rule for XLA, and of those that only transformations know."""
+BY_XLA = names(
+    "acos acosh approx_top_k argmax argmin asin asinh atan atanh bcoo_dot_general "
+    "bcoo_dot_general_sampled bcoo_extract bcoo_fromdense bcoo_sort_indices bcoo_spdot_general "
+    "bcoo_sum_duplicates bcoo_todense bcoo_transpose bcsr_dot_general bcsr_extract bcsr_fromdense "
+    "bcsr_todense bessel_i0e bessel_i1e complex conj coo_fromdense coo_matmat coo_matvec coo_spmm "
+    "coo_spmv coo_todense cosh csr_fromdense csr_matmat csr_matvec csr_spmm csr_spmv csr_todense "
+    "cumlogsumexp digamma eq_to erf_inv erfc exp2 from_edtype gather igamma igamma_grad_a igammac "
+    "imag iota_2x32_shape le_to lgamma logistic lt_to lu_pivots_to_permutation mulhi nextafter "
+    "philox2x32 philox4x32 polygamma random_bits random_fold_in random_gamma random_seed "
+    "random_split random_unwrap random_wrap real reduce reduce_window regularized_incomplete_beta "
+    "rng_bit_generator rng_uniform scaled_matmul scatter scatter-add scatter-max scatter-min "
+    "scatter-mul scatter-sub select_and_gather_add select_and_scatter select_and_scatter_add sinh "
+    "sort stack threefry2x32 threefry4x32 tile to_edtype todense unstack zeta"
+)
+"""Primitives whose lowering XLA sees in full, and prices."""
 TREATMENTS = {
     "by formula": lambda name: name not in REFUSED and costs._rule(name) is not None,
     "inlined": lambda name: name in inline.CALLS or name in inline.CONTROL,

@@ -41,51 +41,36 @@ BAD_GRAPHS = {
     "no nodes": (model([], X, X), {}, "has no nodes"),
     "cycle": (
         model([node("Add", ["x", "b"], ["a"]), node("Neg", ["a"], ["b"], name="neg")], X, ["b"]),
-        {},
-        r"cycle: .*Neg neg|cycle: .*Neg 'neg'",
+        {}, r"cycle: .*Neg neg|cycle: .*Neg 'neg'",
     ),
     "duplicate result": (
-        model([RELU, node("Neg", ["x"], ["y"], name="neg")], X, Y),
-        {},
+        model([RELU, node("Neg", ["x"], ["y"], name="neg")], X, Y), {},
         r"Neg 'neg' .*produces 'y', which Relu 'relu' .*already defines",
     ),
     "undefined operand": (
-        model([node("Relu", ["xx"], ["y"], name="relu")], X, Y),
-        {},
+        model([node("Relu", ["xx"], ["y"], name="relu")], X, Y), {},
         r"'relu' .*reads 'xx', which nothing defines; did you mean 'x'",
     ),
     "unnamed dimension": (
-        model([RELU], [value("x", [None, 3])], Y),
-        {},
+        model([RELU], [value("x", [None, 3])], Y), {},
         r"'x_0' of input 'x' \(axis 0\); give --dim 'x_0=<size>'",
     ),
-    "unset dimension": (
-        model([RELU], [value("x", ["batch", 3])], Y),
-        {},
-        r"'batch' of input 'x'",
-    ),
+    "unset dimension": (model([RELU], [value("x", ["batch", 3])], Y), {}, r"'batch' of input 'x'"),
     "unknown dimension": (
-        model([RELU], [value("x", ["batch", 3])], Y),
-        {"bath": 2},
+        model([RELU], [value("x", ["batch", 3])], Y), {"bath": 2},
         r"no dimension 'bath' \(it has: batch\); did you mean 'batch'",
     ),
     "dimension of a static model": (model([RELU], X, Y), {"batch": 2}, r"no dimension 'batch'"),
     "size zero": (
-        model([RELU], [value("x", ["batch", 3])], Y),
-        {"batch": 0},
+        model([RELU], [value("x", ["batch", 3])], Y), {"batch": 0},
         r"'batch' must be at least 1, not 0",
     ),
-    "input without a rank": (
-        model([RELU], [value("x", None)], Y),
-        {},
-        r"input 'x' has no shape",
-    ),
+    "input without a rank": (model([RELU], [value("x", None)], Y), {}, r"input 'x' has no shape"),
     "operands that do not fit": (
-        one_operator("Conv", [[1, 3, 8, 8], [4, 3]], [[1, 4, 8, 8]]),
-        {},
+        one_operator("Conv", [[1, 3, 8, 8], [4, 3]], [[1, 4, 8, 8]]), {},
         r"Conv 'op' \(graph\.node\[0\]\)",
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("built", "dims", "message"), BAD_GRAPHS.values(), ids=BAD_GRAPHS.keys())

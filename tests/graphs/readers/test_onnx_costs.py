@@ -52,44 +52,25 @@ TABLE = [
     # operator, operand shapes, result shape, attributes, JAX twin, relative tolerance
     ("Conv", [IMAGE, [32, 16, 3, 3]], [2, 32, 8, 10], {}, conv(), 0),
     (
-        "Conv",
-        [IMAGE, [32, 16, 3, 3]],
-        [2, 32, 5, 6],
-        {"pads": [1, 1, 1, 1], "strides": [2, 2]},
-        conv((2, 2), ((1, 1), (1, 1))),
-        0,
+        "Conv", [IMAGE, [32, 16, 3, 3]], [2, 32, 5, 6], {"pads": [1, 1, 1, 1], "strides": [2, 2]},
+        conv((2, 2), ((1, 1), (1, 1))), 0,
     ),
     (
-        "Conv",
-        [IMAGE, [16, 1, 3, 3]],
-        [2, 16, 10, 12],
-        {"pads": [1, 1, 1, 1], "group": 16},
-        conv((1, 1), ((1, 1), (1, 1)), feature_group_count=16),
-        0,
+        "Conv", [IMAGE, [16, 1, 3, 3]], [2, 16, 10, 12], {"pads": [1, 1, 1, 1], "group": 16},
+        conv((1, 1), ((1, 1), (1, 1)), feature_group_count=16), 0,
     ),
     (
-        "Conv",
-        [IMAGE, [8, 4, 3, 5]],
-        [2, 8, 10, 12],
+        "Conv", [IMAGE, [8, 4, 3, 5]], [2, 8, 10, 12],
         {"pads": [2, 4, 2, 4], "dilations": [2, 2], "group": 4},
-        conv((1, 1), ((2, 2), (4, 4)), rhs_dilation=(2, 2), feature_group_count=4),
-        0,
+        conv((1, 1), ((2, 2), (4, 4)), rhs_dilation=(2, 2), feature_group_count=4), 0,
     ),
     (
-        "Conv",
-        [IMAGE, [8, 16, 4, 4]],
-        [2, 8, 5, 6],
-        {"auto_pad": "SAME_UPPER", "strides": [2, 2]},
-        conv((2, 2), "SAME"),
-        0,
+        "Conv", [IMAGE, [8, 16, 4, 4]], [2, 8, 5, 6], {"auto_pad": "SAME_UPPER", "strides": [2, 2]},
+        conv((2, 2), "SAME"), 0,
     ),
     (
-        "Conv",
-        [[2, 6, 20], [4, 6, 3]],
-        [2, 4, 18],
-        {},
-        lambda x, w: lax.conv_general_dilated(x, w, (1,), "VALID"),
-        0,
+        "Conv", [[2, 6, 20], [4, 6, 3]], [2, 4, 18], {},
+        lambda x, w: lax.conv_general_dilated(x, w, (1,), "VALID"), 0,
     ),
     (
         "ConvTranspose",
@@ -110,44 +91,25 @@ TABLE = [
     ("MatMul", [[4, 8, 16], [16, 32]], [4, 8, 32], {}, jnp.matmul, 0),
     ("MatMul", [[16], [16]], [], {}, jnp.matmul, 0),
     (
-        "Gemm",
-        [[16, 8], [32, 16], [32]],
-        [8, 32],
-        {"transA": 1, "transB": 1},
-        lambda a, b, c: a.T @ b.T + c,
-        0,
+        "Gemm", [[16, 8], [32, 16], [32]], [8, 32], {"transA": 1, "transB": 1},
+        lambda a, b, c: a.T @ b.T + c, 0,
     ),
     (
-        "Einsum",
-        [[2, 3, 10, 8], [2, 3, 12, 8]],
-        [2, 3, 10, 12],
-        {"equation": "bhqd, bhkd -> bhqk"},
-        lambda a, b: jnp.einsum("bhqd,bhkd->bhqk", a, b),
-        0,
+        "Einsum", [[2, 3, 10, 8], [2, 3, 12, 8]], [2, 3, 10, 12],
+        {"equation": "bhqd, bhkd -> bhqk"}, lambda a, b: jnp.einsum("bhqd,bhkd->bhqk", a, b), 0,
     ),
     (
-        "Einsum",
-        [[4, 5, 6], [6, 7]],
-        [4, 5, 7],
-        {"equation": "...i,ij->...j"},
-        lambda a, b: jnp.einsum("...i,ij->...j", a, b),
-        0,
+        "Einsum", [[4, 5, 6], [6, 7]], [4, 5, 7], {"equation": "...i,ij->...j"},
+        lambda a, b: jnp.einsum("...i,ij->...j", a, b), 0,
     ),
     (
-        "MaxPool",
-        [IMAGE],
-        [2, 16, 5, 6],
+        "MaxPool", [IMAGE], [2, 16, 5, 6],
         {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]},
-        pool(-jnp.inf, lax.max, (3, 3), (2, 2), ((1, 1), (1, 1))),
-        0,
+        pool(-jnp.inf, lax.max, (3, 3), (2, 2), ((1, 1), (1, 1))), 0,
     ),
     (
-        "AveragePool",
-        [IMAGE],
-        [2, 16, 5, 6],
-        {"kernel_shape": [2, 2], "strides": [2, 2]},
-        lambda x: pool(0.0, lax.add, (2, 2), (2, 2), ((0, 0), (0, 0)))(x) / 4.0,
-        0,
+        "AveragePool", [IMAGE], [2, 16, 5, 6], {"kernel_shape": [2, 2], "strides": [2, 2]},
+        lambda x: pool(0.0, lax.add, (2, 2), (2, 2), ((0, 0), (0, 0)))(x) / 4.0, 0,
     ),
     ("GlobalAveragePool", [IMAGE], [2, 16, 1, 1], {}, lambda x: x.mean((2, 3)), 0),
     ("BatchNormalization", [IMAGE, *[PLANES] * 4], IMAGE, {}, batch_norm, 0.01),
@@ -170,14 +132,10 @@ TABLE = [
     ("Cast", [[8, 100]], ([8, 100], 6), {"to": 6}, lambda x: x.astype(jnp.int32), 0),
     ("Transpose", [[8, 100]], [100, 8], {}, jnp.transpose, 0),
     (
-        "Concat",
-        [[8, 100], [8, 100]],
-        [16, 100],
-        {"axis": 0},
-        lambda a, b: jnp.concatenate([a, b]),
-        0,
+        "Concat", [[8, 100], [8, 100]], [16, 100], {"axis": 0},
+        lambda a, b: jnp.concatenate([a, b]), 0,
     ),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -197,11 +155,7 @@ HAND_COMPUTED = [
     ("FastGelu", "com.microsoft", [[4, 6], [6]], [4, 6], {}, 9 * 24),
     ("BiasGelu", "com.microsoft", [[4, 6], [6]], [4, 6], {}, 5 * 24),
     (
-        "SkipLayerNormalization",
-        "com.microsoft",
-        [[1, 4, 6], [1, 4, 6], [6], [6]],
-        [1, 4, 6],
-        {},
+        "SkipLayerNormalization", "com.microsoft", [[1, 4, 6], [1, 4, 6], [6], [6]], [1, 4, 6], {},
         8 * 24,
     ),
     (
@@ -213,12 +167,8 @@ HAND_COMPUTED = [
         3 * 5 * 24 * (2 * 8 + 1) + 3 * 2 * 25 * (2 * 4 + 2 * 4 + 5) - 3 * 2 * 5,
     ),
     (
-        "MultiHeadAttention",
-        "com.microsoft",
-        [[3, 5, 8], [3, 7, 8], [3, 7, 8]],
-        [3, 5, 8],
-        {"num_heads": 2},
-        3 * 2 * 35 * (2 * 4 + 2 * 4 + 5) - 3 * 2 * 5,
+        "MultiHeadAttention", "com.microsoft", [[3, 5, 8], [3, 7, 8], [3, 7, 8]], [3, 5, 8],
+        {"num_heads": 2}, 3 * 2 * 35 * (2 * 4 + 2 * 4 + 5) - 3 * 2 * 5,
     ),
     (
         "LSTM",  # 6 steps x 2 sequences: 4 gates, inputs 3, hidden 5.
@@ -229,7 +179,7 @@ HAND_COMPUTED = [
         12 * (2 * 4 * 5 * 8 + 17 * 5),
     ),
     ("TopK", "", [[8, 100], ([1], 7)], [8, 16], {}, 800 * 4),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -35,18 +35,11 @@ TREES = {
     "nodes_featureids": [0, 0, 0, 1, 0, 2, 0, 0],
     "nodes_values": [0.5] * 8,
     "nodes_modes": [
-        "BRANCH_LEQ",
-        "LEAF",
-        "LEAF",
-        "BRANCH_LEQ",
-        "LEAF",
-        "BRANCH_LEQ",
-        "LEAF",
-        "LEAF",
+        "BRANCH_LEQ", "LEAF", "LEAF", "BRANCH_LEQ", "LEAF", "BRANCH_LEQ", "LEAF", "LEAF",
     ],
     "nodes_truenodeids": [1, 0, 0, 1, 0, 3, 0, 0],
     "nodes_falsenodeids": [2, 0, 0, 2, 0, 4, 0, 0],
-}
+}  # fmt: skip
 MODES_BYTES = 3 * 10 + 5 * 4
 TREE_BYTES = 8 * (5 * 8 + 4) + MODES_BYTES
 TREE_RESULTS = {

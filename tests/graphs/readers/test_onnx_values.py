@@ -118,30 +118,25 @@ REFUSALS = {
         r"input 't', which are not given; guess",
     ),
     "an input of one element": (
-        [node("Expand", ["x", "t"], ["y"])],
-        [value("x", [1]), value("t", [1], TensorProto.INT64)],
-        [],
-        r"input 't', which are not given; give it with --dim 't.value=<value>', or guess",
+        [node("Expand", ["x", "t"], ["y"])], [value("x", [1]), value("t", [1], TensorProto.INT64)],
+        [], r"input 't', which are not given; give it with --dim 't.value=<value>', or guess",
     ),
     "an operator that raises": (
         [node("Gather", ["a", "b"], ["t"], name="g"), node("Reshape", ["x", "t"], ["y"])],
-        [value("x", [2, 6])],
-        [integers("a", 3), integers("b", 4)],
+        [value("x", [2, 6])], [integers("a", 3), integers("b", 4)],
         r"operand 1, 't', is not known: Gather 'g' \(graph.node\[0\]\) cannot be evaluated \(Ind",
     ),
     "an operator that is not evaluated": (
         [node("Selu", ["a"], ["f"], name="s"), node("Resize", ["x", "", "f"], ["y"])],
-        [value("x", [2, 6])],
-        [array("a", [1.0, 2.0])],
+        [value("x", [2, 6])], [array("a", [1.0, 2.0])],
         r"operand 2, 'f', is not known: Selu 's' \(graph.node\[0\]\) is none of the operators that",
     ),
     "a weight without data": (
-        [node("Reshape", ["x", "t"], ["y"])],
-        [value("x", [2, 6])],
+        [node("Reshape", ["x", "t"], ["y"])], [value("x", [2, 6])],
         [header("t", [2], TensorProto.INT64)],
         r"operand 1, 't', is not known: 't' is in the file without its data",
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("why", REFUSALS)

@@ -103,9 +103,7 @@ OPERATORS = {
         _conv_transpose, (IMAGE, floats(8, 16, 3, 3)), "ConvTranspose", {"strides": [2, 2]}, (),
     ),
     "softmax": (lambda x: jax.nn.softmax(x, -1), (MATRIX,), "Softmax", {"axis": -1}, ()),
-    "layer norm": (
-        _layer_norm, (MATRIX, floats(128), floats(128)), "LayerNormalization", {}, (),
-    ),
+    "layer norm": (_layer_norm, (MATRIX, floats(128), floats(128)), "LayerNormalization", {}, ()),
     "embedding": (
         lambda t, i: jnp.take(t, i, axis=0, mode="clip"), (floats(1000, 64), integers(128)),
         "Gather", {}, (),
@@ -116,15 +114,10 @@ OPERATORS = {
     ),
     "top k": (lambda x: tuple(lax.top_k(x, 8)), (MATRIX,), "TopK", {}, (np.array([8]),)),
     "cumsum": (lambda x: jnp.cumsum(x, 1), (MATRIX,), "CumSum", {}, (np.array(1),)),
-    "reduce": (
-        lambda x: x.sum(1), (MATRIX,), "ReduceSum", {"keepdims": 0}, (np.array([1]),),
-    ),
-    "mean": (
-        lambda x: x.mean(1), (MATRIX,), "ReduceMean", {"keepdims": 0}, (np.array([1]),),
-    ),
+    "reduce": (lambda x: x.sum(1), (MATRIX,), "ReduceSum", {"keepdims": 0}, (np.array([1]),)),
+    "mean": (lambda x: x.mean(1), (MATRIX,), "ReduceMean", {"keepdims": 0}, (np.array([1]),)),
     "argmax": (
-        lambda x: lax.argmax(x, 1, jnp.int32), (MATRIX,),
-        "ArgMax", {"axis": 1, "keepdims": 0}, (),
+        lambda x: lax.argmax(x, 1, jnp.int32), (MATRIX,), "ArgMax", {"axis": 1, "keepdims": 0}, (),
     ),
     "attention": (_attention, (floats(2, 4, 32, 16),) * 3, "Attention", {}, ()),
     "lstm": (

@@ -34,9 +34,7 @@ CASES = {
     "matmul": ({"self": (8,), "other": (8, 5)}, [(5,)], M, 80),
     "mv": ({"self": (4, 8), "vec": (8,)}, [(4,)], M, 64),
     "dot": ({"self": (8,), "tensor": (8,)}, [()], M, 16),
-    "addmm": (
-        {"self": (5,), "mat1": (4, 8), "mat2": (8, 5), "alpha": 2.0}, [(4, 5)], M, 320 + 40,
-    ),
+    "addmm": ({"self": (5,), "mat1": (4, 8), "mat2": (8, 5), "alpha": 2.0}, [(4, 5)], M, 320 + 40),
     "baddbmm": (
         {"self": (3, 4, 5), "batch1": (3, 4, 8), "batch2": (3, 8, 5)}, [(3, 4, 5)], M, 1020,
     ),
@@ -135,9 +133,7 @@ CASES = {
     "dropout": ({"input": (4, 8), "p": 0.1, "train": True}, [(4, 8)], E, 64),
     "threshold_backward": ({"grad_output": (4, 8), "self": (4, 8)}, [(4, 8)], E, 32),
     "rand": ({"size": [4, 8]}, [(4, 8)], E, 32 * 38),
-    "_fused_adam": (
-        {"self": [(4,), (8,)], "grads": [(4,), (8,)]}, [(4,), (8,)], E, 13 * 12,
-    ),
+    "_fused_adam": ({"self": [(4,), (8,)], "grads": [(4,), (8,)]}, [(4,), (8,)], E, 13 * 12),
     "upsample_bilinear2d": ({"self": X}, [(2, 6, 16, 16)], E, 2 * 3 * 2 * 6 * 256),
     "upsample_nearest2d": ({"self": X}, [(2, 6, 16, 16)], E, 0),
     # reductions
@@ -157,9 +153,7 @@ CASES = {
     "rms_norm": (
         {"input": (4, 8), "normalized_shape": [8], "weight": (8,)}, [(4, 8)], R, 4 * 32 + 4,
     ),
-    "batch_norm": (
-        {"input": X, "weight": (6,), "training": False}, [X], R, 3 * 768 + 12,
-    ),
+    "batch_norm": ({"input": X, "weight": (6,), "training": False}, [X], R, 3 * 768 + 12),
     "_native_batch_norm_legit_functional": (
         {"input": X, "weight": (6,), "training": True}, [X, (6,), (6,)], R, 7 * 768 + 12,
     ),

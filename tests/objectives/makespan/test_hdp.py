@@ -452,6 +452,4 @@ class TestHDPConformance(OptimizerConformance):
     """Slow: nearly every problem has another size, and each size is compiled."""
 
     objective = Objective.MAKESPAN
-
-    def make(self, problem):
-        return HDP(TINY)
+    optimizer = HDP(TINY)

@@ -7,7 +7,7 @@ import itertools
 
 import numpy as np
 import pytest
-from objectives.conformance import OptimizerConformance
+from objectives.conformance import OptimizerConformance, under_test
 from reference.step_networks import holds, operators, priced, scoped
 from reference.step_problems import random_step, step_problem
 
@@ -37,50 +37,14 @@ every = pytest.mark.parametrize("rival", RIVALS, ids=lambda r: r.name)
 searching = pytest.mark.parametrize("rival", SEARCHING, ids=lambda r: r.name)
 
 
-class StepConformance(OptimizerConformance):
-    """The suite that every optimizer inherits, on connected devices."""
+class TestRivals(OptimizerConformance):
+    """The suite of all optimizers, on connected devices."""
 
     objective = Objective.MAKESPAN
-
-    def make(self, problem: Problem) -> Optimizer:
-        return MakespanRandom()
+    which = under_test(*RIVALS)
 
     def test_pins_against_each_other(self):
         pytest.skip("a class pinned to two devices is the workspace's to find")
-
-
-class TestMakespanRandom(StepConformance):
-    pass
-
-
-class TestMakespanMetis(StepConformance):
-    def make(self, problem: Problem) -> Optimizer:
-        return MakespanMetis()
-
-
-class TestComposed(StepConformance):
-    def make(self, problem: Problem) -> Optimizer:
-        return Composed()
-
-
-class TestHeft(StepConformance):
-    def make(self, problem: Problem) -> Optimizer:
-        return Heft()
-
-
-class TestMakespanExpert(StepConformance):
-    def make(self, problem: Problem) -> Optimizer:
-        return MakespanExpert()
-
-
-class TestGreedyFusion(StepConformance):
-    def make(self, problem: Problem) -> Optimizer:
-        return GreedyFusion()
-
-
-class TestMakespanAnnealing(StepConformance):
-    def make(self, problem: Problem) -> Optimizer:
-        return MakespanAnnealing()
 
 
 def test_every_rival_is_registered_under_its_name():

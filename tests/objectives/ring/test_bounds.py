@@ -13,7 +13,7 @@ from reference.small_rings import ring_problem
 
 from go_rl.core import Budget, Hardware, Links, Problem, Topology
 from go_rl.objectives.methods import Exact, IdealDP
-from go_rl.objectives.ring.bounds import improve_bound, ring_bound
+from go_rl.objectives.ring.bounds import ring_bound
 from go_rl.solvers import ring_instance
 
 pytestmark = pytest.mark.usefixtures("unchecked_types")
@@ -43,17 +43,14 @@ def test_bounds_hold_against_brute_force(chunk):
         assert best is not None
         instance = ring_instance(problem)
         quick = ring_bound(instance)
-        high = 2 * best + 1 if np.isfinite(best) else 100.0
-        better = improve_bound(instance, quick, high, 1.0)
         plan = IdealDP().optimize(problem, Budget(samples=40), 0)
-        assert quick <= better
-        for name, bound in (("quick", quick), ("better", better), ("ideal", plan.bound)):
+        for name, bound in (("quick", quick), ("ideal", plan.bound)):
             assert bound <= best * SLACK, (seed, name, bound, best)
             tight[name] += bool(np.isfinite(best) and bound >= 0.999 * best)
         if plan.evaluation.status.ok:
             assert plan.value * SLACK >= best, seed
             assert not plan.optimal or plan.value <= best * SLACK, seed
-    assert min(tight["quick"], tight["better"], tight["ideal"]) > 20
+    assert min(tight["quick"], tight["ideal"]) > 20
 
 
 def test_some_of_these_problems_allow_copies_that_the_solver_never_makes():

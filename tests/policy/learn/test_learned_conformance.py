@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from objectives.conformance import RingConformance
+from objectives.conformance import RingConformance, under_test
 from policy.tiny import tiny_agent
 
-from go_rl.core import Optimizer, Problem
 from go_rl.policy.learn.config import FineTuneConfig
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.policy_search import PolicySearch
@@ -14,25 +13,14 @@ from go_rl.policy.policy_search import PolicySearch
 pytestmark = pytest.mark.usefixtures("unchecked_types")
 
 
-class TestPolicyByOrder(RingConformance):
-    def make(self, problem: Problem) -> Optimizer:
-        return PolicySearch(tiny_agent(), "order")
+LESSON = FineTuneConfig(batch=16, first=16)
 
 
-class TestPolicyByPlacement(RingConformance):
-    def make(self, problem: Problem) -> Optimizer:
-        return PolicySearch(tiny_agent(), "placement")
-
-
-class TestFineTunedByOrder(RingConformance):
+class TestPolicy(RingConformance):
     slack_seconds = 90.0
-
-    def make(self, problem: Problem) -> Optimizer:
-        return FineTuned(tiny_agent(), "order", FineTuneConfig(batch=16, first=16))
-
-
-class TestFineTunedByPlacement(RingConformance):
-    slack_seconds = 90.0
-
-    def make(self, problem: Problem) -> Optimizer:
-        return FineTuned(tiny_agent(), "placement", FineTuneConfig(batch=16, first=16))
+    which = under_test(
+        lambda: PolicySearch(tiny_agent(), "order"),
+        lambda: PolicySearch(tiny_agent(), "placement"),
+        lambda: FineTuned(tiny_agent(), "order", LESSON),
+        lambda: FineTuned(tiny_agent(), "placement", LESSON),
+    )

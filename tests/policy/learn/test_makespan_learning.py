@@ -6,12 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from objectives.conformance import OptimizerConformance
+from objectives.conformance import OptimizerConformance, under_test
 from policy.tiny import SMALL_LESSON, TINY_DISPATCH, TINY_NODES
 from policy.tiny import tiny_makespan_agent as tiny
 from reference.step_problems import step_problem
 
-from go_rl.core import DECISIONS, Budget, CheckpointError, Objective, OpKind, Optimizer, Problem
+from go_rl.core import DECISIONS, Budget, CheckpointError, Objective, OpKind, Problem
 from go_rl.envs.rewards import ROOT
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import new_agent
@@ -37,20 +37,10 @@ def chains(pieces: int = 4, decisions: tuple[str, ...] = ("placement",)) -> Prob
     )
 
 
-class TestPolicySearch(OptimizerConformance):
+class TestConformance(OptimizerConformance):
     objective = Objective.MAKESPAN
     slack_seconds = 90.0
-
-    def make(self, problem: Problem) -> Optimizer:
-        return PolicySearch(tiny())
-
-
-class TestFineTuned(OptimizerConformance):
-    objective = Objective.MAKESPAN
-    slack_seconds = 90.0
-
-    def make(self, problem: Problem) -> Optimizer:
-        return FineTuned(tiny(), config=SMALL_LESSON)
+    which = under_test(lambda: PolicySearch(tiny()), lambda: FineTuned(tiny(), config=SMALL_LESSON))
 
 
 def test_the_toy_gate():

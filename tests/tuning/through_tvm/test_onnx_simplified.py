@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
-from go_rl.graphs.readers.tables import names
+from go_rl.graphs.tables import names
 from go_rl.tuning.tvm.models.onnx_simplified import simplified, unsupported
 
 PLAIN = names(

@@ -15,8 +15,7 @@ from go_rl.api.zoo import (
     ZOO_PREFIX,
     ZOO_VERSION,
     ZooEntry,
-    generated_graph,
-    generated_model,
+    generated,
     zoo_entry,
     zoo_names,
 )
@@ -94,7 +93,7 @@ def _generate(config: ZooGenerate) -> int:
         folder.mkdir(parents=True, exist_ok=True)
     made = []
     for seed in range(config.seed, config.seed + config.count):
-        model, graph = generated_model(seed), generated_graph(seed)
+        model, graph = generated(seed)
         made.append((model, graph))
         if folder is not None:
             save_graph(graph, folder / f"{model.name}.npz")

@@ -36,8 +36,8 @@ from go_rl.costs.timing.collector import (
 from go_rl.costs.timing.config import CollectConfig, Varied
 from go_rl.costs.timing.rounds import batches
 from go_rl.costs.timing.worker import WORKER, check_worker
-from go_rl.graphs.cutting import KernelSet, join_kernels
 from go_rl.graphs.cutting.file_format import load_kernels, save_kernels
+from go_rl.graphs.cutting.kernel_set import KernelSet, join_kernels
 from go_rl.graphs.readers.jax.stages import JaxProgram
 from go_rl.graphs.zoo.models.zoo_model import ZooModel
 from go_rl.runtime.prefetch import prefetch

@@ -10,7 +10,8 @@ from jaxtyping import Bool, Int64
 
 from go_rl.core import OpGraph
 from go_rl.costs.timing.config import SamplingConfig
-from go_rl.graphs.cutting import NO_FUSION, Fuser, KernelSet, cut_kernels, join_kernels
+from go_rl.graphs.cutting.fusion import NO_FUSION, Fuser
+from go_rl.graphs.cutting.kernel_set import KernelSet, cut_kernels, join_kernels
 
 LARGEST_PRIORITY = 1_000_000
 
@@ -59,8 +60,8 @@ def _quota(config: SamplingConfig, turn: int, taken: int) -> int:
 
 
 def random_priorities(count: int, share: float, rng: np.random.Generator) -> Int64[np.ndarray, "N"]:
-    """Return [count] priorities for `go_rl.graphs.cutting.Fuser`: a share of the nodes joins its
-    consumers, in random order."""
+    """Return [count] priorities for `Fuser`: a share of the nodes joins its consumers, in random
+    order."""
     priority = rng.integers(NO_FUSION + 1, LARGEST_PRIORITY, count)
     priority[rng.random(count) >= share] = NO_FUSION
     return priority

@@ -21,7 +21,7 @@ from go_rl.costs.operators.launches.product_launches import product_launches
 from go_rl.costs.operators.tables import OperatorRows
 from go_rl.costs.operators.tables.operator_rows import FLOAT_BYTES, SIZES
 from go_rl.costs.operators.type_rates import element_width
-from go_rl.graphs.cutting import cut_kernels
+from go_rl.graphs.cutting.kernel_set import cut_kernels
 from go_rl.graphs.cutting.opcode_names import opcode
 
 KEPT = 16

@@ -19,7 +19,7 @@ from go_rl.costs.kernels.measure.data import KernelData
 from go_rl.costs.kernels.measure.settings import flag_settings
 from go_rl.costs.tiles import TileProgram, Tiles, feature_names, tile_features
 from go_rl.costs.tiles.measure.data import TileData
-from go_rl.graphs.cutting import KernelSet
+from go_rl.graphs.cutting.kernel_set import KernelSet
 
 Task = Literal["flags", "tiles"]
 TASKS: tuple[Task, ...] = get_args(Task)

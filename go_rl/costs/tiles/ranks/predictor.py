@@ -29,7 +29,7 @@ from go_rl.costs.tiles.ranks.data import (
 )
 from go_rl.costs.tiles.ranks.network import RankNetwork, RankNetworkConfig
 from go_rl.costs.tiles.ranks.training import RankTrainConfig, TrainedRanks, train_ranks
-from go_rl.graphs.cutting import KernelSet
+from go_rl.graphs.cutting.kernel_set import KernelSet
 
 SHIPPED = Path(__file__).parent / "pretrained"
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from go_rl.core import ReadError
 from go_rl.graphs.readers.hlo.shape import Shape
-from go_rl.graphs.readers.tables import names
+from go_rl.graphs.tables import names
 
 DONE = "async-done"
 _NOT_ASYNCHRONOUS = names("send-done recv-done")

@@ -17,7 +17,7 @@ from go_rl.graphs.readers import decompositions as dense
 from go_rl.graphs.readers.hlo.shape import Shape
 from go_rl.graphs.readers.hlo.text import Instruction
 from go_rl.graphs.readers.hlo.window import convolution_flops
-from go_rl.graphs.readers.tables import by_name
+from go_rl.graphs.tables import by_name
 
 Rule = Callable[[Instruction, Sequence[Shape]], float]
 

@@ -10,7 +10,7 @@ from go_rl.core.graph.geometry import Geometry
 from go_rl.graphs.readers.hlo.shape import Shape
 from go_rl.graphs.readers.hlo.text import Instruction
 from go_rl.graphs.readers.hlo.window import windows
-from go_rl.graphs.readers.tables import by_name
+from go_rl.graphs.tables import by_name
 
 Rule = Callable[[Instruction, Sequence[Shape]], Geometry]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from go_rl.core import OpKind
-from go_rl.graphs.readers.tables import names
+from go_rl.graphs.tables import names
 
 TRANSCENDENTAL = names(
     "exponential log tanh rsqrt sqrt power logistic sine cosine erf cbrt exponential-minus-one "

@@ -26,7 +26,7 @@ from go_rl.graphs.readers.jax.primitives import (
 )
 from go_rl.graphs.readers.jax.values import Value
 from go_rl.graphs.readers.jax.xla_cost import cost_key, xla_cost, xla_saving
-from go_rl.graphs.readers.tables import by_name
+from go_rl.graphs.tables import by_name
 
 Params = Mapping[str, Any]
 Rule = Callable[[Sequence[Value], Sequence[Value], Params], Cost | None]

@@ -9,7 +9,7 @@ from typing import Any
 from go_rl.core.graph.geometry import Geometry
 from go_rl.graphs.readers.jax.primitives import REDUCTIONS
 from go_rl.graphs.readers.jax.values import Equation, LoopPart, Value
-from go_rl.graphs.readers.tables import by_name
+from go_rl.graphs.tables import by_name
 
 Params = Mapping[str, Any]
 Rule = Callable[[Sequence[Value], Sequence[Value], Params], Geometry]

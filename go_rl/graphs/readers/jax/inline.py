@@ -23,7 +23,7 @@ from go_rl.graphs.readers.jax.primitives import IDENTITY, kind_of
 from go_rl.graphs.readers.jax.source import join_scopes, source_line
 from go_rl.graphs.readers.jax.unroll import read_loop
 from go_rl.graphs.readers.jax.values import Equation, Value, mark_live, total_cost
-from go_rl.graphs.readers.tables import by_name, names
+from go_rl.graphs.tables import by_name, names
 
 CALLS = by_name(
     {

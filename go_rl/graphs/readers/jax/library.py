@@ -12,7 +12,7 @@ from typing import Any
 from go_rl.graphs.readers import decompositions as dense
 from go_rl.graphs.readers.cost import Cost
 from go_rl.graphs.readers.jax.values import Value
-from go_rl.graphs.readers.tables import by_name
+from go_rl.graphs.tables import by_name
 
 Params = Mapping[str, Any]
 Formula = Callable[[Sequence[Value], Sequence[Value], Params], float]

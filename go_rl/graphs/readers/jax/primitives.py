@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from go_rl.core.graph.op_kind import OpKind
-from go_rl.graphs.readers.tables import names
+from go_rl.graphs.tables import names
 
 ONE_FLOP = names(
     "abs add add_any and bitcast_convert_type ceil clamp clz div eq floor ge gt is_finite le lt "
@@ -81,21 +81,6 @@ _REASONS = {
 }
 REFUSED = {name: reason for reason, rows in _REASONS.items() for name in rows.split()}
 """Primitives without a cost, and why."""
-BY_XLA = names(
-    "acos acosh approx_top_k argmax argmin asin asinh atan atanh bcoo_dot_general "
-    "bcoo_dot_general_sampled bcoo_extract bcoo_fromdense bcoo_sort_indices bcoo_spdot_general "
-    "bcoo_sum_duplicates bcoo_todense bcoo_transpose bcsr_dot_general bcsr_extract bcsr_fromdense "
-    "bcsr_todense bessel_i0e bessel_i1e complex conj coo_fromdense coo_matmat coo_matvec coo_spmm "
-    "coo_spmv coo_todense cosh csr_fromdense csr_matmat csr_matvec csr_spmm csr_spmv csr_todense "
-    "cumlogsumexp digamma eq_to erf_inv erfc exp2 from_edtype gather igamma igamma_grad_a igammac "
-    "imag iota_2x32_shape le_to lgamma logistic lt_to lu_pivots_to_permutation mulhi nextafter "
-    "philox2x32 philox4x32 polygamma random_bits random_fold_in random_gamma random_seed "
-    "random_split random_unwrap random_wrap real reduce reduce_window regularized_incomplete_beta "
-    "rng_bit_generator rng_uniform scaled_matmul scatter scatter-add scatter-max scatter-min "
-    "scatter-mul scatter-sub select_and_gather_add select_and_scatter select_and_scatter_add sinh "
-    "sort stack threefry2x32 threefry4x32 tile to_edtype todense unstack zeta"
-)
-"""Primitives whose lowering XLA sees in full, and prices."""
 
 
 def kind_of(op_type: str, has_operands: bool) -> OpKind:

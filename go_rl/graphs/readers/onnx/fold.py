@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from go_rl.graphs.readers.tables import names
+from go_rl.graphs.tables import names
 
 MAX_ELEMENTS = 4096
 """Arrays with more elements are data, not shape arithmetic."""

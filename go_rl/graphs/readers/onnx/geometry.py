@@ -9,7 +9,7 @@ from go_rl.core.errors import ReadError
 from go_rl.core.graph.geometry import Geometry
 from go_rl.graphs.readers.onnx.call import Call
 from go_rl.graphs.readers.onnx.costs.dense import pads_begin
-from go_rl.graphs.readers.tables import by_name
+from go_rl.graphs.tables import by_name
 
 Rule = Callable[[Call], Geometry]
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from go_rl.graphs.readers.arithmetic.view_strides import Strides, row_strides, view_strides
 from go_rl.graphs.readers.onnx.call import Call
 from go_rl.graphs.readers.onnx.values.value import OnnxValue
-from go_rl.graphs.readers.tables import names
+from go_rl.graphs.tables import names
 
 TRANSPOSITION = "Transpose"
 """View that stays a node: products of a runtime may need a copy of what it returns."""

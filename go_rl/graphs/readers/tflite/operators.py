@@ -11,8 +11,8 @@ from typing import Any
 from go_rl.core.errors import ReadError
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.arithmetic.lattice_points import valid_pairs
-from go_rl.graphs.readers.tables import by_name
 from go_rl.graphs.readers.tensor import Tensor
+from go_rl.graphs.tables import by_name
 
 _NUMBERED = """
 ADD AVERAGE_POOL_2D CONCATENATION CONV_2D DEPTHWISE_CONV_2D DEPTH_TO_SPACE DEQUANTIZE

@@ -15,7 +15,6 @@ from go_rl.core import OpGraph, OpKind, ReadError, UnknownOperatorError
 from go_rl.graphs.readers.file_errors import naming
 from go_rl.graphs.readers.graph_builder import TIE_BYTES, GraphBuilder, Node
 from go_rl.graphs.readers.model_options import Unknown
-from go_rl.graphs.readers.tables import names
 from go_rl.graphs.readers.tensor import Tensor, type_computed_in
 from go_rl.graphs.readers.tflite.operators import RULES
 from go_rl.graphs.readers.tflite.tflite_file import (
@@ -24,6 +23,7 @@ from go_rl.graphs.readers.tflite.tflite_file import (
     TfliteOperator,
     read_tflite_file,
 )
+from go_rl.graphs.tables import names
 
 FORMAT = "tflite"
 LAYOUT_OF_WEIGHTS = names("CAST DENSIFY DEQUANTIZE EXPAND_DIMS QUANTIZE RESHAPE SQUEEZE TRANSPOSE")

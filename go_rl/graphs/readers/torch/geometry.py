@@ -6,9 +6,9 @@ from collections.abc import Callable
 from math import prod
 
 from go_rl.core.graph.geometry import Geometry
-from go_rl.graphs.readers.tables import by_name
 from go_rl.graphs.readers.torch.call import TorchCall
 from go_rl.graphs.readers.torch.costs.products import paddings, spread
+from go_rl.graphs.tables import by_name
 
 Rule = Callable[[TorchCall], Geometry]
 

@@ -9,7 +9,6 @@ from go_rl.core.errors import ReadError
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers import decompositions as dense
 from go_rl.graphs.readers.graph_builder import GraphBuilder
-from go_rl.graphs.readers.tables import by_name
 from go_rl.graphs.readers.tensor import Tensor
 from go_rl.graphs.readers.torch.costs.attention import BACKWARD_FLOPS
 from go_rl.graphs.readers.torch.graph import add_node, bind_results, walk_graph, weights_of
@@ -25,6 +24,7 @@ from go_rl.graphs.readers.torch.scope import (
     values_in,
 )
 from go_rl.graphs.readers.torch.value import TorchValue
+from go_rl.graphs.tables import by_name
 
 Handler = Callable[[TorchWalk, ProgramScope, TorchNode], None]
 Body = tuple[float, float, dict[str, Tensor]]

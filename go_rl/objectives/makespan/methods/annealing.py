@@ -16,7 +16,7 @@ from jaxtyping import Int64
 from go_rl.core import Budget, OpGraph, Plan, Problem, Progress, Status
 from go_rl.core.decisions import Decisions, Scored
 from go_rl.core.evaluation import STATUS_CODES
-from go_rl.graphs.cutting import NO_FUSION
+from go_rl.graphs.cutting.fusion import NO_FUSION
 from go_rl.objectives.common.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.choices import softly_placed
 from go_rl.objectives.makespan.methods.moves import Moves, MoveState

@@ -15,7 +15,7 @@ from jaxtyping import Bool, Int16, Int64
 from numba import njit
 
 from go_rl.core.graph.condensation import undirected_rows
-from go_rl.graphs.cutting import NO_FUSION
+from go_rl.graphs.cutting.fusion import NO_FUSION
 from go_rl.graphs.cutting.layers import layer_names, layers
 from go_rl.objectives.makespan.choices import LEVELS, NOWHERE
 from go_rl.objectives.makespan.infer_devices import filled_in

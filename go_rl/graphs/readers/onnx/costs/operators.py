@@ -25,7 +25,7 @@ from go_rl.graphs.readers.onnx.costs import reductions as red
 from go_rl.graphs.readers.onnx.costs.contrib import CONTRIB_RULES
 from go_rl.graphs.readers.onnx.costs.ml import ML_RULES
 from go_rl.graphs.readers.onnx.costs.training import TRAINING_RULES
-from go_rl.graphs.readers.tables import by_name, names
+from go_rl.graphs.tables import by_name, names
 
 
 def per_extra_operand(call: Call) -> float:

@@ -21,7 +21,7 @@ from go_rl.graphs.readers.onnx.shapes.rule import (
     reshaped,
     retyped,
 )
-from go_rl.graphs.readers.tables import by_name
+from go_rl.graphs.tables import by_name
 
 FLOAT = TensorProto.FLOAT
 NCHWC_BLOCK = 16

@@ -14,7 +14,7 @@ from go_rl.graphs.readers.onnx.shapes.contrib import CONTRIB_SHAPES
 from go_rl.graphs.readers.onnx.shapes.rule import types_by
 from go_rl.graphs.readers.onnx.shapes.standins import NCHWC, infer_as_stand_in
 from go_rl.graphs.readers.onnx.values.types import static_shape
-from go_rl.graphs.readers.tables import names
+from go_rl.graphs.tables import names
 
 _RULES = CONTRIB_SHAPES | ATTENTION_SHAPES
 DOMAINS = ("", "ai.onnx", "com.microsoft", NCHWC)

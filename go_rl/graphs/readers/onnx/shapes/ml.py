@@ -26,7 +26,7 @@ from go_rl.graphs.readers.onnx.shapes.rule import (
     types_by,
 )
 from go_rl.graphs.readers.onnx.values.types import static_shape
-from go_rl.graphs.readers.tables import by_name
+from go_rl.graphs.tables import by_name
 
 ML_DOMAIN = "ai.onnx.ml"
 

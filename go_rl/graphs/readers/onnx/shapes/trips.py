@@ -19,7 +19,7 @@ from go_rl.graphs.readers.onnx.costs.operators import RULES
 from go_rl.graphs.readers.onnx.fold import constant_tensor, small_value
 from go_rl.graphs.readers.onnx.scope import Scope
 from go_rl.graphs.readers.onnx.structure import DEFAULT_DOMAINS
-from go_rl.graphs.readers.tables import by_name, names
+from go_rl.graphs.tables import by_name, names
 
 Trip = int | float
 """The number of a trip, or infinity."""

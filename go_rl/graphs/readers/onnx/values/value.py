@@ -13,7 +13,7 @@ from go_rl.graphs.readers.arithmetic.view_strides import Strides
 from go_rl.graphs.readers.onnx.call import Tensor, typed_tensor
 from go_rl.graphs.readers.onnx.structure import check_size
 from go_rl.graphs.readers.onnx.values.types import element_type, static_shape
-from go_rl.graphs.readers.tables import names
+from go_rl.graphs.tables import names
 
 LAYOUT_OF_WEIGHTS = names(
     "Cast CastLike DequantizeLinear Flatten Identity QuantizeLinear Reshape Squeeze Transpose"

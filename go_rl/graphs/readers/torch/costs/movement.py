@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from go_rl.graphs.readers.tables import names
+from go_rl.graphs.tables import names
 
 WHOLE_VIEWS = names(
     "adjoint alias alpha_dropout atleast_1d atleast_2d atleast_3d broadcast_to _conj conj"
