@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int8, Int32, Int64, Shaped
@@ -19,6 +19,10 @@ from jaxtyping import Bool, Float64, Int8, Int32, Int64, Shaped
 from go_rl.core.graph.element_type import PRODUCTS, ElementType
 from go_rl.core.graph.held_weights import HeldWeights, held_weights
 from go_rl.core.graph.op_kind import FREE_KINDS, OpKind
+
+if TYPE_CHECKING:
+    import jraph
+    import networkx as nx
 
 FREE = -1
 """`colocation`: the node may be on any device."""
@@ -182,6 +186,34 @@ class OpGraph:
         stated = {f.name: getattr(self, f.name) for f in fields(self)}
         stated["element_type"] = self.product_type if self.product_type.any() else None
         return {k: v for k, v in sorted(stated.items()) if isinstance(v, np.ndarray)}
+
+    def to_networkx(self) -> nx.MultiDiGraph:
+        """Return the graph for networkx; node keys are indices, attributes carry the costs."""
+        import networkx as nx
+
+        graph = nx.MultiDiGraph(name=self.name)
+        for i, name in enumerate(self.names):
+            graph.add_node(i, name=name, op_type=self.op_type[i], flops=float(self.flops[i]))
+        for u, v, size in zip(self.senders, self.receivers, self.edge_bytes, strict=True):
+            graph.add_edge(int(u), int(v), bytes=float(size))
+        return graph
+
+    def to_jraph(self) -> jraph.GraphsTuple:
+        """Return the graph for jraph: node features (kind, FLOP, bytes), edge feature bytes."""
+        import jraph
+
+        nodes = np.stack(
+            [self.kind.astype(np.float64), self.flops, self.output_bytes, self.weight_bytes], axis=1
+        )
+        return jraph.GraphsTuple(
+            nodes=nodes,
+            edges=self.edge_bytes[:, None],
+            senders=self.senders,  # pyright: ignore[reportArgumentType]
+            receivers=self.receivers,  # pyright: ignore[reportArgumentType]
+            n_node=np.array([self.num_nodes]),  # pyright: ignore[reportArgumentType]
+            n_edge=np.array([self.num_edges]),  # pyright: ignore[reportArgumentType]
+            globals=None,
+        )
 
 
 def _compressed_rows(
