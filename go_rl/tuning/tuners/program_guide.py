@@ -89,13 +89,12 @@ class ProgramGuide:
 
     def scores(self, nests: Sequence[LoopNest | None]) -> Float64[np.ndarray, "S"]:
         """Return [S] predictions, those of what is not understood behind all others."""
-        known = [i for i, nest in enumerate(nests) if nest is not None and self._knows(nest)]
+        known = {i: nest for i, nest in enumerate(nests) if nest is not None and self._knows(nest)}
         found = np.full(len(nests), np.nan)
         if known:
-            inputs = programs_of_nests([nests[i] for i in known], self._target)  # pyright: ignore
             predictor = self._predictor()
-            answer = predictor.predict(inputs)
-            found[known] = np.log(answer) if predictor.unit == "seconds" else answer
+            answer = predictor.predict(programs_of_nests([*known.values()], self._target))
+            found[[*known]] = np.log(answer) if predictor.unit == "seconds" else answer
         worst = float(np.nanmax(found)) if known else 0.0
         return np.where(np.isfinite(found), found, worst + SLOWER)
 

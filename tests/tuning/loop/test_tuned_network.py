@@ -26,6 +26,7 @@ from go_rl.tuning.tvm.tuned_network import (
     RivalTime,
     TunedNetwork,
     latency_curve,
+    read_candidates,
     write_tuned_network,
 )
 
@@ -157,3 +158,27 @@ def test_errors_are_relative_to_the_largest_magnitude():
 def test_wrong_configurations_are_named(changes, sentence):
     with pytest.raises(TuningError, match=sentence):
         replace(TuneProgramsConfig(), **changes)
+
+
+def test_candidates_are_read_back_by_workload(tmp_path):
+    write_tuned_network(replace(TUNED, target="cpu+x86-64-v3"), TuneProgramsConfig(), tmp_path)
+    level, documents = read_candidates(tmp_path)
+    assert level == "x86-64-v3"
+    written = json.loads((tmp_path / "candidates.json").read_text())["candidates"]
+    assert documents == {key: each["trace"] for key, each in written.items()}
+    assert documents
+
+
+@pytest.mark.parametrize("content", [None, "", "{}", '{"target": "cpu", "candidates": {}}'])
+def test_folders_without_candidates_are_one_clear_error(tmp_path, content):
+    if content is not None:
+        (tmp_path / "candidates.json").write_text(content)
+    with pytest.raises(TuningError, match=r"candidates\.json: holds no candidates"):
+        read_candidates(tmp_path)
+
+
+def test_candidates_of_several_cores_are_refused(tmp_path):
+    several = replace(TUNED, target="cpu+x86-64-v3+2-cores")
+    write_tuned_network(several, TuneProgramsConfig(), tmp_path)
+    with pytest.raises(TuningError, match="runs on 2-cores, and one core is known"):
+        read_candidates(tmp_path)
