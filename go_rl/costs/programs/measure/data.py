@@ -8,6 +8,7 @@ package lie in ``go_rl/costs/timing/data``.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
@@ -107,7 +108,9 @@ def gather_programs(folder: Path, name: str = "programs", most_slowed: float = i
             f"{folder}: no tensor program has a time ({len(records)} records); a folder of go-rl "
             "measure programs is needed"
         )
+    every = Counter(record.target for record in timed)
     timed = [r for r in timed if float(r.details.get(SLOWED, 0.0)) <= most_slowed]
+    left_out = dict(every - Counter(record.target for record in timed))
     if not timed:
         raise ReadError(
             f"{folder}: every tensor program was timed beside fixed work that took more than "
@@ -124,7 +127,7 @@ def gather_programs(folder: Path, name: str = "programs", most_slowed: float = i
         nests=tuple(nests),
         asts=nest_features(tuple(nests), folder),
         failures=failures_of(mine),
-        provenance={"processors": processors, "measured": _days(timed)},
+        provenance={"processors": processors, "measured": _days(timed), "left_out": left_out},
         **_columns(timed, nests),
     )
 
