@@ -20,7 +20,7 @@ from experiments.experiment import Experiment
 from experiments.page_text import table_lines
 from go_rl.core import ReadError
 from go_rl.costs.learning.metrics import groups_of
-from go_rl.costs.programs.measure.data import ProgramData, gather_programs
+from go_rl.costs.programs.measure.data import ProgramData, gather_programs, record_seconds
 from go_rl.costs.programs.measure.data_file import KIND, load_programs, shard_paths
 from go_rl.costs.programs.measure.program_sets import ProgramSet, program_set
 from go_rl.costs.programs.measure.program_shards import add_shard
@@ -30,6 +30,8 @@ from go_rl.runtime.records import RECORDS, RecordStore
 NAME = "programs-3"
 MOST_SLOWED = 1.3
 """Records beside fixed work that took longer than so many times are left out."""
+MOST_AWAY = 0.2
+"""And those during which others had the core for a larger share of the time."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class Programs3(Experiment):
         assert KIND.shipped is not None
         path = KIND.shipped / f"{NAME}.npz"
         if self.folder is not None:
-            data = gather_programs(self.folder, NAME, MOST_SLOWED)
+            data = gather_programs(self.folder, NAME, MOST_SLOWED, MOST_AWAY)
             told = {**data.provenance, "again": measured_again(self.folder)}
             add_shard(path, replace(data, provenance=told))
         try:
@@ -65,8 +67,10 @@ def measured_again(folder: Path) -> dict[str, list[float]]:
     with RecordStore(folder / RECORDS) as store:
         for target in store.targets():
             of_round = [
-                {(r.workload, r.setting): r.seconds for r in store.find(target, round=number)
-                 if r.seconds is not None and r.details[SLOWED] <= MOST_SLOWED}
+                {(r.workload, r.setting): record_seconds(r)
+                 for r in store.find(target, round=number)
+                 if r.seconds is not None and r.details[SLOWED] <= MOST_SLOWED
+                 and r.details["away"] <= MOST_AWAY}
                 for number in (0, 1)
             ]  # fmt: skip
             both = sorted(set(of_round[0]) & set(of_round[1]))

@@ -72,7 +72,10 @@ def test_programs_are_built_and_timed_and_those_drawn_before_are_not(tmp_path: P
     timing = TimingConfig(visits=1, seconds=1e-4, most_calls=3, pace_seconds=0.1)
     for seed in (0, 1):
         measure = CollectConfig(
-            target="here", sampling=SamplingConfig(most_flops=2e4, seed=seed), timing=timing
+            target="here",
+            timeout=300.0,
+            sampling=SamplingConfig(most_flops=2e4, seed=seed),
+            timing=timing,
         )
         config = ProgramsConfig(
             networks=("bert-tiny",), schedules=3, codegen=("x86-64-v2",), measure=measure
