@@ -22,7 +22,7 @@ from experiments.rows import KeptRows
 from experiments.statistics import with_range
 from go_rl.costs.learning.metrics import mape, pair_accuracy
 from go_rl.costs.learning.splits import HELD_OUT, by_model
-from go_rl.costs.programs.learn.choose_programs import least_agreed
+from go_rl.costs.programs.learn.choose_programs import programs_in_turn
 from go_rl.costs.programs.learn.code_inputs import code_tree_features
 from go_rl.costs.programs.learn.examples import ProgramExamples
 from go_rl.costs.programs.learn.reading import read_examples
@@ -164,10 +164,10 @@ class _Start:
         rng = np.random.default_rng((self.seed, 2))
         task = self.pool.examples.inputs.task[self.rest]
         if arm == DISAGREEMENT:
-            order = least_agreed(self.spread, count)
+            order = np.argsort(-self.spread, kind="stable")
         elif arm == DISAGREEMENT_EVEN:
             order = np.concatenate(
-                list(programs_in_turn(task, least_agreed(self.spread, len(task))))
+                list(programs_in_turn(task, np.argsort(-self.spread, kind="stable")))
             )
         elif arm == RANDOM:
             order = rng.permutation(len(task))
@@ -201,22 +201,6 @@ class _Start:
 def _of_tasks(task: np.ndarray, order: np.ndarray) -> np.ndarray:
     """Return all programs of tasks, task by task."""
     return np.concatenate([np.flatnonzero(task == each) for each in order])
-
-
-def programs_in_turn(task: np.ndarray, order: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield one program of each task, then another of each, and so on.
-
-    Args:
-        task: [P] of each program.
-        order: [P] numbers of the programs, which those of a task are taken in.
-    """
-    shuffled = task[order]
-    by_task = np.argsort(shuffled, kind="stable")
-    _, first, counts = np.unique(shuffled[by_task], return_index=True, return_counts=True)
-    turn = np.empty(len(task), np.int64)
-    turn[by_task] = np.arange(len(task)) - np.repeat(first, counts)
-    for number in range(int(counts.max(initial=0))):
-        yield order[turn == number]
 
 
 def _page(options: ProgramChoice, rows: list[ChoiceRow], pools: Sequence[_Pool]) -> Iterator[str]:

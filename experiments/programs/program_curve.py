@@ -15,10 +15,10 @@ import numpy as np
 from experiments.experiment import Experiment
 from experiments.page_text import table_lines
 from experiments.programs.cdmpp.runs import trained
-from experiments.programs.program_choice import programs_in_turn
 from experiments.statistics import with_range
 from go_rl.costs.learning.metrics import mape, pair_accuracy
 from go_rl.costs.learning.splits import HELD_OUT, by_model
+from go_rl.costs.programs.learn.choose_programs import programs_in_turn
 from go_rl.costs.programs.learn.code_trees import CodeTrees
 from go_rl.costs.programs.learn.examples import ProgramExamples
 from go_rl.costs.programs.learn.network import SMALL
