@@ -10,7 +10,7 @@ data set: nothing is measured anew.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -18,21 +18,23 @@ import numpy as np
 
 from experiments.experiment import Experiment
 from experiments.page_text import table_lines
+from experiments.rows import KeptRows
 from experiments.statistics import with_range
 from go_rl.costs.learning.metrics import mape, pair_accuracy
 from go_rl.costs.learning.splits import HELD_OUT, by_model
-from go_rl.costs.programs.learn.choose_programs import least_agreed
+from go_rl.costs.programs.learn.choose_programs import programs_in_turn
 from go_rl.costs.programs.learn.code_inputs import code_tree_features
 from go_rl.costs.programs.learn.examples import ProgramExamples
 from go_rl.costs.programs.learn.reading import read_examples
 from go_rl.costs.programs.learn.select_tasks import program_features, select_tasks
 from go_rl.costs.trees.boosted import BoostedConfig, BoostedTrees, SummedKernels
 
-KMEANS, RANDOM_TASKS, DISAGREEMENT, RANDOM, SPREAD_OUT, NONE = (
-    "tasks by k-means", "random tasks", "programs of most disagreement", "random programs",
-    "random programs, as many of each task", "nothing more",
+KMEANS, RANDOM_TASKS, DISAGREEMENT, DISAGREEMENT_EVEN, RANDOM, RANDOM_EVEN, NONE = (
+    "tasks by k-means", "random tasks", "programs of most disagreement",
+    "… as many of each task", "random programs", "random programs, as many of each task",
+    "nothing more",
 )  # fmt: skip
-ARMS = (KMEANS, RANDOM_TASKS, DISAGREEMENT, RANDOM, SPREAD_OUT)
+ARMS = (KMEANS, RANDOM_TASKS, DISAGREEMENT, DISAGREEMENT_EVEN, RANDOM, RANDOM_EVEN)
 TREES = BoostedConfig(trees=300, learning_rate=0.08, column_share=0.2)
 
 
@@ -40,6 +42,7 @@ TREES = BoostedConfig(trees=300, learning_rate=0.08, column_share=0.2)
 class ChoiceRow:
     """One fit."""
 
+    codegen: str
     arm: str
     chosen: int
     """Programs chosen."""
@@ -58,8 +61,8 @@ class ProgramChoice(Experiment):
 
     data: str = "programs-1"
     """Data set."""
-    codegen: str = "x86-64-v3"
-    """Level of x86-64 whose programs are chosen and judged."""
+    codegen: tuple[str, ...] = ("x86-64-v4", "x86-64-v3")
+    """Levels of x86-64 whose programs are chosen and judged."""
     first: int = 15
     """Random tasks measured before anything is chosen."""
     counts: tuple[int, ...] = (100, 250, 500, 1000, 2000)
@@ -70,16 +73,21 @@ class ProgramChoice(Experiment):
 
     def run(self) -> None:
         """Run what is missing; write the page."""
-        rows, pool = self.kept_rows(ChoiceRow), _Pool(self)
+        rows = self.kept_rows(ChoiceRow)
+        pools = [_Pool(self, level) for level in self.codegen]
         for seed in range(self.seeds):
-            start = _Start(pool, seed)
-            if not rows.has(NONE, 0, seed):
-                rows.add(start.row(NONE, np.zeros(0, np.int64)))
-            for count in self.counts:
-                for arm in ARMS:
-                    if not rows.has(arm, count, seed):
-                        rows.add(start.row(arm, start.chosen(arm, count)))
-        self.write_page("\n".join(_page(self, rows.rows, pool)))
+            for pool in pools:
+                self._run(pool, seed, rows)
+        self.write_page("\n".join(_page(self, rows.rows, pools)))
+
+    def _run(self, pool: _Pool, seed: int, rows: KeptRows[ChoiceRow]) -> None:
+        start = _Start(pool, seed)
+        if not rows.has(pool.codegen, NONE, 0, seed):
+            rows.add(start.row(NONE, np.zeros(0, np.int64)))
+        for count in self.counts:
+            for arm in ARMS:
+                if count <= len(start.rest) and not rows.has(pool.codegen, arm, count, seed):
+                    rows.add(start.row(arm, start.chosen(arm, count)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,12 +95,13 @@ class _Pool:
     """Programs that may be chosen, and those that judge."""
 
     options: ProgramChoice
+    codegen: str
 
     @cached_property
     def examples(self) -> ProgramExamples:
         """Programs of the level."""
         every = read_examples(self.options.data)
-        level = [each.codegen == self.options.codegen for each in every.inputs.targets]
+        level = [each.codegen == self.codegen for each in every.inputs.targets]
         return every.take(np.flatnonzero(np.array(level)[every.inputs.target]))
 
     @cached_property
@@ -155,11 +164,15 @@ class _Start:
         rng = np.random.default_rng((self.seed, 2))
         task = self.pool.examples.inputs.task[self.rest]
         if arm == DISAGREEMENT:
-            order = least_agreed(self.spread, count)
+            order = np.argsort(-self.spread, kind="stable")
+        elif arm == DISAGREEMENT_EVEN:
+            order = np.concatenate(
+                list(programs_in_turn(task, np.argsort(-self.spread, kind="stable")))
+            )
         elif arm == RANDOM:
             order = rng.permutation(len(task))
-        elif arm == SPREAD_OUT:
-            order = np.concatenate(list(_in_turn(task, rng.permutation(len(task)))))
+        elif arm == RANDOM_EVEN:
+            order = np.concatenate(list(programs_in_turn(task, rng.permutation(len(task)))))
         elif arm == RANDOM_TASKS:
             order = _of_tasks(task, rng.permutation(np.unique(task)))
         else:
@@ -180,7 +193,7 @@ class _Start:
         found = self.pool.fitted(rows, self.seed).predict(self.pool.features[judged])
         seconds, task = examples.seconds[judged], examples.inputs.task
         return ChoiceRow(
-            arm, len(chosen), self.seed, len(np.unique(task[rows])),
+            self.pool.codegen, arm, len(chosen), self.seed, len(np.unique(task[rows])),
             mape(found, seconds), pair_accuracy(found, seconds, task[judged]),
         )  # fmt: skip
 
@@ -190,42 +203,42 @@ def _of_tasks(task: np.ndarray, order: np.ndarray) -> np.ndarray:
     return np.concatenate([np.flatnonzero(task == each) for each in order])
 
 
-def _in_turn(task: np.ndarray, order: np.ndarray) -> Iterator[np.ndarray]:
-    """Yield one program of each task, then another of each, and so on; within a task in order."""
-    shuffled = task[order]
-    by_task = np.argsort(shuffled, kind="stable")
-    _, first, counts = np.unique(shuffled[by_task], return_index=True, return_counts=True)
-    turn = np.empty(len(task), np.int64)
-    turn[by_task] = np.arange(len(task)) - np.repeat(first, counts)
-    for number in range(int(counts.max(initial=0))):
-        yield order[turn == number]
-
-
-def _page(options: ProgramChoice, rows: list[ChoiceRow], pool: _Pool) -> Iterator[str]:
+def _page(options: ProgramChoice, rows: list[ChoiceRow], pools: Sequence[_Pool]) -> Iterator[str]:
     """Yield the lines of the page."""
     yield "# Which programs to measure next"
     yield ""
     yield (
-        f"{options.data}, {options.codegen}: {len(pool.learned):,} programs may be chosen, "
-        f"{len(pool.judged):,} of {', '.join(HELD_OUT)} judge. Measured at first: all programs of "
-        f"{options.first} random tasks. {options.seeds} seeds; mean (least to largest)."
+        f"Programs of {options.data} on one processor. Measured at first: all programs of "
+        f"{options.first} random tasks of the networks that are not held out "
+        f"({', '.join(HELD_OUT)}); then each arm chooses some of the rest, and boosted trees on "
+        f"the code of loops learn both. Disagreement is that of {options.members} boosted trees, "
+        "which learned the first tasks, drawn with replacement. k-means is that of the CDMPP "
+        f"paper (algorithm 1). {options.seeds} seeds; mean (least to largest)."
     )
-    for title, form in (("Error on the held-out networks, MAPE in %", "mape"),
-                        ("Pairs of a task's programs there in the right order, %", "pairs"),
-                        ("Tasks learned", "tasks")):  # fmt: skip
-        yield from ("", f"## {title}", "")
-        scale = 100.0 if form == "pairs" else 1.0
-        lines = []
-        for arm in (NONE, *ARMS):
-            cells = [arm]
-            for count in options.counts:
-                wanted = 0 if arm == NONE else count
-                found = [
-                    scale * getattr(r, form) for r in rows if (r.arm, r.chosen) == (arm, wanted)
-                ]
-                cells.append(with_range(found) if found else "–")
-            lines.append(cells)
-        yield from table_lines(["chosen", *(f"{count:,}" for count in options.counts)], lines)
+    for pool in pools:
+        mine = [row for row in rows if row.codegen == pool.codegen]
+        for title, form in (
+            ("error on the held-out networks, MAPE in %", "mape"),
+            ("pairs of a task's programs there in the right order, %", "pairs"),
+            ("tasks learned", "tasks"),
+        ):
+            yield from ("", f"## {pool.codegen}: {title}", "")
+            yield from _table(options, mine, form)
+        yield ""
+        yield f"{len(pool.learned):,} programs could be measured, {len(pool.judged):,} judge."
+
+
+def _table(options: ProgramChoice, rows: list[ChoiceRow], form: str) -> list[str]:
+    """Return the lines of a table of one field."""
+    scale, lines = (100.0 if form == "pairs" else 1.0), []
+    for arm in (NONE, *ARMS):
+        cells = [arm]
+        for count in options.counts:
+            wanted = 0 if arm == NONE else count
+            mine = [row for row in rows if (row.arm, row.chosen) == (arm, wanted)]
+            cells.append(with_range([scale * getattr(row, form) for row in mine], ".1f"))
+        lines.append(cells)
+    return table_lines(["chosen", *(f"{count:,}" for count in options.counts)], lines)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -20,14 +20,18 @@ from experiments.experiment import Experiment
 from experiments.page_text import table_lines
 from go_rl.core import ReadError
 from go_rl.costs.learning.metrics import groups_of
-from go_rl.costs.programs.measure.data import ProgramData, gather_programs
+from go_rl.costs.programs.measure.data import ProgramData, gather_programs, record_seconds
 from go_rl.costs.programs.measure.data_file import KIND, load_programs, shard_paths
 from go_rl.costs.programs.measure.program_sets import ProgramSet, program_set
 from go_rl.costs.programs.measure.program_shards import add_shard
+from go_rl.costs.timing.collector import SLOWED
+from go_rl.runtime.records import RECORDS, RecordStore
 
 NAME = "programs-3"
 MOST_SLOWED = 1.3
 """Records beside fixed work that took longer than so many times are left out."""
+MOST_AWAY = 0.2
+"""And those during which others had the core for a larger share of the time."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,9 @@ class Programs3(Experiment):
         assert KIND.shipped is not None
         path = KIND.shipped / f"{NAME}.npz"
         if self.folder is not None:
-            add_shard(path, gather_programs(self.folder, NAME, MOST_SLOWED))
+            data = gather_programs(self.folder, NAME, MOST_SLOWED, MOST_AWAY)
+            told = {**data.provenance, "again": measured_again(self.folder)}
+            add_shard(path, replace(data, provenance=told))
         try:
             data = load_programs(path)
         except ReadError as error:
@@ -52,6 +58,27 @@ class Programs3(Experiment):
         lines = list(_page(data, path, program_set(NAME)))
         print("\n".join(lines))
         self.write_page(lines)
+
+
+def measured_again(folder: Path) -> dict[str, list[float]]:
+    """Return of each device how many programs were measured in a second round, and by what share
+    their times differ: median and 90th percentile."""
+    found: dict[str, list[float]] = {}
+    with RecordStore(folder / RECORDS) as store:
+        for target in store.targets():
+            of_round = [
+                {(r.workload, r.setting): record_seconds(r)
+                 for r in store.find(target, round=number)
+                 if r.seconds is not None and r.details[SLOWED] <= MOST_SLOWED
+                 and r.details["away"] <= MOST_AWAY}
+                for number in (0, 1)
+            ]  # fmt: skip
+            both = sorted(set(of_round[0]) & set(of_round[1]))
+            ratio = np.array([of_round[1][key] / of_round[0][key] for key in both])
+            if len(ratio):
+                apart = np.quantile(np.abs(ratio - 1), [0.5, 0.9])
+                found[target] = [len(ratio), *(round(float(each), 4) for each in apart)]
+    return found
 
 
 def _page(data: ProgramData, path: Path, asked: ProgramSet) -> Iterator[str]:
@@ -70,8 +97,9 @@ def _page(data: ProgramData, path: Path, asked: ProgramSet) -> Iterator[str]:
     )
     yield ""
     yield from table_lines(
-        ["processor", "measured", "measurements", "share of what is asked", "tasks", "programs a "
-         "task: least, median, most", "heavy tasks", "their programs: median"],
+        ["processor", "measured", "measurements", "share of what is asked", "left out, disturbed",
+         "tasks", "programs a task: least, median, most", "heavy tasks", "their programs: median",
+         "measured again: programs, median and 90th percentile of differences"],
         [_processor(data, device, set(heavy), asked) for device in _devices(data)],
     )  # fmt: skip
     yield ""
@@ -98,11 +126,15 @@ def _processor(data: ProgramData, device: str, heavy: set[object], asked: Progra
     of_heavy = [int(counts[i]) for i in known if data.tasks[i] in heavy]
     few, middle, most = (f"{x:.0f}" for x in np.quantile(counts[known], [0, 0.5, 1]))
     name = data.provenance["processors"].get(device, device)
+    again = data.provenance["again"].get(device)
     share = mine.sum() / sum(each.draws for each in asked.drawings())
     return [
         f"{name} (`{device}`)", data.provenance["measured"].get(device, ""),
-        f"{mine.sum():,}", f"{share:.1%}", str(len(known)), f"{few}, {middle}, {most}",
-        str(len(of_heavy)), f"{np.median(of_heavy):.0f}" if of_heavy else "–",
+        f"{mine.sum():,}", f"{share:.1%}",
+        f"{data.provenance['left_out'].get(device, 0):,}", str(len(known)),
+        f"{few}, {middle}, {most}", str(len(of_heavy)),
+        f"{np.median(of_heavy):.0f}" if of_heavy else "–",
+        f"{again[0]:.0f}, {again[1]:.1%}, {again[2]:.1%}" if again else "–",
     ]  # fmt: skip
 
 

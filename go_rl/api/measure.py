@@ -100,6 +100,8 @@ def measure_programs(
         listed_drawings,
         listed_tasks,
     )
+    from go_rl.costs.programs.measure.program_sets import program_set
+    from go_rl.costs.programs.measure.program_shards import shipped_programs
     from go_rl.runtime.records import RECORDS, RecordStore
 
     folder, config = Path(folder), config or ProgramsConfig()
@@ -111,15 +113,18 @@ def measure_programs(
         from go_rl.costs.programs.learn.choose_programs import choose_programs
 
         wanted = choose_programs(drawn_nests(drawings, config), config, folder)
+    measured, target = {}, config.measure.target
+    if config.data_set and config.measure.round == 0:
+        draws = program_set(config.data_set).draws
+        measured = shipped_programs(config.data_set, draws, target)
     sentences: list[str] = []
 
     def count(sentence: str) -> None:
         sentences.append(sentence)
         report(len(sentences), total, sentence)
 
-    made = collect_programs(folder, config, count, tasks, wanted)
+    made = collect_programs(folder, config, count, tasks, wanted, measured)
     with RecordStore(folder / RECORDS) as store:
-        target = config.measure.target
         return MeasuredFolder(made, store.count(target), folder / RECORDS)
 
 

@@ -10,7 +10,7 @@ from queue import Empty, SimpleQueue
 from threading import Event
 from typing import TypeVar
 
-T = TypeVar("T")
+T, N = TypeVar("T"), TypeVar("N")
 TURN_SECONDS = 5e-4
 _END = object()
 
@@ -39,7 +39,7 @@ def prefetch(items: Iterable[T], count: int) -> Generator[T, None, None]:
         sys.setswitchinterval(before)
 
 
-def polled(items: Iterable[T], none: T) -> Generator[T, None, None]:
+def polled(items: Iterable[T], none: N) -> Generator[T | N, None, None]:
     """Yield the items in their order, all made in one thread which is not the caller's; an error
     while making one is raised in its place.
 

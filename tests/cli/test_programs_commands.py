@@ -97,9 +97,7 @@ def test_measure_programs_takes_what_it_reads(command, monkeypatch):
     assert (of_measure.sampling.most_flops, of_measure.sampling.seed) == (1e6, 7)
 
 
-@pytest.mark.parametrize(
-    "flag", ["--vary", "--platform", "--share", "--kernels", "--fusions", "--together"]
-)
+@pytest.mark.parametrize("flag", ["--vary", "--platform", "--share", "--kernels", "--fusions"])
 def test_measure_programs_refuses_options_of_kernels(command, flag):
     assert f"no option {flag}" in command("measure", "programs", "d", flag, "1").err
     assert f"{flag} " not in command("measure", "programs", "--help").out
@@ -108,7 +106,9 @@ def test_measure_programs_refuses_options_of_kernels(command, flag):
 def test_what_ships_for_others_is_not_named(command):
     """Data of kernels and of programs ship in one folder."""
     assert command("train", "kernels", "nothing", "o.npz").err.endswith("ships: kernels-cpu-1\n")
-    assert command("train", "programs", "nothing").err.endswith("ships: programs-1, programs-2\n")
+    assert command("train", "programs", "nothing").err.endswith(
+        "ships: programs-1, programs-2, programs-3\n"
+    )
 
 
 def test_broken_files_are_called_what_they_are(command, tmp_path):

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from go_rl.costs.timing.config import CollectConfig
-from go_rl.costs.timing.rounds import NOT_READY, PARTIAL, TaskOutcome, measure_together
+from go_rl.costs.timing.rounds import PARTIAL, NotReady, TaskOutcome, measure_together
 from go_rl.costs.timing.worker import folder_pace, worker_core, worker_environment
 from go_rl.runtime.records import RECORDS, Record, RecordStore
 from go_rl.runtime.warm_worker import WarmWorker
@@ -66,15 +66,15 @@ class Collector:
         """Return whether a measurement of this round is missing."""
         return (workload, setting, self.config.round) not in self.known
 
-    def measure(self, asked: Iterable[Asked]) -> None:
+    def measure(self, asked: Iterable[Asked | NotReady]) -> None:
         """Measure together what is asked for; each item, which may be `NOT_READY`, is taken when
         the worker is ready for it (`measure_together`)."""
         timed: list[Asked] = []
 
         def tasks() -> Iterator[Any]:
             for each in asked:
-                if each is NOT_READY:
-                    yield NOT_READY
+                if isinstance(each, NotReady):
+                    yield each
                     continue
                 self.made += 1
                 if isinstance(each.task, str):

@@ -147,8 +147,8 @@ class ChoiceConfig:
 
     choose: Choice = "all"
     """``kmeans``: the programs of so many tasks, the nearest ones to the centres of clusters of all
-    programs' features; ``disagreement``: as many programs, those on which the members of a learned
-    predictor disagree most."""
+    programs' features; ``disagreement``: as many programs, of each task in turn the one on which
+    the members of a learned predictor disagree most."""
     tasks: int = 50
     """Tasks to be chosen; ``disagreement``: tasks times schedules are the programs to be chosen."""
     weights: str = ""

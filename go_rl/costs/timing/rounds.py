@@ -44,10 +44,15 @@ CHECK_SECONDS = 0.02
 """Seconds from one look whether the core is still disturbed to the next."""
 MOST_BYTES = 2e9
 """Most bytes of the operands of kernels that are measured together."""
-NOT_READY: Any = object()
-"""In place of a task: the next one is not ready yet; meanwhile programs are visited."""
 Keep = Callable[[dict[int, TaskOutcome]], None]
 T = TypeVar("T")
+
+
+class NotReady:
+    """In place of a task: the next one is not ready yet; meanwhile programs are visited."""
+
+
+NOT_READY = NotReady()
 
 
 def batches(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from go_rl.core import TrainingError
-from go_rl.costs.programs.learn.choose_programs import choose_programs, least_agreed
+from go_rl.costs.programs.learn.choose_programs import choose_programs, programs_in_turn
 from go_rl.costs.programs.measure.collect import listed_drawings, listed_tasks
 from go_rl.costs.programs.measure.measure import DrawnNest
 from go_rl.costs.programs.measure.program_sets import PROGRAM_SETS, ProgramSet, program_set
@@ -59,8 +59,9 @@ def test_by_disagreement_the_programs_of_the_widest_spread_are_measured():
     assert few < more
 
 
-def test_least_agreed_is_the_widest_spread_first():
-    assert least_agreed(np.array([0.1, 0.5, 0.3, 0.5]), 3).tolist() == [1, 3, 2]
+def test_programs_of_all_tasks_come_in_turn():
+    turns = programs_in_turn(np.array([7, 7, 5, 7]), np.array([3, 2, 1, 0]))
+    assert [sorted(turn.tolist()) for turn in turns] == [[2, 3], [1], [0]]
 
 
 def test_choices_that_cannot_be_are_refused():

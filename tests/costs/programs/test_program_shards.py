@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 from go_rl.core import ReadError
+from go_rl.costs.programs.measure import program_shards
 from go_rl.costs.programs.measure.data import ProgramData, gather_programs
-from go_rl.costs.programs.measure.data_file import load_programs
+from go_rl.costs.programs.measure.data_file import KIND, load_programs
+from go_rl.costs.programs.measure.program_sets import program_set
 from go_rl.costs.programs.measure.program_shards import add_shard
 from go_rl.costs.programs.workloads import TensorTask
+from go_rl.costs.programs.workloads.drawn_programs import Drawing
 from go_rl.runtime.records import Record, RecordStore
 from tests.costs.programs.test_program_data import ADD, MUL, nest, record
 
@@ -82,13 +85,25 @@ def test_numbers_of_programs_never_change(tmp_path, old, new):
     assert times(after) == times(before)
 
 
-def test_a_processor_that_measured_more_replaces_its_shard(tmp_path, old):
+def test_what_a_processor_measures_later_joins_its_shard(tmp_path, old, monkeypatch):
+    """Another folder: a program measured again has its newer time, the others stay."""
     path = tmp_path / "set.npz"
     add_shard(path, old)
-    more = measured(tmp_path / "old", "old", record(MUL, 1, 9e-6, nest(128)))
+    more = measured(
+        tmp_path / "later", "old", record(MUL, 0, 9e-6, nest(8192)), record(MUL, 1, 4e-6, nest(64))
+    )
     add_shard(path, more)
-    assert times(load_programs(path)) == times(more)
+    found = load_programs(path)
+    assert times(found) == times(more) | {each for each in times(old) if each[0] == ADD.title}
     assert len(load_programs(path, []).seconds) == 0
+    monkeypatch.setattr(program_shards, "KIND", replace(KIND, shipped=tmp_path))
+    known = program_shards.shipped_programs("set", 2, "old")
+    assert known == {
+        (ADD.workload, Drawing(ADD, "x86-64-v3", 2, 0).setting(0)): nest(4096),
+        (MUL.workload, Drawing(MUL, "x86-64-v3", 2, 0).setting(0)): nest(8192),
+        (MUL.workload, Drawing(MUL, "x86-64-v3", 2, 0).setting(1)): nest(64),
+    }
+    assert program_shards.shipped_programs("set", 2, "new") == {}
 
 
 def test_shards_that_cannot_be_are_refused(tmp_path, old, new):
@@ -104,3 +119,21 @@ def test_shards_that_cannot_be_are_refused(tmp_path, old, new):
     (tmp_path / "other" / "new.npz").write_bytes((tmp_path / "set" / "new.npz").read_bytes())
     with pytest.raises(ReadError, match="that other does not have"):
         load_programs(other)
+
+
+def test_what_ships_is_of_the_list_that_every_processor_measures():
+    """Each shard has its processor in the card, and no program that was not asked for."""
+    data, asked = load_programs("programs-3"), program_set("programs-3")
+    heavy, others = asked.tasks()
+    devices = {target.device for target in data.targets}
+    assert set(data.tasks) <= set(heavy | others)
+    assert {target.codegen for target in data.targets} == {asked.codegen}
+    assert devices == set(data.provenance["processors"]) == set(data.provenance["measured"])
+    for i, task in enumerate(data.tasks):
+        most = asked.rounds * asked.draws * (asked.heavy_drawings if task in heavy else 1)
+        assert np.all(data.draw[data.task == i] < most)
+    for i in range(len(data.targets)):
+        mine = data.target == i
+        assert len(np.unique(data.task[mine] * len(data.nests) + data.nest[mine])) == mine.sum()
+    assert np.all(data.seconds > 0)
+    assert data.asts.num_programs == len(data.nests)

@@ -1,8 +1,8 @@
 """`choose_programs`: which of the programs that were drawn to measure.
 
-By tasks, with k-means of all programs' features (CDMPP, algorithm 1), or program by program, where
-the members of an ensemble that learned from others disagree most (query by committee: Seung, Opper
-and Sompolinsky, COLT 1992).
+By tasks, with k-means of all programs' features (CDMPP, algorithm 1), or of every task those on
+which the members of an ensemble that learned from others disagree most (query by committee: Seung,
+Opper and Sompolinsky, COLT 1992).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Float, Int64
+from jaxtyping import Int64
 
 from go_rl.core import TrainingError
 from go_rl.costs.programs.learn.examples import ProgramInputs, target_numbers
@@ -53,24 +53,33 @@ def choose_programs(drawn: Drawn, config: ProgramsConfig, folder: Path | None = 
     return {keys[row] for row in rows.tolist()}
 
 
-def least_agreed(spread: Float[np.ndarray, "P"], count: int) -> Int64[np.ndarray, "J"]:
-    """Return the numbers of the programs of the widest spread, the widest first.
+def programs_in_turn(task: np.ndarray, order: np.ndarray) -> Iterator[np.ndarray]:
+    """Yield one program of each task, then another of each, and so on.
 
     Args:
-        spread: [P] deviation of the members' logarithms.
-        count: programs; all if there are fewer.
+        task: [P] of each program.
+        order: [P] numbers of the programs, which those of a task are taken in.
     """
-    return np.argsort(-spread, kind="stable")[:count]
+    shuffled = task[order]
+    by_task = np.argsort(shuffled, kind="stable")
+    _, first, counts = np.unique(shuffled[by_task], return_index=True, return_counts=True)
+    turn = np.empty(len(task), np.int64)
+    turn[by_task] = np.arange(len(task)) - np.repeat(first, counts)
+    for number in range(int(counts.max(initial=0))):
+        yield order[turn == number]
 
 
 def _where_members_disagree(
     inputs: ProgramInputs, predictor: ProgramPredictor, count: int
 ) -> Int64[np.ndarray, "J"]:
-    """Return rows; programs with as many leaves as none that was learned are left out."""
+    """Return rows: of each task the program of the widest spread, then of each the second, and so
+    on; programs with as many leaves as none that was learned are left out."""
     known = np.flatnonzero(np.isin(inputs.leaves, predictor.config.network.leaf_counts))
     if not len(known):
         raise TrainingError("the predictor learned no program with as many leaves as these have")
-    return known[least_agreed(predictor.interval(inputs.take(known)).spread, count)]
+    spread = predictor.interval(inputs.take(known)).spread
+    turns = programs_in_turn(inputs.task[known], np.argsort(-spread, kind="stable"))
+    return known[np.concatenate(list(turns))[:count]]
 
 
 def _inputs(drawn: Drawn, device: str, folder: Path | None) -> tuple[list[Key], ProgramInputs]:

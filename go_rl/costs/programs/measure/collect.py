@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import Any
 
 from go_rl.core.errors import nearest
@@ -54,6 +55,7 @@ AGAIN = "drawn before"
 """Reason why a program has no time: it has one under another setting."""
 Known = dict[tuple[str, str], set[bytes]]
 """Hashes of the loop nests that were measured, by workload and level of x86-64."""
+NOTHING: Mapping[tuple[str, str], str] = MappingProxyType({})
 KEPT = (NEST, TRACE, VISIT_SECONDS)
 Wanted = Collection[tuple[str, str]]
 """Workload and setting of the programs to be measured."""
@@ -108,6 +110,7 @@ def collect_programs(
     report: Report,
     tasks: Mapping[TensorTask, str] | None = None,
     wanted: Wanted | None = None,
+    measured: Mapping[tuple[str, str], str] = NOTHING,
 ) -> int:
     """Measure what is missing, and return how many measurements were made.
 
@@ -117,6 +120,7 @@ def collect_programs(
         report: told a sentence after each drawing of `listed_drawings`.
         tasks: with the networks that have them; None: `listed_tasks`.
         wanted: programs that were chosen; None: all that are drawn.
+        measured: loop nests of programs that have times elsewhere, by workload and setting.
 
     Raises:
         MissingDependencyError: TVM is not installed.
@@ -134,7 +138,8 @@ def collect_programs(
         _builder(config) as builder,
         TemporaryDirectory() as libraries,
     ):
-        known = _known_nests(collector)
+        known = _known_nests(collector, measured)
+        collector.known.update((*key, measure.round) for key in measured)
 
         def missing() -> Iterator[Sized]:
             for drawing in drawings:
@@ -239,14 +244,18 @@ def _built(
     return replace(asked, task=task, details=details)
 
 
-def _known_nests(collector: Collector) -> Known:
-    """Return what was measured whole in this round."""
-    known: Known = {}
+def _known_nests(collector: Collector, measured: Mapping[tuple[str, str], str]) -> Known:
+    """Return what was measured whole in this round, and elsewhere."""
     config = collector.config
-    for record in collector.store.find(config.target, round=config.round):
-        if NEST in record.details and is_whole(record, config.timing.most_slowed):
-            level = str(json.loads(record.setting)["codegen"])
-            known.setdefault((record.workload, level), set()).add(_hash(record.details[NEST]))
+    nests = {
+        (record.workload, record.setting): str(record.details[NEST])
+        for record in collector.store.find(config.target, round=config.round)
+        if NEST in record.details and is_whole(record, config.timing.most_slowed)
+    }
+    known: Known = {}
+    for (workload, setting), nest in (nests | dict(measured)).items():
+        level = str(json.loads(setting)["codegen"])
+        known.setdefault((workload, level), set()).add(_hash(nest))
     return known
 
 

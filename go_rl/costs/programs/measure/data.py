@@ -8,6 +8,7 @@ package lie in ``go_rl/costs/timing/data``.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
@@ -29,7 +30,7 @@ from go_rl.runtime.records import RECORDS, Record, RecordStore
 
 ROWS = ("task", "target", "draw", "nest", "trace", "seconds", "spread", "away")
 """Arrays of one number a measurement."""
-FEW_CALLS = 12
+FEW_CALLS = 60
 """Timed calls below which their median counts."""
 
 
@@ -82,7 +83,9 @@ class ProgramData:
     """Provenance of the data: processor of each device, versions of tools, rules."""
 
 
-def gather_programs(folder: Path, name: str = "programs", most_slowed: float = inf) -> ProgramData:
+def gather_programs(
+    folder: Path, name: str = "programs", most_slowed: float = inf, most_away: float = 1.0
+) -> ProgramData:
     """Return the measurements of programs in a folder; features that were computed before are read
     from `go_rl.costs.programs.measure.features_file.FEATURES`.
 
@@ -93,6 +96,7 @@ def gather_programs(folder: Path, name: str = "programs", most_slowed: float = i
             (`go_rl.costs.timing.core_speed`)
             took more than so many times as long as at the reference speed: where the neighbour of a
             virtual core is busy, that work is slowed more than programs are.
+        most_away: records are left out during which others had the core for a larger share.
 
     Raises:
         ReadError: no program has a time there, or a record is none of a program.
@@ -107,11 +111,15 @@ def gather_programs(folder: Path, name: str = "programs", most_slowed: float = i
             f"{folder}: no tensor program has a time ({len(records)} records); a folder of go-rl "
             "measure programs is needed"
         )
+    every = Counter(record.target for record in timed)
     timed = [r for r in timed if float(r.details.get(SLOWED, 0.0)) <= most_slowed]
+    timed = [r for r in timed if float(r.details.get("away", 0.0)) <= most_away]
+    left_out = dict(every - Counter(record.target for record in timed))
     if not timed:
         raise ReadError(
             f"{folder}: every tensor program was timed beside fixed work that took more than "
-            f"{most_slowed} (most_slowed) times as long as at the reference speed"
+            f"{most_slowed} (most_slowed) times as long as at the reference speed, or while others "
+            f"had the core for more than {most_away} (most_away) of the time"
         )
     nests = _numbers([_text(record, NEST) for record in timed])
     processors = {
@@ -124,7 +132,7 @@ def gather_programs(folder: Path, name: str = "programs", most_slowed: float = i
         nests=tuple(nests),
         asts=nest_features(tuple(nests), folder),
         failures=failures_of(mine),
-        provenance={"processors": processors, "measured": _days(timed)},
+        provenance={"processors": processors, "measured": _days(timed), "left_out": left_out},
         **_columns(timed, nests),
     )
 
@@ -165,7 +173,7 @@ def _columns(records: Sequence[Record], nests: Mapping[str, int]) -> dict[str, A
         "draw": np.array([_draw(json.loads(record.setting)) for record in records], np.int64),
         "nest": np.array([nests[each[NEST]] for each in about], np.int64),
         "trace": np.array([traces[each[TRACE]] for each in about], np.int64),
-        "seconds": np.array([_seconds(record) for record in records], np.float64),
+        "seconds": np.array([record_seconds(record) for record in records], np.float64),
         "spread": np.array([record.spread or 0.0 for record in records], np.float64),
         "away": np.array([float(each.get("away", 0.0)) for each in about], np.float64),
     }
@@ -175,7 +183,7 @@ def _draw(setting: Mapping[str, Any]) -> int:
     return setting.get("draw", 0) + setting.get("draws", 0) * setting.get("seed", 0)
 
 
-def _seconds(record: Record) -> float:
+def record_seconds(record: Record) -> float:
     """Seconds of one run: of `FEW_CALLS` or more the record's own figure, a low quantile; of fewer
     their median, for the least of a few calls is what a disturbance was overestimated in."""
     few = record.repeats < FEW_CALLS and "median" in record.details

@@ -29,8 +29,8 @@ from go_rl.costs.timing.config import TimingConfig
 from go_rl.costs.timing.measuring_run import MeasuringRun, Timed
 from go_rl.costs.timing.tvm_calls import import_tvm, timed_calls
 
-LEAST_PRIORITY = 19
-"""Priority of the process that builds: it has 1.5 % of a core on which another one measures."""
+BUILD_NICE = 15
+"""Niceness of the process that builds: it has 3 % of a core on which another one measures."""
 MEMORY_BYTES, MEMORY_REPEATS = 1 << 26, 5
 """Bytes that the idle check reads from memory, more than a cache holds, and how often."""
 
@@ -99,7 +99,7 @@ def build(request: Any) -> Any:
         For `Drawing`: a `DrawnNest` for each schedule. For `BuildTask`: `BuiltProgram`.
     """
     _imported()
-    os.setpriority(os.PRIO_PROCESS, 0, LEAST_PRIORITY)
+    os.setpriority(os.PRIO_PROCESS, 0, BUILD_NICE)
     return _drawn(request)[1] if isinstance(request, Drawing) else _built(request)
 
 

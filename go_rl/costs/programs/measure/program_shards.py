@@ -1,4 +1,5 @@
-"""`add_shard`: the measurements of one more processor in a data set of several.
+"""`add_shard`: the measurements of one more processor in a data set of several; `shipped_programs`:
+those that a processor has there, and need not be made again.
 
 The programs are kept once (`go_rl.costs.programs.measure.data_file`). Their numbers never change:
 what a processor measured that none before had is appended.
@@ -6,6 +7,7 @@ what a processor measured that none before had is appended.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,18 +18,27 @@ import numpy as np
 from go_rl.core import ReadError
 from go_rl.costs.programs.features import join_asts
 from go_rl.costs.programs.measure.data import ROWS, ProgramData
-from go_rl.costs.programs.measure.data_file import load_programs, save_programs, save_times
+from go_rl.costs.programs.measure.data_file import (
+    KIND,
+    load_programs,
+    save_programs,
+    save_times,
+    shard_paths,
+)
+from go_rl.costs.programs.workloads.drawn_programs import Drawing
 
+PROGRAM = ("task", "target", "nest")
+"""Rows that say which program was measured."""
 T = TypeVar("T")
 
 
 def add_shard(path: Path, data: ProgramData) -> None:
-    """Write the measurements of one processor, and extend the programs by what is new; a shard of
-    this processor that there is already is replaced.
+    """Write the measurements of one processor, and extend the programs by what is new. Programs
+    that the processor's shard has and ``data`` has not stay in it.
 
     Args:
         path: file of the programs; made if there is none.
-        data: all measurements of the processor (`go_rl.costs.programs.measure.data`).
+        data: measurements of the processor (`go_rl.costs.programs.measure.data`).
 
     Raises:
         CheckpointError: a file cannot be written.
@@ -36,16 +47,64 @@ def add_shard(path: Path, data: ProgramData) -> None:
     devices = sorted({each.device for each in data.targets})
     if len(devices) != 1:
         raise ReadError(f"{data.name}: a shard is of one device, not of {', '.join(devices)}")
+    device = devices[0]
     known = load_programs(path, ()) if path.exists() else _none_of(data, path.stem)
     extended, numbers = _extended(known, data)
     rows = {name: getattr(data, name) for name in ROWS}
     rows |= {name: number[rows[name]] for name, number in numbers.items()}
-    told = dict(data.provenance)
-    told["measured"] = {devices[0]: told.get("measured", "")}
+    told = {**data.provenance, "measured": {device: data.provenance.get("measured", "")}}
+    targets, failures = data.targets, Counter(data.failures)
+    if device in shard_paths(path):
+        before = load_programs(path, [device])
+        targets = tuple(dict.fromkeys((*before.targets, *data.targets)))
+        rows["target"] = np.array([targets.index(each) for each in data.targets])[rows["target"]]
+        rows = _joined(rows, {name: getattr(before, name) for name in ROWS})
+        failures |= Counter(before.failures)
+        told["measured"][device] = _days(before.provenance["measured"][device], told, device)
     save_programs(extended, path)
     folder = path.with_suffix("")
     folder.mkdir(parents=True, exist_ok=True)
-    save_times(folder / f"{devices[0]}.npz", replace(data, provenance=told), rows)
+    shard = replace(data, targets=targets, failures=dict(sorted(failures.items())), provenance=told)
+    save_times(folder / f"{device}.npz", shard, rows)
+
+
+def shipped_programs(name: str, draws: int, device: str) -> dict[tuple[str, str], str]:
+    """Return the loop nests that a processor's shard of a data set that ships has, by workload and
+    setting of their records; none where there is no such data set or shard.
+
+    Args:
+        name: of the data set.
+        draws: schedules of a drawing.
+        device: target of the records.
+
+    Raises:
+        ReadError: the shard is damaged.
+    """
+    path = Path(f"{KIND.shipped}/{name}.npz")
+    if device not in shard_paths(path):
+        return {}
+    data = load_programs(path, [device])
+    found = {}
+    for task, target, draw, nest in zip(data.task, data.target, data.draw, data.nest, strict=True):
+        level = data.targets[target].codegen
+        drawing = Drawing(data.tasks[task], level, draws, int(draw) // draws)
+        key = drawing.task.workload, drawing.setting(int(draw) % draws)
+        found[key] = data.nests[nest]
+    return found
+
+
+def _joined(rows: dict[str, np.ndarray], before: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return rows, and behind them those of before that are of other programs."""
+    new = set(zip(*(rows[name].tolist() for name in PROGRAM), strict=True))
+    old = zip(*(before[name].tolist() for name in PROGRAM), strict=True)
+    kept = np.array([each not in new for each in old], bool)
+    return {name: np.concatenate([rows[name], before[name][kept]]) for name in rows}
+
+
+def _days(before: str, told: dict[str, Any], device: str) -> str:
+    """Return the first and the last day of both."""
+    days = sorted({*before.split(" to "), *told["measured"][device].split(" to ")} - {""})
+    return days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
 
 
 def _none_of(data: ProgramData, name: str) -> ProgramData:

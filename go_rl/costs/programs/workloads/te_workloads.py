@@ -173,10 +173,9 @@ def _elementwise(tvm: Any, task: TensorTask) -> tuple[Any, ...]:
              "erf": tirx.erf}  # fmt: skip
 
     def applied(step: str, last: Any, name: str) -> Any:
-        def element(i: Any) -> Any:
-            return joined[step](last[i], other[i]) if step in joined else alone[step](last[i])
-
-        return te.compute((elements,), element, name)
+        if step in joined:
+            return te.compute((elements,), lambda i: joined[step](last[i], other[i]), name)
+        return te.compute((elements,), lambda i: alone[step](last[i]), name)
 
     value: Any = given
     for number, step in enumerate(task.steps):
