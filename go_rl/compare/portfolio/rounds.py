@@ -23,8 +23,8 @@ FIRST_SECONDS = 1.0
 MIDDLING = 4000
 FAVOUR = 2.0
 """Factor on the share of a method that bettered the plan; others lose as much."""
-LIGHTEST, HEAVIEST = 0.25, 2.0
-"""Limits of the product of these factors."""
+HEAVIEST = 2.0
+"""Most of the product of these factors; the least is the turn's (`Turn.lightest`)."""
 EARLY = 0.45
 """Share of its seconds before which a method that stops has nothing more to try."""
 
@@ -93,7 +93,7 @@ class Rounds:
         """Say what a turn found, and whether it is better than what was known."""
         name = portion.turn.name
         weight = self._weight.get(name, 1.0) * (FAVOUR if better else 1 / FAVOUR)
-        self._weight[name] = min(max(weight, LIGHTEST), HEAVIEST)
+        self._weight[name] = min(max(weight, portion.turn.lightest), HEAVIEST)
         if not _ended_early(portion.budget, plan):
             self._idle = False
         elif plan.evaluation.status.ok:

@@ -43,6 +43,8 @@ class Turn(NamedTuple):
     pace: float = 0.0
     """Samples a second on a graph of one node, roughly; where it is given, turns are counted in
     samples, so that what they do depends on no clock."""
+    lightest: float = 0.25
+    """Least factor on the share where the method does not better the plan."""
 
 
 class PartCompilation(Protocol):
