@@ -49,7 +49,7 @@ class CurveRow:
 class ProgramCurve(Experiment):
     """Options of this table."""
 
-    data: tuple[str, ...] = ("programs-3", "programs-1")
+    data: tuple[str, ...] = ("programs-3",)
     """Data sets."""
     each: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
     """Programs of each task."""
