@@ -1,35 +1,32 @@
 """``auto`` beside itself without a policy, and beside every method alone for a third of the time.
 
 Run: ``python -m experiments.learning.auto_alone [--seconds 9] [--only 'moe*']``, on the zoo's
-validation problems. A user who gives
-``auto`` nine seconds should not have done better with one method and three. Seconds are those of
-the processor, as in `headroom_auto`: other programs change nothing. What is compiled counts against
-no budget. Each problem is planned by ``auto``, by ``auto-classical`` and by each method, in one
-process; with ``--weights`` also by ``auto`` with other weights of its objective.
+validation problems. A user who gives ``auto`` nine seconds should not have done better with one
+method and three. Seconds are those of the processor, as in `headroom_auto`: other programs change
+nothing. What is compiled counts against no budget. Each problem is planned by ``auto``, by
+``auto-classical`` and by each method, in one process; with ``--weights`` also by ``auto`` with
+other weights of its objective.
 """
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 
 from experiments.experiment import Experiment, say
+from experiments.learning.headroom_auto import planned_value
 from experiments.page_text import markdown_table
 from experiments.statistics import family_means, geometric_mean, ratio_of
-from go_rl.compare.portfolio import run
 from go_rl.compare.portfolio.portfolio import AUTO_METHOD, CLASSICAL_AUTO
 from go_rl.compare.portfolio.registry import METHODS
-from go_rl.core import Budget, Objective, Problem
+from go_rl.core import Budget, Objective
 from go_rl.costs.models.zoo_problem import priced_problem
 from go_rl.graphs.zoo.index import zoo_entry
 from go_rl.graphs.zoo.problems import ZooProblem, zoo_problem, zoo_problems
 from go_rl.objectives.kits import KITS
-from go_rl.policy.agent import Agent
 from go_rl.policy.weights import load_weights
 
 SHARE = 3
@@ -86,7 +83,8 @@ class AutoAlone(Experiment):
             for name, seed in missing:
                 assert problem is not None
                 seconds = self.seconds / (1 if name.startswith(AUTO_METHOD) else SHARE)
-                value = _value(problem, name, seconds, seed, others.get(name))
+                word, budget = name.partition(",")[0], Budget(seconds=seconds)
+                value = planned_value(problem, word, others.get(name), seed, budget)
                 kept.add(Row(named.name, name, self.seconds, seed, value))
             say(number, named.name)
         self.write_page(page(kept.rows))
@@ -100,13 +98,6 @@ def _compared(named: ZooProblem, others: tuple[str, ...], seeds: int) -> list[tu
     alone = [name for name in METHODS[objective] if name not in references]
     autos = (AUTO_METHOD, CLASSICAL_AUTO, *others)
     return [(name, seeds) for name in autos] + [(name, 1) for name in alone]
-
-
-def _value(problem: Problem, method: str, seconds: float, seed: int, agent: Agent | None) -> float:
-    word = method.partition(",")[0]
-    with mock.patch.object(time, "perf_counter", time.process_time):
-        plan = run(problem, word, Budget(seconds=seconds), seed, agent=agent).best
-    return plan.value if plan.evaluation.status.ok else np.inf
 
 
 def page(rows: list[Row]) -> str:

@@ -50,12 +50,9 @@ class DispatchData(Experiment):
         f"{RUNS}/dispatch-600-0/weights.npz",
         f"{RUNS}/dispatch-2498-0/weights.npz",
         f"{RUNS}/dispatch-offsets-0/weights.npz",
-        "dispatch-2.5",
     )
     """Weights, those with which the others are compared first."""
-    names: tuple[str, ...] = (
-        "600 graphs", "2,498 graphs", "2,498 graphs and offsets", "2,498 graphs, 96 prototypes",
-    )  # fmt: skip
+    names: tuple[str, ...] = ("600 graphs", "2,498 graphs", "2,498 graphs and offsets")
     """Names of the weights on the page."""
     generated: int = 14
     """Generated problems."""

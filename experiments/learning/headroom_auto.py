@@ -132,6 +132,12 @@ def _rounds(
 
 def _auto(problem: Problem, arm: str, agent: object, seed: int, budget: Budget) -> float:
     method = WITHOUT if arm == WITHOUT else "auto"
+    return planned_value(problem, method, agent, seed, budget)
+
+
+def planned_value(problem: Problem, method: str, agent: object, seed: int, budget: Budget) -> float:
+    """Return the seconds of a method's plan, inf where there is none; the seconds of the budget are
+    those of the processor."""
     with mock.patch.object(time, "perf_counter", time.process_time):
         plan = run(problem, method, budget, seed, agent=agent).best
     return plan.value if plan.evaluation.status.ok else np.inf

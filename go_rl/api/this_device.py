@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from go_rl.api.predict import THIS
 from go_rl.api.progress import Progress, ignore, of_total
 from go_rl.core import TrainingError
+from go_rl.core.files.user_cache import user_cache
 from go_rl.core.hardware.processor import own_target, processor_name
 from go_rl.costs.timing.config import CollectConfig
 
@@ -84,8 +85,7 @@ class Calibrated:
 def this_weights() -> Path:
     """Return where `calibrate` writes and `predict_this` reads by default: in the user's cache
     folder, by processor."""
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "go_rl" / f"this-{own_target()}.npz"
+    return user_cache() / f"this-{own_target()}.npz"
 
 
 def calibrate(

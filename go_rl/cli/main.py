@@ -7,13 +7,13 @@ import signal
 import sys
 from collections.abc import Sequence
 from importlib.metadata import version
-from pathlib import Path
 
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.guard import guarded
 from go_rl.cli.parsing.parse import parse
 from go_rl.cli.stopping import handling, raise_by_signal
 from go_rl.cli.streams import prepare_streams
+from go_rl.core.files.user_cache import user_cache
 from go_rl.core.installed import check_installed
 
 
@@ -37,6 +37,5 @@ def _run(argv: list[str]) -> int:
 
 def _keep_compiled_programs() -> None:
     """Let JAX keep what it compiles in the user's cache folder, unless another one is named."""
-    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(home) / "go_rl" / "jax"))
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(user_cache() / "jax"))
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")

@@ -130,7 +130,6 @@ def train_programs(
         CheckpointError: weights cannot be read or written.
         MissingDependencyError: a search without Optuna, or trees without LightGBM.
     """
-    from go_rl.costs.programs.learn.code_inputs import of_width
     from go_rl.costs.programs.learn.examples import KeepRules
     from go_rl.costs.programs.learn.predictor import ProgramPredictor, check_enough
     from go_rl.costs.programs.learn.program_weights import load_program_weights
@@ -147,6 +146,17 @@ def train_programs(
     start = None if fine_tune is None else load_program_weights(fine_tune)
     if config.model not in NETWORKS or not isinstance(start, ProgramPredictor | None):
         return _trained(examples, split, out, config, start)
+    return _trained_network(examples, split, out, config, start, search, report)
+
+
+def _trained_network(
+    examples: ProgramExamples, split: DataSplit, out: Path, config: TrainProgramsConfig,
+    start: ProgramPredictor | None, search: int, report: Progress,
+) -> TrainedPrograms:  # fmt: skip
+    """Train CDMPP's network anew, or ``start`` further, and write the weights."""
+    from go_rl.costs.programs.learn.code_inputs import of_width
+    from go_rl.costs.programs.learn.predictor import ProgramPredictor
+
     run = _run(config)
     examples = replace(examples, inputs=of_width(examples.inputs, run.network.leaf_numbers))
     if search:

@@ -16,7 +16,7 @@ from jaxtyping import Float32, Float64
 from go_rl.costs.programs.features import compact_ast
 from go_rl.costs.programs.learn.examples import ProgramExamples, programs_of_nests
 from go_rl.costs.programs.learn.predictor import ProgramPredictor
-from go_rl.costs.programs.learn.program_weights import FineTuned, LoadedPrograms
+from go_rl.costs.programs.learn.program_weights import FineTunable, LoadedPrograms
 from go_rl.costs.programs.measure.data import ProgramTarget
 from go_rl.costs.programs.nests import LoopNest, NestError
 from go_rl.tuning.config import TuningError
@@ -50,7 +50,7 @@ class ProgramGuide:
         self._seconds: list[float] = []
         self._operator: list[int] = []
         self._spaces: list[ProgramSpace] = []
-        self._tuned: tuple[int, FineTuned] = (0, predictor)
+        self._tuned: tuple[int, FineTunable] = (0, predictor)
 
     def tuners(self, name: str) -> MakeInnerTuner:
         """Return what makes the inner tuners of operators, whose searches this guide ranks for.
@@ -104,7 +104,7 @@ class ProgramGuide:
         except NestError:  # it computes nothing
             return False
 
-    def _predictor(self) -> FineTuned:
+    def _predictor(self) -> FineTunable:
         """The predictor, fine-tuned on as many trials as the last doubling had."""
         count = FIRST_TRIALS
         if len(self._nests) < count:

@@ -87,6 +87,7 @@ def test_a_generated_graph_is_traced_once(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
+        ({"generated": 0, "traced": "graphs"}, "traced is the folder of generated graphs; give"),
         ({"generated": -1}, "generated must be >= 0, not -1"),
         ({"further_share": 0.5}, "further_share has no meaning beside generated 3"),
         ({"further": ()}, "further has no meaning beside generated 3"),

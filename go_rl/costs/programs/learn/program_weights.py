@@ -3,7 +3,6 @@ it is."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -14,6 +13,7 @@ from jaxtyping import Float64
 
 from go_rl.core import CheckpointError, TrainingError
 from go_rl.core.files.shipped import shipped_or_given
+from go_rl.core.files.user_cache import user_cache
 from go_rl.core.hardware.processor import own_target
 from go_rl.costs.learning.predictor import Predictor
 from go_rl.costs.programs.learn.code_trees import CodeTrees
@@ -34,7 +34,7 @@ WHAT, ENDING = "weights of tensor programs", ".npz"
 
 
 @runtime_checkable
-class FineTuned(Protocol):
+class FineTunable(Protocol):
     """Predictor that learns further from measured programs."""
 
     @property
@@ -58,8 +58,7 @@ class FineTuned(Protocol):
 def this_machine_weights() -> Path:
     """Return where ``go-rl calibrate --programs`` writes, and where ``predict --by programs`` and
     ``tune programs --guide`` read by default: in the user's cache folder, by processor."""
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "go_rl" / f"programs-{own_target()}.npz"
+    return user_cache() / f"programs-{own_target()}.npz"
 
 
 def load_program_weights(source: str | Path) -> LoadedPrograms:

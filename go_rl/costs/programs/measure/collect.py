@@ -60,7 +60,7 @@ KEPT = (NEST, TRACE, VISIT_SECONDS)
 Wanted = Collection[tuple[str, str]]
 """Workload and setting of the programs to be measured."""
 Sized = tuple[Asked, int]
-"""What is asked for, and bytes of its operands."""
+"""A measurement to be made, and the bytes of its operands."""
 
 
 def listed_tasks(config: ProgramsConfig) -> dict[TensorTask, str]:

@@ -311,6 +311,11 @@ class MakespanTrainConfig(TrainConfig, ABC):
         check_least("train", self, 0, "generated")
         if self.generated:
             self._check_generated()
+        elif self.traced is not None:
+            raise TrainingError(
+                "train: traced is the folder of generated graphs; give generated as well, or "
+                "leave traced out"
+            )
         if not 0 <= self.further_share <= 1:
             raise TrainingError(f"train: further_share must be 0 to 1, not {self.further_share}")
         if not self.decide:
