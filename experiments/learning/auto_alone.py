@@ -1,11 +1,12 @@
 """``auto`` beside itself without a policy, and beside every method alone for a third of the time.
 
 Run: ``python -m experiments.learning.auto_alone [--seconds 9] [--only 'moe*']``, on the zoo's
-validation problems. A user who gives ``auto`` nine seconds should not have done better with one
-method and three. Seconds are those of the processor, as in `headroom_auto`: other programs change
-nothing. What is compiled counts against no budget. Each problem is planned by ``auto``, by
-``auto-classical`` and by each method, in one process; with ``--weights`` also by ``auto`` with
-other weights of its objective.
+validation problems, or with ``--part test --no-alone`` on the test ones, without the methods alone
+and with a page of its own, ``auto_test``. A user who gives ``auto`` nine seconds should not have
+done better with one method and three. Seconds are those of the processor, as in `headroom_auto`:
+other programs change nothing. What is compiled counts against no budget. Each problem is planned by
+``auto``, by ``auto-classical`` and by each method, in one process; with ``--weights`` also by
+``auto`` with other weights of its objective.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from go_rl.compare.portfolio.registry import METHODS
 from go_rl.core import Budget, Objective
 from go_rl.costs.models.zoo_problem import priced_problem
 from go_rl.graphs.zoo.index import zoo_entry
-from go_rl.graphs.zoo.problems import ZooProblem, zoo_problem, zoo_problems
+from go_rl.graphs.zoo.problems import Part, ZooProblem, zoo_problem, zoo_problems
 from go_rl.objectives.kits import KITS
 from go_rl.policy.weights import load_weights
 
@@ -62,20 +63,29 @@ class AutoAlone(Experiment):
     """Runs of ``auto``, with and without a policy; methods alone have one."""
     most_nodes: int = 6500
     """Largest graph."""
+    part: Part = "validation"
+    """Side of the split."""
+    alone: bool = True
+    """Run the methods alone, too."""
+
+    @property
+    def stem(self) -> Path:
+        """Path of the page without its ending."""
+        return self.out / ("auto_alone" if self.part == "validation" else f"auto_{self.part}")
 
     def run(self) -> None:
         """Make the missing rows, then the page."""
         kept = self.kept_rows(Row)
         agents = {f"auto, {Path(name).parent.name or name}": load_weights(name).agent
                   for name in self.weights}  # fmt: skip
-        for number, named in enumerate(zoo_problems("validation")):
+        for number, named in enumerate(zoo_problems(self.part)):
             wanted = any(fnmatch(named.name, pattern) for pattern in self.only)
             if not wanted or zoo_entry(named.graph).nodes > self.most_nodes:
                 continue
             others = agents if named.objective == "makespan" else {}
             missing = [
                 (name, seed)
-                for name, seeds in _compared(named, tuple(others), self.seeds)
+                for name, seeds in _compared(named, tuple(others), self.seeds, self.alone)
                 for seed in range(seeds)
                 if not kept.has(named.name, name, self.seconds, seed)
             ]
@@ -90,14 +100,16 @@ class AutoAlone(Experiment):
         self.write_page(page(kept.rows))
 
 
-def _compared(named: ZooProblem, others: tuple[str, ...], seeds: int) -> list[tuple[str, int]]:
+def _compared(
+    named: ZooProblem, others: tuple[str, ...], seeds: int, alone: bool
+) -> list[tuple[str, int]]:
     """``auto`` with and without policies, then the methods of the problem's objective but for its
-    reference plans; each with its number of runs."""
+    reference plans, if they shall run alone; each with its number of runs."""
     objective = Objective(named.objective)
     references = KITS[objective].search().references
-    alone = [name for name in METHODS[objective] if name not in references]
+    methods = [name for name in METHODS[objective] if name not in references and alone]
     autos = (AUTO_METHOD, CLASSICAL_AUTO, *others)
-    return [(name, seeds) for name in autos] + [(name, 1) for name in alone]
+    return [(name, seeds) for name in autos] + [(name, 1) for name in methods]
 
 
 def page(rows: list[Row]) -> str:
@@ -108,9 +120,10 @@ def page(rows: list[Row]) -> str:
         parts += [f"## {seconds:g} s", "", *_leads(some), "", *_alone(some, seconds), ""]
     return "\n".join([
         "# `auto`, `auto` without a policy, and each method alone", "",
-        "Validation problems of the zoo; seconds are those of the processor. *Over `auto`*: the "
-        "arm's seconds of an iteration over those of `auto` at equal time, geometric mean, "
-        "families alike, with the 95 % interval over families; above 1, `auto` is ahead.", "",
+        f"Problems of the zoo, {zoo_problem(rows[0].problem).part}; seconds are those of the "
+        "processor. *Over `auto`*: the arm's seconds of an iteration over those of `auto` at equal "
+        "time, geometric mean, families alike, with the 95 % interval over families; above 1, "
+        "`auto` is ahead. Problems for which one of the two has no plan are left out.", "",
         *parts,
     ])  # fmt: skip
 
@@ -119,7 +132,7 @@ def _leads(rows: list[Row]) -> list[str]:
     """Table of the arms of ``auto`` over it, by objective."""
     values: dict[tuple[str, str], list[float]] = {}
     for row in rows:
-        if row.method.startswith(AUTO_METHOD):
+        if row.method.startswith(AUTO_METHOD) and np.isfinite(row.value):
             values.setdefault((row.problem, row.method), []).append(np.log(row.value))
     cells = []
     for objective in ("ring", "makespan"):
@@ -130,7 +143,9 @@ def _leads(rows: list[Row]) -> list[str]:
                     float(np.mean(found) - np.mean(values[name, AUTO_METHOD])),
                 )
                 for (name, method), found in values.items()
-                if method == arm and zoo_problem(name).objective == objective
+                if method == arm
+                and (name, AUTO_METHOD) in values
+                and zoo_problem(name).objective == objective
             ]
             if logs:
                 lead = "{:.3f} ({:.3f} to {:.3f})".format(*ratio_of(family_means(logs)))
@@ -147,7 +162,7 @@ def _alone(rows: list[Row], seconds: float) -> list[str]:
             method: value for (problem, method), value in values.items()
             if problem == name and not method.startswith(AUTO_METHOD)
         }  # fmt: skip
-        if alone:
+        if np.isfinite(min(alone.values(), default=np.inf)):
             best = min(alone, key=lambda method: alone[method])
             auto = values[name, AUTO_METHOD]
             ratios.append(auto / alone[best])
@@ -155,6 +170,8 @@ def _alone(rows: list[Row], seconds: float) -> list[str]:
             cells.append([name, f"{1e3 * auto:.4g}", best, f"{1e3 * alone[best]:.4g}",
                           f"{ratios[-1]:.3f}", verdict])  # fmt: skip
     heads = ["problem", "`auto`, ms", "best method alone", "ms", "`auto` over it", ""]
+    if not cells:
+        return []
     behind = sum(ratio > ALLOWED for ratio in ratios)
     return [
         f"Each method alone has {seconds / SHARE:g} s, a third. `auto` may be behind the best of "

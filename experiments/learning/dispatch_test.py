@@ -1,0 +1,297 @@
+"""The dispatch policy on the frozen test families: scored once, beside its arms and its rivals.
+
+Run: ``python -m experiments.learning.dispatch_test [--only 'wavenet*']``. Problems are the zoo's
+test problems on connected devices, by analytical prices, and the same families on hardware that is
+unequal, newer or in two hosts (`FURTHER`), by the prices that ``--cost auto`` takes. Every arm is
+judged by the best of its first 1, 5, 20 and, where it searches, 200 plans:
+
+- *policy*: plans of the prototypes that the network prefers; each training seed that is given;
+- *fine-tuned*: the search that begins with them; *from scratch*: the same from untrained weights;
+- *fixed order*, *random encoder*, *blind*, *untrained*: control arms, see `dispatch_arms`;
+- *composed*, *annealing*, *random*: rivals of the registry at equal samples.
+
+The best known plan of a problem is the best of all arms, of the zoo's frozen plans and of
+`auto_alone`'s runs on it. Finished rows are kept; a second start goes on there.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+from jaxtyping import Float64
+
+from experiments.experiment import RESULTS, Experiment, say
+from experiments.learning import auto_alone
+from experiments.page_text import markdown_table
+from experiments.rows import read_rows
+from experiments.statistics import family_means, ratio_of
+from go_rl.compare.portfolio.registry import METHODS
+from go_rl.core import DECISIONS, Budget, Objective, Plan
+from go_rl.costs.models.zoo_problem import priced_problem
+from go_rl.graphs.zoo.best_known import best_entries
+from go_rl.graphs.zoo.index import zoo_entry
+from go_rl.graphs.zoo.problems import ZooProblem, zoo_problems
+from go_rl.objectives.makespan.workspace import makespan_workspace
+from go_rl.policy.agent import Agent
+from go_rl.policy.controls import controlled
+from go_rl.policy.dispatch.cross_entropy import CrossEntropy
+from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
+from go_rl.policy.dispatch.dispatch_search import DispatchSearch, preferred
+from go_rl.policy.learn.dispatch.searches import untrained
+from go_rl.policy.weights import load_weights
+
+COUNTS = (1, 5, 20, 200)
+"""Plans whose best is compared."""
+ZERO_SHOT = 20
+"""Plans of arms that do not search."""
+FURTHER = tuple(
+    product(
+        ("amoebanet-d-6-192", "gnmt-2-layers", "inception-v3-b32", "rnnlm-2-layers",
+         "transformer-xl-4-layers", "wavenet-2x18"),
+        ("two-hosts-v100", "two-hosts-mixed", "4090+3090"),
+    )
+)  # fmt: skip
+"""Graphs, of training iterations, and hardware that no frozen problem has."""
+CONTROLS = {"fixed order": "zero-output", "random encoder": "random-encoder", "blind": "blind"}
+RIVALS = ("composed", "annealing", "random")
+DRAWN = ("untrained", "random encoder", "from scratch", "annealing", "random", "fine-tuned")
+"""Arms with a run for each evaluation seed; the others draw nothing."""
+TARGETS = (
+    ("untrained", 20, "policy", 20, 1.05), ("composed", 20, "policy", 20, 1.03),
+    ("annealing", 20, "policy", 20, 1.10), ("fixed order", 5, "policy", 5, 1.02),
+    ("best known", 200, "policy", 20, 1 / 1.05), ("best known", 200, "fine-tuned", 200, 1 / 1.02),
+)  # fmt: skip
+"""Rival and its plans, ours and its plans, the ratio that is asked of the rival over ours."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """The best of the first plans of an arm on a problem; NaN where the arm does not search on."""
+
+    problem: str
+    family: str
+    arm: str
+    seed: int
+    best_1: float
+    """Seconds of an iteration."""
+    best_5: float
+    best_20: float
+    best_200: float
+    to_scratch: int
+    """Plans until *from scratch*'s 200-sample result of the same seed; 0: not asked or not had."""
+    processor_seconds: float
+    """Spent on the arm, compilation included."""
+
+
+@dataclass(frozen=True)
+class DispatchTest(Experiment):
+    """Options of this experiment."""
+
+    weights: tuple[str, ...] = (
+        "dispatch-2.5",
+        "experiments/learning/runs/dispatch-wide-1/weights.npz",
+    )
+    """The policy by its training seeds, the one that ships first; only that one is fine-tuned."""
+    only: tuple[str, ...] = ("*",)
+    """Patterns of the problems' names."""
+    seeds: int = 3
+    """Runs of arms that draw anything."""
+    most_nodes: int = 18_000
+    """Largest graph."""
+
+    def run(self) -> None:
+        """Make the missing rows, then the page."""
+        kept = self.kept_rows(Row)
+        for number, (name, named, cost) in enumerate(problems(self.most_nodes)):
+            if any(fnmatch(name, pattern) for pattern in self.only):
+                for row in self._rows(name, named, cost, kept.rows):
+                    kept.add(row)
+                say(number, name)
+        self.write_page(page(kept.rows, self))
+
+    def _rows(self, name: str, named: ZooProblem, cost: str, known: list[Row]) -> Iterator[Row]:
+        """Yield the rows of a problem that are missing; *fine-tuned* comes after *from scratch*."""
+        done = {(row.arm, row.seed) for row in known if row.problem == name}
+        missing = [each for each in self._arms if each not in done]
+        if not missing:
+            return
+        plans = DispatchPlans(makespan_workspace(priced_problem(named, cost)))
+        for arm, seed in missing:
+            began = time.process_time()
+            curve = self._curve(arm, seed, plans)
+            spent = time.process_time() - began
+            best = {f"best_{k}": float(curve[k - 1]) if k <= len(curve) else np.nan for k in COUNTS}
+            caught = 0
+            if arm == "fine-tuned":
+                key = (name, "from scratch", seed)
+                aim = next(r.best_200 for r in known if (r.problem, r.arm, r.seed) == key)
+                there = np.flatnonzero(curve <= aim * (1 + 1e-9))
+                caught = int(there[0]) + 1 if len(there) else 0
+            yield Row(
+                name, named.family, arm, seed, **best, to_scratch=caught,
+                processor_seconds=round(spent, 2),
+            )  # fmt: skip
+
+    @cached_property
+    def _arms(self) -> list[tuple[str, int]]:
+        trained = [(arm, seed) for seed in range(len(self.weights)) for arm in ("policy", "blind")]
+        drawn = [(arm, seed) for arm in DRAWN for seed in range(self.seeds)]
+        return [*trained, ("fixed order", 0), ("composed", 0), *drawn]
+
+    def _curve(self, arm: str, seed: int, plans: DispatchPlans) -> Float64[np.ndarray, "S"]:
+        """Return the best seconds after each plan of an arm."""
+        problem, last = plans.workspace.problem, max(COUNTS)
+        if arm in RIVALS:
+            method = METHODS[Objective.MAKESPAN][arm]()
+            if arm == "composed":
+                found = [method.optimize(problem, Budget(samples=k), 0).value for k in COUNTS]
+                return np.repeat(found, np.diff([0, *COUNTS]))
+            return along(method.optimize(problem, Budget(samples=last), seed))
+        if arm in ("fine-tuned", "from scratch"):
+            agent, memory = self._agents[0], {}
+            if arm == "from scratch":
+                memory["search"] = CrossEntropy(untrained(_prototypes(agent, plans), seed), seed)
+            search = DispatchSearch(agent, memory=memory)
+            return along(search.optimize(problem, Budget(samples=last), seed))
+        if arm == "untrained":
+            weights = untrained(ZERO_SHOT, seed)
+        else:
+            agent = self._agents[0 if arm == "random encoder" else seed]
+            weights = preferred(controlled(agent, CONTROLS.get(arm), seed), plans)[:ZERO_SHOT]
+        seconds = plans.dispatch.evaluate(weights).seconds
+        return np.minimum.accumulate(np.where(np.isfinite(seconds), seconds, np.inf))
+
+    @cached_property
+    def _agents(self) -> list[Agent]:
+        return [load_weights(weights).agent for weights in self.weights]
+
+
+def problems(most_nodes: int) -> list[tuple[str, ZooProblem, str]]:
+    """Return the test problems with their names and prices, the frozen ones first."""
+    frozen = [(each, "analytical") for each in zoo_problems("test", "makespan")]
+    further = [
+        (ZooProblem(f"{graph}-training", hardware, "makespan", DECISIONS), "auto")
+        for graph, hardware in FURTHER
+    ]
+    return [
+        (named.name if cost == "analytical" else f"{named.name}.{cost}", named, cost)
+        for named, cost in (*frozen, *further)
+        if zoo_entry(named.graph).nodes <= most_nodes
+    ]
+
+
+def along(plan: Plan) -> Float64[np.ndarray, "S"]:
+    """Return the best seconds after each sample of a search; inf before its first plan."""
+    curve = np.full(max(COUNTS), np.inf)
+    for point in plan.curve:
+        curve[max(point.samples, 1) - 1 :] = point.seconds
+    return curve
+
+
+def _prototypes(agent: Agent, plans: DispatchPlans) -> int:
+    return len(preferred(agent, plans))
+
+
+Logs = dict[tuple[str, int], dict[str, float]]
+"""Log seconds by arm and number of plans, then by problem; means over seeds."""
+
+
+def logs_of(rows: Sequence[Row]) -> Logs:
+    """Return the logarithms of all arms, and of the best known plans as an arm."""
+    found: dict[tuple[str, int], dict[str, list[float]]] = {}
+    for row, k in product(rows, COUNTS):
+        value = getattr(row, f"best_{k}")
+        if np.isfinite(value):
+            by_problem = found.setdefault((row.arm, k), {})
+            by_problem.setdefault(row.problem, []).append(np.log(value))
+    logs = {key: {p: float(np.mean(v)) for p, v in each.items()} for key, each in found.items()}
+    best: dict[str, float] = {}
+    for row in rows:
+        values = [getattr(row, f"best_{k}") for k in COUNTS] + [_frozen(row.problem)]
+        best[row.problem] = float(np.nanmin([best.get(row.problem, np.inf), *values]))
+    logs["best known", max(COUNTS)] = {p: float(np.log(v)) for p, v in best.items()}
+    return logs
+
+
+def _frozen(problem: str) -> float:
+    """Seconds of the zoo's best-known plan, or of the portfolio's on the same problem."""
+    entries = best_entries()
+    known = [entries[problem].seconds] if problem in entries else []
+    rows = read_rows(auto_alone.Row, RESULTS / "auto_test.csv")
+    return min((*known, *(row.value for row in rows if row.problem == problem)), default=np.inf)
+
+
+def ratio(
+    logs: Logs, rival: tuple[str, int], ours: tuple[str, int], family: dict[str, str]
+) -> tuple[float, float, float] | None:
+    """Return the rival's seconds over ours, families alike, with the interval over families."""
+    both = set(logs.get(rival, {})) & set(logs.get(ours, {}))
+    if not both:
+        return None
+    means = family_means((family[p], logs[rival][p] - logs[ours][p]) for p in sorted(both))
+    return ratio_of(means)
+
+
+def page(rows: Sequence[Row], options: DispatchTest) -> str:
+    """Return the page: targets, then every arm over the policy, for both groups of problems."""
+    family = {row.problem: row.family for row in rows}
+    spent = sum(row.processor_seconds for row in rows) / 3600
+    lines = ["# The dispatch policy on the test families", "",
+             f"{len(family)} problems of {len(set(family.values()))} families, none of which had "
+             f"a part in training or in any choice; {options.seeds} evaluation seeds, "
+             f"{len(options.weights)} training seeds, {spent:.2f} processor-hours. Ratios are a "
+             "rival's seconds of an iteration over ours at equal samples: above 1 ours is ahead; "
+             "geometric means, families alike, with the 95 % interval over families (bootstrap). "
+             "*Best known*: the best plan of all rows, of the zoo's frozen plans and of `auto`.",
+             ]  # fmt: skip
+    groups = {
+        "Frozen problems, analytical prices": [r for r in rows if not r.problem.endswith(".auto")],
+        "Further hardware, prices of `--cost auto`":
+            [r for r in rows if r.problem.endswith(".auto")],
+        "All": list(rows),
+    }  # fmt: skip
+    for title, some in groups.items():
+        if some:
+            lines += ["", f"## {title}", "", *_targets(some, family), "", *_arms(some, family)]
+    return "\n".join(lines)
+
+
+def _targets(rows: Sequence[Row], family: dict[str, str]) -> list[str]:
+    logs, cells = logs_of(rows), []
+    for rival, their, ours, plans, asked in TARGETS:
+        found = ratio(logs, (rival, their), (ours, plans), family)
+        if found is not None:
+            middle, low, high = found
+            reached = "reached" if middle >= asked and (asked < 1 or low > 1) else "missed"
+            cells.append([f"{ours}, {plans}", rival, f"{asked:.3f}",
+                          f"{middle:.3f} ({low:.3f} to {high:.3f})", reached])  # fmt: skip
+    caught = [r for r in rows if r.arm == "fine-tuned"]
+    counts = [r.to_scratch or np.inf for r in caught]
+    if counts:
+        share = np.mean([count <= 100 for count in counts])
+        cells.append(["fine-tuned, plans until scratch's 200th", "from scratch", "100",
+                      f"median {np.median(counts):.0f}; at most 100 in {share:.0%} of runs",
+                      "reached" if np.median(counts) <= 100 else "missed"])  # fmt: skip
+    return [markdown_table(("ours, plans", "rival", "asked", "rival / ours", ""), cells)]
+
+
+def _arms(rows: Sequence[Row], family: dict[str, str]) -> list[str]:
+    logs, cells = logs_of(rows), []
+    for arm in dict.fromkeys(row.arm for row in rows):
+        found = [ratio(logs, (arm, k), ("policy" if k <= ZERO_SHOT else "fine-tuned", k), family)
+                 for k in COUNTS]  # fmt: skip
+        cells.append(
+            [arm, *("" if f is None else "{:.3f} ({:.3f} to {:.3f})".format(*f) for f in found)]
+        )
+    heads = ("arm over the policy", *(f"{k}" for k in COUNTS[:-1]), "200, over fine-tuned")
+    return [markdown_table(heads, cells)]
+
+
+if __name__ == "__main__":
+    DispatchTest.main()
