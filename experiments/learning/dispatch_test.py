@@ -37,10 +37,10 @@ from go_rl.costs.models.zoo_problem import priced_problem
 from go_rl.graphs.zoo.best_known import best_entries
 from go_rl.graphs.zoo.index import zoo_entry
 from go_rl.graphs.zoo.problems import ZooProblem, zoo_problems
+from go_rl.objectives.common.cross_entropy import CrossEntropy
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.agent import Agent
 from go_rl.policy.controls import controlled
-from go_rl.policy.dispatch.cross_entropy import CrossEntropy
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
 from go_rl.policy.dispatch.dispatch_search import DispatchSearch, preferred
 from go_rl.policy.learn.dispatch.searches import untrained

@@ -36,9 +36,9 @@ from go_rl.graphs.zoo.freeze import trace_entry
 from go_rl.graphs.zoo.models.building import Built, flax_model, integers, training
 from go_rl.graphs.zoo.models.language.recurrent import GNMT
 from go_rl.graphs.zoo.models.zoo_model import ZooModel
+from go_rl.objectives.common.cross_entropy import BATCH as SEARCHED
+from go_rl.objectives.common.cross_entropy import CrossEntropy
 from go_rl.policy.agent import Actions, Agent
-from go_rl.policy.dispatch.cross_entropy import BATCH as SEARCHED
-from go_rl.policy.dispatch.cross_entropy import CrossEntropy
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
 from go_rl.policy.dispatch.dispatch_search import preferred
 from go_rl.policy.kinds import plan_decoder

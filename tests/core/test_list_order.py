@@ -10,8 +10,8 @@ from reference.small_rings import ring_problem
 
 from go_rl.objectives.common.units import RingUnits
 from go_rl.objectives.ring.orders import barycentric, list_order, positions, reverse_depth_first
+from go_rl.objectives.ring.reference_orders import REFERENCE_ORDERS, reference_orders
 from go_rl.objectives.ring.workspace import RingWorkspace
-from go_rl.policy.observations.reference_orders import REFERENCE_ORDERS, reference_orders
 
 
 def random_units(seed: int) -> RingUnits:

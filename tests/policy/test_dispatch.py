@@ -15,10 +15,10 @@ from reference.step_problems import random_edges, random_kinds, random_step, ste
 
 from go_rl.core import DECISIONS, Budget, OpKind, Problem
 from go_rl.core.graph.fusion import heavy_nodes
+from go_rl.objectives.common.cross_entropy import BATCH, CrossEntropy
 from go_rl.objectives.makespan.methods.metis import metis_devices
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Agent, new_agent
-from go_rl.policy.dispatch.cross_entropy import BATCH, CrossEntropy
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
 from go_rl.policy.dispatch.dispatch_policy import PLAN
 from go_rl.policy.dispatch.dispatch_search import DispatchSearch, preferred

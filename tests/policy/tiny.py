@@ -19,6 +19,7 @@ from go_rl.graphs.readers.archive import save_graph
 from go_rl.graphs.readers.jax.reader import trace_jax
 from go_rl.graphs.zoo.index import generated_name
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
+from go_rl.objectives.ring.reference_orders import REFERENCE_ORDERS
 from go_rl.policy.agent import Actions, Agent, new_agent
 from go_rl.policy.config import DispatchPolicyConfig, NodesPolicyConfig, RingPolicyConfig
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
@@ -26,7 +27,6 @@ from go_rl.policy.learn.config import FINE_TUNING, PPOConfig
 from go_rl.policy.makespan_plans import MakespanPlans
 from go_rl.policy.observations.buckets import Padded, pad
 from go_rl.policy.observations.policy_graph import PolicyGraph
-from go_rl.policy.observations.reference_orders import REFERENCE_ORDERS
 from go_rl.policy.ring.observation import RING_COLUMNS, RING_HARDWARE
 
 SIZES = {"hidden": 8, "sage_layers": 1, "attention_layers": 1, "heads": 2, "segment": 16}

@@ -2,16 +2,17 @@
 
 A stage is a contiguous piece of the order. Position i may be cut when the tensors that cross it
 keep the link busy for at most T; with the triangle rule, a tensor that crosses one cut must be
-consumed before the next. For a given T the fewest stages follow in one sweep; the smallest T is
-found by bisection.
+consumed before the next. For a given T the fewest stages follow in one sweep, or one sweep for each
+chip where chips differ; the smallest T is found by bisection.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, no_type_check
 
 import numpy as np
-from jaxtyping import Float64, Int32
+from jaxtyping import Float64, Int16, Int32
 
 from go_rl.core.compiled_struct import compiled
 from go_rl.objectives.common.units import RingUnits
@@ -19,6 +20,18 @@ from go_rl.runtime.decoder_calls import count_decoder_calls
 
 NO_STAGE = np.int64(1 << 20)
 """More stages than any hardware has chips: not reachable."""
+
+
+@dataclass(frozen=True, eq=False)
+class UnequalChips:
+    """Chips of a ring that differ: ``k`` chips of ``K`` kinds, ``U`` units."""
+
+    kind: Int16[np.ndarray, "k"]
+    """[k] kind of each chip."""
+    work: Float64[np.ndarray, "K U"]
+    """[K, U] seconds of each unit on each kind; finite, far too many where a kind cannot run it."""
+    room: Float64[np.ndarray, "K"]
+    """[K] bytes of weights that a chip of the kind holds, over what the smallest one holds."""
 
 
 @compiled
@@ -85,17 +98,17 @@ def _fewest(first, crossing, following, seconds, fewest, come_from, queue) -> No
 
 @compiled
 @no_type_check
-def _exactly(first, crossing, following, seconds, back) -> None:
+def _by_stage(first, kind, crossing, following, seconds, back) -> None:
     """Write [stages + 1, U + 1] the previous cut of a way to end stage s at each position; what
-    cannot be had keeps -1."""
-    units = len(first) - 1
+    cannot be had keeps -1. ``first`` [K, U + 1] by [stages] ``kind``."""
+    units = len(crossing) - 1
     back[0, 0] = 0
     for s in range(len(back) - 1):
-        i = 0
+        i, begins = 0, first[kind[s]]
         for j in range(1, units + 1):
             if j < units and crossing[j] > seconds:
                 continue
-            i = max(i, first[j])
+            i = max(i, begins[j])
             while i < j and back[s, i] < 0:
                 i += 1
             if i < j and (j == units or following[i] <= j):
@@ -108,11 +121,15 @@ def compiled_of_cuts() -> tuple[Any, ...]:
 
 
 class LinearCuts:
-    """The cuts of one order of a ring problem's units."""
+    """Cuts of one order of a ring problem's units; stage i is on chip i, where chips differ."""
 
-    def __init__(self, units: RingUnits, order: Int32[np.ndarray, "U"], triangle: bool) -> None:
+    def __init__(
+        self, units: RingUnits, order: Int32[np.ndarray, "U"], triangle: bool,
+        unequal: UnequalChips | None = None,
+    ) -> None:  # fmt: skip
         self.units = units
         self.order = order
+        self._unequal = unequal
         tensors = (units.tensor_seconds, units.tensor_source, units.use_ptr, units.user)
         count = len(order)
         delta, self.following = np.zeros(count + 2), np.empty(count + 1, np.int64)
@@ -123,7 +140,8 @@ class LinearCuts:
         # What is left of a sum after everything was taken away is rounding, not traffic.
         carries = crossing > 1e-12 * crossing.max()
         self.crossing = np.where(carries, crossing + units.latency, 0.0)
-        self._load = np.concatenate([[0.0], np.cumsum(units.work[order])])
+        work = units.work[None] if unequal is None else unequal.work
+        self._load = np.pad(np.cumsum(work[:, order], axis=1), ((0, 0), (1, 0)))
         self._held = np.concatenate([[0.0], np.cumsum(units.weight[order])])
 
     def stages(
@@ -134,20 +152,21 @@ class LinearCuts:
         ``exactly``: use every chip.
         """
         limit, units = seconds * (1 + 1e-12), len(self.order)
-        first = np.zeros(units + 1, np.int64)
-        _earliest(self._load, self._held, limit, weight, first)
-        if exactly:
+        first = self._first(limit, weight)
+        if exactly or self._unequal is not None:
+            kind = np.zeros(chips, np.int16) if self._unequal is None else self._unequal.kind
             back = np.full((chips + 1, units + 1), -1, np.int32)
-            _exactly(first, self.crossing, self.following, limit, back)
-            if back[chips, units] < 0:
+            _by_stage(first, kind, self.crossing, self.following, limit, back)
+            ends = np.flatnonzero(back[:, units] >= 0)
+            if not len(ends) or (exactly and ends[-1] < chips):
                 return None
             cuts, at = [units], units
-            for s in range(chips, 0, -1):
+            for s in range(chips if exactly else int(ends[0]), 0, -1):
                 at = int(back[s, at])
                 cuts.append(at)
         else:
             fewest, come_from, queue = np.zeros((3, units + 1), np.int64)
-            _fewest(first, self.crossing, self.following, limit, fewest, come_from, queue)
+            _fewest(first[0], self.crossing, self.following, limit, fewest, come_from, queue)
             if fewest[units] > chips:
                 return None
             cuts, at = [units], units
@@ -158,6 +177,14 @@ class LinearCuts:
         stage = np.zeros(units, np.int32)
         stage[self.order] = np.repeat(np.arange(len(cuts) - 1), np.diff(cuts))
         return stage
+
+    def _first(self, seconds: float, weight: float) -> np.ndarray:
+        """[K, U + 1] first position from which a stage on a chip of each kind may reach each."""
+        first = np.zeros((len(self._load), len(self.order) + 1), np.int64)
+        for kind, load in enumerate(self._load):
+            room = 1.0 if self._unequal is None else float(self._unequal.room[kind])
+            _earliest(load, self._held, seconds, weight * room, first[kind])
+        return first
 
     def best(
         self,
@@ -186,6 +213,9 @@ class LinearCuts:
 
     def value(self, stage: Int32[np.ndarray, "U"]) -> float:
         """Return the largest stage or link of [U] stages, seconds."""
-        loads: Float64[np.ndarray, "chips"] = np.bincount(stage, self.units.work)
+        work = self.units.work
+        if self._unequal is not None:
+            work = self._unequal.work[self._unequal.kind[stage], np.arange(len(stage))]
+        loads: Float64[np.ndarray, "chips"] = np.bincount(stage, work)
         cuts = np.flatnonzero(np.diff(stage[self.order])) + 1
         return float(max(loads.max(), self.crossing[cuts].max(initial=0.0)))

@@ -16,6 +16,7 @@ from go_rl.objectives.ring.methods.linear_dp import LinearDP
 from go_rl.objectives.ring.methods.local_search import RingLocalSearch
 from go_rl.objectives.ring.methods.metis import Metis
 from go_rl.objectives.ring.methods.order_annealing import OrderAnnealing
+from go_rl.objectives.ring.methods.order_search import OrderSearch
 from go_rl.objectives.ring.methods.random_search import RandomSearch
 from go_rl.objectives.ring.methods.unit_annealing import UnitAnnealing
 from go_rl.objectives.ring.simulate.memory import confirm_memory
@@ -50,6 +51,7 @@ RING_SEARCH = SearchKit(
         "random": RandomSearch,
         "annealing": Annealing,
         "order-annealing": OrderAnnealing,
+        "order-search": OrderSearch,
         "unit-annealing": UnitAnnealing,
         "metis": Metis,
         "linear-dp": LinearDP,

@@ -171,13 +171,18 @@ def _add(units: RingUnits, p: Piece, begin: int, x: int, room: Room, left: int, 
 @no_type_check
 def _fewest(units: RingUnits, p: Piece, room: Room, crossing, following, fewest, come_from) -> None:
     """Write [U + 1] the fewest chips that hold all before each position, and the previous cut."""
-    count = len(p.order)
+    count, rest = len(p.order), 0.0
     for j in range(count + 1):
         fewest[j] = NO_STAGE
+    for j in range(count):
+        rest += units.work[p.order[j]]
     fewest[0] = 0
     for i in range(count):
         left = room.chips - fewest[i]
-        if left <= 0:
+        # All that follows must fit on the chips that are left.
+        hopeless = rest > left * room.seconds * (1 + 1e-9)
+        rest -= units.work[p.order[i]]
+        if left <= 0 or hopeless:
             continue
         _clear(p)
         used = np.int64(0)

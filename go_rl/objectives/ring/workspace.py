@@ -18,6 +18,7 @@ from go_rl.objectives.common.workspace import PlanningWorkspace, first_usable
 from go_rl.objectives.ring.assignment import RingAssignment
 from go_rl.objectives.ring.bounds import ring_bound
 from go_rl.objectives.ring.greedy import greedy_fills, topological_fill, work_share
+from go_rl.objectives.ring.linear_cuts import LinearCuts, UnequalChips
 from go_rl.objectives.ring.simulate.pricing import Pricer, RingPricer
 from go_rl.solvers import RingSolver, ring_instance
 
@@ -60,6 +61,26 @@ class RingWorkspace(PlanningWorkspace):
     def units(self) -> RingUnits:
         """Blocks as units of work, priced on the slowest chip kind."""
         return ring_units(self.solver.instance)
+
+    @cached_property
+    def unequal_chips(self) -> UnequalChips | None:
+        """Work of the units and room on each kind of chip; None where chips are alike."""
+        problem, capacity = self.problem, self.solver.instance.net.capacity
+        kind = problem.device_kind
+        if len(problem.seconds) == 1:
+            return None
+        held = self.unit_of_node != DROPPED
+        work = np.zeros((len(problem.seconds), self.units.num_units))
+        never = 1e6 * self.units.serial_seconds  # of what a kind cannot run; sums stay finite
+        for row, seconds in zip(work, problem.seconds, strict=True):
+            able = np.where(np.isfinite(seconds[held]), seconds[held], never)
+            np.add.at(row, self.unit_of_node[held], able)
+        least = [capacity[kind == k].min() for k in range(len(work))]
+        return UnequalChips(kind, work, np.array(least, np.float64) / max(capacity.min(), 1))
+
+    def cuts(self, order: Int32[np.ndarray, "U"]) -> LinearCuts:
+        """Return the cuts of a topological order of the units."""
+        return LinearCuts(self.units, order, self.problem.rules.triangle, self.unequal_chips)
 
     @cached_property
     def unit_of_node(self) -> Int32[np.ndarray, "N"]:

@@ -11,11 +11,11 @@ import numpy as np
 from jaxtyping import Float32
 
 from go_rl.core import OPEN_SAMPLES, Budget, Objective, Plan, PolicyError, Problem, Progress
+from go_rl.objectives.common.cross_entropy import BATCH, CrossEntropy, Finds
 from go_rl.objectives.common.incumbent import Incumbent, finish_plan
 from go_rl.policy.agent import Agent
 from go_rl.policy.config import DispatchPolicyConfig, check_control
 from go_rl.policy.controls import controlled, noted
-from go_rl.policy.dispatch.cross_entropy import BATCH, CrossEntropy, Finds
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
 from go_rl.policy.dispatch.dispatch_policy import PLAN
 from go_rl.policy.kinds import plan_decoder

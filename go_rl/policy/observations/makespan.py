@@ -13,6 +13,7 @@ from go_rl.core.graph.heads_tails import path_sums_after
 from go_rl.objectives.makespan.units import MakespanUnits
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.objectives.ring.orders import list_order, positions
+from go_rl.objectives.ring.reference_orders import REFERENCE_ORDERS, reference_orders
 from go_rl.policy.observations.policy_graph import (
     Columns,
     PolicyGraph,
@@ -22,7 +23,6 @@ from go_rl.policy.observations.policy_graph import (
     policy_graph,
     tensor_seconds,
 )
-from go_rl.policy.observations.reference_orders import REFERENCE_ORDERS, reference_orders
 
 MAKESPAN_ORDERS = (*REFERENCE_ORDERS, "layer", "upward rank")
 """Places of units; the layer of a backward unit is its forward layer, the upward rank that of HEFT

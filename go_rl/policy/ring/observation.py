@@ -10,6 +10,7 @@ from jaxtyping import Float32, Float64
 
 from go_rl.core import OpKind
 from go_rl.objectives.ring.orders import positions
+from go_rl.objectives.ring.reference_orders import REFERENCE_ORDERS, reference_orders
 from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.policy.observations.policy_graph import (
     Columns,
@@ -20,7 +21,6 @@ from go_rl.policy.observations.policy_graph import (
     policy_graph,
     tensor_seconds,
 )
-from go_rl.policy.observations.reference_orders import REFERENCE_ORDERS, reference_orders
 
 RING_HARDWARE = ("log_chips", "triangle", "memory", "largest_unit", "traffic", "weights")
 """Hardware features: log2 chips / 6; rules; largest unit, whole traffic and whole weights against

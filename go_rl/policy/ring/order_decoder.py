@@ -18,12 +18,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from go_rl.objectives.ring.reference_orders import REFERENCE_ORDERS
 from go_rl.policy.config import RingPolicyConfig
 from go_rl.policy.distributions.gaussian import gaussian
 from go_rl.policy.distributions.head_input import HeadInput
 from go_rl.policy.distributions.surroundings import seen_scores
 from go_rl.policy.encoder.graph_arrays import node_array
-from go_rl.policy.observations.reference_orders import REFERENCE_ORDERS
 
 ORDERS = len(REFERENCE_ORDERS)
 BEND = 0.1

@@ -10,7 +10,6 @@ from jaxtyping import Float64, Int
 
 from go_rl.core.decisions import Decisions, Scored
 from go_rl.core.evaluation import OK
-from go_rl.objectives.ring.linear_cuts import LinearCuts
 from go_rl.objectives.ring.orders import list_order
 from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.runtime.threads import on_threads
@@ -51,7 +50,7 @@ def _cut(
     workspace: RingWorkspace, score: Float64[np.ndarray, "U"], squeeze: float
 ) -> np.ndarray | None:
     units, problem = workspace.units, workspace.problem
-    cuts = LinearCuts(units, list_order(units, score), problem.rules.triangle)
+    cuts = workspace.cuts(list_order(units, score))
     limit, chips = workspace.weight_limit * squeeze, workspace.chips
     return cuts.best(
         workspace.bound, units.serial_seconds, chips, limit, problem.all_chips, TOLERANCE

@@ -61,7 +61,7 @@ def _try_orders(
     for number, order in enumerate(candidate_orders(units, seed)):
         if number == orders or _over(workspace, progress):
             break
-        cuts = LinearCuts(units, order, rules.triangle)
+        cuts = workspace.cuts(order)
         limit = _try(workspace, progress, incumbent, _one_chip_each(workspace, cuts), seed, limit)
         if wide and number < SEVERAL_ORDERS and not _over(workspace, progress):
             several_chips = partial(SideBySide(cuts, workspace.chips).best, workspace.bound)

@@ -17,7 +17,6 @@ from jaxtyping import Float64, Int16, Int32
 from go_rl.core import Budget, Plan, Problem, Progress
 from go_rl.objectives.common.incumbent import Incumbent, finish_plan
 from go_rl.objectives.common.units import DROPPED, RingUnits
-from go_rl.objectives.ring.linear_cuts import LinearCuts
 from go_rl.objectives.ring.orders import candidate_orders, list_order, positions
 from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
 
@@ -108,7 +107,7 @@ class _OrderSearch:
     ) -> tuple[float, Int32[np.ndarray, "U"]] | None:
         """Count an order; return the seconds and stages of its cuts if they are allowed."""
         workspace, problem = self.workspace, self.workspace.problem
-        cuts = LinearCuts(self.units, list_order(self.units, place), problem.rules.triangle)
+        cuts = workspace.cuts(list_order(self.units, place))
         seconds, stage = cuts.best(
             workspace.bound * 0.999, allowed, workspace.chips, workspace.weight_limit,
             problem.all_chips, 1e-3,

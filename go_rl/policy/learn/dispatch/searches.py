@@ -17,7 +17,7 @@ from jaxtyping import Float32, Float64
 
 from go_rl.core import CheckpointError
 from go_rl.core.files.whole_file import whole_file
-from go_rl.policy.dispatch.cross_entropy import BATCH, CrossEntropy
+from go_rl.objectives.common.cross_entropy import BATCH, CrossEntropy
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
 from go_rl.policy.dispatch.features import WIDTH, list_schedulers
 from go_rl.policy.learn.dispatch.problems import DispatchProblem, ProblemSource

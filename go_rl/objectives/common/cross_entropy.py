@@ -1,4 +1,4 @@
-"""`CrossEntropy`: a search over the weights of the heads (Rubinstein 1999).
+"""`CrossEntropy`: a search over vectors of weights (Rubinstein 1999).
 
 Batches come from a Gaussian with a deviation for each weight, around the best weights so far; the
 first ones are given, such as what a policy draws.
@@ -30,7 +30,7 @@ class Finds:
     """The best weights of one problem."""
 
     deviations: Float32[np.ndarray, "K W"]
-    """[K, W], as `head_weights` takes them, the best first."""
+    """[K, W] weights, the best first."""
     seconds: Float64[np.ndarray, "K"]
     """[K] seconds of their plans."""
 

@@ -1,4 +1,4 @@
-"""Topological orders of units that a policy mixes."""
+"""Topological orders of units that searches and policies mix."""
 
 from __future__ import annotations
 

@@ -1,0 +1,172 @@
+"""`OrderSearch`: the cross-entropy method over weights that mix reference orders.
+
+An order is worth its best cuts: one chip after the other (`LinearCuts`, exact for the order), and
+under the triangle rule also pieces of several chips (`SideBySide`). Few weights say how the whole
+graph is ordered, so that a search of some hundred orders moves all units at once, where annealing
+moves a few; and weights that are good on one graph are worth a try on the next.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float32, Float64, Int32
+
+from go_rl.core import Budget, Plan, Problem, Progress
+from go_rl.objectives.common.cross_entropy import BATCH, KEPT, CrossEntropy
+from go_rl.objectives.common.incumbent import Incumbent, finish_plan
+from go_rl.objectives.ring.methods.linear_dp import SQUEEZE
+from go_rl.objectives.ring.order_weights import first_weights, order_columns, weighted_order
+from go_rl.objectives.ring.side_by_side import MOST_UNITS, SideBySide
+from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
+from go_rl.runtime.threads import on_threads
+
+AT_ONCE = 4
+"""Orders that are cut side by side, all with the limit that was known before."""
+REPAIRED = 1.02
+"""An order whose cuts come this near to the best plan, in seconds, is repaired and evaluated."""
+COARSE = 2e-3
+"""Relative step at which the bisection over T of an order stops."""
+NEAR = 1.05
+"""Pieces of several chips, which take long to find, are looked for within this many times the
+seconds of the best order so far."""
+
+
+@dataclass(frozen=True, eq=False)
+class OrderSearch:
+    """`Optimizer`: weights to begin with, then the cross-entropy method from the best of them; a
+    sample is one order."""
+
+    first: Float32[np.ndarray, "K W"] | None = None
+    """[K, W] weights that are tried first; None: the reference orders, then random mixtures."""
+    memory: dict[str, Any] | None = None
+    """Where the search is kept, so that it goes on from there; None: it begins anew."""
+    name: str = "order-search"
+
+    def with_memory(self, memory: dict[str, Any]) -> OrderSearch:
+        """Return the same method, which goes on where ``memory`` says (`Resumable`)."""
+        return replace(self, memory=memory)
+
+    def optimize(self, problem: Problem, budget: Budget, seed: int) -> Plan:
+        """Return the best plan; see `go_rl.core.Optimizer`."""
+        workspace, progress = ring_workspace(problem), Progress(budget)
+        incumbent = Incumbent(workspace, progress)
+        if workspace.solver.feasible_so_far and workspace.units.num_units:
+            memory = {} if self.memory is None else self.memory
+            if "search" not in memory:
+                memory["search"] = OrderSearchState(workspace, self._search(seed), seed)
+            state: OrderSearchState = memory["search"]
+            while not progress.spent and progress.best > workspace.target * (1 + 1e-9):
+                state.step(incumbent, progress)
+        else:
+            empty = np.zeros(problem.graph.num_nodes, np.int16)
+            incumbent.offer(*workspace.repair(empty))
+        return finish_plan(workspace, incumbent, self.name, seed, progress)
+
+    def _search(self, seed: int) -> CrossEntropy:
+        plain = first_weights(BATCH, seed)
+        return CrossEntropy(
+            plain if self.first is None else np.concatenate([self.first, plain]), seed
+        )
+
+
+@dataclass(eq=False)
+class OrderSearchState:
+    """One search on one problem."""
+
+    workspace: RingWorkspace
+    search: CrossEntropy
+    seed: int
+    columns: Float64[np.ndarray, "U W"] = field(init=False)
+    """[U, W] columns that the weights count."""
+    weight_limit: float = field(init=False)
+    """Bytes of weights that a chip may hold; less once a plan ran out of memory."""
+
+    def __post_init__(self) -> None:
+        self.columns = order_columns(self.workspace.units)
+        self.weight_limit = self.workspace.weight_limit
+        # Built once, before threads ask for them.
+        _ = self.workspace.bound, self.workspace.unequal_chips
+
+    def step(self, incumbent: Incumbent, progress: Progress) -> None:
+        """Try the next few weights, at most as many as the budget has."""
+        if self.search.settled:
+            self.search.begin_anew()
+        known = len(self.search.finds.seconds) > 0
+        size = int(min(AT_ONCE if known else 1, max(progress.remaining_samples, 1)))
+        weights = self.search.ask()[:size]
+        seconds = np.full(len(weights), np.inf)
+        for i, (value, stage) in enumerate(self.cut(weights)):
+            seconds[i] = self._priced(value, stage, incumbent, progress)
+        self.search.tell(seconds)
+
+    def cut(
+        self, weights: Float32[np.ndarray, "B W"]
+    ) -> list[tuple[float, Int32[np.ndarray, "U"] | None]]:
+        """Return the seconds and stages of the best cuts of each order; None where none are within
+        what the search still keeps. The same for any number of threads."""
+        found: list[tuple[float, Int32[np.ndarray, "U"] | None]] = [(np.inf, None)] * len(weights)
+        kept = self.search.finds.seconds
+        units = self.workspace.units
+        allowed = float(kept[KEPT - 1]) if len(kept) >= KEPT else np.inf
+        limits = (
+            min(allowed, units.serial_seconds),
+            min(allowed, units.serial_seconds, NEAR * float(kept.min(initial=np.inf))),
+            self.weight_limit,
+        )
+
+        def share(rows: range) -> None:
+            for i in rows:
+                order = weighted_order(units, self.columns, weights[i])
+                found[i] = best_cuts(self.workspace, order, *limits)
+
+        on_threads(share, len(weights))
+        return found
+
+    def _priced(
+        self,
+        value: float,
+        stage: Int32[np.ndarray, "U"] | None,
+        incumbent: Incumbent,
+        progress: Progress,
+    ) -> float:
+        """Count an order; return its seconds, those of the repaired plan where it was repaired."""
+        if stage is None or value >= incumbent.seconds * REPAIRED:
+            progress.record(np.inf)
+            return value
+        workspace = self.workspace
+        repaired = workspace.repair(workspace.nodes_of(stage[workspace.units.unit_of]), self.seed)
+        incumbent.offer(*repaired)
+        if not repaired.evaluation.status.ok and np.isfinite(self.weight_limit):
+            self.weight_limit *= SQUEEZE
+        return repaired.evaluation.seconds
+
+
+def best_cuts(
+    workspace: RingWorkspace,
+    order: Int32[np.ndarray, "U"],
+    allowed: float,
+    allowed_wide: float,
+    weight: float,
+) -> tuple[float, Int32[np.ndarray, "U"] | None]:
+    """Return the seconds and [U] stages of the best cuts of an order; inf and None if none are
+    allowed.
+
+    Args:
+        workspace: problem.
+        order: [U] topological order of the units.
+        allowed: most seconds of stages of one chip each.
+        allowed_wide: most seconds of pieces of several chips.
+        weight: most bytes of weights a chip, the smallest where they differ.
+    """
+    problem, cuts = workspace.problem, workspace.cuts(order)
+    exactly, chips = problem.all_chips, workspace.chips
+    high, stage = cuts.best(workspace.bound, allowed, chips, weight, exactly, COARSE)
+    if problem.rules.triangle and not exactly and workspace.units.num_units <= MOST_UNITS:
+        least = allowed_wide if stage is None else min(allowed_wide, high * (1 - COARSE))
+        wide, several = SideBySide(cuts, chips).best(workspace.bound, least, weight, COARSE)
+        if several is not None:
+            return wide, several
+    return (np.inf, None) if stage is None else (high, stage)
