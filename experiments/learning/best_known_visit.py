@@ -46,7 +46,7 @@ TURNS: dict[str, Turn] = {
     "unit-annealing": Turn(3e5, by_node=False),
     "local-search": Turn(3e5, by_node=False),
     "annealing": Turn(1.5e6),
-    "order-annealing": Turn(4e6, since=1),
+    "order-search": Turn(4e6, since=1),
     "metis": Turn(100, by_node=False, since=1, again=False),
     "expert": Turn(1, since=1, again=False),
     "heft": Turn(100, by_node=False, since=1, again=False),

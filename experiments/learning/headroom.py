@@ -40,7 +40,7 @@ CLASSICAL = {
         "annealing",
         "metis",
         "ideal-dp",
-        "order-annealing",
+        "order-search",
         "unit-annealing",
         "local-search",
     ),

@@ -22,7 +22,7 @@ from go_rl.objectives.methods import (
     LocalSearch,
     MaxLoadDP,
     Metis,
-    OrderAnnealing,
+    OrderSearch,
     RandomSearch,
     RingLocalSearch,
     UnitAnnealing,
@@ -35,7 +35,7 @@ def everything_on_chip_zero(problem: Problem) -> Expert:
 
 ON_THE_RING = (
     Greedy(), RandomSearch(), Annealing(), RingLocalSearch(), Metis(), LinearDP(),
-    OrderAnnealing(), UnitAnnealing(), IdealDP(),
+    OrderSearch(), UnitAnnealing(), IdealDP(),
 )  # fmt: skip
 ON_MAX_LOAD = (Greedy(), MaxLoadDP(), LocalSearch())
 ON_LATENCY = (Greedy(), LocalSearch())

@@ -43,7 +43,7 @@ BOUND = "bound"
 """Name of the run of CP-SAT that only serves the proven bound."""
 READY = frozenset(
     ("greedy", "random", "annealing", "metis", "linear-dp", "ideal-dp", "exact", "dp",
-     "local-search", "default", "composed", "expert", "fusion-greedy", "heft", "order-annealing",
+     "local-search", "default", "composed", "expert", "fusion-greedy", "heft", "order-search",
      "unit-annealing")
 )  # fmt: skip
 """Methods with nothing to compile beyond functions of Numba; all others are taken to be learned."""

@@ -18,7 +18,7 @@ from go_rl.objectives.ring.methods.ideal_search import IdealDP
 from go_rl.objectives.ring.methods.linear_dp import LinearDP
 from go_rl.objectives.ring.methods.local_search import RingLocalSearch
 from go_rl.objectives.ring.methods.metis import Metis
-from go_rl.objectives.ring.methods.order_annealing import OrderAnnealing
+from go_rl.objectives.ring.methods.order_search import OrderSearch
 from go_rl.objectives.ring.methods.random_search import RandomSearch
 from go_rl.objectives.ring.methods.unit_annealing import UnitAnnealing
 
@@ -42,7 +42,7 @@ __all__ = [
     "MaxLoadDP",
     "Metis",
     "OneDevice",
-    "OrderAnnealing",
+    "OrderSearch",
     "RandomSearch",
     "RingLocalSearch",
     "UnitAnnealing",

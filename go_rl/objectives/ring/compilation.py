@@ -96,7 +96,7 @@ PARTS_OF = {
     "greedy": ("solver", "pricing"),
     "policy": ("cuts",),
     "linear-dp": ("cuts",),
-    "order-annealing": ("cuts",),
+    "order-search": ("cuts",),
     "unit-annealing": ("cuts",),
     "ideal-dp": ("ideals", "cuts"),
 }

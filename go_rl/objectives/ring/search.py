@@ -15,7 +15,6 @@ from go_rl.objectives.ring.methods.ideal_search import IdealDP
 from go_rl.objectives.ring.methods.linear_dp import LinearDP
 from go_rl.objectives.ring.methods.local_search import RingLocalSearch
 from go_rl.objectives.ring.methods.metis import Metis
-from go_rl.objectives.ring.methods.order_annealing import OrderAnnealing
 from go_rl.objectives.ring.methods.order_search import OrderSearch
 from go_rl.objectives.ring.methods.random_search import RandomSearch
 from go_rl.objectives.ring.methods.unit_annealing import UnitAnnealing
@@ -50,7 +49,6 @@ RING_SEARCH = SearchKit(
     methods={
         "random": RandomSearch,
         "annealing": Annealing,
-        "order-annealing": OrderAnnealing,
         "order-search": OrderSearch,
         "unit-annealing": UnitAnnealing,
         "metis": Metis,
@@ -63,11 +61,13 @@ RING_SEARCH = SearchKit(
     turns=(
         Turn("ideal-dp", 0.1),
         Turn("linear-dp", 0.05, pace=1e6),
-        Turn("unit-annealing", 0.3, pace=2e8),
-        Turn("policy", 0.2, pace=3e5),
+        # Its search goes on from turn to turn, whatever others find meanwhile.
+        Turn("order-search", 0.3, pace=4e5, lightest=0.5),
+        Turn("unit-annealing", 0.2, pace=2e8),
         Turn("local-search", 0.15, pace=6e7),
+        Turn("policy", 0.05, pace=3e5),
         Turn("annealing", 0.05, pace=8e5),
-        Turn("exact", 0.15, _suits_cp_sat, _least_of_cp_sat),
+        Turn("exact", 0.1, _suits_cp_sat, _least_of_cp_sat),
     ),
     exhaust=exhaust_ring,
     is_small=is_small_ring,

@@ -12,7 +12,7 @@ from .problems import Setting, problem
 METHODS = {
     "ring": (
         "greedy", "policy", "policy-placement", "random", "annealing", "metis", "linear-dp",
-        "ideal-dp", "exact", "unit-annealing", "order-annealing",
+        "ideal-dp", "exact", "unit-annealing", "order-search",
     ),
     "max-load": ("greedy", "dp", "local-search"),
     "latency": ("greedy", "local-search"),

@@ -12,7 +12,7 @@ from reference.small_rings import ring_problem
 
 from go_rl.core import Links, Problem, Topology
 from go_rl.objectives.common.units import RingUnits, contracted, ring_units
-from go_rl.objectives.ring.linear_cuts import LinearCuts
+from go_rl.objectives.ring.linear_cuts import LinearCuts, UnequalChips
 from go_rl.objectives.ring.orders import candidate_orders
 from go_rl.solvers import ring_instance
 
@@ -79,6 +79,36 @@ def test_the_best_cuts_of_an_order_equal_brute_force(triangle, exactly):
             assert not exactly or stage.max() + 1 == chips
             assert (np.diff(stage[order]) >= 0).all()
     assert min(found, none) > 5
+
+
+def test_the_best_cuts_for_chips_that_differ_equal_brute_force():
+    """Two kinds of chips in any turn, one unit that the second kind cannot run; weights that half a
+    chip may not hold. Stage i is on chip i."""
+    found = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        units = units_of(random_ring(seed, 7, 3))
+        size, chips = units.num_units, 3
+        work = np.stack([units.work, units.work * rng.uniform(1.0, 3.0, size)])
+        work[1, rng.integers(size)] = 1e9
+        unequal = UnequalChips(rng.integers(0, 2, chips).astype(np.int16), work, np.array([2.0, 1]))
+        weight = float(units.weight.max(initial=0.0)) * 1.5
+        order, truth = np.arange(size, dtype=np.int32), np.inf
+        for count in range(1, chips + 1):
+            for cuts in combinations(range(1, size), count - 1):
+                stage = np.repeat(np.arange(count), np.diff([0, *cuts, size]))
+                held = np.bincount(stage, units.weight) / unequal.room[unequal.kind[:count]]
+                if held.max() > weight or far_edge(units, stage):
+                    continue
+                load = np.bincount(stage, work[unequal.kind[stage], np.arange(size)])
+                links = [cut_seconds(units, stage, i) for i in range(count - 1)]
+                truth = min(truth, max(*load, *links, 0.0))
+        value, stage = LinearCuts(units, order, True, unequal).best(0.0, 1e8, chips, weight)
+        assert (stage is None) == (truth > 1e8), seed
+        if stage is not None:
+            found += 1
+            assert value == pytest.approx(truth, rel=2e-4, abs=1e-9), seed
+    assert found > 20
 
 
 def chain(work: list[float], busy: list[float], latency: float = 0.0) -> RingUnits:
