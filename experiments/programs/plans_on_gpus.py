@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from experiments.experiment import Experiment
 from experiments.page_text import rounded
-from experiments.placement.two_prices import (
+from experiments.programs.two_prices import (
     ANALYTICAL,
     LEARNED,
     Minimised,

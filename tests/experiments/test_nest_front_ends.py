@@ -1,4 +1,4 @@
-"""Nests of GPU kernels and of the benchmark hub; TenSet's records."""
+"""Nests of GPU kernels and of the benchmark hub."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from experiments.programs.nests.gpu_nests import (
     nest_of_reduction,
     nests_of_operators,
 )
-from experiments.programs.nests.tenset import tenset_labels, tenset_records
 from go_rl.costs.operators.tables import OperatorRows
 from go_rl.costs.programs.features import compact_ast
 from go_rl.costs.programs.nests import LoopNest, NestError
@@ -129,31 +128,6 @@ def test_the_hub_s_files_are_read(tmp_path: Path):
         nest_from_hub("hotspot", (1, 1), {})
     with pytest.raises(NestError, match="parameter 'MDIMC' is missing"):
         nest_from_hub("Xgemm", (1, 1), {"MWG": 1})
-
-
-def line(costs: list[float], error: int = 0, step: str = "SP") -> str:
-    steps = [["CI", 5], [step, 3, 0, 1000, [20, 1], 1]]
-    task = ['["d7b65649a4dd54becea0a52aabbc5af5", 1, 1000]', "llvm -mcpu=x", [16, 64]]
-    return json.dumps({"i": [task, [[], steps]], "r": [costs, error, 0.3, 1.0], "v": "v0.6"})
-
-
-def test_tenset_s_records_are_read(tmp_path: Path):
-    path = tmp_path / "records.json"
-    path.write_text("\n".join([line([2e-3, 4e-3]), line([1e-3]), line([1e10], 4)]))
-    records = list(tenset_records(path))
-    assert [r.seconds for r in records] == [3e-3, 1e-3, None]
-    assert records[0].spread == pytest.approx(1 / 3)
-    assert [p.name for p in records[0].primitives] == ["CI", "SP"]
-    assert records[0].primitives[1].arguments == (3, 0, 1000, [20, 1], 1)
-    np.testing.assert_allclose(tenset_labels(records), [1 / 3, 1, 0])
-
-
-def test_a_line_that_is_no_record_is_named(tmp_path: Path):
-    path = tmp_path / "records.json"
-    for text, said in (("{}", "line 1: not a record"), (line([1.0], step="XX"), "unknown step")):
-        path.write_text(text)
-        with pytest.raises(NestError, match=said):
-            list(tenset_records(path))
 
 
 def test_a_hub_file_that_grows_a_thousandfold_is_refused(tmp_path: Path, monkeypatch):

@@ -1,4 +1,4 @@
-"""Plans under two prices: how far apart they are, and what the page makes of them, by hand."""
+"""Plans under two prices: how far apart they are, by hand."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from experiments.placement.go_p100_report import Run, Table, page
-from experiments.placement.two_prices import kernel_count, moved, regrouped, reordered
+from experiments.programs.two_prices import kernel_count, moved, regrouped, reordered
 
 GRAPH = SimpleNamespace(
     num_nodes=4, flops=np.array([1.0, 2.0, 3.0, 4.0]), is_fed=np.zeros(4, bool),
@@ -36,36 +35,3 @@ def test_orders_and_kernels_are_compared_by_pairs_and_edges():
     one, other = _plan(group=(0, 0, 0, 3)), _plan(group=(0, 1, 1, 1))
     assert regrouped(GRAPH, one, other) == pytest.approx(2 / 3)
     assert [kernel_count(GRAPH, plan) for plan in (topological, one, other)] == [4, 2, 2]
-
-
-def _run(method, seed, own, swapped):
-    """A run whose plans take ``own`` ms by the prices they were found with."""
-    judged = {
-        "analytical": {"analytical": own[0], "learned:gpus": swapped[0]},
-        "learned:gpus": {"analytical": swapped[1], "learned:gpus": own[1]},
-    }
-    apart = {"analytical": 0.0, "learned:gpus": 0.25}
-    return Run("GNMT 2 layers", method, seed, 200, judged, apart, {"analytical": 1.0})
-
-
-def test_losses_are_by_the_prices_of_the_judge():
-    runs = [
-        _run("expert", 0, (10.0, 40.0), (40.0, 10.0)),
-        _run("heft", 0, (12.0, 30.0), (36.0, 18.0)),
-        _run("annealing", 0, (8.0, 32.0), (None, 9.0)),
-    ]
-    table = Table(runs, ("expert", "heft", "annealing"))
-    row = "GNMT 2 layers"
-    assert table.loss(row, "heft", "analytical", "learned:gpus") == pytest.approx(36 / 30)
-    assert table.loss(row, "heft", "learned:gpus", "analytical") == pytest.approx(18 / 12)
-    assert np.isnan(table.loss(row, "annealing", "analytical", "learned:gpus")), "does not fit"
-    assert table.best(row, "learned:gpus", "analytical") == 18.0, "HEFT's, best by learned prices"
-    text = page(runs, ("expert", "heft", "annealing"), 200, "errors")
-    assert "| heft | 1 | 1.200, 3 | 0.750, 1 |" in text
-    assert "change their order against *analytical*: 67% of 3 under learned:gpus" in text
-    assert "| heft | 1.200 (1.20 to 1.20) | 1.500 (1.50 to 1.50) | 0.25 |" in text
-
-
-def test_seeds_are_averaged():
-    runs = [_run("heft", seed, (ms, ms), (ms, ms)) for seed, ms in ((0, 10.0), (1, 20.0))]
-    assert Table(runs, ("heft",)).step("GNMT 2 layers", "heft", "analytical", "analytical") == 15.0

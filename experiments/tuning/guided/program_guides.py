@@ -20,7 +20,7 @@ from jaxtyping import Float32
 
 from experiments.experiment import Experiment, say_loss
 from experiments.rows import run_name
-from experiments.tuning.guided.cdmpp_scores import without
+from experiments.tuning.guided.recorded_programs import without
 from experiments.tuning.inner_tuners import COLUMNS, table
 from experiments.tuning.make_pools import PEAK
 from experiments.tuning.tuner_curves import CurveRow, figure, run_curves

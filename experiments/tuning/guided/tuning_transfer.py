@@ -21,8 +21,11 @@ import tyro
 
 from experiments.experiment import Experiment, say_loss
 from experiments.programs.pruning import prune
-from experiments.tuning.guided.cdmpp_scores import without
-from experiments.tuning.guided.recorded_programs import RecordedPrograms, recorded_programs
+from experiments.tuning.guided.recorded_programs import (
+    RecordedPrograms,
+    recorded_programs,
+    without,
+)
 from experiments.tuning.guided.transfer_runs import (
     ARMS,
     ATTENTION,
