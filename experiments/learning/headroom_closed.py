@@ -3,7 +3,7 @@
 Run: ``python -m experiments.learning.headroom_closed [--weights NAME ...] [--objective ring]
 [--minutes 9] [--only-pages]``, after ``headroom.py`` (R) and ``freeze_best.py`` (B), as often as
 there is time: finished runs are kept in ``results/headroom_closed`` and not made again, so that new
-weights cost their own runs only. ``headroom_auto.py`` makes the runs of ``auto``.
+weights cost their own runs only.
 
 Zero-shot policies, their control arms and the classical methods run on the problems that enter and
 have at most ``--most-nodes`` nodes; learning and placements on a ring, which cost up to a hundred
@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments.experiment import RESULTS, Experiment, deadline, say
-from experiments.learning import headroom, headroom_auto
+from experiments.learning import headroom
 from experiments.learning.headroom_runs import (
     MOST,
     SAMPLES,
@@ -214,7 +214,7 @@ def page(options: HeadroomClosed) -> tuple[str, list[Scored]]:
         validation = scored_problems(objective, "validation", options)
         text += section(objective, names, test, validation)
         every += test
-    return text + headroom_auto.section(options.best), every
+    return text, every
 
 
 if __name__ == "__main__":

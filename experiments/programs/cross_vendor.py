@@ -9,8 +9,12 @@ kept, and a call goes on where the last one stopped; the page states what is mis
 
 from __future__ import annotations
 
+import time
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import product
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +22,7 @@ import numpy as np
 import tyro
 
 from experiments.experiment import Experiment
-from experiments.programs.cdmpp.runs import Metrics, tuning_steps
+from experiments.programs.cdmpp.runs import Metrics, OutOfTimeError, RunFolder, tuning_steps
 from experiments.programs.cross_device.arms import (
     BOTH,
     FACTOR,
@@ -41,13 +45,7 @@ from experiments.programs.cross_device.hub import (
     read_hub,
 )
 from experiments.programs.cross_device.setting import KeptNetworks, Setting
-from experiments.programs.cross_device.tables import (
-    CrossOptions,
-    Piece,
-    missing_lines,
-    run_pieces,
-    target_lines,
-)
+from experiments.programs.cross_device.tables import Piece, piece_metrics, target_lines
 from go_rl.costs.learning.splits import by_target
 from go_rl.costs.programs.learn.network import ProgramNetworkConfig
 from go_rl.costs.programs.learn.training import ProgramTrainConfig
@@ -64,8 +62,8 @@ of the target are those of the sources, as loop nests are the same on each GPU: 
 latents that hold the data sheet."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class CrossVendor(CrossOptions, Experiment):
+@dataclass(frozen=True)
+class CrossVendor(Experiment):
     """Options of this table."""
 
     folder: Annotated[Path, tyro.conf.Positional]
@@ -76,19 +74,51 @@ class CrossVendor(CrossOptions, Experiment):
     """GPUs predicted; one of NVIDIA's is not learned from then."""
     configurations: int = 1000
     """Of each kernel, drawn at random."""
+    counts: tuple[int, ...] = (10, 20, 50, 100, 200)
+    """Programs measured on the target."""
+    table: int = 50
+    """Of these, in the tables of all arms."""
+    draws: int = 10
+    """Repetitions of random choice, in the first run."""
+    steps: int = 500
+    """Updates of each network."""
+    seeds: int = 3
+    """Runs of which a cell is the mean; each draws its own test programs."""
+    minutes: float = 1e9
+    """Of a processor: stop behind the piece, at least one, that ends later; the next call goes
+    on."""
 
     def run(self) -> None:
         """Make the missing pieces, those of the tables first, and the page of what there is."""
         hub, networks = read_hub(self.folder, self.configurations), KeptNetworks(self.runs)
         setting = cache(lambda target, seed: setting_of(self, hub, networks, target, seed))
-        found, missing = run_pieces(
-            self,
-            [(target, seed) for target in self.targets for seed in range(self.seeds)],
-            lambda target, seed: f"{target}-{seed}-{self.steps}-{self.configurations}",
-            setting,
-            partial(_arms, self),
-        )
-        self.write_page(_page(self, hub, found, missing))
+        folder = RunFolder(self.runs, time.process_time(), self.minutes, time.process_time)
+        found = {(target, seed): Metrics() for target in self.targets for seed in range(self.seeds)}
+        missing: Counter[str] = Counter()
+
+        def make(target: str, seed: int, piece: Piece) -> Metrics:
+            own = setting(target, seed)
+            return piece_metrics(own, piece, _arms(self, own, piece))
+
+        for piece, (target, seed) in product(self.pieces(), found):
+            if piece.draw is not None and seed:
+                continue  # random choices are of the first seed
+            name = f"{target}-{seed}-{self.steps}-{self.configurations}-{piece.name}"
+            try:
+                found[target, seed] |= folder.kept(name, partial(make, target, seed, piece))
+            except OutOfTimeError:
+                missing[target] += 1
+        runs = {
+            target: [run for seed in range(self.seeds) if (run := found[target, seed])]
+            for target in self.targets
+        }
+        self.write_page(_page(self, hub, runs, missing))
+
+    def pieces(self) -> list[Piece]:
+        """Return all pieces, those of the tables of all arms first."""
+        counts = [self.table, *(count for count in self.counts if count != self.table)]
+        draws = [Piece(count, draw) for count in counts for draw in range(self.draws)]
+        return [Piece(0), *map(Piece, counts), *draws]
 
 
 def setting_of(
@@ -102,7 +132,7 @@ def setting_of(
     config = ProgramTrainConfig(ProgramNetworkConfig(counts), steps=options.steps, seed=seed)
     split = by_target(inputs.nest, inputs.target, number, seed)
     tuning = tuning_steps(options.steps)
-    return Setting(examples, (number,), split, "nest", HUB_KINDS, config, tuning, networks)
+    return Setting(examples, number, split, HUB_KINDS, config, tuning, networks)
 
 
 def _arms(options: CrossVendor, setting: Setting, piece: Piece) -> Arms:
@@ -131,7 +161,7 @@ def _page(
     options: CrossVendor,
     hub: HubExamples,
     found: dict[str, list[Metrics]],
-    missing: dict[str, int],
+    missing: Mapping[str, int],
 ) -> str:
     dropped = ", ".join(f"{count:,} {why}" for why, count in hub.examples.dropped)
     lines = [
@@ -150,8 +180,10 @@ def _page(
     for target, runs in found.items():
         if runs:
             title = TITLES.get(target, target)
-            lines += target_lines(options, title, "programs", runs, columns)
-    return "\n".join([*lines, *missing_lines(missing), ""])
+            lines += target_lines(title, runs, options.table, options.counts, columns)
+    rest = ", ".join(f"{count} pieces of {target}" for target, count in missing.items())
+    lines += ["", "## Not run yet", "", f"{rest}."] if rest else []
+    return "\n".join([*lines, ""])
 
 
 if __name__ == "__main__":

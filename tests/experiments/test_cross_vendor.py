@@ -95,8 +95,7 @@ def test_times_scaled_from_a_gpu_to_itself_stay(hub, tmp_path):
     inputs = examples.inputs
     examples.inputs.devices[target] = inputs.devices[hub.devices.index("A100")]
     setting = Setting(
-        examples, (target,), NO_SPLIT, "nest", HUB_KINDS, ProgramTrainConfig(), 1,
-        KeptNetworks(tmp_path),
+        examples, target, NO_SPLIT, HUB_KINDS, ProgramTrainConfig(), 1, KeptNetworks(tmp_path),
     )  # fmt: skip
     asked = examples.take(np.flatnonzero(inputs.target == target)).inputs
     assert scaled_sources(setting, asked) == pytest.approx([2e-3, 2e-3])

@@ -8,7 +8,6 @@ from dataclasses import replace
 import pytest
 from reference.comparison_runs import run
 
-from experiments.learning.headroom_auto import WITHOUT, AutoRun, paired_logs
 from experiments.learning.headroom_closed import key_of, policies
 from experiments.learning.headroom_runs import (
     RIVALS,
@@ -139,14 +138,3 @@ def test_families_take_turns():
         NASNET,
         names[1],
     ]
-
-
-def test_auto_is_paired_by_problem_and_seed():
-    rows = [
-        AutoRun(GNMT, WITHOUT, 0, 2.0, 3.0),
-        AutoRun(GNMT, "p", 0, 1.0, 3.0),
-        AutoRun(GNMT, "p", 1, 1.0, 3.0),
-        AutoRun(NASNET, WITHOUT, 0, math.inf, 3.0),
-        AutoRun(NASNET, "p", 0, 1.0, 3.0),
-    ]
-    assert paired_logs(rows, [GNMT, NASNET], "p") == {GNMT: pytest.approx(math.log(2))}

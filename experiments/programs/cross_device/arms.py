@@ -14,8 +14,6 @@ import numpy as np
 from experiments.programs.cdmpp.runs import OneNetwork, trained, tuned
 from experiments.programs.cross_device.setting import Kinds, Setting, joined
 from experiments.programs.rivals.boosted_programs import LIGHTGBM, XGBOOST, tree_rival
-from go_rl.costs.programs.learn.code_trees import CONFIG as CODE_CONFIG
-from go_rl.costs.programs.learn.code_trees import CodeTrees
 from go_rl.costs.programs.learn.examples import TARGET_FEATURES, ProgramExamples, ProgramInputs
 from go_rl.costs.programs.learn.network import initial_program_params
 from go_rl.costs.programs.learn.training import TrainedProgramNetwork
@@ -23,10 +21,8 @@ from go_rl.costs.programs.learn.training import TrainedProgramNetwork
 ALONE = 300
 """Updates of a network that learns the measured programs alone."""
 KMEANS, RANDOM = "CDMPP, fine-tuned (k-means)", "CDMPP, fine-tuned (random)"
-WITH_SOURCES = "CDMPP, fine-tuned with the sources' rows (k-means)"
 BOTH = "LightGBM, sources and these"
 FACTOR = "Habitat's scaling, times a factor of these"
-CODE, CODE_BOTH = "trees on code (`code-trees`)", "trees on code, sources and these"
 Predict = Callable[[ProgramInputs], np.ndarray]
 """[P] seconds of programs."""
 Arms = dict[str, np.ndarray]
@@ -66,20 +62,6 @@ def both(setting: Setting, few: ProgramExamples) -> np.ndarray:
     return _trees(LIGHTGBM, setting, joined((setting.train, few)))(setting.test.inputs)
 
 
-def by_code(setting: Setting, few: ProgramExamples | None = None) -> np.ndarray:
-    """Return [E] seconds by trees on what the compiler makes of loops, where it is known of all."""
-    learned = setting.train if few is None else joined((setting.train, few))
-    return _code_trees(setting, learned)(setting.test.inputs)
-
-
-def by_ratio(setting: Setting, few: ProgramExamples, known: Predict) -> np.ndarray:
-    """Return [E] known times of the test programs times a ratio to them that trees on code learned
-    from measured ones."""
-    ratios = replace(few, seconds=few.seconds / known(few.inputs))
-    test = setting.test.inputs
-    return _code_trees(setting, ratios)(test) * known(test)
-
-
 def _blind(inputs: ProgramInputs) -> ProgramInputs:
     return replace(inputs, devices=np.full_like(inputs.devices, np.nan))
 
@@ -92,15 +74,6 @@ def _untrained(setting: Setting) -> OneNetwork:
 
 def _trees(name: str, setting: Setting, learned: ProgramExamples) -> Predict:
     return tree_rival(name, setting.trees, setting.config.seed)(learned).predict
-
-
-def _code_trees(setting: Setting, learned: ProgramExamples) -> Predict:
-    config = replace(CODE_CONFIG, trees=setting.trees, seed=setting.config.seed)
-    return CodeTrees.fit(learned, config).predict
-
-
-NO_TWIN = -1
-"""No row has the program."""
 
 
 def mean_of_kind(learned: ProgramExamples, asked: ProgramInputs, kinds: Kinds) -> np.ndarray:
@@ -118,13 +91,12 @@ def roofline(asked: ProgramInputs, kinds: Kinds) -> np.ndarray:
 
 
 def scaled_sources(setting: Setting, asked: ProgramInputs) -> np.ndarray:
-    """Return [P] seconds of the same programs, of the same level of code, on the sources, scaled to
-    the target by bandwidth and by cores times clock, geometric means over sources (Habitat's wave
-    scaling, USENIX ATC 2021; intensity against the target's ridge says how much by which; where
-    bandwidth is not known, cores times clock alone). It knows the sources' times of test programs,
-    too. Where no source ran a program: the mean of its kind there, scaled."""
+    """Return [P] seconds of the same programs on the sources, scaled to the target by bandwidth and
+    by cores times clock, geometric means over sources (Habitat's wave scaling, USENIX ATC 2021;
+    intensity against the target's ridge says how much by which). It knows the sources' times of
+    test programs, too. Where no source ran a program: the mean of its kind there, scaled."""
     given = setting.examples
-    rows = given.take(np.flatnonzero(~np.isin(given.inputs.target, setting.targets)))
+    rows = given.take(np.flatnonzero(given.inputs.target != setting.target))
     logs = np.log(rows.seconds) + _habitat(rows.inputs, setting)
     programs, number = np.unique(
         np.concatenate([_programs(rows.inputs), _programs(asked)], axis=1), axis=1,
@@ -156,7 +128,7 @@ def scaled_by_factors(setting: Setting, few: ProgramExamples) -> np.ndarray:
 
 def _habitat(rows: ProgramInputs, setting: Setting) -> np.ndarray:
     """[P] logarithm of the factor from each row's device to the target."""
-    target = setting.targets[0]
+    target = setting.target
     flops, moved = setting.kinds.work[rows.task].T
     field = {name: rows.devices[:, TARGET_FEATURES.index(name)] for name in TARGET_FEATURES}
     ridge = 2.0 ** (field["peak_flops"] - field["memory_bandwidth"])[target]
@@ -167,21 +139,12 @@ def _habitat(rows: ProgramInputs, setting: Setting) -> np.ndarray:
 
     compute, memory = ratio("cores") + ratio("clock_hz"), ratio("memory_bandwidth")
     gamma = np.where(share < 1, 1 - 0.5 * share, 0.5 / share)
-    both = gamma * memory + (1 - gamma) * compute
-    return np.where(np.isnan(both), compute, both)
+    return gamma * memory + (1 - gamma) * compute
 
 
 def _programs(inputs: ProgramInputs) -> np.ndarray:
-    """[3, P] task, loop nest and level of code of each program."""
-    codes = sorted({target.codegen for target in inputs.targets})
-    code = np.array([codes.index(target.codegen) for target in inputs.targets])
-    return np.stack([inputs.task, inputs.nest, code[inputs.target]])
-
-
-def twins(left: ProgramInputs, right: ProgramInputs) -> np.ndarray:
-    """Return [P] the row of ``right`` with the program of each row of ``left``, or `NO_TWIN`."""
-    place = {tuple(each): i for i, each in enumerate(_programs(right).T.tolist())}
-    return np.array([place.get(tuple(each), NO_TWIN) for each in _programs(left).T.tolist()])
+    """[2, P] task and loop nest of each program."""
+    return np.stack([inputs.task, inputs.nest])
 
 
 def _of(asked: ProgramInputs, field: str) -> np.ndarray:

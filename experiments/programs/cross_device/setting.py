@@ -46,26 +46,24 @@ class KeptNetworks:
 
 @dataclass(frozen=True, eq=False)
 class Kinds:
-    """What is known of ``T`` tasks without measuring; tasks of one kind share means and factors."""
+    """What is known of ``T`` tasks without measuring; those of one kernel share means, factors."""
 
     kind: np.ndarray
-    """[T] number of the kind: of the kernel, or of the operator."""
+    """[T] number of the kernel."""
     work: np.ndarray
     """[T, 2] FLOP and the bytes that must move; NaN where unknown."""
 
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """Rows of source devices and of a target device, divided by program or by task."""
+    """Rows of source devices and of a target device, divided by program."""
 
     examples: ProgramExamples
-    targets: tuple[int, ...]
-    """Numbers of the target device: one for each level of code; rows of others are sources'."""
+    target: int
+    """Number of the target device; rows of others are sources'."""
     split: DataSplit
     """``train``: of the sources; ``adapt``: of the target, those that may be measured;
     ``held_out``: those of it that judge."""
-    unit: str
-    """What is measured as a whole: ``nest`` or ``task``."""
     kinds: Kinds
     config: ProgramTrainConfig
     tuning: int
@@ -95,32 +93,23 @@ class Setting:
         return self.networks.of(self.train, self.config)
 
     def sampled(self, count: int) -> ProgramExamples:
-        """Return units of the target chosen by k-means (CDMPP, algorithm 1)."""
+        """Return programs of the target chosen by k-means (CDMPP, algorithm 1)."""
         features = program_features(self.adapt.inputs)
-        return self._measured(select_tasks(features, self._units, count, self.config.seed))
+        return self._measured(
+            select_tasks(features, self.adapt.inputs.nest, count, self.config.seed)
+        )
 
     def drawn(self, count: int, draw: int) -> ProgramExamples:
-        """Return random units of the target."""
-        known = np.unique(self._units)
+        """Return random programs of the target."""
+        known = np.unique(self.adapt.inputs.nest)
         return self._measured(np.random.default_rng(draw).choice(known, count, replace=False))
 
-    @property
-    def _units(self) -> np.ndarray:
-        return getattr(self.adapt.inputs, self.unit)
-
     def _measured(self, chosen: np.ndarray) -> ProgramExamples:
-        return self.adapt.take(np.flatnonzero(np.isin(self._units, chosen)))
+        return self.adapt.take(np.flatnonzero(np.isin(self.adapt.inputs.nest, chosen)))
 
     def tuned_on(self, few: ProgramExamples) -> np.ndarray:
         """Return [E] seconds of the test programs after fine-tuning on measured ones."""
         return tuned(self.network, few, None, self.tuning).seconds(self.test.inputs)
-
-    def tuned_with(self, few: ProgramExamples) -> np.ndarray:
-        """Return [E] seconds of the test programs after fine-tuning on measured ones, repeated
-        until they are about as many as the sources' rows, and these."""
-        again = max(len(self.train.seconds) // len(few.seconds), 1)
-        both = joined((self.train, *(few,) * again))
-        return tuned(self.network, both, None, self.tuning).seconds(self.test.inputs)
 
 
 def joined(parts: Sequence[ProgramExamples]) -> ProgramExamples:

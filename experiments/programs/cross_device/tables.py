@@ -1,25 +1,21 @@
-"""Pieces of runs and tables that predictors on other devices share.
+"""Pieces of runs, their metrics, and the tables of a target device.
 
-A piece is what arms know: a count of measured programs or tasks, chosen by k-means or at random.
-Its metrics are named ``count|arm|metric``; the arm of a random choice ends in the number of the
-draw.
+A piece is what arms know: a count of measured programs, chosen by k-means or at random. Its metrics
+are named ``count|arm|metric``; the arm of a random choice ends in the number of the draw.
 """
 
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from math import nan
-from pathlib import Path
 
 import numpy as np
 
-from experiments.page_text import cell, table_lines
+from experiments.page_text import cell, grid_table
 from experiments.programs.cdmpp.cross_model import COLUMNS
-from experiments.programs.cdmpp.runs import Metrics, OutOfTimeError, RunFolder
+from experiments.programs.cdmpp.runs import Metrics
 from experiments.programs.cross_device.arms import Arms
 from experiments.programs.cross_device.setting import Setting
 from go_rl.costs.learning.metrics import latency_metrics
@@ -28,29 +24,6 @@ DRAW = re.compile(r"(.*\(random\)) \d+")
 CHANCE = "(random)"
 """At the end of an arm that learns from random choices."""
 EXPLODED = 1e5
-Place = tuple[str, int]
-"""Target or scenario, and seed."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class CrossOptions:
-    """Options that the tables share."""
-
-    runs: Path
-    """Folder of finished runs."""
-    counts: tuple[int, ...] = (10, 20, 50, 100, 200)
-    """Programs measured on the target."""
-    table: int = 50
-    """Of these, in the tables of all arms."""
-    draws: int = 10
-    """Repetitions of random choice, in the first run."""
-    steps: int = 500
-    """Updates of each network."""
-    seeds: int = 3
-    """Runs of which a cell is the mean; each draws its own test programs."""
-    minutes: float = 1e9
-    """Of a processor: stop behind the piece, at least one, that ends later; the next call goes
-    on."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +31,7 @@ class Piece:
     """What arms know of the target."""
 
     count: int
-    """Programs or tasks measured."""
+    """Programs measured."""
     draw: int | None = None
     """Number of a random choice; None: by k-means."""
 
@@ -66,55 +39,6 @@ class Piece:
     def name(self) -> str:
         """In the names of runs."""
         return f"{self.count}" + ("" if self.draw is None else f"-random{self.draw}")
-
-
-def pieces_of(options: CrossOptions) -> list[Piece]:
-    """Return all pieces, those of the tables of all arms first."""
-    counts = [options.table, *(count for count in options.counts if count != options.table)]
-    draws = [Piece(count, draw) for count in counts for draw in range(options.draws)]
-    return [Piece(0), *map(Piece, counts), *draws]
-
-
-def run_pieces(
-    options: CrossOptions,
-    places: Iterable[Place],
-    run: Callable[[str, int], str],
-    setting: Callable[[str, int], Setting],
-    arms: Callable[[Setting, Piece], Arms],
-) -> tuple[dict[str, list[Metrics]], dict[str, int]]:
-    """Return metrics by target, seed by seed, and how many pieces of it are missing; random choices
-    are of the first seed.
-
-    Args:
-        options: of the script.
-        places: targets and seeds.
-        run: name of the run of a target and a seed.
-        setting: its rows and configuration.
-        arms: those of a piece of it.
-    """
-    folder = RunFolder(options.runs, time.process_time(), options.minutes, time.process_time)
-
-    def make(target: str, seed: int, piece: Piece) -> Metrics:
-        own = setting(target, seed)
-        return piece_metrics(own, piece, arms(own, piece))
-
-    found: dict[Place, Metrics] = {place: Metrics() for place in places}
-    missing: dict[str, int] = {}
-    for piece in pieces_of(options):
-        for (target, seed), known in found.items():
-            if piece.draw is not None and seed:
-                continue
-            try:
-                known |= folder.kept(
-                    f"{run(target, seed)}-{piece.name}",
-                    partial(make, target, seed, piece),
-                )
-            except OutOfTimeError:
-                missing[target] = missing.get(target, 0) + 1
-    names = dict.fromkeys(target for target, _ in found)
-    return {
-        t: [run for (name, _), run in found.items() if name == t and run] for t in names
-    }, missing
 
 
 def piece_metrics(setting: Setting, piece: Piece, arms: Arms) -> Metrics:
@@ -129,7 +53,7 @@ def piece_metrics(setting: Setting, piece: Piece, arms: Arms) -> Metrics:
     }
 
 
-def arm_values(runs: list[Metrics], count: int, arm: str, column: str) -> list[float]:
+def arm_values(runs: Sequence[Metrics], count: int, arm: str, column: str) -> list[float]:
     """Return a column of an arm, run by run and draw by draw."""
     return [
         value
@@ -140,71 +64,48 @@ def arm_values(runs: list[Metrics], count: int, arm: str, column: str) -> list[f
     ]
 
 
-def arms_of(runs: list[Metrics], count: int) -> list[str]:
+def arms_of(runs: Sequence[Metrics], count: int) -> list[str]:
     """Return the arms of a count in their order, repetitions once."""
     names = (name for run in runs for name in run if name.startswith(f"{count}|"))
     return list(dict.fromkeys(map(_arm, names)))
 
 
 def target_lines(
-    options: CrossOptions, title: str, what: str, runs: list[Metrics], columns: dict[str, str]
-) -> list[str]:
-    """Return the section of a target or scenario: all arms with nothing measured and with
-    ``options.table``, then errors by count.
+    title: str, runs: Sequence[Metrics], table: int, counts: Sequence[int],
+    columns: Mapping[str, str],
+) -> list[str]:  # fmt: skip
+    """Return the section of a target: all arms with nothing measured and with some programs, then
+    errors by count.
 
     Args:
-        options: of the script.
         title: of the section.
-        what: is measured, in the plural.
         runs: metrics, run by run.
-        columns: arms of the last table, each by the head of its column.
+        table: programs measured, of the second table.
+        counts: those of the third.
+        columns: arms of the third, each by the head of its column.
     """
     learned, tested = (np.mean([run[name] for run in runs]) for name in ("learned", "tested"))
     sizes = f"{learned:,.0f} rows learned from, {tested:,.0f} tested; runs: {len(runs)}."
     lines = ["", f"## {title}", "", sizes]
-    for count in (0, options.table):
-        head = f"{count} {what} measured" if count else "nothing measured"
+    for count in (0, table):
+        head = f"{count} programs measured" if count else "nothing measured"
         lines += ["", *all_arms(runs, count, head)]
-    said = f"MAPE in % by {what} measured, first run; random: mean (least to largest)."
-    return [*lines, "", said, "", *by_count(runs, options.counts, what, columns)]
+    lines += ["", "MAPE in % by programs measured, first run; random: mean (least to largest).", ""]
+    by_count = grid_table(
+        "programs", map(str, counts), columns,
+        lambda count, arm: _spread(arm_values(runs[:1], int(count), arm, "mape")),
+    )  # fmt: skip
+    return [*lines, *by_count.splitlines()]
 
 
-def all_arms(runs: list[Metrics], count: int, head: str) -> list[str]:
+def all_arms(runs: Sequence[Metrics], count: int, head: str) -> list[str]:
     """Return the lines of the table of all arms of a count. Random choices are of the first run:
     they are left out where a cell is the mean of several."""
     arms = [arm for arm in arms_of(runs, count) if len(runs) == 1 or not arm.endswith(CHANCE)]
-    rows = [
-        [arm, *(mean_cell(arm_values(runs, count, arm, column)) for column in COLUMNS)]
-        for arm in arms
-    ]
-    return table_lines([head, *COLUMNS.values()], rows)
-
-
-def by_count(
-    runs: list[Metrics], counts: Sequence[int], what: str, columns: dict[str, str]
-) -> list[str]:
-    """Return the lines of the table of mean errors by count, of the first run.
-
-    Args:
-        runs: metrics, run by run.
-        counts: rows.
-        what: is counted.
-        columns: arms, each by the head of its column.
-    """
-    rows = [
-        [
-            f"{count}",
-            *(_spread(arm_values(runs[:1], count, arm, "mape")) for arm in columns.values()),
-        ]
-        for count in counts
-    ]
-    return table_lines([what, *columns], rows)
-
-
-def missing_lines(missing: dict[str, int]) -> list[str]:
-    """Return the lines that say what has not run yet."""
-    rest = ", ".join(f"{count} pieces of {target}" for target, count in missing.items())
-    return ["", "## Not run yet", "", f"{rest}."] if missing else []
+    columns = {title: name for name, title in COLUMNS.items()}
+    return grid_table(
+        head, arms, columns, lambda arm, name: mean_cell(arm_values(runs, count, arm, name))
+    ).splitlines()
 
 
 def mean_cell(values: list[float]) -> str:
