@@ -28,6 +28,8 @@ from go_rl.report.figures import save_figure
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "experiments" / "results"
+REMARKS = "\n\n## Remarks\n"
+"""Before what is written by hand at the end of a page."""
 R = TypeVar("R")
 
 
@@ -109,7 +111,8 @@ class Experiment(Script):
         save_figure(figure, self.path(ending))
 
     def write_page(self, text: str | Iterable[str], name: str | None = None) -> None:
-        """Write the page, with the command that makes it below its title.
+        """Write the page, with the command that makes it below its title. Its last section, where
+        that is `REMARKS`, is written by hand and stays.
 
         Args:
             text: Markdown, or its lines, that starts with a title.
@@ -119,7 +122,9 @@ class Experiment(Script):
         title, _, rest = whole.rstrip("\n").partition("\n")
         command = f"python -m {self.module} {shlex.join(sys.argv[1:])}".strip()
         path = self.stem.with_name(f"{name or self.stem.name}.md")
-        write_text(path, f"{title}\n\nMade by `{command}`.\n{rest}\n")
+        known = path.read_text(encoding="utf-8") if path.exists() else ""
+        remarks = "".join(known.partition(REMARKS)[1:]) or "\n"
+        write_text(path, f"{title}\n\nMade by `{command}`.\n{rest}{remarks}")
 
 
 def say(done: int, sentence: str) -> None:

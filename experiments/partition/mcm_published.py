@@ -1,13 +1,10 @@
 """The multi-chip policy as published, judged as its paper judges it.
 
 Run: ``python -m experiments.partition.mcm_published [--weights FILE ...] [--samples 2000]``.
-Weights are those of ``mcm-published-0`` to ``-2`` in ``experiments/learning/long.toml``: free
-logits of chips from GraphSAGE and attention, no reference orders, SAMPLE node by node. Random
-search, simulated annealing, the policy from scratch, zero-shot and fine-tuned all go through the
-same solver, node by node; the project's own form (an order cut by dynamic programming) has rows of
-its own. Graphs of the zoo on which something is left to win (`GRAPHS`), 36 chips, strict
-rules, memory off; ``--split test`` for the families that have no part in choosing weights. Seed i
-takes the i-th weights. Every finished run is kept; a second start goes on there.
+Weights are those of ``mcm-published-0`` to ``-2`` in ``experiments/learning/long.toml``. All
+methods go through the same solver, node by node, but for the project's own form, an order cut by
+dynamic programming. ``--split test``: families that have no part in choosing weights. Seed i takes
+the i-th weights.
 """
 
 from __future__ import annotations
@@ -34,7 +31,7 @@ from go_rl.policy.learn.config import FineTuneConfig, PPOConfig
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.policy.weights import load_weights
-from go_rl.report.comparison import comparison_figure, write_comparison
+from go_rl.report.comparison import write_comparison
 
 GRAPHS = {
     "validation": ("bifpn-d0", "ssd-mobilenet", "moe-8-experts", "wavernn-896"),
@@ -88,19 +85,13 @@ class McmPublished(Experiment):
     def run(self) -> None:
         """Make the missing runs, then the page."""
         config = EvaluateConfig(
-            graphs=tuple(f"zoo:{name}" for name in self.chosen),
-            hardware=(self.hardware,),
-            rules=("strict",),
-            memory=False,
-            methods=("greedy",),
-            samples=self.samples,
-            seeds=self.seeds,
-            thresholds=THRESHOLDS,
-        )
+            graphs=tuple(f"zoo:{name}" for name in self.chosen), hardware=(self.hardware,),
+            rules=("strict",), memory=False, methods=("greedy",), samples=self.samples,
+            seeds=self.seeds, thresholds=THRESHOLDS,
+        )  # fmt: skip
         comparison = evaluate(config, self.stem, say, methods(self.weights))
         write_comparison(comparison, self.stem, summarise(comparison))
         self.write_page(_report(comparison, self))
-        self.save_figure(comparison_figure(comparison, "samples"))
 
 
 @dataclass(frozen=True)

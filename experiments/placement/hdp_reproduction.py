@@ -1,7 +1,7 @@
 """Whether HDP reaches the expert's step time: attempts with 10,000 samples.
 
 Run: ``python -m experiments.placement.hdp_reproduction [--rows NAME ...] [--attempts NAME ...]
-[--colocate gradients]``. GO's rows (`go_placement.py`), decision placement only. ``--colocate
+[--colocate gradients]``. GO's rows, decision placement only. ``--colocate
 gradients``: each gradient sits with its operator and each update with its weight, as TensorFlow
 colocated what the authors placed; ``graph``: every operator is placed by itself.
 
@@ -118,19 +118,14 @@ def _run(row: str, attempt: str, seed: int, samples: int, colocate: Colocation) 
     plan, spent = searched(lambda: method.optimize(problem, budget, seed), problem)
     milliseconds = 1e3 * np.concatenate([each.seconds for each in priced])
     return Run(
-        row=row,
-        attempt=attempt,
-        settings=", ".join(f"{name} {getattr(config, name)}" for name in SHOWN),
-        seed=seed,
-        samples=samples,
-        default_ms=_milliseconds(DefaultPlacement(), problem),
-        expert_ms=_milliseconds(MakespanExpert(), problem),
-        milliseconds=1e3 * plan.value,
+        row=row, attempt=attempt,
+        settings=", ".join(f"{name} {getattr(config, name)}" for name in SHOWN), seed=seed,
+        samples=samples, default_ms=_milliseconds(DefaultPlacement(), problem),
+        expert_ms=_milliseconds(MakespanExpert(), problem), milliseconds=1e3 * plan.value,
         seconds=round(spent, 1),
         curve=[[p.samples, p.wall_seconds, 1e3 * p.seconds] for p in plan.curve],
-        means=[float(part.mean()) for part in np.array_split(milliseconds, 10)],
-        colocate=colocate,
-    )
+        means=[float(part.mean()) for part in np.array_split(milliseconds, 10)], colocate=colocate,
+    )  # fmt: skip
 
 
 def _milliseconds(method: DefaultPlacement | MakespanExpert, problem: Problem) -> float:

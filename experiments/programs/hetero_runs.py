@@ -31,11 +31,6 @@ MODELS = ("XGBoost", "MLP", "LightGBM")
 DATA = ("full", "pruned")
 RANDOM = "random"
 """Control of pruning: as few rows, drawn."""
-RULE_SETS = {
-    "the rules": {}, "… with equal shares of tasks": {"density": 0.0},
-    "… and slower than 20 times dropped": {"slowest": 20.0}, RANDOM: None,
-}  # fmt: skip
-"""Compared on validation rows; what differs from `PruneRules`."""
 TREES = 400
 MLP_EPOCHS, MLP_BATCH = 60, 128
 MARKS = (20, 50, 100, 200)
@@ -72,21 +67,6 @@ def pruned_cell(
         "rows": float(len(rows)), "bytes": float(examples.inputs.asts.vectors.nbytes),
         "train_seconds": taken, **order_metrics(found, tested),
     }  # fmt: skip
-
-
-def rules_cell(runs: Runs, split: str, seed: int, share: float) -> Metrics:
-    """Return points of PCA on validation rows that LightGBM loses by each of `RULE_SETS`."""
-    train, _, parts = split_rows(split, runs, seed)
-    judged = runs.examples.take(parts.validation)
-    found: Metrics = {}
-    for name, changed in {"full": {}, **RULE_SETS}.items():
-        rules = PruneRules(share, **(changed or {}))
-        data = name if name in ("full", RANDOM) else "pruned"
-        examples = runs.examples.take(learned_rows(runs, train, data, rules))
-        found[name] = order_metrics(_fit("LightGBM", examples, seed)()(judged.inputs), judged)[
-            "pca"
-        ]
-    return {name: 100 * (found["full"] - found[name]) for name in RULE_SETS}
 
 
 def _fit(model: str, examples: ProgramExamples, seed: int) -> Callable[[], Predict]:

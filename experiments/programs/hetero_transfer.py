@@ -18,19 +18,16 @@ from experiments.programs.hetero_convergence import (
     LEARNERS,
     TUNERS,
     converged_lines,
-    convergence,
     one,
 )
 from experiments.programs.hetero_runs import (
     DATA,
     MODELS,
     RANDOM,
-    RULE_SETS,
     SCORED,
     convergence_cell,
     pair_count,
     pruned_cell,
-    rules_cell,
     transfer_cell,
 )
 from experiments.programs.program_rivals import split_rows
@@ -39,8 +36,6 @@ from experiments.statistics import with_error
 from go_rl.costs.programs.learn.examples import ProgramExamples
 
 SPLITS = ("within_task", "by_task", "by_target")
-VALIDATED = 3
-"""Seeds by which rules of pruning are compared."""
 
 
 @dataclass(frozen=True)
@@ -72,19 +67,15 @@ class HeteroTransfer(TableOptions, Experiment):
         converged = {
             key: cells.converged(*key) for key in [*of_trees, *[("tuner", d) for d in DATA]]
         }
-        tried = {
-            split: [cells.rules_tried(split, seed) for seed in range(VALIDATED)] for split in SPLITS
-        }
         transfer = {data: cells.transfer(data) for data in DATA}
         converged |= {(who, DATA[0]): cells.converged(who, DATA[0]) for who in TUNERS}
         pruned |= cells.orders(RANDOM)
         lines = [
             *_head(runs.examples, self), *_rules(runs, self.rules),
-            *_tried(tried), *_sizes(pruned), *order_table(runs, pruned),
+            *_sizes(pruned), *order_table(runs, pruned),
             *converged_lines(converged, self.converging),
             *_transferred(transfer, self),
         ]  # fmt: skip
-        self.save_figure(convergence(converged), "_convergence")
         self.write_page("\n".join([*lines, *runs.not_run(), ""]))
 
 
@@ -115,13 +106,6 @@ class Cells:
             )
             found.setdefault((split, model, data), []).extend([one] if one else [])
         return found
-
-    def rules_tried(self, split: str, seed: int) -> Metrics:
-        """Return what `RULE_SETS` lose on validation rows."""
-        share = self.options.share
-        return self.kept(
-            f"rules-{split}-{share:g}-{seed}", lambda: rules_cell(self.runs, split, seed, share)
-        )
 
     def converged(self, who: str, data: str) -> Metrics:
         """Return errors of a learner by epochs or trees."""
@@ -176,20 +160,6 @@ def _rules(runs: Runs, rules: PruneRules) -> list[str]:
         "had been left out before."
     )
     return ["", "## What pruning drops", "", text, "", *table_lines(heads, rows)]
-
-
-def _tried(found: dict[str, list[Metrics]]) -> list[str]:
-    """Rules compared on validation rows, by which they were chosen."""
-    rows = []
-    for name in RULE_SETS:
-        lost = [[each[name] for each in found[split] if each] for split in SPLITS]
-        rows.append([name, *(with_error(some, 2) for some in lost)])
-    text = [
-        "Points of PCA that LightGBM loses on validation rows, by which the rules were chosen:",
-        f"mean ± standard error of {VALIDATED} seeds. {RANDOM.capitalize()}: as few rows, drawn.",
-    ]
-    lines = ["", "## Rules compared", "", *text, "", *table_lines(["", *SPLITS], rows)]
-    return lines if any(map(any, found.values())) else []
 
 
 def _sizes(found: Orders) -> list[str]:

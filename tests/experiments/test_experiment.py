@@ -16,7 +16,6 @@ from experiments.statistics import (
     family_means,
     geometric_mean,
     ratio_of,
-    with_deviation,
     with_error,
     with_range,
 )
@@ -105,9 +104,8 @@ def test_numbers_are_summed_up_by_hand():
     never = with_range([0.0, 2.0], lambda value: "never" if value == 0 else f"{value:.0f}", max)
     assert never == "2 (never to 2)"
     assert with_error([1.0, 3.0]) == "2.0 ± 1.0"
-    assert with_deviation([1.0, 3.0]) == "2.00 ± 1.00"
-    assert [with_error([2.0]), with_deviation([2.0, 2.0])] == ["2.0", "2.00"]
-    assert [with_range([]), with_error([]), with_deviation([float("nan")])] == ["–"] * 3
+    assert with_error([2.0]) == "2.0"
+    assert [with_range([]), with_error([])] == ["–"] * 2
     assert geometric_mean([2.0, 8.0, float("inf")]) == pytest.approx(4.0)
 
 
