@@ -148,11 +148,3 @@ def timed(run: Callable[[], R], clock: Callable[[], float] = time.perf_counter) 
 def deadline(minutes: float) -> float:
     """Return the Unix time after so many minutes; 0: never."""
     return time.time() + 60 * minutes if minutes else float("inf")
-
-
-def repeated_seconds(
-    run: Callable[[], object], repeats: int, clock: Callable[[], float] = time.perf_counter
-) -> Sequence[float]:
-    """Return the seconds of several calls, after one that compiles and is not counted."""
-    run()
-    return [timed(run, clock)[1] for _ in range(repeats)]

@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
+from itertools import chain, product
 
 import numpy as np
 from jaxtyping import Float32, Float64
 
 from experiments.experiment import Experiment, say
+from experiments.page_text import table_lines
 from experiments.statistics import family_means, ratio_of
 from go_rl.core import DECISIONS, Budget
 from go_rl.costs.models.zoo_problem import priced_problem
@@ -174,19 +175,18 @@ def page(rows: list[Row]) -> str:
         groups.setdefault(f"{place}, {prices} prices", set()).add(row.problem)
     for title, chosen in groups.items():
         some = [row for row in rows if row.problem in chosen]
-        lines += [f"## {title}: {len(chosen)} problems, "
-                  f"{len({row.family for row in some})} families or kinds", "",
-                  "| arm | " + " | ".join(f"k = {k} | over the policy" for k in COUNTS) + " |",
-                  "| --- |" + " ---: | ---: |" * len(COUNTS)]  # fmt: skip
+        cells = []
         for arm in dict.fromkeys(row.arm for row in some):
-            cells = [arm]
+            cells.append([arm])
             for k in COUNTS:
                 mine, policy = logs(some, arm, k), logs(some, "policy", k)
                 above, *_ = over({p: v - np.log(best[p]) for p, v in mine.items()}, some)
                 ratio, low, high = over({p: v - policy[p] for p, v in mine.items()}, some)
-                cells += [f"{above - 1:.1%}", f"{ratio:.3f} ({low:.3f} to {high:.3f})"]
-            lines.append("| " + " | ".join(cells) + " |")
-        lines.append("")
+                cells[-1] += [f"{above - 1:.1%}", f"{ratio:.3f} ({low:.3f} to {high:.3f})"]
+        families = len({row.family for row in some})
+        heads = ["arm", *chain(*((f"k = {k}", "over the policy") for k in COUNTS))]
+        lines += [f"## {title}: {len(chosen)} problems, {families} families or kinds", "",
+                  *table_lines(heads, cells), ""]  # fmt: skip
     lines += seeds_table(rows)
     return "\n".join(lines)
 
@@ -194,9 +194,7 @@ def page(rows: list[Row]) -> str:
 def seeds_table(rows: list[Row]) -> list[str]:
     """Return a table of the lead by training seed, over all problems."""
     seeds = sorted({row.seed for row in rows if row.arm == "policy"})
-    lines = ["## By training seed, all problems", "",
-             "| rival over the policy | " + " | ".join(f"seed {s}" for s in seeds) + " |",
-             "| --- |" + " ---: |" * len(seeds)]  # fmt: skip
+    lines = []
     for arm, k in (("untrained", 20), ("composed", 20), ("fixed order", 5)):
         cells = []
         for seed in seeds:
@@ -205,8 +203,9 @@ def seeds_table(rows: list[Row]) -> list[str]:
             rival = logs([r for r in rows if own is None or r.seed == own], arm, k)
             ratio, *_ = over({p: v - policy[p] for p, v in rival.items()}, rows)
             cells.append(f"{ratio:.3f}")
-        lines.append(f"| {arm}, {k} samples | " + " | ".join(cells) + " |")
-    return [*lines, ""]
+        lines.append([f"{arm}, {k} samples", *cells])
+    heads = ["rival over the policy", *(f"seed {seed}" for seed in seeds)]
+    return ["## By training seed, all problems", "", *table_lines(heads, lines), ""]
 
 
 def logs(rows: list[Row], arm: str, k: int) -> dict[str, float]:

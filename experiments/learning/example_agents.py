@@ -51,9 +51,9 @@ class ExampleAgents(Experiment):
         """Make the rows that are missing; write the page and its figure."""
         table = self.kept_rows(Row)
         for seed in range(1, self.seeds + 1):  # graph and settings were chosen on others
-            for arm, played in ARMS.items():
+            for arm, train in ARMS.items():
                 if not table.has(arm, seed, "drawn", self.steps):
-                    for row in rows_of(arm, played, seed, self.steps):
+                    for row in rows_of(arm, train, seed, self.steps):
                         table.add(row)
         self.save_figure(figure(table.rows, ARMS))
         self.write_page(page(table.rows, self))
@@ -105,10 +105,10 @@ def one_file(seed: int, steps: int, ended: Ended) -> tuple[list[float], list[flo
 ARMS = {"MaskablePPO": shelf, "one file": one_file}
 
 
-def rows_of(arm: str, played: Callable[..., Any], seed: int, steps: int) -> list[Row]:
+def rows_of(arm: str, train: Callable[..., Any], seed: int, steps: int) -> list[Row]:
     """Train an agent; return its rows, the last one of them when it has learned."""
     ended: Ended = []
-    before, after = played(seed, steps, ended)
+    before, after = train(seed, steps, ended)
     env = example("train_off_the_shelf_agent")["made"](GRAPH, HARDWARE)
     rows = [
         Row(arm, seed, "uniform", 0, float(np.mean(drawn_uniformly(env, seed)))),

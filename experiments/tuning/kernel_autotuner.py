@@ -48,8 +48,6 @@ class KernelAutotuner(Experiment):
     """Guides, which order the measurements; calibrated: the learned one, corrected."""
     minutes: float = 5.0
     """Of each run."""
-    trials: int | None = None
-    """Fusions and settings of each run, at most; None: as many as the minutes allow."""
     seeds: tuple[int, ...] = (0, 1)
     """Of the searches."""
     cost: str = LEARNED
@@ -139,7 +137,7 @@ def run(program: JaxProgram, model: str, guide: Arm, seed: int, options: KernelA
     config = TuneConfig(
         minutes=options.minutes, guide="learned" if guide == CALIBRATED else guide,
         cost=f"{LEARNED}:{path}" if path else options.cost, core=options.core,
-        trials=options.trials, seed=seed, check_rounds=options.check_rounds,
+        seed=seed, check_rounds=options.check_rounds,
     )  # fmt: skip
     folder = options.folder / model / f"{guide}-{seed}"
     folder.mkdir(parents=True, exist_ok=True)
