@@ -52,10 +52,9 @@ pipeline (objective max-load); *placement*, *schedule* and *fusion*: makespan, e
 the one before it does, too. `by_roofline_ms`, `by_learned_ms`: each plan by the prices that it was
 found with. `loss`: the roofline's plan over the other, both by the learned prices; `loss_back`: the
 learned prices' plan over the other, both by the roofline; below 1 the search found less with the
-judge's own prices.
-Nothing is measured: a loss is what the wrong prices cost if the judge's are right. Learned
-prices are those of docs/predict.md ({weights}), operator by operator, with the host's launch in
-each."""
+judge's own prices. Nothing is measured: a loss is what the wrong prices cost if the judge's are
+right. Learned prices are those of docs/predict.md ({weights}), operator by operator, with the
+host's launch in each."""
 
 
 @dataclass(frozen=True)
