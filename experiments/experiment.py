@@ -7,7 +7,6 @@ A script declares its options as a frozen dataclass, its rows as another, and wh
 from __future__ import annotations
 
 import inspect
-import json
 import resource
 import shlex
 import subprocess
@@ -65,10 +64,6 @@ class Script(ABC):
             lines = answer.stderr.strip().splitlines() or [f"exit code {answer.returncode}"]
             raise RuntimeError(lines[-1])
         return answer.stdout.splitlines()
-
-    def row_in_own_process(self, kind: type[R], *options: object) -> R:
-        """Return the row that the last line of `in_own_process` is, in JSON."""
-        return kind(**json.loads(self.in_own_process(*options)[-1]))
 
 
 def peak_mib() -> float:

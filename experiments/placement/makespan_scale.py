@@ -191,7 +191,7 @@ def _in_own_process(size: int, options: MakespanScale) -> Row:
     try:
         if not _file(options, size).exists():
             options.in_own_process("--trace", size, *path)
-        row = options.row_in_own_process(Row, "--measure", size, *path)
+        row = Row(**json.loads(options.in_own_process("--measure", size, *path)[-1]))
     except RuntimeError as error:
         row = Row(f"{size} nodes", size, failure=str(error))
     print(row, flush=True)

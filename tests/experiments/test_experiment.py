@@ -65,6 +65,15 @@ def test_rows_are_kept_and_the_page_has_their_columns(tmp_path, monkeypatch):
     )
 
 
+def test_remarks_written_by_hand_stay(tmp_path, monkeypatch):
+    monkeypatch.setattr(Experiment, "module", "experiments.toy")
+    Toy(out=tmp_path).run()
+    page = tmp_path / "toy.md"
+    page.write_text(page.read_text() + "\n## Remarks\n\nBy hand.\n")
+    Toy(out=tmp_path, seeds=3).run()
+    assert page.read_text().endswith("| run 2 | 2.2 | 50% of all |\n\n## Remarks\n\nBy hand.\n")
+
+
 def test_the_command_line_has_own_and_common_options(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["script", "--seeds", "3", "--out", str(tmp_path)])
     monkeypatch.setattr(Experiment, "module", "experiments.toy")
@@ -115,9 +124,3 @@ def test_families_weigh_equally():
     ratio, low, high = ratio_of(means)
     assert (ratio, low, high) == pytest.approx((2.0, 1.0, 4.0))
     assert grouped("abA", str.lower) == {"a": ["a", "A"], "b": ["b"]}
-
-
-def test_rows_of_own_processes(monkeypatch):
-    monkeypatch.setattr(Experiment, "in_own_process", lambda self, *options: ["x", '{"name": "a", '
-                        '"seconds": 1.5}'])  # fmt: skip
-    assert Toy().row_in_own_process(Run, "--seeds", 1) == Run("a", 1.5)
