@@ -46,14 +46,11 @@ test-counted: $(STAMP)
 DATA ?= ../shared/data
 bench: $(STAMP)
 	for script in readers.cost_analysis_agreement partition.mcm_transfer partition.mcm_rivals \
-	  partition.mcm_ablations partition.mcm_hardware partition.policy_scale \
-	  placement.go_placement placement.go_multitask placement.fusion_within_layers \
-	  placement.makespan_scale simulate.replay_speed kernels.kernel_cost_model \
-	  kernels.kernel_ranks kernels.kernel_ablations learning.learned_rewards learning.control_arms learning.ring_policies \
-	  tuning.kernel_autotuner; do \
+	  placement.makespan_scale kernels.kernel_cost_model kernels.kernel_ranks \
+	  learning.learned_rewards learning.control_arms tuning.kernel_autotuner; do \
 	  echo "== $$script"; $(BIN)/python -m experiments.$$script; done
-	for script in simulate.allocator placement.dnn_partitioning simulate.pricing_speed \
-	  partition.ring_quality partition.solver_speed; do \
+	for script in simulate.allocator placement.dnn_partitioning partition.ring_quality \
+	  partition.solver_speed; do \
 	  echo "== $$script"; $(BIN)/python -m experiments.$$script --data $(DATA); done
 
 # Training that takes hours, on one core in the background, from where it was (DEVELOPERS.md).

@@ -7,7 +7,6 @@ A script declares its options as a frozen dataclass, its rows as another, and wh
 from __future__ import annotations
 
 import inspect
-import json
 import resource
 import shlex
 import subprocess
@@ -28,6 +27,8 @@ from go_rl.report.figures import save_figure
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "experiments" / "results"
+REMARKS = "\n\n## Remarks\n"
+"""Before what is written by hand at the end of a page."""
 R = TypeVar("R")
 
 
@@ -63,10 +64,6 @@ class Script(ABC):
             lines = answer.stderr.strip().splitlines() or [f"exit code {answer.returncode}"]
             raise RuntimeError(lines[-1])
         return answer.stdout.splitlines()
-
-    def row_in_own_process(self, kind: type[R], *options: object) -> R:
-        """Return the row that the last line of `in_own_process` is, in JSON."""
-        return kind(**json.loads(self.in_own_process(*options)[-1]))
 
 
 def peak_mib() -> float:
@@ -109,7 +106,8 @@ class Experiment(Script):
         save_figure(figure, self.path(ending))
 
     def write_page(self, text: str | Iterable[str], name: str | None = None) -> None:
-        """Write the page, with the command that makes it below its title.
+        """Write the page, with the command that makes it below its title. Its last section, where
+        that is `REMARKS`, is written by hand and stays.
 
         Args:
             text: Markdown, or its lines, that starts with a title.
@@ -119,7 +117,9 @@ class Experiment(Script):
         title, _, rest = whole.rstrip("\n").partition("\n")
         command = f"python -m {self.module} {shlex.join(sys.argv[1:])}".strip()
         path = self.stem.with_name(f"{name or self.stem.name}.md")
-        write_text(path, f"{title}\n\nMade by `{command}`.\n{rest}\n")
+        known = path.read_text(encoding="utf-8") if path.exists() else ""
+        remarks = "".join(known.partition(REMARKS)[1:]) or "\n"
+        write_text(path, f"{title}\n\nMade by `{command}`.\n{rest}{remarks}")
 
 
 def say(done: int, sentence: str) -> None:
@@ -143,11 +143,3 @@ def timed(run: Callable[[], R], clock: Callable[[], float] = time.perf_counter) 
 def deadline(minutes: float) -> float:
     """Return the Unix time after so many minutes; 0: never."""
     return time.time() + 60 * minutes if minutes else float("inf")
-
-
-def repeated_seconds(
-    run: Callable[[], object], repeats: int, clock: Callable[[], float] = time.perf_counter
-) -> Sequence[float]:
-    """Return the seconds of several calls, after one that compiles and is not counted."""
-    run()
-    return [timed(run, clock)[1] for _ in range(repeats)]

@@ -53,12 +53,6 @@ def with_error(values: Sequence[float], digits: int = 1) -> str:
     return f"{mean_cell(values, digits)} ± {error:.{digits}f}"
 
 
-def with_deviation(values: Sequence[float], digits: int = 2) -> str:
-    """Return the mean and, unless values are equal, their deviation; a dash of none or NaN."""
-    spread = float(np.std(values)) if len(values) else 0.0
-    return mean_cell(values, digits) + (f" ± {spread:.{digits}f}" if spread > 0 else "")
-
-
 def family_means(logs: Iterable[tuple[str, float]]) -> np.ndarray:
     """Return [F] the mean of each family's logarithms, given with their families."""
     found: dict[str, list[float]] = {}

@@ -1,18 +1,11 @@
 """Kernel cost models compared: percentage errors of runtimes on kernels that were not learned from.
 
 Run: ``python -m experiments.kernels.kernel_cost_model [--data kernels-cpu-1 | --folder DIR]``.
-Kernels that ``go-rl measure kernels`` compiled and timed on one core; two splits: at random, and by
-model (the families of the published table are held out whole). *data sheet* is the roofline with
-the chip's peak rates and the time of an empty call; *calibrated* the same with all its efficiencies
-and the call fitted to the training split; *xla* the calibrated roofline on the FLOP and bytes of
-XLA's own analysis of the compiled kernel; *boosted* trees on summed features; *learned* the
-ensemble of `go_rl.costs.kernels` with GraphSAGE, *Transformer* the same whose operators attend to
-one another (as it ships), *no neighbours* neither. Of kernels that were also measured under layouts
-of operands, what the choice of one loses: a random one, row by row as they come, or by those who
-learned.
-
-Published ("A Learnt Performance Model for TPUs", fusion, random split): learned 4.5 % on average,
-analytical 31.1 %.
+*data sheet* is the roofline with the chip's peak rates and the time of an empty call; *calibrated*
+the same with its efficiencies and the call fitted; *xla* the calibrated roofline on XLA's own FLOP
+and bytes; *boosted* trees on summed features; *learned* the ensemble with GraphSAGE, *Transformer*
+with both (as it ships), *no neighbours* with neither. Published ("A Learnt Performance Model for
+TPUs", fusion, random split): learned 4.5 % on average, analytical 31.1 %.
 """
 
 from __future__ import annotations
@@ -26,7 +19,7 @@ import numpy as np
 from experiments.experiment import Experiment, timed
 from experiments.page_text import cell
 from go_rl.core import Device, load_hardware
-from go_rl.costs.kernels.features import kernel_features, layout_features
+from go_rl.costs.kernels.features import kernel_features
 from go_rl.costs.kernels.measure.data import (
     KernelData,
     absolute_rows,
@@ -39,7 +32,7 @@ from go_rl.costs.kernels.network import EncoderName, KernelNetworkConfig, Reduct
 from go_rl.costs.kernels.opcodes import vocabulary_of
 from go_rl.costs.kernels.predictor import KernelPredictor, predict_layouts
 from go_rl.costs.kernels.training import KernelTrainConfig
-from go_rl.costs.learning.metrics import ape, by_model, groups_of, kendall, mape, random_ape
+from go_rl.costs.learning.metrics import by_model, mape
 from go_rl.costs.models.analytical import Analytical, Efficiency, calibrate
 from go_rl.costs.models.cost_model import Kernels
 from go_rl.costs.models.kernel_work import kernel_work
@@ -131,20 +124,14 @@ def _compare(
     return (
         f"\n## {title}: {len(train)} kernels learned from, {len(test)} judged\n\n"
         f"{error_table(rows, shown, {'all kernels': 1, 'seconds': 1})}"
-        f"{layouts_table(data, test, fitted)}"
     )
 
 
 def error_table(
     columns: Mapping[str, Mapping[str, float]], shown: Sequence[str], rest: Mapping[str, int]
 ) -> str:
-    """Return a table of errors, with the mean and the median of those that are shown.
-
-    Args:
-        columns: numbers of a method by name of the row; NaN is a dash.
-        shown: rows of errors.
-        rest: further rows, with the decimals of their numbers.
-    """
+    """Return a table of errors by method, with the mean and the median of the rows shown, and
+    further rows with the decimals of their numbers."""
     rows = {label: ([each[label] for each in columns.values()], 1) for label in shown}
     for label, middle in (("*mean*", np.mean), ("*median*", np.median)):
         middles = [float(middle([each[row] for row in shown])) for each in columns.values()]
@@ -158,35 +145,6 @@ def number_table(heads: Sequence[str], rows: Mapping[str, tuple[Sequence[float],
     """Return a table of numbers, each row with its decimals."""
     lines = ([name, *(cell(each, to) for each in found)] for name, (found, to) in rows.items())
     return markdown_table(["", *heads], lines).replace("|  |", "| |", 1)
-
-
-def layouts_table(data: KernelData, test: np.ndarray, fitted: Mapping[str, Predict]) -> str:
-    """Return the time lost by a choice of layouts, at random, row by row, and by learned methods,
-    as a table; nothing where none of the kernels ``test`` was measured under any."""
-    rows = layout_rows(data, test)
-    if not len(rows):
-        return ""
-    kernel, seconds = data.kernel[rows], data.seconds[rows]
-    settings = [data.settings[i] for i in data.setting[rows]]
-    names = [name for name in LAID_OUT if name in fitted]
-    turned = np.array([layout_features(setting) for setting in settings]).sum(axis=1)
-    predicted = [turned, *(fitted[name](kernel, settings) for name in names)]
-    lost = [random_ape(seconds, kernel), *(ape(each, seconds, kernel) for each in predicted)]
-    tau = [np.nan, *(kendall(each, seconds, kernel) for each in predicted)]
-    table = number_table(
-        ["random", "row by row", *names], {"APE": (lost, 1), "Kendall's tau": (tau, 2)}
-    )
-    return f"\nLayouts of {len(groups_of(kernel))} of the kernels judged:\n\n{table}"
-
-
-def layout_rows(data: KernelData, which: np.ndarray) -> np.ndarray:
-    """Return the measurements of some kernels under layouts of their operands; those of which
-    there are at least two."""
-    laid_out = np.array([s != AS_IT_COMES for s in data.settings])
-    rows = absolute_rows(data)
-    rows = rows[laid_out[data.setting[rows]] & np.isin(data.kernel[rows], which)]
-    counts = np.bincount(data.kernel[rows], minlength=data.kernels.num_kernels)
-    return rows[counts[data.kernel[rows]] > 1]
 
 
 def _roofline(work: Kernels, chip: Device, efficiency: Efficiency) -> Predict:
@@ -205,12 +163,9 @@ def _xla(data: KernelData, train: np.ndarray, options: KernelCostModel) -> Predi
 
 def _fitted(work: Kernels, seconds: np.ndarray, train: np.ndarray) -> Predict:
     part = replace(
-        work,
-        kind=work.kind[train],
-        flops=work.flops[train],
-        bytes_accessed=work.bytes_accessed[train],
-        streamed_bytes=work.streamed_bytes[train],
-    )
+        work, kind=work.kind[train], flops=work.flops[train],
+        bytes_accessed=work.bytes_accessed[train], streamed_bytes=work.streamed_bytes[train],
+    )  # fmt: skip
     best, least = (CHIP, SHEET), np.inf
     for call in CALLS:
         chip = replace(CHIP, launch_seconds=call)
@@ -263,8 +218,6 @@ METHODS: dict[str, Callable[[KernelData, np.ndarray, KernelCostModel], Predict]]
     "Transformer": _network("graphsage", "transformer"),
     "no neighbours": _network("none"),
 }
-LAID_OUT = ("boosted", "learned", "Transformer", "no neighbours")
-"""Methods that know layouts."""
 
 
 if __name__ == "__main__":

@@ -1,18 +1,11 @@
 """Where the graph of a kernel counts for its cost: errors by the size of the fusion.
 
 Run: ``python -m experiments.kernels.kernel_fusion_size [--data kernels-cpu-1] [--steps 3000]``.
-On each split whole families of models are held out, other ones for each seed, until they have a
-fifth of the kernels; one network for each split learns from the rest. *no neighbours* sees the
-same operators and the same features of the whole kernel, but no edge between operators, so what
-GraphSAGE is ahead of it is what the graph is worth. Operators of a kernel are its nodes without
-the inputs. *Paper's inputs*: of our columns those that the published model reads (`OF_PAPER`):
-opcode, shape and element type, layout, window, stride and padding, the shape of weights; nothing
-that tells of neighbours or of the whole kernel, which our other columns do. A run that was cut off
-goes on where it stopped (``results/kernel_fusion_size.csv``).
-
-Paired differences are of the logarithms of the mean errors of a family, averaged over the splits
-that hold it out and then over families with equal weight; their 95 % intervals are bootstrapped
-over families.
+Each seed holds out families of models that have a fifth of the kernels, and one network learns from
+the rest. *no neighbours* sees the same operators and features of the whole kernel, but no edge.
+*Paper's inputs*: of our columns those that the published model reads (`OF_PAPER`). Paired
+differences are of the logarithms of a family's mean errors; intervals are bootstrapped over
+families.
 """
 
 from __future__ import annotations

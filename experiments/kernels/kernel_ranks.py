@@ -1,20 +1,12 @@
 """Choosing tilings and compiler flags of kernels: what a choice by each method loses.
 
-Run: ``python -m experiments.kernels.kernel_ranks [--kernels FILE|NAME] [--tiles FILE|NAME]``; a
-data set that is not there is left out; a run that was cut off goes on where it stopped
-(``results/kernel_ranks.csv``). Two splits by kernel, both in five folds of which each is held out
-once: at random, and by network (one fold are those that come closest to the published table's;
-their APEs are shown one by one). Times known to less than 20 % take no part. Methods: *random*, the
-mean of all choices; *default*, always the compiler's own flags, or the tiling that one would write
-without measuring; *best setting* (flags), that which was best on average on the training split;
-*analytical* (tiles), the hand-written estimate with data-sheet constants; *trees*, boosted ones on
-summed features and those of the configuration, that learned the log of the seconds, and *trees,
-relative*, of the seconds over their geometric mean in a kernel; *mse*, *logistic*, *hinge*:
-ensembles of ranking networks that learned tilings and flags together with this loss, all pairs
-alike; *weighted*: by the hinge, with pairs counted by how far apart they are.
-
-Published ("A Learnt Performance Model for TPUs", tile sizes, random split, APE): learned 3.7 on
-average, median 3.3; analytical 6.1, median 6.2; the rank loss is worth 10 points on average.
+Run: ``python -m experiments.kernels.kernel_ranks [--kernels FILE|NAME] [--tiles FILE|NAME]``; it
+goes on where it stopped. Five folds at random, and five by network. *default*: the compiler's
+flags, or the tiling that one would write unmeasured; *best setting*: best on average on the
+training split; *analytical*: the hand-written estimate; *trees* learned the log of the seconds,
+*trees, relative* of those over their geometric mean; *mse*, *logistic*, *hinge*: ranking networks
+with this loss; *weighted*: pairs counted by how far apart they are. Published ("A Learnt
+Performance Model for TPUs", tile sizes, random split, APE): learned 3.7, analytical 6.1.
 """
 
 from __future__ import annotations

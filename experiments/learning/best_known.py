@@ -1,14 +1,9 @@
-"""Long runs of every method, for the best plans known: `go_rl.graphs.zoo.problems`, one file a
-problem.
+"""Long runs of every method, for the best plans known: `go_rl.graphs.zoo.problems`.
 
-Run: ``python -m experiments.learning.best_known --folder build/best [--only PATTERN ...]
-[--part test] [--objective ring] [--processes 16] [--seconds 120] [--minutes 9]``, as often as
-there is time: every visit goes on from the plan in the folder and only improves it. A plan is
-written when `go_rl.verify` has accepted it, aside and then renamed. ``--list`` prints what is
-there. ``freeze_best.py`` makes the shipped file of it.
-
-Beside ``NAME.plan.json`` stands ``NAME.visits.json``: seconds and turns spent, every improvement
-with its method and seed, what each method's own best was, and methods that could not be imported.
+Run: ``python -m experiments.learning.best_known --folder build/best [--only PATTERN ...]``, as
+often as there is time: every visit goes on from the plan in the folder and only improves it. Beside
+``NAME.plan.json``, which `go_rl.verify` has accepted, stands ``NAME.visits.json`` (`Visits`).
+``--list`` prints what is there; ``freeze_best.py`` makes the shipped file of it.
 """
 
 from __future__ import annotations

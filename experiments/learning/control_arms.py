@@ -1,11 +1,9 @@
 """What the shipped policies are worth beside their control arms and the classical methods.
 
 Run: ``python -m experiments.learning.control_arms [--samples 20 200] [--seconds 1] [--seeds 5]``.
-``partition-1.1`` draws orders for test graphs of the zoo on 36 chips under strict rules, graphs of
-families that it never saw; ``dispatch-2.5`` places rows of GO's table with two devices, and also
-decides all of them, graphs of families that it never saw. Every finished run is kept in
-``results/control_arms`` and not made again. A policy is ahead of another method where the 95 %
-interval of the ratio over families lies above 1.
+``partition-1.1`` draws orders for test graphs of the zoo, ``dispatch-2.5`` places rows of GO's
+table with two devices, and also decides all: graphs of families that they never saw. Finished runs
+are kept in ``results/control_arms``.
 """
 
 from __future__ import annotations
@@ -93,15 +91,11 @@ def configs(options: ControlArms) -> dict[str, list[EvaluateConfig]]:
         if weights in options.weights:
             found.setdefault(weights, []).extend(
                 EvaluateConfig(
-                    **fields,
-                    cost="analytical",
-                    controls=True,
-                    samples=samples,
-                    seconds=seconds,
+                    **fields, cost="analytical", controls=True, samples=samples, seconds=seconds,
                     seeds=options.seeds,
                 )
                 for samples, seconds in budgets
-            )
+            )  # fmt: skip
     return found
 
 

@@ -1,21 +1,11 @@
 """The dispatch policy beside its control arms, at equal samples, where it never learned.
 
 Run: ``python -m experiments.learning.dispatch_arms [--weights FILE ...]``. Problems are those of
-the zoo's validation families, and generated ones whose seeds lie beyond all that training takes,
-each with analytical and with learned prices. An arm is judged by the best of its first 1, 5 and 20
-plans:
-
-- *policy*: the prototypes that the network prefers, with its offsets, of each training seed;
-- *zoo alone*: the same trained on the zoo's training families and nothing else (``--zoo-weights``);
-- *fixed order*: the same prototypes in the order of the cover, whatever the graph (zero-output);
-- *nearest neighbours*: the same prototypes in the order of a cover of the 25 training problems that
-  are nearest in the eleven numbers that describe hardware and graph as a whole (``--table``);
-- *random encoder*, *blind*: fresh weights of the encoder; no edges seen;
-- *untrained*: a list scheduler, the same on the expert's and on METIS's placement, then random
-  weights around it;
-- *composed*: placement, order and fusion one after the other, as compilers do; its first k plans;
-- *dispatch-1.1*: the policy of tree 6c1a2fec, run there: rows that this script keeps but cannot
-  make. It had learned from both of the zoo's families.
+the zoo's validation families, and generated ones whose seeds lie beyond all that training takes.
+*fixed order*: the same prototypes in the order of the cover (zero-output); *untrained*: a list
+scheduler, the same on the expert's and METIS's placement, then random weights; *composed*: one
+decision after the other; *dispatch-1.1*: the policy of tree 6c1a2fec, whose rows this script keeps
+but cannot make.
 """
 
 from __future__ import annotations
@@ -23,13 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
-from pathlib import Path
+from itertools import chain, product
 
 import numpy as np
 from jaxtyping import Float32, Float64
 
 from experiments.experiment import Experiment, say
+from experiments.page_text import table_lines
 from experiments.statistics import family_means, ratio_of
 from go_rl.core import DECISIONS, Budget
 from go_rl.costs.models.zoo_problem import priced_problem
@@ -41,10 +31,8 @@ from go_rl.policy.agent import Agent
 from go_rl.policy.controls import controlled
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
 from go_rl.policy.dispatch.dispatch_search import DispatchSearch, preferred
-from go_rl.policy.learn.dispatch.cover import greedy_cover, regrets
 from go_rl.policy.learn.dispatch.searches import untrained
 from go_rl.policy.weights import load_weights
-from go_rl.runtime.array_file import read_arrays
 
 COUNTS = (1, 5, 20)
 """Plans whose best is compared."""
@@ -56,7 +44,6 @@ COSTS = ("analytical", "learned:gpus")
 ARMS = ("zero-output", "random-encoder", "blind")
 """Control arms by their names in the library."""
 NAMES = {"zero-output": "fixed order", "random-encoder": "random encoder"}
-NEIGHBOURS = 25
 SEARCHED = 1000
 """Rollouts of the search that gives the best known plan."""
 
@@ -90,11 +77,6 @@ class DispatchArms(Experiment):
     """Generated problems, each twice: with analytical and with learned prices."""
     seeds: int = 3
     """Runs of arms that draw anything."""
-    table: Path | None = None
-    """Folder of the training run, with ``cache/prototypes.npz`` in it, and what was seen of each
-    problem beside its searches; None: no nearest neighbours."""
-    seen: Path | None = None
-    """Folder of what was seen of the training problems: ``cache/seen`` of the searches."""
 
     def run(self) -> None:
         """Make the missing rows, then the page."""
@@ -115,7 +97,6 @@ class DispatchArms(Experiment):
         wanted = [(arm, s) for arm in ("policy", "fixed order", "blind") for s in trained]
         wanted += [("composed", 0), ("search", 0)]
         wanted += [("zoo alone", 0)] * (self.zoo_weights is not None)
-        wanted += [("nearest neighbours", 0)] * (self.table is not None)
         wanted += [(arm, s) for arm in ("untrained", "random encoder") for s in range(self.seeds)]
         missing = [each for each in wanted if (name, *each) not in done]
         if not missing:
@@ -142,34 +123,12 @@ class DispatchArms(Experiment):
     def _weights(self, arm: str, seed: int, plans: DispatchPlans) -> Float32[np.ndarray, "S W"]:
         if arm == "untrained":
             return untrained(max(COUNTS), seed)
-        if arm == "nearest neighbours":
-            found = preferred(controlled(self._agents[0], "zero-output", 0), plans)
-            return found[self._nearest(plans)]
         if arm == "zoo alone":
             assert self.zoo_weights is not None
             return preferred(load_weights(self.zoo_weights).agent, plans)[: max(COUNTS)]
         control = {NAMES.get(name, name): name for name in ARMS}.get(arm)
         agent = self._agents[0 if arm == "random encoder" else seed]
         return preferred(controlled(agent, control, seed), plans)[: max(COUNTS)]
-
-    def _nearest(self, plans: DispatchPlans) -> list[int]:
-        """Numbers of prototypes: a cover of the nearest training problems."""
-        described, regret = self._known
-        scale = described.std(axis=0) + 1e-9
-        away = (((described - plans.observed.hardware) / scale) ** 2).sum(axis=1)
-        near = np.argsort(away)[:NEIGHBOURS]
-        return greedy_cover(regret[near], np.full(len(near), 1 / len(near)), max(COUNTS))
-
-    @cached_property
-    def _known(self) -> tuple[Float32[np.ndarray, "P H"], Float64[np.ndarray, "P K"]]:
-        """Numbers that describe the training problems, and regrets of the prototypes on them."""
-        assert self.table is not None
-        assert self.seen is not None
-        found = read_arrays(self.table / "cache" / "prototypes.npz")
-        names = found["names"].tolist()
-        described = [read_arrays(self.seen / f"{name}.npz")["hardware"] for name in names]
-        best = np.full(len(names), np.inf)
-        return np.array(described), regrets(found["seconds"], best)
 
     @cached_property
     def _agents(self) -> list[Agent]:
@@ -207,8 +166,8 @@ def page(rows: list[Row]) -> str:
              "Best of the first k plans over the best known plan of the problem, less one, and the "
              "arm's seconds over the policy's; geometric means over problems, families alike, with "
              "the 95 % interval over families (bootstrap). `dispatch-1.1`, of tree 6c1a2fec, had "
-             "learned from both of the zoo's families; *random encoder* and *nearest neighbours*, "
-             "where it was run, have the prototypes of training seed 0 alone.", ""]  # fmt: skip
+             "learned from both of the zoo's families; *random encoder* has the prototypes of "
+             "training seed 0 alone.", ""]  # fmt: skip
     groups: dict[str, set[str]] = {}
     for row in rows:
         place = "Generated" if row.problem.startswith("generated") else "The zoo's families"
@@ -216,19 +175,18 @@ def page(rows: list[Row]) -> str:
         groups.setdefault(f"{place}, {prices} prices", set()).add(row.problem)
     for title, chosen in groups.items():
         some = [row for row in rows if row.problem in chosen]
-        lines += [f"## {title}: {len(chosen)} problems, "
-                  f"{len({row.family for row in some})} families or kinds", "",
-                  "| arm | " + " | ".join(f"k = {k} | over the policy" for k in COUNTS) + " |",
-                  "| --- |" + " ---: | ---: |" * len(COUNTS)]  # fmt: skip
+        cells = []
         for arm in dict.fromkeys(row.arm for row in some):
-            cells = [arm]
+            cells.append([arm])
             for k in COUNTS:
                 mine, policy = logs(some, arm, k), logs(some, "policy", k)
                 above, *_ = over({p: v - np.log(best[p]) for p, v in mine.items()}, some)
                 ratio, low, high = over({p: v - policy[p] for p, v in mine.items()}, some)
-                cells += [f"{above - 1:.1%}", f"{ratio:.3f} ({low:.3f} to {high:.3f})"]
-            lines.append("| " + " | ".join(cells) + " |")
-        lines.append("")
+                cells[-1] += [f"{above - 1:.1%}", f"{ratio:.3f} ({low:.3f} to {high:.3f})"]
+        families = len({row.family for row in some})
+        heads = ["arm", *chain(*((f"k = {k}", "over the policy") for k in COUNTS))]
+        lines += [f"## {title}: {len(chosen)} problems, {families} families or kinds", "",
+                  *table_lines(heads, cells), ""]  # fmt: skip
     lines += seeds_table(rows)
     return "\n".join(lines)
 
@@ -236,9 +194,7 @@ def page(rows: list[Row]) -> str:
 def seeds_table(rows: list[Row]) -> list[str]:
     """Return a table of the lead by training seed, over all problems."""
     seeds = sorted({row.seed for row in rows if row.arm == "policy"})
-    lines = ["## By training seed, all problems", "",
-             "| rival over the policy | " + " | ".join(f"seed {s}" for s in seeds) + " |",
-             "| --- |" + " ---: |" * len(seeds)]  # fmt: skip
+    lines = []
     for arm, k in (("untrained", 20), ("composed", 20), ("fixed order", 5)):
         cells = []
         for seed in seeds:
@@ -247,8 +203,9 @@ def seeds_table(rows: list[Row]) -> list[str]:
             rival = logs([r for r in rows if own is None or r.seed == own], arm, k)
             ratio, *_ = over({p: v - policy[p] for p, v in rival.items()}, rows)
             cells.append(f"{ratio:.3f}")
-        lines.append(f"| {arm}, {k} samples | " + " | ".join(cells) + " |")
-    return [*lines, ""]
+        lines.append([f"{arm}, {k} samples", *cells])
+    heads = ["rival over the policy", *(f"seed {seed}" for seed in seeds)]
+    return ["## By training seed, all problems", "", *table_lines(heads, lines), ""]
 
 
 def logs(rows: list[Row], arm: str, k: int) -> dict[str, float]:

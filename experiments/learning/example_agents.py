@@ -12,31 +12,28 @@ definition), and linear-dp.
 from __future__ import annotations
 
 import runpy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import gymnasium
 import numpy as np
+from matplotlib.figure import Figure
 
 from experiments.experiment import ROOT, Experiment
-from experiments.learning.shelf_agent import (
-    EVALUATED,
-    WINDOWS,
-    Row,
-    curves,
-    drawn_uniformly,
-    dynamic,
-    figure,
-    noting,
-    values,
-    windows,
-)
 from experiments.page_text import NOTHING, table_lines
 from experiments.statistics import with_range
+from go_rl.core import Budget
+from go_rl.objectives.methods import LinearDP
+from go_rl.report.figures import LINE_COLOURS, new_figure
 
 GRAPH, HARDWARE = "zoo:vae-3-layers", "ring4"
-DRAWN = 3 * EVALUATED
+WINDOWS = 15
+"""Points of a curve."""
+DRAWN = 30
 """Episodes drawn from a policy that is evaluated."""
+PRICED = 100
+"""Plans that linear-dp prices at most."""
 Ended = list[tuple[int, float]]
 """Steps taken by the end of each episode of training, and its throughput."""
 
@@ -54,12 +51,27 @@ class ExampleAgents(Experiment):
         """Make the rows that are missing; write the page and its figure."""
         table = self.kept_rows(Row)
         for seed in range(1, self.seeds + 1):  # graph and settings were chosen on others
-            for arm, played in ARMS.items():
+            for arm, train in ARMS.items():
                 if not table.has(arm, seed, "drawn", self.steps):
-                    for row in rows_of(arm, played, seed, self.steps):
+                    for row in rows_of(arm, train, seed, self.steps):
                         table.add(row)
         self.save_figure(figure(table.rows, ARMS))
         self.write_page(page(table.rows, self))
+
+
+@dataclass(frozen=True)
+class Row:
+    """Mean throughput over some episodes of one run."""
+
+    arm: str
+    seed: int
+    when: str
+    """``uniform``: random moves; ``learning``: episodes of training; ``drawn``: actions drawn from
+    the policy."""
+    steps: int
+    """Episode steps learned by then; at the end of a window."""
+    throughput: float
+    """Mean over the heuristic's."""
 
 
 def example(name: str) -> dict[str, Any]:
@@ -93,10 +105,10 @@ def one_file(seed: int, steps: int, ended: Ended) -> tuple[list[float], list[flo
 ARMS = {"MaskablePPO": shelf, "one file": one_file}
 
 
-def rows_of(arm: str, played: Callable[..., Any], seed: int, steps: int) -> list[Row]:
+def rows_of(arm: str, train: Callable[..., Any], seed: int, steps: int) -> list[Row]:
     """Train an agent; return its rows, the last one of them when it has learned."""
     ended: Ended = []
-    before, after = played(seed, steps, ended)
+    before, after = train(seed, steps, ended)
     env = example("train_off_the_shelf_agent")["made"](GRAPH, HARDWARE)
     rows = [
         Row(arm, seed, "uniform", 0, float(np.mean(drawn_uniformly(env, seed)))),
@@ -106,6 +118,87 @@ def rows_of(arm: str, played: Callable[..., Any], seed: int, steps: int) -> list
     ]
     print(rows[-1], flush=True)
     return rows
+
+
+def noting(ended: list[tuple[int, float]]) -> Callable[[dict[str, Any], dict[str, Any]], bool]:
+    """Return a callback of Stable-Baselines3 that notes steps and throughput of each episode."""
+
+    def note(known: dict[str, Any], _: dict[str, Any]) -> bool:
+        for info in known["infos"]:
+            if "seconds" in info:
+                ended.append((known["self"].num_timesteps, throughput(info)))
+        return True
+
+    return note
+
+
+def windows(arm: str, seed: int, ended: Sequence[tuple[int, float]]) -> list[Row]:
+    """Return the rows of the episodes of training, in `WINDOWS` equal parts."""
+    return [
+        Row(arm, seed, "learning", int(part[-1][0]), float(np.mean(part[:, 1])))
+        for part in np.array_split(np.array(ended), WINDOWS)
+    ]
+
+
+def throughput(info: dict[str, Any]) -> float:
+    """Return the throughput over the heuristic's of a plan; 0 of a failure."""
+    return info["reference_seconds"] / info["seconds"]
+
+
+def played(choose: Callable[[Any, np.ndarray], int], env: gymnasium.Env[Any, Any]) -> float:
+    """Return the throughput of one episode by a choice from what is seen and the mask."""
+    seen, _ = env.reset()
+    while True:
+        action = choose(seen, env.get_wrapper_attr("action_masks")())
+        seen, _, ended, _, info = env.step(action)
+        if ended:
+            return throughput(info)
+
+
+def drawn_uniformly(env: gymnasium.Env[Any, Any], seed: int) -> list[float]:
+    """Return the throughput of episodes whose actions are drawn uniformly from the masks."""
+    random = np.random.default_rng(seed)
+    return [
+        played(lambda _, masks: int(random.choice(np.flatnonzero(masks))), env)
+        for _ in range(DRAWN)
+    ]
+
+
+def values(rows: Sequence[Row], arm: str, when: str, steps: int) -> list[float]:
+    """Return the throughput of each seed."""
+    return [r.throughput for r in rows if (r.arm, r.when, r.steps) == (arm, when, steps)]
+
+
+def curves(rows: Sequence[Row], arm: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return [W] mean steps at the ends of the windows and [S, W] throughput of each seed."""
+    seeds = sorted({row.seed for row in rows if row.arm == arm})
+    each = [[r for r in rows if (r.arm, r.when, r.seed) == (arm, "learning", s)] for s in seeds]
+    steps = np.mean([[row.steps for row in run] for run in each], axis=0)
+    return steps, np.array([[row.throughput for row in run] for run in each])
+
+
+def figure(rows: Sequence[Row], arms: Iterable[str]) -> Figure:
+    """Return the curves: the mean of the seeds, and from the least to the greatest."""
+    drawing = new_figure(7.5, 4.5)
+    axes = drawing.subplots()
+    axes.axhline(1.0, color="black", lw=1, ls=":", label="compiler heuristic")
+    for arm, colour in zip(arms, LINE_COLOURS, strict=False):
+        steps, found = curves(rows, arm)
+        axes.plot(steps, found.mean(axis=0), color=colour, label=arm)
+        axes.fill_between(steps, found.min(axis=0), found.max(axis=0), color=colour, alpha=0.15)
+    axes.set_xlabel("episode steps")
+    axes.set_ylabel("throughput over the heuristic's")
+    axes.set_ylim(0.0, 1.1)
+    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(0.0, 0.88))
+    return drawing
+
+
+def dynamic(env: gymnasium.Env[Any, Any]) -> float:
+    """Return the throughput of linear-dp's plan over the heuristic's."""
+    plan_env: Any = env.unwrapped
+    case = plan_env.cases[0]
+    plan = LinearDP().optimize(case.problem, Budget(PRICED), 0)
+    return case.workspace.reference_seconds / plan.value
 
 
 def page(rows: Sequence[Row], options: ExampleAgents) -> str:

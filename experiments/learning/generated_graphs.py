@@ -1,6 +1,6 @@
 """The generated training graphs: kinds, sizes, and a record of each by its digest.
 
-Run: ``python -m experiments.learning.generated_graphs [--seeds 1200] [--graphs FOLDER]``. The rows
+Run: ``python -m experiments.learning.generated_graphs [--seeds 1200]``. The rows
 are the record: a graph is never stored, a test makes some again and compares.
 """
 
@@ -9,14 +9,11 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from experiments.experiment import Experiment
 from experiments.page_text import markdown_table
-from go_rl.core import OpGraph
-from go_rl.graphs.readers.archive import load_graph
 from go_rl.graphs.zoo.generate.generated import GRAMMAR, generated_graph, generated_model
 from go_rl.graphs.zoo.index import GENERATED_VERSION
 
@@ -40,8 +37,6 @@ class GeneratedGraphs(Experiment):
 
     seeds: int = 1200
     """Graphs, of seeds 0 to this."""
-    graphs: Path | None = None
-    """Folder of graphs that a training run has kept; others are made."""
 
     def run(self) -> None:
         """Make the record and the page."""
@@ -53,15 +48,11 @@ class GeneratedGraphs(Experiment):
     def rows(self) -> Iterator[Row]:
         """Yield the row of each seed."""
         for seed in range(self.seeds):
-            model, graph = generated_model(seed), self._graph(seed)
+            model, graph = generated_model(seed), generated_graph(seed)
             yield Row(
                 seed, model.kind, model.mode, graph.num_nodes, graph.num_edges,
                 round(float(graph.flops.sum()) / 1e9, 6), graph.digest[:16],
             )  # fmt: skip
-
-    def _graph(self, seed: int) -> OpGraph:
-        kept = None if self.graphs is None else self.graphs / f"{generated_model(seed).name}.npz"
-        return load_graph(kept) if kept is not None and kept.exists() else generated_graph(seed)
 
 
 def page(rows: list[Row], seconds: float) -> str:
@@ -79,10 +70,8 @@ def page(rows: list[Row], seconds: float) -> str:
             )  # fmt: skip
     return (
         f"# Generated training graphs\n\n{GENERATED_VERSION}: {len(rows):,} graphs of seeds 0 to "
-        f"{len(rows) - 1:,}; {len({row.digest for row in rows}):,} are different. Reading or "
-        f"making them took {seconds / len(rows):.2f} s of a processor each (kept ones are read)."
-        "\n\n"
-        f"{markdown_table(heads, cells)}\n"
+        f"{len(rows) - 1:,}; {len({row.digest for row in rows}):,} are different. Making them "
+        f"took {seconds / len(rows):.2f} s of a processor each.\n\n{markdown_table(heads, cells)}\n"
     )
 
 

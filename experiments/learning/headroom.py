@@ -1,13 +1,9 @@
 """What there is to win on the named problems: reference R, best-known B, and log(R/B).
 
-Run: ``python -m experiments.learning.headroom [--only-pages] [--objective ring] [--seeds 3]
-[--minutes 9]``, as often as there is time. First every classical method runs on the validation
-problems for the time of `REFERENCE_SECONDS`; the one whose plans are nearest to the fastest of all
-of them is the reference method of its objective. Then it alone runs on the problems of the other
-parts, with ``--seeds`` seeds that are scored nowhere else. Nothing of this looks at B, which
-``best_known.py`` and ``freeze_best.py`` make. Seconds are those of the processor: a pilot run says
-how many samples they buy, so that a busy machine changes nothing. Every finished run is a row of
-``results/headroom.csv`` and is not made again; ``--only-pages`` writes the page of what is there.
+Run: ``python -m experiments.learning.headroom [--only-pages] [--minutes 9]``, as often as there is
+time. Every classical method runs on the validation problems; the one whose plans are nearest to the
+fastest is the reference of its objective, and alone runs on the other parts. Nothing of this looks
+at B. A pilot run says how many samples the processor's seconds buy.
 """
 
 from __future__ import annotations
@@ -36,16 +32,11 @@ from go_rl.report.file_tables import markdown_table
 NAME = "headroom"
 CLASSICAL = {
     "ring": (
-        "linear-dp",
-        "annealing",
-        "metis",
-        "ideal-dp",
-        "order-search",
-        "unit-annealing",
+        "linear-dp", "annealing", "metis", "ideal-dp", "order-search", "unit-annealing",
         "local-search",
     ),
     "makespan": ("composed", "annealing", "heft", "expert", "metis", "fusion-greedy"),
-}
+}  # fmt: skip
 """Single methods that do not learn, by objective."""
 UNCOUNTED = ("ideal-dp",)
 """Methods that count no samples: they get the seconds on the clock."""

@@ -1,15 +1,9 @@
 """How much of what there is to win the policies, their control arms and other methods close.
 
-Run: ``python -m experiments.learning.headroom_closed [--weights NAME ...] [--objective ring]
-[--minutes 9] [--only-pages]``, after ``headroom.py`` (R) and ``freeze_best.py`` (B), as often as
-there is time: finished runs are kept in ``results/headroom_closed`` and not made again, so that new
-weights cost their own runs only. ``headroom_auto.py`` makes the runs of ``auto``.
-
-Zero-shot policies, their control arms and the classical methods run on the problems that enter and
-have at most ``--most-nodes`` nodes; learning and placements on a ring, which cost up to a hundred
-times as much, on the ``--per-family`` smallest of each family with at most ``--tuned-nodes``. A
-threshold of scratch is chosen on validation, where only learning runs. Problems left out are named
-with the reason.
+Run: ``python -m experiments.learning.headroom_closed [--weights NAME ...] [--minutes 9]
+[--only-pages]``, after ``headroom.py`` (R) and ``freeze_best.py`` (B), as often as there is time.
+Learning, and placements on a ring, run on the ``--per-family`` smallest problems of each family; on
+validation only learning runs, by which the threshold is chosen.
 """
 
 from __future__ import annotations
@@ -24,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments.experiment import RESULTS, Experiment, deadline, say
-from experiments.learning import headroom, headroom_auto
+from experiments.learning import headroom
 from experiments.learning.headroom_runs import (
     MOST,
     SAMPLES,
@@ -36,11 +30,10 @@ from experiments.learning.headroom_runs import (
     weights_of,
     zero_shot,
 )
-from experiments.learning.headroom_tables import Scored, scores_csv, section
+from experiments.learning.headroom_tables import Scored, section
 from experiments.rows import grouped, in_turn, read_rows
 from go_rl.compare.benchmark.run_store import ProblemName, Run, RunStore
 from go_rl.compare.controls.headroom import REFERENCE_SECONDS, Headroom
-from go_rl.core.files.whole_file import write_text
 from go_rl.graphs.zoo.best_known import BEST_VERSION, FOLDER, BestEntry, best_entries, frozen_hash
 from go_rl.graphs.zoo.index import zoo_entry
 from go_rl.graphs.zoo.problems import ZooProblem, zoo_problems
@@ -94,9 +87,7 @@ class HeadroomClosed(Experiment):
             for part in self.parts:
                 if not _make(scored_problems(objective, part, self), self, ends):
                     return
-        text, rows = page(self)
-        self.write_page(text)
-        write_text(self.path(".csv"), scores_csv(rows))
+        self.write_page(page(self))
 
 
 def scored_problems(objective: str, part: str, options: HeadroomClosed) -> list[Scored]:
@@ -188,8 +179,8 @@ def policies(scored: Sequence[Scored], weights: Sequence[str]) -> list[str]:
     return [name for name in wanted if any(name in each.plans for each in scored)]
 
 
-def page(options: HeadroomClosed) -> tuple[str, list[Scored]]:
-    """Return the page, and the test problems behind it."""
+def page(options: HeadroomClosed) -> str:
+    """Return the page."""
     entries = best_entries(options.best).values()
     hours = sum(entry.processor_seconds for entry in entries) / 3600
     text = (
@@ -207,14 +198,12 @@ def page(options: HeadroomClosed) -> tuple[str, list[Scored]]:
         "a plan is worse than what the best classical method has after three seconds. T/B: "
         "medians over seeds, geometric means over problems and then families; inf: a failure.\n"
     )
-    every: list[Scored] = []
     for objective in OBJECTIVES:
         test = scored_problems(objective, "test", options)
         names = policies(test, options.weights)
         validation = scored_problems(objective, "validation", options)
         text += section(objective, names, test, validation)
-        every += test
-    return text + headroom_auto.section(options.best), every
+    return text
 
 
 if __name__ == "__main__":

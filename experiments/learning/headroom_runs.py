@@ -114,16 +114,10 @@ def config_of(
     """Return the comparison on one problem: memory checked, analytical costs, as R and B have."""
     ring = problem.objective == "ring"
     return EvaluateConfig(
-        graphs=(f"zoo:{problem.graph}",),
-        hardware=(problem.hardware,),
-        decide=None if ring else ",".join(problem.decisions),
-        cost="analytical",
-        memory=True,
-        all_chips=problem.all_chips,
-        methods=methods,
-        samples=samples,
-        seeds=seeds,
-    )
+        graphs=(f"zoo:{problem.graph}",), hardware=(problem.hardware,),
+        decide=None if ring else ",".join(problem.decisions), cost="analytical", memory=True,
+        all_chips=problem.all_chips, methods=methods, samples=samples, seeds=seeds,
+    )  # fmt: skip
 
 
 def plans_by_method(runs: Sequence[Run]) -> dict[str, Plans]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,10 +31,8 @@ from go_rl.compare.controls.headroom import (
 from go_rl.graphs.zoo.problems import ZooProblem
 from go_rl.policy.config import CONTROLS
 from go_rl.policy.controls import controlled_name
-from go_rl.report.file_tables import csv_table, markdown_table
+from go_rl.report.file_tables import markdown_table
 
-TARGETS = {"ring": (0.50, 0.75), "makespan": (0.70, 0.90)}
-"""Shares asked for: zero-shot after the first of `SAMPLES`, fine-tuned after the last."""
 FEWER = 1.9
 """Times fewer samples to the threshold that are asked of fine-tuning."""
 UNCHOSEN = 0.75
@@ -93,33 +91,12 @@ def section(
             rivals = [f"{name} {SCRATCH}", name, *RIVALS[objective]]
             text += _ahead(learned, f"{name} {TUNED}", rivals, SAMPLES)
         text += _thresholds(weights, learned, validation)
-    return text + _targets(objective, weights, scored, learned)
+    return text
 
 
 def with_arms(label: str) -> list[str]:
     """Return the labels of a policy and its control arms."""
     return [controlled_name(label, arm) for arm in (None, *CONTROLS)]
-
-
-def scores_csv(scored: Iterable[Scored]) -> str:
-    """Return a row for each problem, method and count of samples."""
-    heads = ["problem", "family", "R", "B", "method", "samples", "seeds", "median_seconds",
-             "share_closed", "decoder_calls", "warm_seconds", "cold_seconds"]  # fmt: skip
-    rows = []
-    for each in scored:
-        for method, plans in each.plans.items():
-            for count in SAMPLES:
-                room = each.room
-                values = plans.seconds[count]
-                share = None if room is None or not room.enters else (
-                    float(np.mean([room.gain(v) for v in values])) / room.room
-                )  # fmt: skip
-                rows.append([
-                    each.problem.name, each.problem.family, room and room.reference, each.best,
-                    method, count, len(values), float(np.median(values)), share,
-                    *_effort(plans.runs),
-                ])  # fmt: skip
-    return csv_table(heads, rows)
 
 
 def closed(scored: Sequence[Scored], method: str, count: int) -> Closed:
@@ -277,27 +254,3 @@ def _samples_to(learned: Sequence[Scored], tuned: str, scratch: str, threshold: 
         f"{np.median(counts[scratch]):.0f}", f"{np.median(counts[tuned]):.0f}",
         f"{ratio:.2f} ({low:.2f} to {high:.2f})",
     ]  # fmt: skip
-
-
-def _targets(
-    objective: str, weights: Sequence[str], scored: Sequence[Scored], learned: Sequence[Scored]
-) -> str:
-    """What was asked for, and what was found."""
-    few, many = TARGETS[objective]
-    text = (
-        f"**Asked for**: zero-shot after {SAMPLES[0]} samples {few:.0%}, fine-tuned after {MOST} "
-    )
-    text += f"{many:.0%}. **Found**: "
-    parts = []
-    for name in weights:
-        zero = closed(scored, name, SAMPLES[0])
-        words = f"{name} {zero} zero-shot ({_word(zero.share >= few)})"
-        if learned:
-            tuned = closed(learned, f"{name} {TUNED}", MOST)
-            words += f", {tuned} fine-tuned ({_word(tuned.share >= many)})"
-        parts.append(words)
-    return f"{text}{'; '.join(parts)}.\n"
-
-
-def _word(reached: bool) -> str:
-    return "reached" if reached else "missed"

@@ -1,23 +1,13 @@
-"""Closing the loop: policies that learn from predicted seconds, evaluated by measured time.
+"""Policies that learn from predicted seconds, evaluated by measured time.
 
 Run: ``python -m experiments.learning.learned_rewards [--models NAME ...] [--minutes 5] [--cost
-learned:FILE.npz] [--core 1]`` on the machine that the prices are of. A run that was cut off goes on
-where it stopped (``results/learned_rewards.csv``).
+learned:FILE.npz] [--core 1]`` on the machine that the prices are of; it goes on where it stopped.
 
-*Fusion*: on one core, the policy that ships is fine-tuned on each model for the same minutes under
-three prices: ``analytical``, the roofline; ``learned``, the kernel networks; ``measured``, every
-new kernel is compiled and timed when a plan first has it, from nothing. Each method keeps the best
-plan by its own prices, XLA's default (all that may fuse) among them. Rooflines and measured prices
-never exceed those of a kernel's operators apart, so kernels that take longer are taken apart. Then
-the kernels of all plans are compiled and timed afresh, each distinct one once: what counts is their
-sum.
-
-*Partition*: the same on a ring of four such cores, with the pipeline's bottleneck as the objective;
-``measured`` times each operator alone first, and these seconds count. *default* is the compiler
-heuristic on analytical prices. All plans are priced again with fresh times of each operator alone.
-The rules are ``relay``: what the default rules copy depends on prices.
-
-Compiling the policy and starting the worker that measures count for nobody.
+*Fusion*, on one core: the policy is fine-tuned for the same minutes under ``analytical``,
+``learned`` and ``measured`` prices (each new kernel is compiled and timed when a plan first has
+it). Kernels that cost more than their operators apart are taken apart; the kernels of all plans are
+then timed afresh. *Partition*, on a ring of four such cores: ``measured`` times each operator alone
+first, and all plans are priced again with fresh times. Compiling the policy counts for nobody.
 """
 
 from __future__ import annotations
@@ -28,13 +18,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from jaxtyping import Int64
 
 from experiments.experiment import Experiment
-from experiments.learning.learned_rewards_page import Key, Row, TaskName, figure, page
+from experiments.learning.learned_rewards_page import Key, Row, TaskName, page
 from experiments.learning.learned_rewards_search import (
     PACKAGES,
     Measuring,
@@ -82,8 +71,6 @@ class LearnedRewards(Experiment):
     """Of each search for a fusion."""
     partition_minutes: float = 2.0
     """Of each search for a partition."""
-    partitioner: Literal["finetuned", "annealing"] = "finetuned"
-    """Searches for partitions."""
     cost: str = "learned"
     """Learned prices: learned, learned:NAME or learned:FILE.npz."""
     seeds: tuple[int, ...] = (0,)
@@ -103,7 +90,7 @@ class LearnedRewards(Experiment):
         return self.minutes if task == "fusion" else self.partition_minutes
 
     def run(self) -> None:
-        """Search and measure what is missing; write table, page and figure."""
+        """Search and measure what is missing; write table and page."""
         table = self.kept_rows(Row)
         _check_minutes(table.rows, self, table.path)
         for task in self.tasks:
@@ -111,7 +98,6 @@ class LearnedRewards(Experiment):
                 for row in missing_rows(task, model, self, {row.key for row in table.rows}):
                     table.add(row)
         self.write_page(page(table.rows))
-        self.save_figure(figure(table.rows))
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,13 +146,9 @@ class Bench:
         problem = problem_of("partition", self.graph, model)
         pricer = RingPricer(problem)
         judged = replace(
-            plan,
-            evaluation=pricer.evaluate(plan.device),
-            replicas=pricer.replicas(plan.device),
-            cost_model=problem.cost_model,
-            bound=0.0,
-            optimal=False,
-        )
+            plan, evaluation=pricer.evaluate(plan.device), replicas=pricer.replicas(plan.device),
+            cost_model=problem.cost_model, bound=0.0, optimal=False,
+        )  # fmt: skip
         verdict = check_plan(judged, problem)
         if not verdict.ok:
             raise PlanError(f"{self.graph.name}: the plan by {plan.optimizer} fails: {verdict}")
@@ -190,7 +172,7 @@ def missing_rows(
         return
     with opened(model, options) as bench:
         if any(method in LEARNERS for method, _ in jobs):
-            warm_up(task, bench.graph, options.partitioner)
+            warm_up(task, bench.graph)
         for method, seed in jobs:
             try:
                 yield row_of(task, bench, method, seed, options)
@@ -230,7 +212,7 @@ def row_of(task: TaskName, bench: Bench, method: str, seed: int, options: Learne
     budget = TuningBudget(60.0 * options.limit(task))
     with _prices(method, bench, budget, options) as model:
         problem = problem_of(task, bench.graph, model)
-        plan = search(problem, budget, seed, options.partitioner)
+        plan = search(problem, budget, seed)
         spent, which = budget.spent, plan.device.astype(np.int64)
         if task == "fusion" and np.isfinite(plan.value):
             which = settled(problem, plan)

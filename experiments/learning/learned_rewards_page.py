@@ -1,4 +1,4 @@
-"""Rows, page and figure of `learned_rewards`."""
+"""Rows and page of `learned_rewards`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from experiments.page_text import grid_table, shown
 from experiments.rows import grouped
 from experiments.statistics import geometric_mean
-from go_rl.report.figures import BLUE, GREEN, GREY, ORANGE, PURPLE, new_figure
 
 TaskName = Literal["fusion", "partition"]
 DEFAULT = "default"
@@ -20,9 +18,6 @@ TITLES: dict[TaskName, str] = {
     "fusion": "Fusion on one core: the sum of all kernels, milliseconds",
     "partition": "Partition on four cores: the bottleneck of the pipeline, milliseconds",
 }
-PANELS: dict[TaskName, str] = {"fusion": "fusion, one core", "partition": "partition, four cores"}
-COLOURS = {"unfused": GREY, "analytical": BLUE, "learned": ORANGE, "measured": GREEN}
-"""Of methods."""
 
 
 Key = tuple[TaskName, str, str, int]
@@ -121,25 +116,3 @@ def _searches(rows: Sequence[Row]) -> str:
     }
     table = grid_table("prices", searched, columns)
     return f"\n{table}\nPlans and parts are medians, the last column a geometric mean.\n"
-
-
-def figure(rows: Sequence[Row]) -> Figure:
-    """Return the picture: each method's time over the default's, a panel for each task."""
-    tasks: list[TaskName] = [task for task in TITLES if any(row.task == task for row in rows)]
-    picture = new_figure(9.5, 3.6 * max(1, len(tasks)))
-    panels = picture.subplots(max(1, len(tasks)), 1, squeeze=False)[:, 0]
-    for axes, task in zip(panels, tasks, strict=False):
-        chosen = [row for row in rows if row.task == task]
-        names = [name for name in methods(chosen) if name != DEFAULT]
-        labels = [*_models(chosen), "geometric mean"]
-        for i, name in enumerate(names):
-            each = [cell(chosen, m, name) / cell(chosen, m, DEFAULT) for m in labels[:-1]]
-            at = np.arange(len(labels)) + 0.8 * (i + 0.5) / len(names) - 0.4
-            axes.bar(at, [*each, ratio(chosen, name)], 0.8 / len(names), label=name,
-                     color=COLOURS.get(name, PURPLE))  # fmt: skip
-        axes.axhline(1.0, color=GREY, linewidth=1)
-        axes.set_xticks(range(len(labels)), labels)
-        axes.set_ylabel("measured time over the default's")
-        axes.set_title(PANELS[task], loc="left", fontsize=10)
-        axes.legend(frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    return picture

@@ -13,7 +13,6 @@ from go_rl.core import (
     Device,
     Objective,
     OpGraph,
-    Optimizer,
     Plan,
     Problem,
     load_hardware,
@@ -23,7 +22,7 @@ from go_rl.core.graph.op_kind import FREE_KINDS
 from go_rl.costs.models import Analytical, CostModel, Kernels, ProblemOptions, make_problem
 from go_rl.costs.models.fused import FusedPrices
 from go_rl.graphs.cutting.kernel_set import cut_kernels
-from go_rl.objectives.methods import Annealing, Greedy, GreedyFusion
+from go_rl.objectives.methods import Greedy, GreedyFusion
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.runtime.records import AS_IT_COMES
 from go_rl.tuning.xla.budget import TuningBudget
@@ -48,30 +47,23 @@ def problem_of(task: TaskName, graph: OpGraph, model: CostModel | None) -> Probl
     return make_problem(graph, load_hardware(PACKAGES[task]), options)
 
 
-def search(
-    problem: Problem,
-    budget: TuningBudget,
-    seed: int,
-    partitioner: str = "finetuned",
-    samples: int = MOST,
-) -> Plan:
+def search(problem: Problem, budget: TuningBudget, seed: int, samples: int = MOST) -> Plan:
     """Return the better plan, by the problem's prices, of the compiler's and of what is found in
     the time that is left; its samples are those of both."""
     ring = problem.objective is Objective.RING
-    learner: Optimizer = Annealing() if ring and partitioner == "annealing" else FineTuned()
     first = (Greedy() if ring else GreedyFusion()).optimize(problem, Budget(100), seed)
     if budget.over:
         return first
     seconds = min(budget.left, NEVER)
-    found = learner.optimize(problem, Budget(samples, seconds), seed)
+    found = FineTuned().optimize(problem, Budget(samples, seconds), seed)
     best = min(first, found, key=lambda plan: plan.value)
     return replace(best, samples=first.samples + found.samples)
 
 
-def warm_up(task: TaskName, graph: OpGraph, partitioner: str) -> None:
+def warm_up(task: TaskName, graph: OpGraph) -> None:
     """Compile whatever a search needs."""
     problem = problem_of(task, graph, Analytical())
-    search(problem, endless(), 0, partitioner, WARM)
+    search(problem, endless(), 0, WARM)
 
 
 def settled(problem: Problem, plan: Plan) -> Int64[np.ndarray, "N"]:

@@ -90,11 +90,7 @@ def start() -> int:
 
 def work() -> int:
     """Work off the list on the last core; an entry that fails is tried again next time."""
-    os.nice(NICE)
-    with suppress(OSError):  # Linux shares a core out by terminal session before it looks at nice
-        Path("/proc/self/autogroup").write_text(str(NICE), encoding="utf-8")
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    _step_back()
     RUNS.mkdir(parents=True, exist_ok=True)
     failed: set[str] = set()
     while run := _next(failed):
@@ -106,6 +102,15 @@ def work() -> int:
         else:
             failed.add(run.name)
     return 0
+
+
+def _step_back() -> None:
+    """Take the last core, and what others leave of it: this process and its terminal session."""
+    os.nice(NICE)
+    with suppress(OSError):  # Linux shares a core out by terminal session before it looks at nice
+        Path("/proc/self/autogroup").write_text(str(NICE), encoding="utf-8")
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
 
 def _next(failed: set[str]) -> LongRun | None:

@@ -98,15 +98,11 @@ def _problem(name: str, hardware: str, setting: str) -> Problem:
 def _row(problem: Problem, key: tuple[str, str, str], seconds: float, seed: int) -> AnytimeRow:
     result = run(problem, budget=Budget(seconds=seconds), seed=seed)
     return AnytimeRow(
-        *key,
-        seconds,
-        seed,
-        value_ms=rounded(1e3 * result.best.value),
-        bound_ms=rounded(1e3 * result.bound),
-        method=result.best.optimizer,
+        *key, seconds, seed, value_ms=rounded(1e3 * result.best.value),
+        bound_ms=rounded(1e3 * result.bound), method=result.best.optimizer,
         samples=sum(plan.samples for plan in result.plans),
         verdict=str(check_plan(result.best, problem).status),
-    )
+    )  # fmt: skip
 
 
 def _page(rows: Sequence[AnytimeRow]) -> str:

@@ -1,13 +1,10 @@
 """The multi-chip policy as published, judged as its paper judges it.
 
 Run: ``python -m experiments.partition.mcm_published [--weights FILE ...] [--samples 2000]``.
-Weights are those of ``mcm-published-0`` to ``-2`` in ``experiments/learning/long.toml``: free
-logits of chips from GraphSAGE and attention, no reference orders, SAMPLE node by node. Random
-search, simulated annealing, the policy from scratch, zero-shot and fine-tuned all go through the
-same solver, node by node; the project's own form (an order cut by dynamic programming) has rows of
-its own. Graphs of the zoo on which something is left to win (`GRAPHS`), 36 chips, strict
-rules, memory off; ``--split test`` for the families that have no part in choosing weights. Seed i
-takes the i-th weights. Every finished run is kept; a second start goes on there.
+Weights are those of ``mcm-published-0`` to ``-2`` in ``experiments/learning/long.toml``. All
+methods go through the same solver, node by node, but for the project's own form, an order cut by
+dynamic programming. ``--split test``: families that have no part in choosing weights. Seed i takes
+the i-th weights.
 """
 
 from __future__ import annotations
@@ -34,7 +31,7 @@ from go_rl.policy.learn.config import FineTuneConfig, PPOConfig
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.policy.weights import load_weights
-from go_rl.report.comparison import comparison_figure, write_comparison
+from go_rl.report.comparison import write_comparison
 
 GRAPHS = {
     "validation": ("bifpn-d0", "ssd-mobilenet", "moe-8-experts", "wavernn-896"),
@@ -69,8 +66,6 @@ class McmPublished(Experiment):
 
     split: Literal["validation", "test"] = "validation"
     """Families; weights are chosen by validation ones, so that only test ones judge."""
-    graphs: tuple[str, ...] = ()
-    """Graphs of the zoo, instead of all of the split."""
     hardware: str = "ring36"
     """Hardware."""
     weights: tuple[str, ...] = WEIGHTS
@@ -81,26 +76,20 @@ class McmPublished(Experiment):
     """Runs of each method on each graph."""
 
     @property
-    def chosen(self) -> tuple[str, ...]:
+    def graphs(self) -> tuple[str, ...]:
         """Graphs that are run."""
-        return self.graphs or GRAPHS[self.split]
+        return GRAPHS[self.split]
 
     def run(self) -> None:
         """Make the missing runs, then the page."""
         config = EvaluateConfig(
-            graphs=tuple(f"zoo:{name}" for name in self.chosen),
-            hardware=(self.hardware,),
-            rules=("strict",),
-            memory=False,
-            methods=("greedy",),
-            samples=self.samples,
-            seeds=self.seeds,
-            thresholds=THRESHOLDS,
-        )
+            graphs=tuple(f"zoo:{name}" for name in self.graphs), hardware=(self.hardware,),
+            rules=("strict",), memory=False, methods=("greedy",), samples=self.samples,
+            seeds=self.seeds, thresholds=THRESHOLDS,
+        )  # fmt: skip
         comparison = evaluate(config, self.stem, say, methods(self.weights))
         write_comparison(comparison, self.stem, summarise(comparison))
         self.write_page(_report(comparison, self))
-        self.save_figure(comparison_figure(comparison, "samples"))
 
 
 @dataclass(frozen=True)
@@ -156,7 +145,7 @@ def _report(comparison: Comparison, options: McmPublished) -> str:
     reached = [[*row, PAPER.get(row[0], "")] for row in reach_rows(comparison, THRESHOLDS)]
     heads = ("method", *(f"{x:.1f}x" for x in THRESHOLDS), "the paper's")
     return (
-        f"# The multi-chip policy as published\n\n{len(options.chosen)} graphs of {options.split} "
+        f"# The multi-chip policy as published\n\n{len(options.graphs)} graphs of {options.split} "
         f"families of the zoo, {options.hardware}, strict rules, memory off, "
         f"{options.samples} samples, {options.seeds} seeds, {len(options.weights)} weights; "
         f"{hours:.1f} hours on one shared core. On each of the split's graphs at least 1.35 times "
@@ -175,7 +164,7 @@ def _by_graph(comparison: Comparison, options: McmPublished) -> list[list[str]]:
     rows = []
     for method in comparison.methods:
         cells = []
-        for graph in options.chosen:
+        for graph in options.graphs:
             runs = [run for run in runs_of(comparison, method) if run.problem.graph == graph]
             found = [(r.heuristic or 1.0) / (r.value or r.heuristic or 1.0) for r in runs]
             cells.append(f"{np.exp(np.mean(np.log(found))):.3f}")

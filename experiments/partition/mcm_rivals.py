@@ -1,11 +1,8 @@
 """The policy against strong rivals: linear DP, METIS, ideal DP, annealing and CP-SAT.
 
-Run: ``python -m experiments.partition.mcm_rivals [--seconds 10] [--exact-seconds 90]``. The 16 test
-graphs of the zoo at 6, 16 and 36 chips under strict rules, equal seconds for every method; at 36
-chips also CP-SAT, started from the compiler heuristic's plan, on graphs of at most
-``--exact-nodes`` nodes. Memory is off: these are the static rules alone. ``auto`` is what ``go-rl
-optimize`` does. Finished runs are kept in ``results/mcm_rivals/``; a second start goes on from
-there.
+Run: ``python -m experiments.partition.mcm_rivals [--seconds 10] [--exact-seconds 90]``. Equal
+seconds for every method on the 16 test graphs; at 36 chips also CP-SAT, from the compiler
+heuristic's plan. Memory is off: these are the static rules alone.
 """
 
 from __future__ import annotations
@@ -51,15 +48,10 @@ class McmRivals(Experiment):
     def run(self) -> None:
         """Make the missing runs, then the tables."""
         config = EvaluateConfig(
-            graphs=("zoo:test",),
-            hardware=self.hardware,
-            rules=("strict",),
-            memory=False,
+            graphs=("zoo:test",), hardware=self.hardware, rules=("strict",), memory=False,
             methods=("greedy", "metis", "annealing", "linear-dp", "ideal-dp", "policy"),
-            samples=None,
-            seconds=self.seconds,
-            seeds=self.seeds,
-        )
+            samples=None, seconds=self.seconds, seeds=self.seeds,
+        )  # fmt: skip
         comparison = evaluate(config, self.stem, say, METHODS)
         exact = _exact(config, self)
         bounds = best_bounds([*comparison.runs, *exact])
@@ -89,13 +81,9 @@ def _exact(config: EvaluateConfig, options: McmRivals) -> tuple[Run, ...]:
         return ()
     small = [n for n in zoo_names("test") if zoo_entry(n).nodes <= options.exact_nodes]
     asked = replace(
-        config,
-        graphs=tuple(f"zoo:{name}" for name in small),
-        hardware=("ring36",),
-        methods=("exact",),
-        seconds=options.exact_seconds,
-        seeds=1,
-    )
+        config, graphs=tuple(f"zoo:{name}" for name in small), hardware=("ring36",),
+        methods=("exact",), seconds=options.exact_seconds, seeds=1,
+    )  # fmt: skip
     return evaluate(asked, options.stem, say).runs
 
 

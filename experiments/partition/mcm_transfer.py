@@ -1,14 +1,9 @@
 """Transfer of the policy to unseen graphs: the comparison of the multi-chip-module paper.
 
-Run: ``python -m experiments.partition.mcm_transfer [--samples 200] [--seeds 3]``. Random search,
-simulated annealing, reinforcement learning from scratch, zero-shot and fine-tuned, on the 16 test
-graphs of the zoo, whose families the policy never trained on (learners on those of at most
-``--learner-nodes`` nodes); 36 chips, strict rules, memory known only after compilation, hence off.
-Every finished run is kept in ``results/mcm_transfer/runs.jsonl``; a second start goes on there.
-
-The paper's thresholds (1.60, 1.70, 1.80 times the compiler heuristic's throughput) are 75, 87.5 and
-100 % of what its learner gained from scratch; the second table uses the same shares of our
-learner's gain.
+Run: ``python -m experiments.partition.mcm_transfer [--samples 200] [--seeds 3]``. The 16 test
+graphs of the zoo, whose families the policy never trained on; learners on those of at most
+``--learner-nodes`` nodes. The paper's thresholds (1.60, 1.70, 1.80) are 75, 87.5 and 100 % of what
+its learner gained from scratch; the second table uses the same shares of our learner's gain.
 """
 
 from __future__ import annotations
@@ -19,7 +14,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from experiments.experiment import Experiment, say
-from experiments.statistics import geometric_mean
 from go_rl.compare.benchmark.comparison import (
     change_points,
     reach_value,
@@ -31,19 +25,16 @@ from go_rl.compare.benchmark.methods import learned_methods
 from go_rl.compare.benchmark.run_store import Run
 from go_rl.compare.benchmark.summary import by_method, settings, summarise
 from go_rl.core import Objective, Optimizer
-from go_rl.core.plan import write_text
 from go_rl.graphs.zoo import zoo_entry, zoo_names
 from go_rl.objectives.methods import Annealing, RandomSearch
 from go_rl.policy.policy_search import PolicySearch
-from go_rl.report.comparison import comparison_figure, write_comparison
-from go_rl.report.file_tables import csv_table, markdown_table
+from go_rl.report.comparison import write_comparison
+from go_rl.report.file_tables import markdown_table
 
 SHARES = (0.75, 0.875, 1.0)
 """The paper's thresholds as shares of what its learner gained from scratch."""
 QUICK = ("random", "annealing", "untrained", "zero-shot", "zero-shot, placement")
 """Methods that do not learn on the graph; they run on every graph."""
-LEARNERS = ("scratch", "finetuned")
-"""Methods that do. ``scratch, placement`` and ``finetuned, placement`` run when asked for."""
 CATCH_UP = ("method", "runs that reach it", "samples, median", "seconds, median",
             "scratch: samples", "scratch: seconds")  # fmt: skip
 FINAL = "scratch"
@@ -64,38 +55,25 @@ class McmTransfer(Experiment):
     """Runs of each method on each graph."""
     learner_nodes: int = 2500
     """Training on the graph itself is compared on graphs up to this size."""
-    methods: tuple[str, ...] = ()
-    """Only make the runs of these methods, and no tables; none: everything."""
 
     def run(self) -> None:
-        """Make the missing runs, then all tables and figures."""
+        """Make the missing runs, then all tables."""
         config = EvaluateConfig(
-            graphs=self.graphs,
-            hardware=(self.hardware,),
-            rules=("strict",),
-            memory=False,
-            methods=("greedy",),
-            samples=self.samples,
-            seeds=self.seeds,
-        )
+            graphs=self.graphs, hardware=(self.hardware,), rules=("strict",), memory=False,
+            methods=("greedy",), samples=self.samples, seeds=self.seeds,
+        )  # fmt: skip
         named = methods()
-        if self.methods:
-            evaluate(config, self.stem, say, {name: named[name] for name in self.methods})
-            return
         quick = {name: make for name, make in named.items() if name in QUICK}
-        learned = {name: make for name, make in named.items() if name in (*QUICK, *LEARNERS)}
         small = [g for g in zoo_names("test") if zoo_entry(g).nodes <= self.learner_nodes]
         everywhere = evaluate(config, self.stem, say, quick)
         within = replace(config, graphs=tuple(f"zoo:{name}" for name in small))
-        comparison = evaluate(within, self.stem, say, learned)
+        comparison = evaluate(within, self.stem, say, named)
         counted = replace(comparison.config, thresholds=thresholds(comparison))
         summary = summarise(replace(comparison, config=counted))
         write_comparison(comparison, self.stem, summary)
         text = _report(comparison) + _end(everywhere)
         text += (self.stem / "summary.md").read_text(encoding="utf-8")
         self.write_page(text)
-        write_text(self.path("_graphs.csv"), _by_graph(everywhere) + _by_graph(comparison))
-        self.save_figure(comparison_figure(comparison, "samples"))
 
 
 def methods() -> dict[str, Callable[[], Optimizer]]:
@@ -108,9 +86,7 @@ def methods() -> dict[str, Callable[[], Optimizer]]:
         "scratch": learned["scratch"],
         "zero-shot": lambda: PolicySearch(name="zero-shot"),
         "finetuned": learned["finetuned"],
-        "scratch, placement": learned["scratch-placement"],
         "zero-shot, placement": lambda: PolicySearch(decoder="placement", name="policy-placement"),
-        "finetuned, placement": learned["finetuned-placement"],
     }
 
 
@@ -200,26 +176,6 @@ def _catch_up(comparison: Comparison, method: str, last: str) -> list[str]:
     when = [reach_value(r, r.value or 0.0, "seconds") or 0.0 for r in final.values()]
     middle = [f"{np.median(x):.4g}" if x else "–" for x in (samples, seconds, own, when)]
     return [method, f"{len(samples)} of {total}", *middle]
-
-
-def _by_graph(comparison: Comparison) -> str:
-    """Return CSV: T_max over the best bound and throughput over the heuristic, graph by graph."""
-    rows = []
-    for problem in dict.fromkeys(run.problem for run in comparison.runs):
-        for method in comparison.methods:
-            runs = [r for r in comparison.runs if r.problem == problem and r.method == method]
-            rows.append((problem.graph, runs[0].nodes, method, *_cells(comparison, runs)))
-    return csv_table(("graph", "nodes", "method", "over_heuristic", "over_bound", "failed"), rows)
-
-
-def _cells(comparison: Comparison, runs: Sequence[Run]) -> tuple[str, str, int]:
-    good = [r for r in runs if r.value is not None and r.heuristic is not None]
-    bound = comparison.bounds[runs[0].problem]
-    if not good:
-        return "", "", len(runs)
-    over = geometric_mean((r.heuristic or 1.0) / (r.value or 1.0) for r in good)
-    gap = geometric_mean((r.value or 1.0) / bound for r in good) if bound > 0 else 0.0
-    return f"{over:.4f}", f"{gap:.4f}", len(runs) - len(good)
 
 
 if __name__ == "__main__":

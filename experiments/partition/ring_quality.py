@@ -1,14 +1,9 @@
 """How good ring plans are: every method on every inference graph, and ours against CP-SAT alone.
 
 Run: ``python -m experiments.partition.ring_quality [--data DIR] [--seconds 10] [--rival]``, where
-DIR holds ``dnn-partitioning/throughput`` and ``latency`` (or these two folders themselves) of
-github.com/msr-fiddle/dnn-partitioning and ``pipedream/*.txt`` of github.com/msr-fiddle/pipedream
-(both MIT). Without it only ResNet-50 and BERT-base run.
-
-The first table gives each method the same seconds at 6, 16 and 36 chips under the strict and the
-default rules. With ``--rival`` only the second is made: 36 chips, compute alone (tensors weigh
-nothing), `auto` in ``--seconds`` against CP-SAT without a hint in ``--rival-seconds`` on two
-workers. A row is written as soon as it is known; rows that are there already are not run again.
+DIR holds ``dnn-partitioning/throughput`` and ``latency`` of github.com/msr-fiddle/dnn-partitioning
+and ``pipedream/*.txt`` of github.com/msr-fiddle/pipedream (both MIT). With ``--rival`` only the
+second table is made: 36 chips, compute alone, CP-SAT without a hint on two workers.
 """
 
 from __future__ import annotations
@@ -20,23 +15,21 @@ from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from experiments.experiment import Experiment, timed
 from experiments.page_text import rounded
-from experiments.partition.random_partitions import checked_plan
 from experiments.rows import KeptRows, grouped, rows_table
 from experiments.statistics import geometric_mean
 from go_rl.compare.portfolio.portfolio import compile_methods, run
-from go_rl.core import Budget, OpGraph, Plan, Problem, load_hardware, rule_set
+from go_rl.core import Budget, OpGraph, Plan, Problem, load_hardware, plan_for, rule_set
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.readers import load
 from go_rl.graphs.zoo.resnet50 import write_resnet50_onnx
-from go_rl.report.figures import new_figure
+from go_rl.objectives.ring.simulate.pricing import RingPricer
 from go_rl.report.file_tables import markdown_table
 from go_rl.solvers import ring_instance
 from go_rl.solvers.twins.cp_sat import CpSatOptions, optimise
-from go_rl.verify.check_plan import check_plan
+from go_rl.verify.check_plan import Verdict, check_plan
 
 BERT = "go_rl.graphs.zoo.bert:bert_base"
 METHODS = ("greedy", "annealing", "metis", "linear-dp", "ideal-dp", "auto")
@@ -46,8 +39,6 @@ RIVAL_CHIPS, RIVAL_RULES = 36, ("strict", "replicate", "default")
 RIVAL = "ring_rival"
 """Page and rows of the second table."""
 MILLISECONDS = 1e3
-PAPER = "strict"
-"""Rules of the multi-chip-module paper."""
 
 
 @dataclass(frozen=True)
@@ -184,18 +175,11 @@ def _quality_row(
 ) -> Quality:
     plan, seconds = _plan(problem, method, options)
     return Quality(
-        graph=name,
-        chips=chips,
-        rules=problem.rules.name,
-        method=method,
-        nodes=problem.graph.num_nodes,
-        t_max_ms=rounded(plan.value * MILLISECONDS),
-        bound_ms=rounded(plan.bound * MILLISECONDS),
-        gap=rounded(plan.gap),
-        samples=plan.samples,
-        seconds=round(seconds, 2),
-        verdict=str(check_plan(plan, problem).status),
-    )
+        graph=name, chips=chips, rules=problem.rules.name, method=method,
+        nodes=problem.graph.num_nodes, t_max_ms=rounded(plan.value * MILLISECONDS),
+        bound_ms=rounded(plan.bound * MILLISECONDS), gap=rounded(plan.gap), samples=plan.samples,
+        seconds=round(seconds, 2), verdict=str(check_plan(plan, problem).status),
+    )  # fmt: skip
 
 
 def _plan(problem: Problem, method: str, options: RingQuality) -> tuple[Plan, float]:
@@ -212,23 +196,28 @@ def _rival_row(problem: Problem, name: str, options: RingQuality) -> Rival:
     found, taken = timed(lambda: optimise(ring_instance(problem), limits))
     value, verdict = np.inf, str(found.status)
     if found.device is not None:
-        theirs, said = checked_plan(problem, found.device, "cp-sat")
+        theirs, said = _checked(problem, found.device)
         value, verdict = theirs.value, str(said.status)
     return Rival(
-        graph=name,
-        chips=RIVAL_CHIPS,
-        rules=problem.rules.name,
-        nodes=problem.graph.num_nodes,
-        ours_ms=rounded(plan.value * MILLISECONDS),
-        cp_sat_ms=rounded(value * MILLISECONDS),
+        graph=name, chips=RIVAL_CHIPS, rules=problem.rules.name, nodes=problem.graph.num_nodes,
+        ours_ms=rounded(plan.value * MILLISECONDS), cp_sat_ms=rounded(value * MILLISECONDS),
         ratio=rounded(plan.value / value) if np.isfinite(plan.value) else np.inf,
         ours_bound_ms=rounded(plan.bound * MILLISECONDS),
-        cp_sat_bound_ms=rounded(found.bound * MILLISECONDS),
-        ours_seconds=round(seconds, 2),
-        cp_sat_seconds=round(taken, 2),
-        ours_verdict=str(check_plan(plan, problem).status),
+        cp_sat_bound_ms=rounded(found.bound * MILLISECONDS), ours_seconds=round(seconds, 2),
+        cp_sat_seconds=round(taken, 2), ours_verdict=str(check_plan(plan, problem).status),
         cp_sat_verdict=verdict,
-    )
+    )  # fmt: skip
+
+
+def _checked(problem: Problem, device: np.ndarray) -> tuple[Plan, Verdict]:
+    """CP-SAT's plan, and what the checker says of it."""
+    pricer = RingPricer(problem)
+    plan = plan_for(
+        problem, device=pricer.place(device)[0], replicas=pricer.replicas(device),
+        evaluation=pricer.evaluate(device), bound=0.0, optimizer="cp-sat", seed=0, samples=1,
+        wall_seconds=0.0,
+    )  # fmt: skip
+    return plan, check_plan(plan, problem)
 
 
 def _best_bounds(rows: list[Quality]) -> dict[tuple[str, int, str], float]:
@@ -271,8 +260,6 @@ def _write_quality(rows: list[Quality], options: RingQuality) -> None:
         f"{rows_table(rows)}"
     )
     options.write_page(text)
-    if means:
-        options.save_figure(_figure(means))
 
 
 def _write_rival(rows: list[Rival], options: RingQuality) -> None:
@@ -285,25 +272,6 @@ def _write_rival(rows: list[Rival], options: RingQuality) -> None:
         f"\n\n{rows_table(rows)}"
     )
     options.write_page(text, RIVAL)
-
-
-def _figure(means: list[list[str]]) -> Figure:
-    """Mean distance from the bound: a panel for each rule set, a group for each hardware."""
-    figure = new_figure(11.0, 4.0)
-    panels = figure.subplots(1, len(RULES), sharey=True)
-    for axes, rules in zip(panels, RULES, strict=True):
-        groups = [c for c in CHIPS if any(m[:2] == [str(c), rules] for m in means)]
-        for i, method in enumerate(METHODS):
-            heights = [
-                float(m[4]) - 1 for c in groups for m in means if m[:3] == [str(c), rules, method]
-            ]
-            places = np.arange(len(groups)) + (i - (len(METHODS) - 1) / 2) * 0.13
-            axes.bar(places, [100 * h for h in heights], 0.12, label=method)
-        axes.set_xticks(range(len(groups)), [f"{c} chips" for c in groups])
-        axes.set_title(f"rules {rules}" + (" (the paper's)" if rules == PAPER else ""))
-    panels[0].set_ylabel("T_max above the best bound [%], geometric mean")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper")
-    return figure
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
 Run: ``python -m experiments.partition.solver_speed --data DIR`` with the folder that holds
 ``dnn-partitioning/throughput``; without it only the size curve runs. Compilation and the building
-of the solver are not counted (the latter has a column of its own). ``--quick`` is a smoke test.
-Writes ``experiments/results/solver_speed.csv``, ``.md``, ``solver_size_curve.png`` and ``.svg``.
+of the solver are not counted (the latter has a column of its own).
+Writes ``experiments/results/solver_speed.csv`` and ``.md``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Annotated
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from experiments.experiment import Experiment, peak_mib, timed
 from experiments.page_text import Column
@@ -24,7 +23,6 @@ from go_rl.core import OpGraph, OpKind, Problem, load_hardware, rule_set
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.readers import load
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
-from go_rl.report.figures import new_figure, save_figure
 from go_rl.solvers import RingSolver, SolverOptions
 from go_rl.solvers.replication import place_copies, replicas_of
 from go_rl.solvers.twins.cp_sat import first_partition
@@ -45,42 +43,31 @@ SHARPNESS = {"uniform": 0.0, "peaked": 30.0}
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How much to measure."""
-
-    samples: int
-    rival_seconds: float
-    sizes: tuple[int, ...]
-    judged: int
-    """Samples of each row that are checked independently."""
-
-
-@dataclass(frozen=True)
 class SolverSpeed(Experiment):
     """Options of this experiment."""
 
     data: Path | None = None
     """Folder that holds ``dnn-partitioning/throughput``."""
-    quick: bool = False
-    """Run a smoke test."""
+    samples: int = 50
+    """Of each row."""
+    judged: int = 10
+    """Samples of each row that are checked independently."""
+    rival_seconds: float = 60.0
+    """Of CP-SAT."""
+    sizes: tuple[int, ...] = SIZES
+    """Nodes of the size curve."""
 
     def run(self) -> None:
         """Measure everything and write the results."""
-        settings = (
-            Settings(samples=3, rival_seconds=5.0, sizes=(500, 1000), judged=1)
-            if self.quick
-            else Settings(samples=50, rival_seconds=60.0, sizes=SIZES, judged=10)
-        )
-        rows = on_growing_graphs(settings)
+        rows = on_growing_graphs(self)
         if self.data:
-            rows = on_published_graphs(self.data, settings) + rows
+            rows = on_published_graphs(self.data, self) + rows
         self.write_rows(rows)
-        save_figure(curve(rows), self.out / "solver_size_curve")
         self.write_page(
-            f"# Ring solver: time of one legal SAMPLE\n\n{settings.samples} samples a row, one "
-            f"thread, after warm-up; the first {settings.judged} were judged independently. "
+            f"# Ring solver: time of one legal SAMPLE\n\n{self.samples} samples a row, one "
+            f"thread, after warm-up; the first {self.judged} were judged independently. "
             "*CP-SAT* is the time to its first legal partition (2 workers, at most "
-            f"{settings.rival_seconds:.0f} s, inf: none by then). *build* is paid once for a "
+            f"{self.rival_seconds:.0f} s, inf: none by then). *build* is paid once for a "
             "problem. *memory* is the process's peak so far. *core ms* hardly depends on what else "
             f"runs; at the end the machine's {os.cpu_count()} cores had a mean load of "
             f"{os.getloadavg()[-1]:.1f} over 15 minutes.\n\n{rows_table(rows, ('edges',))}"
@@ -143,7 +130,7 @@ def problem_for(graph: OpGraph, chips: int, rules: str) -> Problem:
     return make_problem(graph, load_hardware(f"ring{chips}"), options)
 
 
-def measure(problem: Problem, name: str, settings: Settings, rival: float) -> list[Row]:
+def measure(problem: Problem, name: str, settings: SolverSpeed, rival: float) -> list[Row]:
     """Time samples one by one, uniform and peaked."""
     solver, build = timed(lambda: RingSolver(problem, SolverOptions(threads=1)))
     rows = []
@@ -152,29 +139,19 @@ def measure(problem: Problem, name: str, settings: Settings, rival: float) -> li
         median = float(np.median(seconds))
         rows.append(
             Row(
-                graph=name,
-                nodes=problem.graph.num_nodes,
-                edges=problem.graph.num_edges,
-                chips=problem.hardware.num_devices,
-                rules=problem.rules.name,
-                probabilities=kind,
-                build_ms=1e3 * build,
-                median_ms=1e3 * median,
-                cpu_ms=1e3 * float(np.median(cpu)),
-                worst_ms=1e3 * float(seconds.max()),
-                success=legal_ones / len(seconds),
-                violations=broken,
-                cp_sat_s=rival,
-                ratio=rival / median,
-                peak_mib=peak_mib(),
+                graph=name, nodes=problem.graph.num_nodes, edges=problem.graph.num_edges,
+                chips=problem.hardware.num_devices, rules=problem.rules.name, probabilities=kind,
+                build_ms=1e3 * build, median_ms=1e3 * median, cpu_ms=1e3 * float(np.median(cpu)),
+                worst_ms=1e3 * float(seconds.max()), success=legal_ones / len(seconds),
+                violations=broken, cp_sat_s=rival, ratio=rival / median, peak_mib=peak_mib(),
             )
-        )
+        )  # fmt: skip
         print(rows[-1], flush=True)
     return rows
 
 
 def _draw(
-    solver: RingSolver, sharpness: float, settings: Settings
+    solver: RingSolver, sharpness: float, settings: SolverSpeed
 ) -> tuple[np.ndarray, np.ndarray, int, int]:
     """Seconds and core seconds of each sample, how many are legal, and the checker's verdicts on
     the first ones."""
@@ -194,7 +171,7 @@ def _draw(
     return seconds, cpu, legal_ones, broken
 
 
-def on_published_graphs(folder: Path, settings: Settings) -> list[Row]:
+def on_published_graphs(folder: Path, settings: SolverSpeed) -> list[Row]:
     """The training BERT, then the graphs on which CP-SAT is asked too."""
     rows = []
     for name, chips in (MAIN, *RIVALS):
@@ -211,7 +188,7 @@ def on_published_graphs(folder: Path, settings: Settings) -> list[Row]:
     return rows
 
 
-def on_growing_graphs(settings: Settings) -> list[Row]:
+def on_growing_graphs(settings: SolverSpeed) -> list[Row]:
     """The size curve, ascending, so that the peak memory of a row is that row's."""
     rows = []
     for nodes in settings.sizes:
@@ -219,24 +196,6 @@ def on_growing_graphs(settings: Settings) -> list[Row]:
             problem = problem_for(layered_graph(nodes), 36, rules)
             rows += measure(problem, f"layered {nodes}", settings, float("nan"))
     return rows
-
-
-def curve(rows: list[Row]) -> Figure:
-    """Return seconds a sample over nodes, both axes logarithmic, with a line of slope one."""
-    figure = new_figure(6.0, 4.0)
-    axes = figure.subplots()
-    grown = [row for row in rows if row.graph.startswith("layered")]
-    for rules in ("strict", "default"):
-        for kind in SHARPNESS:
-            mine = [r for r in grown if (r.rules, r.probabilities) == (rules, kind)]
-            nodes, seconds = [r.nodes for r in mine], [r.cpu_ms / 1e3 for r in mine]
-            axes.loglog(nodes, seconds, marker="o", label=f"{rules}, {kind}")
-    sizes = np.array(sorted({r.nodes for r in grown}), float)
-    first = min(r.cpu_ms / 1e3 for r in grown)
-    axes.loglog(sizes, first * sizes / sizes[0], "k:", label="linear")
-    axes.set(xlabel="nodes", ylabel="core seconds a sample", title="Legal SAMPLE on 36 chips")
-    axes.legend()
-    return figure
 
 
 if __name__ == "__main__":

@@ -123,20 +123,13 @@ def _row(options: DnnPartitioning, problem: Problem, reference: Reference) -> Ro
     plan, spent = timed(lambda: LocalSearch().optimize(problem, budget, options.seed))
     value = plan.value * MILLISECONDS
     return Row(
-        graph=reference.graph,
-        nodes=problem.graph.num_nodes,
-        accelerators=problem.hardware.num_accelerators,
-        memory="on" if problem.memory else "off",
-        reference_ms=reference.milliseconds,
-        reference_by=reference.source,
-        ours_ms=round(value, 4),
-        ratio=round(value / reference.milliseconds, 4),
-        bound_ms=round(plan.bound * MILLISECONDS, 4),
-        gap=round(plan.gap, 5),
-        samples=plan.samples,
-        seconds=round(spent, 1),
-        verdict=str(check_plan(plan, problem).status),
-    )
+        graph=reference.graph, nodes=problem.graph.num_nodes,
+        accelerators=problem.hardware.num_accelerators, memory="on" if problem.memory else "off",
+        reference_ms=reference.milliseconds, reference_by=reference.source,
+        ours_ms=round(value, 4), ratio=round(value / reference.milliseconds, 4),
+        bound_ms=round(plan.bound * MILLISECONDS, 4), gap=round(plan.gap, 5), samples=plan.samples,
+        seconds=round(spent, 1), verdict=str(check_plan(plan, problem).status),
+    )  # fmt: skip
 
 
 def _problem(path: Path, objective: Objective) -> Problem:

@@ -2,20 +2,15 @@
 
 Run: ``python -m experiments.placement.go_own_form [--rows NAME ...] [--arms NAME ...]
 [--samples 2000] [--seeds 1] [--colocate gradients] [--decide placement+schedule+fusion]``.
-P100-class devices, analytical costs. *learned* is a policy ``nodes`` (docs/policy.md) that starts
-untrained and learns on the row alone (GO-one); *without carrying* the same without graph-level
-numbers and without carrying plans over; *untrained* draws as *learned* does, from the same first
-weights, and learns nothing; *blind* learns without seeing an edge, also between choices;
-*annealing* is the classical search at the same number of samples. The recipe was chosen on training
-problems of the zoo, not on these rows. Every finished run is kept in
-``results/go_own_form/runs.jsonl`` and not made again; runs of more samples have a table of their
-own.
+*learned* is a policy ``nodes`` (docs/policy.md) that starts untrained and learns on the row alone;
+*without carrying* has no graph-level numbers and carries no plans over; *untrained* draws from the
+same first weights and learns nothing; *blind* sees no edge. The recipe was chosen on training
+problems of the zoo. Runs of other numbers of samples have a table of their own.
 
 GO as published, with arms of its own (`go_published`), has sections at the end of the page; its
 weights come from `make long`, which runs it with ``--colocate gradients``.
 
-*zero-shot* and *fine-tuned* need pretrained weights that saw none of GO's families, in
-``build/go_own_form/weights.npz``::
+*zero-shot* and *fine-tuned* take ``build/go_own_form/weights.npz``::
 
     go-rl train policy build/go_own_form --network nodes --decide placement --policy.hidden 32
         --policy.sage-layers 2 --policy.attention-layers 0 --policy.iterations 3
@@ -138,17 +133,12 @@ def _run(known: Sequence[Run], row: str, arm: str, seed: int, asked: tuple[int, 
     method = ARMS[arm](seed) if arm in ARMS else published_arm(arm, decide, seed)
     plan, spent = searched(lambda: method.optimize(problem, budget, seed), problem)
     return Run(
-        row=row,
-        arm=arm,
-        seed=seed,
-        samples=samples,
+        row=row, arm=arm, seed=seed, samples=samples,
         expert_ms=1e3 * MakespanExpert().optimize(problem, Budget(samples=1), 0).value,
-        milliseconds=1e3 * plan.value,
-        seconds=round(spent, 1),
+        milliseconds=1e3 * plan.value, seconds=round(spent, 1),
         curve=[[p.samples, p.wall_seconds, 1e3 * p.seconds] for p in plan.curve],
-        colocate=colocate,
-        decide=decide,
-    )
+        colocate=colocate, decide=decide,
+    )  # fmt: skip
 
 
 def _seconds_of_one(

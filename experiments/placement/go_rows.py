@@ -8,17 +8,9 @@ from typing import Protocol
 from experiments.experiment import timed
 from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for
-from go_rl.core import Optimizer, Plan, Problem
+from go_rl.core import Plan, Problem
 from go_rl.graphs.cutting.colocation import Colocation
 from go_rl.graphs.zoo import zoo_graph
-from go_rl.objectives.methods import (
-    DefaultPlacement,
-    Heft,
-    MakespanAnnealing,
-    MakespanExpert,
-    MakespanMetis,
-    MakespanRandom,
-)
 from go_rl.verify.check_plan import check_plan
 
 ROWS = {
@@ -47,15 +39,6 @@ SMALL_FIRST = (
 """Rows by what a search of them takes, the quickest first."""
 
 
-CLASSICAL: dict[str, Callable[[], Optimizer]] = {
-    "default": DefaultPlacement, "expert": MakespanExpert, "metis": MakespanMetis, "heft": Heft,
-    "random": MakespanRandom, "annealing": MakespanAnnealing,
-}  # fmt: skip
-"""Methods that do not learn, by the names of the columns."""
-SINGLE = ("default", "expert", "metis", "heft")
-"""Methods that do not draw."""
-
-
 def row_problem(
     row: str, decide: str | tuple[str, ...] = "placement", colocate: Colocation = "graph"
 ) -> Problem:
@@ -82,11 +65,6 @@ def known_rows(runs: Iterable[OfRow]) -> list[str]:
     return [row for row in ROWS if row in known]
 
 
-def devices(row: str) -> str:
-    """Return the number of devices of a row, as a cell."""
-    return str(ROWS[row][1])
-
-
 def best_after(curve: Iterable[Sequence[float]], count: int) -> float:
     """Return the last number of the points of a curve up to so many samples, the least of them; NaN
     where there is no point."""
@@ -100,8 +78,3 @@ def searched(solve: Callable[[], Plan], problem: Problem) -> tuple[Plan, float]:
         verdict = check_plan(plan, problem)
         assert verdict.ok, verdict.sentence
     return plan, spent
-
-
-def milliseconds(plan: Plan) -> float | None:
-    """Return the milliseconds of an iteration; None: the plan does not fit."""
-    return 1e3 * plan.value if plan.evaluation.status.ok else None

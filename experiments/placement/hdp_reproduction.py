@@ -1,21 +1,17 @@
 """Whether HDP reaches the expert's step time: attempts with 10,000 samples.
 
 Run: ``python -m experiments.placement.hdp_reproduction [--rows NAME ...] [--attempts NAME ...]
-[--colocate gradients]``. GO's rows (`go_placement.py`), decision placement only. ``--colocate
-gradients``: each gradient sits with its operator and each update with its weight, as TensorFlow
-colocated what the authors placed; ``graph``: every operator is placed by itself.
+[--colocate gradients]``, as TensorFlow colocated what the authors placed.
 
 *published* has the settings of the paper (Mirhoseini et al. 2018, section 3: Adam with 0.1,
 gradients of norm 1, tanh constant 5, temperature 10, one grouping and four placements an update)
-and, where it is silent, of the authors' code in TensorFlow 1.x,
-``python/grappler/hierarchical_controller.py`` (20 groups for each device, hidden widths 64 and 512,
-raw numbers into a grouper without activation, noise of 0.5 on logits for 750 updates, learning rate
-times 0.95 every 50 updates from the 400th, a baseline with decay 0.9 that starts at the reward of a
-failure). *normalised*: advantages of one size, a tenth of the learning rate; *grouping*: the
-grouper starts from runs of operators, too; *learning rate*: a tenth of its rate, 16 placements an
-update; *untrained* and *published, untrained*: the same draws, and nothing is learned. The authors'
-code also stops to draw placements after 500 updates and then repeats the last one; ours goes on.
-Every finished run is kept in ``results/hdp_reproduction/runs.jsonl`` and not made again.
+and, where it is silent, of the authors' ``python/grappler/hierarchical_controller.py`` in
+TensorFlow 1.x (20 groups a device, widths 64 and 512, raw numbers into a grouper without
+activation, noise of 0.5 on logits for 750 updates, learning rate times 0.95 every 50 updates from
+the 400th, a baseline with decay 0.9 from the reward of a failure). *normalised*: advantages of one
+size, a tenth of the learning rate; *grouping*: the grouper starts from runs of operators; *learning
+rate*: a tenth of its rate, 16 placements an update. The authors' code stops to draw placements
+after 500 updates and repeats the last one; ours goes on.
 """
 
 from __future__ import annotations
@@ -118,19 +114,14 @@ def _run(row: str, attempt: str, seed: int, samples: int, colocate: Colocation) 
     plan, spent = searched(lambda: method.optimize(problem, budget, seed), problem)
     milliseconds = 1e3 * np.concatenate([each.seconds for each in priced])
     return Run(
-        row=row,
-        attempt=attempt,
-        settings=", ".join(f"{name} {getattr(config, name)}" for name in SHOWN),
-        seed=seed,
-        samples=samples,
-        default_ms=_milliseconds(DefaultPlacement(), problem),
-        expert_ms=_milliseconds(MakespanExpert(), problem),
-        milliseconds=1e3 * plan.value,
+        row=row, attempt=attempt,
+        settings=", ".join(f"{name} {getattr(config, name)}" for name in SHOWN), seed=seed,
+        samples=samples, default_ms=_milliseconds(DefaultPlacement(), problem),
+        expert_ms=_milliseconds(MakespanExpert(), problem), milliseconds=1e3 * plan.value,
         seconds=round(spent, 1),
         curve=[[p.samples, p.wall_seconds, 1e3 * p.seconds] for p in plan.curve],
-        means=[float(part.mean()) for part in np.array_split(milliseconds, 10)],
-        colocate=colocate,
-    )
+        means=[float(part.mean()) for part in np.array_split(milliseconds, 10)], colocate=colocate,
+    )  # fmt: skip
 
 
 def _milliseconds(method: DefaultPlacement | MakespanExpert, problem: Problem) -> float:

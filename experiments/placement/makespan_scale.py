@@ -1,15 +1,9 @@
 """Seconds and memory of planning a training iteration, from 1,000 to 80,000 nodes.
 
 Run: ``python -m experiments.placement.makespan_scale [--sizes 1000 10000 ...] [--hardware
-p100x8]``. GNMT training graphs: two layers up to 10,000 nodes, eight layers above, with the number
-of time steps that gives the size; the model of the zoo's ``gnmt-N-layers-training``, traced in a
-process of its own. Each is then read and planned in a fresh process, all three decisions open:
-units and observation, a batch of zero-shot plans (cold, with compilation, and warm), PPO updates on
-a batch of as many plans as fine-tuning draws (cold and warm), and the replay of the warm plans.
-Peak memory is the process's, after the plans and after the updates. A size that fails is a row with
-the reason.
-
-Published: GO handles graphs of 80,000 nodes; its 8-layer GNMT has over 50,000.
+p100x8]``. GNMT training graphs with the number of time steps that gives the size, each read and
+planned in a fresh process. A size that fails is a row with the reason. Published: GO handles graphs
+of 80,000 nodes; its 8-layer GNMT has over 50,000.
 """
 
 from __future__ import annotations
@@ -22,7 +16,6 @@ from typing import Annotated
 
 import jax
 import numpy as np
-from matplotlib.figure import Figure
 
 from experiments.experiment import Experiment, peak_mib, timed
 from experiments.page_text import FOUR, Column
@@ -44,7 +37,6 @@ from go_rl.policy.dispatch.dispatch_search import preferred
 from go_rl.policy.kinds import plan_decoder
 from go_rl.policy.plan_decoder import Rollouts
 from go_rl.policy.weights import shipped_agent
-from go_rl.report.figures import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, new_figure
 
 PLAN = DispatchPlans.groups[0]
 BATCH = 16
@@ -162,23 +154,12 @@ def measured(graph: OpGraph, file: Path, hardware: str) -> Row:
     search.tell(decoder.dispatch.evaluate(search.ask()).seconds)
     updates = [timed(lambda: _searched(search, decoder))[1] for _ in range(2)]
     return Row(
-        graph=graph.name,
-        nodes=graph.num_nodes,
-        units=decoder.units.num_units,
-        bucket=len(decoder.padded.real),
-        read_s=read,
-        units_s=prepare,
-        cold_s=cold,
-        warm_s=warm,
-        draw_s=draw,
-        decode_s=decode,
-        plans_mib=peak,
-        update_cold_s=updates[0],
-        update_s=updates[1],
-        replay_ms=1e3 * replay / BATCH,
-        peak_mib=peak_mib(),
+        graph=graph.name, nodes=graph.num_nodes, units=decoder.units.num_units,
+        bucket=len(decoder.padded.real), read_s=read, units_s=prepare, cold_s=cold, warm_s=warm,
+        draw_s=draw, decode_s=decode, plans_mib=peak, update_cold_s=updates[0],
+        update_s=updates[1], replay_ms=1e3 * replay / BATCH, peak_mib=peak_mib(),
         over_default=decoder.workspace.reference_seconds / float(plans.seconds.min()),
-    )
+    )  # fmt: skip
 
 
 def _searched(search: CrossEntropy, decoder: DispatchPlans) -> None:
@@ -210,7 +191,7 @@ def _in_own_process(size: int, options: MakespanScale) -> Row:
     try:
         if not _file(options, size).exists():
             options.in_own_process("--trace", size, *path)
-        row = options.row_in_own_process(Row, "--measure", size, *path)
+        row = Row(**json.loads(options.in_own_process("--measure", size, *path)[-1]))
     except RuntimeError as error:
         row = Row(f"{size} nodes", size, failure=str(error))
     print(row, flush=True)
@@ -220,9 +201,6 @@ def _in_own_process(size: int, options: MakespanScale) -> Row:
 def _write(rows: list[Row], options: MakespanScale) -> None:
     options.write_rows(rows)
     options.write_page(_page(rows, options))
-    good = [row for row in rows if not row.failure]
-    if good:
-        options.save_figure(_figure(good))
 
 
 def _page(rows: list[Row], options: MakespanScale) -> str:
@@ -238,52 +216,7 @@ def _page(rows: list[Row], options: MakespanScale) -> str:
     worst = max((row.peak_mib for row in good), default=0.0)
     verdict = "within" if worst <= LIMIT_MIB else "beyond"
     text += f"\nLargest peak {worst:.0f} MiB, {verdict} 16 GiB."
-    if len(good) > 1:
-        slopes = ", ".join(f"{name} {_slope(good, name):.2f}" for name in CURVES)
-        text += f" Exponents of a power law in the nodes: {slopes}."
     return text + "\n"
-
-
-CURVES = {
-    "units_s": ("units and observation", BLUE),
-    "warm_s": (f"{BATCH} zero-shot plans", GREEN),
-    "update_s": ("batch of the search", ORANGE),
-    "replay_s": ("replay of a plan", PURPLE),
-    "cold_s": (f"first {BATCH} plans, compiled", GREY),
-}
-"""Columns of a row in the figure."""
-
-
-def _curve(rows: list[Row], name: str) -> np.ndarray:
-    if name == "replay_s":
-        return np.array([row.replay_ms / 1e3 for row in rows])
-    return np.array([getattr(row, name) for row in rows])
-
-
-def _slope(rows: list[Row], name: str) -> float:
-    nodes = np.array([row.nodes for row in rows])
-    return float(np.polyfit(np.log(nodes), np.log(_curve(rows, name)), 1)[0])
-
-
-def _figure(rows: list[Row]) -> Figure:
-    nodes = np.array([row.nodes for row in rows])
-    figure = new_figure(9.5, 4.8)
-    left, right = figure.subplots(1, 2)
-    for name, (label, colour) in CURVES.items():
-        left.loglog(nodes, _curve(rows, name), "o-", markersize=4, color=colour, label=label)
-    left.set_ylabel("seconds")
-    right.loglog(nodes, [row.peak_mib / 1024 for row in rows], "o-", markersize=4, color=RED,
-                 label="with updates")  # fmt: skip
-    right.loglog(nodes, [row.plans_mib / 1024 for row in rows], "o--", markersize=4, color=BLUE,
-                 label="plans only")  # fmt: skip
-    right.axhline(LIMIT_MIB / 1024, color=GREY, linewidth=1, linestyle=":", label="16 GiB")
-    right.set_ylabel("peak memory [GiB]")
-    for axes in (left, right):
-        axes.set_xlabel("nodes of the training graph")
-        axes.legend(
-            frameon=False, fontsize=8, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.16)
-        )
-    return figure
 
 
 if __name__ == "__main__":

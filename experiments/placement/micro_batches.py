@@ -87,10 +87,9 @@ class MicroBatches(Experiment):
     def run(self) -> None:
         """Make the missing rows, then the page."""
         kept = self.kept_rows(Row)
-        done = {(row.network, row.parts) for row in kept.rows}
         for network, build in NETWORKS.items():
             for parts in PARTS:
-                if (network, parts) not in done:
+                if not kept.has(network, parts):
                     for row in self.rows(network, build(), parts):
                         kept.add(row)
                         say(parts, f"{network} {row.method}: {row.milliseconds:.2f} ms")

@@ -15,6 +15,7 @@ import numpy as np
 
 from experiments.experiment import Experiment, say
 from experiments.page_text import table_lines
+from experiments.statistics import geometric_mean
 from go_rl.compare.portfolio.portfolio import run
 from go_rl.core import Budget, Plan
 from go_rl.costs.models.zoo_problem import priced_problem
@@ -49,9 +50,8 @@ class UnequalDevices(Experiment):
     def run(self) -> None:
         """Make the missing rows, then the page."""
         kept = self.kept_rows(Row)
-        done = {(row.graph, row.hardware) for row in kept.rows}
         for number, (graph, hardware) in enumerate(product(GRAPHS, SYSTEMS)):
-            if (graph, hardware) not in done:
+            if not kept.has(graph, hardware):
                 for row in self.rows(graph, hardware):
                     kept.add(row)
                 say(number, f"{graph} {hardware}")
@@ -90,12 +90,11 @@ def page(rows: list[Row]) -> Iterator[str]:
         shown = [f"{1e3 * x:.4g}" if np.isfinite(x) else "–" for x in (mine, *others)]
         cells.append((*problem, *shown, f"{ratios[-1]:.3f}"))
     yield from table_lines(heads, cells)
-    finite = np.array([ratio for ratio in ratios if np.isfinite(ratio)])
-    mean = float(np.exp(np.log(finite).mean()))
+    finite = [ratio for ratio in ratios if np.isfinite(ratio)]
     yield ""
     yield (
-        f"Best of `one-device` and the three splits over `auto`: {mean:.3f} (geometric mean of "
-        f"{len(finite)}), least {finite.min():.3f}."
+        "Best of `one-device` and the three splits over `auto`: "
+        f"{geometric_mean(finite):.3f} (geometric mean of {len(finite)}), least {min(finite):.3f}."
     )
 
 

@@ -1,11 +1,9 @@
 """Whether exported stages compute what the whole model computes, on many networks.
 
-Run: ``python -m experiments.plans.stages_equal``. Small networks (`exported_networks`,
-`written_models`, quantised ones, those of other exporters) are planned in two settings in turn,
-large ones in one; each plan is exported, run, and every output compared.
-
-Exporters are no dependencies: ``pip install torch torchvision transformers onnxscript skl2onnx
-onnxmltools pandas sympy``. A network that cannot be made is named with the reason.
+Run: ``python -m experiments.plans.stages_equal``. Small networks are planned in two settings in
+turn, large ones in one; each plan is exported, run, and every output compared. Exporters are no
+dependencies: ``pip install torch torchvision transformers onnxscript skl2onnx onnxmltools pandas
+sympy``.
 """
 
 from __future__ import annotations

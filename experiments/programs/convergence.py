@@ -37,14 +37,8 @@ class Converged(Generic[Fitted]):
 def converged(
     fit: Callable[[int], Fitted], judge: Callable[[Fitted], float], first: int, most: int
 ) -> Converged[Fitted]:
-    """Double the length of a fit until its error is level.
-
-    Args:
-        fit: makes one of so many updates or trees.
-        judge: error on the tasks that judge.
-        first: shortest length.
-        most: longest one, at least.
-    """
+    """Double the length of a fit, in updates or trees, from ``first`` to at most ``most``, until
+    its error on the tasks that judge is level."""
     length, best = first, fit(first)
     errors = [judge(best)]
     found = length

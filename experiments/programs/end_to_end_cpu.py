@@ -1,12 +1,9 @@
 """Networks compiled by XLA for this machine's processor: predicted against measured.
 
 Run: ``python -m experiments.programs.end_to_end_cpu FOLDER``. A cost model that learned on another
-processor is corrected by kernels of other networks (`go_rl.calibrate`), then prices each network's
-kernels; the network is also compiled as a whole and timed on one core by the same rule. This is
-done for several calibrations, each with its own choice of kernels, and for two groups of networks:
-those by which the causes of errors were found, and those that were looked at for this page only.
-What is measured stays in the folder, so a run that was cut off goes on (``--parts`` does some of
-the work at a time).
+processor is corrected by kernels of other networks (`go_rl.calibrate`), several times, and prices
+each network's kernels; the network is also timed as a whole. What is measured stays in the folder
+(``--parts`` does some of the work at a time).
 """
 
 from __future__ import annotations
@@ -165,16 +162,12 @@ def _group(
         "",
         *table_lines(
             [
-                "network",
-                "measured",
-                "predicted",
-                "90 % interval",
-                "error %",
+                "network", "measured", "predicted", "90 % interval", "error %",
                 "parts alone, error %",
             ],
             rows,
         ),
-    ]
+    ]  # fmt: skip
 
 
 def _row(

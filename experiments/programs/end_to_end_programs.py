@@ -1,11 +1,9 @@
 """Networks compiled by TVM for this machine's processor: predicted against measured.
 
 Run: ``python -m experiments.programs.end_to_end_programs FOLDER --weights NAME=FILE ...`` with a
-folder that holds one of ``go-rl tune programs zoo:NAME --out FOLDER/NAME`` for each network. Each
-network is compiled twice, with TVM's default schedules and with the candidates found, and both are
-visited in turn in one process; what counts is the time of the processor, for others share the core,
-at its reference speed, which fixed work around each visit tells.
-The predictions are those of ``go-rl predict --by programs``. Rows are kept; needs the extra tvm.
+folder of ``go-rl tune programs zoo:NAME --out FOLDER/NAME`` for each network. Both kinds of
+schedules are visited in turn in one process; what counts is the time of the processor at its
+reference speed. Needs the extra tvm.
 """
 
 from __future__ import annotations
@@ -160,13 +158,9 @@ def measured_rows(compiled: CompiledNetwork) -> list[MeasuredRow]:
 
 
 def in_turn(runs: Sequence[Callable[[], object]], full: float) -> tuple[list[list[float]], float]:
-    """Return seconds of the processor of one run at its reference speed, of each visit of each; and
-    how many times as long everything took, the median.
-
-    Args:
-        runs: what is timed.
-        full: seconds of the fixed work at the reference speed.
-    """
+    """Return seconds of the processor of one run at its reference speed, of each visit of each, and
+    how many times as long everything took, the median; ``full``: the fixed work's seconds at that
+    speed."""
     first = [timed(run, time.process_time)[1] for run in runs]  # loads, and is not counted
     counts = [max(1, round(VISIT / each)) for each in first]
     found: list[list[float]] = [[] for _ in runs]

@@ -1,33 +1,23 @@
-"""The convergence figure of ``hetero_transfer`` (their figure 2), as a table and a picture."""
+"""The convergence figure of ``hetero_transfer`` (their figure 2), as a table."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from matplotlib.figure import Figure
-
 from experiments.page_text import NOTHING, cell, table_lines
 from experiments.programs.cdmpp.runs import Metrics
 from experiments.programs.hetero_runs import DATA, MARKS
-from go_rl.report.figures import LINE_COLOURS, new_figure
 
 TUNERS = {"tuner": 64, "tuner, rank loss": 64, "tuner, batch 16": 16}
 """And their batches; the paper's is 16."""
 LEARNERS = ("XGBoost", "LightGBM", "MLP", *TUNERS)
-PICTURE = "hetero_transfer_convergence.svg"
 PARTS = {"train": "rows learned from", "test": "unpruned test rows"}
-COLOURS = dict(zip(LEARNERS, LINE_COLOURS, strict=False))
 Converged = Mapping[tuple[str, str], Metrics]
 """Errors of a learner on full or pruned data; none where it was not run."""
 
 
 def converged_lines(found: Converged, rows: int) -> list[str]:
-    """Return the section.
-
-    Args:
-        found: see `Converged`.
-        rows: learned from, before pruning.
-    """
+    """Return the section; ``rows`` were learned from, before pruning."""
     table = [
         [who, data, *(one(each, f"{part} {mark}") for part in PARTS for mark in MARKS),
          *(one(each, f"test {key} {MARKS[-1]}") if who in TUNERS else NOTHING
@@ -44,8 +34,7 @@ def converged_lines(found: Converged, rows: int) -> list[str]:
     )
     return [
         "", "## Convergence (figure 2)", "", text, *_ratio(found), "",
-        *table_lines([*heads, "PCA", "top-1", "R²", "CPU s"], table), "",
-        f"![convergence]({PICTURE})",
+        *table_lines([*heads, "PCA", "top-1", "R²", "CPU s"], table),
     ]  # fmt: skip
 
 
@@ -66,24 +55,6 @@ def _ratio(found: Converged) -> list[str]:
         f"of the best trees' on rows learned from, {tuner['test'] / least['test']:.2f} on others."
         for who, tuner in tuners.items()
     ]
-
-
-def convergence(found: Converged) -> Figure:
-    """Return the figure of errors by epochs or trees; dashed: pruned data."""
-    figure = new_figure(8.0, 3.2)
-    panels = figure.subplots(1, 2)
-    for axes, (part, title) in zip(panels, PARTS.items(), strict=True):
-        for (who, data), each in found.items():
-            if each:
-                axes.plot(
-                    MARKS, [each[f"{part} {mark}"] for mark in MARKS], marker="o", ms=3,
-                    color=COLOURS[who], linestyle="-" if data == DATA[0] else "--",
-                    label=who if data == DATA[0] else None,
-                )  # fmt: skip
-        axes.set(xlabel="epochs, or trees", title=title, ylim=(0.0, None), xticks=MARKS)
-    panels[0].set_ylabel("RMSE of relative throughput")
-    panels[0].legend(frameon=False, title="dashed: pruned data")
-    return figure
 
 
 def one(found: Metrics, name: str, digits: int = 3) -> str:

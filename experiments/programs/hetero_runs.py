@@ -1,17 +1,15 @@
-"""Cells of ``hetero_transfer``: pruned against full data, the tuner, and importance of features."""
+"""Cells of ``hetero_transfer``: pruned against full data, and the tuner."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
-from jaxtyping import Float32, Float64, Int64
 
-from experiments.experiment import repeated_seconds, timed
+from experiments.experiment import timed
 from experiments.programs.cdmpp.runs import Metrics, Runs
 from experiments.programs.program_rivals import Predict, split_rows
 from experiments.programs.pruning import PruneRules, prune
@@ -22,16 +20,9 @@ from experiments.programs.rivals.boosted_programs import (
     tree_rival,
 )
 from experiments.programs.rivals.summed_mlp import SummedMlp
-from go_rl.core import TrainingError
 from go_rl.costs.learning.metrics import pair_accuracy, r_squared, rmse, top_k
-from go_rl.costs.programs.learn.code_inputs import SUMMED_NAMES, summed_program_features
+from go_rl.costs.programs.learn.code_inputs import summed_program_features
 from go_rl.costs.programs.learn.examples import ProgramExamples
-from go_rl.costs.programs.learn.transfer.joint_features import (
-    HARDWARE_FEATURES,
-    JOINT_FEATURES,
-    NETWORK_FEATURES,
-    joint_features,
-)
 from go_rl.costs.programs.learn.transfer.tuner import TransferTuner, relative_throughput
 from go_rl.costs.programs.learn.transfer.tuner_training import TunerRun
 from go_rl.costs.trees.boosted import BoostedConfig, BoostedTrees, SummedKernels
@@ -40,11 +31,6 @@ MODELS = ("XGBoost", "MLP", "LightGBM")
 DATA = ("full", "pruned")
 RANDOM = "random"
 """Control of pruning: as few rows, drawn."""
-RULE_SETS = {
-    "the rules": {}, "… with equal shares of tasks": {"density": 0.0},
-    "… and slower than 20 times dropped": {"slowest": 20.0}, RANDOM: None,
-}  # fmt: skip
-"""Compared on validation rows; what differs from `PruneRules`."""
 TREES = 400
 MLP_EPOCHS, MLP_BATCH = 60, 128
 MARKS = (20, 50, 100, 200)
@@ -81,21 +67,6 @@ def pruned_cell(
         "rows": float(len(rows)), "bytes": float(examples.inputs.asts.vectors.nbytes),
         "train_seconds": taken, **order_metrics(found, tested),
     }  # fmt: skip
-
-
-def rules_cell(runs: Runs, split: str, seed: int, share: float) -> Metrics:
-    """Return points of PCA on validation rows that LightGBM loses by each of `RULE_SETS`."""
-    train, _, parts = split_rows(split, runs, seed)
-    judged = runs.examples.take(parts.validation)
-    found: Metrics = {}
-    for name, changed in {"full": {}, **RULE_SETS}.items():
-        rules = PruneRules(share, **(changed or {}))
-        data = name if name in ("full", RANDOM) else "pruned"
-        examples = runs.examples.take(learned_rows(runs, train, data, rules))
-        found[name] = order_metrics(_fit("LightGBM", examples, seed)()(judged.inputs), judged)[
-            "pca"
-        ]
-    return {name: 100 * (found["full"] - found[name]) for name in RULE_SETS}
 
 
 def _fit(model: str, examples: ProgramExamples, seed: int) -> Callable[[], Predict]:
@@ -232,94 +203,7 @@ def transfer_cell(runs: Runs, data: str, rules: PruneRules, epochs: int, batch: 
         found |= {f"{name} {key}": value for key, value in errors.items()}
     for size in SCORED:
         inputs = tested.inputs.take(np.arange(size))
-        seconds = repeated_seconds(lambda some=inputs: tuner.predict(some), 10)
+        tuner.predict(inputs)  # compiles
+        seconds = [timed(lambda some=inputs: tuner.predict(some))[1] for _ in range(10)]
         found[f"ms {size}"] = 1e3 * float(np.mean(seconds))
     return {**found, "rows": float(len(rows))}
-
-
-def importance_cell(runs: Runs) -> Metrics:
-    """Return the shares of gain of joint and statement features, and what PCA loses by permuting
-    each set of them, split ``by_task``."""
-    train, test, _ = split_rows("by_task", runs, 0)
-    inputs = runs.examples.inputs
-    x = np.concatenate([joint_features(inputs), summed_program_features(inputs)], axis=1)
-    names = (*JOINT_FEATURES, *(f"statements: {name}" for name in SUMMED_NAMES))
-    seconds = runs.examples.seconds
-    booster, _ = grow_trees(x[train], np.log(seconds[train]), XgboostConfig(TREES))
-    network, joint = len(NETWORK_FEATURES), len(JOINT_FEATURES)
-    sets = {
-        "network": range(network), "hardware": range(network, joint),
-        "statements": range(joint, len(names)),
-    }  # fmt: skip
-    group = relative_throughput(runs.examples)[1][test]
-    lost = permutation_losses(
-        lambda rows: np.asarray(booster.inplace_predict(rows), np.float64), x[test],
-        seconds[test], group, sets,
-    )  # fmt: skip
-    shares = gain_shares(booster, names)
-    of_set = {name: sum(shares[names[i]] for i in columns) for name, columns in sets.items()}
-    return {
-        **{f"gain {name}": share for name, share in list(shares.items())[:12]},
-        **{f"gain of {name}": share for name, share in of_set.items()},
-        **{f"loss of {name}": value for name, value in lost.items()},
-        **{f"gain hardware {name}": shares[name] for name in HARDWARE_FEATURES},
-    }
-
-
-def sweep_cell(runs: Runs, batch: int, rows: int) -> Metrics:
-    """Return the tuner's test errors behind each of `MARKS` with a batch size, on so many rows."""
-    train, test, _ = split_rows("within_task", runs, 0)
-    some = np.sort(np.random.default_rng(0).permutation(train)[:rows])
-    known = _Converging(runs, {"train": some, "test": test})
-    found, taken = timed(lambda: known.tuner(batch, "rmse"), time.process_time)
-    return {**found, "seconds": taken}
-
-
-def gain_shares(booster: Any, names: Sequence[str]) -> dict[str, float]:
-    """Return each feature's share of what the splits of XGBoost's trees gain in all, the largest
-    first; features without a split have 0.
-
-    Args:
-        booster: XGBoost's.
-        names: of the columns that it learned from.
-
-    Raises:
-        TrainingError: the booster has another number of columns.
-    """
-    if booster.num_features() != len(names):
-        raise TrainingError(
-            f"importance: trees of {booster.num_features()} features, and {len(names)} names"
-        )
-    gain = booster.get_score(importance_type="total_gain")
-    total = sum(gain.values()) or 1.0
-    shares = {name: gain.get(f"f{i}", 0.0) / total for i, name in enumerate(names)}
-    return dict(sorted(shares.items(), key=lambda item: -item[1]))
-
-
-def permutation_losses(
-    predict: Callable[[Float32[np.ndarray, "P F"]], Float64[np.ndarray, "P"]],
-    features: Float32[np.ndarray, "P F"],
-    seconds: Float64[np.ndarray, "P"],
-    group: Int64[np.ndarray, "P"],
-    columns: Mapping[str, Sequence[int]],
-    seed: int = 0,
-) -> dict[str, float]:
-    """Return, for each set of columns, by how much `pair_accuracy` falls when they are permuted
-    together among programs (Breiman 2001, section 10).
-
-    Args:
-        predict: seconds or scores of features, smaller for faster.
-        features: [P, F] of programs that were not learned from.
-        seconds: [P] true ones.
-        group: [P] see `pair_accuracy`.
-        columns: of each set, by name.
-        seed: of the permutations.
-    """
-    rng = np.random.default_rng(seed)
-    whole = pair_accuracy(predict(features), seconds, group)
-    found = {}
-    for name, some in columns.items():
-        mixed = features.copy()
-        mixed[:, list(some)] = features[rng.permutation(len(features))][:, list(some)]
-        found[name] = whole - pair_accuracy(predict(mixed), seconds, group)
-    return found

@@ -1,4 +1,4 @@
-"""Counterparts of Tables 3 to 7 and of the convergence figure of "Transfer Learning Across
+"""Counterparts of Tables 5 to 7 and of the convergence figure of "Transfer Learning Across
 Heterogeneous Features For Efficient Tensor Program Generation" (Verma et al. 2023).
 
 Run: ``python -m experiments.programs.hetero_transfer``. Finished cells are kept, and a call goes on
@@ -11,8 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 
-import numpy as np
-
 from experiments.experiment import Experiment
 from experiments.page_text import cell, table_lines
 from experiments.programs.cdmpp.runs import Metrics, Runs, TableOptions, mean_of
@@ -20,34 +18,24 @@ from experiments.programs.hetero_convergence import (
     LEARNERS,
     TUNERS,
     converged_lines,
-    convergence,
     one,
 )
 from experiments.programs.hetero_runs import (
     DATA,
-    MARKS,
     MODELS,
     RANDOM,
-    RULE_SETS,
     SCORED,
     convergence_cell,
-    importance_cell,
     pair_count,
     pruned_cell,
-    rules_cell,
-    sweep_cell,
     transfer_cell,
 )
 from experiments.programs.program_rivals import split_rows
-from experiments.programs.pruning import PruneRules, kernel_shape, prune
+from experiments.programs.pruning import PruneRules, prune
 from experiments.statistics import with_error
 from go_rl.costs.programs.learn.examples import ProgramExamples
 
 SPLITS = ("within_task", "by_task", "by_target")
-VALIDATED = 3
-"""Seeds by which rules of pruning are compared."""
-BATCHES, SWEPT = (16, 64, 256), 1000
-"""Batch sizes of the sweep, and rows that it learns."""
 
 
 @dataclass(frozen=True)
@@ -74,29 +62,20 @@ class HeteroTransfer(TableOptions, Experiment):
         """Run the cells that are missing, those that matter most first; write the page."""
         runs = Runs(self)
         cells = Cells(runs, self)
-        importance = cells.kept("importance", lambda: importance_cell(runs))
         pruned = {**cells.orders(DATA[0]), **cells.orders(DATA[1])}
         of_trees = [(who, data) for who in LEARNERS if who not in TUNERS for data in DATA]
         converged = {
             key: cells.converged(*key) for key in [*of_trees, *[("tuner", d) for d in DATA]]
         }
-        tried = {
-            split: [cells.rules_tried(split, seed) for seed in range(VALIDATED)] for split in SPLITS
-        }
         transfer = {data: cells.transfer(data) for data in DATA}
         converged |= {(who, DATA[0]): cells.converged(who, DATA[0]) for who in TUNERS}
         pruned |= cells.orders(RANDOM)
-        swept = {
-            batch: cells.kept(f"sweep-{batch}", lambda b=batch: sweep_cell(runs, b, SWEPT))
-            for batch in BATCHES
-        }
         lines = [
-            *_head(runs.examples, self), *_kernels(runs.examples), *_rules(runs, self.rules),
-            *_tried(tried), *_sizes(pruned), *order_table(runs, pruned),
+            *_head(runs.examples, self), *_rules(runs, self.rules),
+            *_sizes(pruned), *order_table(runs, pruned),
             *converged_lines(converged, self.converging),
-            *_sweep(swept), *_transferred(transfer, self), *_importance(importance),
+            *_transferred(transfer, self),
         ]  # fmt: skip
-        self.save_figure(convergence(converged), "_convergence")
         self.write_page("\n".join([*lines, *runs.not_run(), ""]))
 
 
@@ -127,13 +106,6 @@ class Cells:
             )
             found.setdefault((split, model, data), []).extend([one] if one else [])
         return found
-
-    def rules_tried(self, split: str, seed: int) -> Metrics:
-        """Return what `RULE_SETS` lose on validation rows."""
-        share = self.options.share
-        return self.kept(
-            f"rules-{split}-{share:g}-{seed}", lambda: rules_cell(self.runs, split, seed, share)
-        )
 
     def converged(self, who: str, data: str) -> Metrics:
         """Return errors of a learner by epochs or trees."""
@@ -172,37 +144,6 @@ def _head(examples: ProgramExamples, options: HeteroTransfer) -> list[str]:
     ]  # fmt: skip
 
 
-def _kernels(examples: ProgramExamples) -> list[str]:
-    """Counterpart of Table 3."""
-    inputs, rows, without = examples.inputs, [], []
-    known = {i: t for i, t in enumerate(inputs.tasks) if t is not None}
-    for op in sorted({task.op for task in known.values()}):
-        of_op = {i: task for i, task in known.items() if task.op == op}
-        here = np.isin(inputs.task, list(of_op))
-        heavy = max(of_op.values(), key=lambda task: task.flops)
-        if not here.any():
-            without.append(op)
-            continue
-        times = [
-            cell(1e3 * float(np.mean(examples.seconds[here & (inputs.target == g)])), 3)
-            for g in range(len(inputs.targets))
-        ]
-        shapes = len({kernel_shape(task) for task in of_op.values()})
-        rows.append([
-            op, str(len(of_op)), str(shapes), f"{int(here.sum()):,}",
-            cell(heavy.flops / 1e9, 3), "x".join(map(str, heavy.sizes)), *times,
-        ])  # fmt: skip
-    heads = ["operator", "tasks", "kernel shapes", "programs", "most GFLOP", "its sizes"]
-    heads += [f"mean ms, {target.codegen}" for target in inputs.targets]
-    lines = ["", "## Kernels (Table 3)", "", *table_lines(heads, rows)]
-    if without:
-        lines += [
-            "",
-            f"Without rows, as their tasks have one distinct program: {', '.join(without)}.",
-        ]
-    return lines
-
-
 def _rules(runs: Runs, rules: PruneRules) -> list[str]:
     rows = []
     for split in SPLITS:
@@ -219,20 +160,6 @@ def _rules(runs: Runs, rules: PruneRules) -> list[str]:
         "had been left out before."
     )
     return ["", "## What pruning drops", "", text, "", *table_lines(heads, rows)]
-
-
-def _tried(found: dict[str, list[Metrics]]) -> list[str]:
-    """Rules compared on validation rows, by which they were chosen."""
-    rows = []
-    for name in RULE_SETS:
-        lost = [[each[name] for each in found[split] if each] for split in SPLITS]
-        rows.append([name, *(with_error(some, 2) for some in lost)])
-    text = [
-        "Points of PCA that LightGBM loses on validation rows, by which the rules were chosen:",
-        f"mean ± standard error of {VALIDATED} seeds. {RANDOM.capitalize()}: as few rows, drawn.",
-    ]
-    lines = ["", "## Rules compared", "", *text, "", *table_lines(["", *SPLITS], rows)]
-    return lines if any(map(any, found.values())) else []
 
 
 def _sizes(found: Orders) -> list[str]:
@@ -279,19 +206,6 @@ def order_table(runs: Runs, found: Orders) -> list[str]:
     return [*lines, *table_lines(heads, rows)]
 
 
-def _sweep(found: dict[int, Metrics]) -> list[str]:
-    rows = [
-        [str(batch), *(one(each, f"test {mark}") for mark in MARKS), one(each, "seconds", 0)]
-        for batch, each in found.items()
-    ]
-    heads = ["batch", *(f"{mark} epochs" for mark in MARKS), "CPU s"]
-    text = f"Test RMSE of the tuner that learned {SWEPT:,} rows. Batches of 1 and 4 and 400 epochs"
-    return [
-        "", "## Batch and epochs (Table 4)", "", f"{text} were not tried.", "",
-        *table_lines(heads, rows),
-    ]  # fmt: skip
-
-
 def _transferred(found: dict[str, Metrics], options: HeteroTransfer) -> list[str]:
     rows = [
         [data, name, *(one(each, f"{name} {key}", 4) for key in ("pca", "top_1", "top_5", "rmse"))]
@@ -309,25 +223,6 @@ def _transferred(found: dict[str, Metrics], options: HeteroTransfer) -> list[str
         *table_lines(["data", "fine-tuning", "PCA", "top-1", "top-5", "RMSE"], rows), "",
         "Milliseconds to score so many programs at once, features known:", "",
         *table_lines(["data", *map(str, SCORED)], times),
-    ]  # fmt: skip
-
-
-def _importance(found: Metrics) -> list[str]:
-    if not found:
-        return []
-    sets = ("network", "hardware", "statements")
-    rows = [[n, one(found, f"gain of {n}"), cell(100 * found[f"loss of {n}"], 2)] for n in sets]
-    of_set = {f"gain of {name}" for name in sets}
-    names = [k for k in found if k.startswith("gain ") and k not in of_set]
-    top = sorted((n for n in names if "hardware" not in n), key=lambda n: -found[n])[:10]
-    listed = ", ".join(f"{n.removeprefix('gain ')} {found[n]:.3f}" for n in top)
-    return [
-        "", "## Importance of joint features", "",
-        "Share of what the splits of XGBoost's trees gain, and points of PCA lost when a set is",
-        "permuted, split `by_task`. Of hardware only the vector width of the code differs here.",
-        "Within a task network features are constant, and permuting mixes them.", "",
-        *table_lines(["features", "share of gain", "PCA points lost"], rows), "",
-        f"Largest: {listed}.",
     ]  # fmt: skip
 
 

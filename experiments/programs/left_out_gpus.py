@@ -3,8 +3,8 @@
 Run: ``python -m experiments.programs.left_out_gpus DIR --fits FOLDER`` with the folder of measured
 operators (a table for each operator). `OperatorPredictor` is fitted without each GPU, and without
 each pair of them: the latter set the intervals of the former, so that nothing of a left-out GPU
-enters. Both A100s are left out together. Rivals (`operator_rivals`) learn from more rows. Fits
-and answers are taken up again; the weights that ship are written to the folder as well.
+enters. Both A100s are left out together. Fits and answers are taken up again; the weights that ship
+are written to the folder as well.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from time import process_time
 from typing import Annotated
 
 import numpy as np
@@ -20,7 +19,7 @@ import tyro
 
 from experiments.experiment import Experiment
 from experiments.page_text import cell, markdown_table
-from experiments.programs.operator_rivals import RIVALS
+from experiments.programs.operator_rivals import boosted_trees
 from go_rl.costs.devices import with_launch
 from go_rl.costs.learning.metrics import mape
 from go_rl.costs.operators import GPU_WEIGHTS
@@ -42,8 +41,8 @@ LEFT_OUT = {"A100": ("a100-40gb", "a100-80gb"), "P100": ("p100",), "P4": ("p4",)
 PUBLISHED = {"bmm": 13.8, "linear": 13.9, "element-wise": 19.3, "softmax": 13.9, "ln": 56.7}
 """Errors in percent that NeuSight's authors state for GPUs that it did not learn from."""
 RIVAL_ROWS = 1000
-"""Rows of a GPU and group that rivals learn from; of streams four times as many."""
-OURS, HOST_TOLD, ROOFLINE = "ours", "ours, host told", "roofline"
+"""Rows of a GPU and group that trees learn from; of streams four times as many."""
+OURS, HOST_TOLD, TREES, ROOFLINE = "ours", "ours, host told", "boosted trees", "roofline"
 FASTEST = 0.05
 """Quantile of additions that tells the host."""
 SHARE_OF_PEAK, SHARE_OF_BANDWIDTH = 0.7, 0.7
@@ -155,19 +154,14 @@ def _rival_errors(
     gpu: str, examples: OperatorExamples, config: OperatorFitConfig, left_out: frozenset[int],
     tested: OperatorExamples, folder: Path,
 ) -> list[ErrorRow]:  # fmt: skip
-    """Errors of rivals that learn from the same rows."""
+    """Errors of boosted trees that learn from the same rows."""
     more = replace(config, rows=RIVAL_ROWS)
     drawn = np.concatenate([fit_rows(examples, group, more) for group in GROUPS])
     kept = drawn[~np.isin(examples.inputs.device[drawn], list(left_out))]
-    rows: list[ErrorRow] = []
-    for name, rival in RIVALS.items():
-        path = folder / f"rival-{name.replace(' ', '-')}-{gpu}.npy"
-        if not path.is_file():
-            begun = process_time()
-            np.save(path, rival(examples.take(kept), tested.inputs), allow_pickle=False)
-            print(f"{name}, {gpu}: {process_time() - begun:.0f} CPU seconds", flush=True)
-        rows += _errors(name, gpu, tested, np.load(path, allow_pickle=False))
-    return rows
+    path = folder / f"rival-{TREES.replace(' ', '-')}-{gpu}.npy"
+    if not path.is_file():
+        np.save(path, boosted_trees(examples.take(kept), tested.inputs), allow_pickle=False)
+    return _errors(TREES, gpu, tested, np.load(path, allow_pickle=False))
 
 
 def _errors(
@@ -212,62 +206,13 @@ set by leaving out a second GPU. What is not nested: the form of the model, the 
 of a FLOP of `architectures.py`, the weights of the priors, the assumed hosts of intervals
 and which of the attempts below was kept were chosen with all five GPUs in view. Ours
 learned from 1,000 rows of each GPU of bmm, linear and conv, and 4,000 of all streams
-together, as rivals did, of which networks take 2,000 of a group, in 400 updates. *Mean* is
-that over the five GPUs."""
+together, as boosted trees did. *Mean* is that over the five GPUs."""
 SHIPPED = """## Coverage of the weights that ship
 
 Intervals above are those of predictors that lack a GPU, set by fits that lack two: products
 err more then, so that their intervals are too wide. What ships was fitted to all five and is
 set by fits that lack one. Rows of these GPUs within half-widths that the other four set, mean
 over GPUs (not nested: the fits of one left-out GPU learned from the others), in %: {covered}."""
-TRIED = """## What was tried, and why some targets are missed
-
-Targets: below NeuSight's published errors on T4 and P100, 20 % for layer norm; on A100
-and V100 half of the error of boosted trees on all rows (bmm 10.5 and 15, linear 10.5 and
-25, element-wise 37 and 15.5, softmax 38 and 23, layer norm 8 and 13).
-
-- **The floor is the host's, not the GPU's.** Small operators take 26 µs (element-wise) on
-  the hosts of A100, P4 and T4, 32 µs on the V100's, 45 µs on the P100's (54 to 61 µs for
-  `relu` and `softmax`; 32 µs for `gelu`, 47 µs for `ln`, as on the other hosts: the P100
-  was measured in two sessions). No data sheet tells that; a host that nobody stated is the
-  lower median of those measured. "Host told" gives one number, the fifth percentile of `add`
-  (`--launch-us`), by which all operators' floors scale: it helps the V100 and most of the
-  P100, and is wrong for the P100's `gelu` and `ln` of the other session.
-- **Large streams are a start and a bandwidth**: within 1 % on all five GPUs (but `softmax`
-  and `ln`), the start half of the host's floor everywhere, so that it scales with the host.
-- **Caches.** Of the A100, whose 40 MB hold what others' 2 to 6 MB do not, streams of up to
-  32 MB do not wait for memory; a term for it changes its error by a point, and would change
-  that of an L4 (48 MB, 300 GB/s) by a factor: that is not measured.
-- **P100, softmax**: besides its host, large rows reach 0.40 of the bandwidth where all
-  other GPUs reach 0.60 to 0.64. Tried: arithmetic, a second read that misses the L2, bytes
-  that a multiprocessor gets through in a clock (which made A100 and V100 worse by 4 to 6
-  points).
-- **T4 and P4, products**: no tile computes faster than the board's power allows (P4: 25 pJ
-  for a FLOP make 3.0 of its 5.7 TFLOP/s, T4: 2.8 of 8.1). Before, a slow-down linear in the
-  power beyond the board's gave 20.3 and 21.5 % on the T4; a fit to the T4's own rows errs by
-  14 % (bmm) and 11 % (linear), trees on 3,500 of its own rows by 10.5 and 9.9. The P4's
-  library takes small tiles for large linear layers, which the P100's does not.
-- **A100, bmm**: its library always takes 128 × 128 tiles, no other generation's does. A
-  model that saw them errs by 5 %; without them four older generations' choices give what
-  the table shows.
-- **conv**: the model knows one algorithm, libraries choose among several; what it leaves is
-  corrected by a quadratic function of the sizes, the same on all GPUs (before: 25 to 40 %).
-  Such a correction of bmm and linear gained nothing.
-- **Coverage**: half-widths of what the GPU takes are learned, those of the host (1.3 times
-  as fast to 1.9 times as slow) assumed. Five hosts tell no narrower ones: Student's
-  interval for a sixth is 0.64 to 2.0 times the usual one (`relu`; `add` 0.67 to 2.0), and a
-  mixture of the five covers no host that is faster than all of them. Rows that the host
-  bounds are covered wholly or not at all: hence the coverage near 100 % where they are many
-  and the host is the usual one, which no width of the GPU's part changes. One scale of
-  half-widths for all operators covered 97.4, 97.3 and 95.5 % of bmm, linear and conv (means
-  of five GPUs) within factors of 2.9, 4.0 and 3.7 (means of the medians); one of products
-  and one of streams cover what the tables show. Leaving out two GPUs is why products stay
-  above 90 %. Short: the P100's softmax, whose body errs by half. Tried: a scale for each
-  group (linear: factors up to 24 where the P100 is left out); errors of host and GPU added
-  as independent ones (the P100's rows: 79 % instead of 85). The spread of fits that lack
-  one more GPU told little of which rows err (rank correlation −0.1 to 0.45).
-- A small network on the same features (32 hidden units, strong decay) erred by 23 to 135 %
-  on left-out products and made every mean with the physical model worse."""
 TABLES = (
     (OURS, "error", "Ours", 1),
     (OURS, "coverage", "Rows within our 90 % interval, %", 1),
@@ -276,7 +221,7 @@ TABLES = (
     (HOST_TOLD, "error", "Ours, the host told by one number", 1),
     (HOST_TOLD, "coverage", "Rows within our interval, the host told, %", 1),
     (HOST_TOLD, "width", "Median of its upper over its lower bound, the host told", 2),
-    *((name, "error", name[0].upper() + name[1:], 1) for name in RIVALS),
+    (TREES, "error", "Boosted trees", 1),
     (ROOFLINE, "error", "Roofline at 0.7 of peak and bandwidth", 0),
 )
 
@@ -295,7 +240,7 @@ def _page(rows: list[ErrorRow], covered: Mapping[str, float]) -> str:
             lines.append([group, *(cell(number, digits) for number in means), stated])
         parts += [f"## {title}", markdown_table(heads, lines).rstrip()]
     shares = ", ".join(f"{name} {100 * share:.1f}" for name, share in covered.items())
-    return "\n\n".join([*parts, SHIPPED.format(covered=shares), TRIED])
+    return "\n\n".join([*parts, SHIPPED.format(covered=shares)])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Predicted and measured on an H200, a GPU that the weights never saw: operators, networks, types.
+"""Predicted and measured on an H200, a GPU that the weights never saw: operators and networks.
 
 Run: ``python -m experiments.programs.measured_gpu``. The measurements lie in
 ``experiments/results/h200``, whose README says how they were made; no GPU is needed here.
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from experiments.experiment import RESULTS, Experiment
-from experiments.page_text import FOUR, cell, markdown_table, shown
+from experiments.page_text import markdown_table
 from experiments.programs.left_out_gpus import host_told, roofline
 from experiments.programs.measured_networks import NetworkRow, network_rows, networks_text
 from go_rl.costs.learning.metrics import mape
@@ -33,25 +33,6 @@ USUAL_LAUNCH = 26e-6
 """Seconds that the roofline adds for a launch on a host of which nothing is known."""
 ALONE, IN_GRAPH = "between events", "in a CUDA graph"
 LEARNED_CONV, OTHER_CONV = "conv, 3 × 3, stride 1", "conv, others"
-FOUND = """## What it says
-
-- **The host is the largest error.** It launches in half the time of the hosts that were learned, so
-  that operators without `--launch-us` are priced at 1.8 times their time (median). Told the host,
-  half of them are within a fifth.
-- **Large products are priced well**, and networks made of them: predictions of BERT-large, GPT-2
-  (512 tokens), ViT and Llama are 8 to 18 % too short.
-- **Convolutions are not.** Here no 3 × 3 one exceeds 0.62 of the peak, while the model allows
-  Winograd's savings (VGG-16: half the time); short ones are priced with older hosts' 80 µs. Few
-  kinds of kernels were learned at all: 3 × 3 with stride 1.
-- **A roofline with the host told** has a smaller mean error than ours on all operators together,
-  and a larger median: it is better for convolutions and softmax, by medians worse for the others.
-  Within a CUDA graph it is far too fast.
-- **One number does not tell a host.** Eager `gpt2-b1-s64` takes 45 µs a launch, `dlrm-b2048` 12:
-  Python between launches is not in the model."""
-PEAKS = {"float32": 67.0, "tf32": 494.7, "float16": 989.4, "bfloat16": 989.4, "float8": 1978.9,
-         "int8": 1978.9}  # fmt: skip
-"""Dense peaks of NVIDIA's data sheet of the H200 SXM, TFLOP/s or TOP/s."""
-TYPES = ("float32", "tf32", "float16", "bfloat16")
 HEAD = """# Predicted and measured on an H200
 
 {gpu}, torch {torch}, CUDA {cuda}, cuDNN {cudnn}, PyTorch's own kernels; measured by
@@ -83,17 +64,12 @@ class MeasuredGpu(Experiment):
         learned = OperatorPredictor.load(self.weights)
         alone, in_graph = measured_pair(self.measured)
         rows = operator_rows(alone, in_graph, learned)
-        documents = {
-            name: json.loads((self.measured / f"{name}.json").read_text())
-            for name in ("networks", "rates")
-        }
+        document = json.loads((self.measured / "networks.json").read_text())
         launch = told_launch(alone)
-        networks = network_rows(
-            self.measured / "networks", documents["networks"]["rows"], learned, launch
-        )
+        networks = network_rows(self.measured / "networks", document["rows"], learned, launch)
         self.write_rows(rows, "_operators.csv")
         self.write_rows(networks, "_networks.csv")
-        self.write_page(page(rows, networks, documents, self.weights, launch))
+        self.write_page(page(rows, networks, document, self.weights, launch))
 
 
 @dataclass(frozen=True)
@@ -185,18 +161,16 @@ def _errors(
 
 def page(
     rows: Sequence[OperatorErrorRow], networks: Sequence[NetworkRow],
-    documents: Mapping[str, Mapping[str, Any]], weights: str, launch: float,
+    document: Mapping[str, Any], weights: str, launch: float,
 ) -> str:  # fmt: skip
     """Return the page in Markdown."""
     count = next(row.rows for row in rows if row.operators == ALL)
     return "\n\n".join(
         [
-            HEAD.format(weights=weights, **documents["networks"]),
+            HEAD.format(weights=weights, **document),
             OPERATORS.format(rows=count, launch=launch),
             *(_operator_table(rows, against) for against in (ALONE, IN_GRAPH)),
             networks_text(networks, launch),
-            FOUND,
-            types_text(documents),
         ]
     )
 
@@ -221,60 +195,6 @@ def _operator_table(rows: Sequence[OperatorErrorRow], against: str) -> str:
         " (in brackets: rows within the 90 % interval):" if against == ALONE else ":"
     )
     return f"{what}\n\n{markdown_table(heads, lines).rstrip()}"
-
-
-TYPES_TEXT = """## Element types
-
-Products of square matrices, TFLOP/s (8-bit integers: TOP/s), beside the dense peak of the data
-sheet. A copy of 1 GiB moves {copy:.0f} GB/s, read and written, {share:.0%} of the 4,800 stated.
-`int8` is `torch._int_mm` of two matrices stored by rows, `float8` `torch._scaled_mm` with one
-scale."""
-SPEED_UPS = """Speed of whole networks over their float32, eager · as one CUDA graph. Eager, small
-networks wait for the host in every type. `predict` prices float32 alone."""
-
-
-def types_text(documents: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the section on rates and speed-ups by element type."""
-    rates = documents["rates"]["rows"]
-    copied = next(row["gbytes"] for row in rates if "gbytes" in row)
-    products = {(row["what"], row["type"]): row for row in rates if "tflops" in row}
-    whats = list(dict.fromkeys(what for what, _ in products))
-    types = [kind for kind in PEAKS if any(kind == each for _, each in products)]
-    lines = [
-        [what.replace("product ", ""), *(cell(products[what, kind]["tflops"], 0) for kind in types)]
-        for what in whats
-    ]
-    last = [products[whats[-1], kind]["tflops"] / PEAKS[kind] for kind in types]
-    lines += [["data sheet", *(cell(PEAKS[kind], 0) for kind in types)],
-              ["share reached", *(shown(share, ".0%") for share in last)]]  # fmt: skip
-    text = TYPES_TEXT.format(copy=copied, share=copied / 4800)
-    return "\n\n".join(
-        [text, markdown_table(("product of", *types), lines).rstrip(), SPEED_UPS,
-         speed_ups(documents["networks"]["rows"])]
-    )  # fmt: skip
-
-
-def speed_ups(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the table of networks' speed in each type over float32."""
-    value = {
-        (row["network"], row["type"], way): row[way]["ms"]
-        for row in rows
-        for way in ("eager", "graph", "training")
-        if way in row
-    }
-    names = list(dict.fromkeys(row["network"] for row in rows))
-    heads = ["network", "float32, ms"]
-    heads += [f"{kind}" for kind in TYPES[1:]] + ["training, float32, ms"]
-    lines = []
-    for name in names:
-        base = {way: value.get((name, "float32", way), float("nan")) for way in ("eager", "graph")}
-        cells = [" · ".join(shown(each, FOUR) for each in base.values())]
-        for kind in TYPES[1:]:
-            ratios = (base[way] / value.get((name, kind, way), float("nan")) for way in base)
-            cells.append(" · ".join(shown(each, ".2f") for each in ratios))
-        trained = value.get((name, "float32", "training"), float("nan"))
-        lines.append([name, *cells, shown(trained, FOUR)])
-    return markdown_table(heads, lines).rstrip()
 
 
 if __name__ == "__main__":

@@ -65,14 +65,8 @@ class NetworkRow:
 def network_rows(
     folder: Path, measured: Sequence[Mapping[str, Any]], learned: OperatorPredictor, launch: float
 ) -> list[NetworkRow]:
-    """Return one row for each network that was measured.
-
-    Args:
-        folder: ``NAME.onnx.gz`` of each.
-        measured: rows of ``networks.json``.
-        learned: operator predictor.
-        launch: microseconds of a launch on the host of the measurements.
-    """
+    """Return one row for each network that was measured; ``launch``: microseconds of a launch on
+    the host of the measurements."""
     found = []
     for row in measured:
         if row.get("type") == "float32" and "eager" in row:

@@ -9,31 +9,32 @@ again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
 
 from experiments.experiment import Experiment
 from experiments.page_text import rounded
-from experiments.placement.two_prices import (
-    ANALYTICAL,
-    LEARNED,
-    Minimised,
-    kernel_count,
-    moved,
-    regrouped,
-    reordered,
-    seconds_of,
-    workspaces,
-)
 from experiments.rows import rows_table
-from experiments.statistics import geometric_mean, mean_cell, with_range
+from experiments.statistics import geometric_mean, with_range
 from go_rl.api.load import load
 from go_rl.api.optimize import optimize
-from go_rl.core import OpGraph, Plan
+from go_rl.api.options import OptimizeOptions
+from go_rl.api.problem import problem_for
+from go_rl.core import Objective, OpGraph, Plan
+from go_rl.core.decisions import Decisions
 from go_rl.costs.operators import GPU_WEIGHTS
+from go_rl.objectives.common.workspace import Workspace
+from go_rl.objectives.host.workspace import host_workspace
+from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.report.file_tables import markdown_table
 
 METHOD = "auto-classical"
+ANALYTICAL, LEARNED = "analytical", "learned:gpus"
+Minimised = Literal["max-load", "makespan"]
+"""Objectives whose plans can be judged here."""
 NAMED = ("decision", "samples", "weights")
 """Columns that the page tells beside its tables."""
 DECISIONS: dict[str, tuple[Minimised, str]] = {
@@ -51,12 +52,9 @@ pipeline (objective max-load); *placement*, *schedule* and *fusion*: makespan, e
 the one before it does, too. `by_roofline_ms`, `by_learned_ms`: each plan by the prices that it was
 found with. `loss`: the roofline's plan over the other, both by the learned prices; `loss_back`: the
 learned prices' plan over the other, both by the roofline; below 1 the search found less with the
-judge's own prices. `moved`: FLOP on another device, after the best renaming of devices;
-`reordered`: pairs of operators ranked in another order; `regrouped`: edges inside a kernel of one
-of the plans only, of those inside one of either; `kernels_…`: how many either plan launches.
-Nothing is measured: a loss is what the wrong prices cost if the judge's are right. Learned
-prices are those of docs/predict.md ({weights}), operator by operator, with the host's launch in
-each."""
+judge's own prices. Nothing is measured: a loss is what the wrong prices cost if the judge's are
+right. Learned prices are those of docs/predict.md ({weights}), operator by operator, with the
+host's launch in each."""
 
 
 @dataclass(frozen=True)
@@ -103,18 +101,11 @@ class Row:
     by_learned_ms: float
     loss: float
     loss_back: float
-    moved: float
-    reordered: float
-    regrouped: float
-    kernels_roofline: int
-    kernels_learned: int
 
 
 def _row(graph: OpGraph, hardware: str, decision: str, options: PlansOnGpus) -> Row:
     objective, decide = DECISIONS[decision]
-    spaces = workspaces(
-        graph, hardware, objective, decide, {ANALYTICAL: ANALYTICAL, LEARNED: LEARNED}
-    )
+    spaces = workspaces(graph, hardware, objective, decide, (ANALYTICAL, LEARNED))
     plans = {
         cost: optimize(
             graph, hardware, objective=objective, decide=decide, cost=cost, method=METHOD,
@@ -129,20 +120,42 @@ def _row(graph: OpGraph, hardware: str, decision: str, options: PlansOnGpus) -> 
         by_roofline_ms=rounded(1e3 * own[0]), by_learned_ms=rounded(1e3 * own[1]),
         loss=rounded(seconds_of(both[0], spaces[LEARNED]) / own[1]),
         loss_back=rounded(seconds_of(both[1], spaces[ANALYTICAL]) / own[0]),
-        moved=rounded(moved(graph, *both), 3),
-        reordered=rounded(reordered(graph, *both), 3),
-        regrouped=rounded(regrouped(graph, *both), 3),
-        kernels_roofline=kernel_count(graph, both[0]),
-        kernels_learned=kernel_count(graph, both[1]),
     )  # fmt: skip
+
+
+def workspaces(
+    graph: OpGraph, hardware: str, objective: Minimised, decide: str, costs: Iterable[str]
+) -> dict[str, Workspace]:
+    """Return the same problem under several prices, by their names."""
+    found: dict[str, Workspace] = {}
+    for cost in costs:
+        options = OptimizeOptions(objective, decide, hardware=hardware, cost=cost)
+        problem = problem_for(graph, options)
+        is_makespan = problem.objective is Objective.MAKESPAN
+        found[cost] = makespan_workspace(problem) if is_makespan else host_workspace(problem)
+    return found
+
+
+def seconds_of(plan: Plan, space: Workspace) -> float:
+    """Return what a plan of the same graph and hardware takes by a workspace's prices; inf: it
+    does not fit."""
+    return float(space.evaluate(_decisions(plan)).seconds[0])
+
+
+def _decisions(plan: Plan) -> Decisions:
+    priority, leader = (
+        None if each is None else each[None].astype(np.int64)
+        for each in (plan.priority, plan.fusion_group)
+    )
+    return Decisions(plan.device[None], priority, leader)
 
 
 def _page(rows: Sequence[Row], samples: int) -> str:
     shown = [name for name in DECISIONS if any(row.decision == name for row in rows)]
-    heads = ("decision", "plans", "loss", "loss_back", "moved", "reordered", "regrouped")
+    heads = ("decision", "plans", "loss", "loss_back")
     means = [_means(name, [row for row in rows if row.decision == name]) for name in shown]
     parts = [HEAD.format(method=METHOD, samples=samples, weights=GPU_WEIGHTS),
-             "Geometric means of the losses with smallest and largest, means of the shares:",
+             "Geometric means of the losses with smallest and largest:",
              markdown_table(heads, means)]  # fmt: skip
     for name in shown:
         own = [row for row in rows if row.decision == name]
@@ -155,11 +168,7 @@ def _means(name: str, rows: Sequence[Row]) -> list[str]:
         with_range([getattr(row, loss) for row in rows], ".3f", geometric_mean, ".2f")
         for loss in ("loss", "loss_back")
     ]
-    shares = [
-        mean_cell([getattr(row, share) for row in rows])
-        for share in ("moved", "reordered", "regrouped")
-    ]
-    return [name, str(len(rows)), *losses, *shares]
+    return [name, str(len(rows)), *losses]
 
 
 if __name__ == "__main__":

@@ -1,11 +1,8 @@
-"""Which programs to measure next: tasks by k-means, programs by the model's own disagreement, and
-chance, at equal counts.
+"""Which programs to measure next: tasks by k-means, programs by disagreement, and chance.
 
-Run: ``python -m experiments.programs.program_choice``. Of the networks learned from, a few random
-tasks are measured at first; a committee of boosted trees, each of other tasks of these drawn with
-replacement, learns them. Each arm then chooses as many further programs of the rest; boosted trees
-on the code of loops learn both and are judged on the held-out networks. All times are those of the
-data set: nothing is measured anew.
+Run: ``python -m experiments.programs.program_choice``. A few random tasks are measured at first;
+each arm then chooses as many further programs, and boosted trees on the code of loops learn both.
+All times are those of the data set: nothing is measured anew.
 """
 
 from __future__ import annotations

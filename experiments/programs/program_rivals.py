@@ -110,10 +110,6 @@ COLUMNS = {
     "pair_accuracy": "PCA", "top_1": "top-1", "top_5": "top-5",
     "fit_seconds": "CPU s", "updates": "updates", "level": "level",
 }  # fmt: skip
-NOT_HERE = """\
-Habitat scales the measured time of an operator from one GPU to another, and NeuSight's utilisation
-is of a GPU's tiles: neither has an input in these records, of one processor (`left_out_gpus` has
-NeuSight's figures). The kernel GraphSAGE reads kernels of XLA's graphs, not scheduled programs."""
 
 
 @dataclass(frozen=True)
@@ -172,7 +168,7 @@ def _page(runs: Runs, options: ProgramRivals, found: dict[tuple[str, str], list[
         count = known and f" ({known['learned']:,.0f} learned, {known['tested']:,.0f} tested)"
         lines += ["", f"## {title}{count or ''}", ""]
         lines += means_table(results, COLUMNS, {"updates": 0, "fit_seconds": 0}, counted=True)
-    return "\n".join([*lines, "", NOT_HERE, *runs.not_run(), ""])
+    return "\n".join([*lines, *runs.not_run(), ""])
 
 
 if __name__ == "__main__":

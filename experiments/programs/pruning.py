@@ -77,11 +77,7 @@ class PrunedRows:
 
 
 def prune(examples: ProgramExamples, rules: PruneRules | None = None) -> PrunedRows:
-    """Return the rows that are learned from.
-
-    Args:
-        examples: to be pruned, of the training part of a split.
-        rules: see above.
+    """Return the rows of training examples that the rules keep.
 
     Raises:
         TrainingError: nothing is left.

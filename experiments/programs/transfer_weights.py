@@ -1,9 +1,7 @@
 """Weights of the transfer tuner that ship, learned from the data set that ships.
 
 Run: ``python -m experiments.programs.transfer_weights``. Tasks are hidden: `go-rl tune programs`
-knows statements of operators and no named sizes. All tasks are learned from; what the tuner is
-worth on others, ``experiments.tuning.guided.tuning_transfer`` tells, with tuners that did not see
-them.
+knows statements of operators and no named sizes.
 """
 
 from __future__ import annotations

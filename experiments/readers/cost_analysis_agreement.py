@@ -269,15 +269,10 @@ def compare(model: Network, options: JaxOptions | None = None) -> Agreement:
     xla = xla_analysis(reference, args)
     flops, moved = float(graph.flops.sum()), float(graph.bytes_accessed.sum())
     return Agreement(
-        model=model.name,
-        nodes=graph.num_nodes,
-        flops=flops,
-        xla_flops=xla["flops"],
-        flops_ratio=flops / xla["flops"],
-        bytes_accessed=moved,
-        xla_bytes=xla["bytes accessed"],
+        model=model.name, nodes=graph.num_nodes, flops=flops, xla_flops=xla["flops"],
+        flops_ratio=flops / xla["flops"], bytes_accessed=moved, xla_bytes=xla["bytes accessed"],
         bytes_ratio=moved / xla["bytes accessed"],
-    )
+    )  # fmt: skip
 
 
 def xla_analysis(function: Any, args: Any) -> dict[str, float]:

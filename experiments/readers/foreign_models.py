@@ -1,14 +1,9 @@
 """Models that other tools wrote: which are read, which are refused, and what the refusal leads to.
 
-Run: ``python -m experiments.readers.foreign_models FOLDER [--only unet lstm]``. Writes ONNX files
-of scikit-learn, XGBoost, LightGBM, Keras, Hugging Face transformers and ONNX Runtime (dynamic,
-static QDQ and QOperator quantisation, half precision, 4-bit weights, optimised at three levels,
-fused attention) into the folder, all with random weights, unless they are there. Each is then read
-as a user would: without options, then with those that the refusals advise, as often as they advise
-new ones. What is derived from another model is compared with it: an optimised file must cost about
-the FLOP of its source.
-
-The generators are no dependencies of go_rl; see `INSTALL`.
+Run: ``python -m experiments.readers.foreign_models FOLDER [--only unet lstm]``. ONNX files of
+several exporters, with random weights, are written into the folder unless they are there, and read
+as a user would: without options, then with those that the refusals advise. The generators are no
+dependencies of go_rl; see `INSTALL`.
 """
 
 from __future__ import annotations
@@ -42,13 +37,6 @@ SIZE = 2
 """Given to every dimension, trip and word count that a refusal asks for."""
 FLAG = re.compile(r"--dim '?([^='\n]+)=<")
 UNKNOWN = "--unknown bytes"
-RATIOS = (
-    "Where the ratio is far from 1: blocked convolutions compute on channels padded to whole blocks"
-    " (the U-Net begins with 8 channels, a block has 16 here); quantising an element counts 5 FLOP"
-    " and dequantising 3, which shows where matrices are 64 wide; the optimiser takes some of that"
-    " out again."
-)
-"""Why derived models do not cost exactly what their sources do."""
 KINDS = {
     "_static_qdq_all": "static QDQ, optimised",
     "_static_qoperator_all": "static QOperator, optimised",
@@ -191,18 +179,15 @@ def row_of(model: str, reading: Reading, source: OpGraph | None) -> Row:
     beyond = Counter(op for op in graph.op_type if "." in op) if graph is not None else {}
     flops = float(graph.flops.sum()) if graph is not None else float("nan")
     return Row(
-        model=model,
-        kind=kind_of(model),
-        outcome="refused" if graph is None else "read",
-        options=" ".join(reading.options),
-        nodes=graph.num_nodes if graph is not None else 0,
+        model=model, kind=kind_of(model), outcome="refused" if graph is None else "read",
+        options=" ".join(reading.options), nodes=graph.num_nodes if graph is not None else 0,
         mflop=flops / 1e6,
         mbytes=float(graph.bytes_accessed.sum()) / 1e6 if graph is not None else float("nan"),
         source=source_of(model),
         flop_ratio=flops / float(source.flops.sum()) if source is not None else float("nan"),
         beyond=", ".join(f"{op} {count}" for op, count in sorted(beyond.items())),
         notes=" ".join(str(note) for note in notes),
-    )
+    )  # fmt: skip
 
 
 def make_missing(folder: Path, makers: Mapping[str, Callable[[Path], None]]) -> dict[str, str]:
@@ -236,7 +221,6 @@ def page(rows: list[Row], failed: Mapping[str, str]) -> str:
         f"{read} of {len(rows)} are read, with the options that the refusals before them name "
         f"(every size {SIZE}). FLOP of {len(ratios)} derived models over those of their sources: "
         f"{min(ratios, default=1):.3f} to {max(ratios, default=1):.3f}.\n",
-        f"{RATIOS}\n",
     ]
     table = []
     for row in rows:

@@ -21,12 +21,9 @@ TEXTS = ("transformers_bert_script", "transformers_gpt2_dynamo", "keras_tensorfl
 FUSED = "transformers_classic_bert_script_fused"
 LEVELS = {"basic": "ORT_ENABLE_BASIC", "extended": "ORT_ENABLE_EXTENDED", "all": "ORT_ENABLE_ALL"}
 OPTIMISED = (
-    *IMAGES,
-    *TEXTS,
-    "transformers_classic_bert_script",
-    "keras_torch_lstm",
+    *IMAGES, *TEXTS, "transformers_classic_bert_script", "keras_torch_lstm",
     "keras_tensorflow_convolutions_1d",
-)
+)  # fmt: skip
 QUANTISED = ("static_qdq", "static_qoperator")
 """Kinds that are optimised once more, since the optimiser fuses them into integer operators."""
 

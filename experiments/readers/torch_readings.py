@@ -1,13 +1,9 @@
 """Twelve networks of PyTorch read through three doors, the same in JAX, and counted by hand.
 
-Run: ``python -m experiments.readers.torch_readings FOLDER [--only unet lstm]``. Where PyTorch is
-installed, each network is exported into the folder unless it is there: as a ``.pt2`` archive, as
-one decomposed to core ATen, and as ONNX (not optimised, which would fold normalisations away). Each
-file is then read, and so is the network written in JAX (`jax_networks`); all are bounded on the
-36-chip ring. Writes
-``experiments/results/torch_readings.csv`` and ``.md``.
-
-The generators are no dependencies of go_rl; see `INSTALL`.
+Run: ``python -m experiments.readers.torch_readings FOLDER [--only unet lstm]``. Each network is
+exported unless it is there: as a ``.pt2`` archive, as one decomposed to core ATen, and as ONNX (not
+optimised); all are bounded on the 36-chip ring. The generators are no dependencies of go_rl; see
+`INSTALL`.
 """
 
 # pyright: reportMissingImports=false
@@ -93,16 +89,12 @@ def readings(name: str, folder: Path) -> Iterator[Row]:
         graph = jax_graph(name) if door == "JAX" else load(folder / f"{name}{DOORS[door]}")
         mflop, bound = graph.flops.sum() / 1e6, 1e6 * ring_bound(graph)
         row = Row(
-            network=name,
-            door=door,
-            operators=graph.num_nodes,
-            mflop=float(mflop),
-            weight_bytes=int(weights_once(graph)),
-            bound_us=bound,
+            network=name, door=door, operators=graph.num_nodes, mflop=float(mflop),
+            weight_bytes=int(weights_once(graph)), bound_us=bound,
             products_by_hand=NETWORKS[name].products() / products(graph),
             flop_ratio=float(mflop / first.mflop) if first else 1.0,
             bound_ratio=bound / first.bound_us if first else 1.0,
-        )
+        )  # fmt: skip
         first = first or row
         print(row, flush=True)
         yield row
@@ -162,23 +154,6 @@ byte.
 
 The proven bound of the slowest stage on `ring36` agrees within 2 % with that of the `.pt2` archive
 in {counts}.
-Where it does not, one reading has an operator where another has its parts, each of which reads and
-writes whole tensors:
-
-- Core ATen, `vit_b` and `whisper_tiny_encoder`: the softmax of a decomposed attention also looks
-  for rows without a key, with five operators on all scores (Whisper's are 1,500 x 1,500 a head).
-- ONNX, `vit_b`, `bert_base` and `swin_tiny`: a layer is a product and an addition of its bias, and
-  attention is two products, a softmax and two scalings. `whisper_tiny_encoder`: the same attention,
-  whose scores no link can carry within the bound, so that its parts are one stage, as it is one
-  operator in the `.pt2` archive, but with its scores written and read again. `dlrm`: the
-  transposition of the features moves nothing, but each operator pays for its launch, 0.1 of
-  0.66 µs.
-- JAX is counted as XLA counts the program before it optimises (every reshape, and
-  every number or bias that is broadcast, is an array that is written and read); normalisations and
-  softmax are their parts.
-
-Views of whole tensors (reshapes, dropouts outside of training, clones that keep the layout, and
-transpositions, unless a reshape follows that must copy) move nothing in `.pt2`, core ATen and ONNX.
 
 "Products by hand" are matrix products and convolutions counted from the published sizes
 (`experiments/readers/torch_counts.py`), over all that operators of those kinds cost in the graph,

@@ -1,11 +1,8 @@
-"""How fast buffers get their offsets: MiniMalloc's instances, planted ones of that kind, and
-lifetimes as networks have them.
+"""How fast buffers get their offsets: MiniMalloc's instances, planted and generated ones.
 
 Run: ``python -m experiments.simulate.allocator --data DIR`` with the folder that holds
-``minimalloc/*.csv`` (columns id, lower, upper, size; the capacity is in the file's name). Without
-it only generated instances run. CP-SAT alone, asked right after on the same machine, is the rival
-on published and planted instances. Compilation is not counted. Writes
-``experiments/results/allocator.csv`` and ``.md``.
+``minimalloc/*.csv`` (columns id, lower, upper, size; the capacity is in the file's name). CP-SAT
+alone is the rival on published and planted instances.
 """
 
 from __future__ import annotations
@@ -178,17 +175,10 @@ def measure(instance: Instance, seconds: float) -> Outcome:
         )
         rival = str(status)
     return Outcome(
-        instance=instance.name,
-        buffers=len(instance.buffers),
-        capacity=instance.capacity,
-        live_bytes=plan.lower_bound,
-        height=plan.height,
-        status=str(plan.status),
-        method=plan.method,
-        seconds=taken,
-        cp_sat_status=rival,
-        cp_sat_seconds=rival_seconds,
-    )
+        instance=instance.name, buffers=len(instance.buffers), capacity=instance.capacity,
+        live_bytes=plan.lower_bound, height=plan.height, status=str(plan.status),
+        method=plan.method, seconds=taken, cp_sat_status=rival, cp_sat_seconds=rival_seconds,
+    )  # fmt: skip
 
 
 def page(outcomes: list[Outcome], seconds: float) -> str:

@@ -82,10 +82,6 @@ def names() -> list[str]:
 def compiled(name: str, folder: Path) -> CompiledModel:
     """Compile a model with random candidates, and compare its results.
 
-    Args:
-        name: of the model.
-        folder: for files.
-
     Raises:
         GoRLError: it cannot be compiled.
     """

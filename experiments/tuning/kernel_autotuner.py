@@ -1,17 +1,10 @@
-"""The kernel autotuner under five guides: verified speed-up over XLA's default against minutes.
+"""The kernel autotuner under five guides: verified speed-up over XLA's default.
 
 Run: ``python -m experiments.tuning.kernel_autotuner [--models NAME ...] [--minutes 5] [--core 1]
-[--cost learned:FILE.npz] [--calibration FILE.npz]``. Each model is tuned (`go_rl.tuning`) for the
-same minutes with every guide and seed: ``learned`` and ``analytical`` search by their predictions
-and measure the best, ``calibrated`` does so by predictions that ``go-rl calibrate`` corrected with
-kernels of networks that are not tuned, ``random`` measures what it draws, ``everything`` all that
-there is. All share their records of measurements: what one has measured costs the next the same
-minutes again, but is not run again, so that equal kernels have equal times for everybody. The
-speed-up is that of a fresh measurement at the end (`go_rl.tuning.xla.alternate_check`); curves
-are of what was believed on the way.
-
-A run that was cut off goes on where it stopped (``results/kernel_autotuner.csv``); the curves are
-in ``results/kernel_autotuner_curves.csv``.
+[--cost learned:FILE.npz] [--calibration FILE.npz]``. ``calibrated`` searches by predictions that
+``go-rl calibrate`` corrected with kernels of networks that are not tuned. All guides share their
+records: what one has measured costs the next the same minutes again, but is not run again. The
+speed-up is that of a fresh measurement at the end (`go_rl.tuning.xla.alternate_check`).
 """
 
 from __future__ import annotations
@@ -22,19 +15,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, get_args
 
-import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-
 from experiments.experiment import Experiment
 from experiments.page_text import cell, grid_table
-from experiments.rows import csv_text, grouped, read_rows
+from experiments.rows import grouped
 from experiments.statistics import geometric_mean
 from go_rl.api.this_device import NETWORKS, CalibrateConfig, calibrate
 from go_rl.core.hardware.processor import processor_name
 from go_rl.core.plan import write_text
 from go_rl.graphs.readers.jax.stages import JaxProgram
-from go_rl.report.figures import GREY, LINE_COLOURS, LINE_STYLES, new_figure
 from go_rl.tuning import TuneConfig, TuningError
 from go_rl.tuning.config import LEARNED
 from go_rl.tuning.xla.compilable import load_program
@@ -48,10 +36,6 @@ GUIDES: tuple[Arm, ...] = get_args(Arm)
 CALIBRATED = "calibrated"
 KIN: Mapping[str, str] = {"resnet18": "resnet34"}
 """What calibrates in place of a network that is tuned."""
-SHARES = (0.25, 0.5, 1.0)
-"""Shares of the minutes at which the page shows the best so far."""
-POINTS = 200
-"""Of the mean curves."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +48,6 @@ class KernelAutotuner(Experiment):
     """Guides, which order the measurements; calibrated: the learned one, corrected."""
     minutes: float = 5.0
     """Of each run."""
-    trials: int | None = None
-    """Fusions and settings of each run, at most; None: as many as the minutes allow."""
     seeds: tuple[int, ...] = (0, 1)
     """Of the searches."""
     cost: str = LEARNED
@@ -84,11 +66,10 @@ class KernelAutotuner(Experiment):
     """Records, and what each run found."""
 
     def run(self) -> None:
-        """Make the runs that are missing; write tables, page and figure."""
-        path, curves = self.path(".csv"), self.path("_curves.csv")
-        rows, points = read_rows(Row, path), read_rows(Point, curves)
-        _check_minutes(rows, self, path)
-        done = {row.key for row in rows}
+        """Make the runs that are missing; write table and page."""
+        table = self.kept_rows(Row)
+        _check_minutes(table.rows, self, table.path)
+        done = {row.key for row in table.rows}
         for model in self.models:
             jobs: list[tuple[Arm, int]] = [
                 (g, s) for s in self.seeds for g in self.guides if (model, g, s) not in done
@@ -97,18 +78,10 @@ class KernelAutotuner(Experiment):
             for guide, seed in jobs:
                 assert program is not None
                 try:
-                    row, found = run(program, model, guide, seed, self)
+                    table.add(run(program, model, guide, seed, self))
                 except TuningError as error:
                     print(f"{model}, {guide}, seed {seed}: left out: {error}", flush=True)
-                    continue
-                print(row, flush=True)
-                rows = [*rows, row]
-                points = [*(p for p in points if p.key != row.key), *found]
-                write_text(curves, csv_text(Point, points))
-                write_text(path, csv_text(Row, rows))
-        self.write_page(page(rows, points))
-        if rows:
-            self.save_figure(figure(rows, points))
+        self.write_page(page(table.rows))
 
 
 Key = tuple[str, str, int]
@@ -149,24 +122,6 @@ class Row:
         return self.model, self.guide, self.seed
 
 
-@dataclass(frozen=True)
-class Point:
-    """The best so far of a run, from here on."""
-
-    model: str
-    guide: str
-    seed: int
-    minutes: float
-    seconds: float
-    default_seconds: float
-    """Of XLA's default, as known then."""
-
-    @property
-    def key(self) -> Key:
-        """Of the run."""
-        return self.model, self.guide, self.seed
-
-
 def _check_minutes(rows: Sequence[Row], options: KernelAutotuner, path: Path) -> None:
     """Raise a `TuningError` for rows of other minutes."""
     if others := {f"{row.minutes:g}" for row in rows if row.minutes != options.minutes}:
@@ -176,52 +131,32 @@ def _check_minutes(rows: Sequence[Row], options: KernelAutotuner, path: Path) ->
         )
 
 
-def run(
-    program: JaxProgram, model: str, guide: Arm, seed: int, options: KernelAutotuner
-) -> tuple[Row, list[Point]]:
-    """Tune a model; return its row and its curve."""
+def run(program: JaxProgram, model: str, guide: Arm, seed: int, options: KernelAutotuner) -> Row:
+    """Tune a model; return its row."""
     path, calibration = calibrated(options) if guide == CALIBRATED else (None, "")
     config = TuneConfig(
-        minutes=options.minutes,
-        guide="learned" if guide == CALIBRATED else guide,
-        cost=f"{LEARNED}:{path}" if path else options.cost,
-        core=options.core,
-        trials=options.trials,
-        seed=seed,
-        check_rounds=options.check_rounds,
-    )
+        minutes=options.minutes, guide="learned" if guide == CALIBRATED else guide,
+        cost=f"{LEARNED}:{path}" if path else options.cost, core=options.core,
+        seed=seed, check_rounds=options.check_rounds,
+    )  # fmt: skip
     folder = options.folder / model / f"{guide}-{seed}"
     folder.mkdir(parents=True, exist_ok=True)
     tuned = tune_kernels(program, folder, config, records=options.folder / "records")
     learned_on = guide_weights(config).processor if guide == "learned" else ""
-    row = replace(
+    return replace(
         row_of(tuned, model, guide, seed, options.minutes), learned_on=learned_on,
         calibration=calibration, beside=options.beside,
     )  # fmt: skip
-    return row, [
-        Point(model, guide, seed, point.minutes, point.seconds, point.default_seconds)
-        for point in tuned.curve
-    ]
 
 
 def row_of(tuned: Tuned, model: str, guide: str, seed: int, minutes: float) -> Row:
     """Return what the table keeps of a run."""
     return Row(
-        model=model,
-        guide=guide,
-        seed=seed,
-        minutes=minutes,
-        nodes=tuned.fusion.graph.num_nodes,
-        default_ms=1e3 * tuned.baseline_seconds,
-        kept_ms=1e3 * tuned.kept_seconds,
-        speedup=tuned.speedup,
-        fusions=tuned.candidates,
-        kernels=tuned.measured + tuned.replayed,
-        processor=processor_name(),
-        learned_on="",
-        calibration="",
-        beside="",
-    )
+        model=model, guide=guide, seed=seed, minutes=minutes, nodes=tuned.fusion.graph.num_nodes,
+        default_ms=1e3 * tuned.baseline_seconds, kept_ms=1e3 * tuned.kept_seconds,
+        speedup=tuned.speedup, fusions=tuned.candidates, kernels=tuned.measured + tuned.replayed,
+        processor=processor_name(), learned_on="", calibration="", beside="",
+    )  # fmt: skip
 
 
 def calibrated(options: KernelAutotuner) -> tuple[Path, str]:
@@ -241,23 +176,8 @@ def calibrated(options: KernelAutotuner) -> tuple[Path, str]:
     return path, about.read_text().strip()
 
 
-def speedup_at(points: Sequence[Point], minutes: float) -> float:
-    """Return how many times faster than the default a run's best so far is, both as known then; 1
-    before anything was."""
-    found = [point for point in points if point.minutes <= minutes]
-    return found[-1].default_seconds / found[-1].seconds if found else 1.0
-
-
-def mean_speedup_at(
-    rows: Sequence[Row], points: Sequence[Point], guide: str, minutes: float
-) -> float:
-    """Return the geometric mean of `speedup_at` over the runs of a guide."""
-    curves = [[p for p in points if p.key == row.key] for row in rows if row.guide == guide]
-    return geometric_mean([speedup_at(curve, minutes) for curve in curves])
-
-
-def page(rows: Sequence[Row], points: Sequence[Point]) -> str:
-    """Return the page: verified speed-ups, and how they came with the minutes."""
+def page(rows: Sequence[Row]) -> str:
+    """Return the page: verified speed-ups."""
     guides = list(dict.fromkeys(row.guide for row in rows))
     minutes = rows[0].minutes if rows else 0.0
     seeds = len({row.seed for row in rows})
@@ -277,7 +197,7 @@ def page(rows: Sequence[Row], points: Sequence[Point]) -> str:
         f"# The kernel autotuner under {len(guides)} guides\n\n{minutes:g} minutes for each model, "
         f"guide and seed ({seeds}), verification not included. Speed-up over XLA's default fusion "
         "and flags, verified by a fresh measurement of both at the end; geometric mean over "
-        f"seeds. {_where(rows)}\n\n{table.replace('|  ', '| ')}{_progress(rows, points, guides)}"
+        f"seeds. {_where(rows)}\n\n{table.replace('|  ', '| ')}"
     )
 
 
@@ -293,55 +213,6 @@ def _where(rows: Sequence[Row]) -> str:
         f"; *calibrated* is corrected by {corrected} (once for each machine, not in the minutes)"
         if corrected else ""
     ) + (f". Meanwhile: {beside}" if beside else "") + "."  # fmt: skip
-
-
-def _progress(rows: Sequence[Row], points: Sequence[Point], guides: Sequence[str]) -> str:
-    if not rows:
-        return ""
-    own = grouped(rows, lambda row: row.guide)
-    columns: dict[str, Callable[..., str]] = {}
-    for moment in (share * rows[0].minutes for share in SHARES):
-        columns[f"after {moment:g} min"] = lambda guide, moment=moment: (
-            f"{mean_speedup_at(rows, points, guide, moment):.3f}"
-        )
-    columns["verified"] = lambda guide: f"{geometric_mean(row.speedup for row in own[guide]):.3f}"
-    for count in ("fusions", "kernels"):
-        columns[count] = lambda guide, count=count: (
-            f"{np.median([getattr(row, count) for row in own[guide]]):.0f}"
-        )
-    return (
-        "\nSpeed-up of the best so far as measured on the way, which flatters what was chosen; "
-        "geometric mean over all runs. Fusions and kernels: medians.\n\n"
-        f"{grid_table('guide', guides, columns)}"
-    )
-
-
-def figure(rows: Sequence[Row], points: Sequence[Point]) -> Figure:
-    """Return the picture: best so far against minutes, a panel for each model and one for all."""
-    models = list(dict.fromkeys(row.model for row in rows))
-    columns = min(3, len(models) + 1)
-    lines = -(-(len(models) + 1) // columns)
-    picture = new_figure(4.0 * columns, 3.2 * lines)
-    panels = picture.subplots(lines, columns, squeeze=False).ravel()
-    for axes, model in zip(panels, (*models, None), strict=False):
-        _draw(axes, [row for row in rows if model in (None, row.model)], points, rows[0].minutes)
-        axes.set_title(model or "all models, geometric mean", fontsize=10)
-    for axes in panels[len(models) + 1 :]:
-        axes.set_visible(False)
-    handles, labels = panels[0].get_legend_handles_labels()
-    picture.legend(handles, labels, loc="outside right upper", frameon=False)
-    return picture
-
-
-def _draw(axes: Axes, rows: Sequence[Row], points: Sequence[Point], minutes: float) -> None:
-    at = np.linspace(0.0, minutes, POINTS)
-    for i, guide in enumerate(dict.fromkeys(row.guide for row in rows)):
-        mean = [mean_speedup_at(rows, points, guide, moment) for moment in at.tolist()]
-        axes.step(at, mean, where="post", label=guide, color=LINE_COLOURS[i],
-                  linestyle=LINE_STYLES[i % len(LINE_STYLES)])  # fmt: skip
-    axes.axhline(1.0, color=GREY, linewidth=0.8)
-    axes.set_xlabel("minutes of tuning")
-    axes.set_ylabel("speed-up as measured on the way")
 
 
 if __name__ == "__main__":

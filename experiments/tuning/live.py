@@ -19,11 +19,9 @@ import onnx
 import tyro
 
 import go_rl
-from experiments.experiment import RESULTS, Experiment
-from experiments.rows import KeptRows
+from experiments.experiment import Experiment
 from experiments.rows import grouped as rows_by
 from experiments.statistics import with_range
-from experiments.tuning.schedulers_replayed import ORDERS, Row
 from experiments.tuning.squeezenet_rivals import (
     ONNX_RUNTIME,
     TVM,
@@ -42,8 +40,6 @@ from go_rl.tuning.config import TuneProgramsConfig
 ONE_THREAD = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false", "OMP_NUM_THREADS": "1",
               "TVM_NUM_THREADS": "1"}  # fmt: skip
 TIMEOUT = 600.0
-REPLAYED = "squeezenet"
-"""The same network among the recorded ones."""
 MOMENTS = (0.25, 0.5, 1.0)
 """Shares of the minutes at which latencies are told."""
 HEADS = ("scheduler", "seeds", "minutes", "trials", "untuned ms", "TVM tuned ms", "XLA ms",
@@ -67,13 +63,9 @@ class Live(Experiment):
     """Of tuning, for each scheduler."""
     schedulers: tuple[str, ...] = ("dynatune", "round-robin")
     seeds: tuple[int, ...] = (0,)
-    """Of the schedulers; the further runs of ``--only-heavy`` have the first one alone."""
-    only_heavy: tuple[float, ...] = ()
-    """Shares of the FLOP whose operators alone the first scheduler tunes: further runs."""
+    """Of the schedulers."""
     core: int | None = None
     """Core that measures."""
-    replayed: Path = RESULTS / "schedulers_replayed.csv"
-    """Replayed runs, with which the order of the schedulers is compared."""
     finished: bool = False
     """Tune nothing: report the runs of the folder that have had their minutes."""
     beside: str = "nothing else"
@@ -94,8 +86,7 @@ class Live(Experiment):
             f"seeds, in brackets their range; measured beside {self.beside}. All networks compute "
             "in one process on one core, visited in turn (`go_rl.costs.timing.timing`); a ratio "
             "above 1 says that the rival is slower than the tuned network. *Untuned*: the loops as "
-            "they are under LLVM. *heavy*: ``--only-heavy``, the percentage of the FLOP whose "
-            f"operators are tuned.\n\n{markdown_table(HEADS, rows)}\n{_order(self)}"
+            f"they are under LLVM.\n\n{markdown_table(HEADS, rows)}\n{_order(self)}"
         )
         self.write_page(text)
         table = "\n".join(",".join(row) for row in (HEADS, *rows))
@@ -104,16 +95,12 @@ class Live(Experiment):
 
 def configs(options: Live) -> dict[str, TuneProgramsConfig]:
     """Return what is tuned how, by the name of its folder: seed by seed, all schedulers in turn."""
-    first, lowest = options.schedulers[0], options.seeds[0]
     plain = TuneProgramsConfig(minutes=options.minutes, core=options.core)
     found = {
         folder_name(name, seed): replace(plain, scheduler=name, seed=seed)
         for seed in options.seeds
         for name in options.schedulers
     }
-    for share in options.only_heavy:
-        name = folder_name(f"{first}-heavy-{100 * share:.0f}", lowest)
-        found[name] = replace(plain, scheduler=first, seed=lowest, only_heavy=share)
     if options.finished:
         found = {name: each for name, each in found.items() if known_summary(options, name)}
     return found
@@ -159,19 +146,12 @@ def compared(options: Live) -> Times:
 
 
 def _order(options: Live) -> str:
-    """Latency while tuning, beside what the replay of recorded curves says of each scheduler."""
-    regret = rows_by(replayed_rows(options), lambda row: row.scheduler)
+    """Latency while tuning."""
     curves = {name: read_curve(options.folder / name / "curve.csv") for name in configs(options)}
     groups = grouped(curves)
     means = {
         name: [1e3 * mean_latency(curves[each], options.minutes) for each in runs]
         for name, runs in groups.items()
-    }
-    middle = {name: float(np.median(each)) for name, each in means.items()}
-    replayed = {
-        name: float(np.median([row.regret_percent for row in regret[name]]))
-        for name in groups
-        if name in regret
     }
     cells = [
         [
@@ -180,25 +160,15 @@ def _order(options: Live) -> str:
                 spread([1e3 * at(curves[each], options.minutes * share) for each in runs])
                 for share in MOMENTS
             ),
-            spread(means[name]), _rank(middle, name),
-            f"{replayed[name]:.1f}" if name in replayed else "–", _rank(replayed, name),
+            spread(means[name]),
         ]
         for name, runs in groups.items()
     ]  # fmt: skip
-    heads = ["scheduler", *(f"after {share:.0%}, ms" for share in MOMENTS), "mean, ms", "rank",
-             "replayed regret, %", "rank"]  # fmt: skip
+    heads = ["scheduler", *(f"after {share:.0%}, ms" for share in MOMENTS), "mean, ms"]
     return (
         "\n## Order of the schedulers\n\nLatency as measured while tuning (sum of the best times), "
-        "after shares of the minutes, and its mean over them; beside it the mean latency above the "
-        f"oracle's on recorded curves of `{REPLAYED}` at 224 px (`schedulers_replayed`, median of "
-        f"the seeds).\n\n{markdown_table(heads, cells)}"
+        f"after shares of the minutes, and its mean over them.\n\n{markdown_table(heads, cells)}"
     )
-
-
-def replayed_rows(options: Live) -> list[Row]:
-    """Return the replayed runs of the same network."""
-    rows = KeptRows(Row, options.replayed).rows
-    return [row for row in rows if (row.network, row.first_round) == (REPLAYED, ORDERS[0])]
 
 
 def read_curve(path: Path) -> np.ndarray:
@@ -217,11 +187,6 @@ def mean_latency(curve: np.ndarray, minutes: float) -> float:
     known = curve[curve[:, 0] < minutes]
     lasts = np.diff(np.append(known[:, 0], minutes))
     return float(lasts @ known[:, 1] / minutes)
-
-
-def _rank(values: dict[str, float], name: str) -> str:
-    ranked = sorted(values, key=lambda each: values[each])
-    return str(ranked.index(name) + 1) if name in values else "–"
 
 
 def grouped(runs: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -12,8 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from experiments.experiment import Experiment
 from experiments.page_text import grid_table
@@ -31,7 +29,6 @@ from experiments.tuning.replayed.replayed_runs import (
     reached,
 )
 from go_rl.core.files.whole_file import whole_file
-from go_rl.report.figures import new_figure
 from go_rl.report.file_tables import markdown_table
 from go_rl.tuning.config import FirstRound
 from go_rl.tuning.loop.belief.curve_library import SHIPPED
@@ -169,11 +166,10 @@ def _write(rows: Sequence[Row], sets: Sequence[PoolSet], options: SchedulersRepl
     parts = [head, _table(slowest, "regret_percent", "Regret, %, slowest first"),
              _table(declared, "regret_percent", "Regret, %, declared order"),
              _table(slowest, "sooner_near", "Within 1 %, slowest first"),
-             _table(slowest, "sooner", "Sooner, slowest first"), _cost(rows), _facts(rows, sets),
-             f"![Latency over virtual time, and regret]({options.stem.name}.svg)\n"]  # fmt: skip
+             _table(slowest, "sooner", "Sooner, slowest first"), _cost(rows),
+             _facts(rows, sets)]  # fmt: skip
     options.write_page("\n\n".join(parts))
     options.write_rows(rows)
-    options.save_figure(_figure(slowest, sets, options))
 
 
 def _table(rows: Sequence[Row], value: str, title: str) -> str:
@@ -221,47 +217,6 @@ def _facts(rows: Sequence[Row], sets: Sequence[PoolSet]) -> str:
     heads = ["network", "operators", "candidates", "digest", "after warm-up, ms", "final, ms",
              "trials"]  # fmt: skip
     return "## Networks\n\n" + markdown_table(heads, cells, words=("digest",))
-
-
-def _figure(rows: Sequence[Row], sets: Sequence[PoolSet], options: SchedulersReplayed) -> Figure:
-    """Above, latency over that which the sequential tuner ends with; below, regret."""
-    figure = new_figure(4.2 * len(sets), 6.4)
-    axes = figure.subplots(2, len(sets), squeeze=False)
-    shown = ("sequential", "dynamic-random", "ansor", "dynatune", "dynatune-transfer", "oracle")
-    for column, pools in zip(axes.T, sets, strict=True):
-        oracle = _curves(rows, pools, "oracle", options)
-        for name in shown:
-            curves = _curves(rows, pools, name, options)
-            if curves is None:
-                continue
-            _band(column[0], name, curves)
-            if oracle is not None and name != "oracle" and len(oracle) == len(curves):
-                _band(column[1], name, 100 * (curves - oracle))
-        column[0].set(title=pools.network, yscale="log")
-        column[1].set(xlabel="share of the budget", yscale="symlog", ylim=(0, None))
-    axes[0][0].set_ylabel("latency / sequential's final latency")
-    axes[1][0].set_ylabel("regret against the oracle, %")
-    axes[0][-1].legend(fontsize=7)
-    return figure
-
-
-def _curves(
-    rows: Sequence[Row], pools: PoolSet, name: str, options: SchedulersReplayed
-) -> np.ndarray | None:
-    """[seeds, moments] of one scheduler, by seed; None where it did not run."""
-    own = [row for row in rows if (row.network, row.scheduler) == (pools.network, name)]
-    files = [
-        curve_file(options.folder, r.run, r.network, r.seed, ORDERS[0], name)
-        for r in sorted(own, key=lambda row: row.seed)
-    ]
-    return np.array([np.load(file)[:-1] for file in files]) if files else None
-
-
-def _band(axis: Axes, name: str, curves: np.ndarray) -> None:
-    """Draw the median and the range of the seeds."""
-    share = np.linspace(0, 1, curves.shape[1])
-    (line,) = axis.plot(share, np.median(curves, 0), label=name)
-    axis.fill_between(share, curves.min(0), curves.max(0), color=line.get_color(), alpha=0.2)
 
 
 if __name__ == "__main__":

@@ -48,19 +48,8 @@ class CurveRow:
 def tune_operator(
     backend: ReplayBackend, operator: int, tuner: InnerTuner, trials: int, batch: int
 ) -> tuple[np.ndarray, float]:
-    """Tune one operator of recorded pools.
-
-    Args:
-        backend: replays the pools of a network.
-        operator: its number.
-        tuner: proposes.
-        trials: to be made, at most; fewer where the pool has fewer candidates.
-        batch: candidates that are proposed together.
-
-    Returns:
-        Seconds of the best so far after each trial, infinite before any works; and CPU seconds of
-        proposing.
-    """
+    """Return the seconds of the best so far after each trial of an operator, infinite before any
+    works, and CPU seconds of proposing; fewer trials where the pool has fewer candidates."""
     seconds: list[float] = []
     spent = 0.0
     while len(seconds) < trials:
@@ -84,17 +73,9 @@ def run_curves(
     trials: int,
     batch: int,
 ) -> list[CurveRow]:
-    """Return the rows of all tuners on all operators; those that the table lacks are made.
-
-    Args:
-        table: grows.
-        run: name of this run; rows of others are left alone.
-        pools: of networks.
-        tuners: by name, made for an operator of a network.
-        seeds: of each.
-        trials: of each.
-        batch: candidates that are proposed together.
-    """
+    """Return the rows of all tuners on all operators, of this run; those that the table lacks are
+    made. ``tuners`` makes a tuner for an operator of a network; ``batch`` candidates are proposed
+    together."""
     backends = [ReplayBackend(pool) for pool in pools]
     for seed in seeds:
         for pool, backend in zip(pools, backends, strict=True):
@@ -114,14 +95,8 @@ def run_curves(
 def row_of(
     key: tuple[str, str, str, str, int], speeds: np.ndarray, spent: float, batch: int
 ) -> CurveRow:
-    """Return a row.
-
-    Args:
-        key: its first fields.
-        speeds: relative speed of the best so far after each trial.
-        spent: CPU seconds of proposing.
-        batch: candidates that were proposed together.
-    """
+    """Return a row of its first fields, and of the relative speed of the best so far after each
+    trial."""
     count = len(speeds)
     found = int(np.argmax(speeds >= NEAR)) + 1 if speeds[-1] >= NEAR else count + 1
     after = [min(end, count) - 1 for end in range(batch, count + batch, batch)]

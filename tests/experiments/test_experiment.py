@@ -16,7 +16,6 @@ from experiments.statistics import (
     family_means,
     geometric_mean,
     ratio_of,
-    with_deviation,
     with_error,
     with_range,
 )
@@ -66,6 +65,15 @@ def test_rows_are_kept_and_the_page_has_their_columns(tmp_path, monkeypatch):
     )
 
 
+def test_remarks_written_by_hand_stay(tmp_path, monkeypatch):
+    monkeypatch.setattr(Experiment, "module", "experiments.toy")
+    Toy(out=tmp_path).run()
+    page = tmp_path / "toy.md"
+    page.write_text(page.read_text() + "\n## Remarks\n\nBy hand.\n")
+    Toy(out=tmp_path, seeds=3).run()
+    assert page.read_text().endswith("| run 2 | 2.2 | 50% of all |\n\n## Remarks\n\nBy hand.\n")
+
+
 def test_the_command_line_has_own_and_common_options(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["script", "--seeds", "3", "--out", str(tmp_path)])
     monkeypatch.setattr(Experiment, "module", "experiments.toy")
@@ -105,9 +113,8 @@ def test_numbers_are_summed_up_by_hand():
     never = with_range([0.0, 2.0], lambda value: "never" if value == 0 else f"{value:.0f}", max)
     assert never == "2 (never to 2)"
     assert with_error([1.0, 3.0]) == "2.0 ± 1.0"
-    assert with_deviation([1.0, 3.0]) == "2.00 ± 1.00"
-    assert [with_error([2.0]), with_deviation([2.0, 2.0])] == ["2.0", "2.00"]
-    assert [with_range([]), with_error([]), with_deviation([float("nan")])] == ["–"] * 3
+    assert with_error([2.0]) == "2.0"
+    assert [with_range([]), with_error([])] == ["–"] * 2
     assert geometric_mean([2.0, 8.0, float("inf")]) == pytest.approx(4.0)
 
 
@@ -117,9 +124,3 @@ def test_families_weigh_equally():
     ratio, low, high = ratio_of(means)
     assert (ratio, low, high) == pytest.approx((2.0, 1.0, 4.0))
     assert grouped("abA", str.lower) == {"a": ["a", "A"], "b": ["b"]}
-
-
-def test_rows_of_own_processes(monkeypatch):
-    monkeypatch.setattr(Experiment, "in_own_process", lambda self, *options: ["x", '{"name": "a", '
-                        '"seconds": 1.5}'])  # fmt: skip
-    assert Toy().row_in_own_process(Run, "--seeds", 1) == Run("a", 1.5)

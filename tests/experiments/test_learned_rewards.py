@@ -9,7 +9,7 @@ import pytest
 from tuning.xla.fakes import MEASURING, Machine, program
 
 from experiments.learning.learned_rewards import Bench, LearnedRewards, row_of
-from experiments.learning.learned_rewards_page import Row, cell, figure, page, ratio
+from experiments.learning.learned_rewards_page import Row, cell, page, ratio
 from experiments.learning.learned_rewards_search import Measuring, problem_of, settled
 from go_rl.core import Budget, load_hardware
 from go_rl.costs.models import Analytical, Kernels
@@ -118,7 +118,7 @@ def test_ratios_are_geometric_means_over_models():
     assert ratio(fusion[:3], "learned") == pytest.approx(0.5)
 
 
-def test_the_page_and_the_figure():
+def test_the_page():
     text = page(rows())
     assert "5 min a search for a fusion and 1 min a search for a partition" in text
     assert (
@@ -128,5 +128,3 @@ def test_the_page_and_the_figure():
     ) in text
     assert "| learned | 40 | 7 | 0.5 |\n" in text
     assert "## Partition on four cores" in text
-    panels = figure(rows()).axes
-    assert [len(axes.patches) for axes in panels] == [4, 2]

@@ -35,11 +35,10 @@ def test_the_list_names_each_run_once_and_commands_that_exist():
 
 @pytest.fixture
 def list_of_two(tmp_path, monkeypatch):
-    """A run that ends, and one that fails."""
+    """A run that ends, and one that fails; the session of the tests keeps its priority."""
     monkeypatch.setattr(long_runs, "RUNS", tmp_path / "runs")
     monkeypatch.setattr(long_runs, "KEEP_EVERY", 0.05)
-    monkeypatch.setattr(long_runs.os, "nice", lambda by: 0)
-    monkeypatch.setattr(long_runs.os, "sched_setaffinity", lambda *given: None)
+    monkeypatch.setattr(long_runs, "_step_back", lambda: None)
     runs = [
         long_runs.LongRun("ends", 'python -c "import time; time.sleep(0.3)"', 1.0, "nothing"),
         long_runs.LongRun("fails", 'python -c "raise SystemExit(3)"', 1.0, "nothing"),

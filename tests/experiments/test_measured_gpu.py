@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import pytest
@@ -19,7 +19,6 @@ from experiments.programs.measured_gpu import (
     measured_pair,
     operator_rows,
     page,
-    speed_ups,
 )
 from experiments.programs.measured_networks import NAN, NetworkRow, network_rows
 from go_rl.core import TrainingError
@@ -90,37 +89,16 @@ def test_the_roofline_pays_for_a_launch_between_events(rows):
     assert _row(rows, IN_GRAPH, "roofline", "element-wise").mean == pytest.approx(100, abs=0.1)
 
 
-def _timed(kind, **ms):
-    return {"network": "tiny", "type": kind} | {way: {"ms": each} for way, each in ms.items()}
-
-
-TIMES = [_timed("float32", eager=4.0, graph=2.0), _timed("float16", eager=5.0, graph=1.0),
-         _timed("float32", training=9.0)]  # fmt: skip
-
-
-def test_speed_ups_are_over_float32():
-    assert speed_ups(TIMES).splitlines()[-1] == (
-        "| tiny | 4 · 2 | – · – | 0.80 · 2.00 | – · – | 9 |"
-    )
-
-
 def test_the_page_from_made_up_rows(rows):
     facts = {"gpu": "NVIDIA H200", "torch": "2", "cuda": "13", "cudnn": 9}
-    rates: list[dict[str, Any]] = [
-        {"what": "product 4096", "type": "float32", "tflops": 33.5},
-        {"what": "copy 1 GiB", "type": "float32", "gbytes": 2400.0},
-    ]
     networks = [
         NetworkRow("tiny", 7, 4.0, 2.0, 6.0, 3.0, 9.0, 5.0, 1.0, 4.5, ""),
         NetworkRow("odd", 0, 4.0, 2.0, NAN, NAN, NAN, NAN, NAN, NAN, "it has no shapes"),
     ]
-    documents = {"networks": {**facts, "rows": TIMES}, "rates": {"rows": rates}}
-    text = page(rows, networks, documents, "gpus-1.3", 13.4)
+    text = page(rows, networks, facts, "gpus-1.3", 13.4)
     assert "| tiny | 7 | 4 | 6 (3 to 9) | +50% | 5 | +25% | 2 | 1 | -50% | 4.5 |" in text
     assert "Eager latencies within the 90 % interval: 1 of 1." in text
     assert "- `odd` is not predicted: it has no shapes" in text
-    assert "| share reached | 50% |" in text
-    assert "2400 GB/s, read and written, 50% of" in text
     assert "| all | 4 | " in text
 
 

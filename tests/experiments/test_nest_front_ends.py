@@ -1,4 +1,4 @@
-"""Nests of GPU kernels and of the benchmark hub; TenSet's records."""
+"""Nests of GPU kernels and of the benchmark hub."""
 
 from __future__ import annotations
 
@@ -7,19 +7,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from experiments.programs.nests.benchmark_hub import hub_records, nest_from_hub
 from experiments.programs.nests.gpu_nests import (
     ProductTiling,
-    nest_of_elementwise,
     nest_of_product,
-    nest_of_reduction,
-    nests_of_operators,
+    operation_counts,
 )
-from experiments.programs.nests.tenset import tenset_labels, tenset_records
-from go_rl.costs.operators.tables import OperatorRows
 from go_rl.costs.programs.features import compact_ast
 from go_rl.costs.programs.nests import LoopNest, NestError
 from go_rl.costs.programs.nests.nest import OPERATION_NAMES
@@ -48,48 +43,17 @@ def test_a_partial_tile_counts_as_a_whole_one():
     assert flops(nest_of_product(1, 65, 64, 8)) == 2 * 128 * 64 * 8
 
 
-def test_elementwise_and_reductions_do_their_work():
-    pointwise = nest_of_elementwise(8192, 2, {"float_mul": 3}, threads=128, per_thread=4)
-    assert (flops(pointwise), bound(pointwise)) == (3 * 8192, {"block.x": 16, "thread.x": 128})
-    assert flops(nest_of_reduction(16, 1024)) == 16 * 1024
-    twice = nest_of_reduction(16, 1024, passes=2, writes_rows=True)
-    assert flops(twice) == 16 * 1024 * (1 + 3 + 2)
-
-
 @pytest.mark.parametrize(
     ("make", "said"),
     [
         (lambda: ProductTiling((64, 64), (3, 4)), "threads' divide blocks'"),
         (lambda: nest_of_product(1, 0, 8, 8), "extent must be"),
-        (lambda: nest_of_elementwise(8, operations={"float_sin": 1}), "unknown operation"),
+        (lambda: operation_counts(float_sin=1), "unknown operation"),
     ],
 )
 def test_nests_that_cannot_be_are_refused(make: Any, said: str):
     with pytest.raises(NestError, match=said):
         make()
-
-
-def test_operators_of_a_table_do_their_work():
-    """A batched product, a linear layer, a convolution, a division and a softmax."""
-    sizes = {
-        "batch": [3, 2, 1, 8, 8], "rows": [64, 32, 0, 0, 0], "depth": [16, 16, 0, 0, 0],
-        "columns": [64, 64, 0, 0, 0], "width": [0, 0, 0, 256, 256],
-        "input_channel": [0, 0, 8, 0, 0],
-        "output_channel": [0, 0, 64, 0, 0], "kernel_size": [0, 0, 3, 0, 0],
-        "input_size": [0, 0, 8, 0, 0], "stride": [0, 0, 1, 0, 0], "padding": [0, 0, 1, 0, 0],
-    }  # fmt: skip
-    op = np.array(["bmm", "linear", "conv", "div", "softmax"])
-    rows = OperatorRows(op, {name: np.array(each) for name, each in sizes.items()})
-    tiled = (32, 64)  # columns and rows
-    nests = nests_of_operators(rows, [tiled, None, None, None, None])
-    products = [2 * 3 * 64 * 16 * 64, 2 * 64 * 16 * 64, 2 * 64 * 72 * 64]
-    assert [flops(nest) for nest in nests[:3]] == products
-    assert bound(nests[0]) == {"block.z": 3, "block.y": 1, "block.x": 2, "thread.y": 16,
-                               "thread.x": 16}  # fmt: skip
-    (division,) = nests[3].leaves
-    assert division.statement.operations[OPERATION_NAMES.index("float_div_mod")] == 1
-    assert (len(division.statement.reads), division.executions) == (2, 8 * 256)
-    assert flops(nests[4]) == 8 * 256 * (1 + 3 + 2)
 
 
 GEMM = {"MWG": 64, "NWG": 32, "KWG": 32, "MDIMC": 16, "NDIMC": 8}
@@ -129,31 +93,6 @@ def test_the_hub_s_files_are_read(tmp_path: Path):
         nest_from_hub("hotspot", (1, 1), {})
     with pytest.raises(NestError, match="parameter 'MDIMC' is missing"):
         nest_from_hub("Xgemm", (1, 1), {"MWG": 1})
-
-
-def line(costs: list[float], error: int = 0, step: str = "SP") -> str:
-    steps = [["CI", 5], [step, 3, 0, 1000, [20, 1], 1]]
-    task = ['["d7b65649a4dd54becea0a52aabbc5af5", 1, 1000]', "llvm -mcpu=x", [16, 64]]
-    return json.dumps({"i": [task, [[], steps]], "r": [costs, error, 0.3, 1.0], "v": "v0.6"})
-
-
-def test_tenset_s_records_are_read(tmp_path: Path):
-    path = tmp_path / "records.json"
-    path.write_text("\n".join([line([2e-3, 4e-3]), line([1e-3]), line([1e10], 4)]))
-    records = list(tenset_records(path))
-    assert [r.seconds for r in records] == [3e-3, 1e-3, None]
-    assert records[0].spread == pytest.approx(1 / 3)
-    assert [p.name for p in records[0].primitives] == ["CI", "SP"]
-    assert records[0].primitives[1].arguments == (3, 0, 1000, [20, 1], 1)
-    np.testing.assert_allclose(tenset_labels(records), [1 / 3, 1, 0])
-
-
-def test_a_line_that_is_no_record_is_named(tmp_path: Path):
-    path = tmp_path / "records.json"
-    for text, said in (("{}", "line 1: not a record"), (line([1.0], step="XX"), "unknown step")):
-        path.write_text(text)
-        with pytest.raises(NestError, match=said):
-            list(tenset_records(path))
 
 
 def test_a_hub_file_that_grows_a_thousandfold_is_refused(tmp_path: Path, monkeypatch):

@@ -1,4 +1,4 @@
-"""Pruning of measured programs, and importance of features."""
+"""Pruning of measured programs."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments.programs.hetero_runs import gain_shares, permutation_losses
 from experiments.programs.pruning import PruneRules, kernel_shape, prune, task_weights
-from experiments.programs.rivals.boosted_programs import XgboostConfig, grow_trees
 from go_rl.core import TrainingError
 from go_rl.costs.programs.workloads import TensorTask
 from tests.costs.programs.with_nests import with_nests_and_traces
@@ -72,25 +70,6 @@ def test_tasks_weigh_by_their_flop_in_all_networks():
 def test_kernel_shapes_are_alike_to_half_a_power_of_two():
     shape = [kernel_shape(TensorTask("softmax", (rows, 64))) for rows in (64, 66, 128)]
     assert shape[0] == shape[1] != shape[2]
-
-
-def test_importance_finds_the_column_that_decides():
-    pytest.importorskip("xgboost", reason="an extra: pip install 'go_rl[tuning]'")
-    rng = np.random.default_rng(0)
-    table = rng.random((200, 2)).astype(np.float32)
-    seconds = np.exp(table[:, 1].astype(np.float64))
-    config = XgboostConfig(trees=20, learning_rate=0.3, column_share=1.0)
-    booster, _ = grow_trees(table, np.log(seconds), config)
-    shares = gain_shares(booster, ("idle", "busy"))
-    assert next(iter(shares)) == "busy"
-    assert shares["busy"] > 0.9
-    lost = permutation_losses(
-        lambda x: np.asarray(booster.inplace_predict(x), np.float64), table, seconds,
-        np.zeros(200, np.int64), {"idle": [0], "busy": [1]},
-    )  # fmt: skip
-    assert lost["busy"] > 0.3 > 0.1 > lost["idle"]
-    with pytest.raises(TrainingError, match="trees of 2 features, and 1 names"):
-        gain_shares(booster, ("one",))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Tables of inner tuners by hand, and both scripts on a small pool."""
+"""Tables of inner tuners by hand, and the script on a small pool."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 
 from experiments.tuning import inner_tuners
-from experiments.tuning.guided import schedule_search
 from experiments.tuning.tuner_curves import CurveRow, band, median_found, row_of, seed_means
-from go_rl.core import ReadError
 from go_rl.tuning.loop.nouns import TunedOperator
 from go_rl.tuning.pools.candidate_pool import CandidatePool, PoolSet
 
@@ -59,9 +57,9 @@ def test_the_table():
     assert [each.operator.name for each in inner_tuners.heaviest(pools(), 1).pools] == ["large"]
 
 
-def test_both_scripts_on_a_small_pool(tmp_path, monkeypatch):
+def test_the_script_on_a_small_pool(tmp_path, monkeypatch):
     pytest.importorskip("xgboost", reason="XGBoost is an extra: pip install 'go_rl[tuning]'")
-    path, scores = tmp_path / "toy.npz", tmp_path / "scores.npz"
+    path = tmp_path / "toy.npz"
     pools().save(path)
     few = {name: inner_tuners.ARMS[name] for name in ("annealing", "random")}
     monkeypatch.setattr(inner_tuners, "ARMS", few)
@@ -71,20 +69,3 @@ def test_both_scripts_on_a_small_pool(tmp_path, monkeypatch):
     options.run()
     assert (tmp_path / "inner_tuners.csv").read_text() == made
     assert len(made.splitlines()) == 1 + 2 * 2
-    at = np.arange(30.0)
-    schedule_search.save_scores(scores, at.astype(np.uint64) + 1, np.abs(at - 12), 1e-3)
-    schedule_search.ScheduleSearch(str(path), (f"knows={scores}",), 1, 2, out=tmp_path).run()
-    text = (tmp_path / "schedule_search.md").read_text()
-    assert "| knows | 1.000 ± 0.000" in text
-    assert "knows, corrected" in text
-    assert "| random scores |" in text
-    assert "| knows |" in text.partition("## Time")[2]
-
-
-def test_scores_that_are_missing_or_misnamed_are_refused(tmp_path):
-    for argument in ("cdmpp", "=x.npz", f"cdmpp={tmp_path / 'none.npz'}"):
-        with pytest.raises(ReadError, match=r"NAME=FILE|holds no scores"):
-            schedule_search.named_scores(argument)
-    scorer = schedule_search.table_scorer({"a": 1.0})
-    with pytest.raises(ReadError, match="no score of candidate b"):
-        scorer([schedule_search.Candidate("b")], np.zeros((1, 1)))

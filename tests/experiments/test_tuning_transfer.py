@@ -1,17 +1,15 @@
-"""Cells of tuning that transfers by hand, tiles of a candidate, Chameleon's page."""
+"""Cells of tuning that transfers by hand, Chameleon's page, latency of a live run."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from experiments.tuning import live, transformation_space
-from experiments.tuning.guided import cdmpp_scores, transfer_runs
-from experiments.tuning.guided.recorded_programs import RecordedPrograms
+from experiments.tuning import live
+from experiments.tuning.guided import transfer_runs
+from experiments.tuning.guided.recorded_programs import RecordedPrograms, without
 from experiments.tuning.guided.transfer_runs import TransferPlan, TunedPools, outcome
-from experiments.tuning.networks import tunable_operators
-from experiments.tuning.replayed import chameleon_replayed, tuned_latency
-from experiments.tuning.schedulers_replayed import Row as ReplayedRun
+from experiments.tuning.replayed import chameleon_replayed
 from go_rl.tuning.loop.nouns import TunedOperator
 from go_rl.tuning.pools.candidate_pool import CandidatePool, PoolSet
 from tests.costs.programs.with_nests import with_nests_and_traces
@@ -85,18 +83,6 @@ def test_without_reuse_a_candidate_is_drawn():
     assert (whole.tuned, whole.latency, whole.time) == (2, 1.0, 1.0)
 
 
-def test_innermost_tiles_change_and_the_rest_follows():
-    """Of 128 = 4 x 2 x 2 x 8 with 16 innermost, 8 are left: 2, 2 and 2."""
-    document = [
-        [["GetSBlock"], ["SamplePerfectTile"], ["Split"], ["SamplePerfectTile"]],
-        [[1, [4, 2, 2, 8]], [3, [32, 4]]],
-    ]
-    changed = transformation_space.with_tiles(document, {0: 16, 1: 64})
-    assert changed[1] == [[1, [2, 2, 2, 16]], [3, [2, 64]]]
-    assert document[1] == [[1, [4, 2, 2, 8]], [3, [32, 4]]]
-    assert transformation_space.with_tiles(document, {0: 128})[1][0] == [1, [1, 1, 1, 128]]
-
-
 def test_chameleons_page_tells_ratios():
     row = chameleon_replayed.ChameleonRow
     near = 90.0, 60.0, 45.0, 30.0
@@ -122,25 +108,6 @@ def test_operators_of_a_network_are_left_out():
     """Of programs of four tasks, those of two are another network's own."""
     examples = with_nests_and_traces(8, 4)
     own = tuple(task for task in examples.inputs.tasks[:2] if task is not None)
-    left = cdmpp_scores.without(examples, own)
+    left = without(examples, own)
     assert sorted(set(left.inputs.task.tolist())) == [2, 3]
     assert len(left.seconds) == 4
-
-
-def test_tuned_latency_is_told_against_untuned():
-    """The operators of SqueezeNet take 1 ms each untuned, and 3.25 ms in all when tuned."""
-    uses = tunable_operators("squeezenet")
-    untuned = {task.workload: 1e-3 for task in uses}
-    runs = [
-        ReplayedRun(
-            "r", "squeezenet", seed, "slowest", name, 1, 1, 9.0, final, 1.0, 1.0, 0.0, 0.0, 0.0
-        )
-        for name, final in (("sequential", 3.0), ("dynatune", 3.25))
-        for seed in range(2)
-    ]
-    (line,) = tuned_latency._lines("squeezenet", untuned, runs)
-    before = float(sum(uses.values()))
-    assert line[:2] == ["squeezenet", f"{before:.1f}"]
-    assert line[2:4] == ["3.00 (3.00–3.00)", "3.25 (3.25–3.25)"]
-    assert line[4:] == [f"{100 * (1 - 3.25 / before):.1f}", f"{before / 3.25:.1f}"]
-    assert tuned_latency._lines("squeezenet", untuned, runs[:2]) == []

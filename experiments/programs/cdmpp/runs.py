@@ -203,14 +203,9 @@ def means_table(
     digits: Mapping[str, int] = MappingProxyType({}),
     counted: bool = False,
 ) -> list[str]:
-    """Return the lines of a table of means over runs; dashes where there is none.
-
-    Args:
-        found: runs by the name of their row.
-        columns: metrics, each with the head of its column.
-        digits: decimals of metrics that have not two.
-        counted: whether the last column is the number of runs.
-    """
+    """Return the lines of a table of means over runs, by the name of a row and the metric of a
+    column; dashes where there is none. ``digits``: decimals of metrics that have not two;
+    ``counted``: the last column is the number of runs."""
     rows = [
         [name, *(mean_of(runs, each, digits.get(each, 2)) for each in columns),
          *([str(len(runs))] if counted else [])]

@@ -92,13 +92,9 @@ class _Setting:
         )
 
     def tuned_on(self, count: int, draw: int | None) -> Metrics:
-        """Metrics after fine-tuning with programs of some tasks on the new target, repeated until
-        they are about as many as those of the other target, which are learned again with them.
-
-        Args:
-            count: tasks.
-            draw: of random ones; None: chosen by k-means.
-        """
+        """Metrics after fine-tuning with programs of ``count`` tasks on the new target, chosen by
+        k-means or drawn, repeated until they are about as many as those of the other target, which
+        are learned again with them."""
         split, inputs = self._split(), self.runs.examples.inputs
         adapt = inputs.take(split.adapt)
         if draw is None:

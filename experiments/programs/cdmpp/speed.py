@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from resource import RUSAGE_SELF, getrusage
 from typing import ClassVar
 
 import numpy as np
@@ -85,8 +84,7 @@ def _page(runs: Runs, options: CdmppSpeed, found: dict[str, Metrics]) -> str:
         f"Pricing: {PROGRAMS} programs drawn of all, features known; the least of",
         f"{options.repeats} repeats ({options.repeats // 5} of the paper's sizes), on",
         f"{len(os.sched_getaffinity(0))} cores; load: of the last minute, this process included.",
-        "*Waited* and *preempted*: how often, in the quickest repeat, the process let its core go,",
-        "and others took it. Asked: 50 ms on 2 cores.",
+        "Asked: 50 ms on 2 cores.",
         "",
     ]
     rows = []
@@ -95,10 +93,10 @@ def _page(runs: Runs, options: CdmppSpeed, found: dict[str, Metrics]) -> str:
         rows.append([
             name, *(f"{count:,.0f}" if count else NOTHING for count in counts),
             cell(row["cpu_ms"], 1), cell(row["wall_ms"], 1), f"{row['cpu_ms'] / rival:.1f}×",
-            cell(row["load"], 1), cell(row["waited"], 0), cell(row["taken"], 0),
+            cell(row["load"], 1),
         ])  # fmt: skip
     heads = ["", "parameters", "training samples/s", "ms of a processor for 400", "on the clock",
-             "of XGBoost's", "load", "waited", "preempted"]  # fmt: skip
+             "of XGBoost's", "load"]  # fmt: skip
     lines += table_lines(heads, rows)
     return "\n".join([*lines, *training_lines(training), *operator_lines(operators), ""])
 
@@ -219,23 +217,14 @@ def _some(runs: Runs) -> np.ndarray:
 
 
 def _least(work: Callable[[], object], repeats: int) -> Metrics:
-    """Least seconds of a processor and of the clock; of the repeat with the latter, how often the
-    process waited by itself and how often others took its core."""
+    """Least milliseconds of a processor and of the clock."""
     work()
-    cpu, wall, switched = [], [], []
+    cpu, wall = [], []
     for _ in range(repeats):
-        before = getrusage(RUSAGE_SELF)
-        began = time.process_time(), time.perf_counter()
-        work()
-        cpu.append(time.process_time() - began[0])
-        wall.append(time.perf_counter() - began[1])
-        after = getrusage(RUSAGE_SELF)
-        switched.append((after.ru_nvcsw - before.ru_nvcsw, after.ru_nivcsw - before.ru_nivcsw))
-    waited, taken = switched[int(np.argmin(wall))]
-    return {
-        "cpu_ms": 1e3 * min(cpu), "wall_ms": 1e3 * min(wall), "load": os.getloadavg()[0],
-        "waited": float(waited), "taken": float(taken),
-    }  # fmt: skip
+        (_, spent), taken = timed(lambda: timed(work, time.process_time))
+        cpu.append(spent)
+        wall.append(taken)
+    return {"cpu_ms": 1e3 * min(cpu), "wall_ms": 1e3 * min(wall), "load": os.getloadavg()[0]}
 
 
 if __name__ == "__main__":

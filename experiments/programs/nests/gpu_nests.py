@@ -1,23 +1,13 @@
-"""`nest_of_product`, `nest_of_elementwise`, `nest_of_reduction`: loop nests of GPU kernels from
-sizes, block tiles and thread tiles.
+"""`nest_of_product`: the loop nest of a product on a GPU from sizes, block tiles and thread tiles.
 
-They stand for kernels whose code is not at hand. A tile need not divide its loop: the last one is
-partial in truth, and as large as the others here. `nests_of_operators` makes nests of a table of
-operators: a product is tiled as its kernel's name says, or in `ProductTiling` where that is
-unknown; a convolution is the product of its unfolded image; a stream is one loop over its elements;
-softmax and layer norm reduce a row twice.
+It stands for kernels whose code is not at hand. A tile need not divide its loop: the last one is
+partial in truth, and as large as the others here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
-import numpy as np
-
-from go_rl.costs.operators.tables import PRODUCTS, OperatorRows
-from go_rl.costs.operators.tables.operator_rows import TWO_INPUTS
 from go_rl.costs.programs.nests.check_nest import check_nest
 from go_rl.costs.programs.nests.errors import NestError
 from go_rl.costs.programs.nests.index import Index, IndexOperation, LoopVariable
@@ -121,84 +111,6 @@ def nest_of_product(
     return check_nest(LoopNest(buffers, body, gpu=True))
 
 
-def nest_of_elementwise(
-    elements: int,
-    operands: int = 1,
-    operations: Mapping[str, int] | None = None,
-    threads: int = 256,
-    per_thread: int = 1,
-) -> LoopNest:
-    """Return the nest of an operator of ``operands`` arrays, element by element.
-
-    Args:
-        elements: of each array.
-        operands: arrays read.
-        operations: of one element, by kind (`OPERATION_NAMES`); one addition if not given.
-        threads: of a block.
-        per_thread: elements of a thread, one block's width apart.
-
-    Raises:
-        NestError: a size below 1, or an unknown kind.
-    """
-    block, thread, turn = map(LoopVariable, range(3))
-    at = plus(times(plus(times(block, per_thread), turn), threads), thread)
-    buffers = tuple(NestBuffer(f"operand{i}", (elements,)) for i in range(operands))
-    counts = operation_counts(**(operations or {"float_add_sub": 1}))
-    reads = tuple(Access(i, (at,)) for i in range(operands))
-    statement = Statement(Access(operands, (at,)), reads, counts)
-    loops = [
-        (ceil_div(elements, threads * per_thread), "block.x"), (threads, "thread.x"),
-        (per_thread, UNROLLED),
-    ]  # fmt: skip
-    result = NestBuffer("result", (elements,))
-    return check_nest(LoopNest((*buffers, result), around(loops, (statement,)), gpu=True))
-
-
-def nest_of_reduction(
-    rows: int, columns: int, passes: int = 1, threads: int = 256, writes_rows: bool = False
-) -> LoopNest:
-    """Return the nest of reductions along rows: a block a row, each thread a strided share.
-
-    Args:
-        rows: reduced one by one.
-        columns: of a row.
-        passes: reductions of a row one after the other: 2 for softmax and layer norm.
-        threads: of a block.
-        writes_rows: whether each element is computed from the results and written, as by softmax
-            and layer norm; else one number a row is.
-
-    Raises:
-        NestError: a size below 1.
-    """
-    block, thread = LoopVariable(0), LoopVariable(1)
-    shape = (rows, columns) if writes_rows else (rows,)
-    sums = tuple(NestBuffer(f"sum{i}", (threads,), SHARED, 0) for i in range(passes))
-    buffers = (NestBuffer("given", (rows, columns)), NestBuffer("result", shape), *sums)
-    share = ceil_div(columns, threads)
-
-    def column(loop: int) -> Index:
-        return plus(times(LoopVariable(loop), threads), thread)
-
-    body: list[Node] = []
-    for i in range(passes):
-        total = Access(2 + i, (thread,))
-        earlier = (Access(1 + i, (0,)),) if i else ()
-        reads = (total, Access(0, (block, column(2 + i))), *earlier)
-        work = operation_counts(float_add_sub=1 + bool(i), float_mul=int(bool(i)))
-        body.append(ForLoop(share, SERIAL, (Statement(total, reads, work),)))
-    last = Access(1 + passes, (0,))
-    if writes_rows:
-        at = (block, column(2 + passes))
-        work = operation_counts(float_add_sub=1, float_mul=1)
-        body.append(
-            ForLoop(share, SERIAL, (Statement(Access(1, at), (Access(0, at), last), work),))
-        )
-    else:
-        body.append(Statement(Access(1, (block,)), (last,)))
-    nest = LoopNest(buffers, around([(rows, "block.x"), (threads, "thread.x")], tuple(body)), True)
-    return check_nest(nest)
-
-
 def around(loops: list[tuple[int, str]], body: tuple[Node, ...]) -> tuple[Node, ...]:
     """Return the body inside of loops, each an extent and an annotation, the outermost first."""
     for extent, annotation in reversed(loops):
@@ -219,53 +131,3 @@ def times(index: Index, factor: int) -> Index:
 def ceil_div(size: int, tile: int) -> int:
     """Return the tiles that cover a loop."""
     return -(-size // tile)
-
-
-ARITHMETIC: Mapping[str, Mapping[str, int]] = MappingProxyType({
-    "add": {"float_add_sub": 1}, "addu": {"float_add_sub": 1}, "div": {"float_div_mod": 1},
-    "divu": {"float_div_mod": 1}, "mul": {"float_mul": 1}, "mulu": {"float_mul": 1},
-    "pow": {"float_math": 1}, "powu": {"float_math": 1}, "relu": {"float_compare": 1},
-    "tanh": {"float_math": 1}, "gelu": {"float_mul": 3, "float_add_sub": 1, "float_math": 1},
-})  # fmt: skip
-"""Operations of an element of each stream, by kind."""
-ROW_PASSES = 2
-"""Reductions of a row: maximum and sum, or mean and variance."""
-THREADS = 16
-"""Rows, and columns, of the threads of a block of a product."""
-Tile = tuple[int, int]
-"""Columns and rows of a product that a block computes, multiples of `THREADS`."""
-
-
-def nests_of_operators(rows: OperatorRows, tiles: Sequence[Tile | None]) -> list[LoopNest]:
-    """Return the loop nest of each operator.
-
-    Args:
-        rows: [R] operators.
-        tiles: [R] of products, those of the library where they are known.
-
-    Raises:
-        NestError: a size below 1, or a tile that threads do not divide.
-    """
-    products = np.stack(rows.products(), axis=1).astype(np.int64).tolist()
-    height, width = (rows.sizes[name].tolist() for name in ("batch", "width"))
-    return [
-        _product(product, tile) if op in PRODUCTS else _stream(op, tall, wide)
-        for op, product, tile, tall, wide
-        in zip(rows.op.tolist(), products, tiles, height, width, strict=True)
-    ]  # fmt: skip
-
-
-def _product(sizes: Sequence[int], tile: Tile | None) -> LoopNest:
-    batch, rows, columns, summed = sizes
-    tiling = ProductTiling()
-    if tile is not None:
-        wide, tall = tile
-        tiling = ProductTiling((tall, wide), (tall // THREADS, wide // THREADS))
-    return nest_of_product(batch, rows, columns, summed, tiling)
-
-
-def _stream(op: str, rows: int, columns: int) -> LoopNest:
-    if op in ARITHMETIC:
-        operands = 2 if op in TWO_INPUTS else 1
-        return nest_of_elementwise(rows * columns, operands, ARITHMETIC[op])
-    return nest_of_reduction(rows, columns, ROW_PASSES, writes_rows=True)

@@ -147,7 +147,8 @@ class LightgbmPrograms(ProgramTrees):
         return self.trees.predict(features)
 
 
-XGBOOST, LIGHTGBM = TREE_RIVALS = ("XGBoost", "LightGBM")
+XGBOOST = "XGBoost"
+TREE_RIVALS = (XGBOOST, "LightGBM")
 
 
 def tree_rival(

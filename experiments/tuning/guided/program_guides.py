@@ -20,7 +20,7 @@ from jaxtyping import Float32
 
 from experiments.experiment import Experiment, say_loss
 from experiments.rows import run_name
-from experiments.tuning.guided.cdmpp_scores import without
+from experiments.tuning.guided.recorded_programs import without
 from experiments.tuning.inner_tuners import COLUMNS, table
 from experiments.tuning.make_pools import PEAK
 from experiments.tuning.tuner_curves import CurveRow, figure, run_curves
@@ -66,8 +66,6 @@ class ProgramGuides(Experiment):
     """Updates of each of CDMPP's networks, and of the transfer tuner."""
     members: int = 2
     """CDMPP's networks."""
-    fixed: bool = False
-    """Whether predictors are also tried without fine-tuning."""
 
     def run(self) -> None:
         """Make the rows that are missing; write the page and its figure."""
@@ -76,10 +74,7 @@ class ProgramGuides(Experiment):
         arms: dict[str, Callable[[PoolSet, int], MakeInnerTuner]] = {
             CHANCE: lambda *_: inner_tuner("random"), TREES: lambda *_: inner_tuner(SEARCH),
         }  # fmt: skip
-        for name, predictor in guides.items():
-            arms[name] = _arm(predictor, nests, True)
-            if self.fixed:
-                arms[f"{name}, not fine-tuned"] = _arm(predictor, nests, False)
+        arms |= {name: _arm(predictor, nests) for name, predictor in guides.items()}
         run = run_name(f"{pools.digest} {self.trials} {self.batch} {self.steps} {self.members}")
         rows = run_curves(
             self.kept_rows(CurveRow), run, [pools], arms, range(self.seeds), self.trials, self.batch
@@ -167,11 +162,11 @@ def recorded(examples: ProgramExamples) -> tuple[PoolSet, dict[str, str]]:
 
 
 def _arm(
-    predictor: LoadedPrograms, nests: Mapping[str, str], learn: bool
+    predictor: LoadedPrograms, nests: Mapping[str, str]
 ) -> Callable[[PoolSet, int], MakeInnerTuner]:
     def make(pools: PoolSet, operator: int) -> MakeInnerTuner:
         device, _, level = pools.target.rpartition(" ")
-        guide = ProgramGuide(predictor, ProgramTarget(device, level), learn)
+        guide = ProgramGuide(predictor, ProgramTarget(device, level))
         tuners = guide.tuners(SEARCH)
         return lambda space, seed: tuners(NestPool(space, nests), seed)
 

@@ -12,7 +12,7 @@ from experiments.tuning.make_pools import PEAK, pools_from_records, records_of, 
 from experiments.tuning.networks import tunable_operators
 from experiments.tuning.record_pools import CODEGEN
 from go_rl.core import ReadError
-from go_rl.costs.programs.learn.examples import ProgramInputs, programs_of_task
+from go_rl.costs.programs.learn.examples import ProgramExamples, ProgramInputs, programs_of_task
 from go_rl.costs.programs.measure.collect import NEST, TRACE
 from go_rl.costs.programs.measure.data import ProgramTarget
 from go_rl.costs.programs.measure.features_file import nest_features
@@ -59,6 +59,12 @@ def recorded_programs(folder: Path, network: str) -> RecordedPrograms:
         texts = tuple(nests[task.workload][key] for key in pool.keys.tolist())
         programs.append(programs_of_task(nest_features(texts, folder), task, target))
     return RecordedPrograms(pools, tuple(programs), whole.candidates - pools.candidates)
+
+
+def without(examples: ProgramExamples, tasks: Sequence[TensorTask]) -> ProgramExamples:
+    """Return the examples of other tasks."""
+    own = [i for i, task in enumerate(examples.inputs.tasks) if task in set(tasks)]
+    return examples.take(np.flatnonzero(~np.isin(examples.inputs.task, own)))
 
 
 def _nests(records: Sequence[Record]) -> dict[str, dict[int, str]]:

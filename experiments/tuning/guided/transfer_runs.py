@@ -121,15 +121,8 @@ def outcome(
     rng: np.random.Generator,
     temperature: float = TEMPERATURE,
 ) -> TransferOutcome:
-    """Return what a network has when its heavy operators are tuned and the others reuse.
-
-    Args:
-        pools: of the network.
-        plan: what is measured.
-        arm: of `ARMS`.
-        rng: of the arms that draw.
-        temperature: of the attention.
-    """
+    """Return what a network has when its heavy operators are tuned and the others reuse, by an arm
+    of `ARMS`."""
     heavy = pools.heavy(plan.share)
     tried = {k: _tried(pools, k, plan.tried, arm, rng) for k in heavy}
     order = _order_of(arm, pools, tried, rng, temperature)
@@ -177,12 +170,7 @@ def _order_of(
 
 
 def memory_of(pools: TunedPools, tried: Mapping[int, Int64[np.ndarray, "J"]]) -> AttentionMemory:
-    """Return what was measured of the tuned operators.
-
-    Args:
-        pools: of the network.
-        tried: rows that were measured, by operator.
-    """
+    """Return what was measured of the tuned operators, rows by operator."""
     return AttentionMemory.of(
         [pools.states[k][rows] for k, rows in tried.items()],
         [pools.seconds[k][rows] for k, rows in tried.items()],

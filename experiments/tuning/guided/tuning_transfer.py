@@ -1,11 +1,8 @@
-"""Tuning that transfers (Verma et al. 2023, Table 8): only the operators that matter are tuned, and
-candidates are reused for the others through the attention of the tuner.
+"""Tuning that transfers (Verma et al. 2023, Table 8): candidates are reused through attention.
 
 Run: ``python -m experiments.tuning.guided.tuning_transfer RECORDS`` with the folder that
 ``record_pools --networks resnet50 mobilenet-v3-large inception-v3`` wrote. The tuner learned the
-data set that ships without any operator of these networks. Full tuning measures every recorded
-candidate of every operator; both columns of the paper's table, latency and time, are relative to
-it.
+data set that ships without any operator of these networks.
 """
 
 from __future__ import annotations
@@ -21,18 +18,19 @@ import tyro
 
 from experiments.experiment import Experiment, say_loss
 from experiments.programs.pruning import prune
-from experiments.tuning.guided.cdmpp_scores import without
-from experiments.tuning.guided.recorded_programs import RecordedPrograms, recorded_programs
+from experiments.tuning.guided.recorded_programs import (
+    RecordedPrograms,
+    recorded_programs,
+    without,
+)
 from experiments.tuning.guided.transfer_runs import (
     ARMS,
     ATTENTION,
-    NO_TUNER,
     OWN,
     SECONDS_A_CANDIDATE,
     TransferPlan,
     TunedPools,
     hidden,
-    memory_of,
     outcome,
     tuned_pools,
 )
@@ -76,13 +74,12 @@ class TuningTransfer(Experiment):
         recorded = [recorded_programs(self.folder, name) for name in self.networks]
         held = without_all(read_examples("programs-1"), recorded)
         tuners = [trained(held, self, seed) for seed in range(self.tuners)]
-        rows, sources = [], []
+        rows: list[Row] = []
         for each in recorded:
             pools = [tuned_pools(each, tuner) for tuner in tuners]
             rows += rows_of(pools, self)
-            sources.append(source_line(pools[0], self.shown))
             print(f"{pools[0].network}: done", flush=True)
-        text = page(rows, recorded, sources, self, len(held.seconds))
+        text = page(rows, recorded, self, len(held.seconds))
         self.write_page(text)
         self.write_rows(rows)
 
@@ -131,12 +128,7 @@ def trained(examples: ProgramExamples, options: TuningTransfer, seed: int) -> Tr
 
 
 def rows_of(pools: Sequence[TunedPools], options: TuningTransfer) -> list[Row]:
-    """Return the rows of one network.
-
-    Args:
-        pools: the network as each of several tuners sees it.
-        options: of the script.
-    """
+    """Return the rows of one network, given as each of several tuners sees it."""
     plans = itertools.product(options.shares, options.tried, options.measured)
     found = []
     for arm, plan in itertools.product(ARMS, itertools.starmap(TransferPlan, plans)):
@@ -154,24 +146,9 @@ def rows_of(pools: Sequence[TunedPools], options: TuningTransfer) -> list[Row]:
     return found
 
 
-def source_line(pools: TunedPools, plan: TransferPlan) -> str:
-    """Return which tuned operators the heaviest untuned one attends to."""
-    heavy = pools.heavy(plan.share)
-    names = [pool.operator.name for pool in pools.recorded.pools.pools]
-    rest = [k for k in range(len(names)) if k not in heavy]
-    if not rest:
-        return f"- {pools.network}: all operators are tuned"
-    most = max(rest, key=lambda k: pools.repeats[k] * pools.flops[k])
-    tried = {k: pools.order(k)[: plan.tried or None] for k in heavy}
-    shares = memory_of(pools, tried).sources(pools.states[most])
-    told = ", ".join(f"{names[k]} {share:.0%}" for k, share in list(shares.items())[:3])
-    return f"- {pools.network}: {names[most]} attends to {told}"
-
-
 def page(
     rows: Sequence[Row],
     recorded: Sequence[RecordedPrograms],
-    sources: Sequence[str],
     options: TuningTransfer,
     learned: int,
 ) -> str:
@@ -197,12 +174,8 @@ def page(
         f"the 95 % interval; the arms that draw: {options.seeds} seeds).\n\n"
         f"## {plan.share:.0%} of the FLOP tuned by {plan.tried} candidates an operator, "
         f"{plan.measured} of each other\n\n{_first(rows, options)}\n"
-        "Attention of the heaviest operator that is not tuned:\n\n"
-        + "\n".join(sources)
-        + f"\n\n## Least time within {WITHIN:.0%} of full tuning's latency\n\n"
-        f"{_least(rows, options)}\n## Plans that measure {plan.measured} candidates of each other "
-        "operator, attention and no tuner\n\n"
-        f"{_every(rows, options)}"
+        f"## Least time within {WITHIN:.0%} of full tuning's latency\n\n"
+        f"{_least(rows, options)}"
     )
 
 
@@ -248,24 +221,6 @@ def _of(row: Row, arm: str) -> bool:
 
 def _told(row: Row) -> str:
     return f"({row.share:.0%}, {row.tried or 'all'}, {row.measured})"
-
-
-def _every(rows: Sequence[Row], options: TuningTransfer) -> str:
-    cells = []
-    shown = options.shown.measured
-    for row in (row for row in rows if (row.arm, row.measured) == (ATTENTION, shown)):
-        (other,) = (
-            each for each in rows
-            if (each.network, each.plan, each.arm) == (row.network, row.plan, NO_TUNER)
-        )  # fmt: skip
-        cells.append([
-            row.network, f"{row.share:.0%}", f"{row.tuned} of {row.operators}",
-            str(row.tried or "all"), f"{100 * row.latency:.1f}", f"{100 * row.time:.0f}",
-            f"{100 * other.latency:.1f}", f"{100 * other.time:.0f}",
-        ])  # fmt: skip
-    heads = ["network", "share", "tuned", "candidates", "attention: latency, %",
-             "time, %", "no tuner: latency, %", "time, %"]  # fmt: skip
-    return markdown_table(heads, cells)
 
 
 if __name__ == "__main__":

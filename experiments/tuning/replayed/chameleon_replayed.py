@@ -97,15 +97,8 @@ def _row(key: str, pools: PoolSet, seed: int, options: ChameleonReplayed) -> Cha
 
 
 def _known(pools: PoolSet, seed: int, final: float, options: ChameleonReplayed) -> np.ndarray:
-    """[POINTS, 2] virtual seconds and latency of DynaTune over annealing, as
-    ``schedulers_replayed`` keeps them.
-
-    Args:
-        pools: of the network.
-        seed: of the run.
-        final: latency that annealing, one operator after the other, ends with.
-        options: of the script.
-    """
+    """[POINTS, 2] virtual seconds and latency of DynaTune over annealing, as `schedulers_replayed`
+    keeps them; ``final``: latency that annealing, one operator after the other, ends with."""
     key = run_key(pools, OURS, options.batch, options.patience)
     path = curve_file(options.folder, key, pools.network, seed, ORDERS[0], DYNAMIC)
     if not path.exists():

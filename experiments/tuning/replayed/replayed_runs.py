@@ -58,14 +58,8 @@ class RecordedPath:
 def record_path(
     pools: PoolSet, operator: int, make_tuner: MakeInnerTuner, config: SlotConfig
 ) -> list[Trial]:
-    """Return the trials of one operator, until it is finished.
-
-    Args:
-        pools: of the network.
-        operator: by its number.
-        make_tuner: makes the inner tuner.
-        config: its ``batch``, ``patience`` and ``seed``.
-    """
+    """Return the trials of one operator, until it is finished, by ``batch``, ``patience`` and
+    ``seed`` of a configuration."""
     alone = PoolSet(
         pools.network, pools.target, pools.peak_flops, (pools.pools[operator],), pools.provenance
     )

@@ -5,7 +5,7 @@ other machines on the same hardware, take it away for milliseconds at a time. A 
 before and after each call tells how fast the core ran (`go_rl.costs.timing.core_speed`). The times
 of a visit are divided by its median, and a low quantile of these is the answer (`LOW`). What has to
 be known well is timed in several visits, some seconds apart, for disturbances last longer than a
-visit. ``experiments/kernels/timing_rules.py`` compares rules.
+visit.
 """
 
 from __future__ import annotations
