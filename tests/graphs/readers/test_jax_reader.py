@@ -37,13 +37,7 @@ def test_a_two_layer_network_node_by_node():
         "dot_general.1",
     )
     assert graph.op_type == ("input", "dot_general", "add", "tanh", "dot_general")
-    kinds = [
-        OpKind.INPUT,
-        OpKind.MATMUL,
-        OpKind.ELEMENTWISE,
-        OpKind.ELEMENTWISE,
-        OpKind.MATMUL,
-    ]
+    kinds = [OpKind.INPUT, OpKind.MATMUL, OpKind.ELEMENTWISE, OpKind.ELEMENTWISE, OpKind.MATMUL]
     assert graph.kind.tolist() == kinds
     assert graph.flops.tolist() == [0, 2 * 4 * 20 * 30, 4 * 30, 0, 2 * 4 * 30 * 5]
     assert graph.output_bytes.tolist() == [320, 480, 480, 480, 80]

@@ -122,9 +122,7 @@ def test_a_tree_ensemble_of_version_5():
 def test_damaged_trees_are_refused(field, values, message):
     with pytest.raises(ReadError, match=message):
         read_one(
-            "TreeEnsembleRegressor",
-            [([4, 3], FLOAT)],
-            **{**TREES, **TREE_RESULTS, field: values},
+            "TreeEnsembleRegressor", [([4, 3], FLOAT)], **{**TREES, **TREE_RESULTS, field: values}
         )
 
 

@@ -214,10 +214,7 @@ def test_an_unknown_condition_takes_the_dearer_branch(in_process):
 
 def _loop(trips):
     body = helper.make_graph(
-        [
-            node("MatMul", ["state", "w"], ["next"]),
-            node("Identity", ["go"], ["go_on"]),
-        ],
+        [node("MatMul", ["state", "w"], ["next"]), node("Identity", ["go"], ["go_on"])],
         "body",
         [
             value("i", [], TensorProto.INT64),

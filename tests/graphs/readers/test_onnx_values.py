@@ -82,10 +82,7 @@ def test_results_of_top_k_that_nobody_reads(opset, in_process):
     k = {} if opset > 9 else {"k": 5}
     operands = ["x", "k"] if opset > 9 else ["x"]
     for read in ("values", "indices"):
-        nodes = [
-            node("TopK", operands, ["values", "indices"], **k),
-            node("Neg", [read], ["y"]),
-        ]
+        nodes = [node("TopK", operands, ["values", "indices"], **k), node("Neg", [read], ["y"])]
         graph = read_onnx_model(
             model(nodes, [value("x", ["n", 50])], ["y"], [integers("k", 5)], opset=opset),
             "m",

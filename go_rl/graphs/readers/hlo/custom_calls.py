@@ -247,7 +247,7 @@ _CALLS: dict[OpKind, dict[str, Rule]] = {
         # 20 rounds of add, rotate (3) and xor, and 5 additions of keys, for each pair of words.
         "cu_threefry2x32_ffi cu_threefry2x32 hip_threefry2x32_ffi": lambda c, o: (
             117 * _result(c).elements
-        ),
+        )
     },
     OpKind.CONSTANT: {"AllocateBuffer": lambda c, o: 0.0},
 }

@@ -87,10 +87,7 @@ def bind_dims(model: onnx.ModelProto, dims: Mapping[str, int], name: str) -> dic
 
 
 def dims_of_inputs(
-    model: onnx.ModelProto,
-    inputs: Inputs,
-    dims: Mapping[str, int],
-    name: str,
+    model: onnx.ModelProto, inputs: Inputs, dims: Mapping[str, int], name: str
 ) -> dict[str, int]:
     """Return ``dims`` with those that the shapes, or values, of ``inputs`` give.
 

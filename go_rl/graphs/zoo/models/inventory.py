@@ -18,10 +18,7 @@ from go_rl.graphs.zoo.split import TRAINED
 _FILES = (keras_applications, entries, language, speech, recommendation)
 _RECIPES = tuple(model for file in _FILES for model in file.ENTRIES)
 _BY_NAME = {model.name: model for model in _RECIPES}
-ZOO_MODELS: tuple[ZooModel, ...] = (
-    *_RECIPES,
-    *(training_form(_BY_NAME[name]) for name in TRAINED),
-)
+ZOO_MODELS: tuple[ZooModel, ...] = (*_RECIPES, *(training_form(_BY_NAME[name]) for name in TRAINED))
 """All recipes; names are unique."""
 
 

@@ -42,7 +42,7 @@ TRAINING_RULES = cost_rules(
             "Adam": update(11, 4),  # moments 3 + 4; epsilon; rate, quotient, difference
             # Velocity 3; of Nesterov's 2 more; rate, difference.
             "Momentum": lambda call: update(5 + 2 * (call.get("mode", "") == "nesterov"), 3)(call),
-        },
+        }
     },
 )
 """The rule of each update."""

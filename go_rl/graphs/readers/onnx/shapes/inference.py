@@ -170,11 +170,7 @@ _OVERLOOKED_DEFAULTS = {"STFT": {"onesided": 1}}
 
 
 def _bounded_type(
-    node: onnx.NodeProto,
-    output: int,
-    scope: Scope,
-    run: Completion,
-    partial: onnx.TypeProto | None,
+    node: onnx.NodeProto, output: int, scope: Scope, run: Completion, partial: onnx.TypeProto | None
 ) -> onnx.TypeProto | None:
     """Bound a shape that values decide by its largest one; None: it has no bound."""
     first = scope.types.get(node.input[0]) if node.input else None
