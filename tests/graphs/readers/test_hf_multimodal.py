@@ -18,7 +18,7 @@ from graphs.readers.hf_models import (
 )
 
 from go_rl.core import ReadError
-from go_rl.graphs.readers.hf.vision.multimodal_families import MULTIMODAL
+from go_rl.graphs.readers.hf.vision.multimodal import MULTIMODAL
 
 S = 1024
 """Tokens of one sequence, those of an image among them."""

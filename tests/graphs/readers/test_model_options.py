@@ -7,8 +7,7 @@ import inspect
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
-from onnx_models import model, value
+from onnx_models import parsed
 
 from go_rl.core import ReadError, UnknownOperatorError
 from go_rl.graphs.readers import load, save_graph
@@ -61,11 +60,12 @@ pytestmark = pytest.mark.usefixtures("in_process")
 @pytest.fixture
 def symbolic(tmp_path):
     """``y = relu(x) + z`` with a dimension that an exporter named, and one that it did not."""
-    nodes = [helper.make_node("Relu", ["x"], ["r"]), helper.make_node("Add", ["r", "z"], ["y"])]
-    inputs = [value("x", ["unk__397", 3]), value("z", ["unk__397", None])]
-    path = tmp_path / "m.onnx"
-    onnx.save(model(nodes, inputs, [value("y", ["unk__397", 3])], shapes=[value("r", None)]), path)
-    return path
+    made = parsed(
+        """(float[unk__397,3] x, float[unk__397,?] z) => (float[unk__397,3] y) <float[] r>
+        { r = Relu(x) y = Add(r, z) }"""
+    )
+    onnx.save(made, tmp_path / "m.onnx")
+    return tmp_path / "m.onnx"
 
 
 load_unchecked = inspect.unwrap(load)
@@ -117,7 +117,7 @@ def test_a_size_and_a_shape_must_agree(symbolic):
 
 def test_an_input_without_a_rank_can_be_given_one(tmp_path):
     path = tmp_path / "rankless.onnx"
-    onnx.save(model([helper.make_node("Relu", ["x"], ["y"])], [value("x", None)], ["y"]), path)
+    onnx.save(parsed("(float[] x) => (y) { y = Relu(x) }"), path)
     with pytest.raises(ReadError, match="not even a rank; give it with --input 'x=<size>x<size>'"):
         load(path)
     graph = load(path, inputs={"x": (4, 5)})

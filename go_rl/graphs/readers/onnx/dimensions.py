@@ -26,7 +26,7 @@ from go_rl.graphs.readers.arithmetic.size_expression import (
 )
 from go_rl.graphs.readers.model_options import Inputs, option
 from go_rl.graphs.readers.onnx.structure import data_inputs, graphs
-from go_rl.graphs.readers.onnx.values.types import inner_tensor_type, static_shape
+from go_rl.graphs.readers.onnx.values import inner_tensor_type, static_shape
 from go_rl.graphs.tables import names
 
 TRIPS_SUFFIX = ".trips"

@@ -23,7 +23,7 @@ from go_rl.graphs.readers.onnx.shapes.microsoft import as_first_operand, infer_w
 from go_rl.graphs.readers.onnx.shapes.ml import ML_DOMAIN, ml_result_types
 from go_rl.graphs.readers.onnx.shapes.unknown_values import why_shape_unknown
 from go_rl.graphs.readers.onnx.structure import DEFAULT_DOMAINS
-from go_rl.graphs.readers.onnx.values.types import (
+from go_rl.graphs.readers.onnx.values import (
     element_type,
     is_static,
     partial_shape,

@@ -25,7 +25,7 @@ from go_rl.graphs.readers.onnx.shapes.rule import (
     retyped,
     types_by,
 )
-from go_rl.graphs.readers.onnx.values.types import static_shape
+from go_rl.graphs.readers.onnx.values import static_shape
 from go_rl.graphs.tables import by_name
 
 ML_DOMAIN = "ai.onnx.ml"
