@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from go_rl.core import ReadError
-from go_rl.graphs.readers.arithmetic.counters import first_failure
-from go_rl.graphs.readers.arithmetic.lattice_points import floor_sum, valid_pairs
+from go_rl.graphs.readers.arithmetic.closed_forms import first_failure, floor_sum, valid_pairs
 from go_rl.graphs.readers.hlo.window import Window
 
 

@@ -69,26 +69,16 @@ def test_decode_keeps_the_cache_in_float16(loaded: Any) -> None:
         ({"general.architecture": "lama"}, {}, "'lama' is not read; did you mean 'llama'"),
         ({"llama.block_count": 0}, {}, "llama.block_count is 0; it must be a whole number in"),
         ({"llama.block_count": 3}, {}, "no tensor 'blk.2.attn_norm.weight'"),
-        (
-            {
-                "general.architecture": "deepseek2",
-                **DEEPSEEK,
-                "deepseek2.rope.dimension_count": 192,
-            },
-            deepseek_tensors(True),
-            "key_length_mla is 192; it must be a whole number in 193",
-        ),
-        (
-            DEEPSEEK,
-            deepseek_tensors(True) | {"blk.0.attn_k_b.weight": ((4, 256, 64), F32)},
-            "no tensor 'blk.0.attn_kv_b.weight'",
-        ),
+        ({"general.architecture": "deepseek2", **DEEPSEEK, "deepseek2.rope.dimension_count": 192},
+         deepseek_tensors(True), "key_length_mla is 192; it must be a whole number in 193"),
+        (DEEPSEEK, deepseek_tensors(True) | {"blk.0.attn_k_b.weight": ((4, 256, 64), F32)},
+         "no tensor 'blk.0.attn_kv_b.weight'"),
         ({"llama.attention.head_count_kv": ["1"]}, {}, "head_count_kv is 'an array of 1'"),
         ({}, {"blk.1.attn_q.weight": ((128, 256), F32)}, r"has shape \[128, 256\], and the meta"),
         ({}, {"token_embd.weight": ((100, 100), Q4_K)}, "rows of 100 are no blocks of 256"),
         ({}, {"token_embd.weight": ((100, 256), 99)}, "has type 99, which is not known"),
     ],
-)
+)  # fmt: skip
 def test_what_does_not_fit_is_named(
     metadata: dict[str, Any], arrays: Tensors, said: str, refused: Any
 ) -> None:

@@ -84,7 +84,9 @@ def test_updates_are_those_of_the_whole_batch(name, optimiser):
     close(jax.jit(parts)(*args, *given), whole, 1e-6)
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name", ["perceptron", "lstm", pytest.param("transformer", marks=pytest.mark.slow)]
+)
 def test_gradients_in_double_precision(name):
     with jax.enable_x64(True):
         loss, args = example(name, jnp.float64)

@@ -47,7 +47,7 @@ def onnx_file(tmp_path):
     return path
 
 
-def test_onnx_is_recognised_and_gets_its_dims(onnx_file):
+def test_onnx_is_recognised_and_gets_its_dims(onnx_file, in_process):
     graph = load(onnx_file, dims={"batch": 3})
     assert graph.flops.sum() == 12
 

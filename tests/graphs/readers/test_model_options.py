@@ -91,20 +91,16 @@ def test_inputs_give_the_sizes_that_exporters_named(symbolic):
         ({"xx": (2, 3)}, r"no input 'xx' \(it has: x, z\); did you mean 'x'"),
         ({"x": (2, 3, 4)}, "input 'x' has 2 dimensions, not the 3 of 2x3x4"),
         ({"x": (2, 4)}, "input 'x', axis 1: its size is 3 in the file, and 4 was given"),
-        (
-            {"x": (2, 3), "z": (5, 3)},
-            "input 'z', axis 0: its size is 2 as dimension 'unk__397', and 5 was given",
-        ),
-        (
-            {"x": (2, 3)},
-            r"give --dim 'z_1=<size>', or whole shapes: --input 'x=<unk__397>x3' --input 'z=",
-        ),
+        ({"x": (2, 3), "z": (5, 3)},
+         "input 'z', axis 0: its size is 2 as dimension 'unk__397', and 5 was given"),
+        ({"x": (2, 3)},
+         r"give --dim 'z_1=<size>', or whole shapes: --input 'x=<unk__397>x3' --input 'z="),
         ({"x": (2, 0)}, "'x': the size of axis 1 must be at least 1"),
         ({"x": "2x3"}, r"'x' must have a shape, such as .*not '2x3'"),
         ({"x": (2, "3")}, "'x': the size of axis 1 must be a whole number >= 1, not '3'"),
         ([("x", 3)], "inputs must be shapes by name"),
     ],
-)
+)  # fmt: skip
 def test_shapes_that_do_not_fit_are_refused(symbolic, inputs, message):
     with pytest.raises(ReadError, match=message):
         load_unchecked(symbolic, inputs=inputs)
@@ -135,14 +131,10 @@ def test_an_input_without_a_rank_can_be_given_one(tmp_path):
         ({"unknown": "skip"}, "unknown must be 'error' or 'bytes', not 'skip'"),
         ({"training": 1}, "training must be True, False, 'sgd' or 'adam', not 1"),
         ({"trip_count": "7"}, "trip_count must be a whole number >= 1, not '7'"),
-        (
-            {"trip_count": 3, "dims": {"trip_count": 4}},
-            "trip_count is 3, and among the dims it is 4",
-        ),
-        (
-            {"micro_batches": 1, "dims": {"micro_batches": 4}},
-            "micro_batches is 1, and among the dims it is 4",
-        ),
+        ({"trip_count": 3, "dims": {"trip_count": 4}},
+         "trip_count is 3, and among the dims it is 4"),
+        ({"micro_batches": 1, "dims": {"micro_batches": 4}},
+         "micro_batches is 1, and among the dims it is 4"),
         ({"micro_batches": 0}, "micro_batches must be at least 1"),
         ({"micro_batches": "2"}, "micro_batches must be a whole number >= 1, not '2'"),
         ({"micro_batches": 2}, "micro_batches=2 splits .* ONNX is traced already"),
@@ -150,7 +142,7 @@ def test_an_input_without_a_rank_can_be_given_one(tmp_path):
         ({"weights": (-1,)}, "weights must list positions of arguments, 0 or more, not -1"),
         ({"weights": (0,)}, "weights does not apply to ONNX"),
     ],
-)
+)  # fmt: skip
 def test_options_of_another_type_are_refused(symbolic, options, message):
     with pytest.raises(ReadError, match=message):
         load_unchecked(symbolic, **options)

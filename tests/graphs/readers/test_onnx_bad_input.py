@@ -10,6 +10,7 @@ from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.onnx.reader import read_onnx
 from go_rl.graphs.zoo.resnet50 import resnet50_model
 
+pytestmark = pytest.mark.usefixtures("in_process")
 WHOLE = resnet50_model(weights=False).SerializeToString()
 
 

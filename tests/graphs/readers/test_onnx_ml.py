@@ -121,15 +121,12 @@ def test_one_sample_reads_only_the_nodes_on_its_way():
 @pytest.mark.parametrize(
     ("field", "values", "message"),
     [
-        (
-            "nodes_truenodeids",
-            [9, 0, 0, 1, 0, 3, 0, 0],
-            "a node of its trees leads to one that is not there",
-        ),
+        ("nodes_truenodeids", [9, 0, 0, 1, 0, 3, 0, 0],
+         "a node of its trees leads to one that is not there"),
         ("nodes_falsenodeids", [0, 0, 0, 2, 0, 4, 0, 0], "a cycle, or branches that meet"),
         ("nodes_modes", ["BRANCH_LEQ"], "nodes_modes 1; all must have as many"),
     ],
-)
+)  # fmt: skip
 def test_damaged_trees_are_refused(field, values, message):
     with pytest.raises(ReadError, match=message):
         read_one(

@@ -42,7 +42,7 @@ def test_resnet50_is_a_valid_model():
     np.testing.assert_allclose(stored, first * np.sqrt(2 / 147), rtol=1e-6)
 
 
-def test_a_bound_batch_scales_the_work(tmp_path):
+def test_a_bound_batch_scales_the_work(tmp_path, in_process):
     path = write_resnet50_onnx(tmp_path / "resnet50.onnx", batch=0, weights=False)
     graph = read_onnx(path, {"batch": 8})
     one = read_onnx_model(resnet50_model(weights=False), "one", {})
@@ -116,7 +116,7 @@ def test_missing_shapes_are_inferred_in_a_subprocess():
     assert built.graph.input[0].type.tensor_type.shape.dim[0].dim_param == "x_batch"
 
 
-def test_functions_are_inlined():
+def test_functions_are_inlined(in_process):
     built = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 21, "own" : 1]>
         g (float[2,3] x) => (float[2,3] z) { y = own.Double(x) z = own.Double(y) }
         <domain: "own", opset_import: ["" : 21]> Double (a) => (b) { b = Add(a, a) }""")

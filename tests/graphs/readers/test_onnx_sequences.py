@@ -19,9 +19,7 @@ OPERATORS = {
         "q = SequenceConstruct(x, x, x) y = ConcatFromSequence<axis = -1, new_axis = 1>(q)",
         [5, 4, 3],
     ),
-    "split by sizes": (
-        "q = SplitToSequence<axis = 0>(x3, parts) y = SequenceAt(q, two)", [6, 4],
-    ),
+    "split by sizes": ("q = SplitToSequence<axis = 0>(x3, parts) y = SequenceAt(q, two)", [6, 4]),
     "split evenly, with a rest": (
         "q = SplitToSequence<axis = 0>(x3, five) y = SequenceAt(q, two)", [2, 4],
     ),
@@ -32,9 +30,7 @@ OPERATORS = {
         "e = SequenceEmpty() q = SequenceInsert(e, x) r = SequenceInsert(q, x2, zero) "
         "y = SequenceAt(r, zero)", [7, 4],
     ),
-    "erase": (
-        "q = SequenceConstruct(x, x2) r = SequenceErase(q) y = SequenceAt(r, last)", [5, 4],
-    ),
+    "erase": ("q = SequenceConstruct(x, x2) r = SequenceErase(q) y = SequenceAt(r, last)", [5, 4]),
     "length": (
         "q = SequenceConstruct(x, x2, x) l = SequenceLength(q) t = Unsqueeze(l, zero1) "
         "y = Expand(one, t)", [3],

@@ -6,20 +6,19 @@ import os
 
 import pytest
 from onnx import TensorProto, helper
-from onnx_models import array, header, model, parsed, read, value
+from onnx_models import array, header, parsed, read
 
 from go_rl.core.errors import ReadError
 from go_rl.graphs.readers import load
 from go_rl.graphs.readers.onnx.load import load_header
 from go_rl.graphs.readers.onnx.reader import read_onnx_model
 
-node = helper.make_node
-X, Y = [value("x", [2, 3])], [value("y", [2, 3])]
 SHAPE = array("s", [3, 2], "int64")
 
 
 def simple():
-    return model([node("Softmax", ["x"], ["y"], name="soft", axis=1)], X, Y, [array("w", [1.0])])
+    text = "(float[2,3] x) => (float[2,3] y) <float[1] w = {1}> { [soft] y = Softmax<axis = 1>(x) }"
+    return parsed(text)
 
 
 def changed(change):
@@ -28,22 +27,13 @@ def changed(change):
     return result
 
 
-def branch(name, *results):
-    return helper.make_graph(
-        [node("Neg", ["x"], ["b"])], name, [], [value(r, [2, 3]) for r in results]
-    )
+def holding(call):
+    return parsed(f"(float[2,3] x) => (float[2,3] y) {{ [it] {call} }}")
 
 
-def holding(op, inputs, outputs, **attributes):
-    return model([node(op, inputs, outputs, name="it", **attributes)], X, [value("y", [2, 3])])
-
-
-ONE = branch("one", "b")
-BODY = helper.make_graph(
-    [node("Neg", ["h"], ["h2"]), node("Identity", ["go"], ["go2"])], "body",
-    [value("i", [], 7), value("go", [], 9), value("h", [2, 3])],
-    [value("go2", [], 9), value("h2", [2, 3])],
-)  # fmt: skip
+ONE = "one () => (float[2,3] b) { b = Neg(x) }"
+BODY = """body (int64 i, bool go, float[2,3] h) => (bool go2, float[2,3] h2)
+    { h2 = Neg(h) go2 = Identity(go) }"""
 BROKEN = {
     "an attribute twice": (
         changed(lambda g, n: n.attribute.append(n.attribute[0])), r"'soft'.*'axis' appears twice"),
@@ -68,19 +58,19 @@ BROKEN = {
     "a weight of no type": (
         changed(lambda g, n: setattr(g.initializer[0], "data_type", 99)), "element type 99"),
     "a Constant of two values": (
-        model([node("Constant", [], ["y"], value_int=1, value_float=2.0)], [], ["y"]),
+        parsed("() => (y) { y = Constant<value_int = 1, value_float = 2.0>() }"),
         "a Constant has one attribute"),
     "an If without a branch": (
-        holding("If", ["x"], ["y"], then_branch=ONE), "'it'.*no graph 'else_branch'"),
+        holding(f"y = If(x)<then_branch = {ONE}>"), "'it'.*no graph 'else_branch'"),
     "an If whose branches disagree": (
-        holding("If", ["x"], ["y"], then_branch=ONE, else_branch=branch("e", "b", "b")),
-        "results of else_branch: 2; the operator's own make it 1"),
-    "a Loop without a body": (holding("Loop", ["", "", "x"], ["y"]), "no graph 'body'"),
-    "a Loop of too few operands": (holding("Loop", ["x"], ["y"], body=BODY), "first state"),
+        holding(f"y = If(x)<then_branch = {ONE}, else_branch = e () => (float[2,3] b, float[2,3] c)"
+                " { b = Neg(x) }>"), "results of else_branch: 2; the operator's own make it 1"),
+    "a Loop without a body": (holding("y = Loop(, , x)"), "no graph 'body'"),
+    "a Loop of too few operands": (holding(f"y = Loop(x)<body = {BODY}>"), "first state"),
     "a Loop of too many results": (
-        holding("Loop", ["", "", "x"], ["y", "z"], body=BODY), "has 2 results; 3 are wanted"),
+        holding(f"y, z = Loop(, , x)<body = {BODY}>"), "has 2 results; 3 are wanted"),
     "a Scan of nothing": (
-        holding("Scan", ["x"], ["y"], body=BODY, num_scan_inputs=2), "num_scan_inputs is 2 of 1"),
+        holding(f"y = Scan(x)<body = {BODY}, num_scan_inputs = 2>"), "num_scan_inputs is 2 of 1"),
 }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ import pytest
 from onnx_models import array, header, read, shape_of
 
 from go_rl.core import OpKind
-from go_rl.graphs.readers.arithmetic.view_strides import row_strides, view_strides
+from go_rl.graphs.readers.arithmetic.closed_forms import row_strides, view_strides
 
 pytestmark = pytest.mark.usefixtures("in_process")
 IMAGE = (2, 3, 4, 5)

@@ -11,6 +11,8 @@ from go_rl.api.load import save_graph
 from go_rl.core import ElementType, OpGraph, OpKind
 from go_rl.graphs.readers.jax.reader import trace_jax
 
+pytestmark = pytest.mark.usefixtures("in_process")
+
 
 def _products(graph: OpGraph) -> list[str]:
     assert graph.element_type is not None

@@ -149,9 +149,9 @@ def test_recurrent_graphs_grow_by_layer_and_step():
         built = flax_model(RNNLM(layers, 16, 50), integers(2, steps))
         return trace_jax(built[0], *built[1], weights=built[2]).num_nodes
 
-    cell = nodes(3, 6) - nodes(2, 6)
-    assert nodes(4, 6) - nodes(3, 6) == cell
-    assert nodes(2, 12) - nodes(2, 6) == nodes(2, 18) - nodes(2, 12) > 0
+    two, three, longer = nodes(2, 2), nodes(3, 2), nodes(2, 4)
+    assert nodes(4, 2) - three == three - two
+    assert nodes(2, 6) - longer == longer - two > 0
 
 
 def test_attention_of_gnmt_reads_the_whole_source():

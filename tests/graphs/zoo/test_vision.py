@@ -15,6 +15,7 @@ from go_rl.graphs.zoo.models.vision.dense_prediction import SSD, UNet
 from go_rl.graphs.zoo.models.vision.vision_transformers import _shift_mask
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("layers", "filters", "millions"), [(18, 208, 82), (18, 416, 318)])
 def test_amoebanet_has_the_parameters_of_gpipe(layers, filters, millions):
     """Huang et al. 2019, table 1."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from go_rl.core import ReadError
-from go_rl.graphs.readers.arithmetic.counters import MOST_TRIPS, Comparison, first_failure
+from go_rl.graphs.readers.arithmetic.closed_forms import MOST_TRIPS, Comparison, first_failure
 from go_rl.graphs.readers.hlo.shape import Shape
 from go_rl.graphs.readers.hlo.text import Computation, Instruction, Module
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from go_rl.core import ReadError
 from go_rl.core.graph.geometry import Geometry
-from go_rl.graphs.readers.arithmetic.lattice_points import valid_pairs
+from go_rl.graphs.readers.arithmetic.closed_forms import valid_pairs
 from go_rl.graphs.readers.hlo.shape import Shape
 from go_rl.graphs.readers.hlo.text import Instruction
 from go_rl.graphs.tables import by_name

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from go_rl.core.errors import ReadError
 from go_rl.graphs.readers import decompositions
-from go_rl.graphs.readers.arithmetic.lattice_points import valid_pairs
+from go_rl.graphs.readers.arithmetic.closed_forms import valid_pairs
 from go_rl.graphs.readers.onnx.call import Call, Tensor
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 
 from go_rl.core.errors import ReadError
-from go_rl.graphs.readers.arithmetic.counters import MOST_TRIPS
+from go_rl.graphs.readers.arithmetic.closed_forms import MOST_TRIPS
 from go_rl.graphs.readers.model_options import option
 from go_rl.graphs.readers.onnx.scope import (
     CompleteGraph,

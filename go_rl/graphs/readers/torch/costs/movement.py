@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from go_rl.graphs.readers.arithmetic.view_strides import Strides, view_strides
+from go_rl.graphs.readers.arithmetic.closed_forms import Strides, view_strides
 from go_rl.graphs.readers.torch.call import TorchCall
 from go_rl.graphs.tables import names
 
