@@ -26,9 +26,8 @@ from go_rl.compare.portfolio.portfolio import compile_methods
 from go_rl.core import Objective, OpGraph, Problem
 from go_rl.graphs.readers.archive import load_graph, save_graph
 from go_rl.graphs.zoo.freeze import trace_entry
-from go_rl.graphs.zoo.models.building import Built, flax_model, integers, training
+from go_rl.graphs.zoo.models.building import Built, ZooModel, flax_model, integers, training
 from go_rl.graphs.zoo.models.language.recurrent import GNMT
-from go_rl.graphs.zoo.models.zoo_model import ZooModel
 from go_rl.objectives.common.cross_entropy import BATCH as SEARCHED
 from go_rl.objectives.common.cross_entropy import CrossEntropy
 from go_rl.policy.agent import Actions, Agent

@@ -23,10 +23,10 @@ from go_rl.graphs.readers.jax.reader import trace_jax
 from go_rl.graphs.zoo.bert import bert_base, bert_base_training
 from go_rl.graphs.zoo.models.audio.networks import WaveNet, WaveRNN
 from go_rl.graphs.zoo.models.building import Built, flax_model, floats, integers, key, training
-from go_rl.graphs.zoo.models.language.transformer_xl import TransformerXL
+from go_rl.graphs.zoo.models.language.attention import TransformerXL
 from go_rl.graphs.zoo.models.language.transformers import GPT, T5, MixtureOfExperts
+from go_rl.graphs.zoo.models.tabular.graph_networks import VAE, GraphNetwork, NeuralODE
 from go_rl.graphs.zoo.models.tabular.recommenders import DLRM
-from go_rl.graphs.zoo.models.tabular.relational import VAE, GraphNetwork, NeuralODE
 from go_rl.graphs.zoo.models.vision.dense_prediction import UNet
 from go_rl.graphs.zoo.models.vision.networks import Bottleneck, ResNet, batch_norm
 from go_rl.graphs.zoo.models.vision.vision_transformers import MLPMixer, VisionTransformer

@@ -12,7 +12,7 @@ from go_rl.core.files.run_lock import exclusive
 from go_rl.costs.timing.config import CollectConfig, ProgramsConfig
 
 if TYPE_CHECKING:
-    from go_rl.graphs.zoo.models.zoo_model import ZooModel
+    from go_rl.graphs.zoo.models.building import ZooModel
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""FLOP of what programs leave to a library: dense linear algebra (LAPACK, cuSOLVER), attention.
+"""FLOP of products of matrices and of what programs leave to a library: LAPACK, attention.
 
 One count for every reader. Sources: LAPACK Working Note 41, appendix C (potrf, getrf, geqrf, orgqr,
 ormqr, trsm, gehrd, sytrd); Golub and Van Loan, Matrix Computations, 4th edition, sections 7.5
@@ -7,6 +7,45 @@ are left out; a matrix is ``rows`` x ``columns``.
 """
 
 from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+Shapes = Sequence[Sequence[int]]
+"""Shapes of the operands of a routine: arrays of matrices, which are their last two axes."""
+OfShapes = Callable[[Shapes], float]
+
+
+def of_square(count: Callable[[int], float]) -> OfShapes:
+    """``count`` of each square matrix of the first operand, by its rows."""
+    return lambda shapes: math.prod(shapes[0][:-2]) * count(shapes[0][-1])
+
+
+def of_matrices(count: Callable[[int, int], float]) -> OfShapes:
+    """``count`` of each matrix of the first operand, by its rows and columns."""
+    return lambda shapes: math.prod(shapes[0][:-2]) * count(*shapes[0][-2:])
+
+
+def triangular_systems(shapes: Shapes) -> float:
+    """`triangular_solve` with the matrices and right-hand sides of two operands."""
+    n = shapes[0][-1]
+    return triangular_solve(n, math.prod(shapes[1]) / max(1, n))
+
+
+def householder_products(shapes: Shapes) -> float:
+    """`householder_product` of matrices and the reflectors of the second operand."""
+    return of_matrices(lambda m, n: householder_product(m, n, shapes[1][-1]))(shapes)
+
+
+def reflected(shapes: Shapes, left: bool) -> float:
+    """`apply_reflectors` of the second operand to the matrices of the third."""
+    return of_matrices(lambda m, n: apply_reflectors(m, n, shapes[1][-1], left))(shapes[2:])
+
+
+def tridiagonal_systems(shapes: Shapes) -> float:
+    """`tridiagonal_solve` of three diagonals and right-hand sides."""
+    n, systems = shapes[0][-1], math.prod(shapes[0][:-1])
+    return systems * tridiagonal_solve(n, math.prod(shapes[3]) / max(1, n * systems))
 
 
 def cholesky(n: int) -> float:
@@ -102,3 +141,49 @@ def attention(batch_heads: int, q: int, k: int, d: int, d_value: int, extra: int
     """``QK^T`` and ``PV`` products, scaling, softmax (4), and ``extra`` FLOP a score."""
     scores = batch_heads * q * k
     return scores * (2.0 * d + 2.0 * d_value + 5.0 + extra) - batch_heads * q
+
+
+def einsum(equation: str, shapes: Sequence[Sequence[int]], result_rank: int) -> float:
+    """Pairwise contractions from left to right, each ``2 *`` the product of its letters.
+
+    Raises:
+        ValueError: the equation does not fit the shapes.
+    """
+    equation = equation.replace(" ", "")
+    left, _, right = equation.partition("->")
+    terms = left.split(",")
+    sizes: dict[str, int] = {}
+    named: list[set[str]] = []
+    for term, shape in zip(terms, shapes, strict=True):
+        letters = _letters(term, len(shape))
+        for letter, size in zip(letters, shape, strict=True):
+            sizes[letter] = max(size, sizes.get(letter, 1))
+        named.append(set(letters))
+    if "->" in equation:
+        out = set(_letters(right, result_rank))
+    else:
+        joined = "".join(terms)
+        out = {x for letters in named for x in letters if len(x) > 1 or joined.count(x) == 1}
+    return _contract(named, out, sizes)
+
+
+def _letters(term: str, rank: int) -> list[str]:
+    head, dots, tail = term.partition("...")
+    spread = rank - len(head) - len(tail) if dots else 0
+    return [*head, *(f"...{spread - i}" for i in range(spread)), *tail]
+
+
+def _contract(named: list[set[str]], out: set[str], sizes: dict[str, int]) -> float:
+    def volume(letters: set[str]) -> float:
+        return float(math.prod(sizes[x] for x in letters))
+
+    total, current = 0.0, named[0]
+    if len(named) == 1:
+        return volume(current) - volume(current & out)
+    for i, other in enumerate(named[1:], start=1):
+        needed = out.union(*named[i + 1 :]) if i + 1 < len(named) else out
+        joint = current | other
+        contracted = (current & other) - needed
+        total += (2.0 if contracted else 1.0) * volume(joint)
+        current = joint & needed
+    return total

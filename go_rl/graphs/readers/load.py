@@ -28,12 +28,7 @@ from go_rl.graphs.readers.profiles.dnn_partitioning import read_dnn_partitioning
 from go_rl.graphs.readers.profiles.doppler import read_doppler
 from go_rl.graphs.readers.profiles.pipedream import read_pipedream
 from go_rl.graphs.readers.profiles.piper import read_piper
-from go_rl.graphs.readers.python_target import (
-    PythonTarget,
-    made_by,
-    parameters_of,
-    python_target,
-)
+from go_rl.graphs.readers.python_target import PythonTarget, made_by, parameters_of, python_target
 from go_rl.graphs.readers.recognise import Format, names_function, recognise
 
 if TYPE_CHECKING:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
 from pathlib import Path
 from typing import Any, Literal
 
-from go_rl.core.errors import ReadError
+from go_rl.core.errors import ReadError, UnknownOperatorError
 from go_rl.core.plan import VALUE_SUFFIX
 from go_rl.graphs.readers.recognise import Format
 
@@ -193,3 +194,20 @@ def argument_positions(weights: object) -> tuple[int, ...] | None:
                 f"weights must list positions of arguments, 0 or more, not {position!r}"
             )
     return tuple(map(int, given))
+
+
+def unpriced(
+    operators: Mapping[str, int], unknown: Unknown, where: str | Path, then: str = "; count"
+) -> list[str]:
+    """Return a note about operators without a cost rule, by how often they come; none: empty.
+
+    Raises:
+        UnknownOperatorError: there are some, and ``unknown`` is ``error``.
+    """
+    listed = ", ".join(f"{op} ({count})" for op, count in Counter(operators).most_common())
+    if operators and unknown == "error":
+        raise UnknownOperatorError(
+            f"{where}: operators without a known cost: {listed}{then} them by their bytes only "
+            "with --unknown bytes"
+        )
+    return [f"operators counted by bytes only: {listed}"] if operators else []

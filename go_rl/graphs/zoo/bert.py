@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 
 from go_rl.core.errors import ReadError
-from go_rl.graphs.zoo.models.dropout import dropout
+from go_rl.graphs.zoo.models.building import dropout
 
 Params = Mapping[str, Any]
 

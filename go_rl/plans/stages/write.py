@@ -17,7 +17,7 @@ from go_rl.core import OpGraph, Plan, PlanError, ReadError
 from go_rl.graphs.readers.onnx.call import itemsize
 from go_rl.graphs.readers.onnx.load import external_tensors, header_of, load_frugally
 from go_rl.graphs.readers.onnx.reader import static_types
-from go_rl.graphs.readers.onnx.values.types import inner_tensor_type
+from go_rl.graphs.readers.onnx.values import inner_tensor_type
 from go_rl.graphs.readers.onnx.worker import complete_in_subprocess
 from go_rl.plans.stages.assignment import NOWHERE
 from go_rl.plans.stages.cut import CutModel, cut_model

@@ -20,7 +20,7 @@ from go_rl.costs.timing.measuring_run import Release
 from go_rl.costs.timing.rounds import PARTIAL
 from go_rl.costs.timing.worker import folder_pace
 from go_rl.graphs.cutting.file_format import load_kernels
-from go_rl.graphs.zoo.models.zoo_model import ZooModel
+from go_rl.graphs.zoo.models.building import ZooModel
 from go_rl.runtime import warm_process
 from go_rl.runtime.records import RECORDS, Record, RecordStore
 from go_rl.runtime.warm_worker import WarmWorker, WorkerError

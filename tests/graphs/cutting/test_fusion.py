@@ -182,7 +182,7 @@ def random_graph(seed: int, nodes: int) -> OpGraph:
 def test_the_compiled_fuser_merges_what_its_twin_merges():
     """So every merge that it left out breaks a rule, and none that it made does."""
     sizes: Counter[int] = Counter()
-    for seed in range(250):
+    for seed in range(120):
         rng = np.random.default_rng(seed)
         made = random_graph(seed, int(rng.integers(1, 15)))
         count = made.num_nodes
@@ -191,7 +191,7 @@ def test_the_compiled_fuser_merges_what_its_twin_merges():
         found = Fuser(made).leaders(wish[None], place[None])[0].tolist()
         assert found == fuse(made, wish.tolist(), place.tolist())
         sizes.update(Counter(found).values())
-    assert sizes[2] > 50
+    assert sizes[2] > 25
     assert max(sizes) > 5
 
 

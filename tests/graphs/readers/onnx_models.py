@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import onnx
+import onnx.parser
 from onnx import TensorProto, helper, numpy_helper
+
+from go_rl.graphs.readers.onnx.reader import read_onnx_model
 
 
 def value(name, shape, element=TensorProto.FLOAT):
@@ -31,6 +34,28 @@ def model(nodes, inputs, outputs, weights=(), opset=21, shapes=(), functions=(),
     graph = helper.make_graph(nodes, "g", inputs, outputs, list(weights), value_info=list(shapes))
     opsets = [helper.make_opsetid("", opset), *(helper.make_opsetid(d, 1) for d in domains)]
     return helper.make_model(graph, opset_imports=opsets, functions=list(functions), ir_version=10)
+
+
+def parsed(text, *weights, opset=21, domains=()):
+    """A model in ONNX's text form, such as ``(float[N,3] x) => (y) { y = Relu(x) }``.
+
+    ``weights`` are further arrays; ``domains`` are those of operators besides ONNX's own.
+    """
+    imports = ", ".join(f'"{d}" : {v}' for d, v in {"": opset, **dict.fromkeys(domains, 1)}.items())
+    made = onnx.parser.parse_model(f"<ir_version: 10, opset_import: [{imports}]> g {text}")
+    made.graph.initializer.extend(weights)
+    return made
+
+
+def read(text, *weights, opset=21, domains=(), unknown="error", **dims):
+    """The graph of a `parsed` model at these sizes."""
+    return read_onnx_model(parsed(text, *weights, opset=opset, domains=domains), "m", dims, unknown)
+
+
+def shape_of(graph, node):
+    """The shape of a node's result, by the node's name or number."""
+    number = node if isinstance(node, int) else graph.index[node]
+    return [int(n) for n in graph.output_shape[number] if n >= 0]
 
 
 def one_operator(op, inputs, results, opset=21, domain="", **attributes):

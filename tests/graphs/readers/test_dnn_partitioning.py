@@ -1,11 +1,10 @@
 import copy
-import json
 import math
 
 import pytest
 
 import go_rl
-from go_rl.core import FREE, OpKind, ReadError
+from go_rl.core import FREE, OpKind
 from go_rl.graphs.readers import load
 
 
@@ -43,14 +42,8 @@ FILE = {
 }
 
 
-def _write(tmp_path, content):
-    path = tmp_path / "graph.anything"
-    path.write_text(content if isinstance(content, str) else json.dumps(content))
-    return path
-
-
-def test_every_field_lands_where_it_belongs(tmp_path):
-    graph = load(_write(tmp_path, FILE))
+def test_every_field_lands_where_it_belongs(loaded):
+    graph = loaded(FILE)
     at = graph.index
     assert set(graph.names) == {7, 5, 3, 9, 2, 1}
     assert graph.op_type[at[7]] == "Transpose"
@@ -118,26 +111,22 @@ BAD = [
 
 
 @pytest.mark.parametrize(("place", "value", "message"), BAD)
-def test_bad_fields_are_named(tmp_path, place, value, message):
-    path = _write(tmp_path, _change(place, value))
-    with pytest.raises(ReadError, match=message) as error:
-        load(path)
-    assert str(path) in str(error.value)
+def test_bad_fields_are_named(refused, place, value, message):
+    refused(_change(place, value), message)
 
 
-def test_no_nodes_at_all(tmp_path):
-    with pytest.raises(ReadError, match="no nodes"):
-        load(_write(tmp_path, FILE | {"nodes": [], "edges": []}))
+def test_no_nodes_at_all(refused):
+    refused(FILE | {"nodes": [], "edges": []}, "no nodes")
 
 
-def test_a_long_chain_needs_no_recursion(tmp_path):
+def test_a_long_chain_needs_no_recursion(loaded):
     chain = FILE | {
-        "nodes": [_node(i) for i in range(5_000)],
-        "edges": [_edge(i, i + 1) for i in range(4_999)],
+        "nodes": [_node(i) for i in range(1_500)],
+        "edges": [_edge(i, i + 1) for i in range(1_499)],
     }
-    graph = load(_write(tmp_path, chain))
-    assert graph.num_nodes == 5_000
-    assert graph.names[-1] == 4_999
+    graph = loaded(chain)
+    assert graph.num_nodes == 1_500
+    assert graph.names[-1] == 1_499
 
 
 def test_the_real_files(data_dir):
@@ -153,8 +142,8 @@ def test_the_real_files(data_dir):
     assert one * 1000 == pytest.approx(325.132, rel=1e-5)
 
 
-@pytest.mark.parametrize(("limit", "load"), [(0, 18e-3), (1, 18e-3), (30, 2e-3)])
-def test_no_memory_at_all_is_a_limit(tmp_path, limit, load):
+@pytest.mark.parametrize(("limit", "seconds"), [(0, 18e-3), (1, 18e-3), (30, 2e-3)])
+def test_no_memory_at_all_is_a_limit(loaded, limit, seconds):
     """Two nodes of size 10: on the accelerator 1 ms each, on the CPU 9 ms."""
     nodes = [
         {"id": i, "supportedOnFpga": 1, "cpuLatency": 9, "fpgaLatency": 1, "isBackwardNode": 0,
@@ -164,7 +153,5 @@ def test_no_memory_at_all_is_a_limit(tmp_path, limit, load):
         "maxSizePerFPGA": limit, "maxFPGAs": 1, "maxCPUs": 1, "nodes": nodes,
         "edges": [{"sourceId": 3, "destId": 8, "cost": 0.5}],
     }  # fmt: skip
-    path = tmp_path / "m.json"
-    path.write_text(json.dumps(document))
-    found = go_rl.optimize(path, seconds=0.2)
-    assert found.best.value == pytest.approx(load)
+    found = go_rl.optimize(loaded(document), seconds=0.2)
+    assert found.best.value == pytest.approx(seconds)

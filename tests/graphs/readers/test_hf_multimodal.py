@@ -18,7 +18,7 @@ from graphs.readers.hf_models import (
 )
 
 from go_rl.core import ReadError
-from go_rl.graphs.readers.hf.vision.multimodal_families import MULTIMODAL
+from go_rl.graphs.readers.hf.vision.multimodal import MULTIMODAL
 
 S = 1024
 """Tokens of one sequence, those of an image among them."""
@@ -301,8 +301,10 @@ def test_what_is_wrong_is_named(
         read({**config, **change}, sequence=S)
 
 
-@pytest.mark.parametrize("kind", MULTIMODAL)
-@pytest.mark.parametrize("settings", [None, *SMALL_QUANTISED])
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [*((kind, None) for kind in MULTIMODAL), *zip(MULTIMODAL, SMALL_QUANTISED, strict=False)],
+)
 def test_every_family_is_read(kind: str, settings: dict[str, Any] | None, read: Read) -> None:
     size = {"height": 32, "width": 32} if kind.startswith("qwen") else {}
     config = {**SMALL, **SMALL_PARTS, "model_type": kind, "quantization_config": settings}

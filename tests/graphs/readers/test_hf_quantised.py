@@ -23,7 +23,8 @@ from go_rl.graphs.readers.load import load
 
 MATRICES_8B = {(4096, 4096): 2, (1024, 4096): 2, (14336, 4096): 2, (4096, 14336): 1}
 """Matrices of one block of Llama-3-8B: results and inputs, and how many there are."""
-REST_8B = 2 * (2 * 128256 * 4096 + (2 * 32 + 1) * 4096)
+TWO_LAYERS = {**LLAMA_8B, "num_hidden_layers": 2}
+REST_8B = 2 * (2 * 128256 * 4096 + (2 * 2 + 1) * 4096)
 """Bytes of tables, head and normalisations, which stay bfloat16."""
 
 
@@ -35,7 +36,7 @@ def read(folder: Path, config: Any, method: str, **settings: Any) -> OpGraph:
 
 
 def blocks_8b(matrix: Any) -> float:
-    return 32 * sum(count * matrix(*shape) for shape, count in MATRICES_8B.items())
+    return 2 * sum(count * matrix(*shape) for shape, count in MATRICES_8B.items())
 
 
 @pytest.mark.parametrize(
@@ -66,11 +67,11 @@ def blocks_8b(matrix: Any) -> float:
 def test_bytes_with_scales(
     tmp_path: Path, method: str, settings: dict[str, Any], matrix: Any, said: str
 ) -> None:
-    graph = read(tmp_path, LLAMA_8B, method, **settings)
+    graph = read(tmp_path, TWO_LAYERS, method, **settings)
     assert stored(graph) == pytest.approx(blocks_8b(matrix) + REST_8B, rel=1e-12)
     assert said in " ".join(graph.meta["notes"])
     # Results and FLOP are those of bfloat16.
-    (tmp_path / "config.json").write_text(json.dumps(LLAMA_8B))
+    (tmp_path / "config.json").write_text(json.dumps(TWO_LAYERS))
     plain = load(tmp_path / "config.json", {"sequence": 8})
     assert graph.output_bytes.tolist() == plain.output_bytes.tolist()
     assert graph.flops.tolist() == plain.flops.tolist()
@@ -105,7 +106,7 @@ def test_modules_that_are_left_out(tmp_path: Path) -> None:
 
 
 def test_headers_are_compared_where_nothing_is_quantised(tmp_path: Path) -> None:
-    small = {**LLAMA_8B, "num_hidden_layers": 1}
+    small = {**TWO_LAYERS, "num_hidden_layers": 1}
     arrays = {f"model.layers.0.{name}_layernorm.weight": [4096]
               for name in ("input", "post_attention")}  # fmt: skip
     arrays |= {

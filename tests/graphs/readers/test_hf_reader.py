@@ -27,7 +27,10 @@ from go_rl.graphs.cutting.layers import layer_names
 from go_rl.graphs.readers.hf.families import FAMILIES
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name",
+    [n if n != "DeepSeek-V3" else pytest.param(n, marks=pytest.mark.slow) for n in MODELS],
+)
 def test_counts_of_published_models(name: str, read: Read) -> None:
     model = MODELS[name]
     graph = read(model.config, **({"sequence": S} if model.dims is None else model.dims))

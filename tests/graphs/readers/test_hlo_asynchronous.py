@@ -5,7 +5,6 @@ import jax.numpy as jnp
 import pytest
 from jax import lax
 
-from go_rl.graphs.readers import load
 from go_rl.graphs.readers.jax.reader import trace_jax
 
 MODULE = """HloModule m, is_scheduled=true
@@ -66,19 +65,13 @@ CASES = {
 }
 
 
-def _load(tmp_path, text):
-    path = tmp_path / "module.hlo"
-    path.write_text(text)
-    return load(path)
-
-
 @pytest.mark.parametrize("case", CASES)
-def test_priced_once_as_what_they_wrap(tmp_path, case):
+def test_priced_once_as_what_they_wrap(loaded, case):
     body, (op_types, flops, num_bytes, output) = CASES[case]
     # A consumer, so that the edge carries the result and not the start's whole tuple.
     shape = body.rpartition("ROOT %r = ")[2].split()[0]
     body = body.replace("ROOT ", "") + f"\n  ROOT %e = {shape} exponential(%r)"
-    graph = _load(tmp_path, MODULE.format(body=body))
+    graph = loaded(MODULE.format(body=body))
     assert list(graph.op_type) == [*op_types, "exponential"]
     assert graph.flops.sum() == flops
     assert graph.bytes_accessed[1] == num_bytes
@@ -104,8 +97,8 @@ rhs_contracting_dims={0}, lhs_ragged_dims={0}
 
 
 @pytest.mark.parametrize("text", [RAGGED, RAGGED_CONTRACTED])
-def test_a_ragged_dot_counts_each_token_once(tmp_path, text):
-    graph = _load(tmp_path, text)
+def test_a_ragged_dot_counts_each_token_once(loaded, text):
+    graph = loaded(text)
     assert graph.flops.sum() == 2 * 16 * 32 * 8
     (note,) = graph.meta["notes"]
     assert "expands it densely to 4 times" in note

@@ -7,8 +7,7 @@ import jax.numpy as jnp
 import pytest
 from jax import lax
 
-from go_rl.graphs.readers import load
-
+pytestmark = pytest.mark.usefixtures("in_process")
 IMAGE, KERNEL, MATRIX = (8, 16, 16, 4), (3, 3, 4, 8), (64, 32)
 NHWC = ("NHWC", "HWIO", "NHWC")
 
@@ -87,17 +86,11 @@ def _lowered(function, shapes):
     return jax.jit(function).lower(*(jax.ShapeDtypeStruct(s, jnp.float32) for s in shapes))
 
 
-def _graph(tmp_path, text):
-    path = tmp_path / "program"
-    path.write_text(text)
-    return load(path)
-
-
 @pytest.mark.parametrize(("function", "shapes"), PROGRAMS)
 @pytest.mark.parametrize("form", ["hlo", "stablehlo"])
-def test_totals_match_xla(tmp_path, function, shapes, form):
+def test_totals_match_xla(loaded, function, shapes, form):
     lowered = _lowered(function, shapes)
-    graph = _graph(tmp_path, lowered.as_text("hlo" if form == "hlo" else None))
+    graph = loaded(lowered.as_text("hlo" if form == "hlo" else None))
     xla = lowered.cost_analysis()
     assert graph.flops.sum() == pytest.approx(xla.get("flops", 0.0), rel=0.01, abs=2)
     # A tuple's pointer table and one branch's difference are the only bytes not counted.
@@ -119,9 +112,9 @@ def _unrolled(v, w):
 
 @pytest.mark.parametrize("limit", [0, 2000])
 @pytest.mark.parametrize("form", [None, "hlo"])
-def test_loops_cost_their_trips(tmp_path, monkeypatch, limit, form):
+def test_loops_cost_their_trips(loaded, monkeypatch, limit, form):
     monkeypatch.setattr("go_rl.graphs.readers.hlo.graph.UNROLL_NODES", limit)
-    graph = _graph(tmp_path, _lowered(_scanned, (MATRIX, (32, 32))).as_text(form))
+    graph = loaded(_lowered(_scanned, (MATRIX, (32, 32))).as_text(form))
     flat = _lowered(_unrolled, (MATRIX, (32, 32))).cost_analysis()
     assert graph.flops.sum() == pytest.approx(flat["flops"], rel=0.001)
     assert graph.op_type.count("while") == (1 if limit == 0 else 0)
@@ -129,10 +122,10 @@ def test_loops_cost_their_trips(tmp_path, monkeypatch, limit, form):
 
 
 @pytest.mark.parametrize(("function", "shapes"), [PROGRAMS[0], PROGRAMS[5], PROGRAMS[8]])
-def test_compiled_text_keeps_the_flops(tmp_path, function, shapes):
+def test_compiled_text_keeps_the_flops(loaded, function, shapes):
     lowered = _lowered(function, shapes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         text = lowered.compile().as_text()
-    graph = _graph(tmp_path, text)
+    graph = loaded(text)
     assert graph.flops.sum() == pytest.approx(lowered.cost_analysis()["flops"], rel=0.05)

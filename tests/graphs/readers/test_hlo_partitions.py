@@ -2,8 +2,6 @@
 
 import pytest
 
-from go_rl.graphs.readers import load
-
 BODY = """
 ENTRY %main.1{suffix} (x: f32[4,8]) -> f32[4,8] {{
   %x = f32[4,8]{{1,0}} parameter(0){sharding}
@@ -23,22 +21,17 @@ CASES = [
 ]
 
 
-def _notes(tmp_path, text):
-    path = tmp_path / "module"
-    path.write_text(text)
-    return load(path).meta["notes"]
-
-
 @pytest.mark.parametrize(("header", "suffix", "sharding", "message"), CASES)
-def test_hlo(tmp_path, header, suffix, sharding, message):
+def test_hlo(loaded, header, suffix, sharding, message):
     text = f"HloModule m{header}\n" + BODY.format(suffix=suffix, sharding=sharding)
-    (note,) = _notes(tmp_path, text)
+    (note,) = loaded(text).meta["notes"]
     assert message in note
 
 
-def test_a_module_of_one_device_has_no_note(tmp_path):
+def test_a_module_of_one_device_has_no_note(loaded):
     text = "HloModule m, num_partitions=1\n" + BODY
-    assert _notes(tmp_path, text.format(suffix="", sharding=", sharding={replicated}")) == []
+    text = text.format(suffix="", sharding=", sharding={replicated}")
+    assert loaded(text).meta["notes"] == []
 
 
 MANUAL = """module @m attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas = 1 : i32} {
@@ -55,10 +48,8 @@ out_shardings=[<@mesh, [{"a"}, {"b"}]>] manual_axes={"a", "b"} (%arg1: tensor<4x
 }"""
 
 
-def test_stablehlo_and_shard_map(tmp_path):
-    path = tmp_path / "module"
-    path.write_text(MANUAL)
-    graph = load(path)
+def test_stablehlo_and_shard_map(loaded, in_process):
+    graph = loaded(MANUAL)
     assert graph.op_type == ("parameter", "negate", "abs")
     assert graph.flops.tolist() == [0, 4 * 8, 8 * 16]
     (note,) = graph.meta["notes"]

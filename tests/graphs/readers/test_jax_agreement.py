@@ -12,9 +12,7 @@ from go_rl.graphs.readers.jax.reader import trace_jax
 from go_rl.graphs.readers.jax.target import read_jax_target
 from go_rl.graphs.zoo.bert import bert_base, bert_base_training
 
-QUICK = frozenset(
-    ("mlp-training", "lenet-training", "dcgan", "mixture-of-experts", "vae", "gru", "neural-ode")
-)
+QUICK = frozenset(("mlp-training", "lenet-training", "dcgan", "gru", "neural-ode"))
 
 
 def _parameters():

@@ -109,28 +109,19 @@ def test_cost_equals_xla(case):
         (jnp.exp, (floats(10),), 0),
         (lambda x: jnp.cumsum(x, 1), (floats(10, 20),), 10 * 20),
         (lambda x: lax.top_k(x, 5), (floats(10, 20),), 10 * 20 * 3),
-        (
-            lambda x, k: lax.conv(x, k, (1, 1), "VALID"),
-            (floats(1, 2, 5, 5), floats(4, 2, 3, 3)),
-            2 * 4 * 2 * 9 * 9,
-        ),
+        (lambda x, k: lax.conv(x, k, (1, 1), "VALID"), (floats(1, 2, 5, 5), floats(4, 2, 3, 3)),
+         2 * 4 * 2 * 9 * 9),
         (  # zero padding: 2 + 3 + 3 + 3 + 2 of the three taps meet an element
             lambda x, k: lax.conv_general_dilated(x, k, (1,), "SAME"),
             (floats(1, 1, 5), floats(1, 1, 3)),
             2 * 13,
         ),
-        (
-            lambda a, b: lax.linalg.triangular_solve(a, b, left_side=True),
-            (floats(4, 4), floats(4, 2)),
-            4 * 4 * 2,
-        ),
+        (lambda a, b: lax.linalg.triangular_solve(a, b, left_side=True),
+         (floats(4, 4), floats(4, 2)), 4 * 4 * 2),
         (lax.linalg.lu, (floats(2, 6, 3),), 2 * 3 * 3 * (6 - 1)),
         # 2 n^2 (m - n / 3), and of Q's three columns 4 m n^2 - 2 (m + n) n^2 + 4 n^3 / 3.
-        (
-            lambda a: lax.linalg.qr(a, full_matrices=False),
-            (floats(6, 3),),
-            2 * 9 * 5 + 4 * 6 * 9 - 2 * 9 * 9 + 36,
-        ),
+        (lambda a: lax.linalg.qr(a, full_matrices=False), (floats(6, 3),),
+         2 * 9 * 5 + 4 * 6 * 9 - 2 * 9 * 9 + 36),
         (lambda a: lax.linalg.svd(a, compute_uv=False), (floats(6, 3),), 4 * 6 * 9 - 36),
         (lambda a: lax.linalg.svd(a, full_matrices=False), (floats(6, 3),), 6 * 6 * 9 + 20 * 27),
         (lambda a: lax.linalg.eigh(a, symmetrize_input=False), (floats(4, 4),), 9 * 64),
@@ -138,7 +129,7 @@ def test_cost_equals_xla(case):
         (jnp.fft.irfft, (jax.ShapeDtypeStruct((10, 17), jnp.complex64),), 8 * 10 * 32 * 5),
         (jnp.fft.fft2, (jax.ShapeDtypeStruct((8, 4), jnp.complex64),), 8 * 32 * (3 + 2)),
     ],
-)
+)  # fmt: skip
 def test_flop_by_hand(function, args, flops):
     assert ours(function, *args)[0] == flops
 

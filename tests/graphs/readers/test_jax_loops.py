@@ -105,8 +105,7 @@ def test_rows_in_and_rows_out():
 
 
 @pytest.mark.parametrize(
-    ("start", "bound", "step", "trips"),
-    [(0, 5, 1, 5), (3, 5, 1, 2), (0, 10, 3, 4), (7, 5, 1, 0)],
+    ("start", "bound", "step", "trips"), [(0, 5, 1, 5), (3, 5, 1, 2), (0, 10, 3, 4), (7, 5, 1, 0)]
 )
 def test_while_with_known_bounds(start, bound, step, trips):
     def model(x):

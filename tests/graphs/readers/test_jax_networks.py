@@ -12,6 +12,7 @@ from experiments.readers.torch_networks import NETWORKS as COUNTED
 from experiments.readers.torch_readings import STORED, products, ring_bound, weights_once
 
 RESULTS = Path(__file__).parents[3] / "experiments" / "results" / "torch_readings.csv"
+QUICK = ("llama_block", "lstm", "mobilenet_v3", "unet")
 SAME_BOUND = frozenset(("resnet50", "gpt2", "llama_block", "unet", "lstm"))
 """Networks whose bound an operator decides that all readings have; that of the others is their
 whole work, which has more bytes where operators are finer (see the page of `torch_readings`)."""
@@ -28,7 +29,9 @@ def test_the_networks_are_those_of_pytorch(recorded):
     assert list(NETWORKS) == list(COUNTED) == list(recorded)
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize(
+    "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in NETWORKS]
+)
 def test_a_network_costs_what_its_twin_in_pytorch_costs(name, recorded):
     graph, twin = jax_graph(name), recorded[name]
     assert graph.flops.sum() / 1e6 == pytest.approx(float(twin["mflop"]), rel=0.01)

@@ -65,7 +65,7 @@ def random_cuts(nodes, chips, rng):
     [
         pytest.param(network, network_arguments(), id="mlp"),
         pytest.param(*small_bert(), id="bert"),
-        pytest.param(*small_resnet(), id="resnet"),
+        pytest.param(*small_resnet(), id="resnet", marks=pytest.mark.slow),
     ],
 )
 def test_stages_in_turn_give_the_function_s_numbers(function, args):

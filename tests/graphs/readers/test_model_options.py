@@ -7,8 +7,7 @@ import inspect
 import numpy as np
 import onnx
 import pytest
-from onnx import helper
-from onnx_models import model, value
+from onnx_models import parsed
 
 from go_rl.core import ReadError, UnknownOperatorError
 from go_rl.graphs.readers import load, save_graph
@@ -61,11 +60,12 @@ pytestmark = pytest.mark.usefixtures("in_process")
 @pytest.fixture
 def symbolic(tmp_path):
     """``y = relu(x) + z`` with a dimension that an exporter named, and one that it did not."""
-    nodes = [helper.make_node("Relu", ["x"], ["r"]), helper.make_node("Add", ["r", "z"], ["y"])]
-    inputs = [value("x", ["unk__397", 3]), value("z", ["unk__397", None])]
-    path = tmp_path / "m.onnx"
-    onnx.save(model(nodes, inputs, [value("y", ["unk__397", 3])], shapes=[value("r", None)]), path)
-    return path
+    made = parsed(
+        """(float[unk__397,3] x, float[unk__397,?] z) => (float[unk__397,3] y) <float[] r>
+        { r = Relu(x) y = Add(r, z) }"""
+    )
+    onnx.save(made, tmp_path / "m.onnx")
+    return tmp_path / "m.onnx"
 
 
 load_unchecked = inspect.unwrap(load)
@@ -91,20 +91,16 @@ def test_inputs_give_the_sizes_that_exporters_named(symbolic):
         ({"xx": (2, 3)}, r"no input 'xx' \(it has: x, z\); did you mean 'x'"),
         ({"x": (2, 3, 4)}, "input 'x' has 2 dimensions, not the 3 of 2x3x4"),
         ({"x": (2, 4)}, "input 'x', axis 1: its size is 3 in the file, and 4 was given"),
-        (
-            {"x": (2, 3), "z": (5, 3)},
-            "input 'z', axis 0: its size is 2 as dimension 'unk__397', and 5 was given",
-        ),
-        (
-            {"x": (2, 3)},
-            r"give --dim 'z_1=<size>', or whole shapes: --input 'x=<unk__397>x3' --input 'z=",
-        ),
+        ({"x": (2, 3), "z": (5, 3)},
+         "input 'z', axis 0: its size is 2 as dimension 'unk__397', and 5 was given"),
+        ({"x": (2, 3)},
+         r"give --dim 'z_1=<size>', or whole shapes: --input 'x=<unk__397>x3' --input 'z="),
         ({"x": (2, 0)}, "'x': the size of axis 1 must be at least 1"),
         ({"x": "2x3"}, r"'x' must have a shape, such as .*not '2x3'"),
         ({"x": (2, "3")}, "'x': the size of axis 1 must be a whole number >= 1, not '3'"),
         ([("x", 3)], "inputs must be shapes by name"),
     ],
-)
+)  # fmt: skip
 def test_shapes_that_do_not_fit_are_refused(symbolic, inputs, message):
     with pytest.raises(ReadError, match=message):
         load_unchecked(symbolic, inputs=inputs)
@@ -117,7 +113,7 @@ def test_a_size_and_a_shape_must_agree(symbolic):
 
 def test_an_input_without_a_rank_can_be_given_one(tmp_path):
     path = tmp_path / "rankless.onnx"
-    onnx.save(model([helper.make_node("Relu", ["x"], ["y"])], [value("x", None)], ["y"]), path)
+    onnx.save(parsed("(float[] x) => (y) { y = Relu(x) }"), path)
     with pytest.raises(ReadError, match="not even a rank; give it with --input 'x=<size>x<size>'"):
         load(path)
     graph = load(path, inputs={"x": (4, 5)})
@@ -135,14 +131,10 @@ def test_an_input_without_a_rank_can_be_given_one(tmp_path):
         ({"unknown": "skip"}, "unknown must be 'error' or 'bytes', not 'skip'"),
         ({"training": 1}, "training must be True, False, 'sgd' or 'adam', not 1"),
         ({"trip_count": "7"}, "trip_count must be a whole number >= 1, not '7'"),
-        (
-            {"trip_count": 3, "dims": {"trip_count": 4}},
-            "trip_count is 3, and among the dims it is 4",
-        ),
-        (
-            {"micro_batches": 1, "dims": {"micro_batches": 4}},
-            "micro_batches is 1, and among the dims it is 4",
-        ),
+        ({"trip_count": 3, "dims": {"trip_count": 4}},
+         "trip_count is 3, and among the dims it is 4"),
+        ({"micro_batches": 1, "dims": {"micro_batches": 4}},
+         "micro_batches is 1, and among the dims it is 4"),
         ({"micro_batches": 0}, "micro_batches must be at least 1"),
         ({"micro_batches": "2"}, "micro_batches must be a whole number >= 1, not '2'"),
         ({"micro_batches": 2}, "micro_batches=2 splits .* ONNX is traced already"),
@@ -150,7 +142,7 @@ def test_an_input_without_a_rank_can_be_given_one(tmp_path):
         ({"weights": (-1,)}, "weights must list positions of arguments, 0 or more, not -1"),
         ({"weights": (0,)}, "weights does not apply to ONNX"),
     ],
-)
+)  # fmt: skip
 def test_options_of_another_type_are_refused(symbolic, options, message):
     with pytest.raises(ReadError, match=message):
         load_unchecked(symbolic, **options)

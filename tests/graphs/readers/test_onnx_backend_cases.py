@@ -19,7 +19,7 @@ from onnx.reference import ReferenceEvaluator
 from go_rl.core.errors import GoRLError
 from go_rl.graphs.readers.onnx import reader
 from go_rl.graphs.readers.onnx.costs.operators import RULES
-from go_rl.graphs.readers.onnx.values.types import static_shape
+from go_rl.graphs.readers.onnx.values import static_shape
 
 BOUNDED = ("NonZero", "NonMaxSuppression", "Unique", "StringNormalizer")
 """Operators whose results are at most as large as read, by what values decide."""

@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from onnx_models import parsed
 
 from go_rl.core import ReadError
 from go_rl.graphs.readers.onnx.by_reference import load_by_reference
@@ -19,13 +20,11 @@ def path(tmp_path):
     stored = [numpy_helper.from_array(rng.standard_normal((100, 100)), "large"),
               numpy_helper.from_array(rng.standard_normal(100), "small"),
               helper.make_tensor("typed", TensorProto.DOUBLE, [100], [0.5] * 100)]  # fmt: skip
-    value = [helper.make_tensor_value_info(n, TensorProto.DOUBLE, [100]) for n in ("x", "y")]
-    nodes = [
-        helper.make_node("MatMul", ["x", "large"], ["a"]),
-        helper.make_node("Sum", ["a", "small", "typed"], ["y"]),
-    ]
-    graph = helper.make_graph(nodes, "g", value[:1], value[1:], stored)
-    onnx.save(helper.make_model(graph, doc_string="kept"), tmp_path / "m.onnx")
+    text = """(double[100] x) => (double[100] y)
+        { a = MatMul(x, large) y = Sum(a, small, typed) }"""
+    made = parsed(text, *stored)
+    made.doc_string = "kept"
+    onnx.save(made, tmp_path / "m.onnx")
     return tmp_path / "m.onnx"
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from onnx import TensorProto, helper
-from onnx_models import header, model, untyped_operator, value
+from onnx import TensorProto
+from onnx_models import header, read, shape_of, untyped_operator
 
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.onnx.reader import read_onnx_model
-from go_rl.graphs.readers.onnx.shapes.standins import NCHWC
+from go_rl.graphs.readers.onnx.shapes.microsoft import NCHWC
 
 MICROSOFT = "com.microsoft"
 F, H, U8, I8, I32, I64 = (
@@ -19,7 +19,6 @@ F, H, U8, I8, I32, I64 = (
     TensorProto.INT32,
     TensorProto.INT64,
 )
-node = helper.make_node
 
 pytestmark = pytest.mark.usefixtures("in_process")
 
@@ -115,7 +114,7 @@ def test_result_and_work_of(op, inputs, attributes, shape, num_bytes, flops):
     built = untyped_operator(op, inputs, domain=MICROSOFT, **attributes)
     graph = read_onnx_model(built, "m")
     number = graph.index.get("op", graph.num_nodes - 1)  # a recurrent layer has a node a step
-    assert [int(n) for n in graph.output_shape[number] if n >= 0] == shape
+    assert shape_of(graph, number) == shape
     assert graph.output_bytes[number] == num_bytes
     assert flops is None or graph.flops.sum() == flops
     assert graph.kind[number] != OpKind.OTHER
@@ -152,30 +151,24 @@ def test_attention_over_packed_sequences_is_that_over_padded_ones_less_their_pro
 
 def test_a_network_in_blocks_of_channels():
     """As ONNX Runtime's optimiser writes it: 3 channels in, 5 out, in a block of 16."""
-    nodes = [
-        node("Conv", ["x", "w"], ["a"], name="first", domain=NCHWC, activation="Relu"),
-        node("MaxPool", ["a"], ["b"], name="pool", domain=NCHWC, kernel_shape=[2, 2],
-             strides=[2, 2]),
-        node("Conv", ["b", "v", "", "b"], ["c"], name="second", domain=NCHWC),
-        node("Upsample", ["c"], ["d"], name="up", domain=NCHWC, scales=[1, 1, 2, 2]),
-        node("GlobalAveragePool", ["d"], ["e"], name="mean", domain=NCHWC),
-        node("ReorderOutput", ["e"], ["y"], name="out", domain=NCHWC, channels=5),
-    ]  # fmt: skip
-    weights = [header("w", [16, 3, 3, 3]), header("v", [16, 16, 1, 1])]
-    built = model(nodes, [value("x", [2, 3, 8, 8])], ["y"], weights, domains=[NCHWC])
-    graph = read_onnx_model(built, "m")
-    shapes = {
-        n: [int(s) for s in graph.output_shape[graph.index[n]] if s >= 0] for n in graph.names
-    }
+    nodes = """[first] a = D.Conv<activation = "Relu">(x, w)
+        [pool] b = D.MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(a)
+        [second] c = D.Conv(b, v, , b) [up] d = D.Upsample<scales = [1, 1, 2, 2]>(c)
+        [mean] e = D.GlobalAveragePool(d) [out] y = D.ReorderOutput<channels = 5>(e)"""
+    graph = read(
+        f"(float[2,3,8,8] x) => (y) {{ {nodes.replace('D.', f'{NCHWC}.')} }}",
+        header("w", [16, 3, 3, 3]),
+        header("v", [16, 16, 1, 1]),
+        domains=[NCHWC],
+    )
+    shapes = {name: shape_of(graph, name) for name in graph.names}
     assert shapes["first"] == [2, 16, 6, 6]
     assert shapes["pool"] == shapes["second"] == [2, 16, 3, 3]
-    assert shapes["up"] == [2, 16, 6, 6]
-    assert shapes["out"] == [2, 5, 1, 1]
+    assert (shapes["up"], shapes["out"]) == ([2, 16, 6, 6], [2, 5, 1, 1])
     flops = {n: graph.flops[graph.index[n]] for n in graph.names}
     assert flops["first"] == 2 * 16 * 36 * (2 * 27 + 1)
     assert flops["second"] == 2 * 16 * 9 * (2 * 16 + 1)  # its third operand is added
-    assert flops["pool"] == 3 * 2 * 16 * 9
-    assert flops["out"] == 0
+    assert (flops["pool"], flops["out"]) == (3 * 2 * 16 * 9, 0)
     assert graph.kind[graph.index["second"]] == OpKind.CONVOLUTION
     assert graph.weight_bytes[graph.index["first"]] == 16 * 27 * 4
 
@@ -185,7 +178,7 @@ def test_channels_are_padded_to_whole_blocks(last, shape):
     operand = floats(1, 3, 8, 8)
     built = untyped_operator("ReorderInput", [operand], domain=NCHWC, channels_last=last)
     graph = read_onnx_model(built, "m")
-    assert [int(n) for n in graph.output_shape[graph.index["op"]] if n >= 0] == shape
+    assert shape_of(graph, "op") == shape
 
 
 def test_a_name_in_another_domain_is_not_taken_for_the_operator():

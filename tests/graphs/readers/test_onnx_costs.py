@@ -7,11 +7,9 @@ import jax.numpy as jnp
 import onnx
 import pytest
 from jax import lax
-from onnx import helper
-from onnx_models import array, model, one_operator, value
+from onnx_models import one_operator, read, shape_of
 
 from go_rl.core.graph.op_kind import OpKind
-from go_rl.graphs.readers.onnx.costs.dense import valid_pairs
 from go_rl.graphs.readers.onnx.costs.operators import RULES
 from go_rl.graphs.readers.onnx.reader import read_onnx_model
 
@@ -38,90 +36,45 @@ def batch_norm(x, scale, bias, mean, var):
     return (x - wide(mean)) * (lax.rsqrt(wide(var) + 1e-5) * wide(scale)) + wide(bias)
 
 
-def layer_norm(x, scale, bias):
-    centred = x - x.mean(-1, keepdims=True)
-    return centred * lax.rsqrt((centred * centred).mean(-1, keepdims=True) + 1e-5) * scale + bias
-
-
-def gelu_erf(x):
-    return 0.5 * x * (1.0 + lax.erf(x / jnp.sqrt(2.0)))
-
-
 IMAGE, PLANES = [2, 16, 10, 12], [16] * 1
-TABLE = [
+TABLE = [  # of those that `test_reader_agreement` lacks, or in other settings
     # operator, operand shapes, result shape, attributes, JAX twin, relative tolerance
     ("Conv", [IMAGE, [32, 16, 3, 3]], [2, 32, 8, 10], {}, conv(), 0),
-    (
-        "Conv", [IMAGE, [32, 16, 3, 3]], [2, 32, 5, 6], {"pads": [1, 1, 1, 1], "strides": [2, 2]},
-        conv((2, 2), ((1, 1), (1, 1))), 0,
-    ),
-    (
-        "Conv", [IMAGE, [16, 1, 3, 3]], [2, 16, 10, 12], {"pads": [1, 1, 1, 1], "group": 16},
-        conv((1, 1), ((1, 1), (1, 1)), feature_group_count=16), 0,
-    ),
-    (
-        "Conv", [IMAGE, [8, 4, 3, 5]], [2, 8, 10, 12],
-        {"pads": [2, 4, 2, 4], "dilations": [2, 2], "group": 4},
-        conv((1, 1), ((2, 2), (4, 4)), rhs_dilation=(2, 2), feature_group_count=4), 0,
-    ),
-    (
-        "Conv", [IMAGE, [8, 16, 4, 4]], [2, 8, 5, 6], {"auto_pad": "SAME_UPPER", "strides": [2, 2]},
-        conv((2, 2), "SAME"), 0,
-    ),
-    (
-        "Conv", [[2, 6, 20], [4, 6, 3]], [2, 4, 18], {},
-        lambda x, w: lax.conv_general_dilated(x, w, (1,), "VALID"), 0,
-    ),
-    (
-        "ConvTranspose",
-        [IMAGE, [16, 8, 3, 3]],
-        [2, 8, 19, 23],
-        {"pads": [1, 1, 1, 1], "strides": [2, 2]},
-        lambda x, w: lax.conv_general_dilated(
-            x,
-            w,
-            (1, 1),
-            ((1, 1), (1, 1)),
-            lhs_dilation=(2, 2),
-            dimension_numbers=("NCHW", "IOHW", "NCHW"),
-        ),
-        0,
-    ),
+    ("Conv", [IMAGE, [32, 16, 3, 3]], [2, 32, 5, 6], {"pads": [1, 1, 1, 1], "strides": [2, 2]},
+     conv((2, 2), ((1, 1), (1, 1))), 0),
+    ("Conv", [IMAGE, [16, 1, 3, 3]], [2, 16, 10, 12], {"pads": [1, 1, 1, 1], "group": 16},
+     conv((1, 1), ((1, 1), (1, 1)), feature_group_count=16), 0),
+    ("Conv", [IMAGE, [8, 4, 3, 5]], [2, 8, 10, 12],
+     {"pads": [2, 4, 2, 4], "dilations": [2, 2], "group": 4},
+     conv((1, 1), ((2, 2), (4, 4)), rhs_dilation=(2, 2), feature_group_count=4), 0),
+    ("Conv", [IMAGE, [8, 16, 4, 4]], [2, 8, 5, 6], {"auto_pad": "SAME_UPPER", "strides": [2, 2]},
+     conv((2, 2), "SAME"), 0),
+    ("Conv", [[2, 6, 20], [4, 6, 3]], [2, 4, 18], {},
+     lambda x, w: lax.conv_general_dilated(x, w, (1,), "VALID"), 0),
+    ("ConvTranspose", [IMAGE, [16, 8, 3, 3]], [2, 8, 19, 23],
+     {"pads": [1, 1, 1, 1], "strides": [2, 2]},
+     conv((1, 1), ((1, 1), (1, 1)), lhs_dilation=(2, 2),
+          dimension_numbers=("NCHW", "IOHW", "NCHW")), 0),
     ("MatMul", [[4, 3, 8, 16], [4, 3, 16, 32]], [4, 3, 8, 32], {}, jnp.matmul, 0),
     ("MatMul", [[4, 8, 16], [16, 32]], [4, 8, 32], {}, jnp.matmul, 0),
     ("MatMul", [[16], [16]], [], {}, jnp.matmul, 0),
-    (
-        "Gemm", [[16, 8], [32, 16], [32]], [8, 32], {"transA": 1, "transB": 1},
-        lambda a, b, c: a.T @ b.T + c, 0,
-    ),
-    (
-        "Einsum", [[2, 3, 10, 8], [2, 3, 12, 8]], [2, 3, 10, 12],
-        {"equation": "bhqd, bhkd -> bhqk"}, lambda a, b: jnp.einsum("bhqd,bhkd->bhqk", a, b), 0,
-    ),
-    (
-        "Einsum", [[4, 5, 6], [6, 7]], [4, 5, 7], {"equation": "...i,ij->...j"},
-        lambda a, b: jnp.einsum("...i,ij->...j", a, b), 0,
-    ),
-    (
-        "MaxPool", [IMAGE], [2, 16, 5, 6],
-        {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]},
-        pool(-jnp.inf, lax.max, (3, 3), (2, 2), ((1, 1), (1, 1))), 0,
-    ),
-    (
-        "AveragePool", [IMAGE], [2, 16, 5, 6], {"kernel_shape": [2, 2], "strides": [2, 2]},
-        lambda x: pool(0.0, lax.add, (2, 2), (2, 2), ((0, 0), (0, 0)))(x) / 4.0, 0,
-    ),
+    ("Gemm", [[16, 8], [32, 16], [32]], [8, 32], {"transA": 1, "transB": 1},
+     lambda a, b, c: a.T @ b.T + c, 0),
+    ("Einsum", [[2, 3, 10, 8], [2, 3, 12, 8]], [2, 3, 10, 12], {"equation": "bhqd, bhkd -> bhqk"},
+     lambda a, b: jnp.einsum("bhqd,bhkd->bhqk", a, b), 0),
+    ("Einsum", [[4, 5, 6], [6, 7]], [4, 5, 7], {"equation": "...i,ij->...j"},
+     lambda a, b: jnp.einsum("...i,ij->...j", a, b), 0),
+    ("MaxPool", [IMAGE], [2, 16, 5, 6],
+     {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]},
+     pool(-jnp.inf, lax.max, (3, 3), (2, 2), ((1, 1), (1, 1))), 0),
+    ("AveragePool", [IMAGE], [2, 16, 5, 6], {"kernel_shape": [2, 2], "strides": [2, 2]},
+     lambda x: pool(0.0, lax.add, (2, 2), (2, 2), ((0, 0), (0, 0)))(x) / 4.0, 0),
     ("GlobalAveragePool", [IMAGE], [2, 16, 1, 1], {}, lambda x: x.mean((2, 3)), 0),
     ("BatchNormalization", [IMAGE, *[PLANES] * 4], IMAGE, {}, batch_norm, 0.01),
-    ("LayerNormalization", [[8, 100], [100], [100]], [8, 100], {}, layer_norm, 0.01),
-    ("Softmax", [[8, 100]], [8, 100], {}, lambda x: jax.nn.softmax(x, -1), 0.01),
     ("Softmax", [[8, 100]], [8, 100], {"axis": 0}, lambda x: jax.nn.softmax(x, 0), 0.05),
     ("LogSoftmax", [[8, 100]], [8, 100], {}, lambda x: jax.nn.log_softmax(x, -1), 0.01),
-    ("Gelu", [[8, 100]], [8, 100], {}, gelu_erf, 0.01),
     ("Gelu", [[8, 100]], [8, 100], {"approximate": "tanh"}, jax.nn.gelu, 0.01),
-    ("ReduceMean", [[8, 100]], [1, 1], {}, lambda x: x.mean(), 0.01),
     ("ReduceSum", [[8, 100]], [1, 1], {}, lambda x: x.sum(), 0),
-    ("ArgMax", [[8, 100]], ([8, 1], 7), {"axis": 1}, lambda x: jnp.argmax(x, 1), 0),
     ("Relu", [[8, 100]], [8, 100], {}, jax.nn.relu, 0),
     ("Sigmoid", [[8, 100]], [8, 100], {}, jax.nn.sigmoid, 0),
     ("Softplus", [[8, 100]], [8, 100], {}, jax.nn.softplus, 0),
@@ -131,10 +84,8 @@ TABLE = [
     ("Add", [[8, 100], [8, 1]], [8, 100], {}, jnp.add, 0),
     ("Cast", [[8, 100]], ([8, 100], 6), {"to": 6}, lambda x: x.astype(jnp.int32), 0),
     ("Transpose", [[8, 100]], [100, 8], {}, jnp.transpose, 0),
-    (
-        "Concat", [[8, 100], [8, 100]], [16, 100], {"axis": 0},
-        lambda a, b: jnp.concatenate([a, b]), 0,
-    ),
+    ("Concat", [[8, 100], [8, 100]], [16, 100], {"axis": 0}, lambda a, b: jnp.concatenate([a, b]),
+     0),
 ]  # fmt: skip
 
 
@@ -154,10 +105,8 @@ HAND_COMPUTED = [
     ("FusedMatMul", "com.microsoft", [[2, 8], [2, 5]], [8, 5], {"transA": 1}, 2 * 8 * 5 * 2),
     ("FastGelu", "com.microsoft", [[4, 6], [6]], [4, 6], {}, 9 * 24),
     ("BiasGelu", "com.microsoft", [[4, 6], [6]], [4, 6], {}, 5 * 24),
-    (
-        "SkipLayerNormalization", "com.microsoft", [[1, 4, 6], [1, 4, 6], [6], [6]], [1, 4, 6], {},
-        8 * 24,
-    ),
+    ("SkipLayerNormalization", "com.microsoft", [[1, 4, 6], [1, 4, 6], [6], [6]], [1, 4, 6], {},
+     8 * 24),
     (
         "Attention",  # Q, K, V projections, then 2 heads of depth 4 over 5 tokens.
         "com.microsoft",
@@ -166,10 +115,8 @@ HAND_COMPUTED = [
         {"num_heads": 2},
         3 * 5 * 24 * (2 * 8 + 1) + 3 * 2 * 25 * (2 * 4 + 2 * 4 + 5) - 3 * 2 * 5,
     ),
-    (
-        "MultiHeadAttention", "com.microsoft", [[3, 5, 8], [3, 7, 8], [3, 7, 8]], [3, 5, 8],
-        {"num_heads": 2}, 3 * 2 * 35 * (2 * 4 + 2 * 4 + 5) - 3 * 2 * 5,
-    ),
+    ("MultiHeadAttention", "com.microsoft", [[3, 5, 8], [3, 7, 8], [3, 7, 8]], [3, 5, 8],
+     {"num_heads": 2}, 3 * 2 * 35 * (2 * 4 + 2 * 4 + 5) - 3 * 2 * 5),
     (
         "LSTM",  # 6 steps x 2 sequences: 4 gates, inputs 3, hidden 5.
         "",
@@ -203,21 +150,6 @@ def test_bytes_are_operands_and_result():
     assert graph.bytes_accessed[graph.index["op"]] == 4 * (800 + 8 + 800)
 
 
-@pytest.mark.parametrize("stride", [1, 2, 3])
-@pytest.mark.parametrize("dilation", [1, 2])
-@pytest.mark.parametrize("pad", [0, 1, 5])
-def test_valid_pairs_equal_brute_force(stride, dilation, pad):
-    for outputs in (1, 4, 9):
-        for taps in (1, 2, 5):
-            for inputs in (1, 3, 10):
-                brute = sum(
-                    0 <= o * stride + k * dilation - pad < inputs
-                    for o in range(outputs)
-                    for k in range(taps)
-                )
-                assert valid_pairs(outputs, taps, inputs, stride, dilation, pad) == brute
-
-
 def test_every_onnx_operator_has_a_rule_but_these():
     current = {s.name for s in onnx.defs.get_all_schemas() if s.domain == ""}
     left_out = {"ImageDecoder"}
@@ -225,24 +157,14 @@ def test_every_onnx_operator_has_a_rule_but_these():
     assert not left_out & set(RULES)
 
 
-def test_flex_attention_changes_each_score():
-    body = helper.make_graph(
-        [
-            helper.make_node("Div", ["score", "cap"], ["a"]),
-            helper.make_node("Tanh", ["a"], ["b"]),
-            helper.make_node("Mul", ["b", "cap"], ["c"]),
-        ],
-        "soft_cap",
-        [value("score", [2, 8, 4, 6])],
-        [value("c", [2, 8, 4, 6])],
+def test_flex_attention_changes_each_score(in_process):
+    graph = read(
+        """(float[2,8,4,16] q, float[2,2,6,16] k, float[2,2,6,32] v) => (y) <float cap = {20}> {
+        [op] y = ai.onnx.preview.FlexAttention<score_mod = soft_cap (float[2,8,4,6] score) =>
+        (float[2,8,4,6] c) { a = Div(score, cap) b = Tanh(a) c = Mul(b, cap) }>(q, k, v) }""",
+        opset=26,
+        domains=["ai.onnx.preview"],
     )
-    attention = helper.make_node(
-        "FlexAttention", ["q", "k", "v"], ["y"], name="op", domain="ai.onnx.preview", score_mod=body
-    )
-    inputs = [value("q", [2, 8, 4, 16]), value("k", [2, 2, 6, 16]), value("v", [2, 2, 6, 32])]
-    made = model([attention], inputs, ["y"], [array("cap", 20.0)], opset=26)
-    made.opset_import.append(helper.make_opsetid("ai.onnx.preview", 1))
-    graph = read_onnx_model(made, "m")
     scores = 2 * 8 * 4 * 6
     assert graph.flops[graph.index["op"]] == scores * (2 * 16 + 2 * 32 + 5 + 2) - 2 * 8 * 4
-    assert graph.output_shape[graph.index["op"]].tolist() == [2, 8, 4, 32]
+    assert shape_of(graph, "op") == [2, 8, 4, 32]

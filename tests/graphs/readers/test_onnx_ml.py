@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 import pytest
 from onnx import TensorProto, helper
-from onnx_models import array, model, untyped_operator, value
+from onnx_models import array, model, read, shape_of, untyped_operator, value
 
 from go_rl.core.errors import ReadError
 from go_rl.core.graph.op_kind import OpKind
@@ -22,10 +22,6 @@ def read_one(op, inputs, results=1, **attributes):
     built = untyped_operator(op, inputs, results, ML, **attributes)
     graph = read_onnx_model(built, "m")
     return graph, graph.index["op"]
-
-
-def shape_of(graph, node):
-    return [int(n) for n in graph.output_shape[node] if n >= 0]
 
 
 # Two trees on 3 features: a root with two leaves; a root with a leaf and an inner node.
@@ -51,142 +47,91 @@ TREE_RESULTS = {
 }
 
 
-def test_a_forest_compares_down_to_its_farthest_leaves():
-    graph, op = read_one("TreeEnsembleRegressor", [([4, 3], FLOAT)], **TREES, **TREE_RESULTS)
-    assert shape_of(graph, op) == [4, 1]
-    assert graph.kind[op] == OpKind.GATHER
-    assert graph.flops[op] == 4 * (1 + 2 + 2)  # depths 1 and 2, a weight of each tree
-    stored = TREE_BYTES + 5 * (3 * 8 + 4)
-    assert graph.weight_bytes[op] == stored
-    assert graph.bytes_accessed[op] == 4 * 3 * 4 + 4 * 4 + stored  # 4 samples reach every node
+FOREST_BYTES = TREE_BYTES + 5 * (3 * 8 + 4)
+X = [([4, 3], FLOAT)]
+SVM = {"kernel_type": "RBF", "kernel_params": [0.1, 0.0, 3.0]}
+VERSION_5 = {
+    "n_targets": 2, "tree_roots": [0], "nodes_featureids": [0, 1], "nodes_truenodeids": [1, 0],
+    "nodes_modes": array("modes", [0, 0], "uint8"), "nodes_trueleafs": [0, 1],
+    "nodes_splits": array("splits", [0.5, 0.5], "float64"), "nodes_falsenodeids": [2, 1],
+    "nodes_falseleafs": [1, 1], "leaf_targetids": [0, 1, 0],
+    "leaf_weights": array("weights", [1.0, 2.0, 3.0], "float64"),
+}  # fmt: skip
+MODELS = {
+    # operator, inputs, results, attributes; shape, bytes of results, FLOP, bytes of parameters
+    "a forest down to its farthest leaves": (  # depths 1 and 2, a weight of each tree
+        "TreeEnsembleRegressor", X, 1, {**TREES, **TREE_RESULTS},
+        [4, 1], 4 * 4, 4 * (1 + 2 + 2), FOREST_BYTES,
+    ),
+    "labels and scores of a forest": (  # walk, weights, two sigmoids, the label
+        "TreeEnsembleClassifier", X, 2,
+        {**TREES, "class_treeids": [0, 0, 1, 1, 1], "class_nodeids": [1, 2, 1, 3, 4],
+         "class_ids": [0] * 5, "class_weights": [1.0] * 5, "classlabels_int64s": [0, 1],
+         "post_transform": "LOGISTIC"},
+        [4], 4 * 8 + 4 * 2 * 4, 4 * (3 + 2 + 2 * 3 + 1), None,
+    ),
+    "a tree of version 5": (
+        "TreeEnsemble", [([4, 3], TensorProto.DOUBLE)], 1, VERSION_5,
+        [4, 2], 4 * 2 * 8, 4 * (2 + 1), 2 + 16 + 24 + (1 + 5 * 2 + 3) * 8,
+    ),
+    "two columns of two classes": (  # a string counts as one byte
+        "LinearClassifier", X, 2,
+        {"coefficients": [1.0] * 3, "intercepts": [0.0], "classlabels_strings": ["no", "yes"],
+         "post_transform": "LOGISTIC"},
+        [4], 4 * 1 + 4 * 2 * 4, 4 * (2 * 3 + 1 + 3), 3 * 4 + 4 + len("no") + len("yes"),
+    ),
+    "a linear regressor": (
+        "LinearRegressor", X, 1,
+        {"coefficients": [1.0] * 6, "intercepts": [0.0] * 2, "targets": 2},
+        [4, 2], 32, 4 * (2 * 6 + 2), None,
+    ),
+    "votes by pairs of classes": (  # six pairs of four classes
+        "SVMClassifier", X, 2,
+        {**SVM, "support_vectors": [0.0] * 24, "coefficients": [0.0] * 24, "rho": [0.0] * 6,
+         "vectors_per_class": [2, 2, 2, 2], "classlabels_ints": [0, 1, 2, 3]},
+        [4], 4 * 8 + 4 * 6 * 4, 4 * (8 * (3 * 3 + 1) + 2 * 24 + 6 + 5), None,
+    ),
+    "a support vector regressor": (
+        "SVMRegressor", X, 1,
+        {**SVM, "kernel_type": "LINEAR", "support_vectors": [0.0] * 15, "coefficients": [0.0] * 5,
+         "n_supports": 5, "rho": [0.0]},
+        [4, 1], 16, 4 * (5 * 2 * 3 + 2 * 5 + 1), None,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_trained_models(name):
+    op, inputs, results, attributes, shape, num_bytes, flops, parameters = MODELS[name]
+    graph, node = read_one(op, inputs, results, **attributes)
+    assert shape_of(graph, node) == shape
+    assert (graph.output_bytes[node], graph.flops[node]) == (num_bytes, flops)
+    assert parameters is None or graph.weight_bytes[node] == parameters
+    assert graph.kind[node] == (OpKind.GATHER if op.startswith("Tree") else OpKind.MATMUL)
 
 
 def test_one_sample_reads_only_the_nodes_on_its_way():
-    graph, op = read_one("TreeEnsembleRegressor", [([1, 3], FLOAT)], **TREES, **TREE_RESULTS)
-    stored = float(graph.weight_bytes[op])
-    assert graph.bytes_accessed[op] == pytest.approx(12 + 4 + 3 * stored / 8)
-
-
-def test_a_forest_of_classes_gives_labels_and_scores():
-    graph, op = read_one(
-        "TreeEnsembleClassifier",
-        [([4, 3], FLOAT)],
-        results=2,
-        **TREES,
-        class_treeids=[0, 0, 1, 1, 1],
-        class_nodeids=[1, 2, 1, 3, 4],
-        class_ids=[0] * 5,
-        class_weights=[1.0] * 5,
-        classlabels_int64s=[0, 1],
-        post_transform="LOGISTIC",
-    )
-    assert shape_of(graph, op) == [4]
-    assert graph.output_bytes[op] == 4 * 8 + 4 * 2 * 4
-    assert graph.flops[op] == 4 * (3 + 2 + 2 * 3 + 1)  # walk, weights, two sigmoids, the label
-
-
-def test_a_tree_ensemble_of_version_5():
-    graph, op = read_one(
-        "TreeEnsemble",
-        [([4, 3], TensorProto.DOUBLE)],
-        n_targets=2,
-        tree_roots=[0],
-        nodes_featureids=[0, 1],
-        nodes_modes=array("modes", [0, 0], "uint8"),
-        nodes_splits=array("splits", [0.5, 0.5], "float64"),
-        nodes_truenodeids=[1, 0],
-        nodes_trueleafs=[0, 1],
-        nodes_falsenodeids=[2, 1],
-        nodes_falseleafs=[1, 1],
-        leaf_targetids=[0, 1, 0],
-        leaf_weights=array("weights", [1.0, 2.0, 3.0], "float64"),
-    )
-    assert shape_of(graph, op) == [4, 2]
-    assert graph.output_bytes[op] == 4 * 2 * 8
-    assert graph.flops[op] == 4 * (2 + 1)
-    assert graph.weight_bytes[op] == 2 + 16 + 24 + (1 + 5 * 2 + 3) * 8
+    regressor = {**TREES, **TREE_RESULTS}
+    graph, node = read_one("TreeEnsembleRegressor", X, **regressor)
+    assert graph.bytes_accessed[node] == 4 * 3 * 4 + 4 * 4 + FOREST_BYTES  # all 4 reach all nodes
+    graph, node = read_one("TreeEnsembleRegressor", [([1, 3], FLOAT)], **regressor)
+    assert graph.bytes_accessed[node] == pytest.approx(12 + 4 + 3 * FOREST_BYTES / 8)
 
 
 @pytest.mark.parametrize(
     ("field", "values", "message"),
     [
-        (
-            "nodes_truenodeids",
-            [9, 0, 0, 1, 0, 3, 0, 0],
-            "a node of its trees leads to one that is not there",
-        ),
+        ("nodes_truenodeids", [9, 0, 0, 1, 0, 3, 0, 0],
+         "a node of its trees leads to one that is not there"),
         ("nodes_falsenodeids", [0, 0, 0, 2, 0, 4, 0, 0], "a cycle, or branches that meet"),
         ("nodes_modes", ["BRANCH_LEQ"], "nodes_modes 1; all must have as many"),
     ],
-)
+)  # fmt: skip
 def test_damaged_trees_are_refused(field, values, message):
     with pytest.raises(ReadError, match=message):
         read_one(
-            "TreeEnsembleRegressor",
-            [([4, 3], FLOAT)],
-            **{**TREES, **TREE_RESULTS, field: values},
+            "TreeEnsembleRegressor", [([4, 3], FLOAT)], **{**TREES, **TREE_RESULTS, field: values}
         )
-
-
-def test_a_linear_classifier_of_two_classes_has_two_columns():
-    graph, op = read_one(
-        "LinearClassifier",
-        [([4, 3], FLOAT)],
-        results=2,
-        coefficients=[1.0] * 3,
-        intercepts=[0.0],
-        classlabels_strings=["no", "yes"],
-        post_transform="LOGISTIC",
-    )
-    assert graph.kind[op] == OpKind.MATMUL
-    assert graph.flops[op] == 4 * (2 * 3 + 1 + 3)
-    assert graph.output_bytes[op] == 4 * 1 + 4 * 2 * 4  # a string counts as one byte
-    assert graph.weight_bytes[op] == 3 * 4 + 4 + len("no") + len("yes")
-
-
-def test_a_linear_regressor():
-    graph, op = read_one(
-        "LinearRegressor",
-        [([4, 3], FLOAT)],
-        coefficients=[1.0] * 6,
-        intercepts=[0.0] * 2,
-        targets=2,
-    )
-    assert shape_of(graph, op) == [4, 2]
-    assert graph.flops[op] == 4 * (2 * 6 + 2)
-
-
-SVM = {"kernel_type": "RBF", "kernel_params": [0.1, 0.0, 3.0]}
-
-
-def test_support_vectors_vote_by_pairs_of_classes():
-    graph, op = read_one(
-        "SVMClassifier",
-        [([4, 3], FLOAT)],
-        results=2,
-        **SVM,
-        support_vectors=[0.0] * (8 * 3),
-        coefficients=[0.0] * (8 * 3),
-        vectors_per_class=[2, 2, 2, 2],
-        rho=[0.0] * 6,
-        classlabels_ints=[0, 1, 2, 3],
-    )
-    assert graph.output_bytes[op] == 4 * 8 + 4 * 6 * 4  # six pairs of four classes
-    assert graph.flops[op] == 4 * (8 * (3 * 3 + 1) + 2 * 24 + 6 + 5)
-
-
-def test_a_support_vector_regressor():
-    graph, op = read_one(
-        "SVMRegressor",
-        [([4, 3], FLOAT)],
-        **{**SVM, "kernel_type": "LINEAR"},
-        support_vectors=[0.0] * (5 * 3),
-        coefficients=[0.0] * 5,
-        n_supports=5,
-        rho=[0.0],
-    )
-    assert shape_of(graph, op) == [4, 1]
-    assert graph.flops[op] == 4 * (5 * 2 * 3 + 2 * 5 + 1)
 
 
 @pytest.mark.parametrize("value", [7, "TANH"])
@@ -255,30 +200,14 @@ def test_a_sequence_of_maps_may_be_a_result():
     assert graph.is_output[graph.index["zip"]]
 
 
-def _words():
-    tokens = helper.make_node(
-        "Tokenizer", ["t"], ["w"], name="split", domain="com.microsoft", mark=0, pad_value="#"
-    )
-    counts = helper.make_node(
-        "TfIdfVectorizer",
-        ["w"],
-        ["y"],
-        name="count",
-        mode="TF",
-        min_gram_length=1,
-        max_gram_length=1,
-        max_skip_count=0,
-        ngram_counts=[0],
-        ngram_indexes=[0, 1, 2],
-        pool_strings=["a", "b", "c"],
-    )
-    text = value("t", [4], STRING)
-    return model([tokens, counts], [text], ["y"], domains=["com.microsoft"])
-
-
 def test_words_of_a_text_are_counted_as_the_user_says():
+    text = """(string[4] t) => (y) {
+        [split] w = com.microsoft.Tokenizer<mark = 0, pad_value = "#">(t)
+        [count] y = TfIdfVectorizer<mode = "TF", min_gram_length = 1, max_gram_length = 1,
+        max_skip_count = 0, ngram_counts = [0], ngram_indexes = [0, 1, 2],
+        pool_strings = ["a", "b", "c"]>(w) }"""
     with pytest.raises(ReadError, match=r"give it with --dim 'split\.tokens=<count>'"):
-        read_onnx_model(_words(), "m")
-    graph = read_onnx_model(_words(), "m", {"split.tokens": 7})
-    assert shape_of(graph, graph.index["split"]) == [4, 7]
-    assert shape_of(graph, graph.index["count"]) == [4, 3]
+        read(text, domains=["com.microsoft"])
+    graph = read(text, domains=["com.microsoft"], **{"split.tokens": 7})
+    assert shape_of(graph, "split") == [4, 7]
+    assert shape_of(graph, "count") == [4, 3]

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import os
 
-import numpy as np
 import pytest
 from onnx import TensorProto, helper
-from onnx_models import array, header, model, value
+from onnx_models import array, header, parsed, read
 
 from go_rl.core.errors import ReadError
 from go_rl.graphs.readers import load
 from go_rl.graphs.readers.onnx.load import load_header
 from go_rl.graphs.readers.onnx.reader import read_onnx_model
 
-node = helper.make_node
-X, Y = [value("x", [2, 3])], [value("y", [2, 3])]
+SHAPE = array("s", [3, 2], "int64")
 
 
 def simple():
-    return model([node("Softmax", ["x"], ["y"], name="soft", axis=1)], X, Y, [array("w", [1.0])])
+    text = "(float[2,3] x) => (float[2,3] y) <float[1] w = {1}> { [soft] y = Softmax<axis = 1>(x) }"
+    return parsed(text)
 
 
 def changed(change):
@@ -28,22 +27,13 @@ def changed(change):
     return result
 
 
-def branch(name, *results):
-    return helper.make_graph(
-        [node("Neg", ["x"], ["b"])], name, [], [value(r, [2, 3]) for r in results]
-    )
+def holding(call):
+    return parsed(f"(float[2,3] x) => (float[2,3] y) {{ [it] {call} }}")
 
 
-def holding(op, inputs, outputs, **attributes):
-    return model([node(op, inputs, outputs, name="it", **attributes)], X, [value("y", [2, 3])])
-
-
-ONE = branch("one", "b")
-BODY = helper.make_graph(
-    [node("Neg", ["h"], ["h2"]), node("Identity", ["go"], ["go2"])], "body",
-    [value("i", [], 7), value("go", [], 9), value("h", [2, 3])],
-    [value("go2", [], 9), value("h2", [2, 3])],
-)  # fmt: skip
+ONE = "one () => (float[2,3] b) { b = Neg(x) }"
+BODY = """body (int64 i, bool go, float[2,3] h) => (bool go2, float[2,3] h2)
+    { h2 = Neg(h) go2 = Identity(go) }"""
 BROKEN = {
     "an attribute twice": (
         changed(lambda g, n: n.attribute.append(n.attribute[0])), r"'soft'.*'axis' appears twice"),
@@ -68,19 +58,19 @@ BROKEN = {
     "a weight of no type": (
         changed(lambda g, n: setattr(g.initializer[0], "data_type", 99)), "element type 99"),
     "a Constant of two values": (
-        model([node("Constant", [], ["y"], value_int=1, value_float=2.0)], [], ["y"]),
+        parsed("() => (y) { y = Constant<value_int = 1, value_float = 2.0>() }"),
         "a Constant has one attribute"),
     "an If without a branch": (
-        holding("If", ["x"], ["y"], then_branch=ONE), "'it'.*no graph 'else_branch'"),
+        holding(f"y = If(x)<then_branch = {ONE}>"), "'it'.*no graph 'else_branch'"),
     "an If whose branches disagree": (
-        holding("If", ["x"], ["y"], then_branch=ONE, else_branch=branch("e", "b", "b")),
-        "results of else_branch: 2; the operator's own make it 1"),
-    "a Loop without a body": (holding("Loop", ["", "", "x"], ["y"]), "no graph 'body'"),
-    "a Loop of too few operands": (holding("Loop", ["x"], ["y"], body=BODY), "first state"),
+        holding(f"y = If(x)<then_branch = {ONE}, else_branch = e () => (float[2,3] b, float[2,3] c)"
+                " { b = Neg(x) }>"), "results of else_branch: 2; the operator's own make it 1"),
+    "a Loop without a body": (holding("y = Loop(, , x)"), "no graph 'body'"),
+    "a Loop of too few operands": (holding(f"y = Loop(x)<body = {BODY}>"), "first state"),
     "a Loop of too many results": (
-        holding("Loop", ["", "", "x"], ["y", "z"], body=BODY), "has 2 results; 3 are wanted"),
+        holding(f"y, z = Loop(, , x)<body = {BODY}>"), "has 2 results; 3 are wanted"),
     "a Scan of nothing": (
-        holding("Scan", ["x"], ["y"], body=BODY, num_scan_inputs=2), "num_scan_inputs is 2 of 1"),
+        holding(f"y = Scan(x)<body = {BODY}, num_scan_inputs = 2>"), "num_scan_inputs is 2 of 1"),
 }  # fmt: skip
 
 
@@ -109,98 +99,64 @@ HUGE = 2**31
 
 
 @pytest.mark.parametrize(
-    ("nodes", "weights", "flops"),
+    ("nodes", "outputs", "flops"),
     [
         # Half of the kernel meets the input, on average, at each of 2^33 places.
-        ([node("Conv", ["x", "w"], ["y"])], [header("w", [1, 1, HUGE])], 2.0 * HUGE * (4 * HUGE)),
-        ([node("ConstantOfShape", ["s"], ["a"]), node("Add", ["x", "a"], ["y"])],
-         [array("s", [1, 1, 4 * HUGE], "int64")], 4.0 * HUGE),
-        ([node("Expand", ["one", "s"], ["a"]), node("Add", ["x", "a"], ["y"])],
-         [array("s", [1, 1, 4 * HUGE], "int64"), array("one", [1.0])], 4.0 * HUGE),
-        ([node("Tile", ["one", "s"], ["a"]), node("Add", ["x", "a"], ["y"])],
-         [array("s", [4 * HUGE], "int64"), array("one", [1.0])], 4.0 * HUGE),
+        ("y = Conv(x, w)", 3 * HUGE + 1, 2.0 * HUGE * (3 * HUGE + 1)),
+        ("a = ConstantOfShape(s) y = Add(x, a)", 4 * HUGE, 4.0 * HUGE),
+        ("a = Expand(one, s) y = Add(x, a)", 4 * HUGE, 4.0 * HUGE),
+        ("a = Tile(one, s) y = Add(x, a)", 4 * HUGE, 4.0 * HUGE),
     ],
-)  # fmt: skip
-def test_a_small_file_may_mean_a_large_model(nodes, weights, flops):
+)
+def test_a_small_file_may_mean_a_large_model(nodes, outputs, flops):
     """What needs 16 to 128 GiB where every element, or every tap of a window, is looked at."""
-    outputs = 3 * HUGE + 1 if nodes[0].op_type == "Conv" else 4 * HUGE
-    shapes = [value("a", [1, 1, 4 * HUGE])]
-    shapes[0].type.tensor_type.shape.dim[0].dim_value = 1
-    ends = [value("x", [1, 1, 4 * HUGE])], [value("y", [1, 1, outputs])]
-    graph = read_onnx_model(model(nodes, *ends, weights, shapes=shapes), "m")
-    wanted = 2.0 * HUGE * outputs if nodes[0].op_type == "Conv" else flops
-    assert graph.flops.sum() == wanted
+    text = f"""(float[1,1,{4 * HUGE}] x) => (float[1,1,{outputs}] y) <float[1,1,{4 * HUGE}] a,
+        int64[3] s = {{1, 1, {4 * HUGE}}}, float[1,1,1] one = {{1}}> {{ {nodes} }}"""
+    assert read(text, header("w", [1, 1, HUGE])).flops.sum() == flops
 
 
 def test_constants_are_not_folded_into_large_ones():
     """Three columns of 4,000 broadcast to 64 G elements."""
-    shapes = {"a": [4000, 1, 1], "b": [1, 4000, 1], "c": [1, 1, 4000]}
-    fill = [node("ConstantOfShape", [f"s{n}"], [n]) for n in shapes]
-    nodes = [*fill, node("Cast", ["a"], ["t"], to=9), node("Where", ["t", "b", "c"], ["w"])]
-    nodes.append(node("Add", ["w", "x"], ["y"]))
-    sizes = [array(f"s{n}", s, "int64") for n, s in shapes.items()]
-    types = [value(n, s) for n, s in shapes.items()]
-    types += [value("t", shapes["a"], TensorProto.BOOL), value("w", [4000] * 3)]
-    ends = [value("x", [1])], [value("y", [4000] * 3)]
-    graph = read_onnx_model(model(nodes, *ends, sizes, shapes=types), "m")
+    graph = read("""(float[1] x) => (float[4000,4000,4000] y) <float[4000,1,1] a, float[1,4000,1] b,
+        float[1,1,4000] c, bool[4000,1,1] t, float[4000,4000,4000] w, int64[3] sa = {4000, 1, 1},
+        int64[3] sb = {1, 4000, 1}, int64[3] sc = {1, 1, 4000}> { a = ConstantOfShape(sa)
+        b = ConstantOfShape(sb) c = ConstantOfShape(sc) t = Cast<to = 9>(a) w = Where(t, b, c)
+        y = Add(w, x) }""")
     assert graph.flops.sum() == 4000**3 + 4000**3  # the selection and the sum
 
 
 def test_many_nodes_of_one_name_in_a_branch():
     """Told apart by a number, without a search from one for each."""
-    chain = [node("Neg", ["x" if i == 0 else f"t{i - 1}"], [f"t{i}"], name="n") for i in range(300)]
-    types = [value(f"t{i}", [2]) for i in range(300)]
-    graphs = {
-        "then_branch": helper.make_graph(chain, "t", [], [types[-1]], value_info=types[:-1]),
-        "else_branch": helper.make_graph(
-            [node("Identity", ["x"], ["e"])], "e", [], [value("e", [2])]
-        ),
-    }
-    inputs = [value("x", [2]), value("c", [1], TensorProto.BOOL)]
-    whole = model([node("If", ["c"], ["y"], name="if", **graphs)], inputs, [value("y", [2])])
-    names = read_onnx_model(whole, "m").names
-    assert "if/n" in names
-    assert "if/n#300" in names
+    chain = " ".join(f"[n] t{i} = Neg({f't{i - 1}' if i else 'x'})" for i in range(300))
+    stated = ", ".join(f"float[2] t{i}" for i in range(299))
+    names = read(f"""(float[2] x, bool[1] c) => (float[2] y) {{ [if] y = If(c)<
+        then_branch = t () => (float[2] t299) <{stated}> {{ {chain} }},
+        else_branch = e () => (float[2] e) {{ e = Identity(x) }}> }}""").names
+    assert {"if/n", "if/n#300"} <= set(names)
 
 
-def test_of_an_external_file_only_the_array_itself_is_read(tmp_path):
-    """The file may hold much more, and say what ONNX does not know."""
-    nodes = [node("Reshape", ["x", "s"], ["y"])]
-    whole = model(nodes, X, [value("y", [3, 2])], [array("s", [3, 2], "int64")])
-    shape = whole.graph.initializer[0]
-    (tmp_path / "data.bin").write_bytes(shape.raw_data + bytes(100))
-    shape.ClearField("raw_data")
-    shape.data_location = TensorProto.EXTERNAL
-    shape.external_data.add(key="location", value="data.bin")
-    shape.external_data.add(key="odd", value="1")
-    (tmp_path / "m.onnx").write_bytes(whole.SerializeToString())
-    light = load_header(tmp_path / "m.onnx")
-    assert light.graph.initializer[0].raw_data == (tmp_path / "data.bin").read_bytes()[:16]
-
-
-def external_shape(folder, *, length, location="data.bin"):
-    """A model whose Reshape has its shape, [3, 2], in another file; ``length`` is what it says."""
-    nodes = [node("Reshape", ["x", "s"], ["y"])]
-    whole = model(nodes, X, [value("y", [3, 2])], [array("s", [3, 2], "int64")])
+def external_shape(folder, *, location="data.bin", **entries):
+    """A model whose Reshape has its shape in another file, of which it says ``entries``."""
+    whole = parsed("(float[2,3] x) => (float[3,2] y) { y = Reshape(x, s) }", SHAPE)
     shape = whole.graph.initializer[0]
     shape.ClearField("raw_data")
     shape.data_location = TensorProto.EXTERNAL
-    shape.external_data.add(key="location", value=location)
-    shape.external_data.add(key="length", value=str(length))
+    for key, said in {"location": location, **entries}.items():
+        shape.external_data.add(key=key, value=str(said))
     (folder / "m.onnx").write_bytes(whole.SerializeToString())
-    return folder / "m.onnx"
+    return load_header(folder / "m.onnx").graph.initializer[0]
 
 
-def test_a_length_of_gigabytes_is_not_read(tmp_path):
+@pytest.mark.parametrize("size", [116, 6 << 30])
+def test_of_an_external_file_only_the_array_itself_is_read(tmp_path, size):
+    """The file may hold much more, gigabytes even, and say what ONNX does not know."""
     with (tmp_path / "data.bin").open("wb") as file:
-        file.write(np.array([3, 2], np.int64).tobytes())
-        file.truncate(6 << 30)  # sparse: it takes no room
-    path = external_shape(tmp_path, length=6 << 30)
-    light = load_header(path)
-    assert light.graph.initializer[0].raw_data == np.array([3, 2], np.int64).tobytes()
+        file.write(SHAPE.raw_data)
+        file.truncate(size)  # sparse: it takes no room
+    assert external_shape(tmp_path, length=size, odd=1).raw_data == SHAPE.raw_data
 
 
 def test_external_data_in_a_pipe_are_absent(tmp_path):
     os.mkfifo(tmp_path / "pipe")
-    light = load_header(external_shape(tmp_path, length=16, location="pipe"))
-    assert light.graph.initializer[0].data_location == TensorProto.EXTERNAL
+    shape = external_shape(tmp_path, length=16, location="pipe")
+    assert shape.data_location == TensorProto.EXTERNAL

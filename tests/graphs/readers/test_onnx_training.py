@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from onnx import helper
-from onnx_models import array, header, model, value
+from onnx_models import array, header, model, read, value
 
 from go_rl.core.errors import UnknownOperatorError
 from go_rl.graphs.readers.onnx.reader import read_onnx_model
@@ -11,12 +11,6 @@ from go_rl.graphs.readers.onnx.reader import read_onnx_model
 DOMAIN = "ai.onnx.preview.training"
 LISTS = {"Adagrad": 3, "Adam": 4, "Momentum": 3}
 pytestmark = pytest.mark.usefixtures("in_process")
-
-
-def training_model(nodes, inputs, outputs, weights=()):
-    made = model(nodes, inputs, outputs, weights)
-    made.opset_import.append(helper.make_opsetid(DOMAIN, 1))
-    return made
 
 
 @pytest.mark.parametrize(
@@ -41,7 +35,7 @@ def test_an_update_of_two_parameters(op, attributes, flops):
     gradients = [value(name, shapes[name[-1]]) for name in lists if name[0] == "g"]
     stored = [header(name, shapes[name[-1]]) for name in lists if name[0] != "g"]
     stored += [array("rate", 0.1), array("count", 3, np.int64)]
-    graph = read_onnx_model(training_model([update], gradients, results, stored), "m")
+    graph = read_onnx_model(model([update], gradients, results, stored, domains=[DOMAIN]), "m")
     node = graph.index["update"]
     assert graph.flops[node] == flops * 630
     assert graph.output_bytes[node] == 4 * 630 * (kinds - 1)
@@ -49,11 +43,8 @@ def test_an_update_of_two_parameters(op, attributes, flops):
 
 
 def test_a_gradient_is_refused_with_the_reason():
-    nodes = [
-        helper.make_node("Mul", ["x", "x"], ["y"]),
-        helper.make_node("Gradient", ["x"], ["dx"], domain=DOMAIN, xs=["x"], y="y"),
-    ]
-    made = training_model(nodes, [value("x", [4])], [value("y", [4]), value("dx", [4])])
+    text = f"""(float[4] x) => (float[4] y, float[4] dx)
+        {{ y = Mul(x, x) dx = {DOMAIN}.Gradient<xs = ["x"], y = "y">(x) }}"""
     with pytest.raises(UnknownOperatorError, match=r"Gradient \(1\) \(Gradient stands for a back"):
-        read_onnx_model(made, "m")
-    assert read_onnx_model(made, "m", unknown="bytes").flops.sum() == 4
+        read(text, domains=[DOMAIN])
+    assert read(text, domains=[DOMAIN], unknown="bytes").flops.sum() == 4

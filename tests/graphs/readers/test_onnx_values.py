@@ -6,40 +6,27 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
-from onnx_models import array, header, model, value
+from onnx_models import array, header, model, read, shape_of, value
 
 from go_rl.core.errors import ReadError
 from go_rl.graphs.readers import load
 from go_rl.graphs.readers.onnx.fold import FOLDABLE, evaluate
-from go_rl.graphs.readers.onnx.reader import read_onnx_model
 
 node = helper.make_node
 
 
-def integers(name, *numbers):
-    return array(name, list(numbers), np.int64)
-
-
-def shape_arithmetic(opset):
-    """A reshape to [batch, -1] as exporters write it."""
-    nodes = [
-        node("Shape", ["x"], ["s"]),
-        node("Gather", ["s", "zero"], ["d"], axis=0),
-        node("Unsqueeze", ["d"], ["u"], axes=[0])
-        if opset < 13
-        else node("Unsqueeze", ["d", "axes"], ["u"]),
-        node("Concat", ["u", "rest"], ["t"], axis=0),
-        node("Reshape", ["x", "t"], ["y"]),
-        node("Relu", ["y"], ["z"]),
-    ]
-    weights = [array("zero", 0, np.int64), integers("rest", -1), integers("axes", 0)]
-    return model(nodes, [value("x", ["batch", 3, 4])], ["z"], weights, opset=opset)
-
-
 @pytest.mark.parametrize("opset", [9, 11, 12, 13, 21])
 def test_shape_arithmetic_of_every_operator_set(opset, in_process):
-    graph = read_onnx_model(shape_arithmetic(opset), "m", {"batch": 2})
-    assert list(graph.output_shape[-1][:2]) == [2, 12]
+    """A reshape to [batch, -1] as exporters write it."""
+    unsqueezed = "Unsqueeze<axes = [0]>(d)" if opset < 13 else "Unsqueeze(d, axes)"
+    graph = read(
+        f"""(float[batch,3,4] x) => (z) <int64 zero = {{0}}, int64[1] rest = {{-1}},
+        int64[1] axes = {{0}}> {{ s = Shape(x) d = Gather<axis = 0>(s, zero) u = {unsqueezed}
+        t = Concat<axis = 0>(u, rest) y = Reshape(x, t) z = Relu(y) }}""",
+        opset=opset,
+        batch=2,
+    )
+    assert shape_of(graph, graph.num_nodes - 1) == [2, 12]
     assert graph.flops.sum() == 24
 
 
@@ -77,31 +64,17 @@ def test_an_operator_is_evaluated_by_the_file_s_operator_set(
     np.testing.assert_array_equal(found[0], right)
 
 
-@pytest.mark.parametrize("opset", [9, 10, 13])
-def test_results_of_top_k_that_nobody_reads(opset, in_process):
-    k = {} if opset > 9 else {"k": 5}
-    operands = ["x", "k"] if opset > 9 else ["x"]
-    for read in ("values", "indices"):
-        nodes = [
-            node("TopK", operands, ["values", "indices"], **k),
-            node("Neg", [read], ["y"]),
-        ]
-        graph = read_onnx_model(
-            model(nodes, [value("x", ["n", 50])], ["y"], [integers("k", 5)], opset=opset),
-            "m",
-            {"n": 3},
-        )
+@pytest.mark.parametrize("opset", [9, 13])
+def test_results_that_nobody_reads(opset, in_process):
+    top = "TopK<k = 5>(x)" if opset == 9 else "TopK(x, k)"
+    for taken in ("values", "indices"):
+        text = f"""(float[n,50] x) => (y) <int64[1] k = {{5}}>
+            {{ values, indices = {top} y = Neg({taken}) }}"""
+        graph = read(text, opset=opset, n=3)
         assert graph.output_shape.tolist() == [[3, 50], [3, 5], [3, 5]]
         assert graph.output_bytes[1] == 3 * 5 * (4 + 8)
-
-
-def test_results_of_dynamic_quantisation_that_nobody_reads(in_process):
-    nodes = [
-        node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]),
-        node("Cast", ["q"], ["y"], to=1),
-    ]
-    graph = read_onnx_model(model(nodes, [value("x", ["n", 8])], ["y"]), "m", {"n": 2})
-    assert graph.output_bytes.tolist() == [64, 16 + 4 + 1, 64]
+    text = "(float[n,8] x) => (y) { q, s, z = DynamicQuantizeLinear(x) y = Cast<to = 1>(q) }"
+    assert read(text, n=2).output_bytes.tolist() == [64, 16 + 4 + 1, 64]
 
 
 def test_every_operator_of_shape_arithmetic_is_known_to_onnx():
@@ -111,39 +84,35 @@ def test_every_operator_of_shape_arithmetic_is_known_to_onnx():
 
 REFUSALS = {
     "an input": (
-        [node("Reshape", ["x", "t"], ["y"], name="r")],
-        [value("x", [2, 6]), value("t", [2], TensorProto.INT64)],
-        [],
+        "(float[2,6] x, int64[2] t) => (y) { [r] y = Reshape(x, t) }",
         r"Reshape 'r' .*: the value of operand 1, 't', is not known: it follows from the values of "
         r"input 't', which are not given; guess",
     ),
     "an input of one element": (
-        [node("Expand", ["x", "t"], ["y"])], [value("x", [1]), value("t", [1], TensorProto.INT64)],
-        [], r"input 't', which are not given; give it with --dim 't.value=<value>', or guess",
+        "(float[1] x, int64[1] t) => (y) { y = Expand(x, t) }",
+        r"input 't', which are not given; give it with --dim 't.value=<value>', or guess",
     ),
     "an operator that raises": (
-        [node("Gather", ["a", "b"], ["t"], name="g"), node("Reshape", ["x", "t"], ["y"])],
-        [value("x", [2, 6])], [integers("a", 3), integers("b", 4)],
+        "(float[2,6] x) => (y) <int64[1] a = {3}, int64[1] b = {4}> { [g] t = Gather(a, b) "
+        "y = Reshape(x, t) }",
         r"operand 1, 't', is not known: Gather 'g' \(graph.node\[0\]\) cannot be evaluated \(Ind",
     ),
     "an operator that is not evaluated": (
-        [node("Selu", ["a"], ["f"], name="s"), node("Resize", ["x", "", "f"], ["y"])],
-        [value("x", [2, 6])], [array("a", [1.0, 2.0])],
+        "(float[2,6] x) => (y) <float[2] a = {1, 2}> { [s] f = Selu(a) y = Resize(x, , f) }",
         r"operand 2, 'f', is not known: Selu 's' \(graph.node\[0\]\) is none of the operators that",
     ),
     "a weight without data": (
-        [node("Reshape", ["x", "t"], ["y"])], [value("x", [2, 6])],
-        [header("t", [2], TensorProto.INT64)],
-        r"operand 1, 't', is not known: 't' is in the file without its data",
+        "(float[2,6] x) => (y) { y = Reshape(x, w) }",
+        r"operand 1, 'w', is not known: 'w' is in the file without its data",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("why", REFUSALS)
 def test_a_refusal_says_what_is_known_to_fail(why, in_process):
-    nodes, inputs, weights, message = REFUSALS[why]
+    text, message = REFUSALS[why]
     with pytest.raises(ReadError, match=message) as refused:
-        read_onnx_model(model(nodes, inputs, ["y"], weights), "m")
+        read(text, header("w", [2], TensorProto.INT64))
     assert "depends on data" not in str(refused.value)
 
 
@@ -161,22 +130,15 @@ def test_data_outside_of_the_file(place, tmp_path, in_process):
         reshape = [node("If", ["c"], ["y"], then_branch=branch, else_branch=other)]
         weights = [array("c", True, np.bool_)]
     made = model([*reshape, node("Relu", ["y"], ["r"])], [value("x", [2, 3, 4])], ["r"], weights)
-    onnx.save(
-        made,
-        tmp_path / "m.onnx",
-        save_as_external_data=True,
-        location="m.bin",
-        size_threshold=0,
-        convert_attribute=True,
-    )
-    read = load(tmp_path / "m.onnx").output_shape[-1]
-    assert list(read[:2]) == [6, 4]
+    path, outside = tmp_path / "m.onnx", {"location": "m.bin", "save_as_external_data": True}
+    onnx.save(made, path, **outside, size_threshold=0, convert_attribute=True)
+    assert list(load(path).output_shape[-1][:2]) == [6, 4]
     (tmp_path / "m.bin").unlink()
     missing = "is stored outside of the model, in 'm.bin', which cannot be read"
     if place == "branch":  # the condition is in that file, too, and the other branch can be read
-        notes = load(tmp_path / "m.onnx").meta["notes"]
+        notes = load(path).meta["notes"]
         assert missing in notes[0]
         assert "else_branch is counted" in notes[0]
         return
     with pytest.raises(ReadError, match=missing):
-        load(tmp_path / "m.onnx")
+        load(path)

@@ -1,55 +1,49 @@
 """Views of ONNX models: what is another shape of a tensor, and what copies it."""
 
+import re
+
 import numpy as np
 import pytest
-from onnx import helper
-from onnx_models import array, header, model, value
+from onnx_models import array, header, read, shape_of
 
 from go_rl.core import OpKind
-from go_rl.graphs.readers.arithmetic.view_strides import row_strides, view_strides
-from go_rl.graphs.readers.onnx.reader import read_onnx_model
+from go_rl.graphs.readers.arithmetic.closed_forms import row_strides, view_strides
 
-node = helper.make_node
 pytestmark = pytest.mark.usefixtures("in_process")
 IMAGE = (2, 3, 4, 5)
 SIZE = 4 * 120
 
 
-def read(nodes, result, opset=20):
-    stored = [array(name, list(map(int, name.split("_")[1:])), np.int64) for name in
-              {i for n in nodes for i in n.input if i.startswith("i_")}]  # fmt: skip
-    stored.append(array("no", False, np.bool_))
-    last = node("Relu", [nodes[-1].output[0]], ["y"], name="last")
-    return read_onnx_model(
-        model([*nodes, last], [value("x", list(IMAGE))], [value("y", result)], stored, opset=opset),
-        "m",
-    )
+def viewed(nodes, opset=20):
+    """The graph of a rectified image behind its views."""
+    numbers = sorted(set(re.findall(r"i_[\d_]+", nodes)))
+    stored = [array(n, list(map(int, n.split("_")[1:])), np.int64) for n in numbers]
+    text = f"(float[2,3,4,5] x) => (y) {{ {nodes} [last] y = Relu(h) }}"
+    return read(text, *stored, array("no", False, np.bool_), opset=opset)
 
 
 @pytest.mark.parametrize(
     ("view", "result", "opset"),
     [
-        (node("Identity", ["x"], ["h"]), [2, 3, 4, 5], 20),
-        (node("Reshape", ["x", "i_6_20"], ["h"]), [6, 20], 20),
-        (node("Flatten", ["x"], ["h"], axis=2), [6, 20], 20),
-        (node("Unsqueeze", ["x", "i_0"], ["h"]), [1, 2, 3, 4, 5], 20),
-        (node("Dropout", ["x"], ["h"]), [2, 3, 4, 5], 20),
-        (node("Dropout", ["x", "", "no"], ["h"]), [2, 3, 4, 5], 20),
-        (node("Dropout", ["x"], ["h"], is_test=1), [2, 3, 4, 5], 6),
+        ("Identity(x)", [2, 3, 4, 5], 20),
+        ("Reshape(x, i_6_20)", [6, 20], 20),
+        ("Flatten<axis = 2>(x)", [6, 20], 20),
+        ("Unsqueeze(x, i_0)", [1, 2, 3, 4, 5], 20),
+        ("Dropout(x)", [2, 3, 4, 5], 20),
+        ("Dropout(x, , no)", [2, 3, 4, 5], 20),
+        ("Dropout<is_test = 1>(x)", [2, 3, 4, 5], 6),
     ],
 )
 def test_another_shape_of_a_tensor_is_that_tensor(view, result, opset):
-    graph = read([view], result, opset)
+    graph = viewed(f"h = {view}", opset)
     assert graph.op_type == ("Input", "Relu")
     assert graph.edge_bytes.tolist() == [SIZE]
-    assert [int(s) for s in graph.output_shape[1] if s >= 0] == result
+    assert shape_of(graph, 1) == result
 
 
 def test_dropout_of_training_is_an_operator():
-    assert "Dropout" in read([node("Dropout", ["x"], ["h"])], [2, 3, 4, 5], 6).op_type
-    dropped = [node("Dropout", ["x"], ["d", "mask"]), node("Where", ["mask", "d", "x"], ["h"])]
-    masked = read(dropped, [2, 3, 4, 5])
-    assert "Dropout" in masked.op_type
+    assert "Dropout" in viewed("h = Dropout(x)", 6).op_type
+    assert "Dropout" in viewed("d, mask = Dropout(x) h = Where(mask, d, x)").op_type
 
 
 @pytest.mark.parametrize(
@@ -64,11 +58,8 @@ def test_dropout_of_training_is_an_operator():
     ],
 )
 def test_a_transposition_is_free_and_a_reshape_copies_what_it_reorders(order, shape, copies):
-    nodes = [
-        node("Transpose", ["x"], ["t"], perm=list(order), name="turn"),
-        node("Reshape", ["t", "i_" + "_".join(map(str, shape))], ["h"], name="copy"),
-    ]
-    graph = read(nodes, list(shape))
+    target = "i_" + "_".join(map(str, shape))
+    graph = viewed(f"[turn] t = Transpose<perm = {list(order)}>(x) [copy] h = Reshape(t, {target})")
     assert graph.op_type == ("Input", "Transpose", *["Reshape"] * copies, "Relu")
     assert graph.bytes_accessed[graph.index["turn"]] == 0
     if copies:
@@ -106,18 +97,13 @@ def test_strides_of_views_are_those_of_numpy():
 
 
 def test_a_view_of_a_result_is_an_output_of_its_node():
-    nodes = [node("Relu", ["x"], ["h"], name="relu"), node("Flatten", ["h"], ["y"])]
-    graph = read_onnx_model(model(nodes, [value("x", [2, 3, 4])], ["y"]), "m")
+    graph = read("(float[2,3,4] x) => (y) { [relu] h = Relu(x) y = Flatten(h) }")
     assert graph.op_type == ("Input", "Relu")
     assert graph.is_output.tolist() == [False, True]
 
 
 def test_a_view_of_a_weight_stays_that_weight():
-    nodes = [
-        node("Shape", ["x"], ["s"]),
-        node("Reshape", ["w", "s"], ["v"]),
-        node("Mul", ["x", "v"], ["y"], name="mul"),
-    ]
-    graph = read_onnx_model(model(nodes, [value("x", [64, 8])], ["y"], [header("w", [512])]), "m")
+    text = "(float[64,8] x) => (y) { s = Shape(x) v = Reshape(w, s) [mul] y = Mul(x, v) }"
+    graph = read(text, header("w", [512]))
     assert graph.weight_bytes[graph.index["mul"]] == 2048
     assert OpKind.MOVEMENT not in graph.kind.tolist()

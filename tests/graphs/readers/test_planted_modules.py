@@ -2,7 +2,7 @@
 
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx_models import parsed
 
 import go_rl
 from go_rl.graphs.readers import guarded
@@ -28,9 +28,6 @@ def test_a_worker_imports_nothing_from_the_working_folder(planted):
 
 
 def test_an_onnx_model_beside_planted_modules_is_read(planted):
-    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3])
-    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 3])
-    graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", [x], [y])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), "m.onnx")
+    onnx.save(parsed("(float[2,3] x) => (float[2,3] y) { y = Relu(x) }"), "m.onnx")
     assert go_rl.load("m.onnx").op_type == ("Input", "Relu")
     assert not (planted / "ran").exists()

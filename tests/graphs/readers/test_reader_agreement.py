@@ -1,7 +1,8 @@
-"""One list of functions, written in ONNX, JAX and HLO: each reader prices them alike.
+"""One list of functions, written in ONNX, PyTorch, JAX and HLO: each reader prices them alike.
 
-`OPERATORS` have one ONNX operator; `LIBRARY` are those that a library computes, which ONNX mostly
-lacks. HLO is read as JAX lowers it (that of StableHLO is the same text) and as XLA compiles it.
+`OPERATORS` have one ONNX operator, and those of `TORCH` one of PyTorch; `LIBRARY` are those that a
+library computes, which ONNX mostly lacks. HLO is read as JAX lowers it (that of StableHLO is the
+same text) and as XLA compiles it.
 """
 
 import warnings
@@ -13,6 +14,7 @@ import onnx
 import pytest
 from jax import lax
 from onnx import TensorProto, helper, numpy_helper
+from torch_programs import Program
 
 from go_rl.graphs.readers import load
 from go_rl.graphs.readers.jax.reader import trace_jax
@@ -159,6 +161,30 @@ LIBRARY = {
     "schur": (lax.linalg.schur, (SQUARE,)),
     "hessenberg": (lax.linalg.hessenberg, (SQUARE,)),
 }  # fmt: skip
+TORCH = {
+    # operator, names of its operands, results, settings
+    "matmul": ("matmul", "self other", [(64, 80)], {}),
+    "batched matmul": ("bmm", "self mat2", [(4, 32, 16)], {}),
+    "conv": ("conv2d", "input weight", [(2, 16, 16, 16)], {"padding": [1, 1]}),
+    "grouped conv": (
+        "conv2d", "input weight", [(2, 16, 16, 16)], {"padding": [1, 1], "groups": 4},
+    ),
+    "transposed conv": ("conv_transpose2d", "input weight", [(2, 16, 33, 33)], {"stride": [2, 2]}),
+    "softmax": ("softmax", "self", [(64, 128)], {"dim": -1}),
+    "layer norm": ("layer_norm", "input weight bias", [(64, 128)], {"normalized_shape": [128]}),
+    "embedding": ("embedding", "weight indices", [(128, 64)], {}),
+    "cumsum": ("cumsum", "self", [(64, 128)], {"dim": 1}),
+    "reduce": ("sum", "self", [(64,)], {"dim": [1]}),
+    "mean": ("mean", "self", [(64,)], {"dim": [1]}),
+    "argmax": ("argmax", "self", [((64,), "int64")], {"dim": 1}),
+    "top k": ("topk", "self", [(64, 8), ((64, 8), "int64")], {"k": 8}),
+    "attention": ("scaled_dot_product_attention", "query key value", [(2, 4, 32, 16)], {}),
+    "max pool": ("max_pool2d", "self", [(2, 8, 8, 8)], {"kernel_size": [2, 2]}),
+    "average pool": (
+        "avg_pool2d", "self", [(2, 8, 14, 14)], {"kernel_size": [3, 3], "stride": [1, 1]},
+    ),
+    "gelu": ("gelu", "self", [(64, 128)], {}),
+}  # fmt: skip
 SLACK = {"cumsum": 1.6, "scatter add": 1.1}
 """What XLA compiles is truly more: a cumulative sum of blocks of 16 and sums of those, and a loop
 over the rows that are scattered."""
@@ -182,9 +208,14 @@ def _onnx(path, args, op, attributes, constants):
     return load(path)
 
 
-def _hlo(path, text):
-    path.write_text(text)
-    return load(path)
+def _torch(args, op, operands, results, settings):
+    program = Program()
+    given = {
+        name: program.input(f"x{i}", arg.shape, "float32" if arg.dtype == jnp.float32 else "int64")
+        for i, (name, arg) in enumerate(zip(operands.split(), args, strict=True))
+    }
+    program.op(op, results, **given, **settings)
+    return program.read()
 
 
 def _agree(graphs, tolerance, what="flops"):
@@ -195,24 +226,26 @@ def _agree(graphs, tolerance, what="flops"):
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-def test_operators(tmp_path, in_process, name):
+def test_operators(tmp_path, in_process, loaded, name):
     function, args, *operator = OPERATORS[name]
     graphs = {
         "jax": trace_jax(function, *args, weights=()),
         "onnx": _onnx(tmp_path / "m.onnx", args, *operator),
-        "hlo": _hlo(tmp_path / "m.hlo", jax.jit(function).lower(*args).as_text("hlo")),
+        "hlo": loaded(jax.jit(function).lower(*args).as_text("hlo")),
     }
+    if name in TORCH:
+        graphs["torch"] = _torch(args, *TORCH[name])
     _agree(graphs, TOLERANCE)
     if name in SINGLE:
         _agree(graphs, BYTES, "bytes_accessed")
 
 
 @pytest.mark.parametrize("name", LIBRARY)
-def test_library_calls(tmp_path, name):
+def test_library_calls(loaded, name):
     function, args = LIBRARY[name]
     graphs = {
         "jax": trace_jax(function, *args, weights=()),
-        "hlo": _hlo(tmp_path / "m.hlo", jax.jit(function).lower(*args).as_text("hlo")),
+        "hlo": loaded(jax.jit(function).lower(*args).as_text("hlo")),
     }
     _agree(graphs, TOLERANCE)
 
@@ -225,13 +258,13 @@ QUICK = ("cumsum", "lu", "matmul", "softmax", "top k")
     [pytest.param(n, marks=() if n in QUICK else (pytest.mark.slow,))
      for n in (*OPERATORS, *LIBRARY)],
 )  # fmt: skip
-def test_compiled(tmp_path, name):
+def test_compiled(loaded, name):
     function, args, *_ = OPERATORS.get(name) or LIBRARY[name]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         text = jax.jit(function).lower(*args).compile().as_text()
     graphs = {
         "jax": trace_jax(function, *args, weights=()),
-        "compiled": _hlo(tmp_path / "m.hlo", text),
+        "compiled": loaded(text),
     }
     _agree(graphs, SLACK.get(name, COMPILED))

@@ -5,7 +5,6 @@ import jax.numpy as jnp
 import pytest
 from jax import lax
 
-from go_rl.graphs.readers import load
 from go_rl.graphs.readers.jax.inline import JaxOptions
 from go_rl.graphs.readers.jax.reader import trace_jax
 
@@ -47,21 +46,15 @@ def _held(graph):
     return once
 
 
-def _load(tmp_path, text, weights):
-    path = tmp_path / "module.hlo"
-    path.write_text(text)
-    return load(path, weights=weights)
-
-
-def test_fusions_share_one_of_two_arrays(tmp_path):
-    graph = _load(tmp_path, FUSIONS, (1, 2, 3))
+def test_fusions_share_one_of_two_arrays(loaded):
+    graph = loaded(FUSIONS, weights=(1, 2, 3))
     assert graph.weight_bytes.tolist() == [0, ARRAY + 2048, ARRAY + 2048]
     assert graph.tied_bytes.tolist() == [ARRAY]
     assert _held(graph) == ARRAY + 2 * 2048
 
 
-def test_the_same_slice_is_one_array(tmp_path):
-    graph = _load(tmp_path, SLICES, (1,))
+def test_the_same_slice_is_one_array(loaded):
+    graph = loaded(SLICES, weights=(1,))
     assert graph.tied_bytes.tolist() == [ARRAY]
     assert _held(graph) == 2 * ARRAY
 
@@ -77,25 +70,25 @@ PARAMETERS = {"w": jnp.ones((64, 64)), "b": jnp.ones((8, 64))}
 
 
 @pytest.mark.parametrize("unroll", [0, 2000])
-def test_a_loop_and_an_operator_behind_it(tmp_path, monkeypatch, unroll):
+def test_a_loop_and_an_operator_behind_it(loaded, monkeypatch, unroll):
     monkeypatch.setattr("go_rl.graphs.readers.hlo.graph.UNROLL_NODES", unroll)
     x = jnp.ones((8, 64))
     text = jax.jit(_cell_and_more).lower(PARAMETERS, x).as_text("hlo")
     graphs = (
         trace_jax(_cell_and_more, PARAMETERS, x, options=JaxOptions(unroll_limit=unroll)),
-        _load(tmp_path, text, (0, 1)),
+        loaded(text, weights=(0, 1)),
     )
     for graph in graphs:
         assert _held(graph) == ARRAY + BIAS
         assert ARRAY in graph.tied_bytes
 
 
-def test_layers_of_a_stack_are_held_once_by_both_passes(tmp_path):
+def test_layers_of_a_stack_are_held_once_by_both_passes(loaded):
     def loss(stack, x):
         return (lax.scan(lambda c, w: (jnp.tanh(c @ w), None), x, stack[0])[0] ** 2).sum()
 
     stack, x = (jnp.ones((3, 64, 64)), jnp.ones(2000)), jnp.ones((8, 64))
     text = jax.jit(jax.grad(loss)).lower(stack, x).as_text("hlo")
-    for graph in (trace_jax(jax.grad(loss), stack, x, weights=(0,)), _load(tmp_path, text, (0,))):
+    for graph in (trace_jax(jax.grad(loss), stack, x, weights=(0,)), loaded(text, weights=(0,))):
         assert _held(graph) == 3 * ARRAY
         assert graph.tied_bytes.tolist().count(ARRAY) >= 2

@@ -3,8 +3,7 @@ import jax.numpy as jnp
 import pytest
 from jax import lax
 
-from go_rl.core import ReadError, UnknownOperatorError
-from go_rl.graphs.readers import load
+from go_rl.core import UnknownOperatorError
 
 
 def _model(x, w):
@@ -20,14 +19,8 @@ def _text(**options):
     return jax.jit(_model).lower(x, w).as_text(**options)
 
 
-def _write(tmp_path, text):
-    path = tmp_path / "program.json"
-    path.write_text(text)
-    return path
-
-
-def test_what_jax_prints_is_read(tmp_path):
-    graph = load(_write(tmp_path, _text()))
+def test_what_jax_prints_is_read(loaded):
+    graph = loaded(_text())
     assert graph.name == "jit__model"
     assert graph.op_type.count("dot") == 3, "the dearer branch is kept"
     assert graph.op_type.count("erf") == 1
@@ -35,14 +28,14 @@ def test_what_jax_prints_is_read(tmp_path):
     assert "while" not in graph.op_type
 
 
-def test_locations_survive_when_printed(tmp_path, in_process):
-    graph = load(_write(tmp_path, _text(debug_info=True)))
+def test_locations_survive_when_printed(loaded, in_process):
+    graph = loaded(_text(debug_info=True))
     dot = graph.op_type.index("dot")
     assert "dot_general" in graph.source[dot]
     assert "test_stablehlo.py:" in graph.source[dot]
 
 
-def test_the_generic_form(tmp_path, in_process):
+def test_the_generic_form(loaded, in_process):
     text = """"builtin.module"() ({
       "func.func"() <{function_type = (tensor<4xf32>) -> tensor<4xf32>, sym_name = "main"}> ({
       ^bb0(%arg0: tensor<4xf32>):
@@ -50,7 +43,7 @@ def test_the_generic_form(tmp_path, in_process):
         "func.return"(%0) : (tensor<4xf32>) -> ()
       }) : () -> ()
     }) : () -> ()"""
-    graph = load(_write(tmp_path, text))
+    graph = loaded(text)
     assert graph.op_type == ("parameter", "add")
     assert graph.flops.sum() == 4
 
@@ -63,22 +56,16 @@ BAD = [
 
 
 @pytest.mark.parametrize(("text", "message"), BAD)
-def test_bad_text_quotes_the_parser(tmp_path, text, message):
-    path = _write(tmp_path, text)
-    with pytest.raises(ReadError, match=message) as error:
-        load(path)
-    assert str(path) in str(error.value)
-    assert "\n" not in str(error.value)
+def test_bad_text_quotes_the_parser(refused, text, message):
+    refused(text, message)
 
 
-def test_unknown_custom_calls(tmp_path, in_process):
+def test_unknown_custom_calls(loaded, refused, in_process):
     text = """module @m {
       func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
         %0 = stablehlo.custom_call @mystery(%arg0) : (tensor<4xf32>) -> tensor<4xf32>
         return %0 : tensor<4xf32>
       }
     }"""
-    path = _write(tmp_path, text)
-    with pytest.raises(UnknownOperatorError, match="custom call 'mystery'"):
-        load(path)
-    assert load(path, unknown="bytes").bytes_accessed.sum() == 32
+    refused(text, "custom call 'mystery'", UnknownOperatorError)
+    assert loaded(text, unknown="bytes").bytes_accessed.sum() == 32

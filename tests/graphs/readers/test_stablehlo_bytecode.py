@@ -73,11 +73,10 @@ def test_binary_forms_are_read_as_the_text_is(path, tmp_path, in_process):
 
 def test_a_damaged_file_is_named(path):
     content = path.read_bytes()
-    for length in (6, len(content) // 2):
-        path.write_bytes(content[:length])
-        with pytest.raises(ReadError, match=r"network.*(cannot read this|not a model)") as error:
-            load(path)
-        assert "\n" not in str(error.value)
+    path.write_bytes(content[: len(content) // 2])
+    with pytest.raises(ReadError, match=r"network.*(cannot read this|not a model)") as error:
+        load(path)
+    assert "\n" not in str(error.value)
 
 
 def test_what_mlir_says_is_quoted(tmp_path):

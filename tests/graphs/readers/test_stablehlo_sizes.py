@@ -33,8 +33,7 @@ def dynamic(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    "dims",
-    [{"b": 8, "c": 3}, {"arg0.0": 8, "arg1.0": 6, "arg1.1": 8}, {"b": 8, "arg1.0": 6}],
+    "dims", [{"b": 8, "c": 3}, {"arg0.0": 8, "arg1.0": 6, "arg1.1": 8}, {"b": 8, "arg1.0": 6}]
 )
 def test_read_with_sizes_by_name_or_place(dynamic, dims):
     graph = load(dynamic, dims=dims)

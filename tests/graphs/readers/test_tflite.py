@@ -7,7 +7,6 @@ import pytest
 from tflite_models import T, tflite
 
 from go_rl.core import OpKind, ReadError, UnknownOperatorError
-from go_rl.graphs.readers import load
 from go_rl.graphs.readers.recognise import Format, recognise
 from go_rl.graphs.readers.tflite.operators import BUILTIN, RULES
 
@@ -58,23 +57,16 @@ OPERATORS = {
 }  # fmt: skip
 
 
-def written(tmp_path, content):
-    path = tmp_path / "model.tflite"
-    path.write_bytes(content)
-    return path
-
-
 @pytest.mark.parametrize("name", OPERATORS)
-def test_flop_by_hand(name, tmp_path):
+def test_flop_by_hand(name, loaded, tmp_path):
     op, inputs, weights, result, options, flops = OPERATORS[name]
     tensors = {f"x{i}": T(shape) for i, shape in enumerate(inputs)}
     given = list(tensors)
     tensors |= {f"w{i}": T(shape, stored=True) for i, shape in enumerate(weights)}
     operands, tensors = list(tensors), {**tensors, "y": T(result)}
     content = tflite(tensors, [(op, operands, ["y"], options)], given, ["y"])
-    path = written(tmp_path, content)
-    assert recognise(path) is Format.TFLITE
-    graph = load(path)
+    graph = loaded(content)
+    assert recognise(tmp_path / "model") is Format.TFLITE
     place = graph.index["y"]
     assert graph.flops[place] == flops == graph.flops.sum()
     assert graph.weight_bytes[place] == 4 * sum(np.prod(w) for w in weights)
@@ -82,16 +74,16 @@ def test_flop_by_hand(name, tmp_path):
     assert graph.output_shape[place][: len(result)].tolist() == list(result)
 
 
-def test_a_transposed_convolution_is_a_convolution_the_other_way(tmp_path):
+def test_a_transposed_convolution_is_a_convolution_the_other_way(loaded):
     tensors = {"size": T((4,), 2, True), "w": T((8, 2, 2, 3), stored=True), "x": T((1, 5, 5, 3)),
                "y": T((1, 10, 10, 8))}  # fmt: skip
     options = {0: VALID, **two(1)}
     op = ("TRANSPOSE_CONV", ["size", "w", "x"], ["y"], options)
-    graph = load(written(tmp_path, tflite(tensors, [op], ["x"], ["y"])))
+    graph = loaded(tflite(tensors, [op], ["x"], ["y"]))
     assert graph.flops.sum() == 2 * 25 * 4 * 3 * 8
 
 
-def test_a_weight_of_half_precision_is_stored_as_such_and_shared(tmp_path):
+def test_a_weight_of_half_precision_is_stored_as_such_and_shared(loaded):
     tensors = {
         "x": T((4, 64)), "half": T((64, 64), 1, True), "w": T((64, 64)), "h": T((4, 64)),
         "y": T((4, 64)),
@@ -101,46 +93,42 @@ def test_a_weight_of_half_precision_is_stored_as_such_and_shared(tmp_path):
         ("FULLY_CONNECTED", ["x", "w", None], ["h"], {}),
         ("FULLY_CONNECTED", ["h", "w", None], ["y"], {}),
     ]
-    graph = load(written(tmp_path, tflite(tensors, operators, ["x"], ["y"])))
+    graph = loaded(tflite(tensors, operators, ["x"], ["y"]))
     assert graph.op_type == ("Input", "FULLY_CONNECTED", "FULLY_CONNECTED")
     assert graph.weight_bytes.tolist() == [0, 2 * 64 * 64, 2 * 64 * 64]
     assert graph.tied_bytes.tolist() == [2 * 64 * 64]
     assert graph.flops.sum() == 2 * 2 * 4 * 64 * 64
 
 
-def test_operators_without_a_cost(tmp_path):
+def test_operators_without_a_cost(loaded, refused):
     tensors = {"x": T((4, 4), signature=(-1, 4)), "y": T((4, 4)), "z": T((4, 4))}
     operators = [("OwnOperator", ["x"], ["y"], {}), ("RELU", ["y"], ["z"], {})]
-    path = written(tmp_path, tflite(tensors, operators, ["x"], ["z"]))
-    with pytest.raises(UnknownOperatorError, match=r"CUSTOM:OwnOperator \(1\); count them by"):
-        load(path)
-    graph = load(path, unknown="bytes")
+    content = tflite(tensors, operators, ["x"], ["z"])
+    refused(content, r"CUSTOM:OwnOperator \(1\); count them by", UnknownOperatorError)
+    graph = loaded(content, unknown="bytes")
     assert graph.kind.tolist() == [OpKind.INPUT, OpKind.OTHER, OpKind.ELEMENTWISE]
     assert graph.bytes_accessed[1] == 2 * 64
     assert "of x, are those it was made with" in graph.meta["notes"][1]
 
 
-def test_operands_that_do_not_fit(tmp_path):
-    tensors = {"x": T((4, 4)), "y": T((4, 4))}
-    content = tflite(tensors, [("CONV_2D", ["x"], ["y"], {})], ["x"], ["y"])
-    with pytest.raises(ReadError, match=r"CONV_2D at operators\[0\].*operand 1 is missing"):
-        load(written(tmp_path, content))
+@pytest.mark.parametrize(
+    ("op", "shape", "said"),
+    [
+        ("CONV_2D", (4, 4), r"CONV_2D at operators\[0\].*operand 1 is missing"),
+        ("RELU", (1 << 30,) * 3, "which no tensor can have"),
+    ],
+)
+def test_operands_that_do_not_fit(op, shape, said, refused):
+    tensors = {"x": T(shape), "y": T((4, 4))}
+    refused(tflite(tensors, [(op, ["x"], ["y"], {})], ["x"], ["y"]), said)
 
 
-def test_a_size_that_no_tensor_has(tmp_path):
-    tensors = {"x": T((1 << 30, 1 << 30, 1 << 30)), "y": T((4, 4))}
-    content = tflite(tensors, [("RELU", ["x"], ["y"], {})], ["x"], ["y"])
-    with pytest.raises(ReadError, match="which no tensor can have"):
-        load(written(tmp_path, content))
-
-
-def test_any_part_of_a_file_is_refused(tmp_path):
+def test_any_part_of_a_file_is_refused(loaded):
     tensors = {"x": T((4, 4)), "y": T((4, 4))}
     content = tflite(tensors, [("RELU", ["x"], ["y"], {})], ["x"], ["y"])
     for length in range(8, len(content) - 8, 24):
-        path = written(tmp_path, content[:length])
         with pytest.raises(ReadError, match=r"model\.tflite") as error:
-            load(path)
+            loaded(content[:length], "model.tflite")
         assert not getattr(error.value, "unforeseen", False)
 
 

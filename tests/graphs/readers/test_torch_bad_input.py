@@ -13,11 +13,10 @@ from go_rl.graphs.readers.torch.program import pt2_file
 
 def small():
     """A program of two operators, as a document."""
-    program = Program()
-    x = program.input("x", (4, 8))
+    program = Program(x=(4, 8))
     weight = program.weight("p_w", (5, 8), "last.weight")
-    y = program.op("linear", [(4, 5)], input=x, weight=weight)
-    program.output(program.op("relu", [(4, 5)], self=y))
+    y = program.op("linear", [(4, 5)], input="x", weight=weight)
+    program.op("relu", [(4, 5)], self=y)
     return program.document()
 
 
@@ -102,9 +101,8 @@ EDITS = {
 @pytest.mark.parametrize("name", EDITS)
 def test_documents(tmp_path, name):
     way, value, said = EDITS[name]
-    path = write_archive(tmp_path / "model.pt2", with_value(way, value))
     with pytest.raises(ReadError, match=rf"model.pt2: .*{said}"):
-        load(path)
+        load(write_archive(tmp_path / "model.pt2", with_value(way, value)))
 
 
 def test_a_tensor_that_two_nodes_make_is_refused(tmp_path):
@@ -116,36 +114,31 @@ def test_a_tensor_that_two_nodes_make_is_refused(tmp_path):
 
 
 def test_graphs_inside_graphs_without_end(tmp_path):
-    inner = Program()
-    inner.tensor("x", (4,))
-    argument = graph_of(inner, ["x"], ["x"])
+    inner = Program(x=(4,))
+    inner.op("relu", [(4,)], self="x")
+    argument = graph_of(inner)
     for _ in range(20):
-        outer = Program()
-        outer.tensor("x", (4,))
+        outer = Program(x=(4,))
         outer.op("torch.ops.higher_order.wrap", [(4,)], body=argument, x="x")
-        argument = graph_of(outer, ["x"], ["v0_0"])
-    program = Program()
-    x = program.input("x", (4,))
-    program.op("torch.ops.higher_order.wrap", [(4,)], body=argument, x=x)
+        argument = graph_of(outer)
+    program = Program(x=(4,))
+    program.op("torch.ops.higher_order.wrap", [(4,)], body=argument, x="x")
     with pytest.raises(ReadError, match=r"model.pt2: .* nest deeper than 64 levels"):
         load(program.save(tmp_path / "model.pt2"))
 
 
 def test_branches_inside_branches_are_priced_once():
-    inner = Program()
-    inner.tensor("x", (4,))
+    inner = Program(x=(4,))
     for _ in range(5):
         inner.op("relu", [(4,)], self="x")
-    body = graph_of(inner, ["x"], ["v0_0"])
+    body = graph_of(inner)
     for _ in range(5):
-        outer = Program()
-        outer.tensor("x", (4,))
+        outer = Program(x=(4,))
         outer.op("torch.ops.higher_order.cond", [(4,)], p="x", a=body, b=body, x=Refs(["x"]))
-        body = graph_of(outer, ["x"], ["v0_0"])
-    program = Program()
-    x = program.input("x", (4,))
-    y = program.op("torch.ops.higher_order.wrap", [(4,)], body=body, x=x)
-    program.output(program.op("exp", [(4,)], self=y))
+        body = graph_of(outer)
+    program = Program(x=(4,))
+    y = program.op("torch.ops.higher_order.wrap", [(4,)], body=body, x="x")
+    program.op("exp", [(4,)], self=y)
     graph = program.read()
     assert graph.num_nodes == 7
     assert len(graph.meta["notes"]) == 2**5 - 1
@@ -217,21 +210,18 @@ def test_options_that_an_archive_does_not_have(tmp_path, options, said):
 
 @pytest.mark.parametrize("kind", ["cond", "while_loop", "scan", "wrap", "flex_attention"])
 def test_operators_that_lack_their_graphs(kind):
-    program = Program()
-    x = program.input("x", (4,))
-    program.output(program.op(f"torch.ops.higher_order.{kind}", [(4,)], x=x))
+    program = Program(x=(4,))
+    program.op(f"torch.ops.higher_order.{kind}", [(4,)], x="x")
     with pytest.raises(ReadError, match=r"net.pt2: node 'n0'"):
         program.read(trip_count=3)
 
 
 def test_a_graph_that_reads_more_than_it_is_given():
-    inner = Program()
-    inner.tensor("a", (4,))
-    inner.tensor("b", (4,))
-    program = Program()
-    x = program.input("x", (4,))
-    body = graph_of(inner, ["a", "b"], ["b"])
-    program.output(program.op("torch.ops.higher_order.wrap", [(4,)], body=body, x=x))
+    inner = Program(a=(4,), b=(4,))
+    inner.op("relu", [(4,)], self="b")
+    program = Program(x=(4,))
+    body = graph_of(inner)
+    program.op("torch.ops.higher_order.wrap", [(4,)], body=body, x="x")
     with pytest.raises(
         ReadError, match=r"graph 'body' of node 'n0' reads 2 tensors and is given 1"
     ):

@@ -11,22 +11,18 @@ REGIONS = ("wrap_with_set_grad_enabled", "wrap_with_autocast", "tag_activation_c
 
 def linear_body(rows=4, **more):
     """A graph of one product with a weight, and what else it reads."""
-    inner = Program()
-    inner.tensor("a", (rows, 8))
-    inner.tensor("w", (8, 8))
-    for name, shape in more.items():
-        inner.tensor(name, shape)
+    inner = Program(a=(rows, 8), w=(8, 8), **more)
     inner.op("linear", [(rows, 8)], "block", input="a", weight="w")
     return inner
 
 
 @pytest.mark.parametrize("kind", REGIONS)
 def test_a_region_is_its_contents(kind):
-    program = Program()
-    x, w = program.input("x", (4, 8)), program.weight("p_w", (8, 8))
-    body = graph_of(linear_body(), ["a", "w"], ["v0_0"])
-    y = program.op(f"torch.ops.higher_order.{kind}", [(4, 8)], body=body, x=x, w=w)
-    program.output(program.op("relu", [(4, 8)], self=y))
+    program = Program(x=(4, 8))
+    w = program.weight("p_w", (8, 8))
+    body = graph_of(linear_body())
+    y = program.op(f"torch.ops.higher_order.{kind}", [(4, 8)], body=body, x="x", w=w)
+    program.op("relu", [(4, 8)], self=y)
     graph = program.read()
     assert graph.names == ("x", "block/n0/n0", "n1")
     assert graph.flops.tolist() == [0, 512, 32]
@@ -34,19 +30,16 @@ def test_a_region_is_its_contents(kind):
 
 
 def test_the_dearest_branch_is_taken():
-    program = Program()
-    x, w = program.input("x", (4, 8)), program.weight("p_w", (8, 8))
-    which = program.op("gt.Scalar", [((), "bool")], self=x, other=0)
-    cheap = Program()
-    cheap.tensor("a", (4, 8))
-    cheap.tensor("w", (8, 8))
+    program = Program(x=(4, 8))
+    w = program.weight("p_w", (8, 8))
+    which = program.op("gt.Scalar", [((), "bool")], self="x", other=0)
+    cheap = Program(a=(4, 8), w=(8, 8))
     cheap.op("relu", [(4, 8)], self="a")
-    y = program.op(
+    program.op(
         "torch.ops.higher_order.cond", [(4, 8)], pred=which,
-        true=graph_of(cheap, ["a", "w"], ["v0_0"]),
-        false=graph_of(linear_body(), ["a", "w"], ["v0_0"]), operands=Refs([x, w]),
+        true=graph_of(cheap),
+        false=graph_of(linear_body()), operands=Refs(["x", w]),
     )  # fmt: skip
-    program.output(y)
     graph = program.read()
     assert graph.op_type == ("input", "aten.gt", "aten.linear")
     assert graph.meta["notes"] == ["n1: of its branches the dearest is taken, body"]
@@ -54,18 +47,15 @@ def test_the_dearest_branch_is_taken():
 
 @pytest.mark.parametrize("options", [{"trip_count": 6}, {"dims": {"n0.trips": 6}}])
 def test_a_loop_is_its_body_times_the_trips(options):
-    program = Program()
-    x, w = program.input("x", (4, 8)), program.weight("p_w", (8, 8))
-    condition = Program()
-    condition.tensor("a", (4, 8))
-    condition.tensor("w", (8, 8))
+    program = Program(x=(4, 8))
+    w = program.weight("p_w", (8, 8))
+    condition = Program(a=(4, 8), w=(8, 8))
     condition.op("sum", [()], self="a")
-    y = program.op(
+    program.op(
         "torch.ops.higher_order.while_loop", [(4, 8)],
-        condition=graph_of(condition, ["a", "w"], ["v0_0"]),
-        body=graph_of(linear_body(), ["a", "w"], ["v0_0"]), carried=Refs([x]), others=Refs([w]),
+        condition=graph_of(condition),
+        body=graph_of(linear_body()), carried=Refs(["x"]), others=Refs([w]),
     )  # fmt: skip
-    program.output(y)
     graph = program.read(**options)
     assert graph.kind.tolist() == [OpKind.INPUT, OpKind.CONTROL]
     assert graph.flops[1] == 6 * (512 + 31)
@@ -76,26 +66,23 @@ def test_a_loop_is_its_body_times_the_trips(options):
 
 @pytest.mark.parametrize("kind", ["scan", "map_impl"])
 def test_a_loop_over_rows(kind):
-    program = Program()
-    rows = program.input("rows", (5, 4, 8))
+    program = Program(rows=(5, 4, 8))
     first, w = program.input("first", (4, 8)), program.weight("p_w", (8, 8))
-    given = {"rows": Refs([rows]), "others": Refs([w])}
+    given = {"rows": Refs(["rows"]), "others": Refs([w])}
     body = linear_body(row=(4, 8))
     inputs = ["a", "w"]
     if kind == "scan":
         given, inputs = {"init": Refs([first]), **given}, ["a", "row", "w"]
-    y = program.op(
+    program.op(
         f"torch.ops.higher_order.{kind}", [(5, 4, 8)],
-        body=graph_of(body, inputs, ["v0_0"]), **given,
+        body=graph_of(body, *inputs), **given,
     )  # fmt: skip
-    program.output(y)
     graph = program.read()
     assert graph.flops[-1] == 5 * 512
 
 
 def test_attention_whose_scores_a_graph_changes():
-    change = Program()
-    change.tensor("score", ())
+    change = Program(score=())
     change.op("add.Tensor", [()], self="score", other="score")
     change.op("mul.Tensor", [()], self="v0_0", other="score")
     shape = (2, 4, 10, 16)
@@ -108,22 +95,21 @@ def test_attention_whose_scores_a_graph_changes():
         q, k, v = (program.input(name, shape) for name in "qkv")
         y = program.op(
             f"torch.ops.higher_order.{kind}", [shape], q=q, k=k, v=v,
-            change=graph_of(change, ["score"], ["v1_0"]),
+            change=graph_of(change),
         )  # fmt: skip
         program.output(y)
         assert program.read().flops[-1] == flops
 
 
 def test_what_vmap_hides_is_counted():
-    program = Program()
-    x = program.input("x", (5, 8))
+    program = Program(x=(5, 8))
     place = "torch._functorch.predispatch."
     program.op(f"{place}_vmap_increment_nesting", size=5, mode="=error")
-    row = program.op(f"{place}_add_batch_dim", [(8,)], self=x, dim=0, level=1)
+    row = program.op(f"{place}_add_batch_dim", [(8,)], self="x", dim=0, level=1)
     row = program.op("add.Tensor", [(8,)], self=row, other=1.0)
     y = program.op(f"{place}_remove_batch_dim", [(5, 8)], self=row, level=1, size=5, dim=0)
     program.op(f"{place}_vmap_decrement_nesting")
-    program.output(program.op("relu", [(5, 8)], self=y))
+    program.op("relu", [(5, 8)], self=y)
     graph = program.read()
     assert graph.op_type == ("input", "aten.add", "aten.relu")
     assert graph.flops.tolist() == [0, 40, 40]
@@ -153,14 +139,13 @@ def test_an_operator_that_another_calls(kind, first):
 
 
 def test_numbers_and_checks_are_no_operators():
-    program = Program()
-    x = program.input("x", ("s0", 8))
+    program = Program(x=("s0", 8))
     program.graph["sym_int_values"]["size"] = {"as_expr": {"expr_str": "Symbol('s0')"}}
-    program.op("sym_size.int", self=x, dim=0)
+    program.op("sym_size.int", self="x", dim=0)
     program.op("_operator.mul", a="#size", b=2)
     program.op("_assert_scalar", self=True, assert_msg="=no")
-    y = program.op("view", [("s0", 8)], self=x, size=[1])
-    program.output(program.op("relu", [("s0", 8)], self=y))
+    y = program.op("view", [("s0", 8)], self="x", size=[1])
+    program.op("relu", [("s0", 8)], self=y)
     assert program.read(dims={"s0": 3}).op_type == ("input", "aten.relu")
 
 
@@ -168,9 +153,7 @@ def recurrent(kind, layers=1, both=False, steps=3, projected=0):
     """A recurrent operator of 5 inputs and 7 hidden elements over a batch of 2."""
     gates = {"lstm": 4, "gru": 3, "rnn_tanh": 1}[kind]
     directions, inputs, params = 1 + both, 5, []
-    program = Program()
-    x = program.input("x", (steps, 2, 5))
-    state = program.input("state", (layers * directions, 2, 7))
+    program = Program(x=(steps, 2, 5), state=(layers * directions, 2, 7))
     for layer in range(layers):
         for direction in range(directions):
             sizes = [(gates * 7, inputs), (gates * 7, 7), (gates * 7,), (gates * 7,)]
@@ -179,14 +162,13 @@ def recurrent(kind, layers=1, both=False, steps=3, projected=0):
                 program.weight(f"w{layer}{direction}{i}", size) for i, size in enumerate(sizes)
             ]
         inputs = 7 * directions
-    hx = Refs([state, state]) if kind == "lstm" else state
+    hx = Refs(["state", "state"]) if kind == "lstm" else "state"
     last = (layers * directions, 2, 7)
-    y = program.op(
+    program.op(
         f"{kind}.input", [(steps, 2, 7 * directions), last, last][: 3 if kind == "lstm" else 2],
-        input=x, hx=hx, params=Refs(params), has_biases=True, num_layers=layers, dropout=0.0,
+        input="x", hx=hx, params=Refs(params), has_biases=True, num_layers=layers, dropout=0.0,
         train=False, bidirectional=both, batch_first=False,
     )  # fmt: skip
-    program.output(y)
     return program, gates
 
 
@@ -218,8 +200,6 @@ def test_long_or_projected_layers_are_one_node(steps, projected):
 def test_recurrent_operators_without_their_parameters():
     program = Program()
     x, state = program.input("x", (3, 2, 5)), program.input("state", (1, 2, 7))
-    program.output(
-        program.op("gru.input", [(3, 2, 7)], input=x, hx=state, params=Refs([x]), num_layers=1)
-    )
+    program.op("gru.input", [(3, 2, 7)], input=x, hx=state, params=Refs([x]), num_layers=1)
     with pytest.raises(ReadError, match=r"node 'n0' \(aten.gru\): input, states and 2 parameters"):
         program.read()

@@ -165,14 +165,10 @@ def test_a_training_iteration_without_a_loss_says_so():
         ("sized", {"dims": {"wide": 3}}, "no dim 'wide'; did you mean 'width'"),
         ("model", {"inputs": {"x": (2, 4, 8, 8)}}, "PyTorch cannot export it: .*channels"),
         ("broken", {"inputs": {"x": (2, 4)}}, "PyTorch cannot export it: ValueError: not this way"),
-        (
-            "words", {"inputs": {"words": (4, 6), "targets": (4, 6)}},
-            "indices.*--input words:int64=8x128",
-        ),
-        (
-            "frozen", {"inputs": {"x": (2, 4)}, "training": "sgd"},
-            "no parameter of the module gets a gradient",
-        ),
+        ("words", {"inputs": {"words": (4, 6), "targets": (4, 6)}},
+         "indices.*--input words:int64=8x128"),
+        ("frozen", {"inputs": {"x": (2, 4)}, "training": "sgd"},
+         "no parameter of the module gets a gradient"),
         ("model", {"training": True}, "training=True applies to PipeDream"),
         ("model", {"weights": (0,)}, "weights does not apply to a PyTorch module"),
     ],

@@ -88,12 +88,11 @@ def test_a_branch_and_loops_written_by_pytorch():
 
 
 def test_views_are_their_operand_and_a_reshape_copies_where_it_must():
-    program = Program()
-    x = program.input("x", (4, 6))
-    turned = program.op("permute", [(6, 4)], self=x, dims=[1, 0])
+    program = Program(x=(4, 6))
+    turned = program.op("permute", [(6, 4)], self="x", dims=[1, 0])
     program.graph["tensor_values"][turned]["strides"] = [{"as_int": 1}, {"as_int": 6}]
     flat = program.op("reshape", [(24,)], self=turned, shape=[24])
-    same = program.op("view", [(24,)], self=x, size=[24])
+    same = program.op("view", [(24,)], self="x", size=[24])
     both = program.op("add.Tensor", [(24,)], self=flat, other=same)
     program.output(both)
     graph = program.read()
@@ -119,49 +118,45 @@ def test_reshapes_copy_as_in_pytorch(strides, target, copied):
     program = Program()
     x = program.input("x", (4, 6), strides=strides)
     y = program.op("reshape", [target], self=x, shape=list(target))
-    program.output(program.op("relu", [target], self=y))
+    program.op("relu", [target], self=y)
     assert ("aten.reshape" in program.read().op_type) == copied
 
 
 def test_a_change_of_memory_format_copies():
-    program = Program()
-    x = program.input("x", (2, 3, 4, 4))
-    y = program.op("contiguous", [(2, 3, 4, 4)], self=x, memory_format=2)
+    program = Program(x=(2, 3, 4, 4))
+    y = program.op("contiguous", [(2, 3, 4, 4)], self="x", memory_format=2)
     again = program.op("contiguous", [(2, 3, 4, 4)], self=y, memory_format=2)
     program.graph["tensor_values"][y]["strides"] = [{"as_int": s} for s in (48, 1, 12, 3)]
     program.graph["tensor_values"][again]["strides"] = [{"as_int": s} for s in (48, 1, 12, 3)]
-    program.output(program.op("relu", [(2, 3, 4, 4)], self=again))
+    program.op("relu", [(2, 3, 4, 4)], self=again)
     assert program.read().op_type == ("input", "aten.contiguous", "aten.relu")
 
 
 def test_a_change_of_type_is_work_and_of_place_is_none():
-    program = Program()
-    x = program.input("x", (4, 8))
-    y = program.op("to.device", [(4, 8)], self=x)
+    program = Program(x=(4, 8))
+    y = program.op("to.device", [(4, 8)], self="x")
     y = program.op("to.dtype", [((4, 8), "int32")], self=y, dtype=4)
-    program.output(program.op("abs", [((4, 8), "int32")], self=y))
+    program.op("abs", [((4, 8), "int32")], self=y)
     graph = program.read()
     assert graph.op_type == ("input", "aten.to", "aten.abs")
     assert graph.flops.tolist() == [0, 32, 32]
 
 
 def test_of_an_expanded_tensor_only_what_exists_is_read_and_sent():
-    program = Program()
-    x = program.input("x", (1, 8))
-    wide = program.op("expand", [(100, 8)], self=x, size=[100, 8])
-    program.output(program.op("relu", [(100, 8)], self=wide))
+    program = Program(x=(1, 8))
+    wide = program.op("expand", [(100, 8)], self="x", size=[100, 8])
+    program.op("relu", [(100, 8)], self=wide)
     graph = program.read()
     assert graph.edge_bytes.tolist() == [32]
     assert graph.bytes_accessed[1] == 32 + 4 * 800
 
 
 def test_of_a_tensor_whose_shape_is_asked_for_nothing_is_read():
-    program = Program()
-    x = program.input("x", (4, 8))
-    high = program.op("exp", [(4, 8)], "high", self=x)
+    program = Program(x=(4, 8))
+    high = program.op("exp", [(4, 8)], "high", self="x")
     ones = program.op("full_like", [(4, 8)], "ones", self=high, fill_value=1)
     drawn = program.op("rand_like", [(4, 8)], "drawn", self=high)
-    program.output(program.op("addcmul", [(4, 8)], self=x, tensor1=ones, tensor2=drawn))
+    program.op("addcmul", [(4, 8)], self="x", tensor1=ones, tensor2=drawn)
     graph = program.read()
     ones, drawn = graph.index["ones/n1"], graph.index["drawn/n2"]
     assert not {ones, drawn} & set(graph.receivers.tolist())
@@ -179,16 +174,14 @@ def test_a_clone_is_work_where_it_changes_the_layout_or_something_is_written(
     program = Program()
     x = program.input("x", (4, 8), strides=strides)
     y = program.op("clone", [(4, 8)], self=x)
-    y = program.op("add_.Tensor" if writes else "add.Tensor", [(4, 8)], self=y, other=x)
-    program.output(y)
+    program.op("add_.Tensor" if writes else "add.Tensor", [(4, 8)], self=y, other=x)
     assert ("aten.clone" in program.read().op_type) == copied
 
 
 def test_a_part_is_a_node_without_work():
-    program = Program()
-    x = program.input("x", (100, 8))
-    parts = [program.op("split.Tensor", [(50, 8), (50, 8)], self=x, split_size=50)]
-    program.output(program.op("relu", [(50, 8)], self=parts[0]))
+    program = Program(x=(100, 8))
+    parts = [program.op("split.Tensor", [(50, 8), (50, 8)], self="x", split_size=50)]
+    program.op("relu", [(50, 8)], self=parts[0])
     graph = program.read()
     assert graph.op_type == ("input", "aten.split", "aten.relu")
     assert (graph.flops[1], graph.bytes_accessed[1]) == (0, 0)
@@ -196,15 +189,14 @@ def test_a_part_is_a_node_without_work():
 
 
 def test_weights_of_one_array_are_tied_and_their_views_are_weights():
-    program = Program()
-    x = program.input("x", (4, 16))
+    program = Program(x=(4, 16))
     a = program.weight("p_a", (32, 16), "a.weight", "weight_0")
     b = program.weight("p_b", (32, 16), "b.weight", "weight_0")
     half = program.op("slice.Tensor", [(16, 16)], self=b, dim=0, start=0, end=16)
     half = program.op("_to_copy", [((16, 16), "float16")], self=half, dtype=6)
-    y = program.op("linear", [(4, 32)], "first", input=x, weight=a)
-    z = program.op("linear", [(4, 16)], "second", input=x, weight=half)
-    program.output(program.op("cat", [(4, 48)], tensors=Refs([y, z]), dim=1))
+    y = program.op("linear", [(4, 32)], "first", input="x", weight=a)
+    z = program.op("linear", [(4, 16)], "second", input="x", weight=half)
+    program.op("cat", [(4, 48)], tensors=Refs([y, z]), dim=1)
     graph = program.read()
     assert graph.names == ("x", "first/n2", "second/n3", "n4")
     assert graph.weight_bytes.tolist() == [0, 2048, 2048, 0]
@@ -212,33 +204,30 @@ def test_weights_of_one_array_are_tied_and_their_views_are_weights():
 
 
 def test_what_an_in_place_operator_writes_is_read_after_it():
-    program = Program()
-    x = program.input("x", (4,))
-    y = program.op("relu", [(4,)], self=x)
-    program.op("add_.Tensor", [(4,)], self=y, other=x)
-    program.output(program.op("exp", [(4,)], self=y))
+    program = Program(x=(4,))
+    y = program.op("relu", [(4,)], self="x")
+    program.op("add_.Tensor", [(4,)], self=y, other="x")
+    program.op("exp", [(4,)], self=y)
     graph = program.read()
     assert graph.op_type == ("input", "aten.relu", "aten.add", "aten.exp")
     assert (2, 3) in set(zip(graph.senders.tolist(), graph.receivers.tolist(), strict=True))
 
 
 def test_a_constant_is_no_work():
-    program = Program()
-    x = program.input("x", (4,))
+    program = Program(x=(4,))
     ones = program.op("full", [(4,)], size=[4], fill_value=1.0)
-    program.output(program.op("mul.Tensor", [(4,)], self=x, other=ones))
+    program.op("mul.Tensor", [(4,)], self="x", other=ones)
     graph = program.read()
     assert graph.kind.tolist() == [OpKind.INPUT, OpKind.CONSTANT, OpKind.ELEMENTWISE]
     assert graph.bytes_accessed[1] == 0
 
 
 def test_sizes_follow_from_dims_or_shapes():
-    program = Program()
-    x = program.input("x", ("s7", 16))
+    program = Program(x=("s7", 16))
     program.ranges["s7"] = {"min_val": 2, "max_val": 64}
     longer = "Add(Mul(Integer(2), Symbol('s7', positive=True)), Integer(1))"
-    y = program.op("cat", [(longer, 16)], tensors=Refs([x, x, x]), dim=0)
-    program.output(program.op("relu", [(longer, 16)], self=y))
+    y = program.op("cat", [(longer, 16)], tensors=Refs(["x", "x", "x"]), dim=0)
+    program.op("relu", [(longer, 16)], self=y)
     for options in ({"dims": {"s7": 5}}, {"dims": {"x_0": 5}}, {"inputs": {"x": (5, 16)}}):
         graph = program.read(**options)
         assert graph.flops.sum() == 11 * 16
@@ -260,17 +249,16 @@ def test_sizes_follow_from_dims_or_shapes():
 )
 def test_sizes_that_do_not_fit(options, said):
     program = Program()
-    program.output(program.op("relu", [("s7", 16)], self=program.input("x", ("s7", 16))))
+    program.op("relu", [("s7", 16)], self=program.input("x", ("s7", 16)))
     program.ranges["s7"] = {"min_val": 2, "max_val": 64}
     with pytest.raises(ReadError, match=f"^net.pt2: .*{said}"):
         program.read(**options)
 
 
 def test_unknown_operators_are_refused_or_counted_by_bytes():
-    program = Program()
-    x = program.input("x", (4,))
-    y = program.op("torch.ops.mine.spin.default", [(4,)], x=x)
-    program.output(program.op("gellu", [(4,)], self=y))
+    program = Program(x=(4,))
+    y = program.op("torch.ops.mine.spin.default", [(4,)], x="x")
+    program.op("gellu", [(4,)], self=y)
     said = r"mine.spin \(1\), aten.gellu \(1\).*--unknown bytes"
     with pytest.raises(UnknownOperatorError, match=said):
         program.read()

@@ -64,9 +64,10 @@ def value(given: Any) -> dict[str, Any]:
 
 
 class Program:
-    """A program under construction."""
+    """A program under construction: of inputs by name; its last operator's result is returned where
+    no output is named."""
 
-    def __init__(self) -> None:
+    def __init__(self, **inputs: Any) -> None:
         self.graph: dict[str, Any] = {
             "inputs": [], "outputs": [], "nodes": [], "tensor_values": {}, "sym_int_values": {},
         }  # fmt: skip
@@ -74,6 +75,8 @@ class Program:
         self.outputs: list[dict[str, Any]] = []
         self.stored: dict[str, Any] = {}
         self.ranges: dict[str, Any] = {}
+        for name, shape in inputs.items():
+            self.input(name, shape)
 
     def tensor(self, name: str, shape: Any, kind: str = "float32", strides: Any = None) -> str:
         """Give a tensor its type."""
@@ -142,6 +145,8 @@ class Program:
 
     def document(self) -> dict[str, Any]:
         """The program's document."""
+        if not self.outputs:
+            self.output(last_result(self.graph))
         signature = {"input_specs": self.inputs, "output_specs": self.outputs}
         return {
             "graph_module": {"graph": self.graph, "signature": signature},
@@ -173,8 +178,14 @@ def write_archive(path: Path, program: Any, stored: Any = None) -> Path:
     return path
 
 
-def graph_of(nested: Program, inputs: Any, outputs: Any) -> dict[str, Any]:
-    """A graph as an argument of the operator that holds it."""
-    graph = {**nested.graph, "inputs": [value(i) for i in inputs]}
-    graph["outputs"] = [value(o) for o in outputs]
+def last_result(graph: dict[str, Any]) -> str:
+    """The first result of the last operator."""
+    return graph["nodes"][-1]["outputs"][0]["as_tensor"]["name"]
+
+
+def graph_of(nested: Program, *inputs: str) -> dict[str, Any]:
+    """A graph as an argument of the operator that holds it; inputs in another order, or fewer."""
+    graph = {**nested.graph, "outputs": [value(last_result(nested.graph))]}
+    if inputs:
+        graph["inputs"] = [value(i) for i in inputs]
     return {"as_graph": {"name": "body", "graph": graph}}

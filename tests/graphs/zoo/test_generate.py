@@ -14,6 +14,8 @@ from go_rl.graphs.cutting.layers import layer_names
 from go_rl.graphs.zoo.generate.generated import GRAMMAR, generated_graph, generated_model
 from go_rl.graphs.zoo.index import FOLDER, generated_name, generated_seed, read_index
 
+QUICK = (0, 3, 4, 7)
+"""Seeds of kinds that differ."""
 RECORD = Path(__file__).parents[3] / "experiments" / "results" / "generated_graphs.csv"
 
 
@@ -28,7 +30,10 @@ def made(seed: int) -> OpGraph:
     return generated_graph(seed)
 
 
-@pytest.mark.parametrize("seed", range(len(GRAMMAR)))
+@pytest.mark.parametrize(
+    "seed",
+    [s if s in QUICK else pytest.param(s, marks=pytest.mark.slow) for s in range(len(GRAMMAR))],
+)
 def test_a_seed_gives_the_graph_of_the_record(seed):
     """One of each kind, with what the reader's checks ask."""
     graph, row = made(seed), record()[seed]
@@ -61,12 +66,9 @@ def test_the_record_spans_sizes_kinds_and_iterations():
     assert {row["iteration"] for row in record()} == {"sgd", "momentum", "adam", "inference"}
 
 
-def test_most_names_hold_the_scopes_of_layers():
-    """A stack of layers has as many scopes as layers and more; one in seven graphs has none."""
-    scopes = {seed: set(layer_names(made(seed))) - {""} for seed in range(len(GRAMMAR))}
-    assert len(scopes[4]) > 10
-    assert not scopes[2]
-    assert sum(map(bool, scopes.values())) >= 8
+def test_names_hold_the_scopes_of_layers():
+    """A stack of layers has as many scopes as layers and more."""
+    assert len(set(layer_names(made(4))) - {""}) > 10
 
 
 def test_generated_graphs_are_loaded_by_name():

@@ -1,20 +1,14 @@
 """Recommendation and graph networks compute what their papers say."""
 
-from itertools import pairwise
-
 import jax
 import numpy as np
-import pytest
-from graphs.zoo.built import parameter_count, traced_entry
 from parameters import random_variables
 from rounding import assert_rounded_alike
 
 from go_rl.graphs.zoo.models.building import flax_model, integers
 from go_rl.graphs.zoo.models.tabular.graph_networks import GAT, GCN, GIN
-from go_rl.graphs.zoo.models.tabular.recommendation import ENTRIES
 from go_rl.graphs.zoo.models.tabular.recommenders import DLRM, NeuMF
 
-BY_NAME = {entry.name: entry for entry in ENTRIES}
 SENDERS, RECEIVERS = np.array([0, 1, 1, 2]), np.array([1, 0, 2, 1])
 """The path 0 – 1 – 2, both ways."""
 
@@ -24,20 +18,12 @@ def _applied(model, *inputs):
     return variables["params"], np.asarray(jax.jit(model.apply)(variables, *inputs))
 
 
-def test_dlrm_terabyte_has_its_tables_and_mlps():
-    bottom = 13 * 512 + 512 + 512 * 256 + 256 + 256 * 128 + 128
-    widths = (128 + 27 * 26 // 2, 1024, 1024, 512, 256, 1)
-    top = sum(a * b + b for a, b in pairwise(widths))
-    tables = 26 * 40000 * 128
-    assert parameter_count(BY_NAME["dlrm-terabyte"].build()) == bottom + top + tables
-
-
 def test_neumf_parameters_by_hand():
     """Users and items of MovieLens-1M; factors 4, embeddings of 2, hidden 4 and 3."""
     built = flax_model(NeuMF(factors=4, hidden=(4, 3)), integers(2), integers(2, 20))
     tables = (6040 + 3706) * (4 + 2)
     dense = (4 * 4 + 4) + (4 * 3 + 3) + (4 + 3 + 1)
-    assert parameter_count(built) == tables + dense
+    assert sum(x.size for x in jax.tree.leaves(built[1][0])) == tables + dense
 
 
 def test_dlrm_interacts_every_pair_once():
@@ -86,17 +72,3 @@ def test_graph_isomorphism_network_ignores_the_order_of_nodes():
     here = apply(variables, x, SENDERS, RECEIVERS, graphs)
     there = apply(variables, x[order], place[SENDERS], place[RECEIVERS], graphs)
     assert_rounded_alike(here, there)
-
-
-@pytest.mark.parametrize(
-    ("name", "nodes"), [("ncf", 50), ("dlrm-kaggle", 305), ("neural-ode-40", 1001)]
-)
-def test_node_counts(name, nodes):
-    assert traced_entry(ENTRIES, name).num_nodes == nodes
-
-
-def test_every_table_of_dlrm_is_a_node_with_weights():
-    graph = traced_entry(ENTRIES, "dlrm-rm2")
-    gathers = [i for i, op in enumerate(graph.op_type) if op == "gather"]
-    tables = [i for i in gathers if graph.weight_bytes[i] == 4 * 20000 * 32]
-    assert len(tables) == 40

@@ -39,7 +39,7 @@ from go_rl.costs.timing.worker import WORKER, check_worker
 from go_rl.graphs.cutting.file_format import load_kernels, save_kernels
 from go_rl.graphs.cutting.kernel_set import KernelSet, join_kernels
 from go_rl.graphs.readers.jax.stages import JaxProgram
-from go_rl.graphs.zoo.models.zoo_model import ZooModel
+from go_rl.graphs.zoo.models.building import ZooModel
 from go_rl.runtime.prefetch import prefetch
 from go_rl.runtime.records import AS_IT_COMES
 

@@ -13,7 +13,7 @@ from go_rl.costs.timing.config import CollectConfig
 from go_rl.graphs.readers.jax.inline import JaxOptions
 from go_rl.graphs.readers.jax.stages import JaxProgram, jax_program
 from go_rl.graphs.zoo.freeze import UNROLL_LIMIT
-from go_rl.graphs.zoo.models.zoo_model import ZooModel
+from go_rl.graphs.zoo.models.building import ZooModel
 
 Types = tuple[jax.ShapeDtypeStruct, ...]
 

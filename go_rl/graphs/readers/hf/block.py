@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from go_rl.graphs.readers.hf.experts import mixture
-from go_rl.graphs.readers.hf.family import Names, Norm, Order
+from go_rl.graphs.readers.hf.family import BlockSizes, Names, Norm, Order, Tokens
 from go_rl.graphs.readers.hf.latent import latent_attention
-from go_rl.graphs.readers.hf.mlp import gated_mlp, scope_of
+from go_rl.graphs.readers.hf.mlp import gated_mlp, mixture, scope_of
 from go_rl.graphs.readers.hf.network import Held, Made, NetworkBuilder
-from go_rl.graphs.readers.hf.sizes import BlockSizes, Tokens
 from go_rl.graphs.readers.tensor import Tensor
 
 

@@ -11,11 +11,10 @@ from go_rl.core.graph.element_type import ElementType
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.graphs.readers.file_errors import naming
 from go_rl.graphs.readers.graph_builder import GraphBuilder
-from go_rl.graphs.readers.hf.family import TransformerFamily
+from go_rl.graphs.readers.hf.family import Tokens, TransformerFamily
 from go_rl.graphs.readers.hf.model_config import ModelConfig
 from go_rl.graphs.readers.hf.network import NetworkBuilder
 from go_rl.graphs.readers.hf.networks import Reading, add_network
-from go_rl.graphs.readers.hf.sizes import Tokens
 from go_rl.graphs.readers.hf.vision.images import PIXELS, images_of
 from go_rl.graphs.readers.hf.vision.multimodal import Multimodal
 from go_rl.graphs.readers.tensor import Tensor

@@ -1,12 +1,15 @@
-"""MLP of a block, gated or plain."""
+"""MLP of a block, gated or plain, and mixtures of experts: each token meets some; all experts are
+one operator a product."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import prod
 from typing import Any
 
-from go_rl.graphs.readers.hf.family import Names
-from go_rl.graphs.readers.hf.network import Made, NetworkBuilder
-from go_rl.graphs.readers.hf.sizes import BlockSizes
+from go_rl.graphs.readers.hf.family import BlockSizes, ExpertSizes, Names
+from go_rl.graphs.readers.hf.network import Held, Made, NetworkBuilder
+from go_rl.graphs.readers.tensor import Tensor
 
 ACTIVATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "silu": ("silu", {}),
@@ -55,3 +58,80 @@ def gated_mlp(
     if sizes.gated:
         made = net.add(f"{scope}product", "mul", {"self": made, "other": up}, made.shape)
     return net.linear(root + names.down, made, sizes.hidden, bias, transposed)
+
+
+def mixture(net: NetworkBuilder, names: Names, sizes: BlockSizes, root: str, x: Made) -> Made:
+    """Add router, experts, and the expert of every token; the result is of the shape of ``x``."""
+    experts = sizes.experts
+    assert experts is not None
+    scope = f"{root}{names.expert.rpartition('.experts')[0]}."
+    weights, rows = _routed(net, names, experts, root, scope, x)
+    gate, up, down = names.expert_parts
+    if names.stacked:
+        first = _product(net, names, experts, root, scope, "gate_up_proj", rows, 2 * experts.inner)
+        second = first
+    else:
+        first, second = (_product(net, names, experts, root, scope, part, rows, experts.inner)
+                         for part in (gate, up))  # fmt: skip
+    made = activate(net, f"{scope}experts.activation", first, sizes.activation, experts.inner)
+    made = net.add(f"{scope}experts.product", "mul", {"self": made, "other": second}, made.shape)
+    made = _product(net, names, experts, root, scope, down, made, sizes.hidden)
+    made = net.add(f"{scope}weighted", "mul", {"self": made, "other": weights}, made.shape)
+    made = net.add(f"{scope}combined", "index_add", {"self": x, "source": made}, x.shape)
+    if not experts.shared:
+        return made
+    return net.sum(f"{scope}sum", made, _shared(net, names, sizes, root, x))
+
+
+def _routed(
+    net: NetworkBuilder, names: Names, experts: ExpertSizes, root: str, scope: str, x: Made
+) -> tuple[Made, Made]:
+    """Return weights ``[rows, 1]`` and tokens ``[rows, width]``; a token has ``chosen`` rows."""
+    tokens = prod(x.shape[:-1])
+    scores = net.linear(root + names.router, x, experts.count)
+    shares = net.add(f"{scope}softmax", "softmax", {"self": scores, "dim": -1}, scores.shape)
+    rows = tokens * experts.chosen
+    bias = root + names.router_bias
+    held = Held(others=(net.array(bias, (experts.count,)),) if names.router_bias else ())
+    picked = {"self": shares, "k": experts.chosen}
+    weights = net.add(f"{scope}topk", "topk", picked, (rows, 1), held)
+    chosen = replace(weights, output=1)
+    return weights, net.add(
+        f"{scope}tokens", "index_select", {"self": x, "index": chosen}, (rows, x.shape[-1])
+    )
+
+
+def _product(
+    net: NetworkBuilder, names: Names, experts: ExpertSizes, root: str, scope: str, part: str,
+    x: Made, width: int,
+) -> Made:  # fmt: skip
+    """Add the products of each expert's rows with its matrix; experts without rows are not read."""
+    if names.stacked:
+        shape = (experts.count, x.shape[-1], width)
+        held = (net.array(f"{root}{names.expert}.{part}", shape),)
+    else:
+        held = tuple(
+            net.array(f"{root}{names.expert.format(i)}.{part}.weight", (width, x.shape[-1]))
+            for i in range(experts.count)
+        )
+    matrices = Tensor((experts.count, x.shape[-1], width), net.stored[held[0]].itemsize)
+    read = min(1.0, x.shape[0] / experts.count)
+    moved = x.tensor.nbytes + x.shape[0] * width * net.itemsize + read * matrices.nbytes
+    return net.add(
+        f"{scope}experts.{part}", "_grouped_mm", {"self": x, "mat2": matrices},
+        (x.shape[0], width), Held(others=held), num_bytes=moved,
+    )  # fmt: skip
+
+
+def _shared(net: NetworkBuilder, names: Names, sizes: BlockSizes, root: str, x: Made) -> Made:
+    """Add the expert of every token, and its gate."""
+    assert sizes.experts is not None
+    parts = (f"{names.shared}.{part}" for part in names.expert_parts)
+    gate, up, down = parts
+    inside = replace(names, gate=gate, up=up, down=down, gate_up="")
+    made = gated_mlp(net, inside, replace(sizes, inner=sizes.experts.shared), root, x)
+    if not names.shared_gate:
+        return made
+    open_ = net.linear(root + names.shared_gate, x, 1)
+    open_ = net.add(f"{root}mlp.shared_open", "sigmoid", {"self": open_}, open_.shape)
+    return net.add(f"{root}mlp.shared_product", "mul", {"self": made, "other": open_}, made.shape)

@@ -17,8 +17,7 @@ from go_rl.graphs.readers.hf.resolve import torch_dtype
 from go_rl.graphs.readers.hf.stored.quantisation import Quantisation, quantisation
 from go_rl.graphs.readers.hf.stored.safetensors import check_stored
 from go_rl.graphs.readers.hf.vision.images import PROJECTOR
-from go_rl.graphs.readers.hf.vision.multimodal import TEXTS, multimodal
-from go_rl.graphs.readers.hf.vision.multimodal_families import MULTIMODAL
+from go_rl.graphs.readers.hf.vision.multimodal import MULTIMODAL, TEXTS, multimodal
 from go_rl.graphs.readers.tensor import Tensor
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from go_rl.core.errors import ReadError, nearest
-from go_rl.graphs.readers.hf.family import TransformerFamily
+from go_rl.graphs.readers.hf.family import BlockSizes, ExpertSizes, LatentSizes, TransformerFamily
 from go_rl.graphs.readers.hf.mlp import ACTIVATIONS
 from go_rl.graphs.readers.hf.model_config import ModelConfig
-from go_rl.graphs.readers.hf.sizes import BlockSizes, ExpertSizes, LatentSizes
 
 MOST_LAYERS = 512
 MOST_EXPERTS = 512

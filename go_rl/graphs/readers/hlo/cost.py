@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 
 from go_rl.core import ReadError, UnknownOperatorError
 from go_rl.core.errors import nearest
@@ -162,23 +163,13 @@ def operand_shapes(instruction: Instruction, named: Mapping[str, Instruction]) -
 
 
 def _callees_first(module: Module) -> list[str]:
-    """Computation names so that callees precede callers; iterative, refuses recursion."""
-    order: list[str] = []
-    state: dict[str, int] = {}
-    stack = [(name, False) for name in reversed(list(module.computations))]
-    while stack:
-        name, done = stack.pop()
-        if done:
-            state[name] = 2
-            order.append(name)
-        elif state.get(name) == 1:
-            raise ReadError(f"computation {name!r} calls itself; HLO does not recurse")
-        elif name not in state:
-            state[name] = 1
-            stack.append((name, True))
-            called = _called(module, module.computations[name])
-            stack.extend((callee, False) for callee in called if state.get(callee) != 2)
-    return order
+    """Computation names so that callees precede callers; refuses recursion."""
+    called = {name: _called(module, each) for name, each in module.computations.items()}
+    try:
+        return list(TopologicalSorter(called).static_order())
+    except CycleError as error:
+        name = error.args[1][0]
+        raise ReadError(f"computation {name!r} calls itself; HLO does not recurse") from error
 
 
 def _called(module: Module, computation: Computation) -> list[str]:

@@ -69,19 +69,9 @@ def _result(instruction: Instruction, place: int = 0) -> Shape:
     return (instruction.shape.leaves() or [instruction.shape])[place]
 
 
-def _batch(shape: Shape) -> int:
-    """Number of matrices in an array."""
-    return math.prod(shape.dims[:-2])
-
-
-def _square(formula: Callable[[int], float]) -> Rule:
-    """A routine on one square matrix, the first operand."""
-    return lambda call, operands: _batch(operands[0]) * formula(operands[0].dims[-1])
-
-
-def _tall(formula: Callable[[int, int], float]) -> Rule:
-    """A routine on one matrix of any shape, the first operand."""
-    return lambda call, operands: _batch(operands[0]) * formula(*operands[0].dims[-2:])
+def _of(formula: dense.OfShapes) -> Rule:
+    """A routine that the shapes of its operands decide."""
+    return lambda call, operands: formula([shape.dims for shape in operands])
 
 
 def _mode(call: Instruction, name: str) -> str:
@@ -93,64 +83,45 @@ def _mode(call: Instruction, name: str) -> str:
     return chr(int(found[1])) if found[1].isdigit() else found[1]
 
 
-def _triangular_solve(call: Instruction, operands: Sequence[Shape]) -> float:
-    n = operands[0].dims[-1]
-    return dense.triangular_solve(n, operands[1].elements / max(1, n))
-
-
-def _householder_product(call: Instruction, operands: Sequence[Shape]) -> float:
-    rows, columns = operands[0].dims[-2:]
-    return _batch(operands[0]) * dense.householder_product(rows, columns, operands[1].dims[-1])
-
-
 def _apply_reflectors(call: Instruction, operands: Sequence[Shape]) -> float:
-    rows, columns = operands[2].dims[-2:]
     left = _mode(call, "left") != "false" and _mode(call, "side") != "R"
-    each = dense.apply_reflectors(rows, columns, operands[1].dims[-1], left)
-    return _batch(operands[2]) * each
+    return dense.reflected([shape.dims for shape in operands], left)
 
 
 def _svd(call: Instruction, operands: Sequence[Shape]) -> float:
-    rows, columns = operands[0].dims[-2:]
     mode = _mode(call, "mode")
     vectors = mode != "N" and _mode(call, "compute_uv") != "false"
     full = mode == "A" or _mode(call, "full_matrices") == "true"
-    return _batch(operands[0]) * dense.svd(rows, columns, vectors, full)
+    return _of(dense.of_matrices(lambda m, n: dense.svd(m, n, vectors, full)))(call, operands)
 
 
 def _symmetric_eigen(call: Instruction, operands: Sequence[Shape]) -> float:
     vectors = _mode(call, "mode") != "N"
-    return _batch(operands[0]) * dense.symmetric_eigen(operands[0].dims[-1], vectors)
+    return _of(dense.of_square(lambda n: dense.symmetric_eigen(n, vectors)))(call, operands)
 
 
 def _eigen(call: Instruction, operands: Sequence[Shape]) -> float:
     names = ("mode", "compute_left", "compute_right", "left", "right")
     modes = {_mode(call, name) for name in names} - {""}
     vectors = not modes or bool(modes & {"V", "true"})
-    return _batch(operands[0]) * dense.eigen(operands[0].dims[-1], vectors)
-
-
-def _tridiagonal_solve(call: Instruction, operands: Sequence[Shape]) -> float:
-    n = operands[0].dims[-1]
-    systems = math.prod(operands[0].dims[:-1])
-    return systems * dense.tridiagonal_solve(n, operands[3].elements / max(1, n * systems))
+    return _of(dense.of_square(lambda n: dense.eigen(n, vectors)))(call, operands)
 
 
 _ROUTINES: dict[str, Rule] = by_name(
     {
-        "potrf": _square(dense.cholesky),
-        "trsm": _triangular_solve,
-        "getrf": _tall(dense.lu),
+        "potrf": _of(dense.of_square(dense.cholesky)),
+        "trsm": _of(dense.triangular_systems),
+        "getrf": _of(dense.of_matrices(dense.lu)),
         # Pivoting by column norms adds terms of lower order.
-        "geqrf geqp3": _tall(dense.qr_factors),
-        "orgqr ungqr": _householder_product,
+        "geqrf geqp3": _of(dense.of_matrices(dense.qr_factors)),
+        "orgqr ungqr": _of(dense.householder_products),
         "ormqr unmqr": _apply_reflectors,
         "gesdd gesvd gesvdj gesvdp": _svd,
         "syevd heevd syevj heevj": _symmetric_eigen,
         "geev gees": _eigen,
-        "gehrd": _square(dense.hessenberg),
-        "sytrd hetrd": _square(dense.tridiagonal),
-        "gtsv gtsv2": _tridiagonal_solve,
+        "gehrd": _of(dense.of_square(dense.hessenberg)),
+        "sytrd hetrd": _of(dense.of_square(dense.tridiagonal)),
+        "gtsv gtsv2": _of(dense.tridiagonal_systems),
     }
 )
 
@@ -163,7 +134,7 @@ def _matmul(call: Instruction, operands: Sequence[Shape]) -> float:
     if found is not None:
         depth = math.prod(left.dims[int(d)] for d in re.findall(r"\d+", found[1]))
         return 2.0 * out.elements * depth
-    shared = _batch(out) if len(right.dims) > 2 else 1
+    shared = math.prod(out.dims[:-2]) if len(right.dims) > 2 else 1
     squared = left.elements * right.elements / max(1, out.elements * shared)
     return 2.0 * out.elements * round(math.sqrt(squared))
 
@@ -224,12 +195,12 @@ _CALLS: dict[OpKind, dict[str, Rule]] = {
         "__cudnn$fmhaSoftmax __cudnn$fmhaSoftmaxF8 __cudnn$fmhaScaleBiasSoftmax": _attention(2),
         "__cudnn$fmhaSoftmaxBackward __cudnn$fmhaSoftmaxBackwardF8": _attention(5),
         "__cudnn$fmhaScaleBiasSoftmaxBackward": _attention(5),
-        "__cusolver$cholesky": _square(dense.cholesky),
-        "__cublas$triangularSolve": _triangular_solve,
-        "Eigh": lambda c, o: _batch(o[0]) * dense.symmetric_eigen(o[0].dims[-1]),
-        "LuDecomposition": _tall(dense.lu),
-        "Qr": _tall(dense.qr_factors),
-        "ProductOfElementaryHouseholderReflectors": _householder_product,
+        "__cusolver$cholesky": _of(dense.of_square(dense.cholesky)),
+        "__cublas$triangularSolve": _of(dense.triangular_systems),
+        "Eigh": _of(dense.of_square(dense.symmetric_eigen)),
+        "LuDecomposition": _of(dense.of_matrices(dense.lu)),
+        "Qr": _of(dense.of_matrices(dense.qr_factors)),
+        "ProductOfElementaryHouseholderReflectors": _of(dense.householder_products),
     },
     OpKind.CONVOLUTION: {
         "__cudnn$convForward __cudnn$convForwardGraph __onednn$convolution": _FORWARD,
@@ -247,7 +218,7 @@ _CALLS: dict[OpKind, dict[str, Rule]] = {
         # 20 rounds of add, rotate (3) and xor, and 5 additions of keys, for each pair of words.
         "cu_threefry2x32_ffi cu_threefry2x32 hip_threefry2x32_ffi": lambda c, o: (
             117 * _result(c).elements
-        ),
+        )
     },
     OpKind.CONSTANT: {"AllocateBuffer": lambda c, o: 0.0},
 }

@@ -19,12 +19,11 @@ from go_rl.graphs.readers.cost import expanded_densely
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.graphs.readers.hlo.cost import Costs, operand_shapes, passes_through
 from go_rl.graphs.readers.hlo.custom_calls import custom_call_kind
-from go_rl.graphs.readers.hlo.geometry import hlo_geometry
-from go_rl.graphs.readers.hlo.known import known_number, part_taken
-from go_rl.graphs.readers.hlo.loops import constant_integer
+from go_rl.graphs.readers.hlo.loops import constant_integer, known_number, part_taken
 from go_rl.graphs.readers.hlo.opcodes import STRUCTURE, kind_of
 from go_rl.graphs.readers.hlo.shape import Shape
 from go_rl.graphs.readers.hlo.text import Computation, Instruction
+from go_rl.graphs.readers.hlo.window import hlo_geometry
 
 UNROLL_NODES = 2_000
 """Largest number of nodes into which a loop is unrolled."""

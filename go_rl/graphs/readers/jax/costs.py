@@ -34,11 +34,7 @@ Rule = Callable[[Sequence[Value], Sequence[Value], Params], Cost | None]
 
 
 def cost_of(
-    primitive: Any,
-    inputs: Sequence[Value],
-    outputs: Sequence[Value],
-    params: Params,
-    unknown: str,
+    primitive: Any, inputs: Sequence[Value], outputs: Sequence[Value], params: Params, unknown: str
 ) -> Cost:
     """Return what one equation costs.
 

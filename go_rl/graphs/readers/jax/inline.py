@@ -18,11 +18,18 @@ from go_rl.core.errors import ReadError
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.cost import Cost, expanded_densely
 from go_rl.graphs.readers.jax.costs import cost_of, shared_splats
-from go_rl.graphs.readers.jax.known import known_result, known_scalar
 from go_rl.graphs.readers.jax.primitives import IDENTITY, kind_of
-from go_rl.graphs.readers.jax.source import join_scopes, source_line
 from go_rl.graphs.readers.jax.unroll import read_loop
-from go_rl.graphs.readers.jax.values import Equation, Value, mark_live, total_cost
+from go_rl.graphs.readers.jax.values import (
+    Equation,
+    Value,
+    join_scopes,
+    known_result,
+    known_scalar,
+    mark_live,
+    source_line,
+    total_cost,
+)
 from go_rl.graphs.tables import by_name, names
 
 CALLS = by_name(

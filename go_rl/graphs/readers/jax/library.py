@@ -27,54 +27,28 @@ def _plain(formula: Formula) -> Rule:
     return cost
 
 
-def _batch(value: Value) -> int:
-    """Number of matrices in an array."""
-    return prod(value.shape[:-2])
-
-
-def _square(formula: Callable[[int], float]) -> Formula:
-    return lambda i, o, p: _batch(i[0]) * formula(i[0].shape[-1])
-
-
-def _tall(formula: Callable[[int, int], float]) -> Formula:
-    return lambda i, o, p: _batch(i[0]) * formula(*i[0].shape[-2:])
-
-
-def _triangular_solve(i: Sequence[Value], o: Sequence[Value], p: Params) -> float:
-    n = i[0].shape[-1]
-    return dense.triangular_solve(n, i[1].size / max(1, n))
-
-
-def _householder_product(i: Sequence[Value], o: Sequence[Value], p: Params) -> float:
-    rows, columns = i[0].shape[-2:]
-    return _batch(i[0]) * dense.householder_product(rows, columns, i[1].shape[-1])
+def _of(formula: dense.OfShapes) -> Formula:
+    """A routine that the shapes of its operands decide."""
+    return lambda i, o, p: formula([value.shape for value in i])
 
 
 def _apply_reflectors(i: Sequence[Value], o: Sequence[Value], p: Params) -> float:
-    rows, columns = i[2].shape[-2:]
-    left = bool(p.get("left", True))
-    return _batch(i[2]) * dense.apply_reflectors(rows, columns, i[1].shape[-1], left)
+    return dense.reflected([value.shape for value in i], bool(p.get("left", True)))
 
 
 def _qr(i: Sequence[Value], o: Sequence[Value], p: Params) -> float:
-    rows, columns = i[0].shape[-2:]
-    return _batch(i[0]) * dense.qr(rows, columns, o[0].shape[-1])
+    return _of(dense.of_matrices(lambda m, n: dense.qr(m, n, o[0].shape[-1])))(i, o, p)
 
 
 def _eigen(i: Sequence[Value], o: Sequence[Value], p: Params) -> float:
     names = ("compute_left_eigenvectors", "compute_right_eigenvectors", "compute_schur_vectors")
-    return _batch(i[0]) * dense.eigen(i[0].shape[-1], any(p.get(name) for name in names))
+    vectors = any(p.get(name) for name in names)
+    return _of(dense.of_square(lambda n: dense.eigen(n, vectors)))(i, o, p)
 
 
 def _svd(i: Sequence[Value], o: Sequence[Value], p: Params) -> float:
-    rows, columns = i[0].shape[-2:]
-    full = bool(p.get("full_matrices"))
-    return _batch(i[0]) * dense.svd(rows, columns, bool(p.get("compute_uv", True)), full)
-
-
-def _tridiagonal_solve(i: Sequence[Value], o: Sequence[Value], p: Params) -> float:
-    n, systems = i[0].shape[-1], prod(i[0].shape[:-1])
-    return systems * dense.tridiagonal_solve(n, i[3].size / max(1, n * systems))
+    settings = bool(p.get("compute_uv", True)), bool(p.get("full_matrices"))
+    return _of(dense.of_matrices(lambda m, n: dense.svd(m, n, *settings)))(i, o, p)
 
 
 def _fourier(i: Sequence[Value], o: Sequence[Value], p: Params) -> float:
@@ -110,25 +84,25 @@ LIBRARY: dict[str, Rule] = {
     name: _plain(formula)
     for name, formula in by_name(
         {
-            "cholesky": _square(dense.cholesky),
+            "cholesky": _of(dense.of_square(dense.cholesky)),
             # Rotations of one column after another: 6 FLOP an entry of the triangle.
-            "cholesky_update": _square(lambda n: 3.0 * n**2),
+            "cholesky_update": _of(dense.of_square(lambda n: 3.0 * n**2)),
             "eig schur": _eigen,
-            "eigh": _square(dense.symmetric_eigen),
+            "eigh": _of(dense.of_square(dense.symmetric_eigen)),
             "fft": _fourier,
-            "geqrf geqp3": _tall(dense.qr_factors),
-            "hessenberg": _square(dense.hessenberg),
-            "householder_product": _householder_product,
-            "lu": _tall(dense.lu),
+            "geqrf geqp3": _of(dense.of_matrices(dense.qr_factors)),
+            "hessenberg": _of(dense.of_square(dense.hessenberg)),
+            "householder_product": _of(dense.householder_products),
+            "lu": _of(dense.of_matrices(dense.lu)),
             "ormqr": _apply_reflectors,
             "qr": _qr,
             "scaled_dot": _scaled_dot,
             "svd": _svd,
             "symmetric_product": lambda i, o, p: 2.0 * o[0].size * i[0].shape[-1],
             "top_k": _top_k,
-            "triangular_solve": _triangular_solve,
-            "tridiagonal": _square(dense.tridiagonal),
-            "tridiagonal_solve": _tridiagonal_solve,
+            "triangular_solve": _of(dense.triangular_systems),
+            "tridiagonal": _of(dense.of_square(dense.tridiagonal)),
+            "tridiagonal_solve": _of(dense.tridiagonal_systems),
             f"{_FLASH}_fwd {_FLASH}_fwd_wrapper": _attention(2),
             f"{_FLASH}_fp8_fwd {_FLASH}_fp8_fwd_wrapper": _attention(2),
             f"{_FLASH}_bwd {_FLASH}_bwd_wrapper": _attention(5),

@@ -16,14 +16,19 @@ from go_rl.core.graph.element_type import computing_type
 from go_rl.core.graph.micro_batch import without_micro_batch
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.core.graph.op_kind import OpKind
-from go_rl.graphs.readers.batch_split import statistics_notes
 from go_rl.graphs.readers.graph_builder import TIE_BYTES, GraphBuilder, Node
 from go_rl.graphs.readers.jax.geometry import jax_geometry
 from go_rl.graphs.readers.jax.inline import Inliner, JaxOptions
-from go_rl.graphs.readers.jax.source import clean_scope, join_scopes
-from go_rl.graphs.readers.jax.values import Equation, Value, mark_live, view_cost
+from go_rl.graphs.readers.jax.values import (
+    Equation,
+    Value,
+    clean_scope,
+    join_scopes,
+    mark_live,
+    view_cost,
+)
 from go_rl.graphs.readers.model_options import argument_positions
-from go_rl.graphs.readers.weight_returns import add_weight_returns
+from go_rl.graphs.readers.weight_returns import add_weight_returns, statistics_notes
 
 
 def trace_jax(

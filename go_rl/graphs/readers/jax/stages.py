@@ -63,9 +63,7 @@ class JaxProgram:
         self._check()
 
     def stages(
-        self,
-        device: Int[np.ndarray, "N"],
-        replicas: Mapping[int, Sequence[int]] | None = None,
+        self, device: Int[np.ndarray, "N"], replicas: Mapping[int, Sequence[int]] | None = None
     ) -> tuple[JaxStage, ...]:
         """Return one stage for each device in use, producers before consumers.
 

@@ -138,10 +138,7 @@ def resolved_target(
 
 
 def resolve(
-    named: PythonTarget,
-    given: Mapping[str, int] | None,
-    trips: int | None = None,
-    made: Any = None,
+    named: PythonTarget, given: Mapping[str, int] | None, trips: int | None = None, made: Any = None
 ) -> Target:
     """Return the function that is named, or that the factory makes, with its arguments.
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.cost import Cost
 from go_rl.graphs.readers.jax.loops import JaxLoop, body_size, scan_loop, while_loop
-from go_rl.graphs.readers.jax.source import join_scopes
-from go_rl.graphs.readers.jax.values import Equation, LoopPart, Value
+from go_rl.graphs.readers.jax.values import Equation, LoopPart, Value, join_scopes
 
 if TYPE_CHECKING:
     from go_rl.graphs.readers.jax.inline import Context, Finish, Inliner

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import prod
 from typing import Any
+
+import numpy as np
+from jax._src import source_info_util
 
 from go_rl.core.graph.element_type import ElementType, element_type
 from go_rl.core.graph.op_kind import OpKind
@@ -117,3 +122,68 @@ def total_cost(equations: Sequence[Equation]) -> Cost:
     """Sum the live equations and the views they are the first to read."""
     live = (e for e in equations if e.live)
     return sum((c for e in live for c in (e.cost, *map(view_cost, e.inputs))), Cost())
+
+
+_ARITHMETIC: dict[str, Callable[..., Any]] = {
+    "add": np.add,
+    "eq": np.equal,
+    "ge": np.greater_equal,
+    "gt": np.greater,
+    "le": np.less_equal,
+    "lt": np.less,
+    "max": np.maximum,
+    "min": np.minimum,
+    "mul": np.multiply,
+    "ne": np.not_equal,
+    "neg": np.negative,
+    "sub": np.subtract,
+}
+
+
+def known_scalar(array: Any) -> Any:
+    """Return a closed-over scalar as NumPy's, or None for anything else (a random key)."""
+    try:
+        return np.asarray(array)
+    except (TypeError, ValueError):
+        return None
+
+
+def known_result(name: str, inputs: Sequence[Value], out: Value) -> Any:
+    """Return the integer that a primitive makes of known scalars, or None."""
+    if out.shape != () or any(v.known is None for v in inputs):
+        return None
+    if not isinstance(out.dtype, np.dtype) or not np.issubdtype(out.dtype, np.integer):
+        return None
+    if name == "convert_element_type":
+        return np.asarray(inputs[0].known).astype(out.dtype)
+    if name in _ARITHMETIC:
+        return np.asarray(_ARITHMETIC[name](*(v.known for v in inputs)), out.dtype)
+    return None
+
+
+def join_scopes(outer: str, inner: str) -> str:
+    """Join two name stacks, either of which may be empty."""
+    return f"{outer}/{inner}" if outer and inner else outer or inner
+
+
+@lru_cache(maxsize=65536)
+def clean_scope(scope: str) -> str:
+    """Strip transformations from a name stack: ``transpose(jvp(enc))/block`` is ``enc/block``."""
+    bare = re.sub(r"\bjit\([^()]*\)", "", scope)
+    bare = re.sub(r"\b\w+\(", "", bare).replace(")", "")
+    return "/".join(part for part in bare.split("/") if part)
+
+
+def source_line(eqn: Any) -> str:
+    """Return ``file:line`` of the user's code, the file's base name only; else nothing."""
+    traceback = eqn.source_info.traceback
+    if traceback is None:
+        return ""
+    try:
+        frame = source_info_util.user_frame(traceback)
+    except Exception:  # a private interface of JAX: no line is better than no graph
+        return ""
+    if frame is None:
+        return ""
+    base = re.split(r"[/\\]", frame.file_name)[-1]
+    return f"{base}:{frame.start_line}"

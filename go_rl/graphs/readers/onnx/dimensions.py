@@ -26,7 +26,7 @@ from go_rl.graphs.readers.arithmetic.size_expression import (
 )
 from go_rl.graphs.readers.model_options import Inputs, option
 from go_rl.graphs.readers.onnx.structure import data_inputs, graphs
-from go_rl.graphs.readers.onnx.values.types import inner_tensor_type, static_shape
+from go_rl.graphs.readers.onnx.values import inner_tensor_type, static_shape
 from go_rl.graphs.tables import names
 
 TRIPS_SUFFIX = ".trips"
@@ -87,10 +87,7 @@ def bind_dims(model: onnx.ModelProto, dims: Mapping[str, int], name: str) -> dic
 
 
 def dims_of_inputs(
-    model: onnx.ModelProto,
-    inputs: Inputs,
-    dims: Mapping[str, int],
-    name: str,
+    model: onnx.ModelProto, inputs: Inputs, dims: Mapping[str, int], name: str
 ) -> dict[str, int]:
     """Return ``dims`` with those that the shapes, or values, of ``inputs`` give.
 

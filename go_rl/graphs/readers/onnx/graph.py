@@ -6,7 +6,7 @@ Rules stated once:
 - A weight is an initializer, or a pure layout or precision change of one (`LAYOUT_OF_WEIGHTS`),
   which is folded into the operators that read it; they count the stored bytes. So is what is made
   of weights alone when a model is loaded (`readers.onnx.weights`).
-- A view of a whole tensor (`readers.onnx.views`) is that tensor; a transposition, which is one, is
+- A view of a whole tensor (`readers.onnx.values`) is that tensor; a transposition, which is one, is
   a node without work.
 - Operators that read the same weight array share it; one of at most 1 KiB each holds for itself.
 - An `If` becomes the nodes of the branch that `readers.onnx.shapes.control` chose. A `Loop`,
@@ -45,9 +45,14 @@ from go_rl.graphs.readers.onnx.structure import (
     describe,
     fitting,
 )
-from go_rl.graphs.readers.onnx.values.element_types import stored_type, type_of_operator
-from go_rl.graphs.readers.onnx.values.value import OnnxValue, tensor_of
-from go_rl.graphs.readers.onnx.views import TRANSPOSITION, as_view
+from go_rl.graphs.readers.onnx.values import (
+    TRANSPOSITION,
+    OnnxValue,
+    as_view,
+    stored_type,
+    tensor_of,
+    type_of_operator,
+)
 from go_rl.graphs.readers.onnx.weights import (
     Values,
     define_weights,
@@ -105,7 +110,7 @@ def _domain(domain: str) -> str:
     return "" if domain in DEFAULT_DOMAINS else domain
 
 
-def _add_inputs(walk: Walk, graph: onnx.GraphProto, values: Values) -> None:
+def _add_inputs(walk: GraphWalk, graph: onnx.GraphProto, values: Values) -> None:
     initial = {t.name for t in graph.initializer}
     for i, value in enumerate(graph.input):
         if value.name in initial:
@@ -126,7 +131,7 @@ def _add_inputs(walk: Walk, graph: onnx.GraphProto, values: Values) -> None:
         values[value.name] = OnnxValue(tensor, number)
 
 
-def _walk_graph(walk: Walk, graph: onnx.GraphProto, values: Values, prefix: str) -> None:
+def _walk_graph(walk: GraphWalk, graph: onnx.GraphProto, values: Values, prefix: str) -> None:
     define_weights(graph, values, prefix)
     types = {v.name: v.type for v in graph.value_info}
     for node in graph.node:
@@ -135,7 +140,7 @@ def _walk_graph(walk: Walk, graph: onnx.GraphProto, values: Values, prefix: str)
 
 
 def _walk_node(
-    walk: Walk,
+    walk: GraphWalk,
     node: onnx.NodeProto,
     values: Values,
     types: Mapping[str, onnx.TypeProto],
@@ -155,7 +160,7 @@ def _walk_node(
         _add_operator(walk, node, values, types, prefix)
 
 
-def _inline_branch(walk: Walk, node: onnx.NodeProto, values: Values, prefix: str) -> None:
+def _inline_branch(walk: GraphWalk, node: onnx.NodeProto, values: Values, prefix: str) -> None:
     attributes = {a.name: a for a in node.attribute}
     name = node.name or next(o for o in node.output if o)
     branch = attributes[attributes[BRANCH].s.decode()].g
@@ -193,7 +198,7 @@ class _Work:
     """Bytes of each weight that is read whole, by operand."""
 
 
-def _body_work(walk: Walk, body: onnx.GraphProto, values: Values) -> _Work:
+def _body_work(walk: GraphWalk, body: onnx.GraphProto, values: Values) -> _Work:
     """Return the work of one run of ``body`` and the stored arrays that it reads."""
     inner = values.new_child()
     types = {v.name: v.type for v in (*body.input, *body.value_info)}
@@ -214,7 +219,7 @@ def _body_work(walk: Walk, body: onnx.GraphProto, values: Values) -> _Work:
     return _Work(flops, max(0.0, num_bytes - counting.held_reads), weights, counting.held)
 
 
-def _repeated_work(walk: Walk, node: onnx.NodeProto, values: Values) -> _Work:
+def _repeated_work(walk: GraphWalk, node: onnx.NodeProto, values: Values) -> _Work:
     """Return the work of all trips of a node's bodies; weights that they hold are read once."""
     flops = num_bytes = 0.0
     weights: dict[str, Tensor] = {}
@@ -229,7 +234,7 @@ def _repeated_work(walk: Walk, node: onnx.NodeProto, values: Values) -> _Work:
 
 
 def _call(
-    walk: Walk, node: onnx.NodeProto, values: Values, types: Mapping[str, onnx.TypeProto]
+    walk: GraphWalk, node: onnx.NodeProto, values: Values, types: Mapping[str, onnx.TypeProto]
 ) -> Call:
     return Call(
         op=operator_name(node),
@@ -248,7 +253,7 @@ def _call(
 
 
 def _add_operator(
-    walk: Walk,
+    walk: GraphWalk,
     node: onnx.NodeProto,
     values: Values,
     types: Mapping[str, onnx.TypeProto],
@@ -310,7 +315,7 @@ def _is_set_up(node: onnx.NodeProto, values: Values) -> bool:
 
 
 def _add_recurrent(
-    walk: Walk, node: onnx.NodeProto, call: Call, values: Values, prefix: str
+    walk: GraphWalk, node: onnx.NodeProto, call: Call, values: Values, prefix: str
 ) -> bool:
     """Add a recurrent layer step by step; False: that would be too many nodes, or it has none."""
     if GUESSED in call.attributes:
@@ -332,7 +337,7 @@ def _add_recurrent(
     return True
 
 
-def _hold(walk: Walk, held: Mapping[str, float]) -> None:
+def _hold(walk: GraphWalk, held: Mapping[str, float]) -> None:
     """Note weights that one operator reads whole."""
     walk.held.update(held)
     walk.held_reads += sum(held.values())
@@ -353,7 +358,7 @@ def _price(call: Call, rule: Any) -> tuple[OpKind, float, float]:
 
 
 def _node(
-    walk: Walk,
+    walk: GraphWalk,
     node: onnx.NodeProto,
     call: Call,
     prefix: str,
@@ -380,7 +385,7 @@ def _node(
     )
 
 
-def _unique_name(walk: Walk, node: onnx.NodeProto, prefix: str) -> str:
+def _unique_name(walk: GraphWalk, node: onnx.NodeProto, prefix: str) -> str:
     if node.name and (prefix or walk.names[node.name] == 1):
         first = prefix + node.name
     else:
@@ -392,7 +397,7 @@ def _unique_name(walk: Walk, node: onnx.NodeProto, prefix: str) -> str:
     return name
 
 
-def _connect(walk: Walk, number: int, read: list[OnnxValue]) -> None:
+def _connect(walk: GraphWalk, number: int, read: list[OnnxValue]) -> None:
     for value in read:
         if value.producer is not None:
             walk.builder.add_edge(value.producer, number, value.tensor.nbytes, value.output)

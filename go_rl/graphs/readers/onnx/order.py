@@ -141,10 +141,7 @@ def _stable_order(waiting: list[int], readers: dict[int, list[int]]) -> list[int
 
 
 def _cycle(
-    nodes: list[onnx.NodeProto],
-    reads: list[set[str]],
-    producer: dict[str, int],
-    done: set[int],
+    nodes: list[onnx.NodeProto], reads: list[set[str]], producer: dict[str, int], done: set[int]
 ) -> str:
     def stuck_producer(i: int) -> int:
         return next(

@@ -10,12 +10,11 @@ from typing import Any
 
 import onnx
 
-from go_rl.core.errors import ReadError, UnknownOperatorError
+from go_rl.core.errors import ReadError
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.core.plan import VALUE_SUFFIX
-from go_rl.graphs.readers.model_options import TRIP_COUNT, Inputs, Unknown, with_trips
-from go_rl.graphs.readers.onnx.costs.operators import RULES
-from go_rl.graphs.readers.onnx.costs.training import REFUSED
+from go_rl.graphs.readers.model_options import TRIP_COUNT, Inputs, Unknown, unpriced, with_trips
+from go_rl.graphs.readers.onnx.costs.operators import REFUSED, RULES
 from go_rl.graphs.readers.onnx.dimensions import bind_dims, dims_of_inputs, is_open
 from go_rl.graphs.readers.onnx.graph import build_graph
 from go_rl.graphs.readers.onnx.load import light_copy, load_header
@@ -75,19 +74,14 @@ def _read(
 ) -> OpGraph:
     if model.functions:
         model, _ = complete_in_subprocess(model, {"task": "inline"}, where)
-    unpriced = _unpriced(model)
     run = _completion(model, dims, unknown, where)
     try:
-        model, notes = _complete(model, run, where)
-    except ReadError as error:
-        if unpriced and unknown == "error":  # their sizes cannot be known, either
-            raise _unknown_operators(unpriced, where) from error
+        completed, notes = _complete(model, run, where)
+    except ReadError:
+        _unpriced(model, unknown, where)  # their sizes cannot be known, either
         raise
-    unpriced = _unpriced(model)  # those of a branch that is not taken are gone
-    if unpriced and unknown == "error":
-        raise _unknown_operators(unpriced, where)
-    if unpriced:
-        notes.insert(0, f"operators counted by bytes only: {_listed(unpriced)}")
+    model = completed
+    notes[:0] = _unpriced(model, unknown, where)  # those of a branch that is not taken are gone
     meta: dict[str, Any] = {
         "format": "onnx",
         "opset": run.opsets.get("", max(run.opsets.values())),
@@ -148,19 +142,9 @@ def _complete(
     return attempt, run.notes
 
 
-def _unpriced(model: onnx.ModelProto) -> Counter[str]:
-    """Count the operators without a cost rule, by type."""
+def _unpriced(model: onnx.ModelProto, unknown: Unknown, where: str) -> list[str]:
+    """The note about operators without a cost rule, which are refused unless the user asks."""
     found = (operator_name(node) for graph in graphs(model) for node in graph.node)
-    return Counter(name for name in found if name not in RULES)
-
-
-def _listed(counts: Counter[str]) -> str:
-    return ", ".join(f"{op} ({count})" for op, count in counts.most_common())
-
-
-def _unknown_operators(counts: Counter[str], where: str) -> UnknownOperatorError:
+    counts = Counter(name for name in found if name not in RULES)
     why = "".join(f" ({REFUSED[op]})" for op in counts if op in REFUSED)
-    return UnknownOperatorError(
-        f"{where}: operators without a known cost: {_listed(counts)}{why}; count them by their "
-        "bytes only with --unknown bytes"
-    )
+    return unpriced(counts, unknown, where, f"{why}; count")

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.graph_builder import TIE_BYTES, GraphBuilder, Node
 from go_rl.graphs.readers.onnx.call import Call, Tensor
-from go_rl.graphs.readers.onnx.values.value import OnnxValue
+from go_rl.graphs.readers.onnx.values import OnnxValue
 
 GATES = {"GRU": 3, "LSTM": 4, "RNN": 1, "com.microsoft.DynamicQuantizeLSTM": 4}
 """Recurrent operators and their gates."""

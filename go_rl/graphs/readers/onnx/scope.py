@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import ChainMap
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
@@ -83,3 +84,12 @@ class FileFacts:
     """Declared types by name, static or not."""
     readers: dict[str, list[onnx.NodeProto]]
     """Nodes by the names they read; empty unless sizes may be guessed."""
+
+
+CompleteGraph = Callable[[onnx.GraphProto, Scope, Completion, str], None]
+"""Completes a subgraph in place."""
+
+
+def subgraphs(node: onnx.NodeProto) -> dict[str, onnx.GraphProto]:
+    """Return the graphs that a node holds, by attribute."""
+    return {a.name: a.g for a in node.attribute if a.HasField("g")}

@@ -15,7 +15,7 @@ from go_rl.graphs.readers.onnx.call import Tensor, itemsize, typed_tensor
 from go_rl.graphs.readers.onnx.costs.operators import BYTES_ONLY, CONSTANTS, RULES
 from go_rl.graphs.readers.onnx.fold import FILLED, small_value
 from go_rl.graphs.readers.onnx.structure import DEFAULT_DOMAINS
-from go_rl.graphs.readers.onnx.values.value import LAYOUT_OF_WEIGHTS, OnnxValue, tensor_of
+from go_rl.graphs.readers.onnx.values import LAYOUT_OF_WEIGHTS, OnnxValue, tensor_of
 
 Values = ChainMap[str, OnnxValue]
 _MADE_AT_LOAD = (OpKind.ELEMENTWISE, OpKind.MOVEMENT, OpKind.REDUCTION)

@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from go_rl.core import OpGraph, OpKind, ReadError, UnknownOperatorError
+from go_rl.core import OpGraph, OpKind, ReadError
 from go_rl.graphs.readers.file_errors import naming
 from go_rl.graphs.readers.graph_builder import TIE_BYTES, GraphBuilder, Node
-from go_rl.graphs.readers.model_options import Unknown
+from go_rl.graphs.readers.model_options import Unknown, unpriced
 from go_rl.graphs.readers.tensor import Tensor, type_computed_in
 from go_rl.graphs.readers.tflite.operators import RULES
 from go_rl.graphs.readers.tflite.tflite_file import (
@@ -57,13 +57,7 @@ def read_tflite(path: str | Path, unknown: Unknown = "error") -> OpGraph:
     path = Path(path)
     model = read_tflite_file(path)
     counts = Counter(op.name for op in model.operators if op.name not in RULES)
-    listed = ", ".join(f"{name} ({count})" for name, count in counts.most_common())
-    if counts and unknown == "error":
-        raise UnknownOperatorError(
-            f"{path}: operators without a known cost: {listed}; count them by their bytes only "
-            "with --unknown bytes"
-        )
-    notes = [f"operators counted by bytes only: {listed}"] if counts else []
+    notes = unpriced(counts, unknown, path)
     if model.signatures:
         opened = ", ".join(model.signatures)
         notes.append(f"sizes that the file leaves open, of {opened}, are those it was made with")
@@ -71,6 +65,8 @@ def read_tflite(path: str | Path, unknown: Unknown = "error") -> OpGraph:
     with naming(path):
         try:
             _TfliteWalk(model, builder).run()
+        except ReadError as error:
+            raise ReadError(f"{path}: {error}") from error
         except DAMAGED as error:
             raise ReadError(
                 f"{path}: an operator and its operands do not fit ({type(error).__name__}: {error})"

@@ -10,7 +10,7 @@ Rules stated once:
   tensor is one where it changes the layout.
 - Of a tensor whose shape is asked for, as by `zeros_like`, nothing is read.
 - What an in-place operator writes is its result: later readers of the operand read that.
-- Operators that become other than one node: see `readers.torch.special`.
+- Operators that become other than one node: see `readers.torch.higher_order`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,9 @@ from math import prod
 from typing import Any
 
 from go_rl.core.errors import ReadError
-from go_rl.core.graph.micro_batch import (
-    micro_batch_of,
-    micro_batch_scope,
-    without_micro_batch,
-)
+from go_rl.core.graph.micro_batch import micro_batch_of, micro_batch_scope, without_micro_batch
 from go_rl.core.graph.op_kind import OpKind
-from go_rl.graphs.readers.arithmetic.view_strides import Strides, row_strides
+from go_rl.graphs.readers.arithmetic.closed_forms import Strides, row_strides
 from go_rl.graphs.readers.graph_builder import TIE_BYTES, Node
 from go_rl.graphs.readers.tensor import Tensor, type_computed_in
 from go_rl.graphs.readers.torch.call import TorchCall, TorchRule, tensors_in
@@ -37,24 +33,25 @@ from go_rl.graphs.readers.torch.costs.movement import (
     LIKE,
     PARTIAL_VIEWS,
     SILENT,
+    is_whole_view,
 )
 from go_rl.graphs.readers.torch.costs.table import BYTES_ONLY, RULES
 from go_rl.graphs.readers.torch.geometry import torch_geometry
 from go_rl.graphs.readers.torch.program.schema import Ref, TorchNode
 from go_rl.graphs.readers.torch.scope import (
     ProgramScope,
+    TorchValue,
     TorchWalk,
     is_in_place,
+    module_path,
     operand,
     operator_of,
     refs_in,
+    source_text,
     strides_of,
     typed,
     values_in,
 )
-from go_rl.graphs.readers.torch.source import module_path, source_text
-from go_rl.graphs.readers.torch.value import TorchValue
-from go_rl.graphs.readers.torch.views import is_whole_view
 
 WEIGHT_CASTS = ("aten._to_copy", "aten.to", "aten.clone", "aten.lift_fresh_copy", "aten.contiguous")
 """Operators besides views that leave a weight a weight."""
@@ -78,7 +75,7 @@ def walk_graph(walk: TorchWalk, scope: ProgramScope) -> None:
     Raises:
         ReadError: an operator reads what no earlier one makes, or lacks an operand.
     """
-    from go_rl.graphs.readers.torch.special import SPECIAL
+    from go_rl.graphs.readers.torch.higher_order import SPECIAL
 
     for node in scope.graph.nodes:
         handler = SPECIAL.get(operator_of(node.target)[0])

@@ -13,9 +13,11 @@ from go_rl.graphs.readers.tensor import Tensor
 from go_rl.graphs.readers.torch.costs.attention import BACKWARD_FLOPS
 from go_rl.graphs.readers.torch.graph import add_node, bind_results, walk_graph, weights_of
 from go_rl.graphs.readers.torch.program.schema import Argument, TorchGraph, TorchNode
+from go_rl.graphs.readers.torch.recurrent import RECURRENT, add_recurrent
 from go_rl.graphs.readers.torch.scope import (
     OPERATORS,
     ProgramScope,
+    TorchValue,
     TorchWalk,
     operand,
     operator_of,
@@ -23,7 +25,6 @@ from go_rl.graphs.readers.torch.scope import (
     typed,
     values_in,
 )
-from go_rl.graphs.readers.torch.value import TorchValue
 from go_rl.graphs.tables import by_name
 
 Handler = Callable[[TorchWalk, ProgramScope, TorchNode], None]
@@ -243,3 +244,6 @@ HIGHER_ORDER: dict[str, Handler] = {
     ).items()
 }
 """Handler of each operator that holds graphs."""
+
+SPECIAL: dict[str, Handler] = {**HIGHER_ORDER, **dict.fromkeys(RECURRENT, add_recurrent)}
+"""Handler of each operator that no price alone describes."""

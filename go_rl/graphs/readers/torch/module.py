@@ -22,11 +22,7 @@ from go_rl.core.installed import check_installed
 from go_rl.core.printable import last_line
 from go_rl.graphs.readers.foreign import is_torch_module
 from go_rl.graphs.readers.model_options import ModelOptions, with_trips
-from go_rl.graphs.readers.python_target import (
-    PythonTarget,
-    call_factory,
-    parameters_of,
-)
+from go_rl.graphs.readers.python_target import PythonTarget, call_factory, parameters_of
 from go_rl.graphs.readers.torch.reader import read_documents
 
 TYPES = ("float32", "float16", "bfloat16", "float64", "int64", "int32", "int16", "int8", "uint8",
@@ -63,10 +59,7 @@ class NamedModule:
         Raises:
             ReadError: PyTorch cannot export it, or its batch cannot be split.
         """
-        from go_rl.graphs.readers.torch.program.exported import (
-            exported_documents,
-            joint_documents,
-        )
+        from go_rl.graphs.readers.torch.program.exported import exported_documents, joint_documents
 
         options, where = self.options, self.text
         with _exporting(where):

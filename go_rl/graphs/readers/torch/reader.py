@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from go_rl.core.errors import ReadError, UnknownOperatorError, nearest
+from go_rl.core.errors import ReadError, nearest
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.core.graph.op_kind import OpKind
-from go_rl.graphs.readers.batch_split import statistics_notes
 from go_rl.graphs.readers.file_errors import naming
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
-from go_rl.graphs.readers.model_options import Inputs, Unknown, with_trips
+from go_rl.graphs.readers.graph_builder import TIE_BYTES, GraphBuilder, Node
+from go_rl.graphs.readers.model_options import Inputs, Unknown, unpriced, with_trips
 from go_rl.graphs.readers.tensor import Tensor
 from go_rl.graphs.readers.torch.costs.table import RULES
 from go_rl.graphs.readers.torch.graph import walk_graph
 from go_rl.graphs.readers.torch.program.parse import parse_program
 from go_rl.graphs.readers.torch.program.pt2_file import Pt2Documents, read_pt2_documents
 from go_rl.graphs.readers.torch.program.schema import Ref, Spec, TorchProgram
-from go_rl.graphs.readers.torch.scope import ProgramScope, TorchWalk, refs_in, strides_of, typed
+from go_rl.graphs.readers.torch.scope import (
+    ProgramScope,
+    TorchValue,
+    TorchWalk,
+    refs_in,
+    strides_of,
+    typed,
+)
 from go_rl.graphs.readers.torch.sizes import bind_sizes
-from go_rl.graphs.readers.torch.updates import add_updates
-from go_rl.graphs.readers.torch.value import TorchValue
-from go_rl.graphs.readers.weight_returns import add_weight_returns
+from go_rl.graphs.readers.weight_returns import add_weight_returns, statistics_notes
 
 WEIGHTS = ("parameter", "buffer", "tensor_constant")
 """Inputs of a program that stay on their devices."""
@@ -96,10 +99,8 @@ def read_documents(
     with naming(where):
         _add_inputs(walk, scope, program)
         walk_graph(walk, scope)
-        if walk.unknown and unknown == "error":
-            raise _unknown_operators(walk.unknown, where)
-        if walk.unknown:
-            notes.insert(0, f"operators counted by bytes only: {_listed(walk.unknown)}")
+        nearest_rule = "".join(nearest(op, RULES) for op, _ in walk.unknown.most_common(1))
+        notes[:0] = unpriced(walk.unknown, unknown, where, f"{nearest_rule} Count")
         _mark_results(walk, scope, program, bool(optimiser))
         if optimiser:
             add_updates(walk, scope, program, optimiser)
@@ -169,13 +170,61 @@ def _mark_backward(builder: GraphBuilder, forward: set[int]) -> None:
             builder.replace_node(number, replace(builder.node(number), is_backward=True))
 
 
-def _listed(counts: Counter[str]) -> str:
-    return ", ".join(f"{op} ({count})" for op, count in counts.most_common())
+FLOPS: dict[str, float] = {"sgd": 2.0, "adam": 13.0}
+"""FLOP an element: rate and difference; and of Adam two moments (7), their corrections (2), epsilon
+and quotient (2)."""
+STATES: dict[str, int] = {"sgd": 0, "adam": 2}
+"""Arrays as large as the parameter that the optimiser keeps."""
 
 
-def _unknown_operators(counts: Counter[str], where: str) -> UnknownOperatorError:
-    first = counts.most_common(1)[0][0]
-    return UnknownOperatorError(
-        f"{where}: operators without a known cost: {_listed(counts)}{nearest(first, RULES)} Count "
-        "them by their bytes only with --unknown bytes"
+def add_updates(
+    walk: TorchWalk, scope: ProgramScope, program: TorchProgram, optimiser: str
+) -> None:
+    """Add one node for each parameter that has a gradient: it changes the parameter in place. A
+    parameter of several names gets the sum of their gradients.
+
+    Raises:
+        ReadError: the program has no gradients.
+    """
+    parameters = {s.target: s.value for s in program.inputs if s.kind == "parameter"}
+    gradients: dict[str, list[tuple[str, TorchValue]]] = {}
+    for spec in program.outputs:
+        if spec.kind == "gradient_to_parameter" and isinstance(spec.value, Ref):
+            if spec.target not in parameters:
+                raise ReadError(f"{walk.where}: the gradient of {spec.target!r} is of no parameter")
+            array = program.stored.get(spec.target, spec.target)
+            value = scope.values[spec.value.name]
+            gradients.setdefault(array, []).append((spec.target, value))
+    if not gradients:
+        raise ReadError(
+            f"{walk.where}: a program without gradients; a training iteration is read from a "
+            f"module (file.py:model --training {optimiser}), or from an archive of a joint program"
+        )
+    for given in gradients.values():
+        weight = scope.values[parameters[given[0][0]].name]
+        _add_update(walk, given[0][0], weight, [value for _, value in given], optimiser)
+
+
+def _add_update(
+    walk: TorchWalk, target: str, weight: TorchValue, given: list[TorchValue], optimiser: str
+) -> None:
+    size, states = weight.tensor.nbytes, STATES[optimiser] * weight.tensor.nbytes
+    module, _, parameter = target.rpartition(".")
+    number = walk.builder.add_node(
+        Node(
+            name=f"{module}/{optimiser}.{parameter}" if module else f"{optimiser}.{parameter}",
+            op_type=optimiser,
+            kind=OpKind.ELEMENTWISE,
+            flops=(FLOPS[optimiser] + len(given) - 1) * weight.tensor.size,
+            bytes_accessed=sum(value.num_bytes for value in given) + 2.0 * (size + states),
+            weight_bytes=size + states,
+            weight_itemsize=weight.tensor.itemsize,
+            weight_arrays={name: size for name in weight.weights if size > TIE_BYTES},
+            output_itemsize=weight.tensor.itemsize,
+            element_type=weight.tensor.type,
+            source=f"{module} update of {parameter}".strip(),
+        )
     )
+    for value in given:
+        if value.producer is not None:
+            walk.builder.add_edge(value.producer, number, value.num_bytes, value.output)

@@ -12,21 +12,21 @@ from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.onnx.call import Call
 from go_rl.graphs.readers.onnx.costs.fused import recurrent
 from go_rl.graphs.readers.onnx.recurrent import GATES, UNROLL_NODES, RecurrentLayer, add_steps
-from go_rl.graphs.readers.onnx.values.value import OnnxValue
+from go_rl.graphs.readers.onnx.values import OnnxValue
 from go_rl.graphs.readers.tensor import Tensor
 from go_rl.graphs.readers.torch.graph import add_node, bind_results, unique_name
 from go_rl.graphs.readers.torch.program.schema import Ref, TorchNode
 from go_rl.graphs.readers.torch.scope import (
     ProgramScope,
+    TorchValue,
     TorchWalk,
     operand,
     operator_of,
     refs_in,
+    source_text,
     typed,
     values_in,
 )
-from go_rl.graphs.readers.torch.source import source_text
-from go_rl.graphs.readers.torch.value import TorchValue
 
 RECURRENT = {"aten.gru": "GRU", "aten.lstm": "LSTM", "aten.rnn_relu": "RNN", "aten.rnn_tanh": "RNN"}
 """Recurrent operators and what ONNX calls them."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
@@ -13,7 +14,23 @@ from go_rl.graphs.readers.graph_builder import GraphBuilder
 from go_rl.graphs.readers.tensor import Tensor
 from go_rl.graphs.readers.torch.program.schema import Ref, SymRef, TorchGraph, TorchNode
 from go_rl.graphs.readers.torch.sizes import SizeTable
-from go_rl.graphs.readers.torch.value import TorchValue
+
+
+@dataclass(frozen=True)
+class TorchValue:
+    """A tensor, or a view of one."""
+
+    tensor: Tensor
+    num_bytes: float
+    """Bytes that are read, or sent, for the whole of it: of an expanded tensor those that exist."""
+    producer: int | None = None
+    """Number of the producing node; None: a weight, or a value from outside a loop's body."""
+    output: int = 0
+    weights: Mapping[str, Tensor] = field(default_factory=dict)
+    """Stored arrays by name, when the value is a weight."""
+    strides: tuple[int, ...] | None = None
+    """Elements between neighbours on each axis; None: not known, taken for contiguous."""
+
 
 OPERATORS = "torch.ops."
 """Begins the name of every operator."""
@@ -130,3 +147,42 @@ def strides_of(walk: TorchWalk, scope: ProgramScope, ref: Ref) -> tuple[int, ...
     if any(each is None for each in found) or (kind and len(found) != len(kind.sizes)):
         return None
     return tuple(each for each in found if each is not None)
+
+
+_FRAME = re.compile(r'File "([^"]*)", line (\d+)')
+_SLASH = re.compile(r"[/\\]")
+_LIBRARY = re.compile(r"[/\\]torch[/\\](nn|_|export|fx|utils|functional)")
+"""Files that are no code of the user's."""
+
+
+def module_path(metadata: Mapping[str, str]) -> str:
+    """Return the dotted name of the innermost module, such as ``encoder.layers.0``; empty at the
+    top, or where it is not known."""
+    return _innermost(metadata)[0]
+
+
+def source_text(metadata: Mapping[str, str]) -> str:
+    """Return module, class and line, such as ``encoder.layers.0 (Block) model.py:12``."""
+    path, kind = _innermost(metadata)
+    found = (path, f"({kind})" if kind else "", source_line(metadata.get("stack_trace", "")))
+    return " ".join(part for part in found if part)
+
+
+def source_line(trace: str) -> str:
+    """Return ``file:line`` of the innermost frame of the user's code; else of any."""
+    frames = [f for f in _FRAME.findall(trace[-20_000:]) if not f[0].startswith("<")]
+    own = [frame for frame in frames if not _LIBRARY.search(frame[0])]
+    if not (own or frames):
+        return ""
+    file, line = (own or frames)[-1]
+    return f"{_SLASH.split(file)[-1]}:{line}"
+
+
+def _innermost(metadata: Mapping[str, str]) -> tuple[str, str]:
+    """Path and class of the last entry ``key,path,class`` of the module stack."""
+    entry = metadata.get("nn_module_stack", "").rpartition(";")[2]
+    key, _, rest = entry.partition(",")
+    path, _, kind = rest.rpartition(",")
+    if not key:
+        return "", ""
+    return path.partition("@")[0], kind.rpartition(".")[2]

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from go_rl.core import OpGraph
 from go_rl.core.errors import ZooError
 from go_rl.graphs.zoo.generate import images, recurrent, sequences
-from go_rl.graphs.zoo.generate.draw import Draw
-from go_rl.graphs.zoo.generate.network import MODES, RandomNetwork, built
+from go_rl.graphs.zoo.generate.draw import MODES, Draw, RandomNetwork, built
 from go_rl.graphs.zoo.index import generated_name
 from go_rl.graphs.zoo.models.building import Built
 

@@ -8,8 +8,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from go_rl.graphs.zoo.generate.draw import Array, Block, Draw, matrix, scoped
-from go_rl.graphs.zoo.generate.network import RandomNetwork
+from go_rl.graphs.zoo.generate.draw import Array, Block, Draw, RandomNetwork, matrix, scoped
 from go_rl.graphs.zoo.models.building import floats
 
 State = tuple[Array, Array]

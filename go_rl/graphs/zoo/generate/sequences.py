@@ -7,7 +7,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from go_rl.graphs.zoo.generate.draw import Array, Block, Draw, chained, matrix, scoped
+from go_rl.graphs.zoo.generate.draw import (
+    Array,
+    Block,
+    Draw,
+    RandomNetwork,
+    chained,
+    matrix,
+    scoped,
+)
 from go_rl.graphs.zoo.generate.layers import (
     attention,
     experts,
@@ -16,7 +24,6 @@ from go_rl.graphs.zoo.generate.layers import (
     perceptron,
     state_space,
 )
-from go_rl.graphs.zoo.generate.network import RandomNetwork
 from go_rl.graphs.zoo.models.building import floats, integers
 
 LAYERS = {

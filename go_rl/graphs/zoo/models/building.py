@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import flax.linen as nn
@@ -69,3 +71,46 @@ def classifier_training(loss: Callable[..., Any], variables: tuple[Any, Any], im
     gradient = jax.value_and_grad(loss, has_aux=True)
     iteration = TrainingIteration(gradient, descend, {2: 0, 3: 0})
     return iteration, (*variables, images, integers(images.shape[0])), (0, 1)
+
+
+LEVELS = 256
+"""Values of the random bytes that are compared: the rate is rounded to so many."""
+
+
+def dropout(x: Any, rate: float) -> Any:
+    """Return ``x`` with a share of its elements zero and the others divided by what is kept; 0: as
+    it is, without a node.
+
+    Every call draws the same numbers: the graph is priced and planned, no network learns from it.
+    """
+    if rate == 0:
+        return x
+    drawn = jax.random.bits(jax.random.key(0), x.shape, jnp.uint8)
+    kept = drawn >= round(rate * LEVELS)
+    return jnp.where(kept, x / (1 - rate), 0.0)
+
+
+@dataclass(frozen=True)
+class ZooModel:
+    """One network of the zoo."""
+
+    name: str
+    """Unique, lower case, words joined by hyphens: ``resnet50``, ``bert-base-b8``."""
+    family: str
+    """Architecture family; the split never divides a test family: ``resnet``, ``bert``."""
+    build: Callable[[], Built]
+    """Returns the function, its abstract arguments and the positions of the weights."""
+    training: bool = False
+    """One training step instead of inference."""
+
+
+def flax_entry(name: str, family: str, module: nn.Module, *inputs: Any) -> ZooModel:
+    """Return the recipe of a flax module's forward pass on abstract ``inputs``."""
+    return ZooModel(name, family, partial(flax_model, module, *inputs))
+
+
+def training_form(model: ZooModel, axes: Mapping[int, int] | None = None) -> ZooModel:
+    """Return the training iteration of a network, named ``NAME-training``; ``axes`` are those of
+    `TrainingIteration`."""
+    build = model.build
+    return ZooModel(f"{model.name}-training", model.family, lambda: training(build(), axes), True)

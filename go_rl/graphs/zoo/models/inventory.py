@@ -8,20 +8,17 @@ from __future__ import annotations
 
 from go_rl.core import ZooError
 from go_rl.core.errors import nearest
-from go_rl.graphs.zoo.models.audio import speech
+from go_rl.graphs.zoo.models.audio import networks
+from go_rl.graphs.zoo.models.building import ZooModel, training_form
 from go_rl.graphs.zoo.models.language import language
 from go_rl.graphs.zoo.models.tabular import recommendation
 from go_rl.graphs.zoo.models.vision import entries, keras_applications
-from go_rl.graphs.zoo.models.zoo_model import ZooModel, training_form
 from go_rl.graphs.zoo.split import TRAINED
 
-_FILES = (keras_applications, entries, language, speech, recommendation)
+_FILES = (keras_applications, entries, language, networks, recommendation)
 _RECIPES = tuple(model for file in _FILES for model in file.ENTRIES)
 _BY_NAME = {model.name: model for model in _RECIPES}
-ZOO_MODELS: tuple[ZooModel, ...] = (
-    *_RECIPES,
-    *(training_form(_BY_NAME[name]) for name in TRAINED),
-)
+ZOO_MODELS: tuple[ZooModel, ...] = (*_RECIPES, *(training_form(_BY_NAME[name]) for name in TRAINED))
 """All recipes; names are unique."""
 
 

@@ -9,11 +9,10 @@ from dataclasses import dataclass, replace
 from math import isqrt
 
 from go_rl.core.errors import ReadError
-from go_rl.graphs.readers.hf.family import TransformerFamily
+from go_rl.graphs.readers.hf.family import BlockSizes, TransformerFamily
 from go_rl.graphs.readers.hf.mlp import ACTIVATIONS, activate
 from go_rl.graphs.readers.hf.network import Held, Made, NetworkBuilder
 from go_rl.graphs.readers.hf.resolve import block_sizes
-from go_rl.graphs.readers.hf.sizes import BlockSizes
 from go_rl.graphs.readers.hf.vision.multimodal import Multimodal
 from go_rl.graphs.readers.hf.vision.tower import MOST_PIXELS, add_blocks, add_tower, patch_rows
 from go_rl.graphs.readers.tensor import Tensor

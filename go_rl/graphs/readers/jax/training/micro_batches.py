@@ -18,8 +18,8 @@ import jax.numpy as jnp
 
 from go_rl.core.errors import ReadError
 from go_rl.core.graph.micro_batch import micro_batch_scope
-from go_rl.graphs.readers.batch_split import part_of_batch
 from go_rl.graphs.readers.model_options import check_size
+from go_rl.graphs.readers.weight_returns import part_of_batch
 
 NO_BATCH = "Arguments that have no batch are named as weights (--weight-args)"
 """Said to users whose arguments differ in their first axis."""

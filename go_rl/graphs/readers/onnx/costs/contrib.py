@@ -26,7 +26,7 @@ from go_rl.graphs.readers.onnx.call import (
 )
 from go_rl.graphs.readers.onnx.costs import dense, fused
 from go_rl.graphs.readers.onnx.costs import reductions as red
-from go_rl.graphs.readers.onnx.shapes.standins import NCHWC
+from go_rl.graphs.readers.onnx.shapes.microsoft import NCHWC
 
 ACTIVATION_FLOPS = {
     "Clip": 1,

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 from go_rl.core.errors import ReadError
-from go_rl.graphs.readers.arithmetic import contraction
-from go_rl.graphs.readers.arithmetic.lattice_points import valid_pairs
+from go_rl.graphs.readers import decompositions
+from go_rl.graphs.readers.arithmetic.closed_forms import valid_pairs
 from go_rl.graphs.readers.onnx.call import Call, Tensor
 
 
@@ -52,9 +52,9 @@ def matmul_n_bits(call: Call) -> float:
 
 
 def einsum(call: Call) -> float:
-    """`contraction.einsum` of the operands."""
+    """`decompositions.einsum` of the operands."""
     shapes = [call.operand(i).shape for i in range(len(call.inputs))]
-    return contraction.einsum(call.get("equation", ""), shapes, len(call.result.shape))
+    return decompositions.einsum(call.get("equation", ""), shapes, len(call.result.shape))
 
 
 def convolution(call: Call) -> float:

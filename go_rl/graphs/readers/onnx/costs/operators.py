@@ -14,6 +14,7 @@ from go_rl.graphs.readers.onnx.call import (
     Call,
     CostRule,
     Costs,
+    Formula,
     cost_rules,
     no_bytes,
     no_flops,
@@ -24,8 +25,51 @@ from go_rl.graphs.readers.onnx.costs import dense, fused
 from go_rl.graphs.readers.onnx.costs import reductions as red
 from go_rl.graphs.readers.onnx.costs.contrib import CONTRIB_RULES
 from go_rl.graphs.readers.onnx.costs.ml import ML_RULES
-from go_rl.graphs.readers.onnx.costs.training import TRAINING_RULES
 from go_rl.graphs.tables import by_name, names
+
+TRAINING_DOMAIN = "ai.onnx.preview.training"
+_UPDATE_SETTINGS = 2
+"""Operands before the parameters: rate and count."""
+
+
+def update(count: int, lists: int) -> Formula:
+    """FLOP of an update: ``count`` an element, 2 for a penalty on the parameter in the gradient,
+    and 1 for one on the result.
+
+    Args:
+        count: of an element, without penalties.
+        lists: parameters, gradients, and the states that the optimiser keeps.
+    """
+
+    def flops(call: Call) -> float:
+        penalty = 2 * bool(call.get("norm_coefficient", 0.0))
+        after = bool(call.get("norm_coefficient_post", 0.0))
+        given = call.inputs[_UPDATE_SETTINGS:]
+        parameters = given[: len(given) // lists]
+        elements = sum(t.size for t in parameters if t is not None)
+        return float((count + penalty + after) * elements)
+
+    return flops
+
+
+TRAINING_RULES = cost_rules(
+    f"{TRAINING_DOMAIN}.",
+    {
+        OpKind.ELEMENTWISE: {
+            "Adagrad": update(6, 3),  # square, sum; epsilon; rate, quotient, difference
+            "Adam": update(11, 4),  # moments 3 + 4; epsilon; rate, quotient, difference
+            # Velocity 3; of Nesterov's 2 more; rate, difference.
+            "Momentum": lambda call: update(5 + 2 * (call.get("mode", "") == "nesterov"), 3)(call),
+        }
+    },
+)
+"""The rule of each update."""
+REFUSED = {
+    f"{TRAINING_DOMAIN}.Gradient": "Gradient stands for a backward pass, which the file does not "
+    "hold: write the backward pass out when you export the model",
+    f"{TRAINING_DOMAIN}.GraphCall": "GraphCall runs a graph that is no part of the model",
+}
+"""Operators that have no price, and why."""
 
 
 def per_extra_operand(call: Call) -> float:

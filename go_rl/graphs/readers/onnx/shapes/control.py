@@ -16,14 +16,21 @@ import numpy as np
 import onnx
 
 from go_rl.core.errors import ReadError
-from go_rl.graphs.readers.arithmetic.counters import MOST_TRIPS
+from go_rl.graphs.readers.arithmetic.closed_forms import MOST_TRIPS
 from go_rl.graphs.readers.model_options import option
-from go_rl.graphs.readers.onnx.scope import Completion, MissingShapeError, Scope, Shape
+from go_rl.graphs.readers.onnx.scope import (
+    CompleteGraph,
+    Completion,
+    MissingShapeError,
+    Scope,
+    Shape,
+    subgraphs,
+)
 from go_rl.graphs.readers.onnx.shapes.sequences import define_sequence
 from go_rl.graphs.readers.onnx.shapes.trips import Truth, condition_of, sized_by_trip
 from go_rl.graphs.readers.onnx.shapes.unknown_values import why_unknown
 from go_rl.graphs.readers.onnx.structure import BATCHED, BRANCH, TRIPS, describe
-from go_rl.graphs.readers.onnx.values.types import element_type, static_shape, tensor_type
+from go_rl.graphs.readers.onnx.values import element_type, static_shape, tensor_type
 
 FOLLOWED_TRIPS = 32
 """Trips that are followed one by one where a state grows in uneven steps."""
@@ -31,15 +38,8 @@ LARGEST_LIMIT = 1 << 20
 """A trip count beyond this stands for "until the condition ends the loop"."""
 BRANCHES = ("then_branch", "else_branch")
 
-CompleteGraph = Callable[[onnx.GraphProto, Scope, Completion, str], None]
-"""Completes a subgraph in place."""
 BranchFlops = Callable[[onnx.NodeProto, str, Scope, Completion], float]
 """FLOP of a completed branch of a node."""
-
-
-def subgraphs(node: onnx.NodeProto) -> dict[str, onnx.GraphProto]:
-    """Return the graphs that a node holds, by attribute."""
-    return {a.name: a.g for a in node.attribute if a.HasField("g")}
 
 
 def complete_if(

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import onnx
 
 from go_rl.graphs.readers.onnx.costs.operators import ELEMENTWISE_FLOPS
-from go_rl.graphs.readers.onnx.values.types import (
+from go_rl.graphs.readers.onnx.values import (
     element_type,
     partial_shape,
     static_shape,

@@ -23,7 +23,7 @@ from go_rl.graphs.readers.onnx.shapes.microsoft import as_first_operand, infer_w
 from go_rl.graphs.readers.onnx.shapes.ml import ML_DOMAIN, ml_result_types
 from go_rl.graphs.readers.onnx.shapes.unknown_values import why_shape_unknown
 from go_rl.graphs.readers.onnx.structure import DEFAULT_DOMAINS
-from go_rl.graphs.readers.onnx.values.types import (
+from go_rl.graphs.readers.onnx.values import (
     element_type,
     is_static,
     partial_shape,
@@ -170,11 +170,7 @@ _OVERLOOKED_DEFAULTS = {"STFT": {"onesided": 1}}
 
 
 def _bounded_type(
-    node: onnx.NodeProto,
-    output: int,
-    scope: Scope,
-    run: Completion,
-    partial: onnx.TypeProto | None,
+    node: onnx.NodeProto, output: int, scope: Scope, run: Completion, partial: onnx.TypeProto | None
 ) -> onnx.TypeProto | None:
     """Bound a shape that values decide by its largest one; None: it has no bound."""
     first = scope.types.get(node.input[0]) if node.input else None

@@ -1,6 +1,6 @@
 """Result types of the ``ai.onnx.ml`` operators: what scikit-learn's exporters write.
 
-ONNX's own inference leaves most of them open. A map from keys to numbers has the type of a tensor
+ONNX's own inference leaves these open. A map from keys to numbers has the type of a tensor
 of its values, one a key; a sequence of maps (`ZipMap`) that of a tensor with a row a map.
 
 Source: the operator specification of ONNX (``docs/Operators-ml.md``), and ONNX Runtime where it is
@@ -25,7 +25,7 @@ from go_rl.graphs.readers.onnx.shapes.rule import (
     retyped,
     types_by,
 )
-from go_rl.graphs.readers.onnx.values.types import static_shape
+from go_rl.graphs.readers.onnx.values import static_shape
 from go_rl.graphs.tables import by_name
 
 ML_DOMAIN = "ai.onnx.ml"
@@ -90,11 +90,6 @@ def _regressor(count: str) -> Rule:
     return rule
 
 
-def _one_hot(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
-    categories = max(len(attributes.get(c, ())) for c in ("cats_int64s", "cats_strings"))
-    return [(TensorProto.FLOAT, (*inputs[0][1], categories))]
-
-
 def _extracted(attributes: Attributes, inputs: Inputs) -> Sequence[Result]:
     (element, shape), (_, indices) = inputs
     before = shape[:-1] if len(shape) > 1 else (1,)
@@ -141,16 +136,14 @@ def _joined_features(attributes: Attributes, inputs: Inputs) -> Sequence[Result]
 _RULES: dict[str, Rule] = by_name(
     {
         "ArrayFeatureExtractor": _extracted,
-        "Binarizer Imputer ZipMap": lambda attributes, inputs: [inputs[0]],
+        "Imputer ZipMap": lambda attributes, inputs: [inputs[0]],
         "CastMap": _cast_map,
-        "CategoryMapper": _mapped,
         "DictVectorizer": _vectorized,
         "FeatureVectorizer": _joined_features,
         "LabelEncoder": _encoded,
         "LinearClassifier": _linear_classifier,
         "LinearRegressor": _regressor("targets"),
         "Normalizer Scaler": retyped(TensorProto.FLOAT),
-        "OneHotEncoder": _one_hot,
         "SVMClassifier": _svm_classifier,
         "SVMRegressor": _regressor("no attribute counts them"),
         "TreeEnsemble": reshaped(lambda a, shape: (rows(shape), int(a.get("n_targets", 1)))),

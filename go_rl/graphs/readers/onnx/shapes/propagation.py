@@ -33,24 +33,26 @@ from go_rl.graphs.readers.onnx.order import (
     live_nodes,
     topological_nodes,
 )
-from go_rl.graphs.readers.onnx.scope import Completion, FileFacts, Scope
-from go_rl.graphs.readers.onnx.shapes.control import complete_if, complete_loop, subgraphs
+from go_rl.graphs.readers.onnx.scope import Completion, FileFacts, Scope, subgraphs
+from go_rl.graphs.readers.onnx.shapes.control import complete_if, complete_loop
 from go_rl.graphs.readers.onnx.shapes.guesses import GUESSED, guess_note
 from go_rl.graphs.readers.onnx.shapes.inference import result_types
-from go_rl.graphs.readers.onnx.shapes.sequence_map import complete_sequence_map
 from go_rl.graphs.readers.onnx.shapes.sequences import (
     complete_sequence,
+    complete_sequence_map,
     has_element,
     sequence_length,
 )
 from go_rl.graphs.readers.onnx.structure import DEFAULT_DOMAINS, describe, fitting
-from go_rl.graphs.readers.onnx.values.types import (
+from go_rl.graphs.readers.onnx.values import (
+    LAYOUT_OF_WEIGHTS,
+    OnnxValue,
     element_type,
     is_static,
     static_shape,
+    tensor_of,
     tensor_type,
 )
-from go_rl.graphs.readers.onnx.values.value import LAYOUT_OF_WEIGHTS, OnnxValue, tensor_of
 
 
 def complete(model: onnx.ModelProto, run: Completion) -> None:

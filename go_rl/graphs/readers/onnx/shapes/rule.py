@@ -7,7 +7,7 @@ from typing import Any
 
 import onnx
 
-from go_rl.graphs.readers.onnx.values.types import element_type, static_shape, tensor_type
+from go_rl.graphs.readers.onnx.values import element_type, static_shape, tensor_type
 
 Shape = tuple[int, ...]
 Result = tuple[int, Shape]

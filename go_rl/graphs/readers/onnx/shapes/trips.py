@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import onnx
 
-from go_rl.graphs.readers.arithmetic.counters import Comparison, first_failure
+from go_rl.graphs.readers.arithmetic.closed_forms import Comparison, first_failure
 from go_rl.graphs.readers.onnx.costs.operators import RULES
 from go_rl.graphs.readers.onnx.fold import constant_tensor, small_value
 from go_rl.graphs.readers.onnx.scope import Scope

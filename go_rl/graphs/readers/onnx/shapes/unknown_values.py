@@ -16,7 +16,7 @@ from go_rl.graphs.readers.model_options import option
 from go_rl.graphs.readers.onnx.costs.operators import RULES
 from go_rl.graphs.readers.onnx.scope import Scope
 from go_rl.graphs.readers.onnx.structure import DEFAULT_DOMAINS, describe
-from go_rl.graphs.readers.onnx.values.types import static_shape
+from go_rl.graphs.readers.onnx.values import static_shape
 
 
 def why_shape_unknown(node: onnx.NodeProto, scope: Scope) -> tuple[str, str]:

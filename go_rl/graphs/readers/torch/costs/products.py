@@ -9,8 +9,7 @@ from typing import Any
 
 from go_rl.core.errors import ReadError
 from go_rl.graphs.readers import decompositions as dense
-from go_rl.graphs.readers.arithmetic import contraction
-from go_rl.graphs.readers.arithmetic.lattice_points import valid_pairs
+from go_rl.graphs.readers.arithmetic.closed_forms import valid_pairs
 from go_rl.graphs.readers.tensor import Tensor
 from go_rl.graphs.readers.torch.call import Costs, Formula, TorchCall, per_element
 
@@ -36,9 +35,9 @@ def bilinear(call: TorchCall) -> float:
 
 
 def einsum(call: TorchCall) -> float:
-    """`contraction.einsum` of the operands."""
+    """`dense.einsum` of the operands."""
     shapes = [t.shape for t in call.tensor_list("tensors")]
-    return contraction.einsum(call.get("equation", ""), shapes, len(call.result.shape))
+    return dense.einsum(call.get("equation", ""), shapes, len(call.result.shape))
 
 
 def trilinear(call: TorchCall) -> float:

@@ -49,7 +49,7 @@ _PRIMS: dict[OpKind, dict[str, Costs]] = {
         "frexp": per_element(1),
     },
     OpKind.MOVEMENT: {
-        "broadcast_in_dim collapse_view device_put iota rev squeeze transpose view_of": no_flops,
+        "broadcast_in_dim collapse_view device_put iota rev squeeze transpose view_of": no_flops
     },
     OpKind.REDUCTION: {"amax amin prod sum xor_sum": reduction(), "var": reduction(3, 2)},
 }
@@ -71,13 +71,13 @@ _QUANTISED: dict[OpKind, dict[str, Costs]] = {
         " choose_qparams_symmetric": per_input(2),
         "fake_quant_per_channel quantize_affine quantize_per_channel quantize_per_tensor"
         " quantize_per_token": per_element(5),
-    },
+    }
 }
 _COLLECTIVES: dict[OpKind, dict[str, Costs]] = {
     OpKind.MOVEMENT: {
         **dict.fromkeys(COLLECTIVES, no_flops),
         **dict.fromkeys(COLLECTIVE_SUMS, per_input(1)),
-    },
+    }
 }
 
 RULES: dict[str, TorchRule] = {

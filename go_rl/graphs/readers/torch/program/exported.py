@@ -86,10 +86,7 @@ def joint_documents(
     """
     with joint_graph(module, arguments, micro_batches) as (graph, program):
         written = GraphModuleSerializer(ExportGraphSignature([], []), []).serialize_graph(graph)
-    signature = {
-        "input_specs": list(_inputs(graph)),
-        "output_specs": list(_outputs(graph)),
-    }
+    signature = {"input_specs": list(_inputs(graph)), "output_specs": list(_outputs(graph))}
     document = {
         "graph_module": {"graph": _dataclass_to_dict(written), "signature": signature},
         "schema_version": {"major": SCHEMA_VERSION[0], "minor": SCHEMA_VERSION[1]},

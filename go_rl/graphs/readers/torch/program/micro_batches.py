@@ -20,7 +20,7 @@ from torch.utils._pytree import keystr, tree_flatten_with_path, tree_map
 
 from go_rl.core.errors import ReadError
 from go_rl.core.graph.micro_batch import micro_batch_scope
-from go_rl.graphs.readers.batch_split import part_of_batch
+from go_rl.graphs.readers.weight_returns import part_of_batch
 
 NO_BATCH = "All tensors that forward takes are split along their first axis"
 """Said to users whose inputs differ in it."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from go_rl.graphs.zoo.bert import BertConfig, bert
-from go_rl.graphs.zoo.models.building import floats, integers
+from go_rl.graphs.zoo.models.building import ZooModel, flax_entry, floats, integers, training_form
+from go_rl.graphs.zoo.models.language.attention import TransformerXL
 from go_rl.graphs.zoo.models.language.recurrent import GNMT, RNNLM, GridLSTM, Seq2Seq
 from go_rl.graphs.zoo.models.language.sized import FROZEN
-from go_rl.graphs.zoo.models.language.transformer_xl import TransformerXL
 from go_rl.graphs.zoo.models.language.transformers import GPT, T5, MoETransformer, Transformer
-from go_rl.graphs.zoo.models.zoo_model import ZooModel, flax_entry, training_form
 
 
 def _bert(

@@ -9,7 +9,7 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from go_rl.graphs.zoo.models.dropout import dropout
+from go_rl.graphs.zoo.models.building import dropout
 from go_rl.graphs.zoo.models.language.attention import (
     FORBIDDEN,
     Attention,

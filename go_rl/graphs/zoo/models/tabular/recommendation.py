@@ -6,8 +6,16 @@ from typing import Any
 
 import flax.linen as nn
 
-from go_rl.graphs.zoo.models.building import flax_model, floats, integers, key
-from go_rl.graphs.zoo.models.tabular.graph_networks import GAT, GCN, GIN, EncodeProcessDecode
+from go_rl.graphs.zoo.models.building import ZooModel, flax_entry, flax_model, floats, integers, key
+from go_rl.graphs.zoo.models.tabular.graph_networks import (
+    GAT,
+    GCN,
+    GIN,
+    VAE,
+    EncodeProcessDecode,
+    GraphNetwork,
+    NeuralODE,
+)
 from go_rl.graphs.zoo.models.tabular.recommenders import (
     DLRM,
     Autoencoder,
@@ -16,8 +24,6 @@ from go_rl.graphs.zoo.models.tabular.recommenders import (
     NeuMF,
     WideAndDeep,
 )
-from go_rl.graphs.zoo.models.tabular.relational import VAE, GraphNetwork, NeuralODE
-from go_rl.graphs.zoo.models.zoo_model import ZooModel, flax_entry
 
 KAGGLE = DLRM(26, 20000, 16, bottom=(512, 256, 64), top=(512, 256))
 TERABYTE = DLRM(26, 40000, 128, bottom=(512, 256), top=(1024, 1024, 512, 256))

@@ -22,11 +22,7 @@ REDUCTION = (
     (2, "max_3x3"), (3, "none"), (1, "max_2x2"), (2, "avg_3x3"), (3, "conv_1x1"),
 )  # fmt: skip
 REDUCTION_CONCATENATED = (4, 5, 6)
-WINDOWS = {
-    "conv_1x1": (),
-    "conv_3x3": ((3, 3),),
-    "conv_1x7_7x1": ((1, 7), (7, 1)),
-}
+WINDOWS = {"conv_1x1": (), "conv_3x3": ((3, 3),), "conv_1x7_7x1": ((1, 7), (7, 1))}
 """Kernels between the two 1 × 1 convolutions of a bottleneck."""
 
 

@@ -9,14 +9,20 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 
-from go_rl.graphs.zoo.models.building import Built, classifier_training, floats, key
+from go_rl.graphs.zoo.models.building import (
+    Built,
+    ZooModel,
+    classifier_training,
+    flax_entry,
+    floats,
+    key,
+)
 from go_rl.graphs.zoo.models.vision.amoebanet import AmoebaNetD
 from go_rl.graphs.zoo.models.vision.convdraw import ConvDRAW
 from go_rl.graphs.zoo.models.vision.dense_prediction import SSD, UNet
 from go_rl.graphs.zoo.models.vision.networks import ResNet
 from go_rl.graphs.zoo.models.vision.vision_transformers import MLPMixer, Swin, VisionTransformer
 from go_rl.graphs.zoo.models.vision.wired import BiFPN, FractalNet, HRNet, RandWire
-from go_rl.graphs.zoo.models.zoo_model import ZooModel, flax_entry
 
 
 def _entry(name: str, family: str, module: nn.Module, size: int = 224, batch: int = 1) -> ZooModel:

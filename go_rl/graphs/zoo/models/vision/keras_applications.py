@@ -12,8 +12,7 @@ from functools import partial
 from typing import Any
 
 from go_rl.core.errors import MissingDependencyError
-from go_rl.graphs.zoo.models.building import Built, classifier_training
-from go_rl.graphs.zoo.models.zoo_model import ZooModel
+from go_rl.graphs.zoo.models.building import Built, ZooModel, classifier_training
 
 WITHOUT_KERAS = "resnet18, bert-mini, vit-tiny"
 """Some models of the zoo that are built without it."""

@@ -1,13 +1,16 @@
-"""Closed forms of window positions against counting them one by one."""
+"""Closed forms of trip counts and window positions against counting them one by one."""
 
 from __future__ import annotations
 
+import operator
 import random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from go_rl.core import ReadError
-from go_rl.graphs.readers.arithmetic.lattice_points import floor_sum, valid_pairs
+from go_rl.graphs.readers.arithmetic.closed_forms import first_failure, floor_sum, valid_pairs
 from go_rl.graphs.readers.hlo.window import Window
 
 
@@ -62,3 +65,21 @@ def test_windows_that_cannot_be_counted_are_refused():
         Window(3, stride=0).valid_positions(4, 4)
     with pytest.raises(ReadError, match="too large"):
         Window(2**40, base_dilation=2).valid_positions(2**40, 2**40)
+
+
+HOLDS = {
+    "LT": operator.lt, "LE": operator.le, "GT": operator.gt,
+    "GE": operator.ge, "EQ": operator.eq, "NE": operator.ne,
+}  # fmt: skip
+
+
+@given(st.integers(-20, 20), st.integers(-5, 5), st.integers(-20, 20), st.sampled_from([*HOLDS]))
+def test_first_failure_is_that_of_counting(first, step, limit, comparison):
+    trips = range(50)
+    failed = (t for t in trips if not HOLDS[comparison](first + t * step, limit))
+    assert first_failure(first, step, comparison, limit) == next(failed, None)
+
+
+@pytest.mark.parametrize(("limit", "trips"), [(2, 2), (1 << 63, 1 << 63)])
+def test_long_counters_are_not_counted(limit, trips):
+    assert first_failure(0, 1, "LT", limit) == trips

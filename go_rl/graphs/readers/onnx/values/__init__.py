@@ -1,1 +1,0 @@
-"""Tensors of ONNX while a model is read: their types and values."""

@@ -1,0 +1,136 @@
+"""`Geometry`, what shapes alone do not tell: of JAX primitives, of the HLO that XLA writes of the
+same functions, and of ONNX operators."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from graphs.readers.onnx_models import one_operator
+from jax import lax
+
+from go_rl.core import GEOMETRY, Geometry, OpGraph, ReadError
+from go_rl.graphs.readers.jax.reader import trace_jax
+from go_rl.graphs.readers.onnx.reader import read_onnx_model
+
+X, SQUARE = jnp.ones((2, 8, 8, 6)), jnp.ones((5, 5))
+
+
+def geometry(graph: OpGraph, op: str) -> Geometry:
+    assert graph.geometry is not None
+    return Geometry(*graph.geometry[graph.op_type.index(op)].tolist())
+
+
+def conv(x, w):
+    return lax.conv_general_dilated(
+        x, w, (2, 1), ((1, 1), (0, 2)), rhs_dilation=(1, 2), feature_group_count=3,
+        dimension_numbers=("NHWC", "HWIO", "NHWC"),
+    )  # fmt: skip
+
+
+def product(left, right):
+    return lambda a: lax.dot_general(a, a, (((left,), (right,)), ((), ())))
+
+
+@pytest.mark.parametrize(
+    ("op", "hlo", "function", "expected"),
+    [
+        ("conv_general_dilated", "convolution", lambda x: conv(x, jnp.ones((3, 3, 2, 12))),
+         Geometry(window=9.0, stride=2.0, padding=4.0, window_dilation=2.0, groups=3.0, minor=1.0)),
+        ("reduce_sum", "reduce", lambda x: x.sum(-1), Geometry(minor=1.0)),
+        ("reduce_sum", "reduce", lambda x: x.sum(0), Geometry()),
+        ("argmax", "", lambda x: x.argmax(-1), Geometry(minor=1.0)),
+        # In HLO the result has a layout in which nothing moves.
+        ("transpose", "", lambda x: x.transpose(0, 1, 3, 2), Geometry(minor=1.0)),
+        ("transpose", "transpose", lambda x: x.transpose(1, 0, 2, 3) + 1, Geometry()),
+        ("concatenate", "concatenate", lambda x: jnp.concatenate([x, x], 1), Geometry()),
+        ("concatenate", "concatenate", lambda x: jnp.concatenate([x, x], 3), Geometry(minor=1.0)),
+        ("cumsum", "", lambda x: lax.cumsum(x, 3), Geometry(minor=1.0)),
+        ("slice", "", lambda x: x[:, ::2], Geometry(stride=2.0)),
+        ("pad", "", lambda x: lax.pad(x, 0.0, ((0, 0, 0), (1, 2, 3), (0, 0, 0), (0, 0, 0))),
+         Geometry(padding=3.0, input_dilation=4.0)),
+        ("broadcast_in_dim", "", lambda x: lax.broadcast_in_dim(x, (*x.shape, 5), (0, 1, 2, 3)),
+         Geometry(minor=1.0)),
+        ("tanh", "tanh", jnp.tanh, Geometry()),
+        ("reduce_window_max", "reduce-window", lambda x: lax.reduce_window(
+            x, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID"),
+         Geometry(window=4.0, stride=4.0)),
+        ("max", "", jax.nn.relu, Geometry()),
+        # An axis may be a number of NumPy's: so flax's Swin splits its windows.
+        ("split", "", lambda x: lax.split(x, (3, 3), np.int64(3)), Geometry(minor=1.0)),
+        *(("dot_general", "dot", product(*axes), Geometry(minor=minor)) for axes, minor in
+          (((1, 0), 1.0), ((0, 0), 0.0), ((1, 1), 3.0), ((0, 1), 2.0))),
+    ],
+)  # fmt: skip
+def test_of_jax_and_hlo(op, hlo, function, expected, loaded):
+    x = SQUARE if op == "dot_general" else X
+    assert geometry(trace_jax(function, x), op) == expected
+    if hlo:
+        assert geometry(loaded(jax.jit(function).lower(x).as_text("hlo")), hlo) == expected
+
+
+def test_a_transposed_convolution_with_channels_first():
+    def function(x, w):
+        return lax.conv_transpose(x, w, (2, 2), "SAME", dimension_numbers=("NCHW", "OIHW", "NCHW"))
+
+    graph = trace_jax(function, jnp.ones((1, 4, 5, 5)), jnp.ones((7, 4, 3, 3)))
+    found = geometry(graph, "conv_general_dilated")
+    assert (found.input_dilation, found.stride, found.minor) == (4.0, 1.0, 0.0)
+
+
+def test_an_input_is_plain_and_a_scatter_has_one():
+    graph = trace_jax(lambda x, i: x.at[:, i].add(1.0), jnp.ones((4, 9)), jnp.zeros((2,), int))
+    assert graph.geometry is not None
+    assert graph.geometry.shape == (graph.num_nodes, len(GEOMETRY))
+    assert graph.geometry[0].tolist() == list(Geometry().__dict__.values())
+
+
+STRIDED = {"strides": [2, 2], "pads": [1, 1, 1, 1], "group": 2}
+
+
+def of_onnx(op, inputs, result, attributes, domain=""):
+    graph = read_onnx_model(one_operator(op, inputs, [result], domain=domain, **attributes), op)
+    assert graph.geometry is not None
+    return Geometry(*graph.geometry[graph.index["op"]].tolist())
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "result", "attributes", "expected"),
+    [
+        ("Conv", [[1, 4, 9, 9], [6, 2, 3, 3]], [1, 6, 5, 5], STRIDED,
+         Geometry(window=9.0, stride=4.0, padding=4.0, groups=2.0)),
+        ("Conv", [[1, 4, 9, 9], [6, 4, 3, 3]], [1, 6, 9, 9],
+         {"auto_pad": "SAME_UPPER", "dilations": [1, 2]},
+         Geometry(window=9.0, padding=6.0, window_dilation=2.0)),
+        ("ConvTranspose", [[1, 4, 5, 5], [4, 6, 2, 2]], [1, 6, 10, 10], {"strides": [2, 2]},
+         Geometry(window=4.0, input_dilation=4.0)),
+        ("MaxPool", [[1, 4, 8, 8]], [1, 4, 4, 4], {"kernel_shape": [2, 2], "strides": [2, 2]},
+         Geometry(window=4.0, stride=4.0, minor=1.0)),
+        ("MatMul", [[2, 3], [3, 4]], [2, 4], {}, Geometry(minor=1.0)),
+        ("Gemm", [[2, 3], [4, 3]], [2, 4], {"transB": 1}, Geometry(minor=3.0)),
+        ("Gemm", [[3, 2], [3, 4]], [2, 4], {"transA": 1}, Geometry(minor=0.0)),
+        ("Transpose", [[2, 3, 4]], [3, 2, 4], {"perm": [1, 0, 2]}, Geometry()),
+        ("Transpose", [[2, 3, 4]], [4, 3, 2], {}, Geometry(minor=1.0)),
+        ("Concat", [[2, 3], [2, 3]], [2, 6], {"axis": -1}, Geometry(minor=1.0)),
+        ("Concat", [[2, 3], [2, 3]], [4, 3], {"axis": 0}, Geometry()),
+        ("Softmax", [[2, 3]], [2, 3], {}, Geometry(minor=1.0)),
+        ("Relu", [[2, 3]], [2, 3], {}, Geometry()),
+    ],
+)  # fmt: skip
+def test_of_onnx(op, inputs, result, attributes, expected):
+    assert of_onnx(op, inputs, result, attributes) == expected
+
+
+@pytest.mark.parametrize(
+    ("domain", "op"), [("com.microsoft", "FusedConv"), ("com.microsoft.nchwc", "Conv")]
+)
+def test_convolutions_of_onnx_runtime_have_that_of_the_standard_one(domain, op):
+    shapes = [[1, 16, 9, 9], [32, 8, 3, 3]], [1, 32, 5, 5]
+    assert of_onnx(op, *shapes, STRIDED, domain) == of_onnx("Conv", *shapes, STRIDED)
+
+
+@pytest.mark.parametrize("group", [0, -2])
+def test_a_convolution_without_groups_is_refused_by_name(group):
+    with pytest.raises(ReadError, match=f"attribute group must be 1 or more, not {group}"):
+        of_onnx("Conv", [[1, 4, 9, 9], [6, 4, 3, 3]], [1, 6, 7, 7], {"group": group})
