@@ -1,7 +1,5 @@
 """Checked functions accept and refuse what jaxtyping's own do."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

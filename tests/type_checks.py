@@ -5,8 +5,6 @@ both checks when a module is imported. Here a function's check is built when it 
 arguments are checked once: together that was nearly half of the tests' time.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 from collections.abc import Callable

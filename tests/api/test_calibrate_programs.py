@@ -1,7 +1,5 @@
 """`calibrate_programs`: which tasks are timed, and how weights learn on; nothing is timed here."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`train_programs`: splits, what is written, and the errors of bad input."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``go-rl run --audit`` and ``go-rl check --ran``, as a user types them."""
 
-from __future__ import annotations
-
 import json
 
 import onnx

@@ -1,7 +1,5 @@
 """``go-rl check --explain``: what is legal beside a plan."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

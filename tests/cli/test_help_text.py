@@ -1,7 +1,5 @@
 """Help without ``None``: by hand, and of every command."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

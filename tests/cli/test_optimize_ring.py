@@ -1,7 +1,5 @@
 """``go-rl optimize`` for rings and host objectives: documents, files, exit codes."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

@@ -1,7 +1,5 @@
 """``go-rl check``, ``graph``, ``package`` and the options of the command itself."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from importlib.metadata import version

@@ -1,7 +1,5 @@
 """``go-rl predict`` and ``train operators``."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

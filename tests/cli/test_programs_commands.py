@@ -1,8 +1,6 @@
 """``go-rl train programs``, ``calibrate`` and ``predict --device this``: what is refused, and what
 is printed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

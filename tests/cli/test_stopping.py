@@ -1,7 +1,5 @@
 """Real signals: searches end with their best plan, everything else by an exception."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

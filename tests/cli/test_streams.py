@@ -1,7 +1,5 @@
 """Output where the terminal is poor: narrow encodings, and streams that are closed."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """``go-rl train policy``: the configuration in the folder of a run."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, replace
 from pathlib import Path

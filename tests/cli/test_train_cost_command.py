@@ -1,7 +1,5 @@
 """``go-rl train kernels`` and ``train tiles``: weights of measurements, and what they refuse."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

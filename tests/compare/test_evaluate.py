@@ -1,7 +1,5 @@
 """Comparisons on tiny graphs: what is run, kept, resumed and refused."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """List schedules, reverse depth-first orders, barycentric places and the reference orders."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from reference.list_order import list_order as twin

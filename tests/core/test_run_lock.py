@@ -1,7 +1,5 @@
 """Locks of folders and files: one run at a time."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

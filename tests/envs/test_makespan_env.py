@@ -1,7 +1,5 @@
 """The makespan environments: rewards by hand, masks, failures, the contract, the vector form."""
 
-from __future__ import annotations
-
 import gymnasium
 import numpy as np
 import pytest

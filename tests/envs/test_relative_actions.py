@@ -1,7 +1,5 @@
 """Relative actions against brute force, and shaped rewards against the rewards they are made of."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise, product
 from typing import Any

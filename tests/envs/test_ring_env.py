@@ -1,7 +1,5 @@
 """The environment: hand-computed rewards, masks against brute force, failures, the contract."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A few golden results, in the suite; and what compares them."""
 
-from __future__ import annotations
-
 import gzip
 from fnmatch import fnmatchcase
 

@@ -1,7 +1,5 @@
 """A few hundred mutants of every kind; the counted suite tries a hundred thousand."""
 
-from __future__ import annotations
-
 import signal
 
 import pytest

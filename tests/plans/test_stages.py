@@ -1,7 +1,5 @@
 """Stages of a plan as ONNX files: where they are cut, what they hold, and what they compute."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Stages of JAX functions: programs of `jax.export`, and what they compute."""
 
-from __future__ import annotations
-
 import json
 
 import jax

@@ -1,7 +1,5 @@
 """The order task's distribution."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 import jraph
@@ -14,7 +12,6 @@ from scipy.stats import norm
 from go_rl.policy.agent import draw
 from go_rl.policy.distributions.surroundings import seen_scores
 from go_rl.policy.network import Policy, head_input
-from go_rl.policy.observations.reference_orders import REFERENCE_ORDERS
 from go_rl.policy.ring.order_decoder import OrderActions, OrderDecoder
 from go_rl.policy.ring.ring_policy import RingPolicy
 
@@ -63,13 +60,6 @@ def judge():
         return RingPolicy(TINY).apply(params, encoded, graph, "order", actions, method=Policy.judge)
 
     return log_prob
-
-
-def test_shapes_and_iterations(drawn):
-    agent, padded, _, actions = drawn
-    assert agent.config.iterations == 2
-    assert actions.scores.shape == (4, 2, len(padded.real))
-    assert actions.mix.shape == (4, len(REFERENCE_ORDERS) + TINY.directions)
 
 
 def test_log_densities_are_those_of_the_normal_distribution(drawn, scoring, judge):

@@ -1,7 +1,5 @@
 """Tables and figures of a comparison written by hand."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Pictures: what is drawn is what the plan says, for one chip and for sixty-four."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 

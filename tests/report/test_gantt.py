@@ -1,7 +1,5 @@
 """The picture of an iteration: boxes where slices are, for one node and for tens of thousands."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """A worker answers, and says what happened when it cannot."""
 
-from __future__ import annotations
-
 import gc
 import os
 import pickle

@@ -1,7 +1,5 @@
 """Constraints written in Python, against brute force over the legal plans."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from reference.small_rings import legal_plans, random_ring, ring_problem

@@ -1,7 +1,5 @@
 """The stepping interface against brute force: sound domains, exact undo, clear refusals."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

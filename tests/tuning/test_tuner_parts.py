@@ -1,7 +1,5 @@
 """Parts of inner tuners, by hand: chains, diversity, clusters, policies."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Kernel costs corrected by what was measured on this machine."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import jax

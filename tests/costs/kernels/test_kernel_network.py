@@ -1,7 +1,5 @@
 """The networks see kernels, not padding; losses by hand; what is simple is learned."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

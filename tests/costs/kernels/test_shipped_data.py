@@ -1,7 +1,5 @@
 """The measurements and weights that ship: as many as is said, of one target, and read by name."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

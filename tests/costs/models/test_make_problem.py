@@ -1,7 +1,5 @@
 """`make_problem`: number formats, streaming, profiles, memory, and what it refuses."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Latency of operators on GPUs of which only the data sheet is known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

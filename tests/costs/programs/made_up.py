@@ -1,7 +1,5 @@
 """Small made-up programs for tests: their seconds follow from their features."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Transforms of seconds into labels, and back."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

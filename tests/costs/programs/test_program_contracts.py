@@ -1,7 +1,5 @@
 """The contract of predictors, for CDMPP and `CodeTrees`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar

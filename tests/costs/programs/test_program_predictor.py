@@ -1,7 +1,5 @@
 """CDMPP: what it learns, its files, and the errors of bad input."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Search with Optuna: goes on where it stopped, and needs it only when used."""
 
-from __future__ import annotations
-
 import sys
 from types import SimpleNamespace
 

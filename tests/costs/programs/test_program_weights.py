@@ -1,7 +1,5 @@
 """`load_program_weights`: one reader, by the file's own kind."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from costs.kernels.kernels import weights

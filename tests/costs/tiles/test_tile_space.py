@@ -1,7 +1,5 @@
 """Configurations: legal, distinct, the same for a seed; all of them where there are few."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

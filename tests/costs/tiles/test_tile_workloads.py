@@ -1,7 +1,5 @@
 """The tile task's kernels: enough, distinct, of many networks, of sensible size."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from go_rl.costs.tiles import (

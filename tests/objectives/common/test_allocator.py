@@ -1,7 +1,5 @@
 """The offset allocator: brute force, plain twins, invariants, and MiniMalloc's instances."""
 
-from __future__ import annotations
-
 import csv
 import os
 import time

@@ -1,7 +1,5 @@
 """The best plan so far, finished plans, and what the checker says of them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

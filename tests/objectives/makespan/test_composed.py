@@ -1,7 +1,5 @@
 """Passes one after the other: which compositions there are, and that none is forgotten."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """HDP: features by hand, networks against plain loops, and learning on two chains."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """HEFT: the example of its paper, idle times, queues on links, priorities."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from reference.step_problems import random_step, step_problem

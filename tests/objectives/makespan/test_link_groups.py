@@ -1,7 +1,5 @@
 """Links of unlike classes: the table of pairs, the replay, dispatch, HEFT's ranks, the checker."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Simulated annealing on connected devices: optima of tiny graphs, starts, too little memory."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 

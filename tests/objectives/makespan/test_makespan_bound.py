@@ -1,7 +1,5 @@
 """Lower bounds on a step with fusion: by hand, and against every legal plan of small graphs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import permutations
 

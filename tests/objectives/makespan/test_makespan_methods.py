@@ -1,7 +1,5 @@
 """The rivals on connected devices: one conformance table for all, then what each promises."""
 
-from __future__ import annotations
-
 import ctypes
 import itertools
 

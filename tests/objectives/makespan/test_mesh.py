@@ -1,7 +1,5 @@
 """Meshes and tori: routes, the replay with its checker, HEFT, figures of links, refusals."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,8 +1,6 @@
 """The compiled replay against its plain twin, the checker, Algorithm 2 of CDMPP, and what holds of
 every schedule."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from itertools import pairwise
 

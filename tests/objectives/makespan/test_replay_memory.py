@@ -1,7 +1,5 @@
 """What lies on each device, by hand: weights, tensors, copies and results."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace

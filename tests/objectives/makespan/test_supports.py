@@ -1,7 +1,5 @@
 """Operators that a device cannot run: patterns, every method, the checker, refusals."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 

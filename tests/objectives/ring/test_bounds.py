@@ -1,7 +1,5 @@
 """Proven bounds on the ring never exceed the best legal plan, whatever it copies."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """From scores to priced plans."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from reference.random_rings import random_ring

@@ -1,7 +1,5 @@
 """Ring pricing: hand-computed plans, an independent twin, and the checker's own value."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

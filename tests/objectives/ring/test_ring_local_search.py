@@ -1,7 +1,5 @@
 """Local search on a ring: legal wherever it goes, exact prices, optima of small graphs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Offsets for a ring plan: as high as the peak at least, and honest about what does not fit."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Stages of several chips: optima of stars by hand, legality and loads on random graphs."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

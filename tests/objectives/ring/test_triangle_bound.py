@@ -1,7 +1,5 @@
 """Bounds under the triangle rule: by hand, and against every legal plan of small graphs."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 

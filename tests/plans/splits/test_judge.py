@@ -1,7 +1,5 @@
 """What is said of a split, against sums by hand."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which notation a split is in, and how what is in none is refused."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Node policies that learn from generated graphs: which are drawn, what chooses the weights."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -74,6 +72,7 @@ def test_a_run_goes_on_to_the_bit(cache, tmp_path):
     pairs = zip(*(jax.tree.leaves(w.agent.params) for w in (whole, again)), strict=True)
     assert all(np.array_equal(one, other) for one, other in pairs)
     assert len(whole.card["validation"]) == 3
+    assert load_weights(cut / "weights.npz").agent.config == CONFIG.policy
 
 
 def test_a_generated_graph_is_traced_once(tmp_path, monkeypatch):

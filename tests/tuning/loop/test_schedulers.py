@@ -1,7 +1,5 @@
 """Schedulers: scores worked out by hand, choices, names."""
 
-from __future__ import annotations
-
 from math import inf, isnan, log, sqrt
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The slot loop: slots, lapses, the end of operators, and runs that were killed."""
 
-from __future__ import annotations
-
 import errno
 import os
 

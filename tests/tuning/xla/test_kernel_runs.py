@@ -1,7 +1,5 @@
 """Runs of the kernel tuner that are killed, stopped, limited, or scheduled by others."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Tuning on a made-up machine: what it finds, what it spends, and what it never does twice."""
 
-from __future__ import annotations
-
 import csv
 import json
 from dataclasses import replace
