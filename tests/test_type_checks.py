@@ -79,11 +79,6 @@ def test_wrong_types_and_sizes_are_refused(typed, function, arguments, options):
         typed(function)(*arguments, **options)
 
 
-def test_sizes_are_shown_beside_the_violation():
-    with pytest.raises(TypeCheckError, match=r"Float64\[ndarray, 'N'\](.|\n)*\nN=3"):
-        checked(joined, typechecker=beartype)(LETTERS, OTHERS)
-
-
 def test_sizes_bind_anew_in_each_call(typed):
     inner = typed(joined)
 
@@ -93,15 +88,6 @@ def test_sizes_bind_anew_in_each_call(typed):
 
     assert len(typed(outer)(LETTERS)) == 3
     assert len(typed(outer)(OTHERS)) == 4
-
-
-def test_what_a_generator_yields_is_not_checked(typed):
-    assert list(typed(counted)(2)) == ["0", "1"]
-
-
-def test_missing_arguments_are_python_errors(typed):
-    with pytest.raises(TypeError, match="count"):
-        typed(plain)()
 
 
 def test_data_classes_and_their_methods_are_checked(typed):
@@ -137,34 +123,6 @@ def test_data_classes_and_their_methods_are_checked(typed):
     ):
         with pytest.raises(TypeCheckError):
             wrong()
-
-
-def test_a_data_class_is_wrapped_once():
-    @checked(typechecker=beartype)
-    @dataclass
-    class Base:
-        size: int
-
-    @checked(typechecker=beartype)
-    @dataclass(init=False)
-    class Derived(Base):
-        pass
-
-    assert Derived.__init__ is Base.__init__
-    assert not hasattr(inspect.unwrap(Base.__init__), "__checked__")
-
-
-def test_closures_super_and_keyword_defaults_survive(typed):
-    class Parent:
-        def size(self) -> int:
-            return 2
-
-    class Child(Parent):
-        @typed
-        def size(self, *, more: int = 1) -> int:
-            return super().size() + more
-
-    assert (Child().size(), Child().size(more=3)) == (3, 5)
 
 
 def test_checks_can_be_switched_off(typed, monkeypatch):

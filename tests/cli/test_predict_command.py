@@ -57,13 +57,6 @@ def test_a_stated_host_is_told_by_file_or_flag(command, operators, tmp_path):
     assert "t4: Launch_us must be a positive number, not -1.0" in wrong.err
 
 
-def test_predict_prints_a_table(command, operators):
-    found = command("predict", operators, "--device", "a100-40gb")
-    assert found.code == 0
-    assert "linear" in found.out
-    assert "one after the other" in found.out
-
-
 def test_long_times_have_no_exponent_and_endings_any_case(command, operators, tmp_path):
     (tmp_path / "LONG.CSV").write_text("op,B,M,N,K\nlinear,1,100000,100000,10000\n")
     found = command("predict", "LONG.CSV", "--device", "t4")

@@ -77,11 +77,6 @@ def test_the_first_signal_asks_and_the_second_insists():
     assert not Progress(Budget(samples=10)).spent
 
 
-def test_sigterm_is_an_exception():
-    with pytest.raises(Terminated), handling({signal.SIGTERM: raise_by_signal}):
-        signal.raise_signal(signal.SIGTERM)
-
-
 def test_a_signal_in_a_callback_that_forgets_errors_comes_again():
     """As of weak references, where Ctrl-C was once printed and ignored."""
 

@@ -57,14 +57,6 @@ def _pairs(comparison: Comparison) -> list[tuple[str, int]]:
     return [(r.method, r.seed) for r in comparison.runs]
 
 
-def test_a_method_that_makes_one_plan_can_be_drawn_alone():
-    runs = [replace(run("greedy"), samples=1)]
-    config = EvaluateConfig(("a",), ("ring2",), methods=("greedy",), samples=100)
-    alone = Comparison(config, ("greedy",), tuple(runs), best_bounds(runs))
-    (panel,) = comparison_figure(alone, "samples").axes
-    assert panel.get_xlim() == (1.0, 10.0)
-
-
 @pytest.mark.parametrize("axis", ["samples", "seconds"])
 def test_lines_and_bands_of_the_figure(comparison, axis):
     figure = comparison_figure(comparison, axis)

@@ -100,10 +100,6 @@ def test_equal_plans_give_equal_files(tmp_path):
     assert b"proven bound 2 ms" in (tmp_path / "first" / "loads.svg").read_bytes()
 
 
-def test_no_curves_at_all_is_still_a_picture():
-    assert len(curves_figure([], 0.0, "net").axes) == 2
-
-
 @pytest.mark.parametrize("seconds", [0.0011, 0.0019, 3.0])
 def test_labels_of_the_curves_do_not_overlap(seconds):
     """A single sample, or seconds within less than a decade."""

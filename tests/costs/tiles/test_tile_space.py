@@ -64,10 +64,6 @@ def test_the_default_fills_registers_and_fits_caches():
     assert lanes == (5, 8, 2), "8 full lanes rather than 13 single ones"
 
 
-def test_the_naive_one_has_no_tiles():
-    assert naive_tiles(TileProgram("matmul", (2, 3, 4))) == Tiles((2, 3, 4), (1, 1, 1))
-
-
 def test_a_flag_that_changes_nothing_is_not_set():
     """No loop of the register tile but the vector's, or no cut reducing loop, or no cut result."""
     for tiles in tile_configurations(TileProgram("matmul", (4, 16, 4)), 500, 0):

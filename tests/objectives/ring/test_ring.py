@@ -121,14 +121,6 @@ def test_a_tied_array_counts_once_a_chip_and_own_arrays_beside_it():
     assert evaluate(problem, 0, 0, 0, 1).weight_bytes.tolist() == [10.0, 1.0]
 
 
-def test_a_tied_array_counts_once_a_chip():
-    problem = problem_with(
-        4, [], 2, groups=[0, 0, 0, -1], weights=[8.0, 8.0, 8.0, 1.0], memory_bytes=9.0
-    )
-    assert evaluate(problem, 0, 0, 1, 0).weight_bytes.tolist() == [9.0, 8.0]
-    assert evaluate(problem, 0, 0, 1, 0).status is Status.OK
-
-
 def test_peak_of_a_chain_by_hand():
     """Results 10, 6, 3 on one chip: while node 1 runs, 10 + 6 are alive; then 6 + 3; weights 5."""
     chain = [(0, 1, 10.0), (1, 2, 6.0), (2, 3, 3.0)]

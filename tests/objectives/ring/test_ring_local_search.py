@@ -61,14 +61,6 @@ def test_it_reaches_the_optimum_of_most_small_graphs():
     assert reached["strict"] >= 7
 
 
-def test_it_opens_and_closes_chips():
-    """From everything on one chip to three, and from three badly filled ones to the optimum."""
-    problem = ring_problem(6, [(i, i + 1) for i in range(5)], 3, "strict", memory=False)
-    for start in ([0] * 6, [0, 1, 2, 2, 2, 2]):
-        search = RingLocalSearch(np.array(start, np.int16))
-        assert search.optimize(problem, Budget(samples=2000), 0).value == 2.0
-
-
 def test_more_samples_go_on_where_fewer_stopped():
     problem: Problem = layered_ring(3, 40, 6, "strict")
     search = RingLocalSearch().with_cooling(Budget(samples=4000))

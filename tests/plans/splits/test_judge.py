@@ -110,12 +110,6 @@ def test_order_and_kernels_of_makespan_are_the_best_of_a_few(graph):
     assert np.array_equal(free.plan.device, bare.plan.device)
 
 
-def test_a_judgement_prints_as_one_line(graph):
-    found = judged(posed(graph, "ring4"), "3,1")
-    assert repr(found).startswith("<Judgement of a split in notation 'vllm', ring on 'ring4': ok, ")
-    assert repr(found).endswith("; moving 'model.layers.2' gains most>")
-
-
 def test_a_split_of_another_graph_is_refused(graph, tmp_path):
     other = posed(llama(tmp_path, layers=2), "ring4")
     with pytest.raises(SplitError, match="the split has 68 nodes, 'tiny' 36"):

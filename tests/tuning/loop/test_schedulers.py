@@ -167,13 +167,6 @@ def test_sequential_moves_on_when_an_operator_is_finished_or_had_its_share():
     assert Sequential().choose(state) == 1
 
 
-def test_draws_depend_on_seed_and_slot_alone():
-    first, second = (state_of(operators(1, 1, 1), [(0, 1e-3)], [1e-3] * 3, seed=7) for _ in "ab")
-    for name in ("random", "dynamic-random"):
-        scheduler = scheduler_of(name)
-        assert scheduler.choose(first) == scheduler.choose(first) == scheduler.choose(second)
-
-
 def falling(rng, count):
     """Seconds whose best falls with diminishing returns."""
     return (1e-3 + 5e-3 * np.exp(-np.arange(count) / rng.uniform(3, 12))) * rng.uniform(0.5, 2)
