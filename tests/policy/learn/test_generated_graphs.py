@@ -6,24 +6,24 @@ from pathlib import Path
 import jax
 import numpy as np
 import pytest
-from policy.tiny import TINY_NODES, network, small_generated
+from policy.tiny import SMALL_LESSON, TINY_NODES, network, small_generated
 
 from go_rl.core import FREE, ProblemError, TrainingError
 from go_rl.graphs.readers.archive import save_graph
 from go_rl.graphs.zoo.generate.generated import generated_graph
 from go_rl.graphs.zoo.index import generated_name
 from go_rl.policy.learn.advantage import RunningBaseline
-from go_rl.policy.learn.config import NodesTrainConfig, PPOConfig
+from go_rl.policy.learn.config import NodesTrainConfig
 from go_rl.policy.learn.pretrain import pretrain
 from go_rl.policy.learn.problems import makespan
 from go_rl.policy.learn.problems.curriculum import CACHE, stored_graph
 from go_rl.policy.learn.problems.makespan import HELD_OUT_SEED, MakespanProblems
+from go_rl.policy.weights import load_weights
 
 CONFIG = NodesTrainConfig(
     generated=3, max_nodes=60, updates=2, problems=2, samples=8, hardware=("p100x2",),
     decide=(("placement",),), colocate="gradients", top=None, validate_every=1,
-    checkpoint_every=1, ppo=PPOConfig(epochs=1),
-    policy=replace(TINY_NODES, directions=0, carry=False),
+    checkpoint_every=1, ppo=SMALL_LESSON.ppo, policy=TINY_NODES,
 )  # fmt: skip
 
 
