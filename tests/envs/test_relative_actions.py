@@ -46,7 +46,7 @@ def test_relative_actions_reach_every_monotone_assignment():
     assert len(reached) == len(plans) == 7
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(8))
 def test_masks_are_the_legal_moves(seed):
     """A random walk over the masks; at each node they are what brute force allows."""
     problem: Problem = replace(random_ring(seed), memory=False)

@@ -81,7 +81,7 @@ def test_heft_with_queues_sends_one_tensor_after_the_other():
     assert heft(makespan_workspace(shared), queues=True).finish.tolist() == [1, 6, 7]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_heft_on_its_own_terms_is_a_schedule(seed):
     """Tasks wait for operands, and no device is busier than there is time."""
     problem = random_step(seed, engines=(), memory_bytes=None)

@@ -246,9 +246,9 @@ def agrees(problem: Problem, home: np.ndarray, present: np.ndarray, evaluation) 
 
 
 def test_the_kernel_agrees_with_its_twin_and_with_the_checker():
-    """300 problems: several results a node, tied weights, copies, all rule sets and memories."""
+    """120 problems: several results a node, tied weights, copies, all rule sets and memories."""
     seen: Counter[str] = Counter()
-    for seed in range(300):
+    for seed in range(120):
         problem = richer(seed)
         pricer = RingPricer(problem)
         devices = random_devices(seed, problem, 3)
@@ -265,8 +265,8 @@ def test_the_kernel_agrees_with_its_twin_and_with_the_checker():
             if status.ok and not legal(problem, home, copies):
                 seen["legal"] += 1
                 assert plan_value(problem, home, copies) == pytest.approx(value, rel=1e-12)
-    assert min(seen[Status.OK], seen[Status.ILLEGAL], seen[Status.OUT_OF_MEMORY]) > 50
-    assert min(seen["copies"], seen["legal"]) > 50
+    assert min(seen[Status.OK], seen[Status.ILLEGAL], seen[Status.OUT_OF_MEMORY]) > 20
+    assert min(seen["copies"], seen["legal"]) > 15
 
 
 @given(st.integers(0, 20_000))

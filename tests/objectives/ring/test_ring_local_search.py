@@ -17,7 +17,7 @@ from go_rl.objectives.ring.workspace import ring_workspace
 from go_rl.verify.check_plan import check_plan
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(12))
 def test_wherever_it_walks_plans_are_legal_and_priced_as_the_simulator_does(seed):
     """Hot enough to wander: FIX keeps every partition as it is, and T_max agrees."""
     problem = layered_ring(seed, 24, 6, "strict") if seed % 2 else random_ring(seed, 10, 4)
