@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from beartype import beartype
 from jaxtyping import Float64, Int64, TypeCheckError, config
-from type_checks import checked, in_full
+from type_checks import ALWAYS, EVERY, checked, in_full
 
 DECORATORS = {"checked": checked, "in full": in_full}
 LETTERS = np.zeros(3)
@@ -129,6 +129,19 @@ def test_checks_can_be_switched_off(typed, monkeypatch):
     monkeypatch.setattr(config, "jaxtyping_disable", True)
     assert typed(plain)(2, "none") is None
     assert typed(plain)(True, [3]) == [3]
+
+
+def test_some_of_very_many_calls_are_checked():
+    typed = checked(plain, typechecker=beartype)
+    for _ in range(ALWAYS):
+        typed(1)
+    refused = 0
+    for _ in range(2 * EVERY):
+        try:
+            typed(2, "none")
+        except TypeCheckError:
+            refused += 1
+    assert refused == 2
 
 
 def test_numba_finds_the_function_inside(typed):

@@ -10,6 +10,7 @@ from go_rl.costs.programs.learn.predictor import ProgramPredictor
 from go_rl.costs.programs.learn.program_weights import load_program_weights, predictor_of_seconds
 from go_rl.costs.programs.learn.transfer.tuner import TransferTuner
 from go_rl.costs.trees.boosted import BoostedConfig
+from tests.costs.programs.made_up import learned_programs
 from tests.costs.programs.with_nests import with_nests_and_traces
 
 FEW = BoostedConfig(trees=30, leaves=4, learning_rate=0.3, least_rows=1, column_share=1.0)

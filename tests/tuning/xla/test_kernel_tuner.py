@@ -243,14 +243,6 @@ def test_a_kernel_that_fails_when_compared_is_not_taken(tmp_path):
     assert any('level":1}}, again: crashed' in note for note in tuned.notes)
 
 
-def test_where_nothing_is_faster_nothing_is_checked(tmp_path):
-    machine = Machine(lambda nodes, setting: 1e-5)
-    tuned = tune(machine, tmp_path, EVERYTHING)
-    assert (tuned.kept, tuned.check, tuned.speedup) == ("baseline", None, 1.0)
-    assert len(machine.asked) == len(set(machine.asked))
-    assert "Nothing new was left to be tried" in tuned.notes
-
-
 def test_the_folder_says_what_is_kept_and_how_it_was_found(tmp_path):
     def seconds(nodes, setting):
         return fused_is_slow(nodes, setting) * (0.5 if FAST in setting else 1.0)
