@@ -1,8 +1,6 @@
 """Shared by all tests. Its presence puts this folder on the import path: tests import their twins
 as ``reference.<module>``."""
 
-from __future__ import annotations
-
 import gc
 import inspect
 import os

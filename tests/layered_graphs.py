@@ -1,7 +1,5 @@
 """A tiny transformer by its configuration, and a small ONNX model in layers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

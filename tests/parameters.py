@@ -1,7 +1,5 @@
 """Parameters of networks under test, where only their shapes matter."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Settings under which the libraries compute as on the least x86-64 processor that they support."""
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 import json

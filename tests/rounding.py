@@ -1,7 +1,5 @@
 """Equality of float32 results that may differ by the order in which they were rounded."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Numba's on-disk caches that no longer match the sources."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 

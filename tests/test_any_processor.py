@@ -5,8 +5,6 @@ once, in the order of sums, and in the last bit of exp, log and tanh. A toleranc
 one processor happens to satisfy may fail on the next.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

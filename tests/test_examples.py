@@ -1,7 +1,5 @@
 """The examples run; those whose libraries are not among go_rl's own are read only."""
 
-from __future__ import annotations
-
 import runpy
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 ruff and pyright cannot say so here: to them the dimension letters of jaxtyping are undefined names.
 """
 
-from __future__ import annotations
-
 import builtins
 import importlib
 import pkgutil

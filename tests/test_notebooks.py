@@ -1,8 +1,6 @@
 """The notebooks of docs/notebooks: executed, small, and in names that still exist; the fastest one
 runs."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

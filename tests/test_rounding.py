@@ -1,7 +1,5 @@
 """What counts as equal up to rounding."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from rounding import UNIT, assert_rounded_alike

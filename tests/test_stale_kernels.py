@@ -1,7 +1,5 @@
 """Stale kernels go, fresh ones stay."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

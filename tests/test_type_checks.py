@@ -1,7 +1,5 @@
 """Checked functions accept and refuse what jaxtyping's own do."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,7 +9,7 @@ import numpy as np
 import pytest
 from beartype import beartype
 from jaxtyping import Float64, Int64, TypeCheckError, config
-from type_checks import checked, in_full
+from type_checks import ALWAYS, EVERY, checked, in_full
 
 DECORATORS = {"checked": checked, "in full": in_full}
 LETTERS = np.zeros(3)
@@ -81,11 +79,6 @@ def test_wrong_types_and_sizes_are_refused(typed, function, arguments, options):
         typed(function)(*arguments, **options)
 
 
-def test_sizes_are_shown_beside_the_violation():
-    with pytest.raises(TypeCheckError, match=r"Float64\[ndarray, 'N'\](.|\n)*\nN=3"):
-        checked(joined, typechecker=beartype)(LETTERS, OTHERS)
-
-
 def test_sizes_bind_anew_in_each_call(typed):
     inner = typed(joined)
 
@@ -95,15 +88,6 @@ def test_sizes_bind_anew_in_each_call(typed):
 
     assert len(typed(outer)(LETTERS)) == 3
     assert len(typed(outer)(OTHERS)) == 4
-
-
-def test_what_a_generator_yields_is_not_checked(typed):
-    assert list(typed(counted)(2)) == ["0", "1"]
-
-
-def test_missing_arguments_are_python_errors(typed):
-    with pytest.raises(TypeError, match="count"):
-        typed(plain)()
 
 
 def test_data_classes_and_their_methods_are_checked(typed):
@@ -141,38 +125,23 @@ def test_data_classes_and_their_methods_are_checked(typed):
             wrong()
 
 
-def test_a_data_class_is_wrapped_once():
-    @checked(typechecker=beartype)
-    @dataclass
-    class Base:
-        size: int
-
-    @checked(typechecker=beartype)
-    @dataclass(init=False)
-    class Derived(Base):
-        pass
-
-    assert Derived.__init__ is Base.__init__
-    assert not hasattr(inspect.unwrap(Base.__init__), "__checked__")
-
-
-def test_closures_super_and_keyword_defaults_survive(typed):
-    class Parent:
-        def size(self) -> int:
-            return 2
-
-    class Child(Parent):
-        @typed
-        def size(self, *, more: int = 1) -> int:
-            return super().size() + more
-
-    assert (Child().size(), Child().size(more=3)) == (3, 5)
-
-
 def test_checks_can_be_switched_off(typed, monkeypatch):
     monkeypatch.setattr(config, "jaxtyping_disable", True)
     assert typed(plain)(2, "none") is None
     assert typed(plain)(True, [3]) == [3]
+
+
+def test_some_of_very_many_calls_are_checked():
+    typed = checked(plain, typechecker=beartype)
+    for _ in range(ALWAYS):
+        typed(1)
+    refused = 0
+    for _ in range(2 * EVERY):
+        try:
+            typed(2, "none")
+        except TypeCheckError:
+            refused += 1
+    assert refused == 2
 
 
 def test_numba_finds_the_function_inside(typed):

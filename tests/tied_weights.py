@@ -1,7 +1,5 @@
 """Problems some nodes of which read the same arrays of weights."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

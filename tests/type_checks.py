@@ -1,11 +1,10 @@
 """jaxtyping's decorator of functions and data classes, at a tenth of its cost.
 
 jaxtyping binds arguments to the signature, checks them before a call and again after it, and builds
-both checks when a module is imported. Here a function's check is built when it is first called, and
-arguments are checked once: together that was nearly half of the tests' time.
+both checks when a module is imported. Here a function's check is built when it is first called,
+arguments are checked once, and of very many calls most are not: together that was nearly half of
+the tests' time.
 """
-
-from __future__ import annotations
 
 import dataclasses
 import inspect
@@ -20,6 +19,8 @@ from jaxtyping import TypeCheckError, config
 from jaxtyping._decorator import _destring_annotation
 from jaxtyping._storage import pop_shape_memo, push_shape_memo, shape_str
 
+ALWAYS, EVERY = 50, 20
+"""Calls of each function in a process that are checked, and one in so many of those that follow."""
 in_full = jaxtyping.jaxtyped
 """What jaxtyping does itself."""
 
@@ -49,18 +50,21 @@ def is_checked(function: Callable[..., Any]) -> bool:
 
 
 def on_first_call(function: Callable[..., Any], typechecker: Callable[..., Any]) -> Any:
-    """Return the function with its types checked; the check is built when it is first called.
+    """Return the function with its types checked; the check is built when it is first called, and
+    left out of most calls in long loops.
 
     Other types raise ``TypeCheckError``, as jaxtyping does.
     """
     check: Callable[..., Any] | None = None
+    calls = 0
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
-        if config.jaxtyping_disable:
+        nonlocal check, calls
+        calls += 1
+        if config.jaxtyping_disable or (calls > ALWAYS and calls % EVERY):
             return function(*args, **kwargs)
-        nonlocal check
         if check is None:
             check = with_types(function, typechecker)
         memos = push_shape_memo({})

@@ -1,7 +1,5 @@
 """The Python twin of the command line."""
 
-from __future__ import annotations
-
 import inspect
 import subprocess
 import sys

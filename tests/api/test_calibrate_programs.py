@@ -1,7 +1,5 @@
 """`calibrate_programs`: which tasks are timed, and how weights learn on; nothing is timed here."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -19,7 +17,7 @@ from go_rl.costs.programs.learn.predictor import ProgramPredictor
 from go_rl.costs.programs.learn.reading import read_examples
 from go_rl.costs.programs.measure.data import ProgramTarget
 from go_rl.costs.programs.workloads import TensorTask
-from tests.costs.programs.made_up import TINY_RUN, made_up_programs
+from tests.costs.programs.made_up import learned_programs, made_up_programs
 
 
 def _measured(programs: int, tasks: int):
@@ -34,7 +32,7 @@ def _measured(programs: int, tasks: int):
 
 def test_networks_learn_the_new_processor_and_judge_by_tasks_left_out():
     source = made_up_programs()
-    start = ProgramPredictor.fit(source, TINY_RUN, members=1)
+    start = learned_programs()
     tuned, (before, after) = tuned_weights(start, source, _measured(96, 16), 0)
     assert after < before
     assert isinstance(tuned, ProgramPredictor)
@@ -44,7 +42,7 @@ def test_networks_learn_the_new_processor_and_judge_by_tasks_left_out():
 
 
 def test_too_few_tasks_with_a_time():
-    start = ProgramPredictor.fit(made_up_programs(), TINY_RUN, members=1)
+    start = learned_programs()
     few = _measured(20, LEAST_TASKS - 1)
     with pytest.raises(TrainingError, match=rf"{LEAST_TASKS - 1} tasks have a time, and"):
         tuned_weights(start, made_up_programs(), few, 0)

@@ -1,7 +1,5 @@
 """Hardware from a user's words, and this machine's."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

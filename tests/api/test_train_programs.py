@@ -1,7 +1,5 @@
 """`train_programs`: splits, what is written, and the errors of bad input."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -13,19 +11,19 @@ from go_rl.costs.programs.learn import reading, training
 from go_rl.costs.programs.learn.code_trees import CodeTrees
 from go_rl.costs.programs.learn.predictor import ProgramPredictor
 from go_rl.costs.programs.learn.program_weights import load_program_weights
-from go_rl.costs.programs.learn.training import ProgramTrainConfig
 from go_rl.costs.programs.learn.transfer.tuner import TransferTuner
-from tests.costs.programs.made_up import TINY, made_up_programs
+from tests.costs.programs.made_up import TINY_RUN, made_up_programs
 from tests.costs.programs.with_nests import with_nests_and_traces
 
-FEW = TrainProgramsConfig(steps=20, members=1)
+FEW = TrainProgramsConfig(steps=TINY_RUN.steps, members=1)
+"""With `TINY_RUN`, whose programs are compiled for other tests, too."""
 
 
 @pytest.fixture
 def made_up(monkeypatch):
     examples = made_up_programs()
     monkeypatch.setattr(reading, "read_examples", lambda *_: examples)
-    monkeypatch.setitem(training.NAMED_RUNS, "small", ProgramTrainConfig(TINY))
+    monkeypatch.setitem(training.NAMED_RUNS, "small", TINY_RUN)
     return examples
 
 
@@ -41,7 +39,9 @@ def test_writes_weights_and_judges_them(tmp_path, made_up):
     assert not np.array_equal(again.predict(inputs), weights.predict(inputs))
 
 
-@pytest.mark.parametrize("model", ["cdmpp-code", "code-trees"])
+@pytest.mark.parametrize(
+    "model", [pytest.param("cdmpp-code", marks=pytest.mark.slow), "code-trees"]
+)
 def test_models_that_read_the_code_of_loops(tmp_path, monkeypatch, made_up, model):
     if model == "code-trees":
         pytest.importorskip("lightgbm", reason="an extra: pip install 'go_rl[trees]'")
@@ -60,6 +60,7 @@ def test_models_that_read_the_code_of_loops(tmp_path, monkeypatch, made_up, mode
     assert not np.array_equal(again.predict(held), weights.predict(held))
 
 
+@pytest.mark.slow
 def test_the_transfer_tuner_is_judged_by_order_alone(tmp_path, made_up):
     found = train_programs("any", tmp_path / "out", replace(FEW, model="transfer"))
     assert isinstance(load_program_weights(found.path), TransferTuner)

@@ -1,7 +1,5 @@
 """Tiny models on disk, and the command line as a function."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Profiled graphs as dnn-partitioning JSON, small enough to solve by hand."""
 
-from __future__ import annotations
-
 from typing import Any
 
 Document = dict[str, Any]

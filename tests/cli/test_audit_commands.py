@@ -1,7 +1,5 @@
 """``go-rl run --audit`` and ``go-rl check --ran``, as a user types them."""
 
-from __future__ import annotations
-
 import json
 
 import onnx
@@ -29,11 +27,10 @@ def test_an_audited_run_lists_operators_and_what_differs(command, planned, tmp_p
     document = json.loads(manifest.read_text())
     lost = document["stages"][0]["operators"].pop()
     manifest.write_text(json.dumps(document))
-    found = command("run", "stages", "--audit", "--samples", "2")
+    found = command("run", "stages", "--audit", "--samples", "2", "--json")
     assert found.code == 1
-    assert f"audit: operator {lost!r} ran in stage 0 (device" in found.out
-    document = command("run", "stages", "--audit", "--samples", "2", "--json").document
-    assert len(document["audit"]["differences"]) == 1
+    (difference,) = found.document["audit"]["differences"]
+    assert f"operator {lost!r} ran in stage 0 (device" in difference
 
 
 def test_a_profile_is_held_against_a_plan(command, planned, tmp_path):

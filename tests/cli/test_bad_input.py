@@ -1,7 +1,5 @@
 """Bad input through the command line: one clear line on standard error, and exit code 2."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``go-rl check --split`` and ``go-rl optimize --for``, as a user types them."""
 
-from __future__ import annotations
-
 import pytest
 from layered_graphs import llama_file
 

@@ -1,7 +1,5 @@
 """``go-rl evaluate`` on a tiny graph, and its bad input."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """``go-rl finetune``: plan folder and weights that the next command takes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import jax

@@ -1,7 +1,5 @@
 """Where results may go: never over another model's, never where something else lies."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat

@@ -1,7 +1,5 @@
 """Whatever happens to a command has one exit code and, but for defects, one line."""
 
-from __future__ import annotations
-
 import errno
 import os
 import subprocess

@@ -1,8 +1,6 @@
 """The last line of each command: the one that naturally follows, with the real names, not under
 ``--json``."""
 
-from __future__ import annotations
-
 import io
 import json
 import shlex

@@ -1,7 +1,5 @@
 """``go-rl optimize`` for the makespan objective: documents, files, exit codes, bad input."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``go-rl check``, ``graph``, ``package`` and the options of the command itself."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from importlib.metadata import version
@@ -10,11 +8,8 @@ from pathlib import Path
 import pytest
 from profile_documents import chain_document, node_document
 
-from go_rl.api.options import OptimizeOptions
-from go_rl.cli.commands.check import CheckOptions
 from go_rl.cli.commands.graph import Graph
-from go_rl.cli.commands.optimize import Optimize
-from go_rl.cli.configuration import from_json, to_json
+from go_rl.cli.configuration import from_json
 from go_rl.cli.model_arguments import ModelArguments, positions_of
 from go_rl.cli.table import COMMANDS
 from go_rl.core import GoRLError, Hardware, ReadError, load_hardware
@@ -115,21 +110,6 @@ def test_graph_saves_what_every_command_reads_back(command, chain):
     assert first.document == second.document
 
 
-def test_graph_shows_size_and_operators(command, chain):
-    out = command("graph", chain).out
-    assert "dnn-partitioning" in out
-    assert "profile only" in out
-    assert "operator" in out
-
-
-def test_graph_of_a_real_profile(command, data_dir):
-    model = data_dir / "dnn-partitioning" / "throughput" / "layers" / "bert24_inference.json"
-    if not model.is_file():
-        pytest.skip(f"{model} is absent")
-    document = command("graph", model, "--json").document
-    assert (len(document["nodes"]), len(document["edges"])) == (32, 55)
-
-
 def test_package_list_names_the_presets(command):
     assert "ring36" in command("hardware", "list").out
     listed = command("hardware", "list", "--json").document
@@ -147,44 +127,6 @@ def test_package_show_prints_what_a_package_file_holds(command, tmp_path):
 
 def test_version(command):
     assert command("--version").out == f"go-rl {version('go_rl')}\n"
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["optimize", "finetune", "train", "train policy", "train kernels", "train tiles",
-     "train operators", "train programs", "calibrate", "predict", "evaluate", "check", "graph",
-     "tune kernels", "measure kernels", "hardware", "hardware list", "hardware show", "zoo list",
-     "zoo show", "zoo best"],
-)  # fmt: skip
-def test_every_command_explains_itself(command, name):
-    found = command(*name.split(), "--help")
-    assert (found.code, found.err) == (0, "")
-    assert f"usage: go-rl {name}" in found.out
-
-
-def test_help_names_every_flag(command):
-    found = command("optimize", "--help")
-    assert found.code == 0
-    for flag in ("--hardware", "--objective", "--rules", "--all-chips", "--memory", "--method",
-                 "--samples", "--seconds", "--seed", "--dim", "--unknown", "--out",
-                 "--json"):  # fmt: skip
-        assert flag in found.out
-
-
-@pytest.mark.parametrize(
-    "config",
-    [
-        Optimize(
-            ModelArguments("m.onnx", ("batch=8",)),
-            search=OptimizeOptions("makespan", "schedule,fusion", hardware="p100x2", memory=False),
-            json=True,
-        ),
-        CheckOptions("plan.json", ModelArguments("m.onnx")),
-        Graph(ModelArguments("m.onnx", unknown="bytes"), save="x.npz"),
-    ],
-)
-def test_configurations_survive_json(config):
-    assert from_json(type(config), json.loads(json.dumps(to_json(config)))) == config
 
 
 def test_a_configuration_with_an_unknown_field_is_refused():

@@ -1,7 +1,5 @@
 """``go-rl predict`` and ``train operators``."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -57,13 +55,6 @@ def test_a_stated_host_is_told_by_file_or_flag(command, operators, tmp_path):
     wrong = command("predict", operators, "--device", "t4", "--launch-us", "-1")
     assert wrong.code == 2
     assert "t4: Launch_us must be a positive number, not -1.0" in wrong.err
-
-
-def test_predict_prints_a_table(command, operators):
-    found = command("predict", operators, "--device", "a100-40gb")
-    assert found.code == 0
-    assert "linear" in found.out
-    assert "one after the other" in found.out
 
 
 def test_long_times_have_no_exponent_and_endings_any_case(command, operators, tmp_path):

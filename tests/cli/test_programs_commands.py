@@ -1,8 +1,6 @@
 """``go-rl train programs``, ``calibrate`` and ``predict --device this``: what is refused, and what
 is printed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -31,18 +29,6 @@ def test_train_programs_prints_what_was_learned(command, monkeypatch):
     assert said.code == 0
     assert "1,200 programs of 30 tasks learned from (left out: 7 noisy)" in said.out
     assert "by_task: mean error 12.3 %, median 5.0 %, 87.5% of pairs in order." in said.out
-
-
-def test_train_programs_learns_from_several_sources(command, monkeypatch):
-    asked = []
-    found = TrainedPrograms(
-        Path("w.npz"), 1, 1, (), {"mape": 1.0, "median": 1.0, "pair_accuracy": 1.0}
-    )
-    monkeypatch.setattr(
-        train_programs, "train_programs", lambda source, *_, **__: asked.append(source) or found
-    )
-    assert command("train", "programs", "one", "two", "--out", "mine").code == 0
-    assert asked == [("one", "two")]
 
 
 def test_train_programs_needs_a_source(command):

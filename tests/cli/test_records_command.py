@@ -1,7 +1,5 @@
 """``go-rl records``: list, export, merge, and what is wrong with a store."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from pathlib import Path

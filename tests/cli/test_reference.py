@@ -1,7 +1,5 @@
 """``docs/reference.md`` says what the commands take today."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from go_rl.cli.reference import reference

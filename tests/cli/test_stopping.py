@@ -1,7 +1,5 @@
 """Real signals: searches end with their best plan, everything else by an exception."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading
@@ -77,11 +75,6 @@ def test_the_first_signal_asks_and_the_second_insists():
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
     assert not Progress(Budget(samples=10)).spent
-
-
-def test_sigterm_is_an_exception():
-    with pytest.raises(Terminated), handling({signal.SIGTERM: raise_by_signal}):
-        signal.raise_signal(signal.SIGTERM)
 
 
 def test_a_signal_in_a_callback_that_forgets_errors_comes_again():

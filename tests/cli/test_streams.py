@@ -1,7 +1,5 @@
 """Output where the terminal is poor: narrow encodings, and streams that are closed."""
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -33,9 +31,7 @@ def test_characters_that_an_encoding_lacks_get_plain_ones(monkeypatch):
     monkeypatch.undo()
 
 
-@pytest.mark.parametrize(
-    ("close", "printed"), [("<&-", True), (">&-", False), ("2>&-", True), (">&- 2>&- <&-", False)]
-)
+@pytest.mark.parametrize(("close", "printed"), [("2>&- <&-", True), (">&- 2>&- <&-", False)])
 def test_closed_streams(close, printed):
     found = go_rl("hardware", "show", "ring4", "--json", close=close)
     assert (found.returncode, found.stderr) == (0, b"")

@@ -1,13 +1,12 @@
 """``go-rl train kernels`` and ``train tiles``: weights of measurements, and what they refuse."""
 
-from __future__ import annotations
-
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from costs.kernels.kernels import few_kernels
-from costs.tiles.ranks import flag_data
+from costs.tiles.ranks import CONFIG, flag_data
 
 from go_rl.api.training.predictors import TrainKernelsConfig, announcement, only_target, updates_for
 from go_rl.cli.main import main
@@ -17,6 +16,23 @@ from go_rl.costs.kernels.measure.data import KernelData, load_kernel_data, save_
 from go_rl.costs.kernels.predictor import KernelPredictor
 from go_rl.costs.tiles.ranks.predictor import RankPredictor
 from go_rl.runtime.records import RECORDS, Record, RecordStore
+
+
+@pytest.fixture(autouse=True)
+def small_networks(monkeypatch) -> None:
+    """Networks of the usual size take seconds to compile."""
+    kernels, ranks = KernelPredictor.fit, RankPredictor.fit
+
+    def small(given, config, *rest):
+        network = replace(config.network, width=8, layers=1, head=8, opcode_width=4)
+        return kernels(given, replace(config, network=network), *rest)
+
+    monkeypatch.setattr(KernelPredictor, "fit", small)
+    monkeypatch.setattr(
+        RankPredictor,
+        "fit",
+        lambda given, config, *rest: ranks(given, replace(config, network=CONFIG.network), *rest),
+    )
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """``go-rl tune kernels`` on a real worker, and what it refuses."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """``go-rl tune programs`` from a file to a module, killed and gone on with; and what it refuses."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The live view of tuning."""
 
-from __future__ import annotations
-
 import io
 
 from rich.console import Console

@@ -1,7 +1,5 @@
 """``go-rl view``: a folder or a plan in, a page out."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """More samples never end worse under ``auto``: a longer run begins with the shorter one's plans."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Mean curves, bands and thresholds, against numbers worked out by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

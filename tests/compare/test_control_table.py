@@ -1,7 +1,5 @@
 """A policy beside its control arms: ratios, intervals and verdicts by hand, and real small runs."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

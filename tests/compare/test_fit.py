@@ -1,7 +1,5 @@
 """Memory before time: against all placements, when nothing fits, and what is refused."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 

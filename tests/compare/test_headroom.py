@@ -1,7 +1,5 @@
 """The metric by hand: what enters, what is closed, how sure that is."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The portfolio: never worse than the heuristic, clear about names, done when the gap is closed."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 

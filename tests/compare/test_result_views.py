@@ -1,7 +1,5 @@
 """A result and a plan as a notebook shows them."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 

@@ -1,8 +1,6 @@
 """Plans submitted to a leaderboard: simulated and checked anew, kept when better, refused in one
 sentence, and a list that is what its plans make it."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Engines of a chip: which runs what, what is refused, and JSON."""
 
-from __future__ import annotations
-
 import pytest
 
 from go_rl.core import Device, Engine, Hardware, HardwareError, Links, OpKind, Topology

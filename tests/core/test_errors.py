@@ -1,7 +1,5 @@
 """How a message ends that names something unknown, and what follows it."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

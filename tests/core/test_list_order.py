@@ -1,7 +1,5 @@
 """List schedules, reverse depth-first orders, barycentric places and the reference orders."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from reference.list_order import list_order as twin
@@ -24,7 +22,7 @@ def random_units(seed: int) -> RingUnits:
     return RingWorkspace(ring_problem(nodes, edges, 3, "relay", seconds=seconds)).units
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(15))
 def test_a_list_schedule_is_the_twins(seed):
     units = random_units(seed)
     rng = np.random.default_rng(seed)
@@ -52,7 +50,7 @@ def test_positions_by_hand():
     assert positions(np.zeros(0, np.int32)).tolist() == []
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(10))
 def test_every_reference_order_is_topological(seed):
     units = random_units(seed)
     orders = reference_orders(units)
@@ -61,7 +59,7 @@ def test_every_reference_order_is_topological(seed):
         assert topological(units, order.tolist()), name
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(10))
 def test_barycentric_places_agree_with_the_edges(seed):
     units = random_units(seed)
     place = barycentric(units, np.random.default_rng(seed).random(units.num_units))

@@ -1,7 +1,5 @@
 """One tolerance says what optimal means."""
 
-from __future__ import annotations
-
 from math import inf
 
 import pytest

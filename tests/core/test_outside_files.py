@@ -1,8 +1,6 @@
 """JSON and archives of arrays from outside: malformed ones end in a `ValueError`, small ones in
 little memory."""
 
-from __future__ import annotations
-
 import io
 import struct
 import zipfile

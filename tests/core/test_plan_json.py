@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from go_rl.core import CurvePoint, Evaluation, Fidelity, Means, Plan, PlanError, Status, plan_for
-from go_rl.core.evaluation import STATUS_CODES, effective_count, failed, finite
+from go_rl.core.evaluation import effective_count, failed
 from go_rl.core.plan import PLAN_FORMAT
 from go_rl.core.plan_json.document import REQUIRED
 
@@ -72,12 +72,6 @@ def test_a_plan_says_how_it_follows_from_its_proposal(plan):
     assert plan.to_json()["fidelity"] == shown
     for part in (Fidelity(Means.TREE, 2.0), Fidelity(Means.INDEPENDENT), None):
         assert through_json(replace(plan, fidelity=part)).fidelity == part
-
-
-def test_a_plan_without_fidelity_was_not_repaired(plan):
-    document = plan.to_json()
-    del document["fidelity"]
-    assert Plan.from_json(document).fidelity is None
 
 
 @pytest.mark.parametrize(
@@ -407,26 +401,6 @@ def test_an_evaluation_survives_json_infinities_and_all():
     assert read.to_json() == one.to_json()
     assert read.device_seconds.tolist() == [1.0, INF]
     assert (read.status, read.seconds, read.detail) == (one.status, INF, one.detail)
-
-
-def test_throughput_is_the_inverse_and_zero_for_failures():
-    price = failed(Status.ILLEGAL, 2, "")
-    assert price.throughput == 0.0
-    assert replace(price, seconds=0.25).throughput == 4.0
-
-
-def test_every_status_has_a_sentence_and_a_code():
-    assert len({status.sentence for status in Status}) == len(Status) == len(STATUS_CODES)
-    assert [status for status in Status if status.ok] == [Status.OK]
-    assert STATUS_CODES[0] is Status.OK
-
-
-@pytest.mark.parametrize(
-    ("number", "written"),
-    [(1.5, 1.5), (INF, None), (-INF, None), (float("nan"), None), (None, None)],
-)
-def test_finite(number, written):
-    assert finite(number) == written
 
 
 def long_links(plan: Plan) -> Plan:

@@ -1,7 +1,5 @@
 """Names of files on a screen: escaped as Python does, and cut in the middle."""
 
-from __future__ import annotations
-
 import pytest
 
 from go_rl.core.printable import abridged, message_line, printable

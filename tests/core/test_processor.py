@@ -1,7 +1,5 @@
 """What Linux says of a processor, and the name that it gets."""
 
-from __future__ import annotations
-
 import platform
 
 from go_rl.core import load_hardware

@@ -1,7 +1,5 @@
 """What a session prints of graphs, problems, plans and results: a line, however large they are."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

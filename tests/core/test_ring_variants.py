@@ -1,7 +1,5 @@
 """Rings of unequal chips and of other memory."""
 
-from __future__ import annotations
-
 import pytest
 
 from go_rl.core import HardwareError, load_hardware

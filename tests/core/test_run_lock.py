@@ -1,7 +1,5 @@
 """Locks of folders and files: one run at a time."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -12,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from go_rl.core.files.run_lock import RunLockError, exclusive, locked
+from go_rl.core.files.run_lock import RunLockError, locked
 
 HOLDER = """
 import sys, time
@@ -93,17 +91,6 @@ def test_files_are_locked_beside_them_and_folders_are_kept_when_something_was_wr
         with locked(path.parent / "other.npz", file=True):
             path.write_bytes(b"1")
     assert [each.name for each in path.parent.iterdir()] == ["weights.npz"]
-
-
-def test_a_function_is_exclusive_by_its_argument(tmp_path):
-    @exclusive("folder")
-    def run(number: int, folder: Path) -> int:
-        with pytest.raises(RunLockError, match="another run writes there"):
-            again(number, folder=folder)
-        return number
-
-    again = run
-    assert run(3, tmp_path) == run(3, folder=tmp_path) == 3
 
 
 def test_what_cannot_be_written_is_named(tmp_path):

@@ -1,7 +1,5 @@
 """Temporary folders: gone at the end, and those of killed processes at the next start."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

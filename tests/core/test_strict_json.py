@@ -1,7 +1,5 @@
 """What a JSON document of ours may not say."""
 
-from __future__ import annotations
-
 import pytest
 
 from go_rl.core.files import strict_json

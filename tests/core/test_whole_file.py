@@ -1,7 +1,5 @@
 """Files are written whole or not at all, and only regular files are replaced."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

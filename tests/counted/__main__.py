@@ -1,7 +1,5 @@
 """Command line: ``python -m tests.counted run | repeat | table | list`` from the project's root."""
 
-from __future__ import annotations
-
 import argparse
 import math
 import os

@@ -4,8 +4,6 @@ A `Corruption` that is ``never`` right must be refused; what others make of a pl
 another legal plan of the same value.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Callable

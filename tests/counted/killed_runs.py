@@ -1,7 +1,5 @@
 """Long runs of the command line that go on after a kill, and what must come out of them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

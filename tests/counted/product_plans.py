@@ -1,7 +1,5 @@
 """Plans as the product's methods make them, quickly."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from go_rl.compare.portfolio import METHODS

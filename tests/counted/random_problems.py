@@ -1,7 +1,5 @@
 """Random graphs, and one problem on each of four hardware topologies over the same graph."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any

@@ -1,7 +1,5 @@
 """The table of what was run: ``counted_suites.md`` and ``.csv``."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections import Counter

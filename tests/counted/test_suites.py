@@ -1,7 +1,5 @@
 """A handful of trials of every suite, so that none rots; a tenth of each as a slow test."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

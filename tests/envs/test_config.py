@@ -1,7 +1,5 @@
 """Configuration: files and problems, and one sentence for each misuse."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import gymnasium

@@ -1,8 +1,6 @@
 """What every registered environment owes: Gymnasium's checker, masks to sample from, seeds, one
 autoreset, the same results alone and as a vector, and one sentence for each misuse."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any

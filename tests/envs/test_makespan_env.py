@@ -1,7 +1,5 @@
 """The makespan environments: rewards by hand, masks, failures, the contract, the vector form."""
 
-from __future__ import annotations
-
 import gymnasium
 import numpy as np
 import pytest
@@ -122,7 +120,7 @@ def test_masks_by_hand():
     assert info["action_mask"].all()
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(10))
 def test_following_the_masks_obeys_pins_classes_and_abilities(seed):
     rng = np.random.default_rng(seed)
     colocation = rng.integers(-2, 2, 14).clip(-1).tolist()

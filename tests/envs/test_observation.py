@@ -1,7 +1,5 @@
 """Features by hand, padding and masks."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

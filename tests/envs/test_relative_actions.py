@@ -1,7 +1,5 @@
 """Relative actions against brute force, and shaped rewards against the rewards they are made of."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise, product
 from typing import Any
@@ -48,7 +46,7 @@ def test_relative_actions_reach_every_monotone_assignment():
     assert len(reached) == len(plans) == 7
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(8))
 def test_masks_are_the_legal_moves(seed):
     """A random walk over the masks; at each node they are what brute force allows."""
     problem: Problem = replace(random_ring(seed), memory=False)

@@ -1,7 +1,5 @@
 """Pictures and text of an episode: what was decided so far, and what each device carries."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium

@@ -1,7 +1,5 @@
 """Rewards by name, by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

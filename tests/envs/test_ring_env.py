@@ -1,7 +1,5 @@
 """The environment: hand-computed rewards, masks against brute force, failures, the contract."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -89,7 +87,7 @@ def test_masks_of_a_chain_by_hand():
     assert seen == [[1, 0], [1, 1], [0, 1], [0, 1]]
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(8))
 def test_mask_is_the_set_of_legal_chips(seed):
     """A random legal plan is followed; at each node the mask is what brute force allows."""
     problem = replace(random_ring(seed), memory=False)

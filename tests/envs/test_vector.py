@@ -1,7 +1,5 @@
 """The vector form against the single one, and both in Gymnasium's own wrappers."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import gymnasium

@@ -1,7 +1,5 @@
 """``python -m tests.golden record|compare|list``; see `tests.golden` and CONTRIBUTING.md."""
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

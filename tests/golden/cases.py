@@ -1,7 +1,5 @@
 """Every golden case: a name, and how its facts are found."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial

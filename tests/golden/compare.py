@@ -1,7 +1,5 @@
 """Differences between two sets of results, and how large one may be."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite, isnan

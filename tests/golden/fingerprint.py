@@ -1,7 +1,5 @@
 """Short facts about arrays: a hash where every bit counts, moments where rounding is allowed."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from typing import Any

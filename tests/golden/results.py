@@ -1,7 +1,5 @@
 """The file of golden results: a header that says where it was made, and the facts by case."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Runs cases one after the other, keeps what is done, and goes on where it stopped."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path

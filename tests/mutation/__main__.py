@@ -1,8 +1,6 @@
 """Run mutants and print what failed: ``python -m mutation KIND START COUNT [leftovers]``, in the
 folder ``tests``; ``python -m mutation record`` writes the plan and bytecode that are mutated."""
 
-from __future__ import annotations
-
 import sys
 import tempfile
 from collections import Counter

@@ -1,7 +1,5 @@
 """A worker that fails in the ways of C++ code, as a file tells it to."""
 
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Kinds of files that users hand to go_rl: seeds, their mutants, and what reads them."""
 
-from __future__ import annotations
-
 import functools
 import json
 import tempfile

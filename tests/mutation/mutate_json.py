@@ -1,7 +1,5 @@
 """Mutants of JSON: values of another type or size, keys dropped, renamed and repeated."""
 
-from __future__ import annotations
-
 import copy
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Mutants of ``.npz`` files: other types, shapes and numbers of arrays, manifests, archives."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Mutants of ONNX models: any field of the protobuf changed, whole operators exchanged."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import onnx

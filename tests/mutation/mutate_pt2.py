@@ -1,7 +1,5 @@
 """Mutants of ``.pt2`` archives: of the documents inside, and of the zip file around them."""
 
-from __future__ import annotations
-
 import functools
 import io
 import json

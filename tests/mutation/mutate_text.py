@@ -1,7 +1,5 @@
 """Mutants of text: numbers, words, lines and brackets changed at random."""
 
-from __future__ import annotations
-
 import re
 
 from .values import WORDS, Rng, broken_bytes, integer, pick

@@ -1,7 +1,5 @@
 """Small ONNX models that together use most paths of the reader."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper

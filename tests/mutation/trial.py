@@ -1,7 +1,5 @@
 """The trial: one file is read under limits of memory and time; only a `GoRLError` may come out."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import resource

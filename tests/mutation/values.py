@@ -1,7 +1,5 @@
 """Numbers and words that break readers, and small random choices."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, TypeVar
 

@@ -5,8 +5,6 @@ are tiny, and chosen to be odd: one node, no edges, more chips than nodes, no wo
 room.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Every optimizer of the hardware under the one conformance suite."""
 
-from __future__ import annotations
-
 import pytest
 from objectives.conformance import (
     SAMPLES,

@@ -1,7 +1,5 @@
 """What every workspace offers: evaluation in batches, the reference plan, legal plans."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Plans at work: the user's function on several devices computes what it computes on one."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,13 +1,12 @@
 """Stages of JAX functions: programs of `jax.export`, and what they compute."""
 
-from __future__ import annotations
-
 import json
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from plans.stages_here import output_errors
 
 import go_rl
 from go_rl.cli.main import main
@@ -67,10 +66,8 @@ def _alternating(graph, step):
 def _agrees(plan, function, args, folder, devices, **options):
     manifest = go_rl.export_stages(plan, function, folder, args=args, **options)
     assert [stage.device for stage in manifest.stages] == devices
-    found = go_rl.run_stages(folder, check=True, config=QUICK)
-    assert found.max_relative_error is not None
-    assert found.max_relative_error < 1e-5
-    assert all(output.is_finite for output in found.outputs or ())
+    found = output_errors(folder, manifest)
+    assert all(output.is_finite and output.max_relative < 1e-5 for output in found)
     return manifest, found
 
 
@@ -96,7 +93,7 @@ def test_a_device_has_several_stages_where_they_do_not(tmp_path):
     with np.load(tmp_path / "s" / "arrays.npz") as arrays:
         (made,) = jax.tree.leaves(program.call(dict(arrays)))
     assert np.allclose(made, _forward(*ARGS), atol=1e-6)
-    assert [output.is_finite for output in found.outputs or ()] == [True]
+    assert len(found) == 1
 
 
 def test_a_ring_with_copies_has_seconds_by_stage(tmp_path):
@@ -136,7 +133,7 @@ def test_closed_over_arrays_half_precision_and_results_of_many_kinds(tmp_path):
     manifest, found = _agrees(plan, forward, args, tmp_path / "s", [0, 1, 0, 1, 0, 1])
     types = {t.element_type for stage in manifest.stages for t in stage.inputs}
     assert "BFLOAT16" in types
-    assert len(found.outputs or ()) == 3
+    assert len(found) == 3
 
 
 def test_a_function_by_name_its_training_iteration_and_drawn_weights(tmp_path, monkeypatch, capsys):

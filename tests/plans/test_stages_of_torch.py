@@ -1,7 +1,5 @@
 """Stages of PyTorch programs: ``.pt2`` archives, where they are cut, and what they compute."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The order in which a device runs its stages: whichever can, at the earliest sample."""
 
-from __future__ import annotations
-
 import threading
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Log-probabilities of cuts as the learner sees them, against the solver's and its marginals."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 import numpy as np

@@ -1,7 +1,5 @@
 """Sequential dispatch: rollouts against a plain twin, the weights that they follow, the search."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 

@@ -1,7 +1,5 @@
 """GraphSAGE with max-pool aggregation."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 import numpy as np

@@ -1,7 +1,5 @@
 """Encoder, decision heads, padding and the policy as a whole."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import jax

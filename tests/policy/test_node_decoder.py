@@ -1,7 +1,5 @@
 """GO's node decisions: their distribution against a plain twin, and the plans they are."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from typing import cast

@@ -1,7 +1,5 @@
 """The order task's distribution."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 import jraph
@@ -63,13 +61,6 @@ def judge():
         return RingPolicy(TINY).apply(params, encoded, graph, "order", actions, method=Policy.judge)
 
     return log_prob
-
-
-def test_shapes_and_iterations(drawn):
-    agent, padded, _, actions = drawn
-    assert agent.config.iterations == 2
-    assert actions.scores.shape == (4, 2, len(padded.real))
-    assert actions.mix.shape == (4, len(REFERENCE_ORDERS) + TINY.directions)
 
 
 def test_log_densities_are_those_of_the_normal_distribution(drawn, scoring, judge):

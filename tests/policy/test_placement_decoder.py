@@ -1,7 +1,5 @@
 """The placement task's distribution, and exact credit through the solver."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 import jraph

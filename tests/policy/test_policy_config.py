@@ -1,7 +1,5 @@
 """Sizes and switches that make no sense are refused by name; so are graphs without a bucket."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from policy.tiny import random_graph
@@ -37,11 +35,6 @@ def test_a_node_policy_may_have_no_directions():
 def test_an_unknown_policy_is_named():
     with pytest.raises(PolicyError, match=r"one of ring, nodes, dispatch, not 'dispach'.*dispatch"):
         check_policy("dispach")
-
-
-def test_a_segment_divides_every_bucket():
-    assert all(nodes % SEGMENT_UNIT == 0 for nodes in BUCKETS)
-    assert RingPolicyConfig(segment=16).segment == 16
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Samples of a policy: which ones a budget buys, and how time is kept."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Batches of decisions, solved, priced and rewarded."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Segmented recurrent attention."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 import numpy as np

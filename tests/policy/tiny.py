@@ -1,8 +1,6 @@
 """A tiny policy and tiny graphs, shared by the tests of policy and training: equal configurations
 and sizes share their compilations."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache

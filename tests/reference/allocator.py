@@ -1,7 +1,5 @@
 """Plain twins of the allocator's compiled functions, and brute force for small cases."""
 
-from __future__ import annotations
-
 Triple = tuple[int, int, int]
 """A buffer as (lower, upper, size)."""
 

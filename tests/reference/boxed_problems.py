@@ -1,7 +1,5 @@
 """Small random problems for max-load and latency: any mix of devices, classes, pins and memory."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from go_rl.core import FREE, Device, Hardware, Links, Objective, OpKind, Problem, Topology, rule_set

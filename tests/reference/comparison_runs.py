@@ -1,7 +1,5 @@
 """Runs written by hand, with round numbers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from go_rl.compare.benchmark.run_store import ProblemName, Run

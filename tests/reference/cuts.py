@@ -1,7 +1,5 @@
 """All legal cuts of one order, one by one: the twin of `CutDistribution`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """Plain twin of `go_rl.policy.dispatch`."""
 
-from __future__ import annotations
-
 from math import log1p
 
 import numpy as np

@@ -4,8 +4,6 @@ No order of kernels is kept; a cycle is found by networkx. Sizes are those of sm
 meet no limit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import networkx as nx

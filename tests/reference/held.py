@@ -1,7 +1,5 @@
 """Weights of a set of nodes, array by array: the obvious twin of `HeldWeights`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from go_rl.core import Problem

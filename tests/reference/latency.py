@@ -1,7 +1,5 @@
 """The latency objective, written as the definition reads."""
 
-from __future__ import annotations
-
 import networkx as nx
 from reference.max_load import accelerator_load, static_status
 

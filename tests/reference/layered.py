@@ -1,7 +1,5 @@
 """Larger ring problems that are known to be feasible: layers of nodes with skips between them."""
 
-from __future__ import annotations
-
 import numpy as np
 from reference.small_rings import ring_problem
 

@@ -1,7 +1,5 @@
 """Random links of unlike classes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

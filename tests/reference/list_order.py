@@ -1,7 +1,5 @@
 """Twin of the list scheduler: look through all units at every step."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from go_rl.objectives.common.units import RingUnits

@@ -1,7 +1,5 @@
 """The max-load objective and its optimum, written as the definition reads."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

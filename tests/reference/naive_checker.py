@@ -3,8 +3,6 @@
 Shares no code with `go_rl.verify.check_plan`; values come from the other twins of this folder.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 

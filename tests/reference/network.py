@@ -1,7 +1,5 @@
 """Twins of the policy's layers: loops over nodes, NumPy only, parameters as flax holds them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

@@ -1,7 +1,5 @@
 """Plain twins of the logits of node decisions: one unit and one choice at a time."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Small makespan problems priced by the analytical model, which also prices fused kernels."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Small random ring problems: any directed acyclic graph, classes, pins, weights and rule set."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import lru_cache
 

@@ -6,8 +6,6 @@ clock: first everything that ends now, then everything that starts; what takes n
 next round at the same moment.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

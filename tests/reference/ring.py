@@ -3,8 +3,6 @@
 One tensor at a time, with sets of chips; memory by listing when each tensor is alive.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 Values are computed for all plans at once; the checker then says which of the cheapest is legal.
 """
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

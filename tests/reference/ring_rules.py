@@ -4,8 +4,6 @@ Independent of solvers and checker. Nodes are tried in topological order; a copi
 replicating rules) is wherever a consumer is, and its home is the lowest of these chips.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Small ring problems for the stepping interface, and their legal plans by brute force."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Networks of operators for the makespan objective, and what every plan of one must keep."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The least seconds of any plan of a tiny makespan problem, by trying all of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product

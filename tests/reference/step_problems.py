@@ -1,7 +1,5 @@
 """Small makespan problems: by hand, with one second a byte, and at random with many ties."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

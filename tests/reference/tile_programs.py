@@ -1,7 +1,5 @@
 """Twins of the tile task: what programs compute, how a nest walks, which tiles fit."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import product
 from math import ceil

@@ -1,7 +1,5 @@
 """The busiest device or link of a plan, by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

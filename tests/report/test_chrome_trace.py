@@ -1,7 +1,5 @@
 """Chrome traces: valid JSON with every kernel in its place, and nothing on top of another."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Tables and figures of a comparison written by hand."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
@@ -57,14 +55,6 @@ def test_graphs_left_out_are_named(comparison):
 
 def _pairs(comparison: Comparison) -> list[tuple[str, int]]:
     return [(r.method, r.seed) for r in comparison.runs]
-
-
-def test_a_method_that_makes_one_plan_can_be_drawn_alone():
-    runs = [replace(run("greedy"), samples=1)]
-    config = EvaluateConfig(("a",), ("ring2",), methods=("greedy",), samples=100)
-    alone = Comparison(config, ("greedy",), tuple(runs), best_bounds(runs))
-    (panel,) = comparison_figure(alone, "samples").axes
-    assert panel.get_xlim() == (1.0, 10.0)
 
 
 @pytest.mark.parametrize("axis", ["samples", "seconds"])

@@ -1,7 +1,5 @@
 """Pictures: what is drawn is what the plan says, for one chip and for sixty-four."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 
@@ -100,10 +98,6 @@ def test_equal_plans_give_equal_files(tmp_path):
         first, second = ((tmp_path / f / name).read_bytes() for f in ("first", "second"))
         assert first == second
     assert b"proven bound 2 ms" in (tmp_path / "first" / "loads.svg").read_bytes()
-
-
-def test_no_curves_at_all_is_still_a_picture():
-    assert len(curves_figure([], 0.0, "net").axes) == 2
 
 
 @pytest.mark.parametrize("seconds", [0.0011, 0.0019, 3.0])

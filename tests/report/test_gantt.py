@@ -1,7 +1,5 @@
 """The picture of an iteration: boxes where slices are, for one node and for tens of thousands."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 
@@ -99,13 +97,6 @@ def test_many_links_share_the_row_of_their_sender():
     assert texts(gantt_figure(step))[9] == "14%"  # one link of seven
 
 
-def test_many_engines_share_the_row_of_their_device():
-    engines = [Track(d, f"core {i}") for d in range(4) for i in range(16)]
-    rows = gantt_rows(timeline([], engines))
-    assert [row.label for row in rows] == [f"device {d}" for d in range(4)]
-    assert len(rows) <= MOST_ROWS
-
-
 @pytest.mark.parametrize("hardware", ["p100x1", "p100x4"])
 def test_one_node(hardware):
     figure = gantt_figure(one_node(load_hardware(hardware)))
@@ -113,10 +104,6 @@ def test_one_node(hardware):
     assert len(labels(figure)) == int(hardware[-1])
     ((left, right, _),) = boxes(figure)
     assert (left, right) == pytest.approx((0, figure.axes[0].get_xlim()[1]))
-
-
-def test_a_step_that_takes_no_time_is_still_a_picture():
-    gantt_figure(timeline([piece(0.0, 0.0)], makespan=0.0)).canvas.draw()
 
 
 def test_a_failure_is_in_the_title():

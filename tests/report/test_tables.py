@@ -1,7 +1,5 @@
 """The table of methods, against rows worked out by hand."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

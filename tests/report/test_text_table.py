@@ -1,7 +1,5 @@
 """Tables for a terminal: units and names as they are, and no figure cut at any width."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

@@ -1,7 +1,5 @@
 """Timelines that the tests of traces and pictures share."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A file that keeps what is done so far, whatever kills the run: JSON, a line each."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What was tried so far, one file a suite: batches of trials, a JSON line each."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`Suite`: many trials of one kind, each decided by its index alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The runner itself: every trial once, resumed after a kill, failures kept and tried again."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """One trial under its limits: what it raises, and taking too long, are failures."""
 
-from __future__ import annotations
-
 import resource
 import signal
 import time

@@ -1,7 +1,5 @@
 """Runs suites on worker processes until each has the count asked for; resumes after any kill."""
 
-from __future__ import annotations
-
 import math
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """Ctrl-C during and after CP-SAT is a KeyboardInterrupt."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

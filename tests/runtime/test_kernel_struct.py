@@ -1,7 +1,5 @@
 """`CompiledStruct`: what kernels read and write through one pointer, and what is refused."""
 
-from __future__ import annotations
-
 import pickle
 from dataclasses import dataclass, replace
 

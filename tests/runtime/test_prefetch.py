@@ -1,7 +1,5 @@
 """Items are made before they are asked for, in order, in one thread; errors come in their place."""
 
-from __future__ import annotations
-
 import threading
 
 import pytest

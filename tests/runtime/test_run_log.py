@@ -1,7 +1,5 @@
 """The log of a run, resumed."""
 
-from __future__ import annotations
-
 import errno
 from types import SimpleNamespace
 

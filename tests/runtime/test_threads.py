@@ -1,7 +1,5 @@
 """Sharing rows among threads."""
 
-from __future__ import annotations
-
 import pytest
 
 from go_rl.runtime.threads import on_threads

@@ -1,7 +1,5 @@
 """A worker answers, and says what happened when it cannot."""
 
-from __future__ import annotations
-
 import gc
 import os
 import pickle
@@ -160,11 +158,9 @@ def test_a_malformed_name_is_refused(function):
 @pytest.mark.parametrize(
     ("order", "said"),
     [
-        (("exit", 3), "the process ended with exit status 3"),
         (("leave", 4), "the process ended with exit status 4"),
         (("exit", 0), "the process ended with exit status 0"),
         (("read", 0), "the process was killed by SIGSEGV"),
-        (("signal", signal.SIGABRT), "the process was killed by SIGABRT"),
         (("signal", UNNAMED), f"the process was killed by signal {UNNAMED}"),
     ],
 )
@@ -183,7 +179,7 @@ def test_a_death_between_two_calls_is_no_matter(shared):
     assert shared.call(("answer", 8), LONG)[1] == 8
 
 
-@pytest.mark.parametrize("order", [("sleep", 60), ("hang", 60), ("child", 60)])
+@pytest.mark.parametrize("order", [("hang", 60), ("child", 60)])
 def test_a_call_that_takes_too_long_is_killed(shared, order):
     pid, _ = shared.call(("answer", 0), LONG)
     with pytest.raises(WorkerTimeout, match=r"^no answer in 0\.2 s$"):
@@ -225,14 +221,6 @@ def test_threads_take_turns(shared):
     with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(lambda i: shared.call(("answer", i), LONG)[1], range(40)))
     assert answers == list(range(40))
-
-
-def test_a_worker_outlives_the_thread_that_first_called_it(shared):
-    with pytest.raises(WorkerDied):
-        shared.call(("exit", 1), LONG)
-    with ThreadPoolExecutor(1) as pool:
-        pid, _ = pool.submit(shared.call, ("answer", 0), LONG).result()
-    assert shared.call(("answer", 3), LONG) == (pid, 3)
 
 
 def test_closing_leaves_nothing_behind():

@@ -1,7 +1,5 @@
 """What the processes of test_warm_worker.py are asked to do."""
 
-from __future__ import annotations
-
 import ctypes
 import itertools
 import os

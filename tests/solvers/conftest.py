@@ -1,3 +1,1 @@
 """Shared by the solver's tests."""
-
-from __future__ import annotations

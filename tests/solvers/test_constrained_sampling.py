@@ -1,7 +1,5 @@
 """Constraints written in Python, against brute force over the legal plans."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from reference.small_rings import legal_plans, random_ring, ring_problem
@@ -58,7 +56,7 @@ def test_two_nodes_on_different_chips_where_one_chip_is_wanted():
     assert (apart.device[:, 2] != apart.device[:, 6]).all()
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(10))
 def test_verdict_equals_brute_force(seed):
     problem = random_ring(seed)
     rng = np.random.default_rng(seed)

@@ -1,7 +1,5 @@
 """CP-SAT's optimum and bound against brute force, priced by the checker."""
 
-from __future__ import annotations
-
 from itertools import combinations, product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The cuts of one order: log Z, frequencies, likeliest cuts and marginals against enumeration."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from reference.cuts import cut_log_probs, legal_cuts

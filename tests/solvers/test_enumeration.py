@@ -1,7 +1,5 @@
 """What is legal beside a split: counted and told by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from reference.small_rings import ring_problem

@@ -1,7 +1,5 @@
 """SAMPLE and FIX node by node: the exact conditional distribution, honest masks, always legal."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """No propagator removes a chip that some solution uses, and undo restores every counter."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Infeasible problems name the nodes and the rule that clash."""
 
-from __future__ import annotations
-
 import pytest
 from reference.small_rings import ring_problem
 

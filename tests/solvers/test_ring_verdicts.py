@@ -1,7 +1,5 @@
 """Verdicts against the truth: brute force, python-constraint and CP-SAT on small problems."""
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import islice
 

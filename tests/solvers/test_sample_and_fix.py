@@ -1,7 +1,5 @@
 """SAMPLE and FIX: every partition within reach, honest masks, proposals kept, seeds obeyed."""
 
-from __future__ import annotations
-
 from itertools import islice
 
 import numpy as np

@@ -1,7 +1,5 @@
 """SAMPLE and FIX at the edge of what a problem, a distribution or a proposal may be."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

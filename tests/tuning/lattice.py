@@ -1,7 +1,5 @@
 """A toy space: an integer lattice whose seconds are known, and the loop that tunes on it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import prod

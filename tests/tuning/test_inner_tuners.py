@@ -1,7 +1,5 @@
 """Inner tuners: planted optima, exhausted spaces, runs that go on, bad input."""
 
-from __future__ import annotations
-
 import sys
 
 import numpy as np

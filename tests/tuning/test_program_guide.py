@@ -1,7 +1,5 @@
 """`ProgramGuide`: candidates ranked by a predictor of programs, which learns from their trials."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Parts of inner tuners, by hand: chains, diversity, clusters, policies."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,7 +12,7 @@ from go_rl.tuning.tuners.chameleon import discounted
 from go_rl.tuning.tuners.diverse_choice import diverse_choice, feature_values
 from go_rl.tuning.tuners.evolutionary_search import parent_odds
 from go_rl.tuning.tuners.neighbour_policy import MoveExperience, NeighbourMoves, NeighbourPolicy
-from go_rl.tuning.tuners.observed_trials import ObservedTrials, stochastic_count
+from go_rl.tuning.tuners.observed_trials import ObservedTrials
 from go_rl.tuning.tuners.scored_pool import ScoredCandidates, ScoredPool
 from go_rl.tuning.tuners.simulated_annealing import AnnealingConfig, accepted, anneal
 
@@ -146,10 +144,3 @@ def test_a_candidate_counts_once_by_its_first_trial():
     assert observed.fastest(9) == [fast, slow]
     assert observed.measured().features.tolist() == [[0, 0], [2, 2], [1, 1]]
     assert observed.measured().speed.tolist() == [1 / 3, 0.0, 1.0]
-
-
-def test_shares_hold_on_average():
-    rng = np.random.default_rng(0)
-    drawn = [stochastic_count(0.05, 10, rng) for _ in range(2000)]
-    assert set(drawn) == {0, 1}
-    assert np.mean(drawn) == pytest.approx(0.5, abs=0.05)

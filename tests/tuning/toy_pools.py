@@ -1,7 +1,5 @@
 """Small pools whose curves are known."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The checker's rules of schedules and kernels, each broken by hand, with words of its message."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

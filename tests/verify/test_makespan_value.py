@@ -1,7 +1,5 @@
 """The checker's own replay, by hand, and its verdicts on plans for the makespan objective."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The checker's own figures of a plan, by hand, and what it says of false ones."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

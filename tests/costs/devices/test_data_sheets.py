@@ -1,7 +1,5 @@
 """Data sheets: the table of devices, and those of a user's file."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

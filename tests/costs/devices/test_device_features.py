@@ -1,7 +1,5 @@
 """Features of devices by name, and from a user's file."""
 
-from __future__ import annotations
-
 import json
 import math
 

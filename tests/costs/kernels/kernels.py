@@ -1,7 +1,5 @@
 """A few kernels of a small network, for tests."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import jax

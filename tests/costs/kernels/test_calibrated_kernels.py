@@ -1,7 +1,5 @@
 """Kernel costs corrected by what was measured on this machine."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import jax
@@ -43,15 +41,18 @@ def graph():
 
 
 @pytest.fixture(scope="module")
-def calibrated(graph) -> CalibratedKernels:
+def kernels(graph):
+    return compiled_network(graph).kernels
+
+
+@pytest.fixture(scope="module")
+def calibrated(kernels) -> CalibratedKernels:
     """A machine on which every kernel takes twice as long as predicted."""
-    kernels = compiled_network(graph).kernels
     seconds = 2 * KernelPredictor.load(latest_weights("cpu-1")).predict(kernels)
     return CalibratedKernels.fit(MeasuredKernels(kernels, seconds, processor_name()))
 
 
-def test_a_constant_factor_is_found(graph, calibrated):
-    kernels = compiled_network(graph).kernels
+def test_a_constant_factor_is_found(kernels, calibrated):
     expected = 2 * KernelPredictor.load(latest_weights("cpu-1")).predict(kernels)
     assert calibrated.predict(kernels) == pytest.approx(expected, rel=1e-3)
     assert calibrated.error < 0.1
@@ -60,9 +61,8 @@ def test_a_constant_factor_is_found(graph, calibrated):
     assert (found.seconds <= found.high).all()
 
 
-def test_file_round_trip(tmp_path, graph, calibrated):
+def test_file_round_trip(tmp_path, kernels, calibrated):
     calibrated.save(tmp_path / "this.npz")
-    kernels = compiled_network(graph).kernels
     again = CalibratedKernels.load(tmp_path / "this.npz")
     assert again.predict(kernels) == pytest.approx(calibrated.predict(kernels))
 
@@ -84,18 +84,18 @@ def test_a_network_is_the_sum_of_its_kernels(tmp_path, graph, calibrated):
     assert len(alone.operators) > len(found.operators)
 
 
-def test_it_guides_the_tuner_of_kernels(tmp_path, graph, calibrated):
+def test_it_guides_the_tuner_of_kernels(tmp_path, graph, kernels, calibrated):
     calibrated.save(tmp_path / "this.npz")
     guide = guide_of(TuneConfig(cost=f"learned:{tmp_path / 'this.npz'}"))
-    expected = calibrated.predict(compiled_network(graph).kernels).sum()
+    expected = calibrated.predict(kernels).sum()
     assert guide.fusions.order([FusionSpace(graph).default]) == pytest.approx(expected)
     assert not any("learned on a processor" in note for note in guide.notes)
 
 
-def test_another_processor_is_refused(tmp_path, graph, calibrated):
+def test_another_processor_is_refused(tmp_path, graph, kernels, calibrated):
     other = CalibratedKernels.fit(
         MeasuredKernels(
-            compiled_network(graph).kernels,
+            kernels,
             np.exp(calibrated.examples.residual),
             "GenuineIntel family 99 model 1",
         )
@@ -107,7 +107,7 @@ def test_another_processor_is_refused(tmp_path, graph, calibrated):
         guide_of(TuneConfig(cost=f"learned:{tmp_path / 'this.npz'}"))
 
 
-def test_bad_input(tmp_path, monkeypatch, graph, calibrated):
+def test_bad_input(tmp_path, monkeypatch, graph, kernels, calibrated):
     with pytest.raises(TrainingError, match="run go-rl calibrate --device this"):
         predict_this(graph, tmp_path / "none.npz")
     (tmp_path / "bad.npz").write_bytes(b"bad")
@@ -119,7 +119,7 @@ def test_bad_input(tmp_path, monkeypatch, graph, calibrated):
     half = jax.ShapeDtypeStruct((8, 8), jnp.float16)
     with pytest.raises(OperatorError, match="only float32 was measured"):
         predict_this(trace_jax(lambda x: x @ x, half), tmp_path / "this.npz")
-    few = compiled_network(graph).kernels.take(np.arange(3))
+    few = kernels.take(np.arange(3))
     with pytest.raises(TrainingError, match="3 kernels have a time, and 8 are needed"):
         CalibratedKernels.fit(MeasuredKernels(few, np.ones(3), "cpu"))
     with pytest.raises(TrainingError, match="minutes must lie in"):

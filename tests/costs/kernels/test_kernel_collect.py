@@ -1,7 +1,5 @@
 """Kernels of a small model are really compiled and timed; runs go on where they stopped."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Data sets of kernels: gathered from records, written, read, and refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from costs.kernels.kernels import few_kernels

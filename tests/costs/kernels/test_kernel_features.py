@@ -1,8 +1,6 @@
 """What a learned cost model sees: by hand for one kernel, and that order and padding change
 nothing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """From a data set to weights."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,23 +1,19 @@
 """The networks see kernels, not padding; losses by hand; what is simple is learned."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from costs.kernels.kernels import few_features, few_kernels
+from costs.kernels.kernels import few_features
 from parameters import random_variables
 from rounding import assert_rounded_alike
 
 from go_rl.core import TrainingError
 from go_rl.costs.kernels.batch import KernelBatch, batch_of
 from go_rl.costs.kernels.network import KernelNetwork, KernelNetworkConfig, LogSum, PiecewiseLinear
-from go_rl.costs.kernels.opcodes import vocabulary_of
-from go_rl.costs.kernels.training import KernelTrainConfig, train_absolute
+from go_rl.costs.kernels.training import KernelTrainConfig
 from go_rl.costs.learning.losses import absolute_loss, rank_loss
 from go_rl.costs.learning.training import bins_of
 
@@ -105,27 +101,6 @@ def test_places_in_bins():
     found = PiecewiseLinear(4).apply(bins, jnp.array([[3.0, 5.0], [9.0, 7.0], [-1.0, 5.0]]))
     expected = [[1, 0, 0.5, 0, 0, 0, 0, 0], [1, 0, 1, 0, 1, 0, 1, 0], [0] * 8]
     np.testing.assert_allclose(found, expected, atol=1e-6)
-
-
-def test_equal_times_rank_nothing():
-    loss = partial(rank_loss, "hinge")(jnp.zeros((3, 1)), jnp.ones((3, 2)), jnp.ones(3))
-    assert loss == 0.0
-
-
-def test_times_that_follow_from_flop_and_bytes_are_learned():
-    kernels, features = few_kernels(), few_features()
-    work = np.bincount(kernels.kernel, kernels.graph.flops + kernels.graph.output_bytes)
-    seconds = 1e-6 + 1e-9 * work
-    network = replace(TINY, opcodes=len(vocabulary_of(kernels.graph.op_type)))
-    config = KernelTrainConfig(network, steps=300, nodes=320, learning_rate=1e-2)
-    losses: list[float] = []
-    trained = train_absolute(features, seconds, config, lambda _, loss: losses.append(loss))
-    guess = np.exp(trained.predict(features)[:, 0])
-    blind = np.abs(np.log(seconds) - np.log(seconds).mean()).mean()
-    assert np.abs(np.log(guess / seconds)).mean() < 0.25 * blind
-    assert len(losses) == 3
-    again = train_absolute(features, seconds, config)
-    np.testing.assert_array_equal(again.predict(features), trained.predict(features))
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """The learned cost model: what an ensemble predicts, what it flags, and its files."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

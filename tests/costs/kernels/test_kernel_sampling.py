@@ -1,7 +1,5 @@
 """Which kernels of a model are chosen to be measured."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """What measured kernels say of a prediction's error on others."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

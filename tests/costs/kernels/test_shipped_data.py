@@ -1,7 +1,5 @@
 """The measurements and weights that ship: as many as is said, of one target, and read by name."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -31,10 +29,10 @@ def test_tilings():
 
 
 def test_the_weights_price_what_they_learned_from():
-    """Most of a few hundred kernels within a quarter of what was measured."""
+    """Most of some dozens of kernels within a quarter of what was measured."""
     data, weights = load_kernel_data("kernels-cpu-1"), KernelPredictor.load(latest_weights("cpu-1"))
     assert weights.target == data.target
-    which = np.flatnonzero(np.isfinite(plain_seconds(data)))[::20]
+    which = np.flatnonzero(np.isfinite(plain_seconds(data)))[::200]
     found = predict_kernels(weights, data.kernels.take(which))
     assert not found.unfamiliar.any()
     assert np.median(np.abs(found.seconds / plain_seconds(data)[which] - 1)) < 0.25

@@ -1,7 +1,5 @@
 """Splits: no row twice, tasks whole, tasks of a held-out network held out."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

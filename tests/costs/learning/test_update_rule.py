@@ -1,7 +1,5 @@
 """`UpdateRule`: what a weight decay does under each optimiser."""
 
-from __future__ import annotations
-
 import jax.numpy as jnp
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """The roofline: hand-computed times, parameters, calibration."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from importlib.resources import files

@@ -1,7 +1,5 @@
 """``--cost auto``: what each kind of hardware and graph is priced by, and what is said of it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import jax.numpy as jnp

@@ -1,7 +1,5 @@
 """Seconds of fused kernels by hand, and makespan problems from `make_problem`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Cost models that know kernels as graphs: what is priced, how often, and on which device."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

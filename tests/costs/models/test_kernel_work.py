@@ -1,7 +1,5 @@
 """Work of kernels kept as graphs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The learned cost model behind `CostModel`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

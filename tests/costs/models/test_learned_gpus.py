@@ -1,7 +1,5 @@
 """`learned:gpus`: kernels on GPUs known by their data sheets; the presets agree with these."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import jax

@@ -1,7 +1,5 @@
 """A look-up is charged for the rows that it reads, in every format; its table must still fit."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 import numpy as np

@@ -1,7 +1,5 @@
 """`make_problem`: number formats, streaming, profiles, memory, and what it refuses."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +16,6 @@ from go_rl.core import (
     ProblemError,
     Topology,
     load_hardware,
-    rule_set,
 )
 from go_rl.costs.models import Analytical, ProblemOptions, Profiled, file_hardware, make_problem
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
@@ -181,12 +178,6 @@ def test_transfers_follow_from_links_where_no_profile_gives_them():
     """4 kB at 16 GB/s and 5 us."""
     problem = make_problem(graph(), load_hardware("p100x2"), MAX_LOAD)
     assert problem.transfer_seconds[0] == pytest.approx(4e3 / 16e9 + 5e-6)
-
-
-def test_options_reach_the_problem():
-    options = ProblemOptions(rules=rule_set("strict"), all_chips=True, fixed={0: 1})
-    problem = make_problem(graph(), load_hardware("ring3"), options)
-    assert (problem.rules.name, problem.all_chips, problem.fixed) == ("strict", True, {0: 1})
 
 
 def test_measured_times_cannot_be_used_where_there_are_none():

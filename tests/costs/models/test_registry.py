@@ -1,7 +1,5 @@
 """Cost models by name: what a name means on hardware, what plans call it, and what is refused."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

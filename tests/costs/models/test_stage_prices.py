@@ -1,7 +1,5 @@
 """Prices corrected by stages that were run: `go-rl run --record`, ``--cost stages:FILE``."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

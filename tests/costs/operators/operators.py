@@ -1,7 +1,5 @@
 """A toy world of operators: GPUs whose seconds follow their bandwidth and peak."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What sizes tell of convolutions beyond products: found again, bounded, GPUs left out."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from go_rl.costs.operators.conv_residuals import LARGEST, TERMS, fit_residuals, residuals, terms

@@ -1,7 +1,5 @@
 """A host that issues kernels ahead of the GPU: times by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Prices of a network's launches: predicted once, fused bytes on top, bounds of the sum."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import numpy as np

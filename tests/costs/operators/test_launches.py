@@ -1,7 +1,5 @@
 """Launches of networks: counts and sizes by hand, what is recognised, what is refused."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

@@ -1,12 +1,10 @@
 """Latency of operators on GPUs of which only the data sheet is known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from costs.operators.operators import DEVICES, FLOOR, SMALL, toy_examples, toy_predictor
+from costs.operators.operators import FLOOR, SMALL, toy_examples, toy_predictor
 
 from go_rl.core import CheckpointError, TrainingError
 from go_rl.costs.devices import device_names, find_device, with_launch
@@ -282,9 +280,3 @@ def test_faster_devices_are_faster(shipped):
 )
 def test_what_lies_outside_is_flagged(op, device, change, unlike, shipped):
     assert bool(shipped.interval(one(op, device, **change)).unlike[0]) is unlike
-
-
-def test_the_file_that_ships_is_small():
-    assert KIND.shipped is not None
-    assert (KIND.shipped / f"{GPU_WEIGHTS}.npz").stat().st_size < 2_000_000
-    assert DEVICES

@@ -1,7 +1,5 @@
 """Tables of operators."""
 
-from __future__ import annotations
-
 import gzip
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The replayer: literal times, streams, cores, an obvious twin, what is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

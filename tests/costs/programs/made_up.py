@@ -1,14 +1,14 @@
 """Small made-up programs for tests: their seconds follow from their features."""
 
-from __future__ import annotations
-
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
 from go_rl.costs.programs.features import LEAF_NUMBERS, CompactAst, pack_asts
 from go_rl.costs.programs.learn.examples import TARGET_FEATURES, ProgramExamples, ProgramInputs
 from go_rl.costs.programs.learn.network import ProgramNetworkConfig
+from go_rl.costs.programs.learn.predictor import ProgramPredictor
 from go_rl.costs.programs.learn.training import ProgramTrainConfig
 from go_rl.costs.programs.measure.data import ProgramTarget
 
@@ -50,3 +50,9 @@ def with_leaves(examples: ProgramExamples, leaves: int) -> ProgramInputs:
     ast = CompactAst(np.zeros((leaves, LEAF_NUMBERS), np.float32), np.arange(leaves))
     one = examples.inputs.take(np.array([0]))
     return replace(one, asts=pack_asts([ast]))
+
+
+@cache
+def learned_programs() -> ProgramPredictor:
+    """Return two networks that learned `made_up_programs`, for all tests that look at some."""
+    return ProgramPredictor.fit(made_up_programs(), TINY_RUN, members=2)

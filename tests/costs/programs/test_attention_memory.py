@@ -1,7 +1,5 @@
 """Attention to measured programs, by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

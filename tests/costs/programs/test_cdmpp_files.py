@@ -1,7 +1,5 @@
 """CDMPP's feature files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Central moment discrepancy by hand."""
 
-from __future__ import annotations
-
 import jax.numpy as jnp
 import pytest
 

@@ -1,7 +1,5 @@
 """Which of the programs that were drawn are measured: by k-means of tasks, by disagreement."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

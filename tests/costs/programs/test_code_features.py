@@ -1,7 +1,5 @@
 """What the compiler makes of loops: numbers worked out by hand, and lines counted one by one."""
 
-from __future__ import annotations
-
 from itertools import product
 from math import log2
 

@@ -1,7 +1,5 @@
 """Transforms of seconds into labels, and back."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -23,12 +21,6 @@ def test_round_trip(kind):
     assert (np.diff(fitted.labels(np.sort(SECONDS))) >= 0).all()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_labels_are_above_zero(kind):
-    """So that percentage errors of labels have a meaning."""
-    assert LabelTransform.fit(kind, SECONDS).labels(SECONDS).min() > 0
-
-
 def test_power_is_the_likeliest():
     _, power = boxcox(SECONDS)
     assert LabelTransform.fit("box-cox", SECONDS).power == pytest.approx(power, abs=1e-3)
@@ -44,14 +36,6 @@ def test_json_round_trip(kind):
     fitted = LabelTransform.fit(kind, SECONDS)
     again = LabelTransform.from_json(json.loads(json.dumps(fitted.to_json())))
     assert np.array_equal(again.labels(SECONDS), fitted.labels(SECONDS))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_absurd_labels_have_finite_seconds(kind):
-    fitted = LabelTransform.fit(kind, SECONDS)
-    found = fitted.seconds(np.array([-1e6, 1e6]))
-    assert np.isfinite(found).all()
-    assert (found > 0).all()
 
 
 def test_bad_input():

@@ -1,7 +1,5 @@
 """Leaf vectors: by hand, and number by number against TVM's ``PerStoreFeature``."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from math import log2

@@ -1,7 +1,5 @@
 """`nest_parts`: what a nest runs one after the other, each with loops counted from 0."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from go_rl.costs.programs.features import compact_ast

@@ -1,7 +1,5 @@
 """Loop nests: their order, rules, JSON and text."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """`network_latency`: functions priced once, calls replayed on one core."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

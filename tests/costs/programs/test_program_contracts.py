@@ -1,7 +1,5 @@
 """The contract of predictors, for CDMPP and `CodeTrees`."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from typing import Any, ClassVar
@@ -14,7 +12,7 @@ from go_rl.core import TrainingError
 from go_rl.costs.programs.learn.code_trees import CodeTrees
 from go_rl.costs.programs.learn.predictor import ProgramPredictor
 from go_rl.costs.trees.boosted import BoostedConfig
-from tests.costs.programs.made_up import TINY_RUN, made_up_programs
+from tests.costs.programs.made_up import learned_programs, made_up_programs
 from tests.costs.programs.with_nests import with_nests_and_traces
 
 LIGHTGBM = BoostedConfig(trees=30, leaves=4, learning_rate=0.3, least_rows=1)
@@ -82,17 +80,12 @@ class TestCodeTrees(TreeContract):
             self.fitted().predict(other)
 
 
-@cache
-def _cdmpp() -> ProgramPredictor:
-    return ProgramPredictor.fit(made_up_programs(), TINY_RUN, members=2)
-
-
 class TestCdmpp(ProgramContract):
     kind = ProgramPredictor
     examples = staticmethod(cache(made_up_programs))
 
     def fitted(self):
-        return _cdmpp()
+        return learned_programs()
 
     def unfitted(self):
-        return replace(_cdmpp(), networks=())
+        return replace(learned_programs(), networks=())

@@ -1,7 +1,5 @@
 """Data sets of tensor programs: gathered from records, written, read, and refused."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

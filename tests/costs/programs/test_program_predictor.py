@@ -1,7 +1,5 @@
 """CDMPP: what it learns, its files, and the errors of bad input."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from functools import partial
@@ -26,7 +24,13 @@ from go_rl.costs.programs.learn.predictor import ProgramPredictor
 from go_rl.costs.programs.learn.prepared import InputScale, prepare
 from go_rl.costs.programs.learn.training import ProgramTrainConfig
 from go_rl.costs.programs.learn.weights_file import KIND
-from tests.costs.programs.made_up import TINY, TINY_RUN, made_up_programs, with_leaves
+from tests.costs.programs.made_up import (
+    TINY,
+    TINY_RUN,
+    learned_programs,
+    made_up_programs,
+    with_leaves,
+)
 
 
 @pytest.fixture(scope="module")
@@ -35,8 +39,8 @@ def examples():
 
 
 @pytest.fixture(scope="module")
-def learned(examples) -> ProgramPredictor:
-    return ProgramPredictor.fit(examples, TINY_RUN, members=2)
+def learned() -> ProgramPredictor:
+    return learned_programs()
 
 
 def test_learns_more_than_the_mean(examples, learned):

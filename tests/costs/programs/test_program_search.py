@@ -1,7 +1,5 @@
 """Search with Optuna: goes on where it stopped, and needs it only when used."""
 
-from __future__ import annotations
-
 import sys
 from types import SimpleNamespace
 
@@ -114,6 +112,7 @@ class PrunedError(Exception):
     """Optuna's, without Optuna."""
 
 
+@pytest.mark.slow
 def test_trials_are_trained_to_full_length_unless_they_are_pruned():
     optuna = SimpleNamespace(TrialPruned=PrunedError)
     config, whole = ProgramSearchConfig(steps=27), FixedTrial(3)

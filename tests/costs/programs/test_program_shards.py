@@ -1,7 +1,5 @@
 """A data set of several processors: programs once, a shard of times for each processor."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`load_program_weights`: one reader, by the file's own kind."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from costs.kernels.kernels import weights
@@ -12,15 +10,14 @@ from go_rl.costs.programs.learn.predictor import ProgramPredictor
 from go_rl.costs.programs.learn.program_weights import load_program_weights, predictor_of_seconds
 from go_rl.costs.programs.learn.transfer.tuner import TransferTuner
 from go_rl.costs.trees.boosted import BoostedConfig
-from tests.costs.programs.made_up import TINY_RUN, made_up_programs
+from tests.costs.programs.made_up import learned_programs
 from tests.costs.programs.with_nests import with_nests_and_traces
 
 FEW = BoostedConfig(trees=30, leaves=4, learning_rate=0.3, least_rows=1, column_share=1.0)
 
 
 def test_each_kind_is_read_as_what_it_is(tmp_path):
-    learned = ProgramPredictor.fit(made_up_programs(), TINY_RUN, members=1)
-    learned.save(tmp_path / "network.npz")
+    learned_programs().save(tmp_path / "network.npz")
     assert type(load_program_weights(tmp_path / "network.npz")) is ProgramPredictor
     assert type(load_program_weights("programs-1")) is ProgramPredictor
     assert type(load_program_weights("transfer-1")) is TransferTuner

@@ -1,7 +1,5 @@
 """KMeans task sampling, CDMPP's algorithm 1."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Programs of several sources under one numbering."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

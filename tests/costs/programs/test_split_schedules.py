@@ -1,7 +1,5 @@
 """Random split schedules: what they compute, and how many there are. They need TVM."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

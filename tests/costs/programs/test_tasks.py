@@ -1,7 +1,5 @@
 """Tasks of networks: sizes, FLOP, JSON, and what a graph of the zoo holds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

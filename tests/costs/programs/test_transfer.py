@@ -1,7 +1,5 @@
 """Joint features, and the tuner that learns from them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 

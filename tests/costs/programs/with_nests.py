@@ -1,7 +1,5 @@
 """Made-up programs with loop nests and schedules, for rivals and the tuner."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from go_rl.costs.programs.learn.examples import ProgramExamples

@@ -1,7 +1,5 @@
 """Shared by the tests of the tile task."""
 
-from __future__ import annotations
-
 import pytest
 
 from go_rl.core import ExecutionError

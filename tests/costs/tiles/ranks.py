@@ -1,7 +1,5 @@
 """Made data sets of ranked configurations, and tiny networks, for tests."""
 
-from __future__ import annotations
-
 from functools import cache
 from math import prod
 

@@ -1,7 +1,5 @@
 """Groups of candidates: which measurements make one, and what a batch holds."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Ranks: losses by hand, what is simple is learned, and what padding and order do not change."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import jax.numpy as jnp

@@ -1,7 +1,5 @@
 """Weights of ranks on disk: read as written, and refused."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Data sets of tilings: gathered from records, written, read, and refused."""
 
-from __future__ import annotations
-
 import gzip
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The hand-written estimate: each part worked out by hand, and what it must prefer."""
 
-from __future__ import annotations
-
 import pytest
 
 from go_rl.costs.tiles import CoreSheet, TiledProgram, TileError, TileProgram, Tiles, estimate_tiles

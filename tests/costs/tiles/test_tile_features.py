@@ -1,7 +1,5 @@
 """Features: named, finite, and the numbers they say."""
 
-from __future__ import annotations
-
 from math import log2
 
 import numpy as np

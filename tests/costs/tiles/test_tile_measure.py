@@ -1,7 +1,5 @@
 """Timing a tiling, and what is wrong with a task."""
 
-from __future__ import annotations
-
 import pickle
 import sys
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Programs of the tile task: their loops, arrays, costs, documents and faults."""
 
-from __future__ import annotations
-
 import json
 
 import jax.numpy as jnp

@@ -1,7 +1,5 @@
 """Scheduled programs compute what the program says, in the nest that the tiles say."""
 
-from __future__ import annotations
-
 from math import ceil
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Configurations: legal, distinct, the same for a seed; all of them where there are few."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -64,10 +62,6 @@ def test_the_default_fills_registers_and_fits_caches():
     assert TiledProgram(CONV, found).accumulators == 14
     lanes = default_tiles(TileProgram("matmul", (20, 2600, 650))).register
     assert lanes == (5, 8, 2), "8 full lanes rather than 13 single ones"
-
-
-def test_the_naive_one_has_no_tiles():
-    assert naive_tiles(TileProgram("matmul", (2, 3, 4))) == Tiles((2, 3, 4), (1, 1, 1))
 
 
 def test_a_flag_that_changes_nothing_is_not_set():

@@ -1,7 +1,5 @@
 """Footprints against counted cache lines, traffic worked out by hand."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

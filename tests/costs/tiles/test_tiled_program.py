@@ -1,7 +1,5 @@
 """Tiles: their documents, the rules they keep, and the nest that follows."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """Workloads whose candidates the tests of loop nests lower, and how these are drawn."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from go_rl.costs.programs.nests.tvm_lowering import import_meta_schedule

@@ -1,7 +1,5 @@
 """A folder's pace: written, read, and refused on another processor."""
 
-from __future__ import annotations
-
 import pytest
 
 from go_rl.core import RecordError

@@ -1,7 +1,5 @@
 """When a measurement ends, how the core's pace enters it, and how well it is known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import binom

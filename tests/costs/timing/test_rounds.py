@@ -1,7 +1,5 @@
 """Kernels are visited in turn; one that takes the worker down leaves a reason, the others times."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

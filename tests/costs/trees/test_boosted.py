@@ -1,7 +1,5 @@
 """Boosted trees, a rival: what they read, and that they learn."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from costs.kernels.kernels import few_features, few_kernels

@@ -1,7 +1,5 @@
 """The contract of `go_rl.costs.learning.predictor.Predictor`, which every learner inherits."""
 
-from __future__ import annotations
-
 import sys
 from abc import ABC, abstractmethod
 from dataclasses import replace

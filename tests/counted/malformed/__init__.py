@@ -1,7 +1,5 @@
 """Malformed inputs as data: what the user types, the files there, and words of the answer."""
 
-from __future__ import annotations
-
 from .case import Malformed
 from .commands import COMMANDS
 from .hardware import HARDWARE

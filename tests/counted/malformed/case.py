@@ -1,7 +1,5 @@
 """`Malformed`, and documents with one thing wrong."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """Command lines with one thing wrong, on a model that is right."""
 
-from __future__ import annotations
-
 from .case import Malformed
 from .profiles import TEXT
 

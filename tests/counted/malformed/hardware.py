@@ -1,7 +1,5 @@
 """Hardware descriptions with one thing wrong."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Model files of the other formats with one thing wrong."""
 
-from __future__ import annotations
-
 from .case import Malformed
 
 READ = ("graph", "model.bin")

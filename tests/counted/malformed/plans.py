@@ -1,7 +1,5 @@
 """Plans with one thing wrong, given to ``go-rl check``."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Profiles in dnn-partitioning's form with one thing wrong."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The suites by name, one module each; imported when first asked for."""
 
-from __future__ import annotations
-
 from difflib import get_close_matches
 from importlib import import_module
 

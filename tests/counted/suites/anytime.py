@@ -1,7 +1,5 @@
 """Methods stopped early: the best so far only improves, and budgets in seconds are kept."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Plans of every objective on four topologies: the checker accepts them, at the twins' value."""
 
-from __future__ import annotations
-
 from reference.naive_checker import broken_rules, improves_only, value_of
 from runner.suite import Suite
 

@@ -1,8 +1,6 @@
 """Corrupted plans: refused with one of our errors or a verdict, or legal after all, and worth what
 they say."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from pathlib import Path

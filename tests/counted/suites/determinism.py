@@ -1,7 +1,5 @@
 """Twelve commands, each in two processes with other hash seeds and threads: equal, clocks aside."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The five environments as agents use them: seeds, masks, rewards, and the vector form."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Small files that say, or unpack to, much more than they are."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import tempfile

@@ -1,7 +1,5 @@
 """Folders for results in which pipes, folders, links and foreign files have the names of ours."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Runs killed at random moments and started again: they end as if nothing had happened."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

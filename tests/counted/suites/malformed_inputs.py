@@ -1,8 +1,6 @@
 """Malformed inputs through the command line: one clear line, exit code 2, nothing on standard
 output."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

@@ -6,8 +6,6 @@
 - relax memory: the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Mutated files of models beside ONNX: `.pt2`, configurations, GGUF, bytecode of StableHLO."""
 
-from __future__ import annotations
-
 from runner.suite import Suite
 
 from .mutants import COUNT, EACH, mutants_in_turn

@@ -1,7 +1,5 @@
 """Mutated files of every format: read, or refused with an error of ours, in memory and time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from runner.suite import Suite

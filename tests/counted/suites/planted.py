@@ -4,8 +4,6 @@ The planted plan puts a load of exactly one second on each device and waits for 
 is faster: all work over all devices is a second, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

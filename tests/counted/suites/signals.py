@@ -1,7 +1,5 @@
 """Searches that SIGINT or SIGTERM ends at a random moment."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

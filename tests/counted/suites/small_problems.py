@@ -1,7 +1,5 @@
 """Every objective and rule set against brute force: solver, bounds, methods and what they prove."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 

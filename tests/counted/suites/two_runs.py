@@ -1,7 +1,5 @@
 """Two searches that write into one folder at the same time."""
 
-from __future__ import annotations
-
 import tempfile
 import time
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Episodes of go_rl's environments under actions drawn at random among those allowed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium

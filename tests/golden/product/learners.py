@@ -1,7 +1,5 @@
 """One small lesson of every learner of policies: what an update made of the weights, its losses."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """Methods of go_rl and the plans that they make."""
 
-from __future__ import annotations
-
 from go_rl.compare import portfolio
 from go_rl.core import Budget, Objective, Optimizer, Plan, Problem
 from go_rl.verify.check_plan import check_plan

@@ -1,7 +1,5 @@
 """What the shipped policies say of problems."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

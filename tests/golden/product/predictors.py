@@ -1,7 +1,5 @@
 """Learned cost models and ranks: one small lesson of each, and what the shipped weights predict."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial

@@ -1,7 +1,5 @@
 """Models and problems of go_rl, by settings that do not change when go_rl is renamed."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The offset allocator: brute force, plain twins, invariants, and MiniMalloc's instances."""
 
-from __future__ import annotations
-
 import csv
 import os
 import time
@@ -24,7 +22,6 @@ from go_rl.objectives.common.allocator.allocate import (
 )
 from go_rl.objectives.common.allocator.cp_sat import solve_with_cp_sat
 from go_rl.objectives.common.allocator.first_fit import first_fit
-from go_rl.objectives.common.allocator.orders import disturbed_order
 from go_rl.objectives.common.allocator.restarts import RestartedSearch, luby
 from go_rl.objectives.common.allocator.search import (
     EXHAUSTED,
@@ -189,15 +186,6 @@ def test_ties_hold_in_every_allocation_of_least_height():
 
 def test_lubys_sequence():
     assert [luby(i) for i in range(1, 16)] == [1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8]
-
-
-def test_disturbed_orders_differ_and_hold_every_buffer_once():
-    rng = np.random.default_rng(7)
-    buffers = buffers_of(tight(rng, most=12) + tight(rng, most=12))
-    sections = sections_of(buffers)
-    orders = [disturbed_order(buffers, sections, rng).tolist() for _ in range(9)]
-    assert {tuple(sorted(order)) for order in orders} == {tuple(range(len(buffers)))}
-    assert len({tuple(order) for order in orders}) > 3
 
 
 def test_a_restarted_search_goes_on_and_heeds_a_stop():

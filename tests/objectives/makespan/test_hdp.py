@@ -1,7 +1,5 @@
 """HDP: features by hand, networks against plain loops, and learning on two chains."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 
@@ -247,14 +245,6 @@ def test_the_gradient_of_an_lstm_is_that_of_its_loop():
         np.testing.assert_allclose(one, two, rtol=1e-4, atol=1e-5)
 
 
-def test_samples_of_one_grouping_stand_together():
-    actors = actors_of(two_chains())
-    drawn = draw(actors, new_learner(actors, jax.random.key(0)), jax.random.key(1), 0.5)
-    assert (drawn.group.shape, drawn.chosen.shape) == ((2, 8), (4, 4))
-    for b in range(4):
-        assert (drawn.device[b] == drawn.chosen[b][drawn.group[b // 2]]).all()
-
-
 def test_an_update_makes_what_earned_more_likelier():
     actors = actors_of(two_chains())
     learner = new_learner(actors, jax.random.key(0))
@@ -347,15 +337,6 @@ def test_two_chains_are_learned(monkeypatch):
     assert plan.curve[0].seconds == 8.0
 
 
-def test_equal_seeds_and_samples_give_equal_plans():
-    problem = two_chains()
-    one, two = (HDP(TINY).optimize(problem, Budget(samples=50), 3) for _ in range(2))
-    assert one.device.tolist() == two.device.tolist()
-    assert [(p.samples, p.seconds) for p in one.curve] == [
-        (p.samples, p.seconds) for p in two.curve
-    ]
-
-
 @pytest.mark.parametrize("samples", [1, 2, 5, 6, 11])
 def test_budgets_are_kept_to_the_sample_and_start_with_the_default(samples):
     problem = two_chains()
@@ -401,18 +382,6 @@ def test_what_does_not_fit_into_the_budget_is_not_begun(
     plan = HDP(TINY).optimize(two_chains(), Budget(seconds=seconds), 0)
     assert clock[0] == pytest.approx(ends)
     assert plan.samples == 1 + draws * TINY.groupings * TINY.placements
-
-
-def test_one_operator_on_two_devices():
-    plan = HDP(TINY).optimize(step_problem([2.0], devices=2), Budget(samples=10), 0)
-    assert (plan.samples, plan.value, plan.optimal) == (1, 2.0, True)
-
-
-def test_failures_teach_too():
-    problem = two_chains(memory_bytes=4.5, weights=[1.0] * 8)
-    plan = HDP(replace(TINY, ignore_failures_from=2)).optimize(problem, Budget(samples=60), 0)
-    assert plan.samples == 60
-    assert check_plan(plan, problem).status is plan.evaluation.status
 
 
 def test_equally_large_graphs_share_compiled_code():

@@ -1,7 +1,5 @@
 """HEFT: the example of its paper, idle times, queues on links, priorities."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from reference.step_problems import random_step, step_problem
@@ -83,7 +81,7 @@ def test_heft_with_queues_sends_one_tensor_after_the_other():
     assert heft(makespan_workspace(shared), queues=True).finish.tolist() == [1, 6, 7]
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_heft_on_its_own_terms_is_a_schedule(seed):
     """Tasks wait for operands, and no device is busier than there is time."""
     problem = random_step(seed, engines=(), memory_bytes=None)

@@ -1,7 +1,5 @@
 """A kernel without a price of its own takes what its nodes take together."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Splits by layers as people make them, on a chain of layers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Links of unlike classes: the table of pairs, the replay, dispatch, HEFT's ranks, the checker."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,7 +34,7 @@ TWO_HOSTS = Links(
 """Two hosts of two devices: four bytes a second within, one between, through one port."""
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(12))
 def test_the_table_of_pairs_is_what_the_fields_say(seed):
     """The checker has its own reading, by names of channels instead of numbers."""
     devices = 3 + seed % 6
@@ -64,7 +62,7 @@ def test_means_are_those_of_a_byte_and_of_a_message():
 
 def test_the_replay_agrees_with_the_checker():
     seen = 0
-    for seed in range(150):
+    for seed in range(60):
         problem = with_random_links(seed, random_step(seed))
         device, priority, leader = random_plans(seed, problem, 2)
         pricer = MakespanPricer(problem)
@@ -75,7 +73,7 @@ def test_the_replay_agrees_with_the_checker():
                 assert makespan == pytest.approx(checked.seconds, rel=1e-12)
                 assert trace.peak.tolist() == pytest.approx(checked.peak_bytes, rel=1e-9)
                 seen += 1
-    assert seen > 150
+    assert seen > 60
 
 
 def chain(links: Links, sizes: list[float]):

@@ -1,7 +1,5 @@
 """Simulated annealing on connected devices: optima of tiny graphs, starts, too little memory."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 
@@ -40,7 +38,7 @@ def optimum(problem: Problem, levels: int) -> float:
     return float(found.seconds[found.ok].min())
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(
     ("decisions", "nodes", "levels"),
     [(("placement",), 7, 1), (("placement", "schedule"), 4, 3), (("placement", "fusion"), 4, 2)],
@@ -60,7 +58,7 @@ def test_annealing_reaches_the_optimum_of_tiny_graphs(decisions, nodes, levels, 
     assert plan.value <= optimum(problem, levels) * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_annealing_is_never_worse_than_its_start(seed):
     problem = priced(operators(seed), "p100x4")
     default = DefaultPlacement().optimize(problem, Budget(samples=1), 0)

@@ -1,7 +1,5 @@
 """The human expert's rules: where each family's layers go, and what follows them."""
 
-from __future__ import annotations
-
 from reference.step_networks import priced, scoped
 
 from go_rl.core import OpGraph, OpKind

@@ -1,7 +1,5 @@
 """The rivals on connected devices: one conformance table for all, then what each promises."""
 
-from __future__ import annotations
-
 import ctypes
 import itertools
 
@@ -11,7 +9,6 @@ from objectives.conformance import OptimizerConformance, under_test
 from reference.step_networks import holds, operators, priced, scoped
 from reference.step_problems import random_step, step_problem
 
-from go_rl.compare.portfolio import METHODS
 from go_rl.core import FREE, Budget, Objective, OpKind, Optimizer, Problem, Status
 from go_rl.objectives.makespan.choices import softly_placed
 from go_rl.objectives.makespan.workspace import makespan_workspace
@@ -47,15 +44,8 @@ class TestRivals(OptimizerConformance):
         pytest.skip("a class pinned to two devices is the workspace's to find")
 
 
-def test_every_rival_is_registered_under_its_name():
-    methods = METHODS[Objective.MAKESPAN]
-    assert {rival.name for rival in RIVALS} <= set(methods)
-    assert all(methods[rival.name]() == rival for rival in RIVALS[1:])
-    assert isinstance(methods["annealing"](), MakespanAnnealing)
-
-
 @every
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", range(5))
 def test_plans_of_random_steps_are_legal(rival, seed):
     problem = random_step(seed)
     plan = rival.optimize(problem, Budget(samples=12), seed)
@@ -82,16 +72,6 @@ def test_every_set_of_decisions(rival, devices, decisions):
     assert plan.evaluation.status.ok
     if "placement" not in problem.decisions:
         assert not plan.device.any()
-
-
-@every
-def test_equal_seeds_give_equal_plans(rival):
-    problem = priced(operators(5))
-    one, two = (rival.optimize(problem, Budget(samples=30), 7) for _ in range(2))
-    assert one.device.tolist() == two.device.tolist()
-    assert (one.value, one.samples) == (two.value, two.samples)
-    for field in ("priority", "fusion_group"):
-        assert np.array_equal(getattr(one, field), getattr(two, field))
 
 
 @searching

@@ -1,7 +1,5 @@
 """What makespan optimizers share: legal decisions, the default plan, bounds and proofs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import permutations, product
 

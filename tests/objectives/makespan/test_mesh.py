@@ -1,7 +1,5 @@
 """Meshes and tori: routes, the replay with its checker, HEFT, figures of links, refusals."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -78,7 +76,7 @@ def random_mesh(seed: int, devices: int) -> Links:
 
 def test_the_replay_agrees_with_the_checker():
     seen = hops = 0
-    for seed in range(250):
+    for seed in range(80):
         problem = random_step(seed)
         problem = on_mesh(problem, random_mesh(seed, problem.hardware.num_devices))
         device, priority, leader = random_plans(seed, problem, 2)
@@ -93,7 +91,7 @@ def test_the_replay_agrees_with_the_checker():
             found = pricer.evaluate(plans, i)
             assert found.link_bytes.tolist() == pytest.approx(checked.link_bytes)
             seen, hops = seen + 1, max(hops, pricer.arrays.most_hops)
-    assert seen > 250
+    assert seen > 80
     assert hops > 2
 
 

@@ -1,8 +1,6 @@
 """The compiled replay against its plain twin, the checker, Algorithm 2 of CDMPP, and what holds of
 every schedule."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from itertools import pairwise
 
@@ -25,9 +23,9 @@ FED = (OpKind.INPUT, OpKind.CONSTANT)
 
 
 def test_the_kernel_agrees_with_its_twin_and_with_the_checker():
-    """250 problems, four plans each: fused, tied, split, with gaps, latency and little memory."""
+    """Four plans each: fused, tied, split, with gaps, latency and little memory."""
     seen: Counter[str] = Counter()
-    for seed in range(250):
+    for seed in range(100):
         problem = random_step(seed)
         device, priority, leader = random_plans(seed, problem, 4)
         plans, pricer = Decisions(device, priority, leader), MakespanPricer(problem)
@@ -44,14 +42,14 @@ def test_the_kernel_agrees_with_its_twin_and_with_the_checker():
             times = sorted(zip(trace.start.tolist(), trace.end.tolist(), strict=True))
             assert times == sorted((piece.start, piece.end) for piece in twin.pieces)
             seen["fused"] += bool((leader[i] != np.arange(leader.shape[1])).any())
-    assert min(seen[Status.OK], seen[Status.OUT_OF_MEMORY], seen["fused"]) > 150
-    assert seen[Status.UNSUPPORTED] > 40
+    assert min(seen[Status.OK], seen[Status.OUT_OF_MEMORY], seen["fused"]) > 40
+    assert seen[Status.UNSUPPORTED] > 16
     assert set(seen) == {Status.OK, Status.OUT_OF_MEMORY, Status.UNSUPPORTED, "fused"}
 
 
 def test_priorities_at_the_ends_of_their_range_are_told_apart():
     """Adding all but nothing to the lowest number there is keeps the order, and so the plan."""
-    for seed in range(60):
+    for seed in range(25):
         problem = random_step(seed)
         device, priority, leader = random_plans(seed, problem, 1)
         pricer = MakespanPricer(problem)
@@ -66,7 +64,7 @@ def test_priorities_at_the_ends_of_their_range_are_told_apart():
 
 
 def test_without_priorities_all_are_equal_and_without_leaders_nothing_is_fused():
-    for seed in range(60):
+    for seed in range(25):
         problem = random_step(seed)
         device, _, _ = random_plans(seed, problem, 1)
         count = problem.graph.num_nodes
@@ -111,7 +109,7 @@ class Schedule:
 
 
 @given(st.integers(0, 50_000))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_no_two_slices_overlap_on_one_engine(seed):
     schedule = Schedule(seed)
     busy: dict[tuple[int, int], list[tuple[float, float]]] = defaultdict(list)
@@ -126,7 +124,7 @@ def test_no_two_slices_overlap_on_one_engine(seed):
 
 
 @given(st.integers(0, 50_000))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_every_kernel_starts_after_its_inputs_arrived(seed):
     schedule = Schedule(seed)
     if schedule.status is Status.UNSUPPORTED:
@@ -145,7 +143,7 @@ def test_every_kernel_starts_after_its_inputs_arrived(seed):
 
 
 @given(st.integers(0, 50_000))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_no_makespan_is_below_the_longest_path_or_the_work_of_an_engine(seed):
     schedule = Schedule(seed)
     if schedule.status is Status.UNSUPPORTED:
@@ -216,7 +214,7 @@ def test_on_one_device_the_replay_is_algorithm_2_of_cdmpp():
     """Algorithm 2 runs what has been ready longest. Its order puts producers first, so with that
     order as priority the next operator is ready whenever the engine is, and is the most urgent:
     both start every operator at the same moment, gaps included."""
-    for seed in range(120):
+    for seed in range(40):
         rng = np.random.default_rng(seed)
         nodes = int(rng.integers(1, 15))
         edges = [(u, v) for v in range(nodes) for u in range(v) if rng.random() < 0.3]
@@ -228,7 +226,7 @@ def test_on_one_device_the_replay_is_algorithm_2_of_cdmpp():
 
 def test_on_many_devices_they_agree_where_no_device_ever_has_a_choice():
     """The operators of each device depend on each other in a row: both find the longest path."""
-    for seed in range(120):
+    for seed in range(40):
         rng = np.random.default_rng(seed)
         nodes, devices = int(rng.integers(1, 15)), int(rng.integers(1, 5))
         device = rng.integers(0, devices, nodes).tolist()

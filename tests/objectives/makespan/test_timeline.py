@@ -1,7 +1,5 @@
 """Timelines: a step by hand, and what holds of every one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 

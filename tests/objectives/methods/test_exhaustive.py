@@ -1,7 +1,5 @@
 """Exhaustive search: a plan wherever brute force finds one, else the proof that none exists."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 

@@ -1,7 +1,5 @@
 """Exact: the optimum of small rings with a proof, judged independently."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from reference.random_rings import random_ring

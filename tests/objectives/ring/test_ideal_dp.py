@@ -1,7 +1,5 @@
 """Dynamic programming over ideals: exact under relay, legal and within T under every rule set."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """The best cuts of one order: against every way of cutting it, with and without triangles."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import combinations
 

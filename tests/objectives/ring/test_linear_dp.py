@@ -1,7 +1,5 @@
 """Cuts of topological orders: how many orders are tried."""
 
-from __future__ import annotations
-
 import pytest
 from reference.layered import layered_ring
 

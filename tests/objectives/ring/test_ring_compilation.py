@@ -1,7 +1,5 @@
 """The first run: which parts are compiled, where, and what the user is told."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

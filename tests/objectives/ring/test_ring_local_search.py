@@ -1,7 +1,5 @@
 """Local search on a ring: legal wherever it goes, exact prices, optima of small graphs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
 
@@ -19,7 +17,7 @@ from go_rl.objectives.ring.workspace import ring_workspace
 from go_rl.verify.check_plan import check_plan
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(12))
 def test_wherever_it_walks_plans_are_legal_and_priced_as_the_simulator_does(seed):
     """Hot enough to wander: FIX keeps every partition as it is, and T_max agrees."""
     problem = layered_ring(seed, 24, 6, "strict") if seed % 2 else random_ring(seed, 10, 4)
@@ -61,14 +59,6 @@ def test_it_reaches_the_optimum_of_most_small_graphs():
             reached[rules] += plan.value <= best * (1 + 1e-9)
     assert reached["relay"] >= 9
     assert reached["strict"] >= 7
-
-
-def test_it_opens_and_closes_chips():
-    """From everything on one chip to three, and from three badly filled ones to the optimum."""
-    problem = ring_problem(6, [(i, i + 1) for i in range(5)], 3, "strict", memory=False)
-    for start in ([0] * 6, [0, 1, 2, 2, 2, 2]):
-        search = RingLocalSearch(np.array(start, np.int16))
-        assert search.optimize(problem, Budget(samples=2000), 0).value == 2.0
 
 
 def test_more_samples_go_on_where_fewer_stopped():

@@ -1,7 +1,5 @@
 """Stages of several chips: optima of stars by hand, legality and loads on random graphs."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
@@ -78,7 +76,7 @@ def test_components_that_join_share_a_chip():
     assert sorted(parted.tolist()) == [0, 1, 2]
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(16))
 def test_stages_are_legal_and_within_the_limit(seed):
     """FIX keeps every proposal as it is: nothing had to be repaired."""
     rng = np.random.default_rng(seed)
@@ -104,7 +102,7 @@ def test_stages_are_legal_and_within_the_limit(seed):
         assert legal.device[0][held].tolist() == nodes[held].tolist()
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_no_plan_is_better_than_the_optimum(seed):
     rng = np.random.default_rng(seed)
     problem = star(rng.integers(1, 6, 4).astype(float).tolist(), 5)

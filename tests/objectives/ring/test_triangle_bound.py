@@ -1,7 +1,5 @@
 """Bounds under the triangle rule: by hand, and against every legal plan of small graphs."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 
@@ -67,7 +65,7 @@ def test_an_edge_beside_a_path_holds_it_on_two_chips():
 
 
 @pytest.mark.parametrize("rules", ["strict", "replicate"])
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(15))
 def test_no_legal_plan_is_faster(seed, rules):
     rng = np.random.default_rng(seed)
     branches, length = ((2, 2), (3, 1), (4, 1))[seed % 3]
@@ -129,7 +127,7 @@ def test_an_edge_between_two_held_ends_costs_no_chip():
 def test_chained_edges_hold_against_brute_force(rules):
     """Random graphs with many edges beside paths."""
     raised = 0
-    for seed in range(80):
+    for seed in range(40):
         rng = np.random.default_rng(seed)
         pairs = [(u, v) for u in range(7) for v in range(u + 1, 7)]
         edges = [e for e in pairs if rng.random() < 0.35]

@@ -1,7 +1,5 @@
 """Moves of units: sums by differences equal sums, states stay legal, starts get better."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from reference.random_rings import random_ring

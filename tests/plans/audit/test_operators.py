@@ -1,7 +1,5 @@
 """Operators and the kernels that onnxruntime makes of them; a profile that is none."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """One session of onnxruntime, held against a plan."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Stages that ran, held against their manifest."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

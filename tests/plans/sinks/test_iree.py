@@ -1,7 +1,5 @@
 """A JAX function with transfers between devices of IREE."""
 
-from __future__ import annotations
-
 import re
 
 import jax

@@ -1,7 +1,5 @@
 """A plan written in each notation, read back, and judged as it was."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

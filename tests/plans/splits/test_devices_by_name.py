@@ -1,7 +1,5 @@
 """Splits that are JSON objects of devices, and what such a file may not say."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What is said of a split, against sums by hand."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np
@@ -110,12 +108,6 @@ def test_order_and_kernels_of_makespan_are_the_best_of_a_few(graph):
     assert free.plan.value <= bare.plan.value
     assert bare.plan.fusion_group is None
     assert np.array_equal(free.plan.device, bare.plan.device)
-
-
-def test_a_judgement_prints_as_one_line(graph):
-    found = judged(posed(graph, "ring4"), "3,1")
-    assert repr(found).startswith("<Judgement of a split in notation 'vllm', ring on 'ring4': ok, ")
-    assert repr(found).endswith("; moving 'model.layers.2' gains most>")
 
 
 def test_a_split_of_another_graph_is_refused(graph, tmp_path):

@@ -1,7 +1,5 @@
 """Plans of whole layers, against every way to cut a short chain."""
 
-from __future__ import annotations
-
 from itertools import combinations, pairwise
 
 import pytest

@@ -1,7 +1,5 @@
 """Splits that count layers, against devices written by hand."""
 
-from __future__ import annotations
-
 import pytest
 from layered_graphs import llama, posed
 

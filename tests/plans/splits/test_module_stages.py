@@ -1,7 +1,5 @@
 """Splits that list modules: torchtitan and torch."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Which notation a split is in, and how what is in none is refused."""
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -9,7 +7,6 @@ from layered_graphs import llama, posed
 
 from go_rl.core import SplitError
 from go_rl.plans.splits import NOTATION_NAMES, read_split
-from go_rl.plans.splits.notations import NOTATIONS
 
 
 @pytest.fixture(scope="module")
@@ -64,8 +61,3 @@ def test_what_is_in_no_notation_is_refused(split, notation, words, problem):
     with pytest.raises(SplitError) as error:
         read_split(split, problem.graph, problem.hardware, notation)
     assert words in str(error.value)
-
-
-def test_every_notation_says_its_form():
-    assert len({n.name for n in NOTATIONS}) == len(NOTATIONS)
-    assert all(n.english for n in NOTATIONS)

@@ -1,7 +1,5 @@
 """Stages in ONNX files, and what onnx's own checker lets pass."""
 
-from __future__ import annotations
-
 import onnx
 import pytest
 from layered_graphs import onnx_file, posed

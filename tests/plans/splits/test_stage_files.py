@@ -1,7 +1,5 @@
 """Exported stages, judged as the plan was that they came from."""
 
-from __future__ import annotations
-
 import pytest
 from layered_graphs import onnx_file, posed
 

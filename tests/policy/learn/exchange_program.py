@@ -3,8 +3,6 @@
 Usage: exchange_program.py fail|differ COORDINATOR COUNT INDEX
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from dataclasses import replace

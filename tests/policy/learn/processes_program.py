@@ -3,8 +3,6 @@
 Usage: processes_program.py FOLDER COORDINATOR COUNT INDEX [MISCHIEF]
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Checkpoints survive what happens to files, or say what is wrong with them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import jax.numpy as jnp

@@ -1,7 +1,5 @@
 """Two devices learn what one learns: run in processes of their own, as JAX counts devices once."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Pretraining of a dispatch policy: searches, a cover, a choice, offsets; each is resumed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from itertools import product

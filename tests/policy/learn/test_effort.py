@@ -1,7 +1,5 @@
 """What training took: counted over interruptions, and read from cards of every age."""
 
-from __future__ import annotations
-
 import pytest
 
 from go_rl.core import CheckpointError

@@ -1,7 +1,5 @@
 """Learning on one graph stops when not even a quick batch would end in time."""
 
-from __future__ import annotations
-
 from policy.tiny import SMALL_LESSON, TINY_NODES, tiny_makespan_agent
 from reference.step_networks import operators, priced
 

@@ -1,31 +1,29 @@
 """Node policies that learn from generated graphs: which are drawn, what chooses the weights."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
 import jax
 import numpy as np
 import pytest
-from policy.tiny import TINY_NODES, network, small_generated
+from policy.tiny import SMALL_LESSON, TINY_NODES, network, small_generated
 
 from go_rl.core import FREE, ProblemError, TrainingError
 from go_rl.graphs.readers.archive import save_graph
 from go_rl.graphs.zoo.generate.generated import generated_graph
 from go_rl.graphs.zoo.index import generated_name
 from go_rl.policy.learn.advantage import RunningBaseline
-from go_rl.policy.learn.config import NodesTrainConfig, PPOConfig
+from go_rl.policy.learn.config import NodesTrainConfig
 from go_rl.policy.learn.pretrain import pretrain
 from go_rl.policy.learn.problems import makespan
 from go_rl.policy.learn.problems.curriculum import CACHE, stored_graph
 from go_rl.policy.learn.problems.makespan import HELD_OUT_SEED, MakespanProblems
+from go_rl.policy.weights import load_weights
 
 CONFIG = NodesTrainConfig(
     generated=3, max_nodes=60, updates=2, problems=2, samples=8, hardware=("p100x2",),
     decide=(("placement",),), colocate="gradients", top=None, validate_every=1,
-    checkpoint_every=1, ppo=PPOConfig(epochs=1),
-    policy=replace(TINY_NODES, directions=0, carry=False),
+    checkpoint_every=1, ppo=SMALL_LESSON.ppo, policy=TINY_NODES,
 )  # fmt: skip
 
 
@@ -74,6 +72,7 @@ def test_a_run_goes_on_to_the_bit(cache, tmp_path):
     pairs = zip(*(jax.tree.leaves(w.agent.params) for w in (whole, again)), strict=True)
     assert all(np.array_equal(one, other) for one, other in pairs)
     assert len(whole.card["validation"]) == 3
+    assert load_weights(cut / "weights.npz").agent.config == CONFIG.policy
 
 
 def test_a_generated_graph_is_traced_once(tmp_path, monkeypatch):

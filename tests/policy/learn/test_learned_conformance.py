@@ -1,7 +1,5 @@
 """The learning optimizers under the conformance suite of all optimizers."""
 
-from __future__ import annotations
-
 import pytest
 from objectives.conformance import RingConformance, under_test
 from policy.tiny import tiny_agent

@@ -1,7 +1,5 @@
 """Zero-shot search and fine-tuning as optimizers: samples are counted, the heuristic is kept."""
 
-from __future__ import annotations
-
 import jax
 import numpy as np
 import pytest

@@ -1,7 +1,5 @@
 """What a search remembers of its best decisions."""
 
-from __future__ import annotations
-
 import jax.numpy as jnp
 import jraph
 import numpy as np

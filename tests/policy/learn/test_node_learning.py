@@ -1,7 +1,5 @@
 """The node policy, GO's own, learns, trains and travels."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 
@@ -25,7 +23,6 @@ from go_rl.policy.learn.config import (
     FINE_TUNING,
     FineTuneConfig,
     NodesTrainConfig,
-    PPOConfig,
 )
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.learn.ppo import gradient, judge, new_learner, update
@@ -35,7 +32,6 @@ from go_rl.policy.nodes.node_decisions import node_decisions
 from go_rl.policy.nodes.node_decoder import NodeActions
 from go_rl.policy.nodes.nodes_plans import NodesPlans
 from go_rl.policy.plan_decoder import Rollouts
-from go_rl.policy.weights import load_weights
 from go_rl.verify.check_plan import check_plan
 
 BATCH = SMALL_LESSON.batch
@@ -65,25 +61,23 @@ def chains(here: float, there: float, pieces: int = 5) -> Problem:
 
 
 def test_each_chain_finds_its_own_device():
-    """5 s instead of 20: not only the best plan, but whatever the policy draws in the end."""
+    """5 s instead of 20."""
     problem = chains(1.0, 3.0)
-    plan, learned = FineTuned(forgetful(), config=LEARN).learn(problem, Budget(samples=640), 0)
+    plan = FineTuned(tiny(), config=LEARN).optimize(problem, Budget(samples=320), 0)
     assert plan.value == 5.0
     assert check_plan(plan, problem).ok
+
+
+@pytest.mark.slow
+def test_whatever_is_drawn_in_the_end_is_better():
+    problem = chains(1.0, 3.0)
+    _, learned = FineTuned(forgetful(), config=LEARN).learn(problem, Budget(samples=640), 0)
     decoder, ones = NodesPlans(makespan_workspace(problem)), np.ones(BATCH, np.float32)
     before, after = (
         decoder.sample(agent, "plan", ones, 9)[1].priced.seconds for agent in (forgetful(), learned)
     )
     assert before.mean() > 10.0
     assert after.mean() < 7.0
-
-
-def test_two_equal_chains_share_the_devices_better_than_the_default():
-    problem = chains(3.0, 3.0)
-    plan = FineTuned(tiny(), config=LEARN).optimize(problem, Budget(samples=320), 0)
-    assert makespan_workspace(problem).reference_seconds == 30.0
-    assert plan.value <= 20.0
-    assert check_plan(plan, problem).ok
 
 
 def test_all_of_a_batch_teaches_by_default():
@@ -120,13 +114,6 @@ def test_an_update_starts_from_ratio_one_and_its_gradient_is_finite():
     moved = jax.tree.map(lambda a, b: bool(jnp.any(a != b)), params, learner.params)
     assert any(jax.tree.leaves(moved["params"]["decoders_placement"]))
     assert not any(jax.tree.leaves(moved["params"]["decoders_fusion"]))
-
-
-def test_both_additions_can_be_left_out():
-    """That the carried plan alone can be is seen of `forgetful`."""
-    agent = new_agent(replace(TINY_NODES, directions=0, carry=False), 0)
-    plan = FineTuned(agent, config=LEARN).optimize(chains(1.0, 3.0), Budget(samples=64), 0)
-    assert plan.value < 20.0
 
 
 def test_a_search_goes_on_from_the_best_plan_so_far(monkeypatch):
@@ -170,16 +157,6 @@ def test_the_best_of_the_samples_that_count_is_carried_over():
     assert carried.seconds == 3.0
 
 
-def test_without_graph_level_numbers_units_alone_are_credited():
-    agent = new_agent(replace(TINY_NODES, directions=0, carry=False), 0)
-    decoder = NodesPlans(makespan_workspace(chains(1.0, 3.0)))
-    case = TrainingCase("chains", decoder)
-    batch = collect(agent, case, {"plan": BATCH}, Credit(1.0), 0).batch
-    judged = judge(agent.policy, agent.params, batch)["plan"]["placement"][0]
-    assert len(judged.parts(batch.real)) == 1
-    assert batch.groups["plan"].actions["placement"].latent.shape == (BATCH, 0)
-
-
 def test_a_node_policy_is_fine_tuned_in_its_own_way():
     assert FINE_TUNING["nodes"].batch == 32
     assert LearnerOptions(top=0.5).config_for("nodes").batch == 32
@@ -195,9 +172,7 @@ def test_batches_of_an_update_follow_each_other(tmp_path, monkeypatch):
         return collect_share(agent, cases, *rest)
 
     monkeypatch.setattr(pretraining, "collect_share", noting)
-    run = replace(
-        SHORT, updates=1, validate_every=1, checkpoint_every=1, chained=2, hardware=("p100x4",)
-    )
+    run = replace(SHORT, updates=1, validate_every=1, checkpoint_every=1, chained=2)
     pretrain(run, tmp_path)
     assert len(starts) == 2
     assert starts[0] == [None]
@@ -208,15 +183,5 @@ def test_batches_of_an_update_follow_each_other(tmp_path, monkeypatch):
 SHORT = NodesTrainConfig(
     validation="train", max_nodes=80, updates=2, problems=1, samples=BATCH, hardware=("p100x2",),
     validation_hardware=("p100x2",), further=(), decide=(("placement",),), policy=TINY_NODES,
-    validate_every=2, checkpoint_every=2, ppo=PPOConfig(epochs=1, decay_updates=4),
+    validate_every=2, checkpoint_every=2, ppo=SMALL_LESSON.ppo,
 )  # fmt: skip
-
-
-def test_pretraining_writes_the_weights(tmp_path):
-    run = SHORT
-    weights = pretrain(run, tmp_path)
-    assert weights.agent.config == TINY_NODES
-    again = load_weights(tmp_path / "weights.npz")
-    assert again.agent.config == TINY_NODES
-    pairs = zip(*(jax.tree.leaves(w.agent.params) for w in (weights, again)), strict=True)
-    assert all(np.array_equal(a, b) for a, b in pairs)

@@ -1,7 +1,5 @@
 """A policy trained on a user's own models."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,7 +26,7 @@ def folder(tmp_path) -> Path:
     return models
 
 
-OWN = replace(CONFIG, hardware=("ring2",), validation_hardware=("ring2",), updates=1,
+OWN = replace(CONFIG, hardware=("ring4",), validation_hardware=("ring4",), updates=1,
               rules=("default",), validate_every=1)  # fmt: skip
 
 

@@ -1,7 +1,5 @@
 """The clipped surrogate, the update, and what it refuses."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import jax
@@ -196,7 +194,7 @@ def test_a_failed_sample_has_no_part_in_the_last_iteration(setting):
     group = batch.groups["placement"]
     drawn = group.actions["placement"]
     nothing = {"placement": drawn._replace(possible=jnp.zeros_like(drawn.possible))}
-    batch = batch._replace(groups={"placement": group._replace(actions=nothing)})
+    batch = batch._replace(groups={**batch.groups, "placement": group._replace(actions=nothing)})
     learner, metrics = update(setting.agent.policy, PPO, setting.learner, [batch])
     assert np.isfinite(float(metrics.loss))
     assert all(np.isfinite(x).all() for x in jax.tree.leaves(learner.params))

@@ -1,7 +1,5 @@
 """Several processes learn, bit for bit, what one learns, and end together when one fails."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

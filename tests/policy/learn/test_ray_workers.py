@@ -1,7 +1,5 @@
 """Ray workers give the same batches as this process, and say which problem they died on."""
 
-from __future__ import annotations
-
 from itertools import chain
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A run that was killed goes on exactly as if it had not been."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -134,7 +132,9 @@ def test_a_run_goes_on_to_more_updates_and_is_then_that_of_the_larger_number(
         pretrain(replace(CONFIG, updates=2), tmp_path)
 
 
-@pytest.mark.parametrize(("orders", "placements"), [(4, 0), (0, 4)])
+@pytest.mark.parametrize(
+    ("orders", "placements"), [(4, 0), pytest.param(0, 4, marks=pytest.mark.slow)]
+)
 def test_a_run_may_draw_one_kind_of_samples_only(orders, placements, tmp_path, monkeypatch):
     toy_zoo(monkeypatch)
     samples = SampleConfig(orders=orders, placements=placements)
@@ -160,6 +160,7 @@ def test_a_reward_that_is_not_finite_stops_the_run_before_it_is_saved(tmp_path, 
     checkpoints.close()
 
 
+@pytest.mark.slow
 def test_the_published_policy_is_judged_by_its_chips(tmp_path, monkeypatch):
     toy_zoo(monkeypatch)
     network = replace(CONFIG.policy, orders=False, prior=False)

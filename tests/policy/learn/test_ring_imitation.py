@@ -1,7 +1,5 @@
 """Imitation by ring policies: what is imitated is what is drawn, and plans only improve."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from pathlib import Path

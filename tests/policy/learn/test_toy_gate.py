@@ -1,8 +1,6 @@
 """The gate before any pretraining: on toy graphs of known optimum, a policy that starts from
 nothing comes within 5 % of it through the solver, sample after sample."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from policy.tiny import tiny_agent
@@ -41,6 +39,7 @@ ROUNDS = 24
 rounding decides which draws are made."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "make", "optimum", "learning_rate", "samples"),
     [("order", three_uneven_chains, 12.0, 1e-2, 448), ("placement", two_chains, 4.0, 6e-3, 112)],

@@ -1,15 +1,10 @@
 """Configurations of training: bad values are named, JSON round trips."""
 
-from __future__ import annotations
-
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from policy.learn.toys import CONFIG
 
-from go_rl.cli.configuration import from_json
 from go_rl.core import ProblemError, TrainingError
 from go_rl.policy.learn.advantage import RunningBaseline
 from go_rl.policy.learn.config import (
@@ -22,8 +17,6 @@ from go_rl.policy.learn.config import (
 )
 from go_rl.policy.learn.problems.makespan import MakespanProblems
 from go_rl.policy.learn.problems.ring import RingProblems
-
-ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize(
@@ -70,11 +63,6 @@ ROOT = Path(__file__).parents[3]
 def test_bad_values_are_named(make, message):
     with pytest.raises(TrainingError, match=message):
         make()
-
-
-def test_the_text_of_a_run_is_its_whole_configuration():
-    for config in (RingTrainConfig(), NodesTrainConfig(decide=(("fusion",),), chained=2)):
-        assert from_json(type(config), json.loads(config.to_json())) == config
 
 
 def test_runs_of_two_configurations_are_told_apart():

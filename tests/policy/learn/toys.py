@@ -1,7 +1,5 @@
 """What the tests of training share, so that they share compilations, too."""
 
-from __future__ import annotations
-
 import pytest
 from policy.tiny import TINY, chain, lattice
 

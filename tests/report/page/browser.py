@@ -1,7 +1,5 @@
 """Headless Chromium, driven through the pipes of its DevTools protocol; no driver is needed."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

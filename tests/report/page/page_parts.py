@@ -1,7 +1,5 @@
 """Graphs and plans that the tests of the page share."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np

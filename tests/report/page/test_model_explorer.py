@@ -1,7 +1,5 @@
 """Node data over the user's own ONNX file in Model Explorer."""
 
-from __future__ import annotations
-
 import json
 
 import onnx

@@ -1,7 +1,5 @@
 """Places of operators and blocks."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

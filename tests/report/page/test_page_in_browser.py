@@ -1,7 +1,5 @@
 """The page in headless Chromium: it draws, opens blocks, finds, colours and compares."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Operators in blocks by the scopes in their names."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The page's programs under Node.js, which comes with the type checker: words, colours, scales."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """How much longer an operator may take."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from page_parts import named_graph, planned, problem_on, zoo_plan

@@ -1,7 +1,5 @@
 """Why an operator stays where it is, against the checker and the simulator move by move."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

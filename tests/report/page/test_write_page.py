@@ -1,7 +1,5 @@
 """The page as a file: valid HTML, safe data, clear refusals."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from html.parser import HTMLParser

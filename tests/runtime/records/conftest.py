@@ -1,7 +1,5 @@
 """Records for the tests of the store."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

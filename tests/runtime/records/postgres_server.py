@@ -1,7 +1,5 @@
 """A PostgreSQL server of its own for a test, in a folder, reached through a socket there."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import shutil

@@ -1,7 +1,5 @@
 """A record checks itself and survives JSON."""
 
-from __future__ import annotations
-
 import json
 import math
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Records in one file, and what is said of damaged ones."""
 
-from __future__ import annotations
-
 import gzip
 import json
 

@@ -1,7 +1,5 @@
 """The store keeps what it is given, whole, and says what is wrong with a database."""
 
-from __future__ import annotations
-
 import sqlite3
 import subprocess
 import sys

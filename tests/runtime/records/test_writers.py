@@ -1,7 +1,5 @@
 """Many processes write to one store at once, SQLite and PostgreSQL: nothing is lost or torn."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from contextlib import contextmanager

@@ -1,8 +1,6 @@
 """A run over recorded curves in a process of its own: ``python -m tests.tuning.loop.killed_run
 JOURNAL``. It says when it begins, and at the end prints its state."""
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -1,7 +1,5 @@
 """Beliefs: planted curves are recovered, priors hold, recorded curves are learned from."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Networks of which only the heavy operators are tuned."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

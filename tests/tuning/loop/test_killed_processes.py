@@ -1,7 +1,5 @@
 """Processes that tune are killed at random moments, and others go on in their place."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Pools: the file, the replay, and what records become."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

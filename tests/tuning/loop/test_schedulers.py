@@ -1,7 +1,5 @@
 """Schedulers: scores worked out by hand, choices, names."""
 
-from __future__ import annotations
-
 from math import inf, isnan, log, sqrt
 
 import numpy as np
@@ -167,13 +165,6 @@ def test_sequential_moves_on_when_an_operator_is_finished_or_had_its_share():
     assert Sequential(share=1.0).choose(state) is None
     state.operators[0].exhausted = True
     assert Sequential().choose(state) == 1
-
-
-def test_draws_depend_on_seed_and_slot_alone():
-    first, second = (state_of(operators(1, 1, 1), [(0, 1e-3)], [1e-3] * 3, seed=7) for _ in "ab")
-    for name in ("random", "dynamic-random"):
-        scheduler = scheduler_of(name)
-        assert scheduler.choose(first) == scheduler.choose(first) == scheduler.choose(second)
 
 
 def falling(rng, count):

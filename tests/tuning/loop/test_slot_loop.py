@@ -1,7 +1,5 @@
 """The slot loop: slots, lapses, the end of operators, and runs that were killed."""
 
-from __future__ import annotations
-
 import errno
 import os
 
@@ -9,7 +7,6 @@ import numpy as np
 import pytest
 
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.loop.events import SlotReport
 from go_rl.tuning.loop.journal import FileJournal, MemoryJournal
 from go_rl.tuning.loop.nouns import Candidate, Trial
 from go_rl.tuning.loop.schedulers import SCHEDULERS, scheduler_of
@@ -107,30 +104,6 @@ def test_known_trials_cost_nothing():
     state = tune(pools, known=known)
     assert state.operators[0].seconds == pytest.approx(1e-3)
     assert (state.elapsed, state.trials) == (4.0, 4)  # 3 without improvement, in batches of 2
-
-
-class Listener:
-    def __init__(self) -> None:
-        self.told: list[tuple] = []
-
-    def on_trial(self, state, operator: int, trial: Trial) -> None:
-        self.told.append((operator, trial.candidate.key, trial.seconds))
-
-    def on_slot(self, state, report: SlotReport) -> None:
-        self.told.append((report.number, report.operator, report.trials, report.gain))
-
-
-def test_events_are_the_same_in_every_run():
-    pools = pool_set(pool("conv2d a", 1, 1e7, FALLING), pool("conv2d b", 3, 1e7, FLAT))
-    first, second = Listener(), Listener()
-    for listener in (first, second):
-        tune(pools, "dynamic-random", listener=listener)
-    assert first.told == second.told
-    slots = [told for told in first.told if len(told) == 4]
-    assert [number for number, *_ in slots] == list(range(1, len(slots) + 1))
-    gains = [gain for _, operator, _, gain in slots if operator == 0]
-    assert gains[0] == pytest.approx(8e-3 - 2e-3, rel=1e-6)
-    assert sum(gains) == pytest.approx(8e-3 - 1e-3, rel=1e-6)
 
 
 def many_pools():

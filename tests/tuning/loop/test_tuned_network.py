@@ -1,7 +1,5 @@
 """What tuning a network leaves behind."""
 
-from __future__ import annotations
-
 import csv
 import json
 from dataclasses import replace

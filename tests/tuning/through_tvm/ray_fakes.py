@@ -1,7 +1,5 @@
 """What a worker of `RayMeasurer` calls in tests: a program is a number."""
 
-from __future__ import annotations
-
 import os
 import time
 from typing import Any

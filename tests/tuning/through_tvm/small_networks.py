@@ -1,7 +1,5 @@
 """Small JAX networks, as ``module:function`` names them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import jax

@@ -1,7 +1,5 @@
 """Images with channels last: what is computed stays, and few transpositions are left."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 import pytest

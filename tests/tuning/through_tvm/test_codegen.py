@@ -1,7 +1,5 @@
 """Levels of x86-64, by the flags that Linux tells."""
 
-from __future__ import annotations
-
 import pytest
 
 from go_rl.tuning.config import TuningError

@@ -1,7 +1,5 @@
 """JAX functions and programs of XLA as networks: operands, weights, results; and in TVM."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 import numpy as np

@@ -1,7 +1,5 @@
 """Candidates of functions that are not tuned: they compute what the loops as they are compute."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from onnx_networks import activated, saved

@@ -1,7 +1,5 @@
 """Networks in TVM as programs: functions with their loops, calls in order, and their prices."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from onnx_networks import convolutions, saved, two_layers

@@ -1,7 +1,5 @@
 """ONNX files that are tuned, and what is refused before TVM sees it."""
 
-from __future__ import annotations
-
 import os
 
 import numpy as np

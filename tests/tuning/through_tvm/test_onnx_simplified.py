@@ -1,7 +1,5 @@
 """ONNX models that are rewritten for TVM compute the same, by ONNX's reference evaluator."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Workers of a Ray cluster: bad candidates, lost nodes, processors that disagree."""
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

@@ -1,7 +1,5 @@
 """Real models are compiled with candidates, and compute what the model does (slow)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Networks in TVM: their operators, candidates and compiled modules."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

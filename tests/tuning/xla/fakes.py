@@ -1,7 +1,5 @@
 """A small network, and a machine that is made up: its times are known, and its clock is its own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache

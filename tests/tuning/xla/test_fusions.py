@@ -1,7 +1,5 @@
 """Fusions to be tried are legal and distinct."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 import numpy as np

@@ -1,7 +1,5 @@
 """Guides order candidates as can be computed by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Runs of the kernel tuner that are killed, stopped, limited, or scheduled by others."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 
@@ -56,18 +54,6 @@ def test_a_run_that_was_killed_goes_on_as_if_it_never_was(tmp_path, kills):
     assert len(rest.asked) < whole.measured
 
 
-def test_a_run_that_is_over_measures_nothing_again(tmp_path):
-    def once():
-        machine = Machine(fused_is_slow)
-        journal = FileJournal(tmp_path / "journal.jsonl", ABOUT)
-        return tune(machine, tmp_path, SHORT, journal=journal), machine.asked
-
-    first, asked = once()
-    second, again = once()
-    assert (len(asked), again) == (first.measured, [])
-    assert found(second) == found(first)
-
-
 def test_the_curve_is_told_by_the_journal_alone(tmp_path):
     journal = MemoryJournal()
     tuned = tune(Machine(fused_is_slow), tmp_path, SHORT, journal=journal)
@@ -103,10 +89,7 @@ def test_no_more_trials_are_made_than_asked_for(tmp_path):
         assert found(again) == found(tuned)
 
 
-@pytest.mark.parametrize(
-    "scheduler", ["ansor", "dynamic-random", "dynamic-round-robin", "random", "round-robin",
-                  "linear", "sequential"],
-)  # fmt: skip
+@pytest.mark.parametrize("scheduler", ["ansor", "dynamic-random", "sequential"])
 def test_any_scheduler_finds_the_best(tmp_path, scheduler):
     tuned = tune(Machine(fused_is_slow), tmp_path, replace(EVERYTHING, scheduler=scheduler))
     assert tuned.kept_seconds == pytest.approx(60.5e-6)

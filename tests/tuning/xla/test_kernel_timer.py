@@ -1,7 +1,5 @@
 """Measurements are made once, or replayed and paid for; comparisons are made afresh."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Tuning on a made-up machine: what it finds, what it spends, and what it never does twice."""
 
-from __future__ import annotations
-
 import csv
 import json
 from dataclasses import replace
@@ -243,14 +241,6 @@ def test_a_kernel_that_fails_when_compared_is_not_taken(tmp_path):
     assert tuned.settings == {}
     assert tuned.kept_seconds == pytest.approx(71e-6)
     assert any('level":1}}, again: crashed' in note for note in tuned.notes)
-
-
-def test_where_nothing_is_faster_nothing_is_checked(tmp_path):
-    machine = Machine(lambda nodes, setting: 1e-5)
-    tuned = tune(machine, tmp_path, EVERYTHING)
-    assert (tuned.kept, tuned.check, tuned.speedup) == ("baseline", None, 1.0)
-    assert len(machine.asked) == len(set(machine.asked))
-    assert "Nothing new was left to be tried" in tuned.notes
 
 
 def test_the_folder_says_what_is_kept_and_how_it_was_found(tmp_path):

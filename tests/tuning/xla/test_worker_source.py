@@ -1,7 +1,5 @@
 """What cannot travel to the worker is named, and no worker is started for it."""
 
-from __future__ import annotations
-
 import jax
 import jax.numpy as jnp
 import numpy as np
