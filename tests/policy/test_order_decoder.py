@@ -9,7 +9,6 @@ from policy.tiny import TINY, lively_agent, small_padded, tiny_agent
 from rounding import assert_rounded_alike
 from scipy.stats import norm
 
-from go_rl.objectives.ring.reference_orders import REFERENCE_ORDERS
 from go_rl.policy.agent import draw
 from go_rl.policy.distributions.surroundings import seen_scores
 from go_rl.policy.network import Policy, head_input
