@@ -453,8 +453,11 @@ def test_nothing_stays_behind_a_run_that_is_ended(tmp_path, victim):
     started, stages = _started(
         folder,
         f"""
+import signal
 import go_rl
 from go_rl.plans.pipeline.config import PipelineConfig
+# Who starts the tests in the background has interrupts ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 try:
     go_rl.run_stages({str(folder)!r}, config=PipelineConfig(samples=10_000_000))
 except KeyboardInterrupt:
