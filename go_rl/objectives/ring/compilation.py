@@ -25,6 +25,7 @@ from go_rl.objectives.ring.ideals.ideal_dp import Limits, stages_within
 from go_rl.objectives.ring.ideals.states import grow_layers, read_stages
 from go_rl.objectives.ring.linear_cuts import LinearCuts, compiled_of_cuts
 from go_rl.objectives.ring.orders import depth_first, list_order
+from go_rl.objectives.ring.side_by_side import SideBySide
 from go_rl.objectives.ring.simulate.compiled_pricing import price_range, price_whole
 from go_rl.objectives.ring.simulate.pricing import RingPricer
 from go_rl.runtime.warm_worker import WarmWorker, WorkerError
@@ -71,11 +72,15 @@ def _pricing(strict: bool) -> None:
 
 
 def _cuts(strict: bool) -> None:
-    """Topological orders and their best cuts."""
+    """Topological orders and their best cuts, of all kinds that the rules allow."""
     units = ring_units(ring_instance(tiny_problem(Objective.RING, strict)))
     score = np.zeros(units.num_units)
     for order in (list_order(units, score), depth_first(units, score)):
-        LinearCuts(units, order, strict).best(0.0, units.serial_seconds, 2, np.inf)
+        cuts = LinearCuts(units, order, strict)
+        for exactly in (False, True):
+            cuts.best(0.0, units.serial_seconds, 2, np.inf, exactly)
+    if strict:
+        SideBySide(cuts, 2).best(0.0, units.serial_seconds, np.inf)
 
 
 def _ideals(strict: bool) -> None:

@@ -116,8 +116,8 @@ def _by_stage(first, kind, crossing, following, seconds, back) -> None:
 
 
 def compiled_of_cuts() -> tuple[Any, ...]:
-    """Return the compiled functions that every cut order calls."""
-    return _profile, _earliest, _fewest
+    """Return the compiled functions of cut orders."""
+    return _profile, _earliest, _fewest, _by_stage
 
 
 class LinearCuts:
