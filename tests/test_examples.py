@@ -20,6 +20,7 @@ def test_a_cost_model_of_ones_own(capsys):
     assert episode.endswith("(ok)")
 
 
+@pytest.mark.slow
 def test_the_agent_in_one_file_takes_its_steps(capsys, monkeypatch):
     example = runpy.run_path(str(EXAMPLES / "one_file_ppo.py"))
     monkeypatch.setattr("sys.argv", ["one_file_ppo.py", "--steps", "600"])

@@ -30,6 +30,7 @@ def _measured(programs: int, tasks: int):
     return replace(examples, inputs=inputs, seconds=3 * examples.seconds)
 
 
+@pytest.mark.slow
 def test_networks_learn_the_new_processor_and_judge_by_tasks_left_out():
     source = made_up_programs()
     start = learned_programs()

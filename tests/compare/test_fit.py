@@ -61,6 +61,7 @@ def test_small_problems_get_the_least_memory_and_then_the_least_time(seed):
     assert result.best.notes[-1].startswith("Memory first: the fullest device, ")
 
 
+@pytest.mark.slow
 def test_a_larger_model_is_spread_more_evenly_than_by_the_makespan():
     options = {"hardware": "p100x4", "samples": 300, "method": "auto-classical"}
     plain = go_rl.optimize("zoo:ncf", **options)

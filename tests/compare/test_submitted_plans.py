@@ -72,6 +72,7 @@ def test_only_better_plans_are_kept(tmp_path, board, forgotten):
     assert listed[RING] == (better.entry, str(board))
 
 
+@pytest.mark.slow
 def test_the_list_is_what_its_plans_make_it(tmp_path, board, forgotten):
     for name in (RING, ALL):
         assert submit_plan(saved(best_plan(name), tmp_path), board).accepted

@@ -80,6 +80,7 @@ def test_networks_that_are_not_held_out_are_in_one_fold_each(flags):
     assert folds != label_folds(ranked, 1)
 
 
+@pytest.mark.slow
 def test_a_method_is_judged_on_all_folds_together(flags):
     """What does not depend on what was learned from loses the same on folds as on the whole."""
     split = splits({"flags": flags}, 0)["at random"]

@@ -106,6 +106,7 @@ def test_credit_is_what_the_solver_says_its_samples_are_worth():
     np.testing.assert_allclose(last, rollouts.drawn.log_prob, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_it_plans_and_learns():
     problem, budget = lattice(), Budget(samples=20)
     search = PolicySearch(lively(), "placement", "sample-nodes")

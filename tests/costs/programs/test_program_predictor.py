@@ -102,6 +102,7 @@ def test_too_few_programs_are_refused(examples):
         ProgramPredictor.fit(examples.take(np.arange(5)), TINY_RUN)
 
 
+@pytest.mark.slow
 def test_fine_tuning_with_unlabelled_inputs(examples, learned):
     """Latents of two domains are nearer to each other afterwards."""
     own = examples.take(np.flatnonzero(examples.inputs.task < 8))

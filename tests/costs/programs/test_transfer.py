@@ -62,6 +62,7 @@ def test_throughput_is_relative_to_the_task_on_the_target():
     assert found.tolist() == [1.0, 0.5, 1.0, 1.0, 0.25, 1.0, 0.5, 0.5]
 
 
+@pytest.mark.slow
 def test_the_tuner_learns_eight_programs_by_heart():
     truth, _ = relative_throughput(examples())
     found = tuner().throughput(examples().inputs)

@@ -324,6 +324,7 @@ def test_rewards_are_roots_and_failures_have_their_own():
     assert found.tolist() == [-np.sqrt(2.0), -10.0]
 
 
+@pytest.mark.slow
 def test_two_chains_are_learned(monkeypatch):
     seen, rewards = [], hdp.rewards
     monkeypatch.setattr(Progress, "proved", False)  # learn on after the optimum

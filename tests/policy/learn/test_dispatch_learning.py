@@ -125,6 +125,7 @@ def test_problems_do_not_depend_on_their_number():
     assert not set.intersection(*graphs)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_cut_off_anywhere_ends_as_the_whole_one(tmp_path: Path):
     """Killed in each stage: what was searched, priced and learned is not made again, and the
     weights are those of the whole run."""

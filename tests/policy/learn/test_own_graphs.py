@@ -30,6 +30,7 @@ OWN = replace(CONFIG, hardware=("ring4",), validation_hardware=("ring4",), updat
               rules=("default",), validate_every=1)  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_folder_teaches_and_validates(folder, tmp_path):
     said: list[str] = []
     weights = go_rl.pretrain(OWN, tmp_path / "run", graphs=[folder],

@@ -35,6 +35,7 @@ def lesson(mix: float = 1.0, taught: bool = True) -> RingLesson:
     return RingLesson("chain", decoder(), chip, np.full((2, width), mix, np.float32), taught)
 
 
+@pytest.mark.slow
 def test_imitated_chips_become_the_likeliest():
     learned, losses = imitate(tiny_agent(), [lesson()], QUICK, 0)
     actions, _ = decoder().sample(learned, "placement", np.zeros(1, np.float32), 0)

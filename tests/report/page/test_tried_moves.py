@@ -64,7 +64,7 @@ def test_memory():
     [
         ("bert-tiny", "ring4", Objective.RING),
         ("bert-tiny", "ring4", Objective.MAX_LOAD),
-        ("resnet18", "p100x4", Objective.MAKESPAN),
+        ("ncf", "p100x4", Objective.MAKESPAN),
         ("ncf", "ring4", Objective.LATENCY),
     ],
 )
