@@ -11,8 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from go_rl.core import TrainingError
-from go_rl.core.errors import nearest
-from go_rl.costs.devices import DataSheet, find_device
+from go_rl.costs.devices import find_device
 from go_rl.costs.operators.examples import OperatorExamples, OperatorInputs
 from go_rl.costs.operators.fitting import UNKNOWN_TILE
 from go_rl.costs.operators.product_model import TILES
@@ -115,23 +114,3 @@ def _joined(tables: Sequence[Table]) -> OperatorExamples:
     inputs = OperatorInputs(OperatorRows(op, sizes), sheets, device.astype(np.int64))
     seconds = np.concatenate([seconds for *_, seconds, _ in tables])
     return OperatorExamples(inputs, seconds, np.concatenate([tile for *_, tile in tables]))
-
-
-def of_devices(examples: OperatorExamples, wanted: Sequence[str]) -> OperatorExamples:
-    """Return the rows of some devices, by short names.
-
-    Raises:
-        TrainingError: a device has no rows (the nearest is named).
-    """
-    names = [sheet.name for sheet in examples.inputs.devices]
-    for name in wanted:
-        if name not in names:
-            raise TrainingError(f"no rows of device {name!r}{nearest(name, names)}")
-    kept = [names.index(name) for name in wanted]
-    rows = np.flatnonzero(np.isin(examples.inputs.device, kept))
-    number: dict[int, int] = {old: new for new, old in enumerate(kept)}
-    device = np.array([number[int(each)] for each in examples.inputs.device[rows]], np.int64)
-    sheets: tuple[DataSheet, ...] = tuple(examples.inputs.devices[each] for each in kept)
-    part = examples.take(rows)
-    return OperatorExamples(OperatorInputs(part.inputs.rows, sheets, device), part.seconds,
-                            part.tile)  # fmt: skip

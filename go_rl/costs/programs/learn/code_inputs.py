@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Float32, Float64
+from jaxtyping import Float32
 
 from go_rl.core import TrainingError
 from go_rl.costs.programs.features import FEATURE_NAMES, LEAF_NUMBERS
@@ -88,11 +88,6 @@ def code_tree_features(inputs: ProgramInputs) -> Float32[np.ndarray, "P F"]:
     first = cycles[order[inputs.asts.first_leaf[:-1]]] / np.maximum(whole, 1e-9)
     rest = np.stack([inputs.leaves, first, np.log2(whole + 1)], axis=1)
     return np.concatenate([summed, told.reshape(count, -1), rest], axis=1).astype(np.float32)
-
-
-def log_bound(features: Float32[np.ndarray, "P F"]) -> Float64[np.ndarray, "P"]:
-    """Return [P] the logarithm of the cycles that bound each program, of `code_tree_features`."""
-    return features[:, -1].astype(np.float64) * np.log(2)
 
 
 def _code(inputs: ProgramInputs) -> Float32[np.ndarray, "S numbers"]:
