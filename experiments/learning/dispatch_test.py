@@ -156,7 +156,7 @@ class DispatchTest(Experiment):
         if arm in ("fine-tuned", "from scratch"):
             agent, memory = self._agents[0], {}
             if arm == "from scratch":
-                memory["search"] = CrossEntropy(untrained(_prototypes(agent, plans), seed), seed)
+                memory["search"] = CrossEntropy(untrained(plans.round_size(agent), seed), seed)
             search = DispatchSearch(agent, memory=memory)
             return along(search.optimize(problem, Budget(samples=last), seed))
         if arm == "untrained":
@@ -192,10 +192,6 @@ def along(plan: Plan) -> Float64[np.ndarray, "S"]:
     for point in plan.curve:
         curve[max(point.samples, 1) - 1 :] = point.seconds
     return curve
-
-
-def _prototypes(agent: Agent, plans: DispatchPlans) -> int:
-    return len(preferred(agent, plans))
 
 
 Logs = dict[tuple[str, int], dict[str, float]]

@@ -58,6 +58,13 @@ class RingUnits(CompiledStruct):
         return float(self.work.sum() + self.tensor_seconds.sum()) + self.latency or 1.0
 
 
+def tensor_seconds(units: RingUnits) -> Float64[np.ndarray, "U"]:
+    """Return [U] seconds of the tensors that each unit makes."""
+    seconds = np.zeros(units.num_units)
+    np.add.at(seconds, units.tensor_source, units.tensor_seconds)
+    return seconds
+
+
 def slowest_seconds(problem: Problem) -> Float64[np.ndarray, "N"]:
     """Return [N] seconds on the slowest device kind that can run each node; 0 where none can."""
     return np.where(np.isfinite(problem.seconds), problem.seconds, 0.0).max(axis=0)

@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float32, Float64, Int32
 
-from go_rl.objectives.common.units import RingUnits
+from go_rl.objectives.common.units import RingUnits, tensor_seconds
 from go_rl.objectives.ring.orders import list_order, positions
 from go_rl.objectives.ring.reference_orders import REFERENCE_ORDERS, reference_orders
 
 PROPERTIES = ("seconds", "weights", "tensor seconds", "producers", "consumers")
-"""What is known of a unit alone: logarithms, brought to one spread."""
+"""Properties of a unit alone, as logarithms that are brought to one spread."""
 WIDTH = len(REFERENCE_ORDERS) + len(PROPERTIES)
 """Number of weights, `W`."""
 PLAIN = 3.0
@@ -33,13 +33,11 @@ def first_weights(count: int, seed: int) -> Float32[np.ndarray, "B W"]:
 
 def order_columns(units: RingUnits) -> Float64[np.ndarray, "U W"]:
     """Return [U, W] places in the reference orders, and properties of each unit."""
-    made = np.zeros(units.num_units)
-    np.add.at(made, units.tensor_source, units.tensor_seconds)
-    least = max(units.serial_seconds, 1e-30) / max(units.num_units, 1)
+    mean = units.serial_seconds / max(units.num_units, 1)
     properties = np.log1p(
         np.stack(
-            [units.work / least, units.weight, made / least, np.diff(units.pred_ptr),
-             np.diff(units.succ_ptr)], axis=1,
+            [units.work / mean, units.weight, tensor_seconds(units) / mean,
+             np.diff(units.pred_ptr), np.diff(units.succ_ptr)], axis=1,
         )
     )  # fmt: skip
     spread = properties.std(axis=0)

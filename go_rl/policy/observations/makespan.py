@@ -10,6 +10,7 @@ from jaxtyping import Float32, Float64
 
 from go_rl.core import OpKind
 from go_rl.core.graph.heads_tails import path_sums_after
+from go_rl.objectives.common.units import tensor_seconds
 from go_rl.objectives.makespan.units import MakespanUnits
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.objectives.ring.orders import list_order, positions
@@ -21,7 +22,6 @@ from go_rl.policy.observations.policy_graph import (
     log_ratio,
     longest_reach,
     policy_graph,
-    tensor_seconds,
 )
 
 MAKESPAN_ORDERS = (*REFERENCE_ORDERS, "layer", "upward rank")

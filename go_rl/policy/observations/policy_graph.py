@@ -97,13 +97,6 @@ def edge_sources(units: RingUnits) -> Int32[np.ndarray, "E"]:
     return np.repeat(np.arange(units.num_units, dtype=np.int32), np.diff(units.succ_ptr))
 
 
-def tensor_seconds(units: RingUnits) -> Float64[np.ndarray, "U"]:
-    """Return [U] seconds of the tensors that each unit makes."""
-    seconds = np.zeros(units.num_units)
-    np.add.at(seconds, units.tensor_source, units.tensor_seconds)
-    return seconds
-
-
 def log_degrees(units: RingUnits) -> list[Float64[np.ndarray, "U"]]:
     """Return log2(1 + degree) / 8 of incoming and of outgoing edges."""
     return [np.log2(1.0 + np.diff(ptr)) / 8.0 for ptr in (units.pred_ptr, units.succ_ptr)]

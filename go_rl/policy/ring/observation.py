@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float32, Float64
 
 from go_rl.core import OpKind
+from go_rl.objectives.common.units import tensor_seconds
 from go_rl.objectives.ring.orders import positions
 from go_rl.objectives.ring.reference_orders import REFERENCE_ORDERS, reference_orders
 from go_rl.objectives.ring.workspace import RingWorkspace
@@ -19,7 +20,6 @@ from go_rl.policy.observations.policy_graph import (
     log_ratio,
     longest_reach,
     policy_graph,
-    tensor_seconds,
 )
 
 RING_HARDWARE = ("log_chips", "triangle", "memory", "largest_unit", "traffic", "weights")

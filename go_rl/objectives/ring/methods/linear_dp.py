@@ -96,8 +96,12 @@ def _try(
         _, stage = best(units.serial_seconds, limit)
     if stage is None:
         progress.record(float("inf"))
-        tight = not np.isfinite(known) and limit < workspace.weight_limit
-        return 0.5 * (limit + workspace.weight_limit) if tight else limit
+        return limit if np.isfinite(known) else loosened(limit, workspace.weight_limit)
     repaired = workspace.repair(workspace.nodes_of(stage[units.unit_of]), seed)
     incumbent.offer(*repaired)
-    return limit if repaired.evaluation.status.ok or not np.isfinite(limit) else limit * SQUEEZE
+    return limit if repaired.evaluation.status.ok else limit * SQUEEZE
+
+
+def loosened(limit: float, most: float) -> float:
+    """Return a weight limit half the way back to ``most``, for when no stages keep it."""
+    return 0.5 * (limit + most) if limit < most else limit

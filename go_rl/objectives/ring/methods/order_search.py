@@ -17,7 +17,7 @@ from jaxtyping import Float32, Float64, Int32
 from go_rl.core import Budget, Plan, Problem, Progress
 from go_rl.objectives.common.cross_entropy import BATCH, KEPT, CrossEntropy
 from go_rl.objectives.common.incumbent import Incumbent, finish_plan
-from go_rl.objectives.ring.methods.linear_dp import SQUEEZE
+from go_rl.objectives.ring.methods.linear_dp import SQUEEZE, loosened
 from go_rl.objectives.ring.order_weights import first_weights, order_columns, weighted_order
 from go_rl.objectives.ring.side_by_side import MOST_UNITS, SideBySide
 from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
@@ -58,7 +58,7 @@ class OrderSearch:
             if "search" not in memory:
                 memory["search"] = OrderSearchState(workspace, self._search(seed), seed)
             state: OrderSearchState = memory["search"]
-            while not progress.spent and progress.best > workspace.target * (1 + 1e-9):
+            while not progress.spent:
                 state.step(incumbent, progress)
         else:
             empty = np.zeros(problem.graph.num_nodes, np.int16)
@@ -82,7 +82,8 @@ class OrderSearchState:
     columns: Float64[np.ndarray, "U W"] = field(init=False)
     """[U, W] columns that the weights count."""
     weight_limit: float = field(init=False)
-    """Bytes of weights that a chip may hold; less once a plan ran out of memory."""
+    """Bytes of weights that a chip may hold; less where plans ran out of memory, half the way back
+    where no stages keep it."""
 
     def __post_init__(self) -> None:
         self.columns = order_columns(self.workspace.units)
@@ -135,11 +136,13 @@ class OrderSearchState:
         """Count an order; return its seconds, those of the repaired plan where it was repaired."""
         if stage is None or value >= incumbent.seconds * REPAIRED:
             progress.record(np.inf)
+            if not np.isfinite(self.search.finds.seconds.min(initial=np.inf)):
+                self.weight_limit = loosened(self.weight_limit, self.workspace.weight_limit)
             return value
         workspace = self.workspace
         repaired = workspace.repair(workspace.nodes_of(stage[workspace.units.unit_of]), self.seed)
         incumbent.offer(*repaired)
-        if not repaired.evaluation.status.ok and np.isfinite(self.weight_limit):
+        if not repaired.evaluation.status.ok:
             self.weight_limit *= SQUEEZE
         return repaired.evaluation.seconds
 
