@@ -30,8 +30,9 @@ from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.agent import Agent
 from go_rl.policy.controls import controlled
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
-from go_rl.policy.dispatch.dispatch_search import DispatchSearch, preferred
-from go_rl.policy.learn.dispatch.searches import untrained
+from go_rl.policy.dispatch.dispatch_search import DispatchSearch
+from go_rl.policy.learn.prototypes.forms import untrained_heads
+from go_rl.policy.prototypes.plans import preferred
 from go_rl.policy.weights import load_weights
 
 COUNTS = (1, 5, 20)
@@ -122,7 +123,7 @@ class DispatchArms(Experiment):
 
     def _weights(self, arm: str, seed: int, plans: DispatchPlans) -> Float32[np.ndarray, "S W"]:
         if arm == "untrained":
-            return untrained(max(COUNTS), seed)
+            return untrained_heads(max(COUNTS), seed)
         if arm == "zoo alone":
             assert self.zoo_weights is not None
             return preferred(load_weights(self.zoo_weights).agent, plans)[: max(COUNTS)]
@@ -152,9 +153,9 @@ def problems(generated: int) -> list[ZooProblem]:
 
 def family(problem: ZooProblem) -> str:
     """Return the family of a zoo graph, or the kind of a generated one."""
-    from go_rl.policy.learn.dispatch.problems import DispatchProblem
+    from go_rl.policy.learn.prototypes.problems import PrototypeProblem
 
-    return DispatchProblem(problem.graph, problem.hardware, problem.decisions, COSTS[0]).kind
+    return PrototypeProblem(problem.graph, problem.hardware, problem.decisions, COSTS[0]).kind
 
 
 def page(rows: list[Row]) -> str:

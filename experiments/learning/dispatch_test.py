@@ -42,8 +42,9 @@ from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.agent import Agent
 from go_rl.policy.controls import controlled
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
-from go_rl.policy.dispatch.dispatch_search import DispatchSearch, preferred
-from go_rl.policy.learn.dispatch.searches import untrained
+from go_rl.policy.dispatch.dispatch_search import DispatchSearch
+from go_rl.policy.learn.prototypes.forms import untrained_heads
+from go_rl.policy.prototypes.plans import preferred
 from go_rl.policy.weights import load_weights
 
 COUNTS = (1, 5, 20, 200)
@@ -156,11 +157,13 @@ class DispatchTest(Experiment):
         if arm in ("fine-tuned", "from scratch"):
             agent, memory = self._agents[0], {}
             if arm == "from scratch":
-                memory["search"] = CrossEntropy(untrained(plans.round_size(agent), seed), seed)
+                memory["search"] = CrossEntropy(
+                    untrained_heads(plans.round_size(agent), seed), seed
+                )
             search = DispatchSearch(agent, memory=memory)
             return along(search.optimize(problem, Budget(samples=last), seed))
         if arm == "untrained":
-            weights = untrained(ZERO_SHOT, seed)
+            weights = untrained_heads(ZERO_SHOT, seed)
         else:
             agent = self._agents[0 if arm == "random encoder" else seed]
             weights = preferred(controlled(agent, CONTROLS.get(arm), seed), plans)[:ZERO_SHOT]

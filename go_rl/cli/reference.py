@@ -25,7 +25,12 @@ Made by `make reference` from the dataclasses that the commands read; do not edi
 `go_rl` take the same options with underscores in their names.
 """
 VARIANTS = {
-    "train policy": ((), ("--network", "nodes"), ("--network", "dispatch")),
+    "train policy": (
+        (),
+        ("--network", "orders"),
+        ("--network", "nodes"),
+        ("--network", "dispatch"),
+    ),
     "check": ((), ("--split", "SPLIT"), ("--ran", "PROFILE")),
     "export": ((), ("--to", "vllm")),
 }

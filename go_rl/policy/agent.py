@@ -23,6 +23,7 @@ from go_rl.policy.nodes.node_options import UnitOptions
 from go_rl.policy.nodes.nodes_policy import NodesPolicy
 from go_rl.policy.observations.buckets import Padded, pad
 from go_rl.policy.observations.policy_graph import tiny_graph
+from go_rl.policy.orders.orders_policy import OrdersPolicy
 from go_rl.policy.ring.ring_policy import RingPolicy
 
 Actions = dict[str, Any]
@@ -33,7 +34,7 @@ Options = Mapping[str, UnitOptions]
 Start = Mapping[str, Int32[np.ndarray, "U"]]
 """Plan that the first iteration of a node policy starts from, by decision."""
 NETWORKS: dict[str, type[Policy]] = {
-    "ring": RingPolicy, "nodes": NodesPolicy, "dispatch": DispatchPolicy
+    "ring": RingPolicy, "orders": OrdersPolicy, "nodes": NodesPolicy, "dispatch": DispatchPolicy,
 }  # fmt: skip
 """Networks by the name of their policy."""
 

@@ -1,4 +1,4 @@
-"""Configurations of the three policies: `RingPolicyConfig`, `NodesPolicyConfig`,
+"""Configurations of the policies: `RingPolicyConfig`, `OrdersPolicyConfig`, `NodesPolicyConfig`,
 `DispatchPolicyConfig`. Imports nothing heavy."""
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ CONTROLS: tuple[str, ...] = get_args(Control)
 """Control arms of a policy; see `go_rl.policy.controls`."""
 SHIPPED_NAMES = {Objective.RING: "partition-1.1", Objective.MAKESPAN: "dispatch-2.5"}
 """Weights of ``--method policy``, by objective."""
+SHIPPED_ORDERS = "orders-1.0"
+"""Weights of ``--method order-policy``."""
 MOST = {"sage_layers": 64, "attention_layers": 64, "iterations": 64}
 """Largest values of what a network repeats; a damaged file may ask for billions."""
 WIDEST = 1 << 16
@@ -36,7 +38,7 @@ class PolicyConfig(ABC):
     configuration only."""
 
     kind: ClassVar[str]
-    """Name of the policy: ring, nodes or dispatch."""
+    """Name of the policy: ring, orders, nodes or dispatch."""
     objective: ClassVar[Objective]
     """Objective that the policy solves."""
     may_be_zero: ClassVar[tuple[str, ...]] = ("sage_layers", "attention_layers")
@@ -135,18 +137,33 @@ class NodesPolicyConfig(PolicyConfig):
 
 
 @dataclass(frozen=True)
-class DispatchPolicyConfig(PolicyConfig):
-    """Policy for makespan that chooses one unit after the other, its device, and what is fused."""
+class PrototypePolicyConfig(PolicyConfig):
+    """Abstract: a policy that draws few weights, from which a whole plan follows."""
+
+    prototypes: int = 64
+    """Weights among which the network chooses, and around which it draws."""
+
+
+@dataclass(frozen=True)
+class DispatchPolicyConfig(PrototypePolicyConfig):
+    """Policy for makespan that chooses one unit after the other, its device, and what is fused; its
+    weights are those of the heads that choose."""
 
     kind = "dispatch"
     objective = Objective.MAKESPAN
 
-    prototypes: int = 64
-    """Weights of the heads among which the network chooses, and around which it draws."""
+
+@dataclass(frozen=True)
+class OrdersPolicyConfig(PrototypePolicyConfig):
+    """Policy of a ring that mixes reference orders; every order has its exact cuts."""
+
+    kind = "orders"
+    objective = Objective.RING
 
 
 POLICIES: dict[str, type[PolicyConfig]] = {
-    each.kind: each for each in (RingPolicyConfig, NodesPolicyConfig, DispatchPolicyConfig)
+    each.kind: each
+    for each in (RingPolicyConfig, OrdersPolicyConfig, NodesPolicyConfig, DispatchPolicyConfig)
 }
 """Configurations by the name of their policy."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from go_rl.core import PolicyError, Problem
+from go_rl.core import Objective, PolicyError, Problem
 from go_rl.objectives.common.workspace import Workspace
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.objectives.ring.workspace import RingWorkspace
@@ -12,6 +12,7 @@ from go_rl.policy.config import POLICIES, check_policy
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
 from go_rl.policy.makespan_plans import MakespanPlans
 from go_rl.policy.nodes.nodes_plans import NodesPlans
+from go_rl.policy.orders.orders_plans import OrdersPlans
 from go_rl.policy.plan_decoder import PlanDecoder
 from go_rl.policy.ring.ring_plans import RingPlans
 
@@ -42,9 +43,9 @@ def plan_decoder(
             f"a {kind} policy solves objective {own}, not {problem.objective}; policies solve "
             "ring and makespan"
         )
-    if kind not in MAKESPAN_PLANS:
+    if own is Objective.RING:
         given = workspace if isinstance(workspace, RingWorkspace) else None
-        return RingPlans(problem, given, solver)
+        return (OrdersPlans if kind == "orders" else RingPlans)(problem, given, solver)
     return _shared(problem, kind)
 
 

@@ -12,7 +12,12 @@ from jaxtyping import Float32
 from go_rl.core import OPEN_SAMPLES, Budget, Plan, PolicyError, Problem, Progress
 from go_rl.objectives.common.incumbent import Incumbent, finish_plan
 from go_rl.policy.agent import Agent
-from go_rl.policy.config import RingPolicyConfig, check_control, check_solver_mode
+from go_rl.policy.config import (
+    PrototypePolicyConfig,
+    RingPolicyConfig,
+    check_control,
+    check_solver_mode,
+)
 from go_rl.policy.controls import controlled, noted
 from go_rl.policy.kinds import plan_decoder
 from go_rl.policy.nodes.carried import Carried
@@ -134,8 +139,8 @@ def _search(
 
 def _noise(agent: Agent, group: str, rounds: int, size: int) -> Float32[np.ndarray, "B"]:
     """[B] scales of a round's draws; the first of all is the likeliest decision, and so is the
-    whole first round of a dispatch policy."""
-    if agent.config.kind == "dispatch" and not rounds:
+    whole first round of a policy of prototypes."""
+    if isinstance(agent.config, PrototypePolicyConfig) and not rounds:
         return np.zeros(size, np.float32)
     plain = group == "placement" or agent.config.kind == "nodes"
     noise = np.resize(np.array((1.0,) if plain else DOUBT, np.float32), size)

@@ -16,7 +16,7 @@ from go_rl.core.optimizer import Milestone
 from go_rl.policy.learn.config import (
     CHECKPOINTS,
     CONFIG_FILE,
-    DispatchTrainConfig,
+    PrototypeTrainConfig,
     RunConfig,
     TrainConfig,
 )
@@ -43,10 +43,11 @@ def pretrain(
 
     Several processes, on one host or many, call it with the same arguments but for their index, and
     share the problems of every update out; the weights are those of one process. Only process 0
-    touches the folder. A dispatch policy is trained by one process.
+    touches the folder. Policies of prototypes are trained by one process.
 
     Args:
-        config: `RingTrainConfig`, `NodesTrainConfig` or `DispatchTrainConfig`.
+        config: `RingTrainConfig`, `OrdersTrainConfig`, `NodesTrainConfig` or
+            `DispatchTrainConfig`.
         folder: for config.json, checkpoints, logs and weights.npz.
         report: called with the updates done, all updates and a sentence.
         graphs: own models instead of the zoo's (``config.graphs``): files that `go_rl.load` reads,
@@ -60,9 +61,9 @@ def pretrain(
         MissingDependencyError: Ray is not installed.
     """
     from go_rl.policy.learn import pretrain as training
-    from go_rl.policy.learn.dispatch.run import pretrain_dispatch
     from go_rl.policy.learn.problems.curriculum import listed_files
     from go_rl.policy.learn.processes.join import joined
+    from go_rl.policy.learn.prototypes.run import pretrain_prototypes
     from go_rl.policy.learn.workers import pricer
 
     own = config.graphs if graphs is None else [str(each) for each in graphs]
@@ -74,10 +75,10 @@ def pretrain(
         report(done, updates, Milestone(f"update {done}: {sentence}") if milestone else sentence)
 
     alone = nullcontext() if processes.index else locked(folder)  # the others write nothing
-    if isinstance(config, DispatchTrainConfig):
+    if isinstance(config, PrototypeTrainConfig):
         _check_alone(workers, processes)
         with alone:
-            return pretrain_dispatch(config, Path(folder), tell)
+            return pretrain_prototypes(config, Path(folder), tell)
     assert isinstance(config, TrainConfig)
     with alone, joined(processes, config) as group:
         group.on_first(lambda: _write_config(config, Path(folder)))
@@ -87,8 +88,8 @@ def pretrain(
 def _check_alone(workers: str, processes: ProcessConfig) -> None:
     if workers != "local" or processes.several:
         raise TrainingError(
-            "train: a dispatch policy is trained by one process; leave workers and processes out "
-            "(runs may share their searches: finds)"
+            "train: policies of prototypes are trained by one process; leave workers and "
+            "processes out (runs may share their searches: finds)"
         )
 
 

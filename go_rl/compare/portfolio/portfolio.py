@@ -228,11 +228,13 @@ class _PortfolioRun:
     def _rounds(self) -> Rounds:
         problem, budget = self.problem, self.budget
         search = kit_of(problem).search()
+        kind = None if self.agent is None else self.agent.config.kind
         turns = [
-            turn
+            turn._replace(name=turn.learned) if self.learned and turn.learned else turn
             for turn in search.turns
             if turn.suits(problem, budget)
             if self.learned or not has_policy(_make(problem, turn.name))
+            if turn.given in (None, kind)
         ]
         length = budget if search.in_one_round else first_round(problem, budget)
         return Rounds(tuple(turns), length, problem)

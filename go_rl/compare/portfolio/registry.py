@@ -10,6 +10,7 @@ from go_rl.objectives.common.kit import Factory
 from go_rl.objectives.kits import KITS
 from go_rl.objectives.methods import Greedy
 from go_rl.policy.dispatch.dispatch_search import DispatchSearch
+from go_rl.policy.orders.order_policy_search import OrderPolicySearch
 from go_rl.policy.policy_search import PolicySearch
 
 
@@ -18,7 +19,11 @@ def _placing() -> Optimizer:
 
 
 LEARNED: Mapping[str, Mapping[str, Factory]] = {
-    "ring": {"policy": PolicySearch, "policy-placement": _placing},
+    "ring": {
+        "policy": PolicySearch,
+        "policy-placement": _placing,
+        "order-policy": OrderPolicySearch,
+    },
     "makespan": {"policy": PolicySearch, "dispatch-search": DispatchSearch},
 }
 """Methods with a policy, by objective."""

@@ -66,6 +66,10 @@ def check_worker(worker: WarmWorker, config: CollectConfig, full_pace: float) ->
         raise RecordError(f"nothing can be measured on platform {config.platform!r}: {outcome}")
 
 
+TOO_LONG = "took more than"
+"""Begin of the reason why a task that ran out of time has no outcome."""
+
+
 def outcome_of(worker: WarmWorker, task: Any, timeout: float) -> dict[str, Any] | str:
     """Return what the worker says, or why it says nothing."""
     try:
@@ -77,7 +81,7 @@ def outcome_of(worker: WarmWorker, task: Any, timeout: float) -> dict[str, Any] 
 def reason_of(error: WorkerError, timeout: float) -> str:
     """Return why a worker says nothing, as records tell it."""
     if isinstance(error, WorkerTimeout):
-        return f"took more than {timeout:g} s"
+        return f"{TOO_LONG} {timeout:g} s"
     return sentence_of(error)
 
 

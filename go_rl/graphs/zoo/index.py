@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 GENERATED_VERSION = "generated-2"
 """Names the grammar of generated graphs; a seed gives the same graph for ever under one version."""
+INFERENCE = "-inference"
+"""End of the name of a generated network's inference function, whatever its seed draws."""
 ZOO_VERSION = "zoo-1"
 """Names the set of frozen graphs; a graph never changes under one version."""
 FOLDER = Path(__file__).parent / "graphs" / ZOO_VERSION
@@ -105,7 +107,7 @@ def zoo_graph(name: str) -> OpGraph:
     if (seed := generated_seed(name)) is not None:
         from go_rl.graphs.zoo.generate.generated import generated_graph
 
-        return generated_graph(seed)
+        return generated_graph(seed, name.endswith(INFERENCE))
     entry = zoo_entry(name)
     path = graph_path(FOLDER, name)
     graph = load_graph(path)
@@ -114,14 +116,14 @@ def zoo_graph(name: str) -> OpGraph:
     return graph
 
 
-def generated_name(seed: int) -> str:
-    """Return the name of the generated graph of a seed."""
-    return f"{GENERATED_VERSION}-{seed}"
+def generated_name(seed: int, inference: bool = False) -> str:
+    """Return the name of the generated graph of a seed, or of the network's inference function."""
+    return f"{GENERATED_VERSION}-{seed}{INFERENCE if inference else ''}"
 
 
 def generated_seed(name: str) -> int | None:
     """Return the seed of a generated graph by its name; None: it is none."""
-    digits = str(name).removeprefix(f"{GENERATED_VERSION}-")
+    digits = str(name).removeprefix(f"{GENERATED_VERSION}-").removesuffix(INFERENCE)
     return int(digits) if digits != name and digits.isdecimal() else None
 
 

@@ -45,6 +45,10 @@ class Turn(NamedTuple):
     samples, so that what they do depends on no clock."""
     lightest: float = 0.25
     """Least factor on the share where the method does not better the plan."""
+    learned: str | None = None
+    """Method that takes this turn where policies may decide."""
+    given: str | None = None
+    """Policy of which the user gives weights, or there is no such turn; None: no weights needed."""
 
 
 class PartCompilation(Protocol):

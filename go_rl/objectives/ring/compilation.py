@@ -102,6 +102,7 @@ PARTS_OF = {
     "policy": ("cuts",),
     "linear-dp": ("cuts",),
     "order-search": ("cuts",),
+    "order-policy": ("cuts",),
     "unit-annealing": ("cuts",),
     "ideal-dp": ("ideals", "cuts"),
 }

@@ -62,10 +62,10 @@ RING_SEARCH = SearchKit(
         Turn("ideal-dp", 0.05),
         Turn("linear-dp", 0.05, pace=1e6),
         # Its search goes on from turn to turn, whatever others find meanwhile.
-        Turn("order-search", 0.2, pace=4e5, lightest=0.5),
+        Turn("order-search", 0.25, pace=4e5, lightest=0.5, learned="order-policy"),
         Turn("local-search", 0.4, pace=6e7, lightest=0.7),
         Turn("unit-annealing", 0.15, pace=2e8, lightest=0.5),
-        Turn("policy", 0.05, pace=3e5),
+        Turn("policy", 0.05, pace=3e5, given="ring"),
         Turn("exact", 0.1, _suits_cp_sat, _least_of_cp_sat),
     ),
     exhaust=exhaust_ring,

@@ -6,19 +6,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-import jax
-import numpy as np
-from jaxtyping import Float32
-
 from go_rl.core import OPEN_SAMPLES, Budget, Objective, Plan, PolicyError, Problem, Progress
-from go_rl.objectives.common.cross_entropy import BATCH, CrossEntropy, Finds
+from go_rl.objectives.common.cross_entropy import BATCH, CrossEntropy
 from go_rl.objectives.common.incumbent import Incumbent, finish_plan
 from go_rl.policy.agent import Agent
-from go_rl.policy.config import DispatchPolicyConfig, check_control
+from go_rl.policy.config import check_control
 from go_rl.policy.controls import controlled, noted
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
-from go_rl.policy.dispatch.dispatch_policy import PLAN
 from go_rl.policy.kinds import plan_decoder
+from go_rl.policy.prototypes.plans import preferred, with_first
 from go_rl.policy.weights import shipped_agent
 
 
@@ -64,7 +60,7 @@ class DispatchSearch:
         if plans.start(incumbent, seed) and search is not None:
             while not progress.spent and self._goes_on(search):
                 _step(search, plans, incumbent, progress)
-            agent = _with_first(agent, search.finds)
+            agent = with_first(agent, search.finds)
         plan = finish_plan(plans.workspace, incumbent, self.name, seed, progress)
         return noted(plan, self.control), agent
 
@@ -94,13 +90,6 @@ class DispatchSearch:
         return controlled(agent, self.control, seed)
 
 
-def preferred(agent: Agent, plans: DispatchPlans) -> Float32[np.ndarray, "K W"]:
-    """Return [K, W] the prototypes with their offsets, the preferred first."""
-    noise = np.zeros(plans.round_size(agent), np.float32)
-    drawn = plans.draw(agent, agent.encode(plans.padded), PLAN, noise, jax.random.key(0))
-    return np.asarray(drawn[PLAN].deviations)
-
-
 def _plans(problem: Problem) -> DispatchPlans:
     found = plan_decoder(problem, "dispatch")
     assert isinstance(found, DispatchPlans)
@@ -115,18 +104,3 @@ def _step(
     scored = plans.dispatch.evaluate(search.ask()[:size])
     incumbent.offer_scored(scored)
     search.tell(scored.seconds)
-
-
-def _with_first(agent: Agent, finds: Finds) -> Agent:
-    """The agent with the best weights of a search in the place of its last prototypes, and
-    preferred to all others whatever the graph."""
-    assert isinstance(agent.config, DispatchPolicyConfig)
-    best = finds.deviations[np.isfinite(finds.seconds)][: agent.config.prototypes]
-    if not len(best):
-        return agent
-    params = jax.tree.map(np.array, agent.params)
-    decoder = params["params"]["decoders_plan"]
-    decoder["prototypes"] = np.concatenate([best, decoder["prototypes"]])[: agent.config.prototypes]
-    decoder["offset"] = jax.tree.map(np.zeros_like, decoder["offset"])
-    decoder["prefer"] = jax.tree.map(np.zeros_like, decoder["prefer"])
-    return agent.having(params)

@@ -1,5 +1,5 @@
 """`FineTuned`: a policy that goes on learning on the very graph that is to be planned, by PPO; a
-dispatch policy searches from its distribution instead (`DispatchSearch`).
+policy of prototypes searches from its distribution instead.
 
 From pretrained weights this is fine-tuning; from untrained ones, training from scratch (GO-one).
 """
@@ -25,10 +25,14 @@ from go_rl.policy.learn.devices import on_all_devices, split_samples
 from go_rl.policy.learn.memory import Memory
 from go_rl.policy.learn.ppo import Learner, new_learner, update
 from go_rl.policy.nodes.carried import Carried
+from go_rl.policy.orders.order_policy_search import OrderPolicySearch
 from go_rl.policy.plan_decoder import ProposalArrays, Rollouts
 from go_rl.policy.policy_search import group_of
 from go_rl.policy.ring.ring_plans import check_group
 from go_rl.policy.weights import shipped_agent
+
+SEARCHES = {"dispatch": DispatchSearch, "orders": OrderPolicySearch}
+"""What learns in place of PPO, by the name of the policy."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +93,8 @@ class FineTuned:
         start = self.agent or shipped_agent(problem.objective)
         if self.samples is not None:
             budget = Budget(self.samples, self.seconds)
-        if start.config.kind == "dispatch":
-            search = DispatchSearch(start, self.control, name=self.name)
+        if start.config.kind in SEARCHES:
+            search = SEARCHES[start.config.kind](start, self.control, name=self.name)
             return search.learn(problem, budget, seed)
         given = controlled(start, self.control, seed)
         config = self.config or FINE_TUNING[given.config.kind]

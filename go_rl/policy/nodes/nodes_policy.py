@@ -9,16 +9,18 @@ from jaxtyping import Array, Float, Int
 
 from go_rl.core.objective import DECISIONS
 from go_rl.policy.config import NodesPolicyConfig
-from go_rl.policy.makespan_policy import MakespanPolicy
+from go_rl.policy.hardware_policy import HardwarePolicy
 from go_rl.policy.network import Encoded, head_input
 from go_rl.policy.nodes.node_decoder import NodeDecoder
 from go_rl.policy.nodes.node_options import UnitOptions
+from go_rl.policy.observations.makespan import MAKESPAN_COLUMNS
 
 
-class NodesPolicy(MakespanPolicy):
+class NodesPolicy(HardwarePolicy):
     """One policy for all graphs and connected devices; each unit chooses by itself."""
 
     config: NodesPolicyConfig
+    columns = MAKESPAN_COLUMNS
     decoder_kinds = {f"decoders_{name}": NodeDecoder for name in DECISIONS}  # noqa: RUF012
 
     @property

@@ -39,6 +39,7 @@ NOT_RUN = (
     "The network without schedules was not run, for a run takes about {seconds:.2g} s: its time is "
     "the sum of its operators'"
 )
+NOT_TIMED = "The whole network {}, so its times are the sums of its operators'"
 NOT_KEPT = "the whole network was not faster with the candidates that were found"
 NO_TIME = "the time was over before one of its candidates was tried"
 NO_FASTER = "no candidate was faster than the loops as they are"
@@ -106,7 +107,8 @@ class Finish:
         operators = self._operators(state, batches)
         best = {k: x.candidate for k, x in enumerate(operators) if x.candidate is not None}
         chosen = {**backend.light_candidates, **best}
-        check = self._written(folder, chosen, notes)
+        summed = backend.fixed_seconds + sum(x.operator.repeats * x.seconds for x in operators)
+        check = self._written(folder, chosen, summed, notes)
         error = self._error(folder / MODULE, config.seed, notes)
         if not check.kept:
             operators = tuple(replace(x, candidate=None, reason=NOT_KEPT) for x in operators)
@@ -128,9 +130,10 @@ class Finish:
         )  # fmt: skip
 
     def _written(
-        self, folder: Path, chosen: Mapping[int, Candidate], notes: list[str]
+        self, folder: Path, chosen: Mapping[int, Candidate], summed: float, notes: list[str]
     ) -> NetworkCheck:
-        """Write the module, with the candidates chosen or, where they are no faster, without."""
+        """Write the module, with the candidates chosen or, where they are no faster, without;
+        ``summed``: seconds of its operators with these."""
         backend, module, untuned = self.backend, folder / MODULE, folder / UNTUNED
         name, expected = self.network.name, backend.default_seconds
         runs = expected <= self.budget.slowest_network or not chosen
@@ -143,8 +146,11 @@ class Finish:
                 export_network(self.lowered, {}, untuned)
             else:
                 notes.append(NOT_RUN.format(seconds=expected))
-            check = self._compared([*([module] if chosen else []), *([untuned] if runs else [])],
-                                   bool(chosen), notes)  # fmt: skip
+            paths = {
+                **({module: summed} if chosen else {}),
+                **({untuned: expected} if runs else {}),
+            }
+            check = self._compared(paths, bool(chosen), notes)
             if chosen and not check.kept:
                 notes.append(SLOWER)
             if not check.kept:
@@ -155,15 +161,22 @@ class Finish:
             untuned.unlink(missing_ok=True)
         return check
 
-    def _compared(self, paths: list[Path], tuned: bool, notes: list[str]) -> NetworkCheck:
-        """Time compiled networks, the tuned one first, and their rivals."""
+    def _compared(self, paths: Mapping[Path, float], tuned: bool, notes: list[str]) -> NetworkCheck:
+        """Time compiled networks, the tuned one first, and their rivals; where one takes too long,
+        the sums of their operators' seconds, which are given, stand for both."""
         backend, expected = self.backend, self.backend.default_seconds
         self.report(f"timing {self.network.name}, whole, about {expected:.2g} s a run at most")
         with scratch_folder("rivals") as place:
             rivals, absent = self.network.rivals(place)
-            outcomes = backend.compare(paths, rivals, expected)
+            outcomes = backend.compare(list(paths), rivals, expected)
         notes += absent
-        times = [x["seconds"] for x in outcomes[: len(paths)] if not isinstance(x, str)]
+        late = next((x for x in outcomes[: len(paths)] if isinstance(x, str)), None)
+        if late is not None:
+            notes.append(NOT_TIMED.format(late))
+        times = [
+            about if late is not None or isinstance(outcome, str) else float(outcome["seconds"])
+            for about, outcome in zip(paths.values(), outcomes, strict=False)
+        ]
         untuned = times[-1] if len(times) == 2 or not tuned else expected
         seconds = times[0]
         found: list[RivalTime] = []

@@ -26,10 +26,10 @@ from go_rl.policy.learn.config import (
     RingTrainConfig,
     SampleConfig,
 )
-from go_rl.policy.learn.dispatch.run import pretrain_dispatch
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.learn.ppo import new_learner, update
 from go_rl.policy.learn.pretrain import pretrain
+from go_rl.policy.learn.prototypes.run import pretrain_prototypes
 from go_rl.policy.ring.ring_plans import RingPlans
 from go_rl.policy.weights import shipped_agent
 from go_rl.runtime.run_log import FILE
@@ -112,7 +112,7 @@ def step_pretraining() -> Facts:
     )  # fmt: skip
     before = new_agent(config.policy, config.seed).params
     with TemporaryDirectory() as folder:
-        found = pretrain_dispatch(config, Path(folder))
+        found = pretrain_prototypes(config, Path(folder))
     curve = np.array(found.card["choice"], np.float64)
     return _weights(before, found.agent.params) | {"choice": moments([curve])}
 

@@ -17,12 +17,12 @@ from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.dispatch.dispatch_search import DispatchSearch
 from go_rl.policy.learn.config import DispatchTrainConfig
-from go_rl.policy.learn.dispatch.choice import expected_best
-from go_rl.policy.learn.dispatch.cover import greedy_cover, regrets
-from go_rl.policy.learn.dispatch.offsets import gains
-from go_rl.policy.learn.dispatch.problems import split_problems, training_problems
-from go_rl.policy.learn.dispatch.run import pretrain_dispatch
 from go_rl.policy.learn.problems.curriculum import CACHE
+from go_rl.policy.learn.prototypes.choice import expected_best
+from go_rl.policy.learn.prototypes.cover import greedy_cover, regrets
+from go_rl.policy.learn.prototypes.offsets import gains
+from go_rl.policy.learn.prototypes.problems import split_problems, training_problems
+from go_rl.policy.learn.prototypes.run import pretrain_prototypes
 from go_rl.policy.weights import load_weights
 from go_rl.verify.check_plan import check_plan
 
@@ -132,7 +132,7 @@ def test_a_run_that_is_cut_off_anywhere_ends_as_the_whole_one(tmp_path: Path):
     for finds in ("finds", "again"):
         small_generated(tmp_path / finds / CACHE, {seed: 2 + seed % 4 for seed in range(8)})
     said: list[str] = []
-    whole = pretrain_dispatch(
+    whole = pretrain_prototypes(
         _run(finds=str(tmp_path / "finds")), tmp_path / "whole",
         lambda update, sentence: said.append(sentence),
     )  # fmt: skip
@@ -150,7 +150,7 @@ def test_a_run_that_is_cut_off_anywhere_ends_as_the_whole_one(tmp_path: Path):
     resumed = None
     while resumed is None:
         try:
-            resumed = pretrain_dispatch(_run(finds=str(tmp_path / "again")), cut, stop)
+            resumed = pretrain_prototypes(_run(finds=str(tmp_path / "again")), cut, stop)
         except KeyboardInterrupt:
             continue
     assert len(seen) >= 4
@@ -167,7 +167,7 @@ def test_a_damaged_file_of_searches_is_named(tmp_path: Path):
     for number in range(64):
         (finds / f"searches-{number:02d}.npz").write_bytes(b"PK nonsense")
     with pytest.raises(CheckpointError, match=r"searches-\d\d\.npz: is no file of searches"):
-        pretrain_dispatch(_run(finds=str(finds)), tmp_path / "run")
+        pretrain_prototypes(_run(finds=str(finds)), tmp_path / "run")
 
 
 def test_nothing_to_learn_from_is_an_error():
@@ -181,4 +181,4 @@ def test_a_folder_of_another_configuration_is_refused(tmp_path: Path):
     (tmp_path / "config.json").write_text(_run().to_json())
     other = replace(_run(), rollouts=_run().rollouts + 1)
     with pytest.raises(CheckpointError, match="another configuration: rollouts was"):
-        pretrain_dispatch(other, tmp_path)
+        pretrain_prototypes(other, tmp_path)

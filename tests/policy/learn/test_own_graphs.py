@@ -11,8 +11,8 @@ import go_rl
 from go_rl.api.load import save_graph
 from go_rl.core import GoRLError
 from go_rl.policy.learn.config import DispatchTrainConfig
-from go_rl.policy.learn.dispatch.problems import training_problems
 from go_rl.policy.learn.problems.curriculum import listed_files
+from go_rl.policy.learn.prototypes.problems import training_problems
 
 
 @pytest.fixture

@@ -26,6 +26,7 @@ from go_rl.policy.learn.config import (
     WEIGHTS_FILE,
     DispatchTrainConfig,
     NodesTrainConfig,
+    OrdersTrainConfig,
     PPOConfig,
     RingTrainConfig,
     RunConfig,
@@ -59,6 +60,9 @@ class MakespanPPO(PPOConfig):
 
     placement_entropy: Annotated[float, tyro.conf.Suppress] = PPOConfig.placement_entropy
     """Not read: a policy for makespan has one entropy."""
+
+
+Network = Literal["ring", "orders", "nodes", "dispatch"]
 
 
 def _plain(training: RunConfig, kind: type[RunConfig]) -> RunConfig:
@@ -101,7 +105,7 @@ class TrainOptions(ABC):
     'go_rl[ray]')."""
     processes: ProcessConfig = field(default_factory=ProcessConfig)
     """Processes that train together, on one host or many; the same command in each."""
-    network: Literal["ring", "nodes", "dispatch"]
+    network: Network
     """Policy that is trained; the flags below are those of its configuration."""
 
     @property
@@ -121,7 +125,7 @@ class TrainOptions(ABC):
 class TrainRing(TrainOptions):
     """Options of ``go-rl train policy``."""
 
-    network: Literal["ring", "nodes", "dispatch"] = "ring"
+    network: Network = "ring"
     """Policy that is trained; the flags below are those of its configuration."""
     training: Annotated[RingTrainConfig, tyro.conf.arg(name="")] = field(
         default_factory=RingTrainConfig
@@ -134,10 +138,26 @@ class TrainRing(TrainOptions):
 
 
 @dataclass(frozen=True, kw_only=True)
+class TrainOrders(TrainOptions):
+    """Options of ``go-rl train policy --network orders``."""
+
+    network: Network = "orders"
+    """Policy that is trained; the flags below are those of its configuration."""
+    training: Annotated[OrdersTrainConfig, tyro.conf.arg(name="")] = field(
+        default_factory=OrdersTrainConfig
+    )
+
+    @property
+    def given(self) -> RunConfig:
+        """The configuration that the flags describe."""
+        return self.training
+
+
+@dataclass(frozen=True, kw_only=True)
 class TrainNodes(TrainOptions):
     """Options of ``go-rl train policy --network nodes``."""
 
-    network: Literal["ring", "nodes", "dispatch"] = "nodes"
+    network: Network = "nodes"
     """Policy that is trained; the flags below are those of its configuration."""
     training: Annotated[NodesTraining, tyro.conf.arg(name="")] = field(
         default_factory=NodesTraining
@@ -153,7 +173,7 @@ class TrainNodes(TrainOptions):
 class TrainDispatch(TrainOptions):
     """Options of ``go-rl train policy --network dispatch``."""
 
-    network: Literal["ring", "nodes", "dispatch"] = "dispatch"
+    network: Network = "dispatch"
     """Policy that is trained; the flags below are those of its configuration."""
     training: Annotated[DispatchTraining, tyro.conf.arg(name="")] = field(
         default_factory=DispatchTraining
@@ -166,7 +186,7 @@ class TrainDispatch(TrainOptions):
 
 
 OPTIONS: dict[str, type[TrainOptions]] = {
-    "ring": TrainRing, "nodes": TrainNodes, "dispatch": TrainDispatch
+    "ring": TrainRing, "orders": TrainOrders, "nodes": TrainNodes, "dispatch": TrainDispatch
 }  # fmt: skip
 """Options by the name of the policy."""
 

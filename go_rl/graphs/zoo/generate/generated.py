@@ -69,8 +69,9 @@ def generated_model(seed: int) -> GeneratedModel:
     return GeneratedModel(seed, kinds[seed % len(kinds)], draw.one(*MODES), draw.size(4, 128))
 
 
-def generated_graph(seed: int) -> OpGraph:
-    """Return the operator graph of a seed's network, 20 to some 15,000 nodes.
+def generated_graph(seed: int, inference: bool = False) -> OpGraph:
+    """Return the operator graph of a seed's network, 20 to some 15,000 nodes; ``inference``: of its
+    inference function, whatever iteration the seed draws.
 
     Raises:
         ZooError: the seed is no whole number in 0 to 2³¹ - 1.
@@ -78,8 +79,11 @@ def generated_graph(seed: int) -> OpGraph:
     from go_rl.graphs.readers.jax.reader import trace_jax
 
     model = generated_model(seed)
+    if inference:
+        model = replace(model, mode="inference")
     function, arguments, weights = model.build()
-    graph = trace_jax(function, *arguments, weights=weights, name=model.name)
+    name = generated_name(seed, inference)
+    graph = trace_jax(function, *arguments, weights=weights, name=name)
     return graph if Draw(seed + (2 << 32)).chance(SCOPED) else _without_scopes(graph)
 
 

@@ -5,6 +5,8 @@ This is how a policy that gives an order and a dynamic program that gives the cu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from jaxtyping import Float64, Int
 
@@ -30,17 +32,26 @@ def price_scores(
 
     ``squeeze`` scales the bytes of weights that a chip may hold: live tensors need room too.
     """
-    stages = np.zeros((len(scores), workspace.units.num_units), np.int32)
+    stages: list[np.ndarray | None] = [None] * len(scores)
     _ = workspace.bound, workspace.weight_limit  # built once, before threads ask for them
 
     def share(rows: range) -> None:
         for i in rows:
-            stage = _cut(workspace, scores[i], squeeze)
-            if stage is not None:
-                stages[i] = stage
+            stages[i] = _cut(workspace, scores[i], squeeze)
 
     on_threads(share, len(scores), threads)
-    # A row without a cut proposes everything on the first chip.
+    return price_stages(workspace, stages, seed)
+
+
+def price_stages(
+    workspace: RingWorkspace, cut: Sequence[Int[np.ndarray, "U"] | None], seed: int = 0
+) -> Scored:
+    """Return the plans of B times [U] stages, made legal; a row without a cut proposes everything
+    on the first chip."""
+    stages = np.zeros((len(cut), workspace.units.num_units), np.int32)
+    for i, stage in enumerate(cut):
+        if stage is not None:
+            stages[i] = stage
     proposals = workspace.nodes_of(stages[:, workspace.units.unit_of])
     fixed = workspace.solver.fix(proposals, workspace.near(proposals), seed)
     return price_samples(workspace, fixed, proposals)

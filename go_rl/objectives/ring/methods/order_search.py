@@ -9,7 +9,7 @@ moves a few; and weights that are good on one graph are worth a try on the next.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float32, Float64, Int32
@@ -88,8 +88,6 @@ class OrderSearchState:
     def __post_init__(self) -> None:
         self.columns = order_columns(self.workspace.units)
         self.weight_limit = self.workspace.weight_limit
-        # Built once, before threads ask for them.
-        _ = self.workspace.bound, self.workspace.unequal_chips
 
     def step(self, incumbent: Incumbent, progress: Progress) -> None:
         """Try the next few weights, at most as many as the budget has."""
@@ -99,32 +97,17 @@ class OrderSearchState:
         size = int(min(AT_ONCE if known else 1, max(progress.remaining_samples, 1)))
         weights = self.search.ask()[:size]
         seconds = np.full(len(weights), np.inf)
-        for i, (value, stage) in enumerate(self.cut(weights)):
+        cuts = cut_orders(self.workspace, self.columns, weights, self.limits())
+        for i, (value, stage) in enumerate(cuts):
             seconds[i] = self._priced(value, stage, incumbent, progress)
         self.search.tell(seconds)
 
-    def cut(
-        self, weights: Float32[np.ndarray, "B W"]
-    ) -> list[tuple[float, Int32[np.ndarray, "U"] | None]]:
-        """Return the seconds and stages of the best cuts of each order; None where none are within
-        what the search still keeps. The same for any number of threads."""
-        found: list[tuple[float, Int32[np.ndarray, "U"] | None]] = [(np.inf, None)] * len(weights)
-        kept = self.search.finds.seconds
-        units = self.workspace.units
-        allowed = float(kept[KEPT - 1]) if len(kept) >= KEPT else np.inf
-        limits = (
-            min(allowed, units.serial_seconds),
-            min(allowed, units.serial_seconds, NEAR * float(kept.min(initial=np.inf))),
-            self.weight_limit,
-        )
-
-        def share(rows: range) -> None:
-            for i in rows:
-                order = weighted_order(units, self.columns, weights[i])
-                found[i] = best_cuts(self.workspace, order, *limits)
-
-        on_threads(share, len(weights))
-        return found
+    def limits(self) -> Limits:
+        """Return what a plan that the search still keeps has at most."""
+        kept, serial = self.search.finds.seconds, self.workspace.units.serial_seconds
+        allowed = min(float(kept[KEPT - 1]) if len(kept) >= KEPT else np.inf, serial)
+        wide = min(allowed, NEAR * float(kept.min(initial=np.inf)))
+        return Limits(allowed, wide, self.weight_limit)
 
     def _priced(
         self,
@@ -147,6 +130,43 @@ class OrderSearchState:
         return repaired.evaluation.seconds
 
 
+class Limits(NamedTuple):
+    """What cuts that are looked for have at most."""
+
+    allowed: float
+    """Seconds of stages of one chip each."""
+    allowed_wide: float
+    """Seconds of pieces of several chips."""
+    weight: float
+    """Bytes of weights a chip, the smallest where they differ."""
+
+    @classmethod
+    def within(cls, workspace: RingWorkspace, most: float = np.inf) -> Limits:
+        """Return those of plans of at most so many seconds."""
+        most = min(most, workspace.units.serial_seconds)
+        return cls(most, most, workspace.weight_limit)
+
+
+def cut_orders(
+    workspace: RingWorkspace,
+    columns: Float64[np.ndarray, "U W"],
+    weights: Float32[np.ndarray, "B W"],
+    limits: Limits,
+) -> list[tuple[float, Int32[np.ndarray, "U"] | None]]:
+    """Return the seconds and [U] stages of the best cuts of the order of each of [B, W] weights;
+    inf and None where none are within the limits. The same for any number of threads."""
+    found: list[tuple[float, Int32[np.ndarray, "U"] | None]] = [(np.inf, None)] * len(weights)
+    _ = workspace.bound, workspace.unequal_chips  # built once, before threads ask for them
+
+    def share(rows: range) -> None:
+        for i in rows:
+            order = weighted_order(workspace.units, columns, weights[i])
+            found[i] = best_cuts(workspace, order, *limits)
+
+    on_threads(share, len(weights))
+    return found
+
+
 def best_cuts(
     workspace: RingWorkspace,
     order: Int32[np.ndarray, "U"],
@@ -154,16 +174,8 @@ def best_cuts(
     allowed_wide: float,
     weight: float,
 ) -> tuple[float, Int32[np.ndarray, "U"] | None]:
-    """Return the seconds and [U] stages of the best cuts of an order; inf and None if none are
-    allowed.
-
-    Args:
-        workspace: problem.
-        order: [U] topological order of the units.
-        allowed: most seconds of stages of one chip each.
-        allowed_wide: most seconds of pieces of several chips.
-        weight: most bytes of weights a chip, the smallest where they differ.
-    """
+    """Return the seconds and [U] stages of the best cuts of a topological order [U] of the units;
+    inf and None if none are within the `Limits`."""
     problem, cuts = workspace.problem, workspace.cuts(order)
     exactly, chips = problem.all_chips, workspace.chips
     high, stage = cuts.best(workspace.bound, allowed, chips, weight, exactly, COARSE)

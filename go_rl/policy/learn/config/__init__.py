@@ -1,11 +1,15 @@
 """Configuration of a training run: samples, learner, network, problems. Imports nothing heavy."""
 
-from go_rl.policy.learn.config.dispatch import DispatchTrainConfig
 from go_rl.policy.learn.config.learner import (
     FINE_TUNING,
     FineTuneConfig,
     PPOConfig,
     SampleConfig,
+)
+from go_rl.policy.learn.config.prototypes import (
+    DispatchTrainConfig,
+    OrdersTrainConfig,
+    PrototypeTrainConfig,
 )
 from go_rl.policy.learn.config.run import (
     CHECKPOINTS,
@@ -32,7 +36,9 @@ __all__ = [
     "ImitationConfig",
     "MakespanTrainConfig",
     "NodesTrainConfig",
+    "OrdersTrainConfig",
     "PPOConfig",
+    "PrototypeTrainConfig",
     "RingTrainConfig",
     "RunConfig",
     "SampleConfig",

@@ -1,4 +1,4 @@
-"""`MakespanPolicy`: what the policies for connected devices share."""
+"""`HardwarePolicy`: a policy whose summary of a graph sees the hardware, too."""
 
 from __future__ import annotations
 
@@ -12,13 +12,10 @@ from jaxtyping import Array, Float
 
 from go_rl.policy.encoder.graph_arrays import hardware_features
 from go_rl.policy.network import Policy
-from go_rl.policy.observations.makespan import MAKESPAN_COLUMNS
 
 
-class MakespanPolicy(Policy):
+class HardwarePolicy(Policy):
     """Abstract: its summary of a graph sees the hardware, and its decoders lie in ``decoders``."""
-
-    columns = MAKESPAN_COLUMNS
 
     def setup_summary(self) -> None:
         """Make encoder, heads and what summarises a graph; called first in ``setup``."""

@@ -1,38 +1,33 @@
-"""`DispatchTrainConfig`: one pretraining run of a dispatch policy."""
+"""`DispatchTrainConfig`, `OrdersTrainConfig`: one pretraining run of a policy of prototypes."""
 
 from __future__ import annotations
 
+from abc import ABC
 from dataclasses import dataclass, field
 
 from go_rl.core import DECISIONS, TrainingError, decision_names
 from go_rl.costs.models.registry import check_cost
-from go_rl.policy.config import DispatchPolicyConfig
+from go_rl.policy.config import DispatchPolicyConfig, OrdersPolicyConfig, PrototypePolicyConfig
 from go_rl.policy.learn.config.checks import check_least, check_positive
 from go_rl.policy.learn.config.run import RunConfig
 
 
 @dataclass(frozen=True)
-class DispatchTrainConfig(RunConfig):
-    """Pretraining of a dispatch policy: searches on many problems, a cover of what they found, then
-    the network that chooses among it."""
+class PrototypeTrainConfig(RunConfig, ABC):
+    """Abstract: searches on many problems, a cover of what they found, then the network that
+    chooses among it."""
 
-    kind = "dispatch"
-
-    name: str = "dispatch"
+    name: str = "prototypes"
     """Name of the weights."""
     generated: int = 3000
-    """Generated problems (``go-rl zoo generate``), seeds 0 to this; 0: none."""
+    """Generated networks (``go-rl zoo generate``), seeds 0 to this; 0: none."""
     zoo: bool = True
-    """Whether the training iterations of the zoo's training families teach as well."""
+    """Whether the problems of the zoo's training families teach as well."""
     graphs: tuple[str, ...] = ()
     """Own models instead of both: files that go-rl graph reads, .npz graphs, folders of such."""
-    hardware: tuple[str, ...] = (
-        "p100x4", "p100x8", "p100x2", "v100x4", "p100x4", "p100x8", "a100x8", "a100-40gbx4",
-    )  # fmt: skip
+    hardware: tuple[str, ...] = ()
     """Hardware, each as often as the others."""
-    decide: tuple[tuple[str, ...], ...] = (DECISIONS, DECISIONS, ("placement",), DECISIONS)
-    """Sets of decisions, each as often as it is listed."""
-    cost: tuple[str, ...] = ("analytical", "learned:gpus")
+    cost: tuple[str, ...] = ("analytical",)
     """Cost models, each as often as the others: auto, analytical, profiled,
     learned[:gpus|NAME|FILE] or measured:DIR (docs/costs.md)."""
     max_nodes: int = 16_000
@@ -43,6 +38,8 @@ class DispatchTrainConfig(RunConfig):
     """Best weights of so many problems, among which the prototypes are chosen."""
     judged: int = 800
     """Problems on which the candidates are judged."""
+    examples: int | None = None
+    """Problems from whose known results the choice is learned; None: all."""
     choices: int = 1500
     """Updates of the network's choice among the prototypes, from their known results."""
     updates: int = 300
@@ -57,7 +54,7 @@ class DispatchTrainConfig(RunConfig):
     """AdamW's."""
     held_out: float = 0.1
     """Share of the problems that choose the weights that are kept, and teach nothing."""
-    policy: DispatchPolicyConfig = field(default_factory=DispatchPolicyConfig)
+    policy: PrototypePolicyConfig = field(default_factory=DispatchPolicyConfig)
     """Network."""
     finds: str | None = None
     """Folder of the searches, which runs may share; None: in that of the run."""
@@ -67,6 +64,8 @@ class DispatchTrainConfig(RunConfig):
         check_least("train", self, 0, "generated", "choices", "updates", "weight_decay")
         check_least("train", self, 1, "max_nodes", "rollouts", "candidates", "judged", "problems")
         check_positive("train", self, "learning_rate")
+        if self.examples is not None:
+            check_least("train", self, 1, "examples")
         for name in self.cost:
             check_cost(name)
         if not (self.generated or self.zoo or self.graphs):
@@ -75,10 +74,6 @@ class DispatchTrainConfig(RunConfig):
             raise TrainingError("train: hardware needs at least one entry")
         if not self.cost:
             raise TrainingError("train: cost needs at least one entry")
-        if not self.decide:
-            raise TrainingError("train: decide needs at least one entry")
-        for names in self.decide:
-            decision_names(names, error=TrainingError)
         if not self.best_of or min(self.best_of) < 1:
             raise TrainingError(f"train: best_of must be numbers >= 1, not {self.best_of}")
         if max(self.best_of) > self.policy.prototypes:
@@ -88,3 +83,54 @@ class DispatchTrainConfig(RunConfig):
             )
         if not 0 < self.held_out < 1:
             raise TrainingError(f"train: held_out must be above 0 and below 1, not {self.held_out}")
+
+
+@dataclass(frozen=True)
+class DispatchTrainConfig(PrototypeTrainConfig):
+    """Pretraining of a dispatch policy, on connected devices."""
+
+    kind = "dispatch"
+
+    name: str = "dispatch"
+    """Name of the weights."""
+    hardware: tuple[str, ...] = (
+        "p100x4", "p100x8", "p100x2", "v100x4", "p100x4", "p100x8", "a100x8", "a100-40gbx4",
+    )  # fmt: skip
+    """Hardware, each as often as the others."""
+    decide: tuple[tuple[str, ...], ...] = (DECISIONS, DECISIONS, ("placement",), DECISIONS)
+    """Sets of decisions, each as often as it is listed."""
+    cost: tuple[str, ...] = ("analytical", "learned:gpus")
+    """Cost models, each as often as the others: auto, analytical, profiled,
+    learned[:gpus|NAME|FILE] or measured:DIR (docs/costs.md)."""
+    policy: DispatchPolicyConfig = field(default_factory=DispatchPolicyConfig)
+    """Network."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.decide:
+            raise TrainingError("train: decide needs at least one entry")
+        for names in self.decide:
+            decision_names(names, error=TrainingError)
+
+
+@dataclass(frozen=True)
+class OrdersTrainConfig(PrototypeTrainConfig):
+    """Pretraining of an orders policy, on rings under the strict rules; of generated networks their
+    inference functions teach."""
+
+    kind = "orders"
+
+    name: str = "orders"
+    """Name of the weights."""
+    hardware: tuple[str, ...] = (
+        "ring36", "ring16", "ring16-mixed", "ring6-mixed", "ring6", "ring36", "ring16",
+    )  # fmt: skip
+    """Rings, each as often as it is listed."""
+    max_nodes: int = 3500
+    """Larger graphs are left out: they cost too much."""
+    rollouts: int = 800
+    """Rollouts of the search on each problem."""
+    updates: int = 0
+    """Updates of choice and offsets together, with rollouts; 0: offsets stay zero."""
+    policy: OrdersPolicyConfig = field(default_factory=OrdersPolicyConfig)
+    """Network."""

@@ -1,4 +1,4 @@
-"""Searches on the training problems: the best weights of the heads found on each.
+"""Searches on the training problems: the best weights found on each.
 
 What is found lies in a folder that runs may share, a few problems a file; a search that is cut off
 starts again, finished ones are kept.
@@ -17,10 +17,10 @@ from jaxtyping import Float32, Float64
 
 from go_rl.core import CheckpointError
 from go_rl.core.files.whole_file import whole_file
-from go_rl.objectives.common.cross_entropy import BATCH, CrossEntropy
-from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
-from go_rl.policy.dispatch.features import WIDTH, list_schedulers
-from go_rl.policy.learn.dispatch.problems import DispatchProblem, ProblemSource
+from go_rl.objectives.common.cross_entropy import BATCH, KEPT, CrossEntropy
+from go_rl.policy.learn.prototypes.forms import Form
+from go_rl.policy.learn.prototypes.problems import ProblemSource, PrototypeProblem
+from go_rl.policy.prototypes.plans import PrototypePlans
 from go_rl.runtime.array_file import UNREADABLE, read_arrays
 
 FILES = 64
@@ -44,9 +44,10 @@ class Searched:
     """[B] seconds of the untrained weights that came first."""
 
 
-NOTHING = Searched(
-    0, np.full(SAVED, np.inf), np.zeros((SAVED, WIDTH), np.float32), np.full(BATCH, np.inf)
-)
+def nothing(width: int) -> Searched:
+    """Return what is kept of a problem with nothing to decide, of so many weights."""
+    none = np.zeros((SAVED, width), np.float32)
+    return Searched(0, np.full(SAVED, np.inf), none, np.full(BATCH, np.inf))
 
 
 class SearchFolder:
@@ -60,11 +61,11 @@ class SearchFolder:
         self.folder = folder
         self._found: dict[Path, dict[str, Searched]] = {}
 
-    def get(self, problem: DispatchProblem) -> Searched | None:
+    def get(self, problem: PrototypeProblem) -> Searched | None:
         """Return what was found on a problem, None before its search."""
         return self._file(self._path(problem)).get(problem.name)
 
-    def put(self, problem: DispatchProblem, found: Searched) -> None:
+    def put(self, problem: PrototypeProblem, found: Searched) -> None:
         """Keep what was found; it is on the disk when this returns."""
         path = self._path(problem)
         rows = self._file(path)
@@ -78,7 +79,7 @@ class SearchFolder:
         with whole_file(path) as file:
             np.savez_compressed(file, names=np.array(names), **columns)
 
-    def _path(self, problem: DispatchProblem) -> Path:
+    def _path(self, problem: PrototypeProblem) -> Path:
         return self.folder / f"searches-{zlib.crc32(problem.graph.encode()) % FILES:02d}.npz"
 
     def _file(self, path: Path) -> dict[str, Searched]:
@@ -101,8 +102,8 @@ def _read(path: Path) -> dict[str, Searched]:
 
 
 def search_all(
-    problems: Sequence[DispatchProblem], source: ProblemSource, folder: SearchFolder,
-    rollouts: int, report: Report, count: Callable[[int], None] = lambda samples: None,
+    problems: Sequence[PrototypeProblem], source: ProblemSource, folder: SearchFolder,
+    form: Form, rollouts: int, report: Report, count: Callable[[int], None] = lambda samples: None,
 ) -> list[Searched]:  # fmt: skip
     """Return what searches of so many rollouts find on each problem; those done are not repeated.
     ``count`` is called with the rollouts of each new one.
@@ -116,7 +117,7 @@ def search_all(
         known = folder.get(problem)
         if known is None or 0 < known.rollouts < rollouts:
             plans = source.plans(problem)
-            known = NOTHING if plans is None else searched(plans, rollouts, i)
+            known = nothing(form.width) if plans is None else searched(plans, form, rollouts, i)
             folder.put(problem, known)
             count(known.rollouts)
             report(
@@ -129,26 +130,18 @@ def search_all(
     return found
 
 
-def searched(plans: DispatchPlans, rollouts: int, seed: int) -> Searched:
+def searched(plans: PrototypePlans, form: Form, rollouts: int, seed: int) -> Searched:
     """Return the best weights of a search on one problem, from untrained weights."""
-    search = CrossEntropy(untrained(BATCH, seed), seed)
+    search = CrossEntropy(form.untrained(BATCH, seed), seed)
     first = np.full(BATCH, np.inf)
     for turn in range(-(-rollouts // BATCH)):
-        seconds = plans.dispatch.evaluate(search.ask()).seconds
+        known = search.finds.seconds
+        seconds = plans.seconds(search.ask(), float(known[-1]) if len(known) == KEPT else np.inf)
         search.tell(seconds)
         first = seconds if turn == 0 else first
         if search.settled:
             break
     best = search.finds.best(SAVED)
     if not np.isfinite(best.seconds[0]):
-        return NOTHING
+        return nothing(form.width)
     return Searched(rollouts, best.seconds, best.deviations, first)
-
-
-def untrained(count: int, seed: int) -> Float32[np.ndarray, "B W"]:
-    """Return untrained weights: a list scheduler, one that keeps the placements made beforehand, by
-    turns, then random ones around them."""
-    drawn = np.random.default_rng(seed).standard_normal((count, WIDTH)).astype(np.float32)
-    known = list_schedulers()[:count]
-    drawn[: len(known)] = known
-    return drawn

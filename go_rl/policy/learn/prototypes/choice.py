@@ -22,13 +22,13 @@ from jaxtyping import Array, Float
 
 from go_rl.core import TrainingError
 from go_rl.policy.agent import Agent
-from go_rl.policy.dispatch.dispatch_policy import DispatchPolicy
-from go_rl.policy.dispatch.prototypes import Choice
-from go_rl.policy.learn.config import DispatchTrainConfig
+from go_rl.policy.learn.config import PrototypeTrainConfig
 from go_rl.policy.learn.descent import Descent, descend
-from go_rl.policy.learn.dispatch.kept import EVERY, Kept
+from go_rl.policy.learn.prototypes.kept import EVERY, Kept
 from go_rl.policy.network import Params, Policy
 from go_rl.policy.observations.buckets import Padded
+from go_rl.policy.prototypes.decoder import Choice
+from go_rl.policy.prototypes.policy import PrototypePolicy
 
 ORDERS = 32
 """Orders drawn of each problem in an update."""
@@ -60,7 +60,7 @@ def having_prototypes(agent: Agent, prototypes: Float[np.ndarray, "K W"]) -> Age
 
 def learn_choice(
     agent: Agent, examples: Sequence[Example], held_out: Sequence[Example],
-    config: DispatchTrainConfig, kept: Kept, report: Callable[[str], None],
+    config: PrototypeTrainConfig, kept: Kept, report: Callable[[str], None],
 ) -> tuple[Agent, list[tuple[int, float]]]:  # fmt: skip
     """Return the agent with the best choice on ``held_out``, and (updates, regret) of the
     judgements: the mean over ``k`` of the regret of the k preferred. The stage goes on from what is
@@ -136,7 +136,7 @@ def preferred(agent: Agent, example: Example) -> Float[np.ndarray, "K"]:
 def choice_of(policy: Policy, params: Params, graph: Any, real: Any, chips: Any) -> Choice:
     """Return the distribution of a graph."""
     encoded = policy.apply(params, graph, real, chips, method="encode")
-    return cast(Choice, policy.apply(params, encoded, method=DispatchPolicy.choice))
+    return cast(Choice, policy.apply(params, encoded, method=PrototypePolicy.choice))
 
 
 @partial(jax.jit, static_argnums=0)
@@ -144,7 +144,7 @@ def _odds(policy: Policy, params: Params, graph: Any, real: Any, chips: Any) -> 
     return choice_of(policy, params, graph, real, chips).preference
 
 
-def descent_of(config: DispatchTrainConfig, updates: int) -> Descent:
+def descent_of(config: PrototypeTrainConfig, updates: int) -> Descent:
     """Return how the parameters of a stage move."""
     return Descent(config.learning_rate, updates, config.weight_decay)
 

@@ -1,4 +1,4 @@
-"""`pretrain_dispatch`: searches, prototypes, choice, offsets; each goes on where it was cut off."""
+"""`pretrain_prototypes`: searches, prototypes, choice, offsets; each goes on from where it was."""
 
 from __future__ import annotations
 
@@ -10,17 +10,16 @@ from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Float32
+from jaxtyping import Float32, Float64
 
-from go_rl.core import CheckpointError, Objective
+from go_rl.core import CheckpointError
 from go_rl.core.files.whole_file import whole_file, write_text
 from go_rl.graphs.zoo.index import GENERATED_VERSION, ZOO_VERSION
 from go_rl.policy.agent import Agent, new_agent
-from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
-from go_rl.policy.dispatch.features import list_schedulers
-from go_rl.policy.learn.config import CONFIG_FILE, WEIGHTS_FILE, DispatchTrainConfig
-from go_rl.policy.learn.dispatch.choice import Example, having_prototypes, learn_choice
-from go_rl.policy.learn.dispatch.cover import (
+from go_rl.policy.learn.config import CONFIG_FILE, WEIGHTS_FILE, PrototypeTrainConfig
+from go_rl.policy.learn.problems.curriculum import CACHE
+from go_rl.policy.learn.prototypes.choice import Example, having_prototypes, learn_choice
+from go_rl.policy.learn.prototypes.cover import (
     PriceTable,
     candidates,
     even_shares,
@@ -28,19 +27,20 @@ from go_rl.policy.learn.dispatch.cover import (
     regrets,
     spread_choice,
 )
-from go_rl.policy.learn.dispatch.kept import Kept
-from go_rl.policy.learn.dispatch.offsets import learn_offsets
-from go_rl.policy.learn.dispatch.problems import (
-    DispatchProblem,
+from go_rl.policy.learn.prototypes.forms import FORMS
+from go_rl.policy.learn.prototypes.kept import Kept
+from go_rl.policy.learn.prototypes.offsets import learn_offsets
+from go_rl.policy.learn.prototypes.problems import (
     ProblemSource,
+    PrototypeProblem,
     split_problems,
     training_problems,
 )
-from go_rl.policy.learn.dispatch.searches import Searched, SearchFolder, search_all
-from go_rl.policy.learn.problems.curriculum import CACHE
+from go_rl.policy.learn.prototypes.searches import Searched, SearchFolder, search_all
 from go_rl.policy.learn.run_state.effort import EffortLog
 from go_rl.policy.observations.buckets import Padded, pad
 from go_rl.policy.observations.policy_graph import PolicyGraph
+from go_rl.policy.prototypes.plans import PrototypePlans
 from go_rl.policy.weights import Weights, load_weights, save_weights
 from go_rl.runtime.array_file import UNREADABLE, read_arrays
 
@@ -55,10 +55,10 @@ KEPT = 64
 Report = Callable[[int, str], None]
 
 
-def pretrain_dispatch(
-    config: DispatchTrainConfig, folder: Path, report: Report | None = None
+def pretrain_prototypes(
+    config: PrototypeTrainConfig, folder: Path, report: Report | None = None
 ) -> Weights:
-    """Train a dispatch policy; a run found in the folder is resumed.
+    """Train a policy of prototypes; a run found in the folder is resumed.
 
     Args:
         config: what to do.
@@ -76,15 +76,17 @@ def pretrain_dispatch(
 class _Run:
     """One run in its folder."""
 
-    def __init__(self, config: DispatchTrainConfig, folder: Path, report: Report) -> None:
+    def __init__(self, config: PrototypeTrainConfig, folder: Path, report: Report) -> None:
         _own_folder(folder, config)
         self.config, self.folder = config, folder
+        self.form = FORMS[config.kind]
         self._report = report
         self.effort = EffortLog(folder, config)
         finds = folder / FINDS if config.finds is None else Path(config.finds)
         self.finds = SearchFolder(finds)
         self.source = ProblemSource(config, finds / CACHE)
-        self.observed: dict[str, Padded] = {}
+        self.priced: dict[str, Float64[np.ndarray, "K"]] = {}
+        """Seconds of the prototypes on problems on which they were candidates."""
 
     def tell(self, sentence: str, done: int = 0) -> None:
         self.effort.count()
@@ -93,14 +95,15 @@ class _Run:
     def trained(self) -> Weights:
         problems = training_problems(self.config)
         found = search_all(
-            problems, self.source, self.finds, self.config.rollouts, self.tell, self.effort.count
-        )
+            problems, self.source, self.finds, self.form, self.config.rollouts, self.tell,
+            self.effort.count,
+        )  # fmt: skip
         known = {p.name: one for p, one in zip(problems, found, strict=True) if one.rollouts}
         able = [p for p in problems if p.name in known]
         taught, held_out = split_problems(able, self.config.held_out)
         path = self.folder / CHOSEN
         if path.exists():
-            chosen = load_weights(path, Objective.MAKESPAN)
+            chosen = load_weights(path, self.config.policy.objective)
             agent, curve = (
                 chosen.agent,
                 [(int(at), float(score)) for at, score in chosen.card["choice"]],
@@ -119,33 +122,44 @@ class _Run:
         return weights
 
     def _prototypes(
-        self, taught: Sequence[DispatchProblem], known: dict[str, Searched]
+        self, taught: Sequence[PrototypeProblem], known: dict[str, Searched]
     ) -> Float32[np.ndarray, "K W"]:
         config = self.config
         found = [known[p.name] for p in taught]
-        tried = candidates(taught, found, config.candidates, config.seed)
-        chosen = spread_choice(taught, config.judged, config.seed + 1)
-        judges = [taught[i] for i in chosen]
+        given = self.form.given
+        tried = candidates(taught, found, given, config.candidates, config.seed)
+        judges = self._some(taught, config.judged)
         table = self._table("candidates", tried)
-        seconds = table.completed(judges, self.source, self.tell, "candidates on problems")
-        regret = regrets(seconds, np.array([known[p.name].seconds[0] for p in judges]))
-        given = range(min(len(list_schedulers()), config.policy.prototypes))
-        cover = greedy_cover(regret, even_shares(judges), config.policy.prototypes, given)
+        best = np.array([known[p.name].seconds[0] for p in judges])
+        seconds = table.completed(judges, self.source, best, self.tell, "candidates on problems")
+        regret = regrets(seconds, best)
+        kept = range(min(len(given), config.policy.prototypes))
+        cover = greedy_cover(regret, even_shares(judges), config.policy.prototypes, kept)
         for k in sorted({*config.best_of, len(cover)}):
             mean = float(even_shares(judges) @ regret[:, cover[:k]].min(axis=1))
             self.tell(f"cover: regret {mean:.4f} of the best of {k}")
+        if len(cover) == config.policy.prototypes:
+            self.priced = dict(zip([p.name for p in judges], seconds[:, cover], strict=True))
         missing = config.policy.prototypes - len(cover)
         more = np.random.default_rng(config.seed).standard_normal((missing, tried.shape[1]))
         return np.concatenate([tried[cover], more.astype(np.float32)])
 
     def _examples(
-        self, taught: Sequence[DispatchProblem], held_out: Sequence[DispatchProblem],
+        self, taught: Sequence[PrototypeProblem], held_out: Sequence[PrototypeProblem],
         known: dict[str, Searched], prototypes: Float32[np.ndarray, "K W"],
     ) -> tuple[list[Example], list[Example]]:  # fmt: skip
         table = self._table("prototypes", prototypes)
+        table.take(self.priced)
+        count = self.config.examples
+        if count is not None:
+            taught = self._some(taught, count)
+            held_out = self._some(held_out, max(1, count // 4))
         both = [*taught, *held_out]
-        seconds = table.completed(both, self.source, self.tell, "prototypes on problems", self._see)
-        regret = regrets(seconds, np.array([known[p.name].seconds[0] for p in both]))
+        best = np.array([known[p.name].seconds[0] for p in both])
+        seconds = table.completed(
+            both, self.source, best, self.tell, "prototypes on problems", self._see
+        )
+        regret = regrets(seconds, best)
         share = np.concatenate([even_shares(taught), even_shares(held_out)])
         rows = [
             Example(self._padded(p), regret[i].astype(np.float32), float(share[i]))
@@ -153,19 +167,23 @@ class _Run:
         ]
         return rows[: len(taught)], rows[len(taught) :]
 
+    def _some(self, problems: Sequence[PrototypeProblem], count: int) -> Sequence[PrototypeProblem]:
+        """At most so many, those on which candidates were judged among them."""
+        return [problems[i] for i in spread_choice(problems, count, self.config.seed + 1)]
+
     def _table(self, name: str, deviations: Float32[np.ndarray, "C W"]) -> PriceTable:
         return PriceTable(self.folder / CACHE / f"{name}.npz", deviations, self.effort.count)
 
-    def _see(self, problem: DispatchProblem, plans: DispatchPlans) -> None:
+    def _see(self, problem: PrototypeProblem, plans: PrototypePlans) -> None:
         path = self._seen(problem)
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as file:
             np.savez_compressed(file, **vars(plans.observed))
 
-    def _seen(self, problem: DispatchProblem) -> Path:
+    def _seen(self, problem: PrototypeProblem) -> Path:
         return self.finds.folder / CACHE / "seen" / f"{problem.name}.npz"
 
-    def _padded(self, problem: DispatchProblem) -> Padded:
+    def _padded(self, problem: PrototypeProblem) -> Padded:
         path = self._seen(problem)
         if not path.exists():
             plans = self.source.plans(problem)
@@ -173,12 +191,12 @@ class _Run:
             self._see(problem, plans)
         return pad(_observation(path))
 
-    def _with_offsets(self, agent: Agent, taught: Sequence[DispatchProblem]) -> Agent:
+    def _with_offsets(self, agent: Agent, taught: Sequence[PrototypeProblem]) -> Agent:
         if not self.config.updates:
             return agent
 
         @lru_cache(KEPT)
-        def plans(i: int) -> DispatchPlans:
+        def plans(i: int) -> PrototypePlans:
             found = self.source.plans(taught[i])
             assert found is not None
             return found
@@ -198,7 +216,7 @@ class _Run:
         }  # fmt: skip
 
 
-def _own_folder(folder: Path, config: DispatchTrainConfig) -> None:
+def _own_folder(folder: Path, config: PrototypeTrainConfig) -> None:
     """Make the folder, and write the configuration, unless it is of another run.
 
     Raises:

@@ -1,15 +1,15 @@
-"""The prototypes: few weights of the heads of which one is good on every graph.
+"""The prototypes: few vectors of weights of which one is good on every graph.
 
 The best weights that searches found on some problems are tried on others; then weights are taken
 one after the other, each the one that most improves the best of those so far (a greedy cover).
-Kinds of networks count alike, however many problems each has. The list schedulers are among the
-prototypes in any case: a network unlike all that taught has what compilers have.
+Kinds of networks count alike, however many problems each has. What compilers have (`Form.given`) is
+among the prototypes in any case, for networks unlike all that taught.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +17,9 @@ from jaxtyping import Bool, Float32, Float64
 
 from go_rl.core import CheckpointError, TrainingError
 from go_rl.core.files.whole_file import whole_file
-from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
-from go_rl.policy.dispatch.features import list_schedulers
-from go_rl.policy.learn.dispatch.problems import DispatchProblem, ProblemSource
-from go_rl.policy.learn.dispatch.searches import Report, Searched
+from go_rl.policy.learn.prototypes.problems import ProblemSource, PrototypeProblem
+from go_rl.policy.learn.prototypes.searches import Report, Searched
+from go_rl.policy.prototypes.plans import PrototypePlans
 from go_rl.runtime.array_file import UNREADABLE, read_arrays
 
 WORST = 1.0
@@ -65,16 +64,23 @@ class PriceTable:
                 file, names=np.array(names), seconds=seconds, deviations=self.deviations
             )
 
+    def take(self, rows: Mapping[str, Float64[np.ndarray, "C"]]) -> None:
+        """Take in rows that are known from elsewhere."""
+        self._rows = {**rows, **self._rows}
+
     def completed(
-        self, problems: Sequence[DispatchProblem], source: ProblemSource, report: Report, what: str,
-        visit: Callable[[DispatchProblem, DispatchPlans], None] | None = None,
+        self, problems: Sequence[PrototypeProblem], source: ProblemSource,
+        best: Float64[np.ndarray, "P"], report: Report, what: str,
+        visit: Callable[[PrototypeProblem, PrototypePlans], None] | None = None,
     ) -> Float64[np.ndarray, "P C"]:  # fmt: skip
-        """Return [P, C] seconds; only problems that are new are priced, and then ``visit``ed."""
+        """Return [P, C] seconds, where they are within `WORST` of the ``best`` known; only problems
+        that are new are priced, and then ``visit``ed."""
+        most = {p.name: s * np.exp(WORST) for p, s in zip(problems, best.tolist(), strict=True)}
         missing = [problem for problem in problems if problem.name not in self._rows]
         for i, problem in enumerate(missing):
             plans = source.plans(problem)
             assert plans is not None, problem.name  # it was searched
-            self._rows[problem.name] = priced(plans, self.deviations)
+            self._rows[problem.name] = priced(plans, self.deviations, most[problem.name])
             self._count(len(self.deviations))
             if visit is not None:
                 visit(problem, plans)
@@ -85,17 +91,16 @@ class PriceTable:
 
 
 def priced(
-    plans: DispatchPlans, deviations: Float32[np.ndarray, "C W"]
+    plans: PrototypePlans, deviations: Float32[np.ndarray, "C W"], most: float = np.inf
 ) -> Float64[np.ndarray, "C"]:
-    """Return [C] seconds of the plans of [C, W] weights."""
+    """Return [C] seconds of the plans of [C, W] weights; see `PrototypePlans.seconds`."""
     found = [
-        plans.dispatch.evaluate(deviations[i : i + PRICED]).seconds
-        for i in range(0, len(deviations), PRICED)
+        plans.seconds(deviations[i : i + PRICED], most) for i in range(0, len(deviations), PRICED)
     ]
     return np.concatenate(found)
 
 
-def spread_choice(problems: Sequence[DispatchProblem], count: int, seed: int) -> list[int]:
+def spread_choice(problems: Sequence[PrototypeProblem], count: int, seed: int) -> list[int]:
     """Return the numbers of at most ``count`` problems, as evenly over kinds as there are some."""
     rng = np.random.default_rng(seed)
     by_kind: dict[str, list[int]] = {}
@@ -109,7 +114,7 @@ def spread_choice(problems: Sequence[DispatchProblem], count: int, seed: int) ->
     return sorted(chosen)
 
 
-def even_shares(problems: Sequence[DispatchProblem]) -> Float64[np.ndarray, "P"]:
+def even_shares(problems: Sequence[PrototypeProblem]) -> Float64[np.ndarray, "P"]:
     """Return [P] weights, 1 together, by which all kinds of networks count alike."""
     counts = Counter(problem.kind for problem in problems)
     return np.array([1 / counts[problem.kind] / len(counts) for problem in problems])
@@ -162,9 +167,13 @@ def _covered(
 
 
 def candidates(
-    problems: Sequence[DispatchProblem], found: Sequence[Searched], count: int, seed: int
+    problems: Sequence[PrototypeProblem],
+    found: Sequence[Searched],
+    given: Float32[np.ndarray, "G W"],
+    count: int,
+    seed: int,
 ) -> Float32[np.ndarray, "C W"]:
-    """Return the best weights of ``count`` problems, and those of list schedulers before them.
+    """Return the best weights of ``count`` problems, and those ``given`` before them.
 
     Raises:
         TrainingError: there is no problem with a plan.
@@ -173,4 +182,4 @@ def candidates(
         raise TrainingError("train: no problem has anything to decide and a plan; give others")
     chosen = spread_choice(problems, count, seed)
     best = np.stack([found[i].deviations[0] for i in chosen])
-    return np.concatenate([list_schedulers(), best])
+    return np.concatenate([given, best])

@@ -18,15 +18,15 @@ from jaxtyping import Array, Float, Float64, Int
 
 from go_rl.core import TrainingError
 from go_rl.policy.agent import Agent
-from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
-from go_rl.policy.dispatch.dispatch_policy import PLAN
-from go_rl.policy.dispatch.prototypes import DEVIATION
-from go_rl.policy.learn.config import DispatchTrainConfig
+from go_rl.policy.learn.config import PrototypeTrainConfig
 from go_rl.policy.learn.descent import descend
-from go_rl.policy.learn.dispatch.choice import choice_of, descent_of
-from go_rl.policy.learn.dispatch.cover import priced
-from go_rl.policy.learn.dispatch.kept import EVERY, Kept
+from go_rl.policy.learn.prototypes.choice import choice_of, descent_of
+from go_rl.policy.learn.prototypes.cover import priced
+from go_rl.policy.learn.prototypes.kept import EVERY, Kept
 from go_rl.policy.network import Params, Policy
+from go_rl.policy.prototypes.decoder import DEVIATION
+from go_rl.policy.prototypes.plans import PrototypePlans
+from go_rl.policy.prototypes.policy import PLAN
 
 OFFSET_LAYERS = ("look", "know", "offset")
 """Layers that learn here."""
@@ -63,8 +63,8 @@ def _costs(*seconds: Float64[np.ndarray, "B"]) -> list[Float64[np.ndarray, "B"]]
 
 
 def learn_offsets(
-    agent: Agent, problems: Sequence[Callable[[], DispatchPlans]],
-    share: Float64[np.ndarray, "P"], config: DispatchTrainConfig, kept: Kept,
+    agent: Agent, problems: Sequence[Callable[[], PrototypePlans]],
+    share: Float64[np.ndarray, "P"], config: PrototypeTrainConfig, kept: Kept,
     report: Callable[[str, int], None],
 ) -> Agent:  # fmt: skip
     """Return the agent after ``config.updates``.

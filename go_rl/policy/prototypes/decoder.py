@@ -1,12 +1,12 @@
-"""`PrototypeDecoder`: a distribution over the weights of the heads, as a choice among prototypes.
+"""`PrototypeDecoder`: a distribution over vectors of weights, as a choice among prototypes.
 
-``K`` weights of the heads, chosen so that the best of few is good on every graph, are part of the
-policy. From the graph the network gives a preference among them, and around each an offset; a
-deviation of one size for all is drawn around that. Samples are drawn without replacement, the
-preferred first: a random order by Plackett and Luce, through Gumbel noise (Kool, van Hoof, Welling
-2019).
+The weights are those of a dispatcher's heads, or those that order a ring's units. ``K`` prototypes,
+chosen so that the best of few is good on every graph, are part of the policy. From the graph the
+network gives a preference among them, and around each an offset; a deviation of one size for all is
+drawn around that. Samples are drawn without replacement, the preferred first: a random order by
+Plackett and Luce, through Gumbel noise (Kool, van Hoof, Welling 2019).
 
-Dimension letters: ``B`` samples, ``K`` prototypes, ``W`` weights of all heads, ``D`` embeddings.
+Dimension letters: ``B`` samples, ``K`` prototypes, ``W`` weights, ``D`` embeddings.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ import jax.numpy as jnp
 from flax.linen.initializers import zeros
 from jaxtyping import Array, Float, Int
 
-from go_rl.policy.config import DispatchPolicyConfig
-from go_rl.policy.dispatch.features import WIDTH
+from go_rl.policy.config import PrototypePolicyConfig
 
 DEVIATION = 0.2
 """Standard deviation of each weight around its mean, in those of untrained weights."""
@@ -39,7 +38,7 @@ class DrawnWeights(NamedTuple):
     """``B`` samples."""
 
     deviations: Float[Array, "B W"]
-    """[B, W] weights of the heads, as `head_weights` takes them."""
+    """[B, W] weights, as the plans of the policy take them."""
     prototype: Int[Array, "B"]
     """[B] prototype of each."""
 
@@ -50,14 +49,16 @@ class PrototypeDecoder(nn.Module):
     outputs: ClassVar[tuple[str, ...]] = ("prefer", "offset")
     """Layers that give the numbers of the distribution; at zero, every graph gets the prototypes as
     they are, in their own order."""
-    config: DispatchPolicyConfig
+    config: PrototypePolicyConfig
+    weights: int
+    """``W``."""
 
     def setup(self) -> None:
         width, count = self.config.hidden, self.config.prototypes
-        self.prototypes = self.param("prototypes", _first_prototypes, (count, WIDTH))
+        self.prototypes = self.param("prototypes", _first_prototypes, (count, self.weights))
         self.choose, self.prefer = nn.Dense(width), nn.Dense(count, kernel_init=zeros)
         self.look, self.know = nn.Dense(width), nn.Dense(width, use_bias=False)
-        self.offset = nn.Dense(WIDTH, kernel_init=zeros)
+        self.offset = nn.Dense(self.weights, kernel_init=zeros)
 
     def choice(self, pooled: Float[Array, "D"]) -> Choice:
         """Return the distribution of a graph with summary ``pooled``."""
@@ -76,10 +77,10 @@ class PrototypeDecoder(nn.Module):
         gumbel = jnp.where(noise.max() > 0, jax.random.gumbel(one, (count,)), 0.0)
         order = jnp.argsort(-(choice.preference + gumbel), stable=True)
         chosen = order[jnp.arange(noise.shape[0]) % count]
-        drawn = jax.random.normal(two, (noise.shape[0], WIDTH))
+        drawn = jax.random.normal(two, (noise.shape[0], self.weights))
         return DrawnWeights(choice.mean[chosen] + noise[:, None] * DEVIATION * drawn, chosen)
 
 
 def _first_prototypes(key: Array, shape: tuple[int, ...]) -> Float[Array, "K W"]:
-    """An untrained policy: a list scheduler, and random weights around it."""
+    """An untrained policy: zero, which is a list scheduler, and random weights around it."""
     return jax.random.normal(key, shape).at[0].set(0.0)

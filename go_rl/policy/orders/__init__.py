@@ -1,0 +1,1 @@
+"""Policy of a ring whose weights mix reference orders."""

@@ -1,0 +1,1 @@
+"""Policies that draw few weights, from which a whole plan follows, by a choice among prototypes."""
