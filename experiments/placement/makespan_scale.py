@@ -32,9 +32,9 @@ from go_rl.objectives.common.cross_entropy import BATCH as SEARCHED
 from go_rl.objectives.common.cross_entropy import CrossEntropy
 from go_rl.policy.agent import Actions, Agent
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
-from go_rl.policy.dispatch.dispatch_search import preferred
 from go_rl.policy.kinds import plan_decoder
 from go_rl.policy.plan_decoder import Rollouts
+from go_rl.policy.prototypes.plans import preferred
 from go_rl.policy.weights import shipped_agent
 
 PLAN = DispatchPlans.groups[0]

@@ -18,8 +18,7 @@ from go_rl.objectives.makespan.methods.metis import metis_devices
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
-from go_rl.policy.dispatch.dispatch_policy import PLAN
-from go_rl.policy.dispatch.dispatch_search import DispatchSearch, preferred
+from go_rl.policy.dispatch.dispatch_search import DispatchSearch
 from go_rl.policy.dispatch.features import (
     FUSE_FEATURES,
     WIDTH,
@@ -30,6 +29,7 @@ from go_rl.policy.dispatch.features import (
 )
 from go_rl.policy.dispatch.rollout import Dispatched, Dispatcher
 from go_rl.policy.policy_search import PolicySearch
+from go_rl.policy.prototypes.policy import PLAN
 from go_rl.verify.check_plan import check_plan
 
 
