@@ -29,6 +29,7 @@ from go_rl.policy.dispatch.features import (
 )
 from go_rl.policy.dispatch.rollout import Dispatched, Dispatcher
 from go_rl.policy.policy_search import PolicySearch
+from go_rl.policy.prototypes.plans import preferred
 from go_rl.policy.prototypes.policy import PLAN
 from go_rl.verify.check_plan import check_plan
 

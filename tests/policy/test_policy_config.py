@@ -33,7 +33,9 @@ def test_a_node_policy_may_have_no_directions():
 
 
 def test_an_unknown_policy_is_named():
-    with pytest.raises(PolicyError, match=r"one of ring, nodes, dispatch, not 'dispach'.*dispatch"):
+    with pytest.raises(
+        PolicyError, match=r"one of ring, orders, nodes, dispatch, not 'dispach'.*dispatch"
+    ):
         check_policy("dispach")
 
 

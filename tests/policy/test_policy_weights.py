@@ -185,8 +185,10 @@ def test_weights_of_another_objective_are_refused():
         load_weights("partition-1.1", Objective.MAKESPAN)
 
 
-@pytest.mark.parametrize(("policy", "said"), [("orders", "'orders'"), (["ring"], r"\['ring'\]")])
+@pytest.mark.parametrize(("policy", "said"), [("cuts", "'cuts'"), (["ring"], r"\['ring'\]")])
 def test_a_policy_that_does_not_exist_is_refused(copy, policy, said):
     rewrite(copy, lambda m, a: m.update(policy=policy))
-    with pytest.raises(CheckpointError, match=f"policy {said} must be one of ring, nodes, disp"):
+    with pytest.raises(
+        CheckpointError, match=f"policy {said} must be one of ring, orders, nodes, disp"
+    ):
         load_weights(copy)
