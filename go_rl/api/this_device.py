@@ -322,8 +322,7 @@ def _chosen(
 def _chains(program: JaxProgram, name: str) -> Chains:
     """Chains of a network, whole and their ends alone."""
     from go_rl.costs.kernels.measure.chosen import ChosenKernel
-    from go_rl.graphs.cutting.compiled import chain_kernel, default_leaders
-    from go_rl.graphs.cutting.library_chains import library_chains
+    from go_rl.graphs.cutting.compiled import chain_kernel, default_leaders, library_chains
 
     graph = program.graph
     leader, found = default_leaders(graph), {}

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from go_rl.costs.timing.core_speed_file import FolderPace, pace_path, write_pace
+from go_rl.costs.timing.core_speed import FolderPace, pace_path, write_pace
 
 MODULE = """
 import jax, jax.numpy as jnp

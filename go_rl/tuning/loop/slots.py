@@ -37,7 +37,7 @@ class SlotConfig:
     batch each, at the end, of candidates like those that were found (`go_rl.tuning.loop.reuse`)."""
     first_round: FirstRound = "slowest"
     """Order in which dynamic schedulers give each operator its first slot
-    (`go_rl.tuning.loop.schedulers.first_round`)."""
+    (`go_rl.tuning.loop.schedulers.scheduler`)."""
     slot: float | None = None
     """Seconds of a slot; None: `LONGEST_SLOT` or the budget over `SLOTS_AN_OPERATOR` slots an
     operator, whichever is less."""

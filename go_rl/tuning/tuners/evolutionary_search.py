@@ -40,7 +40,7 @@ class EvolutionConfig:
     random_share: float = 0.05
     """Share of a batch that is random (epsilon)."""
     diversity: float = 0.0
-    """Weight of covering many values of features (`go_rl.tuning.tuners.diverse_choice`)."""
+    """Weight of covering many values of features (`go_rl.tuning.tuners.proposal`)."""
     model: OnlineScorerConfig = field(default_factory=OnlineScorerConfig)
 
     def __post_init__(self) -> None:

@@ -41,7 +41,7 @@ class AnnealingConfig:
     best_share: float = 0.5
     """Largest share of chains that start from the fastest candidates measured."""
     diversity: float = 1.0
-    """Weight of covering many values of features; see `go_rl.tuning.tuners.diverse_choice`."""
+    """Weight of covering many values of features; see `go_rl.tuning.tuners.proposal`."""
     random_share: float = 0.05
     """Share of a batch that is random (epsilon)."""
     model: OnlineScorerConfig = field(default_factory=OnlineScorerConfig)

@@ -13,10 +13,10 @@ from go_rl.costs.programs.nests.nest import (
     NestBuffer,
     NestLeaf,
     Statement,
+    nest_text,
 )
 from go_rl.costs.programs.nests.nest_json import nest_from_json, nest_to_json
 from go_rl.costs.programs.nests.nest_parts import nest_parts
-from go_rl.costs.programs.nests.nest_text import nest_text
 
 __all__ = [
     "ANNOTATIONS",
