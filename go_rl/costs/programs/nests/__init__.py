@@ -2,7 +2,7 @@
 
 from go_rl.costs.programs.nests.check_nest import MOST_LEAVES, check_nest
 from go_rl.costs.programs.nests.errors import NestError
-from go_rl.costs.programs.nests.index import Index, IndexOperation, LoopVariable, affine, index_text
+from go_rl.costs.programs.nests.index import Index, IndexOperation, LoopVariable, index_text
 from go_rl.costs.programs.nests.nest import (
     ANNOTATIONS,
     OPERATION_NAMES,
@@ -33,7 +33,6 @@ __all__ = [
     "NestError",
     "NestLeaf",
     "Statement",
-    "affine",
     "check_nest",
     "index_text",
     "nest_from_json",
