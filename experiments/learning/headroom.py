@@ -27,7 +27,7 @@ from go_rl.core import Budget, Optimizer, Plan, Problem
 from go_rl.costs.models.zoo_problem import priced_problem
 from go_rl.graphs.zoo.best_known import BEST_VERSION, FOLDER, BestEntry, best_entries
 from go_rl.graphs.zoo.problems import ZooProblem, zoo_problems
-from go_rl.report.file_tables import markdown_table
+from go_rl.report.text_table import markdown_table
 
 NAME = "headroom"
 CLASSICAL = {

@@ -31,7 +31,7 @@ from go_rl.compare.benchmark.run_store import Run
 from go_rl.graphs.zoo.problems import ZooProblem
 from go_rl.policy.config import CONTROLS
 from go_rl.policy.controls import controlled_name
-from go_rl.report.file_tables import markdown_table
+from go_rl.report.text_table import markdown_table
 
 FEWER = 1.9
 """Times fewer samples to the threshold that are asked of fine-tuning."""

@@ -133,7 +133,7 @@ def chosen_tasks(source: ProgramExamples, config: CalibrateProgramsConfig) -> di
     """Return the tasks to be timed, those of the largest clusters first, each with a network."""
     import numpy as np
 
-    from go_rl.costs.programs.learn.select_tasks import program_features, select_tasks
+    from go_rl.costs.programs.learn.choose_programs import program_features, select_tasks
 
     inputs, most = source.inputs, SamplingConfig.most_flops
     fit = [task is not None and task.flops <= most for task in inputs.tasks]

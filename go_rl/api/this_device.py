@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from go_rl.api.predict import THIS
 from go_rl.api.progress import Progress, ignore, of_total
 from go_rl.core import TrainingError
-from go_rl.core.files.user_cache import user_cache
+from go_rl.core.files.paths import user_cache
 from go_rl.core.hardware.processor import own_target, processor_name
 from go_rl.costs.timing.config import CollectConfig
 
@@ -291,7 +291,7 @@ def _chosen(
     from go_rl.costs.kernels.measure.exported import zoo_program
     from go_rl.costs.kernels.measure.sampling import sample_kernels
     from go_rl.costs.kernels.residuals import compared_features
-    from go_rl.costs.programs.learn.select_tasks import select_tasks
+    from go_rl.costs.programs.learn.choose_programs import select_tasks
     from go_rl.graphs.cutting.kernel_set import join_kernels
     from go_rl.graphs.zoo.models.inventory import zoo_model
 

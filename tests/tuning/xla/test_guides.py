@@ -19,7 +19,7 @@ from go_rl.costs.kernels.opcodes import vocabulary_of
 from go_rl.costs.kernels.predictor import KernelPredictor
 from go_rl.costs.kernels.training import TrainedNetwork
 from go_rl.costs.models.analytical import Analytical
-from go_rl.costs.models.kernel_work import kernel_work
+from go_rl.costs.models.kernel_cache import kernel_work
 from go_rl.costs.tiles.ranks.predictor import FlagRanks, RankPredictor
 from go_rl.tuning.config import TuneConfig, TuningError
 from go_rl.tuning.xla.guides import FixedSettings, guide_of, learned_guide, shipped_settings

@@ -1,8 +1,13 @@
 """Loop nests: scheduled tensor programs as trees of loops and statements, whatever made them."""
 
 from go_rl.costs.programs.nests.check_nest import MOST_LEAVES, check_nest
-from go_rl.costs.programs.nests.errors import NestError
-from go_rl.costs.programs.nests.index import Index, IndexOperation, LoopVariable, index_text
+from go_rl.costs.programs.nests.index import (
+    Index,
+    IndexOperation,
+    LoopVariable,
+    NestError,
+    index_text,
+)
 from go_rl.costs.programs.nests.nest import (
     ANNOTATIONS,
     OPERATION_NAMES,

@@ -10,8 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias, Union
 
+from go_rl.core import GoRLError
 from go_rl.core.files.strict_json import shown
-from go_rl.costs.programs.nests.errors import NestError
+
+
+class NestError(GoRLError):
+    """A loop nest breaks one of its rules, or cannot be made from what was given."""
+
 
 OPERATIONS = ("+", "-", "*", "//", "%", "min", "max")
 """Names of the operations; ``//`` and ``%`` round down, by a divisor above 0."""
