@@ -17,6 +17,7 @@ from go_rl.api.progress import Progress, ignore, of_total
 from go_rl.core import TrainingError
 from go_rl.core.files.paths import user_cache
 from go_rl.core.hardware.processor import own_target, processor_name
+from go_rl.core.ranges import COUNT, Range, check_ranges
 from go_rl.costs.timing.config import CollectConfig
 
 if TYPE_CHECKING:
@@ -59,10 +60,11 @@ class CalibrateConfig:
     """Random seed of the choice."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.minutes <= 24 * 60:
-            raise TrainingError(f"calibrate: minutes must lie in (0, 1440], not {self.minutes}")
-        if self.kernels < 1 or not self.networks:
-            raise TrainingError("calibrate: kernels must be >= 1, and a network is needed")
+        check_ranges(
+            self, "calibrate", TrainingError, minutes=Range(0, 24 * 60, above=True), kernels=COUNT
+        )
+        if not self.networks:
+            raise TrainingError("calibrate: networks must name one at least")
 
     @property
     def measure(self) -> CollectConfig:

@@ -14,6 +14,7 @@ from math import ceil
 import numpy as np
 from jaxtyping import Float64
 
+from go_rl.core.ranges import COUNT, FINITE, SHARE, check_ranges
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.loop.nouns import Candidate, CandidateSpace
 from go_rl.tuning.tuners.model_guided import ModelGuidedTuner
@@ -47,15 +48,10 @@ class AnnealingConfig:
     model: OnlineScorerConfig = field(default_factory=OnlineScorerConfig)
 
     def __post_init__(self) -> None:
-        for name in ("effort", "chains", "patience"):
-            if getattr(self, name) < 1:
-                raise TuningError(f"annealing: {name} must be >= 1, not {getattr(self, name)}")
-        for name in ("best_share", "random_share"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise TuningError(f"annealing: {name} must be from 0 to 1")
-        for name in ("temperature", "diversity"):
-            if not 0 <= getattr(self, name) < float("inf"):
-                raise TuningError(f"annealing: {name} must be finite and >= 0")
+        check_ranges(
+            self, "annealing", TuningError, effort=COUNT, chains=COUNT, patience=COUNT,
+            best_share=SHARE, random_share=SHARE, temperature=FINITE, diversity=FINITE,
+        )  # fmt: skip
 
 
 def simulated_annealing(

@@ -210,9 +210,9 @@ def test_journals_that_are_not_of_this_run_are_refused(tmp_path, change, said):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"seconds": 0.0}, "budget must be above 0"),
-        ({"seconds": float("inf")}, "budget must be above 0"),
-        ({"batch": 0}, "batch and patience must be >= 1"),
+        ({"seconds": 0.0}, "seconds must be finite and > 0"),
+        ({"seconds": float("inf")}, "seconds must be finite and > 0"),
+        ({"batch": 0}, "batch must be >= 1"),
         ({"patience": 0}, "batch and patience"),
         ({"seed": -1}, "seed must be >= 0"),
         ({"slot": 0.0}, "a slot must last"),
