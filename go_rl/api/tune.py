@@ -58,8 +58,8 @@ def tune_kernels(
         WorkerError: the core cannot be had.
     """
     from go_rl.report.tuning_curve import save_tuning_curve
-    from go_rl.tuning.loop.progress import logged
     from go_rl.tuning.loop.schedulers.registry import live_scheduler
+    from go_rl.tuning.loop.tuning_log import logged
     from go_rl.tuning.xla import tune_kernels as tuning
     from go_rl.tuning.xla.compilable import load_program
     from go_rl.tuning.xla.guided_tuner import check_tuner
@@ -119,7 +119,7 @@ def tune_programs(
     """
     from go_rl.costs.timing.tvm_calls import import_tvm
     from go_rl.report.tuning_curve import save_network_curve
-    from go_rl.tuning.loop.progress import logged
+    from go_rl.tuning.loop.tuning_log import logged
     from go_rl.tuning.tvm.codegen import code_target
     from go_rl.tuning.tvm.models.read_model import read_model
     from go_rl.tuning.tvm.tune_network import deciders, tune_network

@@ -53,7 +53,7 @@ def run(config: CheckSplit) -> int:
 
 
 def _print(found: Judgement) -> None:
-    from go_rl.report.summary import split_lines
+    from go_rl.report.split_summary import split_lines
 
     out = console()
     for line in split_lines(found):

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from go_rl.core import RecordError
+from go_rl.core.errors import RecordError
 from go_rl.core.files.whole_file import write_text
 
 ADDITIONS = 1000

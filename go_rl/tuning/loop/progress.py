@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-
-from go_rl.runtime.run_log import RunLog
 
 
 @dataclass(frozen=True)
@@ -64,30 +60,3 @@ Watch = Callable[[TuningProgress], None]
 
 def unwatched(_: TuningProgress) -> None:
     """Watch nothing."""
-
-
-MILLISECONDS = 1000.0
-"""Steps of the log in a second of tuning: a run that goes on continues behind the last one."""
-
-
-@contextmanager
-def logged(folder: Path, watch: Watch) -> Iterator[Watch]:
-    """Yield what logs progress in a folder and tells ``watch``; the log is made by the first.
-
-    Raises:
-        TrainingError: the log cannot be written.
-    """
-    logs: list[RunLog] = []
-
-    def both(progress: TuningProgress) -> None:
-        step = round(60.0 * MILLISECONDS * progress.minutes)
-        if not logs:
-            logs.append(RunLog(folder, step))
-        logs[0].write(step, progress.numbers)
-        watch(progress)
-
-    try:
-        yield both
-    finally:
-        for log in logs:
-            log.close()

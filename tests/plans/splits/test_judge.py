@@ -9,7 +9,7 @@ from layered_graphs import llama, posed
 import go_rl
 from go_rl.core import SplitError, Status
 from go_rl.plans.splits import judge, read_split
-from go_rl.report.summary import split_lines
+from go_rl.report.split_summary import split_lines
 from go_rl.verify.check_plan import check_plan
 
 
