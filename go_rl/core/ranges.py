@@ -13,14 +13,14 @@ from go_rl.core.errors import GoRLError
 class Range:
     """An interval of numbers."""
 
-    least: float = -inf
-    most: float = inf
+    least: int | float = -inf
+    most: int | float = inf
     above: bool = False
     """Whether `least` itself is outside."""
     below: bool = False
     """Whether `most` itself is outside."""
 
-    def holds(self, number: float) -> bool:
+    def holds(self, number: int | float) -> bool:
         """Return whether a number lies within; NaN never does."""
         return (number > self.least if self.above else number >= self.least) and (
             number < self.most if self.below else number <= self.most
