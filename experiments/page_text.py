@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from go_rl.report.file_tables import markdown_table
+from go_rl.report.text_table import markdown_table
 
 NOTHING = "–"
 """Cell without a number."""

@@ -21,7 +21,7 @@ import numpy as np
 
 from experiments.experiment import Experiment
 from experiments.statistics import with_range
-from go_rl.report.file_tables import markdown_table
+from go_rl.report.text_table import markdown_table
 
 ANNOUNCED = "first legal plan"
 

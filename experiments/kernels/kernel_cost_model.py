@@ -29,16 +29,16 @@ from go_rl.costs.kernels.measure.data import (
     plain_seconds,
 )
 from go_rl.costs.kernels.network import EncoderName, KernelNetworkConfig, Reduction
-from go_rl.costs.kernels.opcodes import vocabulary_of
 from go_rl.costs.kernels.predictor import KernelPredictor, predict_layouts
 from go_rl.costs.kernels.training import KernelTrainConfig
 from go_rl.costs.learning.metrics import by_model, mape
 from go_rl.costs.models.analytical import Analytical, Efficiency, calibrate
 from go_rl.costs.models.cost_model import Kernels
-from go_rl.costs.models.kernel_work import kernel_work
+from go_rl.costs.models.kernel_cache import kernel_work
 from go_rl.costs.trees.boosted import BoostedTrees, SummedKernels, summed_features
+from go_rl.graphs.cutting.opcode_names import vocabulary_of
 from go_rl.graphs.zoo import zoo_entry
-from go_rl.report.file_tables import markdown_table
+from go_rl.report.text_table import markdown_table
 from go_rl.runtime.records import AS_IT_COMES
 
 CHIP = load_hardware("cpu-1").devices[0]

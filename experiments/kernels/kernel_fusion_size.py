@@ -28,10 +28,10 @@ from go_rl.costs.kernels.features import (
 )
 from go_rl.costs.kernels.measure.data import KernelData, load_kernel_data, plain_seconds
 from go_rl.costs.kernels.network import KernelNetworkConfig
-from go_rl.costs.kernels.opcodes import opcode, vocabulary_of
 from go_rl.costs.kernels.predictor import measured_features
 from go_rl.costs.kernels.training import KernelTrainConfig, train_absolute
 from go_rl.graphs.cutting.kernel_set import KernelSet
+from go_rl.graphs.cutting.opcode_names import opcode, vocabulary_of
 from go_rl.graphs.zoo import zoo_entry
 
 NETWORKS = {

@@ -25,7 +25,6 @@ from go_rl.core import ReadError, TrainingError
 from go_rl.core.plan import write_text
 from go_rl.costs.kernels.features import kernel_features
 from go_rl.costs.kernels.measure.data import KernelData, by_model_split, load_kernel_data
-from go_rl.costs.kernels.opcodes import vocabulary_of
 from go_rl.costs.learning.losses import RankLoss
 from go_rl.costs.learning.metrics import ape, by_model, kendall, random_ape
 from go_rl.costs.tiles import TiledProgram, default_tiles, estimate_tiles
@@ -34,6 +33,7 @@ from go_rl.costs.tiles.ranks.data import CONFIDENT, RankGroups, Task, flag_group
 from go_rl.costs.tiles.ranks.predictor import RankPredictor
 from go_rl.costs.tiles.ranks.training import RankTrainConfig
 from go_rl.costs.trees.boosted import BoostedTrees, SummedKernels, summed_features
+from go_rl.graphs.cutting.opcode_names import vocabulary_of
 from go_rl.graphs.zoo import zoo_entry
 
 HELD_OUT_TILES = (

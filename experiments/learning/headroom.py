@@ -18,16 +18,16 @@ from pathlib import Path
 import numpy as np
 
 from experiments.experiment import Experiment, deadline, timed
+from experiments.learning.headroom_measure import REFERENCE_SECONDS, Headroom
 from experiments.page_text import NOTHING, grid_table
 from experiments.rows import KeptRows, in_turn
 from experiments.statistics import geometric_mean
-from go_rl.compare.controls.headroom import REFERENCE_SECONDS, Headroom
 from go_rl.compare.portfolio.registry import METHODS
 from go_rl.core import Budget, Optimizer, Plan, Problem
 from go_rl.costs.models.zoo_problem import priced_problem
 from go_rl.graphs.zoo.best_known import BEST_VERSION, FOLDER, BestEntry, best_entries
 from go_rl.graphs.zoo.problems import ZooProblem, zoo_problems
-from go_rl.report.file_tables import markdown_table
+from go_rl.report.text_table import markdown_table
 
 NAME = "headroom"
 CLASSICAL = {

@@ -19,6 +19,7 @@ import numpy as np
 
 from experiments.experiment import RESULTS, Experiment, deadline, say
 from experiments.learning import headroom
+from experiments.learning.headroom_measure import REFERENCE_SECONDS, Headroom
 from experiments.learning.headroom_runs import (
     MOST,
     SAMPLES,
@@ -33,7 +34,6 @@ from experiments.learning.headroom_runs import (
 from experiments.learning.headroom_tables import Scored, section
 from experiments.rows import grouped, in_turn, read_rows
 from go_rl.compare.benchmark.run_store import ProblemName, Run, RunStore
-from go_rl.compare.controls.headroom import REFERENCE_SECONDS, Headroom
 from go_rl.graphs.zoo.best_known import BEST_VERSION, FOLDER, BestEntry, best_entries, frozen_hash
 from go_rl.graphs.zoo.index import zoo_entry
 from go_rl.graphs.zoo.problems import ZooProblem, zoo_problems

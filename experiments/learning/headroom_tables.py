@@ -8,6 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from experiments.learning.headroom_measure import (
+    Closed,
+    Headroom,
+    headroom_closed,
+    headroom_difference,
+    outcomes,
+)
 from experiments.learning.headroom_runs import (
     MOST,
     PLACEMENT,
@@ -21,17 +28,10 @@ from experiments.learning.headroom_runs import (
 from experiments.page_text import NOTHING
 from experiments.statistics import family_means, ratio_of
 from go_rl.compare.benchmark.run_store import Run
-from go_rl.compare.controls.headroom import (
-    Closed,
-    Headroom,
-    headroom_closed,
-    headroom_difference,
-    outcomes,
-)
 from go_rl.graphs.zoo.problems import ZooProblem
 from go_rl.policy.config import CONTROLS
 from go_rl.policy.controls import controlled_name
-from go_rl.report.file_tables import markdown_table
+from go_rl.report.text_table import markdown_table
 
 FEWER = 1.9
 """Times fewer samples to the threshold that are asked of fine-tuning."""

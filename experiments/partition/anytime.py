@@ -21,7 +21,7 @@ from go_rl.api.problem import problem_for
 from go_rl.compare.portfolio import run
 from go_rl.compare.portfolio.portfolio import compile_methods
 from go_rl.core import Budget, Problem
-from go_rl.report.file_tables import markdown_table
+from go_rl.report.text_table import markdown_table
 from go_rl.verify.check_plan import check_plan
 
 STRICT, ALL = "strict", "all decisions"

@@ -29,7 +29,7 @@ from go_rl.graphs.zoo import zoo_entry, zoo_names
 from go_rl.objectives.methods import Annealing, RandomSearch
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.report.comparison import write_comparison
-from go_rl.report.file_tables import markdown_table
+from go_rl.report.text_table import markdown_table
 
 SHARES = (0.75, 0.875, 1.0)
 """The paper's thresholds as shares of what its learner gained from scratch."""

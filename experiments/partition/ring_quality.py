@@ -26,7 +26,7 @@ from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.readers import load
 from go_rl.graphs.zoo.resnet50 import write_resnet50_onnx
 from go_rl.objectives.ring.simulate.pricing import RingPricer
-from go_rl.report.file_tables import markdown_table
+from go_rl.report.text_table import markdown_table
 from go_rl.solvers import ring_instance
 from go_rl.solvers.twins.cp_sat import CpSatOptions, optimise
 from go_rl.verify.check_plan import Verdict, check_plan

@@ -25,8 +25,7 @@ from go_rl.core.files.strict_json import read_json
 from go_rl.core.hardware.processor import processor_name
 from go_rl.costs.programs.learn.program_weights import predictor_of_seconds
 from go_rl.costs.programs.network_latency import PricesPrograms, network_latency
-from go_rl.costs.timing.core_speed import fixed_work
-from go_rl.costs.timing.core_speed_file import read_pace
+from go_rl.costs.timing.core_speed import fixed_work, read_pace
 from go_rl.costs.timing.tvm_calls import import_tvm
 from go_rl.tuning.loop.nouns import Candidate
 from go_rl.tuning.loop.result_folder import SUMMARY

@@ -23,7 +23,7 @@ from go_rl.costs.operators.launches.launch_prices import launch_prices, total_bo
 from go_rl.costs.operators.launches.launch_replay import issued_ahead
 from go_rl.costs.operators.predictor import OperatorPredictor
 from go_rl.costs.operators.tables import PRODUCTS
-from go_rl.graphs.zoo.sized import SIZED_NAMES, sized_graph
+from go_rl.graphs.zoo.load_model import SIZED_NAMES, sized_graph
 
 DEVICES = ("t4", "l4", "v100", "a100-40gb", "h100")
 HEAD = """# Language models on GPUs that are not here

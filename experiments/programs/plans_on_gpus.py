@@ -29,7 +29,7 @@ from go_rl.costs.operators import GPU_WEIGHTS
 from go_rl.objectives.common.workspace import Workspace
 from go_rl.objectives.host.workspace import host_workspace
 from go_rl.objectives.makespan.workspace import makespan_workspace
-from go_rl.report.file_tables import markdown_table
+from go_rl.report.text_table import markdown_table
 
 METHOD = "auto-classical"
 ANALYTICAL, LEARNED = "analytical", "learned:gpus"

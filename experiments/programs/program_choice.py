@@ -19,11 +19,14 @@ from experiments.rows import KeptRows
 from experiments.statistics import with_range
 from go_rl.costs.learning.metrics import mape, pair_accuracy
 from go_rl.costs.learning.splits import HELD_OUT, by_model
-from go_rl.costs.programs.learn.choose_programs import programs_in_turn
+from go_rl.costs.programs.learn.choose_programs import (
+    program_features,
+    programs_in_turn,
+    select_tasks,
+)
 from go_rl.costs.programs.learn.code_inputs import code_tree_features
 from go_rl.costs.programs.learn.examples import ProgramExamples
 from go_rl.costs.programs.learn.reading import read_examples
-from go_rl.costs.programs.learn.select_tasks import program_features, select_tasks
 from go_rl.costs.trees.boosted import BoostedConfig, BoostedTrees, SummedKernels
 
 KMEANS, RANDOM_TASKS, DISAGREEMENT, DISAGREEMENT_EVEN, RANDOM, RANDOM_EVEN, NONE = (

@@ -26,7 +26,7 @@ from experiments.readers import (
 from go_rl.core import OpGraph, ReadError
 from go_rl.core.errors import MissingDependencyError
 from go_rl.graphs.readers import load
-from go_rl.report.file_tables import markdown_table
+from go_rl.report.text_table import markdown_table
 
 INSTALL = (
     "pip install --target GENERATORS onnx onnxruntime scikit-learn skl2onnx onnxmltools pandas"

@@ -24,7 +24,7 @@ from onnx import helper, numpy_helper
 
 from experiments.experiment import Experiment
 from go_rl.core import GoRLError
-from go_rl.report.file_tables import markdown_table
+from go_rl.report.text_table import markdown_table
 from go_rl.tuning.tvm.codegen import code_target
 from go_rl.tuning.tvm.compiled import export_network, max_relative_error, run_network
 from go_rl.tuning.tvm.lowering import lower

@@ -28,7 +28,7 @@ from experiments.tuning.tuner_curves import (
     seed_means,
 )
 from go_rl.costs.trees.candidate_ranks import CandidateRanksConfig
-from go_rl.report.file_tables import markdown_table
+from go_rl.report.text_table import markdown_table
 from go_rl.tuning.loop.nouns import MakeInnerTuner
 from go_rl.tuning.pools.candidate_pool import PoolSet, load_pools
 from go_rl.tuning.tuners import TUNERS, inner_tuner

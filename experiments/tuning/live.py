@@ -33,7 +33,7 @@ from experiments.tuning.squeezenet_rivals import (
 from go_rl.core.files.whole_file import write_text
 from go_rl.costs.timing.config import CollectConfig, TimingConfig
 from go_rl.costs.timing.worker import folder_pace, worker_core, worker_environment
-from go_rl.report.file_tables import markdown_table
+from go_rl.report.text_table import markdown_table
 from go_rl.runtime.warm_worker import WarmWorker
 from go_rl.tuning.config import TuneProgramsConfig
 

@@ -29,7 +29,7 @@ from experiments.tuning.replayed.replayed_runs import (
     reached,
 )
 from go_rl.core.files.whole_file import whole_file
-from go_rl.report.file_tables import markdown_table
+from go_rl.report.text_table import markdown_table
 from go_rl.tuning.config import FirstRound
 from go_rl.tuning.loop.belief.curve_library import SHIPPED
 from go_rl.tuning.loop.schedulers.registry import WITH_BELIEF

@@ -15,6 +15,7 @@ from go_rl.api.progress import Progress, ignore
 from go_rl.core import TrainingError
 from go_rl.core.files.run_lock import exclusive
 from go_rl.core.hardware.processor import own_target
+from go_rl.core.ranges import Range, check_ranges
 from go_rl.costs.timing.config import FEW_VISITS, CollectConfig, ProgramsConfig, SamplingConfig
 
 if TYPE_CHECKING:
@@ -53,13 +54,10 @@ class CalibrateProgramsConfig:
     """Random seed of the choice and of the schedules."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.minutes <= 24 * 60:
-            raise TrainingError(f"calibrate: minutes must lie in (0, 1440], not {self.minutes}")
-        if self.tasks < LEAST_TASKS or self.schedules < 2:
-            raise TrainingError(
-                f"calibrate: tasks must be >= {LEAST_TASKS} and schedules >= 2, not {self.tasks} "
-                f"and {self.schedules}"
-            )
+        check_ranges(
+            self, "calibrate", TrainingError, minutes=Range(0, 24 * 60, above=True),
+            tasks=Range(LEAST_TASKS), schedules=Range(2),
+        )  # fmt: skip
 
     def measuring(self, level: str) -> ProgramsConfig:
         """Return the configuration of the measurement for a level of x86-64."""
@@ -133,7 +131,7 @@ def chosen_tasks(source: ProgramExamples, config: CalibrateProgramsConfig) -> di
     """Return the tasks to be timed, those of the largest clusters first, each with a network."""
     import numpy as np
 
-    from go_rl.costs.programs.learn.select_tasks import program_features, select_tasks
+    from go_rl.costs.programs.learn.choose_programs import program_features, select_tasks
 
     inputs, most = source.inputs, SamplingConfig.most_flops
     fit = [task is not None and task.flops <= most for task in inputs.tasks]

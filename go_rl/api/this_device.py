@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 from go_rl.api.predict import THIS
 from go_rl.api.progress import Progress, ignore, of_total
 from go_rl.core import TrainingError
-from go_rl.core.files.user_cache import user_cache
+from go_rl.core.files.paths import user_cache
 from go_rl.core.hardware.processor import own_target, processor_name
+from go_rl.core.ranges import COUNT, Range, check_ranges
 from go_rl.costs.timing.config import CollectConfig
 
 if TYPE_CHECKING:
@@ -59,10 +60,11 @@ class CalibrateConfig:
     """Random seed of the choice."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.minutes <= 24 * 60:
-            raise TrainingError(f"calibrate: minutes must lie in (0, 1440], not {self.minutes}")
-        if self.kernels < 1 or not self.networks:
-            raise TrainingError("calibrate: kernels must be >= 1, and a network is needed")
+        check_ranges(
+            self, "calibrate", TrainingError, minutes=Range(0, 24 * 60, above=True), kernels=COUNT
+        )
+        if not self.networks:
+            raise TrainingError("calibrate: networks must name one at least")
 
     @property
     def measure(self) -> CollectConfig:
@@ -291,7 +293,7 @@ def _chosen(
     from go_rl.costs.kernels.measure.exported import zoo_program
     from go_rl.costs.kernels.measure.sampling import sample_kernels
     from go_rl.costs.kernels.residuals import compared_features
-    from go_rl.costs.programs.learn.select_tasks import select_tasks
+    from go_rl.costs.programs.learn.choose_programs import select_tasks
     from go_rl.graphs.cutting.kernel_set import join_kernels
     from go_rl.graphs.zoo.models.inventory import zoo_model
 
@@ -322,8 +324,7 @@ def _chosen(
 def _chains(program: JaxProgram, name: str) -> Chains:
     """Chains of a network, whole and their ends alone."""
     from go_rl.costs.kernels.measure.chosen import ChosenKernel
-    from go_rl.graphs.cutting.compiled import chain_kernel, default_leaders
-    from go_rl.graphs.cutting.library_chains import library_chains
+    from go_rl.graphs.cutting.compiled import chain_kernel, default_leaders, library_chains
 
     graph = program.graph
     leader, found = default_leaders(graph), {}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from go_rl.compare.portfolio.method_rows import HEURISTIC
 from go_rl.core.unit_text import number_text
 from go_rl.costs.models.registry import AUTO, GPUS, LEARNED
-from go_rl.report.file_tables import Cell, csv_table, markdown_table
+from go_rl.report.text_table import Cell, csv_table, markdown_table
 
 if TYPE_CHECKING:
     from go_rl.compare.benchmark.evaluate import Comparison

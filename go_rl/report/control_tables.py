@@ -7,7 +7,7 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from go_rl.core.unit_text import NOTHING, number_text
-from go_rl.report.file_tables import csv_table, markdown_table
+from go_rl.report.text_table import csv_table, markdown_table
 
 if TYPE_CHECKING:
     from go_rl.compare.controls.control_table import ControlRow

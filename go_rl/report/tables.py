@@ -15,8 +15,7 @@ from go_rl.compare.portfolio.method_rows import (
     table_unit,
 )
 from go_rl.core import Plan
-from go_rl.report.file_tables import csv_table, markdown_table
-from go_rl.report.text_table import TextTable
+from go_rl.report.text_table import TextTable, csv_table, markdown_table
 
 
 def json_rows(table: Sequence[Row]) -> list[dict[str, Any]]:

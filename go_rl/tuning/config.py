@@ -7,6 +7,7 @@ from typing import Literal
 
 from go_rl.core import GoRLError
 from go_rl.core.hardware.processor import own_target
+from go_rl.core.ranges import COUNT, FINITE_POSITIVE, NOT_NEGATIVE, PART, Range, check_ranges
 from go_rl.costs.timing.config import ADAPTIVE_VISITS, FEW_VISITS, CollectConfig, TimingConfig
 
 GuideName = Literal["learned", "analytical", "random", "everything"]
@@ -77,15 +78,10 @@ class TuneConfig:
     timing: TimingConfig = FEW_VISITS
 
     def __post_init__(self) -> None:
-        if not 0 < self.minutes < float("inf"):
-            raise TuningError(f"tune: minutes must be finite and above 0, not {self.minutes}")
-        for name in ("k_graph", "k_kernel", "candidates", "check_rounds"):
-            if getattr(self, name) < 1:
-                raise TuningError(f"tune: {name} must be >= 1, not {getattr(self, name)}")
-        if self.trials is not None and self.trials < 1:
-            raise TuningError(f"tune: trials must be >= 1, not {self.trials}")
-        if self.seed < 0:
-            raise TuningError(f"tune: seed must be >= 0, not {self.seed}")
+        check_ranges(
+            self, "tune", TuningError, minutes=FINITE_POSITIVE, k_graph=COUNT, k_kernel=COUNT,
+            candidates=COUNT, check_rounds=COUNT, trials=COUNT, seed=NOT_NEGATIVE,
+        )  # fmt: skip
         word, _, file = self.cost.partition(":")
         if word != LEARNED or (":" in self.cost and not file):
             raise TuningError(f"tune: cost must be learned or learned:FILE.npz, not {self.cost!r}")
@@ -189,22 +185,12 @@ class TuneProgramsConfig:
     """Visits of the tuned and the untuned network, in turn, at the end."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.minutes < float("inf"):
-            raise TuningError(f"tune: minutes must be finite and above 0, not {self.minutes}")
-        if self.trials is not None and self.trials < 1:
-            raise TuningError(f"tune: trials must be >= 1, not {self.trials}")
-        if not 0 < self.only_heavy <= 1:
-            raise TuningError(f"tune: only-heavy must lie in (0, 1], not {self.only_heavy}")
-        if self.batch < 1 or self.check_visits < 1:
-            raise TuningError("tune: batch and check-visits must be >= 1")
-        if self.seed < 0:
-            raise TuningError(f"tune: seed must be >= 0, not {self.seed}")
-        if not self.memory >= 1e9:
-            raise TuningError(f"tune: memory must be at least 1e9 bytes, not {self.memory}")
+        check_ranges(
+            self, "tune", TuningError, minutes=FINITE_POSITIVE, trials=COUNT, only_heavy=PART,
+            batch=COUNT, check_visits=COUNT, seed=NOT_NEGATIVE, memory=Range(1e9), cores=COUNT,
+        )  # fmt: skip
         if self.weights and self.guide == TREES:
             raise TuningError("tune: weights are of the guides cdmpp, code-trees and transfer")
-        if self.cores < 1:
-            raise TuningError(f"tune: cores must be >= 1, not {self.cores}")
         if self.cores > 1 and (self.core is not None or self.workers):
             raise TuningError(
                 "tune: several cores are the last ones of this process: leave out --core and "

@@ -98,7 +98,7 @@ def test_bad_configurations():
         TrainProgramsConfig(held_out=("resnet50",))
     with pytest.raises(TrainingError, match="by_target needs the one target"):
         TrainProgramsConfig(split="by_target")
-    with pytest.raises(TrainingError, match="steps and members must be >= 1"):
+    with pytest.raises(TrainingError, match="steps must be >= 1"):
         TrainProgramsConfig(steps=0)
 
 

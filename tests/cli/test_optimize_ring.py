@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from go_rl.cli.commands.optimize import Optimize
-from go_rl.cli.configuration import from_json
 from go_rl.core import Plan, load_hardware
+from go_rl.core.files.typed_json import from_json
 from go_rl.report.plan_folder import FILES
 
 COLUMNS = {
@@ -84,7 +84,7 @@ def test_the_written_configuration_reads_back(command, chain):
         *QUICK,
     )
     assert command("optimize", chain, "--method", "greedy", *flags).code == 0
-    config = from_json(Optimize, json.loads(Path("there/config.json").read_text()))
+    config = from_json(Optimize, json.loads(Path("there/config.json").read_text()), "config.json")
     assert (config.source.model, config.search.memory) == (str(chain), False)
     assert (config.search.rules, config.search.samples) == ("strict", 20)
 

@@ -9,10 +9,10 @@ import pytest
 from profile_documents import chain_document, node_document
 
 from go_rl.cli.commands.graph import Graph
-from go_rl.cli.configuration import from_json
 from go_rl.cli.model_arguments import ModelArguments, positions_of
 from go_rl.cli.table import COMMANDS
 from go_rl.core import GoRLError, Hardware, ReadError, load_hardware
+from go_rl.core.files.typed_json import from_json
 from go_rl.policy.learn.config import NodesTrainConfig, RingTrainConfig, SampleConfig
 
 
@@ -131,7 +131,7 @@ def test_version(command):
 
 def test_a_configuration_with_an_unknown_field_is_refused():
     with pytest.raises(GoRLError, match=r"source: unknown field 'modle'; did you mean 'model'\?"):
-        from_json(Graph, {"source": {"modle": "m.onnx"}})
+        from_json(Graph, {"source": {"modle": "m.onnx"}}, "t.json")
 
 
 @pytest.mark.parametrize(
@@ -139,9 +139,9 @@ def test_a_configuration_with_an_unknown_field_is_refused():
     [
         ({"update": 3}, "t.json: unknown field 'update'; did you mean 'updates'"),
         ({"ppo": {"epoch": 3}}, "t.json: ppo: unknown field 'epoch'; did you mean 'epochs'"),
-        ({"updates": "3"}, "t.json: updates: must be a whole number, not '3'"),
-        ({"updates": True}, "t.json: updates: must be a whole number, not True"),
-        ({"ppo": {"clip": "x"}}, "t.json: ppo: clip: must be a number, not 'x'"),
+        ({"updates": "3"}, "t.json: updates must be a whole number, not '3'"),
+        ({"updates": True}, "t.json: updates must be a whole number, not True"),
+        ({"ppo": {"clip": "x"}}, "t.json: ppo: clip must be a finite number, not 'x'"),
         ({"ppo": 3}, "t.json: ppo: must be a JSON object, not 3"),
         ({"policy": {"hidden": 0}}, "hidden"),
     ],
@@ -152,13 +152,13 @@ def test_a_bad_field_of_a_training_configuration_is_named(document, message):
 
 
 def test_a_field_that_may_be_null_says_so():
-    with pytest.raises(GoRLError, match="validation: must be a text or null, not 3"):
-        from_json(NodesTrainConfig, {"validation": 3})
+    with pytest.raises(GoRLError, match="validation must be a text or null, not 3"):
+        from_json(NodesTrainConfig, {"validation": 3}, "t.json")
 
 
 def test_training_configurations_survive_json():
     config = RingTrainConfig(updates=7, hardware=("ring4",), samples=SampleConfig(2, 3, "fix"))
-    assert from_json(RingTrainConfig, json.loads(config.to_json())) == config
+    assert from_json(RingTrainConfig, json.loads(config.to_json()), "t.json") == config
 
 
 def test_sizes_of_dimensions():

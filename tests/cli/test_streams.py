@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from go_rl.cli.streams import prepare_streams
+from go_rl.cli.main import prepare_streams
 
 
 def go_rl(*words: str, encoding: str = "utf-8", close: str = "") -> subprocess.CompletedProcess:

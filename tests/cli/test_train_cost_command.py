@@ -115,13 +115,13 @@ def test_records_of_several_targets_are_not_mixed_unasked(tmp_path):
     [
         (["--data", "x.npz"], "data is for a folder of go-rl measure kernels"),
         (["--target", "cpu-2"], "target is for a folder of go-rl measure kernels"),
-        (["--held-out", "1"], "held_out must lie in [0, 1), not 1.0"),
+        (["--held-out", "1"], "held_out must be in [0, 1), not 1.0"),
         (["--held-out", "0.999"], "0 are left to learn from"),
         (
             ["--held-out", "0.85"],
             "8 are left to learn from, and no cost model comes of fewer than 10",
         ),
-        (["--steps", "0"], "steps and members must be >= 1"),
+        (["--steps", "0"], "steps must be >= 1"),
         (["--data", "x.json"], "data must end in .npz, not 'x.json'"),
     ],
 )
@@ -161,7 +161,7 @@ def test_settings_of_flags_become_weights_that_rank_them(tmp_path, capsys):
     [
         ([], "give --kernels, --tiles or both"),
         (["--tiles", "tiles-cpu-0"], "no tile data 'tiles-cpu-0'"),
-        (["--kernels", "none", "--members", "0"], "steps and members must be >= 1"),
+        (["--kernels", "none", "--members", "0"], "members must be >= 1"),
     ],
 )
 def test_ranks_of_nothing_are_refused(options, said, tmp_path, capsys):

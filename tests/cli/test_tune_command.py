@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from go_rl.costs.timing.core_speed_file import FolderPace, pace_path, write_pace
+from go_rl.costs.timing.core_speed import FolderPace, pace_path, write_pace
 
 MODULE = """
 import jax, jax.numpy as jnp
@@ -59,7 +59,7 @@ def test_a_small_network_is_tuned_for_real_and_resumes(command, tmp_path, drawn)
         (("chain.json", "--guide", "random"), "chain.json: is a file: only JAX functions"),
         (("nothing.onnx", "--guide", "random"), "is no model that can be tuned"),
         (("nowhere:f", "--guide", "random"), "there is no module 'nowhere'"),
-        (("zoo:resnet50", "--minutes", "0"), "minutes must be finite and above 0"),
+        (("zoo:resnet50", "--minutes", "0"), "minutes must be finite and > 0"),
         (("zoo:resnet50", "--target", "gpu-9"), "no kernel cost weights 'kernels-gpu-9'"),
         (("zoo:resnet50", "--cost", "cheap"), "cost must be learned"),
     ],

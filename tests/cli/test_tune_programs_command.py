@@ -61,7 +61,7 @@ def test_two_layers_are_tuned_killed_and_tuned_on(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--minutes", "0"), "minutes must be finite and above 0"),
+        (("--minutes", "0"), "minutes must be finite and > 0"),
         (("--trials", "0"), "trials must be >= 1"),
         (("--dim", "batch"), "--dim batch: must be NAME=SIZE"),
         (("--memory", "1"), "memory must be at least"),

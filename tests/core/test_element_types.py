@@ -127,7 +127,7 @@ def test_rates_are_read_back():
 @pytest.mark.parametrize(
     ("rates", "words"),
     [
-        ([1.0], "rates must be FLOP/s by element type"),
+        ([1.0], "rates: must be a JSON object"),
         ({"bf61": 1.0}, "rates: 'bf61' is no element type"),
         ({"float32": 1.0}, "the rate of float32 is peak_flops"),
         ({"int8": -1.0}, "int8 must be a finite number of FLOP/s, or 0"),

@@ -9,6 +9,7 @@ import pytest
 from reference.comparison_runs import run
 
 from experiments.learning.headroom_closed import key_of, policies
+from experiments.learning.headroom_measure import Headroom
 from experiments.learning.headroom_runs import (
     RIVALS,
     config_of,
@@ -26,7 +27,6 @@ from experiments.learning.headroom_tables import (
 )
 from experiments.rows import in_turn
 from go_rl.compare.benchmark.inputs import settings_of
-from go_rl.compare.controls.headroom import Headroom
 from go_rl.graphs.zoo.problems import zoo_problem
 
 GNMT, NASNET = "gnmt-2-layers.ring16.strict", "nasnet-mobile.ring16.strict"

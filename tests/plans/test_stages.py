@@ -354,7 +354,7 @@ def test_what_cannot_be_exported_is_refused_and_nothing_is_written(tmp_path):
     ("change", "words"),
     [
         (lambda d: d.update(format="x"), "this version reads 'go_rl-stages-2'"),
-        (lambda d: d.pop("stages"), "a field is missing or wrong"),
+        (lambda d: d.pop("stages"), "field 'stages' is missing"),
         (lambda d: d["stages"][0].update(file="../x.onnx"), "is no name of a file"),
         (lambda d: d["stages"][1]["inputs"][0].update(sender=7), "comes from stage 7"),
     ],

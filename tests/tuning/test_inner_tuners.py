@@ -14,7 +14,7 @@ from go_rl.tuning.tuners import TUNERS, inner_tuner
 from go_rl.tuning.tuners.chameleon import ChameleonConfig, chameleon
 from go_rl.tuning.tuners.evolutionary_search import EvolutionConfig, evolutionary_search
 from go_rl.tuning.tuners.online_scorer import OnlineScorerConfig
-from go_rl.tuning.tuners.random_search import RandomCandidates
+from go_rl.tuning.tuners.registry import RandomCandidates
 from go_rl.tuning.tuners.simulated_annealing import AnnealingConfig, simulated_annealing
 
 MODEL = OnlineScorerConfig(trees=CandidateRanksConfig(trees=15, depth=3, learning_rate=0.4))

@@ -9,10 +9,10 @@ from tuning.lattice import Lattice
 from go_rl.tuning.loop.nouns import Trial
 from go_rl.tuning.tuners.adaptive_sampling import adaptive_sample, k_means
 from go_rl.tuning.tuners.chameleon import discounted
-from go_rl.tuning.tuners.diverse_choice import diverse_choice, feature_values
 from go_rl.tuning.tuners.evolutionary_search import parent_odds
 from go_rl.tuning.tuners.neighbour_policy import MoveExperience, NeighbourMoves, NeighbourPolicy
 from go_rl.tuning.tuners.observed_trials import ObservedTrials
+from go_rl.tuning.tuners.proposal import diverse_choice, feature_values
 from go_rl.tuning.tuners.scored_pool import ScoredCandidates, ScoredPool
 from go_rl.tuning.tuners.simulated_annealing import AnnealingConfig, accepted, anneal
 

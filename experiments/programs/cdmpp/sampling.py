@@ -30,8 +30,8 @@ from experiments.programs.cdmpp.runs import (
 )
 from experiments.statistics import mean_cell, with_range
 from go_rl.costs.learning.splits import DataSplit, by_target
+from go_rl.costs.programs.learn.choose_programs import program_features, select_tasks
 from go_rl.costs.programs.learn.examples import ProgramExamples
-from go_rl.costs.programs.learn.select_tasks import program_features, select_tasks
 
 TARGET = "x86-64-v4"
 

@@ -26,8 +26,7 @@ from experiments.programs.nests.gpu_nests import (
 )
 from go_rl.core.files.strict_json import parse_json
 from go_rl.costs.programs.nests.check_nest import check_nest
-from go_rl.costs.programs.nests.errors import NestError
-from go_rl.costs.programs.nests.index import LoopVariable
+from go_rl.costs.programs.nests.index import LoopVariable, NestError
 from go_rl.costs.programs.nests.nest import (
     SERIAL,
     UNROLLED,

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from go_rl.costs.programs.nests.check_nest import check_nest
-from go_rl.costs.programs.nests.errors import NestError
-from go_rl.costs.programs.nests.index import Index, IndexOperation, LoopVariable
+from go_rl.costs.programs.nests.index import Index, IndexOperation, LoopVariable, NestError
 from go_rl.costs.programs.nests.nest import (
     OPERATION_NAMES,
     SERIAL,

@@ -35,7 +35,7 @@ from go_rl.costs.programs.learn.transfer.tuner import TransferTuner
 from go_rl.costs.programs.learn.transfer.tuner_training import TunerRun
 from go_rl.costs.programs.measure.data import ProgramTarget
 from go_rl.costs.programs.nests import LoopNest, nest_from_json
-from go_rl.report.file_tables import markdown_table
+from go_rl.report.text_table import markdown_table
 from go_rl.tuning.loop.nouns import Candidate, CandidateSpace, MakeInnerTuner, TunedOperator
 from go_rl.tuning.pools.candidate_pool import CandidatePool, PoolSet
 from go_rl.tuning.tuners import inner_tuner

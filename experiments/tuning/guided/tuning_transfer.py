@@ -40,7 +40,7 @@ from go_rl.costs.programs.learn.reading import read_examples
 from go_rl.costs.programs.learn.transfer.tuner import TransferTuner
 from go_rl.costs.programs.learn.transfer.tuner_network import TunerSizes
 from go_rl.costs.programs.learn.transfer.tuner_training import TunerRun
-from go_rl.report.file_tables import markdown_table
+from go_rl.report.text_table import markdown_table
 
 WITHIN = 0.02
 """Of the latency of full tuning: what is asked for."""

@@ -14,10 +14,10 @@ import subprocess
 from dataclasses import dataclass, replace
 
 from go_rl.core.errors import HardwareError
-from go_rl.core.hardware.gpus import GPU_CHIPS, GPU_LINKS, PCIE_4
 from go_rl.core.hardware.hardware import Device, Hardware
 from go_rl.core.hardware.links import LinkGroup, Links, Topology
 from go_rl.core.hardware.processor import FACTS, own_cores
+from go_rl.core.hardware.systems import GPU_CHIPS, GPU_LINKS, PCIE_4
 
 GPU_NAMES = (
     (r"P100", "p100"), (r"V100.*16GB", "v100-16gb"), (r"V100", "v100"),

@@ -86,9 +86,8 @@ def run_stages(
     """
     from go_rl.costs.models.stage_times import append_times
     from go_rl.plans.pipeline.config import PipelineConfig
-    from go_rl.plans.pipeline.measured_times import measured_times
     from go_rl.plans.pipeline.model_inputs import model_inputs
-    from go_rl.plans.pipeline.pipeline import run_stages
+    from go_rl.plans.pipeline.pipeline import measured_times, run_stages
     from go_rl.plans.stages.manifest import read_manifest
 
     folder, config = Path(folder), config or PipelineConfig()

@@ -14,6 +14,7 @@ from go_rl.core import TrainingError
 from go_rl.core.files.run_lock import exclusive
 from go_rl.core.hardware.processor import own_target
 from go_rl.core.optimizer import Milestone
+from go_rl.core.ranges import COUNT, LESS_THAN_ALL, check_ranges
 
 if TYPE_CHECKING:
     from go_rl.costs.kernels.measure.data import KernelData
@@ -51,10 +52,9 @@ class TrainKernelsConfig:
     """Random seed."""
 
     def __post_init__(self) -> None:
-        if not 0 <= self.held_out < 1:
-            raise TrainingError(f"train kernels: held_out must lie in [0, 1), not {self.held_out}")
-        if (self.steps is not None and self.steps < 1) or self.members < 1:
-            raise TrainingError("train kernels: steps and members must be >= 1")
+        check_ranges(
+            self, "train kernels", TrainingError, held_out=LESS_THAN_ALL, steps=COUNT, members=COUNT
+        )
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,7 @@ class TrainTilesConfig:
     def __post_init__(self) -> None:
         if self.kernels is None and self.tiles is None:
             raise TrainingError("train tiles: give --kernels, --tiles or both to learn from")
-        if self.steps < 1 or self.members < 1:
-            raise TrainingError("train tiles: steps and members must be >= 1")
+        check_ranges(self, "train tiles", TrainingError, steps=COUNT, members=COUNT)
 
 
 @exclusive("out", file=True)

@@ -12,6 +12,7 @@ from go_rl.core import TrainingError
 from go_rl.core.errors import nearest
 from go_rl.core.files.run_lock import exclusive
 from go_rl.core.optimizer import Milestone
+from go_rl.core.ranges import COUNT, Range, check_ranges
 
 if TYPE_CHECKING:
     from go_rl.costs.learning.splits import DataSplit
@@ -69,13 +70,10 @@ class TrainProgramsConfig:
     """JSON file with features of devices that are not in the table (docs/programs.md)."""
 
     def __post_init__(self) -> None:
-        if self.steps < 1 or self.members < 1:
-            raise TrainingError("train programs: steps and members must be >= 1")
-        if self.search_steps < LEAST_SEARCH_STEPS:
-            raise TrainingError(
-                f"train programs: --search-steps (search_steps) must be >= {LEAST_SEARCH_STEPS}, "
-                f"not {self.search_steps}"
-            )
+        check_ranges(
+            self, "train programs", TrainingError, steps=COUNT, members=COUNT,
+            search_steps=Range(LEAST_SEARCH_STEPS),
+        )  # fmt: skip
         if self.held_out and self.split not in ("by_model", "by_target"):
             raise TrainingError(
                 f"train programs: held_out is for by_model and by_target, not {self.split}"

@@ -10,7 +10,6 @@ import tyro
 
 from go_rl.api.options import FineTuneOptions
 from go_rl.api.training.learner_options import LearnerOptions
-from go_rl.cli.configuration import to_json
 from go_rl.cli.console import complain, console, print_line, working
 from go_rl.cli.exit_codes import FAILED_SEARCH, OK
 from go_rl.cli.folders import own_folder
@@ -59,7 +58,7 @@ def run(config: FineTune) -> int:
         if config.out is None:
             folder = own_folder(folder, result.problem.graph)
             held.enter_context(locked(folder))
-        written = write_plan_folder(folder, result, to_json(config))
+        written = write_plan_folder(folder, result, asdict(config))
         path = folder / WEIGHTS_FILE
         save_weights(weights, path)
     print_result(out := console(), result)

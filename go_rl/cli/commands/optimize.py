@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 import tyro
 
 from go_rl.api.options import For, OptimizeOptions
-from go_rl.cli.configuration import to_json
 from go_rl.cli.console import complain, console, print_json, print_line, working
 from go_rl.cli.exit_codes import FAILED_SEARCH, OK
 from go_rl.cli.folders import own_folder
@@ -80,7 +79,7 @@ def _write(
     from go_rl.report.plan_folder import write_plan_folder
 
     report("drawing figures")
-    return write_plan_folder(folder, result, to_json(config))
+    return write_plan_folder(folder, result, asdict(config))
 
 
 def _print(result: Result, config: Optimize, folder: Path | None, written: tuple[str, ...]) -> None:

@@ -9,12 +9,12 @@ from typing import Annotated
 
 import tyro
 
-from go_rl.cli.configuration import from_json
 from go_rl.cli.console import complain, console, print_json, print_line, working
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.model_arguments import ModelArguments, read
 from go_rl.core import Plan, PlanError
 from go_rl.core.files.strict_json import read_json
+from go_rl.core.files.typed_json import from_json
 
 CONFIG_FILE = "config.json"
 """Options of the command that made the plan, beside it."""

@@ -8,6 +8,7 @@ from typing import Annotated
 import tyro
 
 from go_rl.core import Budget, SearchError, TrainingError, decision_names
+from go_rl.core.ranges import COUNT, FINITE, POSITIVE, check_ranges
 from go_rl.costs.models.registry import check_cost
 from go_rl.policy.config import Control, check_control
 
@@ -79,13 +80,9 @@ class EvaluateConfig:
                 f"evaluate: controls runs all control arms, {self.control!r} among them; leave one "
                 "of controls and control out"
             )
-        if self.seeds < 1:
-            raise TrainingError(f"evaluate: seeds must be >= 1, not {self.seeds}")
-        if not 0 <= self.bound_seconds < float("inf"):
-            raise TrainingError(f"evaluate: bound_seconds must be >= 0, not {self.bound_seconds}")
-        for threshold in self.thresholds:
-            if not threshold > 0:
-                raise TrainingError(f"evaluate: thresholds must be > 0, not {threshold}")
+        check_ranges(
+            self, "evaluate", TrainingError, seeds=COUNT, bound_seconds=FINITE, thresholds=POSITIVE
+        )
         self.budget  # noqa: B018 - a budget checks itself
 
     @property

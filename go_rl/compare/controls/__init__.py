@@ -1,1 +1,1 @@
-"""Control arms of learned policies: the table of arms, and the headroom that is left to win."""
+"""Control arms of learned policies: the table of arms."""

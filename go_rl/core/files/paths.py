@@ -33,3 +33,8 @@ def check_readable(path: str | Path) -> None:
     with suppress(FileNotFoundError):  # where there is none, opening it says so
         if stat.S_ISFIFO(os.stat(os.path.realpath(path)).st_mode):
             raise OSError(errno.EINVAL, "it is a pipe, not a regular file", str(path))
+
+
+def user_cache() -> Path:
+    """Return the folder: ``go_rl`` in ``XDG_CACHE_HOME``, or in ``~/.cache`` without it."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "go_rl"

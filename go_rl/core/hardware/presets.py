@@ -8,12 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from go_rl.core.errors import HardwareError, nearest
-from go_rl.core.hardware.gpus import GPU_CHIPS, gpu
 from go_rl.core.hardware.hardware import MAX_DEVICES, Device, Hardware
 from go_rl.core.hardware.links import Links, Topology
 from go_rl.core.hardware.processor import own_cores, own_target
 from go_rl.core.hardware.rates import rates_of
-from go_rl.core.hardware.systems import SYSTEMS
+from go_rl.core.hardware.systems import GPU_CHIPS, SYSTEMS, gpu
 from go_rl.core.printable import LONGEST_NAME, abridged
 
 HERMOSA = Device(

@@ -14,9 +14,9 @@ from jaxtyping import Float32, Float64, Int32, Int64
 
 from go_rl.core import GEOMETRY, NO_DIM, OpGraph, OpKind
 from go_rl.costs.kernels.measure.settings import layouts_of
-from go_rl.costs.kernels.opcodes import opcode_numbers
 from go_rl.graphs.cutting.graph_rows import geometry_of, levels
 from go_rl.graphs.cutting.kernel_set import KernelSet
+from go_rl.graphs.cutting.opcode_names import opcode_numbers
 
 DIMS = 5
 """Last dimensions of a shape that are features of their own; the product of the rest is another."""
@@ -56,7 +56,7 @@ class KernelFeatures:
     behind those that it reads."""
 
     opcode: Int32[np.ndarray, "n"]
-    """[n] see `go_rl.costs.kernels.opcodes.opcode_numbers`."""
+    """[n] see `go_rl.graphs.cutting.opcode_names.opcode_numbers`."""
     nodes: Float32[np.ndarray, "n F"]
     """[n, F] `NODE_FEATURES`."""
     senders: Int32[np.ndarray, "m"]

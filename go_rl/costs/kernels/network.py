@@ -20,6 +20,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from go_rl.core import TrainingError
+from go_rl.core.ranges import COUNT, Range, check_ranges
 from go_rl.costs.kernels.batch import KernelBatch
 
 EncoderName = Literal["graphsage", "attention", "sequence", "none"]
@@ -55,11 +56,10 @@ class KernelNetworkConfig:
     seconds add up."""
 
     def __post_init__(self) -> None:
-        for name in ("width", "layers", "head", "opcode_width", "outputs"):
-            if getattr(self, name) < 1:
-                raise TrainingError(f"{name} must be >= 1, not {getattr(self, name)}")
-        if self.layers > MOST_LAYERS:
-            raise TrainingError(f"layers must be at most {MOST_LAYERS}, not {self.layers}")
+        check_ranges(
+            self, "kernel network", TrainingError, width=COUNT, layers=Range(1, MOST_LAYERS),
+            head=COUNT, opcode_width=COUNT, outputs=COUNT,
+        )  # fmt: skip
         if self.width % HEADS:
             raise TrainingError(f"width must be a multiple of {HEADS}, not {self.width}")
 

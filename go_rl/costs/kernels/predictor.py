@@ -24,11 +24,11 @@ from go_rl.costs.kernels.features import (
 )
 from go_rl.costs.kernels.measure.data import KernelData, absolute_rows, plain_seconds
 from go_rl.costs.kernels.network import KernelNetwork, KernelNetworkConfig
-from go_rl.costs.kernels.opcodes import UNKNOWN, opcode, vocabulary_of
 from go_rl.costs.kernels.training import KernelTrainConfig, TrainedNetwork, train_absolute
 from go_rl.costs.learning.losses import LARGEST_DEVIATION, LEAST_DEVIATION
 from go_rl.costs.learning.training import MEMBERS, MemberReport, Report, train_members
 from go_rl.graphs.cutting.kernel_set import KernelSet
+from go_rl.graphs.cutting.opcode_names import UNKNOWN, opcode, vocabulary_of
 
 SHIPPED = Path(__file__).parent / "pretrained"
 NETWORKS, RANGE = "members", "range"

@@ -11,10 +11,17 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Float32, Float64
 
-from go_rl.costs.kernels.batch import LENGTHS, KernelBatch, batch_of, over_batches
+from go_rl.costs.kernels.batch import (
+    LENGTHS,
+    KernelBatch,
+    KernelRun,
+    RandomKernels,
+    batch_of,
+    over_batches,
+    set_kernel_scales,
+)
 from go_rl.costs.kernels.features import KernelFeatures
 from go_rl.costs.kernels.network import KernelNetwork, KernelNetworkConfig
-from go_rl.costs.kernels.random_kernels import KernelRun, RandomKernels, set_kernel_scales
 from go_rl.costs.learning.losses import absolute_loss
 from go_rl.costs.learning.training import MemberReport, Params, initial_params, train
 

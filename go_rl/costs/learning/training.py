@@ -20,6 +20,7 @@ import optax
 from jaxtyping import Array
 
 from go_rl.core import TrainingError
+from go_rl.core.ranges import COUNT, POSITIVE, check_ranges
 
 Params = Any
 Trained = TypeVar("Trained")
@@ -49,10 +50,7 @@ class TrainRun(ABC):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.steps < 1:
-            self.refuse(f"steps must be >= 1, not {self.steps}")
-        if not self.learning_rate > 0:
-            self.refuse(f"learning_rate must be above 0, not {self.learning_rate}")
+        check_ranges(self, self.what, TrainingError, steps=COUNT, learning_rate=POSITIVE)
         self.check()
 
     @property

@@ -11,9 +11,9 @@ from typing import Any
 
 from go_rl.core import RecordError
 from go_rl.core.files.strict_json import parse_json
+from go_rl.core.files.typed_json import from_json
 
 FORMAT = "go_rl-stage-times-1"
-WORDS = ("graph_hash", "target", "processor", "runtime")
 
 
 @dataclass(frozen=True)
@@ -64,18 +64,16 @@ def read_times(path: Path) -> list[StageTimes]:
 def _parsed(line: str, where: str) -> StageTimes:
     try:
         document: Any = parse_json(line)
-        if document["format"] != FORMAT:
-            raise ValueError(f"format {document['format']!r}")
-        nodes = tuple(tuple(map(int, part)) for part in document["nodes"])
-        seconds = tuple(map(float, document["seconds"]))
-        if len(nodes) != len(seconds) or not all(0 < each < float("inf") for each in seconds):
+        if document.pop("format") != FORMAT:
+            raise ValueError(f"the format is not {FORMAT!r}")
+        found = from_json(StageTimes, document, "run", RecordError)
+        if len(found.nodes) != len(found.seconds) or not all(each > 0 for each in found.seconds):
             raise ValueError("a device without nodes or seconds > 0")
-        words = {key: str(document[key]) for key in WORDS}
-        return StageTimes(**words, nodes=nodes, seconds=seconds)
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, RecordError) as error:
         raise RecordError(
             f"{where}: is no run of stages ({error}); go-rl run --record writes them"
         ) from error
+    return found
 
 
 def of_graph(runs: Sequence[StageTimes], graph_hash: str, target: str) -> list[StageTimes]:

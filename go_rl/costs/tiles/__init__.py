@@ -9,9 +9,8 @@ from go_rl.costs.tiles.features import feature_names, tile_features
 from go_rl.costs.tiles.loops import TileError
 from go_rl.costs.tiles.program import TileProgram
 from go_rl.costs.tiles.schedule import TARGET
-from go_rl.costs.tiles.sizes import Tiles
 from go_rl.costs.tiles.space import default_tiles, naive_tiles, tile_configurations
-from go_rl.costs.tiles.tiled_program import TiledProgram
+from go_rl.costs.tiles.tiled_program import TiledProgram, Tiles
 from go_rl.costs.tiles.workloads import TileWorkload, tile_workloads
 
 __all__ = [

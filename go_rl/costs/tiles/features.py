@@ -23,8 +23,7 @@ from go_rl.costs.tiles.estimate import (
 )
 from go_rl.costs.tiles.loops import DIMENSIONS, Loop
 from go_rl.costs.tiles.program import EPILOGUE_STEPS, TileProgram
-from go_rl.costs.tiles.sizes import Tiles
-from go_rl.costs.tiles.tiled_program import VECTOR_LANES, TiledProgram, vector_width
+from go_rl.costs.tiles.tiled_program import VECTOR_LANES, TiledProgram, Tiles, vector_width
 from go_rl.costs.tiles.traffic import fitting_depth, footprints, traffic
 
 KEPT, SUMMED = 4, 3

@@ -10,11 +10,11 @@ import numpy as np
 
 from go_rl.costs.tiles.loops import Loop, TileError
 from go_rl.costs.tiles.program import TileProgram
-from go_rl.costs.tiles.sizes import Tiles
 from go_rl.costs.tiles.tiled_program import (
     MAX_LANES,
     VECTOR_LANES,
     TiledProgram,
+    Tiles,
     vector_count,
     vector_width,
 )

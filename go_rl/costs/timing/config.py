@@ -7,6 +7,16 @@ from typing import Literal
 
 from go_rl.core import TrainingError
 from go_rl.core.hardware.processor import own_target
+from go_rl.core.ranges import (
+    COUNT,
+    LESS_THAN_ALL,
+    NOT_NEGATIVE,
+    PART,
+    POSITIVE,
+    SHARE,
+    Range,
+    check_ranges,
+)
 
 Varied = Literal["fusion", "flags", "layouts", "tiles"]
 
@@ -27,12 +37,12 @@ class SamplingConfig:
     """Random seed."""
 
     def __post_init__(self) -> None:
-        if self.kernels < 1:
-            raise TrainingError(f"measure: kernels must be >= 1, not {self.kernels}")
-        if not self.fusions or not all(0 <= share <= 1 for share in self.fusions):
-            raise TrainingError(f"measure: fusions must be shares in [0, 1], not {self.fusions}")
-        if not (self.most_flops > 0 and self.most_bytes > 0):
-            raise TrainingError("measure: most_flops and most_bytes must be above 0")
+        check_ranges(
+            self, "measure", TrainingError, kernels=COUNT, fusions=SHARE, most_flops=POSITIVE,
+            most_bytes=POSITIVE,
+        )  # fmt: skip
+        if not self.fusions:
+            raise TrainingError("measure: fusions must list shares in [0, 1], not nothing")
 
 
 @dataclass(frozen=True)
@@ -64,21 +74,17 @@ class TimingConfig:
     """Seconds spent on finding the core's reference speed, once for each folder and target."""
 
     def __post_init__(self) -> None:
-        if not self.pace_seconds > 0:
-            raise TrainingError(f"measure: pace_seconds must be above 0, not {self.pace_seconds}")
-        if self.visits < 1 or self.together < 1 or not self.patience > 0:
-            raise TrainingError("measure: visits and together must be >= 1, patience above 0")
-        if not 0 <= self.variation < 1:
-            raise TrainingError(f"measure: variation must be in [0, 1), not {self.variation}")
-        if not (self.most_slowed == 0 or self.most_slowed > 1) or not self.wait >= 0:
+        check_ranges(
+            self, "measure", TrainingError, pace_seconds=POSITIVE, visits=COUNT, together=COUNT,
+            patience=POSITIVE, variation=LESS_THAN_ALL, wait=NOT_NEGATIVE, seconds=POSITIVE,
+            least_calls=COUNT,
+        )  # fmt: skip
+        if not (self.most_slowed == 0 or self.most_slowed > 1):
+            raise TrainingError(f"measure: most_slowed must be 0 or > 1, not {self.most_slowed}")
+        if self.most_calls < self.least_calls:
             raise TrainingError(
-                "measure: most_slowed must be 0 or above 1 and wait at least 0 seconds, not "
-                f"{self.most_slowed} and {self.wait}"
-            )
-        if not (self.seconds > 0 and 1 <= self.least_calls <= self.most_calls):
-            raise TrainingError(
-                "measure: seconds must be above 0, least_calls >= 1 and most_calls no fewer, not "
-                f"{self.seconds}, {self.least_calls} and {self.most_calls}"
+                f"measure: most_calls must be no fewer than least_calls, {self.least_calls}, not "
+                f"{self.most_calls}"
             )
 
 
@@ -116,12 +122,10 @@ class CollectConfig:
     timing: TimingConfig = field(default_factory=TimingConfig)
 
     def __post_init__(self) -> None:
-        if not 0 < self.share <= 1:
-            raise TrainingError(f"measure: share must lie in (0, 1], not {self.share}")
-        if self.round < 0 or (self.core is not None and self.core < 0):
-            raise TrainingError("measure: round and core must be >= 0")
-        if not self.timeout > 0:
-            raise TrainingError(f"measure: timeout must be above 0, not {self.timeout}")
+        check_ranges(
+            self, "measure", TrainingError, share=PART, round=NOT_NEGATIVE, core=NOT_NEGATIVE,
+            timeout=POSITIVE,
+        )  # fmt: skip
         if self.platform != "cpu" and self.target == own_target():
             raise TrainingError(
                 f"measure: {self.target!r} is this machine's processor, which platform "
@@ -155,8 +159,7 @@ class ChoiceConfig:
     """Weights of the predictor (go-rl train programs), by path or name; ``disagreement`` only."""
 
     def __post_init__(self) -> None:
-        if self.tasks < 1:
-            raise TrainingError(f"measure: tasks must be >= 1, not {self.tasks}")
+        check_ranges(self, "measure", TrainingError, tasks=COUNT)
         if (self.choose == "disagreement") != bool(self.weights):
             raise TrainingError("measure: weights belong to choose disagreement, which needs them")
 
@@ -190,13 +193,15 @@ class ProgramsConfig:
     ``sampling`` the seed and the most FLOP of a task."""
 
     def __post_init__(self) -> None:
-        if self.schedules < 1:
-            raise TrainingError(f"measure: schedules must be >= 1, not {self.schedules}")
+        check_ranges(
+            self,
+            "measure",
+            TrainingError,
+            schedules=COUNT,
+            most_seconds=POSITIVE,
+            memory=Range(1e9),
+        )
         if not self.networks or not self.codegen:
             raise TrainingError("measure: name at least one network and one level of x86-64")
         if self.data_set and self.choice.choose != "all":
             raise TrainingError("measure: choose is for networks; a data set says what is measured")
-        if not self.most_seconds > 0:
-            raise TrainingError(f"measure: most_seconds must be above 0, not {self.most_seconds}")
-        if not self.memory >= 1e9:
-            raise TrainingError(f"measure: memory must be at least 1e9 bytes, not {self.memory}")

@@ -14,7 +14,7 @@ from go_rl.core.hardware.processor import processor_name
 from go_rl.costs.kernels.measure.exported import kernel_task, sentence_of
 from go_rl.costs.kernels.measure.worker import MEMORY
 from go_rl.costs.timing.config import CollectConfig
-from go_rl.costs.timing.core_speed_file import FolderPace, pace_path, read_pace, write_pace
+from go_rl.costs.timing.core_speed import FolderPace, pace_path, read_pace, write_pace
 from go_rl.runtime.warm_worker import (
     WarmWorker,
     WorkerDied,

@@ -17,6 +17,7 @@ from jaxtyping import Float32, Float64
 from go_rl.core import CheckpointError, MissingDependencyError, TrainingError
 from go_rl.core.files.strict_json import read_json
 from go_rl.core.files.whole_file import write_text
+from go_rl.core.ranges import COUNT, PART, Range, check_ranges
 from go_rl.costs.learning.predictor import Predictor
 
 TreeLoss = Literal["regression", "rank"]
@@ -43,14 +44,10 @@ class CandidateRanksConfig:
     """Random seed."""
 
     def __post_init__(self) -> None:
-        for name in ("trees", "depth", "pairs"):
-            if getattr(self, name) < 1:
-                raise TrainingError(f"candidate ranks: {name} must be >= 1")
-        if self.bins < 2:
-            raise TrainingError(f"candidate ranks: bins must be >= 2, not {self.bins}")
-        for name in ("learning_rate", "column_share"):
-            if not 0 < getattr(self, name) <= 1:
-                raise TrainingError(f"candidate ranks: {name} must be above 0, at most 1")
+        check_ranges(
+            self, "candidate ranks", TrainingError, trees=COUNT, depth=COUNT, pairs=COUNT,
+            bins=Range(2), learning_rate=PART, column_share=PART,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int, Int64
 
-from go_rl.core import OpGraph
+from go_rl.core import OpGraph, OpKind
 from go_rl.graphs.cutting.fusion import NO_FUSION, Fuser
 from go_rl.graphs.cutting.kernel_set import KernelSet, cut_kernels
-from go_rl.graphs.cutting.library_chains import LibraryChain, chain_kernels, library_chains
+from go_rl.graphs.cutting.opcode_names import opcode
 from go_rl.graphs.cutting.recomputed import recomputed_kernels
 
 
@@ -29,7 +29,7 @@ class CompiledNetwork:
     again_in: Int64[np.ndarray, "A"]
     """[A] the kernel that does."""
     chains: tuple[tuple[int, ...], ...]
-    """Kernels that are called in one piece (`go_rl.graphs.cutting.library_chains`), ascending."""
+    """Kernels that are called in one piece (`go_rl.graphs.cutting.compiled`), ascending."""
 
 
 def compiled_network(graph: OpGraph, fused: bool = True) -> CompiledNetwork:
@@ -77,3 +77,71 @@ def chain_kernel(
     hash_ = one.hashes[int(np.searchsorted(all_leaders, replaced[0]))]
     parts = kernels.take(np.searchsorted(leaders, replaced))
     return parts, tuple(np.flatnonzero(inside).tolist()), hash_
+
+
+TAKEN = (OpKind.CONVOLUTION, OpKind.ELEMENTWISE, OpKind.MOVEMENT)
+"""Kinds that a sum takes in."""
+SUMS = ("reduce_sum", "reduce_max", "reduce_min")
+"""Operators that end a piece; no sum over windows does."""
+MOST = 64
+"""Operators of one piece."""
+FEWEST = 2
+"""Convolutions that make a piece of its own."""
+
+
+@dataclass(frozen=True)
+class LibraryChain:
+    """Some convolutions, what lies between them, and the sum at their end."""
+
+    nodes: tuple[int, ...]
+    """Ascending."""
+    convolutions: tuple[int, ...]
+    """Convolutions of the nodes, ascending."""
+
+
+def library_chains(graph: OpGraph, most: int | None = None) -> list[LibraryChain]:
+    """Return the chains of a network, by their sums.
+
+    Args:
+        graph: in topological order.
+        most: convolutions, the last ones, of each chain; None: as many as there are.
+    """
+    readers: list[list[int]] = [[] for _ in range(graph.num_nodes)]
+    producers: list[list[int]] = [[] for _ in range(graph.num_nodes)]
+    for sender, receiver in zip(graph.senders.tolist(), graph.receivers.tolist(), strict=True):
+        readers[sender].append(receiver)
+        producers[receiver].append(sender)
+    sums = [n for n in range(graph.num_nodes) if opcode(graph.op_type[n]) in SUMS and producers[n]]
+    found = [_chain(graph, end, readers, producers, most) for end in sums]
+    return [each for each in found if len(each.convolutions) >= FEWEST]
+
+
+def chain_kernels(chain: LibraryChain, leader: Int[np.ndarray, "N"]) -> tuple[int, ...]:
+    """Return the leaders of the kernels that a chain takes the place of, ascending.
+
+    Args:
+        chain: of a graph.
+        leader: [N] of the graph's nodes.
+    """
+    return tuple(sorted({int(leader[node]) for node in chain.nodes}))
+
+
+def _chain(
+    graph: OpGraph, end: int, readers: list[list[int]], producers: list[list[int]], most: int | None
+) -> LibraryChain:
+    taken, convolutions = {end}, []
+    for node in range(end - 1, -1, -1):
+        if len(taken) == MOST or not _leads_only(graph, node, readers[node], taken):
+            continue
+        if graph.kind[node] == OpKind.CONVOLUTION:
+            if len(convolutions) == most:
+                continue
+            convolutions.append(node)
+        taken.add(node)
+    return LibraryChain(tuple(sorted(taken)), tuple(sorted(convolutions)))
+
+
+def _leads_only(graph: OpGraph, node: int, readers: list[int], taken: set[int]) -> bool:
+    """Whether a node may be taken, and all its readers are."""
+    able = int(graph.kind[node]) in map(int, TAKEN) and not graph.is_fed[node]
+    return able and bool(readers) and not graph.is_output[node] and taken.issuperset(readers)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Int32
+
 from go_rl.graphs.tables import by_name, names
 
 _ALIKE = names(
@@ -81,3 +86,19 @@ SAME: dict[str, str] = {
 def opcode(op_type: str) -> str:
     """Return JAX's name of an operator, or its own where JAX has none."""
     return SAME.get(op_type, op_type)
+
+
+UNKNOWN = 0
+"""Number of every opcode that a vocabulary lacks."""
+
+
+def opcode_numbers(op_types: Sequence[str], vocabulary: Sequence[str]) -> Int32[np.ndarray, "n"]:
+    """Return [n] places in the vocabulary, counted from 1; `UNKNOWN` for what it lacks."""
+    number = {name: i + 1 for i, name in enumerate(vocabulary)}
+    known = {op_type: number.get(opcode(op_type), UNKNOWN) for op_type in set(op_types)}
+    return np.array([known[op_type] for op_type in op_types], np.int32)
+
+
+def vocabulary_of(op_types: Sequence[str]) -> tuple[str, ...]:
+    """Return the distinct opcodes, sorted."""
+    return tuple(sorted({opcode(op_type) for op_type in op_types}))

@@ -21,9 +21,16 @@ from go_rl.core.errors import nearest
 from go_rl.core.files.whole_file import write_text
 from go_rl.graphs.readers.archive import save_graph
 from go_rl.graphs.readers.model_options import with_trips
-from go_rl.graphs.zoo.index import FOLDER, INDEX, ZooEntry, graph_path, index_text, read_index
+from go_rl.graphs.zoo.index import (
+    FOLDER,
+    INDEX,
+    ZooEntry,
+    graph_path,
+    index_text,
+    read_index,
+    split_of,
+)
 from go_rl.graphs.zoo.models.building import ZooModel
-from go_rl.graphs.zoo.split import split_of
 
 UNROLL_LIMIT = 200_000
 """Every loop of the zoo is written out, also the 8-layer GNMT's."""

@@ -1,4 +1,5 @@
-"""`load_model`: every way of naming a model, graphs of the zoo included."""
+"""`load_model`: every way of naming a model, graphs of the zoo included; `sized_graph`: networks of
+the zoo whose code is traced at the batch and sequence that a user gives."""
 
 from __future__ import annotations
 
@@ -7,12 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from go_rl.core import OpGraph, ReadError
+from go_rl.core.errors import nearest
 from go_rl.graphs.readers.model_options import MICRO_BATCHES, ModelOptions, with_trips
 from go_rl.graphs.zoo.index import generated_seed, unknown_graph, zoo_graph, zoo_names
-from go_rl.graphs.zoo.sized import DIMS, SIZED_NAMES, sized_graph
 
 if TYPE_CHECKING:
     from go_rl.graphs.readers.model_options import Training, Unknown
+    from go_rl.graphs.zoo.models.building import Built
 
 ZOO_PREFIX = "zoo:"
 """Prefix of graphs of the zoo."""
@@ -30,11 +32,11 @@ def load_model(
     """Read a model file, ``module:function`` or ``zoo:NAME`` into a graph.
 
     See `go_rl.graphs.readers.load` for files, functions and ``options``, `zoo_names` for the names.
-    Where ``dims`` are given, networks of `go_rl.graphs.zoo.sized` are traced anew.
+    Where ``dims`` are given, networks of `sized_graph` are traced anew.
 
     Raises:
         ReadError: see there; also ``training`` with a graph of the zoo, and ``dims`` other than
-            those of `go_rl.graphs.zoo.sized`.
+            those of `sized_graph`.
         ZooError: the zoo has no such graph.
     """
     if str(model).startswith(ZOO_PREFIX) and not Path(model).exists():
@@ -95,3 +97,55 @@ def _refuse(name: str, training: Training, options: Mapping[str, Any]) -> None:
             f"{ZOO_PREFIX}{name}: a graph of the zoo is frozen, without inputs to size, loops, "
             "weights to choose or a training option; choose another one (go-rl zoo list)"
         )
+
+
+DIMS = ("batch", "sequence")
+SIZED_NAMES = tuple(
+    f"{name}{form}"
+    for name in ("bert-large", "gpt2-large", "gpt3-xl", "opt-1.3b")
+    for form in ("", "-training")
+)
+"""Names of `go_rl.graphs.zoo.models.language.sized.SIZED`, known without JAX."""
+
+
+def sized_graph(name: str, dims: Mapping[str, int], micro_batches: int = 1) -> OpGraph:
+    """Return the graph of a network at some sizes.
+
+    Args:
+        name: of `SIZED_NAMES`.
+        dims: ``batch``, ``sequence``, both or none.
+        micro_batches: parts of the batch of a training iteration.
+
+    Raises:
+        ReadError: the network has no such dimension, its sequences are shorter, or the batch does
+            not divide.
+    """
+    from go_rl.graphs.readers.jax.reader import trace_jax
+    from go_rl.graphs.readers.jax.training.loss_training import in_micro_batches
+
+    function, args, weights = sized_network(name, dims)
+    try:
+        if micro_batches > 1:
+            function = in_micro_batches(function, args, weights, micro_batches)
+        kept = with_trips(dims, None, micro_batches)
+        return trace_jax(function, *args, weights=weights, name=name, dims=kept)
+    except ReadError as error:
+        raise ReadError(f"zoo:{name}: {error}") from error
+
+
+def sized_network(name: str, dims: Mapping[str, int]) -> Built:
+    """Return a network at some sizes: function, abstract arguments, positions of the weights.
+
+    Arguments and errors as for `sized_graph`.
+    """
+    for dim in dims:
+        if dim not in DIMS:
+            raise ReadError(
+                f"zoo:{name}: no dimension {dim!r}{nearest(dim, DIMS)} It has {', '.join(DIMS)}"
+            )
+    from go_rl.graphs.zoo.models.language.sized import SIZED
+
+    try:
+        return SIZED[name].build(dims.get("batch"), dims.get("sequence"))
+    except ReadError as error:
+        raise ReadError(f"zoo:{name}: {error}") from error

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from go_rl.core.errors import ZooError
 from go_rl.core.files.whole_file import write_text
-from go_rl.graphs.zoo.index import ZooEntry, zoo_entry, zoo_names
-from go_rl.graphs.zoo.split import SPLITS
+from go_rl.graphs.zoo.index import SPLITS, ZooEntry, zoo_entry, zoo_names
 
 BEGIN = "<!-- table: python -m go_rl.graphs.zoo.page docs/zoo.md -->"
 END = "<!-- end of table -->"

@@ -3,7 +3,7 @@
 A list of names and nothing else, so that training, searches and tables mean the same problem by
 the same word. `go_rl.costs.models.zoo_problem.priced_problem` makes the problem,
 `go_rl.graphs.zoo.best_known` the best plan known. Families stay on one side: rings by
-`go_rl.graphs.zoo.split`, connected devices by `CONNECTED_TEST_FAMILIES`, which are those of GO's
+`go_rl.graphs.zoo.index`, connected devices by `CONNECTED_TEST_FAMILIES`, which are those of GO's
 table 2.
 """
 
@@ -16,12 +16,12 @@ from typing import Literal
 
 from go_rl.core.errors import ZooError, nearest
 from go_rl.core.objective import DECISIONS
-from go_rl.graphs.zoo.index import zoo_entry
-from go_rl.graphs.zoo.split import (
+from go_rl.graphs.zoo.index import (
     FURTHER_TEST_FAMILIES,
     FURTHER_VALIDATION_FAMILIES,
     TEST_FAMILIES,
     VALIDATION_FAMILIES,
+    zoo_entry,
 )
 
 Objective = Literal["ring", "makespan"]

@@ -17,8 +17,7 @@ from go_rl.core.printable import listed
 from go_rl.graphs.readers.onnx.load import load_whole
 from go_rl.graphs.readers.onnx.structure import graphs
 from go_rl.objectives.makespan.choices import NOWHERE
-from go_rl.plans.audit.kernels import OperatorRuns, operator_runs
-from go_rl.plans.audit.profile import Kernel
+from go_rl.plans.audit.profile import Kernel, OperatorRuns, operator_runs
 from go_rl.plans.sinks.placed import placed
 from go_rl.plans.splits.onnx_stages import check_same_model, places
 from go_rl.plans.splits.split import SplitContext

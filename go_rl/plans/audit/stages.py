@@ -12,8 +12,7 @@ import onnx
 from go_rl.core import ExecutionError
 from go_rl.core.printable import listed
 from go_rl.graphs.readers.onnx.load import load_whole
-from go_rl.plans.audit.kernels import OperatorRuns, operator_runs
-from go_rl.plans.audit.profile import Kernel, read_profile
+from go_rl.plans.audit.profile import Kernel, OperatorRuns, operator_runs, read_profile
 from go_rl.plans.pipeline.sessions import StageRecord
 from go_rl.plans.stages.manifest import Manifest
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from go_rl.core import ExecutionError
+from go_rl.core.ranges import COUNT, NOT_NEGATIVE, POSITIVE, Range, check_ranges
 
 LEAST_SAMPLES = 2
 
@@ -28,10 +29,7 @@ class PipelineConfig:
     """Seed of the inputs that are drawn."""
 
     def __post_init__(self) -> None:
-        if self.samples < LEAST_SAMPLES or self.warm_up < 0 or self.slots < 1:
-            raise ExecutionError(
-                f"run: samples must be >= {LEAST_SAMPLES}, warm_up >= 0 and slots >= 1, not "
-                f"{self.samples}, {self.warm_up} and {self.slots}"
-            )
-        if not self.timeout > 0:
-            raise ExecutionError(f"run: timeout must be > 0 s, not {self.timeout}")
+        check_ranges(
+            self, "run", ExecutionError, samples=Range(LEAST_SAMPLES), warm_up=NOT_NEGATIVE,
+            slots=COUNT, timeout=POSITIVE,
+        )  # fmt: skip

@@ -13,19 +13,19 @@ from go_rl.core.errors import nearest
 from go_rl.core.files.paths import path_of
 from go_rl.core.files.whole_file import write_bytes
 from go_rl.graphs.readers.recognise import Format, names_function, recognise
+from go_rl.plans.sinks.devices_by_name import (
+    render_affinities,
+    render_device_map,
+    render_json,
+    render_shardy,
+)
 from go_rl.plans.sinks.genai_pipeline import render_genai
-from go_rl.plans.sinks.hf_device_map import render_device_map
-from go_rl.plans.sinks.json_patterns import render_json
+from go_rl.plans.sinks.layer_stages import render_megatron, render_vllm
 from go_rl.plans.sinks.llama_cpp import render_llama_cpp
-from go_rl.plans.sinks.megatron import render_megatron
+from go_rl.plans.sinks.module_stages import render_split_spec, render_torchtitan
 from go_rl.plans.sinks.onnx_stages import annotated_model
 from go_rl.plans.sinks.onnxruntime_names import render_layer_assignment
-from go_rl.plans.sinks.openvino import render_affinities
 from go_rl.plans.sinks.placed import Placed, placed, placed_devices
-from go_rl.plans.sinks.shardy import render_shardy
-from go_rl.plans.sinks.torch_split_spec import render_split_spec
-from go_rl.plans.sinks.torchtitan import render_torchtitan
-from go_rl.plans.sinks.vllm import render_vllm
 from go_rl.plans.splits.layer_cuts import JOINED
 from go_rl.plans.splits.moves import Move
 from go_rl.plans.splits.notations import NOTATION_NAMES, read_split

@@ -15,11 +15,13 @@ from go_rl.core.files.paths import check_readable
 from go_rl.core.files.strict_json import MOST_BYTES, parse_json, shown
 from go_rl.plans.splits.devices_by_name import (
     AFFINITY,
+    ASSIGNMENT,
     HF_KEY,
     read_affinities,
     read_device_map,
     read_expert,
     read_patterns,
+    read_shardy,
 )
 from go_rl.plans.splits.layer_stages import MEGATRON, VLLM, read_megatron, read_vllm
 from go_rl.plans.splits.llama_cpp_options import LLAMA_CPP, read_llama_cpp
@@ -32,7 +34,6 @@ from go_rl.plans.splits.module_stages import (
 from go_rl.plans.splits.named_nodes import WILD, node_names
 from go_rl.plans.splits.onnx_stages import RULES, is_annotated, read_layer_assignment
 from go_rl.plans.splits.onnx_stages import read_onnx_stages as read_onnx
-from go_rl.plans.splits.shardy_assignment import ASSIGNMENT, read_shardy
 from go_rl.plans.splits.split import Split, SplitContext
 from go_rl.plans.splits.stage_files import FILE, FORMAT, read_stages
 

@@ -66,8 +66,8 @@ def _export_network(plan: Plan, name: str, folder: Path, options: ModelOptions) 
     from go_rl.graphs.readers.jax.inline import JaxOptions
     from go_rl.graphs.readers.jax.target import NamedFunction
     from go_rl.graphs.zoo.freeze import UNROLL_LIMIT
+    from go_rl.graphs.zoo.load_model import SIZED_NAMES, sized_network
     from go_rl.graphs.zoo.models.inventory import zoo_model
-    from go_rl.graphs.zoo.sized import SIZED_NAMES, sized_network
 
     is_sized = name in SIZED_NAMES and options.dims
     built = sized_network(name, options.dims) if is_sized else zoo_model(name).build()

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from go_rl.core import PlanError
 from go_rl.core.files.strict_json import read_json, shown
+from go_rl.core.files.typed_json import from_json
 
 FORMAT = "go_rl-stages-2"
 FILE = "stages.json"
@@ -109,10 +110,10 @@ def read_manifest(folder: str | Path) -> Manifest:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         found = document.get("format") if isinstance(document, dict) else document
         raise PlanError(f"{path}: format {shown(found)}; this version reads {FORMAT!r}")
-    try:
-        return _manifest(document)
-    except (KeyError, TypeError, ValueError) as error:
-        raise PlanError(f"{path}: a field is missing or wrong ({error})") from error
+    del document["format"]
+    manifest = from_json(Manifest, document, str(path), PlanError, complete=True)
+    _check_manifest(manifest, path)
+    return manifest
 
 
 def check_files(folder: Path, manifest: Manifest) -> None:
@@ -125,50 +126,25 @@ def check_files(folder: Path, manifest: Manifest) -> None:
             )
 
 
-def _manifest(document: dict[str, Any]) -> Manifest:
-    known = {f.name: document[f.name] for f in fields(Manifest)}
-    stages = [{f.name: each[f.name] for f in fields(Stage)} for each in known["stages"]]
-    for stage in stages:
-        stage |= {side: _tensors(stage[side], len(stages)) for side in ("inputs", "outputs")}
-        stage |= {part: tuple(map(str, stage[part])) for part in ("operators", "copies")}
-    for number, stage in enumerate(stages):
-        _check_senders(number, stage, stages)
-    if known["runtime"] not in RUNTIMES:
-        raise ValueError(f"runtime {known['runtime']!r} is none of {', '.join(RUNTIMES)}")
-    for file in (known["arrays"], *(stage["file"] for stage in stages)):
-        if file is not None and Path(str(file)).name != file:
-            raise ValueError(f"file {file!r} is no name of a file beside the manifest")
-    known |= {
-        "stages": tuple(Stage(**stage) for stage in stages),
-        "outputs": _tensors(known["outputs"], len(stages)),
-        "notes": tuple(map(str, known["notes"])),
-        "dims": {str(name): int(size) for name, size in known["dims"].items()},
-    }
-    return Manifest(**known)
-
-
-def _check_senders(number: int, stage: Mapping[str, Any], stages: list[dict[str, Any]]) -> None:
-    """Raise a `ValueError` where a stage reads what no earlier stage sends."""
-    for tensor in stage["inputs"]:
-        if tensor.sender == FROM_USER:
-            continue
-        sent = [each.name for each in stages[tensor.sender]["outputs"]]
-        if tensor.sender >= number or tensor.name not in sent:
-            raise ValueError(
-                f"stage {number} reads {tensor.name!r}, which stage {tensor.sender} does not send "
-                "before"
-            )
-
-
-def _tensors(entries: Any, stages: int) -> tuple[StageTensor, ...]:
-    found = []
-    for entry in entries:
-        shape = None if entry["shape"] is None else tuple(entry["shape"])
-        tensor = StageTensor(
-            entry["name"], entry["element_type"], shape, int(entry["sender"]),
-            bool(entry["is_weight"]),
-        )  # fmt: skip
-        if not FROM_USER <= tensor.sender < stages:
-            raise ValueError(f"tensor {tensor.name!r} comes from stage {tensor.sender}")
-        found.append(tensor)
-    return tuple(found)
+def _check_manifest(manifest: Manifest, path: Path) -> None:
+    """Raise a `PlanError` for an unknown runtime, a file elsewhere, a sender that sends nothing."""
+    if manifest.runtime not in RUNTIMES:
+        raise PlanError(f"{path}: runtime {manifest.runtime!r} is none of {', '.join(RUNTIMES)}")
+    for file in (manifest.arrays, *(stage.file for stage in manifest.stages)):
+        if file is not None and Path(file).name != file:
+            raise PlanError(f"{path}: file {file!r} is no name of a file beside the manifest")
+    sent = [{tensor.name for tensor in stage.outputs} for stage in manifest.stages]
+    for number, stage in enumerate(manifest.stages):
+        for tensor in (*stage.inputs, *stage.outputs, *manifest.outputs):
+            if not FROM_USER <= tensor.sender < len(sent):
+                raise PlanError(
+                    f"{path}: tensor {tensor.name!r} comes from stage {tensor.sender}, and there "
+                    f"are {len(sent)}"
+                )
+        for tensor in stage.inputs:
+            read = tensor.sender
+            if read != FROM_USER and (read >= number or tensor.name not in sent[read]):
+                raise PlanError(
+                    f"{path}: stage {number} reads {tensor.name!r}, which stage {read} does not "
+                    "send before"
+                )

@@ -25,8 +25,7 @@ from go_rl.report.notes import shortened
 from go_rl.report.page.methods_file import MethodRuns
 from go_rl.report.page.nested_layout import nested_layout
 from go_rl.report.page.scopes import scope_tree
-from go_rl.report.page.slack import slack_of
-from go_rl.report.page.timetable import timetable
+from go_rl.report.page.timetable import slack_of, timetable
 from go_rl.report.page.tried_moves import Hindrance, TriedMove, tried_moves
 from go_rl.report.timeline.plan_timeline import plan_timeline
 from go_rl.verify.check_plan import check_plan

@@ -7,28 +7,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
-from types import NoneType
 from typing import Any
 
-from go_rl.core.errors import RecordError, nearest
+from go_rl.core.errors import RecordError
+from go_rl.core.files.typed_json import from_json
 
 LARGEST = 2**31 - 1
 """Largest whole number that every database keeps."""
 AS_IT_COMES = ""
 """The setting of a measurement under the defaults."""
-
-_FIELD_TYPES: dict[str, tuple[type, ...]] = {
-    "workload": (str,),
-    "target": (str,),
-    "setting": (str,),
-    "round": (int,),
-    "seconds": (float, int, NoneType),
-    "spread": (float, int, NoneType),
-    "repeats": (int,),
-    "reason": (str,),
-    "details": (dict,),
-    "measured_at": (str,),
-}
 
 
 def utc_now() -> str:
@@ -100,21 +87,7 @@ class Record:
         Raises:
             RecordError: a field is missing, unknown, malformed, or contradicts another.
         """
-        if not isinstance(document, dict):
-            raise RecordError("a record is a JSON object with workload, target and seconds")
-        for name in document:
-            if name not in _FIELD_TYPES:
-                raise RecordError(f"unknown field {name!r}{nearest(name, FIELDS)}")
-        for name, types in _FIELD_TYPES.items():
-            if name not in document:
-                raise RecordError(f"field {name!r} is missing")
-            if type(document[name]) not in types:
-                allowed = " or ".join("null" if t is NoneType else t.__name__ for t in types)
-                raise RecordError(f"{name} must be {allowed}, not {document[name]!r}")
-        values: dict[str, Any] = dict(document)
-        for name in ("seconds", "spread"):
-            values[name] = _as_float(name, document[name])
-        return Record(**values)
+        return from_json(Record, document, "record", RecordError, complete=True)
 
 
 FIELDS = tuple(f.name for f in fields(Record))
@@ -168,13 +141,6 @@ def _check_moment(record: Record) -> None:
     except ValueError:
         right = False
     _check(right, "measured_at", record, "ISO 8601 in UTC, such as 2025-01-31T12:00:00+00:00")
-
-
-def _as_float(name: str, number: int | float | None) -> float | None:
-    try:
-        return None if number is None else float(number)
-    except OverflowError:
-        raise RecordError(f"{name} must be finite, not {number!r}") from None
 
 
 def _plain(value: Any, where: str) -> Any:

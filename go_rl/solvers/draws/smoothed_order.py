@@ -28,12 +28,6 @@ LEAST_VARIANCE = 1e-9
 """Least variance, that of a distribution that is certain, in chips^2."""
 
 
-def smoothed_order(net: Network, log_probs: Float64[np.ndarray, "M k"]) -> Int64[np.ndarray, "M"]:
-    """Return the order of [M, chips] log-probabilities, which need not be normalised."""
-    mean, variance = chip_moments(log_probs)
-    return order_of(net, mean, variance)
-
-
 def order_of(
     net: Network, mean: Float64[np.ndarray, "M"], variance: Float64[np.ndarray, "M"]
 ) -> Int64[np.ndarray, "M"]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, isfinite
 
+from go_rl.core.ranges import COUNT, FINITE_POSITIVE, NOT_NEGATIVE, PART, check_ranges
 from go_rl.tuning.config import FirstRound, TuningError
 
 LONGEST_SLOT = 100.0
@@ -37,26 +37,16 @@ class SlotConfig:
     batch each, at the end, of candidates like those that were found (`go_rl.tuning.loop.reuse`)."""
     first_round: FirstRound = "slowest"
     """Order in which dynamic schedulers give each operator its first slot
-    (`go_rl.tuning.loop.schedulers.first_round`)."""
+    (`go_rl.tuning.loop.schedulers.scheduler`)."""
     slot: float | None = None
     """Seconds of a slot; None: `LONGEST_SLOT` or the budget over `SLOTS_AN_OPERATOR` slots an
     operator, whichever is less."""
 
     def __post_init__(self) -> None:
-        if not (self.seconds > 0 and isfinite(self.seconds)):
-            raise TuningError(f"tuning: the budget must be above 0 seconds, not {self.seconds}")
-        if self.trials is not None and self.trials < 1:
-            raise TuningError(f"tuning: trials must be >= 1, not {self.trials}")
-        if self.batch < 1 or self.patience < 1:
-            raise TuningError(
-                f"tuning: batch and patience must be >= 1, not {self.batch} and {self.patience}"
-            )
-        if not 0 < self.heavy <= 1:
-            raise TuningError(f"tuning: the share of FLOP must lie in (0, 1], not {self.heavy}")
-        if self.seed < 0:
-            raise TuningError(f"tuning: seed must be >= 0, not {self.seed}")
-        if self.slot is not None and not 0 < self.slot < inf:
-            raise TuningError(f"tuning: a slot must last more than 0 seconds, not {self.slot}")
+        check_ranges(
+            self, "tuning", TuningError, seconds=FINITE_POSITIVE, trials=COUNT, batch=COUNT,
+            patience=COUNT, heavy=PART, seed=NOT_NEGATIVE, slot=FINITE_POSITIVE,
+        )  # fmt: skip
 
     def slot_seconds(self, operators: int) -> float:
         """Return the seconds of one slot; each slot has at least one batch of trials."""

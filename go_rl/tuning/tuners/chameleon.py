@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float32, Float64
 
+from go_rl.core.ranges import COUNT, SHARE, Range, check_ranges
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.loop.nouns import Candidate, CandidateSpace
 from go_rl.tuning.tuners.adaptive_sampling import adaptive_sample
@@ -58,14 +59,11 @@ class ChameleonConfig:
     model: OnlineScorerConfig = field(default_factory=OnlineScorerConfig)
 
     def __post_init__(self) -> None:
-        for name in ("effort", "agents", "moves", "choices", "epochs", "hidden", "clustered"):
-            if getattr(self, name) < 1:
-                raise TuningError(f"chameleon: {name} must be >= 1, not {getattr(self, name)}")
-        for name in ("discount", "best_share", "knee"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise TuningError(f"chameleon: {name} must be from 0 to 1")
-        if not 0 < self.learning_rate < 1:
-            raise TuningError("chameleon: learning_rate must be above 0 and below 1")
+        check_ranges(
+            self, "chameleon", TuningError, effort=COUNT, agents=COUNT, moves=COUNT, choices=COUNT,
+            epochs=COUNT, hidden=COUNT, clustered=COUNT, discount=SHARE, best_share=SHARE,
+            knee=SHARE, learning_rate=Range(0, 1, above=True, below=True),
+        )  # fmt: skip
 
 
 def chameleon(

@@ -15,6 +15,7 @@ from math import ceil
 import numpy as np
 from jaxtyping import Float64
 
+from go_rl.core.ranges import COUNT, FINITE, SHARE, check_ranges
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.loop.nouns import Candidate, CandidateSpace
 from go_rl.tuning.tuners.model_guided import ModelGuidedTuner
@@ -40,19 +41,14 @@ class EvolutionConfig:
     random_share: float = 0.05
     """Share of a batch that is random (epsilon)."""
     diversity: float = 0.0
-    """Weight of covering many values of features (`go_rl.tuning.tuners.diverse_choice`)."""
+    """Weight of covering many values of features (`go_rl.tuning.tuners.proposal`)."""
     model: OnlineScorerConfig = field(default_factory=OnlineScorerConfig)
 
     def __post_init__(self) -> None:
-        for name in ("effort", "generations"):
-            if getattr(self, name) < 1:
-                raise TuningError(f"evolution: {name} must be >= 1, not {getattr(self, name)}")
-        for name in ("best_share", "random_share"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise TuningError(f"evolution: {name} must be from 0 to 1")
-        for name in ("pressure", "diversity"):
-            if not 0 <= getattr(self, name) < float("inf"):
-                raise TuningError(f"evolution: {name} must be finite and >= 0")
+        check_ranges(
+            self, "evolution", TuningError, effort=COUNT, generations=COUNT, best_share=SHARE,
+            random_share=SHARE, pressure=FINITE, diversity=FINITE,
+        )  # fmt: skip
 
 
 def evolutionary_search(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from jaxtyping import Float32, Float64
 
+from go_rl.core.ranges import Range, check_ranges
 from go_rl.costs.trees.candidate_ranks import (
     CandidateRanks,
     CandidateRanksConfig,
@@ -32,10 +33,7 @@ class OnlineScorerConfig:
     trees: CandidateRanksConfig = field(default_factory=CandidateRanksConfig)
 
     def __post_init__(self) -> None:
-        if self.refit_every < FEWEST:
-            raise TuningError(
-                f"inner tuner: refit_every must be >= {FEWEST}, not {self.refit_every}"
-            )
+        check_ranges(self, "inner tuner", TuningError, refit_every=Range(FEWEST))
 
 
 class OnlineScorer:

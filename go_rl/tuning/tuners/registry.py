@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Protocol, runtime_checkable
 
 from go_rl.core.errors import nearest
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.loop.nouns import CandidateSpace, InnerTuner, MakeInnerTuner
+from go_rl.tuning.loop.nouns import Candidate, CandidateSpace, InnerTuner, MakeInnerTuner, Trial
 from go_rl.tuning.tuners.chameleon import chameleon
 from go_rl.tuning.tuners.evolutionary_search import evolutionary_search
-from go_rl.tuning.tuners.random_search import RandomCandidates
+from go_rl.tuning.tuners.observed_trials import ObservedTrials
+from go_rl.tuning.tuners.proposal import check_count, random_batch
 from go_rl.tuning.tuners.scored_pool import CandidateScorer
 from go_rl.tuning.tuners.simulated_annealing import simulated_annealing
 
@@ -65,3 +66,22 @@ def inner_tuner(
         raise TuningError(f"unknown inner tuner {name!r}{nearest(name, TUNERS)} There are {known}")
     made = GUIDED[name]
     return lambda space, seed: made(space, seed, prior=prior, learn=learn)
+
+
+class RandomCandidates:
+    """Draws candidates; learns nothing.
+
+    Args:
+        space: of the operator.
+        seed: random seed.
+    """
+
+    def __init__(self, space: CandidateSpace, seed: int) -> None:
+        self._observed = ObservedTrials(space, seed)
+
+    def propose(self, count: int) -> list[Candidate]:
+        check_count(count)
+        return random_batch(self._observed, count, self._observed.rng())
+
+    def observe(self, trials: Sequence[Trial]) -> None:
+        self._observed.add(trials)

@@ -14,6 +14,7 @@ from math import ceil
 import numpy as np
 from jaxtyping import Float64
 
+from go_rl.core.ranges import COUNT, FINITE, SHARE, check_ranges
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.loop.nouns import Candidate, CandidateSpace
 from go_rl.tuning.tuners.model_guided import ModelGuidedTuner
@@ -41,21 +42,16 @@ class AnnealingConfig:
     best_share: float = 0.5
     """Largest share of chains that start from the fastest candidates measured."""
     diversity: float = 1.0
-    """Weight of covering many values of features; see `go_rl.tuning.tuners.diverse_choice`."""
+    """Weight of covering many values of features; see `go_rl.tuning.tuners.proposal`."""
     random_share: float = 0.05
     """Share of a batch that is random (epsilon)."""
     model: OnlineScorerConfig = field(default_factory=OnlineScorerConfig)
 
     def __post_init__(self) -> None:
-        for name in ("effort", "chains", "patience"):
-            if getattr(self, name) < 1:
-                raise TuningError(f"annealing: {name} must be >= 1, not {getattr(self, name)}")
-        for name in ("best_share", "random_share"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise TuningError(f"annealing: {name} must be from 0 to 1")
-        for name in ("temperature", "diversity"):
-            if not 0 <= getattr(self, name) < float("inf"):
-                raise TuningError(f"annealing: {name} must be finite and >= 0")
+        check_ranges(
+            self, "annealing", TuningError, effort=COUNT, chains=COUNT, patience=COUNT,
+            best_share=SHARE, random_share=SHARE, temperature=FINITE, diversity=FINITE,
+        )  # fmt: skip
 
 
 def simulated_annealing(

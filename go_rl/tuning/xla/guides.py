@@ -23,7 +23,7 @@ from go_rl.costs.kernels.calibrated import KIND, CalibratedKernels
 from go_rl.costs.kernels.measure.settings import FLAG_SETTINGS
 from go_rl.costs.kernels.predictor import KernelPredictor, latest_weights
 from go_rl.costs.models.analytical import Analytical
-from go_rl.costs.models.kernel_work import kernel_work
+from go_rl.costs.models.kernel_cache import kernel_work
 from go_rl.costs.tiles.ranks.predictor import FlagRanks, RankPredictor, shipped_ranks
 from go_rl.graphs.cutting.kernel_set import KernelSet
 from go_rl.tuning.config import LEARNED, TuneConfig, TuningError

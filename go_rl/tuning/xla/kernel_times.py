@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from go_rl.core import OpKind
-from go_rl.costs.models.kernel_work import kernel_work
+from go_rl.costs.models.kernel_cache import kernel_work
 from go_rl.runtime.records import AS_IT_COMES
 from go_rl.tuning.loop.nouns import Trial, TunedOperator
 from go_rl.tuning.xla.fusions import FusionSpace, GraphFusion, Part

@@ -10,11 +10,11 @@ from parameters import random_variables
 from go_rl.costs.kernels.batch import batch_of
 from go_rl.costs.kernels.features import KernelFeatures, kernel_features
 from go_rl.costs.kernels.network import KernelNetwork, KernelNetworkConfig
-from go_rl.costs.kernels.opcodes import vocabulary_of
 from go_rl.costs.kernels.predictor import KernelPredictor
 from go_rl.costs.kernels.training import TrainedNetwork
 from go_rl.graphs.cutting.fusion import Fuser
 from go_rl.graphs.cutting.kernel_set import KernelSet, cut_kernels, join_kernels
+from go_rl.graphs.cutting.opcode_names import vocabulary_of
 from go_rl.graphs.readers.jax.reader import trace_jax
 
 

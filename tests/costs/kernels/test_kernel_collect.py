@@ -10,7 +10,7 @@ import pytest
 from go_rl.core import MissingDependencyError, ReadError, RecordError, TrainingError
 from go_rl.costs.kernels.measure import worker as measuring
 from go_rl.costs.kernels.measure.collect import KERNELS, NODES, PROGRAMS, collect_kernels
-from go_rl.costs.kernels.measure.programs import load_programs
+from go_rl.costs.kernels.measure.exported import load_programs
 from go_rl.costs.kernels.measure.settings import FLAG_SETTINGS, LAYOUT_SETTINGS
 from go_rl.costs.timing import rounds as kernel_visits
 from go_rl.costs.timing.config import CollectConfig, SamplingConfig, TimingConfig

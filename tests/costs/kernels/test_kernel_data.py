@@ -12,7 +12,7 @@ from go_rl.costs.kernels.measure.data import (
     load_kernel_data,
     save_kernel_data,
 )
-from go_rl.costs.timing.core_speed_file import FolderPace, pace_path, write_pace
+from go_rl.costs.timing.core_speed import FolderPace, pace_path, write_pace
 from go_rl.graphs.cutting.file_format import save_kernels
 from go_rl.runtime.records import Record, RecordStore
 

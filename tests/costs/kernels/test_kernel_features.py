@@ -15,8 +15,8 @@ from go_rl.costs.kernels.features import (
     kernel_features,
     layout_features,
 )
-from go_rl.costs.kernels.opcodes import UNKNOWN, opcode, opcode_numbers, vocabulary_of
 from go_rl.graphs.cutting.kernel_set import cut_kernels
+from go_rl.graphs.cutting.opcode_names import UNKNOWN, opcode, opcode_numbers, vocabulary_of
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 
 

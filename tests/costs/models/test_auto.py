@@ -9,7 +9,7 @@ import pytest
 from go_rl.api.options import OptimizeOptions
 from go_rl.api.problem import problem_for, problem_of
 from go_rl.core import Budget, Device, load_hardware
-from go_rl.core.hardware.gpus import GPU_CHIPS
+from go_rl.core.hardware.systems import GPU_CHIPS
 from go_rl.costs.models.registry import cost_identity
 from go_rl.graphs.readers.jax.reader import trace_jax
 from go_rl.graphs.zoo.models.building import floats

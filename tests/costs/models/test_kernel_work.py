@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from go_rl.core import OpKind
-from go_rl.costs.models.kernel_work import kernel_work
+from go_rl.costs.models.kernel_cache import kernel_work
 from go_rl.graphs.cutting.kernel_set import cut_kernels
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 

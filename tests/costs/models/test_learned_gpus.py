@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from go_rl.core import CheckpointError, HardwareError, Objective
-from go_rl.core.hardware.gpus import GPU_CHIPS, GPU_LINKS
 from go_rl.core.hardware.hardware import Device
 from go_rl.core.hardware.presets import load_hardware
+from go_rl.core.hardware.systems import GPU_CHIPS, GPU_LINKS
 from go_rl.costs.devices import find_device
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.costs.models.cost_model import Kernels
@@ -18,7 +18,7 @@ from go_rl.costs.models.fusion_lower_bound import fusion_lower_bound
 from go_rl.costs.models.gpus.gpu_kernels import GpuKernels, streamed_rows
 from go_rl.costs.models.gpus.gpu_sheets import DATA_SHEETS
 from go_rl.costs.models.gpus.learned_gpus import LearnedGpus
-from go_rl.costs.models.kernel_work import kernel_work
+from go_rl.costs.models.kernel_cache import kernel_work
 from go_rl.costs.models.registry import cost_identity, is_cost, named_cost
 from go_rl.costs.operators import GPU_WEIGHTS
 from go_rl.costs.operators.launches.launch import moved, operator_rows

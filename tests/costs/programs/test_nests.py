@@ -19,7 +19,6 @@ from go_rl.costs.programs.nests import (
     NestBuffer,
     NestError,
     Statement,
-    affine,
     check_nest,
     index_text,
     nest_from_json,
@@ -113,20 +112,6 @@ def computed(index: Any, at: list[int]) -> int:
     if index.kind in ("//", "%"):
         return left // right if index.kind == "//" else left % right
     return results[index.kind]
-
-
-@given(indices(), st.lists(st.integers(0, 5), min_size=4, max_size=4))
-def test_an_affine_form_has_the_value_of_the_index(index: Any, at: list[int]):
-    found = affine(index)
-    if found is not None:
-        constant, factors = found
-        assert constant + sum(f * at[n] for n, f in factors.items()) == computed(index, at)
-
-
-def test_quotients_and_extrema_are_not_affine():
-    assert affine(IndexOperation("//", I0, 2)) is None
-    assert affine(IndexOperation("*", I0, I1)) is None
-    assert affine(IndexOperation("*", IndexOperation("+", I0, 3), 4)) == (12, {0: 4})
 
 
 def changed(**fields: Any) -> LoopNest:

@@ -164,7 +164,7 @@ def test_the_latent_holds_program_and_device():
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"batch": 0}, "batch and moments must be >= 1"),
+        ({"batch": 0}, "batch must be >= 1"),
         ({"steps": 0}, "steps must be >= 1"),
         ({"cmd_weight": -1.0}, "must be >= 0"),
     ],

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from go_rl.core import TrainingError
-from go_rl.costs.programs.learn.select_tasks import program_features, select_tasks
+from go_rl.costs.programs.learn.choose_programs import program_features, select_tasks
 from tests.costs.programs.made_up import made_up_programs
 
 

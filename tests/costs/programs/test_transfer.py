@@ -101,9 +101,9 @@ def _leaves(tree) -> list[np.ndarray]:
     ("make", "message"),
     [
         (lambda: TunerSizes(units=5, heads=4), "must be a multiple of heads"),
-        (lambda: TunerSizes(unrolling=0), "sizes must be >= 1, not 0"),
+        (lambda: TunerSizes(unrolling=0), "unrolling must be >= 1, not 0"),
         (lambda: TunerRun(loss="rms"), "no loss 'rms'; did you mean 'rmse'"),
-        (lambda: TunerRun(epochs=0), "epochs and batch must be >= 1"),
+        (lambda: TunerRun(epochs=0), "epochs must be >= 1"),
     ],
 )
 def test_bad_configuration(make, message):

@@ -5,8 +5,8 @@ import pytest
 from costs.kernels.kernels import few_features, few_kernels
 from rounding import assert_rounded_alike
 
-from go_rl.costs.kernels.opcodes import vocabulary_of
 from go_rl.costs.trees.boosted import BoostedConfig, BoostedTrees, SummedKernels, summed_features
+from go_rl.graphs.cutting.opcode_names import vocabulary_of
 
 
 def summed() -> np.ndarray:

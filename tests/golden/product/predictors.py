@@ -12,7 +12,6 @@ from go_rl.costs.kernels.features import kernel_features
 from go_rl.costs.kernels.measure.data import KernelData, load_kernel_data, plain_seconds
 from go_rl.costs.kernels.measure.settings import LAYOUTS
 from go_rl.costs.kernels.network import KernelNetworkConfig
-from go_rl.costs.kernels.opcodes import vocabulary_of
 from go_rl.costs.kernels.predictor import SHIPPED as KERNEL_MODELS
 from go_rl.costs.kernels.predictor import (
     KernelPredictions,
@@ -33,6 +32,7 @@ from go_rl.costs.tiles.ranks.training import RankTrainConfig
 from go_rl.costs.trees.boosted import BoostedConfig, BoostedTrees, SummedKernels, summed_features
 from go_rl.graphs.cutting.fusion import Fuser
 from go_rl.graphs.cutting.kernel_set import KernelSet, cut_kernels, join_kernels
+from go_rl.graphs.cutting.opcode_names import vocabulary_of
 
 from ..fingerprint import Facts, digest, moments, short
 from .learners import _weights

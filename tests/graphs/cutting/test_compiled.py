@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 
 from go_rl.core import OpGraph, OpKind, check_graph
-from go_rl.graphs.cutting.compiled import chain_kernel, compiled_network, default_leaders
-from go_rl.graphs.cutting.library_chains import library_chains
+from go_rl.graphs.cutting.compiled import (
+    chain_kernel,
+    compiled_network,
+    default_leaders,
+    library_chains,
+)
 from go_rl.graphs.cutting.recomputed import MOST, recomputed_nodes
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 

@@ -11,7 +11,7 @@ import pytest
 from go_rl import load
 from go_rl.core import ReadError, ZooError, check_graph
 from go_rl.graphs.zoo import SPLITS, ZOO_VERSION, index, page, zoo_entry, zoo_graph, zoo_names
-from go_rl.graphs.zoo.split import (
+from go_rl.graphs.zoo.index import (
     EXTRA,
     TEST,
     TEST_FAMILIES,

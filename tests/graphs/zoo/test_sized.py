@@ -8,7 +8,8 @@ import pytest
 
 from go_rl import load
 from go_rl.core import ReadError, ZooError
-from go_rl.graphs.zoo import sized, zoo_names
+from go_rl.graphs.zoo import load_model as loading
+from go_rl.graphs.zoo import zoo_names
 from go_rl.graphs.zoo.models.language.sized import (
     FROZEN,
     SIZED,
@@ -21,7 +22,7 @@ from go_rl.graphs.zoo.models.language.transformers import GPT
 
 
 def test_names_are_known_without_jax():
-    assert set(sized.SIZED_NAMES) == set(SIZED)
+    assert set(loading.SIZED_NAMES) == set(SIZED)
     assert set(FROZEN) < set(zoo_names("extra"))
 
 

@@ -20,7 +20,7 @@ from go_rl.objectives.common.allocator.allocate import (
     allocate,
     check_allocation,
 )
-from go_rl.objectives.common.allocator.cp_sat import solve_with_cp_sat
+from go_rl.objectives.common.allocator.cp_sat import solve_with_cp_sat, ties_of
 from go_rl.objectives.common.allocator.first_fit import first_fit
 from go_rl.objectives.common.allocator.restarts import RestartedSearch, luby
 from go_rl.objectives.common.allocator.search import (
@@ -31,7 +31,6 @@ from go_rl.objectives.common.allocator.search import (
     start_search,
 )
 from go_rl.objectives.common.allocator.sections import peak_over, sections_of
-from go_rl.objectives.common.allocator.ties import ties_of
 
 DATA = Path(os.environ.get("GO_RL_DATA", Path(__file__).parents[3] / "../shared/data"))
 

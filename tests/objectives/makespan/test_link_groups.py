@@ -121,10 +121,10 @@ def test_heft_with_queues_on_links_ends_when_it_says():
         ({"topology": "ring"}, "groups are for fully connected devices, not for a ring"),
         ({"hosts": [[0, 1], [1, 2]]}, "device 1 is on two hosts"),
         ({"hosts": [[0, 9]]}, "hosts names device 9; devices are 0..3"),
-        ({"hosts": [0, 1]}, "hosts must list sets of devices, such as [[0, 1], [2, 3]]"),
-        ({"hosts": [[0, 1.5]]}, "devices are numbered 0, 1, ..., not 1.5"),
+        ({"hosts": [0, 1]}, "hosts[0] must be a list, not 0"),
+        ({"hosts": [[0, 1.5]]}, "hosts[0][1] must be a whole number, not 1.5"),
         ({"groups": {}}, "groups must be a list"),
-        ({"groups": [3]}, "groups[0] must be an object"),
+        ({"groups": [3]}, "groups[0]: must be a JSON object"),
         ({"groups": [{"name": "a", "devices": [[0]], "bandwidth": 1}]}, "at least two devices"),
         ({"groups": [{"name": "a", "devices": [], "bandwidth": 1}]}, "joins no devices"),
         ({"groups": [{"name": "a", "devices": [[0, 1], [1, 2]], "bandwidth": 1}]},
@@ -134,7 +134,7 @@ def test_heft_with_queues_on_links_ends_when_it_says():
         ({"groups": [{"name": "a", "devices": [[0, 4]], "bandwidth": 1}]},
          "group 'a' names device 4"),
         ({"groups": [{"name": "a", "device": [[0, 1]], "bandwidth": 1}]}, "'devices'"),
-        ({"groups": [{"name": 3, "devices": [[0, 1]], "bandwidth": 1}]}, "name must be a string"),
+        ({"groups": [{"name": 3, "devices": [[0, 1]], "bandwidth": 1}]}, "name must be a text"),
     ],
 )  # fmt: skip
 def test_bad_links_are_one_clear_error(change, message):

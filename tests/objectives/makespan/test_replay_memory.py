@@ -10,8 +10,7 @@ from reference.step_problems import Summed, decided, random_plans, random_step, 
 
 from go_rl.core import Device, OpKind, Problem, Status
 from go_rl.core.decisions import Decisions
-from go_rl.objectives.makespan.simulate.peak import held_at_peak
-from go_rl.objectives.makespan.simulate.pricing import MakespanPricer
+from go_rl.objectives.makespan.simulate.pricing import MakespanPricer, held_at_peak
 from go_rl.verify import makespan_value
 
 ELEMENTWISE, INPUT, OTHER = OpKind.ELEMENTWISE, OpKind.INPUT, OpKind.OTHER

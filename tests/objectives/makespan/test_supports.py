@@ -173,8 +173,8 @@ def test_pins_and_classes_that_no_device_can_serve_are_named():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"supports": "Conv"}, "supports must list types or kinds of operators"),
-        ({"cannot": [3]}, "cannot must list types or kinds"),
+        ({"supports": "Conv"}, "supports must be a list, not 'Conv'"),
+        ({"cannot": [3]}, "cannot[0] must be a text, not 3"),
         ({"supports": []}, "supports lists nothing; leave it out"),
         ({"support": ["Conv"]}, "unknown field 'support'; did you mean 'supports'?"),
     ],

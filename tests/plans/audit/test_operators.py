@@ -7,7 +7,7 @@ from onnx import TensorProto, helper
 
 from go_rl.core import ExecutionError
 from go_rl.plans.audit import Kernel, operator_fates, read_profile
-from go_rl.plans.audit.kernels import operator_runs
+from go_rl.plans.audit.profile import operator_runs
 
 CPU = "CPUExecutionProvider"
 

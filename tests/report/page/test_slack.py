@@ -6,7 +6,7 @@ from page_parts import named_graph, planned, problem_on, zoo_plan
 
 from go_rl.core import Objective, Status
 from go_rl.objectives.makespan.simulate.timeline import MemoryUse, Slice, Timeline, Track
-from go_rl.report.page.slack import slack_of
+from go_rl.report.page.timetable import slack_of
 from go_rl.report.timeline.plan_timeline import plan_timeline
 
 

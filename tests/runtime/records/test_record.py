@@ -108,13 +108,13 @@ def test_whole_numbers_may_stand_for_seconds(measured):
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"seconds": "1"}, "^seconds must be float or int or null, not '1'"),
-        ({"seconds": 10**400}, "^seconds must be finite"),
-        ({"round": True}, "^round must be int, not True"),
-        ({"repeats": 1.0}, "^repeats must be int, not 1.0"),
-        ({"details": []}, r"^details must be dict, not \[\]"),
-        ({"reason": None}, "^reason must be str, not None"),
-        ({"secnods": 1}, "^unknown field 'secnods'; did you mean 'seconds'?"),
+        ({"seconds": "1"}, "^record: seconds must be a finite number or null, not '1'"),
+        ({"seconds": 10**400}, "^record: seconds must be a finite number"),
+        ({"round": True}, "^record: round must be a whole number, not True"),
+        ({"repeats": 1.0}, "^record: repeats must be a whole number, not 1.0"),
+        ({"details": []}, r"^record: details: must be a JSON object, not \[\]"),
+        ({"reason": None}, "^record: reason must be a text, not None"),
+        ({"secnods": 1}, "^record: unknown field 'secnods'; did you mean 'seconds'?"),
     ],
 )
 def test_malformed_documents_are_refused_by_field(measured, changed, said):
@@ -125,7 +125,7 @@ def test_malformed_documents_are_refused_by_field(measured, changed, said):
 def test_missing_fields_and_other_documents_are_refused(measured):
     document = measured().to_json()
     del document["spread"]
-    with pytest.raises(RecordError, match=r"^field 'spread' is missing"):
+    with pytest.raises(RecordError, match=r"^record: field 'spread' is missing"):
         Record.from_json(document)
-    with pytest.raises(RecordError, match=r"^a record is a JSON object"):
+    with pytest.raises(RecordError, match=r"^record: must be a JSON object"):
         Record.from_json([1])

@@ -76,7 +76,7 @@ def test_flipped_bytes_never_pass_as_other_records(records, tmp_path):
         (HEADER | {"version": 2}, [], "line 1 says version 2, and this go_rl reads 1"),
         (HEADER | {"count": None}, [], "line 1: count must be a whole number, not None"),
         (HEADER, [], "line 1 is the last, but the header promises 1 records"),
-        (HEADER, [b"{}"], "line 2: field 'workload' is missing"),
+        (HEADER, [b"{}"], "line 2: record: field 'workload' is missing"),
         (HEADER, [b"\xff"], "line 2 is damaged"),
         (HEADER, [b"{"], "line 2 is damaged"),
         (HEADER, [b"[" * 100_000], "line 2 is damaged"),

@@ -4,11 +4,15 @@ import numpy as np
 import pytest
 
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.loop.belief.curve_belief import CurveBelief, Posterior
+from go_rl.tuning.loop.belief.curve_belief import (
+    CurveBelief,
+    Posterior,
+    last_segment,
+    segment_starts,
+)
 from go_rl.tuning.loop.belief.curve_families import FAMILIES
 from go_rl.tuning.loop.belief.curve_library import CurveLibrary, load_curves
 from go_rl.tuning.loop.belief.registry import belief_of
-from go_rl.tuning.loop.belief.segments import last_segment, segment_starts
 from go_rl.tuning.loop.belief.transfer_belief import TransferBelief, context, kernel_weights
 
 emcee = pytest.importorskip("emcee", reason="emcee, of the extra 'tuning', is not installed")

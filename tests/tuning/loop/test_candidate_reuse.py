@@ -115,7 +115,7 @@ def test_somebody_must_choose_for_light_operators():
         tune_operators(
             ReplayBackend(POOLS), scheduler_of("round-robin"), InOrder, SlotConfig(heavy=0.5)
         )
-    with pytest.raises(TuningError, match=r"share of FLOP must lie in \(0, 1\], not 0"):
+    with pytest.raises(TuningError, match=r"heavy must be in \(0, 1\], not 0"):
         SlotConfig(heavy=0.0)
 
 
@@ -197,5 +197,5 @@ def test_the_tuner_that_ships_can_be_read():
 
 def test_a_share_out_of_range_is_refused():
     for share in (0.0, 1.5):
-        with pytest.raises(TuningError, match=rf"only-heavy must lie in \(0, 1\], not {share}"):
+        with pytest.raises(TuningError, match=rf"only_heavy must be in \(0, 1\], not {share}"):
             TuneProgramsConfig(only_heavy=share)

@@ -197,7 +197,7 @@ def test_names_that_are_not_there():
         scheduler_of("oracle")
     with pytest.raises(TuningError, match=r"unknown scheduler 'oracl'\. There are .*sequential$"):
         live_scheduler("oracl", "log-power")  # which there is no sense in naming
-    with pytest.raises(TuningError, match="share must be above 0 seconds, not 0"):
+    with pytest.raises(TuningError, match="share must be > 0, not 0"):
         scheduler_of("sequential", share=0.0)
     for name in SCHEDULERS:
         scheduler = scheduler_of(name, Improves({}), paths=[])

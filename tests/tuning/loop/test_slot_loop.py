@@ -210,12 +210,12 @@ def test_journals_that_are_not_of_this_run_are_refused(tmp_path, change, said):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"seconds": 0.0}, "budget must be above 0"),
-        ({"seconds": float("inf")}, "budget must be above 0"),
-        ({"batch": 0}, "batch and patience must be >= 1"),
-        ({"patience": 0}, "batch and patience"),
+        ({"seconds": 0.0}, "seconds must be finite and > 0"),
+        ({"seconds": float("inf")}, "seconds must be finite and > 0"),
+        ({"batch": 0}, "batch must be >= 1"),
+        ({"patience": 0}, "patience must be >= 1"),
         ({"seed": -1}, "seed must be >= 0"),
-        ({"slot": 0.0}, "a slot must last"),
+        ({"slot": 0.0}, "slot must be finite and > 0"),
     ],
 )
 def test_configurations_out_of_range_are_refused(given, said):

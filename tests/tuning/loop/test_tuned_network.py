@@ -145,12 +145,12 @@ def test_errors_are_relative_to_the_largest_magnitude():
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"minutes": 0.0}, "minutes must be finite and above 0"),
-        ({"minutes": float("nan")}, "minutes must be finite and above 0"),
+        ({"minutes": 0.0}, "minutes must be finite and > 0"),
+        ({"minutes": float("nan")}, "minutes must be finite and > 0"),
         ({"trials": 0}, "trials must be >= 1"),
-        ({"batch": 0}, "batch and check-visits must be >= 1"),
+        ({"batch": 0}, "batch must be >= 1"),
         ({"seed": -1}, "seed must be >= 0"),
-        ({"memory": 5.0}, "memory must be at least"),
+        ({"memory": 5.0}, "memory must be >= 1e"),
     ],
 )
 def test_wrong_configurations_are_named(changes, sentence):

@@ -145,7 +145,7 @@ def test_what_tvm_computes_is_what_jax_computes(tmp_path):
     import tvm  # pyright: ignore[reportMissingImports]
 
     from go_rl.tuning.tvm.compiled import max_relative_error
-    from go_rl.tuning.tvm.network import imported
+    from go_rl.tuning.tvm.lowering import imported
 
     rng = np.random.default_rng(0)
     made = {

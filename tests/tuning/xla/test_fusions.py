@@ -10,8 +10,8 @@ from go_rl.core.hardware.presets import load_hardware
 from go_rl.costs.models.make_problem import ProblemOptions, make_problem
 from go_rl.graphs.readers.jax.reader import trace_jax
 from go_rl.tuning.xla.fusions import FusionSpace, GraphFusion
+from go_rl.tuning.xla.guided_tuner import propose
 from go_rl.tuning.xla.guides import FixedSettings, Guide
-from go_rl.tuning.xla.proposals import propose
 from go_rl.verify.kernel_rules import legal_kernels
 
 

@@ -15,12 +15,12 @@ from go_rl.core import GoRLError
 from go_rl.costs.kernels.batch import batch_of
 from go_rl.costs.kernels.measure.settings import FLAG_SETTINGS
 from go_rl.costs.kernels.network import KernelNetwork, KernelNetworkConfig
-from go_rl.costs.kernels.opcodes import vocabulary_of
 from go_rl.costs.kernels.predictor import KernelPredictor
 from go_rl.costs.kernels.training import TrainedNetwork
 from go_rl.costs.models.analytical import Analytical
-from go_rl.costs.models.kernel_work import kernel_work
+from go_rl.costs.models.kernel_cache import kernel_work
 from go_rl.costs.tiles.ranks.predictor import FlagRanks, RankPredictor
+from go_rl.graphs.cutting.opcode_names import vocabulary_of
 from go_rl.tuning.config import TuneConfig, TuningError
 from go_rl.tuning.xla.guides import FixedSettings, guide_of, learned_guide, shipped_settings
 from go_rl.tuning.xla.priced_fusions import PricedFusions

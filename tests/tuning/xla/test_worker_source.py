@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from go_rl.costs.timing.config import CollectConfig
-from go_rl.costs.timing.core_speed_file import FolderPace, pace_path, write_pace
+from go_rl.costs.timing.core_speed import FolderPace, pace_path, write_pace
 from go_rl.graphs.readers.jax.stages import jax_program
 from go_rl.tuning.xla.kernel_timer import WorkerSource
 

@@ -12,7 +12,6 @@ from typing import Annotated, Any, ClassVar, Literal
 import tyro
 
 from go_rl.api.training.pretrain import ProcessConfig
-from go_rl.cli.configuration import from_json
 from go_rl.cli.console import console, counting, print_line
 from go_rl.cli.exit_codes import OK
 from go_rl.cli.folders import check_folder
@@ -20,6 +19,7 @@ from go_rl.cli.next_command import EXAMPLE_MODEL, say_next
 from go_rl.cli.runtime_log import leaving_at_once
 from go_rl.core import ProblemError, TrainingError, decision_names
 from go_rl.core.files.strict_json import read_json
+from go_rl.core.files.typed_json import from_json
 from go_rl.policy.config import POLICIES
 from go_rl.policy.learn.config import (
     CHECKPOINTS,

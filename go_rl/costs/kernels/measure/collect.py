@@ -2,7 +2,7 @@
 
 Everything lies in one folder of a `go_rl.costs.timing.collector.Collector`: beside the records
 ``kernels/<model>.npz`` holds what was measured, ``programs/<model>.zip`` the same as it travels to
-the process that measures (`go_rl.costs.kernels.measure.programs`), ``done`` a mark for each model
+the process that measures (`go_rl.costs.kernels.measure.exported`), ``done`` a mark for each model
 that is complete. What is there is not measured again, so a run that was cut off goes on where it
 stopped. Compilation and timing happen in a worker process on a core of its own, some hundred
 kernels together (`go_rl.costs.timing.rounds`), while this one cuts the next; a kernel that crashes
@@ -20,8 +20,12 @@ from pathlib import Path
 
 from go_rl.core import MissingDependencyError, ReadError
 from go_rl.core.files.whole_file import write_text
-from go_rl.costs.kernels.measure.exported import part_task, zoo_program
-from go_rl.costs.kernels.measure.programs import load_programs, save_programs
+from go_rl.costs.kernels.measure.exported import (
+    load_programs,
+    part_task,
+    save_programs,
+    zoo_program,
+)
 from go_rl.costs.kernels.measure.sampling import sample_kernels
 from go_rl.costs.kernels.measure.settings import flag_settings, layout_settings, with_setting
 from go_rl.costs.kernels.measure.worker import KernelTask

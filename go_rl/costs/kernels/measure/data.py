@@ -21,7 +21,7 @@ from go_rl.costs.kernels.measure.collect import KERNELS
 from go_rl.costs.kernels.measure.settings import LAYOUTS
 from go_rl.costs.kernels.measure.worker import XLA_COSTS
 from go_rl.costs.timing.collector import MODEL, measured_columns
-from go_rl.costs.timing.core_speed_file import pace_path, read_pace
+from go_rl.costs.timing.core_speed import pace_path, read_pace
 from go_rl.graphs.cutting.file_format import load_kernels, save_kernels
 from go_rl.graphs.cutting.kernel_set import KernelSet, join_kernels
 from go_rl.runtime.records import AS_IT_COMES, RECORDS, Record, RecordStore

@@ -21,6 +21,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from go_rl.core import TrainingError
+from go_rl.core.ranges import COUNT, LESS_THAN_ALL, check_ranges
 from go_rl.costs.learning.training import initial_params
 from go_rl.costs.programs.features import LEAF_NUMBERS
 from go_rl.costs.programs.learn.examples import TARGET_FEATURES
@@ -52,19 +53,21 @@ class ProgramNetworkConfig:
 
     def __post_init__(self) -> None:
         sizes = (
-            self.input_units, self.encoder_layers, self.heads, self.feedforward_units,
-            self.leaf_numbers, self.embedding, *self.embedding_layers, *self.device_layers,
-            *self.decoder_layers,
+            "input_units", "encoder_layers", "heads", "feedforward_units", "leaf_numbers",
+            "embedding", "embedding_layers", "device_layers", "decoder_layers",
         )  # fmt: skip
-        if min(sizes) < 1:
-            raise TrainingError(f"program network: sizes must be >= 1, not {min(sizes)}")
+        check_ranges(
+            self,
+            "program network",
+            TrainingError,
+            dropout=LESS_THAN_ALL,
+            **dict.fromkeys(sizes, COUNT),
+        )
         if self.leaf_numbers % self.heads:
             raise TrainingError(
                 f"program network: leaf_numbers ({self.leaf_numbers}) must be a multiple of heads "
                 f"({self.heads})"
             )
-        if not 0 <= self.dropout < 1:
-            raise TrainingError(f"program network: dropout must lie in [0, 1), not {self.dropout}")
 
     @property
     def program_layers(self) -> tuple[int, ...]:

@@ -12,8 +12,8 @@ import numpy as np
 from jaxtyping import Float64
 
 from go_rl.core import CheckpointError, TrainingError
+from go_rl.core.files.paths import user_cache
 from go_rl.core.files.shipped import shipped_or_given
-from go_rl.core.files.user_cache import user_cache
 from go_rl.core.hardware.processor import own_target
 from go_rl.costs.learning.predictor import Predictor
 from go_rl.costs.programs.learn.code_trees import CodeTrees

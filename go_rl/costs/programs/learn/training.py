@@ -16,6 +16,7 @@ from jaxtyping import Array, Float, Float32, Float64, Int64
 
 from go_rl.core import TrainingError
 from go_rl.core.errors import nearest
+from go_rl.core.ranges import COUNT, NOT_NEGATIVE, check_ranges
 from go_rl.costs.learning.training import (
     MemberReport,
     OptimizerName,
@@ -80,10 +81,10 @@ class ProgramTrainConfig(TrainRun):
             self.refuse(f"no label transform {self.labels!r}{nearest(self.labels, KINDS)}")
         if self.loss not in get_args(LossName):
             self.refuse(f"no loss {self.loss!r}{nearest(self.loss, get_args(LossName))}")
-        if self.batch < 1 or self.moments < 1:
-            self.refuse("batch and moments must be >= 1")
-        if self.mape_weight < 0 or self.cmd_weight < 0:
-            self.refuse("mape_weight and cmd_weight must be >= 0")
+        check_ranges(
+            self, self.what, TrainingError, batch=COUNT, moments=COUNT, mape_weight=NOT_NEGATIVE,
+            cmd_weight=NOT_NEGATIVE,
+        )  # fmt: skip
 
     @property
     def rule(self) -> UpdateRule:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
+from go_rl.core import TrainingError
+from go_rl.core.files.typed_json import from_json
 from go_rl.costs.programs.features import FEATURE_VERSION
 from go_rl.costs.programs.learn.examples import TARGET_FEATURES
 from go_rl.costs.programs.learn.label_transform import LabelTransform
@@ -58,7 +59,9 @@ def load_predictor(source: str | Path) -> ProgramPredictor:
     """
     with KIND.opened(source) as saved:
         manifest = saved.manifest
-        config = _config(manifest["training"])
+        config = from_json(
+            ProgramTrainConfig, manifest["training"], "training", TrainingError, complete=True
+        )
         members = int(manifest["members"])
         tree = saved.tree(_shapes(config.network, members))
         return ProgramPredictor(
@@ -74,17 +77,6 @@ def load_predictor(source: str | Path) -> ProgramPredictor:
             card=manifest["card"],
             **tree[RANGE],
         )
-
-
-def _config(document: Mapping[str, Any]) -> ProgramTrainConfig:
-    network: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in document["network"].items()
-    }
-    known = {field.name for field in fields(ProgramTrainConfig)}
-    if set(document) != known:
-        raise ValueError(f"fields {sorted(set(document) ^ known)}")
-    return ProgramTrainConfig(**{**document, "network": ProgramNetworkConfig(**network)})
 
 
 def _shapes(network: ProgramNetworkConfig, members: int) -> Any:

@@ -24,7 +24,7 @@ from go_rl.costs.programs.measure.collect import NEST, TASK, TRACE
 from go_rl.costs.programs.measure.features_file import nest_features
 from go_rl.costs.programs.workloads import TaskError, TensorTask, network_tasks
 from go_rl.costs.timing.collector import MODEL, SLOWED, failures_of
-from go_rl.costs.timing.core_speed_file import pace_path, read_pace
+from go_rl.costs.timing.core_speed import pace_path, read_pace
 from go_rl.graphs.zoo.index import zoo_graph
 from go_rl.runtime.records import RECORDS, Record, RecordStore
 

@@ -1,8 +1,13 @@
 """Loop nests: scheduled tensor programs as trees of loops and statements, whatever made them."""
 
 from go_rl.costs.programs.nests.check_nest import MOST_LEAVES, check_nest
-from go_rl.costs.programs.nests.errors import NestError
-from go_rl.costs.programs.nests.index import Index, IndexOperation, LoopVariable, affine, index_text
+from go_rl.costs.programs.nests.index import (
+    Index,
+    IndexOperation,
+    LoopVariable,
+    NestError,
+    index_text,
+)
 from go_rl.costs.programs.nests.nest import (
     ANNOTATIONS,
     OPERATION_NAMES,
@@ -13,10 +18,10 @@ from go_rl.costs.programs.nests.nest import (
     NestBuffer,
     NestLeaf,
     Statement,
+    nest_text,
 )
 from go_rl.costs.programs.nests.nest_json import nest_from_json, nest_to_json
 from go_rl.costs.programs.nests.nest_parts import nest_parts
-from go_rl.costs.programs.nests.nest_text import nest_text
 
 __all__ = [
     "ANNOTATIONS",
@@ -33,7 +38,6 @@ __all__ = [
     "NestError",
     "NestLeaf",
     "Statement",
-    "affine",
     "check_nest",
     "index_text",
     "nest_from_json",

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from go_rl.core.errors import nearest
-from go_rl.costs.programs.nests.errors import NestError
-from go_rl.costs.programs.nests.index import Index, IndexOperation, LoopVariable
+from go_rl.costs.programs.nests.index import Index, IndexOperation, LoopVariable, NestError
 from go_rl.costs.programs.nests.nest import (
     ANNOTATIONS,
     FLOAT32,

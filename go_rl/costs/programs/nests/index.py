@@ -1,18 +1,22 @@
 """Index expressions: where in a buffer a statement reads or writes, from the numbers of loops.
 
 An expression is a whole number, a `LoopVariable` or an `IndexOperation` on two expressions. It is
-kept in the form in which the compiler has it, for TVM's stride depends on that form; `affine`
-returns the coefficients of those that are affine.
+kept in the form in which the compiler has it, for TVM's stride depends on that form.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias, Union
 
+from go_rl.core import GoRLError
 from go_rl.core.files.strict_json import shown
-from go_rl.costs.programs.nests.errors import NestError
+
+
+class NestError(GoRLError):
+    """A loop nest breaks one of its rules, or cannot be made from what was given."""
+
 
 OPERATIONS = ("+", "-", "*", "//", "%", "min", "max")
 """Names of the operations; ``//`` and ``%`` round down, by a divisor above 0."""
@@ -48,26 +52,6 @@ def loops_in(index: Index) -> Iterator[int]:
     elif isinstance(index, IndexOperation):
         yield from loops_in(index.left)
         yield from loops_in(index.right)
-
-
-def affine(index: Index) -> tuple[int, Mapping[int, int]] | None:
-    """Return the constant and the coefficient of each loop; None: the expression is not affine."""
-    if isinstance(index, int):
-        return index, {}
-    if isinstance(index, LoopVariable):
-        return 0, {index.loop: 1}
-    left, right = affine(index.left), affine(index.right)
-    if left is None or right is None:
-        return None
-    if index.kind in "+-":
-        sign = 1 if index.kind == "+" else -1
-        loops = {**left[1], **right[1]}
-        sums = {k: left[1].get(k, 0) + sign * right[1].get(k, 0) for k in loops}
-        return left[0] + sign * right[0], sums
-    if index.kind == "*" and not (left[1] and right[1]):
-        (factor, _), (constant, terms) = (left, right) if not left[1] else (right, left)
-        return factor * constant, {k: factor * c for k, c in terms.items()}
-    return None
 
 
 def index_text(index: Index) -> str:

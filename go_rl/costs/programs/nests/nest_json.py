@@ -17,8 +17,7 @@ from typing import Any
 
 from go_rl.core.files.strict_json import parse_json, shown
 from go_rl.costs.programs.nests.check_nest import check_nest
-from go_rl.costs.programs.nests.errors import NestError
-from go_rl.costs.programs.nests.index import index_from_json, index_to_json
+from go_rl.costs.programs.nests.index import NestError, index_from_json, index_to_json
 from go_rl.costs.programs.nests.nest import (
     ANNOTATIONS,
     FLOAT32,

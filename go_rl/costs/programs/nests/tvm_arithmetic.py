@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from go_rl.costs.programs.nests.errors import NestError
-from go_rl.costs.programs.nests.index import Index, IndexOperation, LoopVariable
+from go_rl.costs.programs.nests.index import Index, IndexOperation, LoopVariable, NestError
 from go_rl.costs.programs.nests.nest import OPERATION_NAMES
 
 LOAD, CALL, CAST, CONSTANTS = "TensorLoad", "Call", "Cast", ("IntImm", "FloatImm")

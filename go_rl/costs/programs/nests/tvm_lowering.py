@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from go_rl.costs.programs.nests.check_nest import check_nest
-from go_rl.costs.programs.nests.errors import NestError
+from go_rl.costs.programs.nests.index import NestError
 from go_rl.costs.programs.nests.nest import (
     BLOCKS,
     FLOAT32,

@@ -14,8 +14,7 @@ import numpy as np
 
 from go_rl.costs.tiles.program import TileProgram
 from go_rl.costs.tiles.schedule import build
-from go_rl.costs.tiles.sizes import Tiles
-from go_rl.costs.tiles.tiled_program import TiledProgram
+from go_rl.costs.tiles.tiled_program import TiledProgram, Tiles
 from go_rl.costs.timing.config import TimingConfig
 from go_rl.costs.timing.measuring_run import MeasuringRun, Timed
 from go_rl.costs.timing.tvm_calls import timed_calls

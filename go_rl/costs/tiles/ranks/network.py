@@ -15,6 +15,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from go_rl.core import TrainingError
+from go_rl.core.ranges import COUNT, NOT_NEGATIVE, check_ranges
 from go_rl.costs.kernels.batch import KernelBatch
 from go_rl.costs.kernels.network import (
     KernelNetwork,
@@ -43,11 +44,10 @@ class RankNetworkConfig:
     """Features of a candidate of the task tiles; 0: the network knows nothing of it."""
 
     def __post_init__(self) -> None:
-        if self.head < 1:
-            raise TrainingError(f"ranks: head must be >= 1, not {self.head}")
-        for name in ("bins", *TASKS):
-            if getattr(self, name) < 0:
-                raise TrainingError(f"ranks: {name} must be >= 0, not {getattr(self, name)}")
+        check_ranges(
+            self, "ranks", TrainingError, head=COUNT, bins=NOT_NEGATIVE,
+            **dict.fromkeys(TASKS, NOT_NEGATIVE),
+        )  # fmt: skip
 
     @property
     def tasks(self) -> tuple[Task, ...]:

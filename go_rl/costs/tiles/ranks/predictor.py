@@ -17,7 +17,6 @@ from go_rl.costs.kernels.ensemble import Ensemble, batch_shapes
 from go_rl.costs.kernels.features import KERNEL_FEATURES, NODE_FEATURES, kernel_features
 from go_rl.costs.kernels.measure.settings import flag_settings
 from go_rl.costs.kernels.network import KernelNetworkConfig
-from go_rl.costs.kernels.opcodes import vocabulary_of
 from go_rl.costs.learning.training import MEMBERS, MemberReport, Report, train_members
 from go_rl.costs.tiles.ranks.data import (
     TASKS,
@@ -30,6 +29,7 @@ from go_rl.costs.tiles.ranks.data import (
 from go_rl.costs.tiles.ranks.network import RankNetwork, RankNetworkConfig
 from go_rl.costs.tiles.ranks.training import RankTrainConfig, TrainedRanks, train_ranks
 from go_rl.graphs.cutting.kernel_set import KernelSet
+from go_rl.graphs.cutting.opcode_names import vocabulary_of
 
 SHIPPED = Path(__file__).parent / "pretrained"
 

@@ -15,9 +15,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Float32, Float64
 
-from go_rl.costs.kernels.batch import KernelBatch, over_batches
+from go_rl.costs.kernels.batch import (
+    KernelBatch,
+    KernelRun,
+    RandomKernels,
+    over_batches,
+    set_kernel_scales,
+)
 from go_rl.costs.kernels.features import KernelFeatures, kernel_features
-from go_rl.costs.kernels.random_kernels import KernelRun, RandomKernels, set_kernel_scales
 from go_rl.costs.learning.losses import RankLoss, group_loss
 from go_rl.costs.learning.training import (
     MemberReport,

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.hf.family import BlockSizes, Names, Norm, Order, Tokens
 from go_rl.graphs.readers.hf.latent import latent_attention
 from go_rl.graphs.readers.hf.mlp import gated_mlp, mixture, scope_of
 from go_rl.graphs.readers.hf.network import Held, Made, NetworkBuilder
-from go_rl.graphs.readers.tensor import Tensor
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 from go_rl.core.errors import ReadError, nearest
 from go_rl.core.graph.element_type import ElementType
 from go_rl.core.graph.op_graph import OpGraph
+from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.file_errors import naming
 from go_rl.graphs.readers.graph_builder import GraphBuilder
 from go_rl.graphs.readers.hf.family import Tokens, TransformerFamily
@@ -17,7 +18,6 @@ from go_rl.graphs.readers.hf.network import NetworkBuilder
 from go_rl.graphs.readers.hf.networks import Reading, add_network
 from go_rl.graphs.readers.hf.vision.images import PIXELS, images_of
 from go_rl.graphs.readers.hf.vision.multimodal import Multimodal
-from go_rl.graphs.readers.tensor import Tensor
 
 LONGEST_DEFAULT = 2048
 """Tokens of a sequence where neither the user nor the model's limit says fewer."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from go_rl.core.errors import ReadError, nearest
+from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.hf.family import BlockSizes, TransformerFamily
 from go_rl.graphs.readers.hf.mlp import activate
 from go_rl.graphs.readers.hf.model_config import ModelConfig
 from go_rl.graphs.readers.hf.network import Made, NetworkBuilder
-from go_rl.graphs.readers.tensor import Tensor
 
 VOCABULARY = ("ForCausalLM", "LMHeadModel", "ForConditionalGeneration", "ForMaskedLM",
               "ForPreTraining")  # fmt: skip

@@ -16,9 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.hf.family import BlockSizes, LatentSizes, Names, Tokens
 from go_rl.graphs.readers.hf.network import Held, Made, NetworkBuilder, Shape
-from go_rl.graphs.readers.tensor import Tensor
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from dataclasses import replace
 from math import prod
 from typing import Any
 
+from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.hf.family import BlockSizes, ExpertSizes, Names
 from go_rl.graphs.readers.hf.network import Held, Made, NetworkBuilder
-from go_rl.graphs.readers.tensor import Tensor
 
 ACTIVATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "silu": ("silu", {}),

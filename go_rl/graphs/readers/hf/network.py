@@ -10,8 +10,8 @@ from typing import Any
 
 from go_rl.core.graph.element_type import ElementType
 from go_rl.core.graph.op_kind import OpKind
+from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.graph_builder import TIE_BYTES, GraphBuilder, Node
-from go_rl.graphs.readers.tensor import Tensor
 from go_rl.graphs.readers.torch.call import TorchCall
 from go_rl.graphs.readers.torch.costs.table import RULES
 from go_rl.graphs.readers.torch.geometry import torch_geometry

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from go_rl.core.errors import ReadError
+from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.hf.block import BlockPlan, add_block
 from go_rl.graphs.readers.hf.family import BlockSizes, Names, Tokens, TransformerFamily
 from go_rl.graphs.readers.hf.heads import add_head
@@ -13,7 +14,6 @@ from go_rl.graphs.readers.hf.network import ID_BYTES, Held, Made, NetworkBuilder
 from go_rl.graphs.readers.hf.resolve import MOST_LAYERS, block_sizes
 from go_rl.graphs.readers.hf.vision.images import Images, add_images
 from go_rl.graphs.readers.hf.vision.tower import add_tower
-from go_rl.graphs.readers.tensor import Tensor
 
 
 @dataclass(frozen=True)

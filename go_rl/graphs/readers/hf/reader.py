@@ -10,6 +10,7 @@ from pathlib import Path
 from go_rl.core.errors import ReadError, nearest
 from go_rl.core.graph.element_type import element_type
 from go_rl.core.graph.op_graph import OpGraph
+from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.hf.build import NetworkFile, build_graph
 from go_rl.graphs.readers.hf.families import FAMILIES
 from go_rl.graphs.readers.hf.model_config import ModelConfig, read_fields
@@ -18,7 +19,6 @@ from go_rl.graphs.readers.hf.stored.quantisation import Quantisation, quantisati
 from go_rl.graphs.readers.hf.stored.safetensors import check_stored
 from go_rl.graphs.readers.hf.vision.images import PROJECTOR
 from go_rl.graphs.readers.hf.vision.multimodal import MULTIMODAL, TEXTS, multimodal
-from go_rl.graphs.readers.tensor import Tensor
 
 
 def read_hf(path: str | Path, dims: Mapping[str, int] | None = None) -> OpGraph:

@@ -327,34 +327,6 @@ def jax_program(
     )
 
 
-def run_stages(
-    program: JaxProgram,
-    stages: Sequence[JaxStage],
-    args: Sequence[Any],
-    kwargs: Mapping[str, Any] | None = None,
-) -> Any:
-    """Return ``function(*args, **kwargs)``, computed stage by stage on this machine."""
-    values = program.inputs(args, kwargs)
-    for stage in stages:
-        weights = tuple(values[n] for n in stage.weights)
-        made = jax.jit(stage.function)(weights, tuple(values[n] for n in stage.inputs))
-        values.update(zip(stage.outputs, made, strict=True))
-    return program.result(values)
-
-
-def compiled_bytes(compiled: jax.stages.Compiled) -> float:
-    """Bytes that XLA reserves for a compiled program: arguments, temporaries and outputs.
-
-    Raises:
-        ReadError: the backend does not report it.
-    """
-    stats = compiled.memory_analysis()
-    if stats is None:
-        raise ReadError("this JAX backend does not say how much memory a compiled program needs")
-    held = stats.argument_size_in_bytes + stats.temp_size_in_bytes + stats.output_size_in_bytes
-    return float(held - stats.alias_size_in_bytes)
-
-
 def _base_of(value: Value) -> Value:
     while value.view_of is not None:
         value = value.view_of[1]

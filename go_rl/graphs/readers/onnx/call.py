@@ -14,7 +14,7 @@ from onnx import TensorProto
 from go_rl.core.errors import ReadError
 from go_rl.core.graph.element_type import element_type
 from go_rl.core.graph.op_kind import OpKind
-from go_rl.graphs.readers.tensor import Tensor
+from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.tables import by_name
 
 _BITS = {"BOOL": 8, "STRING": 8, "FLOAT": 32, "DOUBLE": 64, "UNDEFINED": 0}

@@ -17,9 +17,9 @@ import onnx
 from go_rl.core.graph.element_type import PRODUCTS, ElementType
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.arithmetic.closed_forms import Strides, row_strides, view_strides
+from go_rl.graphs.readers.cost import type_computed_in
 from go_rl.graphs.readers.onnx.call import Call, Tensor, typed_tensor
 from go_rl.graphs.readers.onnx.structure import check_size
-from go_rl.graphs.readers.tensor import type_computed_in
 from go_rl.graphs.tables import names
 
 

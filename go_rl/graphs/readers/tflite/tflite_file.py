@@ -17,8 +17,8 @@ from flatbuffers.table import Table
 
 from go_rl.core.errors import ReadError
 from go_rl.core.graph.element_type import ElementType
+from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.file_errors import read_bytes
-from go_rl.graphs.readers.tensor import Tensor
 from go_rl.graphs.readers.tflite.operators import BUILTIN
 
 CUSTOM = "CUSTOM"

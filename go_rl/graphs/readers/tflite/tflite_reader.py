@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from go_rl.core import OpGraph, OpKind, ReadError
+from go_rl.graphs.readers.cost import Tensor, type_computed_in
 from go_rl.graphs.readers.file_errors import naming
 from go_rl.graphs.readers.graph_builder import TIE_BYTES, GraphBuilder, Node
 from go_rl.graphs.readers.model_options import Unknown, unpriced
-from go_rl.graphs.readers.tensor import Tensor, type_computed_in
 from go_rl.graphs.readers.tflite.operators import RULES
 from go_rl.graphs.readers.tflite.tflite_file import (
     DAMAGED,

@@ -8,7 +8,7 @@ from typing import Any
 
 from go_rl.core.errors import ReadError
 from go_rl.core.graph.op_kind import OpKind
-from go_rl.graphs.readers.tensor import Tensor
+from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.tables import by_name
 
 

@@ -24,8 +24,8 @@ from go_rl.core.errors import ReadError
 from go_rl.core.graph.micro_batch import micro_batch_of, micro_batch_scope, without_micro_batch
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.arithmetic.closed_forms import Strides, row_strides
+from go_rl.graphs.readers.cost import Tensor, type_computed_in
 from go_rl.graphs.readers.graph_builder import TIE_BYTES, Node
-from go_rl.graphs.readers.tensor import Tensor, type_computed_in
 from go_rl.graphs.readers.torch.call import TorchCall, TorchRule, tensors_in
 from go_rl.graphs.readers.torch.costs.movement import (
     COLLECTIVE_DOMAINS,

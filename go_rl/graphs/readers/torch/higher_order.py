@@ -8,8 +8,8 @@ from dataclasses import replace
 from go_rl.core.errors import ReadError
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers import decompositions as dense
+from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.graph_builder import GraphBuilder
-from go_rl.graphs.readers.tensor import Tensor
 from go_rl.graphs.readers.torch.costs.attention import BACKWARD_FLOPS
 from go_rl.graphs.readers.torch.graph import add_node, bind_results, walk_graph, weights_of
 from go_rl.graphs.readers.torch.program.schema import Argument, TorchGraph, TorchNode

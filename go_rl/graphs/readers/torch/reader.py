@@ -9,10 +9,10 @@ from pathlib import Path
 from go_rl.core.errors import ReadError, nearest
 from go_rl.core.graph.op_graph import OpGraph
 from go_rl.core.graph.op_kind import OpKind
+from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.file_errors import naming
 from go_rl.graphs.readers.graph_builder import TIE_BYTES, GraphBuilder, Node
 from go_rl.graphs.readers.model_options import Inputs, Unknown, unpriced, with_trips
-from go_rl.graphs.readers.tensor import Tensor
 from go_rl.graphs.readers.torch.costs.table import RULES
 from go_rl.graphs.readers.torch.graph import walk_graph
 from go_rl.graphs.readers.torch.program.parse import parse_program

@@ -9,11 +9,11 @@ from typing import Any
 
 from go_rl.core.errors import ReadError
 from go_rl.core.graph.op_kind import OpKind
+from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.onnx.call import Call
 from go_rl.graphs.readers.onnx.costs.fused import recurrent
 from go_rl.graphs.readers.onnx.recurrent import GATES, UNROLL_NODES, RecurrentLayer, add_steps
 from go_rl.graphs.readers.onnx.values import OnnxValue
-from go_rl.graphs.readers.tensor import Tensor
 from go_rl.graphs.readers.torch.graph import add_node, bind_results, unique_name
 from go_rl.graphs.readers.torch.program.schema import Ref, TorchNode
 from go_rl.graphs.readers.torch.scope import (

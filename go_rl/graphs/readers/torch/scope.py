@@ -10,8 +10,8 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from go_rl.core.errors import ReadError
+from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.graph_builder import GraphBuilder
-from go_rl.graphs.readers.tensor import Tensor
 from go_rl.graphs.readers.torch.program.schema import Ref, SymRef, TorchGraph, TorchNode
 from go_rl.graphs.readers.torch.sizes import SizeTable
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from go_rl.core.errors import ReadError, nearest
 from go_rl.graphs.readers.arithmetic.size_expression import names_of, size_of
+from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.model_options import LARGEST_SIZE, Inputs, option
-from go_rl.graphs.readers.tensor import Tensor
 from go_rl.graphs.readers.torch.program.schema import (
     Ref,
     Spec,

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from go_rl.core import ZooError
 from go_rl.core.errors import nearest
+from go_rl.graphs.zoo.index import TRAINED
 from go_rl.graphs.zoo.models.audio import networks
 from go_rl.graphs.zoo.models.building import ZooModel, training_form
 from go_rl.graphs.zoo.models.language import language
 from go_rl.graphs.zoo.models.tabular import recommendation
 from go_rl.graphs.zoo.models.vision import entries, keras_applications
-from go_rl.graphs.zoo.split import TRAINED
 
 _FILES = (keras_applications, entries, language, networks, recommendation)
 _RECIPES = tuple(model for file in _FILES for model in file.ENTRIES)

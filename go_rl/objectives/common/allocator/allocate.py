@@ -20,8 +20,8 @@ from go_rl.objectives.common.allocator.buffers import (
     Allocation,
     AllocationError,
     Buffers,
+    check_allocation,
 )
-from go_rl.objectives.common.allocator.check import check_allocation
 from go_rl.objectives.common.allocator.first_fit import first_fit_within
 from go_rl.objectives.common.allocator.restarts import Found, RestartedSearch
 from go_rl.objectives.common.allocator.search import compile_search
@@ -102,7 +102,7 @@ def _settle_hard(buffers: Buffers, capacity: int, deadline: float) -> tuple[Foun
     if found[0] is not Status.GAVE_UP or alone == deadline:
         return found, SEARCH
     # Only here, where a second was spent already: importing OR-Tools takes a quarter of one.
-    from go_rl.objectives.common.allocator.race import search_beside_cp_sat
+    from go_rl.objectives.common.allocator.cp_sat import search_beside_cp_sat
 
     found, by_search = search_beside_cp_sat(search, buffers, capacity, deadline)
     return found, SEARCH if by_search else CP_SAT

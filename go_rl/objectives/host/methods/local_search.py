@@ -6,12 +6,28 @@ anneal from the coarsest level down to single blocks, and keep the best. Walkers
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 
-from go_rl.core import Budget, Objective, Plan, Problem, Progress, SearchError
+from go_rl.core import (
+    Budget,
+    Device,
+    Hardware,
+    Links,
+    Objective,
+    OpKind,
+    Plan,
+    Problem,
+    Progress,
+    SearchError,
+    Topology,
+)
 from go_rl.core.decisions import Decisions
+from go_rl.costs.models import ProblemOptions, make_problem
+from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.objectives.common.incumbent import finish_plan
 from go_rl.objectives.host.methods.landscapes import (
     LATENCY_SETTINGS,
@@ -20,7 +36,6 @@ from go_rl.objectives.host.methods.landscapes import (
     MaxLoadLandscape,
 )
 from go_rl.objectives.host.methods.walkers import Walker, WalkSettings
-from go_rl.objectives.host.methods.warm_up import warm_up
 from go_rl.objectives.host.workspace import host_workspace
 
 
@@ -72,4 +87,25 @@ def _compile(problem: Problem) -> None:
     LocalSearch()._search(problem, Budget(samples=4_000), 0, settings)
 
 
+WARM_UP_NODES = 12
+"""Nodes of the chain on which a search is compiled: a coarse level above the single blocks."""
 _SETTINGS = {Objective.MAX_LOAD: MAX_LOAD_SETTINGS, Objective.LATENCY: LATENCY_SETTINGS}
+
+
+@cache
+def warm_up(search: Callable[[Problem], object], objective: Objective) -> None:
+    """Run ``search`` on a small chain, the first time that it is called in this process: what it
+    compiles before its clock starts is cached for the installation."""
+    search(_chain(objective))
+
+
+def _chain(objective: Objective) -> Problem:
+    builder = GraphBuilder("warm-up")
+    for n in range(WARM_UP_NODES):
+        builder.add_node(Node(n, "Op", OpKind.OTHER, flops=1.0, output_bytes=1.0, weight_bytes=1.0))
+        if n:
+            builder.add_edge(n - 1, n, 1.0)
+    tile = Device("tile", 1.0, float(WARM_UP_NODES), 1.0)
+    cpu = Device("cpu", 1.0, 1.0, 1.0, is_cpu=True)
+    hardware = Hardware("warm-up", (tile, tile, cpu), Links(Topology.FULL, 1.0))
+    return make_problem(builder.build(), hardware, ProblemOptions(objective=objective))

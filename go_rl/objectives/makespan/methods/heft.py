@@ -22,9 +22,9 @@ from jaxtyping import Bool, Float64, Int, Int16, Int64
 from go_rl.core import Problem
 from go_rl.core.compiled_struct import CompiledStruct, compiled
 from go_rl.core.decisions import Decisions
+from go_rl.objectives.makespan.bound import longest_tails
 from go_rl.objectives.makespan.choices import NOWHERE
 from go_rl.objectives.makespan.infer_devices import beside_readers
-from go_rl.objectives.makespan.longest_path import longest_tails
 from go_rl.objectives.makespan.methods.best_of import BestOf
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.runtime.decoder_calls import count_decoder_calls

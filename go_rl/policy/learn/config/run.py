@@ -19,7 +19,7 @@ from go_rl.core import (
 from go_rl.core.errors import nearest
 from go_rl.costs.models.registry import check_cost
 from go_rl.graphs.cutting.colocation import check_colocation
-from go_rl.graphs.zoo.split import TRAINED
+from go_rl.graphs.zoo.index import TRAINED
 from go_rl.policy.config import (
     SHIPPED_NAMES,
     NodesPolicyConfig,

@@ -22,14 +22,13 @@ from go_rl.core import (
 )
 from go_rl.costs.models import ProblemOptions, make_problem, named_cost
 from go_rl.graphs.zoo.generate.generated import generated_model
-from go_rl.graphs.zoo.index import generated_name, generated_seed, zoo_entry
+from go_rl.graphs.zoo.index import TRAINED, generated_name, generated_seed, zoo_entry
 from go_rl.graphs.zoo.problems import (
     CONNECTED_TEST_FAMILIES,
     CONNECTED_VALIDATION_FAMILIES,
     RULES,
     zoo_problems,
 )
-from go_rl.graphs.zoo.split import TRAINED
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
 from go_rl.policy.learn.config import DispatchTrainConfig, OrdersTrainConfig, PrototypeTrainConfig

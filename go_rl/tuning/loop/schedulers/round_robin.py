@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from go_rl.tuning.loop.schedulers.first_round import waiting_for_first_slot
+from go_rl.tuning.loop.schedulers.scheduler import waiting_for_first_slot
 from go_rl.tuning.loop.tuning_state import TuningState
 
 

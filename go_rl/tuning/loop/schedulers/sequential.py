@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
+from go_rl.core.ranges import POSITIVE, check_ranges
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.loop.tuning_state import TuningState
 
@@ -24,8 +25,7 @@ class Sequential:
     dynamic: bool = False
 
     def __post_init__(self) -> None:
-        if not self.share > 0:
-            raise TuningError(f"sequential: share must be above 0 seconds, not {self.share}")
+        check_ranges(self, "sequential", TuningError, share=POSITIVE)
 
     def choose(self, state: TuningState) -> int | None:
         """Return the operator of the next slot; None: all have had their share."""

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from go_rl.tuning.loop.schedulers.first_round import waiting_for_first_slot
 from go_rl.tuning.loop.schedulers.predicted_gains import MILLISECONDS, PredictedGains
-from go_rl.tuning.loop.schedulers.scheduler import slot_rng
+from go_rl.tuning.loop.schedulers.scheduler import slot_rng, waiting_for_first_slot
 from go_rl.tuning.loop.tuning_state import TuningState
 
 

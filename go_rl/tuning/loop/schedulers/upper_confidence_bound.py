@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf, log, sqrt
 
-from go_rl.tuning.loop.schedulers.first_round import waiting_for_first_slot
 from go_rl.tuning.loop.schedulers.predicted_gains import MILLISECONDS, PredictedGains
+from go_rl.tuning.loop.schedulers.scheduler import waiting_for_first_slot
 from go_rl.tuning.loop.tuning_state import TuningState
 
 DYNATUNE, RELATIVE = "dynatune", "dynatune-relative"

@@ -59,8 +59,8 @@ def read_model(
 
 
 def _zoo_network(name: str, options: ModelOptions, seed: int) -> TunableNetwork:
+    from go_rl.graphs.zoo.load_model import SIZED_NAMES, sized_network
     from go_rl.graphs.zoo.models.inventory import zoo_model
-    from go_rl.graphs.zoo.sized import SIZED_NAMES, sized_network
     from go_rl.tuning.tvm.models.jax_function import jax_network
 
     options.refuse(f"{ZOO_PREFIX}{name}", Format.JAX, ("dims",))

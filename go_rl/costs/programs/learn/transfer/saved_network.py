@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
@@ -17,6 +17,8 @@ import jax
 import numpy as np
 from jaxtyping import Array, Float32, Int64
 
+from go_rl.core import TrainingError
+from go_rl.core.files.typed_json import from_json
 from go_rl.costs.learning.predictor import Predictor
 from go_rl.costs.learning.training import Params, TrainRun
 from go_rl.costs.programs.features import FEATURE_VERSION
@@ -102,8 +104,10 @@ class SavedNetwork(Predictor[ProgramExamples, ProgramInputs]):
         """Read what `save` wrote, by path only: none ship with the package."""
         with cls._kind().opened(source) as saved:
             manifest = saved.manifest
-            sizes = _restored(cls.sizes_type, manifest["sizes"])
-            run = _restored(cls.run_type, manifest["run"])
+            sizes = from_json(
+                cls.sizes_type, manifest["sizes"], "sizes", TrainingError, complete=True
+            )
+            run = from_json(cls.run_type, manifest["run"], "run", TrainingError, complete=True)
             shapes = {
                 NETWORK: jax.eval_shape(lambda: cls.initial(sizes, jax.random.key(0))),
                 SCALE: {name: np.empty(rows) for name, rows in manifest["scale"].items()},
@@ -115,13 +119,6 @@ class SavedNetwork(Predictor[ProgramExamples, ProgramInputs]):
     def _kind(cls) -> SavedKind:
         versions = {"features": FEATURE_VERSION, "target_features": list(TARGET_FEATURES)}
         return SavedKind(cls.format, cls.what, versions, "retrain")
-
-
-def _restored(kind: type[Any], document: Mapping[str, Any]) -> Any:
-    """A frozen dataclass of numbers, texts and tuples from its JSON; a `ValueError` for others."""
-    if set(document) != {each.name for each in fields(kind)}:
-        raise ValueError(f"fields of {kind.__name__}: {sorted(document)}")
-    return kind(**{k: tuple(v) if isinstance(v, list) else v for k, v in document.items()})
 
 
 def outputs(

@@ -19,6 +19,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from go_rl.core import TrainingError
+from go_rl.core.ranges import COUNT, check_ranges
 from go_rl.costs.programs.learn.network import Layers
 
 HEAD = ("query", "attention", "cell", "output")
@@ -38,9 +39,10 @@ class TunerSizes:
     output_layers: tuple[int, ...] = (64,)
 
     def __post_init__(self) -> None:
-        numbers = (self.units, self.lstm_layers, self.heads, self.unrolling, *self.output_layers)
-        if min(numbers) < 1:
-            raise TrainingError(f"tuner: sizes must be >= 1, not {min(numbers)}")
+        check_ranges(
+            self, "tuner", TrainingError, units=COUNT, lstm_layers=COUNT, heads=COUNT,
+            unrolling=COUNT, output_layers=COUNT,
+        )  # fmt: skip
         if 2 * self.units % self.heads:
             raise TrainingError(
                 f"tuner: twice the units ({2 * self.units}) must be a multiple of heads "

@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Float32, Float64, Int64
 
-from go_rl.core.errors import nearest
+from go_rl.core.errors import TrainingError, nearest
+from go_rl.core.ranges import COUNT, check_ranges
 from go_rl.costs.learning.losses import rank_loss
 from go_rl.costs.learning.metrics import groups_of
 from go_rl.costs.learning.training import Params, TrainRun, UpdateRule
@@ -45,8 +46,7 @@ class TunerRun(TrainRun):
 
     def check(self) -> None:
         """Raise a `TrainingError` for fields that no run can have."""
-        if self.epochs < 1 or self.batch < 1:
-            self.refuse("epochs and batch must be >= 1")
+        check_ranges(self, self.what, TrainingError, epochs=COUNT, batch=COUNT)
         if self.loss not in LOSSES:
             self.refuse(f"no loss {self.loss!r}{nearest(self.loss, LOSSES)}")
 

@@ -12,12 +12,12 @@ from typing import Any
 from go_rl.core.errors import ReadError, nearest
 from go_rl.core.graph.element_type import ElementType
 from go_rl.core.graph.op_graph import OpGraph
+from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.hf.build import NetworkFile, build_graph
 from go_rl.graphs.readers.hf.families import FAMILIES
 from go_rl.graphs.readers.hf.family import Names, TransformerFamily
 from go_rl.graphs.readers.hf.gguf.gguf_header import GgufHeader, read_gguf_header
 from go_rl.graphs.readers.hf.model_config import ModelConfig
-from go_rl.graphs.readers.tensor import Tensor
 
 RESULT_BYTES = 2.0
 """Bytes of an element between operators: float16."""

@@ -13,7 +13,7 @@ from typing import Any, TypeGuard
 
 from go_rl.core.errors import NAMED, ReadError
 from go_rl.core.files.strict_json import parse_json, read_json, shown
-from go_rl.graphs.readers.tensor import Tensor
+from go_rl.graphs.readers.cost import Tensor
 
 LARGEST_HEADER = 100_000_000
 """Bytes of a header, the limit of the format."""

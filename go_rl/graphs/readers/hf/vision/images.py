@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 from math import isqrt
 
 from go_rl.core.errors import ReadError
+from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.hf.family import BlockSizes, TransformerFamily
 from go_rl.graphs.readers.hf.mlp import ACTIVATIONS, activate
 from go_rl.graphs.readers.hf.network import Held, Made, NetworkBuilder
 from go_rl.graphs.readers.hf.resolve import block_sizes
 from go_rl.graphs.readers.hf.vision.multimodal import Multimodal
 from go_rl.graphs.readers.hf.vision.tower import MOST_PIXELS, add_blocks, add_tower, patch_rows
-from go_rl.graphs.readers.tensor import Tensor
 
 PROJECTOR = "multi_modal_projector"
 """Module of the projector, where it is no part of the tower."""

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.hf.block import BlockPlan, add_block
 from go_rl.graphs.readers.hf.family import BlockSizes, Tokens, TransformerFamily
 from go_rl.graphs.readers.hf.model_config import ModelConfig
 from go_rl.graphs.readers.hf.network import Held, Made, NetworkBuilder
-from go_rl.graphs.readers.tensor import Tensor
 
 MOST_PIXELS = 1 << 16
 """Largest side of an image."""

@@ -10,7 +10,7 @@ from typing import Any
 from go_rl.core.errors import ReadError
 from go_rl.graphs.readers import decompositions as dense
 from go_rl.graphs.readers.arithmetic.closed_forms import valid_pairs
-from go_rl.graphs.readers.tensor import Tensor
+from go_rl.graphs.readers.cost import Tensor
 from go_rl.graphs.readers.torch.call import Costs, Formula, TorchCall, per_element
 
 

@@ -54,8 +54,7 @@ GPT_2 = (
 )
 
 LARGER = tuple(ZooModel(name, model.family, model.build) for name, model in FROZEN.items())
-"""Networks that `go_rl.graphs.zoo.sized` traces at any batch and sequence, at the sizes it starts
-from."""
+"""Networks that `sized_graph` traces at any batch and sequence, at the sizes it starts from."""
 
 TRANSFORMERS = (
     flax_entry("t5-small", "t5", T5(last_only=True), integers(2, 128), integers(2, 64)),

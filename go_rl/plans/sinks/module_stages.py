@@ -1,4 +1,5 @@
-"""``parallelism.module_fqns_per_model_part`` of torchtitan: the modules of each stage."""
+"""Sinks that list modules by stage: ``parallelism.module_fqns_per_model_part`` of torchtitan, and
+``split_spec`` of torch.distributed.pipelining, where each stage but the first begins."""
 
 from __future__ import annotations
 
@@ -31,3 +32,21 @@ def _own_name(plan: Placed, module: str) -> str:
     inner = module.removeprefix(OUTERMOST)
     theirs = {ours: name for name, ours in TITAN_NAMES.items()}
     return theirs.get(inner, inner if node_names(plan.graph).of_module(inner) else module)
+
+
+def render_split_spec(plan: Placed) -> str:
+    """Return a JSON object of ``BEGINNING``, which is ``SplitPoint.BEGINNING``, by module; stages
+    are numbered without gaps, as torch numbers them."""
+    chain, blocks = plan.ascending(plan.chain), plan.blocks
+    used = sorted(set(chain))
+    if used != list(range(len(used))):
+        raise plan.error(f"numbers stages 0, 1, 2, ..., and the plan uses devices {used}")
+    points: dict[str, str] = {}
+    for position in range(1, blocks.behind + 1):
+        if chain[position] != chain[position - 1]:
+            inside = position < blocks.behind
+            path = blocks.paths[position - 1] if inside else plan.modules_at(position)[0]
+            points[path] = "BEGINNING"
+    if not points:
+        raise plan.error("has nothing to say of a plan on one device")
+    return json.dumps(points, indent=1) + "\n"

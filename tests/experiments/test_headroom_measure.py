@@ -5,9 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from go_rl.compare.controls.headroom import (
+from experiments.learning.headroom_measure import (
     Headroom,
-    entering,
     headroom_closed,
     headroom_difference,
     outcomes,
@@ -29,7 +28,6 @@ def test_a_problem_enters_with_three_per_cent_and_three_seed_errors():
     assert noisy.seed_error == pytest.approx(0.06 / math.sqrt(3), rel=0.01)
     assert not noisy.enters
     assert _problem("a", "f", 0.11, noise=0.06).enters
-    assert [p.name for p in entering([_problem("a", "f", 0.0), _problem("b", "f", 0.5)])] == ["b"]
 
 
 def test_the_reference_is_the_median():

@@ -5,7 +5,7 @@ import pytest
 from go_rl.core import RecordError
 from go_rl.costs.timing import worker as measuring_worker
 from go_rl.costs.timing.config import CollectConfig
-from go_rl.costs.timing.core_speed_file import FolderPace, pace_path, read_pace, write_pace
+from go_rl.costs.timing.core_speed import FolderPace, pace_path, read_pace, write_pace
 from go_rl.costs.timing.worker import folder_pace
 
 

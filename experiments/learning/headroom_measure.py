@@ -107,11 +107,6 @@ class Outcomes:
     failures: int
 
 
-def entering(problems: Sequence[Headroom]) -> list[Headroom]:
-    """Return the problems that enter, in their order."""
-    return [problem for problem in problems if problem.enters]
-
-
 def headroom_closed(
     problems: Sequence[Headroom], seconds: Mapping[str, Sequence[float]], seed: int = 0
 ) -> Closed:
