@@ -47,6 +47,8 @@ from timing import (
 
 TINY, TINY_ATTENTION = 1e-5, 1e-3
 """Shares of the largest sizes on a processor."""
+MULTIPLES = (1, 8, 64)
+"""Multiples of which sizes are in other types: tensor cores read aligned rows only."""
 FLUSH = 15.0
 """Seconds after which tables are written again."""
 
@@ -172,7 +174,9 @@ def operators(options: Options, until: float) -> None:
 
 def typed(options: Options, until: float) -> None:
     """Other operators, each in every type."""
-    _time_all(options, cases(random.Random(1), options.limit), TYPES, "typed/{type}", until)
+    _time_all(
+        options, cases(random.Random(1), options.limit, MULTIPLES), TYPES, "typed/{type}", until
+    )
 
 
 def attention(options: Options, until: float) -> None:
@@ -225,7 +229,7 @@ def kernel_table(options: Options, until: float) -> None:
     """Kernels of the operators of both lists."""
     lists = (
         (cases(random.Random(0), options.limit), ("float32",)),
-        (cases(random.Random(1), options.limit), TYPES[1:]),
+        (cases(random.Random(1), options.limit, MULTIPLES), TYPES[1:]),
         (attention_cases(random.Random(2), options.attention_limit), ("bfloat16", "float32")),
     )
     kernels(options.out, lists, until)

@@ -6,7 +6,7 @@ Sizes depend on the random numbers alone, so that every GPU is given the same li
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -37,30 +37,36 @@ def drawn(rng: random.Random, low: int, high: int) -> int:
     return round(low * (high / low) ** rng.random())
 
 
+def _up(number: int, step: int) -> int:
+    return -(-number // step) * step
+
+
 def random_tensor(*shape: int, dtype: torch.dtype) -> torch.Tensor:
     """Return normal random numbers on the device."""
     return torch.randn(*shape, device=DEVICE, dtype=dtype)
 
 
-def cases(rng: random.Random, limit: float) -> Iterator[Case]:
-    """Yield operators without end; ``limit``: share of the largest sizes."""
+def cases(rng: random.Random, limit: float, multiples: Sequence[int] = (1,)) -> Iterator[Case]:
+    """Yield operators without end; ``limit``: share of the largest sizes; ``multiples``: what rows,
+    columns, widths and channels are multiples of, one drawn for each round."""
     while True:
-        b, m, n, k = drawn(rng, 1, 256), *(drawn(rng, 8, 4096) for _ in range(3))
+        step = rng.choice(multiples) if len(multiples) > 1 else multiples[0]
+        b, m, n, k = drawn(rng, 1, 256), *(_up(drawn(rng, 8, 4096), step) for _ in range(3))
         if b * (m * k + k * n + m * n) < 4e8 * limit and b * m * n * k < 2e12 * limit:
             sizes = {"batch": b, "rows": m, "depth": k, "columns": n}
             yield Case("bmm", sizes, partial(_bmm, sizes))
-        m, n, k = drawn(rng, 8, 16384), drawn(rng, 8, 16384), drawn(rng, 8, 16384)
+        m, n, k = (_up(drawn(rng, 8, 16384), step) for _ in range(3))
         if m * k + k * n + m * n < 4e8 * limit:
             sizes = {"batch": 1, "rows": m, "depth": k, "columns": n}
             yield Case("linear", sizes, partial(_linear, sizes))
-        b, h = drawn(rng, 64, 16384), drawn(rng, 64, 8192)
+        b, h = drawn(rng, 64, 16384), _up(drawn(rng, 64, 8192), step)
         if b * h < 1.5e8 * limit:
             sizes = {"batch": b, "width": h}
             for name in rng.sample(sorted(ELEMENTWISE), 3):
                 yield Case(name, sizes, partial(_elementwise, name, sizes))
             yield Case("softmax", sizes, partial(_softmax, sizes))
             yield Case("ln", sizes, partial(_layer_norm, sizes))
-        b, ci, co = drawn(rng, 1, 64), drawn(rng, 3, 1024), drawn(rng, 8, 1024)
+        b, ci, co = drawn(rng, 1, 64), *(_up(drawn(rng, low, 1024), step) for low in (3, 8))
         side = drawn(rng, 7, 224)
         size, stride = rng.choice((1, 3, 3, 5, 7)), rng.choice((1, 1, 2))
         flops = b * side**2 * ci * co * size**2
@@ -78,7 +84,9 @@ def attention_cases(rng: random.Random, limit: float) -> Iterator[Case]:
     ``groups``: query heads that share one head of keys and values; ``causal``: 0 or 1.
     """
     while True:
-        b, heads, length = drawn(rng, 1, 64), rng.choice((8, 12, 16, 32)), drawn(rng, 32, 8192)
+        step = rng.choice((1, 64))
+        b, heads = drawn(rng, 1, 64), rng.choice((8, 12, 16, 32))
+        length = _up(drawn(rng, 32, 8192), step)
         depth, causal = rng.choice((64, 64, 128)), rng.choice((0, 1))
         if (
             b * heads * length * depth < 2e8 * limit
