@@ -1,7 +1,7 @@
 """Each measured GPU left out in turn: errors of operators on a GPU known by its data sheet alone.
 
-Run: ``python -m experiments.programs.left_out_gpus DIR --fits FOLDER`` with the folder of measured
-operators (a table for each operator). `OperatorPredictor` is fitted without each GPU, and without
+Run: ``python -m experiments.programs.left_out_gpus DIR [DIR ...] --fits FOLDER`` with folders of
+measured operators (a table for each operator). `OperatorPredictor` is fitted without each GPU, and without
 each pair of them: the latter set the intervals of the former, so that nothing of a left-out GPU
 enters. Both A100s are left out together. Fits and answers are taken up again; the weights that ship
 are written to the folder as well.
@@ -36,7 +36,7 @@ from go_rl.costs.operators.pooled_params import Arrays
 from go_rl.costs.operators.predictor import Fitted, OperatorFitConfig, OperatorPredictor, fit_rows
 
 ALL = "all"
-LEFT_OUT = {"A100": ("a100-40gb", "a100-80gb"), "P100": ("p100",), "P4": ("p4",), "T4": ("t4",),
+LEFT_OUT = {"A100": ("a100-40gb", "a100-80gb"), "H200": ("h200",), "P100": ("p100",), "P4": ("p4",), "T4": ("t4",),
             "V100": ("v100",)}  # fmt: skip
 PUBLISHED = {"bmm": 13.8, "linear": 13.9, "element-wise": 19.3, "softmax": 13.9, "ln": 56.7}
 """Errors in percent that NeuSight's authors state for GPUs that it did not learn from."""
@@ -53,8 +53,8 @@ SHARE_OF_PEAK, SHARE_OF_BANDWIDTH = 0.7, 0.7
 class LeftOutGpus(Experiment):
     """Options of the script."""
 
-    data: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="DIR")]
-    """Folder of measured operators."""
+    data: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="DIR")]
+    """Folders of measured operators."""
     fits: str = "runs/left_out_gpus"
     """Folder of fits and answers, which are taken up again, and of the weights."""
     rows: int = OperatorFitConfig().rows
@@ -66,7 +66,7 @@ class LeftOutGpus(Experiment):
 
     def run(self) -> None:
         """Fit, leave out, write the page."""
-        examples = read_measured(self.data)
+        examples = read_measured(*self.data)
         folder = Path(self.fits)
         folder.mkdir(parents=True, exist_ok=True)
         config = OperatorFitConfig(rows=self.rows, updates=self.updates)

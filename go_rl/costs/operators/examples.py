@@ -8,7 +8,12 @@ import numpy as np
 from jaxtyping import Float64, Int
 
 from go_rl.costs.devices import DataSheet
-from go_rl.costs.operators.architectures import AMPERE, generation_of, power_ratio
+from go_rl.costs.operators.architectures import (
+    AMPERE,
+    WITH_WINOGRAD,
+    generation_of,
+    power_ratio,
+)
 from go_rl.costs.operators.product_model import WINOGRAD, ProductInputs
 from go_rl.costs.operators.stream_model import StreamInputs
 from go_rl.costs.operators.tables import PRODUCTS, STREAMS, OperatorRows
@@ -54,6 +59,10 @@ class OperatorInputs:
         of_device = np.array([AMPERE if each is None else each for each in found], np.int64)
         return of_device[self.device]
 
+    def with_winograd(self) -> Int[np.ndarray, "R"]:
+        """Return [R] 1 where the library of the row's GPU has Winograd's convolutions, else 0."""
+        return np.isin(self.generations(), WITH_WINOGRAD).astype(np.int64)
+
     def product_inputs(self) -> ProductInputs:
         """Return what `product_model` reads; of `PRODUCTS` only."""
         width = self._width()
@@ -88,10 +97,11 @@ class OperatorInputs:
         return 1.0 if self.types is None else self.types.width
 
     def _peak_share(self) -> Float64[np.ndarray, "R"]:
-        """Winograd's convolutions do with fewer multiplications, if kernel and stride are those
-        for which libraries have them."""
+        """Winograd's convolutions do with fewer multiplications, if the library has them and kernel
+        and stride are those for which it does."""
         size = self.rows.sizes
         small = (size["kernel_size"] == CONV_KERNEL) & (size["stride"] == CONV_STRIDE)
+        small &= self.with_winograd() == 1
         saved = np.where(small, WINOGRAD, 1.0)
         return np.where(self.rows.op == "conv", saved * CONV_SLACK, 1.0)
 
@@ -100,11 +110,13 @@ class OperatorInputs:
         return StreamInputs(
             op=np.searchsorted(np.array(STREAMS), self.rows.op),
             bytes=self.rows.streamed_bytes() * self._width(),
+            rows=self.rows.sizes["batch"].astype(np.float64),
             length=self.rows.sizes["width"].astype(np.float64),
             bandwidth=self.fields("memory_bandwidth"),
             l2=self.fields("l2_bytes"),
             multiprocessors=self.fields("multiprocessors"),
             clock=self.fields("clock_hz"),
+            vector_flops=self.fields("vector_flops"),
         )
 
     def in_group(self, group: str) -> np.ndarray:
@@ -127,7 +139,12 @@ class OperatorExamples:
     tile: Int[np.ndarray, "R"]
     """[R] index in `go_rl.costs.operators.product_model.TILES` of the tile that the library
     chose; `UNKNOWN_TILE`: it is not known, or there is none."""
+    in_graph: Float64[np.ndarray, "R"]
+    """[R] seconds of one call among many of one CUDA graph, which no host holds up; nan: not
+    measured."""
 
     def take(self, rows: np.ndarray) -> OperatorExamples:
         """Return some rows."""
-        return OperatorExamples(self.inputs.take(rows), self.seconds[rows], self.tile[rows])
+        return OperatorExamples(
+            self.inputs.take(rows), self.seconds[rows], self.tile[rows], self.in_graph[rows]
+        )
