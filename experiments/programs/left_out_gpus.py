@@ -1,10 +1,10 @@
 """Each measured GPU left out in turn: errors of operators on a GPU known by its data sheet alone.
 
 Run: ``python -m experiments.programs.left_out_gpus DIR [DIR ...] --fits FOLDER`` with folders of
-measured operators (a table for each operator). `OperatorPredictor` is fitted without each GPU, and without
-each pair of them: the latter set the intervals of the former, so that nothing of a left-out GPU
-enters. Both A100s are left out together. Fits and answers are taken up again; the weights that ship
-are written to the folder as well.
+measured operators (a table for each operator). `OperatorPredictor` is fitted without each GPU, and
+without each pair of them: the latter set the intervals of the former, so that nothing of a left-out
+GPU enters. Both A100s are left out together. Fits and answers are taken up again; the weights that
+ship are written to the folder as well.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from go_rl.costs.operators.pooled_params import Arrays
 from go_rl.costs.operators.predictor import Fitted, OperatorFitConfig, OperatorPredictor, fit_rows
 
 ALL = "all"
-LEFT_OUT = {"A100": ("a100-40gb", "a100-80gb"), "H200": ("h200",), "P100": ("p100",), "P4": ("p4",), "T4": ("t4",),
-            "V100": ("v100",)}  # fmt: skip
+LEFT_OUT = {"A100": ("a100-40gb", "a100-80gb"), "H200": ("h200",), "P100": ("p100",),
+            "P4": ("p4",), "T4": ("t4",), "V100": ("v100",)}  # fmt: skip
 PUBLISHED = {"bmm": 13.8, "linear": 13.9, "element-wise": 19.3, "softmax": 13.9, "ln": 56.7}
 """Errors in percent that NeuSight's authors state for GPUs that it did not learn from."""
 RIVAL_ROWS = 1000

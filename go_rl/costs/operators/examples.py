@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float64, Int
+from jaxtyping import Bool, Float64, Int
 
 from go_rl.costs.devices import DataSheet
 from go_rl.costs.operators.architectures import (
@@ -18,7 +18,7 @@ from go_rl.costs.operators.product_model import WINOGRAD, ProductInputs
 from go_rl.costs.operators.stream_model import StreamInputs
 from go_rl.costs.operators.tables import PRODUCTS, STREAMS, OperatorRows
 from go_rl.costs.operators.tables.operator_rows import CONV_KERNEL, CONV_STRIDE
-from go_rl.costs.operators.type_rates import TypeRates
+from go_rl.costs.operators.type_rates import ALIGNED, RAGGED_RATE, TypeRates, narrowing
 
 STREAM_GROUP = "streams"
 GROUPS = (*PRODUCTS, STREAM_GROUP)
@@ -47,6 +47,23 @@ class OperatorInputs:
         """Return some rows."""
         types = None if self.types is None else self.types.take(rows)
         return OperatorInputs(self.rows.take(rows), self.devices, self.device[rows], types)
+
+    def as_learned(self) -> OperatorInputs:
+        """Return the rows as they are priced: 1 × 1 convolutions on GPUs whose library has
+        Winograd's, of which only 3 × 3 ones were measured, as the linear layers that they are."""
+        rows = self.rows
+        linear = (
+            (rows.op == "conv") & (rows.sizes["kernel_size"] == 1) & (self.with_winograd() == 1)
+        )
+        if not linear.any():
+            return self
+        names = ("batch", "rows", "columns", "depth")
+        products = dict(zip(names, rows.products(), strict=True))
+        sizes = {
+            name: np.where(linear, products.get(name, 0), each).astype(np.int64)
+            for name, each in rows.sizes.items()
+        }
+        return replace(self, rows=OperatorRows(np.where(linear, "linear", rows.op), sizes))
 
     def fields(self, name: str) -> Float64[np.ndarray, "R"]:
         """Return [R] a number of the data sheet of each row's device."""
@@ -82,7 +99,13 @@ class OperatorInputs:
         flops = self.fields("matrix_flops")
         if self.types is None:
             return flops
-        return np.where(self.types.rate > 0, self.types.rate, flops)
+        rate = self.types.rate * np.where(self._is_ragged(), RAGGED_RATE, 1.0)
+        return np.where(rate > 0, rate, flops)
+
+    def _is_ragged(self) -> Bool[np.ndarray, "R"]:
+        """[R] whether a product of matrices has rows that tensor cores cannot read as they are."""
+        _, _, columns, depth = self.rows.products()
+        return self.rows.is_any(("bmm", "linear")) & ((columns % ALIGNED + depth % ALIGNED) > 0)
 
     def roofline_ratio(self) -> Float64[np.ndarray, "R"]:
         """Return [R] what a roofline takes in the element types over what it takes in float32."""
@@ -93,8 +116,10 @@ class OperatorInputs:
         return np.maximum(after, moved * self._width()) / np.maximum(before, moved)
 
     def _width(self) -> Float64[np.ndarray, "R"] | float:
-        """[R] width of an element over that of float32."""
-        return 1.0 if self.types is None else self.types.width
+        """[R] width of an element over that of float32, as far as the operator gains by it."""
+        if self.types is None:
+            return 1.0
+        return self.types.width ** narrowing(self.rows)
 
     def _peak_share(self) -> Float64[np.ndarray, "R"]:
         """Winograd's convolutions do with fewer multiplications, if the library has them and kernel

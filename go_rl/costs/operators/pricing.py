@@ -54,7 +54,7 @@ def log_seconds(
 ) -> LogSeconds:  # fmt: skip
     """Return what operators take.
 
-    In another element type than float32 it is the geometric mean of two estimates: that nothing but
+    In another element type than float32 it is a geometric mean of two estimates: that nothing but
     the rate of arithmetic and the width of an element changes, latencies in particular do not; and
     that an operator comes as near to the roofline of its type as to that of float32.
 
@@ -89,7 +89,7 @@ def log_seconds(
             scale = part.roofline_ratio()
             fast, fast_uncached = (_scaled(each, start, scale) for each in (plain[0], plain[3]))
             found.doubt[rows] = np.abs(body - fast) / 2
-            share = part.types.roofline_share
+            share = part.types.share(group)
             body = (1 - share) * body + share * fast
             uncached = (1 - share) * uncached + share * fast_uncached
         found.total[rows] = with_floor(body, floor, SHARPNESS[group], np)
