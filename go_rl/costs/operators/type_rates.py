@@ -25,7 +25,7 @@ RAGGED_RATE = 0.17
 """Share of that rate that other products of matrices reach at most."""
 NARROWING = {"softmax": 0.15, "ln": 0.23}
 """Power of the width of an element by which an operator's bytes count; 1 of other operators."""
-ROOFLINE_SHARE = {"bmm": 0.25, "linear": 0.5, "conv": 0.5}
+ROOFLINE_SHARE = {"bmm": 0.25, "linear": 0.5, "conv": 0.25}
 """Weight of the estimate that keeps the distance from the roofline, in the mean of logarithms of
 `pricing.log_seconds`; 0 of streams."""
 Rates = Mapping[str, float]
