@@ -36,13 +36,13 @@ def generation_of(sheet: DataSheet) -> int | None:
     return GENERATIONS.get(sheet.architecture or "")
 
 
-def nearest_generations(own: int | None, measured: Collection[int]) -> frozenset[int]:
-    """Return the measured generations whose kernels a library runs: its own, else those next to it;
-    all of a library that is unknown."""
+def known_generations(own: int | None, measured: Collection[int]) -> frozenset[int]:
+    """Return the measured generations whose kernels a library is taken to run: its own, else the
+    last one before it, else the first; all of a library that is unknown."""
     if own is None or not measured:
         return frozenset(measured)
-    least = min(abs(each - own) for each in measured)
-    return frozenset(each for each in measured if abs(each - own) == least)
+    before = [each for each in measured if each <= own]
+    return frozenset([max(before) if before else min(measured)])
 
 
 def power_ratio(sheet: DataSheet) -> float:

@@ -2,7 +2,7 @@
 
 Of a GPU that was not measured nothing of its own is known: its host is the usual one
 (`pricing.usual_floors`); its library likes the tiles that its generation likes; a generation that
-was never measured takes the mean of the answers of those next to it.
+was never measured takes the answers of the one before it.
 """
 
 from __future__ import annotations

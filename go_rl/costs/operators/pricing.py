@@ -15,7 +15,7 @@ from go_rl.costs.operators import product_model, stream_model
 from go_rl.costs.operators.architectures import (
     GENERATION_COUNT,
     generation_of,
-    nearest_generations,
+    known_generations,
 )
 from go_rl.costs.operators.conv_residuals import residuals
 from go_rl.costs.operators.examples import GROUPS, STREAM_GROUP, OperatorInputs
@@ -134,8 +134,8 @@ def usual_floors(
     sheets: Sequence[DataSheet], slower: Float64[np.ndarray, "GPUs"],
 ) -> Float[np.ndarray, "generations ..."]:  # fmt: skip
     """Return what launches need on the usual host, by the generation of the library and framework:
-    the lower median over the GPUs of that generation, or of the nearest ones, each put on the usual
-    host.
+    the lower median over the GPUs of that generation, or of the one before it, each put on the
+    usual host.
 
     Args:
         floor: logarithms of seconds.
@@ -147,7 +147,7 @@ def usual_floors(
     measured = {each for each in own if each is not None}
     found = []
     for generation in range(GENERATION_COUNT):
-        near = nearest_generations(generation, measured)
+        near = known_generations(generation, measured)
         some = [d for d, each in zip(known, own, strict=True) if each in near or not near]
         shift = slower[some].reshape(-1, *[1] * (floor.ndim - 1))
         found.append(_lower_median(floor[some] - shift))
@@ -214,5 +214,5 @@ def places(
 
 def _may_be(sheet: DataSheet, measured: Collection[int]) -> list[bool]:
     """[generations] whose kernels a device may run."""
-    among = nearest_generations(generation_of(sheet), measured)
+    among = known_generations(generation_of(sheet), measured)
     return [each in among for each in range(GENERATION_COUNT)]
