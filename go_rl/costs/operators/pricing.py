@@ -14,6 +14,7 @@ from go_rl.costs.devices import DataSheet
 from go_rl.costs.operators import product_model, stream_model
 from go_rl.costs.operators.architectures import (
     GENERATION_COUNT,
+    HOPPER,
     generation_of,
     known_generations,
 )
@@ -133,9 +134,9 @@ def usual_floors(
     floor: Float[np.ndarray, "GPUs ..."], known: Int[np.ndarray, "G"],
     sheets: Sequence[DataSheet], slower: Float64[np.ndarray, "GPUs"],
 ) -> Float[np.ndarray, "generations ..."]:  # fmt: skip
-    """Return what launches need on the usual host, by the generation of the library and framework:
-    the lower median over the GPUs of that generation, or of the one before it, each put on the
-    usual host.
+    """Return what launches need on the usual host, by the generation of the library: the lower
+    median over the GPUs that were measured with a like framework (`HOPPER` and later with a newer
+    one), or over all where there are none, each put on the usual host.
 
     Args:
         floor: logarithms of seconds.
@@ -143,12 +144,11 @@ def usual_floors(
         sheets: of the GPUs.
         slower: [GPUs] logarithms by which their hosts are slower than the usual one.
     """
-    own = [generation_of(sheets[d]) for d in known]
-    measured = {each for each in own if each is not None}
+    newer = np.array([(generation_of(sheets[d]) or 0) >= HOPPER for d in known])
     found = []
     for generation in range(GENERATION_COUNT):
-        near = known_generations(generation, measured)
-        some = [d for d, each in zip(known, own, strict=True) if each in near or not near]
+        like = newer == (generation >= HOPPER)
+        some = known[like] if like.any() else known
         shift = slower[some].reshape(-1, *[1] * (floor.ndim - 1))
         found.append(_lower_median(floor[some] - shift))
     return np.stack(found)
