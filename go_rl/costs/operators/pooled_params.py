@@ -8,7 +8,7 @@ was never measured takes the answers of the one before it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -36,6 +36,15 @@ UNMEASURED = -1
 FLOORS = {"bmm": -10.3, "linear": -9.8, "conv": -9.7, STREAM_GROUP: -10.3}
 """Logarithms of the seconds of a launch from which learning starts, by group: what few elements
 take."""
+
+
+class UsualHost(NamedTuple):
+    """What launches need on the usual host."""
+
+    floor: Float[np.ndarray, "R"]
+    """[R] logarithms of seconds."""
+    start: Float[np.ndarray, "R"]
+    """[R] logarithms of shares of the floor."""
 
 
 def initial_params(group: str, count: int) -> Arrays:
@@ -82,26 +91,29 @@ def of_measured(
 
 
 def of_unmeasured(
-    p: Mapping[str, Any], usual: Float[np.ndarray, "R"], place: Int[np.ndarray, "R"],
+    p: Mapping[str, Any], usual: UsualHost, place: Int[np.ndarray, "R"],
     generation: Int[np.ndarray, "R"], op: Any,
 ) -> Arrays:  # fmt: skip
     """Return parameters of rows on GPUs of which some were not measured.
 
     Args:
         p: of `initial_params`.
-        usual: [R] floors of a GPU that was not measured.
+        usual: host of a GPU that was not measured.
         place: [R] index of the GPU, or `UNMEASURED`.
         generation: [R] whose kernels its library runs.
         op: see `of_measured`.
     """
     own = place != UNMEASURED
     if op is not None:
-        floor = np.where(own, p["floor"][place, op], usual)
-        return {**p, "floor": floor, "start": p["start"][generation, op]}
-    floor = np.where(own, p["floor"][place], usual)
+        floor = np.where(own, p["floor"][place, op], usual.floor)
+        start = np.where(own, p["start"][generation, op], usual.start)
+        return {**p, "floor": floor, "start": start}
+    floor = np.where(own, p["floor"][place], usual.floor)
+    start = np.where(own, p["start"][generation], usual.start)
     liked = p["liked"] + p["liked_by"][generation]
     liked = liked + np.where(own[:, None], p["liked_here"][place], 0.0)
-    return {**p, "floor": floor, "liked": liked, **_of_generation(p, generation, np)}
+    of_row = {"floor": floor, "start": start, "liked": liked}
+    return {**p, **_of_generation(p, generation, np), **of_row}
 
 
 def _of_generation(p: Mapping[str, Any], generation: Any, xp: Any) -> dict[str, Any]:

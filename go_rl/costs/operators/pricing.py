@@ -13,6 +13,7 @@ from go_rl.core import TrainingError
 from go_rl.costs.devices import DataSheet
 from go_rl.costs.operators import product_model, stream_model
 from go_rl.costs.operators.architectures import (
+    AMPERE,
     GENERATION_COUNT,
     HOPPER,
     generation_of,
@@ -21,7 +22,7 @@ from go_rl.costs.operators.architectures import (
 from go_rl.costs.operators.conv_residuals import residuals
 from go_rl.costs.operators.examples import GROUPS, STREAM_GROUP, OperatorInputs
 from go_rl.costs.operators.launches.launch_floor import SHARPNESS, with_floor
-from go_rl.costs.operators.pooled_params import UNMEASURED, of_unmeasured
+from go_rl.costs.operators.pooled_params import UNMEASURED, UsualHost, of_unmeasured
 from go_rl.costs.operators.tables import STREAMS
 
 Known = Mapping[str, tuple[int, ...]]
@@ -134,9 +135,9 @@ def usual_floors(
     floor: Float[np.ndarray, "GPUs ..."], known: Int[np.ndarray, "G"],
     sheets: Sequence[DataSheet], slower: Float64[np.ndarray, "GPUs"],
 ) -> Float[np.ndarray, "generations ..."]:  # fmt: skip
-    """Return what launches need on the usual host, by the generation of the library: the lower
-    median over the GPUs that were measured with a like framework (`HOPPER` and later with a newer
-    one), or over all where there are none, each put on the usual host.
+    """Return floors (or starts) of launches on the usual host, by the generation of the library:
+    the lower median over the GPUs that were measured with a like framework (`HOPPER` and later with
+    a newer one), or over all where there are none, each put on the usual host.
 
     Args:
         floor: logarithms of seconds.
@@ -167,21 +168,24 @@ def _of_group(
     may be of."""
     place = places(inputs.devices, sheets, known)[inputs.device]
     usual = usual_floors(params["floor"], known, sheets, slower)
+    of_sheets = [AMPERE if (own := generation_of(each)) is None else own for each in sheets]
+    starts = usual_floors(params["start"][of_sheets], known, sheets, np.zeros(len(sheets)))
     measured = {each for d in known if (each := generation_of(sheets[d])) is not None}
     may_be = np.array([_may_be(each, measured) for each in inputs.devices])[inputs.device]
     if group == STREAM_GROUP:
         x, generation = inputs.stream_inputs(), may_be.argmax(1)
-        of_host = usual[generation, x.op]
+        of_host = UsualHost(usual[generation, x.op], starts[generation, x.op])
         own = of_unmeasured(params, of_host, place, generation, x.op)
-        own["floor"] = _on_host(own["floor"], of_host, stated)
+        own["floor"] = _on_host(own["floor"], of_host.floor, stated)
         body, uncached = (stream_model.log_body(own, x, is_cached=each) for each in (True, False))
         return body, own["floor"], own["start"] + own["floor"], uncached
     work, floor, start = (np.zeros(len(place)) for _ in range(3))
     for generation in np.flatnonzero(may_be.any(0)):
         rows = np.flatnonzero(may_be[:, generation])
-        part, of_host = inputs.take(rows), np.full(len(rows), usual[generation])
+        part, same = inputs.take(rows), np.ones(len(rows))
+        of_host = UsualHost(usual[generation] * same, starts[generation] * same)
         own = of_unmeasured(params, of_host, place[rows], np.full(len(rows), generation), None)
-        own["floor"] = _on_host(own["floor"], of_host, stated[rows])
+        own["floor"] = _on_host(own["floor"], of_host.floor, stated[rows])
         floor[rows] += own["floor"]
         start[rows] += own["start"] + own["floor"]
         work[rows] += product_model.log_gpu_seconds(own, part.product_inputs())
