@@ -1,10 +1,10 @@
 """Each measured GPU left out in turn: errors of operators on a GPU known by its data sheet alone.
 
-Run: ``python -m experiments.programs.left_out_gpus DIR --fits FOLDER`` with the folder of measured
-operators (a table for each operator). `OperatorPredictor` is fitted without each GPU, and without
-each pair of them: the latter set the intervals of the former, so that nothing of a left-out GPU
-enters. Both A100s are left out together. Fits and answers are taken up again; the weights that ship
-are written to the folder as well.
+Run: ``python -m experiments.programs.left_out_gpus DIR [DIR ...] --fits FOLDER`` with folders of
+measured operators (a table for each operator). `OperatorPredictor` is fitted without each GPU, and
+without each pair of them: the latter set the intervals of the former, so that nothing of a left-out
+GPU enters. Both A100s are left out together. Fits and answers are taken up again; the weights that
+ship are written to the folder as well.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from go_rl.costs.operators.pooled_params import Arrays
 from go_rl.costs.operators.predictor import Fitted, OperatorFitConfig, OperatorPredictor, fit_rows
 
 ALL = "all"
-LEFT_OUT = {"A100": ("a100-40gb", "a100-80gb"), "P100": ("p100",), "P4": ("p4",), "T4": ("t4",),
-            "V100": ("v100",)}  # fmt: skip
+LEFT_OUT = {"A100": ("a100-40gb", "a100-80gb"), "H200": ("h200",), "P100": ("p100",),
+            "P4": ("p4",), "T4": ("t4",), "V100": ("v100",)}  # fmt: skip
 PUBLISHED = {"bmm": 13.8, "linear": 13.9, "element-wise": 19.3, "softmax": 13.9, "ln": 56.7}
 """Errors in percent that NeuSight's authors state for GPUs that it did not learn from."""
 RIVAL_ROWS = 1000
@@ -53,8 +53,8 @@ SHARE_OF_PEAK, SHARE_OF_BANDWIDTH = 0.7, 0.7
 class LeftOutGpus(Experiment):
     """Options of the script."""
 
-    data: Annotated[tyro.conf.Positional[str], tyro.conf.arg(metavar="DIR")]
-    """Folder of measured operators."""
+    data: Annotated[tyro.conf.Positional[tuple[str, ...]], tyro.conf.arg(metavar="DIR")]
+    """Folders of measured operators."""
     fits: str = "runs/left_out_gpus"
     """Folder of fits and answers, which are taken up again, and of the weights."""
     rows: int = OperatorFitConfig().rows
@@ -66,7 +66,7 @@ class LeftOutGpus(Experiment):
 
     def run(self) -> None:
         """Fit, leave out, write the page."""
-        examples = read_measured(self.data)
+        examples = read_measured(*self.data)
         folder = Path(self.fits)
         folder.mkdir(parents=True, exist_ok=True)
         config = OperatorFitConfig(rows=self.rows, updates=self.updates)
@@ -204,14 +204,14 @@ Mean absolute percentage error on random rows of a GPU known by its data sheet a
 nothing of it (seconds, kernels, grids, blocks) entered fits or intervals, which are
 set by leaving out a second GPU. What is not nested: the form of the model, the energies
 of a FLOP of `architectures.py`, the weights of the priors, the assumed hosts of intervals
-and which of the attempts below was kept were chosen with all five GPUs in view. Ours
+and which of the attempts below was kept were chosen with all six GPUs in view. Ours
 learned from 1,000 rows of each GPU of bmm, linear and conv, and 4,000 of all streams
-together, as boosted trees did. *Mean* is that over the five GPUs."""
+together, as boosted trees did. *Mean* is that over the six GPUs."""
 SHIPPED = """## Coverage of the weights that ship
 
 Intervals above are those of predictors that lack a GPU, set by fits that lack two: products
-err more then, so that their intervals are too wide. What ships was fitted to all five and is
-set by fits that lack one. Rows of these GPUs within half-widths that the other four set, mean
+err more then, so that their intervals are too wide. What ships was fitted to all six and is
+set by fits that lack one. Rows of these GPUs within half-widths that the other five set, mean
 over GPUs (not nested: the fits of one left-out GPU learned from the others), in %: {covered}."""
 TABLES = (
     (OURS, "error", "Ours", 1),

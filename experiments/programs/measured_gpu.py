@@ -1,14 +1,14 @@
-"""Predicted and measured on an H200, a GPU that the weights never saw: operators and networks.
+"""Predicted and measured on an H100, a GPU that the weights never saw: operators and networks.
 
 Run: ``python -m experiments.programs.measured_gpu``. The measurements lie in
-``experiments/results/h200``, whose README says how they were made; no GPU is needed here.
+``experiments/results/h100``, whose README says how they were made; no GPU is needed here.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +16,16 @@ import numpy as np
 
 from experiments.experiment import RESULTS, Experiment
 from experiments.page_text import markdown_table
-from experiments.programs.left_out_gpus import host_told, roofline
+from experiments.programs.left_out_gpus import roofline
 from experiments.programs.measured_networks import NetworkRow, network_rows, networks_text
+from go_rl.costs.devices import with_launch
 from go_rl.costs.learning.metrics import mape
+from go_rl.costs.operators import GPU_WEIGHTS
 from go_rl.costs.operators.examples import ERROR_GROUPS, OperatorExamples, error_groups
 from go_rl.costs.operators.launches.launch_replay import BETWEEN_KERNELS
 from go_rl.costs.operators.measured_tables import read_measured
 from go_rl.costs.operators.predictor import OperatorPredictor
 
-NEVER_SAW = "gpus-1.3"
-"""Weights whose GPUs were P4, P100, V100, T4 and A100."""
 ALL, LONG = "all", "all of 0.1 ms and more"
 LONG_SECONDS = 1e-4
 """Seconds from which on a launch hardly counts."""
@@ -33,40 +33,45 @@ USUAL_LAUNCH = 26e-6
 """Seconds that the roofline adds for a launch on a host of which nothing is known."""
 ALONE, IN_GRAPH = "between events", "in a CUDA graph"
 LEARNED_CONV, OTHER_CONV = "conv, 3 × 3, stride 1", "conv, others"
-HEAD = """# Predicted and measured on an H200
+TOLD_BY = "add of one element"
+"""Operator by which a user states a host."""
+HEAD = """# Predicted and measured on an H100
 
 {gpu}, torch {torch}, CUDA {cuda}, cuDNN {cudnn}, PyTorch's own kernels; measured by
 `experiments/programs/on_gpu/measure.py`. The weights `{weights}` learned from P4, P100, V100, T4
-and A100 (NeuSight's tables) and knew the H200 by its data sheet alone; its bandwidth, peak and
-cache lie outside theirs. Errors are |predicted / measured − 1|, *bias* is the median of
-ln(predicted / measured), all in %."""
+and A100 (NeuSight's tables) and from an H200 and knew the H100 by its data sheet alone. It is no
+stranger: chip and library are the H200's, memory and host are not. Errors are
+|predicted / measured − 1|, *bias* is the median of ln(predicted / measured), all in %."""
 OPERATORS = """## Operators in float32
 
 {rows:,} operators with sizes drawn anew. *Between events*: one call alone, the host's launch
 included, as the weights learned it; the prediction is that of `predict`. *Host told*: the same with
-`--launch-us {launch:.1f}`, the fifth percentile of `add` here; this host launches in half the usual
-26 µs. *In a CUDA graph*: one call among twenty, no host between them; the prediction is what the
-model says the GPU works, and the microsecond between two kernels. *Roofline* is 0.7 of peak or
-bandwidth, between events with a launch of 26 µs, or the one told."""
+`--launch-us {launch:.1f}`, what an addition of one element takes here. *In a CUDA graph*: one call
+among twenty, no host between them; the prediction is what the model says the GPU works, and the
+microsecond between two kernels. *Roofline* is 0.7 of peak or bandwidth, between events with a
+launch of 26 µs, or the one told."""
 
 
 @dataclass(frozen=True)
 class MeasuredGpu(Experiment):
     """Options of the script."""
 
-    measured: Path = RESULTS / "h200"
+    measured: Path = RESULTS / "h100"
     """Folder of the measurements."""
-    weights: str = NEVER_SAW
+    networks: Path = RESULTS / "h200" / "networks"
+    """Folder of the exported networks."""
+    weights: str = GPU_WEIGHTS
     """Weights that are judged."""
 
     def run(self) -> None:
         """Price, compare, write the page."""
         learned = OperatorPredictor.load(self.weights)
         alone, in_graph = measured_pair(self.measured)
-        rows = operator_rows(alone, in_graph, learned)
+        launch = told_launch(self.measured)
+        rows = operator_rows(alone, in_graph, learned, launch)
         document = json.loads((self.measured / "networks.json").read_text())
-        launch = told_launch(alone)
-        networks = network_rows(self.measured / "networks", document["rows"], learned, launch)
+        device = alone.inputs.devices[0]
+        networks = network_rows(self.networks, document["rows"], learned, device, launch)
         self.write_rows(rows, "_operators.csv")
         self.write_rows(networks, "_networks.csv")
         self.write_page(page(rows, networks, document, self.weights, launch))
@@ -90,29 +95,31 @@ class OperatorErrorRow:
 
 def measured_pair(folder: Path) -> tuple[OperatorExamples, OperatorExamples]:
     """Return the operators timed alone, and the same rows within a CUDA graph."""
-    tables = folder / "operators"
-    return read_measured(tables), read_measured(tables, latency="graph_ms")
+    alone = read_measured(folder / "operators")
+    return alone, replace(alone, seconds=alone.in_graph)
 
 
-def told_launch(alone: OperatorExamples) -> float:
+def told_launch(folder: Path) -> float:
     """Return the microseconds by which a user with this host would state it."""
-    told = host_told(alone).devices[0].launch_seconds
-    assert told is not None
-    return 1e6 * told
+    host = json.loads((folder / "host.json").read_text())
+    return 1e3 * host["operators"][TOLD_BY]["latency_ms"]
 
 
 def operator_rows(
-    alone: OperatorExamples, in_graph: OperatorExamples, learned: OperatorPredictor
+    alone: OperatorExamples, in_graph: OperatorExamples, learned: OperatorPredictor, launch: float
 ) -> list[OperatorErrorRow]:
-    """Return the errors of all methods, by kind of operator."""
-    plain, told = learned.interval(alone.inputs), learned.interval(host_told(alone))
-    bound, launch = roofline(alone.inputs), 1e-6 * told_launch(alone)
+    """Return the errors of all methods, by kind of operator; ``launch``: microseconds of a launch
+    on the host of the measurements."""
+    devices = tuple(with_launch(each, launch) for each in alone.inputs.devices)
+    plain = learned.interval(alone.inputs)
+    told = learned.interval(replace(alone.inputs, devices=devices))
+    bound = roofline(alone.inputs)
     found: list[OperatorErrorRow] = []
     for method, seconds, interval in (
         ("ours", plain.seconds, (plain.low, plain.high)),
         ("ours, host told", told.seconds, (told.low, told.high)),
         ("roofline", bound + USUAL_LAUNCH, None),
-        ("roofline, host told", bound + launch, None),
+        ("roofline, host told", bound + 1e-6 * launch, None),
     ):
         found += _errors(ALONE, method, alone, seconds, interval)
     for method, seconds in (

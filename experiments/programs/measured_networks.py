@@ -18,7 +18,7 @@ import numpy as np
 from experiments.page_text import FOUR, markdown_table, shown
 from go_rl import load
 from go_rl.core import GoRLError, OpGraph
-from go_rl.costs.devices import DataSheet, find_device, with_launch
+from go_rl.costs.devices import DataSheet, with_launch
 from go_rl.costs.operators.launches import Launches, eager_launches, fused_launches
 from go_rl.costs.operators.launches.launch_prices import (
     PredictsOperators,
@@ -28,7 +28,6 @@ from go_rl.costs.operators.launches.launch_prices import (
 from go_rl.costs.operators.launches.launch_replay import issued_ahead
 from go_rl.costs.operators.predictor import OperatorPredictor
 
-DEVICE = "h200"
 NAN = float("nan")
 TEXT = """## Whole networks in float32, inference
 
@@ -63,32 +62,38 @@ class NetworkRow:
 
 
 def network_rows(
-    folder: Path, measured: Sequence[Mapping[str, Any]], learned: OperatorPredictor, launch: float
-) -> list[NetworkRow]:
-    """Return one row for each network that was measured; ``launch``: microseconds of a launch on
-    the host of the measurements."""
+    folder: Path, measured: Sequence[Mapping[str, Any]], learned: OperatorPredictor,
+    device: DataSheet, launch: float,
+) -> list[NetworkRow]:  # fmt: skip
+    """Return one row for each network that was measured on a device, with attention in pieces;
+    ``launch``: microseconds of a launch on the host of the measurements."""
     found = []
     for row in measured:
-        if row.get("type") == "float32" and "eager" in row:
+        if row.get("type") == "float32" and "eager" in row and not is_fused(row["network"]):
             times = (row["eager"]["ms"], row.get("graph", {}).get("ms", NAN))
-            found.append(_row(folder, row["network"], times, learned, launch))
+            found.append(_row(folder, row["network"], times, learned, device, launch))
             print(found[-1], flush=True)
     return found
 
 
 def _row(
-    folder: Path, name: str, times: tuple[float, float], learned: OperatorPredictor, launch: float
-) -> NetworkRow:
+    folder: Path, name: str, times: tuple[float, float], learned: OperatorPredictor,
+    sheet: DataSheet, launch: float,
+) -> NetworkRow:  # fmt: skip
     try:
         launches = eager_launches(packed_graph(folder / f"{name}.onnx.gz"))
     except (GoRLError, OSError) as error:
         reason = str(error).splitlines()[0]
         return NetworkRow(name, 0, *times, NAN, NAN, NAN, NAN, NAN, NAN, reason)
-    sheet = find_device(DEVICE)
     total, low, high, gpu = priced(launches, sheet, learned)
     told = priced(launches, with_launch(sheet, launch), learned)[0]
     chains = priced(fused_launches(launches), sheet, learned)[0]
     return NetworkRow(name, len(launches), *times, total, low, high, told, gpu, chains, "")
+
+
+def is_fused(network: str) -> bool:
+    """Whether attention is one kernel of a network that was measured, which is not priced."""
+    return network.endswith("-fused") or "decoding" in network
 
 
 def packed_graph(path: Path) -> OpGraph:

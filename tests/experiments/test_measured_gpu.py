@@ -1,4 +1,4 @@
-"""An H200 beside its predictions: errors by hand, the page of made-up rows, the files that ship."""
+"""An H100 beside its predictions: errors by hand, the page of made-up rows, the files that ship."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from experiments.programs.measured_gpu import (
     operator_rows,
     page,
 )
-from experiments.programs.measured_networks import NAN, NetworkRow, network_rows
+from experiments.programs.measured_networks import NAN, NetworkRow, is_fused, network_rows
 from go_rl.core import TrainingError
 from go_rl.costs.devices import find_device
+from go_rl.costs.operators import GPU_WEIGHTS
 from go_rl.costs.operators.examples import OperatorExamples, OperatorInputs
 from go_rl.costs.operators.fitting import UNKNOWN_TILE
 from go_rl.costs.operators.launches.launch_replay import BETWEEN_KERNELS
@@ -31,7 +32,7 @@ from go_rl.costs.operators.predictor import OperatorPredictor
 from go_rl.costs.operators.tables import OperatorRows
 from go_rl.costs.operators.tables.operator_rows import SIZES, sizes_of
 
-MEASURED = MeasuredGpu().measured
+MEASURED, NETWORKS = MeasuredGpu().measured, MeasuredGpu().networks
 OPS = ("add", "add", "conv", "conv")
 
 
@@ -39,9 +40,9 @@ def _examples(seconds):
     sizes = {name: np.array([8 if name in sizes_of(op) else 0 for op in OPS]) for name in SIZES}
     sizes |= {"kernel_size": np.array([0, 0, 3, 5]), "stride": np.array([0, 0, 1, 1])}
     inputs = OperatorInputs(
-        OperatorRows(np.array(OPS), sizes), (find_device("h200"),), np.zeros(4, np.int64)
+        OperatorRows(np.array(OPS), sizes), (find_device("h100"),), np.zeros(4, np.int64)
     )
-    return OperatorExamples(inputs, np.array(seconds), np.full(4, UNKNOWN_TILE))
+    return OperatorExamples(inputs, np.array(seconds), np.full(4, UNKNOWN_TILE), np.full(4, np.nan))
 
 
 class _Twice:
@@ -56,7 +57,7 @@ class _Twice:
 @pytest.fixture
 def rows():
     alone, in_graph = _examples([1e-5, 1e-5, 2e-5, 4e-5]), _examples([5e-6, 5e-6, 1e-5, 1e-5])
-    return operator_rows(alone, in_graph, cast(OperatorPredictor, _Twice()))
+    return operator_rows(alone, in_graph, cast(OperatorPredictor, _Twice()), 10.0)
 
 
 def _row(rows, against, method, kind):
@@ -90,12 +91,12 @@ def test_the_roofline_pays_for_a_launch_between_events(rows):
 
 
 def test_the_page_from_made_up_rows(rows):
-    facts = {"gpu": "NVIDIA H200", "torch": "2", "cuda": "13", "cudnn": 9}
+    facts = {"gpu": "NVIDIA H100", "torch": "2", "cuda": "13", "cudnn": 9}
     networks = [
         NetworkRow("tiny", 7, 4.0, 2.0, 6.0, 3.0, 9.0, 5.0, 1.0, 4.5, ""),
         NetworkRow("odd", 0, 4.0, 2.0, NAN, NAN, NAN, NAN, NAN, NAN, "it has no shapes"),
     ]
-    text = page(rows, networks, facts, "gpus-1.3", 13.4)
+    text = page(rows, networks, facts, GPU_WEIGHTS, 13.4)
     assert "| tiny | 7 | 4 | 6 (3 to 9) | +50% | 5 | +25% | 2 | 1 | -50% | 4.5 |" in text
     assert "Eager latencies within the 90 % interval: 1 of 1." in text
     assert "- `odd` is not predicted: it has no shapes" in text
@@ -104,8 +105,8 @@ def test_the_page_from_made_up_rows(rows):
 
 def test_the_measurements_that_ship_are_read():
     alone, in_graph = measured_pair(MEASURED)
-    assert len(alone.seconds) == len(in_graph.seconds) == 13_607
-    assert [sheet.name for sheet in alone.inputs.devices] == ["h200"]
+    assert len(alone.seconds) == len(in_graph.seconds) == 2_883
+    assert [sheet.name for sheet in alone.inputs.devices] == ["h100"]
     assert set(alone.inputs.rows.op.tolist()) == {
         path.name.partition(".")[0] for path in (MEASURED / "operators").iterdir()
     }
@@ -118,25 +119,33 @@ def test_the_measurements_that_ship_are_read():
 def test_each_measured_network_is_there_and_read():
     document = json.loads((MEASURED / "networks.json").read_text())
     names = {row["network"] for row in document["rows"]}
-    packed = {path.name.partition(".")[0] for path in (MEASURED / "networks").iterdir()}
-    assert (len(names), packed) == (15, names)
+    packed = {path.name.partition(".")[0] for path in NETWORKS.iterdir()}
+    assert packed == {name for name in names if not is_fused(name)}
+    assert (len(packed), len(names)) == (15, 21)
     own = [row for row in document["rows"] if row["network"] == "vgg16-b16"]
-    learned = OperatorPredictor.load("gpus-1.3")
-    found = network_rows(MEASURED / "networks", own, learned, 13.4)
+    learned = OperatorPredictor.load(GPU_WEIGHTS)
+    found = network_rows(NETWORKS, own, learned, find_device("h100"), 20.7)
     assert [(row.network, row.launches, row.problem) for row in found] == [("vgg16-b16", 37, "")]
     assert found[0].gpu_ms < found[0].predicted_ms
-    absent = network_rows(MEASURED, own, learned, 13.4)[0]
+    absent = network_rows(MEASURED, own, learned, find_device("h100"), 20.7)[0]
     assert "No such file" in absent.problem
 
 
-def test_folders_are_joined_and_a_column_is_chosen(tmp_path):
-    for folder, device in (("one", "t4"), ("two", "h200")):
+def test_folders_are_joined_and_graphs_are_told_apart(tmp_path):
+    for folder, device, head, graph in (
+        ("one", "t4", "", ""),
+        ("two", "h200", "graph_ms,", "0.01,"),
+    ):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "relu.csv").write_text(
-            f"latency_ms,graph_ms,device,batch,width\n0.02,0.01,{device},4,8\n"
+            f"latency_ms,{head}device,batch,width\n0.02,{graph}{device},4,8\n"
         )
-    both = read_measured(tmp_path / "one", tmp_path / "two", latency="graph_ms")
-    assert [sheet.name for sheet in both.inputs.devices] == ["h200", "t4"]
-    assert both.seconds.tolist() == [1e-5, 1e-5]
-    with pytest.raises(TrainingError, match="has no column 'host_ms'"):
-        read_measured(tmp_path / "one", latency="host_ms")
+    both = read_measured(tmp_path / "one", tmp_path / "two")
+    assert [both.inputs.devices[each].name for each in both.inputs.device] == ["t4", "h200"]
+    assert both.seconds.tolist() == [2e-5, 2e-5]
+    assert np.isnan(both.in_graph[0])
+    assert both.in_graph[1] == 1e-5
+    wrong = tmp_path / "two" / "relu.csv"
+    wrong.write_text("latency_ms,graph_ms,device,batch,width\n0.02,0,t4,4,8\n")
+    with pytest.raises(TrainingError, match="graph_ms must be positive"):
+        read_measured(tmp_path / "two")

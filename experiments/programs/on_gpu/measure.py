@@ -1,284 +1,254 @@
 """Measure operators and whole networks on the GPU at hand, with PyTorch alone.
 
-Run there: ``python3 experiments/programs/on_gpu/measure.py OUT [--seconds 200]``. OUT gets
-``networks.json`` (milliseconds of each network: eager, and replayed as one CUDA graph, by element
-type), ``operators/KIND.csv.gz`` (operators of the kinds of NeuSight's tables, their sizes drawn
-anew, as ``go-rl train operators`` reads them) and ``rates.json`` (TFLOP/s of large products, GB/s
-of copies, by element type). What is measured is alone on the machine; each part ends when its share
-of the seconds is spent.
+Run there: ``python3 experiments/programs/on_gpu/measure.py OUT [--seconds 330] [--parts NAME]``.
+OUT gets, part by part, each ended when its share of the seconds is spent:
+
+- ``host.json``: milliseconds that the host needs for a launch, of each kind of operator;
+- ``rates.json``: TFLOP/s of large products, GB/s of copies, by element type;
+- ``operators/KIND.csv.gz``: operators of the kinds of NeuSight's tables in float32, their sizes
+  drawn anew, as ``go-rl train operators`` reads them;
+- ``networks.json``: milliseconds of each network, eager and replayed as one CUDA graph, by type;
+- ``typed/TYPE/KIND.csv.gz``: other operators, each in all types, and fused attention;
+- ``kernels.csv.gz``: names and microseconds of the kernels that operators launch.
+
+What is measured is alone on the machine. ``--tiny`` tries all parts on a processor.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import gzip
 import json
 import random
-import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import torch
-from torch.nn import functional
 
 sys.path.insert(0, str(Path(__file__).parent))
-from networks import NETWORKS
+from kernel_names import kernels
+from network_times import networks
+from operator_cases import Case, attention_cases, cases
+from tables import Tables
+from timing import (
+    DEVICE,
+    HAS_GPU,
+    TYPES,
+    alone_and_in_graph,
+    issue_ms,
+    set_type,
+    spread,
+    synchronize,
+)
 
-SHARES = {"networks": 0.45, "operators": 0.45, "rates": 0.1}
-"""Shares of the seconds."""
-TYPES = ("float32", "tf32", "float16", "bfloat16")
-REPEATS, WARM = 15, 3
+TINY, TINY_ATTENTION = 1e-5, 1e-3
+"""Shares of the largest sizes on a processor."""
+MULTIPLES = (1, 8, 64)
+"""Multiples of which sizes are in other types: tensor cores read aligned rows only."""
+FLUSH = 15.0
+"""Seconds after which tables are written again."""
+
+
+class Options(NamedTuple):
+    """Options of the script."""
+
+    out: Path
+    facts: dict[str, Any]
+    limit: float
+    """Share of the largest sizes."""
+    attention_limit: float
+    names: list[str]
+    """Networks; all where none is named."""
 
 
 def main() -> None:
     """Run the script."""
     parser = argparse.ArgumentParser()
     parser.add_argument("out", type=Path)
-    parser.add_argument("--seconds", type=float, default=200.0)
-    options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
+    parser.add_argument("--seconds", type=float, default=330.0)
+    parser.add_argument("--parts", nargs="*", default=list(PARTS), choices=list(PARTS))
+    parser.add_argument("--networks", nargs="*", default=[])
+    parser.add_argument("--tiny", action="store_true")
+    given = parser.parse_args()
+    if not (HAS_GPU or given.tiny):
+        parser.error("PyTorch sees no GPU here; --tiny tries the script on a processor")
+    given.out.mkdir(parents=True, exist_ok=True)
     torch.backends.cudnn.benchmark = False
-    began = time.time()
-    facts = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__,
-             "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version()}  # fmt: skip
-    print(facts, flush=True)
-    rates(options.out, facts)
-    networks(options.out, facts, began + (SHARES["rates"] + SHARES["networks"]) * options.seconds)
-    operators(options.out, facts["gpu"], began + options.seconds)
-    print("done after", round(time.time() - began), "s", flush=True)
-
-
-def set_type(name: str) -> torch.dtype:
-    """Switch TF32 on or off and return the element type."""
-    torch.backends.cuda.matmul.allow_tf32 = name == "tf32"
-    torch.backends.cudnn.allow_tf32 = name == "tf32"
-    return torch.float32 if name in ("float32", "tf32") else getattr(torch, name)
-
-
-def spread(call: Callable[[], object], repeats: int = REPEATS) -> dict[str, float]:
-    """Return median and quartiles of milliseconds of single calls, by CUDA events."""
-    for _ in range(WARM):
-        call()
-    pairs = [(torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True))
-             for _ in range(repeats)]  # fmt: skip
-    torch.cuda.synchronize()
-    for begin, end in pairs:
-        begin.record()
-        call()
-        end.record()
-    torch.cuda.synchronize()
-    found = sorted(begin.elapsed_time(end) for begin, end in pairs)
-    low, high = found[len(found) // 4], found[-1 - len(found) // 4]
-    return {"ms": statistics.median(found), "low": low, "high": high}
-
-
-def graphed(call: Callable[[], object]) -> Callable[[], object]:
-    """Return the replay of a call as one CUDA graph: no host between launches."""
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            call()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        call()
-    return graph.replay
-
-
-def as_graph(
-    call: Callable[[], object], model: torch.nn.Module, inputs: tuple[torch.Tensor, ...]
-) -> Callable[[], object]:
-    """Return a model's call as one CUDA graph; one that makes tensors on the host is exported
-    first, which makes them constants."""
-    try:
-        return graphed(call)
-    except RuntimeError:
-        torch.cuda.synchronize()
-        with torch.no_grad():
-            exported = torch.export.export(model, inputs).module()
-
-        def again() -> object:
-            with torch.no_grad():
-                return exported(*inputs)
-
-        return graphed(again)
-
-
-def networks(out: Path, facts: dict, until: float) -> None:
-    """Time whole networks, inference, eager and as one graph; training where there is time."""
-    rows: list[dict] = []
-    for name, build in NETWORKS.items():
-        if time.time() > until:
-            break
+    limits = (TINY, TINY_ATTENTION) if given.tiny else (1.0, 1.0)
+    options = Options(given.out, _facts(), *limits, given.networks)
+    print(options.facts, flush=True)
+    began, whole = time.time(), sum(PARTS[each][0] for each in given.parts)
+    until = began
+    for name in given.parts:
+        share, part = PARTS[name]
+        until += given.seconds * share / whole
         try:
-            model, inputs = build()
-            model = model.cuda().eval()
-            inputs = tuple(x.cuda() for x in inputs)
-        except Exception as error:
-            rows.append({"network": name, "error": f"{type(error).__name__}: {error}"[:300]})
-            continue
-        for kind in TYPES:
-            dtype = set_type(kind)
-            try:
-                typed = model.to(dtype)
-                given = tuple(x.to(dtype) if x.is_floating_point() else x for x in inputs)
-
-                def call(typed=typed, given=given) -> object:
-                    with torch.no_grad():
-                        return typed(*given)
-
-                rows.append({"network": name, "type": kind, "eager": spread(call)})
-                rows[-1]["graph"] = spread(as_graph(call, typed, given))
-            except Exception as error:
-                rows.append({"network": name, "type": kind,
-                             "error": f"{type(error).__name__}: {error}"[:300]})  # fmt: skip
-            print(name, kind, {k: v for k, v in rows[-1].items() if k != "network"}, flush=True)
-        model.to(torch.float32)
-        rows += training(name, model, inputs)
-        del model
-        torch.cuda.empty_cache()
-        (out / "networks.json").write_text(json.dumps({**facts, "rows": rows}, indent=1))
+            part(options, until)
+        except Exception as error:  # the other parts do not need this one
+            print(name, "failed:", type(error).__name__, str(error)[:500], flush=True)
+        print(name, "done after", round(time.time() - began), "s", flush=True)
 
 
-def training(name: str, model: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> list[dict]:
-    """Forward and backward in float32, eager, gradients kept."""
+def _facts() -> dict[str, Any]:
+    facts = {"gpu": DEVICE, "torch": torch.__version__, "cuda": torch.version.cuda,
+             "cudnn": torch.backends.cudnn.version()}  # fmt: skip
+    if HAS_GPU:
+        properties = torch.cuda.get_device_properties(0)
+        facts["gpu"] = properties.name
+        for name in ("multi_processor_count", "L2_cache_size", "total_memory", "clock_rate",
+                     "memory_clock_rate"):  # fmt: skip
+            facts[name] = getattr(properties, name, None)
+    return facts
+
+
+def host(options: Options, until: float) -> None:
+    """Few elements of each operator: between events, in a graph, and what the host is busy with."""
     set_type("float32")
-    model.train()
+    found: dict[str, dict[str, float]] = {}
+    one = torch.ones(1, device=DEVICE)
+    calls: dict[str, Callable[[], Any]] = {"add of one element": lambda: one + one}
+    for case in islice(cases(random.Random(7), 1e-4), 60):
+        calls.setdefault(case.kind, case.build(torch.float32))
+    image, row = torch.ones(1, 8, 7, 7, device=DEVICE), torch.ones(8, 64, device=DEVICE)
+    nn = torch.nn
+    for module, given in (
+        (nn.Conv2d(8, 8, 3), image), (nn.BatchNorm2d(8), image), (nn.Linear(64, 64), row),
+        (nn.LayerNorm(64), row), (nn.ReLU(), row),
+    ):  # fmt: skip
+        calls[f"nn.{type(module).__name__}"] = partial(module.to(DEVICE).eval(), given)
+    with torch.no_grad():
+        for name, call in calls.items():
+            alone, within = alone_and_in_graph(call)
+            found[name] = {"latency_ms": alone, "graph_ms": within, "issue_ms": issue_ms(call)}
+            print(name, found[name], flush=True)
+    _write(options, "host.json", {"operators": found})
 
-    def call() -> None:
-        for parameter in model.parameters():
-            parameter.grad = None
-        model(*inputs).float().square().mean().backward()
 
-    try:
-        row = {"network": name, "type": "float32", "training": spread(call, 7)}
-    except Exception as error:
-        row = {"network": name, "error": f"training: {type(error).__name__}: {error}"[:300]}
-    print(row, flush=True)
-    return [row]
-
-
-def rates(out: Path, facts: dict) -> None:
+def rates(options: Options, until: float) -> None:
     """Products of 4,096 and 8,192, and copies, by element type."""
     rows = []
-    for side in (4096, 8192):
+    for side in (4096, 8192) if options.limit == 1 else (64,):
         for kind in TYPES:
             dtype = set_type(kind)
-            a, b = (torch.randn(side, side, device="cuda", dtype=dtype) for _ in range(2))
-            ms = spread(lambda a=a, b=b: a @ b, 9)["ms"]
-            rows.append({"what": f"product {side}", "type": kind, "tflops": 2e-9 * side**3 / ms})
-        for kind, product in quantised(side).items():
-            try:
-                ms = spread(product, 9)["ms"]
-                rows.append({"what": f"product {side}", "type": kind,
-                             "tflops": 2e-9 * side**3 / ms})  # fmt: skip
-            except Exception as error:
-                rows.append({"what": f"product {side}", "type": kind, "error": str(error)[:200]})
-    x = torch.randn(1 << 28, device="cuda")
+            a, b = (torch.randn(side, side, device=DEVICE, dtype=dtype) for _ in range(2))
+            rows.append(_rate(f"product {side}", kind, side, lambda a=a, b=b: a @ b))
+        if HAS_GPU:
+            rows += [_rate(f"product {side}", *each) for each in _quantised(side)]
+    x = torch.randn(1 << (28 if options.limit == 1 else 16), device=DEVICE)
     y = torch.empty_like(x)
     ms = spread(lambda: y.copy_(x), 9)["ms"]
     rows.append({"what": "copy 1 GiB", "type": "float32", "gbytes": 2 * x.numel() * 4e-6 / ms})
     for row in rows:
         print(row, flush=True)
-    (out / "rates.json").write_text(json.dumps({**facts, "rows": rows}, indent=1))
+    _write(options, "rates.json", {"rows": rows})
 
 
-def quantised(side: int) -> dict[str, Callable[[], object]]:
+def _rate(what: str, kind: str, side: int, call: Callable[[], Any]) -> dict[str, Any]:
+    try:
+        return {"what": what, "type": kind, "tflops": 2e-9 * side**3 / spread(call, 9)["ms"]}
+    except RuntimeError as error:
+        return {"what": what, "type": kind, "error": str(error)[:200]}
+
+
+def _quantised(side: int) -> Iterator[tuple[str, int, Callable[[], Any]]]:
     """Products of 8-bit numbers."""
-    a8, b8 = (torch.randint(-9, 9, (side, side), device="cuda", dtype=torch.int8) for _ in range(2))
-    one = torch.ones((), device="cuda")
-    af, bf = (torch.randn(side, side, device="cuda").to(torch.float8_e4m3fn) for _ in range(2))
-    return {
-        "int8": lambda: torch._int_mm(a8, b8),
-        "float8": lambda: torch._scaled_mm(af, bf.t(), one, one, out_dtype=torch.bfloat16),
-    }
+    a8, b8 = (torch.randint(-9, 9, (side, side), device=DEVICE, dtype=torch.int8) for _ in range(2))
+    one = torch.ones((), device=DEVICE)
+    af, bf = (torch.randn(side, side, device=DEVICE).to(torch.float8_e4m3fn) for _ in range(2))
+    yield "int8", side, lambda: torch._int_mm(a8, b8)
+    yield (
+        "float8",
+        side,
+        lambda: torch._scaled_mm(af, bf.t(), one, one, out_dtype=torch.bfloat16),
+    )
 
 
-ELEMENTWISE: dict[str, Callable[..., torch.Tensor]] = {
-    "add": torch.add, "mul": torch.mul, "div": torch.div, "pow": torch.pow,
-    "addu": lambda a, b: a + 1.5, "mulu": lambda a, b: 1.5 * a, "divu": lambda a, b: 1.5 / a,
-    "powu": lambda a, b: a**2.5, "relu": lambda a, b: torch.relu(a),
-    "gelu": lambda a, b: functional.gelu(a), "tanh": lambda a, b: torch.tanh(a),
-}  # fmt: skip
+def operators(options: Options, until: float) -> None:
+    """Operators one by one in float32."""
+    _time_all(options, cases(random.Random(0), options.limit), ("float32",), "operators", until)
 
 
-def drawn(rng: random.Random, low: int, high: int) -> int:
-    """Return a whole number whose logarithm is uniform."""
-    return round(low * (high / low) ** rng.random())
+def typed(options: Options, until: float) -> None:
+    """Other operators, each in every type."""
+    _time_all(
+        options, cases(random.Random(1), options.limit, MULTIPLES), TYPES, "typed/{type}", until
+    )
 
 
-def cases(rng: random.Random) -> Iterator[tuple[str, dict[str, int], Callable[[], object]]]:
-    """Yield operators without end: kind, shape, call."""
-    device = "cuda"
-    while True:
-        b, m, n, k = drawn(rng, 1, 256), *(drawn(rng, 8, 4096) for _ in range(3))
-        if b * (m * k + k * n + m * n) < 4e8 and b * m * n * k < 2e12:
-            x, y = torch.randn(b, m, k, device=device), torch.randn(b, k, n, device=device)
-            shape = {"batch": b, "rows": m, "depth": k, "columns": n}
-            yield "bmm", shape, lambda x=x, y=y: torch.bmm(x, y)
-        m, n, k = drawn(rng, 8, 16384), drawn(rng, 8, 16384), drawn(rng, 8, 16384)
-        if m * k + k * n + m * n < 4e8:
-            x = torch.randn(m, k, device=device)
-            w, bias = torch.randn(n, k, device=device), torch.randn(n, device=device)
-            yield ("linear", {"batch": 1, "rows": m, "depth": k, "columns": n},
-                   lambda x=x, w=w, bias=bias: functional.linear(x, w, bias))  # fmt: skip
-        b, h = drawn(rng, 64, 16384), drawn(rng, 64, 8192)
-        if b * h < 1.5e8:
-            x, y = torch.rand(b, h, device=device) + 0.5, torch.rand(b, h, device=device) + 0.5
-            for name in rng.sample(sorted(ELEMENTWISE), 3):
-                call = ELEMENTWISE[name]
-                yield name, {"batch": b, "width": h}, lambda call=call, x=x, y=y: call(x, y)
-            yield "softmax", {"batch": b, "width": h}, lambda x=x: torch.softmax(x, -1)
-            w, z = torch.ones(h, device=device), torch.zeros(h, device=device)
-            yield ("ln", {"batch": b, "width": h},
-                   lambda x=x, w=w, z=z, h=h: functional.layer_norm(x, (h,), w, z))  # fmt: skip
-        b, ci, co = drawn(rng, 1, 64), drawn(rng, 3, 1024), drawn(rng, 8, 1024)
-        side = drawn(rng, 7, 224)
-        size, stride = rng.choice((1, 3, 3, 5, 7)), rng.choice((1, 1, 2))
-        if b * side**2 * (ci + co) < 2e8 and b * side**2 * ci * co * size**2 < 1e12:
-            x = torch.randn(b, ci, side, side, device=device)
-            w = torch.randn(co, ci, size, size, device=device)
-            shape = {"batch": b, "input_channel": ci, "output_channel": co, "kernel_size": size,
-                     "input_size": side, "stride": stride, "padding": size // 2}  # fmt: skip
-            yield "conv", shape, partial(functional.conv2d, x, w, None, stride, size // 2)
+def attention(options: Options, until: float) -> None:
+    """Fused attention in every type in which it is used."""
+    drawn = attention_cases(random.Random(2), options.attention_limit)
+    types = ("bfloat16", "float16", "float32")
+    _time_all(options, drawn, types, "typed/{type}", until)
 
 
-def operators(out: Path, device: str, until: float) -> None:
-    """Time operators one by one in float32 until the time is over.
-
-    ``latency_ms`` is between two events around one call, as NeuSight's tables have it, the host's
-    launch included; ``graph_ms`` one call among twenty of one CUDA graph, which no launch holds up.
-    """
-    set_type("float32")
-    rows: dict[str, list[dict[str, object]]] = {}
-    for kind, shape, call in cases(random.Random(0)):
+def _time_all(
+    options: Options, drawn: Iterator[Case], types: tuple[str, ...], folder: str, until: float
+) -> None:
+    """Time operators in all types and write a table for each type and kind."""
+    tables = {each: Tables(options.out / folder.format(type=each)) for each in types}
+    device, written = options.facts["gpu"], time.time()
+    for case in drawn:
         if time.time() > until:
             break
-        try:
-            event = spread(call, 7)["ms"]
+        for each in types:
+            try:
+                alone, within = alone_and_in_graph(case.build(set_type(each)))
+            except torch.OutOfMemoryError:
+                torch.cuda.empty_cache()
+                continue
+            times = {"latency_ms": f"{alone:.6g}", "graph_ms": f"{within:.6g}", "device": device}
+            tables[each].add(case.kind, times | case.sizes)
+        if time.time() > written + FLUSH:
+            _write_tables(tables)
+            written = time.time()
+    synchronize()
+    _write_tables(tables)
+    print({each: len(table) for each, table in tables.items()}, "operators", flush=True)
 
-            def many(call=call) -> None:
-                for _ in range(20):
-                    call()
 
-            within = spread(graphed(many), 3)["ms"] / 20 if event < 20 else event
-        except torch.OutOfMemoryError:
-            torch.cuda.empty_cache()
-            continue
-        rows.setdefault(kind, []).append(
-            {"latency_ms": f"{event:.6g}", "graph_ms": f"{within:.6g}", "device": device, **shape}
-        )
-    (out / "operators").mkdir(exist_ok=True)
-    for kind, found in rows.items():
-        with gzip.open(out / "operators" / f"{kind}.csv.gz", "wt", newline="") as file:
-            writer = csv.DictWriter(file, list(found[0]), lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(found)
+def _write_tables(tables: dict[str, Tables]) -> None:
+    for each in tables.values():
+        each.write()
+
+
+def whole_networks(options: Options, until: float) -> None:
+    """Networks, see `network_times`."""
+
+    def write(rows: list[dict[str, Any]]) -> None:
+        _write(options, "networks.json", {"rows": rows})
+
+    networks(options.names, write, until)
+
+
+def kernel_table(options: Options, until: float) -> None:
+    """Kernels of the operators of both lists."""
+    lists = (
+        (cases(random.Random(0), options.limit), ("float32",)),
+        (cases(random.Random(1), options.limit, MULTIPLES), TYPES[1:]),
+        (attention_cases(random.Random(2), options.attention_limit), ("bfloat16", "float32")),
+    )
+    kernels(options.out, lists, until)
+
+
+def _write(options: Options, name: str, document: dict[str, Any]) -> None:
+    (options.out / name).write_text(json.dumps({**options.facts, **document}, indent=1))
+
+
+PARTS: dict[str, tuple[float, Callable[[Options, float], None]]] = {
+    "host": (6, host),
+    "rates": (6, rates),
+    "operators": (90, operators),
+    "networks": (90, whole_networks),
+    "typed": (80, typed),
+    "attention": (25, attention),
+    "kernels": (30, kernel_table),
+}
+"""Parts in the order in which they run: share of the seconds, and what measures."""
 
 
 if __name__ == "__main__":

@@ -1,19 +1,21 @@
-"""Residuals of the model of products on convolutions, by their sizes alone, on every GPU.
+"""Residuals of the model of products on convolutions, by their sizes alone, of each library.
 
 A convolution has one algorithm in `product_model`; libraries choose among several, mostly by sizes
-and alike on all GPUs. So the rest is a quadratic function of the logarithms of sizes, fitted by
-ridge regression (Hoerl and Kennard 1970) to all measured GPUs together.
+and alike on all GPUs whose libraries have Winograd's convolutions, and on all others. So the rest
+is a quadratic function of the logarithms of sizes, fitted by ridge regression (Hoerl and Kennard
+1970) to all measured GPUs of either kind together.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Float, Float64
 
 from go_rl.costs.operators.tables import OperatorRows
 
-SIZES = ("batch", "input_size", "input_channel", "output_channel")
-CENTRE, SCALE = np.array([5.0, 5.0, 6.0, 6.0]), 2.0
+SIZES = ("batch", "input_size", "input_channel", "output_channel", "kernel_size", "stride")
+CENTRE = np.array([5.0, 5.0, 6.0, 6.0, np.log2(3), 0.0])
+SCALE = np.array([2.0, 2.0, 2.0, 2.0, 1.0, 1.0])
 """Binary logarithms of usual sizes, and their spread."""
 TERMS = 1 + len(SIZES) + len(SIZES) * (len(SIZES) + 1) // 2
 RIDGE = 10.0
@@ -46,7 +48,8 @@ def fit_residuals(
 
 
 def residuals(
-    coefficients: Float64[np.ndarray, "terms"], rows: OperatorRows
+    coefficients: Float[np.ndarray, "*R terms"], rows: OperatorRows
 ) -> Float64[np.ndarray, "R"]:
-    """Return [R] logarithms by which convolutions take longer than products."""
-    return np.clip(terms(rows) @ coefficients, -LARGEST, LARGEST)
+    """Return [R] logarithms by which convolutions take longer than products; coefficients are
+    those of all rows, or of each."""
+    return np.clip((terms(rows) * coefficients).sum(1), -LARGEST, LARGEST)

@@ -20,24 +20,29 @@ from go_rl.costs.operators import product_model, stream_model
 from go_rl.costs.operators.conv_residuals import fit_residuals
 from go_rl.costs.operators.examples import STREAM_GROUP, OperatorExamples
 from go_rl.costs.operators.launches.launch_floor import SHARPNESS, with_floor
-from go_rl.costs.operators.pooled_params import Arrays, initial_params, of_measured
+from go_rl.costs.operators.launches.launch_replay import BETWEEN_KERNELS
+from go_rl.costs.operators.pooled_params import SPLITS, Arrays, initial_params, of_measured
 
 Loss = Callable[[Mapping[str, Any], Any], Any]
 """Loss of parameters on data."""
 UNKNOWN_TILE = -1
-OF_TILES = ("share", "prologue", "loop", "resident")
+OF_TILES = ("share", "prologue", "loop", "resident", *SPLITS)
 CHOICE_WEIGHT = 0.03
 """Weight of the likelihood of the tile that the library chose, beside errors of seconds."""
 PRIOR, ALIKE, OWN_LIKING = 3e-4, 1e-3, 1e-2
-"""Weights of squares: of distances from the initial parameters, between tiles, and of what one GPU
+"""Weights of squares: of distances from the initial parameters, between tiles and between
+generations, and of what one GPU
 likes beyond its generation."""
 MORE_PRIOR = {"floor": 2e-2, "throttle": 1e-2}
 """Further weights of distances from the initial parameters. The floor of convolutions, hardly any
 of which the host bounds, would else take the place of their latency; what power allows is known
 from two small boards only, one for each generation of kernels."""
-STREAM_PRIORS = {"length": 1e-4, "wider": 1e-2}
+STREAM_PRIORS = {"length": 1e-4, "wider": 1e-2, "cycles": 1e-4, "cached": 1e-3, "start": 1e-5,
+                 "ragged": 1e-4, "row": 1e-4, "flop": 1e-4}  # fmt: skip
 """Weights of squares: of distances of streams' parameters from the initial ones."""
 RATE = 0.06
+LEAST_WORK = 0.1
+"""Share of a convolution's time that counts as the GPU's, at least."""
 
 
 class FitData(NamedTuple):
@@ -53,6 +58,10 @@ class FitData(NamedTuple):
     """[R] index in `TILES`, or `UNKNOWN_TILE`."""
     target: Any
     """[R] logarithms of seconds."""
+    in_graph: Any
+    """[R] logarithms of seconds in a CUDA graph; 0 where they are not known."""
+    has_graph: Any
+    """[R] 1 where they are, else 0."""
     weight: Any
     """[R] that add up to 1; 0: the GPU is left out."""
     start: Any
@@ -77,10 +86,13 @@ def fit_pooled(
     if is_stream:
         numbers[0] = jnp.asarray(x[0], jnp.int32)
     start = initial_params(group, len(inputs.devices))
+    has_graph = np.isfinite(examples.in_graph)
     data = FitData(
         type(x)(*numbers), jnp.asarray(inputs.device, jnp.int32),
-        jnp.asarray(inputs.generations(), jnp.int32), jnp.asarray(examples.tile, jnp.int32),
-        jnp.asarray(np.log(examples.seconds), jnp.float32),
+        jnp.asarray(inputs.generations(), jnp.int32),
+        jnp.asarray(examples.tile, jnp.int32), jnp.asarray(np.log(examples.seconds), jnp.float32),
+        jnp.asarray(np.log(np.where(has_graph, examples.in_graph, 1.0)), jnp.float32),
+        jnp.asarray(has_graph, jnp.float32),
         jnp.asarray(_weights(inputs.device, len(inputs.devices), left_out), jnp.float32),
         {name: jnp.asarray(each) for name, each in start.items()},
     )  # fmt: skip
@@ -92,14 +104,16 @@ def fit_pooled(
 
 
 def _with_residuals(params: Arrays, examples: OperatorExamples, data: FitData) -> Arrays:
-    """Parameters with what they leave of convolutions."""
+    """Parameters with what they leave of convolutions, of libraries without and with Winograd's."""
     x, rows = examples.inputs.product_inputs(), examples.inputs.rows
-    own = of_measured(params, np.asarray(data.place), np.asarray(data.generation), None, np)
-    body = product_model.log_body(own, x)
-    total = with_floor(body, own["floor"], SHARPNESS["conv"], np)
-    weight = np.asarray(data.weight, np.float64)
-    found = fit_residuals(rows, np.log(examples.seconds) - total, weight)
-    return params | {"residuals": found.astype(np.float32)}
+    of_rows = (np.asarray(each) for each in (data.place, data.generation))
+    own = of_measured(params, *of_rows, None, np)
+    start, seconds = np.exp(own["floor"] + own["start"]), examples.seconds
+    took = np.where(np.isnan(examples.in_graph), seconds - start, examples.in_graph)
+    rest = np.log(np.maximum(took, LEAST_WORK * seconds)) - product_model.log_gpu_seconds(own, x)
+    weight, winograd = np.asarray(data.weight, np.float64), examples.inputs.with_winograd()
+    found = [fit_residuals(rows, rest, weight * (winograd == each)) for each in (0, 1)]
+    return params | {"residuals": np.stack(found).astype(np.float32)}
 
 
 def _weights(device: np.ndarray, count: int, left_out: Collection[int]) -> np.ndarray:
@@ -121,10 +135,11 @@ def _product_loss(p: Mapping[str, Any], data: FitData) -> Any:
         body = product_model.with_launch(own, alone, jnp)
         return with_floor(body, own["floor"], SHARPNESS["linear"], jnp)
 
-    expected = seconds((jnp.exp(choice) * per_tile).sum(1))
+    alone = (jnp.exp(choice) * per_tile).sum(1)
+    expected = seconds(alone)
     told = seconds(jnp.take_along_axis(per_tile, column, 1)[:, 0])
     surprise = -jnp.take_along_axis(choice, column, 1)[:, 0]
-    errors = jnp.abs(expected - data.target)
+    errors = _errors(expected, alone, data)
     errors = errors + known * (jnp.abs(told - data.target) + CHOICE_WEIGHT * surprise)
     prior = sum(jnp.square(p[name] - at).mean() for name, at in data.start.items())
     alike = sum(jnp.square(p[name] - p[name].mean()).mean() for name in OF_TILES)
@@ -139,13 +154,27 @@ def _product_loss(p: Mapping[str, Any], data: FitData) -> Any:
 
 def _stream_loss(p: Mapping[str, Any], data: FitData) -> Any:
     own = of_measured(p, data.place, data.generation, data.x.op, jnp)
-    body = stream_model.log_body(own, data.x, jnp)
-    errors = jnp.abs(with_floor(body, own["floor"], SHARPNESS[STREAM_GROUP], jnp) - data.target)
+    alone = jnp.log(stream_model.gpu_seconds(own, data.x, jnp))
+    body = jnp.logaddexp(own["start"] + own["floor"], alone)
+    expected = with_floor(body, own["floor"], SHARPNESS[STREAM_GROUP], jnp)
+    errors = _errors(expected, alone, data)
     prior = sum(
         weight * jnp.square(p[name] - data.start[name]).sum()
         for name, weight in STREAM_PRIORS.items()
     )
     return (errors * data.weight).sum() + prior
+
+
+def _errors(expected: Any, alone: Any, data: FitData) -> Any:
+    """[R] errors of logarithms; of a row that was measured in a graph too, the mean of both.
+
+    Args:
+        expected: [R] logarithms of seconds with the host.
+        alone: [R] logarithms of the seconds for which the GPU works.
+    """
+    in_graph = jnp.logaddexp(alone, jnp.log(BETWEEN_KERNELS))
+    both = jnp.abs(expected - data.target), jnp.abs(in_graph - data.in_graph)
+    return both[0] + 0.5 * data.has_graph * (both[1] - both[0])
 
 
 @partial(jax.jit, static_argnames=("loss", "updates"))

@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,19 +21,19 @@ from go_rl.costs.operators.tables.operator_rows import LETTERS, SIZES, sizes_of
 from go_rl.runtime.array_file import DAMAGED, open_packed
 
 TILE = re.compile(r"(\d+)x(\d+)")
-LATENCY, DEVICE, KERNEL = "latency_ms", "device", "kernel"
+LATENCY, IN_GRAPH, DEVICE, KERNEL = "latency_ms", "graph_ms", "device", "kernel"
 MILLI = 1e-3
 
 
-def read_measured(*folders: str | Path, latency: str = LATENCY) -> OperatorExamples:
+def read_measured(*folders: str | Path) -> OperatorExamples:
     """Return the rows of all tables ``OPERATOR.csv`` or ``.csv.gz`` in one folder or several.
 
     Columns are the operator's sizes, ``latency_ms``, ``device`` (a name of the table of devices)
-    and, where known, ``kernel``, whose name tells the tile.
+    and, where known, ``graph_ms`` (of one call among many of one CUDA graph) and ``kernel``, whose
+    name tells the tile.
 
     Args:
         folders: at least one.
-        latency: column with the milliseconds, where tables have several.
 
     Raises:
         TrainingError: no folder is given, one has no table, or a table lacks a column or has a row
@@ -42,7 +43,7 @@ def read_measured(*folders: str | Path, latency: str = LATENCY) -> OperatorExamp
     if not folders:
         raise TrainingError("no folder of measured operators is given; name one or several")
     tables = [each for folder in folders for each in _tables(Path(folder))]
-    return _joined([_table(op, path, latency) for op, path in tables])
+    return _joined([_table(op, path) for op, path in tables])
 
 
 def _tables(folder: Path) -> list[tuple[str, Path]]:
@@ -60,11 +61,18 @@ def _tables(folder: Path) -> list[tuple[str, Path]]:
     return tables
 
 
-Table = tuple[str, dict[str, np.ndarray], list[str], np.ndarray, np.ndarray]
+class Table(NamedTuple):
+    """One file."""
+
+    op: str
+    sizes: dict[str, np.ndarray]
+    devices: list[str]
+    seconds: np.ndarray
+    in_graph: np.ndarray
+    tile: np.ndarray
 
 
-def _table(op: str, path: Path, latency: str) -> Table:
-    """Operator, sizes, devices, seconds and tiles of one file."""
+def _table(op: str, path: Path) -> Table:
     try:
         packed = path.suffix == ".gz"
         with io.TextIOWrapper(open_packed(path) if packed else path.open("rb"), "utf-8") as file:
@@ -72,24 +80,27 @@ def _table(op: str, path: Path, latency: str) -> Table:
             head = [LETTERS.get(name, name) for name in head]
     except (*DAMAGED, csv.Error) as error:
         raise TrainingError(f"{path}: cannot be read ({error})") from error
-    for name in (*sizes_of(op), latency, DEVICE):
+    for name in (*sizes_of(op), LATENCY, DEVICE):
         if name not in head:
             raise TrainingError(f"{path}: has no column {name!r}")
     if not lines or any(len(line) != len(head) for line in lines):
         raise TrainingError(f"{path}: is empty, or a row has other columns than its head")
     column = dict(zip(head, zip(*lines, strict=True), strict=True))
+    times = [name for name in (LATENCY, IN_GRAPH) if name in column]
     try:
-        numbers = {name: np.array(column[name], np.float64) for name in (*sizes_of(op), latency)}
+        numbers = {name: np.array(column[name], np.float64) for name in (*sizes_of(op), *times)}
     except ValueError as error:
         raise TrainingError(f"{path}: {error}") from error
-    seconds = numbers.pop(latency) * MILLI
-    if not (np.isfinite(seconds).all() and (seconds > 0).all()):
-        raise TrainingError(f"{path}: {latency} must be positive")
+    for name in times:
+        if not (np.isfinite(numbers[name]).all() and (numbers[name] > 0).all()):
+            raise TrainingError(f"{path}: {name} must be positive")
+    seconds = numbers.pop(LATENCY) * MILLI
+    in_graph = numbers.pop(IN_GRAPH, np.full(len(lines), np.nan)) * MILLI
     sizes = {name: each.astype(np.int64) for name, each in numbers.items()}
     kernels = column.get(KERNEL, ("",) * len(lines))
     tiles = {kernel: _tile(kernel) for kernel in set(kernels)}
     tile = np.array([tiles[kernel] for kernel in kernels], np.int64)
-    return op, sizes, list(column[DEVICE]), seconds, tile
+    return Table(op, sizes, list(column[DEVICE]), seconds, in_graph, tile)
 
 
 def _tile(kernel: str) -> int:
@@ -99,18 +110,21 @@ def _tile(kernel: str) -> int:
 
 
 def _joined(tables: Sequence[Table]) -> OperatorExamples:
-    names = np.concatenate([np.array(device) for _, _, device, _, _ in tables])
+    names = np.concatenate([np.array(table.devices) for table in tables])
     distinct, device = np.unique(names, return_inverse=True)
-    counts = [len(seconds) for *_, seconds, _ in tables]
-    op = np.repeat([op for op, *_ in tables], counts)
+    counts = [len(table.seconds) for table in tables]
+    op = np.repeat([table.op for table in tables], counts)
     sizes = {
         name: np.concatenate(
-            [found.get(name, np.zeros(n, np.int64)) for (_, found, *_), n
+            [table.sizes.get(name, np.zeros(n, np.int64)) for table, n
              in zip(tables, counts, strict=True)]
         )
         for name in SIZES
     }  # fmt: skip
     sheets = tuple(find_device(str(name)) for name in distinct)
     inputs = OperatorInputs(OperatorRows(op, sizes), sheets, device.astype(np.int64))
-    seconds = np.concatenate([seconds for *_, seconds, _ in tables])
-    return OperatorExamples(inputs, seconds, np.concatenate([tile for *_, tile in tables]))
+    return OperatorExamples(
+        inputs,
+        *(np.concatenate([getattr(table, name) for table in tables])
+          for name in ("seconds", "tile", "in_graph")),
+    )  # fmt: skip

@@ -1,18 +1,17 @@
 """Parameters that GPUs share, and the few that are of a generation or of one GPU and its host.
 
-Of a GPU that was not measured nothing of its own is known: its floor is the lower median of the
-measured hosts, of which most are alike and few are slower; its library likes the tiles that its
-generation likes; a generation that was never measured takes the mean of the answers of those that
-were.
+Of a GPU that was not measured nothing of its own is known: its host is the usual one
+(`pricing.usual_floors`); its library likes the tiles that its generation likes; a generation that
+was never measured takes the answers of the one before it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
 from go_rl.costs.operators import product_model, stream_model
 from go_rl.costs.operators.architectures import GENERATION_COUNT, PASCAL
@@ -22,9 +21,16 @@ from go_rl.costs.operators.product_model import TILES
 from go_rl.costs.operators.tables import STREAMS
 
 Arrays = dict[str, np.ndarray]
-OF_PLACE = ("floor", "liked_here", "liked_by", "stride", "stride_from")
-"""Names of the parameters that are not shared: [GPUs …] the first two, [generations …] ``liked_by``
-(both beside ``liked``, which is), [2] (Pascal and before, later) the last two."""
+SPLITS = ("splits", "split_from", "split_launch")
+OF_PLACE = ("floor", "liked_here", "liked_by", "start", *SPLITS, "stride", "stride_from",
+            "residuals")  # fmt: skip
+"""Names of the parameters that are not shared: [GPUs …] the first two, [generations …] the next
+(``liked_by`` beside ``liked``, which is shared; ``start`` is the logarithm of a share of the
+floor), [2] (Pascal and before, later) the strides, [2] (library without and with Winograd's
+convolutions) the last."""
+STARTS = {"products": -1.7, STREAM_GROUP: -0.6}
+"""Logarithms of the part of the floor that adds to what the GPU takes, from which learning
+starts."""
 UNMEASURED = -1
 """Place of a GPU without measurements."""
 FLOORS = {"bmm": -10.3, "linear": -9.8, "conv": -9.7, STREAM_GROUP: -10.3}
@@ -32,16 +38,29 @@ FLOORS = {"bmm": -10.3, "linear": -9.8, "conv": -9.7, STREAM_GROUP: -10.3}
 take."""
 
 
+class UsualHost(NamedTuple):
+    """What launches need on the usual host."""
+
+    floor: Float[np.ndarray, "R"]
+    """[R] logarithms of seconds."""
+    start: Float[np.ndarray, "R"]
+    """[R] logarithms of shares of the floor."""
+
+
 def initial_params(group: str, count: int) -> Arrays:
     """Return the parameters of a group from which learning starts, of so many GPUs; scalars are
     [1]."""
     if group == STREAM_GROUP:
         floors = np.full((count, len(STREAMS)), FLOORS[group], np.float32)
-        found = {**stream_model.initial_params(), "floor": floors}
+        starts = np.full((GENERATION_COUNT, len(STREAMS)), STARTS[group], np.float32)
+        found = {**stream_model.initial_params(), "floor": floors, "start": starts}
     else:
+        shared = product_model.initial_params()
         found = {
-            **product_model.initial_params(),
+            **shared,
+            **{name: np.full(GENERATION_COUNT, shared[name]) for name in SPLITS},
             "floor": np.full(count, FLOORS[group], np.float32),
+            "start": np.full(GENERATION_COUNT, STARTS["products"], np.float32),
             "liked": np.zeros(len(TILES), np.float32),
             "liked_by": np.zeros((GENERATION_COUNT, len(TILES)), np.float32),
             "liked_here": np.zeros((count, len(TILES)), np.float32),
@@ -49,7 +68,7 @@ def initial_params(group: str, count: int) -> Arrays:
             "stride_from": np.full(2, 5.0, np.float32),
         }
         if group == "conv":
-            found["residuals"] = np.zeros(TERMS, np.float32)
+            found["residuals"] = np.zeros((2, TERMS), np.float32)
     return {name: np.atleast_1d(each) for name, each in found.items()}
 
 
@@ -66,40 +85,39 @@ def of_measured(
         xp: array module.
     """
     if op is not None:
-        return {**p, "floor": p["floor"][place, op]}
+        return {**p, "floor": p["floor"][place, op], "start": p["start"][generation, op]}
     liked = p["liked"] + p["liked_by"][generation] + p["liked_here"][place]
-    return {**p, "floor": p["floor"][place], "liked": liked, **_strides(p, generation, xp)}
+    return {**p, "floor": p["floor"][place], "liked": liked, **_of_generation(p, generation, xp)}
 
 
 def of_unmeasured(
-    p: Mapping[str, Any], known: Int[np.ndarray, "G"], place: Int[np.ndarray, "R"],
+    p: Mapping[str, Any], usual: UsualHost, place: Int[np.ndarray, "R"],
     generation: Int[np.ndarray, "R"], op: Any,
 ) -> Arrays:  # fmt: skip
     """Return parameters of rows on GPUs of which some were not measured.
 
     Args:
         p: of `initial_params`.
-        known: indices of the GPUs from which was learned.
+        usual: host of a GPU that was not measured.
         place: [R] index of the GPU, or `UNMEASURED`.
         generation: [R] whose kernels its library runs.
         op: see `of_measured`.
     """
     own = place != UNMEASURED
-    usual = usual_floor(p["floor"], known)
-    floor = p["floor"][place] if op is None else p["floor"][place, op]
-    floor = np.where(own, floor, usual if op is None else usual[op])
     if op is not None:
-        return {**p, "floor": floor}
+        floor = np.where(own, p["floor"][place, op], usual.floor)
+        start = np.where(own, p["start"][generation, op], usual.start)
+        return {**p, "floor": floor, "start": start}
+    floor = np.where(own, p["floor"][place], usual.floor)
+    start = np.where(own, p["start"][generation], usual.start)
     liked = p["liked"] + p["liked_by"][generation]
     liked = liked + np.where(own[:, None], p["liked_here"][place], 0.0)
-    return {**p, "floor": floor, "liked": liked, **_strides(p, generation, np)}
+    of_row = {"floor": floor, "start": start, "liked": liked}
+    return {**p, **_of_generation(p, generation, np), **of_row}
 
 
-def usual_floor(floor: np.ndarray, known: Int[np.ndarray, "G"]) -> np.ndarray:
-    """Return the lower median over measured hosts of logarithms [GPUs, …]."""
-    return np.asarray(np.sort(floor[known], axis=0)[(len(known) - 1) // 2])
-
-
-def _strides(p: Mapping[str, Any], generation: Any, xp: Any) -> dict[str, Any]:
+def _of_generation(p: Mapping[str, Any], generation: Any, xp: Any) -> dict[str, Any]:
     later = xp.where(generation == PASCAL, 0, 1)
-    return {name: p[name][later] for name in ("stride", "stride_from")}
+    strides = {name: p[name][later] for name in ("stride", "stride_from")}
+    splits = {name: p[name][generation][:, None] for name in SPLITS}
+    return {"start": p["start"][generation], **strides, **splits}

@@ -207,7 +207,7 @@ class OperatorPredictor(Predictor[OperatorExamples, OperatorInputs]):
 
 def _batches(inputs: OperatorInputs) -> Iterator[OperatorInputs]:
     for start in range(0, len(inputs.rows), BATCH):
-        yield inputs.take(np.arange(start, min(start + BATCH, len(inputs.rows))))
+        yield inputs.take(np.arange(start, min(start + BATCH, len(inputs.rows)))).as_learned()
 
 
 def _known(inputs: OperatorInputs, group: str, left_out: frozenset[int]) -> tuple[int, ...]:
@@ -261,7 +261,8 @@ def _calibrated(
         rows = np.flatnonzero(inputs.device == device)
         without = left_out | {int(device)}
         others = {g: tuple(d for d in each if d != device) for g, each in known.items()}
-        params = {g: fitted(g, without) for g, each in others.items() if device in known[g]}
+        priced = {g for g, each in known.items() if device in each} | {STREAM_GROUP}
+        params = {g: fitted(g, without) for g in priced if others[g]}
         found = log_seconds(params, others, inputs.devices, inputs.take(rows))
         for whole, part in zip(logs, found, strict=True):
             whole[rows] = part

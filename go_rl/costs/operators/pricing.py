@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -12,11 +12,17 @@ from jaxtyping import Float, Float64, Int
 from go_rl.core import TrainingError
 from go_rl.costs.devices import DataSheet
 from go_rl.costs.operators import product_model, stream_model
-from go_rl.costs.operators.architectures import GENERATION_COUNT, generation_of
+from go_rl.costs.operators.architectures import (
+    AMPERE,
+    GENERATION_COUNT,
+    HOPPER,
+    generation_of,
+    known_generations,
+)
 from go_rl.costs.operators.conv_residuals import residuals
 from go_rl.costs.operators.examples import GROUPS, STREAM_GROUP, OperatorInputs
 from go_rl.costs.operators.launches.launch_floor import SHARPNESS, with_floor
-from go_rl.costs.operators.pooled_params import UNMEASURED, of_unmeasured, usual_floor
+from go_rl.costs.operators.pooled_params import UNMEASURED, UsualHost, of_unmeasured
 from go_rl.costs.operators.tables import STREAMS
 
 Known = Mapping[str, tuple[int, ...]]
@@ -50,7 +56,7 @@ def log_seconds(
 ) -> LogSeconds:  # fmt: skip
     """Return what operators take.
 
-    In another element type than float32 it is the geometric mean of two estimates: that nothing but
+    In another element type than float32 it is a geometric mean of two estimates: that nothing but
     the rate of arithmetic and the width of an element changes, latencies in particular do not; and
     that an operator comes as near to the roofline of its type as to that of float32.
 
@@ -65,7 +71,8 @@ def log_seconds(
             nothing was learned of `HOST_OPERATOR`.
     """
     found = LogSeconds(*(np.zeros(len(inputs.rows)) for _ in LogSeconds._fields))
-    slower = _hosts(params, known, sheets, inputs.devices)[inputs.device]
+    stated, slower = _hosts(params, known, sheets, inputs.devices)
+    stated = stated[inputs.device]
     for group in GROUPS:
         rows = inputs.in_group(group)
         if not len(rows):
@@ -74,17 +81,17 @@ def log_seconds(
             raise TrainingError(f"these weights have learned nothing of {group}")
         part = inputs.take(rows)
         body, floor, start, uncached = _of_group(
-            params[group], group, np.array(known[group]), sheets, part, slower[rows]
+            params[group], group, np.array(known[group]), sheets, part, stated[rows], slower
         )
         if part.types is not None:
             plain = _of_group(
                 params[group], group, np.array(known[group]), sheets, replace(part, types=None),
-                slower[rows],
+                stated[rows], slower,
             )  # fmt: skip
             scale = part.roofline_ratio()
             fast, fast_uncached = (_scaled(each, start, scale) for each in (plain[0], plain[3]))
             found.doubt[rows] = np.abs(body - fast) / 2
-            share = part.types.roofline_share
+            share = part.types.share(group)
             body = (1 - share) * body + share * fast
             uncached = (1 - share) * uncached + share * fast_uncached
         found.total[rows] = with_floor(body, floor, SHARPNESS[group], np)
@@ -107,61 +114,96 @@ def _scaled(
 def _hosts(
     params: Mapping[str, Mapping[str, np.ndarray]], known: Known,
     sheets: Sequence[DataSheet], devices: Sequence[DataSheet],
-) -> Float64[np.ndarray, "devices"]:  # fmt: skip
-    """Logarithms by which the stated hosts of devices are slower than the usual one, nan where none
-    is stated."""
-    stated = [sheet.launch_seconds or np.nan for sheet in devices]
-    if np.isnan(stated).all():
-        return np.full(len(devices), np.nan)
-    among = np.array(known[STREAM_GROUP], np.int64)
+) -> tuple[Float64[np.ndarray, "devices"], Float64[np.ndarray, "GPUs"]]:  # fmt: skip
+    """Logarithms by which hosts are slower than the usual one, the lower median of those that were
+    measured: those stated for devices (nan where none is), and those of the measured GPUs (0 where
+    it is not known)."""
+    stated = np.array([sheet.launch_seconds or np.nan for sheet in devices])
+    among, slower = np.array(known[STREAM_GROUP], np.int64), np.zeros(len(sheets))
     if not len(among):
-        raise TrainingError(f"these weights have learned nothing of {HOST_OPERATOR}, so a host "
-                            "cannot be stated")  # fmt: skip
-    floor = params[STREAM_GROUP]["floor"][:, STREAMS.index(HOST_OPERATOR)]
-    return np.log(stated) - usual_floor(floor, among)
+        if not np.isnan(stated).all():
+            raise TrainingError(f"these weights have learned nothing of {HOST_OPERATOR}, so a host "
+                                "cannot be stated")  # fmt: skip
+        return stated, slower
+    floor = params[STREAM_GROUP]["floor"][among, STREAMS.index(HOST_OPERATOR)].astype(np.float64)
+    usual = _lower_median(floor)
+    slower[among] = floor - usual
+    return np.log(stated) - usual, slower
+
+
+def usual_floors(
+    floor: Float[np.ndarray, "GPUs ..."], known: Int[np.ndarray, "G"],
+    sheets: Sequence[DataSheet], slower: Float64[np.ndarray, "GPUs"],
+) -> Float[np.ndarray, "generations ..."]:  # fmt: skip
+    """Return floors (or starts) of launches on the usual host, by the generation of the library:
+    the lower median over the GPUs that were measured with a like framework (`HOPPER` and later with
+    a newer one), or over all where there are none, each put on the usual host.
+
+    Args:
+        floor: logarithms of seconds.
+        known: indices of the GPUs that count.
+        sheets: of the GPUs.
+        slower: [GPUs] logarithms by which their hosts are slower than the usual one.
+    """
+    newer = np.array([(generation_of(sheets[d]) or 0) >= HOPPER for d in known])
+    found = []
+    for generation in range(GENERATION_COUNT):
+        like = newer == (generation >= HOPPER)
+        some = known[like] if like.any() else known
+        shift = slower[some].reshape(-1, *[1] * (floor.ndim - 1))
+        found.append(_lower_median(floor[some] - shift))
+    return np.stack(found)
+
+
+def _lower_median(each: Float[np.ndarray, "G ..."]) -> Float[np.ndarray, "..."]:
+    return np.asarray(np.sort(each, axis=0)[(len(each) - 1) // 2])
 
 
 def _of_group(
     params: Mapping[str, np.ndarray], group: str, known: Int[np.ndarray, "G"],
-    sheets: Sequence[DataSheet], inputs: OperatorInputs, slower: Float64[np.ndarray, "R"],
+    sheets: Sequence[DataSheet], inputs: OperatorInputs, stated: Float64[np.ndarray, "R"],
+    slower: Float64[np.ndarray, "GPUs"],
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:  # fmt: skip
     """Body, floor, start and body without cache: means over the generations that a device's library
     may be of."""
     place = places(inputs.devices, sheets, known)[inputs.device]
-    nowhere = np.full_like(place, UNMEASURED)
-    measured = sorted({each for d in known if (each := generation_of(sheets[d])) is not None})
-    if group == STREAM_GROUP:
-        x = inputs.stream_inputs()
-        own = of_unmeasured(params, known, place, np.zeros_like(place), x.op)
-        usual = of_unmeasured(params, known, nowhere, np.zeros_like(place), x.op)
-        own["floor"] = _on_host(own["floor"], usual["floor"], slower)
-        body, uncached = (stream_model.log_body(own, x, is_cached=each) for each in (True, False))
-        return body, own["floor"], own["start"][x.op] + own["floor"], uncached
+    usual = usual_floors(params["floor"], known, sheets, slower)
+    of_sheets = [AMPERE if (own := generation_of(each)) is None else own for each in sheets]
+    starts = usual_floors(params["start"][of_sheets], known, sheets, np.zeros(len(sheets)))
+    measured = {each for d in known if (each := generation_of(sheets[d])) is not None}
     may_be = np.array([_may_be(each, measured) for each in inputs.devices])[inputs.device]
-    body, floor = np.zeros(len(place)), np.zeros(len(place))
+    if group == STREAM_GROUP:
+        x, generation = inputs.stream_inputs(), may_be.argmax(1)
+        of_host = UsualHost(usual[generation, x.op], starts[generation, x.op])
+        own = of_unmeasured(params, of_host, place, generation, x.op)
+        own["floor"] = _on_host(own["floor"], of_host.floor, stated)
+        body, uncached = (stream_model.log_body(own, x, is_cached=each) for each in (True, False))
+        return body, own["floor"], own["start"] + own["floor"], uncached
+    work, floor, start = (np.zeros(len(place)) for _ in range(3))
     for generation in np.flatnonzero(may_be.any(0)):
         rows = np.flatnonzero(may_be[:, generation])
-        part = inputs.take(rows)
-        same = np.full(len(rows), generation)
-        own = of_unmeasured(params, known, place[rows], same, None)
-        usual = of_unmeasured(params, known, nowhere[rows], same, None)
-        own["floor"] = _on_host(own["floor"], usual["floor"], slower[rows])
-        floor[rows] = own["floor"]
-        body[rows] += product_model.log_body(own, part.product_inputs())
-    body = body / may_be.sum(1)
+        part, same = inputs.take(rows), np.ones(len(rows))
+        of_host = UsualHost(usual[generation] * same, starts[generation] * same)
+        own = of_unmeasured(params, of_host, place[rows], np.full(len(rows), generation), None)
+        own["floor"] = _on_host(own["floor"], of_host.floor, stated[rows])
+        floor[rows] += own["floor"]
+        start[rows] += own["start"] + own["floor"]
+        work[rows] += product_model.log_gpu_seconds(own, part.product_inputs())
+    work, floor, start = (each / may_be.sum(1) for each in (work, floor, start))
     if group == "conv":
-        body = body + residuals(np.asarray(params["residuals"], np.float64), inputs.rows)
-    return body, floor, np.minimum(params["launch"], 0.0) + floor, body
+        work = work + residuals(params["residuals"][inputs.with_winograd()], inputs.rows)
+    body = np.logaddexp(start, work)
+    return body, floor, np.minimum(start, floor), body
 
 
 def _on_host(
     own: Float[np.ndarray, "R"],
     usual: Float[np.ndarray, "R"],
-    slower: Float64[np.ndarray, "R"],
+    stated: Float64[np.ndarray, "R"],
 ) -> Float64[np.ndarray, "R"]:
-    """Floors of the host that was measured, or of the usual one made ``slower`` where a host is
-    stated: a host is the same whatever GPU it has."""
-    return np.where(np.isnan(slower), own, usual + slower)
+    """Floors of the host that was measured, or of the usual one made slower where a host is
+    ``stated``: a host is the same whatever GPU it has."""
+    return np.where(np.isnan(stated), own, usual + stated)
 
 
 def places(
@@ -174,9 +216,7 @@ def places(
     return np.array([numbers.get(each, UNMEASURED) for each in own], np.int64)
 
 
-def _may_be(sheet: DataSheet, measured: Sequence[int]) -> list[bool]:
-    """[generations] whose kernels a device may run: its own if any was measured, else all that
-    were."""
-    own = generation_of(sheet)
-    among = [own] if own in measured else measured
+def _may_be(sheet: DataSheet, measured: Collection[int]) -> list[bool]:
+    """[generations] whose kernels a device may run."""
+    among = known_generations(generation_of(sheet), measured)
     return [each in among for each in range(GENERATION_COUNT)]

@@ -56,7 +56,7 @@ def initial_params() -> dict[str, np.ndarray]:
     [4] (of power, of small tiles, what is long, of short kernels)."""
     each = {"share": 1.5, "prologue": 3.0, "loop": 1.5, "resident": 0.7}
     one = {
-        "whole_waves": 1.0, "memory": 1.0, "l2_rate": 0.0, "l2_keeps": -0.7, "launch": -1.7,
+        "whole_waves": 1.0, "memory": 1.0, "l2_rate": 0.0, "l2_keeps": -0.7,
         "sharpness": 0.5, "choice": -1.5, "padding": 1.0, "splits": 0.5, "split_from": 5.5,
         "split_launch": -12.0,
     }  # fmt: skip
@@ -69,12 +69,17 @@ def log_body(p: Params, x: ProductInputs, xp: Any = np) -> Any:
     """Return [R] natural logarithms of expected seconds, by the tiles that would be chosen, on a
     host that needs no time but the launch (`launch_floor.with_floor`).
 
-    ``p`` has besides the shared parameters those of the rows' GPUs: ``floor`` [R], ``liked``
-    [R, tiles], ``stride`` and ``stride_from`` [R].
+    ``p`` has besides the shared parameters those of the rows' GPUs: ``floor`` and ``start`` [R],
+    ``liked`` [R, tiles], ``stride`` and ``stride_from`` [R].
     """
+    return with_launch(p, log_gpu_seconds(p, x, xp), xp)
+
+
+def log_gpu_seconds(p: Params, x: ProductInputs, xp: Any = np) -> Any:
+    """Return [R] natural logarithms of seconds for which the GPU works."""
     per_tile, padding = tile_log_seconds(p, x, xp)
     chosen = xp.exp(log_choice(p, per_tile, padding, xp))
-    return with_launch(p, (chosen * per_tile).sum(1), xp)
+    return (chosen * per_tile).sum(1)
 
 
 def tile_log_seconds(p: Params, x: ProductInputs, xp: Any) -> tuple[Any, Any]:
@@ -109,7 +114,7 @@ def tile_log_seconds(p: Params, x: ProductInputs, xp: Any) -> tuple[Any, Any]:
     scale = xp.maximum(arithmetic, memory)
     ratios = [(each / scale) ** power for each in (arithmetic, cached, loop, memory)]
     seconds = scale * sum(ratios) ** (1 / power)
-    seconds = seconds + xp.where(parts > 1.0, xp.exp(p["split_launch"]), 0.0)
+    seconds = seconds + xp.clip(parts - 1, 0.0, 1.0) * xp.exp(p["split_launch"])
     return xp.log(seconds), xp.log(across * WIDTH * down * HEIGHT / (rows * columns))
 
 
@@ -164,7 +169,7 @@ def log_choice(p: Params, per_tile: Any, padding: Any, xp: Any) -> Any:
 
 def with_launch(p: Params, seconds: Any, xp: Any) -> Any:
     """Return logarithms of seconds with the launch, a part of what the host needs."""
-    return xp.log(xp.exp(p["launch"] + p["floor"]) + xp.exp(seconds))
+    return xp.log(xp.exp(p["start"] + p["floor"]) + xp.exp(seconds))
 
 
 def _sigmoid(v: Any, xp: Any) -> Any:

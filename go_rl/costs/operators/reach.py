@@ -20,7 +20,7 @@ BEYOND, OTHER_VENDOR = 1.3, 1.6
 """Factors of intervals where the data sheet lies outside, and where the architecture is unknown or
 not NVIDIA's."""
 FIXED = {"kernel_size": CONV_KERNEL, "stride": CONV_STRIDE, "padding": 1}
-"""Sizes of convolutions of which one value was measured."""
+"""Sizes of convolutions of which one value was measured where the library has Winograd's."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,11 @@ class Reach:
         found = np.array([self.is_strange(sheet) for sheet in inputs.devices], bool)[inputs.device]
         for op in np.unique(inputs.rows.op):
             rows = np.flatnonzero(inputs.rows.op == op)
-            found[rows] |= self._beyond(str(op), {n: v[rows] for n, v in inputs.rows.sizes.items()})
+            size = {name: each[rows] for name, each in inputs.rows.sizes.items()}
+            found[rows] |= self._beyond(str(op), size)
+            if op == "conv":
+                other = [size[name] != value for name, value in FIXED.items()]
+                found[rows] |= np.any(other, axis=0) & (inputs.with_winograd()[rows] == 1)
         return found
 
     def wider(self, inputs: OperatorInputs) -> Float64[np.ndarray, "R"]:
@@ -61,10 +65,7 @@ class Reach:
             if op == "linear" and name in ("batch", "rows"):
                 least, most = self.sizes[op]["rows"]
                 value = size["batch"] * size["rows"]
-            if name in FIXED:
-                found |= value != FIXED[name]
-            else:
-                found |= (value > most * BEYOND_SIZES) | (value * BEYOND_SIZES < least)
+            found |= (value > most * BEYOND_SIZES) | (value * BEYOND_SIZES < least)
         return found
 
     def is_strange(self, sheet: DataSheet) -> bool:

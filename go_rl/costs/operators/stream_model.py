@@ -1,9 +1,13 @@
 """Latency of element-wise operators, softmax and layer norm on a GPU: a start, then bandwidth.
 
-seconds = max(floor, start + bytes / (share · bandwidth)), the maximum smooth, the share by the
-length of a row, the bandwidth that of memory or, where all fits, of the cache (`cache_residency`).
-The floor is what the host needs for a launch, the start a part of it: half on all hosts that were
-measured. All GPUs share the rest.
+seconds = max(floor, start + latency + max(bytes / (share · bandwidth), arithmetic, rows)), the
+maxima smooth, the share by the length of a row, the bandwidth that of memory or, where all fits, of
+the cache (`cache_residency`). The floor is what the host needs for a launch, the start a part of
+it: half on older hosts, less on a current one. The latency is that of a kernel of no bytes, in
+cycles, by the length of a row; arithmetic is what elements cost the vector units (a power costs
+many), rows what each costs a multiprocessor. Rows that are no multiple of `ALIGNED` elements are
+read one by one by ``softmax`` and ``ln``, which costs bytes and rows a factor. All GPUs share the
+rest.
 """
 
 from __future__ import annotations
@@ -21,6 +25,16 @@ KNOTS = np.array([0.0, 4.0, 6.0, 8.0, 9.0, 10.0, 10.01, 11.0, 12.0, 14.0])
 has another softmax beyond 1024 elements."""
 LARGEST_SHARE = 0.92
 """Largest share of the bandwidth that any operator reaches."""
+CYCLES, OF_ROW = 800.0, 4.0
+"""Cycles of a kernel that moves nothing, and of a row on a multiprocessor, from which learning
+starts."""
+FLOP = {"pow": 100.0, "powu": 100.0, "gelu": 40.0, "tanh": 40.0}
+"""FLOP of an element from which learning starts; 10 of other operators."""
+ALIGNED = 4
+BY_ROWS = np.array([name in ("ln", "softmax") for name in STREAMS])
+"""[streams] whether rows matter: other operators take all elements as one."""
+LIMITS = 4
+"""Exponent of the smooth maximum of bytes, arithmetic and rows."""
 MIDDLE_BANDWIDTH, WIDEST = 550e9, 1.2
 """Bytes per second, and logarithm of a factor from there beyond which the share stays."""
 
@@ -31,6 +45,7 @@ class StreamInputs(NamedTuple):
     op: Any
     """Index in `STREAMS`."""
     bytes: Any
+    rows: Any
     length: Any
     """Elements of a row."""
     bandwidth: Any
@@ -40,35 +55,64 @@ class StreamInputs(NamedTuple):
     multiprocessors: Any
     clock: Any
     """Hertz."""
+    vector_flops: Any
+    """FLOP per second."""
 
 
 def initial_params() -> dict[str, np.ndarray]:
-    """Return the shared parameters from which learning starts: [streams] starts (logarithms of
-    shares of the floor) and shares of the bandwidth; [streams, knots] by how much rows of a length
-    slow down (logarithms); how the share grows with the bandwidth."""
+    """Return the shared parameters from which learning starts.
+
+    ``share``, ``cached``, ``flop`` [streams]: shares of the bandwidth of memory, what the cache
+    gives, FLOP of an element; ``length``, ``ragged``, ``cycles`` [streams, knots]: by how much rows
+    of a length slow down, by how much more if they are not aligned, cycles of a kernel that moves
+    nothing; ``row`` [streams, 2]: cycles of an aligned row and of others; ``wider``: how the share
+    grows with the bandwidth. The first is a logit, the others are logarithms.
+    """
     count = len(STREAMS)
     return {
-        "start": np.full(count, -0.6, np.float32),
         "share": np.full(count, 1.4, np.float32),
+        "cached": np.zeros(count, np.float32),
         "length": np.zeros((count, len(KNOTS)), np.float32),
+        "cycles": np.full((count, len(KNOTS)), np.log(CYCLES), np.float32),
+        "ragged": np.zeros((count, len(KNOTS)), np.float32),
+        "row": np.full((count, 2), np.log(OF_ROW), np.float32),
+        "flop": np.log([FLOP.get(name, 10.0) for name in STREAMS]).astype(np.float32),
         "wider": np.zeros((), np.float32),
     }
 
 
 def log_body(p: Mapping[str, Any], x: StreamInputs, xp: Any = np, *, is_cached: bool = True) -> Any:
     """Return [R] natural logarithms of expected seconds on a host that needs no time but the start
-    (`launch_floor.with_floor`); ``p`` has besides the shared parameters ``floor`` [R], of the rows'
-    hosts. Unless ``is_cached``, everything comes from memory."""
+    (`launch_floor.with_floor`); ``p`` has besides the shared parameters ``floor`` and ``start``
+    [R], of the rows' hosts. Unless ``is_cached``, everything comes from memory."""
+    return xp.log(xp.exp(p["start"] + p["floor"]) + gpu_seconds(p, x, xp, is_cached=is_cached))
+
+
+def gpu_seconds(
+    p: Mapping[str, Any], x: StreamInputs, xp: Any = np, *, is_cached: bool = True
+) -> Any:
+    """Return [R] seconds for which the GPU works."""
     length = xp.log2(xp.maximum(x.length, 1.0))
     place = xp.interp(length, xp.asarray(KNOTS), xp.arange(len(KNOTS), dtype=length.dtype))
     low = xp.clip(xp.floor(place), 0, len(KNOTS) - 2).astype(np.int32)
     part = place - low
-    at = p["length"]
-    slower = (1 - part) * at[x.op, low] + part * at[x.op, low + 1]
+
+    def by_length(at: Any) -> Any:
+        return (1 - part) * at[x.op, low] + part * at[x.op, low + 1]
+
+    ragged = xp.where(xp.asarray(BY_ROWS)[x.op] & (x.length % ALIGNED > 0), 1, 0)
+    slower = by_length(p["length"]) + ragged * by_length(p["ragged"])
     wide = xp.clip(xp.log(x.bandwidth / MIDDLE_BANDWIDTH), -WIDEST, WIDEST)
     share = 0.5 * (1 + xp.tanh(0.5 * (p["share"][x.op] + p["wider"] * wide)))
     per_peak = xp.maximum(xp.exp(slower) / share, 1 / LARGEST_SHARE)
     missing = missed(x.bytes, x.l2, xp) if is_cached else 1.0
     cache = xp.maximum(cache_bandwidth(x.multiprocessors, x.clock), x.bandwidth)
+    cache = cache * xp.exp(p["cached"][x.op])
     per_byte = per_peak * (missing / x.bandwidth + (1 - missing) / cache)
-    return xp.log(xp.exp(p["start"][x.op] + p["floor"]) + x.bytes * per_byte)
+    arithmetic = x.rows * x.length * xp.exp(p["flop"][x.op]) / x.vector_flops
+    by_row = x.rows * xp.exp(p["row"][x.op, ragged]) / (x.multiprocessors * x.clock)
+    by_row = xp.where(xp.asarray(BY_ROWS)[x.op], by_row, 0.0)
+    moved = x.bytes * per_byte
+    scale = xp.maximum(moved, xp.maximum(arithmetic, by_row))
+    limits = [(each / scale) ** LIMITS for each in (moved, arithmetic, by_row)]
+    return xp.exp(by_length(p["cycles"])) / x.clock + scale * sum(limits) ** (1 / LIMITS)

@@ -11,6 +11,7 @@ from go_rl.api.problem import problem_for, problem_of
 from go_rl.core import Budget, Device, load_hardware
 from go_rl.core.hardware.systems import GPU_CHIPS
 from go_rl.costs.models.registry import cost_identity
+from go_rl.costs.operators import GPU_WEIGHTS
 from go_rl.graphs.readers.jax.reader import trace_jax
 from go_rl.graphs.zoo.models.building import floats
 from go_rl.objectives.makespan.methods.heft import Heft
@@ -75,4 +76,4 @@ def test_a_plan_is_rebuilt_with_the_same_prices(graph):
     plan = Heft().optimize(problem, Budget(samples=1), 0)
     assert plan.cost_model == "learned:gpus"
     assert np.array_equal(problem_of(plan, graph).seconds, problem.seconds)
-    assert cost_identity("auto", problem.hardware) == "auto gpus-1.3"
+    assert cost_identity("auto", problem.hardware) == f"auto {GPU_WEIGHTS}"

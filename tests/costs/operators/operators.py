@@ -35,7 +35,7 @@ def toy_examples(count: int = 40) -> OperatorExamples:
     busy = inputs.rows.flops() / (0.7 * inputs.fields("matrix_flops"))
     moved = inputs.rows.least_bytes() / (0.8 * inputs.fields("memory_bandwidth"))
     seconds = FLOOR + np.where(linear, np.maximum(busy, moved), moved)
-    return OperatorExamples(inputs, seconds, np.full(total, UNKNOWN_TILE))
+    return OperatorExamples(inputs, seconds, np.full(total, UNKNOWN_TILE), np.full(total, np.nan))
 
 
 @cache

@@ -155,8 +155,8 @@ def _conv(kernel, stride=1, groups=1, padding="SAME"):
 def test_convolutions():
     (three,), (one,), (strided,) = _conv(3), _conv(1), _conv(1, 2)
     assert (three.op, tuple(three.sizes.values())) == ("conv", (2, 4, 12, 3, 8, 1, 1))
-    assert (one.op, tuple(one.sizes.values())) == ("linear", (1, 2 * 64, 4, 12))
-    assert (strided.op, tuple(strided.sizes.values())) == ("linear", (1, 2 * 16, 4, 12))
+    assert (one.op, tuple(one.sizes.values())) == ("conv", (2, 4, 12, 1, 8, 1, 0))
+    assert (strided.op, tuple(strided.sizes.values())) == ("conv", (2, 4, 12, 1, 8, 2, 0))
     assert not three.unlike
     (five,) = _conv(5)
     assert (five.op, five.sizes["kernel_size"], five.sizes["padding"]) == ("conv", 5, 2)

@@ -26,9 +26,9 @@ LEFT_OUT = "operators of GPUs that were left out are predicted within 13 % on av
 """Error where nothing but the data sheet is known (`experiments/results/left_out_gpus.md`)."""
 FAR_OUT = (
     "its data sheet lies outside the measured range, where errors are larger: 46 % on average for "
-    "whole networks on an H200"
+    "whole networks on an H200 before it was measured"
 )
-"""Error beyond the measured range (`experiments/results/measured_gpu.md`)."""
+"""Error beyond the measured range (remarks of `experiments/results/measured_gpu.md`)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -110,14 +110,14 @@ def _convolution(view: OperatorView, node: int) -> Launch:
     channels = weights // (kernel * filters) * groups
     if kernel == 1:  # without padding, so that FLOP tell it, with a bias or not
         channels = int(float(view.graph.flops[node]) / (2.0 * made)) * groups
-    if kernel == 1 and groups == 1:
+    spatial = shape[1:-1] if last else shape[2:]
+    square = len(spatial) == 2 and len(set(spatial)) == 1
+    if kernel == 1 and groups == 1 and not square:
         sizes = {"batch": 1, "rows": made // filters, "depth": channels, "columns": filters}
         return Launch("linear", sizes, (node,), "1 × 1 convolution")
     if groups == channels:
         num_bytes = FLOAT_BYTES * (sum(view.elements[o] for o in view.operands[node]) + made)
         return moved(num_bytes, shape[-1], (node,), DEPTHWISE, unlike=True)
-    spatial = shape[1:-1] if last else shape[2:]
-    square = len(spatial) == 2 and len(set(spatial)) == 1
     if groups > 1 or not square or isqrt(kernel) ** 2 != kernel or isqrt(stride) ** 2 != stride:
         return _unfolded(view, node, filters)
     return _square(view, node, channels, filters, last)
