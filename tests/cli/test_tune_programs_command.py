@@ -64,7 +64,7 @@ def test_two_layers_are_tuned_killed_and_tuned_on(tmp_path):
         (("--minutes", "0"), "minutes must be finite and > 0"),
         (("--trials", "0"), "trials must be >= 1"),
         (("--dim", "batch"), "--dim batch: must be NAME=SIZE"),
-        (("--memory", "1"), "memory must be at least"),
+        (("--memory", "1"), "memory must be >= 1e+09"),
         (("--cores", "0"), "cores must be >= 1"),
         (("--cores", "2", "--core", "0"), "several cores are the last ones of this process"),
         (("--input", "x=ax8"), "--input x=ax8: must be NAME=SIZExSIZE"),
