@@ -204,14 +204,15 @@ NOT_HERE = ("h100", "h100-pcie", "h200", "l4", "a40", "rtx-3090", "rtx-2080-ti")
 )
 def test_small_steps_in_size_cost_no_less(name, op, size, shipped):
     """From tiny to huge by a fifth: no step is 6 % faster (another tile, sums that are split no
-    more); no interval is wider than a factor of ten."""
+    more); no interval is wider than a factor of 13, of which 4.8
+    are an unknown host's."""
     steps = np.unique(np.round(2 ** np.arange(0, 15, 0.25)).astype(np.int64))
     each = one(op, name)
     columns = {n: np.repeat(v, len(steps)) for n, v in each.rows.sizes.items()} | {size: steps}
     rows = OperatorRows(np.repeat(each.rows.op, len(steps)), columns)
     found = shipped.interval(OperatorInputs(rows, each.devices, np.zeros(len(steps), np.int64)))
     assert (found.seconds[1:] > 0.94 * found.seconds[:-1]).all()
-    assert (found.high < 10 * found.low).all()
+    assert (found.high < 13 * found.low).all()
 
 
 def test_large_products_reach_a_plausible_share_of_the_peak(shipped):
