@@ -18,6 +18,7 @@ def planned(command, tmp_path):
     return model
 
 
+@pytest.mark.slow
 def test_an_audited_run_lists_operators_and_what_differs(command, planned, tmp_path):
     command("export", "out/plan.json", planned, "--to", "stages")
     found = command("run", "stages", "--audit", "--samples", "2")

@@ -114,6 +114,7 @@ def test_auto_goes_on_while_there_is_a_gap_and_betters_the_heuristic():
     assert result.best.gap < 1e-3
 
 
+@pytest.mark.slow
 def test_auto_asks_the_policy_where_dynamic_programming_leaves_a_gap():
     result = run(layered_ring(1, 24, 4, "strict"), budget=Budget(samples=400))
     names = [p.optimizer for p in result.plans]

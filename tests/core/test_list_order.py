@@ -7,7 +7,7 @@ from reference.list_order import topological
 from reference.small_rings import ring_problem
 
 from go_rl.objectives.common.units import RingUnits
-from go_rl.objectives.ring.orders import barycentric, list_order, positions, reverse_depth_first
+from go_rl.objectives.ring.orders import list_order, positions, reverse_depth_first
 from go_rl.objectives.ring.reference_orders import REFERENCE_ORDERS, reference_orders
 from go_rl.objectives.ring.workspace import RingWorkspace
 
@@ -57,36 +57,3 @@ def test_every_reference_order_is_topological(seed):
     assert len(orders) == len(REFERENCE_ORDERS)
     for name, order in zip(REFERENCE_ORDERS, orders, strict=True):
         assert topological(units, order.tolist()), name
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_barycentric_places_agree_with_the_edges(seed):
-    units = random_units(seed)
-    place = barycentric(units, np.random.default_rng(seed).random(units.num_units))
-    source = np.repeat(np.arange(units.num_units), np.diff(units.succ_ptr))
-    assert np.all(place[source] < place[units.succ])
-    assert sorted(place) == sorted(positions(np.arange(units.num_units, dtype=np.int32)))
-
-
-def test_barycentric_places_shorten_edges():
-    """Two chains whose nodes alternate by level; side by side, edges are half as long."""
-    edges = [(i, i + 2) for i in range(18)]
-    units = RingWorkspace(ring_problem(20, edges, 2, "relay")).units
-    source = np.repeat(np.arange(20), np.diff(units.succ_ptr))
-
-    def length(place):
-        return float((place[units.succ] - place[source]).sum())
-
-    given = positions(np.arange(20, dtype=np.int32))
-    assert length(barycentric(units, given)) <= length(given)
-    start = np.random.default_rng(0).random(20)
-    assert length(barycentric(units, start)) < 1.2 * length(given)
-
-
-def test_a_convex_mix_of_topological_places_is_consistent_with_the_edges():
-    units = random_units(7)
-    places = np.stack([positions(order) for order in reference_orders(units)], axis=1)
-    source = np.repeat(np.arange(units.num_units), np.diff(units.succ_ptr))
-    for weights in np.random.default_rng(0).dirichlet(np.ones(places.shape[1]), 20):
-        mixed = places @ weights
-        assert np.all(mixed[source] < mixed[units.succ])

@@ -2,7 +2,6 @@
 
 import platform
 
-from go_rl.core import load_hardware
 from go_rl.core.hardware.processor import own_target, processor_name
 
 TWO_CORES = """\
@@ -41,14 +40,3 @@ def test_records_are_filed_under_the_processor(tmp_path):
         facts = tmp_path / name
         facts.write_text(text)
         assert own_target(facts) == name
-
-
-def test_this_machine_is_a_package_too():
-    name = own_target()
-    for text, chips in ((name, 1), (f"{name}x2", 2), (f"{name}-ring3", 3)):
-        found = load_hardware(text)
-        assert (found.name, found.kinds, found.num_devices) == (text, (name,), chips)
-
-
-def test_other_systems_tell_in_their_own_way(tmp_path):
-    assert processor_name(tmp_path / "missing") == platform.processor()

@@ -8,7 +8,7 @@ from reference.cuts import cut_log_probs as every_log_prob
 from reference.cuts import legal_cuts
 from reference.random_rings import random_ring
 
-from go_rl.policy.ring.cut_log_probs import CutWindows, cut_log_probs, window_log_sums
+from go_rl.policy.ring.cut_log_probs import CutWindows, cut_log_probs
 from go_rl.solvers import ring_instance
 from go_rl.solvers.draws.cut_distribution import CutDistribution
 from go_rl.solvers.network import Network
@@ -96,15 +96,3 @@ def test_its_gradient_is_the_plan_less_the_marginals():
 
 def one_hot(chip: np.ndarray, chips: int) -> np.ndarray:
     return np.eye(chips)[chip]
-
-
-@pytest.mark.parametrize("size", [1, 2, 7, 8, 9, 33])
-def test_window_sums_equal_plain_ones(size):
-    rng = np.random.default_rng(size)
-    values = rng.standard_normal(size).astype(np.float32)
-    first, last = rng.integers(0, size, (2, 200))
-    found = window_log_sums(jnp.asarray(values), jnp.asarray(first), jnp.asarray(last))
-    for low, high, one in zip(first, last, np.asarray(found), strict=True):
-        window = values[low : high + 1]
-        expected = np.log(np.exp(window).sum()) if high >= low else -1e30
-        assert one == pytest.approx(expected, rel=1e-5, abs=1e-5)

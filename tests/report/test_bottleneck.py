@@ -50,22 +50,6 @@ def test_a_link_with_its_largest_tensor():
     assert found.to_json()["longest"] == "a"
 
 
-def test_makespan_by_the_replay_of_the_plan():
-    """On two devices each works for a part of the time; the first for three quarters of it."""
-    from go_rl.objectives.makespan.workspace import makespan_workspace
-
-    problem = chain(Objective.MAKESPAN, "p100x2")
-    workspace = makespan_workspace(problem)
-    made = workspace.decisions(np.array([[0, 1]]))
-    evaluation = workspace.detail(made)
-    plan = replace(planned(problem, [0, 1], 1.0, [1.0, 1.0], [0.0]), evaluation=evaluation)
-    found = bottleneck(problem, plan)
-    assert found is not None
-    assert found.what == "device 0"
-    assert found.share == pytest.approx(problem.seconds[0, 0] / evaluation.seconds, rel=0.1)
-    assert found.operators == (("MatMul", 1.0),)
-
-
 def test_a_failure_has_none():
     problem = chain(Objective.RING, "ring2")
     plan = planned(problem, [0, 0], 4.0, [4.0, 0.0], [0.0, 0.0])

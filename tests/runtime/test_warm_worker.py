@@ -8,7 +8,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -83,16 +82,6 @@ def test_calls_are_answered_by_one_other_process_that_stays_warm():
     assert answers[0][0] != os.getpid()
 
 
-def test_core_and_environment_are_set_before_imports():
-    core = max(os.sched_getaffinity(0))
-    variables = {"GO_RL_TEST_GREETING": "hello"}
-    with WarmWorker("worker_functions:surroundings", core, variables) as worker:
-        assert worker.call(None, LONG) == ({core}, "hello")
-    assert "GO_RL_TEST_GREETING" not in os.environ
-    with WarmWorker("worker_functions:surroundings") as worker:
-        assert worker.call(None, LONG) == (os.sched_getaffinity(0), None)
-
-
 @pytest.mark.parametrize("core", [-1, 100_000, 10**30])
 def test_a_core_that_cannot_be_had_is_named(core):
     with (
@@ -100,20 +89,6 @@ def test_a_core_that_cannot_be_had_is_named(core):
         pytest.raises(WorkerError, match=rf"^core {core} cannot be had; this process may use \d"),
     ):
         worker.call(1, LONG)
-
-
-def test_large_payloads_both_ways():
-    payload = os.urandom(1 << 20) * 40
-    with WarmWorker("worker_functions:reverse") as worker:
-        assert worker.call(payload, LONG) == payload[::-1]
-
-
-def test_output_goes_to_the_standard_error_and_not_into_answers(capfd):
-    with WarmWorker("worker_functions:talk") as worker:
-        assert [worker.call(n, LONG) for n in (20_000, 1)] == [20_000, 1]
-    out, err = capfd.readouterr()
-    assert out == ""
-    assert [err.count(word) for word in ("printed", "written", "echoed")] == [20_001, 20_001, 2]
 
 
 def test_what_the_function_raises_comes_as_text_and_the_process_stays(shared):
@@ -172,13 +147,6 @@ def test_a_death_is_told_and_the_next_call_answered_by_a_fresh_process(shared, o
     assert (fresh != pid, number, runs(pid)) == (True, 7, False)
 
 
-def test_a_death_between_two_calls_is_no_matter(shared):
-    pid, _ = shared.call(("answer", 0), LONG)
-    os.kill(pid, signal.SIGKILL)
-    assert soon(lambda: ended(pid))
-    assert shared.call(("answer", 8), LONG)[1] == 8
-
-
 @pytest.mark.parametrize("order", [("hang", 60), ("child", 60)])
 def test_a_call_that_takes_too_long_is_killed(shared, order):
     pid, _ = shared.call(("answer", 0), LONG)
@@ -196,12 +164,6 @@ def test_a_process_that_does_not_even_listen_is_killed(shared):
     assert shared.call(("answer", 1), LONG)[1] == 1
 
 
-@pytest.mark.parametrize("timeout", [0.0, -1.0, float("inf"), float("nan")])
-def test_a_timeout_that_is_no_time_is_refused(shared, timeout):
-    with pytest.raises(WorkerError, match=r"^timeout must be finite and above 0 seconds"):
-        shared.call(("answer", 0), timeout)
-
-
 def test_the_answer_to_an_interrupted_call_is_not_given_to_the_next(shared):
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -217,12 +179,7 @@ def test_the_answer_to_an_interrupted_call_is_not_given_to_the_next(shared):
     assert shared.call(("answer", 2), LONG)[1] == 2
 
 
-def test_threads_take_turns(shared):
-    with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda i: shared.call(("answer", i), LONG)[1], range(40)))
-    assert answers == list(range(40))
-
-
+@pytest.mark.slow
 def test_closing_leaves_nothing_behind():
     def descriptors() -> int:
         gc.collect()
@@ -240,17 +197,7 @@ def test_closing_leaves_nothing_behind():
         worker.call(None, LONG)
 
 
-def test_the_callers_main_module_is_not_imported_again_and_its_end_ends_the_worker():
-    with started("process", "") as program:
-        assert program.stdout is not None
-        assert program.stdout.readline() == "main\n"
-        pid = int(program.stdout.readline())
-        assert runs(pid)
-        program.kill()
-        assert program.stdout.read() == ""
-    assert soon(lambda: not runs(pid))
-
-
+@pytest.mark.slow
 def test_the_callers_end_ends_the_worker_in_the_middle_of_a_call(tmp_path):
     told = tmp_path / "processes"
     with started("write_process_and_hang", str(told)) as program:

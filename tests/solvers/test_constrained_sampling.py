@@ -85,26 +85,6 @@ def test_a_constraint_that_looks_only_at_complete_plans_is_kept():
     assert nothing.detail == "constraint Forbid: no chip is left for node 0"
 
 
-def test_without_constraints_draws_follow_the_policy():
-    """A free choice between two chips, drawn with odds 3 : 1, and the masks say so."""
-    problem = ring_problem(2, [(0, 1)], 2)
-    log_probs = np.log([[0.5, 0.5], [0.75, 0.25]])
-    samples = sample_with_constraints(problem, [], log_probs, batch=400, seed=5)
-    assert 0.68 < (samples.device[:, 1] == 0).mean() < 0.82
-    assert samples.masks(2).tolist()[0] == [[True, False], [True, True]]
-    assert np.exp(samples.log_prob)[samples.device[:, 1] == 0] == pytest.approx(0.75)
-
-
-def test_seeds_and_batches_repeat():
-    problem = ring_problem(8, CHAIN, 3)
-    rules = [DifferentChips(0, 7)]
-    first = sample_with_constraints(problem, rules, batch=6, seed=9)
-    again = sample_with_constraints(problem, rules, batch=6, seed=9)
-    other = sample_with_constraints(problem, rules, batch=6, seed=10)
-    assert (first.device == again.device).all()
-    assert (first.device != other.device).any()
-
-
 def test_copies_and_relay_with_a_constraint():
     edges = [(0, n) for n in range(1, 6)] + [(n, n + 1) for n in range(1, 5)]
     problem = ring_problem(6, edges, 3, "default", seconds=[1e-6, 1.0, 1.0, 1.0, 1.0, 1.0])

@@ -27,32 +27,6 @@ def test_parts_are_disjoint(seed):
         assert len(np.unique(rows)) == len(rows)
 
 
-def test_within_task_divides_each():
-    split = within_task(TASK)
-    for number in range(30):
-        assert (TASK[split.train] == number).sum() == 8
-        assert (TASK[split.test] == number).sum() == 1
-
-
-def test_by_task_keeps_tasks_whole():
-    split = by_task(TASK)
-    assert [len(np.unique(TASK[part])) for part in _parts(split)[:3]] == [24, 3, 3]
-
-
-def test_by_target_judges_other_tasks_than_it_learns_from():
-    split = by_target(TASK, TARGET, 1)
-    assert (TARGET[split.train] == 0).all()
-    assert (TARGET[split.held_out] == 1).all()
-    assert not set(TASK[split.held_out]) & set(TASK[split.train])
-    assert set(TASK[split.adapt]) == set(TASK[split.train])
-
-
-def test_by_model_holds_out_shared_tasks():
-    networks = [("a", "b"), ("b",), ("c", "a")] * 10
-    split = by_model(TASK, networks, ("a",))
-    assert set(TASK[split.held_out] % 3) == {0, 2}
-
-
 @pytest.mark.parametrize(
     ("split", "message"),
     [

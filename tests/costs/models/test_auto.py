@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 from go_rl.api.options import OptimizeOptions
-from go_rl.api.problem import problem_for, problem_of
-from go_rl.core import Budget, Device, load_hardware
+from go_rl.api.problem import problem_for
+from go_rl.core import Device, load_hardware
 from go_rl.core.hardware.gpus import GPU_CHIPS
 from go_rl.costs.models.registry import cost_identity
 from go_rl.graphs.readers.jax.reader import trace_jax
 from go_rl.graphs.zoo.models.building import floats
-from go_rl.objectives.makespan.methods.heft import Heft
 
 
 @pytest.fixture(scope="module")
@@ -62,17 +61,3 @@ def test_devices_beside_gpus_are_analytical_and_say_so(graph):
     assert np.array_equal(problem.seconds[1], analytical.seconds[0])
     assert any(note.startswith("Operator times on abacus are analytical") for note in problem.notes)
     assert _problem(graph, replace(gpus, devices=(slow, slow))).cost_model == "analytical"
-
-
-def test_number_formats_of_the_hardware_are_analytical(graph):
-    assert _problem(graph, replace(load_hardware("t4x2"), element_bytes=1.0)).cost_model == (
-        "analytical"
-    )
-
-
-def test_a_plan_is_rebuilt_with_the_same_prices(graph):
-    problem = _problem(graph, "t4x2")
-    plan = Heft().optimize(problem, Budget(samples=1), 0)
-    assert plan.cost_model == "learned:gpus"
-    assert np.array_equal(problem_of(plan, graph).seconds, problem.seconds)
-    assert cost_identity("auto", problem.hardware) == "auto gpus-1.3"

@@ -15,16 +15,13 @@ from go_rl.costs.devices import find_device
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.costs.models.cost_model import Kernels
 from go_rl.costs.models.fusion_lower_bound import fusion_lower_bound
-from go_rl.costs.models.gpus.gpu_kernels import GpuKernels, streamed_rows
+from go_rl.costs.models.gpus.gpu_kernels import GpuKernels
 from go_rl.costs.models.gpus.gpu_sheets import DATA_SHEETS
 from go_rl.costs.models.gpus.learned_gpus import LearnedGpus
-from go_rl.costs.models.kernel_work import kernel_work
-from go_rl.costs.models.registry import cost_identity, is_cost, named_cost
+from go_rl.costs.models.registry import named_cost
 from go_rl.costs.operators import GPU_WEIGHTS
-from go_rl.costs.operators.launches.launch import moved, operator_rows
 from go_rl.costs.operators.predictor import OperatorPredictor
 from go_rl.graphs.cutting.fusion import Fuser
-from go_rl.graphs.cutting.kernel_set import cut_kernels
 from go_rl.graphs.readers.jax.reader import trace_jax
 from go_rl.graphs.zoo.models.building import floats
 
@@ -72,67 +69,10 @@ def test_a_fused_kernel_is_its_product_and_the_bytes_beyond(graph, model):
     assert whole == pytest.approx(apart[product], rel=0.01)
 
 
-@pytest.fixture(scope="module")
-def mixed():
-    """Two layers, the second in half precision; a transposed product, a look-up, a view."""
-
-    def network(x, w, table, half):
-        h = jnp.take(table, jnp.arange(64), axis=0) @ w + x
-        h = jax.nn.softmax(h.T @ h, axis=-1).reshape(-1, 32)
-        return h, jnp.tanh(half @ half) + 1
-
-    return trace_jax(
-        network, floats(64, 128), floats(128, 128), floats(512, 128),
-        jax.ShapeDtypeStruct((128, 128), jnp.bfloat16), weights=(1, 2),
-    )  # fmt: skip
-
-
 def _fusions(graph, count=20):
     rng = np.random.default_rng(0)
     size = (count, graph.num_nodes)
     return Fuser(graph).leaders(rng.integers(0, 2, size), rng.integers(0, 9, size))
-
-
-def test_bytes_of_fusions_are_those_of_kernels_cut_out(mixed):
-    for leader in _fusions(mixed):
-        kernels, leaders = cut_kernels(mixed, leader)
-        found = GpuKernels(mixed).work(leader).moved[leaders]
-        assert found == pytest.approx(kernel_work(kernels).bytes_accessed)
-
-
-def test_streams_are_the_launches_of_single_kernels():
-    size, length = np.array([3.0, 4096.0, 5e9, 0.0]), np.array([7, 100, 1000, 1])
-    found = streamed_rows(size, length)
-    expected = operator_rows(
-        [moved(b, n, (), "") for b, n in zip(size.tolist(), length.tolist(), strict=True)]
-    )
-    assert found.op.tolist() == expected.op.tolist()
-    for name, each in expected.sizes.items():
-        assert found.sizes[name].tolist() == each.tolist()
-
-
-def test_products_in_other_types_follow_from_rates(mixed, model):
-    device = GPU_CHIPS["a100"]
-    found = model.seconds(_kernels(mixed), device)
-    none_faster = model.seconds(_kernels(mixed), replace(device, rates=()))
-    whole = model.seconds(_kernels(replace(mixed, element_type=None)), device)
-    (half,) = np.flatnonzero(mixed.product_type)
-    assert mixed.op_type[half] == "dot_general"
-    assert found[half] < none_faster[half] < whole[half], "fewer bytes, then the rate as well"
-    assert np.delete(found, half).tolist() == np.delete(whole, half).tolist()
-    notes = " ".join(model.notes(_kernels(mixed), device))
-    assert "1 products compute in bfloat16, in which nothing was measured" in notes
-
-
-def test_what_is_known_of_a_gpu_is_said(graph, model):
-    said = {
-        kind: model.notes(_kernels(graph), GPU_CHIPS[kind]) for kind in ("t4", "v100-16gb", "h100")
-    }
-    assert not any("not measured" in note for note in said["t4"])
-    assert (
-        "V100-SXM2-16GB was not measured: operators of GPUs that were left" in said["v100-16gb"][1]
-    )
-    assert "outside the measured range" in said["h100"][1]
 
 
 @pytest.mark.parametrize("device", ["v100", "a100"])
@@ -156,16 +96,6 @@ def test_views_and_inputs_are_free_and_faster_devices_are_faster(graph, model):
     product = graph.op_type.index("dot_general")
     assert slow[product] > 1.5 * fast[product]
     assert "Tesla P4" in model.notes(_kernels(graph), GPU_CHIPS["p4"])[0]
-
-
-def test_it_is_named_and_identified():
-    assert is_cost("learned:gpus")
-    hardware = load_hardware("v100x4")
-    found = named_cost("learned:gpus", hardware)
-    assert found is named_cost("learned:gpus", load_hardware("t4"))
-    assert found is not None
-    assert found.name == "learned:gpus"
-    assert cost_identity("learned:gpus", hardware) == f"learned:gpus {GPU_WEIGHTS}"
 
 
 def test_other_chips_and_number_formats_are_refused():

@@ -1,7 +1,6 @@
 """Launches of networks: counts and sizes by hand, what is recognised, what is refused."""
 
 from collections import Counter
-from dataclasses import replace
 
 import flax.linen as nn
 import jax
@@ -10,14 +9,10 @@ import numpy as np
 import pytest
 
 import go_rl
-from go_rl.core import ElementType
 from go_rl.costs.operators.launches import eager_launches, fused_launches
 from go_rl.costs.operators.tables import OperatorError
 from go_rl.graphs.readers.jax.reader import trace_jax
-from go_rl.graphs.zoo.bert import BertConfig, bert
-from go_rl.graphs.zoo.models.building import flax_model, floats, integers
-from go_rl.graphs.zoo.models.language.sized import decoder_training, in_training, written_out_gelu
-from go_rl.graphs.zoo.models.language.transformers import GPT
+from go_rl.graphs.zoo.models.building import flax_model, floats
 
 PRODUCTS = ("bmm", "linear", "conv")
 
@@ -68,28 +63,6 @@ def test_bert_large_by_hand():
     assert moved.sum() == 49 * 2 * 4 * tokens * wide
 
 
-def test_a_masked_batch_copies_operands_and_adds_the_mask():
-    config = BertConfig(1, 64, 4, 256, vocabulary=50, positions=32, exact_gelu=True)
-    function, args, weights = bert(config, 2, 32)
-    count = _count(eager_launches(trace_jax(function, *args, weights=weights)))
-    assert count["relu", (2 * 32 * 4, 16)] == 4  # query, key, value and the result
-    assert count["addu", (2 * 4 * 32, 32)] == 1
-    assert count["bmm", (8, 32, 16, 32)] == count["bmm", (8, 32, 32, 16)] == 1
-    assert count["linear", (1, 64, 64, 64)] == 4
-    assert count["gelu", (64, 256)] == 1
-
-
-def test_gpt_has_one_product_for_attention_and_its_gelu_in_eight_pieces():
-    model = GPT(1, 64, 4, 50, 16, activation=written_out_gelu, attention={"joint": True})
-    built = flax_model(model, integers(2, 16))
-    launches = eager_launches(trace_jax(built[0], *built[1], weights=built[2]))
-    count = _count(launches)
-    assert count["linear", (1, 32, 64, 192)] == 1
-    pieces = Counter(launch.op for launch in launches.each if launch.sizes.get("width") == 256)
-    assert pieces == {"powu": 1, "mulu": 3, "add": 1, "tanh": 1, "addu": 1, "mul": 1}
-    assert count["linear", (1, 32, 64, 50)] == 1, "logits of every position"
-
-
 def _norm(x, scale, shift):
     mean = x.mean(-1, keepdims=True)
     variance = jnp.square(x - mean).mean(-1, keepdims=True)
@@ -130,15 +103,6 @@ def test_what_is_recognised(function, shapes, weights, expected):
         return
     launches = _launches(function, *shapes, weights=weights)
     assert [(each.op, tuple(each.sizes.values())) for each in launches.each] == expected
-
-
-def test_dropout_is_one_launch():
-    def dropped(x, key):
-        keep = jax.random.bernoulli(key, 0.9, x.shape)
-        return jnp.where(keep, x / 0.9, 0.0)
-
-    launches = _launches(dropped, (64, 32), jax.eval_shape(lambda: jax.random.key(0)))
-    assert [(each.op, each.what) for each in launches.each] == [("mulu", "dropout")]
 
 
 def _conv(kernel, stride=1, groups=1, padding="SAME"):
@@ -192,67 +156,6 @@ def test_training_has_both_gradients_and_autograd_kernels():
     assert count["add", "update"] == 6, "two layers and a norm, two arrays each"
 
 
-def test_training_of_a_decoder_by_hand():
-    layers, tokens, wide = 2, 32, 64
-    built = decoder_training(flax_model(GPT(layers, wide, 4, 50, 16), integers(2, 16)))
-    launches = eager_launches(trace_jax(built[0], *built[1], weights=built[2]))
-    count = Counter((launch.op, launch.what) for launch in launches.each)
-    assert count["linear", "linear and bias"] == 6 * layers
-    assert count["bmm", "batched product"] == 6 * layers
-    assert count["linear", "linear"] == 1 + 12 * layers + 2, "tied logits, all gradients"
-    assert count["mul", "gradient of layer norm"] == 2 * layers + 1
-    assert count["mul", "gradient of GELU"] == count["mul", "gradient of softmax"] == layers
-    assert count["relu", "copy of a gradient"] == 4 * layers
-    sums = {e.sizes["batch"] for e in launches.each if e.what == "sum of gradients"}
-    assert sums == {tokens}
-    assert count["add", "sum of gradients"] == 4 * layers, "residuals; query, key and value"
-
-
-@pytest.mark.parametrize(
-    ("attention", "each", "once"), [({"joint": True}, 3, 1), ({"scaled_query": True}, 2, 0)]
-)
-def test_training_drops_what_hugging_face_drops(attention, each, once):
-    """Both residuals, of GPT-2 weights of attention and embeddings too; one kernel forward and one
-    backward."""
-    layers, model = 2, GPT(2, 64, 4, 50, 16, attention=attention)
-    counts = []
-    for module in (model, in_training(model)):
-        built = decoder_training(flax_model(module, integers(2, 16)))
-        launches = eager_launches(trace_jax(built[0], *built[1], weights=built[2]))
-        counts.append(Counter((launch.op, launch.what) for launch in launches.each))
-    more = counts[1] - counts[0]
-    dropped = each * layers + once
-    assert more == {("mulu", "dropout"): dropped, ("mulu", "gradient of scaling"): dropped}
-
-
-def test_a_floor_under_masked_scores_is_no_relu():
-    """OPT's ``torch.max``: one launch forward, the five of autograd backward, of all scores; a step
-    of training updates nothing."""
-    attention = {"scaled_query": True, "floored": True}
-    model = GPT(2, 64, 4, 50, 16, activation=nn.relu, attention=attention)
-    built = decoder_training(flax_model(model, integers(2, 16)))
-    launches = eager_launches(trace_jax(built[0], *built[1], weights=built[2]))
-    count = Counter(launch.what for launch in launches.each)
-    assert (count["maximum"], count["gradient of a maximum"]) == (2, 10)
-    assert (count["relu"], count["gradient of relu"]) == (2, 2)
-    assert "update" not in count
-    sizes = {tuple(e.sizes.values()) for e in launches.each if "maximum" in e.what}
-    assert sizes == {(2 * 4 * 16, 16)}
-
-
-def test_launches_wait_for_earlier_ones_and_share_no_node():
-    for name in ("gpt2-small-training", "resnet18", "t5-small"):
-        eager = eager_launches(go_rl.load(f"zoo:{name}"))
-        for launches in (eager, fused_launches(eager)):
-            nodes = [n for launch in launches.each for n in launch.nodes]
-            assert len(nodes) == len(set(nodes))
-            assert all(b < i for i, before in enumerate(launches.before) for b in before)
-        heavy = np.isin(eager.graph.kind, (2, 3))
-        assert set(np.flatnonzero(heavy).tolist()) <= set(nodes)
-        assert len(launches) < len(eager)
-        assert _flops(launches) == _flops(eager)
-
-
 def test_fusion_keeps_only_the_bytes_that_travel():
     def block(x, w, b, y):
         return jax.nn.relu(x @ w + b) + y
@@ -267,84 +170,3 @@ def test_fusion_keeps_only_the_bytes_that_travel():
     assert launch.sizes["batch"] * launch.sizes["width"] * 8 == 3 * 4 * 64 * 16
     scores = fused_launches(_launches(lambda x: jax.nn.softmax(x / 8), (64, 16)))
     assert [(each.op, each.extra_bytes) for each in scores.each] == [("softmax", 0.0)]
-
-
-def test_a_product_takes_no_sum_no_pool_and_no_convolution_into_its_kernel():
-    def mean(x, w):
-        return jax.nn.relu(x @ w).mean(0)
-
-    names = [each.what for each in fused_launches(_launches(mean, (64, 32), (32, 16))).each]
-    assert names == ["linear", "relu + reduce_sum + div"]
-
-    def mobile(x, w, deep):
-        wide = jax.nn.relu(jax.lax.conv(x, w, (1, 1), "SAME"))
-        return jnp.tanh(jax.lax.conv_general_dilated(wide, deep, (1, 1), "SAME",
-                                                     feature_group_count=16))  # fmt: skip
-
-    shapes = (2, 8, 14, 14), (16, 8, 1, 1), (16, 1, 3, 3)
-    fused = fused_launches(_launches(mobile, *shapes, weights=(1, 2)))
-    assert [(each.what, each.unlike) for each in fused.each] == [
-        ("1 × 1 convolution + relu", False),
-        ("depthwise convolution + tanh", True),
-    ]
-
-
-def test_a_fused_kernel_is_unlike_if_one_of_its_operators_is():
-    eager = _launches(lambda x, y: jnp.tanh(x @ y), (64, 32), (32, 16))
-    strange = tuple(replace(each, unlike=each.op == "tanh") for each in eager.each)
-    (launch,) = fused_launches(replace(eager, each=strange)).each
-    assert (launch.op, launch.unlike) == ("linear", True)
-
-
-def test_launches_say_in_which_type_they_compute():
-    half, whole = jax.ShapeDtypeStruct((8, 8), jnp.bfloat16), floats(8, 8)
-    found = _launches(lambda x, y: jnp.tanh(x @ x) @ x.astype(jnp.float32) @ y, half, whole)
-    named = [ElementType(each).label for each in found.element_types.tolist()]
-    products = [named[i] for i, op in enumerate(_ops(found)) if op == "linear"]
-    assert products == ["bfloat16", "float32", "float32"]
-    assert set(named) == {"bfloat16", "float32", "unknown"}, "streams count by their bytes"
-    assert _ops(_launches(lambda x, i: x[i], (9, 8), integers(4))), "indices are no arithmetic"
-
-
-def test_hlo_has_softmax_and_numbers_too(tmp_path):
-    def block(x, y):
-        return jax.nn.softmax(x / 8.0 + y)
-
-    text = jax.jit(block).lower(floats(6, 8), floats(6, 8)).compiler_ir("hlo").as_hlo_text()
-    (tmp_path / "block.hlo").write_text(text)
-    launches = eager_launches(go_rl.load(tmp_path / "block.hlo"))
-    assert _ops(launches) == ["divu", "add", "softmax"]
-
-
-def test_onnx_operators(tmp_path):
-    pytest.importorskip("onnx")
-    from onnx import TensorProto, helper
-
-    def weights(name, *shape):
-        return helper.make_tensor(name, TensorProto.FLOAT, shape, np.zeros(shape).ravel())
-
-    nodes = [
-        helper.make_node("Gemm", ["x", "w", "b"], ["g"]),
-        helper.make_node("Relu", ["g"], ["r"]),
-        helper.make_node("MatMul", ["r", "v"], ["m"]),
-        helper.make_node("Add", ["m", "c"], ["a"]),
-        helper.make_node("Div", ["a", "two"], ["d"]),
-        helper.make_node("Erf", ["d"], ["e"]),
-        helper.make_node("Add", ["e", "two"], ["f"]),
-        helper.make_node("Mul", ["a", "f"], ["h"]),
-        helper.make_node("Mul", ["h", "two"], ["z"]),
-        helper.make_node("Softmax", ["z"], ["y"]),
-    ]
-    value = helper.make_tensor_value_info
-    graph = helper.make_graph(
-        nodes, "two layers", [value("x", TensorProto.FLOAT, [6, 8])],
-        [value("y", TensorProto.FLOAT, [6, 3])],
-        [weights("w", 8, 5), weights("b", 5), weights("v", 5, 3), weights("c", 3), weights("two")],
-    )  # fmt: skip
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-    path = tmp_path / "two.onnx"
-    path.write_bytes(model.SerializeToString())
-    launches = eager_launches(go_rl.load(path))
-    found = [(each.op, tuple(each.sizes.values())) for each in launches.each]
-    assert found == [("linear", (1, 6, 8, 5)), ("relu", (6, 5)), ("linear", (1, 6, 5, 3)),
-                     ("gelu", (6, 3)), ("softmax", (6, 3))]  # fmt: skip

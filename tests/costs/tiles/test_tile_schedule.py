@@ -12,8 +12,6 @@ from go_rl.costs.tiles import (
     TiledProgram,
     TileProgram,
     Tiles,
-    default_tiles,
-    naive_tiles,
     tile_configurations,
 )
 from go_rl.costs.tiles import schedule as scheduling
@@ -89,35 +87,6 @@ def test_the_loops_are_those_of_the_nest(program: TileProgram, tiles: Tiles):
     extents = [int(loop.extent) for loop in loops_of(tiled, "heavy_update")]
     expected = [ceil(x.trips) for x in tiled.nest[:-1]]
     assert extents == [*expected, 1, 1, tiled.lanes]
-
-
-def kinds_of(tiles: Tiles) -> list[int]:
-    tiled = TiledProgram(TileProgram("matmul", (8, 48, 12)), tiles)
-    return [int(loop.kind) for loop in loops_of(tiled, "heavy_update")]
-
-
-def test_register_tiles_are_vectors_and_unrolled_when_asked():
-    serial, vectorized, unrolled = 0, 2, 3
-    rolled = kinds_of(Tiles((4, 48, 6), (2, 24, 3)))
-    assert rolled[-2:] == [unrolled, vectorized], "24 columns are three vectors of eight"
-    assert set(rolled[:-2]) == {serial}
-    assert kinds_of(Tiles((4, 48, 6), (2, 24, 3), True))[6:8] == [unrolled, unrolled]
-    assert vectorized not in kinds_of(Tiles((4, 48, 6), (2, 1, 3)))
-
-
-def test_the_epilogue_follows_each_tile_unless_the_reduction_is_outside():
-    program = TileProgram("matmul", (8, 48, 12), "relu")
-    inside = loops_of(TiledProgram(program, Tiles((4, 16, 6), (2, 8, 3))), "epilogue")
-    assert [int(loop.extent) for loop in inside][:3] == [2, 3, 4]
-    outside = loops_of(TiledProgram(program, Tiles((4, 16, 6), (2, 8, 3), False, True)), "epilogue")
-    assert [int(loop.extent) for loop in outside][:1] == [8]
-
-
-def test_nothing_runs_in_parallel():
-    for program in PROGRAMS[:3]:
-        for tiles in (naive_tiles(program), default_tiles(program)):
-            text = str(scheduling.scheduled_module(TiledProgram(program, tiles)))
-            assert "T.parallel" not in text
 
 
 def test_a_processor_without_the_instructions_is_refused(monkeypatch: pytest.MonkeyPatch):

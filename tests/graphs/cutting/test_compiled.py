@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from go_rl.core import OpGraph, OpKind, check_graph
-from go_rl.graphs.cutting.compiled import chain_kernel, compiled_network, default_leaders
-from go_rl.graphs.cutting.library_chains import library_chains
-from go_rl.graphs.cutting.recomputed import MOST, recomputed_nodes
+from go_rl.graphs.cutting.compiled import compiled_network, default_leaders
+from go_rl.graphs.cutting.recomputed import recomputed_nodes
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 
 KINDS = {
@@ -63,48 +61,3 @@ def test_a_residual_is_computed_again_from_its_beginning():
     assert network.nodes[1] == (4, 5, 6)
     results = np.bincount(network.again.kernel, network.again.graph.is_output)
     assert results.tolist() == [1, 1], "what lies between is written by nobody"
-
-
-def test_an_expensive_operator_is_not_computed_again():
-    graph = residual_blocks(3, "tanh")
-    assert recomputed_nodes(graph, default_leaders(graph)) == []
-
-
-def test_a_sum_that_a_convolution_needs_is_not_computed_again():
-    """Without an activation the sum itself is read by convolution and sum."""
-    graph = graph_of(("in",), ("conv", 0), ("add", 0, 1), ("conv", 2), ("add", 2, 3), ("conv", 4))
-    assert recomputed_nodes(graph, default_leaders(graph)) == []
-
-
-def test_long_chains_become_several_kernels():
-    blocks = 30
-    network = compiled_network(residual_blocks(blocks))
-    assert network.again is not None
-    owner, inputs = network.again.kernel, np.asarray(network.again.graph.kind == OpKind.INPUT)
-    sizes = np.bincount(owner[~inputs])
-    assert sizes.max() == MOST
-    assert sizes.sum() == 2 * sum(range(1, blocks))
-
-
-def test_convolutions_before_a_sum_are_a_chain():
-    graph = graph_of(
-        ("in",), ("conv", 0), ("max", 1), ("conv", 2), ("max", 3), ("sum", 4), ("dot", 5)
-    )
-    (chain,) = library_chains(graph)
-    assert (chain.nodes, chain.convolutions) == ((1, 2, 3, 4, 5), (1, 3))
-    assert library_chains(graph, most=1) == []
-    assert compiled_network(graph).chains == ((0, 1),)
-    parts, nodes, hash_ = chain_kernel(graph, default_leaders(graph), chain)
-    assert (parts.num_kernels, nodes) == (2, (1, 2, 3, 4, 5))
-    assert hash_ not in parts.hashes
-    alone = compiled_network(graph, fused=False)
-    assert (alone.chains, alone.again, alone.kernels.num_kernels) == ((), None, 6)
-
-
-@pytest.mark.parametrize(
-    "end", [[("max_pool", 4)], [("sum", 4), ("dot", 2)]], ids=["windows", "read elsewhere"]
-)
-def test_what_is_no_chain(end):
-    """Sums over windows take nothing in; and a convolution whose activation another reads stays."""
-    body = [("in",), ("conv", 0), ("max", 1), ("conv", 2), ("max", 3)]
-    assert library_chains(graph_of(*body, *end)) == []

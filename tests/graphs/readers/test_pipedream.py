@@ -1,7 +1,6 @@
 import pytest
 
-from go_rl.core import FREE, OpKind, ReadError
-from go_rl.graphs.readers import load, read_pipedream
+from go_rl.core import FREE, OpKind
 
 PROFILE = "forward_compute_time={}, backward_compute_time={}, activation_size={}, parameter_size={}"
 TEXT = "\n".join(
@@ -80,16 +79,3 @@ BAD = [
 @pytest.mark.parametrize(("text", "message"), BAD)
 def test_bad_lines_are_named(refused, text, message):
     refused(text, message)
-
-
-def test_no_nodes(tmp_path):
-    (tmp_path / "graph.txt").write_text("\n\n")
-    with pytest.raises(ReadError, match="no nodes"):
-        read_pipedream(tmp_path / "graph.txt")
-
-
-def test_the_real_files(data_dir):
-    sizes = {p.stem: load(p).num_nodes for p in (data_dir / "pipedream").glob("[a-z]*.txt")}
-    assert sizes["alexnet"] == 23
-    assert sizes["nasnetamobile"] == 921
-    assert load(data_dir / "pipedream" / "gnmt.txt", training=True).is_backward.sum() == 45

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from go_rl.core import DECISIONS, ZooError, load_hardware
+from go_rl.core import DECISIONS, ZooError
 from go_rl.graphs.zoo import zoo_entry
 from go_rl.graphs.zoo.problems import PARTS, zoo_problem, zoo_problems
 
@@ -44,11 +44,6 @@ def test_no_graph_is_on_two_sides_under_another_name(objective):
     }
     assert not digests["train"] & (digests["test"] | digests["validation"])
     assert not digests["test"] & digests["validation"]
-
-
-def test_every_hardware_is_a_preset():
-    for name in {p.hardware for p in zoo_problems()}:
-        assert load_hardware(name).name == name
 
 
 def test_misspelt_names_are_answered_with_the_nearest():

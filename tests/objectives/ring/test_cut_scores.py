@@ -35,16 +35,6 @@ def test_plans_are_legal_and_cost_what_the_pricer_says(seed):
             assert priced.seconds[i] == np.inf
 
 
-def test_some_of_these_problems_are_solved():
-    solved = 0
-    for seed in range(24):
-        workspace = RingWorkspace(random_ring(seed, 9, 4))
-        if workspace.solver.feasible_so_far and workspace.units.num_units:
-            scores = np.zeros((1, workspace.units.num_units))
-            solved += int(price_scores(workspace, scores, seed).ok[0])
-    assert solved >= 8
-
-
 @pytest.mark.parametrize("rules", RULES)
 def test_a_chain_is_cut_in_equal_parts(rules):
     workspace = RingWorkspace(ring_problem(8, [(i, i + 1) for i in range(7)], 4, rules))
@@ -72,13 +62,3 @@ def test_the_number_of_threads_changes_nothing():
     assert one.decisions.device.tolist() == three.decisions.device.tolist()
     assert one.seconds.tolist() == three.seconds.tolist()
     assert len(set(one.seconds.tolist())) > 1
-
-
-def test_squeezed_memory_leaves_room_for_live_tensors():
-    """100 bytes a chip hold three weights of 30; squeezed to 0.7, two."""
-    problem = ring_problem(4, [(0, 1), (1, 2), (2, 3)], 2, "relay", weights=[30.0] * 4,
-                           seconds=[1.0, 1.0, 1.0, 3.0])  # fmt: skip
-    workspace = RingWorkspace(problem)
-    loose, tight = (price_scores(workspace, np.zeros((1, 4)), squeeze=s) for s in (1.0, 0.7))
-    assert loose.decisions.device.tolist() == [[0, 0, 0, 1]]
-    assert tight.decisions.device.tolist() == [[0, 0, 1, 1]]

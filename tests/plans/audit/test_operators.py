@@ -51,22 +51,6 @@ def test_an_operator_is_in_the_kernel_whose_results_need_it():
     assert fates.removed == {7}
 
 
-def test_kernels_between_tensors_that_the_model_does_not_know_count_together():
-    optimised = _graph(
-        [
-            ("Transpose", "before", ["x"], ["turned"]),
-            ("NhwcConv", "conv_nhwc", ["turned", "w"], ["other"]),
-            ("Transpose", "after", ["other"], ["r"]),
-            ("Gemm", "rest", ["r", "w"], ["y"]),
-        ],
-        ["w"],
-    )
-    fates = operator_fates(MODEL, optimised)
-    assert fates.kernels[0] == (0, 1, 2) == fates.kernels[1]
-    assert fates.joined[3] == [3, 4, 5, 6]
-    assert fates.folded == {2}
-
-
 def test_what_ran_is_found_by_name_and_type_or_by_type_and_number():
     model = _graph(
         [

@@ -1,6 +1,7 @@
 """Learning on one graph stops when not even a quick batch would end in time."""
 
-from policy.tiny import SMALL_LESSON, TINY_NODES, tiny_makespan_agent
+import pytest
+from policy.tiny import SMALL_LESSON, TINY_NODES
 from reference.step_networks import operators, priced
 
 from go_rl.core import Budget, Progress
@@ -9,19 +10,7 @@ from go_rl.policy.learn import fine_tune
 from go_rl.policy.learn.fine_tune import FineTuned
 
 
-def test_samples_do_not_outlast_the_seconds_beside_them():
-    """The seconds of the budget are for the other methods; those of fine-tuning are its own."""
-    problem = priced(operators(3), "p100x2", decisions=("placement",))
-    agent, whole = tiny_makespan_agent(), Budget(seconds=1e-3)
-    found = [
-        FineTuned(agent, config=SMALL_LESSON, samples=40, seconds=limit)
-        .optimize(problem, whole, 0)
-        .samples
-        for limit in (1e-3, None)
-    ]
-    assert found[0] < found[1] == 40
-
-
+@pytest.mark.slow
 def test_no_batch_begins_that_would_take_longer_than_what_is_left(monkeypatch):
     """Batches take 9 (the first compiles), 2, 1, 2 and 2 seconds; then half a second is left."""
     seconds, batches, updates = [9.0, 2.0, 1.0, 2.0, 2.0], [], []

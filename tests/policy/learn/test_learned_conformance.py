@@ -18,7 +18,5 @@ class TestPolicy(RingConformance):
     slack_seconds = 90.0
     which = under_test(
         lambda: PolicySearch(tiny_agent(), "order"),
-        lambda: PolicySearch(tiny_agent(), "placement"),
-        lambda: FineTuned(tiny_agent(), "order", LESSON),
         lambda: FineTuned(tiny_agent(), "placement", LESSON),
     )

@@ -10,7 +10,6 @@ from policy.learn.toys import CONFIG, toy_zoo
 
 from go_rl.core import CheckpointError, TrainingError
 from go_rl.policy.agent import new_agent
-from go_rl.policy.effort import effort_of
 from go_rl.policy.learn.advantage import RunningBaseline
 from go_rl.policy.learn.config import WEIGHTS_FILE, SampleConfig
 from go_rl.policy.learn.ppo import new_learner
@@ -88,27 +87,6 @@ def test_the_log_is_that_of_the_uninterrupted_run(runs):
     assert validated == [False, True, False, True]
 
 
-def test_the_weights_file_holds_the_best_validation(runs):
-    (whole, one), _, _ = runs
-    found = load_weights(whole / WEIGHTS_FILE)
-    assert found.name == "toy"
-    assert equal(found.agent.params, one.agent.params)
-    curve = found.card["validation"]
-    assert [point[0] for point in curve] == [2, 4]
-    assert found.card["best_validation"] == max(point[1] for point in curve)
-
-
-def test_the_card_says_what_training_took(runs):
-    """Of an interrupted run all that was drawn counts, whether it was drawn again or not."""
-    (whole, one), _, _ = runs
-    drawn = CONFIG.updates * CONFIG.problems * sum(CONFIG.sizes.values())
-    effort = effort_of(load_weights(whole / WEIGHTS_FILE).card)
-    assert effort is not None
-    assert (effort.samples, effort.attempts) == (drawn, 1)
-    assert 0 < effort.core_hours < 1
-    assert effort_of(one.card) == effort
-
-
 def test_another_configuration_does_not_go_on(runs, monkeypatch):
     toy_zoo(monkeypatch)
     (whole, _), _, _ = runs
@@ -119,6 +97,7 @@ def test_another_configuration_does_not_go_on(runs, monkeypatch):
         pretrain(replace(CONFIG, ppo=larger), whole)
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_to_more_updates_and_is_then_that_of_the_larger_number(
     runs, tmp_path, monkeypatch
 ):

@@ -65,14 +65,6 @@ def test_bad_values_are_named(make, message):
         make()
 
 
-def test_runs_of_two_configurations_are_told_apart():
-    config = NodesTrainConfig(decide=(("fusion",),))
-    assert not config.differing(replace(config, updates=config.updates + 1).to_json())
-    differing = replace(config, decide=(("placement",),)).differing(config.to_json())
-    assert differing.startswith("decide was [")
-    assert config.differing("{") == "its configuration is damaged"
-
-
 def test_the_cost_reaches_the_problems_of_a_run():
     """Graphs of the zoo bring no profile."""
     with pytest.raises(ProblemError, match="brings no measured seconds"):

@@ -87,11 +87,3 @@ def test_what_is_wrong_is_said_with_its_line(tmp_path, header, lines, said):
     path.write_bytes(gzip.compress(b"\n".join([json.dumps(header).encode(), *lines])))
     with pytest.raises(RecordError, match=rf"records\.gz: {said}"):
         load_records(path)
-
-
-def test_files_that_are_none_of_ours(tmp_path):
-    with pytest.raises(RecordError, match=r"none\.gz: cannot be read \(No such file"):
-        load_records(tmp_path / "none.gz")
-    (tmp_path / "text").write_text("workload,seconds\n")
-    with pytest.raises(RecordError, match="text: line 1 is damaged or cut off"):
-        load_records(tmp_path / "text")

@@ -36,15 +36,6 @@ def test_two_layers_are_called_one_after_the_other(tmp_path):
     assert replayed(found, np.array([2.0, 3.0]), 0.5) == pytest.approx(6.0)
 
 
-def test_every_call_of_a_function_counts(tmp_path):
-    net = _lowered(tmp_path, convolutions())
-    found = network_programs(net, {})
-    counts = np.bincount(found.called, minlength=len(net.functions)).tolist()
-    assert counts == [function.calls for function in net.functions]
-    assert max(counts) == 2
-    assert all(b < place for place, waits in enumerate(found.before) for b in waits)
-
-
 def test_candidates_take_the_place_of_default_schedules_and_are_priced(tmp_path):
     net = _lowered(tmp_path, two_layers(), batch=64)
     (candidate,) = net.spaces[0].draw(1, np.random.default_rng(0))
