@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from go_rl.cli.commands.optimize import Optimize
-from go_rl.cli.configuration import from_json
 from go_rl.core import Plan, load_hardware
 from go_rl.report.plan_folder import FILES
 
@@ -55,24 +53,6 @@ def test_the_folder_holds_plan_tables_and_figures(command, chain, tmp_path, draw
     assert (folder / "table.md").read_text().startswith("| method | T_max [ms] |")
     assert b"<svg" in (folder / "loads.svg").read_bytes()
     assert (folder / "curves.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_the_written_configuration_reads_back(command, chain):
-    flags = (
-        "--objective",
-        "ring",
-        "--rules",
-        "strict",
-        "--memory",
-        "off",
-        "--out",
-        "there",
-        *QUICK,
-    )
-    assert command("optimize", chain, "--method", "greedy", *flags).code == 0
-    config = from_json(Optimize, json.loads(Path("there/config.json").read_text()))
-    assert (config.source.model, config.search.memory) == (str(chain), False)
-    assert (config.search.rules, config.search.samples) == ("strict", 20)
 
 
 @pytest.mark.parametrize("objective", ["max-load", "latency"])

@@ -112,28 +112,6 @@ def test_a_bad_field_of_a_training_configuration_is_named(document, message):
         from_json(RingTrainConfig, document, "t.json")
 
 
-SCALED = """\
-import jax, jax.numpy as jnp
-
-def scaled(rows=2):
-    def run(kernel, x):
-        return jax.lax.while_loop(lambda y: y.sum() > 1, lambda y: y @ kernel, x)
-    return run, (jnp.ones((4, 4)), jax.ShapeDtypeStruct((rows, 4), jnp.float32))
-"""
-
-
-def test_check_reads_what_graph_saved(command, tmp_path):
-    """A plan for a model with sizes, and the graph of that model."""
-    (tmp_path / "scaled_models.py").write_text(SCALED)
-    told = ("scaled_models.py:scaled", "--trip-count", 2, "--dim", "rows=3", "--weight-args", 0)
-    assert command("graph", *told, "--save", "model.npz").code == 0
-    budget = ("--method", "greedy", "--samples", 1, "--out", "out")
-    assert command("optimize", *told, *budget).code == 0
-    check = ("check", "out/plan.json", "model.npz")
-    assert command(*check).out.startswith("accepted")
-    assert "saved with dimensions: rows=3" in command(*check, "--dim", "rows=4").err
-
-
 def test_measure_names_what_is_wrong_and_writes_nothing(command, tmp_path):
     (tmp_path / "file").write_text("x")
     inside = command("measure", "kernels", str(tmp_path / "file"))

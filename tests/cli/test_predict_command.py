@@ -42,13 +42,6 @@ def test_predict_takes_a_data_sheet_and_python_agrees(command, operators, tmp_pa
     assert document == go_rl.predict(operators, "h100").to_json()
 
 
-def test_a_network_prints_its_kernels_and_ranks_devices(command):
-    out = command("predict", "zoo:bert-tiny", "--device", "h100", "--fusion", "none").out
-    assert "layer norm" in out
-    assert "next: go-rl predict zoo:bert-tiny --fusion none --device all" in out
-    assert "h100" in command("predict", "zoo:bert-tiny", "--device", "all").out
-
-
 def test_bad_networks_are_one_line(command, operators):
     for flags, message in (
         (("zoo:bert-larg", "--device", "t4"), "did you mean 'bert-large'"),

@@ -1,21 +1,16 @@
 """``go-rl train kernels`` and ``train tiles``: weights of measurements, and what they refuse."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 from costs.kernels.kernels import few_kernels
 from costs.tiles.ranks import CONFIG
 
-from go_rl.api.training.predictors import only_target
 from go_rl.cli.main import main
-from go_rl.core import TrainingError
-from go_rl.core.hardware.processor import own_target
 from go_rl.costs.kernels.measure.data import KernelData, save_kernel_data
 from go_rl.costs.kernels.predictor import KernelPredictor
 from go_rl.costs.tiles.ranks.predictor import RankPredictor
-from go_rl.runtime.records import RECORDS, Record, RecordStore
 
 
 @pytest.fixture(autouse=True)
@@ -63,17 +58,6 @@ def test_a_data_set_becomes_weights_judged_on_what_was_held_out(data, tmp_path, 
     assert weights.card["judged"]["kernels"] == judged
     said = " ".join(capsys.readouterr().out.split())
     assert f"{count - judged} kernels of 1 models on cpu-9 learned from; {judged} others" in said
-
-
-def test_records_of_several_targets_are_not_mixed_unasked(tmp_path):
-    common: dict[str, Any] = {"workload": "k", "seconds": 1.0, "spread": 0.0, "repeats": 3}
-    assert only_target(tmp_path) == own_target()
-    with RecordStore(tmp_path / RECORDS) as store:
-        store.add([Record(**common, target="cpu-3")])
-        assert only_target(tmp_path) == "cpu-3"
-        store.add([Record(**common, target="cpu-4")])
-    with pytest.raises(TrainingError, match="several targets: cpu-3, cpu-4; name one as target"):
-        only_target(tmp_path)
 
 
 @pytest.mark.parametrize(

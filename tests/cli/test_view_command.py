@@ -77,13 +77,3 @@ def test_a_plan_for_another_model(command, folder):
     assert found.code == 2
     assert "the plan is for another graph: its node 0 is 0" in found.err
     assert not (folder / "page.html").exists()
-
-
-def test_the_browser_opens_on_demand(command, folder, monkeypatch):
-    asked = []
-    monkeypatch.setattr("webbrowser.open", lambda url: asked.append(url) or len(asked) > 1)
-    found = command("view", folder, "--open")
-    assert found.code == 0
-    assert "no browser could be started; open out/page.html yourself" in found.err
-    assert command("view", folder, "--open").err == ""
-    assert asked == [(folder / "page.html").resolve().as_uri()] * 2

@@ -83,21 +83,6 @@ def test_rounds_double_whatever_the_budget():
     assert sizes == [("a", 0, 2), ("b", 0, 6), ("a", 1, 4), ("b", 1, 12), ("a", 2, 8), ("b", 2, 24)]
 
 
-def test_a_method_that_ends_early_is_left_out_and_none_left_is_the_end():
-    rounds = Rounds(turns(0.5, 0.5), Budget(samples=8), problem())
-    first, second = rounds.next(), rounds.next()
-    assert first is not None
-    assert second is not None
-    rounds.close(first, found(first.budget.samples or 0), True)
-    rounds.close(second, found(1), True)
-    (alone,) = portions(rounds, 1)
-    assert (alone.turn.name, alone.budget.samples) == ("a", 16)
-    last = rounds.next()
-    assert last is not None
-    rounds.close(last, found(1), False)
-    assert rounds.next() is None
-
-
 def test_seeds_differ_from_round_to_round_and_the_first_is_the_users():
     seeds = [Portion(turns(1.0)[0], r, Budget(1)).seed(7) for r in range(4)]
     assert seeds[0] == 7

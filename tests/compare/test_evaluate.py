@@ -1,13 +1,11 @@
 """Comparisons on tiny graphs: what is run, kept, resumed and refused."""
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from go_rl.compare.benchmark.evaluate import Comparison, EvaluateConfig, evaluate, number_of_runs
-from go_rl.compare.benchmark.run_store import FILE, RunStore
 from go_rl.compare.benchmark.summary import summarise
 from go_rl.core import Budget, GoRLError, OpKind, Plan, Problem, SearchError
 from go_rl.graphs.readers import save_graph
@@ -65,17 +63,6 @@ def test_every_method_runs_with_every_seed_on_the_same_problem(config, tmp_path)
     assert 0 < bound <= min(r.value for r in found.runs if r.value)
 
 
-def test_every_chip_is_used_where_that_is_asked_for(config, tmp_path):
-    graph = chain(tmp_path, "uneven", (9, 1, 1))
-    free, bound = (
-        evaluate(replace(config, graphs=(graph,), all_chips=all_chips), tmp_path / "out")
-        for all_chips in (False, True)
-    )
-    assert {run.setting.title for run in bound.runs} == {"ring3, rules strict, every chip used"}
-    assert {run.setting.title for run in free.runs} == {"ring3, rules strict"}
-    assert len(RunStore(tmp_path / "out").runs) == len(free.runs) + len(bound.runs)
-
-
 def test_finished_runs_are_not_run_again(config, tmp_path):
     calls: list[tuple[int | None, int]] = []
     extra = {"mine": lambda: Counted(calls)}
@@ -88,18 +75,6 @@ def test_finished_runs_are_not_run_again(config, tmp_path):
     assert set(first.runs) < set(more.runs)
     evaluate(replace(config, samples=21), tmp_path / "out", methods=extra)
     assert calls[5:] == [(32, 0), (21, 0), (21, 1)]
-
-
-def test_a_line_cut_off_by_a_crash_is_run_again(config, tmp_path):
-    first = evaluate(config, tmp_path / "out")
-    path = tmp_path / "out" / FILE
-    whole = path.read_text()
-    path.write_text(whole[:-40])
-    calls: list[str] = []
-    again = evaluate(config, tmp_path / "out", lambda done, sentence: calls.append(sentence))
-    assert [c for c in calls if "seed" in c] == ["chain on ring3, rules strict: annealing, seed 1"]
-    assert [r.value for r in again.runs] == [r.value for r in first.runs]
-    assert [json.loads(line)["seed"] for line in path.read_text().splitlines()] == [0, 0, 1, 0, 1]
 
 
 def test_a_method_that_cannot_work_is_a_row_with_its_sentence(config, tmp_path):

@@ -4,7 +4,6 @@ sentence, and a list that is what its plans make it."""
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from go_rl.api.zoo import named_problems, rebuild_board, submit_plan
@@ -149,11 +148,3 @@ def test_boards_that_cannot_be_read(tmp_path, board, forgotten):
     (board / "leaderboard.json").write_text('{"format": "old", "plans": []}')
     with pytest.raises(ZooError, match="format 'old'"):
         submit_plan(saved(best_plan(RING), tmp_path), board)
-
-
-@pytest.mark.slow
-def test_priorities_count_by_their_order(tmp_path, board, forgotten):
-    plan = best_plan(ALL)
-    assert plan.priority is not None
-    scaled = replace(plan, priority=np.array(plan.priority) * 3 + 1)
-    assert submit_plan(saved(scaled, tmp_path), board).entry.digest == best_entries()[ALL].digest

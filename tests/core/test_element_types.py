@@ -1,20 +1,17 @@
 """Element types: their names everywhere, what operators compute in, rates of devices."""
 
 import json
-from dataclasses import replace
 
 import pytest
 
 from go_rl.core import (
     ElementType,
     HardwareError,
-    OpGraph,
     OpKind,
     load_hardware,
 )
 from go_rl.core.graph.element_type import computing_type, element_type
 from go_rl.core.hardware.document import hardware_json, read_hardware
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 
 F32, BF16, F8, I8 = (
     ElementType.FLOAT32, ElementType.BFLOAT16, ElementType.FLOAT8, ElementType.INT8,
@@ -59,26 +56,6 @@ def test_every_framework_names_a_type_in_its_way(names, element, bits):
 )  # fmt: skip
 def test_an_operator_computes_in_the_widest_type_of_its_matrices(kind, operands, results, found):
     assert computing_type(kind, operands, results) is found
-
-
-def _graph(element: ElementType) -> OpGraph:
-    builder, width = GraphBuilder("g"), element.bits / 8
-    for name, kind in (("a", OpKind.MATMUL), ("b", OpKind.ELEMENTWISE)):
-        builder.add_node(
-            Node(name, "Op", kind, flops=9.0, bytes_accessed=30 * width, output_bytes=10 * width,
-                 output_itemsize=width, weight_bytes=2048 * width, weight_itemsize=width,
-                 weight_arrays={"w": 2048 * width}, element_type=element)
-        )  # fmt: skip
-    builder.add_edge(0, 1, 10 * width)
-    return builder.build()
-
-
-def test_only_products_in_other_types_change_what_a_graph_is():
-    single, half = _graph(F32), _graph(BF16)
-    assert single.product_type.tolist() == [0, 0]
-    assert half.product_type.tolist() == [BF16, 0]
-    assert replace(single, element_type=None).digest == single.digest
-    assert replace(half, element_type=None).digest != half.digest
 
 
 def test_rates_are_read_back():

@@ -7,7 +7,7 @@ from reference.list_order import topological
 from reference.small_rings import ring_problem
 
 from go_rl.objectives.common.units import RingUnits
-from go_rl.objectives.ring.orders import list_order, positions, reverse_depth_first
+from go_rl.objectives.ring.orders import list_order, reverse_depth_first
 from go_rl.objectives.ring.reference_orders import REFERENCE_ORDERS, reference_orders
 from go_rl.objectives.ring.workspace import RingWorkspace
 
@@ -30,24 +30,11 @@ def test_a_list_schedule_is_the_twins(seed):
         assert list_order(units, score).tolist() == twin(units, score)
 
 
-def test_a_list_schedule_by_hand():
-    """0 -> 2, 1 -> 3: the lowest ready score first, the earlier unit among equals."""
-    units = RingWorkspace(ring_problem(4, [(0, 2), (1, 3)], 2, "relay")).units
-    assert list_order(units, np.array([2.0, 1.0, 0.0, 3.0])).tolist() == [1, 0, 2, 3]
-    assert list_order(units, np.zeros(4)).tolist() == [0, 1, 2, 3]
-    assert list_order(units, np.array([0.0, 9.0, 9.0, 0.0])).tolist() == [0, 1, 3, 2]
-
-
 def test_reverse_depth_first_by_hand():
     """0 -> 3, 1 -> 2 -> 3: from the sink, producers as late as they can be."""
     units = RingWorkspace(ring_problem(4, [(0, 3), (1, 2), (2, 3)], 2, "relay")).units
     assert reverse_depth_first(units, np.arange(4.0)).tolist() == [0, 1, 2, 3]
     assert reverse_depth_first(units, -np.arange(4.0)).tolist() == [1, 2, 0, 3]
-
-
-def test_positions_by_hand():
-    assert positions(np.array([2, 0, 1], np.int32)).tolist() == pytest.approx([0.5, 5 / 6, 1 / 6])
-    assert positions(np.zeros(0, np.int32)).tolist() == []
 
 
 @pytest.mark.parametrize("seed", range(10))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from go_rl.core import CurvePoint, Evaluation, Fidelity, Means, Plan, PlanError, Status, plan_for
+from go_rl.core import CurvePoint, Evaluation, Fidelity, Means, Plan, PlanError, Status
 from go_rl.core.evaluation import failed
 from go_rl.core.plan import PLAN_FORMAT
 from go_rl.core.plan_json.document import REQUIRED
@@ -321,24 +321,6 @@ def test_a_failed_save_leaves_the_old_plan_and_no_litter(plan, tmp_path, monkeyp
         replace(plan, seed=8).save(path)
     assert Plan.load(path).seed == 7
     assert [p.name for p in tmp_path.iterdir()] == ["plan.json"]
-
-
-def test_a_problem_fills_in_what_it_knows(problem_of, small_ring):
-    problem = problem_of("ab", [], small_ring(2), "relay", all_chips=True, dims={"batch": 8})
-    made = plan_for(
-        problem,
-        device=np.array([0, 1], np.int16),
-        replicas={},
-        evaluation=failed(Status.GAVE_UP, 2, ""),
-        bound=0.0,
-        optimizer="none",
-        seed=0,
-        samples=0,
-        wall_seconds=0.0,
-    )
-    assert (made.rules, made.objective, made.all_chips) == ("relay", "ring", True)
-    assert made.graph_hash == problem.graph.digest
-    assert made.dims == {"batch": 8}
 
 
 def test_an_evaluation_survives_json_infinities_and_all():

@@ -70,18 +70,6 @@ def test_fusion_by_hand():
     assert info["fusion_group"].tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize("form", ["node", "all"])
-def test_joint_decides_all_three(form):
-    chosen = [[0, 3, 1], [1, 2, 0], [0, 1, 0], [1, 0, 0]]
-    problem = chains(DECISIONS, kinds=[OpKind.ELEMENTWISE] * 4)
-    env = PlanEnv(problem=problem, action=form)
-    reward, info = play(env, chosen if form == "node" else [chosen])
-    assert reward == pytest.approx(-np.sqrt(0.5))
-    assert info["device"].tolist() == [0, 1, 0, 1]
-    assert info["priority"].tolist() == [3, 2, 1, 0]
-    assert info["fusion_group"].tolist() == [0, 1, 0, 3]
-
-
 def test_masks_by_hand():
     """Node 0 is pinned, 1 and 3 share a class, kind 1 cannot run node 2."""
     seconds = [[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, np.inf, 1.0]]

@@ -58,15 +58,6 @@ def test_the_text_counts_nodes_and_seconds_of_each_device():
     assert end == "open: 0 of 4 nodes"
 
 
-def test_a_failure_is_said():
-    env = made("Partition", "ansi")
-    env.reset(seed=0)
-    info = env.step(2)[-1]  # no node is left for the chips before it
-    title, *_ = env.render().splitlines()
-    assert str(info["status"]) in title
-    assert info["detail"] in title
-
-
 def test_wrong_modes_and_order():
     problem = small_problem("Placement")
     fields = {"problem": problem, "objective": "makespan"}

@@ -11,7 +11,7 @@ import pytest
 
 from experiments.experiment import Experiment
 from experiments.page_text import Column
-from experiments.rows import grouped, read_rows, rows_table
+from experiments.rows import grouped, rows_table
 from experiments.statistics import (
     family_means,
     geometric_mean,
@@ -66,13 +66,6 @@ def test_remarks_written_by_hand_stay(tmp_path, monkeypatch):
     page.write_text(page.read_text() + "\n## Remarks\n\nBy hand.\n")
     Toy(out=tmp_path, seeds=3).run()
     assert page.read_text().endswith("| run 2 | 2.2 | 50% of all |\n\n## Remarks\n\nBy hand.\n")
-
-
-def test_the_command_line_has_own_and_common_options(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["script", "--seeds", "3", "--out", str(tmp_path)])
-    monkeypatch.setattr(Experiment, "module", "experiments.toy")
-    Toy.main()
-    assert len(read_rows(Run, tmp_path / "toy.csv")) == 3
 
 
 def test_numbers_are_summed_up_by_hand():

@@ -5,11 +5,9 @@ from __future__ import annotations
 from onnx import TensorProto, helper
 
 from experiments.readers.foreign_models import (
-    all_makers,
     page,
     read_as_advised,
     row_of,
-    source_of,
 )
 
 
@@ -43,11 +41,3 @@ def test_a_derived_model_is_compared_with_its_source(tmp_path):
     assert (row.source, row.flop_ratio) == ("transformers_bert_script", 0.5)
     assert "| 0.500 |" in page([row], {"other": "ValueError: no"})
     assert "- other: ValueError: no" in page([row], {"other": "ValueError: no"})
-
-
-def test_every_model_has_a_name_of_its_own_and_a_source_that_is_made_before():
-    """Naming the models needs none of the generators."""
-    names = list(all_makers())
-    assert len(names) == len(set(names)) > 100
-    for i, name in enumerate(names):
-        assert not source_of(name) or source_of(name) in names[:i]

@@ -17,7 +17,7 @@ from plans.stages_here import output_errors
 
 import go_rl
 from go_rl.api.load import save_graph
-from go_rl.core import ExecutionError, MissingDependencyError, Plan, PlanError, ReadError
+from go_rl.core import ExecutionError, MissingDependencyError, Plan, PlanError
 from go_rl.plans.pipeline.config import PipelineConfig
 from go_rl.plans.stages.manifest import read_manifest
 
@@ -110,26 +110,6 @@ def test_a_ring_has_seconds_by_stage_and_a_throughput(tmp_path):
     assert manifest.predicted_throughput == pytest.approx(1 / plan.value)
     predicted = [stage.predicted_seconds for stage in found.stages]
     assert predicted == pytest.approx(plan.evaluation.device_seconds.tolist())
-
-
-def test_the_arrays_of_a_large_file_are_copied_from_it(tmp_path, monkeypatch):
-    monkeypatch.setattr("go_rl.graphs.readers.onnx.load.WHOLE_BYTES", 0)
-    nodes = [_node("MatMul", ["x", "w"], "a"), _node("MatMul", ["a", "v"], "y")]
-    inner = _weight("w", 8, 128), _weight("v", 128, 8)
-    model = _saved(tmp_path / "m.onnx", nodes, inner)
-    plan = _plan(model, {"a": 0, "y": 1})
-    _agrees(plan, model, tmp_path / "small", [0, 1])
-    monkeypatch.setattr("go_rl.graphs.readers.onnx.by_reference.SMALL_BYTES", 0)
-    _agrees(plan, model, tmp_path / "s", [0, 1])
-    sizes = {path.name: path.stat().st_size for path in (tmp_path / "s").glob("*.data")}
-    assert sizes == {f"stage-0{i}-device-{i}.onnx.data": 4096 for i in (0, 1)}
-    whole = onnx.load(model)
-    whole.graph.initializer[0].raw_data = whole.graph.initializer[0].raw_data[4:]
-    onnx.save(whole, model)
-    with pytest.raises(ReadError, match="array 'w' has 4092 bytes; its shape wants 4,096"):
-        go_rl.export_stages(
-            plan, model, tmp_path / "t", go_rl.load(tmp_path / "m.onnx", {"batch": 4})
-        )
 
 
 def test_inputs_come_from_a_file(tmp_path):

@@ -11,11 +11,8 @@ import go_rl
 from go_rl.cli.main import main
 from go_rl.core import OpKind, PlanError, ReadError
 from go_rl.core.graph.op_kind import FREE_KINDS
-from go_rl.costs.models.stage_times import read_times
-from go_rl.plans.pipeline.config import PipelineConfig
 from go_rl.plans.stages.manifest import read_manifest
 
-QUICK = PipelineConfig(samples=2, warm_up=0)
 WIDTH = 8
 LAYERS = 4
 TARGET = """
@@ -128,17 +125,3 @@ def test_what_cannot_be_cut_is_refused_and_nothing_is_written(tmp_path):
     with pytest.raises(ReadError, match=r"a random key, which is no plain array; .*key_data"):
         go_rl.export_stages(plan, noisy, tmp_path / "s", args=args)
     assert not list(tmp_path.iterdir())
-
-
-def test_a_run_is_recorded_and_prices_the_next_plan(tmp_path):
-    graph = go_rl.trace(_forward, *ARGS)
-    plan = _plan(graph, _alternating(graph, 4), "ring", "this-ring")
-    go_rl.export_stages(plan, _forward, tmp_path / "s", args=ARGS)
-    record = tmp_path / "runs.jsonl"
-    run = go_rl.run_stages(tmp_path / "s", config=QUICK, record=record)
-    (times,) = read_times(record)
-    assert times.graph_hash == plan.graph_hash
-    assert sum(times.seconds) == pytest.approx(sum(each.typical_seconds for each in run.stages))
-    cost = f"stages:{record}"
-    again = _plan(graph, _alternating(graph, 4), "ring", "this-ring", cost=cost)
-    assert again.value == pytest.approx(max(times.seconds), rel=0.1)

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from policy.tiny import TINY_DISPATCH, TINY_NODES, chain, lively_agent, random_graph, two_chains
+from policy.tiny import TINY_DISPATCH, TINY_NODES, lively_agent, random_graph, two_chains
 
 from go_rl.core import Budget, PolicyError
 from go_rl.policy.agent import Actions, Agent, new_agent
@@ -96,14 +96,6 @@ def test_every_arm_plans(control):
     assert plan.evaluation.status.ok
     assert plan.optimizer == f"policy ({control})"
     assert any(f"Control arm {control} of policy" in note for note in plan.notes)
-
-
-def test_a_control_arm_learns_as_the_policy_does():
-    learner = FineTuned(lively_agent(), "order", control="blind", samples=20)
-    plan, agent = learner.learn(chain(), Budget(samples=20), 0)
-    assert plan.optimizer == "finetuned (blind)"
-    assert agent.blind
-    assert not same(agent.params, lively_agent().params)
 
 
 @pytest.mark.parametrize("make", [PolicySearch, FineTuned])

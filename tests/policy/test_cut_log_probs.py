@@ -3,7 +3,6 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 from reference.cuts import cut_log_probs as every_log_prob
 from reference.cuts import legal_cuts
 from reference.random_rings import random_ring
@@ -41,29 +40,6 @@ def starts(order: np.ndarray, chip: np.ndarray) -> jax.Array:
     """The first position of each piece, then the number of units."""
     found = np.searchsorted(chip[order], np.arange(CHIPS + 1))
     return jnp.asarray(found)
-
-
-def test_the_sum_over_pieces_is_the_solvers_log_probability():
-    random = np.array([3], np.uint64)
-    of_pieces = jax.jit(cut_log_probs)
-    compared = 0
-    for seed in range(60):
-        net = ring_instance(random_ring(seed)).net
-        rng = np.random.default_rng(seed)
-        order = np.arange(len(net.weight))
-        log_probs = 2.0 * rng.standard_normal((len(order), net.chips))
-        cuts = CutDistribution(net, order, net.start, log_probs)
-        if cuts.log_partition == -np.inf:
-            continue
-        chip = np.zeros(len(order), np.int16)
-        expected = cuts.draw(random, chip)
-        found = of_pieces(
-            padded_log_probs(log_probs), padded_windows(net, order, cuts), starts(order, chip)
-        )
-        assert float(found.sum()) == pytest.approx(expected, abs=1e-4), seed
-        assert (np.asarray(found) <= 1e-5).all()
-        compared += 1
-    assert compared > 30
 
 
 def test_its_gradient_is_the_plan_less_the_marginals():

@@ -16,7 +16,6 @@ from go_rl.core.graph.fusion import heavy_nodes
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Agent, new_agent
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
-from go_rl.policy.dispatch.dispatch_search import DispatchSearch, preferred
 from go_rl.policy.dispatch.features import (
     FUSE_FEATURES,
     WIDTH,
@@ -152,28 +151,6 @@ def test_the_fusion_head_is_its_plain_twin(seed):
     priority = found.dispatch.fusion_head.priorities(weights.fuse, plans)
     for row in range(len(priority)):
         assert set(np.flatnonzero(priority[row])) == fused_plainly(found, weights, row, plans)
-
-
-def test_a_search_improves_on_what_the_policy_prefers_and_keeps_it():
-    found = decoder(1)
-    search = DispatchSearch(agent())
-    short, long = (
-        search.optimize(found.workspace.problem, Budget(samples=n), 0) for n in (65, 400)
-    )
-    first = found.workspace.evaluate(found.dispatch.decide(preferred(agent(), found)))
-    assert short.value <= first.seconds.min()
-    assert long.value <= short.value
-    plan, tuned = search.learn(found.workspace.problem, Budget(samples=400), 0)
-    again = found.workspace.evaluate(found.dispatch.decide(preferred(tuned, found)[:1]))
-    assert again.seconds[0] == plan.value == long.value
-
-
-def test_equal_seeds_give_equal_plans_and_others_differ():
-    found = decoder(3)
-    noise = np.ones(4, np.float32)
-    one, again, other = (found.sample(agent(), "plan", noise, seed)[1] for seed in (1, 1, 2))
-    assert np.array_equal(one.priced.decisions.device, again.priced.decisions.device)
-    assert not np.array_equal(one.priced.decisions.device, other.priced.decisions.device)
 
 
 @pytest.mark.parametrize("decide", [("placement",), ("schedule",), ("placement", "fusion")])

@@ -5,7 +5,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from policy.tiny import TINY, lively_agent, small_padded
-from rounding import assert_rounded_alike
 from scipy.stats import norm
 
 from go_rl.policy.agent import draw
@@ -77,17 +76,6 @@ def test_log_densities_are_those_of_the_normal_distribution(drawn, scoring, judg
         expected = norm.logpdf(np.asarray(before)[:, :UNITS], middle, np.exp(log_sigma))
         got = np.asarray(found.scores)[:, t, :UNITS]
         np.testing.assert_allclose(got, expected + constant, atol=2e-3)
-
-
-def test_without_noise_every_decision_is_its_mean(drawn, scoring):
-    agent, padded, encoded, actions = drawn
-    (mean, _), first = scoring(
-        agent.params, encoded, padded.graph, actions.mix, actions.scores[:, 0]
-    )
-    assert_rounded_alike(actions.mix[3], mean)
-    got = np.asarray(actions.scores)[3, :, :UNITS]
-    assert_rounded_alike(got[0], first[0][0][3, :UNITS])
-    assert_rounded_alike(got[1], first[1][0][3, :UNITS])
 
 
 def test_equal_keys_give_equal_draws_and_others_do_not(drawn):

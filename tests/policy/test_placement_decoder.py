@@ -68,20 +68,6 @@ def test_chips_beyond_the_package_are_impossible(drawn):
     assert np.asarray(placed.chosen).max() == CHIPS - 1
 
 
-def test_without_noise_the_likeliest_chip_is_taken(drawn):
-    _, _, _, placed = drawn
-    likeliest = np.asarray(placed.log_probs[3]).argmax(axis=-1)
-    assert np.array_equal(np.asarray(placed.chosen[3, -1]), likeliest)
-    assert not np.array_equal(np.asarray(placed.chosen[0]), np.asarray(placed.chosen[1]))
-
-
-def test_equal_keys_give_equal_draws(drawn):
-    agent, padded, encoded, placed = drawn
-    noise = np.array([1.0, 1.0, 1.0, 0.0], np.float32)
-    again = placements(agent, padded, encoded, noise)
-    assert np.array_equal(np.asarray(again.chosen), np.asarray(placed.chosen))
-
-
 def test_fix_credits_the_proposal_in_full(drawn, judge):
     """With every chip possible, the last log-probability is that of the drawn chip."""
     agent, padded, encoded, placed = drawn

@@ -8,7 +8,6 @@ from parameters import random_variables
 from reference.network import segmented_attention
 from rounding import assert_rounded_alike
 
-from go_rl.policy.encoder import segmented_attention as module
 from go_rl.policy.encoder.segmented_attention import SegmentedAttention
 
 WIDTH, HEADS, SEGMENT = 6, 2, 4
@@ -30,22 +29,3 @@ def test_a_layer_is_the_loop_over_nodes(recurrence, padding):
     weights = params["params"]
     expected, _ = segmented_attention(np.asarray(h), real, weights, HEADS, SEGMENT, recurrence)
     assert_rounded_alike(found[real > 0], expected[real > 0])
-
-
-def test_pieces_give_what_one_piece_gives(monkeypatch):
-    _, params, h = make(10 * SEGMENT)
-    real = jnp.asarray(np.arange(10 * SEGMENT) < 33, jnp.float32)
-
-    def loss_and_slope():
-        layer = SegmentedAttention(HEADS, SEGMENT, True)
-
-        def loss(nodes):
-            return jnp.sum(layer.apply(params, nodes, real)[:33] ** 2)
-
-        return jax.jit(jax.value_and_grad(loss))(h)
-
-    whole, slope = loss_and_slope()
-    monkeypatch.setattr(module, "SEGMENTS_AT_ONCE", 3)
-    pieces, same = loss_and_slope()
-    assert_rounded_alike(float(pieces), float(whole))
-    assert_rounded_alike(same, slope)

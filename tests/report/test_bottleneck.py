@@ -1,12 +1,9 @@
 """The busiest device or link of a plan, by hand."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from go_rl.core import Evaluation, Objective, OpKind, Plan, Problem, Status, load_hardware, plan_for
-from go_rl.core.evaluation import failed
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.report.bottleneck import bottleneck
@@ -48,10 +45,3 @@ def test_a_link_with_its_largest_tensor():
         "busiest: link 0 → 1, 100 % of the iteration; largest tensor there: a, 40 kB"
     )
     assert found.to_json()["longest"] == "a"
-
-
-def test_a_failure_has_none():
-    problem = chain(Objective.RING, "ring2")
-    plan = planned(problem, [0, 0], 4.0, [4.0, 0.0], [0.0, 0.0])
-    gone = replace(plan, evaluation=failed(Status.GAVE_UP, 2, "Nothing was found."))
-    assert bottleneck(problem, gone) is None

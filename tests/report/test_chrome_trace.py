@@ -8,8 +8,6 @@ from math import floor
 import pytest
 from timelines import zoo_timeline
 
-from go_rl.core import PlanError
-from go_rl.objectives.makespan.simulate.timeline import TRANSFER
 from go_rl.report.timeline.chrome_trace import save_chrome_trace
 
 TRAINING = "transformer-xl-2-layers-training"
@@ -57,25 +55,6 @@ def test_every_kernel_and_transfer_is_there(trace, timeline):
     assert [x[2] for x in shown] == pytest.approx([x[2] for x in wanted], abs=0.02)
 
 
-def test_tracks_have_names(trace, timeline):
-    process = {e["pid"]: e["args"]["name"] for e in of(trace, "M") if e["name"] == "process_name"}
-    thread = {
-        (e["pid"], e["tid"]): e["args"]["name"]
-        for e in of(trace, "M")
-        if e["name"] == "thread_name"
-    }
-    assert process == {**{d: f"device {d} (p100)" for d in range(4)}, 4: "links"}
-    for place, events in by_track(trace).items():
-        if process[place[0]] == "links":
-            (ends,) = {(e["args"]["device"], e["args"]["to"]) for e in events}
-            assert thread[place] == "{} → {}".format(*ends)
-            assert {e["cat"].split(",")[0] for e in events} == {TRANSFER}
-        else:
-            assert thread[place] == "stream"
-            assert {e["args"]["device"] for e in events} == {place[0]}
-    assert len(thread) == len(timeline.tracks)
-
-
 def test_arrows_start_and_end_inside_slices(trace, timeline):
     tracks = by_track(trace)
     start, finish = ({e["id"]: e for e in of(trace, ph)} for ph in "sf")
@@ -95,9 +74,3 @@ def test_arrows_start_and_end_inside_slices(trace, timeline):
                 timeline.slices[timeline.flows[number][wanted]].name
             ]
     assert all(start[n]["ts"] <= finish[n]["ts"] for n in start)
-
-
-def test_what_cannot_be_written_is_said(tmp_path, timeline):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(PlanError, match="cannot be written"):
-        save_chrome_trace(timeline, tmp_path / "file" / "trace.json")

@@ -8,7 +8,7 @@ from timelines import zoo_timeline
 
 from go_rl.core import Status
 from go_rl.objectives.makespan.simulate.timeline import MemoryUse, Slice, Timeline, Track
-from go_rl.report.timeline.gantt import COLUMNS, gantt_figure
+from go_rl.report.timeline.gantt import gantt_figure
 
 STREAM = (Track(0, "stream"),)
 
@@ -54,17 +54,6 @@ def test_boxes_lie_where_the_slices_are():
     assert texts(figure) == ["busy", "75%"]
     assert figure.axes[0].get_xlabel() == "ms"
     assert figure.get_suptitle() == "net on toys: an iteration of 8 ms"
-
-
-def test_slices_smaller_than_a_column_merge_and_fade():
-    """Sixteen thousand slices are one box; where a quarter of the time is busy, a pale one."""
-    count, width = 10 * COLUMNS, 8e-3 / (10 * COLUMNS)
-    full = gantt_figure(timeline([piece(i * width, width) for i in range(count)]))
-    sparse = gantt_figure(timeline([piece(i * width, width / 4) for i in range(count)]))
-    (box,), (faint,) = boxes(full), boxes(sparse)
-    assert box[:2] == faint[:2] == pytest.approx((0, 8))
-    np.testing.assert_allclose(faint[2], 1 - (1 - np.array(box[2])) / 4, atol=2e-3)
-    assert (texts(full)[1], texts(sparse)[1]) == ("100%", "25%")
 
 
 def test_no_text_lies_on_another():

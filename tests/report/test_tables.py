@@ -19,7 +19,7 @@ from go_rl.core.evaluation import failed
 from go_rl.core.unit_text import percent, unit_for
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
-from go_rl.report.tables import csv_text, json_rows, markdown
+from go_rl.report.tables import json_rows
 
 
 def plan(optimizer: str, seconds: float, bound: float = 1e-3, **fields) -> Plan:
@@ -51,18 +51,6 @@ def test_rows_by_hand():
     missing = {"value", "throughput", "improvement", "gap", "effective_chips"}
     assert {k for k, v in random.items() if v is None} == missing
     assert random["status"] == "gave-up"
-
-
-def test_markdown_and_csv_say_the_same():
-    table = rows([plan("greedy", 4e-3), plan("random", math.inf)], 1e-3)
-    lines = markdown(table, "ring").splitlines()
-    assert lines[0].startswith("| method | T_max [ms] | iterations/s | vs heuristic |")
-    assert lines[2] == "| greedy | 4 | 250 | 1.00× | 300.0 % | 1.8 | 7 | 0.50 | ok |"
-    assert lines[3] == "| random | – | – | – | – | – | 7 | 0.50 | gave-up |"
-    assert markdown(table, "latency").startswith("| method | makespan [ms] |")
-    text = csv_text(table).splitlines()
-    assert text[1] == "greedy,0.004,250.0,1.0,3.0,1.7547653506033232,7,0.5,ok"
-    assert text[2] == "random,,,,,,7,0.5,gave-up"
 
 
 @pytest.mark.parametrize(

@@ -56,15 +56,6 @@ def test_a_kernel_reads_every_kind_of_field():
     assert _digest(sample(on=False, count=0)) == pytest.approx(40.503, abs=1e-9)
 
 
-def test_what_a_kernel_writes_reaches_the_callers_arrays():
-    words = np.array([5, 6, 7])
-    s = sample(words=words)
-    _write(s)
-    assert words.tolist() == [5, -1, 7]
-    assert s.table[0].tolist() == [1.0, 9.0, 3.0]
-    assert s.flags.all()
-
-
 def test_another_number_of_dimensions_is_refused(monkeypatch):
     monkeypatch.setattr(config, "jaxtyping_disable", True)
     with pytest.raises(ValueError, match=r"Sample\.words has 2 dimensions, not 1"):

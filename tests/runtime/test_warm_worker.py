@@ -4,10 +4,7 @@ import gc
 import os
 import pickle
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,17 +21,6 @@ LONG = 60.0
 """Seconds that no call takes."""
 UNNAMED = int(signal.SIGRTMIN) + 1
 """A signal without a name."""
-HERE = Path(__file__).parent
-
-PARENT = """
-import sys
-sys.path.insert(0, sys.argv[1])
-print("main", flush=True)
-from go_rl.runtime.warm_worker import WarmWorker
-with WarmWorker("worker_functions:" + sys.argv[2]) as worker:
-    print(worker.call(sys.argv[3], 60.0), flush=True)
-    sys.stdin.read()
-"""
 
 
 @pytest.fixture(scope="module")
@@ -42,14 +28,6 @@ def shared() -> Iterator[WarmWorker]:
     """One worker for tests that do not hurt it, or that show how it recovers."""
     with WarmWorker("worker_functions:act") as worker:
         yield worker
-
-
-def started(function: str, argument: str) -> subprocess.Popen[str]:
-    """A program that makes a worker, calls it once and waits."""
-    return subprocess.Popen(
-        [sys.executable, "-c", PARENT, str(HERE), function, argument],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
 
 
 def runs(pid: int) -> bool:
@@ -64,14 +42,6 @@ def ended(pid: int) -> bool:
     """Whether a child has ended with all its threads; a process whose first thread is gone may
     still be ending the others."""
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-
-
-def soon(condition: Callable[[], bool]) -> bool:
-    """Whether something is so within some seconds."""
-    end = time.monotonic() + 20
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.02)
-    return condition()
 
 
 def test_calls_are_answered_by_one_other_process_that_stays_warm():
@@ -156,14 +126,6 @@ def test_a_call_that_takes_too_long_is_killed(shared, order):
     assert shared.call(("answer", 9), LONG)[1] == 9
 
 
-def test_a_process_that_does_not_even_listen_is_killed(shared):
-    pid, _ = shared.call(("answer", 0), LONG)
-    os.kill(pid, signal.SIGSTOP)
-    with pytest.raises(WorkerTimeout):
-        shared.call(("answer", bytes(20_000_000)), 0.2)
-    assert shared.call(("answer", 1), LONG)[1] == 1
-
-
 def test_the_answer_to_an_interrupted_call_is_not_given_to_the_next(shared):
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -195,14 +157,3 @@ def test_closing_leaves_nothing_behind():
     assert descriptors() == before
     with pytest.raises(WorkerError, match=r"^the worker of worker_functions:process is closed"):
         worker.call(None, LONG)
-
-
-@pytest.mark.slow
-def test_the_callers_end_ends_the_worker_in_the_middle_of_a_call(tmp_path):
-    told = tmp_path / "processes"
-    with started("write_process_and_hang", str(told)) as program:
-        assert soon(lambda: told.exists() and told.read_text().endswith("\n"))
-        pids = [int(pid) for pid in told.read_text().split()]
-        assert [runs(pid) for pid in pids] == [True, True]
-        program.kill()
-    assert soon(lambda: not any(runs(pid) for pid in pids))

@@ -10,10 +10,8 @@ from go_rl.solvers import (
     AtMostPerChip,
     CustomConstraint,
     DifferentChips,
-    DomainStore,
     sample_with_constraints,
 )
-from go_rl.solvers.replication import place_copies, replicas_of
 from go_rl.verify.rules import legal
 
 CHAIN = [(n, n + 1) for n in range(7)]
@@ -83,18 +81,6 @@ def test_a_constraint_that_looks_only_at_complete_plans_is_kept():
     nothing = sample_with_constraints(problem, [Forbid([0, 1]), Forbid([0, 0])], batch=3)
     assert _statuses(nothing) == {Status.INFEASIBLE}
     assert nothing.detail == "constraint Forbid: no chip is left for node 0"
-
-
-def test_copies_and_relay_with_a_constraint():
-    edges = [(0, n) for n in range(1, 6)] + [(n, n + 1) for n in range(1, 5)]
-    problem = ring_problem(6, edges, 3, "default", seconds=[1e-6, 1.0, 1.0, 1.0, 1.0, 1.0])
-    samples = sample_with_constraints(problem, [AtMostPerChip([1, 2, 3, 4, 5], 2)], batch=10)
-    assert samples.ok.all()
-    store = DomainStore(problem)
-    for row in samples.device:
-        assert np.bincount(row[1:], minlength=3).max() == 2
-        home, present = place_copies(problem, store.instance.replicated, row)
-        assert not legal(problem, home, replicas_of(home, present))
 
 
 @pytest.mark.parametrize(

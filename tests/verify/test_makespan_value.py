@@ -172,21 +172,6 @@ def test_what_is_no_list_of_numbers_is_refused(field, entries):
         Plan.from_json(document)
 
 
-def test_schedule_and_kernels_survive_json():
-    priority, group = np.array([-3, 2**40, 0, 1]), np.array([0, 0, 2, 3])
-    problem = fork(kinds=[ELEMENTWISE] * 4)
-    plan = plan_of(problem, [0, 0, 1, 0], 10.0, priority=priority, fusion_group=group)
-    read = Plan.from_json(plan.to_json())
-    assert read.priority is not None
-    assert read.fusion_group is not None
-    assert read.priority.tolist() == priority.tolist()
-    assert read.fusion_group.tolist() == group.tolist()
-    verdicts = [check_plan(p, problem) for p in (plan, read)]
-    assert verdicts[0].value == verdicts[1].value == checked(
-        problem, [0, 0, 1, 0], priority, group
-    ).seconds  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("decisions", "words"),
     [

@@ -18,7 +18,7 @@ from go_rl.graphs.cutting.file_format import load_kernels
 from go_rl.graphs.zoo.models.building import ZooModel
 from go_rl.runtime import warm_process
 from go_rl.runtime.records import RECORDS, Record, RecordStore
-from go_rl.runtime.warm_worker import WarmWorker, WorkerError
+from go_rl.runtime.warm_worker import WarmWorker
 
 QUICK = CollectConfig(
     target="test-1",
@@ -88,40 +88,11 @@ def test_what_is_there_is_not_measured_again(folder):
     assert collect(folder) == 0
 
 
-@pytest.mark.slow
-def test_a_kernel_that_takes_too_long_leaves_a_reason(tmp_path):
-    """The worker is killed, and the next call gets a new one."""
-    assert collect(tmp_path, replace(QUICK, timeout=0.01, sampling=SamplingConfig(kernels=1))) == 1
-    assert [r.reason for r in measured(tmp_path)] == ["took more than 0.01 s"]
-
-
-def test_an_operand_that_does_not_travel_is_named(tmp_path, worker_here):
-    def function(key, x):
-        return x + jax.random.normal(key, x.shape)
-
-    key = jax.eval_shape(lambda: jax.random.key(0))
-    model = ZooModel("noise", "test", lambda: (function, (key, floats(4)), ()))
-    collect(tmp_path, model=model)
-    reasons = [r.reason for r in measured(tmp_path) if r.reason]
-    assert reasons
-    assert all("an operand is of type key<" in reason for reason in reasons)
-
-
 @pytest.mark.parametrize("held", ['{"full_pace_seconds": 0}', '{"full_pace_seconds": "x"}', "[]"])
 def test_a_damaged_pace_is_named(tmp_path, held):
     (tmp_path / "pace-test-1.json").write_text(held)
     with pytest.raises(RecordError, match=r"pace-test-1\.json: .*full_pace_seconds"):
         folder_pace(tmp_path, QUICK)
-
-
-@pytest.mark.slow
-def test_what_fails_for_every_kernel_is_an_error_and_no_record(tmp_path):
-    with pytest.raises(RecordError, match="nothing can be measured on platform 'nonsense'"):
-        collect(tmp_path, replace(QUICK, platform="nonsense"))
-    with pytest.raises(WorkerError, match="core 4096 cannot be had"):
-        collect(tmp_path, replace(QUICK, core=4096))
-    assert not (tmp_path / KERNELS).exists()
-    assert measured(tmp_path) == []
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,10 @@
 """What a learned cost model sees: by hand for one kernel, and that order and padding change
 nothing."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
-from costs.kernels.kernels import few_features
 
 from go_rl.core import Geometry, OpKind
-from go_rl.costs.kernels.batch import all_batches
 from go_rl.costs.kernels.features import (
     KERNEL_FEATURES,
     NODE_FEATURES,
@@ -56,29 +52,3 @@ def test_by_hand():
     assert whole["FLOP of convolution"] == 0.0
     assert whole["handed over"] == 1.0
     assert whole["laid out otherwise"] == 0.0
-
-
-def test_a_graph_without_geometry_says_so():
-    kernels = matmul_and_relu()
-    bare = replace(kernels, graph=replace(kernels.graph, geometry=None))
-    column = kernel_features(bare, ()).nodes[:, NODE_FEATURES.index("geometry unknown")]
-    assert column.tolist() == [1.0, 1.0, 1.0]
-
-
-def test_batches_hold_every_kernel_once_and_its_edges():
-    features, seen = few_features(), []
-    for which, batch in all_batches(features):
-        seen += which.tolist()
-        for row, k in enumerate(which.tolist()):
-            first, last = features.first_node[k], features.first_node[k + 1]
-            assert batch.real[row].sum() == last - first
-            np.testing.assert_array_equal(
-                batch.nodes[row, : last - first], features.nodes[first:last]
-            )
-            edges = slice(features.first_edge[k], features.first_edge[k + 1])
-            readers, read = features.receivers[edges] - first, features.senders[edges] - first
-            expected = np.zeros_like(batch.adjacent[row])
-            expected[readers, read] = 1.0
-            np.testing.assert_array_equal(batch.adjacent[row], expected)
-        assert not batch.real[len(which) :].any()
-    assert sorted(seen) == list(range(features.num_kernels))

@@ -51,27 +51,12 @@ def test_each_node_is_a_kernel_and_equal_ones_are_priced_once():
     assert price.asked == [1]
 
 
-def test_what_could_not_be_priced_is_asked_again(tmp_path):
-    graph, path = chain(), tmp_path / "records.sqlite"
-    model = Measured(path, "cpu-1")
-    with pytest.raises(ProblemError, match="was not measured"):
-        model.seconds(kernels(graph), CPU)
-    store_of(tmp_path, graph)
-    assert model.seconds(kernels(graph), CPU).tolist()[1:] == [2e-3] * 4
-
-
 def store_of(folder, graph, reason: str = "") -> None:
     cut, _ = cut_kernels(graph, np.arange(graph.num_nodes))
     with RecordStore(folder / "records.sqlite") as store:
         for hash_ in cut.hashes:
             timed = {} if reason else {"seconds": 2e-3, "repeats": 3}
             store.add([Record(workload=hash_, target="cpu-1", reason=reason, **timed)])
-
-
-def test_measured_seconds_come_from_the_records(tmp_path):
-    store_of(tmp_path, chain())
-    found = Measured(tmp_path / "records.sqlite", "cpu-1").seconds(kernels(chain()), CPU)
-    assert found.tolist() == [0.0, 2e-3, 2e-3, 2e-3, 2e-3]
 
 
 def test_a_kernel_without_a_time_is_named(tmp_path):

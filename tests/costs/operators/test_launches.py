@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import go_rl
-from go_rl.costs.operators.launches import eager_launches, fused_launches
+from go_rl.costs.operators.launches import eager_launches
 from go_rl.costs.operators.tables import OperatorError
 from go_rl.graphs.readers.jax.reader import trace_jax
 from go_rl.graphs.zoo.models.building import flax_model, floats
@@ -105,30 +105,6 @@ def test_what_is_recognised(function, shapes, weights, expected):
     assert [(each.op, tuple(each.sizes.values())) for each in launches.each] == expected
 
 
-def _conv(kernel, stride=1, groups=1, padding="SAME"):
-    def convolve(x, w):
-        return jax.lax.conv_general_dilated(
-            x, w, (stride, stride), padding, dimension_numbers=("NHWC", "HWIO", "NHWC"),
-            feature_group_count=groups,
-        )  # fmt: skip
-
-    shapes = [(2, 8, 8, 4), (kernel, kernel, 4 // groups, 12)]
-    return _launches(convolve, *shapes, weights=(1,)).each
-
-
-def test_convolutions():
-    (three,), (one,), (strided,) = _conv(3), _conv(1), _conv(1, 2)
-    assert (three.op, tuple(three.sizes.values())) == ("conv", (2, 4, 12, 3, 8, 1, 1))
-    assert (one.op, tuple(one.sizes.values())) == ("linear", (1, 2 * 64, 4, 12))
-    assert (strided.op, tuple(strided.sizes.values())) == ("linear", (1, 2 * 16, 4, 12))
-    assert not three.unlike
-    (five,) = _conv(5)
-    assert (five.op, five.sizes["kernel_size"], five.sizes["padding"]) == ("conv", 5, 2)
-    (depthwise,) = _conv(3, groups=4)
-    assert depthwise.unlike
-    assert depthwise.op == "relu"
-
-
 def test_training_has_both_gradients_and_autograd_kernels():
     """One linear layer with bias, layer norm, and a mean square."""
 
@@ -154,19 +130,3 @@ def test_training_has_both_gradients_and_autograd_kernels():
     assert count["mul", "gradient of relu"] == 1
     assert count["relu", "gradient of a bias"] == 2
     assert count["add", "update"] == 6, "two layers and a norm, two arrays each"
-
-
-def test_fusion_keeps_only_the_bytes_that_travel():
-    def block(x, w, b, y):
-        return jax.nn.relu(x @ w + b) + y
-
-    fused = fused_launches(_launches(block, (64, 32), (32, 16), (16,), (64, 16), weights=(1, 2)))
-    (launch,) = fused.each
-    assert (launch.op, launch.what) == ("linear", "linear and bias + relu + add")
-    assert launch.extra_bytes == 4 * 64 * 16, "the second operand of the sum"
-    chain = fused_launches(_launches(lambda x, y: jnp.tanh(3 * x + y), (64, 16), (64, 16)))
-    (launch,) = chain.each
-    assert launch.op == "relu"
-    assert launch.sizes["batch"] * launch.sizes["width"] * 8 == 3 * 4 * 64 * 16
-    scores = fused_launches(_launches(lambda x: jax.nn.softmax(x / 8), (64, 16)))
-    assert [(each.op, each.extra_bytes) for each in scores.each] == [("softmax", 0.0)]

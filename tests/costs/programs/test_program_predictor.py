@@ -3,22 +3,14 @@
 import json
 from dataclasses import replace
 
-import jax
 import numpy as np
 import pytest
 
 from go_rl.core import CheckpointError, TrainingError
-from go_rl.costs.programs.features import LEAF_NUMBERS
-from go_rl.costs.programs.learn.network import (
-    ProgramNetwork,
-    empty_batch,
-    initial_program_params,
-)
 from go_rl.costs.programs.learn.predictor import ProgramPredictor
 from go_rl.costs.programs.learn.training import ProgramTrainConfig
 from go_rl.costs.programs.learn.weights_file import KIND
 from tests.costs.programs.made_up import (
-    TINY,
     TINY_RUN,
     learned_programs,
     made_up_programs,
@@ -41,12 +33,6 @@ def test_learns_more_than_the_mean(examples, learned):
     any processor."""
     error = np.log(learned.predict(examples.inputs) / examples.seconds)
     assert error.std() < 0.7 * np.log(examples.seconds).std()
-
-
-@pytest.mark.slow
-def test_same_seed_same_weights(examples, learned):
-    again = ProgramPredictor.fit(examples, TINY_RUN, members=2)
-    assert np.array_equal(again.predict(examples.inputs), learned.predict(examples.inputs))
 
 
 def test_interval_surrounds_the_prediction(examples, learned):
@@ -88,21 +74,6 @@ def test_unknown_leaf_count_is_refused(examples, learned):
 def test_too_few_programs_are_refused(examples):
     with pytest.raises(TrainingError, match="5 programs of 5 tasks are left"):
         ProgramPredictor.fit(examples.take(np.arange(5)), TINY_RUN)
-
-
-@pytest.mark.slow
-def test_the_latent_holds_program_and_device():
-    """The central moment discrepancy aligns what the decoder reads: equal programs on two devices
-    have two latents, inside the interval that bounds them."""
-    sizes = replace(TINY, leaf_counts=(2,))
-    params = initial_program_params(sizes, jax.random.key(0))
-    leaves = jax.random.normal(jax.random.key(1), (1, 2, LEAF_NUMBERS))
-    one = empty_batch(2)._replace(leaves=leaves)
-    other = one._replace(devices=one.devices + 1.0, known=one.known + 1.0)
-    network = ProgramNetwork(TINY)
-    (_, z), (_, z_other) = (network.apply(params, x) for x in (one, other))
-    assert np.abs(np.asarray(z) - np.asarray(z_other)).max() > 1e-3
-    assert np.abs(np.asarray([z, z_other])).max() <= 1.0
 
 
 @pytest.mark.parametrize(

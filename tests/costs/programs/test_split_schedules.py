@@ -5,13 +5,9 @@ import pytest
 
 tvm = pytest.importorskip("tvm", reason="pip install 'go_rl[tvm]'")
 
-from go_rl.costs.programs.nests import nest_to_json  # noqa: E402
-from go_rl.costs.programs.nests.tvm_lowering import nest_from_tvm  # noqa: E402
 from go_rl.costs.programs.workloads import TensorTask, task_module  # noqa: E402
 from go_rl.costs.programs.workloads.drawn_programs import (  # noqa: E402
-    Drawing,
     codegen_target,
-    draw_programs,
 )
 from go_rl.costs.programs.workloads.split_schedules import split_schedules  # noqa: E402
 
@@ -40,15 +36,3 @@ def test_every_schedule_computes_what_the_task_says(task):
     expected = computed(task_module(task), arrays)
     for each in drawn:
         np.testing.assert_allclose(computed(each.sch.mod, arrays), expected, rtol=1e-5)
-
-
-def test_there_are_many_and_the_same_seed_gives_the_same_ones():
-    task = TensorTask("elementwise", (7056,), ("subtract", "multiply", "add"))
-    drawings = [Drawing(task, "x86-64-v3", 32, seed) for seed in (0, 0, 1)]
-    first, again, other = (
-        [nest_to_json(nest_from_tvm(each.sch.mod)) for each in draw_programs(drawing)]
-        for drawing in drawings
-    )
-    assert first == again
-    assert len(set(first)) >= 24
-    assert not set(other[8:]) <= set(first)  # behind those of MetaSchedule

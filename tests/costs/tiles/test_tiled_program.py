@@ -11,15 +11,6 @@ MATMUL = TileProgram("matmul", (8, 48, 12))
 TILES = Tiles((4, 32, 6), (2, 16, 3), True)
 
 
-def test_the_nest_is_cache_tiles_then_register_tiles_then_iterations():
-    nest = [(x.loop, x.level, x.step, x.trips) for x in TiledProgram(MATMUL, TILES).nest]
-    assert nest == [
-        ("m", 0, 4, 2), ("n", 0, 32, 1.5), ("k", 0, 6, 2),
-        ("m", 1, 2, 2), ("n", 1, 16, 2), ("k", 1, 3, 2),
-        ("k", 2, 1, 3), ("m", 2, 1, 2), ("n", 2, 1, 16),
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     "program",
     [
@@ -37,16 +28,6 @@ def test_the_nest_visits_every_iteration_once(program: TileProgram):
         visits = Counter(tuple(at.values()) for at in walk(TiledProgram(program, tiles)))
         assert set(visits.values()) == {1}
         assert len(visits) == total
-
-
-def test_a_register_tile_is_counted_in_vector_instructions():
-    """2 rows of 16 numbers are 4 registers; 3 steps of the sum make 12 instructions."""
-    tiled = TiledProgram(MATMUL, TILES)
-    assert (tiled.lanes, tiled.vectors, tiled.accumulators, tiled.body) == (16, 2, 4, 12)
-    minor = TiledProgram(TileProgram("reduce_sum", (4, 32, 1)), Tiles((4, 32), (2, 8)))
-    assert (minor.lanes, minor.vectors, minor.accumulators, minor.body) == (8, 1, 2, 2)
-    rows = TiledProgram(TileProgram("reduce_sum", (4, 32, 1)), Tiles((4, 32), (4, 1)))
-    assert (rows.vectors, rows.accumulators, rows.has_partial_sums) == (1, 4, False)
 
 
 def test_documents_come_back_the_same():

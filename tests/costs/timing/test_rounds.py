@@ -73,16 +73,6 @@ def told(outcomes: list[TaskOutcome], name: str) -> list[Any]:
     return [each[name] for each in outcomes if not isinstance(each, str)]
 
 
-def test_kernels_are_visited_in_turn_and_then_released():
-    machine = Machine({})
-    outcomes = measure_together(machine, [task("a"), task("b")], CONFIG)
-    assert machine.visits == ["a", "b"] * 3
-    assert machine.held == []
-    assert told(outcomes, "calls") == [3, 3]
-    assert told(outcomes, "seconds") == [1e-3, 1e-3]  # a low quantile of 1, 2 and 3
-    assert told(outcomes, "compile_seconds") == [1.0, 1.0]
-
-
 @pytest.mark.parametrize("moment", ["hold b", "b"])
 @pytest.mark.parametrize(
     ("error", "said"),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -53,16 +51,6 @@ def test_a_kernel_has_what_it_reads_as_inputs():
     assert edges == {(0, 2), (1, 3), (1, 4), (3, 4)}, "a's tensor comes once, for both readers"
     assert kernels.graph.is_output.tolist() == [False, False, True, False, True]
     assert kernels.graph.output_bytes[:2].tolist() == [8.0, 8.0]
-
-
-def test_a_hash_knows_neither_names_nor_numbers_nor_the_rest_of_the_model():
-    one = cut(chain((2, 3), (2, 3), (2, 3)), [0, 1, 1])
-    renamed = cut(chain((2, 3), (2, 3), (2, 3), names="uvw"), [0, 1, 1])
-    within = cut(chain((9,), (2, 3), (2, 3), (2, 3)), [0, 1, 2, 2])
-    assert one.hashes == renamed.hashes == within.hashes[1:]
-    wider = replace(one.graph, output_shape=np.pad(one.graph.output_shape, ((0, 0), (0, 2)),
-                                                   constant_values=-1))  # fmt: skip
-    assert KernelSet(wider, one.kernel, 1).hashes == one.hashes, "padding of shapes counts"
 
 
 @pytest.mark.parametrize(

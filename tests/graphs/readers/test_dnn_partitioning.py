@@ -4,6 +4,7 @@ import math
 import pytest
 
 from go_rl.core import FREE, OpKind
+from go_rl.graphs.readers import load
 
 
 def _node(number, **changes):
@@ -121,3 +122,16 @@ def test_a_long_chain_needs_no_recursion(loaded):
     graph = loaded(chain)
     assert graph.num_nodes == 1_500
     assert graph.names[-1] == 1_499
+
+
+def test_the_real_files(data_dir):
+    files = sorted((data_dir / "dnn-partitioning" / "throughput").glob("*/*.json"))
+    graphs = {f"{p.parent.name}/{p.stem}": load(p) for p in files}
+    sizes = {name: (g.num_nodes, g.num_edges) for name, g in graphs.items()}
+    assert sizes["operators/bert_L-12_training"] == (2012, 2751)
+    assert sizes["layers/bert24_inference"] == (32, 55)
+    # "Everything on one accelerator" of the authors' own program, in ms.
+    one = graphs["layers/bert24_inference"].seconds["accelerator"].sum()
+    assert one * 1000 == pytest.approx(92.406)
+    one = graphs["operators/resnet50_inference"].seconds["accelerator"].sum()
+    assert one * 1000 == pytest.approx(325.132, rel=1e-5)

@@ -4,8 +4,6 @@ from typing import Any
 
 import pytest
 from graphs.readers.hf_models import (
-    DEEPSEEK_V2_LITE,
-    MLA_LITE,
     MODELS,
     SMALL,
     Read,
@@ -26,25 +24,6 @@ def test_counts_of_published_models(name: str, read: Read) -> None:
     assert stored(graph) == model.parameters * model.itemsize
     assert model.parameters == pytest.approx(model.published, rel=0.01)
     assert graph.flops.sum() == pytest.approx(model.flops, rel=0.01)
-
-
-def test_latent_attention_keeps_one_vector_a_token(read: Read) -> None:
-    graph = read(DEEPSEEK_V2_LITE, cache=4096, batch=2)
-    cache = 27 * 2 * 4096 * (512 + 64)
-    assert stored(graph) == (MODELS["DeepSeek-V2-Lite"].parameters + cache) * 2
-    # Keys' and values' matrices meet the queries and the result, as often as they met each token.
-    assert "model/layers.0/self_attn/kv_b_proj" not in graph.index
-    products = sum(
-        graph.flops[graph.index[f"model/layers.0/self_attn/{name}"]]
-        for name in ("q_proj", "kv_a_proj_with_mqa", "kv_b_proj_keys", "kv_b_proj_values", "o_proj")
-    )
-    assert products == 2 * 2 * MLA_LITE
-    attention = graph.index["model/layers.0/self_attn/attention"]
-    # 16 heads read 576 channels of each key, 512 of each value; softmax is below 1 %.
-    scores = 2 * 2 * 16 * 4097 * (576 + 512)
-    assert graph.flops[attention] == pytest.approx(scores, rel=0.01)
-    assert graph.bytes_accessed[attention] == pytest.approx(2 * 2 * 4096 * 576, rel=0.01)
-    assert any("latent vectors of earlier tokens" in note for note in graph.meta["notes"])
 
 
 @pytest.mark.parametrize(

@@ -47,21 +47,6 @@ def test_folding_never_changes_the_flop(trips, inner):
     assert whole.flops.sum() == 64 * (2 * trips * inner + 1)
 
 
-def test_rows_of_a_stacked_weight_are_weights_of_their_own():
-    def model(layers, x):
-        return jax.lax.scan(lambda c, w: (c @ w["k"] + w["b"], None), x, layers)[0]
-
-    layers = {
-        "k": jax.ShapeDtypeStruct((3, 8, 8), jnp.float32),
-        "b": jax.ShapeDtypeStruct((3, 8), jnp.float32),
-    }
-    graph = trace_jax(model, layers, X)
-    products = [i for i, t in enumerate(graph.op_type) if t == "dot_general"]
-    assert graph.weight_bytes[products].tolist() == [256, 256, 256]
-    assert not len(graph.tied_bytes)
-    assert trace_jax(model, layers, X, options=folded()).weight_bytes.sum() == 3 * (256 + 32)
-
-
 @pytest.mark.parametrize(
     ("start", "bound", "step", "trips"), [(0, 5, 1, 5), (3, 5, 1, 2), (0, 10, 3, 4), (7, 5, 1, 0)]
 )
@@ -81,14 +66,3 @@ def test_while_with_known_bounds(start, bound, step, trips):
 def test_while_that_never_ends():
     with pytest.raises(ReadError, match="trip count"):
         trace_jax(lambda x: jax.lax.while_loop(lambda c: c[0] < 1, lambda c: c, (0, x)), X)
-
-
-def test_the_most_expensive_branch_stands_for_a_cond():
-    branches = [lambda x: x, lambda x: x @ x @ x, lambda x: x @ x]
-    index = jax.ShapeDtypeStruct((), jnp.int32)
-    graph = trace_jax(lambda i, x: jax.lax.switch(i, branches, x), index, X)
-    assert graph.op_type.count("dot_general") == 2
-    chooser = graph.op_type.index("cond")
-    senders = {graph.op_type[s] for s in graph.senders[graph.receivers == chooser]}
-    assert senders == {"clamp", "dot_general"}
-    assert graph.flops[chooser] == graph.bytes_accessed[chooser] == 0

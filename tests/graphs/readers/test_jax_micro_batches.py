@@ -8,13 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from go_rl.core import FREE
 from go_rl.core.errors import ReadError
-from go_rl.core.graph.micro_batch import micro_batch_of
-from go_rl.graphs.readers.jax.reader import trace_jax
 from go_rl.graphs.readers.jax.training.loss_training import in_micro_batches, loss_training
 from go_rl.graphs.readers.jax.training.micro_batches import TrainingIteration
-from go_rl.graphs.readers.weight_returns import RETURN
 from go_rl.graphs.zoo.models.language.attention import PreNormBlock
 
 
@@ -79,30 +75,6 @@ def test_updates_are_those_of_the_whole_batch(name, optimiser):
     whole = jax.jit(iteration)(*args, *given)
     parts = in_micro_batches(iteration, all_args, held, 2)
     close(jax.jit(parts)(*args, *given), whole, 1e-6)
-
-
-@pytest.mark.parametrize("optimiser", ["sgd", "adam"])
-def test_updated_weights_return_to_the_other_micro_batches(optimiser):
-    params = {"a": jax.ShapeDtypeStruct((64, 64), jnp.float32), "b": jnp.zeros(3)}
-
-    def loss(params, x):
-        return jnp.square(x @ params["a"]).mean() + params["b"].sum()
-
-    function, args, held = loss_training(
-        loss, (params, jax.ShapeDtypeStruct((6, 64), jnp.float32)), None, optimiser
-    )
-    graph = trace_jax(in_micro_batches(function, args, held, 3), *args, weights=held)
-    returns = [n for n, op in enumerate(graph.op_type) if op == RETURN]
-    assert [graph.names[n] for n in returns] == [f"{RETURN}/params/a@1", f"{RETURN}/params/a@2"]
-    assert graph.edge_bytes[np.isin(graph.receivers, returns)].tolist() == [64 * 64 * 4] * 2
-    product = {micro_batch_of(n): i for i, n in enumerate(graph.names) if "dot_general" in n
-               and not graph.is_backward[i]}  # fmt: skip
-    for number, node in enumerate(returns, 1):
-        assert graph.colocation[node] == graph.colocation[product[number]] != FREE
-    (update,) = {int(u) for u in graph.senders[np.isin(graph.receivers, returns)]}
-    assert graph.op_type[update] == "sub"
-    assert graph.colocation[update] == graph.colocation[product[0]]
-    assert len({int(graph.colocation[p]) for p in product.values()}) == 3
 
 
 @pytest.mark.parametrize(

@@ -82,19 +82,6 @@ def test_stages_in_turn_give_the_function_s_numbers(function, args):
         )
 
 
-def test_a_copied_node_is_computed_on_both_chips():
-    program = jax_program(network, network_arguments())
-    names = list(program.graph.names)
-    tanh = names.index("tanh.0")
-    device = (np.arange(len(names)) > tanh).astype(np.int16)
-    copies = dict.fromkeys(range(tanh + 1), (1,))
-    _, second = program.stages(device, copies)
-    assert set(second.inputs) == {"x", "scale"}
-    given = numbers(network_arguments())
-    made = run_stages(program, program.stages(device, copies), given)
-    assert_rounded_alike(made["tail"], network(*given)["tail"])
-
-
 def scanned(weights, x, reverse=False):
     def step(carry, row):
         weight, item = row

@@ -12,24 +12,6 @@ from onnx_models import parsed
 from go_rl.core import ReadError
 from go_rl.graphs.readers import load
 
-FACTORY = """\
-import jax, jax.numpy as jnp
-
-def pair(batch=2):
-    array = jax.ShapeDtypeStruct((batch, 4), jnp.float32)
-    kernel = jax.ShapeDtypeStruct((4, 4), jnp.float32)
-    return lambda w, x: x @ w, (kernel, array)
-
-def halving():
-    def run(x):
-        return jax.lax.while_loop(lambda y: y.sum() > 1, lambda y: y / 2, x)
-    return run, (jax.ShapeDtypeStruct((4,), jnp.float32),)
-
-def taking(trip_count=1):
-    return lambda x: x * trip_count, (jax.ShapeDtypeStruct((trip_count,), jnp.float32),)
-"""
-
-
 pytestmark = pytest.mark.usefixtures("in_process")
 
 
@@ -117,31 +99,3 @@ def test_what_is_no_name_of_a_model_is_refused():
         load("a" * 5000)
     with pytest.raises(ReadError, match="not a regular file"):
         load("/dev/null")
-
-
-@pytest.fixture
-def functions(tmp_path, monkeypatch):
-    (tmp_path / "options_of_models.py").write_text(FACTORY)
-    monkeypatch.chdir(tmp_path)
-    return "options_of_models.py"
-
-
-def test_weights_and_trips_of_functions_can_be_given(functions):
-    bare = load(f"{functions}:pair")
-    assert bare.weight_bytes.sum() == 0
-    (note,) = bare.meta["notes"]
-    assert note.startswith(
-        "no argument is taken for weights, and for inputs 0 (w), 1 (x); weights=("
-    )
-    assert "--weight-args" in note
-    held = load(f"{functions}:pair", weights=(0,))
-    assert held.weight_bytes.sum() == 64
-    assert held.meta["notes"] == []
-    with pytest.raises(ReadError, match=r"trip_count=N \(--trip-count N\)"):
-        load(f"{functions}:halving")
-    graph = load(f"{functions}:halving", trip_count=3)
-    assert graph.op_type.count("div") == 3
-    assert dims(graph) == {"trip_count": 3}
-    assert load(f"{functions}:halving", dims(graph)).digest == graph.digest
-    # A factory's own parameter of that name is meant, too.
-    assert load(f"{functions}:taking", {"trip_count": 6}).flops.sum() == 6

@@ -57,19 +57,3 @@ def test_an_lstm_costs_the_same_as_a_loop_and_as_an_operator():
     # The loop's weights stay in place; each step of the operator reads the recurrent ones again.
     again = (STEPS - 1) * 4 * (4 * WIDTH * WIDTH + 8 * WIDTH)
     assert abs((operator.bytes_accessed.sum() - again) / loop_bytes - 1) < 0.1
-
-
-def test_a_scan_reads_its_weights_once():
-    def scan(steps):
-        return work(
-            read(
-                f"""(float[1,8] s0, float[{steps},1,8] x) => (y) {{
-                [scan] y = Scan(s0, x)<num_scan_inputs = 1, body = b (float[1,8] s, float[1,8] t)
-                => (float[1,8] s2) {{ u = MatMul(t, w) s2 = Add(u, s) }}> }}""",
-                header("w", [8, 8]),
-            )
-        )
-
-    # A trip moves t, u (product), u, s, s2 (sum), each of 32 bytes; w is 256 bytes.
-    assert scan(1) == (2 * 64 + 8, 160 + 256, 256)
-    assert scan(10) == (10 * (2 * 64 + 8), 10 * 160 + 256, 256)

@@ -32,14 +32,6 @@ def test_resnet50_without_its_weights(tmp_path):
     assert [graph.names[i] for i in np.flatnonzero(graph.is_output)] == ["fc"]
 
 
-def test_a_bound_batch_scales_the_work(tmp_path, in_process):
-    path = write_resnet50_onnx(tmp_path / "resnet50.onnx", batch=0, weights=False)
-    graph = read_onnx(path, {"batch": 8})
-    one = read_onnx_model(resnet50_model(weights=False), "one", {})
-    assert graph.flops.sum() == pytest.approx(8 * one.flops.sum(), rel=1e-3)
-    assert graph.meta["dims"] == {"batch": 8}
-
-
 def test_nodes_edges_and_names():
     graph = read("""(float[2,3] x) => (float[2,3] c) <float[2,3] a, float[2,3] b>
         { [same] a = Relu(x) [same] b = Neg(a) [add] c = Add(a, b) }""")
@@ -83,21 +75,6 @@ def test_missing_shapes_are_inferred_in_a_subprocess():
     graph = read_onnx_model(built, "m", {"x_batch": 5})
     assert graph.flops[graph.index["mm"]] == 2 * 5 * 8 * 16
     assert built.graph.input[0].type.tensor_type.shape.dim[0].dim_param == "x_batch"
-
-
-CONDITIONAL = """(float[2,3] x%s) => (z) {
-    [if] y = If(c)<then_branch = t () => (float[2,3] p) { p = Neg(x) },
-                   else_branch = e () => (float[2,3] t3)
-                   { t1 = Relu(x) t2 = Relu(t1) t3 = Relu(t2) }>
-    [last] z = Neg(y) }"""
-
-
-def test_an_unknown_condition_takes_the_dearer_branch(in_process):
-    graph = read(CONDITIONAL % ", bool c")
-    assert sorted(graph.op_type) == ["Input", "Input", "Neg", "Relu", "Relu", "Relu"]
-    said = "its condition is not known (it follows from the values of input 'c'"
-    assert said in graph.meta["notes"][0]
-    assert ("if/t3", "last") in edges(graph)
 
 
 LOOP = """(float[4,16] x%s) => (y) {

@@ -1,6 +1,7 @@
 import pytest
 
-from go_rl.core import FREE, OpKind
+from go_rl.core import FREE
+from go_rl.graphs.readers import load
 
 PROFILE = "forward_compute_time={}, backward_compute_time={}, activation_size={}, parameter_size={}"
 TEXT = "\n".join(
@@ -18,21 +19,6 @@ TEXT = "\n".join(
         "",
     ]
 )
-
-
-def test_the_forward_graph(loaded):
-    graph = loaded(TEXT)
-    assert graph.names == ("node1", "node2", "node3", "node4")
-    assert graph.op_type == ("Input", "Conv2d", "LSTM", "Add")
-    assert graph.kind[0] == OpKind.INPUT
-    assert graph.seconds["accelerator"].tolist() == pytest.approx([0, 0.0015, 0.002, 0])
-    assert graph.output_bytes.tolist() == [0, 100, 32, 16]
-    assert graph.weight_bytes.tolist() == [0, 40, 8, 0]
-    assert graph.edge_bytes.tolist() == [0, 100, 100, 32]
-    assert graph.colocation.tolist() == [FREE] * 4
-    assert not graph.is_backward.any()
-    assert graph.is_output.tolist() == [False, False, False, True]
-    assert graph.source[1] == "line 2"
 
 
 def test_the_training_graph_mirrors_the_forward_one(loaded):
@@ -79,3 +65,10 @@ BAD = [
 @pytest.mark.parametrize(("text", "message"), BAD)
 def test_bad_lines_are_named(refused, text, message):
     refused(text, message)
+
+
+def test_the_real_files(data_dir):
+    sizes = {p.stem: load(p).num_nodes for p in (data_dir / "pipedream").glob("[a-z]*.txt")}
+    assert sizes["alexnet"] == 23
+    assert sizes["nasnetamobile"] == 921
+    assert load(data_dir / "pipedream" / "gnmt.txt", training=True).is_backward.sum() == 45

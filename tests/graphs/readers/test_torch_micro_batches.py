@@ -1,8 +1,5 @@
 """Micro-batches of a module of PyTorch: equal gradients, names, ways back of weights, refusals."""
 
-import warnings
-from copy import deepcopy
-
 import pytest
 
 from go_rl.core import ReadError
@@ -84,80 +81,6 @@ def nets(tmp_path, monkeypatch):
     import batch_nets  # pyright: ignore[reportMissingImports]
 
     return batch_nets
-
-
-def example(name):
-    """Inputs of a module, in double precision."""
-    numbers = torch.Generator().manual_seed(1)
-    return {
-        key.partition(":")[0]: torch.randint(50, shape, generator=numbers)
-        if "int64" in key
-        else torch.randn(shape, generator=numbers, dtype=torch.float64)
-        for key, shape in SHAPES[name].items()
-    }
-
-
-def run(module, arguments, count):
-    """Run the joint graph: return results by the names of parameters and buffers, the loss as
-    ``loss``."""
-    from go_rl.graphs.readers.torch.program.exported import joint_graph
-
-    parameters = module.named_parameters(remove_duplicate=False)
-    held = {n: t.detach().clone() for n, t in [*parameters, *module.named_buffers()]}
-    with warnings.catch_warnings(action="ignore"), joint_graph(module, arguments, count) as made:
-        graph = made[0]
-    given = []
-    for node in graph.graph.find_nodes(op="placeholder"):
-        kind, desc = type(node.meta["desc"]).__name__, node.meta["desc"]
-        if kind == "PlainAOTInput":
-            given.append(list(arguments.values())[desc.idx])
-        elif kind == "TangentAOTInput":
-            given.append(torch.ones((), dtype=torch.float64))
-        else:
-            given.append(held[desc.target])
-    with torch.no_grad():
-        found = graph(*given)
-    (output,) = graph.graph.find_nodes(op="output")
-    results = {}
-    for value, desc in zip(found, output.meta["desc"], strict=True):
-        source = getattr(desc, "grad_of", getattr(desc, "mutated_input", None))
-        if value is not None:
-            results[getattr(source, "target", "loss")] = value
-    return results
-
-
-def eager(module, arguments, count):
-    """Accumulate gradients as users do."""
-    module = module.train()
-    total = 0.0
-    parts = [
-        {k: v.chunk(count)[i] if v.dim() else v for k, v in arguments.items()} for i in range(count)
-    ]
-    for part in parts:
-        result = module(**part)
-        loss = (result[0] if isinstance(result, tuple) else result) / count
-        loss.backward()
-        total += loss.item()
-    gradients = {name: p.grad for name, p in module.named_parameters() if p.grad is not None}
-    return {
-        "loss": torch.tensor(total, dtype=torch.float64),
-        **gradients,
-        **dict(module.named_buffers()),
-    }
-
-
-@pytest.mark.parametrize("name", ["perceptron", "words", "recurrent"])
-@pytest.mark.parametrize("count", [2, 4])
-def test_gradients_are_those_of_the_whole_batch(nets, name, count):
-    module = getattr(nets, name)
-    found = run(deepcopy(module).double(), example(name), count)
-    wanted = eager(deepcopy(module).double(), example(name), 1)
-    if name == "words":  # the exported program knows the tied weight by its other name
-        wanted["last.weight"] = wanted.pop("words.weight")
-    assert found.keys() == wanted.keys()
-    largest = max(tensor.abs().max().item() for tensor in wanted.values())
-    for key, tensor in wanted.items():
-        torch.testing.assert_close(found[key], tensor, rtol=0, atol=1e-12 * largest)
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,6 @@ import pytest
 
 from go_rl.core import ReadError
 from go_rl.graphs.readers import load
-from go_rl.graphs.readers.torch.costs.movement import PARTIAL_VIEWS, SILENT, WHOLE_VIEWS
-from go_rl.graphs.readers.torch.costs.table import RULES
-from go_rl.graphs.readers.torch.recurrent import RECURRENT
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'go_rl[torch]'")
 
@@ -133,21 +130,3 @@ def test_a_module_by_name(name, options, width):
 def test_what_cannot_be_read(name, options, said):
     with pytest.raises(ReadError, match=rf"^torch_nets:{name}: .*{said}"):
         load(f"torch_nets:{name}", **options)
-
-
-def test_every_core_operator_is_known_and_every_known_one_exists():
-    schemas = [schema for schema in torch._C._jit_get_all_schemas() if schema.name[:6] == "aten::"]
-    exist = {schema.name[6:] for schema in schemas}
-    exist |= {name[:-1] for name in exist if name.endswith("_") and not name.endswith("__")}
-    priced = {name[5:] for name in RULES if name.startswith("aten.")}
-    views = WHOLE_VIEWS | PARTIAL_VIEWS | SILENT | {name[5:] for name in RECURRENT}
-    assert sorted((priced | views) - exist) == []
-    packets = [getattr(torch.ops.aten, name) for name in dir(torch.ops.aten)]
-    core = {
-        packet.__name__.rstrip("_")
-        for packet in packets
-        if isinstance(packet, torch._ops.OpOverloadPacket)
-        and any(torch.Tag.core in getattr(packet, each).tags for each in packet.overloads())
-    }
-    assert len(core) > 150
-    assert sorted(core - priced - views) == []

@@ -38,20 +38,6 @@ def test_a_language_model_written_by_pytorch():
     assert graph.source[graph.index["blocks.1/gelu_1"]] == "blocks.1 (Block) record.py:41"
 
 
-@pytest.mark.parametrize(("optimiser", "flops", "states"), [("sgd", 2, 0), ("adam", 13, 2)])
-def test_updates_of_a_joint_program(optimiser, flops, states):
-    before = load(ARCHIVES / "joint.pt2")
-    graph = load(ARCHIVES / "joint.pt2", training=optimiser)
-    parameters = 8 * 27 + 8 + 2 * 8 + 4 * 8 + 4
-    updates = [i for i, op in enumerate(graph.op_type) if op == optimiser]
-    assert len(updates) == 6
-    assert graph.flops[updates].sum() == flops * parameters
-    assert graph.weight_bytes[updates].sum() == 4 * parameters * (1 + states)
-    assert not graph.is_backward[updates].any()
-    assert not graph.is_output[graph.index["convolution_backward"]]
-    assert graph.flops.sum() == before.flops.sum() + flops * parameters
-
-
 def test_a_branch_and_loops_written_by_pytorch():
     graph = load(ARCHIVES / "control.pt2", trip_count=5)
     linear = 2 * 7 * 16 * 16 + 7 * 16

@@ -81,20 +81,6 @@ def test_an_incumbent_counts_every_plan_and_keeps_the_best():
     assert finish_plan(workspace, incumbent, "by-hand", 3, progress, bound=9.0).optimal
 
 
-def test_the_first_failure_says_why_until_something_works():
-    weights = [6.0, 0.0, 6.0]
-    problem = step_problem([1.0] * 3, [(0, 1, 5.0)], 2, weights=weights, memory_bytes=12.0)
-    workspace, progress = MakespanWorkspace(problem), Progress(Budget(samples=9))
-    incumbent = Incumbent(workspace, progress)
-    priced = workspace.evaluate(workspace.decisions(np.array([[0, 1, 0], [1, 0, 1], [0, 1, 1]])))
-    assert priced.ok.tolist() == [False, False, True]
-    incumbent.offer_scored(priced, range(1))
-    assert incumbent.evaluation.status is Status.OUT_OF_MEMORY
-    assert "device 0 needs 17 bytes" in incumbent.evaluation.detail
-    incumbent.offer_scored(priced)
-    assert (incumbent.seconds, incumbent.decisions.device.tolist()) == (7.0, [[0, 1, 1]])
-
-
 # the pricer calls a constant free on a device that cannot run it; the checker's rule
 # `supported` refuses the plan. Profiles do have such nodes (dnn-partitioning: supportedOnFpga).
 def test_pricer_and_checker_agree_on_inputs_that_a_device_cannot_run():

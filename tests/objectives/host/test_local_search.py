@@ -5,9 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from reference.boxed_problems import random_devices, random_problem
+from reference.boxed_problems import random_problem
 from reference.latency import latency
 from reference.max_load import max_load, optimum
 
@@ -20,8 +18,6 @@ from go_rl.core import (
     load_hardware,
 )
 from go_rl.core.decisions import Decisions
-from go_rl.objectives.host.hypergraph import contract_problem, device_loads
-from go_rl.objectives.host.methods.block_moves import initial_state, move
 from go_rl.objectives.host.methods.local_search import LocalSearch
 from go_rl.objectives.host.methods.max_load_dp import MaxLoadDP
 from go_rl.objectives.host.workspace import HostWorkspace
@@ -106,22 +102,6 @@ def test_the_ring_is_refused():
     problem = replace(tiny(0), hardware=load_hardware("ring4"), objective=Objective.RING, fixed={})
     with pytest.raises(SearchError, match="objective max-load or latency"):
         LocalSearch().optimize(problem, Budget(samples=30_000), 0)
-
-
-@given(st.integers(0, 10_000))
-@settings(max_examples=30, deadline=None)
-def test_moves_keep_loads_exact(seed):
-    problem = random_problem(seed, MAX_LOAD, 2 + seed % 12, 1 + seed % 4)
-    contraction = contract_problem(problem)
-    hypergraph, devices = contraction.hypergraph, contraction.devices
-    hypergraph = replace(hypergraph, work=np.minimum(hypergraph.work, 1e3))
-    rng = np.random.default_rng(seed)
-    device = random_devices(seed, problem, 1)[0][: len(hypergraph.size)].copy()
-    state = initial_state(hypergraph, devices, device)
-    for _ in range(20):
-        move(hypergraph, devices, state, rng.integers(len(device)), rng.integers(len(devices.kind)))
-    assert state.loads == pytest.approx(device_loads(hypergraph, devices, device), abs=1e-9)
-    assert state.held == pytest.approx(np.bincount(device, hypergraph.size, len(devices.kind)))
 
 
 def test_plans_pass_the_independent_judge():

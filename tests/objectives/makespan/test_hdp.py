@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from objectives.conformance import OptimizerConformance
@@ -21,15 +20,9 @@ from go_rl.objectives.makespan.methods.hdp.features import (
 from go_rl.objectives.makespan.methods.hdp.hdp import (
     HDP,
     Actors,
-    Baseline,
     draw,
     new_learner,
     update,
-)
-from go_rl.objectives.makespan.methods.hdp.placer import (
-    Placer,
-    lstm,
-    lstm_states,
 )
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.verify.check_plan import check_plan
@@ -38,7 +31,6 @@ TINY = HDPConfig(
     groups=4, grouper_hidden=32, hidden=32, groupings=2, placements=2,
     learning_rate=0.01, normalise=False, prior=0.0,
 )  # fmt: skip
-QUIET = jnp.float32(0.0)
 
 
 def two_chains(length: int = 4, **options):
@@ -75,73 +67,12 @@ def test_groups_are_the_loop_over_operators_and_edges():
             np.testing.assert_allclose(found[row, g], expected, rtol=1e-6)
 
 
-@pytest.mark.slow
-def test_the_gradient_of_an_lstm_is_that_of_its_loop():
-    rng, width = np.random.default_rng(3), 3
-    given = [(5, 2, 4 * width), (width, 4 * width), (2, width), (2, width)]
-    given = tuple(jnp.asarray(rng.normal(size=shape), jnp.float32) for shape in given)
-    weights = jnp.asarray(rng.normal(size=(2, 5, 2, width)), jnp.float32)
-
-    def plainly(gates, recurrent, cell, hidden):
-        states = []
-        for now in gates:
-            cell, hidden = lstm(now + hidden @ recurrent, cell)
-            states.append((cell, hidden))
-        return tuple(jnp.stack(each) for each in zip(*states, strict=True))
-
-    def total(states, *given):
-        return sum((w * x).sum() for w, x in zip(weights, states(*given), strict=True))
-
-    with jax.disable_jit():
-        expected = jax.grad(lambda *g: total(plainly, *g), argnums=(0, 1, 2, 3))(*given)
-    found = jax.grad(lambda *g: total(lstm_states, *g), argnums=(0, 1, 2, 3))(*given)
-    for one, two in zip(found, expected, strict=True):
-        np.testing.assert_allclose(one, two, rtol=1e-4, atol=1e-5)
-
-
-@pytest.mark.slow
-def test_an_update_makes_what_earned_more_likelier():
-    actors = actors_of(two_chains())
-    learner = new_learner(actors, jax.random.key(0))
-    drawn = draw(actors, learner, jax.random.key(1), 0.0)
-    gain = np.array([3.0, -1.0, -1.0, -1.0])
-    after = update(actors, learner, drawn, gain)
-    change = judged(actors, after, drawn) - judged(actors, learner, drawn)
-    assert np.isfinite(change).all()
-    assert (change * gain).sum() > 0
-
-
-def judged(actors, learner, drawn):
-    """[B] log-probabilities of groups and devices together, without noise."""
-    logits = actors.grouper.apply(learner.params["grouper"], actors.ops)
-    log_probs = np.asarray(jax.nn.log_softmax(logits))
-    grouping = np.take_along_axis(log_probs, drawn.group.T, axis=1).sum(axis=0)
-    features = jnp.repeat(drawn.features, len(drawn.chosen) // len(drawn.group), axis=0)
-    params = learner.params["placer"]
-    encoded = actors.placer.apply(params, features, method=Placer.encode)
-    chosen = jnp.asarray(drawn.chosen)
-    placed = actors.placer.apply(params, encoded, drawn.keys[1], QUIET, chosen, method=Placer.judge)
-    return np.repeat(grouping, len(placed) // len(grouping)) + np.asarray(placed)
-
-
 def test_garbage_stops_learning_with_a_sentence():
     actors = actors_of(two_chains())
     learner = new_learner(actors, jax.random.key(0))
     drawn = draw(actors, learner, jax.random.key(1), 0.5)
     with pytest.raises(TrainingError, match="gradient of norm nan; lower learning_rate"):
         update(actors, learner, drawn, np.array([1.0, np.nan, 0.0, 0.0]))
-
-
-def test_the_baseline_by_hand():
-    baseline, every = Baseline(0.9), np.array([True, True])
-    assert baseline.advantage(np.array([-4.0, -2.0]), every).tolist() == [-1.0, 1.0]
-    assert baseline.mean == -3.0
-    assert baseline.advantage(np.array([-1.0, -2.0]), every).tolist() == [2.0, 1.0]
-    assert baseline.mean == pytest.approx(0.9 * -3.0 + 0.1 * -1.5)
-    before = baseline.mean
-    only = baseline.advantage(np.array([-1.0, -10.0]), np.array([True, False]))
-    assert only.tolist() == [-1.0 - before, 0.0]
-    assert baseline.advantage(np.array([-10.0, -10.0]), ~every).tolist() == [0.0, 0.0]
 
 
 @pytest.mark.slow

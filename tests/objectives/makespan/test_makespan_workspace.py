@@ -53,15 +53,6 @@ def test_proposals_become_kernels_on_the_devices_that_they_get():
     assert made.kernel_leader.tolist() == [[0, 0, 2, 3]]
 
 
-def test_the_bound_is_the_longest_path_or_the_mean_load():
-    options = {"decisions": ("placement", "schedule")}
-    assert MakespanWorkspace(row(**options)).bound == 4.0
-    assert MakespanWorkspace(step_problem([3.0, 1.0, 2.0], devices=2, **options)).bound == 3.0
-    assert MakespanWorkspace(step_problem([1.0, 1.0, 3.0, 4.0], devices=2, **options)).bound == 4.5
-    assert MakespanWorkspace(step_problem([3.0, 3.0, 3.0], decisions=("schedule",))).bound == 9.0
-    assert MakespanWorkspace(row()).bound == 0.0
-
-
 def test_the_bound_knows_engines_gaps_kinds_of_devices_and_inputs():
     schedule = {"decisions": ("schedule",)}
     streams = (Engine("stream", 2),)

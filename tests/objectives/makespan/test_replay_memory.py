@@ -52,23 +52,6 @@ def test_out_of_memory_is_a_status_that_names_the_device():
     assert makespan(step_problem([1.0], weights=[100.0], memory_bytes=100.0), [0]) == 1.0
 
 
-def test_the_three_largest_at_the_peak_are_named_fed_ones_and_tied_weights_too():
-    """Device 0 is fullest while 2 runs: an input's 9 bytes, the 5 that 1 made, 2's own 30 that
-    nobody reads, and one copy of the weights that 1 and 2 share."""
-    problem = step_problem(
-        [0.0, 1.0, 1.0, 1.0], [(0, 1, 9.0), (0, 2, 9.0), (1, 2, 5.0), (1, 3, 5.0)],
-        kinds=[INPUT, OTHER, OTHER, OTHER], weights=[0.0, 7.0, 7.0, 0.0],
-        tied=[None, "w", "w", None], output_bytes=[9.0, 5.0, 30.0, 0.0], memory_bytes=50.0,
-        names=["image", "conv", "loss", "end"],
-    )  # fmt: skip
-    found = MakespanPricer(problem).evaluate(decided([0, 0, 0, 0]))
-    assert found.detail == (
-        "device 0 needs 51 bytes (7 of them weights); its memory is 50; the largest there at that "
-        "moment: result of 'loss' 30, result of 'image' 9, weights of 'conv' 7; the difference "
-        "is result of 'conv': without its 5 bytes all would fit"
-    )
-
-
 def held_by_both(seed: int, fused: bool) -> Iterator[tuple[list, list, float]]:
     """What pricer and checker find on each device of a plan whose kernels all take time, and the
     peak."""

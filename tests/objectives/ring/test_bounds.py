@@ -73,16 +73,6 @@ def bound_of(problem: Problem) -> float:
     return ring_bound(ring_instance(problem))
 
 
-def test_work_over_chips_and_the_largest_node():
-    assert bound_of(chain([2.0, 2.0, 2.0, 2.0], 2)) == pytest.approx(4.0)
-    assert bound_of(chain([1.0, 7.0, 1.0], 3)) == pytest.approx(7.0)
-
-
-def test_large_units_need_a_chip_each():
-    """Three of 4 on two chips: two share one, 8; work over chips says 6."""
-    assert bound_of(chain([4.0, 4.0, 4.0], 2)) == pytest.approx(8.0, rel=1e-5)
-
-
 def test_a_tensor_too_expensive_to_send_joins_its_ends():
     problem = replace(
         chain([3.0, 3.0, 3.0], 3),

@@ -60,21 +60,6 @@ def test_two_chips():
     assert found.throughput == 0.2
 
 
-def test_what_passes_a_chip_is_counted_on_every_link_between():
-    problem = problem_with(4, [(0, 1, 1.0), (1, 2, 2.0), (0, 3, 16.0)], 4, rules="relay",
-                           edge_output=[0, 0, 1])  # fmt: skip
-    found = evaluate(problem, 0, 1, 2, 3)
-    assert found.link_bytes.tolist() == [17.0, 18.0, 16.0, 0.0]
-    assert found.seconds == 18.0 / LINK
-
-
-def test_a_tensor_is_sent_once_to_several_consumers_but_two_results_are_two():
-    edges = [(0, 1, 12.0), (0, 2, 12.0), (0, 3, 8.0)]
-    assert evaluate(problem_with(4, edges, 2), 0, 1, 1, 1).link_bytes[0] == 12.0
-    two = problem_with(4, edges, 2, edge_output=[0, 0, 1])
-    assert evaluate(two, 0, 1, 1, 1).link_bytes[0] == 20.0
-
-
 def test_a_copy_makes_traffic_vanish_and_costs_its_work_and_weights_on_each_chip():
     edges = [(0, 1, 40.0), (0, 2, 40.0), (1, 2, 4.0)]
     options = {"seconds": [0.0, 3.0, 5.0], "weights": [2.0, 10.0, 20.0]}

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from layered_graphs import llama, posed
-from small_problems import boxes
 
 from go_rl.core import Objective, OpKind, Problem, SplitError, load_hardware
 from go_rl.costs.models import ProblemOptions, make_problem
@@ -70,12 +69,6 @@ def test_what_is_no_split_is_refused(document, words, problem, tmp_path):
     with pytest.raises(SplitError) as error:
         devices(written(tmp_path / "split.json", document), problem)
     assert words in str(error.value)
-
-
-def test_cpus_come_behind_the_accelerators(problem, tmp_path):
-    file = written(tmp_path / "split.json", {"1": "GPU.1", "2": "CPU"})
-    found = read_split(file, problem.graph, boxes(2, 1))
-    assert (found.notation, found.device.tolist()) == ("openvino", [1, 2])
 
 
 def test_the_longest_pattern_wins_and_a_name_before_all(tmp_path):

@@ -1,15 +1,12 @@
 """Makespan policies as optimizers: conformance, the toy gate, exact samples and resume."""
 
-import numpy as np
 import pytest
 from objectives.conformance import OptimizerConformance, under_test
 from policy.tiny import SMALL_LESSON
 from policy.tiny import tiny_makespan_agent as tiny
 from reference.step_problems import step_problem
 
-from go_rl.core import DECISIONS, Budget, Objective, OpKind, Problem
-from go_rl.objectives.makespan.workspace import MakespanWorkspace
-from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
+from go_rl.core import Budget, Objective, OpKind, Problem
 from go_rl.policy.learn.fine_tune import FineTuned
 from go_rl.policy.policy_search import PolicySearch
 from go_rl.verify.check_plan import check_plan
@@ -49,14 +46,3 @@ def test_samples_are_counted_exactly_and_the_default_is_kept(samples, which):
     assert plan.samples == samples
     assert plan.value <= 24.0
     assert plan.curve[0].samples == 1
-
-
-def test_only_the_decisions_asked_are_decided():
-    for decided in (("placement",), ("schedule",), ("fusion",), DECISIONS):
-        problem = chains(decisions=decided)
-        decoder = DispatchPlans(MakespanWorkspace(problem))
-        plans = decoder.sample(tiny(), "plan", np.ones(8, np.float32), 0)[1].priced.decisions
-        assert (plans.priority is not None) == ("schedule" in decided)
-        assert (plans.kernel_leader is not None) == ("fusion" in decided)
-        if "placement" not in decided:
-            assert not plans.device.any()

@@ -5,14 +5,11 @@ from pathlib import Path
 
 import pytest
 from policy.learn.toys import CONFIG
-from policy.tiny import TINY_DISPATCH, chain
+from policy.tiny import chain
 
 import go_rl
 from go_rl.api.load import save_graph
 from go_rl.core import GoRLError
-from go_rl.policy.learn.config import DispatchTrainConfig
-from go_rl.policy.learn.dispatch.problems import training_problems
-from go_rl.policy.learn.problems.curriculum import listed_files
 
 
 @pytest.fixture
@@ -40,14 +37,6 @@ def test_a_folder_teaches_and_validates(folder, tmp_path):
         "chain-5.npz", "chain-7.npz",
     ]  # fmt: skip
     assert any(text.startswith("update 1: ") and "validation" in text for text in said)
-
-
-def test_makespan_searches_and_draws_them_only(folder):
-    config = DispatchTrainConfig(
-        policy=TINY_DISPATCH, best_of=(1,), hardware=("p100x2",), graphs=listed_files([folder])
-    )
-    problems = training_problems(config)
-    assert {Path(problem.graph).name for problem in problems} == {"chain-5.npz", "chain-7.npz"}
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from go_rl.policy.agent import new_agent
 from go_rl.policy.learn.advantage import RunningBaseline
 from go_rl.policy.learn.config import WEIGHTS_FILE, SampleConfig
 from go_rl.policy.learn.ppo import new_learner
-from go_rl.policy.learn.pretrain import COMPILING, pretrain
+from go_rl.policy.learn.pretrain import pretrain
 from go_rl.policy.learn.run_state.checkpoints import Checkpoints, TrainState
 from go_rl.policy.weights import load_weights
 
@@ -77,16 +77,6 @@ def test_weights_and_optimizer_are_those_of_the_uninterrupted_run(runs):
     assert not equal(first.learner.params, fresh().learner.params)
 
 
-def test_the_log_is_that_of_the_uninterrupted_run(runs):
-    (whole, _), (cut, _), _ = runs
-    lines = (whole / "log.jsonl").read_text()
-    assert lines == (cut / "log.jsonl").read_text()
-    steps = [json.loads(line) for line in lines.splitlines()]
-    assert [line["step"] for line in steps] == [1, 2, 3, 4]
-    validated = [any(name.startswith("validation/") for name in line) for line in steps]
-    assert validated == [False, True, False, True]
-
-
 def test_another_configuration_does_not_go_on(runs, monkeypatch):
     toy_zoo(monkeypatch)
     (whole, _), _, _ = runs
@@ -109,20 +99,6 @@ def test_a_run_goes_on_to_more_updates_and_is_then_that_of_the_larger_number(
     assert (whole / "log.jsonl").read_text() == (tmp_path / "log.jsonl").read_text()
     with pytest.raises(CheckpointError, match="holds 4 updates, more than updates=2"):
         pretrain(replace(CONFIG, updates=2), tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("orders", "placements"), [(4, 0), pytest.param(0, 4, marks=pytest.mark.slow)]
-)
-def test_a_run_may_draw_one_kind_of_samples_only(orders, placements, tmp_path, monkeypatch):
-    toy_zoo(monkeypatch)
-    samples = SampleConfig(orders=orders, placements=placements)
-    sentences: list[str] = []
-    config = replace(CONFIG, samples=samples, updates=1, validate_every=1)
-    pretrain(config, tmp_path, report=lambda _, sentence: sentences.append(sentence))
-    said, sentence = sentences
-    assert said == COMPILING
-    assert ("order" in sentence, "placement" in sentence) == (orders > 0, placements > 0)
 
 
 def test_a_reward_that_is_not_finite_stops_the_run_before_it_is_saved(tmp_path, monkeypatch):

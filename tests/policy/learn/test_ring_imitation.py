@@ -40,18 +40,6 @@ def test_imitated_chips_become_the_likeliest():
     assert losses[-10:].mean() < losses[:5].mean()
 
 
-@pytest.mark.slow
-def test_imitated_graph_level_decisions_become_likely_only_where_they_made_a_difference():
-    def mean(agent) -> np.ndarray:
-        actions, _ = decoder().sample(agent, "order", np.zeros(1, np.float32), 0)
-        return np.asarray(actions["order"].mix[0])
-
-    few = replace(QUICK, updates=40)
-    taught, _ = imitate(tiny_agent(), [lesson(2.0)], few, 0)
-    level, _ = imitate(tiny_agent(), [lesson(2.0, taught=False)], few, 0)
-    assert np.abs(mean(taught) - 2.0).mean() < np.abs(mean(level) - 2.0).mean() - 0.1
-
-
 def test_teachers_only_improve_and_survive_the_file(tmp_path: Path):
     uneven = RingPlans(lattice(1))
     first = first_ring_teacher(uneven, None, 0)
@@ -68,10 +56,3 @@ def test_teachers_only_improve_and_survive_the_file(tmp_path: Path):
     path.write_bytes(b"no plan")
     with pytest.raises(CheckpointError, match="delete it"):
         RingTeacher.load(path)
-
-
-def test_a_known_plan_teaches_where_it_is_better():
-    uneven = RingPlans(lattice(1))
-    first = first_ring_teacher(uneven, None, 0)
-    known = uneven.workspace.nodes_of(first.chip[None])[0]
-    assert first_ring_teacher(uneven, known, 1).seconds <= first.seconds

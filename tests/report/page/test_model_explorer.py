@@ -75,11 +75,3 @@ def test_node_data_are_for_both_graphs(model, tmp_path):
     with pytest.raises(SplitError, match="is of another model: its operator 0 is Tanh"):
         go_rl.view(result, tmp_path / "p.html", model_explorer=tmp_path / "g.json",
                    onnx=tmp_path / "other.onnx")  # fmt: skip
-
-
-def test_a_plan_of_a_model_with_subgraphs_is_annotated(model, tmp_path):
-    plan = go_rl.optimize(model, hardware="p100x2", decide="placement", samples=2,
-                          method="default", fixed={"if/*": 1, "a": 0}).best  # fmt: skip
-    go_rl.export_sink(plan, model, "onnx", tmp_path / "staged.onnx")
-    found = onnx.load(tmp_path / "staged.onnx").graph.node[4]
-    assert found.device_configurations[0].pipeline_stage == 1

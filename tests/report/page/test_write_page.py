@@ -5,12 +5,12 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from page_parts import named_graph, planned, problem_on, zoo_plan
+from page_parts import named_graph, planned, problem_on
 
 from go_rl.core import Objective, PlanError, Status
 from go_rl.core.evaluation import failed
-from go_rl.report.page.document import ShownPlan, page_document
-from go_rl.report.page.methods_file import method_runs, methods_text, read_methods
+from go_rl.report.page.document import ShownPlan
+from go_rl.report.page.methods_file import read_methods
 from go_rl.report.page.write_page import page_text
 
 VOID = {"meta", "br", "img", "input", "link", "hr"}
@@ -79,17 +79,6 @@ def test_the_data_are_those_of_the_plan():
     assert bars["start"][1] == pytest.approx(shown.problem.seconds[0, 0], rel=1e-4)
 
 
-def test_a_replayed_plan_shows_links_and_kernels():
-    problem, plan = zoo_plan("resnet18", "p100x4", Objective.MAKESPAN)
-    part = page_document([ShownPlan(problem, plan)])["plans"][0]
-    labels = [label for label, _ in part["timetable"]["rows"]]
-    assert labels[:2] == ["device 0 stream", "device 1 stream"]
-    assert "link 0 → 1" in labels
-    assert part["timetable"]["inOrder"]
-    fed = problem.graph.is_fed.nonzero()[0]
-    assert all(part["device"][n] == -1 for n in fed)
-
-
 @pytest.mark.parametrize("name", ["</script>", "<!-- <script>", "a\u2028b", "\x00", "ü€", '"\\'])
 def test_hostile_names_stay_data(name):
     page = page_text([shown_chain(named_graph(name, "b", "c", "d"))])
@@ -111,12 +100,6 @@ def test_a_plan_of_another_graph_is_refused():
     other = shown_chain(named_graph("x", "y", "z"), (0, 0, 1))
     with pytest.raises(PlanError, match="is for another graph: its node 0 is 'x'"):
         page_text([shown_chain(), other])
-
-
-def test_methods_are_read_as_they_were_written(tmp_path):
-    plans = [shown_chain().plan, replace(shown_chain().plan, optimizer="other")]
-    (tmp_path / "methods.json").write_text(methods_text(plans, 1e-9))
-    assert read_methods(tmp_path / "methods.json") == method_runs(plans, 1e-9)
 
 
 @pytest.mark.parametrize("content", ["{}", "[]", "{", '{"bound": 1, "methods": [{}]}'])

@@ -38,16 +38,6 @@ def test_the_same_records_make_the_same_bytes(records, tmp_path):
     assert [json.loads(line)["workload"] for line in lines[1:]] == ["b", "a", "c"]
 
 
-def test_a_file_stays_when_it_cannot_be_replaced(records, tmp_path):
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(RecordError, match="folder: cannot be written"):
-        export_records(records, tmp_path / "folder")
-    (tmp_path / "file").touch()
-    with pytest.raises(RecordError, match="cannot be written"):
-        export_records(records, tmp_path / "file" / "records.gz")
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["file", "folder"]
-
-
 def test_a_file_cut_off_anywhere_is_refused(records, tmp_path):
     path = tmp_path / "records.gz"
     export_records(records, path)

@@ -44,21 +44,6 @@ def test_a_planted_log_power_curve_is_recovered():
     assert found == CurveBelief().predict(curve.tolist(), 50, PEAK, (0, 0))
 
 
-@pytest.mark.parametrize("best", [0.999, 1.5])
-def test_an_operator_at_or_above_the_stated_peak_stops_nothing(best):
-    found = CurveBelief(steps=60, burn_in=10).predict([0.9 * PEAK, best * PEAK], 9, PEAK, (0, 0))
-    assert best * PEAK <= found.mean <= 1.05 * best * PEAK
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_samples_never_fall_below_the_best_nor_exceed_the_peak(family):
-    curve = (np.maximum.accumulate(np.array([0.2, 0.2, 0.21, 0.22, 0.22, 0.24])) * PEAK).tolist()
-    belief = CurveBelief(family=family, steps=60, burn_in=10)
-    posterior, chain, _ = belief.sample(curve, 16, PEAK, (1, 2))
-    ends = posterior.at_horizon(chain.reshape(-1, belief.dimensions))
-    assert ((ends >= 0.24 - 1e-12) & (ends <= 1)).all()
-
-
 @pytest.mark.parametrize(
     ("given", "said"),
     [

@@ -70,15 +70,6 @@ def test_light_operators_get_one_batch_at_the_end(name):
     assert state.waiting == []
 
 
-def test_somebody_must_choose_for_light_operators():
-    with pytest.raises(TuningError, match="say which candidates"):
-        tune_operators(
-            ReplayBackend(POOLS), scheduler_of("round-robin"), InOrder, SlotConfig(heavy=0.5)
-        )
-    with pytest.raises(TuningError, match=r"share of FLOP must lie in \(0, 1\], not 0"):
-        SlotConfig(heavy=0.0)
-
-
 def nest_of_point(point: Sequence[int]) -> LoopNest:
     """Return a statement in loops as long as the coordinates, and one."""
     inner: ForLoop | Statement = Statement(Access(0, (0,)))

@@ -2,7 +2,6 @@
 
 from math import isnan, log, sqrt
 
-import numpy as np
 import pytest
 
 from go_rl.tuning.config import TuningError
@@ -10,13 +9,11 @@ from go_rl.tuning.loop.belief.belief import CurvePrediction
 from go_rl.tuning.loop.nouns import Candidate, Trial, TunedOperator
 from go_rl.tuning.loop.schedulers import SCHEDULERS, scheduler_of
 from go_rl.tuning.loop.schedulers.predicted_gains import PredictedGains
-from go_rl.tuning.loop.schedulers.registry import WITH_BELIEF, live_scheduler
+from go_rl.tuning.loop.schedulers.registry import live_scheduler
 from go_rl.tuning.loop.schedulers.upper_confidence_bound import UpperConfidenceBound
-from go_rl.tuning.loop.slot_loop import tune_operators
 from go_rl.tuning.loop.slots import SlotConfig
 from go_rl.tuning.loop.tuning_state import TrialBatch, TuningState
-from go_rl.tuning.pools.replay import ReplayBackend
-from tests.tuning.toy_pools import PEAK, InOrder, paths_of, pool, pool_set
+from tests.tuning.toy_pools import PEAK
 
 
 def state_of(operators, slots, first, seed=0, seconds=1000.0):
@@ -79,29 +76,6 @@ def test_the_upper_confidence_bound_by_hand():
     assert scheduler.choose(state) == 0
     assert scheduler.predicted(state, 0) == pytest.approx(3e-3)
     assert len(belief.asked) == 2  # once an operator, however often it is looked at
-
-
-def falling(rng, count):
-    """Seconds whose best falls with diminishing returns."""
-    return (1e-3 + 5e-3 * np.exp(-np.arange(count) / rng.uniform(3, 12))) * rng.uniform(0.5, 2)
-
-
-def test_the_oracle_is_at_least_as_good_as_all_on_convex_curves():
-    rng = np.random.default_rng(0)
-    pools = pool_set(*(
-        pool(f"conv2d {k}", int(rng.integers(1, 4)), 1e7, falling(rng, 60)) for k in range(4)
-    ))  # fmt: skip
-    config = SlotConfig(seconds=60.0, batch=4, patience=60, slot=4.0)
-    found = {}
-    for name in SCHEDULERS:
-        if name in WITH_BELIEF:
-            belief = Improves(dict.fromkeys(range(999), 1e9))
-            scheduler = scheduler_of(name, belief)
-        else:
-            scheduler = scheduler_of(name, paths=paths_of(pools))
-        found[name] = tune_operators(ReplayBackend(pools), scheduler, InOrder, config).latency
-    assert min(found, key=found.__getitem__) == "oracle"
-    assert found["oracle"] < found["sequential"]
 
 
 def test_names_that_are_not_there():

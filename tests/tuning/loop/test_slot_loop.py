@@ -5,12 +5,10 @@ import pytest
 
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.loop.journal import FileJournal
-from go_rl.tuning.loop.schedulers import SCHEDULERS, scheduler_of
-from go_rl.tuning.loop.schedulers.registry import WITH_BELIEF
+from go_rl.tuning.loop.schedulers import scheduler_of
 from go_rl.tuning.loop.slot_loop import tune_operators
 from go_rl.tuning.loop.slots import SlotConfig
 from go_rl.tuning.pools.replay import ReplayBackend
-from go_rl.tuning.tuners import inner_tuner
 from tests.tuning.toy_pools import InOrder, paths_of, pool, pool_set
 
 FALLING = [8e-3, 4e-3, 2e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3]
@@ -69,58 +67,6 @@ def many_pools():
     ))  # fmt: skip
 
 
-class Killed(Exception):  # noqa: N818 - what happened
-    """The process is gone."""
-
-
-class KillingBackend(ReplayBackend):
-    """Dies at the n-th measurement."""
-
-    def __init__(self, pools, after: int) -> None:
-        super().__init__(pools)
-        self.after = after
-
-    def measure(self, operator, candidates):
-        self.after -= 1
-        if self.after < 0:
-            raise Killed
-        return super().measure(operator, candidates)
-
-
-@pytest.mark.parametrize("kills", [8, pytest.param(50, marks=pytest.mark.slow)])
-def test_kills_are_each_resumed_to_the_same_state(tmp_path, kills):
-    pools, rng = many_pools(), np.random.default_rng(1)
-    config = SlotConfig(seconds=20.0, batch=4, patience=30, seed=3)
-
-    def go(backend, name, journal):
-        return tune_operators(
-            backend, scheduler_of(name, paths=paths_of(pools)), inner_tuner("random"), config,
-            journal=journal,
-        )  # fmt: skip
-
-    names = ("dynamic-random", "ansor", "round-robin", "random", "oracle")
-    whole = {name: go(ReplayBackend(pools), name, None).summary() for name in names}
-    for kill in range(kills):
-        name, path = names[kill % len(names)], tmp_path / f"{kill}.jsonl"
-        for after in rng.integers(1, 12, 2).tolist():
-            with pytest.raises(Killed):
-                go(KillingBackend(pools, after), name, FileJournal(path, {"seed": 3}))
-            text = path.read_bytes()
-            torn = int(rng.integers(0, 40))  # the last line may be half written
-            path.write_bytes(text[: len(text) - torn] if kill % 2 else text)
-        resumed = go(ReplayBackend(pools), name, FileJournal(path, {"seed": 3}))
-        assert _without_rounding(resumed.summary()) == _without_rounding(whole[name])
-
-
-def _without_rounding(document):
-    """Clocks that start anew differ in the last digit."""
-    if isinstance(document, dict):
-        return {key: _without_rounding(item) for key, item in document.items()}
-    if isinstance(document, list):
-        return [_without_rounding(item) for item in document]
-    return round(document, 9) if isinstance(document, float) else document
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -153,12 +99,3 @@ def test_journals_that_are_not_of_this_run_are_refused(tmp_path, change, said):
 def test_configurations_out_of_range_are_refused(given, said):
     with pytest.raises(TuningError, match=said):
         SlotConfig(**given)
-
-
-def test_every_scheduler_spends_no_more_than_the_budget_and_a_batch():
-    pools = many_pools()
-    for name in SCHEDULERS:
-        if name in WITH_BELIEF:
-            continue  # tests of the belief
-        state = tune(pools, name, seconds=12.0, batch=4, patience=30, slot=None)
-        assert state.elapsed <= 12.0 + 4 * 0.4 + 1e-6

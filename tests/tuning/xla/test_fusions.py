@@ -23,14 +23,6 @@ def assert_legal_and_distinct(fusions: list[GraphFusion]) -> None:
         assert legal_kernels(problem, device, None, fusion.leader) == ()
 
 
-def test_parts_name_the_nodes_of_each_kernel():
-    for fusion in (space().default, space().none):
-        assert [p.hash for p in fusion.parts] == list(fusion.kernels.hashes)
-        nodes = sorted(node for part in fusion.parts for node in part.nodes)
-        assert nodes == np.flatnonzero(~program().graph.is_fed).tolist()
-        assert all(fusion.leader[n] == part.nodes[0] for part in fusion.parts for n in part.nodes)
-
-
 def test_a_pool_is_legal_and_distinct_and_begins_with_the_default():
     pool = space().pool(12, rng())
     assert len(pool) > 4

@@ -51,21 +51,6 @@ def test_a_fusion_costs_the_sum_of_its_kernels_and_each_is_priced_once():
     assert asked == [2, 6]
 
 
-def test_measured_kernels_cost_what_was_measured_and_others_are_put_right(monkeypatch):
-    """Predicted is 1 us for each kernel, measured twice that; too few to learn from, then not."""
-    priced = PricedFusions(lambda kernels: np.full(kernels.num_kernels, 1e-6))
-    default, none = ({part.hash for part in fusion.parts} for fusion in BOTH)
-    assert priced.order(BOTH).tolist() == pytest.approx([2e-6, 6e-6])
-    priced.learn(dict.fromkeys(default, 2e-6))
-    assert priced.order(BOTH).tolist() == pytest.approx([4e-6, 6e-6])
-    for module in ("go_rl.costs.kernels.residuals", "go_rl.tuning.xla.priced_fusions"):
-        monkeypatch.setattr(f"{module}.FEWEST", 2)
-    priced.learn(dict.fromkeys(default, 2e-6) | {"of another fusion": 5.0})
-    assert priced.order(BOTH).tolist() == pytest.approx([4e-6, 12e-6])
-    priced.learn(dict.fromkeys(default, 2e-6) | dict.fromkeys(none, float("inf")))
-    assert priced.order(BOTH).tolist() == pytest.approx([4e-6, float("inf")])
-
-
 def test_the_analytical_guide_sums_its_model_and_says_what_it_cannot():
     guide = guide_of(TuneConfig(guide="analytical", target="cpu-1"))
     from go_rl.tuning.xla.guides import _device

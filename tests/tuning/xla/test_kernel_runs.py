@@ -58,17 +58,6 @@ def test_control_c_ends_tuning_and_keeps_what_is_known(tmp_path):
         tune(dying(0, KeyboardInterrupt), tmp_path / "other", SHORT)
 
 
-def test_no_more_trials_are_made_than_asked_for(tmp_path):
-    for trials in (1, 4, 9):
-        config = replace(SHORT, trials=trials)
-        journal = FileJournal(tmp_path / f"{trials}.jsonl", ABOUT)
-        tuned = tune(Machine(fused_is_slow), tmp_path / str(trials), config, journal=journal)
-        assert tuned.trials == trials
-        journal = FileJournal(tmp_path / f"{trials}.jsonl", ABOUT)
-        again = tune(Machine(fused_is_slow), tmp_path / str(trials), config, journal=journal)
-        assert found(again) == found(tuned)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("scheduler", ["ansor", "dynamic-random", "sequential"])
 def test_any_scheduler_finds_the_best(tmp_path, scheduler):
@@ -76,15 +65,6 @@ def test_any_scheduler_finds_the_best(tmp_path, scheduler):
     assert tuned.kept_seconds == pytest.approx(60.5e-6)
     assert list(tuned.settings.values()) == [O1]
     assert tuned.minutes <= EVERYTHING.minutes + 1.0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("tuner", ["random", "annealing"])
-def test_any_inner_tuner_finds_a_faster_one(tmp_path, tuner):
-    pytest.importorskip("xgboost", reason="needs the extra tuning")
-    config = replace(EVERYTHING, tuner=tuner, k_graph=4, minutes=30.0)
-    tuned = tune(Machine(fused_is_slow), tmp_path, config)
-    assert tuned.kept_seconds < 71e-6
 
 
 @pytest.mark.parametrize(

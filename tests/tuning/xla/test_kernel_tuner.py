@@ -69,49 +69,6 @@ def test_what_is_known_is_not_measured_again_but_paid_for(tmp_path):
     assert second.minutes == pytest.approx(first.minutes, abs=0.1)
 
 
-@pytest.mark.slow
-def test_a_larger_budget_goes_on_as_if_it_had_been_given_at_once(tmp_path):
-    """One minute: two measurements of the default, three of what is not fused and one setting,
-    which is not asked for again. Then the other three, eight that compare both, and so on."""
-    once = tune(Machine(fused_is_slow), tmp_path / "once", replace(EVERYTHING, minutes=4.0))
-    for folder, minutes in (("twice", 1.0), ("twice", 4.0)):
-        machine = Machine(fused_is_slow)
-        tuned = tune(machine, tmp_path / folder, replace(EVERYTHING, minutes=minutes))
-    assert (tuned.kept_seconds, tuned.candidates) == (once.kept_seconds, once.candidates)
-    assert tuned.replayed == 5
-    assert len(machine.asked) == once.measured - 5
-
-
-def test_a_selective_guide_measures_its_first_k(tmp_path):
-    """k = 1: beside the default, one fusion a round, and one setting of each kernel."""
-    config = replace(
-        EVERYTHING, guide="analytical", k_graph=1, k_kernel=1, candidates=4, minutes=2.0
-    )
-    machine = Machine(lambda nodes, setting: 1e-5)
-    tune(machine, tmp_path, config)
-    flags = [setting for _, setting in machine.asked if setting]
-    assert set(flags) == {'{"flags":{"xla_backend_optimization_level":0}}'}
-    assert len(flags) == 2
-
-
-@pytest.mark.slow
-def test_a_kernel_that_fails_drops_its_candidates_and_leaves_a_record(tmp_path):
-    """The product of the second layer alone cannot be timed."""
-
-    def seconds(nodes, setting):
-        if nodes == (SECOND_LAYER[0],):
-            return "took more than 30 s"
-        return fused_is_slow(nodes, setting)
-
-    tuned = tune(Machine(seconds), tmp_path, EVERYTHING)
-    assert tuned.kept_seconds == pytest.approx(60.5e-6)
-    assert "The kernel of 1 nodes from 'dot_general.1': took more than 30 s" in tuned.notes
-    assert "A fusion (none) was dropped: a kernel cannot be timed" in tuned.notes
-    with RecordStore(tmp_path / "records.sqlite") as store:
-        failed = [record for record in store.find("cpu-1") if record.seconds is None]
-    assert [record.reason for record in failed] == ["took more than 30 s"]
-
-
 def test_a_baseline_that_cannot_be_timed_is_an_error(tmp_path):
     with pytest.raises(TuningError, match=r"default fusion cannot be timed: .*crashed"):
         tune(Machine(lambda nodes, setting: "crashed"), tmp_path, EVERYTHING)
