@@ -40,6 +40,7 @@ def test_networks_learn_the_new_processor_and_judge_by_tasks_left_out():
     assert np.exp(np.log(ratio).mean()) > 1.3
 
 
+@pytest.mark.slow
 def test_too_few_tasks_with_a_time():
     start = learned_programs()
     few = _measured(20, LEAST_TASKS - 1)

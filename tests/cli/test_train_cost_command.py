@@ -48,6 +48,7 @@ def data(tmp_path):
     return tmp_path / "small.npz"
 
 
+@pytest.mark.slow
 def test_a_data_set_becomes_weights_judged_on_what_was_held_out(data, tmp_path, capsys):
     out = tmp_path / "new" / "mine.npz"
     assert main(["train", "kernels", str(data), str(out), "--steps", "3", "--members", "1"]) == 0

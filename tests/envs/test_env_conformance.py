@@ -113,7 +113,7 @@ def check_seeds(name: str, seeds: range) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_gymnasiums_checker_passes_on_random_problems(name):
-    check_seeds(name, range(6))
+    check_seeds(name, range(3))
 
 
 @pytest.mark.slow
@@ -147,11 +147,11 @@ def test_a_masked_random_agent_finishes_a_thousand_episodes(name):
 
 
 @every_form
-def test_two_copies_stay_equal_for_fifty_steps(name, form):
+def test_two_copies_stay_equal(name, form):
     pair = [make(name, 1, action=form).unwrapped for _ in range(2)]
     results = [env.reset(seed=11) for env in pair]
     pair[0].action_space.seed(3)
-    for _ in range(50):
+    for _ in range(15):
         assert data_equivalence(*results, exact=True)
         action = pair[0].action_space.sample()
         results = [env.step(action) for env in pair]

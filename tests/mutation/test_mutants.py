@@ -11,7 +11,9 @@ COUNT = 4
 """Mutants of each kind."""
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [*(k for k in KINDS if k != "weights"), pytest.param("weights", marks=pytest.mark.slow)]
+)
 def test_mutants_are_read_or_refused(kind):
     assert run_mutants(kind, 0, COUNT, leftovers=True) == []
 

@@ -88,6 +88,7 @@ def test_a_blind_policy_draws_the_same_whatever_the_edges(head, change):
     assert not same(drawn(seeing, one, head), drawn(seeing, two, head))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("control", CONTROLS)
 def test_every_arm_plans(control):
     problem = two_chains().workspace.problem

@@ -45,6 +45,7 @@ def calibrated(kernels) -> CalibratedKernels:
     return CalibratedKernels.fit(MeasuredKernels(kernels, seconds, processor_name()))
 
 
+@pytest.mark.slow
 def test_a_constant_factor_is_found(kernels, calibrated):
     expected = 2 * KernelPredictor.load(latest_weights("cpu-1")).predict(kernels)
     assert calibrated.predict(kernels) == pytest.approx(expected, rel=1e-3)

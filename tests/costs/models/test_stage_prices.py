@@ -16,6 +16,7 @@ def _run(nodes, seconds, graph_hash="g", target="cpu-1"):
     return StageTimes(graph_hash, target, "a processor", "jax", nodes, seconds)
 
 
+@pytest.mark.slow
 def test_the_prices_of_a_plan_come_out_as_measured(tmp_path):
     graph = go_rl.load("zoo:bert-tiny")
     first = go_rl.optimize(graph, hardware=HARDWARE, method="greedy").best

@@ -26,6 +26,7 @@ def one(op: str, device: str, **change: int) -> OperatorInputs:
     return OperatorInputs(rows, (find_device(device),), np.zeros(1, np.int64))
 
 
+@pytest.mark.slow
 def test_it_predicts_a_device_that_it_never_saw():
     """A P100 of the toy world: within a third, where four seconds in five are bandwidth or peak."""
     examples = toy_examples()

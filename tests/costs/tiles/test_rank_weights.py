@@ -17,6 +17,7 @@ def path(tmp_path_factory):
     return found
 
 
+@pytest.mark.slow
 def test_weights_are_read_as_they_were_written(path):
     again = RankPredictor.load(path)
     assert (again.vocabulary, again.target) == (learned().vocabulary, "cpu-1")

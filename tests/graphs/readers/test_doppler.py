@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from go_rl import optimize
-
 GRAPH = """\
 7
 0, 1, 5,
@@ -34,11 +32,6 @@ def test_vertices_and_edges(loaded):
     assert graph.is_output.tolist() == [False, False, False, True]
     assert graph.meta["inputs"] == 3
     assert "none were measured" in graph.meta["notes"][0]
-
-
-def test_a_plan_of_it(loaded):
-    found = optimize(loaded(GRAPH), hardware="p100x4", method="one-device", samples=1)
-    assert found.best.value == pytest.approx(3 + 2 + 2 + 1)
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,7 @@ def test_groups_are_the_loop_over_operators_and_edges():
             np.testing.assert_allclose(found[row, g], expected, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_garbage_stops_learning_with_a_sentence():
     actors = actors_of(two_chains())
     learner = new_learner(actors, jax.random.key(0))

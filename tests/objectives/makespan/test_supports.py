@@ -103,7 +103,9 @@ def unsupported(monkeypatch) -> list[bool]:
     return seen
 
 
-@pytest.mark.parametrize("name", [*(n for n in MAKESPAN_METHODS if n != "policy"), *UNTRAINED])
+@pytest.mark.parametrize(
+    "name", [*(n for n in MAKESPAN_METHODS if n not in ("policy", "hdp")), *UNTRAINED]
+)
 def test_every_method_respects_what_devices_support(name, unsupported):
     devices = (MATRIX, VECTOR, MATRIX, VECTOR)
     problem = problem_on(devices)

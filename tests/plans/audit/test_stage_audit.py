@@ -71,6 +71,7 @@ def test_every_operator_ran_where_the_plan_has_it(exported):
     assert first.process != second.process
 
 
+@pytest.mark.slow
 def test_an_operator_in_another_stage_is_named(folder):
     document = json.loads((folder / "stages.json").read_text())
     document["stages"][0]["operators"].remove("first")
@@ -86,6 +87,7 @@ def test_an_operator_in_another_stage_is_named(folder):
         audit.require()
 
 
+@pytest.mark.slow
 def test_other_providers_processes_and_counts_are_named(exported, tmp_path):
     """Records as onnxruntime would write them."""
     manifest = read_manifest(exported)

@@ -27,6 +27,7 @@ class TestConformance(OptimizerConformance):
     which = under_test(lambda: PolicySearch(tiny()), lambda: FineTuned(tiny(), config=SMALL_LESSON))
 
 
+@pytest.mark.slow
 def test_the_toy_gate():
     """Each chain on a device of its own: 12 s instead of 24."""
     problem = chains()

@@ -41,6 +41,7 @@ def chains(here: float, there: float, pieces: int = 5) -> Problem:
     return step_problem([first, first[::-1]], edges, 2, kinds=kinds, decisions=("placement",))
 
 
+@pytest.mark.slow
 def test_each_chain_finds_its_own_device():
     """5 s instead of 20."""
     problem = chains(1.0, 3.0)

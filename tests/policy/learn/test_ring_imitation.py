@@ -40,6 +40,7 @@ def test_imitated_chips_become_the_likeliest():
     assert losses[-10:].mean() < losses[:5].mean()
 
 
+@pytest.mark.slow
 def test_teachers_only_improve_and_survive_the_file(tmp_path: Path):
     uneven = RingPlans(lattice(1))
     first = first_ring_teacher(uneven, None, 0)

@@ -54,6 +54,7 @@ def test_the_adapter_itself_has_these_names(model):
     assert set(IDS) <= {node.id for node in graph.nodes}
 
 
+@pytest.mark.slow
 def test_node_data_are_for_both_graphs(model, tmp_path):
     result = go_rl.optimize(model, hardware="p100x2", decide="placement", samples=2,
                             method="default")  # fmt: skip

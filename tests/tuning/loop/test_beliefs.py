@@ -33,6 +33,7 @@ def test_families_are_what_their_names_say_and_never_fall(name, theta, value):
     assert (np.diff(family(drawn, np.arange(1.0, 50.0)), axis=1) >= -1e-12).all()
 
 
+@pytest.mark.slow
 def test_a_planted_log_power_curve_is_recovered():
     curve = log_power(range(1, 101), 0.6, 2.0, 0.8) * PEAK
     truth = log_power(150, 0.6, 2.0, 0.8) * PEAK
