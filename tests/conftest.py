@@ -33,8 +33,9 @@ os.environ.setdefault(
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # No test is about time: machines are shared and noisy.
 settings.register_profile(
-    "unhurried", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]
-)
+    "unhurried", settings.default, deadline=None, max_examples=40,
+    suppress_health_check=[HealthCheck.too_slow],
+)  # fmt: skip
 settings.load_profile("unhurried")
 # Hypothesis draws, now and then, constants that it finds in our sources: parsing all of them takes
 # longer than the tests that draw.

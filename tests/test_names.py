@@ -49,9 +49,3 @@ def test_global_names_exist():
             continue
         missing[name] = missing_names(Path(spec.origin).read_text(encoding="utf-8"), module)
     assert not {name: each for name, each in missing.items() if each}
-
-
-def test_a_missing_name_is_found():
-    source = "class C:\n    x = 1\n    def f(self):\n        return len(nothing(x))\n"
-    assert missing_names(source, ModuleType("m")) == {"nothing", "x"}
-    assert missing_names("def f():\n    return g()\n", ModuleType("m")) == {"g"}

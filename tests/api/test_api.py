@@ -15,7 +15,6 @@ from go_rl.api.problem import fixed_nodes, problem_for, read_pins
 from go_rl.core import (
     CheckpointError,
     GoRLError,
-    HardwareError,
     OpGraph,
     OpKind,
     PlanError,
@@ -54,12 +53,6 @@ def test_the_command_line_is_parsed_without_jax():
     program = "import sys, go_rl.cli.main as m; m.main(['--version']); print('jax' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.splitlines()[-1] == "False", done.stderr
-
-
-def test_names_of_the_package():
-    assert set(go_rl.__all__) <= set(dir(go_rl))
-    with pytest.raises(AttributeError, match="has no attribute 'optimise'"):
-        _ = go_rl.optimise
 
 
 def test_optimize_a_graph_and_check_the_plan(graph, tmp_path):
@@ -137,14 +130,6 @@ def test_a_pin_without_a_device_is_refused(word):
         read_pins([word])
 
 
-def test_hardware_by_value_and_by_default(graph):
-    own = replace(load_hardware("ring2"), name="mine")
-    assert go_rl.optimize(graph, own, **QUICK).problem.hardware == own
-    assert problem_for(graph).hardware.name == "ring36"
-    with pytest.raises(HardwareError, match="brings no hardware"):
-        problem_for(graph, OptimizeOptions(hardware="file"))
-
-
 def test_the_problem_of_a_plan_is_the_problem_it_was_made_for(graph):
     options = OptimizeOptions(rules="strict", hardware="ring4", all_chips=True, memory=False)
     problem = problem_for(graph, options)
@@ -212,11 +197,6 @@ def test_bad_options(graph, options, error, message):
         go_rl.optimize(graph, "ring2", **options)
 
 
-def test_the_default_budget_is_seconds():
-    assert OptimizeOptions().budget.seconds == 20.0
-    assert OptimizeOptions(samples=5).budget.seconds is None
-
-
 def problem_of_kind(kind: str) -> OpGraph:
     """A graph of one node: of inference, of training, or a profile with or without hardware."""
     meta = {"accelerators": 2, "memory_bytes": 9.0} if kind == "with hardware" else {}
@@ -253,11 +233,6 @@ def test_objective_and_hardware_by_default(kind, hardware, objective, wanted):
     graph = problem_of_kind(kind)
     problem = problem_for(graph, OptimizeOptions(objective, hardware=hardware))
     assert (problem.objective, problem.hardware.name) == wanted
-
-
-def test_a_policy_does_not_learn_what_a_profile_suggests():
-    with pytest.raises(SearchError, match="policies work on objectives ring, makespan, not max-lo"):
-        go_rl.finetune(problem_of_kind("with hardware"))
 
 
 @pytest.mark.parametrize(

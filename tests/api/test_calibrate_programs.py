@@ -9,12 +9,10 @@ from go_rl.api.calibrate_programs import (
     LEAST_TASKS,
     CalibrateProgramsConfig,
     calibrate_programs,
-    chosen_tasks,
     tuned_weights,
 )
 from go_rl.core import TrainingError
 from go_rl.costs.programs.learn.predictor import ProgramPredictor
-from go_rl.costs.programs.learn.reading import read_examples
 from go_rl.costs.programs.measure.data import ProgramTarget
 from go_rl.costs.programs.workloads import TensorTask
 from tests.costs.programs.made_up import learned_programs, made_up_programs
@@ -42,20 +40,12 @@ def test_networks_learn_the_new_processor_and_judge_by_tasks_left_out():
     assert np.exp(np.log(ratio).mean()) > 1.3
 
 
+@pytest.mark.slow
 def test_too_few_tasks_with_a_time():
     start = learned_programs()
     few = _measured(20, LEAST_TASKS - 1)
     with pytest.raises(TrainingError, match=rf"{LEAST_TASKS - 1} tasks have a time, and"):
         tuned_weights(start, made_up_programs(), few, 0)
-
-
-def test_tasks_are_those_of_the_data_set_and_unlike_each_other():
-    source = read_examples("programs-1")
-    chosen = chosen_tasks(source, CalibrateProgramsConfig(tasks=12))
-    assert len(chosen) == 12
-    assert len({task.op for task in chosen}) > 2
-    assert all(network for network in chosen.values())
-    assert chosen == chosen_tasks(source, CalibrateProgramsConfig(tasks=12))
 
 
 def test_wrong_options():

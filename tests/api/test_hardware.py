@@ -10,9 +10,7 @@ import go_rl
 from go_rl.api.hardware import this_machine as machine
 from go_rl.api.hardware.new_hardware import (
     NewHardware,
-    ask_for,
     describe_hardware,
-    says_nothing,
 )
 from go_rl.api.hardware.this_machine import MachineFacts, machine_facts, this_machine
 from go_rl.core import Hardware, HardwareError, Topology, load_hardware
@@ -74,23 +72,6 @@ def test_what_is_missing_or_wrong_is_said(asked, words):
     assert words in str(raised.value)
 
 
-def test_answers_to_questions():
-    answers = iter(["", "npu", "6", "10", "4", "", "Conv* MatMul", "mesh", "2 3", "25", ""])
-    found = ask_for(NewHardware(), lambda _, default: next(answers) or default)
-    assert (found.count, found.memory_gb_per_s, found.supports) == (6, 500.0, ("Conv*", "MatMul"))
-    assert (found.links, found.shape, found.link_gb_per_s, found.link_us) == (
-        "mesh",
-        (2, 3),
-        25.0,
-        5.0,
-    )
-    answers = iter(["a100x4 v100", "", "", "x"])
-    with pytest.raises(HardwareError, match="latency must be a number, not 'x'"):
-        ask_for(NewHardware(), lambda _, default: next(answers) or default)
-    assert says_nothing(NewHardware(name="mine"))
-    assert not says_nothing(NewHardware(links="ring"))
-
-
 XEON = "flags\t\t: fpu avx avx2 avx512f\ncpu MHz\t\t: 2500.000\n"
 
 
@@ -117,20 +98,6 @@ def test_gpus_are_known_by_what_nvidia_smi_calls_them(name, flavour):
     assert kinds == ([flavour] if flavour else []) + ["host-cpu"]
     assert flavour is None or hardware.devices[0].memory_bytes == 79e9
     assert any(f"GPU {name!r}" in line for line in said)
-
-
-def test_a_machine_is_described_with_what_was_guessed():
-    gpus = (("NVIDIA H100 80GB HBM3", 85e9),) * 2
-    hardware, said = this_machine(MachineFacts(16, 128e9, XEON, gpus, nvlink=True))
-    assert hardware.devices[2].peak_flops == 16 * 64 * 2.5e9
-    assert hardware.links.groups[0].devices == ((0, 1),)
-    assert hardware.links.bandwidth == 24e9
-    assert hardware.description == "2 GPUs and 16 cores with 128 GB"
-    assert sum("guessed" in line for line in said) == 4
-    assert Hardware.from_json(hardware.to_json()) == hardware
-    plain, said = this_machine(MachineFacts(1, 1e9, ""))
-    assert plain.devices[0].peak_flops == 8 * 2e9
-    assert said[0].startswith("no GPU: nvidia-smi")
 
 
 def test_facts_come_from_nvidia_smi_where_it_is(monkeypatch):

@@ -22,15 +22,6 @@ def test_a_split_is_judged_in_sentences(command, model):
     assert lines[-1].endswith("--for vllm")
 
 
-def test_a_split_is_judged_in_json(command, model):
-    found = command("check", f"--split={'2,2'}", model, "--hardware", "ring4", *FAST, "--json")
-    document = found.document
-    assert (document["accepted"], document["notation"]) == (True, "vllm")
-    assert document["gap"] == pytest.approx(document["value"] / document["bound"] - 1)
-    assert document["bottleneck"]["what"].startswith("chip")
-    assert set(document["move"] or {"gain": 1}) >= {"gain"}
-
-
 def test_a_move_is_said_in_the_notation_itself(command, model):
     for split, after in (("3,1", "2,2"), ("Et*3|tL", "Et*2|t*2L"), ("-ts 3,2", "-ts 2,3")):
         found = command("check", f"--split={split}", model, "--hardware", "ring4", *FAST, "--json")
@@ -63,19 +54,6 @@ def test_bad_input_is_one_line(arguments, words, command, model):
     assert found.out == ""
     assert found.err.count("\n") == 1
     assert words in found.err
-
-
-def test_a_plan_is_made_for_a_tool_and_checked(command, model):
-    made = command("optimize", model, "--hardware", "ring4", *FAST, "--for", "megatron",
-                   "--samples", "500", "--out", "here")  # fmt: skip
-    assert made.code == 0
-    assert "best: for megatron" in made.out
-    assert "note: Whole layers, as megatron takes them," in made.out
-    checked = command("check", "here/plan.json", model)
-    assert checked.code == 0
-    refused = command("check", "--split", "here/plan.json", model, "--hardware", "ring4", *FAST)
-    assert refused.code == 2
-    assert "is a plan of go_rl already; go-rl check PLAN MODEL verifies it" in refused.err
 
 
 @pytest.fixture

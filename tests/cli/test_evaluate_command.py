@@ -50,16 +50,6 @@ def test_tables_and_curves_of_a_chain(command, chain):
     assert "annealing" in run.out
 
 
-def test_a_second_run_only_adds_what_is_missing(command, chain):
-    first = command("evaluate", chain, *FLAGS, "--methods", "greedy", "random")
-    before = rows("runs.csv")
-    second = command("evaluate", chain, *FLAGS, "--methods", "greedy", "random", "annealing")
-    assert (first.code, second.code) == (0, 0)
-    assert "annealing, seed 1" in second.err
-    assert "random, seed" not in second.err
-    assert rows("runs.csv")[: len(before)] == before
-
-
 BAD = {
     "unknown method": (["--methods", "gredy"], "did you mean 'greedy'?"),
     "unknown package": (["--hardware", "ringg2"], "unknown hardware 'ringg2'"),

@@ -49,13 +49,6 @@ def test_a_plan_of_nobody_knows_what_stays(content, graph, tmp_path):
     assert own_folder(tmp_path / "m", graph) == tmp_path / "m-4"
 
 
-def test_a_folder_without_a_plan_is_free(graph, tmp_path):
-    assert own_folder(tmp_path / "m", graph) == tmp_path / "m"
-    (tmp_path / "m").mkdir()
-    (tmp_path / "m" / "notes.txt").write_text("mine")
-    assert own_folder(tmp_path / "m", graph) == tmp_path / "m"
-
-
 def test_a_file_in_the_way_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     for folder in (tmp_path / "file", tmp_path / "file" / "deeper"):
@@ -90,22 +83,6 @@ def test_a_pipe_or_folder_in_the_way_of_a_plan_is_told_before_the_search(
             f"go-rl: {folder}/{name}: cannot be written (it is {kind}, not a regular file)\n"
         )
         assert os.listdir(folder) == [name]
-
-
-def test_nothing_is_written_beside_the_folder(command, chain, tmp_path, monkeypatch):
-    """It may be a mount point, and its parent another user's."""
-    seen = []
-
-    def watched(plans, bound, model, stem):
-        seen.append((sorted(os.listdir(tmp_path)), stem.parent.parent))
-
-    monkeypatch.setattr("go_rl.report.plan_folder.save_curves", watched)
-    monkeypatch.setattr("go_rl.report.plan_folder.save_loads", lambda *_: None)
-    before = sorted([*os.listdir(tmp_path), "p"])
-    assert command("optimize", chain, *QUICK, "--out", "p").code == 0
-    assert [(names, place.name) for names, place in seen] == [(before, "p")]
-    texts = ["config.json", "methods.json", "plan.json", "table.csv", "table.md"]
-    assert sorted(os.listdir("p")) == texts
 
 
 def test_a_plan_from_a_named_pipe_is_refused_and_from_a_pipeline_read(command, chain, tmp_path):

@@ -40,14 +40,7 @@ def test_one_json_document_with_improvements_over_the_default(command):
     assert plan["priority"] is None
 
 
-def test_only_the_decisions_named_are_decided(command):
-    found = command("optimize", MODEL, "--hardware", "p100x2", "--decide", "schedule", *QUICK,
-                    "heft", "--json")  # fmt: skip
-    assert found.code == 0, found.err
-    assert set(found.document["plan"]["device"]) == {0}
-    assert found.document["plan"]["fusion_group"] is None
-
-
+@pytest.mark.slow
 def test_gradients_share_the_device_of_their_operators_and_the_checker_says_so(command, tmp_path):
     """Random plans put nearly every node by itself, unless it is bound."""
     found = command("optimize", MODEL, "--hardware", "p100x2", "--decide", "placement",

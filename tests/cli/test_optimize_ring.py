@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from go_rl.cli.commands.optimize import Optimize
 from go_rl.core import Plan, load_hardware
-from go_rl.core.files.typed_json import from_json
 from go_rl.report.plan_folder import FILES
 
 COLUMNS = {
@@ -39,11 +37,6 @@ def test_json_is_one_document_with_table_and_plan(command, chain):
     assert plan["nodes"] == [0, 1, 2, 3, 4, 5]
 
 
-def test_json_writes_no_files_unasked(command, chain, tmp_path):
-    command("optimize", chain, "--method", "greedy", "--json", *QUICK)
-    assert [p.name for p in tmp_path.iterdir()] == ["chain.json"]
-
-
 def test_the_folder_holds_plan_tables_and_figures(command, chain, tmp_path, drawn):
     found = command("optimize", chain, "--hardware", "ring3", "--method", "greedy", *QUICK)
     assert found.code == 0, found.err
@@ -60,33 +53,6 @@ def test_the_folder_holds_plan_tables_and_figures(command, chain, tmp_path, draw
     assert (folder / "table.md").read_text().startswith("| method | T_max [ms] |")
     assert b"<svg" in (folder / "loads.svg").read_bytes()
     assert (folder / "curves.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_a_second_run_replaces_its_files_and_leaves_others(command, chain):
-    arguments = ("optimize", chain, "--method", "greedy", "--out", "there", *QUICK)
-    assert command(*arguments, "--seed", 1).code == 0
-    Path("there/mine.txt").write_text("keep")
-    assert command(*arguments, "--seed", 2).code == 0
-    assert Plan.load("there/plan.json").seed == 2
-    assert Path("there/mine.txt").read_text() == "keep"
-
-
-def test_the_written_configuration_reads_back(command, chain):
-    flags = (
-        "--objective",
-        "ring",
-        "--rules",
-        "strict",
-        "--memory",
-        "off",
-        "--out",
-        "there",
-        *QUICK,
-    )
-    assert command("optimize", chain, "--method", "greedy", *flags).code == 0
-    config = from_json(Optimize, json.loads(Path("there/config.json").read_text()), "config.json")
-    assert (config.source.model, config.search.memory) == (str(chain), False)
-    assert (config.search.rules, config.search.samples) == ("strict", 20)
 
 
 @pytest.mark.parametrize("objective", ["max-load", "latency"])
@@ -119,27 +85,6 @@ def test_no_plan_is_told_and_has_exit_code_3(command, chain):
     assert "No plan obeys the rules: this was proved." in shown.out
     assert not Path("there/loads.svg").exists()
     assert command("check", "there/plan.json", chain).code == 1
-
-
-def test_what_a_model_prints_stays_out_of_the_document(command, tmp_path):
-    (tmp_path / "noisy_model.py").write_text(
-        "import os\nimport jax\nprint('importing')\nos.system('echo from a child')\n"
-        "def net(x):\n    print('tracing')\n    return (x + 1) * 2\n"
-        "net.example_args = (jax.ShapeDtypeStruct((4, 4), 'float32'),)\n"
-    )
-    found = command(
-        "optimize", "noisy_model.py:net", "--hardware", "ring2", "--method", "greedy", "--json",
-        *QUICK,
-    )  # fmt: skip
-    assert found.code == 0, found.err
-    assert found.document["plan"]["hardware"]["name"] == "ring2"
-
-
-def test_a_plan_under_a_control_arm_says_so(command, chain):
-    flags = ("--hardware", "ring3", "--method", "policy", "--samples", 5, "--json")
-    found = command("optimize", chain, *flags, "--control", "zero-output")
-    assert found.code == 0, found.err
-    assert [row["method"] for row in found.document["table"]] == ["greedy", "policy (zero-output)"]
 
 
 @pytest.mark.parametrize(

@@ -42,85 +42,6 @@ def test_predict_takes_a_data_sheet_and_python_agrees(command, operators, tmp_pa
     assert document == go_rl.predict(operators, "h100").to_json()
 
 
-def test_a_stated_host_is_told_by_file_or_flag(command, operators, tmp_path):
-    """Twice the usual host's 26 µs: the same by both ways, and slower."""
-    sheet = {"Dev_Mem": 15, "Mem_Bw": 320, "Num_Sm": 40, "Core_Per_SM": 64, "Freq": 1590,
-             "SingleFLOPs": 8141, "L2Cache": 4, "Launch_us": 52}  # fmt: skip
-    (tmp_path / "mine.json").write_text(json.dumps(sheet))
-    told = command("predict", operators, "--device", "mine.json", "--json").document
-    flag = command("predict", operators, "--device", "t4", "--launch-us", "52", "--json").document
-    assert told["operators"] == flag["operators"]
-    usual = command("predict", operators, "--device", "t4", "--json").document
-    assert flag["latency_ms"] > usual["latency_ms"]
-    wrong = command("predict", operators, "--device", "t4", "--launch-us", "-1")
-    assert wrong.code == 2
-    assert "t4: Launch_us must be a positive number, not -1.0" in wrong.err
-
-
-def test_long_times_have_no_exponent_and_endings_any_case(command, operators, tmp_path):
-    (tmp_path / "LONG.CSV").write_text("op,B,M,N,K\nlinear,1,100000,100000,10000\n")
-    found = command("predict", "LONG.CSV", "--device", "t4")
-    latency = command("predict", "LONG.CSV", "--device", "t4", "--json").document["latency_ms"]
-    assert latency > 10_000
-    assert f"one after the other: {latency:,.0f} ms;" in found.out
-    assert "e+" not in found.out
-
-
-def test_all_ranks_the_devices(command, operators):
-    found = command("predict", operators, "--device", "all", "--json")
-    latencies = [each["latency_ms"] for each in found.document["devices"]]
-    names = [each["device"] for each in found.document["devices"]]
-    assert latencies == sorted(latencies)
-    assert names.index("h100") < names.index("t4") < names.index("k80")
-    ranked = command("predict", operators, "--device", "all").out
-    assert "h100" in ranked
-    assert "All on one host, the usual one, on which a small launch takes 26 µs" in ranked
-    alike = command("predict", operators, "--device", "all", "--launch-us", "4.5").out
-    assert "on which a small launch takes 4.5 µs." in alike
-    assert "operators.csv --launch-us 4.5 --device" in alike
-
-
-def test_small_networks_are_host_bound_on_all_devices_alike(command):
-    """One host for all: a newer device is never behind an older one by its host."""
-    found = command("predict", "zoo:bert-tiny", "--device", "all", "--json").document["devices"]
-    ms = {each["device"]: each["latency_ms"] for each in found}
-    assert ms["h100"] <= ms["t4"]
-    assert ms["h200"] <= ms["t4"]
-    assert all(each["host_ms"] <= 1.001 * each["latency_ms"] for each in found)
-    assert all(each["low_ms"] < each["latency_ms"] < each["high_ms"] for each in found)
-    fast = next(each for each in found if each["device"] == "h100")
-    assert fast["host_bound"]
-    printed = command("predict", "zoo:bert-tiny", "--device", "all").out
-    assert "low ms" in printed
-    assert "bound by" in printed
-
-
-def test_predict_prices_a_network(command):
-    found = command("predict", "zoo:bert-tiny", "--device", "tesla-t4", "--json")
-    assert (found.code, found.err) == (0, "")
-    document = found.document
-    each = document["operators"]
-    alone = sum(row["latency_ms"] for row in each)
-    assert 0.3 * alone < document["latency_ms"] < alone, "the host is ahead, or all there is"
-    assert 0 < document["low_ms"] < document["latency_ms"] < document["high_ms"]
-    softmax = [row for row in each if row["op"] == "softmax"]
-    assert len(softmax) == 2
-    assert all(row["batch"] == 8 * 2 * 128 and row["width"] == 128 for row in softmax)
-    eager = command(
-        "predict", "zoo:bert-tiny", "--device", "tesla-t4", "--fusion", "none", "--json"
-    )
-    assert eager.document == go_rl.predict("zoo:bert-tiny", "t4", fusion="none").to_json()
-    assert len(eager.document["operators"]) > len(each)
-    assert eager.document["latency_ms"] > document["latency_ms"]
-
-
-def test_a_network_prints_its_kernels_and_ranks_devices(command):
-    out = command("predict", "zoo:bert-tiny", "--device", "h100", "--fusion", "none").out
-    assert "layer norm" in out
-    assert "next: go-rl predict zoo:bert-tiny --fusion none --device all" in out
-    assert "h100" in command("predict", "zoo:bert-tiny", "--device", "all").out
-
-
 def test_bad_networks_are_one_line(command, operators):
     for flags, message in (
         (("zoo:bert-larg", "--device", "t4"), "did you mean 'bert-large'"),
@@ -183,20 +104,6 @@ def test_train_operators_refuses_an_empty_folder(command, operators, tmp_path):
     assert (found.code, found.err.count("\n")) == (2, 1)
     assert "data: has no measured operators" in found.err
     assert "no folder of measured operators" in command("train", "operators", "--out", "a.npz").err
-
-
-@pytest.mark.parametrize("model", ["operators.csv", "zoo:bert-small"])
-def test_other_element_types_are_estimated_and_unlike(command, operators, model):
-    times = {}
-    for name in ("float32", "bfloat16", "int8"):
-        found = command("predict", model, "--device", "a100-40gb", "--element-type", name, "--json")
-        assert (found.code, found.err) == (0, "")
-        times[name] = found.document["latency_ms"]
-        unlike = sum(each["unlike"] for each in found.document["operators"])
-        assert (unlike >= 3) is (name != "float32")
-    assert times["int8"] <= times["bfloat16"] <= times["float32"]
-    found = command("predict", model, "--device", "p100", "--element-type", "bfloat16")
-    assert "p100 states no rate of bfloat16 (priced as float32)" in " ".join(found.out.split())
 
 
 @pytest.mark.parametrize(

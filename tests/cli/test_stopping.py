@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from go_rl.cli.stopping import Terminated, handling, keeping_the_best, raise_by_signal
+from go_rl.cli.stopping import Terminated, keeping_the_best
 from go_rl.core import Budget, Progress, stopping
 from go_rl.core.stopping import keep_plans
 
@@ -54,6 +54,7 @@ def test_finetune_writes_the_best_plan_and_its_weights(command):
     assert Path("kept/weights.npz").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "error"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, Terminated)]
 )
@@ -75,18 +76,3 @@ def test_the_first_signal_asks_and_the_second_insists():
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
     assert not Progress(Budget(samples=10)).spent
-
-
-def test_a_signal_in_a_callback_that_forgets_errors_comes_again():
-    """As of weak references, where Ctrl-C was once printed and ignored."""
-
-    def interrupted():
-        _remove()
-        time.sleep(10.0)
-
-    with handling({signal.SIGINT: raise_by_signal}), pytest.raises(KeyboardInterrupt):
-        interrupted()
-
-
-def _remove():
-    signal.raise_signal(signal.SIGINT)

@@ -31,6 +31,7 @@ def test_characters_that_an_encoding_lacks_get_plain_ones(monkeypatch):
     monkeypatch.undo()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("close", "printed"), [("2>&- <&-", True), (">&- 2>&- <&-", False)])
 def test_closed_streams(close, printed):
     found = go_rl("hardware", "show", "ring4", "--json", close=close)

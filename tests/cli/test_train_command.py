@@ -5,20 +5,16 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from policy.learn.toys import CONFIG, toy_zoo
-from policy.tiny import TINY_DISPATCH, TINY_NODES, tiny_agent
+from policy.tiny import tiny_agent
 
-from go_rl.cli.commands.train.policy import TrainDispatch, TrainNodes
 from go_rl.cli.stopping import Terminated
 from go_rl.policy.learn.advantage import RunningBaseline
-from go_rl.policy.learn.config import DispatchTrainConfig, NodesTrainConfig
 from go_rl.policy.learn.ppo import new_learner
 from go_rl.policy.learn.run_state.checkpoints import Checkpoints, TrainState
 
 NODES, DISPATCH = (("train", "policy", "--network", name) for name in ("nodes", "dispatch"))
-STEP = NodesTrainConfig(policy=TINY_NODES, updates=4)
 
 
 def finished_run(folder: Path, config, agent) -> None:
@@ -74,15 +70,6 @@ def begun(monkeypatch):
     return seen
 
 
-def test_a_step_run_takes_its_whole_configuration_from_a_file(command, tmp_path, begun):
-    wanted = replace(STEP, seed=3, decide=(("fusion",), ("placement", "schedule")), top=0.5)
-    (tmp_path / "wanted.json").write_text(wanted.to_json())
-    found = command(*NODES, "new", "--config", "wanted.json")
-    assert (found.code, found.err) == (0, "")
-    assert begun == [wanted]
-    assert (tmp_path / "new" / "config.json").read_text() == wanted.to_json() + "\n"
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -101,53 +88,6 @@ def test_an_odd_file_is_refused_before_anything_is_written(command, tmp_path, be
     assert message in found.err
     assert begun == []
     assert not (tmp_path / "new").exists()
-
-
-def test_sets_of_decisions_are_words_with_commas_between(command, begun):
-    found = command(*NODES, "new", "--decide", "placement,fusion", "schedule", "--seed", 1)
-    assert found.code == 0, found.err
-    assert begun == [replace(NodesTrainConfig(), decide=(("placement", "fusion"), ("schedule",)),
-                             seed=1)]  # fmt: skip
-    wrong = command(*NODES, "other", "--decide", "placment")
-    assert wrong.code == 2
-    assert "did you mean 'placement'" in wrong.err
-
-
-def test_flags_of_each_objective_are_those_that_its_configuration_reads(command):
-    shown = command(*NODES, "--help").out
-    assert "order-entropy" in shown
-    assert "placement-entropy" not in shown
-    assert "placement-entropy" in command("train", "policy", "--help").out
-    assert "--ppo" not in command(*DISPATCH, "--help").out
-    assert TrainDispatch(out="run").given == DispatchTrainConfig()
-    assert TrainNodes(out="run").given == NodesTrainConfig()
-
-
-def test_a_new_run_is_described_before_it_starts(command, tmp_path, monkeypatch):
-    def pretrain(config, folder, advance, pricer, group):
-        assert json.loads((folder / "config.json").read_text())["seed"] == 7
-        return SimpleNamespace(card={"validation": [[2, np.float64(-0.5)]]})
-
-    monkeypatch.setattr("go_rl.policy.learn.pretrain.pretrain", pretrain)
-    found = command(*NODES, "new", "--seed", 7)
-    assert (found.code, found.err) == (0, "")
-    assert (
-        "next: go-rl optimize zoo:resnet50 --objective makespan --weights new/weights.npz"
-        in found.out
-    )
-
-
-def test_a_dispatch_run_of_another_configuration_is_refused(command, tmp_path):
-    config = DispatchTrainConfig(policy=TINY_DISPATCH, best_of=(1,))
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "config.json").write_text(config.to_json())
-    before = content(tmp_path / "run")
-    found = command(*DISPATCH, "run", "--seed", 3)
-    assert found.code == 2
-    assert "run: was made with another configuration: best_of was [1]" in found.err
-    assert content(tmp_path / "run") == before
-    found = command(*DISPATCH, "new", "--workers", "ray")
-    assert "a dispatch policy is trained by one process" in " ".join(found.err.split())
 
 
 def test_a_stopped_run_says_what_it_kept(command, run, monkeypatch):

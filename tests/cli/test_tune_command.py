@@ -20,6 +20,7 @@ mlp.example_args = (floats(8, 16), floats(16, 32), floats(32, 8))
 QUICK = ("--seconds", "0.001", "--least-calls", "2", "--candidates", "4")
 
 
+@pytest.mark.slow
 def test_a_small_network_is_tuned_for_real_and_resumes(command, tmp_path, drawn):
     """Nothing is left to be tried before the time is over."""
     (tmp_path / "small_mlp.py").write_text(MODULE)

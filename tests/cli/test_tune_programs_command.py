@@ -1,61 +1,11 @@
 """``go-rl tune programs`` from a file to a module, killed and gone on with; and what it refuses."""
 
-import json
-import os
-import signal
 import sqlite3
-import subprocess
 import sys
-import time
 from contextlib import closing
-from pathlib import Path
 
 import pytest
-from tuning.through_tvm.onnx_networks import lone, saved, two_layers
-
-from go_rl.tuning.loop.belief.registry import BELIEFS
-from go_rl.tuning.loop.schedulers.registry import SCHEDULERS
-from go_rl.tuning.tuners.registry import TUNERS
-
-QUICK = ("--seconds", "0.001", "--least-calls", "1", "--pace-seconds", "0.05", "--batch", "2",
-         "--check-visits", "3", "--tuner", "random")  # fmt: skip
-
-
-@pytest.mark.slow
-def test_two_layers_are_tuned_killed_and_tuned_on(tmp_path):
-    pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[tvm]'")
-    saved(two_layers(), tmp_path / "mlp.onnx")
-
-    def start(trials: int) -> subprocess.Popen[str]:
-        words = ("tune", "programs", "mlp.onnx", "--dim", "batch=64", "--scheduler",
-                 "dynamic-round-robin", "--minutes", "5", "--trials", str(trials),
-                 "--out", "tuned", "--json", *QUICK)  # fmt: skip
-        root = str(Path(__file__).parents[2])
-        return subprocess.Popen(
-            [sys.executable, "-m", "go_rl", *words], cwd=tmp_path, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": root},
-        )  # fmt: skip
-
-    killed, journal = start(1000), tmp_path / "tuned" / "journal.jsonl"
-    while killed.poll() is None and not (
-        journal.exists() and journal.read_bytes().count(b"\n") >= 3
-    ):
-        time.sleep(0.05)
-    killed.send_signal(signal.SIGKILL)
-    killed.communicate()
-    known = sum(len(json.loads(x)["trials"]) for x in journal.read_text().splitlines()[1:])
-    assert known >= 2
-    out, _ = start(known + 4).communicate()
-    told = json.loads(out)
-    assert (told["resumed_trials"], told["trials"]) == (known, known + 4)
-    assert told["untuned_ms"] > 0
-    assert told["latency_ms"] > 0
-    assert told["max_relative_error"] < 1e-5
-    folder = tmp_path / "tuned"
-    assert json.loads((folder / "tuned.json").read_text())["trials"] == known + 4
-    assert {"module.so", "candidates.json", "curve.csv", "curve.png", "curve.svg",
-            "records.sqlite", "log.jsonl"} <= {path.name for path in folder.iterdir()}  # fmt: skip
-    assert not list(folder.glob("*.part*"))
+from tuning.through_tvm.onnx_networks import saved, two_layers
 
 
 @pytest.mark.parametrize(
@@ -99,30 +49,12 @@ def test_what_the_back_end_does_not_know_is_named(command, tmp_path, arguments, 
     assert sentence in outcome.err
 
 
-def test_a_network_with_nothing_to_tune_is_compiled_and_the_reason_told(command, tmp_path):
-    pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[tvm]'")
-    saved(lone("Relu"), tmp_path / "relu.onnx")
-    outcome = command("tune", "programs", "relu.onnx", "--minutes", "0.01", "--scheduler", "ansor",
-                      "--out", "tuned", *QUICK)  # fmt: skip
-    assert outcome.code == 0
-    assert "Left untuned, no sum of products: relu 4" in outcome.out
-    kept = json.loads((tmp_path / "tuned" / "candidates.json").read_text())
-    assert [each["reason"] for each in kept["left_untuned"].values()] == ["no sum of products"]
-    assert json.loads((tmp_path / "tuned" / "tuned.json").read_text())["max_relative_error"] == 0.0
-
-
 def test_without_tvm_the_command_that_installs_it_is_told(command, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "tvm", None)
     saved(two_layers(), tmp_path / "mlp.onnx")
     outcome = command("tune", "programs", "mlp.onnx", "--dim", "batch=1")
     assert outcome.code == 2
     assert "pip install 'go_rl[tvm]'" in outcome.err
-
-
-def test_help_tells_what_each_scheduler_belief_and_tuner_does(command):
-    lines = [line.strip("│ ") for line in command("tune", "programs", "--help").out.splitlines()]
-    for name in {*SCHEDULERS, *BELIEFS, *TUNERS} - {"oracle"}:
-        assert any(line.startswith(f"{name}: ") for line in lines), name
 
 
 @pytest.mark.parametrize(

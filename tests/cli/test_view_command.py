@@ -30,13 +30,6 @@ def test_a_folder_needs_no_model(command, folder):
     assert document["plans"][0]["methods"]["names"][0] == "greedy"
 
 
-def test_a_new_plan_takes_the_page_of_the_old_one_away(command, folder, chain):
-    assert command("view", folder).code == 0
-    assert (folder / "page.html").exists()
-    assert command("optimize", chain, *QUICK, "--out", folder).code == 0
-    assert not (folder / "page.html").exists()
-
-
 def test_a_plan_and_a_model(command, folder, chain):
     Path("alone").mkdir()
     (folder / "plan.json").rename("alone/plan.json")
@@ -70,37 +63,6 @@ def test_a_configuration_that_names_no_model(command, folder, content, message):
     assert found.err.startswith(f"go-rl: {message}")
 
 
-def test_two_plans(command, folder, chain):
-    assert command("optimize", chain, *QUICK[2:], "--hardware", "ring2", "--out", "two").code == 0
-    found = command("view", folder, "--compare", "two")
-    assert found.code == 0, found.err
-    plans = data_of(folder / "page.html")["plans"]
-    assert [plan["letter"] for plan in plans] == ["A", "B"]
-    assert [plan["hardware"] for plan in plans] == ["ring3", "ring2"]
-
-
-def test_a_graph_for_model_explorer(command, folder):
-    found = command("view", folder, "--model-explorer", "graph.json")
-    assert found.code == 0, found.err
-    assert found.out == (
-        "written: out/page.html, graph.json, graph.seconds.json, graph.memory.json, "
-        "graph.device.json\n"
-    )
-    document = json.loads(Path("graph.json").read_text())
-    nodes = document["graphs"][0]["nodes"]
-    assert [node["id"] for node in nodes] == [str(i) for i in range(6)]
-    assert nodes[1]["incomingEdges"] == [{"sourceNodeId": "0", "sourceNodeOutputId": "0"}]
-    assert {"key": "chip", "value": "2"} in nodes[5]["attrs"]
-    colours = [node["style"]["backgroundColor"] for node in nodes]
-    assert colours[0] == colours[1] != colours[2]
-    name = document["graphs"][0]["id"]
-    seconds = json.loads(Path("graph.seconds.json").read_text())[name]
-    assert seconds["name"] == "time, µs"
-    assert seconds["results"]["0"] == {"value": 1000.0}
-    devices = json.loads(Path("graph.device.json").read_text())[name]["results"]
-    assert devices["5"] == {"value": "chip 2", "bgColor": colours[5]}
-
-
 def test_a_folder_without_a_plan(command):
     Path("empty").mkdir()
     found = command("view", "empty")
@@ -115,28 +77,3 @@ def test_a_plan_for_another_model(command, folder):
     assert found.code == 2
     assert "the plan is for another graph: its node 0 is 0" in found.err
     assert not (folder / "page.html").exists()
-
-
-def test_a_failed_plan(command, folder):
-    path = folder / "plan.json"
-    plan = json.loads(path.read_text())
-    plan |= {"status": "gave-up", "value": None, "throughput": 0.0, "gap": None,
-             "effective_chips": None, "optimal": False}  # fmt: skip
-    plan["evaluation"] |= {"status": "gave-up", "seconds": None}
-    path.write_text(json.dumps(plan))
-    found = command("view", folder)
-    assert found.code == 2
-    assert found.err == (
-        "go-rl: there is nothing to show of a plan that failed: The budget ended before a legal "
-        "plan was found; none was proved impossible.\n"
-    )
-
-
-def test_the_browser_opens_on_demand(command, folder, monkeypatch):
-    asked = []
-    monkeypatch.setattr("webbrowser.open", lambda url: asked.append(url) or len(asked) > 1)
-    found = command("view", folder, "--open")
-    assert found.code == 0
-    assert "no browser could be started; open out/page.html yourself" in found.err
-    assert command("view", folder, "--open").err == ""
-    assert asked == [(folder / "page.html").resolve().as_uri()] * 2

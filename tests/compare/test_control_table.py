@@ -3,7 +3,6 @@
 import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from policy.tiny import lively_agent
 from reference.comparison_runs import run
@@ -14,21 +13,11 @@ from go_rl.compare.benchmark.evaluate import Comparison, best_bounds
 from go_rl.compare.benchmark.run_store import Run
 from go_rl.compare.controls.control_table import (
     ControlRow,
-    bootstrap,
-    budgets,
     control_rows,
     evaluate_controls,
-    paired_logs,
 )
 from go_rl.core import GoRLError, PolicyError, ProblemError, SearchError
 from go_rl.policy.weights import Weights, save_weights
-from go_rl.report.control_tables import (
-    HEADS,
-    control_cells,
-    control_csv,
-    control_markdown,
-    summary_sentence,
-)
 
 BLIND = "policy (blind)"
 FAMILIES = {"a": "one", "b": "one", "c": "two"}
@@ -76,48 +65,6 @@ def test_families_weigh_the_same_and_seeds_are_paired():
     assert blind.decoder_calls == 7
 
 
-def test_who_is_ahead():
-    own, blind, _ = rows_by_hand()
-    assert replace(blind, low=0.9).verdict == "level"
-    assert replace(blind, low=0.5, high=0.9).verdict == "method"
-    said = summary_sentence([own, blind, replace(blind, method="annealing", low=0.5, high=0.9)])
-    assert said == "policy, 100 samples: ahead of policy (blind); behind annealing."
-
-
-def test_a_run_without_a_plan_stands_for_the_reference_plan():
-    own, lost = [value("policy", "a", 0, 2.0)], [value(BLIND, "a", 0, None)]
-    (log,) = paired_logs(lost, own).values()
-    assert log == pytest.approx(math.log(8.0 / 2.0))
-    assert paired_logs([replace(lost[0], heuristic=None)], own) == {}
-
-
-def test_the_interval_holds_the_mean_and_is_reproducible():
-    means = np.random.default_rng(0).normal(0.1, 0.05, 20)
-    low, high = bootstrap(means)
-    half = 1.96 * means.std() / math.sqrt(20)
-    assert low == pytest.approx(means.mean() - half, abs=0.01)
-    assert high == pytest.approx(means.mean() + half, abs=0.01)
-    assert bootstrap(means) == (low, high)
-    assert all(math.isnan(end) for end in bootstrap(means[:1]))
-
-
-def test_tables_say_who_is_ahead():
-    rows = rows_by_hand()
-    cells = [dict(zip(HEADS, line, strict=True)) for line in control_cells(rows)]
-    assert [line["ahead"] for line in cells] == ["–", "policy", "policy"]
-    assert cells[1]["95 %"] == "2.000 to 8.000"
-    assert "## ring2, rules strict: policy and its controls" in control_markdown(rows)
-    header, *lines = control_csv(rows).splitlines()
-    assert header.startswith("hardware,rules,decide,budget,policy,method,improvement")
-    assert len(lines) == 3
-
-
-def test_a_comparison_without_arms_has_no_table():
-    runs = [value("greedy", "a", 0, 8.0)]
-    with pytest.raises(SearchError, match="no control arms were run"):
-        control_rows([replace(compared(*runs), arms={})])
-
-
 @pytest.fixture
 def weights(tmp_path) -> str:
     path = tmp_path / "lively.npz"
@@ -153,22 +100,10 @@ def test_all_arms_run_at_equal_samples_and_at_equal_seconds(config, tmp_path):
     assert repr(again.rows) == repr(found.rows)  # nan is no equal of nan
 
 
-def test_one_arm_in_the_place_of_the_policy(config, tmp_path):
-    only = replace(config, controls=False, control="zero-output", seconds=None)
-    (comparison,) = [evaluate_one(only, tmp_path)]
-    assert comparison.methods == ("greedy", "policy (zero-output)")
-
-
 def evaluate_one(config: EvaluateConfig, folder) -> Comparison:
     from go_rl.compare.benchmark.evaluate import evaluate
 
     return evaluate(config, folder / "out")
-
-
-def test_budgets_stand_alone(config):
-    one, two = budgets(config)
-    assert (one.samples, one.seconds, two.samples, two.seconds) == (20, None, None, 0.05)
-    assert budgets(replace(config, seconds=None)) == [replace(config, seconds=None)]
 
 
 BAD: dict[str, tuple[dict[str, object], type[GoRLError], str]] = {
@@ -196,18 +131,3 @@ def test_bad_input_is_one_clear_error(config, tmp_path, changes, error, message)
 def test_an_unknown_arm_is_refused(config, unchecked_types):
     with pytest.raises(PolicyError, match="did you mean 'blind'"):
         replace(config, control="blnd", controls=False)
-
-
-def test_methods_are_compared_on_connected_devices(tmp_path):
-    config = EvaluateConfig(
-        (chain(tmp_path),), ("p100x2",), decide="placement", methods=("default", "heft", "random"),
-        samples=10, seeds=2,
-    )  # fmt: skip
-    found = evaluate_one(config, tmp_path)
-    ran = [(r.method, r.seed) for r in found.runs]
-    assert ran == [("default", 0), ("heft", 0), ("random", 0), ("random", 1)]
-    assert all(r.status == "ok" for r in found.runs)
-    assert found.runs[0].setting.title == "p100x2, decides placement"
-    assert {r.heuristic for r in found.runs} == {found.runs[0].value}
-    # Of HEFT as published and with queues the first meets the bound.
-    assert [r.decoder_calls for r in found.runs[:2]] == [0, 1]

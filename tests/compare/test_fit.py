@@ -45,7 +45,7 @@ def all_placements(problem: Problem) -> list[tuple[float, float]]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(2))
 def test_small_problems_get_the_least_memory_and_then_the_least_time(seed):
     problem = random_tree(seed)
     every = all_placements(problem)
@@ -59,20 +59,6 @@ def test_small_problems_get_the_least_memory_and_then_the_least_time(seed):
     assert result.best.value == pytest.approx(fastest)
     assert check_plan(result.best, problem).ok
     assert result.best.notes[-1].startswith("Memory first: the fullest device, ")
-
-
-@pytest.mark.slow
-def test_a_larger_model_is_spread_more_evenly_than_by_the_makespan():
-    options = {"hardware": "p100x4", "samples": 300, "method": "auto-classical"}
-    plain = go_rl.optimize("zoo:ncf", **options)
-    spread = go_rl.optimize("zoo:ncf", objective="fit", **options)
-    assert spread.best.evaluation.status.ok
-    assert check_plan(spread.best, spread.problem).ok
-    share = fullest(spread.problem, spread.best)
-    assert share < 0.9 * fullest(plain.problem, plain.best)
-    assert spread.best.value >= plain.best.value
-    rerun = go_rl.optimize("zoo:ncf", objective="fit", **options)
-    assert (rerun.best.device == spread.best.device).all()
 
 
 def test_when_nothing_fits_the_tensor_that_makes_the_difference_is_named():

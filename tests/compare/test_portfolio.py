@@ -1,6 +1,5 @@
 """The portfolio: never worse than the heuristic, clear about names, done when the gap is closed."""
 
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -11,7 +10,6 @@ from reference.random_rings import random_ring
 from reference.small_rings import ring_problem
 
 from go_rl.compare.portfolio import METHODS, methods_for, run
-from go_rl.compare.portfolio.compilation import announced
 from go_rl.core import (
     Budget,
     Device,
@@ -20,11 +18,8 @@ from go_rl.core import (
     Problem,
     SearchError,
     Status,
-    with_bound,
 )
-from go_rl.core.optimizer import Milestone
-from go_rl.objectives.methods import Expert, Greedy
-from go_rl.report.summary import plan_lines
+from go_rl.objectives.methods import Greedy
 from go_rl.verify.check_plan import check_plan
 
 FEW = Budget(samples=40)
@@ -94,26 +89,7 @@ def test_no_method_draws_on_after_a_proved_optimum(method):
     assert plan.to_json()["optimal"] is True
 
 
-def test_a_gap_of_rounding_counts_as_optimal_everywhere():
-    plan = run(chain(memory=False), budget=FEW).best
-    near = with_bound(plan, 2.0 * (1 - 5e-7))
-    assert near.optimal
-    assert near.to_json()["optimal"]
-    assert "proved optimal" in plan_lines(near)[0]
-    far = with_bound(plan, 2.0 * (1 - 5e-6))
-    assert not far.optimal
-    assert "above the optimum" in plan_lines(far)[0]
-
-
-def test_auto_goes_on_while_there_is_a_gap_and_betters_the_heuristic():
-    """The fill by thirds cuts 4 1 1 4 1 1 into loads of 4, 2 and 6; 5, 5 and 2 is possible."""
-    result = run(chain(seconds=[4.0, 1, 1, 4, 1, 1], memory=False), budget=FEW)
-    assert [p.optimizer for p in result.plans][:2] == ["greedy", "ideal-dp"]
-    assert (result.plans[0].value, result.best.value) == (6.0, 5.0)
-    assert result.improvement(result.best) == 1.2
-    assert result.best.gap < 1e-3
-
-
+@pytest.mark.slow
 def test_auto_asks_the_policy_where_dynamic_programming_leaves_a_gap():
     result = run(layered_ring(1, 24, 4, "strict"), budget=Budget(samples=400))
     names = [p.optimizer for p in result.plans]
@@ -134,12 +110,6 @@ def test_auto_classical_is_auto_without_the_policy():
 def test_one_method_runs_after_the_heuristic_and_greedy_only_once():
     assert [p.optimizer for p in run(chain(), "metis", FEW).plans] == ["greedy", "metis"]
     assert [p.optimizer for p in run(chain(), "greedy", FEW).plans] == ["greedy"]
-
-
-def test_further_optimizers_take_part():
-    split = {i: i // 2 for i in range(6)}
-    result = run(chain(), "greedy", FEW, extra=(Expert(split),))
-    assert [p.optimizer for p in result.plans] == ["greedy", "expert"]
 
 
 @pytest.mark.parametrize("objective", list(Objective))
@@ -167,16 +137,3 @@ def test_a_method_of_another_objective_is_refused_with_those_that_work(objective
     with pytest.raises(SearchError, match=f"method '{method}' cannot work on objective") as error:
         run(problem, method, FEW)
     assert all(name in str(error.value) for name in methods_for(problem))
-
-
-def test_what_takes_long_to_compile_is_announced_once(monkeypatch):
-    monkeypatch.setattr("go_rl.compare.portfolio.compilation.MOMENT_SECONDS", 0.05)
-    said: list[str] = []
-    with announced(said.append, "this"):
-        time.sleep(0.3)
-    assert said == ["compiling this; the budget does not count it"]
-    assert isinstance(said[0], Milestone)
-    monkeypatch.setattr("go_rl.compare.portfolio.compilation.MOMENT_SECONDS", 5.0)
-    with announced(said.append, "that"):
-        pass
-    assert len(said) == 1

@@ -1,14 +1,12 @@
 """A result and a plan as a notebook shows them."""
 
 import sys
-from dataclasses import replace
 
 import pytest
 
 import go_rl
 from go_rl.compare.portfolio import Result
-from go_rl.core import PlanError, Status
-from go_rl.core.evaluation import failed
+from go_rl.core import PlanError
 
 
 @pytest.fixture(scope="module")
@@ -28,21 +26,6 @@ def test_a_plan(result):
     assert "<td>ring on ring2</td>" in text
     assert f"<td>{len(result.best.nodes)} on " in text
     assert "The plan is legal and fits." in text
-
-
-def test_names_are_text(result):
-    hostile = replace(result.best, optimizer="<b>")
-    assert "<td>&lt;b&gt;</td>" in hostile._repr_html_()
-    graph = replace(result.problem.graph, name="<i>")
-    shown = replace(result, problem=replace(result.problem, graph=graph))._repr_html_()
-    assert "<caption>&lt;i&gt; on ring2" in shown
-
-
-def test_a_failure(result):
-    broken = replace(result.best, evaluation=failed(Status.GAVE_UP, 2, ""), bound=0.0)
-    text = broken._repr_html_()
-    assert "<td>value</td><td>–</td>" in text
-    assert "<td>proven bound</td><td>none</td>" in text
 
 
 def test_a_data_frame_in_si_units(result):

@@ -10,8 +10,6 @@ import numpy as np
 import pytest
 
 from go_rl.core import RULE_SETS, Hardware, Topology, load_hardware
-from go_rl.core.hardware.hardware import Device
-from go_rl.core.hardware.presets import EXAMPLES
 from go_rl.verify.rules import FORM_RULES, RULES, legal
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -53,22 +51,6 @@ def test_every_rule_is_documented():
     text = (DOCS / "objectives.md").read_text(encoding="utf-8")
     for name in [*(rule.name for rule in FORM_RULES + RULES), *RULE_SETS]:
         assert f"`{name}`" in text
-
-
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_the_table_of_presets_is_true(name):
-    chip: Device = load_hardware(name).devices[0]
-    text = (DOCS / "hardware.md").read_text(encoding="utf-8")
-    row = next(line for line in text.splitlines() if line.split("|")[2:3] == [f" {chip.kind} "])
-    flops, memory = row.split("|")[3].split()[0], row.split("|")[4].split()
-    assert float(flops) == chip.peak_flops
-    assert float(memory[0]) * {"MB": 1e6, "GB": 1e9}[memory[1]] == chip.memory_bytes
-    launch, host = row.split("|")[6].split()[0], row.split("|")[7].split()[0]
-    assert float(launch) * 1e-6 == pytest.approx(chip.launch_seconds)
-    assert float(host) * 1e9 == chip.host_bandwidth
-    link = re.search(r"(\d+) GB/s", row.split("|")[8])
-    assert link is not None
-    assert float(link[1]) * 1e9 == load_hardware(name).links.bandwidth
 
 
 @pytest.mark.parametrize(

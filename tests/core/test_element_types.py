@@ -1,27 +1,17 @@
 """Element types: their names everywhere, what operators compute in, rates of devices."""
 
 import json
-from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from go_rl.core import (
-    Device,
     ElementType,
-    GraphError,
-    Hardware,
     HardwareError,
-    OpGraph,
     OpKind,
     load_hardware,
 )
 from go_rl.core.graph.element_type import computing_type, element_type
-from go_rl.core.graph.retyped import retyped
 from go_rl.core.hardware.document import hardware_json, read_hardware
-from go_rl.core.hardware.rates import RATES, priced_as, rates_of
-from go_rl.costs.devices import device_names
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 
 F32, BF16, F8, I8 = (
     ElementType.FLOAT32, ElementType.BFLOAT16, ElementType.FLOAT8, ElementType.INT8,
@@ -68,55 +58,6 @@ def test_an_operator_computes_in_the_widest_type_of_its_matrices(kind, operands,
     assert computing_type(kind, operands, results) is found
 
 
-def _graph(element: ElementType) -> OpGraph:
-    builder, width = GraphBuilder("g"), element.bits / 8
-    for name, kind in (("a", OpKind.MATMUL), ("b", OpKind.ELEMENTWISE)):
-        builder.add_node(
-            Node(name, "Op", kind, flops=9.0, bytes_accessed=30 * width, output_bytes=10 * width,
-                 output_itemsize=width, weight_bytes=2048 * width, weight_itemsize=width,
-                 weight_arrays={"w": 2048 * width}, element_type=element)
-        )  # fmt: skip
-    builder.add_edge(0, 1, 10 * width)
-    return builder.build()
-
-
-def test_only_products_in_other_types_change_what_a_graph_is():
-    single, half = _graph(F32), _graph(BF16)
-    assert single.product_type.tolist() == [0, 0]
-    assert half.product_type.tolist() == [BF16, 0]
-    assert replace(single, element_type=None).digest == single.digest
-    assert replace(half, element_type=None).digest != half.digest
-
-
-def test_a_graph_in_another_type_is_the_one_that_was_made_in_it():
-    single, half = _graph(F32), _graph(BF16)
-    found = replace(retyped(single, "bfloat16"), name="g")
-    assert found.digest == half.digest
-    assert replace(retyped(half, "float32"), name="g").digest == single.digest
-    double = _graph(ElementType.FLOAT64)
-    assert replace(retyped(double, "bf16"), name="g").digest == double.digest
-    with pytest.raises(GraphError, match="does not say in which element types it computes"):
-        retyped(replace(single, element_type=None), "bfloat16")
-    with pytest.raises(GraphError, match="'bfloat6'; did you mean 'bfloat16'"):
-        retyped(single, "bfloat6")
-
-
-def test_a_type_without_a_rate_runs_as_the_next_wider_one():
-    assert priced_as(["bfloat16"], F8) is BF16
-    assert priced_as(["int8"], ElementType.INT4) is I8
-    assert priced_as(["float16"], BF16) is F32
-    assert priced_as([], ElementType.FLOAT4) is F32
-    device = load_hardware("a100x2").devices[0]
-    assert device.rate(F8) == device.rate(BF16) == 312e12
-    assert device.rate(F32) == device.peak_flops
-
-
-def test_data_sheets_state_rates_of_devices_that_there_are():
-    assert set(RATES) - {"tpu-v4", "tpu-v5e", "cpu-1", "a100"} <= set(device_names())
-    for name in RATES:
-        assert all(rate > 0 for _, rate in rates_of(name))
-
-
 def test_rates_are_read_back():
     hardware = load_hardware("h100x2")
     again = read_hardware(json.loads(json.dumps(hardware_json(hardware))), "h")
@@ -139,13 +80,3 @@ def test_wrong_rates_are_named(rates, words):
     document["devices"][0]["rates"] = rates
     with pytest.raises(HardwareError, match=words):
         read_hardware(document, "h")
-
-
-def test_a_device_need_not_compute_in_a_type():
-    device = Device("d", 1e12, 1e9, 1e11, rates=(("float64", 0.0),))
-    assert not device.runs("MatMul", OpKind.MATMUL, ElementType.FLOAT64)
-    assert device.runs("MatMul", OpKind.MATMUL, BF16)
-    assert device.is_limited
-    assert not replace(device, rates=()).is_limited
-    assert isinstance(load_hardware("p100x2"), Hardware)
-    assert np.isfinite(device.rate(BF16))

@@ -8,10 +8,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from go_rl.core import GraphError, OpKind
-from go_rl.core.errors import nearest
 from go_rl.core.files.strict_json import parse_json
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.runtime.array_file import UNREADABLE, read_arrays
 
 
@@ -71,15 +68,3 @@ def test_arrays_come_back_as_they_were(tmp_path):
     for name, array in arrays.items():
         np.testing.assert_array_equal(found[name], array)
         assert found[name].dtype == array.dtype
-
-
-def test_extents_that_no_array_holds_are_refused():
-    builder = GraphBuilder("huge")
-    builder.add_node(Node("x", "Op", OpKind.OTHER, output_shape=(2, 2**63)))
-    with pytest.raises(GraphError, match=r"graph 'huge': node 'x' has output_shape .* 64 bits"):
-        builder.build()
-
-
-def test_long_words_are_not_compared():
-    assert nearest("a" * 10_000, ["a" * 9_999] * 1000) == "."
-    assert nearest("conv", ["a" * 9_999, "convs"]) == "; did you mean 'convs'?"

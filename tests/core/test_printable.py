@@ -2,7 +2,7 @@
 
 import pytest
 
-from go_rl.core.printable import abridged, message_line, printable
+from go_rl.core.printable import message_line, printable
 
 
 @pytest.mark.parametrize(
@@ -18,19 +18,6 @@ from go_rl.core.printable import abridged, message_line, printable
 )
 def test_characters_that_are_not_seen_are_escaped(text, shown):
     assert printable(text) == shown
-
-
-@pytest.mark.parametrize(
-    ("longest", "short"),
-    [(1, "…"), (2, "a…"), (3, "a…z"), (6, "abc…yz"), (26, "abcdefghijklmnopqrstuvwxyz")],
-)
-def test_the_middle_goes(longest, short):
-    assert abridged("abcdefghijklmnopqrstuvwxyz", longest) == short
-
-
-def test_any_length_may_be_measured():
-    """Wide characters take two cells."""
-    assert abridged("漢字漢字", 5, lambda text: sum(1 + (c > "…") for c in text)) == "漢…字"
 
 
 def test_a_message_is_one_short_line():

@@ -1,6 +1,5 @@
 """`Problem`, rule sets, budgets and progress."""
 
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +8,6 @@ import pytest
 from go_rl.core import (
     RULE_SETS,
     Budget,
-    Objective,
     ProblemError,
     Progress,
     Rules,
@@ -56,16 +54,6 @@ def test_what_does_not_fit_is_refused(fields, words, problem_of, small_ring):
     assert words in str(error.value)
 
 
-def test_devices_know_their_kind(problem_of, small_boxes):
-    problem = problem_of("ab", [], small_boxes(2, 3), objective=Objective.MAX_LOAD)
-    assert problem.device_kind.tolist() == [0, 0, 1, 1, 1]
-    assert problem.work.tolist() == [1.0, 1.0]
-    assert not problem.has_colocation
-    tied = problem_of("ab", [], small_boxes(1, 1), per_node={"colocation": {"a": 0}},
-                      objective=Objective.MAX_LOAD)  # fmt: skip
-    assert tied.has_colocation
-
-
 @pytest.mark.parametrize(
     ("limits", "words"),
     [
@@ -88,19 +76,3 @@ def test_progress_keeps_the_best_curve():
     assert not progress.spent
     progress.record(np.inf)
     assert progress.spent
-
-
-def test_time_ends_a_budget():
-    progress = Progress(Budget(seconds=5.0))
-    assert progress.remaining_samples == float("inf")
-    assert not progress.spent
-    progress.started -= 6.0
-    assert progress.spent
-
-
-def test_begin_and_end_of_a_budget_are_of_one_clock(monkeypatch):
-    """Experiments replace the clock by the processor's; the begin once was of the old one."""
-    times = iter([100.0, 104.0, 106.0])
-    monkeypatch.setattr(time, "perf_counter", lambda: next(times))
-    progress = Progress(Budget(seconds=5.0))
-    assert [progress.wall_seconds, progress.spent] == [4.0, True]

@@ -82,17 +82,6 @@ def test_a_lock_of_another_machine_stays_one(tmp_path):
         pass
 
 
-def test_files_are_locked_beside_them_and_folders_are_kept_when_something_was_written(tmp_path):
-    path = tmp_path / "deep" / "weights.npz"
-    with locked(path, file=True):
-        assert [each.name for each in path.parent.iterdir()] == [".weights.npz.lock"]
-        with pytest.raises(RunLockError, match=f"process {os.getpid()} "):
-            locked(path, file=True).__enter__()
-        with locked(path.parent / "other.npz", file=True):
-            path.write_bytes(b"1")
-    assert [each.name for each in path.parent.iterdir()] == ["weights.npz"]
-
-
 def test_what_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(RunLockError, match=r"file/run: cannot be locked"):

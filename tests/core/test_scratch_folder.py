@@ -1,6 +1,5 @@
 """Temporary folders: gone at the end, and those of killed processes at the next start."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -46,17 +45,3 @@ def test_what_a_killed_process_left_goes_and_what_a_living_one_has_stays(tmp_pat
     assert names(tmp_path) == [theirs.name]
     with scratch_folder("check", tmp_path) as ours:
         assert names(tmp_path) == [ours.name]
-
-
-def test_other_folders_and_links_stay(tmp_path: Path) -> None:
-    kept = tmp_path / "kept"
-    (kept / "inside").mkdir(parents=True)
-    for name in (".go_rl_mine", "go_rl_plan_1.scratch"):
-        (tmp_path / name).mkdir()
-    (tmp_path / ".go_rl_link.scratch").symlink_to(kept)
-    (tmp_path / ".go_rl_file.scratch").write_text("")
-    before = names(tmp_path)
-    with scratch_folder("plan", tmp_path):
-        pass
-    assert names(tmp_path) == before
-    assert os.listdir(kept) == ["inside"]

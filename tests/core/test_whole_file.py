@@ -12,14 +12,7 @@ from go_rl.core.files.whole_file import (
     check_target,
     whole_file,
     write_bytes,
-    write_text,
 )
-
-
-def test_a_file_and_its_folders_are_made(tmp_path: Path) -> None:
-    write_text(tmp_path / "a" / "b" / "plan.json", "é\n")
-    assert (tmp_path / "a" / "b" / "plan.json").read_bytes() == "é\n".encode()
-    assert [p.name for p in (tmp_path / "a" / "b").iterdir()] == ["plan.json"]
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, OSError, ValueError])
@@ -78,19 +71,9 @@ def test_a_device_is_refused(device: str) -> None:
         check_target(device)
 
 
-def test_a_folder_is_not_replaced(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="it is a folder, not a regular file"):
-        write_bytes(tmp_path, b"")
-
-
 def test_a_file_above_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for check in (check_parents, check_target, lambda path: write_bytes(path, b"")):
         with pytest.raises(NotADirectoryError) as error:
             check(tmp_path / "file" / "out" / "plan.json")
         assert error.value.strerror == f"{tmp_path / 'file'} is not a folder"
-
-
-def test_long_names_leave_room_for_the_part(tmp_path: Path) -> None:
-    write_bytes(tmp_path / ("n" * 250 + ".npz"), b"x")
-    write_bytes(tmp_path / ("é" * 120 + ".npz"), b"x")

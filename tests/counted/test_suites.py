@@ -4,7 +4,6 @@ import os
 
 import numpy as np
 import pytest
-from runner.trial import run_trial
 from runner.worker_pool import Runner, chosen
 
 from .corruptions import CORRUPTIONS
@@ -47,18 +46,6 @@ def test_the_counts_are_those_that_were_asked_for():
         "kills": 100, "hostile-folders": 50, "two-runs": 12, "signals": 20, "grown-files": 60,
     }  # fmt: skip
     assert {name: counts[name] for name, count in least.items() if counts[name] < count} == {}
-
-
-def test_malformed_inputs_have_names_of_their_own():
-    names = [case.name for case in CASES]
-    assert len(set(names)) == len(names)
-
-
-@pytest.mark.parametrize("name", FEW)
-def test_a_few_trials_hold(name):
-    suite = find_suite(name)
-    lost = [failure for index in FEW[name] if (failure := run_trial(suite, index))]
-    assert [f"{failure.repeat}: {failure.what}" for failure in lost] == []
 
 
 @pytest.mark.slow

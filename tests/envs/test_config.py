@@ -56,14 +56,6 @@ def test_a_cost_model_prices_the_graphs():
         EnvironmentConfig(graph=graph, cost="lerned")
 
 
-def test_a_configuration_does_as_well_as_keywords():
-    config = EnvironmentConfig(problem=SMALL, action="fix", max_nodes=6)
-    assert (
-        PlanEnv(config).action_space
-        == PlanEnv(problem=SMALL, action="fix", max_nodes=6).action_space
-    )
-
-
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [

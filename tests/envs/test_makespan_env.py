@@ -1,21 +1,13 @@
 """The makespan environments: rewards by hand, masks, failures, the contract, the vector form."""
 
-import gymnasium
 import numpy as np
 import pytest
 from reference.small_rings import ring_problem
 from reference.step_problems import random_step, step_problem
 
-from go_rl.core import DECISIONS, EnvironmentUseError, OpKind, Problem, Status, load_hardware
-from go_rl.costs.models import ProblemOptions, make_problem
-from go_rl.envs import MAKESPAN_NODE_FEATURES, EnvironmentConfig, PlanEnv
+from go_rl.core import DECISIONS, EnvironmentUseError, OpKind, Problem, Status
+from go_rl.envs import EnvironmentConfig, PlanEnv
 
-IDS = {
-    "Placement": ("placement",),
-    "Schedule": ("schedule",),
-    "Fusion": ("fusion",),
-    "Joint": DECISIONS,
-}
 PAIR = [(0, 2, 1.0), (1, 3, 1.0)]
 
 
@@ -78,28 +70,6 @@ def test_fusion_by_hand():
     assert info["fusion_group"].tolist() == [0, 1, 2]
 
 
-def test_fusion_pays_where_the_prices_say_so():
-    source = step_problem([0.0] * 3, [(0, 1, 4e9), (1, 2, 4e9)], kinds=[OpKind.ELEMENTWISE] * 3)
-    options = ProblemOptions(objective=source.objective, decisions=("fusion",), memory=False)
-    env = PlanEnv(problem=make_problem(source.graph, load_hardware("p100x4"), options))
-    assert play(env, [0, 0, 0])[0] == pytest.approx(-1.0)
-    reward, info = play(env, [1, 1, 0])
-    assert info["fusion_group"].tolist() == [0, 0, 0]
-    assert -1.0 < reward < 0.0
-
-
-@pytest.mark.parametrize("form", ["node", "all"])
-def test_joint_decides_all_three(form):
-    chosen = [[0, 3, 1], [1, 2, 0], [0, 1, 0], [1, 0, 0]]
-    problem = chains(DECISIONS, kinds=[OpKind.ELEMENTWISE] * 4)
-    env = PlanEnv(problem=problem, action=form)
-    reward, info = play(env, chosen if form == "node" else [chosen])
-    assert reward == pytest.approx(-np.sqrt(0.5))
-    assert info["device"].tolist() == [0, 1, 0, 1]
-    assert info["priority"].tolist() == [3, 2, 1, 0]
-    assert info["fusion_group"].tolist() == [0, 1, 0, 3]
-
-
 def test_masks_by_hand():
     """Node 0 is pinned, 1 and 3 share a class, kind 1 cannot run node 2."""
     seconds = [[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, np.inf, 1.0]]
@@ -139,50 +109,6 @@ def test_following_the_masks_obeys_pins_classes_and_abilities(seed):
     assert all(len(set(device[label == c])) <= 1 for c in (0, 1))
     takes = problem.seconds[problem.device_kind[device], np.arange(len(device))]
     assert np.isfinite(takes[~problem.graph.is_fed]).all()
-
-
-def test_inputs_and_constants_are_not_decided_and_sit_beside_their_readers():
-    kinds = [OpKind.INPUT, OpKind.OTHER, OpKind.OTHER]
-    problem = step_problem([0.0, 1.0, 1.0], [(0, 2, 1.0)], 2, decisions=("placement",), kinds=kinds)
-    env = PlanEnv(problem=problem)
-    observed, info = env.reset()
-    assert info["node"] == 1
-    copied = observed["nodes"][:, MAKESPAN_NODE_FEATURES.index("copied")]
-    assert copied.tolist() == [1, 0, 0]
-    reward, info = play(env, [0, 1])
-    assert info["device"].tolist() == [1, 0, 1]
-    assert reward == pytest.approx(-np.sqrt(0.5))
-
-
-def test_a_class_led_by_a_constant_follows_its_decided_node():
-    problem = step_problem(
-        [0.0, 1.0, 1.0],
-        [(0, 1, 1.0)],
-        2,
-        decisions=("placement",),
-        kinds=[OpKind.CONSTANT, OpKind.OTHER, OpKind.OTHER],
-        colocation=[3, -1, 3],
-    )
-    _, info = play(PlanEnv(problem=problem), [0, 1])
-    assert info["device"].tolist() == [1, 0, 1]
-
-
-def test_observations_show_decisions():
-    env = PlanEnv(problem=chains(DECISIONS), max_nodes=6, max_edges=3)
-    env.reset()
-    observed = env.step(np.array([1, 19, 0]))[0]
-    assert observed in env.observation_space
-    shown = {
-        name: observed["nodes"][:, MAKESPAN_NODE_FEATURES.index(name)].tolist()
-        for name in ("chip", "decided", "current", "priority", "fusion_priority")
-    }
-    assert shown == {
-        "chip": [1, -1, -1, -1, 0, 0],
-        "decided": [1, 0, 0, 0, 0, 0],
-        "current": [0, 1, 0, 0, 0, 0],
-        "priority": [1, -1, -1, -1, 0, 0],
-        "fusion_priority": [0, -1, -1, -1, 0, 0],
-    }
 
 
 @pytest.mark.parametrize("form", ["node", "all"])
@@ -277,22 +203,3 @@ def test_wrong_actions(decisions, form, action, sentence):
 def test_misuse(fields, sentence):
     with pytest.raises(EnvironmentUseError, match=sentence):
         PlanEnv(**fields)
-
-
-def test_decisions_may_be_one_text():
-    assert EnvironmentConfig(chains(), decide="placement").decide == ("placement",)
-    assert EnvironmentConfig(chains(DECISIONS), decide="placement, fusion,schedule").decide == (
-        "placement", "fusion", "schedule"
-    )  # fmt: skip
-
-
-def test_a_configuration_goes_with_an_id_that_agrees():
-    env = gymnasium.make("go_rl/Placement-v1", config=EnvironmentConfig(chains()))
-    assert env.action_space == gymnasium.spaces.Discrete(2)
-    with pytest.raises(EnvironmentUseError, match="decisions are placement"):
-        gymnasium.make("go_rl/Fusion-v1", config=EnvironmentConfig(chains()))
-
-
-def test_the_joint_id_may_decide_less():
-    env = gymnasium.make("go_rl/Joint-v1", graph=chains().graph, decide="fusion,placement")
-    assert env.action_space == gymnasium.spaces.MultiDiscrete([4, 20])

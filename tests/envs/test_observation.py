@@ -37,18 +37,6 @@ def test_features_by_hand():
     assert observed["edges"][:, 0] == pytest.approx([0.0, 1 / 18, 2 / 18, 0.0])
 
 
-def test_progress_shows_in_the_last_columns():
-    env = PlanEnv(problem=diamond())
-    observed, _ = env.reset()
-    assert column(observed, "chip") == [0.0, -1.0, -1.0, -1.0]
-    assert column(observed, "current") == [1.0, 0.0, 0.0, 0.0]
-    env.step(0)
-    observed = env.step(1)[0]
-    assert column(observed, "chip")[:2] == [0.0, 0.5]
-    assert column(observed, "decided") == [1.0, 1.0, 0.0, 0.0]
-    assert column(observed, "current") == [0.0, 0.0, 1.0, 0.0]
-
-
 @pytest.mark.parametrize("action", ["fix", "sample"])
 def test_one_forms_show_the_partition_at_the_end(action):
     env = PlanEnv(problem=diamond(), action=action)
@@ -80,10 +68,3 @@ def test_graph_form_holds_the_same_without_padding():
     assert (observed.edges == padded["edges"][:4]).all()
     assert (observed.edge_links == padded["links"][:4]).all()
     assert observed.edges.shape == (4, len(EDGE_FEATURES))
-
-
-@pytest.mark.parametrize("seen", ["dict", "graph"])
-def test_a_graph_without_edges(seen):
-    env = PlanEnv(problem=ring_problem(2, [], 2), observation=seen)
-    observed, _ = env.reset()
-    assert observed in env.observation_space

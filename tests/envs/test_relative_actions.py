@@ -1,18 +1,14 @@
 """Relative actions against brute force, and shaped rewards against the rewards they are made of."""
 
 from dataclasses import replace
-from itertools import pairwise, product
 from typing import Any
 
-import gymnasium
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env
 from reference.small_rings import legal_plans, random_ring, ring_problem
-from reference.step_problems import step_problem
 
 from go_rl.core import EnvironmentUseError, Problem, Status
-from go_rl.envs import NODE_FEATURES, CurrentNode, PlanEnv
+from go_rl.envs import PlanEnv
 
 CHAIN = [(0, 1), (1, 2), (2, 3)]
 SHAPED = "shaped-speed-up"
@@ -28,22 +24,6 @@ def played(env: Any, actions: Any) -> tuple[float, float, dict[str, Any]]:
         total += reward
     assert ended
     return first, total, info
-
-
-def test_relative_actions_reach_every_monotone_assignment():
-    """Of a chain on three chips: no chip is skipped, and the first node is on chip 0."""
-    env, reached = PlanEnv(problem=ring_problem(4, CHAIN, 3), action="relative"), set()
-    for moves in product((0, 1), repeat=4):
-        env.reset(seed=0)
-        for move in moves:
-            _, _, ended, _, info = env.step(move)
-            if ended:
-                break
-        if info["status"] is Status.OK:
-            reached.add(tuple(info["device"].tolist()))
-    plans = [plan.tolist() for plan in legal_plans(ring_problem(4, CHAIN, 3))]
-    assert reached == {tuple(p) for p in plans if all(b - a in (0, 1) for a, b in pairwise(p))}
-    assert len(reached) == len(plans) == 7
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -69,18 +49,6 @@ def test_masks_are_the_legal_moves(seed):
         *_, info = env.step(move)
     assert info["status"] is Status.OK
     assert info["device"].tolist() == plans[0].tolist()
-
-
-@pytest.mark.parametrize("action", ["node", "relative"])
-@pytest.mark.parametrize("reward", ["speed-up", SHAPED])
-def test_gymnasiums_checker_passes(action, reward):
-    env = gymnasium.make(
-        "go_rl/Partition-v1", problem=ring_problem(4, CHAIN, 3), action=action, reward=reward
-    )
-    check_env(env.unwrapped)
-    env.reset(seed=0)
-    size = env.action_space.n  # pyright: ignore[reportAttributeAccessIssue]
-    assert env.get_wrapper_attr("action_masks")().shape == (size,)
 
 
 def test_a_move_past_the_last_chip_ends_the_episode():
@@ -125,23 +93,6 @@ def test_shaped_rewards_add_up_to_the_reward_less_the_first_potential(action, se
         assert min(potentials[:-1]) >= expected - 1e-9
 
 
-@pytest.mark.parametrize("action", ["node", "relative"])
-def test_the_vector_form_pays_the_same_shaped_rewards(action):
-    fields = {"problem": ring_problem(4, CHAIN, 3), "action": action, "reward": SHAPED}
-    pair = [
-        gymnasium.make_vec("go_rl/Partition-v1", 3, mode, **fields)
-        for mode in ("vector_entry_point", "sync")
-    ]
-    for env in pair:
-        env.reset(seed=0)
-    pair[0].action_space.seed(0)
-    for _ in range(20):
-        actions = pair[0].action_space.sample()
-        ours, theirs = (env.step(actions) for env in pair)
-        assert ours[1].tolist() == theirs[1].tolist()
-        assert ours[4]["potential"].tolist() == theirs[4]["potential"].tolist()
-
-
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
@@ -156,38 +107,3 @@ def test_the_vector_form_pays_the_same_shaped_rewards(action):
 def test_bad_options_are_refused(fields, sentence):
     with pytest.raises(EnvironmentUseError, match=sentence):
         PlanEnv(problem=ring_problem(4, CHAIN, 2), **fields)
-
-
-def test_a_makespan_takes_neither():
-    problem = step_problem([1.0] * 3, [(0, 2, 1.0)], 2, decisions=("placement",))
-    with pytest.raises(EnvironmentUseError, match="needs a ring and action='node' or 'relative'"):
-        PlanEnv(problem=problem, reward=SHAPED)
-    with pytest.raises(EnvironmentUseError, match="unknown action 'relative'"):
-        PlanEnv(problem=problem, action="relative")
-
-
-def test_a_relative_action_is_one_of_two():
-    env = PlanEnv(problem=ring_problem(4, CHAIN, 3), action="relative")
-    env.reset(seed=0)
-    with pytest.raises(EnvironmentUseError, match=r"action names move 2; allowed are 0\.\.1"):
-        env.step(2)
-
-
-def test_a_short_observation_by_hand():
-    """Two of four equal nodes are decided, one on each of two chips; a chip's mean load is 2."""
-    env = CurrentNode(PlanEnv(problem=ring_problem(4, CHAIN, 2), action="relative"))
-    env.reset(seed=0)
-    env.step(0)
-    seen = env.step(1)[0]
-    assert seen in env.observation_space
-    assert seen[-3:].tolist() == [0.5, 0.5, 1.0]
-    assert seen[NODE_FEATURES.index("current")] == 1.0
-    assert seen[NODE_FEATURES.index("depth")] == pytest.approx(2 / 3)
-
-
-def test_a_short_observation_needs_a_padded_one_of_a_ring():
-    with pytest.raises(EnvironmentUseError, match="needs observation='dict', not 'graph'"):
-        CurrentNode(PlanEnv(problem=ring_problem(4, CHAIN, 2), observation="graph"))
-    problem = step_problem([1.0] * 3, [(0, 2, 1.0)], 2, decisions=("placement",))
-    with pytest.raises(EnvironmentUseError, match="needs go_rl/Partition-v1"):
-        CurrentNode(PlanEnv(problem=problem))

@@ -3,7 +3,6 @@
 from typing import Any
 
 import gymnasium
-import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 from reference.small_rings import ring_problem
@@ -11,7 +10,7 @@ from reference.step_problems import step_problem
 
 from go_rl.core import EnvironmentUseError
 from go_rl.envs import PlanEnv
-from go_rl.envs.rendering import RENDER_MODES, device_colours
+from go_rl.envs.rendering import RENDER_MODES
 
 IDS = {
     "Partition": None, "Placement": ("placement",), "Schedule": ("schedule",),
@@ -31,10 +30,6 @@ def made(name: str, mode: str, **fields: Any) -> Any:
     return gymnasium.make(
         f"go_rl.envs:go_rl/{name}-v1", problem=small_problem(name), render_mode=mode, **fields
     )
-
-
-def has_colour(picture: np.ndarray, colour: tuple[int, int, int]) -> bool:
-    return bool((picture == np.array(colour)).all(axis=2).any())
 
 
 @pytest.mark.parametrize("name", IDS)
@@ -61,63 +56,6 @@ def test_the_text_counts_nodes_and_seconds_of_each_device():
     times = info["reference_seconds"] / info["seconds"]
     assert f"{times:.3g} times as fast as the reference plan" in title
     assert end == "open: 0 of 4 nodes"
-
-
-def test_a_failure_is_said():
-    env = made("Partition", "ansi")
-    env.reset(seed=0)
-    info = env.step(2)[-1]  # no node is left for the chips before it
-    title, *_ = env.render().splitlines()
-    assert str(info["status"]) in title
-    assert info["detail"] in title
-
-
-def test_the_picture_shows_the_devices_used_so_far():
-    env = made("Placement", "rgb_array")
-    env.reset(seed=0)
-    first, second = device_colours(2)
-    before = env.render()
-    assert (before.shape, before.dtype) == ((600, 800, 3), np.uint8)
-    assert not has_colour(before[:440], first)
-    env.step(0)
-    during = env.render()
-    assert has_colour(during[:440], first)
-    assert not has_colour(during[:440], second)
-    for device in (1, 1, 1):
-        env.step(device)
-    assert has_colour(env.render()[:440], second)
-
-
-def test_schedules_and_whole_plans_are_open_until_they_are_decided():
-    env = made("Schedule", "ansi")
-    env.reset(seed=0)
-    assert env.render().endswith("open: 4 of 4 nodes")
-    env.step(3)
-    assert env.render().endswith("open: 3 of 4 nodes")
-    whole = made("Joint", "ansi", action="all")
-    whole.reset(seed=0)
-    assert "nothing decided yet" in whole.render()
-    whole.step(whole.action_space.sample() * 0)
-    assert whole.render().endswith("open: 0 of 4 nodes")
-
-
-def test_a_list_of_frames_is_gymnasiums_own():
-    env = made("Placement", "rgb_array_list")
-    env.reset(seed=0)
-    env.step(0)
-    assert len(env.render()) == 2
-
-
-@pytest.mark.parametrize("form", ["vector_entry_point", "sync"])
-def test_both_vector_forms_draw_each_episode(form):
-    env = gymnasium.make_vec(
-        "go_rl.envs:go_rl/Placement-v1", 2, form, problem=small_problem("Placement"),
-        render_mode="ansi",
-    )  # fmt: skip
-    env.reset(seed=0)
-    env.step(np.array([0, 1]))
-    pictures: Any = env.render()
-    assert ["1 nodes" in picture.splitlines()[1] for picture in pictures] == [True, False]
 
 
 def test_wrong_modes_and_order():

@@ -12,7 +12,6 @@ from go_rl.envs import PlanEnv
 from go_rl.objectives.ring.workspace import RingWorkspace
 
 CHAIN = [(0, 1), (1, 2), (2, 3)]
-FORMS = ("node", "fix", "sample")
 
 
 def chain(chips: int = 2, **fields) -> Problem:
@@ -107,16 +106,6 @@ def test_mask_is_the_set_of_legal_chips(seed):
     assert info["status"] is Status.OK
 
 
-def test_copied_nodes_are_not_decided():
-    edges = [(0, 1), (0, 3), (1, 2), (2, 3)]
-    problem = ring_problem(4, edges, 3, "replicate", seconds=[1e-6, 1.0, 1.0, 1.0])
-    env = PlanEnv(problem=problem)
-    _, info = env.reset()
-    assert info["node"] == 1
-    _, info = play(env, [0, 1, 2])
-    assert info["device"].tolist() == [0, 0, 1, 2]
-
-
 @pytest.mark.parametrize(
     ("problem", "actions", "status", "words"),
     [
@@ -177,15 +166,6 @@ def test_wrong_actions(form, action, sentence):
         env.step(action)
 
 
-def test_info_says_how_a_plan_follows_from_fixed_chips():
-    env = PlanEnv(problem=chain(), action="fix")
-    for chips, by, apart in (([0, 0, 1, 1], "independent", 0.0), ([1, 0, 1, 1], "cuts", 0.25)):
-        env.reset(seed=0)
-        info = env.step(np.array(chips))[4]
-        assert (info["legalized_by"], info["displacement"]) in ((by, apart), ("tree", apart))
-        assert "log_prob_gap" not in info
-
-
 def test_info_says_how_a_plan_follows_from_log_probabilities():
     """Node 1 wants chip 1 a little more than chip 0: the likeliest cuts give it that."""
     env = PlanEnv(problem=chain(), action="sample")
@@ -202,12 +182,3 @@ def test_info_says_how_a_plan_follows_from_log_probabilities():
         assert info["displacement"] == pytest.approx(abs(chip - share) / 4, abs=1e-6)
         assert info["log_prob_gap"] == pytest.approx(0.0 if chip else 0.25, abs=1e-6)
     assert seen == {0, 1}
-
-
-def test_failures_and_single_nodes_have_no_fidelity():
-    env = PlanEnv(problem=replace(chain(), fixed={0: 1, 3: 0}), action="fix")
-    env.reset(seed=0)
-    info = env.step(np.zeros(4, np.int64))[4]
-    assert info["legalized_by"] == "none"
-    assert not {"displacement", "log_prob_gap"} & {*info}
-    assert "legalized_by" not in play(PlanEnv(problem=chain()), [0, 0, 1, 1])[1]

@@ -6,18 +6,13 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
-from reference.small_rings import random_ring, ring_problem
+from reference.small_rings import ring_problem
 
 from go_rl.core import Status
 from go_rl.envs import PlanEnv, PlanVectorEnv
 
 CHAIN = ring_problem(4, [(0, 1), (1, 2), (2, 3)], 2)
 FORMS = ("node", "fix", "sample")
-
-
-def three_chip_problems():
-    found = [random_ring(seed, "default") for seed in range(12)]
-    return [p for p in found if p.hardware.num_devices == 3][:3]
 
 
 def test_make_vec_prices_a_batch():
@@ -50,7 +45,7 @@ def test_an_episode_that_fails_starts_again_while_others_go_on():
     assert observed["nodes"].shape[0] == 2
 
 
-@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize("asynchronous", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_in_gymnasiums_vector_wrappers(asynchronous):
     """Spawned, not forked: JAX's threads may be running."""
     makers = [partial(PlanEnv, problem=CHAIN, action="fix")] * 2

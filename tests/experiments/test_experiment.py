@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from experiments.experiment import Experiment
-from experiments.page_text import Column, grid_table
-from experiments.rows import KeptRows, grouped, read_rows, rows_table
+from experiments.page_text import Column
+from experiments.rows import grouped, rows_table
 from experiments.statistics import (
     family_means,
     geometric_mean,
@@ -26,12 +26,6 @@ class Run:
     name: str
     seconds: Annotated[float, Column("seconds, ms", ".1f")]
     share: Annotated[float, Column(form="{:.0%} of all")] = 0.5
-
-
-@dataclass(frozen=True)
-class Traced:
-    name: str
-    curve: list[float]
 
 
 @dataclass(frozen=True)
@@ -72,37 +66,6 @@ def test_remarks_written_by_hand_stay(tmp_path, monkeypatch):
     page.write_text(page.read_text() + "\n## Remarks\n\nBy hand.\n")
     Toy(out=tmp_path, seeds=3).run()
     assert page.read_text().endswith("| run 2 | 2.2 | 50% of all |\n\n## Remarks\n\nBy hand.\n")
-
-
-def test_the_command_line_has_own_and_common_options(tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["script", "--seeds", "3", "--out", str(tmp_path)])
-    monkeypatch.setattr(Experiment, "module", "experiments.toy")
-    Toy.main()
-    assert len(read_rows(Run, tmp_path / "toy.csv")) == 3
-
-
-def test_rows_with_lists_are_lines_of_json(tmp_path, capsys):
-    path = tmp_path / "runs.jsonl"
-    KeptRows(Traced, path).add(Traced("a", [1.0, 0.5]))
-    assert KeptRows(Traced, path).rows == [Traced("a", [1.0, 0.5])]
-    assert "curve" not in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("without", "heads"), [((), "name | seconds, ms | share"), (("share",), "name | seconds, ms")]
-)
-def test_fields_can_be_left_out_of_a_table(without, heads):
-    told = rows_table([Run("a", float("nan"))], without)
-    assert told.splitlines()[0] == f"| {heads} |"
-    assert "| a | – |" in told
-
-
-def test_a_grid_has_a_cell_for_each_row_and_column():
-    columns = {"twice": lambda number: str(2 * number), "negative": lambda number: str(-number)}
-    assert grid_table("", {"one": 1, "two": 2}, columns) == (
-        "|  | twice | negative |\n| --- | ---: | ---: |\n| one | 2 | -1 |\n| two | 4 | -2 |\n"
-    )
-    assert grid_table("x", ["a"], ["b"], lambda row, column: row + column).endswith("| a | ab |\n")
 
 
 def test_numbers_are_summed_up_by_hand():

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
 from onnx import TensorProto, helper
 
 from experiments.readers.foreign_models import (
-    all_makers,
-    kind_of,
-    make_missing,
     page,
     read_as_advised,
     row_of,
-    source_of,
 )
-from go_rl.core.errors import MissingDependencyError
 
 
 def write(path, shape, nodes):
@@ -36,15 +30,6 @@ def test_the_advice_is_followed_until_the_model_is_read(tmp_path):
     assert "own.Twist" in row.notes
 
 
-def test_a_refusal_without_a_way_out_stays(tmp_path):
-    conv = helper.make_node("Conv", ["x", "x"], ["y"])
-    reading = read_as_advised(write(tmp_path / "m.onnx", [2, 3], [conv]))
-    assert reading.graph is None
-    row = row_of("m", reading, None)
-    assert row.outcome == "refused"
-    assert "0 of 1 are read" in page([row], {})
-
-
 def test_a_derived_model_is_compared_with_its_source(tmp_path):
     relu, neg = (helper.make_node(op, [a], [b]) for op, a, b in (("Relu", "x", "z"),
                                                                  ("Neg", "z", "y")))  # fmt: skip
@@ -56,46 +41,3 @@ def test_a_derived_model_is_compared_with_its_source(tmp_path):
     assert (row.source, row.flop_ratio) == ("transformers_bert_script", 0.5)
     assert "| 0.500 |" in page([row], {"other": "ValueError: no"})
     assert "- other: ValueError: no" in page([row], {"other": "ValueError: no"})
-
-
-@pytest.mark.parametrize(
-    ("model", "kind", "source"),
-    [
-        ("keras_tensorflow_unet", "Keras, tf2onnx", ""),
-        ("keras_tensorflow_unet_static_qdq", "static QDQ", "keras_tensorflow_unet"),
-        (
-            "keras_tensorflow_unet_static_qdq_all",
-            "static QDQ, optimised",
-            "keras_tensorflow_unet_static_qdq",
-        ),
-        ("keras_torch_lstm_basic", "optimised, basic", "keras_torch_lstm"),
-        ("svr", "scikit-learn", ""),
-    ],
-)
-def test_names_say_what_wrote_a_model(model, kind, source):
-    assert (kind_of(model), source_of(model)) == (kind, source)
-
-
-def test_a_missing_generator_names_its_command(tmp_path):
-    def make(path):
-        raise ModuleNotFoundError("no", name="skl2onnx")
-
-    with pytest.raises(MissingDependencyError, match=r"svr needs the module skl2onnx; .*pip inst"):
-        make_missing(tmp_path, {"svr": make})
-
-
-def test_an_exporter_that_fails_is_reported(tmp_path):
-    def make(path):
-        path.write_text("half")
-        raise ValueError("no such cell\nmore")
-
-    assert make_missing(tmp_path, {"m": make}) == {"m": "ValueError: no such cell"}
-    assert not (tmp_path / "m.onnx").exists()
-
-
-def test_every_model_has_a_name_of_its_own_and_a_source_that_is_made_before():
-    """Naming the models needs none of the generators."""
-    names = list(all_makers())
-    assert len(names) == len(set(names)) > 100
-    for i, name in enumerate(names):
-        assert not source_of(name) or source_of(name) in names[:i]

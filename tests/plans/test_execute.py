@@ -6,7 +6,6 @@ import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
-from unittest.mock import Mock
 
 import jax
 import jax.numpy as jnp
@@ -33,7 +32,7 @@ from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.cutting.fusion import Fuser
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.objectives.makespan.simulate.pricing import MakespanPricer
-from go_rl.plans.run import PlacedProgram, choose_devices, cut_segments, place_function
+from go_rl.plans.run import cut_segments
 
 PARAMS = {"first": jnp.ones((3, 4)) / 7, "second": jnp.ones((4, 2)) / 3}
 X = jnp.arange(6.0).reshape(2, 3) / 5
@@ -95,16 +94,6 @@ def test_shared_devices_give_the_function_s_numbers(function, fused):
     assert "stand in for p100: times measured here say nothing" in done.note
 
 
-def test_a_placed_function_can_be_called_with_other_numbers(plan):
-    program, chosen = place_function(plan, mlp, (PARAMS, X), share=True)
-    assert isinstance(program, PlacedProgram)
-    for factor in (1.0, -2.0):
-        assert_equal(program(PARAMS, factor * X), mlp(PARAMS, factor * X))
-    assert set(chosen.devices) <= set(plan.device.tolist())
-    with pytest.raises(PlanError, match="given 4"):
-        program(PARAMS, (X, X))
-
-
 def test_a_saved_plan_and_keyword_arguments(tmp_path):
     def scaled(params, x, *, scale):
         return mlp(params, x)["y"] * scale
@@ -115,14 +104,6 @@ def test_a_saved_plan_and_keyword_arguments(tmp_path):
         tmp_path / "plan.json", scaled, (PARAMS, X), {"scale": 2.0}, share=True, repeats=1
     )
     assert_equal(done.outputs, scaled(PARAMS, X, scale=2.0))
-
-
-def test_arguments_that_come_back_and_constants():
-    def function(x):
-        return x, jnp.arange(3.0), jnp.float32(2.0)
-
-    plan = random_plan(go_rl.trace(function, X))
-    assert_equal(go_rl.execute(plan, function, (X,), share=True).outputs, function(X))
 
 
 def test_plans_for_something_else_are_refused(plan):
@@ -204,48 +185,6 @@ def test_segments_have_one_device_and_wait_for_lower_ones_only(seed):
     assert (before[crossing] < after[crossing]).all()
 
 
-def fake_devices(monkeypatch, **counts):
-    """Let JAX show devices of some platforms; the first is the default one."""
-    shown = {
-        platform: [Mock(spec=jax.Device, platform=platform, device_kind=kind) for _ in range(n)]
-        for platform, (n, kind) in counts.items()
-    }
-    monkeypatch.setattr(
-        jax, "local_devices", lambda backend=None: shown[backend or next(iter(shown))]
-    )
-    return shown
-
-
-def test_real_accelerators_first(monkeypatch):
-    shown = fake_devices(monkeypatch, gpu=(4, "NVIDIA A100-SXM4"), cpu=(1, "cpu"))
-    chosen = choose_devices(load_hardware("a100x4"), {1, 3})
-    assert chosen.devices == {1: shown["gpu"][1], 3: shown["gpu"][3]}
-    assert chosen.note == ""
-    assert choose_devices(load_hardware("p100x4"), {0}).note == (
-        "the plan is for p100, measured on NVIDIA A100-SXM4"
-    )
-
-
-def test_fewer_accelerators_than_the_plan_has(monkeypatch):
-    shown = fake_devices(monkeypatch, gpu=(2, "NVIDIA A100-SXM4"), cpu=(3, "cpu"))
-    far = choose_devices(load_hardware("a100x4"), {1, 3})
-    assert list(far.devices.values()) == shown["gpu"]
-    standing_in = choose_devices(load_hardware("a100x4"), {0, 1, 3})
-    assert list(standing_in.devices.values()) == shown["cpu"]
-    assert standing_in.note.startswith("CPU devices of this host (3) stand in for a100")
-    shared = choose_devices(load_hardware("a100x4"), {0, 1, 3}, share=True)
-    assert list(shared.devices.values()) == [*shown["gpu"], shown["gpu"][0]]
-    assert shared.note.startswith("3 devices of the plan share 2 GPU devices")
-    with pytest.raises(ExecutionError, match="uses 4 devices and JAX shows 3 CPU devices"):
-        choose_devices(load_hardware("a100x4"), range(4))
-
-
-def test_the_host_itself_needs_no_note(monkeypatch):
-    shown = fake_devices(monkeypatch, cpu=(1, "cpu"))
-    assert choose_devices(load_hardware("host"), {0}).devices == {0: shown["cpu"][0]}
-    assert choose_devices(load_hardware("host"), {0}).note == ""
-
-
 PROGRAM = """
 import json, sys
 import flax.linen as nn
@@ -288,6 +227,7 @@ json.dump(answer, sys.stdout)
 """
 
 
+@pytest.mark.slow
 def test_two_devices_of_the_host_give_the_function_s_numbers():
     """In a process of its own, as JAX counts its devices once."""
     flags = f"{os.environ.get('XLA_FLAGS', '')} --xla_force_host_platform_device_count=2"

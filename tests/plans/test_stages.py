@@ -17,7 +17,7 @@ from plans.stages_here import output_errors
 
 import go_rl
 from go_rl.api.load import save_graph
-from go_rl.core import ExecutionError, MissingDependencyError, Plan, PlanError, ReadError
+from go_rl.core import ExecutionError, MissingDependencyError, Plan, PlanError
 from go_rl.plans.pipeline.config import PipelineConfig
 from go_rl.plans.stages.manifest import read_manifest
 
@@ -112,195 +112,6 @@ def test_a_ring_has_seconds_by_stage_and_a_throughput(tmp_path):
     assert predicted == pytest.approx(plan.evaluation.device_seconds.tolist())
 
 
-def test_constants_go_into_each_stage_and_views_with_what_they_show(tmp_path):
-    shape = helper.make_tensor("shape", TensorProto.INT64, (2,), [-1, 8])
-    nodes = [
-        _node("Constant", [], "k", value=_weight("k", 8)),
-        _node("Neg", ["k"], "minus"),
-        _node("Reshape", ["x", "shape"], "seen"),
-        _node("MatMul", ["seen", "w"], "a"),
-        _node("Add", ["a", "minus"], "b"),
-        _node("Relu", ["b"], "r"),
-        _node("Reshape", ["r", "shape"], "view"),
-        _node("Mul", ["view", "minus"], "y"),
-    ]
-    model = _saved(tmp_path / "m.onnx", nodes, [shape, _weight("w", 8, 8)])
-    plan = _plan(model, {"a": 0, "b": 0, "r": 0, "y": 1})
-    manifest = _agrees(plan, model, tmp_path / "s", [0, 1])
-    assert [t.name for t in manifest.stages[1].inputs] == ["view"]
-
-
-def _block(*nodes, opset=21):
-    opsets = [helper.make_opsetid("", opset)]
-    return helper.make_function("own", "Block", ["a", "b"], ["c"], nodes, opsets)
-
-
-@pytest.mark.parametrize("opset", [21, 12])
-def test_local_functions_are_inlined_and_cut(tmp_path, opset):
-    inside = [_node("MatMul", ["a", "b"], "m", "inner"), _node("Softmax", ["m"], "c")]
-    calls = [
-        helper.make_node("Block", ["x", "w"], ["h"], domain="own"),
-        helper.make_node("Block", ["h", "w"], ["y"], domain="own"),
-    ]
-    path = _saved(tmp_path / "m.onnx", calls, [_weight("w", 8, 8)])
-    model = onnx.load(path)
-    model.functions.append(_block(*inside, opset=opset))
-    model.opset_import.append(helper.make_opsetid("own", 1))
-    onnx.save(model, path)
-    names = ["inner__1", "c__1", "inner__2", "c__2"]
-    assert list(go_rl.load(path, {"batch": 4}).names) == ["x", *names]
-    plan = _plan(path, dict(zip(names, (0, 1, 1, 0), strict=True)))
-    _agrees(plan, path, tmp_path / "s", [0, 1, 0])
-
-
-def test_operators_that_onnx_does_not_know_are_cut(tmp_path):
-    nodes = [
-        _node("MatMul", ["x", "w"], "a"),
-        _node("BiasGelu", ["a", "b"], "g", domain="com.microsoft"),
-        _node("MatMul", ["g", "w"], "y"),
-    ]
-    path = _saved(tmp_path / "m.onnx", nodes, [_weight("w", 8, 8), _weight("b", 8)])
-    model = onnx.load(path)
-    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
-    onnx.save(model, path)
-    plan = _plan(path, {"a": 0, "g": 0, "y": 1})
-    manifest = go_rl.export_stages(plan, path, tmp_path / "s")
-    assert manifest.stages[1].inputs[0].shape == (None, None)
-    assert go_rl.run_stages(tmp_path / "s", check=True, config=QUICK).max_relative_error == 0.0
-
-
-def test_what_no_output_needs_is_left_out(tmp_path):
-    nodes = [
-        _node("MatMul", ["x", "w"], "a"), _node("MatMul", ["x", "w"], "unread", name="y"),
-        _node("Tanh", ["a"], "y"),
-    ]  # fmt: skip
-    model = _saved(tmp_path / "m.onnx", nodes, [_weight("w", 8, 8)])
-    plan = _plan(model, {"a": 0, "y": 1})
-    manifest = go_rl.export_stages(plan, model, tmp_path / "s")
-    assert [stage.nodes for stage in manifest.stages] == [1, 1]
-
-
-def test_the_arrays_of_a_large_file_are_copied_from_it(tmp_path, monkeypatch):
-    monkeypatch.setattr("go_rl.graphs.readers.onnx.load.WHOLE_BYTES", 0)
-    nodes = [_node("MatMul", ["x", "w"], "a"), _node("MatMul", ["a", "v"], "y")]
-    inner = _weight("w", 8, 128), _weight("v", 128, 8)
-    model = _saved(tmp_path / "m.onnx", nodes, inner)
-    plan = _plan(model, {"a": 0, "y": 1})
-    _agrees(plan, model, tmp_path / "small", [0, 1])
-    monkeypatch.setattr("go_rl.graphs.readers.onnx.by_reference.SMALL_BYTES", 0)
-    _agrees(plan, model, tmp_path / "s", [0, 1])
-    sizes = {path.name: path.stat().st_size for path in (tmp_path / "s").glob("*.data")}
-    assert sizes == {f"stage-0{i}-device-{i}.onnx.data": 4096 for i in (0, 1)}
-    whole = onnx.load(model)
-    whole.graph.initializer[0].raw_data = whole.graph.initializer[0].raw_data[4:]
-    onnx.save(whole, model)
-    with pytest.raises(ReadError, match="array 'w' has 4092 bytes; its shape wants 4,096"):
-        go_rl.export_stages(
-            plan, model, tmp_path / "t", go_rl.load(tmp_path / "m.onnx", {"batch": 4})
-        )
-
-
-def test_control_flow_stays_whole_with_what_it_captures(tmp_path):
-    def branch(name, op):
-        made = f"{name}_out"
-        inner = [_node(op, ["a"], f"{name}_mid"), _node("Mul", [f"{name}_mid", "scale"], made)]
-        return helper.make_graph(inner, name, [], [_value(made)])
-
-    nodes = [
-        _node("MatMul", ["x", "w"], "a"),
-        _node("If", ["flag"], "picked", then_branch=branch("then", "Relu"),
-              else_branch=branch("other", "Neg")),
-        _node("Tanh", ["picked"], "y"),
-    ]  # fmt: skip
-    flag = numpy_helper.from_array(np.array(True), "flag")
-    model = _saved(tmp_path / "m.onnx", nodes, [_weight("w", 8, 8), _weight("scale", 8), flag])
-    plan = _plan(model, {"a": 0, "picked/*": 1, "y": 0})
-    _agrees(plan, model, tmp_path / "s", [0, 1, 0])
-
-
-def _lstm(path):
-    nodes = [
-        _node("Unsqueeze", ["x", "zero"], "seq"),
-        _node("LSTM", ["seq", "W", "R"], ["hs", "h", "c"], name="lstm", hidden_size=8),
-        _node("Squeeze", ["h", "zero"], "last"),
-        _node("Tanh", ["last"], "y"),
-    ]
-    zero = numpy_helper.from_array(np.array([0]), "zero")
-    return _saved(path, nodes, [zero, _weight("W", 1, 32, 8), _weight("R", 1, 32, 8)])
-
-
-def test_a_recurrent_layer_is_one_operator(tmp_path):
-    model = _lstm(tmp_path / "m.onnx")
-    _agrees(_plan(model, {"lstm/*": 0, "y": 1}), model, tmp_path / "s", [0, 1])
-    graph = go_rl.load(model, {"batch": 4})
-    parts = [name for name in map(str, graph.names) if name.startswith("lstm/")]
-    split = {name: i % 2 for i, name in enumerate(parts)}
-    with pytest.raises(PlanError, match=r"operator 'lstm' is one in the file.*--fixed 'lstm\*="):
-        go_rl.export_stages(_plan(model, {**split, "y": 1}), model, tmp_path / "t")
-    assert not (tmp_path / "t").exists()
-    together = _plan(model, {parts[0]: 1, "y": 0}, colocate="operators")
-    assert len({int(together.device[together.nodes.index(name)]) for name in parts}) == 1
-    _agrees(together, model, tmp_path / "t", [1, 0])
-
-
-def test_quantised_models_are_cut_at_the_quantised_tensor(tmp_path):
-    scale = helper.make_tensor("s", TensorProto.FLOAT, (), [0.05])
-    zero = helper.make_tensor("z", TensorProto.INT8, (), [0])
-    nodes = [
-        _node("MatMul", ["x", "w"], "a"),
-        _node("QuantizeLinear", ["a", "s", "z"], "q"),
-        _node("DequantizeLinear", ["q", "s", "z"], "d"),
-        _node("MatMul", ["d", "v"], "y"),
-    ]
-    model = _saved(
-        tmp_path / "m.onnx", nodes, [scale, zero, _weight("w", 8, 8), _weight("v", 8, 8)]
-    )
-    plan = _plan(model, {"a": 0, "q": 1, "d": 1, "y": 1})
-    manifest = _agrees(plan, model, tmp_path / "s", [0, 1])
-    assert [(t.name, t.element_type) for t in manifest.stages[1].inputs] == [("q", "INT8")]
-
-
-def test_names_are_made_unique_and_arrays_in_other_files_are_brought(tmp_path):
-    nodes = [
-        helper.make_node("MatMul", ["x", "w"], ["a"], name="same"),
-        helper.make_node("Relu", ["a"], ["b"], name="same"),
-        helper.make_node("MatMul", ["b", "w"], ["y"]),
-    ]
-    path = _saved(tmp_path / "m.onnx", nodes, [_weight("w", 8, 8)])
-    whole = onnx.load(path)
-    onnx.save(whole, path, save_as_external_data=True, location="w.bin", size_threshold=0)
-    plan = _plan(path, {"a": 0, "b": 0, "y": 1})
-    manifest = go_rl.export_stages(plan, path, tmp_path / "s")
-    assert go_rl.run_stages(tmp_path / "s", config=QUICK).throughput > 0
-    with pytest.raises(ExecutionError, match="onnxruntime refuses the model"):  # the names
-        go_rl.run_stages(tmp_path / "s", check=True, config=QUICK)
-    assert (tmp_path / "s" / (manifest.stages[1].file + ".data")).stat().st_size == 256
-    stage = onnx.load(tmp_path / "s" / manifest.stages[0].file, load_external_data=False)
-    assert len({node.name for node in stage.graph.node}) == 2
-    assert all(stage.weight_bytes == 256.0 for stage in manifest.stages), "once a device"
-
-
-def test_a_model_of_one_operator_and_outputs_that_several_read(tmp_path):
-    one = _saved(tmp_path / "one.onnx", [_node("Relu", ["x"], "y")])
-    _agrees(_plan(one, {"y": 0}), one, tmp_path / "s", [0])
-    nodes = [
-        _node("MatMul", ["x", "w"], "a"), _node("Relu", ["a"], "y"), _node("Neg", ["a"], "z"),
-    ]  # fmt: skip
-    both = _saved(tmp_path / "both.onnx", nodes, [_weight("w", 8, 8)], outputs=("a", "y", "z"))
-    manifest = _agrees(_plan(both, {"a": 0, "y": 1, "z": 1}), both, tmp_path / "t", [0, 1])
-    assert [(t.name, t.sender) for t in manifest.outputs] == [("a", 0), ("y", 1), ("z", 1)]
-
-
-def test_numbers_without_dimensions_go_between_stages(tmp_path):
-    nodes = [
-        _node("ReduceMax", ["x"], "top", keepdims=0), _node("MatMul", ["x", "w"], "a"),
-        _node("Div", ["a", "top"], "y"),
-    ]  # fmt: skip
-    model = _saved(tmp_path / "m.onnx", nodes, [_weight("w", 8, 8)])
-    manifest = _agrees(_plan(model, {"top": 0, "a": 0, "y": 1}), model, tmp_path / "s", [0, 1])
-    assert manifest.stages[1].inputs[0].shape == ()
-
-
 def test_inputs_come_from_a_file(tmp_path):
     model = _chain(tmp_path / "m.onnx")
     go_rl.export_stages(_plan(model, {"a": 0, "y": 1}), model, tmp_path / "s")
@@ -390,30 +201,6 @@ def test_a_missing_onnxruntime_is_named_with_its_cure(tmp_path, monkeypatch):
         go_rl.run_stages(folder, config=QUICK)
 
 
-def test_an_input_that_nothing_reads_is_no_matter(tmp_path):
-    nodes = [_node("MatMul", ["x", "w"], "a"), _node("Tanh", ["a"], "y")]
-    inputs = ["x", _value("ignored", ("batch", 3)), _value("count", (), TensorProto.INT64)]
-    model = _saved(tmp_path / "m.onnx", nodes, [_weight("w", 8, 8)], inputs)
-    _agrees(_plan(model, {"a": 0, "y": 1}), model, tmp_path / "s", [0, 1])
-
-
-def test_text_comes_from_a_file_and_goes_to_no_other_stage(tmp_path):
-    text = [_value(name, (4,), TensorProto.STRING) for name in ("t", "lower", "said")]
-    nodes = [
-        _node("StringNormalizer", ["t"], "lower", case_change_action="LOWER", locale="C"),
-        _node("StringNormalizer", ["lower"], "said", case_change_action="UPPER", locale="C"),
-        _node("Tanh", ["x"], "y"),
-    ]
-    model = _saved(tmp_path / "m.onnx", nodes, [], ["x", text[0]], ["y", text[2]])
-    given = tmp_path / "given.npz"
-    np.savez(given, x=np.zeros((4, 8), np.float32), t=np.array(["A", "Bc", "d", ""]))
-    together = {"lower": 0, "said": 0, "y": 1}
-    _agrees(_plan(model, together), model, tmp_path / "s", [0, 1], inputs=given)
-    go_rl.export_stages(_plan(model, together | {"said": 1}), model, tmp_path / "apart")
-    with pytest.raises(ExecutionError, match="tensor 'lower' is text"):
-        go_rl.run_stages(tmp_path / "apart", inputs=given, config=QUICK)
-
-
 def _started(folder, program):
     """A script without ``if __name__``, and the processes of its stages once all of them load."""
     script = folder.parent / "script.py"
@@ -447,6 +234,7 @@ def _gone(process):
         return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("victim", ["stage", "parent", "interrupt"])
 def test_nothing_stays_behind_a_run_that_is_ended(tmp_path, victim):
     _, _, folder = _exported(tmp_path)

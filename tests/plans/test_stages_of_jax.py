@@ -6,17 +6,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from plans.stages_here import output_errors
 
 import go_rl
 from go_rl.cli.main import main
-from go_rl.core import ExecutionError, OpKind, PlanError, ReadError
+from go_rl.core import OpKind, PlanError, ReadError
 from go_rl.core.graph.op_kind import FREE_KINDS
-from go_rl.costs.models.stage_times import read_times
-from go_rl.plans.pipeline.config import PipelineConfig
 from go_rl.plans.stages.manifest import read_manifest
 
-QUICK = PipelineConfig(samples=2, warm_up=0)
 WIDTH = 8
 LAYERS = 4
 TARGET = """
@@ -63,14 +59,6 @@ def _alternating(graph, step):
     return {str(name): (i // step) % 2 for i, name in enumerate(worked)}
 
 
-def _agrees(plan, function, args, folder, devices, **options):
-    manifest = go_rl.export_stages(plan, function, folder, args=args, **options)
-    assert [stage.device for stage in manifest.stages] == devices
-    found = output_errors(folder, manifest)
-    assert all(output.is_finite and output.max_relative < 1e-5 for output in found)
-    return manifest, found
-
-
 ARGS = (_weights(), np.ones((2, WIDTH), np.float32))
 
 
@@ -80,20 +68,6 @@ def test_a_device_has_one_stage_where_devices_take_turns(tmp_path, step, devices
     plan = _plan(graph, _alternating(graph, step))
     manifest = go_rl.export_stages(plan, _forward, tmp_path / "s", args=ARGS)
     assert [stage.device for stage in manifest.stages] == devices
-
-
-def test_a_device_has_several_stages_where_they_do_not(tmp_path):
-    graph = go_rl.trace(_forward, *ARGS)
-    plan = _plan(graph, _alternating(graph, 2))
-    manifest, found = _agrees(plan, _forward, ARGS, tmp_path / "s", [0, 1, 0, 1])
-    assert manifest.runtime == "jax"
-    assert sum(stage.nodes for stage in manifest.stages) == 2 * LAYERS
-    assert sum(stage.weight_bytes for stage in manifest.stages) == LAYERS * WIDTH * WIDTH * 4
-    program = jax.export.deserialize(bytearray((tmp_path / "s" / "whole.jax").read_bytes()))
-    with np.load(tmp_path / "s" / "arrays.npz") as arrays:
-        (made,) = jax.tree.leaves(program.call(dict(arrays)))
-    assert np.allclose(made, _forward(*ARGS), atol=1e-6)
-    assert len(found) == 1
 
 
 def test_a_ring_with_copies_has_seconds_by_stage(tmp_path):
@@ -113,29 +87,7 @@ def test_a_ring_with_copies_has_seconds_by_stage(tmp_path):
     )
 
 
-def test_closed_over_arrays_half_precision_and_results_of_many_kinds(tmp_path):
-    table = 2 * jnp.eye(8, dtype=jnp.bfloat16)  # products are exact
-
-    def forward(ids, x):
-        rows = table[ids]
-        y = (rows @ table).astype(jnp.float32) + x
-        return {
-            "y": y,
-            "half": y.astype(jnp.bfloat16),
-            "top": jnp.argmax(y),
-            "ids": ids,
-            "one": 1.0,
-        }
-
-    args = (np.array([1, 5, 2]), np.ones((3, 8), np.float32))
-    graph = go_rl.trace(forward, *args)
-    plan = _plan(graph, _alternating(graph, 2))
-    manifest, found = _agrees(plan, forward, args, tmp_path / "s", [0, 1, 0, 1, 0, 1])
-    types = {t.element_type for stage in manifest.stages for t in stage.inputs}
-    assert "BFLOAT16" in types
-    assert len(found) == 3
-
-
+@pytest.mark.slow
 def test_a_function_by_name_its_training_iteration_and_drawn_weights(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "nets.py").write_text(TARGET)
@@ -173,38 +125,3 @@ def test_what_cannot_be_cut_is_refused_and_nothing_is_written(tmp_path):
     with pytest.raises(ReadError, match=r"a random key, which is no plain array; .*key_data"):
         go_rl.export_stages(plan, noisy, tmp_path / "s", args=args)
     assert not list(tmp_path.iterdir())
-
-
-def test_arrays_beside_the_stages_give_way_to_the_users(tmp_path):
-    graph = go_rl.trace(_forward, *ARGS)
-    plan = _plan(graph, _alternating(graph, 4))
-    manifest = go_rl.export_stages(plan, _forward, tmp_path / "s", args=ARGS)
-    name = next(t.name for t in manifest.stages[0].inputs if not t.is_weight)
-    np.savez(tmp_path / "in.npz", **{name: np.zeros((2, WIDTH), np.float32)})  # pyright: ignore[reportArgumentType]
-    found = go_rl.run_stages(tmp_path / "s", check=True, inputs=tmp_path / "in.npz", config=QUICK)
-    assert found.max_relative_error == 0
-    np.savez(tmp_path / "in.npz", y=np.zeros(3))
-    with pytest.raises(ExecutionError, match="the model has no input 'y'"):
-        go_rl.run_stages(tmp_path / "s", inputs=tmp_path / "in.npz", config=QUICK)
-
-
-def test_networks_of_the_zoo_leave_by_the_code_of_their_graphs(tmp_path):
-    graph = go_rl.load("zoo:ncf")
-    plan = _plan(graph, _alternating(graph, graph.num_nodes // 2))
-    manifest = go_rl.export_stages(plan, "zoo:ncf", tmp_path / "s")
-    assert sum(len(stage.operators) for stage in manifest.stages) > 5
-    assert all(t.is_weight for t in manifest.stages[0].inputs if "params" in t.name)
-
-
-def test_a_run_is_recorded_and_prices_the_next_plan(tmp_path):
-    graph = go_rl.trace(_forward, *ARGS)
-    plan = _plan(graph, _alternating(graph, 4), "ring", "this-ring")
-    go_rl.export_stages(plan, _forward, tmp_path / "s", args=ARGS)
-    record = tmp_path / "runs.jsonl"
-    run = go_rl.run_stages(tmp_path / "s", config=QUICK, record=record)
-    (times,) = read_times(record)
-    assert times.graph_hash == plan.graph_hash
-    assert sum(times.seconds) == pytest.approx(sum(each.typical_seconds for each in run.stages))
-    cost = f"stages:{record}"
-    again = _plan(graph, _alternating(graph, 4), "ring", "this-ring", cost=cost)
-    assert again.value == pytest.approx(max(times.seconds), rel=0.1)

@@ -64,17 +64,3 @@ def test_a_device_begins_the_next_sample_while_another_has_the_first():
     other.join()
     assert said[:3] == ["0", "0", "1"]
     assert said.count("2") == 1
-
-
-def test_what_is_missing_is_named_and_nothing_is_kept():
-    bells = (_Semaphore(0), _Semaphore(0))
-    inward, outward = (0, _channel("a", bells)), (1, _channel("b", bells))
-    lane = _lane(_Step("0", "a", "b", []), (inward,), (outward,))
-    assert lane.missing() == "tensor 'a'"
-    inward[1].full.release()
-    assert lane.missing() is None
-    inward[1].full.release()
-    assert lane.missing() is None
-    inward[1].full.release()
-    assert lane.missing() == "room for tensor 'b'"
-    assert inward[1].full.acquire(block=False)

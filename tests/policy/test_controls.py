@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from policy.tiny import TINY_DISPATCH, TINY_NODES, chain, lively_agent, random_graph, two_chains
+from policy.tiny import TINY_DISPATCH, TINY_NODES, lively_agent, random_graph, two_chains
 
 from go_rl.core import Budget, PolicyError
 from go_rl.policy.agent import Actions, Agent, new_agent
@@ -88,56 +88,7 @@ def test_a_blind_policy_draws_the_same_whatever_the_edges(head, change):
     assert not same(drawn(seeing, one, head), drawn(seeing, two, head))
 
 
-def test_a_blind_policy_still_sees_its_units():
-    graph = random_graph(0, 24)
-    features = graph.features.copy()
-    features[:, SCALARS.index("log_seconds")] += 1.0
-    blind = controlled(lively_agent(), "blind", 0)
-    other = pad(replace(graph, features=features))
-    assert not same(drawn(blind, pad(graph), "order"), drawn(blind, other, "order"))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_random_encoder_differs_by_seed_and_keeps_all_else(kind):
-    agent = KINDS[kind]()
-    one, two = (controlled(agent, "random-encoder", seed).params["params"] for seed in (0, 1))
-    for name, own in agent.params["params"].items():
-        for seed, fresh in enumerate((one, two)):
-            assert same(own, fresh[name]) is (name != "encoder"), (name, seed)
-    assert not same(one["encoder"], two["encoder"])
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_untrained_has_fresh_weights_that_training_did_not_start_from(kind):
-    agent = KINDS[kind]()
-    fresh = controlled(agent, "untrained", 0)
-    assert same(fresh.params, controlled(agent, "untrained", 0).params)
-    assert not same(fresh.params, controlled(agent, "untrained", 1).params)
-    assert not same(fresh.params, new_agent(agent.config, 0).params)
-    assert (fresh.config, fresh.objective) == (agent.config, agent.objective)
-
-
-@pytest.mark.parametrize("head", HEADS)
-def test_zero_output_gives_every_graph_the_same_numbers(head):
-    """Places in orders, which the decoder mixes, are made equal: the rest is the network's."""
-    one = random_graph(0, 24)
-    two = replace(random_graph(1, 24), places=one.places, share=one.share)
-    seeing, zero = lively_agent(), controlled(lively_agent(), "zero-output", 0)
-    assert same(drawn(zero, pad(one), head), drawn(zero, pad(two), head))
-    assert not same(drawn(seeing, pad(one), head), drawn(seeing, pad(two), head))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_zero_output_zeroes_a_layer_of_every_decoder_and_nothing_else(kind):
-    agent = KINDS[kind]()
-    zero = controlled(agent, "zero-output", 0).params["params"]
-    decoders = agent.policy.decoder_kinds
-    for name, own in agent.params["params"].items():
-        assert same(own, zero[name]) is (name not in decoders), name
-        leaves = jax.tree.leaves(zero[name])
-        assert any(not np.asarray(leaf).any() for leaf in leaves) is (name in decoders), name
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize("control", CONTROLS)
 def test_every_arm_plans(control):
     problem = two_chains().workspace.problem
@@ -146,22 +97,6 @@ def test_every_arm_plans(control):
     assert plan.evaluation.status.ok
     assert plan.optimizer == f"policy ({control})"
     assert any(f"Control arm {control} of policy" in note for note in plan.notes)
-
-
-def test_a_control_arm_learns_as_the_policy_does():
-    learner = FineTuned(lively_agent(), "order", control="blind", samples=20)
-    plan, agent = learner.learn(chain(), Budget(samples=20), 0)
-    assert plan.optimizer == "finetuned (blind)"
-    assert agent.blind
-    assert not same(agent.params, lively_agent().params)
-
-
-def test_no_control_is_the_policy_itself():
-    agent = lively_agent()
-    assert controlled(agent, None, 0) is agent
-    plan = PolicySearch(agent).optimize(chain(), Budget(samples=5), 0)
-    assert plan.optimizer == "policy"
-    assert not plan.notes
 
 
 @pytest.mark.parametrize("make", [PolicySearch, FineTuned])

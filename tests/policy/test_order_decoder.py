@@ -2,17 +2,14 @@
 
 import jax
 import jax.numpy as jnp
-import jraph
 import numpy as np
 import pytest
-from policy.tiny import TINY, lively_agent, small_padded, tiny_agent
-from rounding import assert_rounded_alike
+from policy.tiny import TINY, lively_agent, small_padded
 from scipy.stats import norm
 
 from go_rl.policy.agent import draw
-from go_rl.policy.distributions.surroundings import seen_scores
 from go_rl.policy.network import Policy, head_input
-from go_rl.policy.ring.order_decoder import OrderActions, OrderDecoder
+from go_rl.policy.ring.order_decoder import OrderDecoder
 from go_rl.policy.ring.ring_policy import RingPolicy
 
 KEY = jax.random.key(7)
@@ -81,17 +78,6 @@ def test_log_densities_are_those_of_the_normal_distribution(drawn, scoring, judg
         np.testing.assert_allclose(got, expected + constant, atol=2e-3)
 
 
-def test_without_noise_every_decision_is_its_mean(drawn, scoring):
-    agent, padded, encoded, actions = drawn
-    (mean, _), first = scoring(
-        agent.params, encoded, padded.graph, actions.mix, actions.scores[:, 0]
-    )
-    assert_rounded_alike(actions.mix[3], mean)
-    got = np.asarray(actions.scores)[3, :, :UNITS]
-    assert_rounded_alike(got[0], first[0][0][3, :UNITS])
-    assert_rounded_alike(got[1], first[1][0][3, :UNITS])
-
-
 def test_equal_keys_give_equal_draws_and_others_do_not(drawn):
     agent, padded, encoded, actions = drawn
     noise = np.array([1.0, 1.0, 0.5, 0.0], np.float32)
@@ -102,35 +88,3 @@ def test_equal_keys_give_equal_draws_and_others_do_not(drawn):
     other = agent.draw(padded, encoded, ("order",), jax.random.key(8), noise)["order"]
     assert np.array_equal(np.asarray(again.scores), np.asarray(actions.scores))
     assert np.abs(np.asarray(other.scores - actions.scores))[:3, -1, :UNITS].max() > 1e-3
-
-
-def test_the_second_iteration_depends_on_the_first(drawn, judge):
-    agent, padded, encoded, actions = drawn
-    shifted = OrderActions(actions.mix, actions.scores.at[:, 0, 3].add(0.05))
-    plain, _ = judge(agent.params, encoded, padded.graph, actions)
-    moved, _ = judge(agent.params, encoded, padded.graph, shifted)
-    assert np.abs(np.asarray(moved.scores - plain.scores))[:, 1, :UNITS].max() > 1e-3
-
-
-def test_an_untrained_policy_mixes_reference_orders():
-    """Without a step along a direction, a score lies between a unit's places."""
-    padded = small_padded(0, UNITS)
-    places = np.asarray(padded.graph.nodes["places"])[:UNITS]
-    agent = tiny_agent()
-    encoded = agent.encode(padded)
-    actions = orders(agent, padded, encoded, np.zeros(4, np.float32))
-    score = np.asarray(actions.scores)[0, -1, :UNITS]
-    assert_rounded_alike(score, places.mean(axis=1))
-
-
-def test_seen_scores_by_hand():
-    """Two producers at 0.2 and 0.3 of a node at 0.45 whose consumer is at 0.5; places at 0.4."""
-    graph = jraph.GraphsTuple(
-        nodes={"places": jnp.full((4, 2), 0.4)},
-        edges=None, globals=None, n_node=jnp.array([4]), n_edge=jnp.array([3]),
-        senders=jnp.array([0, 1, 2]), receivers=jnp.array([2, 2, 3]),
-    )  # fmt: skip
-    seen = np.asarray(seen_scores(graph, jnp.array([[0.2, 0.3, 0.45, 0.5]])))[0]
-    np.testing.assert_allclose(seen[2], [20 * -0.05, 20 * 0.15, 20 * 0.05, 20 * 0.05], atol=1e-4)
-    np.testing.assert_allclose(seen[0, 1:3], [0.0, 20 * 0.25], atol=1e-4)
-    assert seen[0, 0] == -5.0

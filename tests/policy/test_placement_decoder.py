@@ -2,7 +2,6 @@
 
 import jax
 import jax.numpy as jnp
-import jraph
 import numpy as np
 import pytest
 from policy.tiny import TINY, lattice, lively_agent, small_padded
@@ -10,10 +9,9 @@ from rounding import assert_rounded_alike
 
 from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.policy.config import MAX_CHIPS
-from go_rl.policy.distributions.surroundings import seen_chips
 from go_rl.policy.network import Policy
 from go_rl.policy.ring.cut_log_probs import blank_windows
-from go_rl.policy.ring.placement_decoder import PlacementActions, work_before
+from go_rl.policy.ring.placement_decoder import PlacementActions
 from go_rl.policy.ring.ring_plans import RingPlans
 from go_rl.policy.ring.ring_policy import RingPolicy
 from go_rl.solvers import Means
@@ -70,20 +68,6 @@ def test_chips_beyond_the_package_are_impossible(drawn):
     assert np.asarray(placed.chosen).max() == CHIPS - 1
 
 
-def test_without_noise_the_likeliest_chip_is_taken(drawn):
-    _, _, _, placed = drawn
-    likeliest = np.asarray(placed.log_probs[3]).argmax(axis=-1)
-    assert np.array_equal(np.asarray(placed.chosen[3, -1]), likeliest)
-    assert not np.array_equal(np.asarray(placed.chosen[0]), np.asarray(placed.chosen[1]))
-
-
-def test_equal_keys_give_equal_draws(drawn):
-    agent, padded, encoded, placed = drawn
-    noise = np.array([1.0, 1.0, 1.0, 0.0], np.float32)
-    again = placements(agent, padded, encoded, noise)
-    assert np.array_equal(np.asarray(again.chosen), np.asarray(placed.chosen))
-
-
 def test_fix_credits_the_proposal_in_full(drawn, judge):
     """With every chip possible, the last log-probability is that of the drawn chip."""
     agent, padded, encoded, placed = drawn
@@ -96,29 +80,6 @@ def test_fix_credits_the_proposal_in_full(drawn, judge):
     assert_rounded_alike(found.chips.chosen[:, -1], expected)
     entropy = -(np.exp(rows) * rows).sum(axis=-1)
     assert float(unsure) == pytest.approx(entropy[:, :UNITS].mean(), rel=1e-5)
-
-
-def test_the_second_iteration_depends_on_the_chips_of_the_first(drawn, judge):
-    agent, padded, encoded, placed = drawn
-    moved = placed.chosen.at[:, 0, :5].set((placed.chosen[:, 0, :5] + 1) % CHIPS)
-    one, two = (
-        judge(agent.params, encoded, padded.graph, placed.place, chosen, everything(padded))[0]
-        for chosen in (placed.chosen, moved)
-    )
-    assert np.abs(np.asarray(one.chips.chosen - two.chips.chosen))[:, 1, :UNITS].max() > 1e-3
-
-
-def test_renormalised_over_a_mask_by_hand(drawn, judge):
-    agent, padded, encoded, placed = drawn
-    mask = np.asarray(everything(padded)).copy()
-    mask[:, 0, :CHIPS] = [True, False, True]
-    mask[:, 1, :CHIPS] = [False, True, False]
-    chosen = placed.chosen.at[:, -1, 0].set(2).at[:, -1, 1].set(1)
-    found, _ = judge(agent.params, encoded, padded.graph, placed.place, chosen, jnp.asarray(mask))
-    probability = np.exp(np.asarray(placed.log_probs, np.float64))[:, 0]
-    expected = np.log(probability[:, 2] / (probability[:, 0] + probability[:, 2]))
-    assert_rounded_alike(found.chips.chosen[:, -1, 0], expected)
-    assert np.abs(np.asarray(found.chips.chosen)[:, -1, 1]).max() == 0.0
 
 
 @pytest.mark.parametrize("options", [{}, {"colocation": [0, -1, 0, 1, -1, 1, *[-1] * 6]}])
@@ -144,24 +105,3 @@ def test_credit_is_what_the_solver_says_its_samples_are_worth(rules, options):
     by_cuts = drawn.means == Means.CUTS
     assert not np.asarray(weight)[by_cuts, -1].any()
     assert (np.asarray(there).sum(-1) > 0).tolist() == by_cuts.tolist()
-
-
-def test_work_before_by_hand():
-    """In the order 2, 0, 1: shares 0.5, 0.2, 0.3; a node's place is the middle of its share."""
-    scores, share = jnp.array([0.5, 0.9, 0.1, 0.0]), jnp.array([0.2, 0.3, 0.5, 0.0])
-    place = work_before(scores, share, jnp.array([1.0, 1.0, 1.0, 0.0]))
-    np.testing.assert_allclose(np.asarray(place), [0.6, 0.85, 0.25, 1.0], atol=1e-6)
-
-
-def test_seen_chips_by_hand():
-    """Shares 0.5, 0.25, 0.25 on chips 0, 0, 1 of 2: loads 1.5 and 0.5 of the mean."""
-    graph = jraph.GraphsTuple(
-        nodes={"share": jnp.array([0.5, 0.25, 0.25])},
-        edges=None, globals=None, n_node=jnp.array([3]), n_edge=jnp.array([2]),
-        senders=jnp.array([0, 1]), receivers=jnp.array([1, 2]),
-    )  # fmt: skip
-    place = jnp.array([0.25, 0.625, 0.875])
-    seen = np.asarray(seen_chips(graph, jnp.array([[0, 0, 1]]), jnp.int32(2), place))[0]
-    np.testing.assert_allclose(seen[0], [0.25, 0.5, -1.0, -0.5, 2.0, 0.0, 0.0], atol=1e-6)
-    np.testing.assert_allclose(seen[1], [0.25, 0.5, -1.0, -0.5, 0.0, 1.0, -0.75], atol=1e-6)
-    np.testing.assert_allclose(seen[2], [0.75, -0.5, 0.5, -1.0, 1.0, 2.0, -0.25], atol=1e-6)

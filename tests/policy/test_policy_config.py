@@ -1,12 +1,10 @@
 """Sizes and switches that make no sense are refused by name; so are graphs without a bucket."""
 
-import numpy as np
 import pytest
-from policy.tiny import random_graph
 
 from go_rl.core import PolicyError
-from go_rl.policy.config import SEGMENT_UNIT, NodesPolicyConfig, RingPolicyConfig, check_policy
-from go_rl.policy.observations.buckets import BUCKETS, EDGES_PER_NODE, bucket, pad
+from go_rl.policy.config import SEGMENT_UNIT, RingPolicyConfig, check_policy
+from go_rl.policy.observations.buckets import BUCKETS, EDGES_PER_NODE, bucket
 
 
 @pytest.mark.parametrize(
@@ -24,12 +22,6 @@ from go_rl.policy.observations.buckets import BUCKETS, EDGES_PER_NODE, bucket, p
 def test_a_configuration_is_checked_field_by_field(change, message):
     with pytest.raises(PolicyError, match=f"^policy: {message}"):
         RingPolicyConfig(**change)
-
-
-def test_a_node_policy_may_have_no_directions():
-    assert NodesPolicyConfig(directions=0).directions == 0
-    with pytest.raises(PolicyError, match="directions must be a whole number >= 0, not -1"):
-        NodesPolicyConfig(directions=-1)
 
 
 def test_an_unknown_policy_is_named():
@@ -60,16 +52,3 @@ def test_the_smallest_bucket_with_room_for_a_padding_node(units, edges, expected
 def test_a_graph_larger_than_any_bucket_is_refused_with_a_way_out(units, edges):
     with pytest.raises(PolicyError, match=f"has {units} units and {edges} edges.*linear-dp"):
         bucket(units, edges)
-
-
-def test_padding_keeps_the_graph_and_joins_padding_to_padding_only():
-    graph = random_graph(0, 30)
-    padded = pad(graph)
-    count = len(graph.senders)
-    assert (padded.num_units, padded.num_devices, padded.real.sum()) == (30, 3, 30)
-    assert padded.graph.nodes["features"][:30].tolist() == graph.features.tolist()
-    assert not np.asarray(padded.graph.nodes["share"])[30:].any()
-    assert np.asarray(padded.graph.senders)[:count].tolist() == graph.senders.tolist()
-    rest = np.concatenate([padded.graph.senders[count:], padded.graph.receivers[count:]])
-    assert rest.min() >= 30
-    assert padded.graph.globals[0].tolist() == graph.hardware.tolist()

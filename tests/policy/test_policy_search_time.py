@@ -77,27 +77,6 @@ def ready():
     searched(samples=2)
 
 
-def test_preparing_prices_one_plan(monkeypatch, ready):
-    clock = Clock(monkeypatch, drawing=0.0, pricing=1.0)
-    PolicySearch(agent()).prepare(problem())
-    assert clock.pieces == [1]
-
-
-def test_pieces_are_as_large_as_there_is_time_for(monkeypatch, ready):
-    """A second for the default plan and one for each sample: the first shows how long one takes."""
-    clock = Clock(monkeypatch, drawing=0.0, pricing=1.0)
-    plan = searched(seconds=10.5)
-    assert clock.pieces == [1, 1, 8, 1]
-    assert plan.samples == 11
-    assert clock.now == 11.0
-
-
-def test_quick_samples_come_in_whole_batches(monkeypatch, ready):
-    clock = Clock(monkeypatch, drawing=1.0, pricing=0.0)
-    searched(seconds=3.5)
-    assert clock.pieces == [1, 1, BATCH - 1, BATCH, BATCH]
-
-
 def test_no_batch_is_drawn_that_would_take_longer_than_what_is_left(monkeypatch, ready):
     """Draws end at 4, 8 and 12 of 13 seconds; a fourth would end at 16."""
     clock = Clock(monkeypatch, drawing=4.0, pricing=1e-9)
@@ -107,9 +86,3 @@ def test_no_batch_is_drawn_that_would_take_longer_than_what_is_left(monkeypatch,
     late = Clock(monkeypatch, drawing=40.0, pricing=1.0)
     plan = searched(seconds=13.0)
     assert (late.batches, plan.samples) == (1, 2)
-
-
-def test_where_no_time_is_left_after_the_default_nothing_is_drawn(monkeypatch, ready):
-    clock = Clock(monkeypatch, drawing=1.0, pricing=5.0)
-    assert searched(seconds=4.0).samples == 1
-    assert clock.batches == 0

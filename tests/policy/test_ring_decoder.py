@@ -44,16 +44,6 @@ def test_rewards_are_logarithms_against_the_heuristic(rules):
             assert found.reward[i] == pytest.approx(expected, abs=1e-9)
 
 
-def test_a_reward_by_hand():
-    """Eight equal nodes in a chain: 2 s a chip at best, 5 s where the proposal says 5, 1, 1, 1."""
-    rollouts = make(ring_problem(8, [(i, i + 1) for i in range(7)], 4, edge_bytes=0.0))
-    assert rollouts.workspace.reference_seconds == 2.0
-    proposal = np.array([[0, 0, 0, 0, 0, 1, 2, 3], [0, 0, 1, 1, 2, 2, 3, 3]])
-    found = rollouts.fix(proposal, uniform(rollouts, 2), 0)
-    assert found.chip.tolist() == proposal.tolist()
-    assert found.reward.tolist() == pytest.approx([np.log(2 / 5), 0.0])
-
-
 @pytest.mark.parametrize("rules", ["strict", "replicate", "relay", "default"])
 def test_every_usable_plan_is_legal(rules):
     problem = lattice(rules=rules)
@@ -84,14 +74,6 @@ def test_sampled_chips_were_possible_when_drawn():
     assert rows[apart].all()
 
 
-def test_log_probabilities_are_obeyed_where_legal():
-    """Node i of a chain surely on its chip: SAMPLE draws just that."""
-    rollouts = make(ring_problem(6, [(i, i + 1) for i in range(5)], 3))
-    wanted = np.array([0, 1, 1, 1, 2, 2])
-    rows = np.where(np.arange(3) == wanted[:, None], 0.0, -60.0)[None]
-    assert rollouts.sample_chips(rows, 0).chip.tolist() == [wanted.tolist()]
-
-
 @pytest.mark.parametrize("seed", [0, 2**40, 2**63])
 def test_equal_seeds_give_equal_rollouts(seed):
     one, two = (make(lattice()) for _ in range(2))
@@ -99,15 +81,6 @@ def test_equal_seeds_give_equal_rollouts(seed):
     assert first.chip.tolist() == second.chip.tolist()
     assert first.reward.tolist() == second.reward.tolist()
     assert len({tuple(row) for row in first.chip.tolist()}) > 1
-
-
-def test_nodes_of_a_class_are_one_unit():
-    problem = ring_problem(6, [(i, i + 1) for i in range(5)], 2, colocation=[0, 0, 0, -1, -1, -1])
-    rollouts = make(problem)
-    assert rollouts.workspace.units.num_units == 4
-    found = rollouts.fix(np.array([[0, 0, 1, 1]]), uniform(rollouts, 1), 0)
-    assert found.chip.tolist() == [[0, 0, 1, 1]]
-    assert found.priced.decisions.device.tolist() == [[0, 0, 0, 0, 1, 1]]
 
 
 @pytest.mark.parametrize(
@@ -130,30 +103,6 @@ def test_nodes_of_a_class_are_one_unit():
 def test_wrong_sizes_and_nan_are_refused(call, message):
     with pytest.raises(EnvironmentUseError, match=f"graph 'small': {message}"):
         call(make(lattice()))
-
-
-def test_one_node():
-    rollouts = make(ring_problem(1, [], 3))
-    found = rollouts.orders(np.zeros((2, 1)), 0)
-    assert found.reward.tolist() == [0.0, 0.0]
-    assert rollouts.sample_chips(uniform(rollouts, 2), 0).reward.tolist() == [0.0, 0.0]
-
-
-def test_where_nothing_costs_anything_rewards_are_finite():
-    """The heuristic takes no time: a plan that takes none earns 0, one with traffic a failure."""
-    problem = ring_problem(4, [(0, 1), (1, 2), (2, 3)], 2, seconds=[0.0] * 4, edge_bytes=1.0)
-    rollouts = make(problem)
-    rollouts.workspace.reference_seconds = 0.0  # as if the heuristic had found the first plan
-    found = rollouts.fix(np.array([[0, 0, 0, 0], [0, 0, 1, 1]]), uniform(rollouts, 2), 0)
-    assert found.priced.seconds.tolist() == [0.0, 1.0]
-    assert found.reward.tolist() == [0.0, LOG_SPEED_UP.failure]
-
-
-def test_identical_nodes_without_edges():
-    rollouts = make(ring_problem(6, [], 3))
-    found = rollouts.orders(np.zeros((1, 6)), 0)
-    assert found.priced.seconds.tolist() == [2.0]
-    assert found.chip.tolist() == [[0, 0, 1, 1, 2, 2]]
 
 
 def test_an_infeasible_problem_earns_the_failure_reward():

@@ -106,11 +106,6 @@ def random_graph(seed: int, units: int, chips: int = 3) -> PolicyGraph:
     )
 
 
-def as_arrays(padded: Padded):
-    """The padded graph and the mark of real nodes, as JAX arrays."""
-    return jax.tree.map(jnp.asarray, (padded.graph, padded.real))
-
-
 def small_padded(seed: int = 0, units: int = 24) -> Padded:
     """A random graph in the smallest bucket."""
     return pad(random_graph(seed, units))

@@ -6,7 +6,7 @@ from math import ceil
 
 import numpy as np
 
-from go_rl.costs.tiles import TiledProgram, TileProgram, Tiles
+from go_rl.costs.tiles import TiledProgram, TileProgram
 
 
 def compute(program: TileProgram, arrays: dict[str, np.ndarray]) -> np.ndarray:
@@ -61,19 +61,3 @@ def walk(tiled: TiledProgram) -> Iterator[dict[str, int]]:
             at[x.loop] += place * x.step
         if all(at[loop.name] < loop.extent for loop in tiled.program.loops):
             yield at
-
-
-def every_fitting(program: TileProgram) -> Iterator[Tiles]:
-    """All tiles whose register tiles divide both what they must, without idle flags."""
-    cuts = [
-        [(c, r) for c in range(1, x.extent + 1) for r in range(1, c + 1)] for x in program.loops
-    ]
-    for picked in product(*cuts):
-        sizes = list(zip(picked, program.loops, strict=True))
-        if any(c % r or x.extent % r for (c, r), x in sizes):
-            continue
-        rolled = any(r > 1 and x.name != program.vector_loop for (_, r), x in sizes)
-        cut = {x.reduces for (c, _), x in sizes if c < x.extent} == {False, True}
-        cache, register = zip(*picked, strict=True)
-        for unroll, outside in product({False, rolled}, {False, cut}):
-            yield Tiles(cache, register, unroll, outside)

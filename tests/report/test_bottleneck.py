@@ -1,12 +1,9 @@
 """The busiest device or link of a plan, by hand."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from go_rl.core import Evaluation, Objective, OpKind, Plan, Problem, Status, load_hardware, plan_for
-from go_rl.core.evaluation import failed
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.report.bottleneck import bottleneck
@@ -48,26 +45,3 @@ def test_a_link_with_its_largest_tensor():
         "busiest: link 0 → 1, 100 % of the iteration; largest tensor there: a, 40 kB"
     )
     assert found.to_json()["longest"] == "a"
-
-
-def test_makespan_by_the_replay_of_the_plan():
-    """On two devices each works for a part of the time; the first for three quarters of it."""
-    from go_rl.objectives.makespan.workspace import makespan_workspace
-
-    problem = chain(Objective.MAKESPAN, "p100x2")
-    workspace = makespan_workspace(problem)
-    made = workspace.decisions(np.array([[0, 1]]))
-    evaluation = workspace.detail(made)
-    plan = replace(planned(problem, [0, 1], 1.0, [1.0, 1.0], [0.0]), evaluation=evaluation)
-    found = bottleneck(problem, plan)
-    assert found is not None
-    assert found.what == "device 0"
-    assert found.share == pytest.approx(problem.seconds[0, 0] / evaluation.seconds, rel=0.1)
-    assert found.operators == (("MatMul", 1.0),)
-
-
-def test_a_failure_has_none():
-    problem = chain(Objective.RING, "ring2")
-    plan = planned(problem, [0, 0], 4.0, [4.0, 0.0], [0.0, 0.0])
-    gone = replace(plan, evaluation=failed(Status.GAVE_UP, 2, "Nothing was found."))
-    assert bottleneck(problem, gone) is None

@@ -6,11 +6,9 @@ from itertools import pairwise
 from math import floor
 
 import pytest
-from timelines import one_node, zoo_timeline
+from timelines import zoo_timeline
 
-from go_rl.core import PlanError, load_hardware
-from go_rl.objectives.makespan.simulate.timeline import TRANSFER
-from go_rl.report.timeline.chrome_trace import chrome_trace, save_chrome_trace
+from go_rl.report.timeline.chrome_trace import save_chrome_trace
 
 TRAINING = "transformer-xl-2-layers-training"
 
@@ -57,38 +55,6 @@ def test_every_kernel_and_transfer_is_there(trace, timeline):
     assert [x[2] for x in shown] == pytest.approx([x[2] for x in wanted], abs=0.02)
 
 
-def test_the_last_slice_ends_at_the_makespan(trace, timeline):
-    last = max(e["ts"] + e["dur"] for e in of(trace, "X"))
-    assert last == pytest.approx(timeline.makespan * 1e6, abs=1e-3)
-    assert trace["otherData"]["makespan_seconds"] == timeline.makespan
-
-
-def test_tracks_have_names(trace, timeline):
-    process = {e["pid"]: e["args"]["name"] for e in of(trace, "M") if e["name"] == "process_name"}
-    thread = {
-        (e["pid"], e["tid"]): e["args"]["name"]
-        for e in of(trace, "M")
-        if e["name"] == "thread_name"
-    }
-    assert process == {**{d: f"device {d} (p100)" for d in range(4)}, 4: "links"}
-    for place, events in by_track(trace).items():
-        if process[place[0]] == "links":
-            (ends,) = {(e["args"]["device"], e["args"]["to"]) for e in events}
-            assert thread[place] == "{} → {}".format(*ends)
-            assert {e["cat"].split(",")[0] for e in events} == {TRANSFER}
-        else:
-            assert thread[place] == "stream"
-            assert {e["args"]["device"] for e in events} == {place[0]}
-    assert len(thread) == len(timeline.tracks)
-
-
-def test_memory_is_counted_to_its_peak(trace, timeline):
-    most = defaultdict(float)
-    for event in of(trace, "C"):
-        most[event["pid"]] = max(most[event["pid"]], event["args"]["bytes"])
-    assert [most[d] for d in range(4)] == pytest.approx(timeline.peak_bytes)
-
-
 def test_arrows_start_and_end_inside_slices(trace, timeline):
     tracks = by_track(trace)
     start, finish = ({e["id"]: e for e in of(trace, ph)} for ph in "sf")
@@ -108,14 +74,3 @@ def test_arrows_start_and_end_inside_slices(trace, timeline):
                 timeline.slices[timeline.flows[number][wanted]].name
             ]
     assert all(start[n]["ts"] <= finish[n]["ts"] for n in start)
-
-
-def test_one_node_on_one_device():
-    (piece,) = of(chrome_trace(one_node(load_hardware("p100x1"))), "X")
-    assert (piece["name"], piece["pid"], piece["ts"]) == ("a", 0, 0.0)
-
-
-def test_what_cannot_be_written_is_said(tmp_path, timeline):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(PlanError, match="cannot be written"):
-        save_chrome_trace(timeline, tmp_path / "file" / "trace.json")

@@ -1,6 +1,5 @@
 """Pictures: what is drawn is what the plan says, for one chip and for sixty-four."""
 
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -17,10 +16,9 @@ from go_rl.core import (
     load_hardware,
     plan_for,
 )
-from go_rl.core.unit_text import bytes_text
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
-from go_rl.report.figures import curves_figure, loads_figure, save_curves, save_loads
+from go_rl.report.figures import curves_figure, loads_figure, save_loads
 
 
 def plan_on(hardware: Hardware, optimizer: str = "dp", curve: tuple[CurvePoint, ...] = ()) -> Plan:
@@ -63,6 +61,7 @@ def test_bars_and_lines_show_the_evaluation(chips):
     assert heights(memory, "live tensors at the peak") == pytest.approx(ramp * 2e5 / unit)
 
 
+@pytest.mark.slow
 def test_no_text_lies_on_another():
     for chips in (1, 36, 64):
         figure = loads_figure(plan_on(load_hardware(f"ring{chips}")), "net")
@@ -87,70 +86,6 @@ def test_curves_end_at_the_best_value_and_the_budget():
     assert list(samples.get_ydata()) == pytest.approx([4.0, 2.0, 2.0])
     assert list(right.lines[0].get_xdata()) == [0.1, 0.5, 2.0]
     assert [line.get_label() for line in left.lines] == ["dp", "proven bound"]
-
-
-def test_equal_plans_give_equal_files(tmp_path):
-    plan = plan_on(load_hardware("ring4"), curve=(CurvePoint(1, 0.1, 4e-3),))
-    for folder in ("first", "second"):
-        save_loads(plan, "net", tmp_path / folder / "loads")
-        save_curves([plan], 1e-3, "net", tmp_path / folder / "curves")
-    for name in ("loads.svg", "loads.png", "curves.svg", "curves.png"):
-        first, second = ((tmp_path / f / name).read_bytes() for f in ("first", "second"))
-        assert first == second
-    assert b"proven bound 2 ms" in (tmp_path / "first" / "loads.svg").read_bytes()
-
-
-@pytest.mark.parametrize("seconds", [0.0011, 0.0019, 3.0])
-def test_labels_of_the_curves_do_not_overlap(seconds):
-    """A single sample, or seconds within less than a decade."""
-    shown = plan_on(load_hardware("ring2"), curve=(CurvePoint(1, 0.00105, 2e-3),))
-    one = replace(shown, samples=1, wall_seconds=seconds)
-    figure = curves_figure([one], 1e-3, "model")
-    figure.draw_without_rendering()
-    left, right = figure.axes
-    assert left.get_xlim()[0] > 0.5
-    for axes in (left, right):
-        low, high = axes.get_xlim()
-        assert high / low >= 10
-        boxes = [label.get_window_extent() for label in axes.get_xticklabels(which="both")
-                 if label.get_text()]  # fmt: skip
-        boxes.sort(key=lambda box: box.x0)
-        assert all(a.x1 < b.x0 for a, b in pairwise(boxes))
-
-
-def test_one_bad_method_does_not_squeeze_the_others():
-    good, bad = (
-        plan_on(load_hardware("ring2"), name, (CurvePoint(1, 0.1, seconds),))
-        for name, seconds in (("dp", 2e-3), ("random", 30e-3))
-    )
-    figure = curves_figure([good, bad], 1e-3, "net")
-    figure.draw_without_rendering()
-    left = figure.axes[0]
-    assert left.get_yscale() == "log"
-    shown = [label.get_text() for label in left.get_yticklabels()]
-    assert {"1", "2", "5", "10", "20"} <= set(shown)
-    assert curves_figure([good], 1e-3, "net").axes[0].get_yscale() == "linear"
-
-
-def test_unequal_capacities_are_told_by_device():
-    """Peaks of 0.3 to 1.2 MB: the chips with 2 MB have a line, those with 32 MB and 64 MB words."""
-    chips = [
-        replace(load_hardware("ring1").devices[0], memory_bytes=size) for size in (64e6, 32e6, 2e6)
-    ]
-    hardware = replace(load_hardware("ring4"), devices=(chips[0], chips[1], chips[1], chips[2]))
-    memory = loads_figure(plan_on(hardware), "net").axes[1]
-    legend = memory.get_legend()
-    assert legend is not None
-    said = [text.get_text() for text in legend.get_texts()]
-    assert "capacity of chip 0: 64 MB, off the scale" in said
-    assert "capacity of chips 1-2: 32 MB, off the scale" in said
-    assert any(text.startswith("capacity") and "off" not in text for text in said)
-
-
-def test_sizes_read_as_1_to_1000():
-    assert [bytes_text(size) for size in (8e10, 5e6, 999.0, 1.5e12, 0.0)] == [
-        "80 GB", "5 MB", "999 B", "1.5 TB", "0 B",
-    ]  # fmt: skip
 
 
 def test_a_model_may_have_any_name(tmp_path):

@@ -8,8 +8,6 @@ import pytest
 from go_rl.compare.portfolio.method_rows import rows
 from go_rl.core import (
     Evaluation,
-    Fidelity,
-    Means,
     Objective,
     OpKind,
     Plan,
@@ -21,8 +19,7 @@ from go_rl.core.evaluation import failed
 from go_rl.core.unit_text import percent, unit_for
 from go_rl.costs.models import ProblemOptions, make_problem
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
-from go_rl.report.summary import plan_lines
-from go_rl.report.tables import csv_text, json_rows, markdown
+from go_rl.report.tables import json_rows
 
 
 def plan(optimizer: str, seconds: float, bound: float = 1e-3, **fields) -> Plan:
@@ -56,38 +53,6 @@ def test_rows_by_hand():
     assert random["status"] == "gave-up"
 
 
-def test_no_improvement_over_a_heuristic_that_failed():
-    _, dp = rows([plan("greedy", math.inf), plan("dp", 1e-3)], 0.0)
-    assert (dp.improvement, dp.gap, dp.throughput) == (None, None, 1000.0)
-
-
-def test_the_best_single_device_is_what_others_are_compared_with():
-    named = [plan("default", 9e-3), plan("one-device", 6e-3), plan("heft", 4e-3)]
-    table = rows(named, 1e-3)
-    assert [row.improvement for row in table] == pytest.approx([2 / 3, 1.0, 1.5])
-    assert "| vs one device |" in markdown(table, "makespan")
-    table = rows([plan("default", 9e-3), plan("one-device", math.inf), plan("heft", 4.5e-3)], 1e-3)
-    assert [row.improvement for row in table] == [1.0, None, 2.0]
-    assert "| vs default |" in markdown(table, "makespan")
-
-
-def test_a_model_without_work_has_no_throughput():
-    (row,) = rows([plan("greedy", 0.0)], 0.0)
-    assert (row.value, row.throughput, row.improvement) == (0.0, None, None)
-
-
-def test_markdown_and_csv_say_the_same():
-    table = rows([plan("greedy", 4e-3), plan("random", math.inf)], 1e-3)
-    lines = markdown(table, "ring").splitlines()
-    assert lines[0].startswith("| method | T_max [ms] | iterations/s | vs heuristic |")
-    assert lines[2] == "| greedy | 4 | 250 | 1.00× | 300.0 % | 1.8 | 7 | 0.50 | ok |"
-    assert lines[3] == "| random | – | – | – | – | – | 7 | 0.50 | gave-up |"
-    assert markdown(table, "latency").startswith("| method | makespan [ms] |")
-    text = csv_text(table).splitlines()
-    assert text[1] == "greedy,0.004,250.0,1.0,3.0,1.7547653506033232,7,0.5,ok"
-    assert text[2] == "random,,,,,,7,0.5,gave-up"
-
-
 @pytest.mark.parametrize(
     ("seconds", "unit"),
     [(2.0, "s"), (1e-3, "ms"), (5e-5, "µs"), (5e-9, "ns"), (1e-12, "ns"), (0.0, "ms")],
@@ -111,31 +76,3 @@ def test_units(seconds, unit):
 )
 def test_gaps_in_words(ratio, text):
     assert percent(ratio) == text
-
-
-def test_lines_under_the_table():
-    lines = plan_lines(plan("dp", 1.25e-3, replicas={0: (1,)}))
-    assert lines[0] == (
-        "best: dp, 1.25 ms an iteration, at most 25.0 % above the optimum (for this graph, no plan "
-        "beats 1 ms)"
-    )
-    against = plan_lines(plan("dp", 1.25e-3), plan("greedy", 2.5e-3))[0]
-    assert "1.25 ms an iteration, 2.00 times the throughput of greedy, at most" in against
-    lost = plan_lines(plan("dp", 1.25e-3), plan("greedy", math.inf))[0]
-    assert "where greedy found no plan" in lost
-    assert lines[1] == "devices used: 1 of 2, 1.8 effective; 1 nodes have 1 copies"
-    repaired = plan_lines(plan("dp", 1.25e-3, fidelity=Fidelity(Means.CUTS, 0.125, 0.004)))
-    assert repaired == plan_lines(plan("dp", 1.25e-3))
-    far = plan_lines(plan("dp", 12e-3))[0]
-    assert far.endswith("no useful bound (for this graph, no plan beats 1 ms)")
-    alone = plan("one-device", 5e-3)
-    fused = plan("one-device", 5e-3, fusion_group=np.zeros(1, np.int64))
-    assert (
-        "4.00 times the throughput of the best single device, nothing fused, "
-        in (plan_lines(plan("dp", 1.25e-3), alone)[0])
-    )
-    assert "of the best single device, fused, " in plan_lines(plan("dp", 1.25e-3), fused)[0]
-    assert "proved optimal" in plan_lines(plan("dp", 1e-3))[0]
-    assert "no bound was proved" in plan_lines(plan("dp", 1e-3, bound=0.0))[0]
-    failure = plan_lines(plan("dp", math.inf))
-    assert failure[0] == f"{Status.GAVE_UP.sentence} Nothing was found."

@@ -4,11 +4,10 @@ from functools import cache
 
 import numpy as np
 
-from go_rl.core import Hardware, Objective, OpKind, load_hardware
+from go_rl.core import Objective, load_hardware
 from go_rl.core.decisions import Decisions
 from go_rl.costs.models import Analytical, ProblemOptions, make_problem
 from go_rl.graphs.cutting.fusion import Fuser
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.graphs.zoo import zoo_graph
 from go_rl.objectives.makespan.simulate.timeline import Timeline, timeline_of
 
@@ -25,11 +24,3 @@ def zoo_timeline(name: str, hardware: str, fused: bool = True) -> Timeline:
     ranks = rng.integers(0, 9, (1, graph.num_nodes))
     leader = Fuser(graph).leaders(ranks, device) if fused else None
     return timeline_of(problem, Decisions(device, ranks, leader))
-
-
-def one_node(hardware: Hardware) -> Timeline:
-    """A single product on device 0."""
-    builder = GraphBuilder("one")
-    builder.add_node(Node("a", "MatMul", OpKind.MATMUL, flops=1e9, output_bytes=8.0))
-    problem = make_problem(builder.build(), hardware, ProblemOptions(Objective.MAKESPAN))
-    return timeline_of(problem, Decisions(np.zeros((1, 1), np.int16)))

@@ -36,12 +36,6 @@ def solver(seconds: float) -> cp_model.CpSolver:
     return made
 
 
-def test_the_answer_is_that_of_cp_sat():
-    made = solver(30.0)
-    assert solve_interruptibly(made, golomb(5)) == cp_model.OPTIMAL
-    assert made.objective_value == 11
-
-
 @pytest.fixture
 def python_s_ctrl_c():
     """A shell starts what runs in its background with Ctrl-C ignored."""

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from go_rl.runtime.prefetch import polled, prefetch
+from go_rl.runtime.prefetch import prefetch
 
 
 def test_items_keep_their_order_and_are_made_in_one_thread_before_they_are_asked_for():
@@ -50,44 +50,3 @@ def test_who_stops_early_waits_for_no_more_than_the_item_being_made():
     count = len(made)
     assert count <= 6
     assert len(made) == count
-
-
-def test_whoever_polls_is_told_that_the_next_item_is_not_made_yet():
-    go_on = threading.Event()
-
-    def items():
-        yield "first"
-        go_on.wait(10)
-        yield "second"
-
-    found = polled(items(), "none")
-    seen = [next(found)]
-    while seen[-1] == "none":
-        seen.append(next(found))
-    assert seen[-1] == "first"
-    assert next(found) == "none"
-    go_on.set()
-    assert [each for each in found if each != "none"] == ["second"]
-
-
-def test_an_error_reaches_whoever_polls():
-    def items():
-        yield 1
-        raise ValueError("two")
-
-    with pytest.raises(ValueError, match="two"):
-        list(polled(items(), 0))
-
-
-def test_whoever_polls_no_longer_ends_the_making():
-    made = []
-
-    def items():
-        for i in range(10**9):
-            made.append(i)
-            yield i
-
-    found = polled(items(), -1)
-    next(found)
-    found.close()
-    assert len(made) < 10**9

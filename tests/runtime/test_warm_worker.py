@@ -4,11 +4,7 @@ import gc
 import os
 import pickle
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,17 +21,6 @@ LONG = 60.0
 """Seconds that no call takes."""
 UNNAMED = int(signal.SIGRTMIN) + 1
 """A signal without a name."""
-HERE = Path(__file__).parent
-
-PARENT = """
-import sys
-sys.path.insert(0, sys.argv[1])
-print("main", flush=True)
-from go_rl.runtime.warm_worker import WarmWorker
-with WarmWorker("worker_functions:" + sys.argv[2]) as worker:
-    print(worker.call(sys.argv[3], 60.0), flush=True)
-    sys.stdin.read()
-"""
 
 
 @pytest.fixture(scope="module")
@@ -43,14 +28,6 @@ def shared() -> Iterator[WarmWorker]:
     """One worker for tests that do not hurt it, or that show how it recovers."""
     with WarmWorker("worker_functions:act") as worker:
         yield worker
-
-
-def started(function: str, argument: str) -> subprocess.Popen[str]:
-    """A program that makes a worker, calls it once and waits."""
-    return subprocess.Popen(
-        [sys.executable, "-c", PARENT, str(HERE), function, argument],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
 
 
 def runs(pid: int) -> bool:
@@ -67,30 +44,12 @@ def ended(pid: int) -> bool:
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
-def soon(condition: Callable[[], bool]) -> bool:
-    """Whether something is so within some seconds."""
-    end = time.monotonic() + 20
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.02)
-    return condition()
-
-
 def test_calls_are_answered_by_one_other_process_that_stays_warm():
     with WarmWorker("worker_functions:nth_call") as worker:
         answers = [worker.call(None, LONG) for _ in range(3)]
     assert [count for _, count in answers] == [1, 2, 3]
     assert len({pid for pid, _ in answers}) == 1
     assert answers[0][0] != os.getpid()
-
-
-def test_core_and_environment_are_set_before_imports():
-    core = max(os.sched_getaffinity(0))
-    variables = {"GO_RL_TEST_GREETING": "hello"}
-    with WarmWorker("worker_functions:surroundings", core, variables) as worker:
-        assert worker.call(None, LONG) == ({core}, "hello")
-    assert "GO_RL_TEST_GREETING" not in os.environ
-    with WarmWorker("worker_functions:surroundings") as worker:
-        assert worker.call(None, LONG) == (os.sched_getaffinity(0), None)
 
 
 @pytest.mark.parametrize("core", [-1, 100_000, 10**30])
@@ -100,20 +59,6 @@ def test_a_core_that_cannot_be_had_is_named(core):
         pytest.raises(WorkerError, match=rf"^core {core} cannot be had; this process may use \d"),
     ):
         worker.call(1, LONG)
-
-
-def test_large_payloads_both_ways():
-    payload = os.urandom(1 << 20) * 40
-    with WarmWorker("worker_functions:reverse") as worker:
-        assert worker.call(payload, LONG) == payload[::-1]
-
-
-def test_output_goes_to_the_standard_error_and_not_into_answers(capfd):
-    with WarmWorker("worker_functions:talk") as worker:
-        assert [worker.call(n, LONG) for n in (20_000, 1)] == [20_000, 1]
-    out, err = capfd.readouterr()
-    assert out == ""
-    assert [err.count(word) for word in ("printed", "written", "echoed")] == [20_001, 20_001, 2]
 
 
 def test_what_the_function_raises_comes_as_text_and_the_process_stays(shared):
@@ -172,13 +117,6 @@ def test_a_death_is_told_and_the_next_call_answered_by_a_fresh_process(shared, o
     assert (fresh != pid, number, runs(pid)) == (True, 7, False)
 
 
-def test_a_death_between_two_calls_is_no_matter(shared):
-    pid, _ = shared.call(("answer", 0), LONG)
-    os.kill(pid, signal.SIGKILL)
-    assert soon(lambda: ended(pid))
-    assert shared.call(("answer", 8), LONG)[1] == 8
-
-
 @pytest.mark.parametrize("order", [("hang", 60), ("child", 60)])
 def test_a_call_that_takes_too_long_is_killed(shared, order):
     pid, _ = shared.call(("answer", 0), LONG)
@@ -186,20 +124,6 @@ def test_a_call_that_takes_too_long_is_killed(shared, order):
         shared.call(order, 0.2)
     assert not Path(f"/proc/{pid}").exists()
     assert shared.call(("answer", 9), LONG)[1] == 9
-
-
-def test_a_process_that_does_not_even_listen_is_killed(shared):
-    pid, _ = shared.call(("answer", 0), LONG)
-    os.kill(pid, signal.SIGSTOP)
-    with pytest.raises(WorkerTimeout):
-        shared.call(("answer", bytes(20_000_000)), 0.2)
-    assert shared.call(("answer", 1), LONG)[1] == 1
-
-
-@pytest.mark.parametrize("timeout", [0.0, -1.0, float("inf"), float("nan")])
-def test_a_timeout_that_is_no_time_is_refused(shared, timeout):
-    with pytest.raises(WorkerError, match=r"^timeout must be finite and above 0 seconds"):
-        shared.call(("answer", 0), timeout)
 
 
 def test_the_answer_to_an_interrupted_call_is_not_given_to_the_next(shared):
@@ -217,12 +141,7 @@ def test_the_answer_to_an_interrupted_call_is_not_given_to_the_next(shared):
     assert shared.call(("answer", 2), LONG)[1] == 2
 
 
-def test_threads_take_turns(shared):
-    with ThreadPoolExecutor(8) as pool:
-        answers = list(pool.map(lambda i: shared.call(("answer", i), LONG)[1], range(40)))
-    assert answers == list(range(40))
-
-
+@pytest.mark.slow
 def test_closing_leaves_nothing_behind():
     def descriptors() -> int:
         gc.collect()
@@ -238,24 +157,3 @@ def test_closing_leaves_nothing_behind():
     assert descriptors() == before
     with pytest.raises(WorkerError, match=r"^the worker of worker_functions:process is closed"):
         worker.call(None, LONG)
-
-
-def test_the_callers_main_module_is_not_imported_again_and_its_end_ends_the_worker():
-    with started("process", "") as program:
-        assert program.stdout is not None
-        assert program.stdout.readline() == "main\n"
-        pid = int(program.stdout.readline())
-        assert runs(pid)
-        program.kill()
-        assert program.stdout.read() == ""
-    assert soon(lambda: not runs(pid))
-
-
-def test_the_callers_end_ends_the_worker_in_the_middle_of_a_call(tmp_path):
-    told = tmp_path / "processes"
-    with started("write_process_and_hang", str(told)) as program:
-        assert soon(lambda: told.exists() and told.read_text().endswith("\n"))
-        pids = [int(pid) for pid in told.read_text().split()]
-        assert [runs(pid) for pid in pids] == [True, True]
-        program.kill()
-    assert soon(lambda: not any(runs(pid) for pid in pids))

@@ -7,8 +7,6 @@ import subprocess
 import sys
 import time
 
-CORES_AT_IMPORT = os.sched_getaffinity(0)
-GREETING_AT_IMPORT = os.environ.get("GO_RL_TEST_GREETING")
 CALLS = itertools.count(1)
 
 
@@ -20,26 +18,6 @@ def process(_: object) -> int:
 def nth_call(_: object) -> tuple[int, int]:
     """Who answers, for which time."""
     return os.getpid(), next(CALLS)
-
-
-def surroundings(_: object) -> tuple[set[int], str | None]:
-    """Cores and a variable, as they were when this module was imported."""
-    return CORES_AT_IMPORT, GREETING_AT_IMPORT
-
-
-def reverse(payload: bytes) -> bytes:
-    """The same bytes from behind."""
-    return payload[::-1]
-
-
-def talk(lines: int) -> int:
-    """Write to the standard output in three ways."""
-    for i in range(lines):
-        print("printed", i)
-    sys.stdout.flush()
-    os.write(1, b"written\n" * lines)
-    subprocess.run(["echo", "echoed"], check=True)
-    return lines
 
 
 def act(order: tuple[str, float]) -> object:

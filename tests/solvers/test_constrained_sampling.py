@@ -10,10 +10,8 @@ from go_rl.solvers import (
     AtMostPerChip,
     CustomConstraint,
     DifferentChips,
-    DomainStore,
     sample_with_constraints,
 )
-from go_rl.solvers.replication import place_copies, replicas_of
 from go_rl.verify.rules import legal
 
 CHAIN = [(n, n + 1) for n in range(7)]
@@ -83,38 +81,6 @@ def test_a_constraint_that_looks_only_at_complete_plans_is_kept():
     nothing = sample_with_constraints(problem, [Forbid([0, 1]), Forbid([0, 0])], batch=3)
     assert _statuses(nothing) == {Status.INFEASIBLE}
     assert nothing.detail == "constraint Forbid: no chip is left for node 0"
-
-
-def test_without_constraints_draws_follow_the_policy():
-    """A free choice between two chips, drawn with odds 3 : 1, and the masks say so."""
-    problem = ring_problem(2, [(0, 1)], 2)
-    log_probs = np.log([[0.5, 0.5], [0.75, 0.25]])
-    samples = sample_with_constraints(problem, [], log_probs, batch=400, seed=5)
-    assert 0.68 < (samples.device[:, 1] == 0).mean() < 0.82
-    assert samples.masks(2).tolist()[0] == [[True, False], [True, True]]
-    assert np.exp(samples.log_prob)[samples.device[:, 1] == 0] == pytest.approx(0.75)
-
-
-def test_seeds_and_batches_repeat():
-    problem = ring_problem(8, CHAIN, 3)
-    rules = [DifferentChips(0, 7)]
-    first = sample_with_constraints(problem, rules, batch=6, seed=9)
-    again = sample_with_constraints(problem, rules, batch=6, seed=9)
-    other = sample_with_constraints(problem, rules, batch=6, seed=10)
-    assert (first.device == again.device).all()
-    assert (first.device != other.device).any()
-
-
-def test_copies_and_relay_with_a_constraint():
-    edges = [(0, n) for n in range(1, 6)] + [(n, n + 1) for n in range(1, 5)]
-    problem = ring_problem(6, edges, 3, "default", seconds=[1e-6, 1.0, 1.0, 1.0, 1.0, 1.0])
-    samples = sample_with_constraints(problem, [AtMostPerChip([1, 2, 3, 4, 5], 2)], batch=10)
-    assert samples.ok.all()
-    store = DomainStore(problem)
-    for row in samples.device:
-        assert np.bincount(row[1:], minlength=3).max() == 2
-        home, present = place_copies(problem, store.instance.replicated, row)
-        assert not legal(problem, home, replicas_of(home, present))
 
 
 @pytest.mark.parametrize(

@@ -81,19 +81,6 @@ def test_bound_without_copies_holds_whatever_a_plan_copies():
     assert tight > asked / 2
 
 
-def test_compute_only_by_hand():
-    """Work 3, 1, 2, 2 in a chain on two chips: 4 | 4, whatever the tensors weigh."""
-    problem = ring_problem(
-        4, [(0, 1), (1, 2), (2, 3)], 2, "relay", seconds=[3.0, 1.0, 2.0, 2.0], edge_bytes=50.0
-    )
-    alone = optimise(ring_instance(problem), CpSatOptions(traffic=False))
-    assert alone.device is not None
-    assert alone.device.tolist() == [0, 0, 1, 1]
-    assert alone.value == 4.0
-    assert alone.bound == pytest.approx(4.0)
-    assert optimise(ring_instance(problem), QUICK).value == 8.0
-
-
 def test_a_complete_hint_is_where_the_search_starts():
     problem = next(p for p in (random_ring(s, 7, 4) for s in range(50)) if least(p) < np.inf)
     instance, costs = ring_instance(problem), stage_costs(ring_instance(problem))

@@ -8,11 +8,8 @@ from reference.small_rings import legal_plans, random_ring, ring_problem
 
 from go_rl.core import SolverError
 from go_rl.solvers import DomainStore
-from go_rl.solvers.constraints.domain_store import OPEN
 from go_rl.solvers.replication import place_copies, replicas_of
 from go_rl.verify.rules import legal
-
-DIAMOND = [(0, 1), (0, 2), (1, 3), (2, 3)]
 
 
 @cache
@@ -28,18 +25,6 @@ def test_root_domains_of_a_chain_by_hand():
     assert store.set(2, 0)
     assert store.complete
     assert store.assignment().tolist() == [0, 0, 0]
-
-
-def test_set_propagates_and_undo_opens_again():
-    store = DomainStore(ring_problem(4, DIAMOND, 3))
-    before = store.domains()
-    assert store.set(1, 1)
-    assert store.chips(0) == (0,)
-    assert store.chips(3) == (1, 2)
-    assert store.placement().tolist() == [0, 1, OPEN, OPEN]
-    store.undo()
-    assert (store.domains() == before).all()
-    assert store.depth == 0
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -125,17 +110,6 @@ def test_copied_nodes_follow_their_consumers():
     assert device.tolist() == [0, 0, 1, 2]
     home, present = place_copies(problem, store.instance.replicated, device)
     assert not legal(problem, home, replicas_of(home, present))
-
-
-def test_setting_a_copied_node_sets_its_consumers():
-    edges = [(0, 1), (0, 2), (1, 2)]
-    problem = ring_problem(3, edges, 2, "replicate", seconds=[1e-6, 1.0, 1.0])
-    store = DomainStore(problem)
-    assert store.set(0, 0)
-    assert store.assignment().tolist() == [0, 0, 0]
-    store.undo()
-    assert not store.set(0, 1)
-    assert "cannot be put on chip 1" in store.clash
 
 
 def test_an_infeasible_problem_says_why():

@@ -12,7 +12,7 @@ from reference.small_rings import ring_problem
 
 from go_rl.core import Problem
 from go_rl.core.evaluation import Means
-from go_rl.solvers import RingSolver, SolverOptions
+from go_rl.solvers import RingSolver
 from go_rl.solvers.replication import place_copies, replicas_of
 from go_rl.verify.rules import legal
 
@@ -57,6 +57,7 @@ def distributions(seed: int, problem: Problem) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(shape)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unchecked_types")
 def test_frequencies_are_those_of_the_exact_conditional():
     for seed, (problem, every) in enumerate(problems(20, first=40)):
@@ -107,12 +108,6 @@ def test_fix_keeps_legal_partitions_and_makes_any_proposal_legal():
         assert solver.fix(wild, nodewise=True).ok.all()
 
 
-def test_fix_takes_proposals_one_by_one_and_draws_the_rest():
-    """Node 0 stays on chip 1, so node 1 cannot have chip 0; node 2 has no edge and keeps its."""
-    solver = RingSolver(ring_problem(3, [(0, 1)], 2))
-    assert solver.fix(np.array([1, 0, 0]), nodewise=True).device.tolist() == [[1, 1, 0]]
-
-
 @pytest.mark.usefixtures("unchecked_types")
 def test_every_sample_of_larger_rings_is_legal_and_seeds_are_obeyed():
     for seed in range(12):
@@ -126,11 +121,3 @@ def test_every_sample_of_larger_rings_is_legal_and_seeds_are_obeyed():
         for device in first.device:
             home, present = place_copies(problem, solver.instance.replicated, device)
             assert legal(problem, home, replicas_of(home, present)) == ()
-
-
-def test_where_the_tree_gives_up_cuts_of_an_order_step_in():
-    problem = layered_ring(1, 120, 16, "strict")
-    solver = RingSolver(problem, SolverOptions(nodewise_failures=0))
-    samples = solver.sample(8 * distributions(0, problem), 16, nodewise=True)
-    assert samples.ok.all()
-    assert Means.CUTS in samples.means

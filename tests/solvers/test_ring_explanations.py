@@ -3,10 +3,9 @@
 import pytest
 from reference.small_rings import ring_problem
 
-from go_rl.core import Objective, Problem, ProblemError, Status, load_hardware, rule_set
+from go_rl.core import Objective, Problem, ProblemError, Status, load_hardware
 from go_rl.core.evaluation import STATUS_CODES
 from go_rl.costs.models import ProblemOptions, make_problem
-from go_rl.graphs.readers import load
 from go_rl.solvers import RingSolver, ring_instance
 
 CHAIN = [(0, 1), (1, 2)]
@@ -39,17 +38,3 @@ def test_only_rings_are_solved():
     problem = make_problem(graph, load_hardware("a100x8"), ProblemOptions(Objective.MAX_LOAD))
     with pytest.raises(ProblemError, match="max-load"):
         ring_instance(problem)
-
-
-def test_a_training_graph_with_colour_classes_collapses(data_dir):
-    """Forward and backward nodes that share a device tie nearly everything together."""
-    graph = load(data_dir / "dnn-partitioning/throughput/operators/bert_L-12_training.json")
-    options = ProblemOptions(rules=rule_set("strict"), all_chips=True, allow_training=True)
-    problem = make_problem(graph, load_hardware("ring36"), options)
-    solver = RingSolver(problem)
-    assert solver.instance.num_blocks == 13
-    samples = solver.sample()
-    assert STATUS_CODES[samples.status[0]] is Status.INFEASIBLE
-    assert "no-skip" in samples.detail
-    assert "13 blocks for 36 chips" in samples.detail
-    assert repr(graph.names[0])[:3] in samples.detail

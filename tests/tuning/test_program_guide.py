@@ -14,7 +14,7 @@ from go_rl.costs.programs.nests import LoopNest, LoopVariable
 from go_rl.costs.programs.nests.nest import Access, ForLoop, NestBuffer, Statement
 from go_rl.costs.trees.boosted import BoostedConfig
 from go_rl.tuning.config import TuneProgramsConfig, TuningError
-from go_rl.tuning.loop.nouns import Candidate, Trial
+from go_rl.tuning.loop.nouns import Candidate
 from go_rl.tuning.tuners.program_guide import ProgramGuide
 from go_rl.tuning.tvm.tune_network import deciders
 from tests.tuning.lattice import Lattice, tune
@@ -61,6 +61,7 @@ def trees(optimum: tuple[int, int, int] = (4, 1, 3)) -> CodeTrees:
     return CodeTrees.fit(ProgramExamples(inputs, seconds, 0 * seconds), FEW)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["annealing", "evolution"])
 def test_a_predictor_that_knows_the_seconds_finds_the_best_soon(name):
     lattice = space()
@@ -77,44 +78,6 @@ def test_what_is_not_understood_comes_last():
     assert np.isfinite(guide.scores([None, None])).all()
 
 
-def _measured(lattice: ProgramLattice, count: int) -> list[Trial]:
-    drawn = lattice.draw(lattice.size, np.random.default_rng(1))
-    return lattice.measure([each for each in drawn if each.document[0]][:count])
-
-
-def test_it_learns_from_trials_of_all_operators_when_they_have_doubled():
-    """Trees that learned another optimum; from 16 trials on they know better."""
-    first, second = space(), space()
-    guide = ProgramGuide(trees((1, 5, 0)), TARGET)
-    tuners = [guide.tuners("evolution")(each, 0) for each in (first, second)]
-    judged = second.nests([trial.candidate for trial in _measured(second, 60)])
-    truth = np.log([trial.seconds or 0.0 for trial in _measured(second, 60)])
-    before = np.corrcoef(guide.scores(judged), truth)[0, 1]
-    trials = _measured(first, 40)
-    tuners[0].observe(trials[:15])
-    assert np.corrcoef(guide.scores(judged), truth)[0, 1] == before
-    tuners[1].observe(trials[15:17])
-    after = np.corrcoef(guide.scores(judged), truth)[0, 1]
-    tuners[0].observe(trials[17:])
-    assert before < after < np.corrcoef(guide.scores(judged), truth)[0, 1]
-
-
-def test_proposals_follow_from_the_trials_alone():
-    proposed = []
-    for sizes in ((20,), (8, 12)):
-        lattice = space()
-        guide = ProgramGuide(trees((1, 5, 0)), TARGET)
-        tuner, trials = guide.tuners("evolution")(lattice, 3), _measured(lattice, 20)
-        start = 0
-        for size in sizes:
-            tuner.observe(trials[start : start + size])
-            start += size
-            some = tuner.propose(4)
-        proposed.append([each.key for each in some])
-        assert [each.key for each in tuner.propose(4)] == proposed[-1]
-    assert proposed[0] == proposed[1]
-
-
 def test_spaces_without_loop_nests_and_random_tuners_are_refused():
     guide = ProgramGuide(trees(), TARGET)
     with pytest.raises(TuningError, match="guides spaces of programs alone"):
@@ -125,6 +88,7 @@ def test_spaces_without_loop_nests_and_random_tuners_are_refused():
         guide.tuners("anealing")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_guides_by_name_read_their_weights(name):
     shipped = TuneProgramsConfig(guide="transfer", tuner=name)

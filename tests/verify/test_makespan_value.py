@@ -11,7 +11,6 @@ from go_rl.core import (
     Engine,
     Evaluation,
     GoRLError,
-    Objective,
     OpKind,
     Plan,
     PlanError,
@@ -19,7 +18,6 @@ from go_rl.core import (
     ProblemError,
     Status,
     plan_for,
-    rule_set,
 )
 from go_rl.verify.check_plan import check_plan
 from go_rl.verify.figures import plan_figures
@@ -94,11 +92,6 @@ def test_a_kernel_by_hand():
     fused = checked(problem, [0] * 4, [0, 0, 5, 0], [0, 0, 2, 2])
     assert fused == Replayed(8.0, [9.0 + 1.0, 0.0])
     assert checked(problem, [0] * 4, None, [0] * 4) == Replayed(8.0, [7.0, 0.0])
-
-
-def test_inputs_are_free_everywhere():
-    problem = fork(kinds=[INPUT, OTHER, OTHER, OTHER])
-    assert checked(problem, [1, 0, 1, 0]) == Replayed(6.0, [3.0 + 3.0, 5.0])
 
 
 def test_an_honest_plan_is_accepted():
@@ -179,26 +172,6 @@ def test_what_is_no_list_of_numbers_is_refused(field, entries):
         Plan.from_json(document)
 
 
-def test_schedule_and_kernels_survive_json():
-    priority, group = np.array([-3, 2**40, 0, 1]), np.array([0, 0, 2, 3])
-    problem = fork(kinds=[ELEMENTWISE] * 4)
-    plan = plan_of(problem, [0, 0, 1, 0], 10.0, priority=priority, fusion_group=group)
-    read = Plan.from_json(plan.to_json())
-    assert read.priority is not None
-    assert read.fusion_group is not None
-    assert read.priority.tolist() == priority.tolist()
-    assert read.fusion_group.tolist() == group.tolist()
-    verdicts = [check_plan(p, problem) for p in (plan, read)]
-    assert verdicts[0].value == verdicts[1].value == checked(
-        problem, [0, 0, 1, 0], priority, group
-    ).seconds  # fmt: skip
-
-
-def test_makespan_needs_every_pair_of_devices_linked(small_ring):
-    with pytest.raises(ProblemError, match="objective makespan needs fully connected devices"):
-        replace(fork(), hardware=small_ring(2))
-
-
 @pytest.mark.parametrize(
     ("decisions", "words"),
     [
@@ -210,15 +183,6 @@ def test_makespan_needs_every_pair_of_devices_linked(small_ring):
 def test_decisions_that_are_none_are_refused(decisions, words):
     with pytest.raises(ProblemError, match=words):
         replace(fork(), decisions=decisions)
-
-
-def test_another_objective_neither_replays_nor_reads_kernels():
-    problem = replace(fork(), objective=Objective.MAX_LOAD, rules=rule_set("default"))
-    plan = plan_of(problem, [0, 0, 0, 0], 8.0, fusion_group=np.array([3, 3, 3, 3]))
-    figures = vars(plan_figures(problem, plan.device, {}, None)) | {"peak_bytes": [0.0, 0.0]}
-    told = {name: np.array(numbers, float) for name, numbers in figures.items()}
-    plan = replace(plan, evaluation=Evaluation(Status.OK, 8.0, **told))
-    assert check_plan(plan, problem).ok
 
 
 # nothing refuses an input or constant that reads (check_graph, Problem); the checker raises

@@ -44,14 +44,6 @@ def test_traffic_passes_through_every_link_between(problem_of, small_ring):
     assert plan_value(problem, np.array([0, 1, 2, 3]), {}) == pytest.approx(5.03)
 
 
-def test_a_tensor_is_as_large_as_its_largest_edge_and_goes_as_far(problem_of, small_ring):
-    edges = [("a", "b", 100.0), ("a", "c", 1.0), ("c", "d", 30.0)]
-    work = {"seconds": dict.fromkeys("abcd", 0.0)}
-    problem = problem_of("abcd", edges, small_ring(3), per_node=work)
-    # Link 0: 100 bytes; link 1: 100 + 30.
-    assert plan_value(problem, np.array([0, 2, 1, 2]), {}) == pytest.approx(1.3)
-
-
 def test_a_copy_takes_its_tensors_off_the_links(problem_of, small_ring):
     problem = problem_of("abcd", FORK, small_ring(3, 10.0), "default", per_node=FORK_SECONDS)
     # Link 0: 120, link 1: 130 bytes at 10 bytes/s; with a on chip 2 too: 100 and 10.

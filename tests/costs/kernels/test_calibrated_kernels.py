@@ -1,7 +1,5 @@
 """Kernel costs corrected by what was measured on this machine."""
 
-from dataclasses import replace
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -16,20 +14,15 @@ from go_rl.api.this_device import (
 from go_rl.core import CheckpointError, ProblemError, TrainingError
 from go_rl.core.hardware.processor import processor_name
 from go_rl.costs.kernels.calibrated import (
-    NO_FLOOR,
-    SCATTER,
     CalibratedKernels,
     MeasuredKernels,
-    MemoryFloor,
 )
-from go_rl.costs.kernels.measure.chosen import cold_products
 from go_rl.costs.kernels.predictor import KernelPredictor, latest_weights
 from go_rl.costs.operators.tables import OperatorError
 from go_rl.graphs.cutting.compiled import compiled_network
 from go_rl.graphs.readers.jax.reader import trace_jax
 from go_rl.graphs.zoo.index import zoo_graph
 from go_rl.tuning.config import TuneConfig, TuningError
-from go_rl.tuning.xla.fusions import FusionSpace
 from go_rl.tuning.xla.guides import guide_of
 
 NETWORK = "bert-tiny"
@@ -52,6 +45,7 @@ def calibrated(kernels) -> CalibratedKernels:
     return CalibratedKernels.fit(MeasuredKernels(kernels, seconds, processor_name()))
 
 
+@pytest.mark.slow
 def test_a_constant_factor_is_found(kernels, calibrated):
     expected = 2 * KernelPredictor.load(latest_weights("cpu-1")).predict(kernels)
     assert calibrated.predict(kernels) == pytest.approx(expected, rel=1e-3)
@@ -67,6 +61,7 @@ def test_file_round_trip(tmp_path, kernels, calibrated):
     assert again.predict(kernels) == pytest.approx(calibrated.predict(kernels))
 
 
+@pytest.mark.slow
 def test_a_network_is_the_sum_of_its_kernels(tmp_path, graph, calibrated):
     calibrated.save(tmp_path / "this.npz")
     found = predict_this(graph, tmp_path / "this.npz")
@@ -82,14 +77,6 @@ def test_a_network_is_the_sum_of_its_kernels(tmp_path, graph, calibrated):
     assert len(network.nodes) < len(busy)
     alone = predict_this(graph, tmp_path / "this.npz", fusion="none")
     assert len(alone.operators) > len(found.operators)
-
-
-def test_it_guides_the_tuner_of_kernels(tmp_path, graph, kernels, calibrated):
-    calibrated.save(tmp_path / "this.npz")
-    guide = guide_of(TuneConfig(cost=f"learned:{tmp_path / 'this.npz'}"))
-    expected = calibrated.predict(kernels).sum()
-    assert guide.fusions.order([FusionSpace(graph).default]) == pytest.approx(expected)
-    assert not any("learned on a processor" in note for note in guide.notes)
 
 
 def test_another_processor_is_refused(tmp_path, graph, kernels, calibrated):
@@ -130,53 +117,3 @@ def test_bad_input(tmp_path, monkeypatch, graph, kernels, calibrated):
         calibrate(tmp_path / "new")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert this_weights().parent == tmp_path / "go_rl"
-
-
-FLOOR = MemoryFloor(np.array([1e6, 1e8]), np.array([2e-11, 1e-10]))
-
-
-def test_weights_beyond_the_cache_cost_what_memory_takes():
-    """By hand: seconds a byte between 1 MB and 100 MB in the logarithm of the working set."""
-    seconds, low, high = FLOOR.seconds(np.array([4e7, 0.0, 6e7]))
-    assert seconds == pytest.approx([4e-3, 0.0, 6e-3])
-    half = 2e-11 + 8e-11 * np.log(50) / np.log(100)
-    assert low[0] == pytest.approx(4e7 * half / SCATTER)
-    assert high[0] == pytest.approx(4e-3 * SCATTER)
-    warm, _, _ = FLOOR.seconds(np.array([5e5]))
-    assert warm[0] == pytest.approx(5e5 * 2e-11)
-    middle, _, _ = FLOOR.seconds(np.array([1e7]))
-    assert middle[0] == pytest.approx(1e7 * 6e-11)
-    assert NO_FLOOR.seconds(np.array([1e9]))[2][0] == 0.0
-
-
-def test_decoding_is_no_faster_than_its_weights_are_read(tmp_path, calibrated):
-    """Eight matrices of 16 MB, each read once for one row; a table that is gathered from counts
-    for nothing."""
-
-    def decode(weights, table, row, token):
-        row = row + table[token]
-        for weight in weights:
-            row = jnp.tanh(row @ weight)
-        return row
-
-    square = jax.ShapeDtypeStruct((2048, 2048), jnp.float32)
-    graph = trace_jax(
-        decode, (square,) * 8, jax.ShapeDtypeStruct((500_000, 2048), jnp.float32),
-        jax.ShapeDtypeStruct((1, 2048), jnp.float32), jax.ShapeDtypeStruct((1,), jnp.int32),
-        weights=(0, 1),
-    )  # fmt: skip
-    slow = replace(FLOOR, per_byte=10 * FLOOR.per_byte)
-    replace(calibrated, memory=slow).save(tmp_path / "cold.npz")
-    calibrated.save(tmp_path / "warm.npz")
-    cold, warm = (predict_this(graph, tmp_path / f"{name}.npz") for name in ("cold", "warm"))
-    least = 1e3 * 8 * 4 * 2048**2 * 1e-9
-    assert warm.latency_ms < least <= cold.latency_ms < 1.2 * least + warm.latency_ms
-    assert cold.low_ms is not None
-    assert cold.low_ms < cold.latency_ms
-
-
-def test_products_that_are_timed_read_more_and_more():
-    sizes = [size for size, _ in cold_products()]
-    assert sizes == sorted(sizes)
-    size, kernel = cold_products()[0]
-    assert kernel.program.graph.weight_bytes.sum() == size == 4 * 1024**2

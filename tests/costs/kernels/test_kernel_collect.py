@@ -1,17 +1,14 @@
 """Kernels of a small model are really compiled and timed; runs go on where they stopped."""
 
-import json
 from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
 import pytest
 
-from go_rl.core import MissingDependencyError, ReadError, RecordError, TrainingError
+from go_rl.core import RecordError, TrainingError
 from go_rl.costs.kernels.measure import worker as measuring
-from go_rl.costs.kernels.measure.collect import KERNELS, NODES, PROGRAMS, collect_kernels
-from go_rl.costs.kernels.measure.exported import load_programs
-from go_rl.costs.kernels.measure.settings import FLAG_SETTINGS, LAYOUT_SETTINGS
+from go_rl.costs.kernels.measure.collect import KERNELS, NODES, collect_kernels
 from go_rl.costs.timing import rounds as kernel_visits
 from go_rl.costs.timing.config import CollectConfig, SamplingConfig, TimingConfig
 from go_rl.costs.timing.measuring_run import Release
@@ -21,7 +18,7 @@ from go_rl.graphs.cutting.file_format import load_kernels
 from go_rl.graphs.zoo.models.building import ZooModel
 from go_rl.runtime import warm_process
 from go_rl.runtime.records import RECORDS, Record, RecordStore
-from go_rl.runtime.warm_worker import WarmWorker, WorkerError
+from go_rl.runtime.warm_worker import WarmWorker
 
 QUICK = CollectConfig(
     target="test-1",
@@ -91,89 +88,11 @@ def test_what_is_there_is_not_measured_again(folder):
     assert collect(folder) == 0
 
 
-def test_who_asks_for_more_kernels_gets_them_behind_those_that_are_there(tmp_path, worker_here):
-    few = replace(QUICK, sampling=SamplingConfig(kernels=1))
-    assert collect(tmp_path, few) == 1
-    file = tmp_path / KERNELS / "dense.npz"
-    first, _ = load_kernels(file)
-    again = replace(few, round=1)
-    assert collect(tmp_path, few) == 0
-    assert collect(tmp_path, again) == 1
-    assert collect(tmp_path, QUICK) == collect(tmp_path, again) == 3
-    more, about = load_kernels(file)
-    assert more.hashes[:1] == first.hashes
-    assert len(set(more.hashes)) == len(about[NODES]) == 4
-    assert {r.workload for r in measured(tmp_path)} == set(more.hashes)
-    assert collect(tmp_path, few) == collect(tmp_path, QUICK) == 0
-
-
-def test_a_second_round_measures_a_share_again(folder, worker_here):
-    assert collect(folder, replace(QUICK, round=1, share=0.5)) == 2
-    assert sum(r.round == 1 for r in measured(folder)) == 2
-
-
-def test_a_later_run_traces_nothing(folder, worker_here):
-    """Its model cannot even be built."""
-    model = ZooModel("dense", "test", lambda: pytest.fail("traced again"))
-    assert collect(folder, replace(QUICK, round=2, share=0.5), model) == 2
-
-
-def test_programs_of_another_jax_are_traced_again_and_damage_is_named(folder, monkeypatch):
-    path = folder / PROGRAMS / "dense.zip"
-    assert len(load_programs(path, QUICK, 1e-5)) == 3
-    assert load_programs(path, replace(QUICK, platform="cuda"), 1e-5) == {}
-    monkeypatch.setattr(jax, "__version__", "0.0.1")
-    assert load_programs(path, QUICK, 1e-5) == {}
-    broken = folder / "broken.zip"
-    broken.write_bytes(path.read_bytes()[:40])
-    with pytest.raises(ReadError, match=r"broken\.zip: must hold the programs .*delete it"):
-        load_programs(broken, QUICK, 1e-5)
-
-
-def test_flags_and_layouts_of_kernels_that_were_timed(folder, worker_here):
-    config = replace(QUICK, vary="flags", share=0.25)
-    assert collect(folder, config) == len(FLAG_SETTINGS)
-    made = collect(folder, replace(config, vary="layouts", share=1.0))
-    assert made > 0
-    assert made % LAYOUT_SETTINGS == 0
-    told = [json.loads(r.setting) for r in measured(folder) if r.setting]
-    assert {"xla_backend_optimization_level": 0} in [t.get("flags") for t in told]
-    assert [0, 1] in [order for t in told for order in t.get("layouts", ())]
-    assert [1, 0] in [order for t in told for order in t.get("layouts", ())]
-
-
-def test_a_kernel_that_takes_too_long_leaves_a_reason(tmp_path):
-    """The worker is killed, and the next call gets a new one."""
-    assert collect(tmp_path, replace(QUICK, timeout=0.01, sampling=SamplingConfig(kernels=1))) == 1
-    assert [r.reason for r in measured(tmp_path)] == ["took more than 0.01 s"]
-
-
-def test_an_operand_that_does_not_travel_is_named(tmp_path, worker_here):
-    def function(key, x):
-        return x + jax.random.normal(key, x.shape)
-
-    key = jax.eval_shape(lambda: jax.random.key(0))
-    model = ZooModel("noise", "test", lambda: (function, (key, floats(4)), ()))
-    collect(tmp_path, model=model)
-    reasons = [r.reason for r in measured(tmp_path) if r.reason]
-    assert reasons
-    assert all("an operand is of type key<" in reason for reason in reasons)
-
-
 @pytest.mark.parametrize("held", ['{"full_pace_seconds": 0}', '{"full_pace_seconds": "x"}', "[]"])
 def test_a_damaged_pace_is_named(tmp_path, held):
     (tmp_path / "pace-test-1.json").write_text(held)
     with pytest.raises(RecordError, match=r"pace-test-1\.json: .*full_pace_seconds"):
         folder_pace(tmp_path, QUICK)
-
-
-def test_what_fails_for_every_kernel_is_an_error_and_no_record(tmp_path):
-    with pytest.raises(RecordError, match="nothing can be measured on platform 'nonsense'"):
-        collect(tmp_path, replace(QUICK, platform="nonsense"))
-    with pytest.raises(WorkerError, match="core 4096 cannot be had"):
-        collect(tmp_path, replace(QUICK, core=4096))
-    assert not (tmp_path / KERNELS).exists()
-    assert measured(tmp_path) == []
 
 
 @pytest.mark.parametrize(
@@ -224,13 +143,3 @@ def test_a_run_that_was_stopped_leaves_its_records_and_makes_them_whole(
     assert [record.key for record in whole] == [record.key for record in left]
     assert not any(PARTIAL in record.details for record in whole)
     assert collect(tmp_path, config) == 0
-
-
-def test_models_that_lack_a_package_are_left_out(tmp_path, worker_here):
-    def lacking():
-        raise MissingDependencyError("Keras cannot be imported")
-
-    said = []
-    model = ZooModel("resnet", "test", lacking)
-    assert collect_kernels([model], tmp_path, QUICK, said.append) == 0
-    assert said == ["1/1 resnet: left out: Keras cannot be imported"]

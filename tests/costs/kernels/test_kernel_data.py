@@ -7,12 +7,10 @@ from costs.kernels.kernels import few_kernels
 from go_rl.core import ReadError
 from go_rl.costs.kernels.measure.data import (
     KernelData,
-    by_model_split,
     gather_kernels,
     load_kernel_data,
     save_kernel_data,
 )
-from go_rl.costs.timing.core_speed import FolderPace, pace_path, write_pace
 from go_rl.graphs.cutting.file_format import save_kernels
 from go_rl.runtime.records import Record, RecordStore
 
@@ -51,12 +49,6 @@ def test_a_data_set_has_each_kernel_once_and_all_its_times(folder):
     assert data.failures == {"took more than 30 s": 1}
 
 
-def test_targets_are_never_mixed(folder):
-    assert gather_kernels(folder, "gpu-1", "test").seconds.tolist() == [3e-5]
-    with pytest.raises(ReadError, match=r"on 'cpu-2' \(targets: cpu-1, gpu-1\)"):
-        gather_kernels(folder, "cpu-2", "test")
-
-
 def same(one: KernelData, two: KernelData) -> bool:
     rows = ("kernel", "setting", "round", "seconds", "spread", "xla")
     return one.kernels.hashes == two.kernels.hashes and all(
@@ -73,14 +65,6 @@ def test_what_is_written_is_read(folder):
     assert again.processor == data.processor == ""
 
 
-def test_a_data_set_knows_its_processor(folder):
-    write_pace(pace_path(folder, "cpu-1"), FolderPace(5e-6, "Acme family 1 model 2"))
-    data = gather_kernels(folder, "cpu-1", "test")
-    save_kernel_data(data, folder / "test.npz")
-    assert load_kernel_data(folder / "test.npz").processor == "Acme family 1 model 2"
-    assert gather_kernels(folder, "gpu-1", "test").processor == ""
-
-
 def test_other_files_are_refused(folder):
     with pytest.raises(
         ReadError, match=r"no kernel data 'kernels-cpu-9'.*what ships: .*kernels-cpu-1"
@@ -92,11 +76,6 @@ def test_other_files_are_refused(folder):
     save_kernels(few_kernels(), folder / "empty.npz", {"version": 1})
     with pytest.raises(ReadError, match="damaged kernel data"):
         load_kernel_data(folder / "empty.npz")
-
-
-def test_a_split_by_model():
-    train, test = by_model_split(("a", "b", "a", "c"), ("b", "c"))
-    assert (train.tolist(), test.tolist()) == ([0, 2], [1, 3])
 
 
 def test_the_shipped_data_set_is_whole():

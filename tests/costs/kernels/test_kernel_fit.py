@@ -7,7 +7,7 @@ import pytest
 from costs.kernels.kernels import few_kernels
 
 from go_rl.core import TrainingError
-from go_rl.costs.kernels.measure.data import KernelData, absolute_rows, plain_seconds
+from go_rl.costs.kernels.measure.data import KernelData, plain_seconds
 from go_rl.costs.kernels.network import KernelNetworkConfig
 from go_rl.costs.kernels.predictor import KernelPredictor, predict_kernels
 from go_rl.costs.kernels.training import KernelTrainConfig
@@ -32,24 +32,7 @@ def data() -> KernelData:
     )  # fmt: skip
 
 
-def test_times_under_settings_and_of_later_rounds_are_left_out():
-    seconds = plain_seconds(data())
-    assert np.isnan(seconds[-1])
-    assert seconds[0] < 1e-3
-    assert seconds[1] < 1e-3
-
-
-def test_layouts_are_learned_from_and_flags_and_later_rounds_not():
-    given = data()
-    told = replace(
-        given, settings=("", '{"flags":{}}', '{"layouts":[[1,0]]}'),
-        setting=np.array([0] * (len(given.setting) - 3) + [2, 1, 0]),
-    )  # fmt: skip
-    rows = absolute_rows(told)
-    assert rows.tolist() == list(range(len(given.setting) - 2))
-    assert absolute_rows(told.take(np.array([0]))).tolist() == [0]
-
-
+@pytest.mark.slow
 def test_an_ensemble_learns_and_its_members_differ():
     which = np.arange(few_kernels().num_kernels - 1)
     told = replace(data(), processor="Acme family 1 model 2")

@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from costs.kernels.kernels import few_features, few_kernels, weights
-from rounding import assert_rounded_alike
 
-from go_rl.core import CheckpointError, ProblemError, RecordError
-from go_rl.costs.kernels.predictor import KernelPredictor, predict_kernels, predict_layouts
+from go_rl.core import CheckpointError
+from go_rl.costs.kernels.predictor import KernelPredictor, predict_kernels
 
 
 def test_an_ensemble_says_the_mean_and_adds_its_disagreement_to_its_doubt():
@@ -20,34 +19,6 @@ def test_an_ensemble_says_the_mean_and_adds_its_disagreement_to_its_doubt():
     np.testing.assert_allclose(found.deviation, np.sqrt(doubt + apart), rtol=1e-5)
 
 
-def test_layouts_are_told_apart_and_row_by_row_is_as_they_come():
-    plain, turned = "", '{"layouts":[[1,0]]}'
-    which = np.array([2, 0, 2])
-    found = predict_layouts(weights(), few_kernels(), which, [plain, plain, turned]).seconds
-    as_they_come = predict_kernels(weights(), few_kernels()).seconds
-    assert_rounded_alike(np.log(found[:2]), np.log(as_they_come[[2, 0]]))
-    assert found[2] != pytest.approx(found[0])
-
-
-@pytest.mark.parametrize(
-    ("which", "setting", "error", "said"),
-    [([0, 1], "", ProblemError, "layouts: 2 kernels and 1 settings"),
-     ([99], "", ProblemError, r"there is no kernel 99, only 0 to \d+"),
-     ([0], "row by row", RecordError, "setting 'row by row': must be \"\" or JSON such as"),
-     ([0], '{"layouts":[[0,2]]}', RecordError, "must be \"\" or JSON such as"),
-     ([0], '{"layouts":7}', RecordError, "must be \"\" or JSON such as")],
-)  # fmt: skip
-def test_senseless_layouts_are_refused(which, setting, error, said):
-    with pytest.raises(error, match=said):
-        predict_layouts(weights(), few_kernels(), np.array(which), [setting])
-
-
-def test_what_it_has_seen_is_familiar():
-    found = predict_kernels(weights(), few_kernels())
-    assert not found.unfamiliar.any()
-    assert found.unseen == ()
-
-
 def test_an_opcode_never_seen_is_named_and_its_kernels_are_flagged():
     kernels = few_kernels()
     strange = replace(kernels, graph=replace(
@@ -57,13 +28,6 @@ def test_an_opcode_never_seen_is_named_and_its_kernels_are_flagged():
     assert found.unseen == ("fft",)
     with_it = {int(kernels.kernel[i]) for i, t in enumerate(kernels.graph.op_type) if t == "exp"}
     assert set(np.flatnonzero(found.unfamiliar).tolist()) == with_it
-
-
-def test_sizes_far_outside_are_flagged():
-    kernels = few_kernels()
-    larger = replace(kernels, graph=replace(kernels.graph, flops=kernels.graph.flops * 1e6))
-    found = predict_kernels(weights(), larger)
-    assert found.unfamiliar.any()
 
 
 def test_weights_are_read_as_they_were_written(tmp_path):

@@ -1,20 +1,16 @@
 """``--cost auto``: what each kind of hardware and graph is priced by, and what is said of it."""
 
-from dataclasses import replace
-
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 from go_rl.api.options import OptimizeOptions
-from go_rl.api.problem import problem_for, problem_of
-from go_rl.core import Budget, Device, load_hardware
+from go_rl.api.problem import problem_for
+from go_rl.core import load_hardware
 from go_rl.core.hardware.systems import GPU_CHIPS
 from go_rl.costs.models.registry import cost_identity
-from go_rl.costs.operators import GPU_WEIGHTS
 from go_rl.graphs.readers.jax.reader import trace_jax
 from go_rl.graphs.zoo.models.building import floats
-from go_rl.objectives.makespan.methods.heft import Heft
 
 
 @pytest.fixture(scope="module")
@@ -41,39 +37,3 @@ def test_where_nothing_was_learned_prices_are_analytical(graph, hardware):
     assert problem.cost_model == "analytical"
     assert problem.notes == ()
     assert cost_identity("auto", load_hardware(hardware)) == "auto"
-
-
-def test_a_graph_without_shapes_is_analytical_and_says_so(graph):
-    bare = replace(graph, output_shape=np.full_like(graph.output_shape, -1))
-    problem = _problem(bare, "t4x2")
-    assert problem.cost_model == "analytical"
-    assert problem.notes == (
-        "Operator times are analytical: learned:gpus needs the shapes of operators.",
-    )
-
-
-def test_devices_beside_gpus_are_analytical_and_say_so(graph):
-    gpus = load_hardware("v100x2")
-    slow = replace(gpus.devices[0], memory_bandwidth=450e9)
-    other = Device("abacus", 1e12, 1e9, 1e9)
-    problem = _problem(graph, replace(gpus, devices=(gpus.devices[0], other)))
-    analytical = _problem(graph, replace(gpus, devices=(other, other)))
-    assert problem.cost_model == "learned:gpus"
-    assert analytical.cost_model == "analytical"
-    assert np.array_equal(problem.seconds[1], analytical.seconds[0])
-    assert any(note.startswith("Operator times on abacus are analytical") for note in problem.notes)
-    assert _problem(graph, replace(gpus, devices=(slow, slow))).cost_model == "analytical"
-
-
-def test_number_formats_of_the_hardware_are_analytical(graph):
-    assert _problem(graph, replace(load_hardware("t4x2"), element_bytes=1.0)).cost_model == (
-        "analytical"
-    )
-
-
-def test_a_plan_is_rebuilt_with_the_same_prices(graph):
-    problem = _problem(graph, "t4x2")
-    plan = Heft().optimize(problem, Budget(samples=1), 0)
-    assert plan.cost_model == "learned:gpus"
-    assert np.array_equal(problem_of(plan, graph).seconds, problem.seconds)
-    assert cost_identity("auto", problem.hardware) == f"auto {GPU_WEIGHTS}"

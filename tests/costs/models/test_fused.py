@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from reference.step_problems import random_edges, random_kinds
 
 from go_rl.core import (
-    DECISIONS,
     Device,
     Hardware,
     KernelPrices,
@@ -20,7 +19,6 @@ from go_rl.core import (
     Problem,
     ProblemError,
     Topology,
-    load_hardware,
 )
 from go_rl.costs.models import Analytical, ProblemOptions, make_problem
 from go_rl.costs.models.analytical import Efficiency
@@ -110,40 +108,6 @@ def test_what_somebody_outside_reads_is_written_but_not_read_again():
     assert fused(makespan(made), 0, 0, 2) == [5.0 + 10.0 + 4.0 + 0.5, 0.0, 10.5]
 
 
-def test_a_result_of_the_model_is_written():
-    kept = replace(CHAIN, is_output=np.array([True, False, False]))
-    assert fused(makespan(kept), 0, 0, 0) == [5.0 + 10.0 + 5.0 + 0.5, 0.0, 0.0]
-
-
-def test_results_of_one_node_are_tensors_of_their_own():
-    """Node 0 writes 10 for node 1 alone and 7 for node 2 outside."""
-    made = graph(
-        [ELEMENTWISE, ELEMENTWISE, OTHER],
-        [(0, 1, 10.0, 0), (0, 2, 7.0, 1)],
-        [17.0, 14.0, 7.0],
-    )
-    assert fused(makespan(made), 0, 0, 2) == [7.0 + 4.0 + 0.5, 0.0, 7.5]
-
-
-def test_a_shared_operand_is_read_once():
-    """Both members of {1, 2} read the 8 bytes of node 0."""
-    made = graph(
-        [OTHER, ELEMENTWISE, ELEMENTWISE],
-        [(0, 1, 8.0), (0, 2, 8.0), (1, 2, 3.0)],
-        [8.0, 11.0, 13.0],
-    )
-    assert fused(makespan(made), 0, 1, 1) == [8.5, 8.0 + 2.0 + 0.5, 0.0]
-
-
-def test_work_adds_up_and_the_kind_with_most_of_it_sets_the_pace():
-    shares = Efficiency(matmul=0.5, elementwise=0.25, memory=1.0)
-    model = Analytical({"tile": shares})
-    made = graph([MATMUL, ELEMENTWISE], [(0, 1, 1.0)], [2.0, 2.0], [80.0, 20.0])
-    problem = makespan(made, cost_model=model)
-    assert problem.seconds[0].tolist() == [160.5, 80.5]
-    assert fused(problem, 0, 0) == [100.0 / 0.5 + 0.5, 0.0]
-
-
 def test_each_device_kind_has_its_price_and_none_where_a_member_cannot_run():
     slow = Device("slow", 0.5, 1e9, 0.5)
     mixed = Hardware("mixed", (TILE, slow), Links(Topology.FULL, 1.0))
@@ -159,16 +123,6 @@ def test_each_device_kind_has_its_price_and_none_where_a_member_cannot_run():
     unable = replace(problem.kernels, base=base)
     assert unable.seconds(np.array([0, 0, 2])).tolist() == [[25.5, 0.0, 25.5], [np.inf, 0.0, 50.0]]
     assert unable.seconds(np.array([0, 1, 2])).tolist() == base.tolist()
-
-
-def test_bytes_are_those_of_the_packages_number_format():
-    made = graph(
-        [ELEMENTWISE] * 3,
-        [(0, 1, 40.0), (1, 2, 80.0)],
-        [60.0, 120.0, 100.0],
-        output_itemsize=[4.0] * 3,
-    )
-    assert fused(makespan(made, boxes(element_bytes=1.0)), 0, 0, 2) == [25.5, 0.0, 25.5]
 
 
 def test_a_profile_prices_no_kernels():
@@ -240,24 +194,6 @@ def test_bytes_of_a_kernel_are_those_that_cross_its_boundary(seed):
         assert seconds[lead] == pytest.approx(by_hand(problem, leader, int(lead)) + 0.5)
 
 
-@given(st.integers(0, 50_000))
-@settings(max_examples=60, deadline=None)
-def test_where_all_kinds_are_equally_efficient_no_kernel_costs_more_than_its_nodes(seed):
-    problem, leader = random_case(seed, EVEN)
-    assert problem.kernels is not None
-    whole = np.bincount(leader, problem.seconds[0], len(leader))
-    assert (problem.kernels.seconds(leader)[0] <= whole + 1e-9).all()
-
-
-def test_decisions_are_all_that_make_sense():
-    assert makespan(CHAIN, boxes(2)).decisions == DECISIONS
-    assert makespan(CHAIN).decisions == ("schedule", "fusion")
-    assert makespan(CHAIN, boxes(2), decisions=("fusion", "placement")).decisions == (
-        "fusion",
-        "placement",
-    )
-
-
 @pytest.mark.parametrize(
     ("devices", "decisions", "words"),
     [
@@ -285,33 +221,6 @@ def test_decisions_may_be_one_text_with_commas_between():
     assert makespan(CHAIN, decisions="fusion").decisions == ("fusion",)
     with pytest.raises(ProblemError, match=r"unknown decision 'fuison'; did you mean 'fusion'\?"):
         makespan(CHAIN, boxes(2), decisions="placement,fuison")
-
-
-def test_without_placement_everything_sits_on_the_first_device_or_where_it_is_pinned():
-    problem = makespan(CHAIN, boxes(3), decisions=("schedule",), fixed={1: 2})
-    assert problem.fixed == {0: 0, 1: 2, 2: 0}
-    assert makespan(CHAIN, boxes(3), fixed={1: 2}).fixed == {1: 2}
-
-
-def test_a_ring_is_refused():
-    with pytest.raises(ProblemError, match="or a mesh; 'ring4' has ring links"):
-        makespan(CHAIN, load_hardware("ring4"))
-
-
-def test_training_graphs_gaps_and_little_memory_are_welcome():
-    """Off the ring no weights are streamed, however little memory there is."""
-    backward = replace(CHAIN, is_backward=np.array([False, True, True]), weight_bytes=np.ones(3))
-    small = boxes(2, device=replace(TILE, memory_bytes=0.5))
-    problem = makespan(backward, small, gap_seconds=np.array([1.0, 0.0, 2.0]))
-    assert problem.weight_bytes.tolist() == [1.0, 1.0, 1.0]
-    assert problem.gap_seconds is not None
-    assert problem.gap_seconds.tolist() == [1.0, 0.0, 2.0]
-
-
-def test_other_objectives_have_no_kernels():
-    assert (
-        make_problem(CHAIN, boxes(2), ProblemOptions(objective=Objective.MAX_LOAD)).kernels is None
-    )
 
 
 # all FLOP go at the pace of the kind with most of them. With the default efficiencies a

@@ -1,7 +1,5 @@
 """Cost models that know kernels as graphs: what is priced, how often, and on which device."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from reference.step_problems import graph_of
@@ -53,59 +51,12 @@ def test_each_node_is_a_kernel_and_equal_ones_are_priced_once():
     assert price.asked == [1]
 
 
-def test_fused_kernels_are_named_by_their_leaders():
-    cache, price = KernelCache(), Pricer()
-    leader = np.array([0, 1, 1, 1, 4])
-    found = cache.seconds(kernels(chain(), leader, np.array([4, 1])), price)
-    assert found.tolist() == [1.0, 3.0]
-
-
-def test_kernels_of_the_same_nodes_are_cut_once(monkeypatch):
-    cache, price, graph = KernelCache(), Pricer(), chain(6)
-    cuts: list[int] = []
-
-    def counted(graph, leader):
-        cuts.append(len(leader))
-        return cut_kernels(graph, leader)
-
-    monkeypatch.setattr("go_rl.costs.models.kernel_cache.cut_kernels", counted)
-    three, two = np.array([0, 1, 1, 1, 4, 4]), np.array([0, 1, 2, 2, 4, 4])
-    assert cache.seconds(kernels(graph, three, np.array([1, 4])), price).tolist() == [3.0, 2.0]
-    assert cache.seconds(kernels(graph, three, np.array([4])), price).tolist() == [2.0]
-    assert len(cuts) == 1
-    assert cache.seconds(kernels(graph, two, np.array([2, 4])), price).tolist() == [2.0, 2.0]
-    assert (len(cuts), price.asked) == (2, [2])
-
-
-def test_what_could_not_be_priced_is_asked_again(tmp_path):
-    graph, path = chain(), tmp_path / "records.sqlite"
-    model = Measured(path, "cpu-1")
-    with pytest.raises(ProblemError, match="was not measured"):
-        model.seconds(kernels(graph), CPU)
-    store_of(tmp_path, graph)
-    assert model.seconds(kernels(graph), CPU).tolist()[1:] == [2e-3] * 4
-
-
 def store_of(folder, graph, reason: str = "") -> None:
     cut, _ = cut_kernels(graph, np.arange(graph.num_nodes))
     with RecordStore(folder / "records.sqlite") as store:
         for hash_ in cut.hashes:
             timed = {} if reason else {"seconds": 2e-3, "repeats": 3}
             store.add([Record(workload=hash_, target="cpu-1", reason=reason, **timed)])
-
-
-def test_measured_seconds_come_from_the_records(tmp_path):
-    store_of(tmp_path, chain())
-    found = Measured(tmp_path / "records.sqlite", "cpu-1").seconds(kernels(chain()), CPU)
-    assert found.tolist() == [0.0, 2e-3, 2e-3, 2e-3, 2e-3]
-
-
-def test_weights_from_the_host_are_waited_for(tmp_path):
-    """The host sends 20 GB/s: 20 MB take a millisecond, 200 MB ten, and the launch 2 us more."""
-    store_of(tmp_path, chain())
-    asked = replace(kernels(chain()), streamed_bytes=np.array([0.0, 0.0, 2e7, 2e8, 0.0]))
-    found = Measured(tmp_path / "records.sqlite", "cpu-1").seconds(asked, CPU)
-    assert found.tolist() == pytest.approx([0.0, 2e-3, 2e-3, 10.002e-3, 2e-3])
 
 
 def test_a_kernel_without_a_time_is_named(tmp_path):

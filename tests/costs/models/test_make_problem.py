@@ -130,11 +130,6 @@ def test_the_user_may_choose_the_model_and_the_memory():
     assert not any("not checked" in note for note in checked.notes)
 
 
-def test_a_profile_without_sizes_says_that_links_are_free():
-    bare = replace(graph(profile=True), edge_bytes=np.zeros(2))
-    assert any("traffic" in note for note in make_problem(bare, load_hardware("ring4")).notes)
-
-
 def test_cpus_take_the_cpu_profile():
     mixed = Hardware(
         "mixed",
@@ -172,17 +167,6 @@ def test_classes_may_be_ignored():
     )
     assert kept.has_colocation
     assert not dropped.has_colocation
-
-
-def test_transfers_follow_from_links_where_no_profile_gives_them():
-    """4 kB at 16 GB/s and 5 us."""
-    problem = make_problem(graph(), load_hardware("p100x2"), MAX_LOAD)
-    assert problem.transfer_seconds[0] == pytest.approx(4e3 / 16e9 + 5e-6)
-
-
-def test_measured_times_cannot_be_used_where_there_are_none():
-    with pytest.raises(ProblemError, match="brings no measured seconds"):
-        make_problem(graph(), load_hardware("ring3"), ProblemOptions(cost_model=Profiled()))
 
 
 class OwnModel:

@@ -15,13 +15,10 @@ from go_rl.core import (
     OpGraph,
     Problem,
     ProblemError,
-    RecordError,
     load_hardware,
 )
-from go_rl.costs.models import Analytical, ProblemOptions, learned, make_problem, named_cost
+from go_rl.costs.models import ProblemOptions, learned, make_problem, named_cost
 from go_rl.costs.models.registry import check_cost, cost_identity
-from go_rl.graphs.cutting.kernel_set import cut_kernels
-from go_rl.runtime.records import Record, RecordStore
 
 CORES = load_hardware("cpu-1x2")
 
@@ -74,13 +71,6 @@ def test_other_names_are_refused_with_the_nearest_and_the_list(cost, said):
     assert said in str(error.value)
 
 
-def test_plain_names():
-    assert named_cost("auto", CORES) is None
-    assert isinstance(named_cost("analytical", CORES), Analytical)
-    model = Analytical()
-    assert named_cost(model, CORES) is model
-
-
 def test_a_file_is_read_once_and_its_name_finds_it_again(file, monkeypatch):
     monkeypatch.chdir(file.parent)
     model = named_cost("learned:w.npz", CORES)
@@ -107,15 +97,6 @@ def test_learned_alone_is_what_ships_for_the_chips(shipped):
         assert said in str(error.value)
     with pytest.raises(CheckpointError, match="weights ship; did you mean 'kernels-cpu-1'"):
         named_cost("learned:kernel-cpu1", CORES)
-
-
-def test_learned_alone_is_the_latest_version_and_old_names_stay(shipped):
-    for name in ("kernels-cpu-1-v2", "kernels-cpu-1-v10", "kernels-cpu-1-mine", "kernels-cpu-10"):
-        weights().save(shipped / f"{name}.npz")
-    found = named_cost("learned", CORES), named_cost("learned:kernels-cpu-1", CORES)
-    assert [model and model.name for model in found] == [
-        "learned:kernels-cpu-1-v10", "learned:kernels-cpu-1",
-    ]  # fmt: skip
 
 
 def test_other_chips_formats_and_files_are_refused(file, shipped):
@@ -145,29 +126,3 @@ def test_kernels_unlike_the_training_data_are_noted_and_priced_once(shipped, mon
     assert "(operators never seen: fft)" in note
     assert again.notes == problem.notes
     assert len(asked) == 1
-
-
-def test_operators_without_shapes_are_refused(shipped):
-    graph = small()
-    profile = replace(graph, flops=np.zeros_like(graph.flops), seconds={"cpu": graph.flops})
-    with pytest.raises(ProblemError, match="only a profile of their seconds: take --cost profiled"):
-        priced(profile, "learned")
-    bare = replace(graph, output_shape=np.full_like(graph.output_shape, -1))
-    with pytest.raises(ProblemError, match="have none: take --cost analytical"):
-        priced(bare, "learned")
-
-
-def test_records_are_found_in_their_folder_for_their_chips_only(tmp_path):
-    graph = small()
-    cut, _ = cut_kernels(graph, np.arange(graph.num_nodes))
-    records = [Record(workload=h, target="cpu-1", seconds=2e-3, repeats=3) for h in cut.hashes]
-    with pytest.raises(RecordError, match="no records there"):
-        named_cost(f"measured:{tmp_path}", CORES)
-    with RecordStore(tmp_path / "records.sqlite") as store:
-        store.add({record.workload: record for record in records}.values())
-    problem = priced(graph, f"measured:{tmp_path}")
-    assert set(problem.seconds[0][~graph.is_fed]) == {2e-3}
-    assert problem.cost_model == f"measured:{tmp_path / 'records.sqlite'}"
-    assert "Operator times were measured on cpu-1 (records.sqlite)." in problem.notes
-    with pytest.raises(HardwareError, match=r"kind 'p100' \(targets: cpu-1\)"):
-        named_cost(f"measured:{tmp_path}", load_hardware("p100x2"))

@@ -7,7 +7,6 @@ import pytest
 
 import go_rl
 from go_rl.core import ProblemError, RecordError
-from go_rl.costs.models.stage_prices import stage_factors
 from go_rl.costs.models.stage_times import StageTimes, append_times, read_times
 
 HARDWARE = "cpu-1-ring2"
@@ -17,30 +16,7 @@ def _run(nodes, seconds, graph_hash="g", target="cpu-1"):
     return StageTimes(graph_hash, target, "a processor", "jax", nodes, seconds)
 
 
-def test_what_always_ran_together_keeps_its_proportions():
-    priced = np.array([1.0, 2.0, 3.0, 0.0])
-    runs = [_run(((0, 1), (2, 3)), (6.0, 9.0))]
-    assert stage_factors(priced, ["a", "b", "c", "d"], runs)[:3] * priced[:3] == pytest.approx(
-        [2.0, 4.0, 9.0], rel=0.1
-    )
-
-
-def test_what_was_cut_apart_is_learned_apart():
-    rng = np.random.default_rng(0)
-    true = rng.uniform(1, 10, 12)
-    priced = true * np.exp(rng.normal(0, 0.4, 12))
-    types = [str(i % 3) for i in range(12)]
-    cuts = [_run((tuple(range(c)), tuple(range(c, 12))), (true[:c].sum(), true[c:].sum()))
-            for c in range(2, 11)]  # fmt: skip
-    found = priced * stage_factors(priced, types, cuts)
-    sums = [found[:c].sum() for c in range(2, 11)]
-    assert sums == pytest.approx([true[:c].sum() for c in range(2, 11)], rel=0.03)
-    assert (
-        np.abs(np.log(found[2:10] / true[2:10])).mean()
-        < np.abs(np.log(priced[2:10] / true[2:10])).mean()
-    )
-
-
+@pytest.mark.slow
 def test_the_prices_of_a_plan_come_out_as_measured(tmp_path):
     graph = go_rl.load("zoo:bert-tiny")
     first = go_rl.optimize(graph, hardware=HARDWARE, method="greedy").best

@@ -13,25 +13,6 @@ def _operators(duration, before, device=None, gap=0.0):
     return Operators(np.array(duration, float), tuple(before), np.array(device, np.int64), gap)
 
 
-def test_one_stream_is_a_sum_with_gaps():
-    found = replay(_operators([3.0, 1.0, 2.0], [(), (0,), (1,)], gap=0.5))
-    assert found.seconds == 3 + 1 + 2 + 3 * 0.5
-    assert found.start.tolist() == [0.0, 3.5, 5.0]
-
-
-def test_two_streams_run_side_by_side_and_wait_for_each_other():
-    """A diamond: 0, then 1 on its own stream beside 2, then 3."""
-    found = replay(_operators([1.0, 5.0, 2.0, 1.0], [(), (0,), (0,), (1, 2)], [0, 1, 0, 0]))
-    assert found.start.tolist() == [0.0, 1.0, 1.0, 6.0]
-    assert found.seconds == 7.0
-    assert found.device_time.tolist() == [7.0, 6.0]
-
-
-def test_what_is_ready_first_runs_first():
-    found = replay(_operators([4.0, 1.0, 1.0, 1.0], [(), (), (1,), (0,)], [0, 1, 0, 1]))
-    assert found.start.tolist() == [0.0, 0.0, 4.0, 4.0]
-
-
 def _twin(duration, before, device, gap):
     """The same rule, by looking at all operators each time."""
     count, done, time, end = len(duration), set(), [0.0] * (max(device) + 1), {}
@@ -62,10 +43,6 @@ def test_it_agrees_with_its_twin(data):
     assert found <= sum(duration) + 0.25 * count
     assert found >= max(sum(d for d, at in zip(duration, device, strict=True) if at == own)
                         for own in device)  # fmt: skip
-
-
-def test_nothing_takes_no_time():
-    assert replay(_operators([], [])).seconds == 0.0
 
 
 @pytest.mark.parametrize(

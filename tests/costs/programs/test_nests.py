@@ -22,7 +22,6 @@ from go_rl.costs.programs.nests import (
     check_nest,
     index_text,
     nest_from_json,
-    nest_text,
     nest_to_json,
 )
 from go_rl.costs.programs.nests.index import index_from_json, index_to_json
@@ -41,30 +40,6 @@ def matmul() -> LoopNest:
     )  # fmt: skip
     inner = ForLoop(16, "unrolled", (add,))
     return LoopNest((a, b, c), (ForLoop(4, "parallel", (ForLoop(8, "serial", (clear, inner)),)),))
-
-
-def test_leaves_come_in_preorder_with_the_loops_around_them():
-    clear, add = matmul().leaves
-    assert [number for number, _ in clear.around] == [0, 1]
-    assert [number for number, _ in add.around] == [0, 1, 2]
-    assert (clear.executions, add.executions) == (32, 512)
-    assert [(x.node, x.leaf) for x in (clear, add)] == [(2, 0), (4, 1)]
-    assert [loop.extent for loop in matmul().loops] == [4, 8, 16]
-
-
-def test_the_text_is_as_people_write_loops():
-    assert nest_text(matmul()) == "\n".join(
-        [
-            "A: float32[4, 16] global",
-            "B: float32[16, 8] global",
-            "C: float32[4, 8] global",
-            "for i0 in 4: parallel",
-            "  for i1 in 8:",
-            "    C[i0, i1] = constant",
-            "    for i2 in 16: unrolled",
-            "      C[i0, i1] = f(C[i0, i1], A[i0, i2], B[i2, i1])  # 1 float_add_sub, 1 float_mul",
-        ]
-    )
 
 
 def test_json_brings_the_nest_back():

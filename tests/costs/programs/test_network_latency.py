@@ -14,7 +14,6 @@ from go_rl.costs.programs.network_latency import (
     NetworkPrograms,
     check_priced,
     network_latency,
-    replayed,
 )
 from tests.costs.programs.with_nests import nest_of
 
@@ -98,15 +97,3 @@ def test_a_network_without_any_price_is_an_error():
     prices = network_latency(bare, LeavesPredictor())
     with pytest.raises(TrainingError, match="none of the 1 functions has a price: its index is"):
         check_priced(bare, prices)
-
-
-def test_arrays_of_other_types_are_unlike():
-    found = network_latency(
-        network(NetworkProgram("a", nest=nest_of(1), exact=False)), LeavesPredictor()
-    )
-    assert found.unlike.tolist() == [True]
-
-
-def test_measured_seconds_are_replayed_alike():
-    both = network(NetworkProgram("a"), NetworkProgram("b"))
-    assert replayed(both, np.array([1.0, 5.0]), GAP) == pytest.approx(7 + 3 * GAP)

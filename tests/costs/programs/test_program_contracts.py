@@ -80,6 +80,7 @@ class TestCodeTrees(TreeContract):
             self.fitted().predict(other)
 
 
+@pytest.mark.slow
 class TestCdmpp(ProgramContract):
     kind = ProgramPredictor
     examples = staticmethod(cache(made_up_programs))

@@ -1,30 +1,15 @@
 """Random split schedules: what they compute, and how many there are. They need TVM."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 tvm = pytest.importorskip("tvm", reason="pip install 'go_rl[tvm]'")
 
-from go_rl.api.measure import measure_programs  # noqa: E402
-from go_rl.costs.programs.measure.collect import AGAIN  # noqa: E402
-from go_rl.costs.programs.nests import nest_to_json  # noqa: E402
-from go_rl.costs.programs.nests.tvm_lowering import nest_from_tvm  # noqa: E402
 from go_rl.costs.programs.workloads import TensorTask, task_module  # noqa: E402
 from go_rl.costs.programs.workloads.drawn_programs import (  # noqa: E402
-    Drawing,
     codegen_target,
-    draw_programs,
 )
 from go_rl.costs.programs.workloads.split_schedules import split_schedules  # noqa: E402
-from go_rl.costs.timing.config import (  # noqa: E402
-    CollectConfig,
-    ProgramsConfig,
-    SamplingConfig,
-    TimingConfig,
-)
-from go_rl.runtime.records import RECORDS, RecordStore  # noqa: E402
 
 TASKS = [
     TensorTask("elementwise", (96,), ("subtract", "exp", "maximum")),
@@ -51,40 +36,3 @@ def test_every_schedule_computes_what_the_task_says(task):
     expected = computed(task_module(task), arrays)
     for each in drawn:
         np.testing.assert_allclose(computed(each.sch.mod, arrays), expected, rtol=1e-5)
-
-
-def test_there_are_many_and_the_same_seed_gives_the_same_ones():
-    task = TensorTask("elementwise", (7056,), ("subtract", "multiply", "add"))
-    drawings = [Drawing(task, "x86-64-v3", 32, seed) for seed in (0, 0, 1)]
-    first, again, other = (
-        [nest_to_json(nest_from_tvm(each.sch.mod)) for each in draw_programs(drawing)]
-        for drawing in drawings
-    )
-    assert first == again
-    assert len(set(first)) >= 24
-    assert not set(other[8:]) <= set(first)  # behind those of MetaSchedule
-
-
-def test_programs_are_built_and_timed_and_those_drawn_before_are_not(tmp_path: Path):
-    """Two runs of one network: the second one's seed draws programs of the first again."""
-    timing = TimingConfig(visits=1, seconds=1e-4, most_calls=3, pace_seconds=0.1)
-    for seed in (0, 1):
-        measure = CollectConfig(
-            target="here",
-            timeout=300.0,
-            sampling=SamplingConfig(most_flops=2e4, seed=seed),
-            timing=timing,
-        )
-        config = ProgramsConfig(
-            networks=("bert-tiny",), schedules=3, codegen=("x86-64-v2",), measure=measure
-        )
-        made = measure_programs(tmp_path, config).made
-    assert made > 0
-    assert measure_programs(tmp_path, config).made == 0
-    with RecordStore(tmp_path / RECORDS) as store:
-        records = store.find("here")
-    timed = [record for record in records if record.seconds is not None]
-    assert {record.reason for record in records} <= {"", AGAIN}
-    nests = [(record.workload, record.details["nest"]) for record in timed]
-    assert len(set(nests)) == len(nests) > 0
-    assert all(record.details["memory_seconds"] > 0 for record in timed)

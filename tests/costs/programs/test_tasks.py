@@ -7,9 +7,8 @@ import pytest
 from go_rl.api.measure import tensor_tasks
 from go_rl.core import TrainingError, ZooError
 from go_rl.costs.programs.measure.collect import listed_drawings
-from go_rl.costs.programs.workloads import TaskError, TensorTask, network_tasks
+from go_rl.costs.programs.workloads import TaskError, TensorTask
 from go_rl.costs.timing.config import ProgramsConfig
-from go_rl.graphs.zoo.index import zoo_graph
 
 CONVOLUTION = TensorTask("conv2d", (1, 56, 56, 64, 128, 3, 3, 2, 1, 1))
 
@@ -43,23 +42,6 @@ def test_json_brings_a_task_back():
 def test_tasks_that_cannot_be_are_refused(make: Any, said: str):
     with pytest.raises(TaskError, match=said):
         make()
-
-
-def test_a_graph_s_tasks_are_its_layers():
-    titles = {task.title for task in network_tasks(zoo_graph("resnet18"))}
-    assert {
-        "conv2d 1x56x56x64x64x3x3x1x1x1",
-        "conv2d 1x7x7x512x512x3x3x1x1x1",
-        "matmul 1x1x1000x512",
-    } <= titles
-    titles = {task.title for task in network_tasks(zoo_graph("bert-tiny"))}
-    assert {"matmul 1x1024x512x128", "softmax 2048x128", "layer_norm 1024x128"} <= titles
-
-
-def test_at_least_150_tasks_of_8_networks_are_listed():
-    tasks = tensor_tasks()
-    assert len(set(tasks)) == len(tasks) >= 150
-    assert len({network for network, _, _ in tasks}) >= 8
 
 
 def test_bad_configurations_are_named():

@@ -5,17 +5,13 @@ from dataclasses import replace
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from costs.tiles.ranks import CONFIG, PROGRAMS, TINY, flag_data, groups, heavy, learned, tile_data
-from rounding import assert_rounded_alike
+from costs.tiles.ranks import TINY, groups, tile_data
 
 from go_rl.core import TrainingError
 from go_rl.costs.learning.losses import group_loss
-from go_rl.costs.learning.metrics import ape, kendall
-from go_rl.costs.tiles import tile_configurations
-from go_rl.costs.tiles.measure.data import program_kernels
-from go_rl.costs.tiles.ranks.data import Candidates, tile_candidates, tile_groups
+from go_rl.costs.tiles.ranks.data import tile_groups
 from go_rl.costs.tiles.ranks.network import RankNetworkConfig
-from go_rl.costs.tiles.ranks.predictor import FlagRanks, RankPredictor
+from go_rl.costs.tiles.ranks.predictor import RankPredictor
 from go_rl.costs.tiles.ranks.training import RankTrainConfig
 
 LOG1P = np.log1p(np.exp(np.array([-2.0, -1.0, 1.0])))
@@ -36,55 +32,6 @@ def test_losses_by_hand(loss, expected):
     times = jnp.array([[0.0, 2.0, 3.0], [7.0, 3.0, 0.0], [0.0, 0.0, 0.0]])
     real = jnp.array([[1.0, 1.0, 1.0], [1.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
     assert group_loss(loss, score, times, real) == pytest.approx(expected, rel=1e-5)
-
-
-def test_both_tasks_are_learned_with_one_embedding():
-    """Which setting is best follows from the kernel's graph, which tiling from its features."""
-    flags, tiles = groups()["flags"], groups()["tiles"]
-    of_tiles = learned().predict(tiles.inputs)
-    assert kendall(of_tiles, tiles.seconds, tiles.group) > 0.8
-    assert ape(of_tiles, tiles.seconds, tiles.group) < 5.0
-    best = FlagRanks(learned()).order(flags.kernels).argmin(axis=1)
-    assert (best == np.where(heavy()[:-1], 2, 1)).mean() > 0.9
-
-
-def test_scores_belong_to_candidates_and_kernels():
-    """Neither their order nor what else is scored changes them."""
-    tilings = [tile_configurations(PROGRAMS[i], (5, 2, 4)[i], seed=1) for i in range(3)]
-    owners = [PROGRAMS[i] for i in (0, 0, 0, 0, 0, 1, 1, 2, 2, 2, 2)]
-    features = tile_candidates(owners, [cut for each in tilings for cut in each])
-    owner = np.repeat(np.arange(3), (5, 2, 4))
-    kernels = program_kernels(PROGRAMS[:3])
-    found = learned().predict(Candidates("tiles", kernels, owner, features))
-    turned = program_kernels(PROGRAMS[2::-1])
-    back = learned().predict(Candidates("tiles", turned, 2 - owner[::-1], features[::-1]))
-    assert_rounded_alike(found, back[::-1], 2000)
-    alone = Candidates("tiles", kernels, np.zeros(300, np.int64), np.tile(features[:5], (60, 1)))
-    many = learned().predict(alone)
-    assert_rounded_alike(many.reshape(60, 5), np.tile(found[:5], (60, 1)), 2000)
-
-
-def test_flags_of_a_kernel_do_not_depend_on_the_others():
-    kernels = flag_data().kernels
-    ranks = FlagRanks(learned())
-    alone = ranks.order(kernels.take(np.array([3])))
-    assert_rounded_alike(alone[0], ranks.order(kernels)[3], 2000)
-
-
-def test_members_differ_and_the_same_run_gives_the_same():
-    told: list[tuple[int, int]] = []
-    kernels = flag_data().kernels
-
-    def report(member: int, step: int, loss: float) -> None:
-        told.append((member, step))
-
-    again = RankPredictor.fit(list(groups().values()), CONFIG, 2, report)
-    assert again.card["data"] == ["made", "made"]
-    orders = [FlagRanks(replace(again, networks=(x,))).order(kernels) for x in again.networks]
-    np.testing.assert_array_equal(orders[0], FlagRanks(learned()).order(kernels))
-    np.testing.assert_allclose(FlagRanks(again).order(kernels), (orders[0] + orders[1]) / 2)
-    assert not np.allclose(orders[0], orders[1])
-    assert told == [(0, CONFIG.steps), (1, CONFIG.steps)]
 
 
 @pytest.mark.parametrize(

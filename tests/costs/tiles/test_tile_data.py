@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from go_rl.core import OpKind, ReadError
+from go_rl.core import ReadError
 from go_rl.costs.tiles import TileProgram, default_tiles, naive_tiles
 from go_rl.costs.tiles.measure.data import gather_tiles, load_tile_data, save_tiles, tile_records
 from go_rl.runtime.records import Record, RecordStore
@@ -45,17 +45,6 @@ def test_programs_and_tilings_are_read_out_of_records(records):
     assert (np.diff(data.program) >= 0).all()
     assert data.noise().tolist() == [pytest.approx(0.25)]
     assert data.failures == {"took more than 30 s": 1}
-
-
-def test_each_program_is_a_kernel(records):
-    data = gather_tiles(records)
-    assert data.kernels.num_kernels == 2
-    graph, owner = data.kernels.graph, data.kernels.kernel
-    tall = data.programs.index(TALL)
-    assert [graph.kind[i] for i in np.flatnonzero(owner == tall)] == [
-        OpKind.INPUT,
-        OpKind.REDUCTION,
-    ]
 
 
 def test_what_is_written_is_read(records, tmp_path):

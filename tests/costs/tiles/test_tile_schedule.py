@@ -1,8 +1,5 @@
 """Scheduled programs compute what the program says, in the nest that the tiles say."""
 
-from math import ceil
-from typing import Any
-
 import numpy as np
 import pytest
 from reference.tile_programs import compute
@@ -12,8 +9,6 @@ from go_rl.costs.tiles import (
     TiledProgram,
     TileProgram,
     Tiles,
-    default_tiles,
-    naive_tiles,
     tile_configurations,
 )
 from go_rl.costs.tiles import schedule as scheduling
@@ -61,63 +56,6 @@ def test_partial_cache_tiles_compute_the_program(outside: bool):
     agrees(program, Tiles((4, 32, 12), (2, 16, 4), True, outside))
     reduction = TileProgram("reduce_sum", (10, 48, 1), "scale")
     agrees(reduction, Tiles((4, 32), (2, 16), True, outside))
-
-
-def loops_of(tiled: TiledProgram, name: str) -> list[Any]:
-    """The TVM loops around a block, from the outermost."""
-    schedule = tvm.s_tir.Schedule(scheduling.scheduled_module(tiled))
-    block = schedule.get_sblock(name)
-    return [schedule.get(loop) for loop in schedule.get_loops(block)]
-
-
-@pytest.mark.parametrize(
-    ("program", "tiles"),
-    [
-        (TileProgram("matmul", (8, 48, 12)), Tiles((4, 32, 6), (2, 16, 3), True)),
-        (TileProgram("matmul", (8, 48, 12), "relu"), Tiles((4, 32, 6), (2, 16, 3), True, True)),
-        (
-            TileProgram("conv2d", (1, 8, 8, 4, 3, 3, 16, 1, 1)),
-            Tiles((1, 4, 8, 16, 3, 3, 2), (1, 1, 4, 8, 1, 3, 2), True),
-        ),
-        (TileProgram("reduce_sum", (8, 64, 1)), Tiles((4, 32), (2, 8), True)),
-    ],
-    ids=lambda x: x.title if isinstance(x, TileProgram) else None,
-)
-def test_the_loops_are_those_of_the_nest(program: TileProgram, tiles: Tiles):
-    """Loop for loop; the vector loop's last is vectors in a row, and lanes."""
-    tiled = TiledProgram(program, tiles)
-    extents = [int(loop.extent) for loop in loops_of(tiled, "heavy_update")]
-    expected = [ceil(x.trips) for x in tiled.nest[:-1]]
-    assert extents == [*expected, 1, 1, tiled.lanes]
-
-
-def kinds_of(tiles: Tiles) -> list[int]:
-    tiled = TiledProgram(TileProgram("matmul", (8, 48, 12)), tiles)
-    return [int(loop.kind) for loop in loops_of(tiled, "heavy_update")]
-
-
-def test_register_tiles_are_vectors_and_unrolled_when_asked():
-    serial, vectorized, unrolled = 0, 2, 3
-    rolled = kinds_of(Tiles((4, 48, 6), (2, 24, 3)))
-    assert rolled[-2:] == [unrolled, vectorized], "24 columns are three vectors of eight"
-    assert set(rolled[:-2]) == {serial}
-    assert kinds_of(Tiles((4, 48, 6), (2, 24, 3), True))[6:8] == [unrolled, unrolled]
-    assert vectorized not in kinds_of(Tiles((4, 48, 6), (2, 1, 3)))
-
-
-def test_the_epilogue_follows_each_tile_unless_the_reduction_is_outside():
-    program = TileProgram("matmul", (8, 48, 12), "relu")
-    inside = loops_of(TiledProgram(program, Tiles((4, 16, 6), (2, 8, 3))), "epilogue")
-    assert [int(loop.extent) for loop in inside][:3] == [2, 3, 4]
-    outside = loops_of(TiledProgram(program, Tiles((4, 16, 6), (2, 8, 3), False, True)), "epilogue")
-    assert [int(loop.extent) for loop in outside][:1] == [8]
-
-
-def test_nothing_runs_in_parallel():
-    for program in PROGRAMS[:3]:
-        for tiles in (naive_tiles(program), default_tiles(program)):
-            text = str(scheduling.scheduled_module(TiledProgram(program, tiles)))
-            assert "T.parallel" not in text
 
 
 def test_a_processor_without_the_instructions_is_refused(monkeypatch: pytest.MonkeyPatch):

@@ -6,33 +6,9 @@ import pytest
 from reference.tile_programs import walk
 
 from go_rl.costs.tiles import TiledProgram, TileError, TileProgram, Tiles, tile_configurations
-from go_rl.costs.tiles.tiled_program import vector_count, vector_width
 
 MATMUL = TileProgram("matmul", (8, 48, 12))
 TILES = Tiles((4, 32, 6), (2, 16, 3), True)
-
-
-def test_the_nest_is_cache_tiles_then_register_tiles_then_iterations():
-    nest = [(x.loop, x.level, x.step, x.trips) for x in TiledProgram(MATMUL, TILES).nest]
-    assert nest == [
-        ("m", 0, 4, 2), ("n", 0, 32, 1.5), ("k", 0, 6, 2),
-        ("m", 1, 2, 2), ("n", 1, 16, 2), ("k", 1, 3, 2),
-        ("k", 2, 1, 3), ("m", 2, 1, 2), ("n", 2, 1, 16),
-    ]  # fmt: skip
-
-
-def test_the_reducing_loops_go_outside_when_asked():
-    outside = TiledProgram(MATMUL, Tiles((4, 32, 6), (2, 16, 3), True, True))
-    assert [x.loop for x in outside.nest[:3]] == ["k", "m", "n"]
-
-
-def test_the_vector_loop_is_innermost_even_where_it_reduces():
-    minor = TiledProgram(TileProgram("reduce_sum", (4, 32, 1)), Tiles((4, 32), (2, 8)))
-    assert [x.loop for x in minor.nest] == ["outer", "inner"] * 3
-    assert minor.has_partial_sums
-    major = TiledProgram(TileProgram("reduce_sum", (4, 32, 0)), Tiles((32, 4), (8, 2)))
-    assert [x.loop for x in major.nest] == ["inner", "outer", "inner", "outer", "outer", "inner"]
-    assert not major.has_partial_sums
 
 
 @pytest.mark.parametrize(
@@ -54,24 +30,6 @@ def test_the_nest_visits_every_iteration_once(program: TileProgram):
         assert len(visits) == total
 
 
-def test_a_register_tile_is_counted_in_vector_instructions():
-    """2 rows of 16 numbers are 4 registers; 3 steps of the sum make 12 instructions."""
-    tiled = TiledProgram(MATMUL, TILES)
-    assert (tiled.lanes, tiled.vectors, tiled.accumulators, tiled.body) == (16, 2, 4, 12)
-    minor = TiledProgram(TileProgram("reduce_sum", (4, 32, 1)), Tiles((4, 32), (2, 8)))
-    assert (minor.lanes, minor.vectors, minor.accumulators, minor.body) == (8, 1, 2, 2)
-    rows = TiledProgram(TileProgram("reduce_sum", (4, 32, 1)), Tiles((4, 32), (4, 1)))
-    assert (rows.vectors, rows.accumulators, rows.has_partial_sums) == (1, 4, False)
-
-
-@pytest.mark.parametrize(
-    ("size", "width", "count"),
-    [(1, 1, 1), (4, 4, 1), (7, 1, 7), (12, 4, 3), (24, 8, 3), (64, 64, 8)],
-)
-def test_vectors_are_powers_of_two(size: int, width: int, count: int):
-    assert (vector_width(size), vector_count(size)) == (width, count)
-
-
 def test_documents_come_back_the_same():
     assert TILES.setting == (
         '{"cache":[4,32,6],"reduction_outside":false,"register":[2,16,3],"unroll":true}'
@@ -91,14 +49,6 @@ def test_documents_come_back_the_same():
 def test_tiles_that_do_not_fit_are_named(cache, register, said: str):
     with pytest.raises(TileError, match=said):
         TiledProgram(MATMUL, Tiles(cache, register))
-
-
-def test_register_tiles_are_bounded():
-    wide = TileProgram("matmul", (64, 256, 64))
-    with pytest.raises(TileError, match="a vector, is 128; at most 64"):
-        TiledProgram(wide, Tiles((64, 256, 64), (1, 128, 1)))
-    with pytest.raises(TileError, match="of 512 vector instructions; at most 256"):
-        TiledProgram(wide, Tiles((64, 256, 64), (64, 16, 4)))
 
 
 @pytest.mark.parametrize(

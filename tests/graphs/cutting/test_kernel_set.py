@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,7 +12,6 @@ from go_rl.core import Geometry, OpGraph, OpKind, check_graph
 from go_rl.graphs.cutting.fusion import Fuser
 from go_rl.graphs.cutting.kernel_set import KernelSet, cut_kernels, join_kernels
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
-from go_rl.graphs.readers.jax.reader import trace_jax
 
 
 def cut(graph: OpGraph, leader: list[int]) -> KernelSet:
@@ -57,26 +53,6 @@ def test_a_kernel_has_what_it_reads_as_inputs():
     assert kernels.graph.output_bytes[:2].tolist() == [8.0, 8.0]
 
 
-def test_two_results_of_one_operator_are_two_inputs():
-    edges = [(0, 1, 4.0, 0), (0, 2, 8.0, 1), (0, 2, 4.0, 0)]
-    kinds = [OpKind.OTHER, OpKind.ELEMENTWISE, OpKind.ELEMENTWISE]
-    kernels = cut(graph_of(3, edges, {"kinds": kinds}), [0, 1, 2])
-    inputs = kernels.graph.kind == OpKind.INPUT
-    assert sorted(zip(kernels.kernel[inputs], kernels.graph.output_bytes[inputs], strict=True)) == [
-        (1, 4.0), (2, 4.0), (2, 8.0),
-    ]  # fmt: skip
-
-
-def test_a_hash_knows_neither_names_nor_numbers_nor_the_rest_of_the_model():
-    one = cut(chain((2, 3), (2, 3), (2, 3)), [0, 1, 1])
-    renamed = cut(chain((2, 3), (2, 3), (2, 3), names="uvw"), [0, 1, 1])
-    within = cut(chain((9,), (2, 3), (2, 3), (2, 3)), [0, 1, 2, 2])
-    assert one.hashes == renamed.hashes == within.hashes[1:]
-    wider = replace(one.graph, output_shape=np.pad(one.graph.output_shape, ((0, 0), (0, 2)),
-                                                   constant_values=-1))  # fmt: skip
-    assert KernelSet(wider, one.kernel, 1).hashes == one.hashes, "padding of shapes counts"
-
-
 @pytest.mark.parametrize(
     "other",
     [
@@ -92,26 +68,6 @@ def test_a_hash_tells_kernels_apart(other):
     one = cut(chain((2, 3), (2, 3), (2, 3)), [0, 1, 1])
     same = [h for h in other.hashes if h in one.hashes]
     assert same == ([] if other.num_kernels == 1 else list(one.hashes))
-
-
-def test_a_kernel_whose_middle_is_also_a_result_is_another():
-    graph = chain((2, 3), (2, 3), (2, 3))
-    seen = replace(graph, is_output=np.array([False, True, True]))
-    assert cut(graph, [0, 1, 1]).hashes != cut(seen, [0, 1, 1]).hashes
-
-
-def test_equal_layers_of_a_model_are_one_kernel():
-    def layers(x, w):
-        for _ in range(3):
-            x = jnp.tanh(x @ w) + 1.0
-        return x
-
-    graph = trace_jax(layers, jnp.ones((4, 8)), jnp.ones((8, 8)), weights=(1,))
-    count = (1, graph.num_nodes)
-    leaders = Fuser(graph).leaders(np.ones(count, int), np.zeros(count, int))
-    kernels = cut(graph, leaders[0].tolist())
-    assert kernels.num_kernels == 3
-    assert len(set(kernels.hashes)) == 1
 
 
 @settings(max_examples=40, deadline=None)

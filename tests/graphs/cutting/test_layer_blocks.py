@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import numpy as np
 import pytest
 from reference.step_problems import graph_of
 
-from go_rl.graphs.cutting.layer_blocks import ELSEWHERE, layer_blocks, path_of, scope_path
+from go_rl.graphs.cutting.layer_blocks import ELSEWHERE, layer_blocks
 
 
 def chain(*names):
@@ -38,27 +35,3 @@ def test_layers_are_the_numbered_parts_that_hold_most_of_the_work(names, paths, 
     assert list(found.paths) == paths
     assert found.position.tolist() == position
     assert found.behind == len(paths) + 1
-
-
-def test_gradients_and_updates_outside_all_layers_have_no_position():
-    """Two layers, a loss, its gradient back through one layer, and an update."""
-    names = ["layers.0/x", "layers.1/x", "loss", "grad", "layers.0/grad", "update"]
-    backward = [False, False, False, True, True, False]
-    edges = [(node, node + 1, 1.0) for node in range(5)]
-    graph = graph_of(6, edges, {"names": names})
-    found = layer_blocks(replace(graph, is_backward=np.array(backward)))
-    assert found.position.tolist() == [1, 2, 3, ELSEWHERE, 1, ELSEWHERE]
-
-
-@pytest.mark.parametrize(
-    ("name", "path", "scope"),
-    [
-        ("model/layers.0/q_proj", ("model", "layers", "0", "q_proj"), ("model", "layers", "0")),
-        ("/a/b/MatMul_1", ("a", "b", "MatMul_1"), ("a", "b")),
-        ("slice.0", ("slice", "0"), ()),
-        ("model.norm.Mul", ("model", "norm", "Mul"), ("model", "norm")),
-        (7, ("7",), ()),
-    ],
-)
-def test_a_name_is_modules_and_an_operator(name, path, scope):
-    assert (path_of(name), scope_path(name)) == (path, scope)

@@ -6,16 +6,11 @@ import pytest
 from reference.step_problems import graph_of
 
 from go_rl.core import OpKind
-from go_rl.graphs.cutting.layers import in_layers, layer_names, layers
+from go_rl.graphs.cutting.layers import in_layers, layers
 
 
 def named(*names):
     return graph_of(len(names), [], {"names": names})
-
-
-def test_a_scope_is_the_name_up_to_the_last_slash():
-    graph = named("model/layer0/dot", "model/relu", "plain", "/rooted", "model/layer0/")
-    assert layer_names(graph) == ("model/layer0", "model", "", "", "model/layer0")
 
 
 @pytest.mark.parametrize(

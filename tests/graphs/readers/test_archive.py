@@ -125,17 +125,6 @@ def test_no_pickle_is_ever_loaded(tmp_path):
         load(path)
 
 
-def test_twenty_thousand_nodes(tmp_path):
-    builder = GraphBuilder("long")
-    for i in range(20_000):
-        builder.add_node(Node(f"n{i}", "Op", OpKind.OTHER, flops=float(i)))
-    for i in range(19_999):
-        builder.add_edge(i, i + 1, 4.0)
-    graph = builder.build()
-    save_graph(graph, tmp_path / "long.npz")
-    assert load(tmp_path / "long.npz").digest == graph.digest
-
-
 FAR = 2**31 - 1
 
 
@@ -163,6 +152,7 @@ def test_absurd_indices_allocate_nothing(saved, changes, refused):
     assert peak < 1 << 26
 
 
+@pytest.mark.slow
 def test_a_legal_graph_of_absurd_classes_and_outputs_is_planned_in_little_memory():
     builder = GraphBuilder("far")
     for i in range(6):

@@ -3,7 +3,6 @@ import math
 
 import pytest
 
-import go_rl
 from go_rl.core import FREE, OpKind
 from go_rl.graphs.readers import load
 
@@ -115,10 +114,6 @@ def test_bad_fields_are_named(refused, place, value, message):
     refused(_change(place, value), message)
 
 
-def test_no_nodes_at_all(refused):
-    refused(FILE | {"nodes": [], "edges": []}, "no nodes")
-
-
 def test_a_long_chain_needs_no_recursion(loaded):
     chain = FILE | {
         "nodes": [_node(i) for i in range(1_500)],
@@ -140,18 +135,3 @@ def test_the_real_files(data_dir):
     assert one * 1000 == pytest.approx(92.406)
     one = graphs["operators/resnet50_inference"].seconds["accelerator"].sum()
     assert one * 1000 == pytest.approx(325.132, rel=1e-5)
-
-
-@pytest.mark.parametrize(("limit", "seconds"), [(0, 18e-3), (1, 18e-3), (30, 2e-3)])
-def test_no_memory_at_all_is_a_limit(loaded, limit, seconds):
-    """Two nodes of size 10: on the accelerator 1 ms each, on the CPU 9 ms."""
-    nodes = [
-        {"id": i, "supportedOnFpga": 1, "cpuLatency": 9, "fpgaLatency": 1, "isBackwardNode": 0,
-         "size": 10} for i in (3, 8)
-    ]  # fmt: skip
-    document = {
-        "maxSizePerFPGA": limit, "maxFPGAs": 1, "maxCPUs": 1, "nodes": nodes,
-        "edges": [{"sourceId": 3, "destId": 8, "cost": 0.5}],
-    }  # fmt: skip
-    found = go_rl.optimize(loaded(document), seconds=0.2)
-    assert found.best.value == pytest.approx(seconds)

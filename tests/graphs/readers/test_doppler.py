@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from go_rl import optimize
-
 GRAPH = """\
 7
 0, 1, 5,
@@ -36,17 +34,6 @@ def test_vertices_and_edges(loaded):
     assert "none were measured" in graph.meta["notes"][0]
 
 
-def test_an_edge_may_come_twice_and_commas_may_be_missing(loaded):
-    text = "3\n\n0, 0\n1, 2\n1,4\n1,4\n1,4"
-    again = "3\r\n\r\n0, 0, 0,\r\n1, 2, 2, \r\n1,4\r\n1,4\r\n1 , 4 ,\r\n\r\n"
-    assert loaded(text).digest == loaded(again).digest
-
-
-def test_a_plan_of_it(loaded):
-    found = optimize(loaded(GRAPH), hardware="p100x4", method="one-device", samples=1)
-    assert found.best.value == pytest.approx(3 + 2 + 2 + 1)
-
-
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
@@ -67,7 +54,3 @@ def test_a_plan_of_it(loaded):
 def test_what_is_wrong_is_named(refused, old, new, message):
     assert old in GRAPH
     refused(GRAPH.replace(old, new), message)
-
-
-def test_a_graph_without_vertices_is_refused(refused):
-    refused("2\n0, 1\n0, 1\n1, 0\n", "4 lines; a graph of DOPPLER has the number of vertices")

@@ -10,7 +10,7 @@ import pytest
 from graphs.readers.onnx_models import one_operator
 from jax import lax
 
-from go_rl.core import GEOMETRY, Geometry, OpGraph, ReadError
+from go_rl.core import Geometry, OpGraph
 from go_rl.graphs.readers.jax.reader import trace_jax
 from go_rl.graphs.readers.onnx.reader import read_onnx_model
 
@@ -70,22 +70,6 @@ def test_of_jax_and_hlo(op, hlo, function, expected, loaded):
         assert geometry(loaded(jax.jit(function).lower(x).as_text("hlo")), hlo) == expected
 
 
-def test_a_transposed_convolution_with_channels_first():
-    def function(x, w):
-        return lax.conv_transpose(x, w, (2, 2), "SAME", dimension_numbers=("NCHW", "OIHW", "NCHW"))
-
-    graph = trace_jax(function, jnp.ones((1, 4, 5, 5)), jnp.ones((7, 4, 3, 3)))
-    found = geometry(graph, "conv_general_dilated")
-    assert (found.input_dilation, found.stride, found.minor) == (4.0, 1.0, 0.0)
-
-
-def test_an_input_is_plain_and_a_scatter_has_one():
-    graph = trace_jax(lambda x, i: x.at[:, i].add(1.0), jnp.ones((4, 9)), jnp.zeros((2,), int))
-    assert graph.geometry is not None
-    assert graph.geometry.shape == (graph.num_nodes, len(GEOMETRY))
-    assert graph.geometry[0].tolist() == list(Geometry().__dict__.values())
-
-
 STRIDED = {"strides": [2, 2], "pads": [1, 1, 1, 1], "group": 2}
 
 
@@ -120,17 +104,3 @@ def of_onnx(op, inputs, result, attributes, domain=""):
 )  # fmt: skip
 def test_of_onnx(op, inputs, result, attributes, expected):
     assert of_onnx(op, inputs, result, attributes) == expected
-
-
-@pytest.mark.parametrize(
-    ("domain", "op"), [("com.microsoft", "FusedConv"), ("com.microsoft.nchwc", "Conv")]
-)
-def test_convolutions_of_onnx_runtime_have_that_of_the_standard_one(domain, op):
-    shapes = [[1, 16, 9, 9], [32, 8, 3, 3]], [1, 32, 5, 5]
-    assert of_onnx(op, *shapes, STRIDED, domain) == of_onnx("Conv", *shapes, STRIDED)
-
-
-@pytest.mark.parametrize("group", [0, -2])
-def test_a_convolution_without_groups_is_refused_by_name(group):
-    with pytest.raises(ReadError, match=f"attribute group must be 1 or more, not {group}"):
-        of_onnx("Conv", [[1, 4, 9, 9], [6, 4, 3, 3]], [1, 6, 7, 7], {"group": group})

@@ -57,12 +57,6 @@ def test_latent_attention(halves: bool, dims: dict[str, int], loaded: Any) -> No
     assert not any("not in the graph" in note for note in graph.meta["notes"])
 
 
-def test_decode_keeps_the_cache_in_float16(loaded: Any) -> None:
-    graph = loaded(content(METADATA, tensors()), dims={"cache": 100})
-    node = graph.index["model/layers.0/self_attn/attention"]
-    assert graph.weight_bytes[node] == 2 * 100 * 2 * 64 * 2
-
-
 @pytest.mark.parametrize(
     ("metadata", "arrays", "said"),
     [
@@ -83,10 +77,6 @@ def test_what_does_not_fit_is_named(
     metadata: dict[str, Any], arrays: Tensors, said: str, refused: Any
 ) -> None:
     refused(content({**METADATA, **metadata}, {**tensors(), **arrays}), said)
-
-
-def test_versions(refused: Any) -> None:
-    refused(content(METADATA, tensors(), version=9), "GGUF version 9; known are 2, 3")
 
 
 def test_damaged_headers_are_refused(loaded: Any) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from graphs.readers.hf_models import GPT2, LLAMA_8B, SMALL
+from graphs.readers.hf_models import LLAMA_8B, SMALL
 
 from go_rl.core import GoRLError, ReadError
 from go_rl.graphs.readers.file_errors import UnforeseenError
@@ -83,14 +83,6 @@ def test_a_wrong_dim_is_named(kind: str, dims: dict[str, int], said: str, refuse
     refused({**SMALL, "model_type": kind}, said, dims=dims)
 
 
-@pytest.mark.parametrize(
-    "content", [b'{"model_type": "llama"', b'{"model_type": "llama", "model_type": "opt"}',
-                b'{"model_type": "llama", "hidden_size": NaN}']
-)  # fmt: skip
-def test_json_that_is_none(content: bytes, refused: Any) -> None:
-    refused(content, "not valid JSON", file="config.json")
-
-
 VALUES: list[Any] = [
     None, True, False, 0, 1, -1, 2, 3, 7, 1 << 20, 1 << 63, 1e300, 0.5, "", "silu", "0", [], {},
     [1], ["x"], [None], {"a": 1}, [[]],
@@ -121,70 +113,6 @@ EXTRA = (
     "sliding_window", "sliding_window_pattern", "tie_word_embeddings", "use_parallel_residual",
     "use_sliding_window",
 )  # fmt: skip
-
-
-def save_header(folder: Path, arrays: dict[str, list[int]], name: str = "model") -> None:
-    """Write the header of float32 arrays, without the arrays."""
-    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
-    end = 0
-    for array, shape in arrays.items():
-        size = 4
-        for extent in shape:
-            size *= extent
-        header[array] = {"dtype": "F32", "shape": shape, "data_offsets": [end, end + size]}
-        end += size
-    text = json.dumps(header).encode()
-    (folder / f"{name}.safetensors").write_bytes(len(text).to_bytes(8, "little") + text)
-
-
-def gpt2_arrays() -> dict[str, list[int]]:
-    found = {"wte.weight": [50257, 768], "wpe.weight": [1024, 768]}
-    for part in ("weight", "bias"):
-        found[f"ln_f.{part}"] = [768]
-        for norm in ("ln_1", "ln_2"):
-            found[f"h.0.{norm}.{part}"] = [768]
-    widths = {"attn.c_attn": (768, 2304), "attn.c_proj": (768, 768), "mlp.c_fc": (768, 3072),
-              "mlp.c_proj": (3072, 768)}  # fmt: skip
-    for module, shape in widths.items():
-        found |= {f"h.0.{module}.weight": list(shape), f"h.0.{module}.bias": [shape[1]]}
-    return found
-
-
-ONE_LAYER = {**GPT2, "n_layer": 1}
-
-
-def test_headers_beside_a_configuration_are_compared(tmp_path: Path) -> None:
-    path = write(tmp_path, {**ONE_LAYER, "torch_dtype": "float16"})
-    save_header(tmp_path, {**gpt2_arrays(), "h.0.attn.bias": [1, 1, 1024, 1024]})
-    notes = " ".join(load(path).meta["notes"])
-    assert "16 arrays as in the configuration" in notes
-    assert "1 other arrays, 1048576 elements" in notes
-    assert "stored as float32; the graph counts float16" in notes
-
-
-def test_arrays_of_another_model_are_refused(tmp_path: Path) -> None:
-    path = write(tmp_path, ONE_LAYER)
-    save_header(tmp_path, {**gpt2_arrays(), "wte.weight": [50000, 768]})
-    with pytest.raises(ReadError, match=r"wte.weight has shape \[50000, 768\], and config.json"):
-        load(path)
-    save_header(tmp_path, {k: v for k, v in gpt2_arrays().items() if k != "wpe.weight"})
-    with pytest.raises(ReadError, match=r"transformer\.wpe\.weight not there"):
-        load(path)
-
-
-def test_an_index_names_the_files(tmp_path: Path) -> None:
-    path = write(tmp_path, ONE_LAYER)
-    arrays = list(gpt2_arrays().items())
-    places = {}
-    for i, part in enumerate((arrays[:5], arrays[5:])):
-        save_header(tmp_path, dict(part), f"part-{i}")
-        places |= {name: f"part-{i}.safetensors" for name, _ in part}
-    index = tmp_path / "model.safetensors.index.json"
-    index.write_text(json.dumps({"weight_map": places}))
-    assert "16 arrays as in" in " ".join(load(path).meta["notes"])
-    index.write_text(json.dumps({"weight_map": {"wte.weight": "../part-0.safetensors"}}))
-    with pytest.raises(ReadError, match="outside its folder"):
-        load(path)
 
 
 @pytest.mark.parametrize(

@@ -202,63 +202,6 @@ def test_counts_of_published_models(name: str, read: Read) -> None:
     assert sorted(arrived.tolist()) == [model.image_tokens * width, S * width]
 
 
-def test_every_other_block_of_maverick_has_experts(read: Read) -> None:
-    text = {"interleave_moe_layer_step": 2, "num_local_experts": 128}
-    maverick = {**SCOUT, "text_config": {**SCOUT["text_config"], **text}}
-    dense = 3 * 5120 * 16384
-    more = 24 * (129 * EXPERT_SCOUT + 128 * 5120 + dense) - 48 * (17 * EXPERT_SCOUT + 16 * 5120)
-    parameters = MODELS["Llama-4-Scout"].parameters + more
-    assert stored(read(maverick, sequence=S)) == 2 * parameters
-    assert parameters == pytest.approx(401.6e9, rel=0.01)
-
-
-def test_three_of_four_blocks_of_llama4_attend_to_a_chunk(read: Read) -> None:
-    graph = read(SCOUT, cache=20000)
-    kept = [graph.weight_bytes[graph.index[f"language_model/model/layers.{i}/self_attn/attention"]]
-            for i in range(4)]  # fmt: skip
-    assert kept == [2 * 2 * 1024 * 8192] * 3 + [2 * 2 * 1024 * 20000]
-
-
-def test_images_are_counted_each(read: Read) -> None:
-    one, four = read(LLAVA, sequence=S), read(LLAVA, sequence=S, images=1, batch=4)
-    assert stored(one) == stored(four)
-    assert four.flops.sum() == pytest.approx(4 * one.flops.sum(), rel=1e-9)
-    with pytest.raises(ReadError, match=r"images take 2 x 576 tokens, and the sequence.* 1024"):
-        read(LLAVA, sequence=S, images=2)
-
-
-def test_an_image_of_any_size(read: Read) -> None:
-    small, wide = read(QWEN2_VL, sequence=S), read(QWEN2_VL, sequence=S, width=896, height=224)
-    assert small.flops.sum() == wide.flops.sum()
-    assert small.meta["dims"]["height"] == 448
-    with pytest.raises(ReadError, match="'width' is 450; it must be a multiple of 28"):
-        read(QWEN2_VL, sequence=S, width=450)
-
-
-def test_decode_is_the_language_model(read: Read) -> None:
-    graph = read(GEMMA3, cache=512)
-    assert not any(str(name).startswith(("vision", "multi_modal")) for name in graph.names)
-    assert "images are in the cache" in " ".join(graph.meta["notes"])
-    assert graph.meta["dims"]["images"] == 0
-
-
-def test_what_a_part_leaves_out_is_said(read: Read) -> None:
-    notes = " ".join(read(LLAVA, sequence=S).meta["notes"])
-    assert "text_config leaves out what its class has: hidden_size=4096, intermediate" in notes
-
-
-def test_quantised_parts(read: Read) -> None:
-    settings = {"quant_method": "gptq", "bits": 4, "group_size": 128}
-    graph = read({**QWEN25_VL, "quantization_config": settings}, sequence=S)
-    assert graph.weight_bytes[graph.index["visual/blocks.0/attn/proj"]] == 2 * 1281 * 1280
-    text = graph.index["model/layers.0/self_attn/o_proj"]
-    assert graph.weight_bytes[text] == 3584**2 / 2 + 28 * 3584 * 2.5 + 4 * 3584
-    settings = {"quant_method": "bitsandbytes", "load_in_8bit": True}
-    graph = read({**LLAVA, "quantization_config": settings}, sequence=S)
-    held = graph.weight_bytes[graph.index["multi_modal_projector/linear_2"]]
-    assert held == 4096 * 4096 + 4 * 4096 + 2 * 4096
-
-
 @pytest.mark.parametrize(
     ("config", "change", "said"),
     [

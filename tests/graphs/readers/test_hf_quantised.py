@@ -8,15 +8,9 @@ from typing import Any
 
 import pytest
 from graphs.readers.hf_models import (
-    DEEPSEEK_V3,
-    EXPERT_V3,
     LLAMA_8B,
-    MIXTRAL,
-    MLA_V3,
-    MODELS,
     stored,
 )
-from graphs.readers.test_hf_bad_input import save_header
 
 from go_rl.core import OpGraph
 from go_rl.graphs.readers.load import load
@@ -76,45 +70,3 @@ def test_bytes_with_scales(
     assert graph.output_bytes.tolist() == plain.output_bytes.tolist()
     assert graph.flops.tolist() == plain.flops.tolist()
     assert graph.bytes_accessed.sum() < plain.bytes_accessed.sum()
-
-
-def test_deepseek_in_blocks_of_float8(tmp_path: Path) -> None:
-    """Routers and what is no matrix of a block stay bfloat16."""
-    settings = {"fmt": "e4m3", "weight_block_size": [128, 128], "activation_scheme": "dynamic"}
-    graph = read(tmp_path, DEEPSEEK_V3, "fp8", **settings)
-    whole = MODELS["DeepSeek-V3"].parameters
-    kept = 2 * 129280 * 7168 + 61 * (1536 + 512 + 2 * 7168) + 7168 + 58 * (256 * 7168 + 256)
-    scales = 4 * (whole - kept) / 128**2
-    assert stored(graph) == pytest.approx(whole + kept + scales, rel=1e-5)
-    # The published files have 688,586,727,753 bytes: with the layer that predicts further tokens,
-    # its product of two tokens' channels, and its copies of table and head.
-    further = MLA_V3 + 257 * EXPERT_V3 + 2 * (256 * 7168 + 2 * 7168**2 + 2 * 129280 * 7168)
-    assert stored(graph) + further == pytest.approx(688_586_727_753, rel=1e-3)
-    expert = graph.index["model/layers.3/mlp/experts/gate_proj"]
-    assert graph.weight_bytes[expert] == 256 * EXPERT_V3 / 3 * (1 + 4 / 128**2)
-    router = graph.index["model/layers.3/mlp/gate"]
-    assert graph.weight_bytes[router] == 2 * 256 * 7168
-
-
-def test_modules_that_are_left_out(tmp_path: Path) -> None:
-    settings = {"load_in_8bit": True, "llm_int8_skip_modules": ["self_attn"]}
-    graph = read(tmp_path, MIXTRAL, "bitsandbytes", **settings)
-    assert graph.weight_bytes[graph.index["model/layers.0/self_attn/q_proj"]] == 2 * 4096**2
-    assert graph.weight_bytes[graph.index["model/layers.0/block_sparse_moe/gate"]] == 2 * 8 * 4096
-    expert = graph.index["model/layers.0/block_sparse_moe/experts/w1"]
-    assert graph.weight_bytes[expert] == 8 * (14336 * 4096 + 4 * 14336)
-
-
-def test_headers_are_compared_where_nothing_is_quantised(tmp_path: Path) -> None:
-    small = {**TWO_LAYERS, "num_hidden_layers": 1}
-    arrays = {f"model.layers.0.{name}_layernorm.weight": [4096]
-              for name in ("input", "post_attention")}  # fmt: skip
-    arrays |= {
-        "model.embed_tokens.weight": [128256, 4096],
-        "lm_head.weight": [128256, 4096],
-        "model.norm.weight": [4096],
-        "model.layers.0.mlp.up_proj.qweight": [512, 14336],
-    }
-    save_header(tmp_path, arrays)
-    notes = " ".join(read(tmp_path, small, "awq", bits=4).meta["notes"])
-    assert "5 arrays as in the configuration" in notes

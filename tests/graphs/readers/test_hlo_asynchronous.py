@@ -1,11 +1,6 @@
 """Asynchronous HLO is priced once, as what it waits for; ragged products by their tokens."""
 
-import jax
-import jax.numpy as jnp
 import pytest
-from jax import lax
-
-from go_rl.graphs.readers.jax.reader import trace_jax
 
 MODULE = """HloModule m, is_scheduled=true
 %wrapped (p: f32[64,32]) -> f32[64,64] {{
@@ -76,42 +71,3 @@ def test_priced_once_as_what_they_wrap(loaded, case):
     assert graph.flops.sum() == flops
     assert graph.bytes_accessed[1] == num_bytes
     assert graph.output_bytes[1] == graph.edge_bytes[-1] == output
-
-
-RAGGED = """HloModule m
-ENTRY %main (x: f32[16,32], w: f32[4,32,8], g: s32[4]) -> f32[16,8] {
-  %x = f32[16,32]{1,0} parameter(0)
-  %w = f32[4,32,8]{2,1,0} parameter(1)
-  %g = s32[4]{0} parameter(2)
-  ROOT %r = f32[16,8]{1,0} ragged-dot(%x, %w, %g), lhs_contracting_dims={1}, \
-rhs_contracting_dims={1}, lhs_ragged_dims={0}, rhs_group_dims={0}
-}"""
-RAGGED_CONTRACTED = """HloModule m
-ENTRY %main (x: f32[16,32], w: f32[16,8], g: s32[4]) -> f32[4,32,8] {
-  %x = f32[16,32]{1,0} parameter(0)
-  %w = f32[16,8]{1,0} parameter(1)
-  %g = s32[4]{0} parameter(2)
-  ROOT %r = f32[4,32,8]{2,1,0} ragged-dot(%x, %w, %g), lhs_contracting_dims={0}, \
-rhs_contracting_dims={0}, lhs_ragged_dims={0}
-}"""
-
-
-@pytest.mark.parametrize("text", [RAGGED, RAGGED_CONTRACTED])
-def test_a_ragged_dot_counts_each_token_once(loaded, text):
-    graph = loaded(text)
-    assert graph.flops.sum() == 2 * 16 * 32 * 8
-    (note,) = graph.meta["notes"]
-    assert "expands it densely to 4 times" in note
-
-
-def test_the_same_of_jax():
-    x, w = jnp.ones((16, 32)), jnp.ones((4, 32, 8))
-    sizes = jnp.array([4, 4, 4, 4], jnp.int32)
-    graph = trace_jax(lax.ragged_dot, x, w, sizes)
-    assert graph.flops.sum() == 2 * 16 * 32 * 8
-    assert any("expands it densely to 4 times" in note for note in graph.meta["notes"])
-    gradient = trace_jax(
-        jax.grad(lambda w, x, s: lax.ragged_dot(x, w, s).sum()), w, x, sizes, weights=()
-    )
-    products = [op.startswith("ragged_dot") for op in gradient.op_type]
-    assert gradient.flops[products].sum() == 2 * 16 * 32 * 8

@@ -84,17 +84,6 @@ def test_structure_of_a_small_module(loaded):
     assert graph.output_shape[at["r"]].tolist() == [4, -1]
 
 
-def test_weights_beyond_the_parameters_are_refused(refused):
-    said = r"weights names parameter 7, and the module has \d"
-    refused(TOY, said, unknown="bytes", weights=[1, 7])
-
-
-def test_parameters_are_inputs_unless_named_weights(loaded):
-    graph = loaded(TOY, unknown="bytes")
-    assert graph.kind[graph.index["w"]] == OpKind.INPUT
-    assert graph.weight_bytes[graph.index["d"]] == 0
-
-
 LOOP = """HloModule loop
 
 cond {{
@@ -150,50 +139,6 @@ def test_trip_counts(loaded, changes, trips):
         assert graph.is_output[graph.index[f"w/{trips - 1}/y"]]
 
 
-@pytest.mark.parametrize(
-    "changes", [{"direction": "GT", "limit": 0}, {"step": 0}, {"start": "convert(x)"}]
-)
-def test_loops_of_unknown_length(loaded, refused, changes):
-    text = LOOP.format(**CANONICAL | changes)
-    refused(text, "loop w: its trip count is not known", UnknownOperatorError)
-    assert loaded(text, unknown="bytes").op_type.count("multiply") == 1
-
-
-def test_a_long_loop_is_folded(loaded):
-    graph = loaded(LOOP.format(**CANONICAL | {"limit": 3001, "step": 1}))
-    assert graph.names == ("x", "w")
-    assert graph.kind[1] == OpKind.CONTROL
-    assert graph.flops[1] == 3000 * (8 + 1 + 1)
-    assert graph.meta["notes"] == ["loop w is one node: 3000 trips"]
-
-
-FUSION = """HloModule fused
-
-inside {
-  p = f32[8,16] parameter(0)
-  q = f32[4,8] parameter(1)
-  k = f32[4,16] constant({...})
-  d = f32[4,16] dot(q, p), lhs_contracting_dims={1}, rhs_contracting_dims={0}
-  ROOT t = f32[4,16] add(d, k)
-}
-
-ENTRY main {
-  a = f32[8,16] parameter(0)
-  b = f32[4,8] parameter(1)
-  ROOT f = f32[4,16] fusion(a, b), kind=kOutput, calls=inside
-}
-"""
-
-
-def test_a_fusion_is_one_node(loaded):
-    graph = loaded(FUSION)
-    assert graph.names == ("a", "b", "f")
-    assert graph.kind[2] == OpKind.MATMUL
-    assert graph.flops[2] == 2 * 4 * 8 * 16 + 64
-    assert graph.bytes_accessed[2] == 512 + 128 + 256
-    assert graph.weight_bytes[2] == 256
-
-
 PLAIN = TOY.replace("custom-call(", "all-to-all(")
 BAD = [
     (PLAIN.replace("convert(e)", "conwert(e)"), UnknownOperatorError, "'conwert'.*'convert'"),
@@ -221,6 +166,7 @@ def test_bad_modules_are_named(refused, text, error, message):
     refused(text, message, error)
 
 
+@pytest.mark.slow
 def test_a_long_chain_needs_no_recursion(loaded):
     lines = [f"  v{i} = f32[8] negate(v{i - 1})" for i in range(1, 1000)]
     start = ["HloModule long", "ENTRY m {", "  v0 = f32[8] parameter(0)"]

@@ -28,12 +28,6 @@ def test_hlo(loaded, header, suffix, sharding, message):
     assert message in note
 
 
-def test_a_module_of_one_device_has_no_note(loaded):
-    text = "HloModule m, num_partitions=1\n" + BODY
-    text = text.format(suffix="", sharding=", sharding={replicated}")
-    assert loaded(text).meta["notes"] == []
-
-
 MANUAL = """module @m attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas = 1 : i32} {
   sdy.mesh @mesh = <["a"=2, "b"=2]>
   func.func public @main(%arg0: tensor<8x16xf32>) -> tensor<8x16xf32> {

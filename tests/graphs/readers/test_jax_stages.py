@@ -14,7 +14,6 @@ from rounding import assert_rounded_alike
 
 from go_rl.core import PlanError, ReadError
 from go_rl.graphs.readers.jax.inline import JaxOptions
-from go_rl.graphs.readers.jax.reader import trace_jax
 from go_rl.graphs.readers.jax.stages import JaxProgram, JaxStage, jax_program
 from go_rl.graphs.zoo.bert import BertConfig, bert
 from go_rl.graphs.zoo.models.building import flax_model, floats
@@ -98,72 +97,6 @@ def test_stages_in_turn_give_the_function_s_numbers(function, args):
         jax.tree.map(
             lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4), made, wanted
         )
-
-
-def test_the_program_s_graph_is_the_reader_s():
-    assert (
-        jax_program(*small_bert()).graph.digest
-        == trace_jax(small_bert()[0], *small_bert()[1]).digest
-    )
-
-
-def test_names_of_what_each_chip_reads_and_sends():
-    program = jax_program(network, network_arguments())
-    names = program.graph.names
-    device = np.array([0 if n in ("x", "dot_general.0", "add.0", "tanh.0") else 1 for n in names])
-    first, second = program.stages(device.astype(np.int16))
-    assert (first.device, first.inputs, first.outputs) == (0, ("x",), ("tanh.0",))
-    assert set(first.weights) == {"params/kernel", "params/bias"}
-    assert set(second.inputs) == {"scale", "tanh.0"}
-    assert set(second.weights) == {"const/0", "params/kernel"}
-    assert len(second.outputs) == 2
-    assert [t.shape for t in first.weight_types] == [(4, 6), (6,)]
-    assert [t.shape for t in first.input_types] == [(2, 4)]
-
-
-def test_a_result_of_several_is_named_by_its_number():
-    program = jax_program(network, network_arguments())
-    split = program.graph.op_type.index("split")
-    stages = program.stages((np.arange(program.graph.num_nodes) > split).astype(np.int16))
-    assert stages[0].outputs == ("split.0:0", "split.0:1")
-
-
-def test_a_copied_node_is_computed_on_both_chips():
-    program = jax_program(network, network_arguments())
-    names = list(program.graph.names)
-    tanh = names.index("tanh.0")
-    device = (np.arange(len(names)) > tanh).astype(np.int16)
-    copies = dict.fromkeys(range(tanh + 1), (1,))
-    _, second = program.stages(device, copies)
-    assert set(second.inputs) == {"x", "scale"}
-    given = numbers(network_arguments())
-    made = run_stages(program, program.stages(device, copies), given)
-    assert_rounded_alike(made["tail"], network(*given)["tail"])
-
-
-def test_results_that_are_arguments_weights_or_written_down():
-    def function(params, x):
-        return params["bias"].reshape(2, 3), x, x + 1.0
-
-    args = (PARAMS, floats(2))
-    given = numbers(args)
-    program = jax_program(function, args)
-    made = run_stages(program, program.stages(np.zeros(2, np.int16)), given)
-    jax.tree.map(np.testing.assert_array_equal, made, function(*given))
-
-
-def test_equal_stages_lower_to_equal_text():
-    function, args = small_bert()
-    program = jax_program(function, args)
-    layer = [next((int(p[6:]) for p in str(n).split("/") if p.startswith("layer_")), -1)
-             for n in program.graph.names]  # fmt: skip
-    first_last = [
-        int(np.flatnonzero(np.array(layer) == i)[[0, -1]][j]) for i in (0, 1) for j in (0, 1)
-    ]
-    nodes = np.arange(program.graph.num_nodes)
-    device = np.searchsorted([first_last[0], first_last[2], first_last[3] + 1], nodes, "right")
-    texts = {s.device: s.lower().as_text() for s in program.stages(device.astype(np.int16))}
-    assert texts[1] == texts[2] != texts[0]
 
 
 def scanned(weights, x, reverse=False):

@@ -96,16 +96,6 @@ def test_factory_by_module_and_by_file(folder, module):
     assert graph.meta["dims"] == {"batch": 8}
 
 
-def test_a_file_in_another_folder(folder, monkeypatch):
-    (folder / "empty").mkdir()
-    monkeypatch.chdir(folder / "empty")
-    assert read_jax_target(f"{folder}/jax_target_network.py:factory").num_nodes > 1
-
-
-def test_the_factory_says_which_arguments_are_weights(folder):
-    assert read_jax_target("jax_target_network:all_inputs").weight_bytes.sum() == 0
-
-
 @pytest.mark.parametrize(
     ("function", "dims", "elements"),
     [("direct", {}, 7), ("sized", {}, 2), ("sized", {"batch": 5}, 5), ("Space.inner", {}, 9)],
@@ -138,11 +128,3 @@ def test_example_arguments(folder, function, dims, elements):
 def test_wrong_targets(folder, target, dims, message):
     with pytest.raises(ReadError, match=message):
         read_jax_target(target, dims)
-
-
-def test_the_import_path_is_left_as_it_was(folder):
-    import sys
-
-    before = list(sys.path)
-    read_jax_target("jax_target_network.py:factory")
-    assert sys.path == before

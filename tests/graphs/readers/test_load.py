@@ -1,11 +1,8 @@
-import json
-
 import pytest
 from onnx_models import parsed
 
-from go_rl.core import OpKind, ReadError
-from go_rl.graphs.readers import load, save_graph
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
+from go_rl.core import ReadError
+from go_rl.graphs.readers import load
 
 PROTOBUF_MODEL = b"\x08\x0a\x12\x04jaxx\x42\x02\x10\x15\x3a\x28" + b"\0" * 10
 BAD_FILES = [
@@ -74,26 +71,3 @@ def test_a_jax_function_by_name(tmp_path, monkeypatch):
         load("tiny_model_for_load:make", training=True)
     with pytest.raises(ReadError, match="no_such_module_at_all"):
         load("no_such_module_at_all:make")
-
-
-@pytest.fixture
-def saved(tmp_path):
-    builder = GraphBuilder("toy")
-    builder.add_node(Node("a", "Op", OpKind.OTHER))
-    save_graph(builder.build(), tmp_path / "toy.txt")
-    return tmp_path / "toy.txt"
-
-
-def test_options_that_a_format_lacks(saved):
-    assert load(saved, dims={}).names == ("a",)
-    with pytest.raises(ReadError, match="no symbolic dimensions, so 'batch' cannot be set"):
-        load(saved, dims={"batch": 8})
-    with pytest.raises(ReadError, match="training=True applies to PipeDream"):
-        load(saved, training=True)
-
-
-def test_a_file_with_a_colon_is_a_file(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "model:main").write_text(json.dumps({"not": "a graph"}))
-    with pytest.raises(ReadError, match="not a dnn-partitioning graph"):
-        load("model:main")

@@ -9,50 +9,8 @@ import onnx
 import pytest
 from onnx_models import parsed
 
-from go_rl.core import ReadError, UnknownOperatorError
-from go_rl.graphs.readers import load, save_graph
-
-WHILE = """\
-HloModule m
-
-body {
-  state = (f32[4], pred[]) parameter(0)
-  x = f32[4] get-tuple-element(state), index=0
-  go = pred[] get-tuple-element(state), index=1
-  y = f32[4] add(x, x)
-  ROOT next = (f32[4], pred[]) tuple(y, go)
-}
-
-condition {
-  state = (f32[4], pred[]) parameter(0)
-  ROOT go = pred[] get-tuple-element(state), index=1
-}
-
-ENTRY main {
-  x = f32[4] parameter(0)
-  go = pred[] parameter(1)
-  start = (f32[4], pred[]) tuple(x, go)
-  loop = (f32[4], pred[]) while(start), condition=condition, body=body
-  ROOT last = f32[4] get-tuple-element(loop), index=0
-}
-"""
-FACTORY = """\
-import jax, jax.numpy as jnp
-
-def pair(batch=2):
-    array = jax.ShapeDtypeStruct((batch, 4), jnp.float32)
-    kernel = jax.ShapeDtypeStruct((4, 4), jnp.float32)
-    return lambda w, x: x @ w, (kernel, array)
-
-def halving():
-    def run(x):
-        return jax.lax.while_loop(lambda y: y.sum() > 1, lambda y: y / 2, x)
-    return run, (jax.ShapeDtypeStruct((4,), jnp.float32),)
-
-def taking(trip_count=1):
-    return lambda x: x * trip_count, (jax.ShapeDtypeStruct((trip_count,), jnp.float32),)
-"""
-
+from go_rl.core import ReadError
+from go_rl.graphs.readers import load
 
 pytestmark = pytest.mark.usefixtures("in_process")
 
@@ -106,21 +64,6 @@ def test_shapes_that_do_not_fit_are_refused(symbolic, inputs, message):
         load_unchecked(symbolic, inputs=inputs)
 
 
-def test_a_size_and_a_shape_must_agree(symbolic):
-    with pytest.raises(ReadError, match="its size is 4 as dimension 'unk__397', and 2 was given"):
-        load(symbolic, {"unk__397": 4}, inputs={"x": (2, 3)})
-
-
-def test_an_input_without_a_rank_can_be_given_one(tmp_path):
-    path = tmp_path / "rankless.onnx"
-    onnx.save(parsed("(float[] x) => (y) { y = Relu(x) }"), path)
-    with pytest.raises(ReadError, match="not even a rank; give it with --input 'x=<size>x<size>'"):
-        load(path)
-    graph = load(path, inputs={"x": (4, 5)})
-    assert graph.flops.sum() == 20
-    assert load(path, dims(graph)).digest == graph.digest
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -156,52 +99,3 @@ def test_what_is_no_name_of_a_model_is_refused():
         load("a" * 5000)
     with pytest.raises(ReadError, match="not a regular file"):
         load("/dev/null")
-
-
-def test_trips_of_hlo_loops_can_be_given(tmp_path):
-    path = tmp_path / "loop.hlo"
-    path.write_text(WHILE)
-    with pytest.raises(UnknownOperatorError, match=r"trip_count=N \(--trip-count N\)"):
-        load(path)
-    assert load(path, trip_count=5).flops.sum() == 5 * 4
-    assert load(path, {"trip_count": 3}).flops.sum() == 3 * 4
-    assert load(path, unknown="bytes").flops.sum() == 4
-    with pytest.raises(ReadError, match="HLO text has no inputs without a size"):
-        load(path, inputs={"x": (4,)})
-
-
-def test_a_saved_graph_is_read_with_the_sizes_it_was_saved_with(symbolic, tmp_path):
-    graph = load(symbolic, inputs={"x": (2, 3), "z": (2, 3)})
-    path = tmp_path / "saved.npz"
-    save_graph(graph, path)
-    assert load(path, dims(graph)).digest == load(path).digest == graph.digest
-    with pytest.raises(ReadError, match=r"'z_1' cannot be set to 4; .*unk__397=2, z_1=3"):
-        load(path, {"z_1": 4})
-
-
-@pytest.fixture
-def functions(tmp_path, monkeypatch):
-    (tmp_path / "options_of_models.py").write_text(FACTORY)
-    monkeypatch.chdir(tmp_path)
-    return "options_of_models.py"
-
-
-def test_weights_and_trips_of_functions_can_be_given(functions):
-    bare = load(f"{functions}:pair")
-    assert bare.weight_bytes.sum() == 0
-    (note,) = bare.meta["notes"]
-    assert note.startswith(
-        "no argument is taken for weights, and for inputs 0 (w), 1 (x); weights=("
-    )
-    assert "--weight-args" in note
-    held = load(f"{functions}:pair", weights=(0,))
-    assert held.weight_bytes.sum() == 64
-    assert held.meta["notes"] == []
-    with pytest.raises(ReadError, match=r"trip_count=N \(--trip-count N\)"):
-        load(f"{functions}:halving")
-    graph = load(f"{functions}:halving", trip_count=3)
-    assert graph.op_type.count("div") == 3
-    assert dims(graph) == {"trip_count": 3}
-    assert load(f"{functions}:halving", dims(graph)).digest == graph.digest
-    # A factory's own parameter of that name is meant, too.
-    assert load(f"{functions}:taking", {"trip_count": 6}).flops.sum() == 6

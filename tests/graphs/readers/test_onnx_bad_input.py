@@ -6,7 +6,6 @@ import pytest
 from onnx_models import header, read
 
 from go_rl.core.errors import ReadError, UnknownOperatorError
-from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.onnx.reader import read_onnx
 from go_rl.graphs.zoo.resnet50 import resnet50_model
 
@@ -83,12 +82,3 @@ def _with_unknown(unknown="error"):
 def test_unknown_operators_are_named_with_their_counts():
     with pytest.raises(UnknownOperatorError, match=r"own\.Twist \(2\), own\.Bend \(1\)"):
         _with_unknown()
-
-
-def test_unknown_operators_count_by_bytes_when_asked():
-    graph = _with_unknown("bytes")
-    bend = graph.index["bend"]
-    assert graph.kind[bend] == OpKind.OTHER
-    assert graph.flops.sum() == 0
-    assert graph.bytes_accessed[bend] == 24 + 24 + 64 * 64 * 4
-    assert "own.Twist (2)" in graph.meta["notes"][0]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import onnx
 import pytest
-from onnx_models import array, parsed, read, shape_of
+from onnx_models import array, parsed, read
 
-import go_rl
-from go_rl.core.errors import ReadError, UnknownOperatorError
+from go_rl.core.errors import ReadError
 from go_rl.graphs.readers import load
 from go_rl.graphs.readers.model_options import ModelOptions
 
@@ -30,11 +27,6 @@ def test_the_branch_that_fits_the_sizes_is_counted(samples, flops):
     assert "cannot be at these sizes (" in note
 
 
-def test_no_branch_fits():
-    with pytest.raises(ReadError, match=r"neither branch fits: then_branch: .*; else_branch: "):
-        read(RATES, *WIDE, batch=1, samples=100)
-
-
 @pytest.fixture(scope="module")
 def rates(tmp_path_factory):
     path = tmp_path_factory.mktemp("rates") / "rates.onnx"
@@ -50,18 +42,6 @@ def test_a_scalar_input_can_be_given_its_value(rates, rate):
     assert not graph.meta["notes"]
     assert graph.meta["dims"] == {"batch": 1, "samples": 576, "rate.value": 16000}
     assert load(rates, graph.meta["dims"]).digest == graph.digest
-
-
-def test_a_value_that_takes_the_branch_that_does_not_fit(rates):
-    with pytest.raises(ReadError, match="MatMul"):
-        load(rates, inputs={"x": (1, 576), "rate": 8000})
-
-
-def test_a_plan_of_a_model_with_a_value_is_checked_again(rates, tmp_path):
-    plan = go_rl.optimize(rates, seconds=0.1, inputs={"x": (1, 576), "rate": 16000}, seed=0).best
-    plan.save(tmp_path / "plan.json")
-    assert json.loads((tmp_path / "plan.json").read_text())["dims"]["rate.value"] == 16000
-    assert go_rl.check(tmp_path / "plan.json", rates).ok
 
 
 def flagged(path, element, rank):
@@ -95,33 +75,3 @@ def test_values_that_cannot_be(given, said, tmp_path):
         load(flagged(tmp_path / "m.onnx", "bool", 0), inputs=given)
     with pytest.raises(ReadError, match="whole number as its value, such as"):
         ModelOptions.of(inputs={"flag": 0.5})
-
-
-def test_one_choice_for_sizes_and_work():
-    """The result of the branch that is counted is what follows it reads."""
-    big = "big () => (b) { b = MatMul(x, w) }"
-    small = "small () => (s) { s = ReduceSum<keepdims = 1>(x, ax) }"
-    for then, other in ((big, small), (small, big)):
-        graph = read(
-            f"""(bool c, float[100,64] x) => (z) <int64[1] ax = {{0}}>
-            {{ y = If(c)<then_branch = {then}, else_branch = {other}> z = MatMul(y, w) }}""",
-            array("w", np.ones((64, 64))),
-        )
-        assert graph.flops.tolist() == [0, 0, 819_200, 819_200]
-        assert shape_of(graph, graph.num_nodes - 1) == [100, 64]
-
-
-def test_what_only_a_branch_not_taken_reads_is_not_counted():
-    graph = read("""(float[4] x) => (y) <bool c = {1}> { costly = Exp(x)
-        y = If(c)<then_branch = t () => (p) { p = Relu(x) },
-                  else_branch = e () => (q) { q = Neg(costly) }> }""")
-    assert list(graph.op_type) == ["Input", "Relu"]
-
-
-def test_an_operator_without_a_price_in_a_branch_that_is_not_taken():
-    text = """(float[4] x) => (y) <bool c = {%d}> {
-        y = If(c)<then_branch = t () => (p) { p = Relu(x) },
-                  else_branch = e () => (q) { q = own.Strange(x) }> }"""
-    assert read(text % 1, domains=["own"]).flops.sum() == 4
-    with pytest.raises(UnknownOperatorError, match=r"own.Strange \(1\); count them by their"):
-        read(text % 0, domains=["own"])

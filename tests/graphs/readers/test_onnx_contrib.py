@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 from onnx import TensorProto
-from onnx_models import header, read, shape_of, untyped_operator
+from onnx_models import shape_of, untyped_operator
 
 from go_rl.core.graph.op_kind import OpKind
 from go_rl.graphs.readers.onnx.reader import read_onnx_model
-from go_rl.graphs.readers.onnx.shapes.microsoft import NCHWC
 
 MICROSOFT = "com.microsoft"
 F, H, U8, I8, I32, I64 = (
@@ -118,70 +117,3 @@ def test_result_and_work_of(op, inputs, attributes, shape, num_bytes, flops):
     assert graph.output_bytes[number] == num_bytes
     assert flops is None or graph.flops.sum() == flops
     assert graph.kind[number] != OpKind.OTHER
-
-
-CACHES = [
-    # operator, operands, attributes, results, bytes of all results
-    ("MultiHeadAttention", [floats(2, 6, 32)] * 3, {"num_heads": 4}, 3, 4 * (384 + 2 * CACHE)),
-    ("GroupQueryAttention",
-     [floats(2, 1, 32), floats(2, 1, 16), floats(2, 1, 16), floats(2, 2, 5, 8), floats(2, 2, 5, 8),
-      ([2], I32), ([1], I32)],
-     {"num_heads": 4, "kv_num_heads": 2}, 3, 4 * (64 + 2 * 2 * 2 * 6 * 8)),
-    ("Attention",
-     [floats(2, 6, 32), floats(32, 96), floats(96), None, floats(2, 2, 4, 3, 8)],
-     {"num_heads": 4}, 2, 4 * (384 + 2 * 2 * 4 * 9 * 8)),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("op", "inputs", "attributes", "results", "num_bytes"), CACHES)
-def test_attention_gives_its_cache(op, inputs, attributes, results, num_bytes):
-    built = untyped_operator(op, inputs, results, MICROSOFT, **attributes)
-    graph = read_onnx_model(built, "m")
-    assert graph.output_bytes[graph.index["op"]] == num_bytes
-
-
-def test_attention_over_packed_sequences_is_that_over_padded_ones_less_their_projection():
-    operands = [floats(9, 32), floats(32, 96), floats(96), ([2, 6], I32), ([3], I32)]
-    built = untyped_operator("PackedAttention", operands, domain=MICROSOFT, num_heads=4)
-    graph = read_onnx_model(built, "m")
-    products = 9 * 96 * 2 * 32 + 12 * 96  # 9 tokens are projected, biases of 12 added
-    scores = SCORES * (2 * 8 + 2 * 8 + 5) - 2 * 4 * 6
-    assert graph.flops[graph.index["op"]] == products + scores
-
-
-def test_a_network_in_blocks_of_channels():
-    """As ONNX Runtime's optimiser writes it: 3 channels in, 5 out, in a block of 16."""
-    nodes = """[first] a = D.Conv<activation = "Relu">(x, w)
-        [pool] b = D.MaxPool<kernel_shape = [2, 2], strides = [2, 2]>(a)
-        [second] c = D.Conv(b, v, , b) [up] d = D.Upsample<scales = [1, 1, 2, 2]>(c)
-        [mean] e = D.GlobalAveragePool(d) [out] y = D.ReorderOutput<channels = 5>(e)"""
-    graph = read(
-        f"(float[2,3,8,8] x) => (y) {{ {nodes.replace('D.', f'{NCHWC}.')} }}",
-        header("w", [16, 3, 3, 3]),
-        header("v", [16, 16, 1, 1]),
-        domains=[NCHWC],
-    )
-    shapes = {name: shape_of(graph, name) for name in graph.names}
-    assert shapes["first"] == [2, 16, 6, 6]
-    assert shapes["pool"] == shapes["second"] == [2, 16, 3, 3]
-    assert (shapes["up"], shapes["out"]) == ([2, 16, 6, 6], [2, 5, 1, 1])
-    flops = {n: graph.flops[graph.index[n]] for n in graph.names}
-    assert flops["first"] == 2 * 16 * 36 * (2 * 27 + 1)
-    assert flops["second"] == 2 * 16 * 9 * (2 * 16 + 1)  # its third operand is added
-    assert (flops["pool"], flops["out"]) == (3 * 2 * 16 * 9, 0)
-    assert graph.kind[graph.index["second"]] == OpKind.CONVOLUTION
-    assert graph.weight_bytes[graph.index["first"]] == 16 * 27 * 4
-
-
-@pytest.mark.parametrize(("last", "shape"), [(0, [1, 16, 8, 8]), (1, [1, 16, 3, 8])])
-def test_channels_are_padded_to_whole_blocks(last, shape):
-    operand = floats(1, 3, 8, 8)
-    built = untyped_operator("ReorderInput", [operand], domain=NCHWC, channels_last=last)
-    graph = read_onnx_model(built, "m")
-    assert shape_of(graph, "op") == shape
-
-
-def test_a_name_in_another_domain_is_not_taken_for_the_operator():
-    built = untyped_operator("Gelu", [floats(4, 6)], domain="own")
-    graph = read_onnx_model(built, "m", unknown="bytes")
-    assert "sizes guessed" in graph.meta["notes"][1]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import onnx
 import pytest
-from onnx import TensorProto, helper
-from onnx_models import array, model, read, shape_of, untyped_operator, value
+from onnx import TensorProto
+from onnx_models import array, shape_of, untyped_operator
 
 from go_rl.core.errors import ReadError
 from go_rl.core.graph.op_kind import OpKind
@@ -110,14 +109,6 @@ def test_trained_models(name):
     assert graph.kind[node] == (OpKind.GATHER if op.startswith("Tree") else OpKind.MATMUL)
 
 
-def test_one_sample_reads_only_the_nodes_on_its_way():
-    regressor = {**TREES, **TREE_RESULTS}
-    graph, node = read_one("TreeEnsembleRegressor", X, **regressor)
-    assert graph.bytes_accessed[node] == 4 * 3 * 4 + 4 * 4 + FOREST_BYTES  # all 4 reach all nodes
-    graph, node = read_one("TreeEnsembleRegressor", [([1, 3], FLOAT)], **regressor)
-    assert graph.bytes_accessed[node] == pytest.approx(12 + 4 + 3 * FOREST_BYTES / 8)
-
-
 @pytest.mark.parametrize(
     ("field", "values", "message"),
     [
@@ -132,12 +123,6 @@ def test_damaged_trees_are_refused(field, values, message):
         read_one(
             "TreeEnsembleRegressor", [([4, 3], FLOAT)], **{**TREES, **TREE_RESULTS, field: values}
         )
-
-
-@pytest.mark.parametrize("value", [7, "TANH"])
-def test_a_post_transform_that_does_not_exist_is_refused(value):
-    with pytest.raises(ReadError, match=f"post_transform is {value!r}; one of NONE, SOFTMAX, "):
-        read_one("LinearRegressor", [([4, 3], FLOAT)], coefficients=[1.0] * 3, post_transform=value)
 
 
 PLAIN = [
@@ -165,49 +150,3 @@ def test_encoders_and_scalers(op, inputs, attributes, shape, num_bytes, flops):
     assert shape_of(graph, node) == shape
     assert graph.output_bytes[node] == num_bytes
     assert graph.flops[node] == flops
-
-
-def _of_map(op, **attributes):
-    """A model of one operator on a map from words to numbers."""
-    node = helper.make_node(op, ["row"], ["y"], name="op", domain=ML, **attributes)
-    kind = helper.make_map_type_proto(STRING, helper.make_tensor_type_proto(FLOAT, []))
-    built = model([node], [], [], domains=[ML])
-    built.graph.input.append(helper.make_value_info("row", kind))
-    built.graph.output.append(onnx.ValueInfoProto(name="y"))
-    return built
-
-
-def test_a_map_is_a_tensor_with_an_axis_of_its_entries():
-    built = _of_map("DictVectorizer", string_vocabulary=["a", "b", "c"])
-    with pytest.raises(ReadError, match=r"'row_0' of input 'row' .*give --dim 'row_0=<size>'"):
-        read_onnx_model(built, "m")
-    graph = read_onnx_model(built, "m", {"row_0": 2})
-    assert shape_of(graph, graph.index["op"]) == [1, 3]
-    assert graph.output_bytes[graph.index["row"]] == 8
-
-
-def test_a_sequence_of_maps_may_be_a_result():
-    """As scikit-learn's classifiers end: `ZipMap` makes a map from labels to scores a sample."""
-    scores = helper.make_node("Softmax", ["x"], ["s"])
-    zipped = helper.make_node(
-        "ZipMap", ["s"], ["y"], name="zip", domain=ML, classlabels_strings=["a", "b", "c"]
-    )
-    row = helper.make_map_type_proto(STRING, helper.make_tensor_type_proto(FLOAT, []))
-    built = model([scores, zipped], [value("x", ["n", 3])], [], domains=[ML])
-    built.graph.output.append(helper.make_value_info("y", helper.make_sequence_type_proto(row)))
-    graph = read_onnx_model(built, "m", {"n": 5})
-    assert shape_of(graph, graph.index["zip"]) == [5, 3]
-    assert graph.is_output[graph.index["zip"]]
-
-
-def test_words_of_a_text_are_counted_as_the_user_says():
-    text = """(string[4] t) => (y) {
-        [split] w = com.microsoft.Tokenizer<mark = 0, pad_value = "#">(t)
-        [count] y = TfIdfVectorizer<mode = "TF", min_gram_length = 1, max_gram_length = 1,
-        max_skip_count = 0, ngram_counts = [0], ngram_indexes = [0, 1, 2],
-        pool_strings = ["a", "b", "c"]>(w) }"""
-    with pytest.raises(ReadError, match=r"give it with --dim 'split\.tokens=<count>'"):
-        read(text, domains=["com.microsoft"])
-    graph = read(text, domains=["com.microsoft"], **{"split.tokens": 7})
-    assert shape_of(graph, "split") == [4, 7]
-    assert shape_of(graph, "count") == [4, 3]

@@ -7,9 +7,6 @@ import pytest
 from onnx import helper
 from onnx_models import header, model, value
 
-from go_rl.core import OpKind
-from go_rl.costs.operators.launches import eager_launches
-from go_rl.graphs.readers.onnx import recurrent
 from go_rl.graphs.readers.onnx.reader import read_onnx_model
 
 STEPS, BATCH, INPUTS, HIDDEN = 5, 2, 48, 32
@@ -66,47 +63,3 @@ def test_a_layer_is_its_steps(op, layout, directions):
     assert graph.flops.sum() == pytest.approx(directions * (of_inputs + STEPS * each + of_cells))
     # x, the product of all inputs, cells and the products between them, all states side by side.
     assert longest_chain(graph) == 1 + 1 + 2 * STEPS - 1 + 1
-
-
-def test_all_steps_share_one_array_of_recurrent_weights():
-    graph = read_onnx_model(layer("LSTM"), "m")
-    products = [graph.index[n] for n in graph.names if n.endswith("/state")]
-    assert set(graph.weight_bytes[products]) == {4 * 4 * HIDDEN * HIDDEN}
-    shared = graph.tied_array[np.isin(graph.tied_node, products)]
-    assert len(shared) == len(products)
-    assert len(set(shared)) == 1
-    assert graph.tied_bytes[shared[0]] == 4 * 4 * HIDDEN * HIDDEN
-
-
-def test_last_states_and_first_states():
-    made = layer("LSTM", outputs=("", "h", "c"), states=("h0", "c0"))
-    graph = read_onnx_model(made, "m")
-    cells = [n for n in graph.names if n.endswith("/cell")]
-    assert graph.is_output[graph.index[cells[-1]]]
-    assert "rnn/states" not in graph.names
-    first = graph.index["rnn/step 0/cell"]
-    assert graph.index["c0"] in graph.senders[graph.receivers == first]
-    assert graph.index["h0"] in graph.senders[graph.receivers == graph.index["rnn/step 0/state"]]
-    both = read_onnx_model(layer("LSTM", 2, outputs=("y", "h", "c")), "m")
-    assert {"rnn/states", "rnn/last", "rnn/last cells"} <= set(both.names)
-    assert both.output_bytes[both.index["rnn/last"]] == 2 * BATCH * HIDDEN * 4
-
-
-@pytest.mark.parametrize("op", CELL)
-def test_every_step_is_a_launch(op):
-    launches = eager_launches(read_onnx_model(layer(op, batch=1), "m"))
-    products = [each for each in launches.each if each.op in ("linear", "bmm")]
-    assert len(products) == STEPS  # the first step multiplies zeros, which depends on nothing
-    assert (
-        sum("cell" in str(launches.graph.names[n]) for e in launches.each for n in e.nodes) == STEPS
-    )
-
-
-def test_a_long_layer_is_one_node_that_says_so(monkeypatch):
-    monkeypatch.setattr(recurrent, "UNROLL_NODES", 10)
-    monkeypatch.setattr("go_rl.graphs.readers.onnx.graph.UNROLL_NODES", 10)
-    graph = read_onnx_model(layer("GRU"), "m")
-    assert graph.kind[graph.index["rnn"]] == OpKind.CONTROL
-    assert graph.meta["notes"] == ["GRU 'rnn': its 5 steps are folded into one node"]
-    (launch,) = eager_launches(graph).each
-    assert launch.unlike

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from onnx import TensorProto, helper
 from onnx_models import array, header, parsed, read
@@ -88,13 +86,6 @@ def test_names_that_are_no_text(tmp_path, word):
         load(path)
 
 
-def test_operator_sets_of_no_version():
-    old = simple()
-    old.opset_import[0].version = 0
-    with pytest.raises(ReadError, match=r"'ai\.onnx' has version 0; versions begin at 1"):
-        read_onnx_model(old, "m")
-
-
 HUGE = 2**31
 
 
@@ -113,26 +104,6 @@ def test_a_small_file_may_mean_a_large_model(nodes, outputs, flops):
     text = f"""(float[1,1,{4 * HUGE}] x) => (float[1,1,{outputs}] y) <float[1,1,{4 * HUGE}] a,
         int64[3] s = {{1, 1, {4 * HUGE}}}, float[1,1,1] one = {{1}}> {{ {nodes} }}"""
     assert read(text, header("w", [1, 1, HUGE])).flops.sum() == flops
-
-
-def test_constants_are_not_folded_into_large_ones():
-    """Three columns of 4,000 broadcast to 64 G elements."""
-    graph = read("""(float[1] x) => (float[4000,4000,4000] y) <float[4000,1,1] a, float[1,4000,1] b,
-        float[1,1,4000] c, bool[4000,1,1] t, float[4000,4000,4000] w, int64[3] sa = {4000, 1, 1},
-        int64[3] sb = {1, 4000, 1}, int64[3] sc = {1, 1, 4000}> { a = ConstantOfShape(sa)
-        b = ConstantOfShape(sb) c = ConstantOfShape(sc) t = Cast<to = 9>(a) w = Where(t, b, c)
-        y = Add(w, x) }""")
-    assert graph.flops.sum() == 4000**3 + 4000**3  # the selection and the sum
-
-
-def test_many_nodes_of_one_name_in_a_branch():
-    """Told apart by a number, without a search from one for each."""
-    chain = " ".join(f"[n] t{i} = Neg({f't{i - 1}' if i else 'x'})" for i in range(300))
-    stated = ", ".join(f"float[2] t{i}" for i in range(299))
-    names = read(f"""(float[2] x, bool[1] c) => (float[2] y) {{ [if] y = If(c)<
-        then_branch = t () => (float[2] t299) <{stated}> {{ {chain} }},
-        else_branch = e () => (float[2] e) {{ e = Identity(x) }}> }}""").names
-    assert {"if/n", "if/n#300"} <= set(names)
 
 
 def external_shape(folder, *, location="data.bin", **entries):
@@ -154,9 +125,3 @@ def test_of_an_external_file_only_the_array_itself_is_read(tmp_path, size):
         file.write(SHAPE.raw_data)
         file.truncate(size)  # sparse: it takes no room
     assert external_shape(tmp_path, length=size, odd=1).raw_data == SHAPE.raw_data
-
-
-def test_external_data_in_a_pipe_are_absent(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    shape = external_shape(tmp_path, length=16, location="pipe")
-    assert shape.data_location == TensorProto.EXTERNAL

@@ -1,7 +1,7 @@
 import pytest
 
-from go_rl.core import FREE, OpKind, ReadError
-from go_rl.graphs.readers import load, read_pipedream
+from go_rl.core import FREE
+from go_rl.graphs.readers import load
 
 PROFILE = "forward_compute_time={}, backward_compute_time={}, activation_size={}, parameter_size={}"
 TEXT = "\n".join(
@@ -19,21 +19,6 @@ TEXT = "\n".join(
         "",
     ]
 )
-
-
-def test_the_forward_graph(loaded):
-    graph = loaded(TEXT)
-    assert graph.names == ("node1", "node2", "node3", "node4")
-    assert graph.op_type == ("Input", "Conv2d", "LSTM", "Add")
-    assert graph.kind[0] == OpKind.INPUT
-    assert graph.seconds["accelerator"].tolist() == pytest.approx([0, 0.0015, 0.002, 0])
-    assert graph.output_bytes.tolist() == [0, 100, 32, 16]
-    assert graph.weight_bytes.tolist() == [0, 40, 8, 0]
-    assert graph.edge_bytes.tolist() == [0, 100, 100, 32]
-    assert graph.colocation.tolist() == [FREE] * 4
-    assert not graph.is_backward.any()
-    assert graph.is_output.tolist() == [False, False, False, True]
-    assert graph.source[1] == "line 2"
 
 
 def test_the_training_graph_mirrors_the_forward_one(loaded):
@@ -80,12 +65,6 @@ BAD = [
 @pytest.mark.parametrize(("text", "message"), BAD)
 def test_bad_lines_are_named(refused, text, message):
     refused(text, message)
-
-
-def test_no_nodes(tmp_path):
-    (tmp_path / "graph.txt").write_text("\n\n")
-    with pytest.raises(ReadError, match="no nodes"):
-        read_pipedream(tmp_path / "graph.txt")
 
 
 def test_the_real_files(data_dir):

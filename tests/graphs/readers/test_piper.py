@@ -6,8 +6,6 @@ import copy
 
 import pytest
 
-from go_rl import optimize
-
 
 def way(name, milliseconds, in_flight=4.0):
     return {
@@ -42,21 +40,6 @@ def test_layers_run_as_they_are_on_one_device(loaded):
     assert sorted(graph.edge_bytes.tolist()) == [500.0, 1000.0, 3000.0]
     assert graph.transfer_seconds.tolist() == pytest.approx([3e-3, 5e-4, 0.0])
     assert graph.is_output.tolist() == [False, False, True]
-
-
-def test_the_other_choices_are_named(loaded):
-    graph = loaded(DOCUMENT)
-    found = [(c["degree"], c["way"], round(c["seconds"], 6)) for c in graph.meta["choices"]]
-    assert found == [
-        (1, "activation recomp", 0.015), (1, "vanilla", 0.012), (2, "vanilla", 0.006),
-    ]  # fmt: skip
-    assert "not priced: 3 layers run as 'vanilla' at degree 2, 0.006 s" in graph.meta["notes"][-1]
-
-
-def test_a_plan_on_the_devices_that_the_file_names(loaded):
-    found = optimize(loaded(DOCUMENT), method="dp", samples=1)
-    # One device takes 12 ms; two, one layer with what it receives, 6 + 3 + 0.5.
-    assert found.best.value == pytest.approx(9.5e-3)
 
 
 @pytest.mark.parametrize(

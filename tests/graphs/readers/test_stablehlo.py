@@ -3,8 +3,6 @@ import jax.numpy as jnp
 import pytest
 from jax import lax
 
-from go_rl.core import UnknownOperatorError
-
 
 def _model(x, w):
     y = jax.scipy.special.erf(x @ w)
@@ -26,13 +24,6 @@ def test_what_jax_prints_is_read(loaded):
     assert graph.op_type.count("erf") == 1
     assert graph.op_type.count("topk") == 1
     assert "while" not in graph.op_type
-
-
-def test_locations_survive_when_printed(loaded, in_process):
-    graph = loaded(_text(debug_info=True))
-    dot = graph.op_type.index("dot")
-    assert "dot_general" in graph.source[dot]
-    assert "test_stablehlo.py:" in graph.source[dot]
 
 
 def test_the_generic_form(loaded, in_process):
@@ -58,14 +49,3 @@ BAD = [
 @pytest.mark.parametrize(("text", "message"), BAD)
 def test_bad_text_quotes_the_parser(refused, text, message):
     refused(text, message)
-
-
-def test_unknown_custom_calls(loaded, refused, in_process):
-    text = """module @m {
-      func.func public @main(%arg0: tensor<4xf32>) -> tensor<4xf32> {
-        %0 = stablehlo.custom_call @mystery(%arg0) : (tensor<4xf32>) -> tensor<4xf32>
-        return %0 : tensor<4xf32>
-      }
-    }"""
-    refused(text, "custom call 'mystery'", UnknownOperatorError)
-    assert loaded(text, unknown="bytes").bytes_accessed.sum() == 32

@@ -60,23 +60,3 @@ def test_what_is_missing_is_named(dynamic, dims, message):
 def test_sizes_that_contradict_each_other_are_refused(dynamic):
     with pytest.raises(ReadError, match="cannot read this StableHLO text"):
         load(dynamic, dims={"b": 8, "arg1.0": 7})
-
-
-def test_without_names_the_places_are(tmp_path):
-    path = tmp_path / "unnamed.mlir"
-    path.write_text("""module @m {
-      func.func public @main(%arg0: tensor<?x4xf32>) -> tensor<?x4xf32> {
-        %0 = stablehlo.add %arg0, %arg0 : tensor<?x4xf32>
-        return %0 : tensor<?x4xf32>
-      }
-    }""")
-    with pytest.raises(ReadError, match=r"argument 0, \?, is unknown.*--dim arg0.0=8"):
-        load(path)
-    assert load(path, dims={"arg0.0": 8}).flops.sum() == 32
-
-
-def test_a_module_of_known_sizes_takes_none(tmp_path):
-    path = tmp_path / "static.mlir"
-    path.write_text(jax.jit(_both).lower(jnp.ones((8, 4)), jnp.ones((6, 8))).as_text())
-    with pytest.raises(ReadError, match="every size of the module is known, so 'b'"):
-        load(path, dims={"b": 8})

@@ -8,7 +8,6 @@ from tflite_models import T, tflite
 
 from go_rl.core import OpKind, ReadError, UnknownOperatorError
 from go_rl.graphs.readers.recognise import Format, recognise
-from go_rl.graphs.readers.tflite.operators import BUILTIN, RULES
 
 SAME, VALID = ("byte", 0), ("byte", 1)
 RELU = ("byte", 1)
@@ -83,23 +82,6 @@ def test_a_transposed_convolution_is_a_convolution_the_other_way(loaded):
     assert graph.flops.sum() == 2 * 25 * 4 * 3 * 8
 
 
-def test_a_weight_of_half_precision_is_stored_as_such_and_shared(loaded):
-    tensors = {
-        "x": T((4, 64)), "half": T((64, 64), 1, True), "w": T((64, 64)), "h": T((4, 64)),
-        "y": T((4, 64)),
-    }  # fmt: skip
-    operators = [
-        ("DEQUANTIZE", ["half"], ["w"], {}),
-        ("FULLY_CONNECTED", ["x", "w", None], ["h"], {}),
-        ("FULLY_CONNECTED", ["h", "w", None], ["y"], {}),
-    ]
-    graph = loaded(tflite(tensors, operators, ["x"], ["y"]))
-    assert graph.op_type == ("Input", "FULLY_CONNECTED", "FULLY_CONNECTED")
-    assert graph.weight_bytes.tolist() == [0, 2 * 64 * 64, 2 * 64 * 64]
-    assert graph.tied_bytes.tolist() == [2 * 64 * 64]
-    assert graph.flops.sum() == 2 * 2 * 4 * 64 * 64
-
-
 def test_operators_without_a_cost(loaded, refused):
     tensors = {"x": T((4, 4), signature=(-1, 4)), "y": T((4, 4)), "z": T((4, 4))}
     operators = [("OwnOperator", ["x"], ["y"], {}), ("RELU", ["y"], ["z"], {})]
@@ -130,9 +112,3 @@ def test_any_part_of_a_file_is_refused(loaded):
         with pytest.raises(ReadError, match=r"model\.tflite") as error:
             loaded(content[:length], "model.tflite")
         assert not getattr(error.value, "unforeseen", False)
-
-
-def test_the_table_names_operators_of_the_schema():
-    assert set(RULES) <= set(BUILTIN)
-    assert BUILTIN.index("HARD_SWISH") == 117
-    assert BUILTIN.index("GELU") == 150

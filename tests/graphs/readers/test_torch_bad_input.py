@@ -1,14 +1,12 @@
 """Damaged and hostile ``.pt2`` archives: one sentence that names the file and the node."""
 
-import json
 import zipfile
 
 import pytest
-from torch_programs import Program, Refs, graph_of, write_archive
+from torch_programs import Program, write_archive
 
 from go_rl.core import ReadError
 from go_rl.graphs.readers import load
-from go_rl.graphs.readers.torch.program import pt2_file
 
 
 def small():
@@ -113,56 +111,6 @@ def test_a_tensor_that_two_nodes_make_is_refused(tmp_path):
         load(write_archive(tmp_path / "model.pt2", document))
 
 
-def test_graphs_inside_graphs_without_end(tmp_path):
-    inner = Program(x=(4,))
-    inner.op("relu", [(4,)], self="x")
-    argument = graph_of(inner)
-    for _ in range(20):
-        outer = Program(x=(4,))
-        outer.op("torch.ops.higher_order.wrap", [(4,)], body=argument, x="x")
-        argument = graph_of(outer)
-    program = Program(x=(4,))
-    program.op("torch.ops.higher_order.wrap", [(4,)], body=argument, x="x")
-    with pytest.raises(ReadError, match=r"model.pt2: .* nest deeper than 64 levels"):
-        load(program.save(tmp_path / "model.pt2"))
-
-
-def test_branches_inside_branches_are_priced_once():
-    inner = Program(x=(4,))
-    for _ in range(5):
-        inner.op("relu", [(4,)], self="x")
-    body = graph_of(inner)
-    for _ in range(5):
-        outer = Program(x=(4,))
-        outer.op("torch.ops.higher_order.cond", [(4,)], p="x", a=body, b=body, x=Refs(["x"]))
-        body = graph_of(outer)
-    program = Program(x=(4,))
-    y = program.op("torch.ops.higher_order.wrap", [(4,)], body=body, x="x")
-    program.op("exp", [(4,)], self=y)
-    graph = program.read()
-    assert graph.num_nodes == 7
-    assert len(graph.meta["notes"]) == 2**5 - 1
-
-
-def test_an_archive_that_unpacks_to_more_than_is_read(tmp_path, monkeypatch):
-    path = write_archive(tmp_path / "bomb.pt2", json.dumps(small()) + " " * 5_000_000)
-    assert path.stat().st_size < 20_000
-    load(path)
-    monkeypatch.setattr(pt2_file, "LARGEST_DOCUMENT", 1 << 20)
-    with pytest.raises(ReadError, match=r"bomb.pt2: net/models/model.json is larger than 1 MiB"):
-        load(path)
-
-
-def test_a_size_in_the_header_that_is_a_lie(tmp_path, monkeypatch):
-    path = write_archive(tmp_path / "bomb.pt2", json.dumps(small()) + " " * 5_000_000)
-    content = bytearray(path.read_bytes())
-    size = (len(json.dumps(small())) + 5_000_000).to_bytes(4, "little")
-    assert content.count(size) == 2
-    path.write_bytes(content.replace(size, (100_000).to_bytes(4, "little")))
-    with pytest.raises(ReadError, match=r"bomb.pt2"):
-        load(path)
-
-
 @pytest.mark.parametrize(
     ("members", "said"),
     [
@@ -187,14 +135,6 @@ def test_a_truncated_archive(tmp_path):
         load(path)
 
 
-def test_weights_and_pickles_are_not_opened(tmp_path):
-    path = write_archive(tmp_path / "model.pt2", small())
-    with zipfile.ZipFile(path, "a") as archive:
-        archive.writestr("net/data/weights/weight_0", b"too short")
-        archive.writestr("net/data/sample_inputs/model.pt", b"\x80\x04cos\nsystem\n.")
-    assert load(path).weight_bytes.sum() == 160
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -214,15 +154,3 @@ def test_operators_that_lack_their_graphs(kind):
     program.op(f"torch.ops.higher_order.{kind}", [(4,)], x="x")
     with pytest.raises(ReadError, match=r"net.pt2: node 'n0'"):
         program.read(trip_count=3)
-
-
-def test_a_graph_that_reads_more_than_it_is_given():
-    inner = Program(a=(4,), b=(4,))
-    inner.op("relu", [(4,)], self="b")
-    program = Program(x=(4,))
-    body = graph_of(inner)
-    program.op("torch.ops.higher_order.wrap", [(4,)], body=body, x="x")
-    with pytest.raises(
-        ReadError, match=r"graph 'body' of node 'n0' reads 2 tensors and is given 1"
-    ):
-        program.read()

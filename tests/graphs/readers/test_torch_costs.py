@@ -4,9 +4,6 @@ import pytest
 from torch_programs import Program, Refs
 
 from go_rl.core import OpKind, ReadError
-from go_rl.graphs.cutting.opcode_names import SAME, opcode
-from go_rl.graphs.readers.torch.costs.movement import PARTIAL_VIEWS, WHOLE_VIEWS
-from go_rl.graphs.readers.torch.costs.table import RULES
 
 M, C, E, R, G, V = (
     OpKind.MATMUL, OpKind.CONVOLUTION, OpKind.ELEMENTWISE, OpKind.REDUCTION, OpKind.GATHER,
@@ -240,40 +237,6 @@ def test_costs(name):
     assert graph.flops[node] == pytest.approx(flops)
     assert graph.kind[node] == kind
     assert any("one rank" in note for note in graph.meta["notes"]) == ("c10d" in name)
-
-
-@pytest.mark.parametrize(
-    ("name", "num_bytes"),
-    [
-        ("add", 4 * (32 + 8 + 32)),
-        ("embedding", 2 * 4 * 96 + 8 * 12),
-        ("embedding_bag", 4 * 160 + 8 * 20 + 4 * 32),
-        ("index_put", 3 * 4 * 32 + 8 * 4 + 4 * 32),
-        ("cat", 2 * 4 * 64),
-    ],
-)
-def test_bytes(name, num_bytes):
-    operands, results, *_ = CASES[name]
-    graph, node = priced(name, operands, results)
-    assert graph.bytes_accessed[node] == num_bytes
-
-
-def test_operators_that_other_formats_have_too_share_their_names():
-    assert opcode("aten.linear") == opcode("MatMul") == "dot_general"
-    assert opcode("aten.conv2d") == opcode("Conv")
-    ours = {name for name in SAME if name.startswith("aten.")}
-    known = RULES.keys() | {f"aten.{name}" for name in WHOLE_VIEWS | PARTIAL_VIEWS}
-    assert ours - known == set()
-
-
-def test_geometry():
-    graph, node = priced("conv2d", *CASES["conv2d"][:2])
-    assert graph.geometry is not None
-    window, stride, padding, *_ = graph.geometry[node]
-    assert (window, stride, padding) == (9, 1, 4)
-    graph, node = priced("linear", *CASES["linear"][:2])
-    assert graph.geometry is not None
-    assert graph.geometry[node][-1] == 3
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,9 @@
 """Micro-batches of a module of PyTorch: equal gradients, names, ways back of weights, refusals."""
 
-import math
-import warnings
-from copy import deepcopy
-
-import numpy as np
 import pytest
 
-from go_rl.core import FREE, ReadError
-from go_rl.core.graph.micro_batch import WHOLE, micro_batch_of
-from go_rl.graphs.cutting.layers import layer_names
+from go_rl.core import ReadError
 from go_rl.graphs.readers import load
-from go_rl.graphs.readers.weight_returns import RETURN
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'go_rl[torch]'")
 
@@ -89,132 +81,6 @@ def nets(tmp_path, monkeypatch):
     import batch_nets  # pyright: ignore[reportMissingImports]
 
     return batch_nets
-
-
-def example(name):
-    """Inputs of a module, in double precision."""
-    numbers = torch.Generator().manual_seed(1)
-    return {
-        key.partition(":")[0]: torch.randint(50, shape, generator=numbers)
-        if "int64" in key
-        else torch.randn(shape, generator=numbers, dtype=torch.float64)
-        for key, shape in SHAPES[name].items()
-    }
-
-
-def run(module, arguments, count):
-    """Run the joint graph: return results by the names of parameters and buffers, the loss as
-    ``loss``."""
-    from go_rl.graphs.readers.torch.program.exported import joint_graph
-
-    parameters = module.named_parameters(remove_duplicate=False)
-    held = {n: t.detach().clone() for n, t in [*parameters, *module.named_buffers()]}
-    with warnings.catch_warnings(action="ignore"), joint_graph(module, arguments, count) as made:
-        graph = made[0]
-    given = []
-    for node in graph.graph.find_nodes(op="placeholder"):
-        kind, desc = type(node.meta["desc"]).__name__, node.meta["desc"]
-        if kind == "PlainAOTInput":
-            given.append(list(arguments.values())[desc.idx])
-        elif kind == "TangentAOTInput":
-            given.append(torch.ones((), dtype=torch.float64))
-        else:
-            given.append(held[desc.target])
-    with torch.no_grad():
-        found = graph(*given)
-    (output,) = graph.graph.find_nodes(op="output")
-    results = {}
-    for value, desc in zip(found, output.meta["desc"], strict=True):
-        source = getattr(desc, "grad_of", getattr(desc, "mutated_input", None))
-        if value is not None:
-            results[getattr(source, "target", "loss")] = value
-    return results
-
-
-def eager(module, arguments, count):
-    """Accumulate gradients as users do."""
-    module = module.train()
-    total = 0.0
-    parts = [
-        {k: v.chunk(count)[i] if v.dim() else v for k, v in arguments.items()} for i in range(count)
-    ]
-    for part in parts:
-        result = module(**part)
-        loss = (result[0] if isinstance(result, tuple) else result) / count
-        loss.backward()
-        total += loss.item()
-    gradients = {name: p.grad for name, p in module.named_parameters() if p.grad is not None}
-    return {
-        "loss": torch.tensor(total, dtype=torch.float64),
-        **gradients,
-        **dict(module.named_buffers()),
-    }
-
-
-@pytest.mark.parametrize("name", ["perceptron", "words", "recurrent"])
-@pytest.mark.parametrize("count", [2, 4])
-def test_gradients_are_those_of_the_whole_batch(nets, name, count):
-    module = getattr(nets, name)
-    found = run(deepcopy(module).double(), example(name), count)
-    wanted = eager(deepcopy(module).double(), example(name), 1)
-    if name == "words":  # the exported program knows the tied weight by its other name
-        wanted["last.weight"] = wanted.pop("words.weight")
-    assert found.keys() == wanted.keys()
-    largest = max(tensor.abs().max().item() for tensor in wanted.values())
-    for key, tensor in wanted.items():
-        torch.testing.assert_close(found[key], tensor, rtol=0, atol=1e-12 * largest)
-
-
-def test_running_statistics_are_those_of_accumulated_gradients(nets):
-    found = run(deepcopy(nets.normed).double(), example("normed"), 4)
-    wanted = eager(deepcopy(nets.normed).double(), example("normed"), 4)
-    assert {"norm.running_mean", "norm.num_batches_tracked", "loss"} <= found.keys() & wanted.keys()
-    assert found["norm.num_batches_tracked"] == wanted["norm.num_batches_tracked"] == 4
-    for key in found:
-        torch.testing.assert_close(found[key], wanted[key], rtol=1e-10, atol=1e-12)
-
-
-def read(name, count, optimiser="sgd"):
-    return load(f"batch_nets:{name}", inputs=SHAPES[name], training=optimiser, micro_batches=count)
-
-
-def test_a_layer_has_one_name_in_all_micro_batches():
-    whole, parts = read("words", 1), read("words", 4)
-    assert set(layer_names(parts)) - {RETURN} <= set(layer_names(whole))
-    products = [n for n, op in zip(parts.names, parts.op_type, strict=True) if op == "aten.mm"]
-    assert len(products) == 4 * whole.op_type.count("aten.mm")
-    assert {n.rpartition("@")[0] for n in products} == {
-        n for n, op in zip(whole.names, whole.op_type, strict=True) if op == "aten.mm"
-    }
-    assert {micro_batch_of(n) for n in products} == {0, 1, 2, 3}
-    assert parts.flops.sum() == pytest.approx(whole.flops.sum(), rel=0.1)
-    assert parts.tied_bytes.sum() == whole.tied_bytes.sum()
-    backward = zip(parts.names, parts.is_backward, strict=True)
-    assert WHOLE not in {micro_batch_of(n) for n, is_backward in backward if is_backward}
-    assert parts.meta["dims"]["micro_batches"] == 4
-    assert load("batch_nets:words", parts.meta["dims"], training="sgd").digest == parts.digest
-
-
-@pytest.mark.parametrize("optimiser", ["sgd", "adam"])
-def test_updated_weights_return_to_the_other_micro_batches(optimiser):
-    graph = read("perceptron", 2, optimiser)
-    returns = [n for n, op in enumerate(graph.op_type) if op == RETURN]
-    size = 4 * 24 * 32
-    # The other weight has 4 x 8 x 32 bytes: 1 KiB, each reader's own.
-    assert [graph.names[n] for n in returns] == [f"{RETURN}/first.weight@1"]
-    assert graph.edge_bytes[np.isin(graph.receivers, returns)].tolist() == [size]
-    forward = {
-        micro_batch_of(n): i for i, n in enumerate(graph.names) if n.startswith("first/addmm@")
-    }
-    assert graph.colocation[returns[0]] == graph.colocation[forward[1]] != FREE
-    update = graph.index[f"first/{optimiser}.weight"]
-    assert graph.colocation[update] == graph.colocation[forward[0]] != graph.colocation[forward[1]]
-
-
-def test_statistics_of_each_micro_batch_are_said():
-    assert "batch normalisation" in read("normed", 2).meta["notes"][0]
-    assert read("normed", 1).meta["notes"] == []
-    assert math.isclose(read("normed", 2).flops.sum(), read("normed", 1).flops.sum(), rel_tol=0.05)
 
 
 @pytest.mark.parametrize(

@@ -19,10 +19,6 @@ class Refs(list):
     """Names of tensors in a list."""
 
 
-class Floats(float):
-    """A number that is written as a float."""
-
-
 def sized(size: int | str) -> dict[str, Any]:
     """A size; a text is SymPy's ``srepr``, or the name of a symbol."""
     if isinstance(size, int):

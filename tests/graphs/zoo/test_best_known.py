@@ -13,7 +13,6 @@ from go_rl.graphs.zoo.best_known import (
     best_entries,
     best_known,
     decisions_digest,
-    frozen_hash,
     write_best,
 )
 from go_rl.graphs.zoo.index import zoo_entry
@@ -56,23 +55,6 @@ def test_a_changed_index_or_plan_is_refused(folder):
     index.write_text(index.read_text().replace('"seconds": 2.0', '"seconds": 1.9', 1))
     with pytest.raises(ZooError, match="was changed after it was frozen"):
         best_known("a", folder)
-
-
-def test_another_plan_than_the_frozen_one_is_refused(tmp_path):
-    arrays = {"device": np.array([0, 1], np.int16)}
-    write_best([_entry("a", arrays)], {"a/device": np.array([1, 0], np.int16)}, tmp_path)
-    with pytest.raises(ZooError, match="not the frozen one"):
-        best_known("a", tmp_path)
-
-
-def test_an_unknown_problem_is_named(folder):
-    with pytest.raises(ZooError, match="no plan for 'c'"):
-        best_known("c", folder)
-
-
-def test_the_hash_does_not_depend_on_the_order():
-    one, two = _entry("a", {}), _entry("b", {})
-    assert frozen_hash([one, two]) == frozen_hash([two, one]) != frozen_hash([one])
 
 
 def test_frozen_plans_are_for_the_graphs_of_the_zoo():

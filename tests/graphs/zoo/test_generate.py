@@ -10,7 +10,6 @@ import pytest
 
 import go_rl
 from go_rl.core import OpGraph, ZooError, check_graph
-from go_rl.graphs.cutting.layers import layer_names
 from go_rl.graphs.zoo.generate.generated import GRAMMAR, generated_graph, generated_model
 from go_rl.graphs.zoo.index import FOLDER, generated_name, generated_seed, read_index
 
@@ -56,19 +55,6 @@ def test_no_generated_graph_is_one_that_the_zoo_holds_out():
     assert not frozen & mine
     assert len(rows) >= 1000
     assert len({row["digest"] for row in rows}) > 0.98 * len(rows)
-
-
-def test_the_record_spans_sizes_kinds_and_iterations():
-    nodes = sorted(int(row["nodes"]) for row in record())
-    assert nodes[0] < 100
-    assert 10_000 < nodes[-1] < 40_000
-    assert {row["kind"] for row in record()} == {*GRAMMAR}
-    assert {row["iteration"] for row in record()} == {"sgd", "momentum", "adam", "inference"}
-
-
-def test_names_hold_the_scopes_of_layers():
-    """A stack of layers has as many scopes as layers and more."""
-    assert len(set(layer_names(made(4))) - {""}) > 10
 
 
 def test_generated_graphs_are_loaded_by_name():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from go_rl.core import DECISIONS, ZooError, load_hardware
+from go_rl.core import ZooError
 from go_rl.graphs.zoo import zoo_entry
 from go_rl.graphs.zoo.problems import PARTS, zoo_problem, zoo_problems
 
@@ -16,15 +16,6 @@ def test_names_are_unique_and_lead_back():
     assert len({p.name for p in problems}) == len(problems)
     assert all(zoo_problem(p.name) == p for p in problems)
     assert sum(len(zoo_problems(part)) for part in PARTS) == len(problems)
-
-
-def test_a_name_says_graph_hardware_and_rules():
-    problem = zoo_problem("nasnet-mobile.ring36.strict.all-chips")
-    assert (problem.graph, problem.hardware, problem.all_chips) == ("nasnet-mobile", "ring36", True)
-    assert (problem.family, problem.part) == ("nasnet", "test")
-    joint = zoo_problem("wavenet-2x18-training.p100x2.all")
-    assert (joint.objective, joint.decisions) == ("makespan", DECISIONS)
-    assert zoo_problem("wavenet-2x18-training.p100x2.placement").decisions == ("placement",)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -44,11 +35,6 @@ def test_no_graph_is_on_two_sides_under_another_name(objective):
     }
     assert not digests["train"] & (digests["test"] | digests["validation"])
     assert not digests["test"] & digests["validation"]
-
-
-def test_every_hardware_is_a_preset():
-    for name in {p.hardware for p in zoo_problems()}:
-        assert load_hardware(name).name == name
 
 
 def test_misspelt_names_are_answered_with_the_nearest():

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import pairwise
 
-import numpy as np
 import pytest
 
 from go_rl.graphs.zoo import zoo_entry, zoo_graph, zoo_names
@@ -45,34 +43,6 @@ def test_weights_are_the_published_parameters(name):
     found = zoo_entry(name).weight_bytes / 4
     right = EXACT[name] if name in EXACT else pytest.approx(MILLIONS[name] * 1e6, rel=0.035)
     assert found == right
-
-
-@pytest.mark.parametrize(
-    ("name", "op", "count"),
-    [
-        ("wavenet-2x18", "tanh", 18), ("wavenet-4x36", "logistic", 36),
-        ("wavenet-2x18", "conv_general_dilated", 1 + 18 * 2 + 17 + 2),
-        ("wavernn-896", "tanh", 40), ("deepspeech2", "tanh", 2 * 30 * 2 * 5),
-        ("gnmt-2-layers", "scan", 0), ("wavernn-896", "scan", 0),
-    ],
-)  # fmt: skip
-def test_gates_of_every_layer_and_step_are_written_out(name, op, count):
-    assert zoo_graph(name).op_type.count(op) == count
-
-
-def test_layers_of_a_bert_without_mask_are_joined_by_their_states_only():
-    masked, plain = zoo_graph("bert-base-masked"), zoo_graph("bert-base")
-    assert plain.op_type.count("add") == masked.op_type.count("add") - 12
-    inputs = [i for i, op in enumerate(plain.op_type) if op == "input"]
-    assert len(inputs) == 2
-    readers = Counter(plain.senders.tolist())
-    assert all(readers[i] == 1 for i in inputs)
-
-
-def test_every_table_of_dlrm_is_a_node_with_weights():
-    graph = zoo_graph("dlrm-rm2")
-    gathers = np.array([op == "gather" for op in graph.op_type])
-    assert (graph.weight_bytes[gathers] == 4 * 20000 * 32).sum() == 40
 
 
 def test_training_forms_of_the_families_of_go_have_a_backward_pass():

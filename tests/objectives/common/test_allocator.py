@@ -4,7 +4,6 @@ import csv
 import os
 import time
 from pathlib import Path
-from threading import Event
 
 import numpy as np
 import pytest
@@ -13,24 +12,17 @@ from hypothesis import strategies as st
 from reference import allocator as reference
 
 from go_rl.core import GoRLError, Status
-from go_rl.objectives.common.allocator import allocate as allocator
 from go_rl.objectives.common.allocator.allocate import (
     AllocationError,
     Buffers,
     allocate,
     check_allocation,
 )
-from go_rl.objectives.common.allocator.cp_sat import solve_with_cp_sat, ties_of
+from go_rl.objectives.common.allocator.cp_sat import solve_with_cp_sat
 from go_rl.objectives.common.allocator.first_fit import first_fit
-from go_rl.objectives.common.allocator.restarts import RestartedSearch, luby
-from go_rl.objectives.common.allocator.search import (
-    EXHAUSTED,
-    RUNNING,
-    SOLVED,
-    run_search,
-    start_search,
-)
-from go_rl.objectives.common.allocator.sections import peak_over, sections_of
+from go_rl.objectives.common.allocator.restarts import RestartedSearch
+from go_rl.objectives.common.allocator.search import EXHAUSTED, SOLVED, run_search, start_search
+from go_rl.objectives.common.allocator.sections import sections_of
 
 DATA = Path(os.environ.get("GO_RL_DATA", Path(__file__).parents[3] / "../shared/data"))
 
@@ -87,12 +79,6 @@ def test_a_hand_computed_case_is_placed():
     assert plan.height == int((plan.offsets + buffers.size).max()) == 6
 
 
-def test_live_bytes_above_the_capacity_are_a_proof():
-    plan = allocate(buffers_of([(0, 2, 5), (1, 3, 4), (3, 9, 7)]), 8)
-    assert (plan.status, plan.method, plan.lower_bound) == (Status.OUT_OF_MEMORY, "live-bytes", 9)
-    assert plan.offsets.tolist() == [-1, -1, -1]
-
-
 def test_a_gap_above_the_live_bytes_is_proved_and_one_byte_more_suffices():
     assert reference.least_height(GAP) == 9
     proof = allocate(buffers_of(GAP), 8)
@@ -100,23 +86,6 @@ def test_a_gap_above_the_live_bytes_is_proved_and_one_byte_more_suffices():
     plan = allocate(buffers_of(GAP), 9)
     assert (plan.status, plan.height) == (Status.OK, 9)
     check_allocation(buffers_of(GAP), plan.offsets, 9)
-
-
-def test_one_impossible_stretch_makes_the_whole_impossible():
-    later = [(low + 10, up + 10, size) for low, up, size in GAP]
-    assert allocate(buffers_of([(0, 9, 8), *later]), 8).status is Status.OUT_OF_MEMORY
-    plan = allocate(buffers_of([*GAP, *later]), 9)
-    check_allocation(buffers_of([*GAP, *later]), plan.offsets, 9)
-
-
-def test_no_time_is_given_up_not_called_impossible():
-    plan = allocate(buffers_of(GAP), 8, seconds=1e-9)
-    assert (plan.status, plan.height, set(plan.offsets.tolist())) == (Status.GAVE_UP, 0, {-1})
-
-
-def test_no_buffers_need_no_memory():
-    plan = allocate(buffers_of([]), 0)
-    assert (plan.status, plan.height, plan.lower_bound) == (Status.OK, 0, 0)
 
 
 def test_first_fit_agrees_with_its_twin():
@@ -163,61 +132,6 @@ def test_the_search_decides_as_cp_sat_does_where_brute_force_is_too_slow():
     assert set(decided) == {Status.OK, Status.OUT_OF_MEMORY}
 
 
-def test_ties_hold_in_every_allocation_of_least_height():
-    """Full before and after step 2: what ends there, 3 bytes, makes room for 2 and 1 bytes."""
-    buffers = buffers_of([(0, 2, 3), (2, 4, 2), (2, 4, 1), (0, 4, 5)])
-    assert ties_of(buffers, 8) == [(0, 1), (0, 2)]
-    assert ties_of(buffers, 9) == []
-    rng = np.random.default_rng(6)
-    for _ in range(30):
-        triples = tight(rng, most=12)
-        buffers, capacity = (
-            buffers_of(triples),
-            max(sum(triples[i][2] for i in live) for live in reference.live_sets(triples)),
-        )
-        plan = allocate(buffers, capacity)
-        for outer, inner in ties_of(buffers, capacity) if plan.status.ok else ():
-            assert plan.offsets[outer] <= plan.offsets[inner]
-            assert (plan.offsets + buffers.size)[inner] <= (plan.offsets + buffers.size)[outer]
-        status, _ = solve_with_cp_sat(buffers, capacity, 10.0, workers=1)
-        assert status is plan.status
-
-
-def test_lubys_sequence():
-    assert [luby(i) for i in range(1, 16)] == [1, 1, 2, 1, 1, 2, 4, 1, 1, 2, 1, 1, 2, 4, 8]
-
-
-def test_a_restarted_search_goes_on_and_heeds_a_stop():
-    search, stop = RestartedSearch(buffers_of(GAP), 8), Event()
-    stop.set()
-    assert search.run(time.monotonic() + 60, stop) == (Status.GAVE_UP, None)
-    assert search.run(time.monotonic() + 60) == (Status.OUT_OF_MEMORY, None)
-
-
-def test_search_and_cp_sat_side_by_side_agree(monkeypatch):
-    """Without time for itself the search runs beside CP-SAT from the start."""
-    monkeypatch.setattr(allocator, "SEARCH_SECONDS", 0.0)
-    proof = allocate(buffers_of(GAP), 8)
-    assert proof.status is Status.OUT_OF_MEMORY
-    plan = allocate(buffers_of(topped_up(NINE_GAP)), 9)
-    assert plan.status is Status.OUT_OF_MEMORY or plan.height <= 9
-
-
-def test_a_search_taken_node_by_node_ends_as_in_one_go():
-    rng = np.random.default_rng(4)
-    for _ in range(30):
-        buffers = buffers_of(tight(rng, most=12))
-        sections = sections_of(buffers)
-        arrays = (sections.first, sections.last, buffers.size)
-        capacity = int(sections.live_bytes.max())
-        whole, pieces = start_search(*arrays), start_search(*arrays)
-        expected, outcome = run_search(whole, capacity, 10**6), RUNNING
-        while outcome == RUNNING:
-            outcome = run_search(pieces, capacity, 1)
-        assert outcome == expected
-        assert expected == EXHAUSTED or pieces.floor.tolist() == whole.floor.tolist()
-
-
 @settings(deadline=None, max_examples=150)
 @given(
     st.lists(st.tuples(st.integers(-9, 9), st.integers(1, 9), st.integers(1, 30)), min_size=1),
@@ -234,27 +148,6 @@ def test_an_allocation_is_legal_and_no_lower_than_the_live_bytes(triples, slack)
         assert peak <= plan.height <= capacity
     assert allocate(buffers, sum(t[2] for t in triples)).status.ok
     assert allocate(buffers, peak - 1).status is Status.OUT_OF_MEMORY
-
-
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 9), st.integers(1, 9)), min_size=1))
-def test_sections_are_the_largest_live_sets(triples):
-    triples = [(low, low + length, size) for low, length, size in triples]
-    sections = sections_of(buffers_of(triples))
-    members = [
-        frozenset(np.flatnonzero((sections.first <= s) & (s <= sections.last)).tolist())
-        for s in range(len(sections.live_bytes))
-    ]
-    unique = list(dict.fromkeys(reference.live_sets(triples)))
-    assert members == unique
-    assert sections.live_bytes.tolist() == [sum(triples[i][2] for i in s) for s in unique]
-    peaks = peak_over(sections.live_bytes, sections.first, sections.last)
-    for i, peak in enumerate(peaks):
-        assert peak == max(sum(triples[j][2] for j in s) for s in unique if i in s)
-
-
-def test_stretches_that_no_buffer_links_are_independent():
-    sections = sections_of(buffers_of([(5, 7, 1), (0, 2, 1), (1, 3, 1), (3, 5, 1), (6, 8, 1)]))
-    assert [s.tolist() for s in sections.independent] == [[1, 2], [3], [0, 4]]
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,12 @@ from collections import Counter
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from reference.step_problems import random_plans, random_step, step_problem
 
 from go_rl.core import Budget, OpKind, Plan, Problem, Progress, Status
-from go_rl.core.decisions import Decisions
 from go_rl.objectives.common.incumbent import Incumbent, finish_plan
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
-from go_rl.objectives.methods import DefaultPlacement
 from go_rl.verify.check_plan import check_plan
 
 
@@ -39,6 +38,7 @@ def random_asked(seed: int) -> Problem:
     )
 
 
+@pytest.mark.slow
 def test_the_checker_accepts_every_finished_plan():
     seen: Counter[str] = Counter()
     for seed in range(50):
@@ -79,47 +79,6 @@ def test_an_incumbent_counts_every_plan_and_keeps_the_best():
     assert plan.priority.tolist() == [0, 1, 0]
     assert (plan.value, plan.bound, plan.optimal) == (7.0, 6.5, False)
     assert finish_plan(workspace, incumbent, "by-hand", 3, progress, bound=9.0).optimal
-
-
-def test_the_first_failure_says_why_until_something_works():
-    weights = [6.0, 0.0, 6.0]
-    problem = step_problem([1.0] * 3, [(0, 1, 5.0)], 2, weights=weights, memory_bytes=12.0)
-    workspace, progress = MakespanWorkspace(problem), Progress(Budget(samples=9))
-    incumbent = Incumbent(workspace, progress)
-    priced = workspace.evaluate(workspace.decisions(np.array([[0, 1, 0], [1, 0, 1], [0, 1, 1]])))
-    assert priced.ok.tolist() == [False, False, True]
-    incumbent.offer_scored(priced, range(1))
-    assert incumbent.evaluation.status is Status.OUT_OF_MEMORY
-    assert "device 0 needs 17 bytes" in incumbent.evaluation.detail
-    incumbent.offer_scored(priced)
-    assert (incumbent.seconds, incumbent.decisions.device.tolist()) == (7.0, [[0, 1, 1]])
-
-
-def test_what_is_impossible_is_hopeless_from_the_start():
-    problem = step_problem([1.0] * 4, [], 2, weights=[8.0] * 4, memory_bytes=15.0)
-    workspace, progress = MakespanWorkspace(problem), Progress(Budget(samples=1))
-    incumbent = Incumbent(workspace, progress)
-    assert incumbent.hopeless
-    assert incumbent.evaluation.status is Status.INFEASIBLE
-    plan = finish_plan(workspace, incumbent, "by-hand", 0, progress)
-    assert (plan.value, plan.optimal) == (np.inf, False)
-    assert check_plan(plan, problem).status is Status.INFEASIBLE
-    assert DefaultPlacement().optimize(problem, Budget(samples=1), 0).samples == 0
-
-
-def test_one_of_a_batch():
-    plans = Decisions(*random_plans(0, random_step(0), 3))
-    second = plans.row(1)
-    for mine, theirs in (
-        (second.device, plans.device),
-        (second.priority, plans.priority),
-        (second.kernel_leader, plans.kernel_leader),
-    ):
-        assert mine is not None
-        assert theirs is not None
-        assert mine.tolist() == theirs[1:2].tolist()
-    bare = Decisions(plans.device).row(2)
-    assert (bare.priority, bare.kernel_leader) == (None, None)
 
 
 # the pricer calls a constant free on a device that cannot run it; the checker's rule

@@ -1,9 +1,6 @@
 """Latency pricing: hand-computed schedules, the twin, and the authors' own figure."""
 
-import json
-import os
 from collections import Counter
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,13 +19,9 @@ from go_rl.core import (
     rule_set,
 )
 from go_rl.core.evaluation import STATUS_CODES
-from go_rl.costs.models import ProblemOptions, file_hardware, make_problem
-from go_rl.graphs.readers import load
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.objectives.host.simulate.latency import evaluate_latency, latency_batch
 
-DATA = Path(os.environ.get("GO_RL_DATA", Path(__file__).parents[3] / "../shared/data"))
-GRAPHS = DATA / "dnn-partitioning"
 TILE = Device("tile", 1.0, 10.0, 1.0)
 CPU = Device("cpu", 1.0, 1.0, 1.0, is_cpu=True)
 
@@ -109,21 +102,3 @@ def test_the_kernel_agrees_with_the_twin():
             seen[status] += 1
     wanted = (Status.OK, Status.ILLEGAL, Status.UNSUPPORTED, Status.OUT_OF_MEMORY)
     assert min(seen[s] for s in wanted) >= 20
-
-
-def test_the_expert_split_of_resnet_costs_what_the_authors_program_says():
-    file = GRAPHS / "latency/layers/resnet50_inference.json"
-    if not file.exists():
-        pytest.skip(f"{file} is absent; set GO_RL_DATA to the folder with dnn-partitioning")
-    graph = load(file)
-    hardware = file_hardware(graph)
-    assert hardware is not None
-    options = ProblemOptions(objective=Objective.LATENCY, memory=False)
-    problem = make_problem(graph, hardware, options)
-    document = json.loads((GRAPHS / "human-experts/resnet50_inference_expert.json").read_text())
-    plan = np.full(graph.num_nodes, hardware.num_accelerators, np.int16)
-    for device, part in enumerate(document["fpgas"]):
-        for name in part["nodes"]:
-            plan[graph.index[name]] = device
-    value = evaluate_latency(problem, plan).seconds
-    assert round(1e3 * value, 3) == 1014.927

@@ -5,30 +5,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from reference.boxed_problems import random_devices, random_problem
+from reference.boxed_problems import random_problem
 from reference.latency import latency
 from reference.max_load import max_load, optimum
 
 from go_rl.core import (
     Budget,
-    Device,
-    Hardware,
-    Links,
     Objective,
-    OpKind,
     Problem,
     SearchError,
     Status,
-    Topology,
     load_hardware,
 )
 from go_rl.core.decisions import Decisions
-from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
-from go_rl.objectives.host.hypergraph import contract_problem, device_loads
-from go_rl.objectives.host.methods.block_moves import initial_state, move
-from go_rl.objectives.host.methods.coarsening import coarsen
 from go_rl.objectives.host.methods.local_search import LocalSearch
 from go_rl.objectives.host.methods.max_load_dp import MaxLoadDP
 from go_rl.objectives.host.workspace import HostWorkspace
@@ -54,15 +43,6 @@ def greedy(problem: Problem) -> Decisions | None:
     assert (decisions is None) == (evaluation.status is Status.GAVE_UP)
     assert decisions is not None or "finds no room for some nodes" in evaluation.detail
     return decisions
-
-
-def chain(nodes: int) -> GraphBuilder:
-    builder = GraphBuilder("chain")
-    for n in range(nodes):
-        builder.add_node(Node(n, "Op", OpKind.OTHER))
-        if n:
-            builder.add_edge(n - 1, n, 1.0)
-    return builder
 
 
 @both
@@ -95,29 +75,6 @@ def test_greedy_is_legal_where_it_finds_room(seed, objective):
     assert HostWorkspace(problem).detail(decisions).status is Status.OK
 
 
-def test_greedy_does_not_come_back_to_an_accelerator_that_holds_nodes_without_bytes():
-    """A chain: the first fits anywhere, the second needs the CPU, the third finds the accelerator
-    left, though nothing of its memory is taken."""
-    chips = Device("fast", 1e12, 10.0, 1e12), Device("cpu", 1e11, 10.0, 1e11, is_cpu=True)
-    problem = replace(
-        random_problem(0, LATENCY, 3, 2),
-        graph=chain(3).build(),
-        hardware=Hardware("pair", chips, Links(Topology.FULL, 1.0)),
-        seconds=np.array([[1.0, np.inf, 1.0], [9.0, 9.0, 9.0]]),
-        weight_bytes=np.array([0.0, 1.0, 1.0]),
-        edge_bytes=np.ones(2),
-        memory=True,
-        fixed={},
-    )
-    decisions = greedy(problem)
-    assert decisions is not None
-    assert decisions.device.tolist() == [[0, 1, 1]]
-
-
-def test_greedy_finds_room_on_most_latency_problems():
-    assert sum(greedy(tiny(seed, LATENCY)) is not None for seed in range(40, 70)) >= 10
-
-
 @pytest.mark.parametrize("seed", range(40, 50))
 def test_dp_is_legal_and_no_better_than_possible(seed):
     problem = tiny(seed)
@@ -127,24 +84,6 @@ def test_dp_is_legal_and_no_better_than_possible(seed):
     if plan.evaluation.status is Status.OK:
         assert best - 1e-9 <= plan.value
         assert max_load(problem, plan.device)[0] == pytest.approx(plan.value)
-
-
-def test_dp_splits_a_chain_at_the_best_place():
-    """Work 3, 3, 3, 3 and transfers 1, 9, 1: cutting in the middle costs 6 + 9, after one 9 + 1."""
-    tile = Device("tile", 1.0, 10.0, 1.0)
-    problem = replace(
-        random_problem(0, MAX_LOAD, 4, 1),
-        graph=chain(4).build(),
-        hardware=Hardware("two", (tile, tile), Links(Topology.FULL, 1.0)),
-        seconds=np.full((1, 4), 3.0),
-        transfer_seconds=np.array((1.0, 9.0, 1.0, 1.0)),
-        edge_bytes=np.zeros(3),
-        memory=False,
-        fixed={},
-    )
-    plan = MaxLoadDP().optimize(problem, Budget(samples=4), 0)
-    assert plan.value == 10.0
-    assert sorted(np.bincount(plan.device)) == [1, 3]
 
 
 @pytest.mark.parametrize(
@@ -158,50 +97,11 @@ def test_equal_seeds_and_samples_give_equal_plans(problem):
     assert one.samples == two.samples <= SAMPLES[problem.objective]
 
 
-def test_one_sample_is_enough_for_a_plan():
-    problem = random_problem(4, MAX_LOAD, 12, 4)
-    assert LocalSearch().optimize(problem, Budget(samples=1), 0).samples == 1
-
-
 def test_the_ring_is_refused():
     assert LocalSearch().name == "local-search"
     problem = replace(tiny(0), hardware=load_hardware("ring4"), objective=Objective.RING, fixed={})
     with pytest.raises(SearchError, match="objective max-load or latency"):
         LocalSearch().optimize(problem, Budget(samples=30_000), 0)
-
-
-@given(st.integers(0, 10_000))
-@settings(max_examples=30, deadline=None)
-def test_moves_keep_loads_exact(seed):
-    problem = random_problem(seed, MAX_LOAD, 2 + seed % 12, 1 + seed % 4)
-    contraction = contract_problem(problem)
-    hypergraph, devices = contraction.hypergraph, contraction.devices
-    hypergraph = replace(hypergraph, work=np.minimum(hypergraph.work, 1e3))
-    rng = np.random.default_rng(seed)
-    device = random_devices(seed, problem, 1)[0][: len(hypergraph.size)].copy()
-    state = initial_state(hypergraph, devices, device)
-    for _ in range(20):
-        move(hypergraph, devices, state, rng.integers(len(device)), rng.integers(len(devices.kind)))
-    assert state.loads == pytest.approx(device_loads(hypergraph, devices, device), abs=1e-9)
-    assert state.held == pytest.approx(np.bincount(device, hypergraph.size, len(devices.kind)))
-
-
-@given(st.integers(0, 10_000))
-@settings(max_examples=20, deadline=None)
-def test_coarse_levels_have_the_loads_of_the_fine_one(seed):
-    problem = random_problem(seed, MAX_LOAD, 30 + seed % 20, 1 + seed % 4)
-    contraction = contract_problem(problem)
-    devices, fine = contraction.devices, contraction.hypergraph
-    fine = replace(fine, work=np.minimum(fine.work, 1e3))
-    rng = np.random.default_rng(seed)
-    device = rng.integers(len(devices.kind), size=len(fine.size)).astype(np.int16)
-    expected = device_loads(fine, devices, device)
-    for graph, cluster in coarsen(fine, device, rng):
-        coarse = np.empty(graph.work.shape[1], np.int16)
-        coarse[cluster] = device
-        assert (coarse[cluster] == device).all()
-        device = coarse
-        assert device_loads(graph, devices, device) == pytest.approx(expected)
 
 
 def test_plans_pass_the_independent_judge():

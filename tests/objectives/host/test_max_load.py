@@ -112,14 +112,6 @@ def test_tied_weights_are_told_once_a_device():
     assert evaluation.weight_bytes.tolist() == [8.0, 4.0, 0.0]
 
 
-def test_cpus_have_no_memory_limit():
-    assert evaluate_max_load(diamond(), devices(2, 2, 2, 1)).status is Status.OK
-
-
-def test_exactly_full_memory_is_legal():
-    assert evaluate_max_load(diamond(), devices(0, 0, 1, 0)).status is Status.OK
-
-
 def test_colocated_nodes_must_share_a_device():
     problem = diamond()
     together = replace(problem.graph, colocation=np.array([3, FREE, 3, FREE], np.int32))

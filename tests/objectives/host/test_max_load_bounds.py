@@ -43,32 +43,6 @@ def test_cp_sat_proves_the_optimum(seed):
     assert assignment_value(contraction, device) == pytest.approx(best)
 
 
-def test_a_costly_cut_keeps_a_chain_on_one_device():
-    """Each of two heavy nodes costs 5 to part from the other: 3 + 3 together beats 3 + 5."""
-    from dataclasses import replace
-
-    from go_rl.core import Device, Hardware, Links, OpKind, Topology
-    from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
-
-    builder = GraphBuilder("pair")
-    for n in range(2):
-        builder.add_node(Node(n, "Op", OpKind.OTHER))
-    builder.add_edge(0, 1, 1.0)
-    tile = Device("tile", 1.0, 10.0, 1.0)
-    problem = replace(
-        random_problem(0, Objective.MAX_LOAD, 2, 1),
-        graph=builder.build(),
-        hardware=Hardware("two", (tile, tile), Links(Topology.FULL, 1.0)),
-        seconds=np.array([[3.0, 3.0]]),
-        transfer_seconds=np.array([5.0, 5.0]),
-        edge_bytes=np.zeros(1),
-        memory=False,
-        fixed={},
-    )
-    assert fractional_bound(contract_problem(problem)) == pytest.approx(3.0)
-    assert max_load_bound(problem, 6.0, UNLIMITED) == pytest.approx(6.0, rel=1e-5)
-
-
 def test_the_knapsack_takes_the_best_rate_first():
     value, price = np.array([6.0, 10.0, 4.0, 7.0]), np.array([2.0, 5.0, 0.0, np.inf])
     assert fractional_knapsack(value, price, 4.5) == pytest.approx(4 + 6 + 10 * 2.5 / 5)

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from reference.step_problems import random_step, step_problem
 
-from go_rl.core import Budget, Problem
-from go_rl.objectives.makespan.methods.heft import heft, rank_priorities, upward_rank
+from go_rl.core import Problem
+from go_rl.objectives.makespan.methods.heft import heft
 from go_rl.objectives.makespan.workspace import makespan_workspace
-from go_rl.objectives.methods import Heft
 
 PAPER_SECONDS = (
     [14, 13, 11, 13, 12, 13, 7, 5, 18, 21],
@@ -38,47 +37,6 @@ def test_heft_is_that_of_the_paper():
     assert schedule.rank == pytest.approx(ranks, abs=1e-3)
     assert (schedule.device + 1).tolist() == [3, 1, 3, 2, 3, 2, 3, 1, 2, 2]
     assert schedule.finish.tolist() == [9, 40, 28, 26, 38, 42, 49, 62, 68, 80]
-
-
-def test_heft_gives_its_ranks_as_priorities():
-    plan = Heft().optimize(paper_example(), Budget(samples=2), 0)
-    rank = upward_rank(makespan_workspace(paper_example()))
-    assert plan.priority is not None
-    order = np.argsort(-plan.priority, kind="stable")
-    assert np.all(np.diff(rank[order]) <= 0)
-    assert rank_priorities(np.array([2.0, 5.0, 2.0])).tolist() == [0, 1, 0]
-
-
-def test_heft_without_placement_gives_priorities_only():
-    """The longer branch is named last, but its rank is larger: 1 + 9 + 1 against 1 + 2 + 1."""
-    edges = [(0, 1, 5.0), (0, 2, 5.0), (1, 3, 5.0), (2, 3, 5.0)]
-    problem = step_problem(
-        [1.0, 2.0, 9.0, 1.0], edges, 2, decisions=("schedule",), fixed=dict.fromkeys(range(4), 0)
-    )
-    assert upward_rank(makespan_workspace(problem)).tolist() == [11, 3, 10, 1]
-    plan = Heft().optimize(problem, Budget(samples=2), 0)
-    assert plan.device.tolist() == [0] * 4
-    assert plan.priority is not None
-    assert plan.priority.tolist() == [3, 1, 2, 0]
-
-
-def test_heft_inserts_a_task_into_an_idle_time():
-    """0 (1 s) feeds 1 (10 s) over 4 s; nobody waits for 2 (3 s), which fits before 1 on device 1.
-
-    Classes and pins hold 0 on device 0, 1 and 2 on device 1.
-    """
-    problem = step_problem([1.0, 10.0, 3.0], [(0, 1, 4.0)], 2, fixed={0: 0, 1: 1, 2: 1})
-    assert heft(makespan_workspace(problem)).finish.tolist() == [1, 15, 3]
-
-
-def test_heft_with_queues_sends_one_tensor_after_the_other():
-    """0 sends two tensors of 4 s to device 1, at the same time or one after the other."""
-    edges = [(0, 1, 4.0, 0), (0, 2, 4.0, 1)]
-    problem = step_problem([1.0, 1.0, 1.0], edges, 2, fixed={0: 0, 1: 1, 2: 1})
-    assert heft(makespan_workspace(problem)).finish.tolist() == [1, 6, 7]
-    assert heft(makespan_workspace(problem), queues=True).finish.tolist() == [1, 6, 10]
-    shared = step_problem([1.0, 1.0, 1.0], [(0, 1, 4.0), (0, 2, 4.0)], 2, fixed={0: 0, 1: 1, 2: 1})
-    assert heft(makespan_workspace(shared), queues=True).finish.tolist() == [1, 6, 7]
 
 
 @pytest.mark.parametrize("seed", range(6))

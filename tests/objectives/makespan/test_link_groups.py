@@ -1,7 +1,6 @@
 """Links of unlike classes: the table of pairs, the replay, dispatch, HEFT's ranks, the checker."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,9 +21,7 @@ from go_rl.core import (
 from go_rl.core.decisions import Decisions
 from go_rl.core.hardware.links import link_table
 from go_rl.core.objective import Objective
-from go_rl.objectives.makespan.methods.heft import heft
 from go_rl.objectives.makespan.simulate.pricing import MakespanPricer
-from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.verify.makespan_value import replayed
 from go_rl.verify.pair_link import pair_link
 
@@ -49,15 +46,6 @@ def test_the_table_of_pairs_is_what_the_fields_say(seed):
                 own = number.setdefault(link.channel, table.channel[source, to])
                 assert own == table.channel[source, to] < table.channels
     assert len(set(number.values())) == len(number)
-
-
-def test_means_are_those_of_a_byte_and_of_a_message():
-    table = link_table(TWO_HOSTS, 4)
-    assert table.mean_bandwidth == pytest.approx(12 / (4 / 4 + 8 / 1))
-    assert table.mean_latency == pytest.approx((4 * 1 + 8 * 3) / 12)
-    uniform = link_table(Links(Topology.FULL, 0.1, 0.3), 7)
-    assert (uniform.mean_bandwidth, uniform.mean_latency) == (0.1, 0.3)
-    assert (uniform.scale[~np.eye(7, dtype=bool)] == 1).all()
 
 
 def test_the_replay_agrees_with_the_checker():
@@ -87,32 +75,6 @@ def chain(links: Links, sizes: list[float]):
 def seconds(links: Links, device: list[int], sizes: list[float]) -> float:
     problem = chain(links, sizes)
     return float(MakespanPricer(problem).price(Decisions(np.array([device], np.int16)))[0][0])
-
-
-def test_a_pair_takes_its_own_link_and_hosts_send_in_turns():
-    """By hand: 1 s for the producer, bytes over the rate, latency, 1 s for the reader."""
-    assert seconds(TWO_HOSTS, [0, 1], [8.0]) == 1 + 8 / 4 + 1 + 1
-    assert seconds(TWO_HOSTS, [0, 2], [8.0]) == 1 + 8 / 1 + 3 + 1
-    # Producers 0 and 1 end after 1 s on devices 0 and 1; one port carries both results.
-    assert seconds(TWO_HOSTS, [0, 1, 2, 3], [8.0, 8.0]) == 1 + 8 + 8 + 3 + 1
-    own = replace(TWO_HOSTS, hosts=())
-    assert seconds(own, [0, 1, 2, 3], [8.0, 8.0]) == 1 + 8 + 3 + 1
-
-
-def test_a_bus_carries_one_tensor_at_a_time():
-    bus = LinkGroup("PCIe", ((0, 1, 2, 3),), 2.0, 0.0, shared=True)
-    assert seconds(Links(Topology.FULL, 1.0, 0.0, (bus,)), [0, 1, 2, 3], [8.0, 8.0]) == 1 + 8 + 1
-    own = replace(bus, shared=False)
-    assert seconds(Links(Topology.FULL, 1.0, 0.0, (own,)), [0, 1, 2, 3], [8.0, 8.0]) == 1 + 4 + 1
-
-
-def test_heft_with_queues_on_links_ends_when_it_says():
-    """One node an engine and transfer a link: its own clock is that of the replay."""
-    problem = chain(TWO_HOSTS, [8.0])
-    workspace = MakespanWorkspace(problem)
-    found = heft(workspace, queues=True)
-    plans = Decisions(found.device[None])
-    assert found.finish.max() == MakespanPricer(problem).price(plans)[0][0]
 
 
 @pytest.mark.parametrize(
@@ -147,12 +109,6 @@ def test_bad_links_are_one_clear_error(change, message):
         Hardware.from_json(document, "mine.json")
     assert message in str(raised.value)
     assert str(raised.value).startswith("mine.json")
-
-
-def test_hardware_with_groups_is_read_as_it_was_written(tmp_path: Path):
-    found = load_hardware("two-hosts-v100")
-    assert Hardware.from_json(found.to_json()) == found
-    assert not found.links.uniform
 
 
 def test_an_objective_that_cannot_express_groups_says_so():

@@ -8,8 +8,7 @@ import pytest
 from reference.step_networks import holds, operators, priced
 from reference.step_problems import step_problem
 
-from go_rl.core import FREE, Budget, OpKind, Problem, Status
-from go_rl.objectives.makespan.methods.moves import WIDEST, Moves, MoveState, _narrowed
+from go_rl.core import FREE, Budget, OpKind, Problem
 from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.objectives.methods import (
     DefaultPlacement,
@@ -77,28 +76,6 @@ def test_annealing_is_never_worse_than_its_start(seed):
         assert after.value <= start.value
 
 
-def test_annealing_finds_its_way_out_of_too_little_memory():
-    """Eight weights of 3 bytes, 7 bytes a device: two on each, and the default puts five on one."""
-    problem = step_problem(
-        [1.0] * 8,
-        devices=4,
-        weights=[3.0] * 8,
-        memory_bytes=7.0,
-        names=[f"one/{n}" for n in range(8)],
-    )
-    default = DefaultPlacement().optimize(problem, Budget(samples=1), 0)
-    assert default.evaluation.status is Status.OUT_OF_MEMORY
-    plan = MakespanAnnealing().optimize(problem, Budget(samples=300), 0)
-    holds(problem, plan)
-    assert plan.value == 2.0
-    assert np.bincount(plan.device).tolist() == [2] * 4
-
-
-def test_annealing_stops_where_nothing_can_be_changed():
-    problem = step_problem([1.0, 2.0], devices=2, fixed={0: 0, 1: 1}, decisions=("placement",))
-    assert MakespanAnnealing().optimize(problem, Budget(samples=50), 0).samples == 1
-
-
 def test_annealing_keeps_classes_and_pins():
     problem = priced(operators(4), "p100x4", fixed={3: 2, 9: 1})
     colocation = np.where(np.arange(24) % 5 == 0, 0, FREE).astype(np.int32)
@@ -107,17 +84,3 @@ def test_annealing_keeps_classes_and_pins():
     holds(problem, plan)
     assert (plan.device[3], plan.device[9]) == (2, 1)
     assert len(set(plan.device[::5].tolist())) == 1
-
-
-def test_priorities_keep_their_order_and_room_however_long_the_search():
-    """Each shift may double their spread: after some hundreds they would leave 64 bits."""
-    workspace = makespan_workspace(priced(operators(1), decisions=("schedule",)))
-    moves, rng = Moves(workspace), np.random.default_rng(0)
-    zero = np.zeros(workspace.num_nodes, np.int64)
-    state, widest = MoveState(zero.astype(np.int16), zero, zero), 0
-    for _ in range(3000):
-        state = moves.draw(state, rng)
-        widest = max(widest, int(state.priority.max()) - int(state.priority.min()))
-    assert WIDEST < widest < 2 * WIDEST + 2
-    wide = np.array([-(2**62), 2**62, 5, 5])
-    assert _narrowed(wide).tolist() == [0, 2, 1, 1]

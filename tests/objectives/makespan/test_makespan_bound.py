@@ -12,7 +12,6 @@ from reference.step_problems import step_problem
 from go_rl.compare.portfolio.portfolio import run
 from go_rl.core import (
     Budget,
-    Engine,
     OpKind,
     Problem,
 )
@@ -42,45 +41,6 @@ def test_auto_stops_at_once_where_the_default_meets_the_bound():
     assert result.best.optimal
 
 
-def test_launches_that_no_fusion_saves():
-    """Products never join their producers: each of the three in a row launches. What is fused into
-    them is not: its FLOP add up with theirs, its traffic may vanish."""
-    edges = [(0, 1, 2.0), (1, 2, 2.0), (2, 3, 2.0)]
-    kinds = [MATMUL, ELEMENTWISE, MATMUL, MATMUL]
-    problem = priced(graph_of(kinds, edges, [5.0, 1.0, 6.0, 7.0], [3.0, 4.0, 4.0, 3.0]))
-    floor = fusion_lower_bound(problem)
-    assert floor is not None
-    assert floor.inner.tolist() == [True, False, False]
-    assert floor.component.tolist() == [0, 0, 1, 2]
-    assert floor.start.tolist() == [0.5, 0.5, 0.0, 0.0]
-    assert floor.seconds.tolist() == [5.0, 1.0, 6.5, 7.5]
-    assert floor.total == bound(problem) == 5.0 + 1.0 + 0.5 + 6.5 + 7.5
-
-
-def test_bytes_that_every_fusion_moves():
-    """0 reads 5 bytes of its own and writes 9 for 1, which reads 4 more, and for 2, which joins
-    neither; 1 writes 6 that leave. Fused: 5 + 9 + 4 + 6; the 9 are not read again."""
-    kinds = [ELEMENTWISE, ELEMENTWISE, OpKind.OTHER]
-    made = graph_of(kinds, [(0, 1, 9.0), (0, 2, 9.0)], [1.0] * 3, [14.0, 19.0, 9.0])
-    floor = fusion_lower_bound(priced(made))
-    assert floor is not None
-    assert floor.seconds.tolist() == [14.0, 10.0, 9.5]
-    # Without 2 the 9 bytes need not be written; as a result of the model they must.
-    pair = graph_of(kinds[:2], [(0, 1, 9.0)], [1.0] * 2, [14.0, 19.0])
-    assert bound(priced(pair)) == 0.5 + 5.0 + 10.0
-    kept = graph_of(kinds[:2], [(0, 1, 9.0)], [1.0] * 2, [14.0, 19.0], is_output=(0,))
-    assert bound(priced(kept)) == 0.5 + 14.0 + 10.0
-
-
-def test_what_two_nodes_read_may_be_read_once():
-    """Both read 0's 8 bytes, and 1 feeds 2: the kernel of the two reads them once."""
-    kinds = [OpKind.OTHER, ELEMENTWISE, ELEMENTWISE]
-    made = graph_of(kinds, [(0, 1, 8.0), (0, 2, 8.0), (1, 2, 3.0)], [0.0] * 3, [8.0, 11.0, 13.0])
-    floor = fusion_lower_bound(priced(made))
-    assert floor is not None
-    assert floor.seconds.tolist() == [8.5, 8.0, 2.0]
-
-
 def test_a_node_may_run_at_the_pace_of_one_with_more_work():
     """Two elementwise nodes of 8 FLOP at a tenth of the pace; beside a product of 8 they may run at
     its pace, beside one of 7 they are the kernel's main work."""
@@ -92,35 +52,11 @@ def test_a_node_may_run_at_the_pace_of_one_with_more_work():
         assert floor.seconds.tolist() == [flops, least]
 
 
-def test_arithmetic_of_a_product_and_traffic_of_another_do_not_hide_in_each_other():
-    """9 s of FLOP, then 9 s of bytes: two kernels, for a reduction takes products in no kernel."""
-    made = graph_of([MATMUL, MATMUL], [(0, 1, 1.0)], [9.0, 1.0], [1.0, 9.0])
-    assert bound(priced(made)) == 9.5 + 9.5
-
-
-def test_a_node_that_saves_more_than_it_reads_is_set_against_the_others():
-    """1 reads 1 of 0's 10 bytes, yet saves 10: the pair moves 12 + 1 - 20 = 0 bytes at least."""
-    made = graph_of([ELEMENTWISE, ELEMENTWISE], [(0, 1, 10.0)], [2.0, 1.0], [12.0, 1.0])
-    problem = priced(made)
-    assert problem.kernels is not None
-    assert problem.kernels.seconds(np.array([0, 0])).tolist() == [[3.5, 0.0]]
-    assert bound(problem) == 3.5
-
-
 def test_the_load_counts_only_engines_that_a_node_may_have():
     made = graph_of([MATMUL] * 4, [], [3.0] * 4, [1.0] * 4)
     assert bound(priced(made, (TILE, TILE))) == 2 * 3.5
     assert bound(priced(made, (TILE, TILE), decisions=("fusion",))) == 4 * 3.5
     assert bound(priced(made, (TILE, TILE), fixed={0: 0, 1: 1, 2: 0, 3: 1})) == 2 * 3.5
-
-
-def test_split_engines_and_gaps():
-    """A product of 6 s in two parts, a gap of 2 and 1: kernels have at least the smaller gap."""
-    cores = (Engine("core", 2, ("matmul",), split=True), Engine("rest"))
-    made = graph_of([MATMUL, ELEMENTWISE], [(0, 1, 1.0)], [6.0, 2.0], [1.0, 1.0])
-    gap = np.array([2.0, 1.0])
-    problem = priced(made, (replace(TILE, engines=cores),), gap_seconds=gap)
-    assert bound(problem) == (0.5 + 6.0 + 2.0) / 2 + 1.0
 
 
 def test_nothing_is_claimed_of_prices_that_are_not_known():

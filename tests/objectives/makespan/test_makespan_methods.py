@@ -1,6 +1,5 @@
 """The rivals on connected devices: one conformance table for all, then what each promises."""
 
-import ctypes
 import itertools
 
 import numpy as np
@@ -10,8 +9,6 @@ from reference.step_networks import holds, operators, priced, scoped
 from reference.step_problems import random_step, step_problem
 
 from go_rl.core import FREE, Budget, Objective, OpKind, Optimizer, Problem, Status
-from go_rl.objectives.makespan.choices import softly_placed
-from go_rl.objectives.makespan.workspace import makespan_workspace
 from go_rl.objectives.methods import (
     Composed,
     DefaultPlacement,
@@ -130,21 +127,6 @@ def test_a_device_that_cannot_run_a_node_is_left_alone(rival):
     assert plan.evaluation.status.ok
 
 
-def test_soft_placement_goes_round_to_the_next_device_that_can():
-    seconds = [[1.0, np.inf, 1.0], [1.0, np.inf, 1.0], [np.inf, 1.0, 1.0]]
-    options = makespan_workspace(step_problem(seconds, devices=3)).choices
-    asked = np.array([[0, 0, 0], [2, 1, 2]], np.int16)
-    assert softly_placed(options, asked).tolist() == [[0, 2, 0], [0, 2, 2]]
-
-
-def test_random_plans_use_every_device_and_every_level():
-    problem = priced(operators(0, 60), "p100x4")
-    plan = MakespanRandom().optimize(problem, Budget(samples=1), 3)
-    assert set(plan.device.tolist()) == {0, 1, 2, 3}
-    assert plan.priority is not None
-    assert (plan.priority.min(), plan.priority.max()) == (0, 19)
-
-
 def two_cliques() -> Problem:
     """Nodes 0, 2, 4, 6 and 1, 3, 5, 7 exchange 100 bytes each; one byte joins the two."""
     edges = [(u, v, 100.0) for u, v in itertools.combinations(range(8), 2) if (u - v) % 2 == 0]
@@ -158,13 +140,6 @@ def test_metis_cuts_two_cliques_apart():
     assert MakespanMetis().optimize(two_cliques(), Budget(samples=99), 0).samples == 8
 
 
-def test_metis_weighs_nodes_by_seconds():
-    """Three seconds alone against three of one; bytes are equal."""
-    edges = [(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0)]
-    plan = MakespanMetis().optimize(step_problem([3.0, 1, 1, 1], edges, 2), Budget(samples=1), 0)
-    assert plan.device.tolist() == [0, 1, 1, 1]
-
-
 def test_greedy_fusion_fuses_a_row_of_elementwise_operators():
     graph = scoped(*(f"net/op_{i}/x" for i in range(5)))
     problem = priced(graph)
@@ -176,13 +151,3 @@ def test_greedy_fusion_fuses_a_row_of_elementwise_operators():
     plan = GreedyFusion().optimize(unfused, Budget(samples=1), 0)
     assert plan.fusion_group is None
     assert plan.value == DefaultPlacement().optimize(unfused, Budget(samples=1), 0).value
-
-
-def test_metis_prints_nothing_where_a_part_stays_empty(capfd):
-    edges = [(i, i + 1, 1.0) for i in range(4)]
-    problem = step_problem([100.0, 1, 1, 1, 1], edges, 4)
-    plan = MakespanMetis().optimize(problem, Budget(samples=8), 0)
-    assert plan.evaluation.status.ok
-    ctypes.CDLL(None).fflush(None)
-    print("still here", flush=True)
-    assert capfd.readouterr().out == "still here\n"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from reference.step_problems import random_plans, random_step, step_problem
 
 from go_rl.core import Engine, OpKind, Problem, Status
-from go_rl.objectives.makespan.workspace import MakespanWorkspace, makespan_workspace
+from go_rl.objectives.makespan.workspace import MakespanWorkspace
 
 ELEMENTWISE, INPUT, MATMUL = OpKind.ELEMENTWISE, OpKind.INPUT, OpKind.MATMUL
 ROW = [(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0)]
@@ -43,16 +43,6 @@ def test_pins_and_classes_override_what_is_proposed():
     assert made.device.dtype == np.int16
 
 
-def test_a_class_follows_what_computes_not_its_inputs():
-    problem = step_problem(
-        [0.0, 1.0, 1.0, 1.0], [(0, 2, 1.0)], 3, colocation=[0, -1, 0, 0],
-        kinds=[INPUT, MATMUL, MATMUL, MATMUL],
-    )  # fmt: skip
-    workspace = MakespanWorkspace(problem)
-    assert workspace.class_leader.tolist() == [2, 1, 2, 2]
-    assert workspace.decisions(proposal(0, 1, 2, 0)).device.tolist() == [[2, 1, 2, 2]]
-
-
 def test_proposals_become_kernels_on_the_devices_that_they_get():
     workspace = MakespanWorkspace(row(colocation=[0, -1, -1, 0]))
     made = workspace.decisions(proposal(1, 1, 0, 0), proposal(4, 3, 2, 1), proposal(1, 1, 1, 1))
@@ -61,53 +51,6 @@ def test_proposals_become_kernels_on_the_devices_that_they_get():
     assert made.priority.tolist() == [[4, 3, 2, 1]]
     assert made.kernel_leader is not None
     assert made.kernel_leader.tolist() == [[0, 0, 2, 3]]
-
-
-def test_decisions_that_nobody_asked_for_are_left_out():
-    every = (proposal(0, 0, 0, 0), proposal(4, 3, 2, 1), proposal(1, 1, 1, 1))
-    schedule = MakespanWorkspace(row(decisions=("schedule",))).decisions(*every)
-    assert schedule.priority is not None
-    assert schedule.kernel_leader is None
-    fusion = MakespanWorkspace(row(decisions=("placement", "fusion"))).decisions(*every)
-    assert fusion.priority is None
-    assert fusion.kernel_leader is not None
-    bare = MakespanWorkspace(row()).decisions(every[0])
-    assert (bare.priority, bare.kernel_leader) == (None, None)
-
-
-def test_the_default_is_one_device_where_memory_allows():
-    workspace = MakespanWorkspace(row(weights=[10.0] * 4, memory_bytes=42.0))
-    assert workspace.reference.device.tolist() == [[0, 0, 0, 0]]
-    assert (workspace.reference.priority, workspace.reference.kernel_leader) == (None, None)
-    assert workspace.reference_seconds == 4.0
-
-
-def test_the_default_deals_layers_out_where_it_does_not():
-    names = ["a/x", "a/y", "b/x", "c/x"]
-    workspace = MakespanWorkspace(row(weights=[10.0] * 4, memory_bytes=33.0, names=names))
-    assert workspace.reference.device.tolist() == [[0, 0, 1, 0]]
-    assert workspace.reference_seconds == 6.0
-    pinned = MakespanWorkspace(
-        row(weights=[10.0] * 4, memory_bytes=29.0, names=names, fixed={3: 1})
-    )
-    assert pinned.reference.device.tolist() == [[0, 0, 1, 1]]
-
-
-def test_where_the_default_fails_its_seconds_are_all_work_in_a_row():
-    workspace = MakespanWorkspace(step_problem([3.0, 4.0], weights=[9.0, 9.0], memory_bytes=10.0))
-    assert not workspace.evaluate(workspace.reference).ok[0]
-    assert workspace.reference_seconds == 7.0
-    nothing = MakespanWorkspace(step_problem([0.0], weights=[9.0], memory_bytes=5.0))
-    assert 0 < nothing.reference_seconds < 1e-200
-
-
-def test_the_bound_is_the_longest_path_or_the_mean_load():
-    options = {"decisions": ("placement", "schedule")}
-    assert MakespanWorkspace(row(**options)).bound == 4.0
-    assert MakespanWorkspace(step_problem([3.0, 1.0, 2.0], devices=2, **options)).bound == 3.0
-    assert MakespanWorkspace(step_problem([1.0, 1.0, 3.0, 4.0], devices=2, **options)).bound == 4.5
-    assert MakespanWorkspace(step_problem([3.0, 3.0, 3.0], decisions=("schedule",))).bound == 9.0
-    assert MakespanWorkspace(row()).bound == 0.0
 
 
 def test_the_bound_knows_engines_gaps_kinds_of_devices_and_inputs():
@@ -208,30 +151,6 @@ def test_nothing_that_can_be_is_called_impossible(seed):
         return
     device, priority, _ = random_plans(seed, problem, 200)
     assert not workspace.evaluate(workspace.decisions(device, priority)).ok.any()
-
-
-def test_optimizers_share_the_workspace_of_a_problem():
-    problem = row()
-    assert makespan_workspace(problem) is makespan_workspace(problem)
-    assert makespan_workspace(problem) is not makespan_workspace(row())
-
-
-@pytest.mark.parametrize("able", [True, False])
-def test_which_devices_can_run_a_node(able):
-    second = 2.0 if able else np.inf
-    problem = step_problem([[1.0, 1.0], [second, 2.0]], [], 3)
-    assert MakespanWorkspace(problem).able.tolist() == [[True, True], [able, True], [able, True]]
-
-
-# the bound counts the gap of inputs and constants, which the replay has not: 8 s for a step
-# of 3 s. `MakespanWorkspace.plan` clips it to the value, and so calls any plan optimal.
-def test_the_bound_leaves_out_gaps_of_inputs():
-    kinds = [INPUT, ELEMENTWISE]
-    problem = step_problem([0.0, 3.0], [(0, 1, 1.0)], kinds=kinds, gap=[5.0, 0.0],
-                           decisions=("schedule",))  # fmt: skip
-    workspace = MakespanWorkspace(problem)
-    assert workspace.evaluate(workspace.reference).seconds.tolist() == [3.0]
-    assert workspace.bound == 3.0
 
 
 # results of inputs and constants lie on their readers' devices, not beside their weights,

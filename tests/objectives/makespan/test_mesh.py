@@ -11,10 +11,7 @@ from go_rl.core import Budget, Hardware, Links, OpKind, Problem, ProblemError, S
 from go_rl.core.decisions import Decisions
 from go_rl.core.hardware.links import link_table
 from go_rl.core.objective import Objective
-from go_rl.objectives.makespan.methods.heft import heft
 from go_rl.objectives.makespan.simulate.pricing import MakespanPricer
-from go_rl.objectives.makespan.simulate.timeline import timeline_of
-from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.verify.check_plan import check_plan
 from go_rl.verify.makespan_value import replayed
 from go_rl.verify.pair_link import pair_route
@@ -50,13 +47,6 @@ def test_routes_are_what_the_fields_say(topology, shape):
             assert at == to
     assert len(set(channels.values())) == len(channels)
     assert all(channel < table.channels for channel in channels.values())
-
-
-def test_a_torus_goes_the_shorter_way_round():
-    torus = Links(Topology.TORUS, 1.0, shape=(5, 4))
-    assert [b for _, b, _ in pair_route(torus, 0, 19)] == [16, 19]
-    assert [b for _, b, _ in pair_route(torus, 0, 2)] == [1, 2]
-    assert link_table(torus, 20).most_hops == 2 + 2
 
 
 def on_mesh(problem: Problem, links: Links) -> Problem:
@@ -103,6 +93,7 @@ def many(problem: Problem, shape: tuple[int, ...]) -> Problem:
     return replace(problem, hardware=Hardware("many", tuple(devices), links))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", [(10, 10), (8, 8, 16)])
 def test_more_devices_than_a_word_has_bits(shape):
     """Tied weights and copies of tensors on devices 64 and above count once a device."""
@@ -174,27 +165,6 @@ def seconds(links: Links, ends: list[tuple[int, int]], sizes: list[float]) -> fl
 def test_by_hand(links, ends, sizes, expected):
     """Readers on one device run one after the other, where they would overlap."""
     assert seconds(links, ends, sizes) == expected
-
-
-def test_the_timeline_shows_each_link_of_a_route():
-    problem = sends(LINE, [(0, 3)], [8.0])
-    shown = timeline_of(problem, Decisions(np.array([[0, 3]], np.int16)))
-    links = [(shown.tracks[s.track].name, s.start, s.seconds) for s in shown.slices]
-    assert links[1:4] == [("0 → 1", 1.0, 4.0), ("1 → 2", 1.5, 4.0), ("2 → 3", 2.0, 4.0)]
-    evaluated = MakespanPricer(problem).evaluate(Decisions(np.array([[0, 3]], np.int16)))
-    assert np.flatnonzero(evaluated.link_bytes).tolist() == [1, 4 + 2, 2 * 4 + 3]
-    assert set(evaluated.link_seconds.tolist()) == {0.0, 4.0}
-
-
-def test_heft_with_queues_on_links_ends_when_it_says():
-    problem = sends(LINE, [(0, 3)], [8.0])
-    found = heft(MakespanWorkspace(problem), queues=True)
-    assert found.finish.max() == MakespanPricer(problem).price(Decisions(found.device[None]))[0][0]
-
-
-def test_a_mesh_is_read_as_it_was_written():
-    hardware = sends(MESH_2X2, [(0, 3)], [8.0]).hardware
-    assert Hardware.from_json(hardware.to_json()) == hardware
 
 
 @pytest.mark.parametrize("objective", [Objective.MAX_LOAD, Objective.LATENCY, Objective.RING])

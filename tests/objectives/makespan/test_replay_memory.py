@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from reference.step_problems import Summed, decided, random_plans, random_step, step_problem
 
-from go_rl.core import Device, OpKind, Problem, Status
+from go_rl.core import OpKind, Problem, Status
 from go_rl.core.decisions import Decisions
 from go_rl.objectives.makespan.simulate.pricing import MakespanPricer, held_at_peak
 from go_rl.verify import makespan_value
@@ -34,58 +34,6 @@ def test_peak_of_a_chain():
     assert peak(problem, [0] * 4, leader=[0, 0, 2, 2]) == [5.0 + 6.0]
 
 
-def test_a_tensor_stays_until_its_transfer_arrives_and_takes_room_there_from_its_departure():
-    """Device 0: 10 leaves at 1, arrives at 12; meanwhile 7 is made at 1 and 4 at 11."""
-    edges = [(0, 1, 10.0), (2, 3, 7.0), (3, 4, 4.0)]
-    problem = step_problem([1.0, 1.0, 10.0, 1.0, 1.0], edges, 2, latency=1.0)
-    assert peak(problem, [0, 1, 0, 0, 0]) == [10.0 + 7.0 + 4.0, 10.0]
-    sooner = step_problem([1.0, 1.0, 11.0, 1.0, 1.0], edges, 2, latency=1.0)
-    assert peak(sooner, [0, 1, 0, 0, 0]) == [17.0, 10.0]
-
-
-def test_room_on_the_readers_device_is_taken_when_the_transfer_departs():
-    """Device 1: node 2's 9 bytes from 0 to 2; 2 bytes depart for it at 1 and 5 more at 3."""
-    edges = [(0, 1, 2.0, 0), (0, 1, 5.0, 1), (2, 3, 9.0)]
-    problem = step_problem([1.0, 1.0, 1.0, 1.0], edges, 2)
-    assert peak(problem, [0, 1, 1, 1]) == [7.0, 11.0]
-
-
-def test_results_of_the_model_stay_and_what_nobody_reads_goes_with_its_node():
-    edges = [(0, 1, 10.0), (1, 2, 1.0), (2, 3, 30.0)]
-    kept = {"is_output": [True, False, False, False]}
-    assert peak(step_problem([1.0] * 4, edges), [0] * 4) == [31.0]
-    assert peak(step_problem([1.0] * 4, edges, **kept), [0] * 4) == [41.0]
-    unread = step_problem([1.0] * 4, edges, output_bytes=[90.0, 0.0, 0.0, 0.0])
-    assert peak(unread, [0] * 4) == [90.0]
-    both = step_problem([1.0] * 4, edges, output_bytes=[90.0, 0.0, 0.0, 0.0], **kept)
-    assert peak(both, [0] * 4) == [90.0 + 1.0 + 30.0]
-
-
-def test_inputs_go_after_their_last_reader():
-    edges = [(0, 1, 8.0), (1, 2, 5.0), (2, 3, 6.0)]
-    problem = step_problem([0.0, 1.0, 1.0, 1.0], edges, kinds=[INPUT, OTHER, OTHER, OTHER])
-    assert peak(problem, [0] * 4) == [13.0]
-
-
-def test_a_kernel_makes_no_room_for_what_stays_inside():
-    edges = [(0, 1, 40.0), (1, 2, 3.0), (0, 3, 7.0, 1)]
-    kinds = [ELEMENTWISE] * 4
-    problem = step_problem([1.0] * 4, edges, kinds=kinds, output_bytes=[50.0, 3.0, 0.0, 0.0])
-    assert peak(problem, [0] * 4) == [50.0]
-    assert peak(problem, [0] * 4, leader=[0, 0, 2, 3]) == [7.0 + 3.0 + (50.0 - 47.0)]
-    outside = step_problem([1.0] * 4, [*edges, (0, 2, 40.0)], kinds=kinds)
-    assert peak(outside, [0] * 4, leader=[0, 0, 2, 3]) == [50.0]
-
-
-def test_tied_weights_lie_on_a_device_once():
-    problem = step_problem(
-        [1.0] * 4, devices=2, weights=[8.0, 8.0, 8.0, 1.0], tied=["w", "w", "w", None]
-    )
-    _, _, trace = MakespanPricer(problem).trace(decided([0, 0, 1, 0]))
-    assert trace.weights.tolist() == [9.0, 8.0]
-    assert trace.peak.tolist() == [9.0, 8.0]
-
-
 def test_out_of_memory_is_a_status_that_names_the_device():
     problem = step_problem([1.0, 2.0], [(0, 1, 8.0)], 2, weights=[0.0, 93.0], memory_bytes=100.0)
     pricer = MakespanPricer(problem)
@@ -101,44 +49,6 @@ def test_out_of_memory_is_a_status_that_names_the_device():
     assert pricer.trace(decided([0, 1]))[1] == 11.0
     assert makespan(replace(problem, memory=False), [0, 1]) == 11.0
     assert makespan(step_problem([1.0], weights=[100.0], memory_bytes=100.0), [0]) == 1.0
-
-
-def test_memory_of_devices_of_one_kind_may_differ():
-    chips = [Device("kind0", 1.0, room, 1.0) for room in (10.0, 20.0)]
-    problem = step_problem([1.0], chips=chips, weights=[15.0], memory_bytes=1.0)
-    assert makespan(problem, [0]) == np.inf
-    assert makespan(problem, [1]) == 1.0
-
-
-@pytest.mark.parametrize("kind", [OpKind.INPUT, OpKind.CONSTANT])
-def test_what_the_host_feeds_lies_on_each_readers_device_and_its_weights_on_its_own(kind):
-    kinds, edges = [kind, OTHER, OTHER], [(0, 1, 100.0), (0, 2, 100.0)]
-    problem = step_problem([9.0, 1.0, 2.0], edges, 3, kinds=kinds, weights=[7.0, 0.0, 0.0])
-    assert peak(problem, [0, 0, 1]) == [107.0, 100.0, 0.0]
-    assert peak(problem, [2, 0, 1]) == [100.0, 100.0, 7.0]
-
-
-def test_a_plan_without_transfers_has_links_of_no_bytes():
-    found = MakespanPricer(step_problem([1.0, 2.0], devices=2)).evaluate(decided([0, 1]))
-    assert found.link_bytes.tolist() == [0.0] * 4
-    assert found.link_seconds.dtype == np.float64
-
-
-def test_the_three_largest_at_the_peak_are_named_fed_ones_and_tied_weights_too():
-    """Device 0 is fullest while 2 runs: an input's 9 bytes, the 5 that 1 made, 2's own 30 that
-    nobody reads, and one copy of the weights that 1 and 2 share."""
-    problem = step_problem(
-        [0.0, 1.0, 1.0, 1.0], [(0, 1, 9.0), (0, 2, 9.0), (1, 2, 5.0), (1, 3, 5.0)],
-        kinds=[INPUT, OTHER, OTHER, OTHER], weights=[0.0, 7.0, 7.0, 0.0],
-        tied=[None, "w", "w", None], output_bytes=[9.0, 5.0, 30.0, 0.0], memory_bytes=50.0,
-        names=["image", "conv", "loss", "end"],
-    )  # fmt: skip
-    found = MakespanPricer(problem).evaluate(decided([0, 0, 0, 0]))
-    assert found.detail == (
-        "device 0 needs 51 bytes (7 of them weights); its memory is 50; the largest there at that "
-        "moment: result of 'loss' 30, result of 'image' 9, weights of 'conv' 7; the difference "
-        "is result of 'conv': without its 5 bytes all would fit"
-    )
 
 
 def held_by_both(seed: int, fused: bool) -> Iterator[tuple[list, list, float]]:

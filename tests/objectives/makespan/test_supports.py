@@ -103,7 +103,9 @@ def unsupported(monkeypatch) -> list[bool]:
     return seen
 
 
-@pytest.mark.parametrize("name", [*(n for n in MAKESPAN_METHODS if n != "policy"), *UNTRAINED])
+@pytest.mark.parametrize(
+    "name", [*(n for n in MAKESPAN_METHODS if n not in ("policy", "hdp")), *UNTRAINED]
+)
 def test_every_method_respects_what_devices_support(name, unsupported):
     devices = (MATRIX, VECTOR, MATRIX, VECTOR)
     problem = problem_on(devices)
@@ -120,7 +122,7 @@ def test_every_method_respects_what_devices_support(name, unsupported):
         assert device.runs(graph.op_type[node], OpKind(int(graph.kind[node])))
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_best_of_all_placements_is_that_of_brute_force(seed):
     devices = (MATRIX, VECTOR, replace(PLAIN, peak_flops=5e8))
     problem = problem_on(devices, seed, nodes=5, decisions=("placement",))

@@ -19,16 +19,13 @@ from go_rl.core import (
     Status,
     Topology,
     load_hardware,
-    plan_for,
 )
 from go_rl.core.decisions import Decisions
 from go_rl.costs.models import Analytical, ProblemOptions, make_problem
 from go_rl.graphs.cutting.fusion import Fuser
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.graphs.zoo import zoo_graph
-from go_rl.objectives.makespan.simulate.pricing import MakespanPricer
 from go_rl.objectives.makespan.simulate.timeline import TRANSFER, Timeline, Track, timeline_of
-from go_rl.report.timeline.plan_timeline import plan_timeline
 from go_rl.verify.makespan_value import replayed
 
 A, B, C, D = 1, 2, 3, 4
@@ -76,22 +73,6 @@ def test_slices_by_hand(by_hand):
     assert (by_hand.status, by_hand.makespan) == (Status.OK, 8.5)
 
 
-def test_what_slices_say_of_themselves(by_hand):
-    assert by_hand.slices[0].args == {
-        "kind": "elementwise", "backward": False, "device": 0, "nodes": ["a"], "bytes": 4.0,
-        "priority": 0,
-    }  # fmt: skip
-    assert by_hand.slices[2].args == {
-        "kind": TRANSFER, "backward": False, "device": 0, "nodes": ["a"], "bytes": 4.0,
-        "priority": 0, "to": 1,
-    }  # fmt: skip
-    assert by_hand.slices[4].args["backward"]
-
-
-def test_flows_lead_from_kernel_to_transfer_to_kernel(by_hand):
-    assert by_hand.flows == ((0, 2), (2, 3))
-
-
 def test_memory_by_hand(by_hand):
     first, second = by_hand.memory
     # Weights, x and a's result; then x goes and d's comes, to stay; a's goes when it has arrived.
@@ -109,20 +90,6 @@ def test_a_kernel_of_two_nodes_is_one_slice():
     assert step.slices[0].args["nodes"] == ["a", "b"]
     assert step.slices[0].args["bytes"] == 4.0 + 2.0
     assert step.flows == ()
-
-
-def test_parts_of_an_operator_run_on_every_engine():
-    step = timeline_of(small_problem((Engine("core", 2, split=True),)), decisions([0] * 5))
-    assert [t.name for t in step.tracks] == ["core 1", "core 2", "core 1", "core 2"]
-    parts = [(s.start, s.seconds, s.track) for s in step.slices if s.name == "a"]
-    assert parts == [(0, 1, 0), (0, 1, 1)]
-    assert step.slices[0].args["parts"] == 2
-
-
-def test_too_little_memory_is_shown_not_refused():
-    step = timeline_of(small_problem(room=30.0), decisions([0, 0, 1, 1, 0]))
-    assert step.status is Status.OUT_OF_MEMORY
-    assert step.makespan == 8.5
 
 
 @pytest.mark.parametrize("name", ["small", "ncf", "transformer-xl-2-layers-training"])
@@ -149,21 +116,6 @@ def test_what_holds_of_every_timeline(name, fused):
     checked = replayed(problem, device[0], ranks[0], None if leader is None else leader[0])
     assert step.makespan == pytest.approx(checked.seconds)
     np.testing.assert_allclose([use.bytes.max() for use in step.memory], checked.peak_bytes)
-
-
-def test_a_plan_and_its_decisions_have_one_timeline():
-    problem, chosen = small_problem(), decisions([0, 0, 1, 1, 0])
-    plan = plan_for(
-        problem, device=chosen.device[0], replicas={}, bound=0.0, optimizer="hand", seed=0,
-        samples=1, wall_seconds=0.0, evaluation=MakespanPricer(problem).evaluate(chosen),
-    )  # fmt: skip
-    assert plan_timeline(problem, plan).slices == timeline_of(problem, chosen).slices
-    with pytest.raises(PlanError, match="device"):
-        plan_timeline(problem, replace(plan, device=np.full(5, 7, np.int16)))
-    with pytest.raises(PlanError, match="kernel-device"):
-        plan_timeline(problem, replace(plan, fusion_group=np.array([0, 1, 1, 3, 4])))
-    with pytest.raises(PlanError, match="another graph"):
-        plan_timeline(problem, replace(plan, graph_hash="0" * 64))
 
 
 def test_other_objectives_have_no_timeline():

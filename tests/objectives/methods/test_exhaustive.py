@@ -97,6 +97,7 @@ def test_rings_short_of_room_for_live_tensors_are_decided_as_by_brute_force():
     assert Status.INFEASIBLE in found
 
 
+@pytest.mark.slow
 def test_auto_finds_the_plan_of_a_ring_that_its_methods_miss():
     """One sample of each method fails for want of memory; the proof or the plan costs one more."""
     statuses = [run(tight_ring(seed), budget=FEW, seed=seed).best for seed in range(6)]

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from reference.random_rings import random_ring
-from reference.ring_optimum import copyable, optimum
+from reference.ring_optimum import optimum
 from reference.small_rings import ring_problem
 
 from go_rl.core import Budget, Hardware, Links, Problem, Topology
@@ -31,9 +31,9 @@ def tiny(seed: int) -> Problem:
     return replace(problem, hardware=hardware, seconds=seconds)
 
 
-@pytest.mark.parametrize("chunk", range(2))
+@pytest.mark.parametrize("chunk", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_bounds_hold_against_brute_force(chunk):
-    """240 problems under all rule sets, with traffic, memory, pins, classes and free copies."""
+    """120 problems each, under all rules, with traffic, memory, pins, classes and free copies."""
     tight: Counter[str] = Counter()
     for seed in range(120 * chunk, 120 * chunk + 120):
         problem = tiny(seed)
@@ -49,15 +49,6 @@ def test_bounds_hold_against_brute_force(chunk):
             assert plan.value * SLACK >= best, seed
             assert not plan.optimal or plan.value <= best * SLACK, seed
     assert min(tight["quick"], tight["ideal"]) > 20
-
-
-def test_some_of_these_problems_allow_copies_that_the_solver_never_makes():
-    others = 0
-    for seed in range(300):
-        problem = tiny(seed)
-        copied = ring_instance(problem).replicated
-        others += any(copyable(problem, n) for n in np.flatnonzero(~copied).tolist())
-    assert others > 20
 
 
 def test_exact_bounds_hold_too():
@@ -80,16 +71,6 @@ def chain(work: list[float], chips: int, rules: str = "strict", **options) -> Pr
 
 def bound_of(problem: Problem) -> float:
     return ring_bound(ring_instance(problem))
-
-
-def test_work_over_chips_and_the_largest_node():
-    assert bound_of(chain([2.0, 2.0, 2.0, 2.0], 2)) == pytest.approx(4.0)
-    assert bound_of(chain([1.0, 7.0, 1.0], 3)) == pytest.approx(7.0)
-
-
-def test_large_units_need_a_chip_each():
-    """Three of 4 on two chips: two share one, 8; work over chips says 6."""
-    assert bound_of(chain([4.0, 4.0, 4.0], 2)) == pytest.approx(8.0, rel=1e-5)
 
 
 def test_a_tensor_too_expensive_to_send_joins_its_ends():

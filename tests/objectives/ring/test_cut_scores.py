@@ -10,8 +10,6 @@ from go_rl.objectives.ring.methods.cut_scores import price_scores
 from go_rl.objectives.ring.workspace import RingWorkspace
 from go_rl.verify.rules import legal
 
-RULES = ("strict", "replicate", "relay", "default")
-
 
 @pytest.mark.parametrize("seed", range(10))
 def test_plans_are_legal_and_cost_what_the_pricer_says(seed):
@@ -35,24 +33,6 @@ def test_plans_are_legal_and_cost_what_the_pricer_says(seed):
             assert priced.seconds[i] == np.inf
 
 
-def test_some_of_these_problems_are_solved():
-    solved = 0
-    for seed in range(24):
-        workspace = RingWorkspace(random_ring(seed, 9, 4))
-        if workspace.solver.feasible_so_far and workspace.units.num_units:
-            scores = np.zeros((1, workspace.units.num_units))
-            solved += int(price_scores(workspace, scores, seed).ok[0])
-    assert solved >= 8
-
-
-@pytest.mark.parametrize("rules", RULES)
-def test_a_chain_is_cut_in_equal_parts(rules):
-    workspace = RingWorkspace(ring_problem(8, [(i, i + 1) for i in range(7)], 4, rules))
-    priced = price_scores(workspace, np.zeros((1, 8)), threads=1)
-    assert priced.decisions.device.tolist() == [[0, 0, 1, 1, 2, 2, 3, 3]]
-    assert priced.seconds.tolist() == pytest.approx([2.0])
-
-
 def test_scores_decide_which_of_two_free_chains_comes_first():
     """Chains 0-1 and 2-3 on two chips: whole chains on a chip, in the order of the scores."""
     workspace = RingWorkspace(ring_problem(4, [(0, 1), (2, 3)], 2, "relay", edge_bytes=0.5))
@@ -60,25 +40,3 @@ def test_scores_decide_which_of_two_free_chains_comes_first():
     priced = price_scores(workspace, scores)
     assert priced.decisions.device.tolist() == [[0, 0, 1, 1], [1, 1, 0, 0]]
     assert priced.best() == 0
-
-
-def test_the_number_of_threads_changes_nothing():
-    problem = ring_problem(
-        12, [(i, j) for j in range(12) for i in range(j) if (i * j) % 5 == 1], 4, "relay",
-        seconds=[float(1 + i % 4) for i in range(12)],
-    )  # fmt: skip
-    scores = np.random.default_rng(0).random((7, 12))
-    one, three = (price_scores(RingWorkspace(problem), scores, 5, threads=n) for n in (1, 3))
-    assert one.decisions.device.tolist() == three.decisions.device.tolist()
-    assert one.seconds.tolist() == three.seconds.tolist()
-    assert len(set(one.seconds.tolist())) > 1
-
-
-def test_squeezed_memory_leaves_room_for_live_tensors():
-    """100 bytes a chip hold three weights of 30; squeezed to 0.7, two."""
-    problem = ring_problem(4, [(0, 1), (1, 2), (2, 3)], 2, "relay", weights=[30.0] * 4,
-                           seconds=[1.0, 1.0, 1.0, 3.0])  # fmt: skip
-    workspace = RingWorkspace(problem)
-    loose, tight = (price_scores(workspace, np.zeros((1, 4)), squeeze=s) for s in (1.0, 0.7))
-    assert loose.decisions.device.tolist() == [[0, 0, 0, 1]]
-    assert tight.decisions.device.tolist() == [[0, 0, 1, 1]]

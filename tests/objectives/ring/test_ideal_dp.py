@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from reference.layered import layered_ring
 from reference.random_rings import random_ring
 from reference.ring_optimum import optimum
 from reference.small_rings import ring_problem
@@ -46,7 +45,7 @@ def test_without_truncation_the_optimum_is_found_and_proved(rules):
 def test_whatever_is_found_is_legal_and_within_time(rules):
     """From an impossible T up: work, traffic and the checker's rules, triangles included."""
     seen: Counter[object] = Counter()
-    for seed in range(160):
+    for seed in range(60):
         problem = plain(seed, rules, 10, 6)
         pricer, instance = RingPricer(problem), ring_instance(problem)
         units, chips = ring_units(instance), problem.hardware.num_devices
@@ -114,26 +113,3 @@ def test_nothing_to_place_is_found_at_once():
     none = replace(units, work=units.work[:0], weight=units.weight[:0])
     verdict, order, stage = stages_within(none, Limits(1.0, 2, np.inf, False, 10))
     assert (verdict, len(order), len(stage)) == (FOUND, 0, 0)
-
-
-def test_a_wide_search_can_be_stopped_between_layers():
-    units = ring_units(ring_instance(layered_ring(1, 300, 8, "relay")))
-    asked = []
-
-    def stop_at(last: int):
-        def stop() -> bool:
-            asked.append(True)
-            return len(asked) == last
-
-        return stop
-
-    limits = Limits(1.001 * float(units.work.sum()) / 8, 8, np.inf, False, 3000)
-    verdict, order, stage = stages_within(units, limits)
-    again = stages_within(units, limits, stop_at(-1))
-    assert len(asked) > 3
-    assert again[0] == verdict
-    assert (again[1] == order).all()
-    assert (again[2] == stage).all()
-    asked.clear()
-    assert stages_within(units, limits, stop_at(2))[0] == TRUNCATED
-    assert len(asked) == 2

@@ -9,28 +9,11 @@ from go_rl.core import Budget
 from go_rl.costs.models.zoo_problem import priced_problem
 from go_rl.graphs.zoo.problems import ZooProblem
 from go_rl.objectives.methods import LinearDP, OrderSearch
-from go_rl.objectives.ring.order_weights import (
-    WIDTH,
-    first_weights,
-    order_columns,
-    weighted_order,
-)
-from go_rl.objectives.ring.reference_orders import REFERENCE_ORDERS, reference_orders
-from go_rl.objectives.ring.workspace import ring_workspace
 from go_rl.verify import check_plan
 
 
 def _problem(graph, hardware):
     return priced_problem(ZooProblem(graph, hardware, "ring", ("placement",)))
-
-
-def test_a_plain_weight_gives_its_reference_order():
-    units = ring_workspace(_problem("fractalnet-4", "ring16")).units
-    columns = order_columns(units)
-    plain = first_weights(len(REFERENCE_ORDERS), 0)
-    assert columns.shape == (units.num_units, WIDTH)
-    for order, weights in zip(reference_orders(units), plain, strict=True):
-        assert np.array_equal(weighted_order(units, columns, weights), order)
 
 
 def test_few_orders_beat_the_dynamic_program_over_given_ones():
@@ -55,14 +38,3 @@ def test_samples_are_counted_and_a_search_goes_on_from_its_memory(samples):
     assert np.array_equal(first.device, again.device)
     assert len(memory["search"].search.finds.seconds) <= 12
     assert memory["search"].search.finds.seconds[0] <= first.value * (1 + 1e-9)
-
-
-def test_weights_that_are_given_are_tried_first():
-    problem = _problem("fractalnet-4", "ring16")
-    best = OrderSearch()
-    memory = {}
-    value = best.with_memory(memory).optimize(problem, Budget(samples=60), 0).value
-    weights = memory["search"].search.finds.deviations[:1]
-    assert OrderSearch(first=weights).optimize(problem, Budget(samples=1), 5).value == (
-        pytest.approx(value, rel=5e-3)
-    )

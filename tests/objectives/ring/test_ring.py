@@ -60,33 +60,6 @@ def test_two_chips():
     assert found.throughput == 0.2
 
 
-def test_latency_is_paid_only_by_links_that_carry_something():
-    problem = problem_with(3, [(0, 1, 8.0), (1, 2, 0.0)], 3, latency=7.0)
-    found = evaluate(problem, 0, 1, 2)
-    assert found.link_seconds.tolist() == [9.0, 0.0, 0.0]
-    assert found.seconds == 9.0
-
-
-def test_what_passes_a_chip_is_counted_on_every_link_between():
-    problem = problem_with(4, [(0, 1, 1.0), (1, 2, 2.0), (0, 3, 16.0)], 4, rules="relay",
-                           edge_output=[0, 0, 1])  # fmt: skip
-    found = evaluate(problem, 0, 1, 2, 3)
-    assert found.link_bytes.tolist() == [17.0, 18.0, 16.0, 0.0]
-    assert found.seconds == 18.0 / LINK
-
-
-def test_a_tensor_is_sent_once_to_several_consumers_but_two_results_are_two():
-    edges = [(0, 1, 12.0), (0, 2, 12.0), (0, 3, 8.0)]
-    assert evaluate(problem_with(4, edges, 2), 0, 1, 1, 1).link_bytes[0] == 12.0
-    two = problem_with(4, edges, 2, edge_output=[0, 0, 1])
-    assert evaluate(two, 0, 1, 1, 1).link_bytes[0] == 20.0
-
-
-def test_the_largest_edge_of_a_tensor_is_its_size():
-    problem = problem_with(3, [(0, 1, 12.0), (0, 2, 4.0)], 3, rules="relay")
-    assert evaluate(problem, 0, 0, 2).link_bytes.tolist() == [12.0, 12.0, 0.0]
-
-
 def test_a_copy_makes_traffic_vanish_and_costs_its_work_and_weights_on_each_chip():
     edges = [(0, 1, 40.0), (0, 2, 40.0), (1, 2, 4.0)]
     options = {"seconds": [0.0, 3.0, 5.0], "weights": [2.0, 10.0, 20.0]}
@@ -103,57 +76,6 @@ def test_a_copy_makes_traffic_vanish_and_costs_its_work_and_weights_on_each_chip
     assert found.seconds == 5.0
     assert pricer.replicas(device) == {0: (1,)}
     assert pricer.place(device)[0].tolist() == [0, 0, 1]
-
-
-def test_a_copy_is_busy_on_every_chip_that_holds_it():
-    edges = [(0, 1, 1e6), (0, 2, 1e6)]
-    problem = problem_with(3, edges, 2, rules="replicate", seconds=[1.0, 1000.0, 3000.0])
-    assert evaluate(problem, 0, 0, 1).device_seconds.tolist() == [1001.0, 3001.0]
-
-
-def test_a_tied_array_counts_once_a_chip_and_own_arrays_beside_it():
-    """Nodes 0 to 2 read an array of 8 bytes, and node 1 a bias of 2 more."""
-    problem = problem_with(
-        4, [], 2, groups=[0, 0, 0, -1], weights=[8.0, 10.0, 8.0, 1.0], memory_bytes=11.0
-    )
-    assert evaluate(problem, 0, 0, 1, 0).weight_bytes.tolist() == [11.0, 8.0]
-    assert evaluate(problem, 0, 0, 1, 0).status is Status.OK
-    assert evaluate(problem, 0, 0, 0, 1).weight_bytes.tolist() == [10.0, 1.0]
-
-
-def test_peak_of_a_chain_by_hand():
-    """Results 10, 6, 3 on one chip: while node 1 runs, 10 + 6 are alive; then 6 + 3; weights 5."""
-    chain = [(0, 1, 10.0), (1, 2, 6.0), (2, 3, 3.0)]
-    problem = problem_with(4, chain, 2, weights=[5.0, 0.0, 0.0, 0.0])
-    assert evaluate(problem, 0, 0, 0, 0).peak_bytes.tolist() == [21.0, 0.0]
-
-
-def test_what_is_sent_lives_to_the_end_and_what_is_received_from_the_start():
-    """Device 0 keeps 6 for the link beside the 10 of node 0; chip 1 has 6 in, 3 made, then 3."""
-    chain = [(0, 1, 10.0), (1, 2, 6.0), (2, 3, 3.0)]
-    assert evaluate(problem_with(4, chain, 2), 0, 0, 1, 1).peak_bytes.tolist() == [16.0, 9.0]
-    late = problem_with(4, [(0, 1, 10.0), (0, 2, 10.0), (1, 3, 6.0)], 2)
-    assert evaluate(late, 0, 0, 1, 1).peak_bytes.tolist() == [16.0, 16.0]
-
-
-def test_a_result_of_the_model_lives_to_the_end():
-    edges = [(0, 1, 10.0), (1, 2, 1.0), (2, 3, 30.0)]
-    plain = evaluate(problem_with(4, edges, 1), 0, 0, 0, 0)
-    kept = evaluate(problem_with(4, edges, 1, is_output=[True, False, False, False]), 0, 0, 0, 0)
-    assert (plain.peak_bytes[0], kept.peak_bytes[0]) == (31.0, 41.0)
-
-
-def test_what_nobody_reads_takes_its_place_to_the_end():
-    problem = problem_with(2, [(0, 1, 4.0)], 1, output_bytes=[10.0, 5.0])
-    assert evaluate(problem, 0, 0).peak_bytes[0] == 15.0
-
-
-def test_forwarding_takes_memory_between_under_relay_only():
-    edges = [(0, 1, 2.0), (1, 2, 3.0), (0, 2, 50.0)]
-    relay = evaluate(problem_with(3, edges, 3, rules="relay", edge_output=[0, 0, 1]), 0, 1, 2)
-    strict = evaluate(problem_with(3, edges, 3, edge_output=[0, 0, 1]), 0, 1, 2)
-    assert relay.peak_bytes.tolist() == [52.0, 55.0, 53.0]
-    assert strict.peak_bytes.tolist() == [52.0, 5.0, 53.0]
 
 
 def test_out_of_memory_is_a_status_that_names_the_chip():
@@ -182,20 +104,6 @@ def test_a_node_that_a_chip_cannot_run_is_unsupported():
     assert found.status is Status.UNSUPPORTED
     assert "chip 1" in found.detail
     assert evaluate(mixed_problem, 0, 1).device_seconds.tolist() == [1.0, 3.0]
-
-
-def test_copies_stream_their_weights_too():
-    problem = replace(problem_with(2, [], 3), streamed_bytes=np.array([3.0, 500.0]))
-    home, present = np.array([0, 2], np.int16), np.array([0b011, 0b100], np.int64)
-    found = RingPricer(problem).evaluate_placed(home, present)
-    assert found.streamed_bytes.tolist() == [3.0, 3.0, 500.0]
-
-
-def test_streamed_weights_are_shown_and_not_resident():
-    problem = replace(problem_with(2, [], 2), streamed_bytes=np.array([0.0, 500.0]))
-    found = evaluate(problem, 0, 1)
-    assert found.streamed_bytes.tolist() == [0.0, 500.0]
-    assert found.weight_bytes.tolist() == [0.0, 0.0]
 
 
 def richer(seed: int) -> Problem:

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from go_rl.core import Objective
-from go_rl.core.optimizer import Milestone
 from go_rl.objectives.common.tiny_problem import tiny_problem
 from go_rl.objectives.ring import compilation as ring_compilation
 from go_rl.objectives.ring.compilation import (
@@ -19,32 +18,6 @@ from go_rl.objectives.ring.compilation import (
     compile_part,
     is_compiled,
 )
-from go_rl.runtime.warm_worker import WarmWorker
-
-
-@pytest.fixture
-def nothing_on_disk(monkeypatch):
-    """Nothing compiled was kept, and no process is started; returns the parts compiled here."""
-    compiled = []
-    monkeypatch.setattr(ring_compilation, "is_compiled", lambda function: False)
-    monkeypatch.setattr(ring_compilation, "compile_part", lambda request: compiled.append(request))
-    return compiled
-
-
-class Absent:
-    """A second process that cannot be had."""
-
-    def __init__(self, function: str) -> None:
-        self.stopped = False
-
-    def call(self, payload: object, timeout: float) -> None:
-        raise ring_compilation.WorkerError("no process")
-
-    def stop(self) -> None:
-        self.stopped = True
-
-    def close(self) -> None:
-        assert self.stopped
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -80,35 +53,6 @@ def test_a_kernel_counts_as_compiled_whatever_the_times_of_its_files():
         assert all(map(is_compiled, fresh))
     finally:
         os.utime(source, ns=(before.st_atime_ns, before.st_mtime_ns))
-
-
-def test_without_a_compiler_nothing_is_missing():
-    assert is_compiled(lambda: None)
-
-
-def test_a_second_process_that_fails_costs_time_only(nothing_on_disk, monkeypatch):
-    monkeypatch.setattr(ring_compilation, "WarmWorker", Absent)
-    told = []
-    with RingCompilation(tiny_problem(Objective.RING, True), told.append) as compilation:
-        compilation.need("solver", "pricing")
-        compilation.need("pricing", "cuts")
-    assert nothing_on_disk == [("solver", True), ("pricing", True), ("cuts", True)]
-    assert [text for text in told if isinstance(text, Milestone)] == told[:1]
-    assert told[1:] == [
-        f"compiling methods, once on this machine: {done} of 4 parts" for done in range(3)
-    ]
-
-
-def test_an_idle_process_is_ended_and_waited_for(monkeypatch):
-    """Popen warns when it is dropped unreaped, which fails whatever test runs then."""
-    monkeypatch.setattr(ring_compilation, "is_compiled", lambda function: True)
-    with RingCompilation(tiny_problem(Objective.RING, False), lambda sentence: None) as compilation:
-        worker = compilation._worker = WarmWorker("runtime.worker_functions:reverse")
-        assert worker.call(b"ab", 60.0) == b"ba"
-        process = worker._process
-        assert process is not None
-    compilation._pool.shutdown(wait=True)
-    assert process.popen.returncode is not None
 
 
 @pytest.mark.slow

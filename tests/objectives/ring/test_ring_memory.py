@@ -8,7 +8,7 @@ import pytest
 from objectives.ring.test_ring import problem_with, random_devices, richer, sets_of
 from reference.ring import lifetimes, price, tensors
 
-from go_rl.core import FREE, Problem, Status
+from go_rl.core import Problem, Status
 from go_rl.objectives.ring.simulate.memory import confirm_memory
 from go_rl.objectives.ring.simulate.pricing import RingPricer
 
@@ -16,16 +16,6 @@ from go_rl.objectives.ring.simulate.pricing import RingPricer
 def confirmed(problem: Problem, *device: int):
     home, present = RingPricer(problem).place(np.array(device, np.int16))
     return confirm_memory(problem, home, present)
-
-
-def test_a_chain_by_hand():
-    """Weights 5 below; 10 and 6, then 6 and 3: with 10 at the bottom, 16 bytes suffice."""
-    chain = [(0, 1, 10.0), (1, 2, 6.0), (2, 3, 3.0)]
-    problem = problem_with(4, chain, 2, weights=[5.0, 0.0, 0.0, 0.0])
-    status, used = confirmed(problem, 0, 0, 0, 0)
-    assert status is Status.OK
-    assert used.tolist() == [21.0, 0.0]
-    assert confirmed(problem, 0, 0, 1, 1)[1].tolist() == [21.0, 9.0]
 
 
 def test_too_little_is_proved():
@@ -71,8 +61,3 @@ def most_bytes(problem: Problem, home: np.ndarray, present: np.ndarray) -> list[
         held + sum(size for _, _, size in lifetimes(problem, found, home.tolist(), sets, chip))
         for chip, held in enumerate(twin.weights)
     ]
-
-
-def test_tied_weights_take_one_place():
-    problem = problem_with(3, [], 1, groups=[0, 0, FREE], weights=[40.0, 40.0, 60.0])
-    assert confirmed(problem, 0, 0, 0)[1].tolist() == [100.0]

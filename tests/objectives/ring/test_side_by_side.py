@@ -47,35 +47,6 @@ def test_branches_of_a_star_get_chips_of_their_own():
     assert LinearDP().optimize(star([5.0] * 4, 6), Budget(samples=20), 0).value == 5.0
 
 
-def test_the_fewest_chips_are_found_and_none_beyond():
-    problem = star([5.0] * 4, 6)
-    found = stages(problem, 5.0)
-    assert found is not None
-    assert found.tolist() == [0, 1, 2, 3, 4, 5]
-    assert stages(star([5.0] * 4, 5), 5.0) is None
-    assert stages(problem, 4.9) is None
-
-
-def test_a_component_that_outgrows_its_chip_moves():
-    """By level, both branches of three start on one chip; at 2 of 3 they no longer fit."""
-    problem = star([3.0, 3.0], 4, length=3)
-    found = stages(problem, 3.0, number=4)
-    assert found is not None
-    assert found[1] != found[2]
-    loads = np.bincount(found, ring_workspace(problem).units.work)
-    assert loads.max() <= 3.0
-
-
-def test_components_that_join_share_a_chip():
-    """0 and 1 are apart until 2 reads both: one chip for all within 3 s, one each within 1 s."""
-    problem = ring_problem(3, [(0, 2), (1, 2)], 3, "strict", seconds=[1.0] * 3, memory=False)
-    whole, parted = stages(problem, 3.0), stages(problem, 1.0)
-    assert whole is not None
-    assert parted is not None
-    assert whole.tolist() == [0, 0, 0]
-    assert sorted(parted.tolist()) == [0, 1, 2]
-
-
 @pytest.mark.parametrize("seed", range(16))
 def test_stages_are_legal_and_within_the_limit(seed):
     """FIX keeps every proposal as it is: nothing had to be repaired."""

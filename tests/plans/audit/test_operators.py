@@ -1,7 +1,5 @@
 """Operators and the kernels that onnxruntime makes of them; a profile that is none."""
 
-import json
-
 import pytest
 from onnx import TensorProto, helper
 
@@ -51,22 +49,6 @@ def test_an_operator_is_in_the_kernel_whose_results_need_it():
     assert fates.removed == {7}
 
 
-def test_kernels_between_tensors_that_the_model_does_not_know_count_together():
-    optimised = _graph(
-        [
-            ("Transpose", "before", ["x"], ["turned"]),
-            ("NhwcConv", "conv_nhwc", ["turned", "w"], ["other"]),
-            ("Transpose", "after", ["other"], ["r"]),
-            ("Gemm", "rest", ["r", "w"], ["y"]),
-        ],
-        ["w"],
-    )
-    fates = operator_fates(MODEL, optimised)
-    assert fates.kernels[0] == (0, 1, 2) == fates.kernels[1]
-    assert fates.joined[3] == [3, 4, 5, 6]
-    assert fates.folded == {2}
-
-
 def test_what_ran_is_found_by_name_and_type_or_by_type_and_number():
     model = _graph(
         [
@@ -86,18 +68,6 @@ def test_what_ran_is_found_by_name_and_type_or_by_type_and_number():
     assert [[kernel.name for kernel in runs.of(n)] for n in range(4)] == [
         ["Relu_2"], ["neg"], ["Relu_7"], [],
     ]  # fmt: skip
-
-
-def _event(name="a_kernel_time", **args):
-    return {"cat": "Node", "name": name, "pid": 3, "args": {"op_name": "Add", **args}}
-
-
-def test_a_profile_counts_runs(tmp_path):
-    path = tmp_path / "p.json"
-    events = [{"cat": "Session", "name": "model_run"}, _event(provider=CPU), _event(provider=CPU),
-              _event("a_fence_before", provider=CPU), _event("b_kernel_time")]  # fmt: skip
-    path.write_text(json.dumps(events))
-    assert read_profile(path) == (Kernel("a", "Add", CPU, 2, 3),)
 
 
 @pytest.mark.parametrize(

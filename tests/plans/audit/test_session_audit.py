@@ -66,32 +66,6 @@ def test_operators_on_their_providers(ran):
     )
 
 
-def test_operators_that_fell_back_to_the_processor_are_named(ran):
-    found = go_rl.audit_session(ran.plan, ran.model, ran.profile, optimised=ran.optimised)
-    assert found.differences == (
-        "2 operators 'product', 'bias' ran on CPUExecutionProvider; the plan has device 0, which "
-        "is a provider other than CPUExecutionProvider",
-        "operator 'y' ran on CPUExecutionProvider; the plan has device 1, which is a provider "
-        "other than CPUExecutionProvider",
-    )
-    with pytest.raises(ExecutionError, match="audit: 2 operators 'product', 'bias' ran on CPU"):
-        found.require()
-    found = go_rl.audit_session(
-        ran.plan, ran.model, ran.profile, optimised=ran.optimised, providers=CPUS | {1: "cuda"}
-    )
-    assert found.differences == (
-        "operator 'y' ran on CPUExecutionProvider; the plan has device 1, which is "
-        "CUDAExecutionProvider",
-    )
-
-
-def test_without_the_optimised_model_joined_operators_are_not_seen(ran):
-    found = go_rl.audit_session(ran.plan, ran.model, ran.profile, providers=CPUS)
-    assert found.differences == ()
-    assert found.providers == {"CPUExecutionProvider": 1}
-    assert found.unseen == ("constants", "product", "bias")
-
-
 def test_records_of_another_model_are_refused(ran, tmp_path):
     events = json.loads(Path(ran.profile).read_text())
     for event in events:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import go_rl
-from go_rl.core import ExecutionError, MissingDependencyError, PlanError, SplitError
+from go_rl.core import MissingDependencyError, PlanError, SplitError
 from go_rl.graphs.readers.jax.stages import jax_program
 from go_rl.plans.audit.streams import audit_streams
 from go_rl.plans.run import iree_run
@@ -71,40 +71,6 @@ def test_tensors_are_transferred_once_to_each_device_that_reads_them():
     assert "/" not in "".join(re.findall(r'loc\("([^"]*)"', text)), "no path of a machine"
 
 
-STREAMS = """
-    %6 = stream.cmd.execute on(#hal.device.affinity<@device_0>) await(%5) => with() {
-      stream.cmd.dispatch @d0::@d0_matmul(%c0 : i32) {
-        ro %arg5[%c0 for %c1024] : !stream.resource<external>{%c1024},
-      } loc("go_rl_node_dot_general.0")
-      stream.cmd.dispatch @d1::@fill {
-      } loc(unknown)
-    } => !stream.timepoint loc("go_rl_node_tanh.0")
-    %9 = stream.cmd.execute on(#hal.device.affinity<@device_1>) await(%8) => with() {
-      stream.cmd.concurrent {
-        stream.cmd.dispatch @d0::@d0_matmul(%c0 : i32) {
-        } loc(fused["go_rl_node_dot_general.1", "go_rl_node_tanh.1"])
-      } loc(unknown)
-    }
-"""
-
-
-def test_streams_are_held_against_the_plan():
-    graph = go_rl.trace(tower, *arguments())
-    streams = audit_streams(placed("iree", planned(graph, second), graph), STREAMS)
-    assert streams.kernels == (("dot_general.0", 0), ("dot_general.1", 1))
-    assert streams.unnamed == 1
-    assert streams.differences == ()
-    together = placed("iree", planned(graph, lambda name: 0), graph)
-    streams = audit_streams(together, STREAMS)
-    assert streams.differences == (
-        "the kernel of 'dot_general.1' is on device 1; the plan has it on 0",
-    )
-    with pytest.raises(ExecutionError, match=r"audit: the kernel of 'dot_general\.1'"):
-        streams.require()
-    with pytest.raises(ExecutionError, match="has 0 kernels, and none is an operator"):
-        audit_streams(together, "module {}")
-
-
 def test_a_named_function_leaves_as_text(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "towers.py").write_text(FUNCTION)
@@ -126,34 +92,6 @@ def test_a_missing_iree_is_named_with_its_cure(monkeypatch):
         iree_run.run_on_iree("module {}", [], [0], 0, 1.0)
 
 
-def test_two_devices_of_iree_compute_what_jax_computes():
-    pytest.importorskip("iree.compiler", reason="pip install 'go_rl[iree]'")
-    args = arguments()
-    graph = go_rl.trace(tower, *args)
-    found = go_rl.execute_iree(planned(graph, second), tower, args)
-    expected = tower(*args)
-    np.testing.assert_allclose(found.outputs["y"], expected["y"], rtol=1e-5, atol=1e-6)
-    assert found.outputs["count"] == expected["count"]
-    assert found.audit.differences == ()
-    assert {device for _, device in found.audit.kernels} == {0, 1}
-    with pytest.raises(ExecutionError, match=r"iree-compile fails: .*error"):
-        iree_run.run_on_iree("module { nonsense }", [], [0], 0, 60.0)
-
-
-@pytest.mark.slow
-def test_keys_of_random_numbers_go_to_other_devices():
-    pytest.importorskip("iree.compiler", reason="pip install 'go_rl[iree]'")
-
-    def noisy(key, x):
-        return x + jax.random.normal(jax.random.split(key)[1], x.shape)
-
-    args = jax.random.key(0), np.ones(4, np.float32)
-    plan = planned(go_rl.trace(noisy, *args), lambda name: int(not name.startswith("random")))
-    found = go_rl.execute_iree(plan, noisy, args)
-    np.testing.assert_allclose(found.outputs, noisy(*args), rtol=1e-5, atol=1e-6)
-    assert found.audit.differences == ()
-
-
 @pytest.fixture
 def exported(tmp_path):
     """A file of StableHLO with an unknown size, the function called ``_where`` in it twice."""
@@ -170,35 +108,6 @@ def halves(graph):
     products = [i for i, kind in enumerate(graph.op_type) if kind == "dot"]
     place = {name: int(i >= products[1]) for i, name in enumerate(names)}
     return planned(graph, place.__getitem__)
-
-
-def test_a_file_of_stablehlo_leaves_with_transfers(exported):
-    graph = go_rl.load(exported, {"b": 4})
-    plan = halves(graph)
-    target = exported.with_name("out.mlir")
-    go_rl.export_sink(plan, exported, "iree", target)
-    text = target.read_text()
-    first, second = re.findall(r"stablehlo.dot_general %(\w+)", text)
-    assert f"%{first} = " in text
-    assert re.search(rf'%{second} = "flow.tensor.transfer".*@device_1>', text)
-    assert 'loc("go_rl_node_dot' in text
-    other = go_rl.load(exported, {"b": 8})
-    with pytest.raises(PlanError, match="the plan is for another graph"):
-        go_rl.export_sink(plan, other, "iree", target)
-    what = placed("iree", planned(other, lambda name: 0), other)
-    exported.write_text(exported.read_text().replace("tanh", "cosine"))
-    with pytest.raises(SplitError, match=r"iree is of another model than .*tower\.mlir"):
-        placed_file(what, exported, {"b": 8})
-
-
-def test_a_call_is_on_one_device(tmp_path):
-    path = tmp_path / "tower.mlir"
-    path.write_text(jax.jit(tower).lower(*arguments()).as_text())
-    graph = go_rl.load(path)
-    inside = [str(name) for name in graph.names if "/select" in str(name)]
-    plan = planned(graph, lambda name: int(name == inside[0]))
-    with pytest.raises(SplitError, match=r"one func.call on devices \[0, 1\]: its parts are 'call"):
-        placed_file(placed("iree", plan, graph), path, {})
 
 
 def test_a_file_of_stablehlo_runs_on_two_devices(exported):

@@ -1,16 +1,13 @@
 """A plan written in each notation, read back, and judged as it was."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
-import onnx
 import onnxruntime
 import pytest
 from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import mpmd
 from layered_graphs import llama, onnx_file, posed
-from small_problems import boxes
 
 import go_rl
 from go_rl.api.options import SINK_NAMES
@@ -54,37 +51,6 @@ def test_what_is_written_is_judged_as_the_plan_was(name, problem, layered):
         assert back.plan.value == layered.value
         running = ~problem.graph.is_fed
         assert np.array_equal(back.plan.device[running], layered.device[running])
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("vllm", "1,2,1\n"),
-        ("megatron", "Et|t*2|tL\n"),
-        ("llama.cpp", "-ts 1,2,2\n"),
-    ],
-)
-def test_strings_of_launchers(name, text, problem, layered):
-    assert render_sink(name, layered, problem.graph) == text
-
-
-def test_documents_of_launchers(problem, layered):
-    def document(name):
-        return json.loads(render_sink(name, layered, problem.graph))
-
-    assert document("torchtitan") == {
-        "module_fqns_per_model_part": [
-            ["tok_embeddings", "layers.0"], ["layers.1", "layers.2"],
-            ["layers.3", "norm", "output"],
-        ]
-    }  # fmt: skip
-    assert document("torch") == {"model.layers.1": "BEGINNING", "model.layers.3": "BEGINNING"}
-    assert document("hf") == {
-        "model.embed_tokens": 0, "model.layers.0": 0, "model.layers.1": 1, "model.layers.2": 1,
-        "model.layers.3": 2, "model.norm": 2, "lm_head": 2,
-    }  # fmt: skip
-    assert document("openvino")["model/layers.2/mlp/up_proj"] == "GPU.1"
-    assert document("json")["model.layers.2"] == 1
 
 
 @pytest.mark.parametrize("sink", JOINED)
@@ -163,49 +129,9 @@ def test_shardy_reads_the_topology_and_go_rl_the_assignment(problem, layered):
         read_split("model@d0,model@d1", problem.graph, problem.hardware)
 
 
-def test_a_sink_is_written_whole(problem, layered, tmp_path):
-    write_sink("vllm", layered, problem.graph, tmp_path / "new" / "partition.txt")
-    assert (tmp_path / "new" / "partition.txt").read_text() == "1,2,1\n"
-
-
 @pytest.fixture
 def tower(tmp_path):
     return posed(load(onnx_file(tmp_path)), "ring4")
-
-
-def test_an_annotated_model_runs_and_reads_back(tower, tmp_path):
-    plan = planned(tower, "1,2,1")
-    out = tmp_path / "staged.onnx"
-    write_sink("onnx", plan, tower.graph, out, tmp_path / "tower.onnx")
-    onnx.checker.check_model(onnx.load(out))
-    back = read_split(out, tower.graph, tower.hardware)
-    assert judge(back, tower, moves=False).plan.value == plan.value
-    again = load(out)
-    assert again.digest == tower.graph.digest
-    write_sink("onnx", plan, again, tmp_path / "twice.onnx", out)  # replaces its own annotations
-    assert (tmp_path / "twice.onnx").read_bytes() == out.read_bytes()
-
-
-def test_an_annotated_copy_elsewhere_may_not_lose_its_weights(tower, tmp_path):
-    model = onnx.load(tmp_path / "tower.onnx")
-    onnx.save(model, tmp_path / "tower.onnx", save_as_external_data=True, size_threshold=0,
-              location="weights.bin")  # fmt: skip
-    plan = planned(tower, "1,2,1")
-    write_sink("onnx", plan, tower.graph, tmp_path / "beside.onnx", tmp_path / "tower.onnx")
-    with pytest.raises(SplitError, match="write it to the same folder"):
-        write_sink("onnx", plan, tower.graph, tmp_path / "a" / "b.onnx", tmp_path / "tower.onnx")
-    assert not (tmp_path / "a").exists()
-
-
-def test_stages_of_genai_name_what_crosses(tower, tmp_path):
-    out = tmp_path / "genai_config.json"
-    write_sink("genai", planned(tower, "1,2,1"), tower.graph, out, tmp_path / "tower.onnx")
-    stages = json.loads(out.read_text())["model"]["decoder"]["pipeline"]
-    assert stages == [
-        {"stage-0": {"filename": "stage-00-device-0.onnx", "inputs": ["x"], "outputs": ["r0"]}},
-        {"stage-1": {"filename": "stage-01-device-1.onnx", "inputs": ["r0"], "outputs": ["r2"]}},
-        {"stage-2": {"filename": "stage-02-device-2.onnx", "inputs": ["r2"], "outputs": ["y"]}},
-    ]
 
 
 def test_onnxruntime_takes_the_assignment(tower, tmp_path):
@@ -219,44 +145,3 @@ def test_onnxruntime_takes_the_assignment(tower, tmp_path):
     )
     x = np.eye(4, 8, dtype=np.float32)
     assert np.asarray(session.run(None, {"x": x})[0]).shape == (4, 8)
-
-
-@pytest.fixture(scope="module")
-def experts(tmp_path_factory):
-    given = {"model_type": "mixtral", "num_local_experts": 4, "num_experts_per_tok": 2}
-    folder = tmp_path_factory.mktemp("experts")
-    return posed(llama(folder, **given), "p100x2", "max-load")
-
-
-EXPERTS = "(ffn_down_exps|ffn_gate_exps|ffn_up_exps)"
-
-
-@pytest.mark.parametrize(
-    ("split", "text"),
-    [
-        (r"-ts 3,2 -ot '[0-2]\.ffn_.*_exps=CUDA1'",
-         rf"-ts 3,2 -ot 'blk\.(0|1|2)\.{EXPERTS}\.=CUDA1'"),
-        ("-ts 1 -ot 'output_norm=CUDA1,embd=CUDA1'",
-         r"-ts 5 -ot '^(output_norm|token_embd)\.=CUDA1'"),
-        (r"-ts 3,2 -ot 'blk\.1\.attn_q=CUDA1,blk\.3\.ffn_up=CUDA0'",
-         r"-ts 3,2 -ot 'blk\.1\.attn_q\.=CUDA1,blk\.3\.ffn_up_exps\.=CUDA0'"),
-    ],
-)  # fmt: skip
-def test_tensors_apart_from_their_layer_are_overridden(split, text, experts):
-    plan = planned(experts, split)
-    assert render_sink("llama.cpp", plan, experts.graph) == f"{text}\n"
-    back = read_split(text, experts.graph, experts.hardware)
-    assert judge(back, experts, moves=False).plan.value == plan.value
-
-
-def test_experts_on_the_host_and_tensors_without_a_name(tmp_path):
-    graph = llama(tmp_path, model_type="mixtral", num_local_experts=4, num_experts_per_tok=2)
-    boxes(1, 1).save(tmp_path / "boxes.json")
-    host = posed(graph, str(tmp_path / "boxes.json"), "max-load")
-    plan = planned(host, r"-ts 1 -ot '\.ffn_.*_exps=CPU'")
-    text = render_sink("llama.cpp", plan, graph)
-    assert text == rf"-ts 5 -ot 'blk\.(0|1|2|3)\.{EXPERTS}\.=CPU'" + "\n"
-    tower = posed(load(onnx_file(tmp_path)), "p100x2", "max-load")
-    apart = planned(tower, '{"/layers.1/fc/*": 1, "/layers.*": 0, "/head/*": 0}')
-    with pytest.raises(SplitError, match=r"llama\.cpp's name of '/layers\.1/fc/MatMul'"):
-        render_sink("llama.cpp", apart, tower.graph)

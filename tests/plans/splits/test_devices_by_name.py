@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from layered_graphs import llama, posed
-from small_problems import boxes
 
 from go_rl.core import Objective, OpKind, Problem, SplitError, load_hardware
 from go_rl.costs.models import ProblemOptions, make_problem
@@ -41,14 +40,6 @@ def test_both_forms_are_read(problem, tmp_path):
     assert devices(written(file, both), problem) == [1, 0]
 
 
-def test_a_node_that_is_not_named_follows_its_producer(problem, tmp_path):
-    found = read_split(written(tmp_path / "s.json", {"1": 1}), problem.graph, problem.hardware)
-    assert found.device.tolist() == [1, 1]
-    assert found.named.tolist() == [True, False]
-    assert found.notes == ("1 operators are not named and follow the highest device among their "
-                           "producers: 2",)  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("document", "words"),
     [
@@ -80,12 +71,6 @@ def test_what_is_no_split_is_refused(document, words, problem, tmp_path):
     assert words in str(error.value)
 
 
-def test_cpus_come_behind_the_accelerators(problem, tmp_path):
-    file = written(tmp_path / "split.json", {"1": "GPU.1", "2": "CPU"})
-    found = read_split(file, problem.graph, boxes(2, 1))
-    assert (found.notation, found.device.tolist()) == ("openvino", [1, 2])
-
-
 def test_the_longest_pattern_wins_and_a_name_before_all(tmp_path):
     problem = posed(llama(tmp_path), "ring4")
     document = {"model": 0, "model/layers.[23]/*": 1, "model.layers.3.mlp": 2, "model/norm": 3}
@@ -114,14 +99,3 @@ def test_a_device_map_that_accelerate_would_refuse_is_refused(document, words, t
     with pytest.raises(SplitError) as error:
         devices(written(tmp_path / "map.json", document), problem, "hf")
     assert words in str(error.value)
-
-
-def test_a_device_map_covers_modules_and_the_rest(tmp_path):
-    problem = posed(llama(tmp_path), "ring4")
-    document = {"device_map": {"": 0, "model.layers.3": 2, "model.norm.weight": 2, "lm_head": 3}}
-    found = read_split(written(tmp_path / "m.json", document), problem.graph, problem.hardware)
-    assert found.notation == "hf"
-    at = dict(zip(problem.graph.names, found.device.tolist(), strict=True))
-    assert at["model/layers.2/mlp/up_proj"] == 0
-    assert at["model/layers.3/mlp/up_proj"] == at["model/norm"] == 2
-    assert at["lm_head"] == 3

@@ -58,11 +58,6 @@ def test_the_best_move_of_a_layer_is_that_of_brute_force(graph):
     assert found.move.gain == pytest.approx(found.plan.value / values["2,2"])
 
 
-def test_a_move_of_a_good_split_gains_nothing(graph):
-    assert judged(posed(graph, "ring2"), "4").move is not None  # to the chip that is idle
-    assert judged(posed(graph, "ring2"), "2,2").move is None
-
-
 def test_a_split_that_goes_back_names_the_rule_and_the_nearest_legal_plan(graph):
     problem = posed(graph, "ring2")
     found = judged(problem, '{"model": 1, "model/layers.0/*": 0, "lm_head": 1}')
@@ -92,22 +87,6 @@ def test_other_objectives_are_priced_as_optimize_prices_them(objective, graph):
     found = go_rl.check_split("2,2", graph, "p100x2", objective=objective, cost="analytical")
     assert found.ok
     assert go_rl.check(found.plan, found.problem).value == pytest.approx(found.plan.value)
-
-
-def test_a_pipeline_is_judged_by_its_slowest_stage_unless_the_user_says_otherwise(graph):
-    assert str(go_rl.check_split("2,2", graph, "p100x2").problem.objective) == "max-load"
-    by_node = '{"model": 0, "lm_head": 1}'
-    assert str(go_rl.check_split(by_node, graph, "p100x2").problem.objective) == "makespan"
-    assert str(go_rl.check_split("2,2", graph, "ring4", memory=False).problem.objective) == "ring"
-
-
-def test_order_and_kernels_of_makespan_are_the_best_of_a_few(graph):
-    free = go_rl.check_split("2,2", graph, "p100x2", objective="makespan", cost="analytical")
-    bare = go_rl.check_split("2,2", graph, "p100x2", objective="makespan", cost="analytical",
-                             decide="placement")  # fmt: skip
-    assert free.plan.value <= bare.plan.value
-    assert bare.plan.fusion_group is None
-    assert np.array_equal(free.plan.device, bare.plan.device)
 
 
 def test_a_split_of_another_graph_is_refused(graph, tmp_path):

@@ -35,12 +35,6 @@ def test_parts_of_torchtitan_in_json_and_toml(text, problem):
     assert devices(text, problem) == ("torchtitan", [0, 0, 1, 1, 2, 2])
 
 
-def test_parts_beyond_the_devices_go_round(problem):
-    parts = [[name] for name in ("tok_embeddings", *(f"layers.{i}" for i in range(4)), "norm",
-                                 "output")]  # fmt: skip
-    assert devices(json.dumps([*parts, ["model.layers.0.mlp"]]), problem)[1] == [0, 3, 2, 3, 0, 2]
-
-
 @pytest.mark.parametrize(
     ("document", "found"),
     [

@@ -7,11 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from policy.learn.toys import CONFIG, PPO
-from policy.tiny import TINY, lattice, lively_agent, tiny_agent
+from policy.tiny import lattice, tiny_agent
 
 from go_rl.core import TrainingError
 from go_rl.policy.agent import Agent
-from go_rl.policy.learn.advantage import LARGEST, RunningBaseline
 from go_rl.policy.learn.collect import Collected, Credit, TrainingCase, collect
 from go_rl.policy.learn.ppo import Learner, judge, new_learner, surrogate, update
 from go_rl.policy.ring.ring_plans import RingPlans
@@ -62,39 +61,6 @@ def test_no_gradient_where_the_ratio_has_gone_far_enough(ratio, advantage, moves
     assert slope == pytest.approx(ratio * advantage if moves else 0.0, rel=1e-5)
 
 
-def test_the_surrogate_is_a_weighted_mean():
-    log_ratio = jnp.log(jnp.array([[1.0, 1.1], [1.0, 0.9]]))
-    weight = jnp.array([[1.0, 0.0], [1.0, 1.0]])
-    value, _ = surrogate(log_ratio, jnp.array([3.0, -1.0]), weight, 0.2)
-    assert float(value) == pytest.approx((3.0 - 1.0 - 0.9) / 3, rel=1e-5)
-
-
-def test_the_baseline_by_hand():
-    """Decay 0.5: mean 2, variance 1; then 0.5 * 2 + 0.5 * 6 = 4 and 0.5 * 1 + 0.5 * (4 + 4)."""
-    baseline = RunningBaseline(decay=0.5)
-    assert baseline.advantage("a", np.array([1.0, 3.0])).tolist() == [-1.0, 1.0]
-    second = baseline.advantage("a", np.array([6.0, 6.0]))
-    assert (baseline.mean["a"], baseline.variance["a"]) == (4.0, 2.5)
-    assert second.tolist() == pytest.approx([2 / np.sqrt(2.5)] * 2)
-    assert baseline.advantage("b", np.array([1.0, 3.0])).tolist() == [-1.0, 1.0]
-
-
-def test_equal_rewards_earn_nothing_and_outliers_are_cut():
-    baseline = RunningBaseline()
-    assert baseline.advantage("a", np.full(4, 7.0)).tolist() == [0.0] * 4
-    late = RunningBaseline(0.5, {"a": 0.0}, {"a": 1e-9})
-    rewards = np.array([1e-4] * 99 + [1.0])
-    assert late.advantage("a", rewards)[-1] == LARGEST
-
-
-def test_before_any_step_all_ratios_are_one(setting):
-    once, again = (judge(Agent(TINY, setting.learner.params).policy, setting.learner.params,
-                         setting.found.batch) for _ in range(2))  # fmt: skip
-    scores = [np.asarray(found["order"]["order"][0].scores) for found in (once, again)]
-    assert np.array_equal(*scores)
-    assert np.isfinite(np.asarray(once["placement"]["placement"][0].chips.chosen)).all()
-
-
 def test_an_update_favours_what_earned_more(setting):
     """Sample 0 earned most: its decisions become likelier against the others'."""
     gain = jnp.array([3.0, -1.0, -1.0, -1.0])
@@ -115,13 +81,6 @@ def test_an_update_favours_what_earned_more(setting):
     )
     assert moved[0] > moved[1:].mean()
     assert float(metrics.gradient_norm) > 0
-
-
-def test_the_same_update_gives_the_same_weights(setting):
-    policy, batch = setting.agent.policy, setting.found.batch
-    one, two = (update(policy, PPO, setting.learner, [batch])[0] for _ in range(2))
-    same = jax.tree.map(lambda a, b: bool((a == b).all()), one.params, two.params)
-    assert all(jax.tree.leaves(same))
 
 
 @pytest.mark.parametrize("task", ["order", "placement"])
@@ -152,49 +111,3 @@ def test_a_reward_that_is_not_finite_stops_training(setting, monkeypatch, task, 
     monkeypatch.setattr(RingPlans, "_rollouts", spoiled)
     with pytest.raises(TrainingError, match=f"case 'odd': a sample of '{task}' earned {reward}"):
         collect(setting.agent, case, CONFIG.sizes, Credit(), 0)
-
-
-def test_the_same_seed_collects_the_same_batch(setting):
-    again = collect(setting.agent, setting.case, CONFIG.sizes, Credit(), 0)
-    other = collect(setting.agent, setting.case, CONFIG.sizes, Credit(), 1)
-    one, two, three = (jax.tree.leaves(x.batch) for x in (setting.found, again, other))
-    assert all(np.array_equal(a, b) for a, b in zip(one, two, strict=True))
-    assert not all(np.array_equal(a, b) for a, b in zip(one, three, strict=True))
-
-
-def test_fix_credits_the_proposal_with_every_chip_possible(setting):
-    decoder = RingPlans(lattice(1, rules="relay"), solver="fix")
-    found = collect(lively_agent(), TrainingCase("lattice", decoder), {"placement": 4}, Credit(), 0)
-    assert set(found.rollouts) == set(found.batch.groups) == {"placement"}
-    credited = found.batch.groups["placement"].actions["placement"]
-    possible = np.asarray(credited.possible)
-    chips = decoder.problem.hardware.num_devices
-    assert possible[..., :chips].all()
-    assert not possible[..., chips:].any()
-    fixed, units = found.rollouts["placement"].chip, decoder.padded.num_units
-    assert not np.array_equal(np.asarray(credited.chosen)[:, -1, :units], fixed)
-
-
-def test_sample_credits_what_the_solver_drew(setting):
-    padded, rollouts = setting.case.decoder.padded, setting.found.rollouts["placement"]
-    units, chips = padded.num_units, padded.num_devices
-    credited = setting.found.batch.groups["placement"].actions["placement"]
-    assert np.array_equal(np.asarray(credited.chosen)[:, -1, :units], rollouts.chip)
-    possible = np.asarray(credited.possible)
-    assert rollouts.drawn is not None
-    leader = setting.case.decoder.workspace.solver.instance.leader
-    masks = rollouts.drawn.masks(chips)[:, leader]
-    assert np.array_equal(possible[:, :units, :chips], masks)
-    assert not possible[:, units:].any()
-
-
-def test_a_failed_sample_has_no_part_in_the_last_iteration(setting):
-    """No chip possible: neither loss nor gradient, and no NaN."""
-    batch = setting.found.batch
-    group = batch.groups["placement"]
-    drawn = group.actions["placement"]
-    nothing = {"placement": drawn._replace(possible=jnp.zeros_like(drawn.possible))}
-    batch = batch._replace(groups={**batch.groups, "placement": group._replace(actions=nothing)})
-    learner, metrics = update(setting.agent.policy, PPO, setting.learner, [batch])
-    assert np.isfinite(float(metrics.loss))
-    assert all(np.isfinite(x).all() for x in jax.tree.leaves(learner.params))

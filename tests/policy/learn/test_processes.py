@@ -11,10 +11,9 @@ import jax
 import numpy as np
 import pytest
 
-from go_rl.cli.runtime_log import sentence
 from go_rl.core import TrainingError
 from go_rl.policy.learn.processes.config import ProcessConfig
-from go_rl.policy.learn.processes.group import ALONE, Group, everything
+from go_rl.policy.learn.processes.group import Group
 from go_rl.policy.weights import load_weights
 
 TRAIN = Path(__file__).parent / "processes_program.py"
@@ -72,6 +71,7 @@ def test_what_is_known_of_a_run_must_be_whole():
     assert ProcessConfig(launcher="slurm").several
 
 
+@pytest.mark.slow
 def test_a_launcher_that_is_not_there_is_named():
     code = (
         "from go_rl.policy.learn.processes.config import ProcessConfig as P\n"
@@ -84,29 +84,7 @@ def test_a_launcher_that_is_not_there_is_named():
     assert "no environment of the launcher 'slurm'" in said.stderr
 
 
-def test_the_most_costly_work_is_shared_out_first():
-    group = Group(0, 2)
-    assert group.share([1, 5, 3, 1, 1]).owner == (1, 0, 1, 1, 0)
-    assert group.share([1, 5, 3, 1, 1]).mine == [1, 4]
-    assert everything(3).mine == [0, 1, 2]
-    assert everything(3).compute(lambda mine: [i * i for i in mine]) == [0, 1, 4]
-    assert ALONE.on_first(lambda: 7) == 7
-
-
-@pytest.mark.parametrize(
-    ("log", "expected"),
-    [
-        ("RegisterTask Unexpected task registered with task=2", "counts fewer processes"),
-        ("RegisterTask request from a newer incarnation", "the same --processes.index"),
-        ("absl::Status: DEADLINE_EXCEEDED RPC: RegisterTask", "not all processes of the run met"),
-        ("tasks are unhealthy (stopped sending heartbeats):\n1\nThe", "process 1 has ended"),
-        ("absl::Status: UNAVAILABLE: leader", "process 0 or another has ended"),
-    ],
-)
-def test_the_log_of_the_runtime_becomes_a_sentence(log, expected):
-    assert expected in sentence(log)
-
-
+@pytest.mark.slow
 def test_two_processes_exchange_values_and_errors():
     pair = Pair(EXCHANGE, "fail")
     assert pair.codes == [2, 2], pair.said
@@ -114,13 +92,6 @@ def test_two_processes_exchange_values_and_errors():
     assert "values ['zero', 'one'], first zero, shared [0, 10, 20, 30, 40]" in pair.said[1]
     assert "go-rl: process 1 of 2: no more paper" in pair.said[0]
     assert "go-rl: no more paper" in pair.said[1]
-
-
-def test_processes_that_differ_are_told_in_what():
-    pair = Pair(EXCHANGE, "differ")
-    assert pair.codes == [2, 2], pair.said
-    for said in pair.said:
-        assert "process 1 of 2 differs from process 0 in ppo.clip: 0.3, not 0.2" in said
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,10 @@ from policy.learn.toys import CONFIG, toy_zoo
 
 from go_rl.core import CheckpointError, TrainingError
 from go_rl.policy.agent import new_agent
-from go_rl.policy.effort import effort_of
 from go_rl.policy.learn.advantage import RunningBaseline
 from go_rl.policy.learn.config import WEIGHTS_FILE, SampleConfig
 from go_rl.policy.learn.ppo import new_learner
-from go_rl.policy.learn.pretrain import COMPILING, pretrain
+from go_rl.policy.learn.pretrain import pretrain
 from go_rl.policy.learn.run_state.checkpoints import Checkpoints, TrainState
 from go_rl.policy.weights import load_weights
 
@@ -78,37 +77,6 @@ def test_weights_and_optimizer_are_those_of_the_uninterrupted_run(runs):
     assert not equal(first.learner.params, fresh().learner.params)
 
 
-def test_the_log_is_that_of_the_uninterrupted_run(runs):
-    (whole, _), (cut, _), _ = runs
-    lines = (whole / "log.jsonl").read_text()
-    assert lines == (cut / "log.jsonl").read_text()
-    steps = [json.loads(line) for line in lines.splitlines()]
-    assert [line["step"] for line in steps] == [1, 2, 3, 4]
-    validated = [any(name.startswith("validation/") for name in line) for line in steps]
-    assert validated == [False, True, False, True]
-
-
-def test_the_weights_file_holds_the_best_validation(runs):
-    (whole, one), _, _ = runs
-    found = load_weights(whole / WEIGHTS_FILE)
-    assert found.name == "toy"
-    assert equal(found.agent.params, one.agent.params)
-    curve = found.card["validation"]
-    assert [point[0] for point in curve] == [2, 4]
-    assert found.card["best_validation"] == max(point[1] for point in curve)
-
-
-def test_the_card_says_what_training_took(runs):
-    """Of an interrupted run all that was drawn counts, whether it was drawn again or not."""
-    (whole, one), _, _ = runs
-    drawn = CONFIG.updates * CONFIG.problems * sum(CONFIG.sizes.values())
-    effort = effort_of(load_weights(whole / WEIGHTS_FILE).card)
-    assert effort is not None
-    assert (effort.samples, effort.attempts) == (drawn, 1)
-    assert 0 < effort.core_hours < 1
-    assert effort_of(one.card) == effort
-
-
 def test_another_configuration_does_not_go_on(runs, monkeypatch):
     toy_zoo(monkeypatch)
     (whole, _), _, _ = runs
@@ -119,6 +87,7 @@ def test_another_configuration_does_not_go_on(runs, monkeypatch):
         pretrain(replace(CONFIG, ppo=larger), whole)
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_to_more_updates_and_is_then_that_of_the_larger_number(
     runs, tmp_path, monkeypatch
 ):
@@ -130,20 +99,6 @@ def test_a_run_goes_on_to_more_updates_and_is_then_that_of_the_larger_number(
     assert (whole / "log.jsonl").read_text() == (tmp_path / "log.jsonl").read_text()
     with pytest.raises(CheckpointError, match="holds 4 updates, more than updates=2"):
         pretrain(replace(CONFIG, updates=2), tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("orders", "placements"), [(4, 0), pytest.param(0, 4, marks=pytest.mark.slow)]
-)
-def test_a_run_may_draw_one_kind_of_samples_only(orders, placements, tmp_path, monkeypatch):
-    toy_zoo(monkeypatch)
-    samples = SampleConfig(orders=orders, placements=placements)
-    sentences: list[str] = []
-    config = replace(CONFIG, samples=samples, updates=1, validate_every=1)
-    pretrain(config, tmp_path, report=lambda _, sentence: sentences.append(sentence))
-    said, sentence = sentences
-    assert said == COMPILING
-    assert ("order" in sentence, "placement" in sentence) == (orders > 0, placements > 0)
 
 
 def test_a_reward_that_is_not_finite_stops_the_run_before_it_is_saved(tmp_path, monkeypatch):

@@ -4,18 +4,14 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from policy.tiny import chain, lattice, tiny_agent
 
-from go_rl.core import CheckpointError, TrainingError
-from go_rl.policy.learn.config import RING_IMITATION, PPOConfig, RingTrainConfig
+from go_rl.core import CheckpointError
+from go_rl.policy.learn.config import RING_IMITATION
 from go_rl.policy.learn.imitation import imitate
-from go_rl.policy.learn.ppo import divergence
-from go_rl.policy.learn.problems.ring import RingProblems
-from go_rl.policy.learn.ring_imitation.lesson import RingLesson, _pairs
+from go_rl.policy.learn.ring_imitation.lesson import RingLesson
 from go_rl.policy.learn.ring_imitation.teachers import RingTeacher, explored, first_ring_teacher
 from go_rl.policy.ring.ring_plans import RingPlans
 
@@ -44,25 +40,7 @@ def test_imitated_chips_become_the_likeliest():
     assert losses[-10:].mean() < losses[:5].mean()
 
 
-def test_imitated_graph_level_decisions_become_likely_only_where_they_made_a_difference():
-    def mean(agent) -> np.ndarray:
-        actions, _ = decoder().sample(agent, "order", np.zeros(1, np.float32), 0)
-        return np.asarray(actions["order"].mix[0])
-
-    few = replace(QUICK, updates=40)
-    taught, _ = imitate(tiny_agent(), [lesson(2.0)], few, 0)
-    level, _ = imitate(tiny_agent(), [lesson(2.0, taught=False)], few, 0)
-    assert np.abs(mean(taught) - 2.0).mean() < np.abs(mean(level) - 2.0).mean() - 0.1
-
-
-def test_pairs_put_the_lower_chip_first():
-    chip = np.random.default_rng(0).integers(0, 5, 40).astype(np.int16)
-    pairs = _pairs(chip, np.random.default_rng(1))
-    counted = pairs[pairs[:, 0] != pairs[:, 1]]
-    assert len(counted) > len(pairs) / 2
-    assert (chip[counted[:, 0]] < chip[counted[:, 1]]).all()
-
-
+@pytest.mark.slow
 def test_teachers_only_improve_and_survive_the_file(tmp_path: Path):
     uneven = RingPlans(lattice(1))
     first = first_ring_teacher(uneven, None, 0)
@@ -79,32 +57,3 @@ def test_teachers_only_improve_and_survive_the_file(tmp_path: Path):
     path.write_bytes(b"no plan")
     with pytest.raises(CheckpointError, match="delete it"):
         RingTeacher.load(path)
-
-
-def test_a_known_plan_teaches_where_it_is_better():
-    uneven = RingPlans(lattice(1))
-    first = first_ring_teacher(uneven, None, 0)
-    known = uneven.workspace.nodes_of(first.chip[None])[0]
-    assert first_ring_teacher(uneven, known, 1).seconds <= first.seconds
-
-
-def test_the_divergence_of_equal_weights_is_zero_and_otherwise_positive():
-    log_prob = jnp.asarray(np.random.default_rng(0).normal(size=(4, 3)), jnp.float32)
-    ones = jnp.ones((4, 3))
-    assert divergence(log_prob, log_prob, ones) == 0
-    assert divergence(log_prob, log_prob + 0.5, ones) > 0
-    assert divergence(log_prob, log_prob - 0.5, ones) > 0
-    gradient = jax.grad(lambda x: divergence(x, log_prob, ones))(log_prob)
-    assert np.abs(gradient).max() == 0
-
-
-def test_named_problems_are_drawn_as_often_as_asked_for():
-    config = RingTrainConfig(max_nodes=800)
-    problems = RingProblems(config)
-    named = {problem.graph for problem in problems.named}
-    assert {"deep-cross", "gcn-16-layers", "fractalnet-4"} <= named
-    assert "grid-lstm-1-layer" not in named
-    with pytest.raises(TrainingError, match="named_share"):
-        replace(config, named_share=1.5)
-    with pytest.raises(TrainingError, match="anchor"):
-        PPOConfig(anchor=-1.0)

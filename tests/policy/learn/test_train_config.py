@@ -1,12 +1,8 @@
 """Configurations of training: bad values are named, JSON round trips."""
 
-from dataclasses import replace
-
 import pytest
-from policy.learn.toys import CONFIG
 
-from go_rl.core import ProblemError, TrainingError
-from go_rl.policy.learn.advantage import RunningBaseline
+from go_rl.core import TrainingError
 from go_rl.policy.learn.config import (
     DispatchTrainConfig,
     FineTuneConfig,
@@ -15,8 +11,6 @@ from go_rl.policy.learn.config import (
     RingTrainConfig,
     SampleConfig,
 )
-from go_rl.policy.learn.problems.makespan import MakespanProblems
-from go_rl.policy.learn.problems.ring import RingProblems
 
 
 @pytest.mark.parametrize(
@@ -63,19 +57,3 @@ from go_rl.policy.learn.problems.ring import RingProblems
 def test_bad_values_are_named(make, message):
     with pytest.raises(TrainingError, match=message):
         make()
-
-
-def test_runs_of_two_configurations_are_told_apart():
-    config = NodesTrainConfig(decide=(("fusion",),))
-    assert not config.differing(replace(config, updates=config.updates + 1).to_json())
-    differing = replace(config, decide=(("placement",),)).differing(config.to_json())
-    assert differing.startswith("decide was [")
-    assert config.differing("{") == "its configuration is damaged"
-
-
-def test_the_cost_reaches_the_problems_of_a_run():
-    """Graphs of the zoo bring no profile."""
-    with pytest.raises(ProblemError, match="brings no measured seconds"):
-        RingProblems(replace(CONFIG, cost="profiled")).draw(0, RunningBaseline())
-    with pytest.raises(ProblemError, match="brings no measured seconds"):
-        MakespanProblems(NodesTrainConfig(cost="profiled")).draw(0, RunningBaseline())

@@ -8,7 +8,6 @@ from onnx import TensorProto, helper
 
 import go_rl
 from go_rl.core import SplitError
-from go_rl.report.page.model_explorer import onnx_ids
 
 
 def _value(name, element=TensorProto.FLOAT, shape=(4,)):
@@ -48,10 +47,6 @@ def model(tmp_path):
 IDS = ["node", "dup", "dup_1", "node_1", "if", "dup_4", "node_2"]
 
 
-def test_names_are_those_of_the_adapter(model):
-    assert onnx_ids(onnx.load(model).graph) == IDS
-
-
 def test_the_adapter_itself_has_these_names(model):
     adapter = pytest.importorskip("model_explorer_onnx.main").ONNXAdapter()
     graph = adapter.convert(str(model), {})["graphs"][0]
@@ -59,6 +54,7 @@ def test_the_adapter_itself_has_these_names(model):
     assert set(IDS) <= {node.id for node in graph.nodes}
 
 
+@pytest.mark.slow
 def test_node_data_are_for_both_graphs(model, tmp_path):
     result = go_rl.optimize(model, hardware="p100x2", decide="placement", samples=2,
                             method="default")  # fmt: skip
@@ -80,11 +76,3 @@ def test_node_data_are_for_both_graphs(model, tmp_path):
     with pytest.raises(SplitError, match="is of another model: its operator 0 is Tanh"):
         go_rl.view(result, tmp_path / "p.html", model_explorer=tmp_path / "g.json",
                    onnx=tmp_path / "other.onnx")  # fmt: skip
-
-
-def test_a_plan_of_a_model_with_subgraphs_is_annotated(model, tmp_path):
-    plan = go_rl.optimize(model, hardware="p100x2", decide="placement", samples=2,
-                          method="default", fixed={"if/*": 1, "a": 0}).best  # fmt: skip
-    go_rl.export_sink(plan, model, "onnx", tmp_path / "staged.onnx")
-    found = onnx.load(tmp_path / "staged.onnx").graph.node[4]
-    assert found.device_configurations[0].pipeline_stage == 1

@@ -2,58 +2,13 @@
 
 from itertools import combinations
 
-import numpy as np
 import pytest
-from page_parts import named_graph
 
 from go_rl.core import OpKind
-from go_rl.core.layered_drawing import GAP, arrange
 from go_rl.graphs.readers.graph_builder import GraphBuilder, Node
 from go_rl.graphs.zoo import zoo_graph
 from go_rl.report.page.nested_layout import OPERATOR, nested_layout
 from go_rl.report.page.scopes import scope_tree
-
-SIZE = (100.0, 20.0)
-
-
-def test_a_short_chain_runs_down():
-    found = arrange([SIZE] * 2, [(0, 1)])
-    assert found.corner == ((0.0, 0.0), (0.0, 20.0 + GAP[1]))
-    assert found.size == (100.0, 40.0 + GAP[1])
-
-
-def test_branches_lie_side_by_side_under_what_they_read():
-    found = arrange([SIZE] * 4, [(0, 1), (0, 2), (1, 3), (2, 3)])
-    (_, top), (left, middle), (right, other), (_, low) = found.corner
-    assert middle == other
-    assert top < middle < low
-    assert right == left + 100.0 + GAP[0]
-
-
-def test_crossings_are_undone():
-    # 0 feeds 3 and 1 feeds 2; in the given order the two lines would cross.
-    found = arrange([SIZE] * 4, [(0, 3), (1, 2)])
-    assert (found.corner[3][0] < found.corner[2][0]) == (found.corner[0][0] < found.corner[1][0])
-
-
-def test_what_nothing_feeds_stands_above_its_reader():
-    chain = [(i, i + 1) for i in range(3)]
-    found = arrange([SIZE] * 5, [*chain, (4, 3)])  # against the order: left out
-    assert found.corner[4][1] == 0.0
-    sizes = [SIZE] * 5
-    found = arrange(sizes, [(1, 2), (2, 3), (3, 4), (0, 4)])  # 0 is a constant of the last
-    assert found.corner[0][1] == found.corner[3][1]
-
-
-def test_a_long_chain_is_folded_into_columns():
-    found = arrange([SIZE] * 60, [(i, i + 1) for i in range(59)])
-    columns = {left for left, _ in found.corner}
-    assert len(columns) > 1
-    assert 0.8 < found.size[0] / found.size[1] < 3.0
-
-
-def test_nothing_is_something():
-    assert arrange([SIZE], []).size == SIZE
 
 
 @pytest.mark.parametrize("name", ["bert-tiny", "resnet18", "dlrm-kaggle"])
@@ -87,17 +42,3 @@ def test_lines_join_what_shares_a_block():
     a, b = 5, 6  # after the four operators and the root
     found = dict(zip(map(tuple, layout.line.tolist()), layout.line_bytes.tolist(), strict=True))
     assert found == {(0, 1): 1.0, (a, b): 6.0, (b, 3): 8.0}
-
-
-def test_bytes_of_lines_are_those_of_edges():
-    graph = zoo_graph("bert-tiny")
-    tree = scope_tree(graph)
-    layout = nested_layout(graph, tree)
-    assert layout.line_bytes.sum() == pytest.approx(graph.edge_bytes.sum())
-    assert (tree.parent[layout.line[:, 0]] == tree.parent[layout.line[:, 1]]).all()
-
-
-def test_equal_graphs_have_equal_places():
-    graph = named_graph(*(f"m{i % 7}/{i}" for i in range(90)))
-    first, second = (nested_layout(graph, scope_tree(graph)).box for _ in range(2))
-    assert np.array_equal(first, second)

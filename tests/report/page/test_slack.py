@@ -10,15 +10,6 @@ from go_rl.report.page.timetable import slack_of
 from go_rl.report.timeline.plan_timeline import plan_timeline
 
 
-def test_what_the_load_of_a_stage_leaves():
-    problem = problem_on(named_graph("a", "b", "c"), "ring2", Objective.RING)
-    plan = planned(problem, [0, 0, 1])
-    load = plan.evaluation.device_seconds
-    assert load[0] > load[1]
-    wanted = plan.value - load[[0, 0, 1]]
-    assert slack_of(problem, plan, None) == pytest.approx(wanted)
-
-
 def test_by_hand():
     """a (1 s) on device 0 is sent in 1 s to c (2 s) on device 1; b (1 s) runs there before, and d
     (1 s) on device 0 whenever."""

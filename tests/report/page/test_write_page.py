@@ -5,13 +5,13 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
-from page_parts import named_graph, planned, problem_on, zoo_plan
+from page_parts import named_graph, planned, problem_on
 
 from go_rl.core import Objective, PlanError, Status
 from go_rl.core.evaluation import failed
-from go_rl.report.page.document import ShownPlan, page_document
-from go_rl.report.page.methods_file import method_runs, methods_text, read_methods
-from go_rl.report.page.write_page import page_text, script_json, write_page
+from go_rl.report.page.document import ShownPlan
+from go_rl.report.page.methods_file import read_methods
+from go_rl.report.page.write_page import page_text
 
 VOID = {"meta", "br", "img", "input", "link", "hr"}
 CHAIN = named_graph("enc/a", "enc/b", "c", "d")
@@ -79,48 +79,12 @@ def test_the_data_are_those_of_the_plan():
     assert bars["start"][1] == pytest.approx(shown.problem.seconds[0, 0], rel=1e-4)
 
 
-def test_a_replayed_plan_shows_links_and_kernels():
-    problem, plan = zoo_plan("resnet18", "p100x4", Objective.MAKESPAN)
-    part = page_document([ShownPlan(problem, plan)])["plans"][0]
-    labels = [label for label, _ in part["timetable"]["rows"]]
-    assert labels[:2] == ["device 0 stream", "device 1 stream"]
-    assert "link 0 → 1" in labels
-    assert part["timetable"]["inOrder"]
-    fed = problem.graph.is_fed.nonzero()[0]
-    assert all(part["device"][n] == -1 for n in fed)
-
-
 @pytest.mark.parametrize("name", ["</script>", "<!-- <script>", "a\u2028b", "\x00", "ü€", '"\\'])
 def test_hostile_names_stay_data(name):
     page = page_text([shown_chain(named_graph(name, "b", "c", "d"))])
     document = json.loads(read(page).data)
     assert name in document["graph"]["names"][0] or not name.isprintable()
     assert page.count("</script>") == 2
-
-
-def test_no_text_ends_the_data():
-    text = script_json({"x": "</script><!--\u2028"})
-    assert "<" not in text
-    assert "\u2028" not in text
-    assert json.loads(text) == {"x": "</script><!--\u2028"}
-
-
-def test_the_title_is_text():
-    graph = replace(CHAIN, name="<b>&")
-    page = page_text([shown_chain(graph)])
-    assert "<title>&lt;b&gt;&amp; on ring3</title>" in page
-
-
-def test_equal_plans_give_equal_pages():
-    assert page_text([shown_chain()]) == page_text([shown_chain()])
-
-
-def test_one_operator():
-    problem = problem_on(named_graph("a"), "ring1", Objective.RING)
-    plan = planned(problem, [0])
-    document = json.loads(read(page_text([ShownPlan(problem, plan)])).data)
-    assert document["graph"]["children"] == [[0]]
-    assert document["plans"][0]["moves"] == [[]]
 
 
 def test_a_failure_is_refused():
@@ -136,18 +100,6 @@ def test_a_plan_of_another_graph_is_refused():
     other = shown_chain(named_graph("x", "y", "z"), (0, 0, 1))
     with pytest.raises(PlanError, match="is for another graph: its node 0 is 'x'"):
         page_text([shown_chain(), other])
-
-
-def test_a_file_that_cannot_be_written(tmp_path):
-    (tmp_path / "file").write_text("")
-    with pytest.raises(PlanError, match=r"file/page\.html: cannot be written"):
-        write_page([shown_chain()], tmp_path / "file" / "page.html")
-
-
-def test_methods_are_read_as_they_were_written(tmp_path):
-    plans = [shown_chain().plan, replace(shown_chain().plan, optimizer="other")]
-    (tmp_path / "methods.json").write_text(methods_text(plans, 1e-9))
-    assert read_methods(tmp_path / "methods.json") == method_runs(plans, 1e-9)
 
 
 @pytest.mark.parametrize("content", ["{}", "[]", "{", '{"bound": 1, "methods": [{}]}'])

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from go_rl.core import GoRLError, MissingDependencyError, RecordError
 from go_rl.runtime.records import Record, RecordStore
-from go_rl.runtime.records.database import open_engine
 
 WRITER = """
 import sys
@@ -61,13 +60,6 @@ def test_the_newer_record_takes_the_older_ones_place(store, measured):
     assert store.find("cpu-1") == [better, measured("b"), measured("c")]
 
 
-def test_more_workloads_than_one_question_may_name(store, measured):
-    records = [measured(f"{i:05}") for i in range(1201)]
-    store.add(reversed(records))
-    assert store.find("cpu-1", [r.workload for r in records]) == records
-    assert len(store.keys("cpu-1")) == 1201
-
-
 KEYS = st.tuples(st.sampled_from("abé"), st.sampled_from(["t", "u"]), st.integers(0, 2))
 
 
@@ -87,40 +79,6 @@ def test_the_store_agrees_with_a_dictionary(batches):
             expected = [truth[key] for key in sorted(truth) if key[1] == target]
             assert store.find(target) == expected
             assert store.count(target) == len(store.keys(target)) == len(expected)
-
-
-def test_the_file_is_made_with_its_folder_by_the_first_writing(tmp_path, measured):
-    path = tmp_path / "new" / "folder" / "records.db"
-    with RecordStore(str(path)) as store:
-        store.add([])
-        assert (store.find("cpu-1"), store.keys("cpu-1"), store.targets()) == ([], set(), [])
-        assert store.count("cpu-1") == 0
-        assert not (tmp_path / "new").exists()
-        store.add([measured()])
-    assert [p.name for p in path.parent.iterdir()] == ["records.db"]
-    with RecordStore(f"sqlite:///{path}") as again:
-        assert again.find("cpu-1") == [measured()]
-
-
-def test_a_store_may_be_used_again_after_closing_and_its_file_replaced(store, measured, tmp_path):
-    store.add([measured()])
-    store.close()
-    assert store.count("cpu-1") == 1
-    (tmp_path / "records.db").unlink()
-    assert store.count("cpu-1") == 0
-    store.add([measured("b")])
-    assert store.find("cpu-1") == [measured("b")]
-
-
-def test_an_empty_file_and_one_begun_by_a_writer_that_was_killed_hold_nothing(tmp_path, measured):
-    path = tmp_path / "records.db"
-    path.touch()
-    with RecordStore(path) as store:
-        assert store.targets() == []
-        run_sql(path, "CREATE TABLE go_rl_records_version (version INTEGER NOT NULL PRIMARY KEY)")
-        assert store.targets() == []
-        store.add([measured()])
-        assert store.targets() == ["cpu-1"]
 
 
 def test_all_records_of_a_call_or_none(store, measured, tmp_path):
@@ -195,22 +153,6 @@ def test_damaged_rows_are_refused_by_workload(store, measured, tmp_path, change)
     run_sql(tmp_path / "records.db", f"UPDATE go_rl_records SET {change}")
     with pytest.raises(RecordError, match=r"records\.db: the record of workload 'w' is damaged"):
         store.find("cpu-1")
-
-
-def test_a_target_that_is_no_text_is_refused(store, measured, tmp_path):
-    store.add([measured(), measured("b")])
-    run_sql(tmp_path / "records.db", "UPDATE go_rl_records SET target = x'ff00' WHERE workload='b'")
-    with pytest.raises(RecordError, match=r"records\.db: a target is b'.*' and no text; delete"):
-        store.targets()
-    run_sql(tmp_path / "records.db", "UPDATE go_rl_records SET reason = x'ff00'")
-    with pytest.raises(RecordError, match=r"workload 'w' is damaged .its reason is no text"):
-        store.find("cpu-1")
-
-
-def test_text_of_a_postgresql_database_without_an_encoding_is_text():
-    pytest.importorskip("psycopg")
-    engine, _ = open_engine("postgresql://me@host/x")
-    assert engine.dialect.client_encoding == "utf8"
 
 
 @pytest.mark.parametrize("url", ["postgresql://me:hu@sh@host/x", "postgresql://me:hu@s/h@host/x"])

@@ -61,13 +61,9 @@ def write_together(url: str, writers: int, each: int) -> None:
     assert {found[f"shared-{i}"].details["writer"] for i in range(each)} <= set(names)
 
 
+@pytest.mark.slow
 def test_processes_lose_and_tear_nothing(url):
     write_together(url, writers=3, each=10)
-
-
-@pytest.mark.slow
-def test_two_thousand_writes_of_ten_processes(url):
-    write_together(url, writers=10, each=200)
 
 
 def test_postgresql_keeps_what_sqlite_keeps(postgres, tmp_path, measured):
@@ -80,16 +76,6 @@ def test_postgresql_keeps_what_sqlite_keeps(postgres, tmp_path, measured):
             found.append(store.find("cpu-1", ["v", "w"]))
     assert found[0] == found[1]
     assert {record.key for record in found[0]} == {record.key for record in records}
-
-
-def test_the_newer_of_two_records_is_merged(tmp_path, measured):
-    old = measured("a", measured_at="2025-01-01T00:00:00+00:00", seconds=1.0)
-    new = measured("a", measured_at="2025-01-02T00:00:00+00:00", seconds=2.0)
-    with RecordStore(tmp_path / "r.sqlite") as store:
-        assert store.merge([old, measured("b")]) == 2
-        assert store.merge([new]) == 1
-        assert store.merge([old]) == 0
-        assert [record.seconds for record in store.find("cpu-1")] == [2.0, 0.25]
 
 
 def test_a_full_disk_is_an_error_in_words_and_nothing_is_lost(tmp_path, measured, monkeypatch):

@@ -6,9 +6,9 @@ import pytest
 from go_rl.core.files.strict_json import parse_json
 from go_rl.runtime.records import canonical_json
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.loop.nouns import Candidate, draw_fresh
+from go_rl.tuning.loop.nouns import Candidate
 from go_rl.tuning.pools.candidate_pool import load_pools
-from go_rl.tuning.pools.replay import NEAREST, ReplayBackend
+from go_rl.tuning.pools.replay import ReplayBackend
 from tests.tuning.toy_pools import pool, pool_set
 
 
@@ -48,20 +48,6 @@ def test_replaying_gives_what_was_recorded_and_moves_the_clock():
         backend.measure(0, [Candidate("x")])
 
 
-def test_a_pool_is_drawn_without_replacement_and_neighbours_are_near():
-    space, rng = ReplayBackend(pools()).space(1), np.random.default_rng(0)
-    drawn = space.draw(100, rng)
-    assert len({candidate.key for candidate in drawn}) == len(drawn) == 30
-    known = {candidate.key for candidate in drawn[:25]}
-    fresh = draw_fresh(space, 10, known, rng)
-    assert {candidate.key for candidate in fresh} == {candidate.key for candidate in drawn[25:]}
-    near = {int(space.neighbour(Candidate(f"{15:016x}"), rng).key, 16) for _ in range(200)}
-    assert near <= set(range(15 - NEAREST, 15 + NEAREST + 1)) - {15}
-    assert space.features(drawn[:3]).shape == (3, 1)
-    alone = ReplayBackend(pool_set(pool("conv2d", 1, 1e7, [1e-3]))).space(0)
-    assert alone.neighbour(Candidate(f"{0:016x}"), rng) is None
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -82,16 +68,3 @@ def test_files_that_are_damaged_or_foreign_are_refused(tmp_path, change, said):
     np.savez_compressed(path, **arrays)
     with pytest.raises(TuningError, match=said):
         load_pools(path)
-
-
-def test_files_that_are_none_are_refused(tmp_path):
-    path = tmp_path / "toy.npz"
-    pools().save(path)
-    path.write_bytes(path.read_bytes()[:-200])
-    with pytest.raises(TuningError, match="cannot be read as candidate pools"):
-        load_pools(path)
-    with pytest.raises(TuningError, match="no recorded network 'resnet'"):
-        load_pools("resnet")
-    one = pools().pools[0]
-    with pytest.raises(TuningError, match="a candidate is there twice"):
-        type(one)(one.operator, one.seconds, one.spent, one.features, one.keys * 0)

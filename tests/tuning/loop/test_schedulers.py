@@ -1,24 +1,19 @@
 """Schedulers: scores worked out by hand, choices, names."""
 
-from math import inf, isnan, log, sqrt
+from math import isnan, log, sqrt
 
-import numpy as np
 import pytest
 
 from go_rl.tuning.config import TuningError
 from go_rl.tuning.loop.belief.belief import CurvePrediction
 from go_rl.tuning.loop.nouns import Candidate, Trial, TunedOperator
 from go_rl.tuning.loop.schedulers import SCHEDULERS, scheduler_of
-from go_rl.tuning.loop.schedulers.ansor_gradient import AnsorGradient
 from go_rl.tuning.loop.schedulers.predicted_gains import PredictedGains
-from go_rl.tuning.loop.schedulers.registry import WITH_BELIEF, live_scheduler
-from go_rl.tuning.loop.schedulers.sequential import Sequential
-from go_rl.tuning.loop.schedulers.upper_confidence_bound import RELATIVE, UpperConfidenceBound
-from go_rl.tuning.loop.slot_loop import tune_operators
+from go_rl.tuning.loop.schedulers.registry import live_scheduler
+from go_rl.tuning.loop.schedulers.upper_confidence_bound import UpperConfidenceBound
 from go_rl.tuning.loop.slots import SlotConfig
 from go_rl.tuning.loop.tuning_state import TrialBatch, TuningState
-from go_rl.tuning.pools.replay import ReplayBackend
-from tests.tuning.toy_pools import PEAK, InOrder, paths_of, pool, pool_set
+from tests.tuning.toy_pools import PEAK
 
 
 def state_of(operators, slots, first, seed=0, seconds=1000.0):
@@ -69,23 +64,6 @@ def test_rounds_go_from_the_whole_to_the_slowest_and_back():
     assert rounds.choose(state) == 3
 
 
-def test_operators_join_and_leave():
-    state = state_of(operators(2, 1), [], [1e-3, 2e-3])
-    state.meet((*operators(0, 3), TunedOperator("conv2d c", "w2", 1, 1e7)))
-    assert state.latency == float("inf")
-    state.add(TrialBatch("known", 2, 0, (Trial(Candidate("a"), 4e-3, 0.0),), 0.0))
-    assert state.latency == pytest.approx(3 * 2e-3 + 4e-3)
-    assert (state.finished(0), state.unfinished) == (True, [1, 2])
-
-
-def test_a_verdict_counts_more_than_seconds():
-    state = state_of(operators(1), [], [2e-3])
-    for seconds, verdict in ((1e-3, False), (2.5e-3, True)):
-        trial = Trial(Candidate("x"), seconds, 1.0, verdict=verdict)
-        state.add(TrialBatch("slot", 0, 1, (trial,), 1.0))
-    assert state.latency == pytest.approx(2.5e-3)
-
-
 def test_the_upper_confidence_bound_by_hand():
     # a: 8 ms at first, now 2 ms = 5 GFLOP/s; 5 more are 1 ms less, three times in the network.
     state = state_of(operators(3, 9), [(0, 4e-3), (1, 5e-4), (0, 2e-3)], [8e-3, 5e-4])
@@ -98,96 +76,6 @@ def test_the_upper_confidence_bound_by_hand():
     assert scheduler.choose(state) == 0
     assert scheduler.predicted(state, 0) == pytest.approx(3e-3)
     assert len(belief.asked) == 2  # once an operator, however often it is looked at
-
-
-def test_the_bonus_of_a_short_network_and_one_in_proportion_to_the_latency():
-    nothing = PredictedGains(Improves(dict.fromkeys(range(9), 0.0)))
-    short = state_of(operators(1, 1), [(0, 1e-4), (0, 1e-4), (1, 8e-4)], [1e-4, 8e-4])
-    paper = UpperConfidenceBound(nothing)
-    assert paper.score(short, 0) == pytest.approx(sqrt(0.2 * log(4) / 2))
-    assert paper.score(short, 1) == pytest.approx(sqrt(0.2 * log(4)))
-    # 0.1 % of 0.9 ms stand for a millisecond
-    relative = UpperConfidenceBound(nothing, RELATIVE)
-    assert relative.score(short, 0) == pytest.approx(0.9e-3 * sqrt(2 * log(4) / 2))
-    assert relative.choose(short) == 1
-
-
-def test_only_the_operator_that_had_trials_is_believed_anew():
-    state = state_of(operators(1, 1), [(0, 4e-3), (1, 4e-3)], [8e-3, 8e-3])
-    belief = Improves(dict.fromkeys(range(1, 9), 1e9))
-    scheduler = UpperConfidenceBound(PredictedGains(belief))
-    scheduler.choose(state)
-    state.add(TrialBatch("slot", 1, 3, (Trial(Candidate("x"), 3e-3, 1.0),), 1.0))
-    scheduler.choose(state)
-    assert [(length, seed) for length, _, seed in belief.asked] == [
-        (2, (0, 0)), (2, (0, 1)), (3, (0, 1)),
-    ]  # fmt: skip
-
-
-def test_operators_that_never_had_a_slot_come_first_the_slowest_of_them_before_others():
-    state = state_of(operators(1, 2, 1), [(0, 4e-3)], [8e-3, 3e-3, 5e-3])
-    gains = PredictedGains(Improves(dict.fromkeys(range(9), 1e9)))
-    scheduler = UpperConfidenceBound(gains)
-    assert scheduler.score(state, 1) == inf
-    assert scheduler.choose(state) == 1  # 2 · 3 ms before 5 ms
-
-
-def test_ansors_gradient_by_hand():
-    ends = [8e-3, 4e-3, 2e-3, 1e-3]
-    slots = [(0, each) for each in ends] + [(1, 1e-4)]
-    alone = state_of(operators(2, 1), slots, [9e-3, 1e-3])
-    # backward (1 - 8) / 3 ms; forward 1 - 1/4 - 1 ms; 2 · (0.2 · -7/3 + 0.8 · -1/4) ms
-    assert AnsorGradient().gradient(alone, 0) == pytest.approx(-4e-3 / 3)
-    # another convolution has 1e11 FLOP/s: β · 1e7 / 1e11 = 0.2 ms, so that forward is -0.8 ms
-    alike = state_of(operators(2, 1, kinds=("conv2d",)), slots, [9e-3, 1e-3])
-    assert AnsorGradient().gradient(alike, 0) == pytest.approx(2 * (-1.4e-3 / 3 - 0.64e-3))
-    assert AnsorGradient().choose(alike) == 0
-
-
-def test_ansor_gives_each_a_slot_in_turn_first():
-    state = state_of(operators(1, 1, 1), [(0, 1e-3)], [1e-3, 1e-3, 1e-3])
-    assert AnsorGradient().choose(state) == 1
-
-
-def test_linear_gives_slots_in_proportion_to_flop():
-    a, b = TunedOperator("conv2d a", "a", 3, 1e7), TunedOperator("conv2d b", "b", 1, 1e7)
-    state, chosen = state_of((a, b), [], [1e-3, 1e-3]), []
-    for number in range(1, 9):
-        chosen.append(scheduler_of("linear").choose(state))
-        state.add(TrialBatch("lapse", chosen[-1], number, (), 1.0))
-    assert (chosen.count(0), chosen.count(1)) == (6, 2)
-
-
-def test_sequential_moves_on_when_an_operator_is_finished_or_had_its_share():
-    state = state_of(operators(1, 1), [(0, 1e-3)], [1e-3, 1e-3])
-    assert Sequential().choose(state) == 0
-    assert Sequential(share=2.0).choose(state) == 1  # the warm-up's second and the slot's
-    assert Sequential(share=1.0).choose(state) is None
-    state.operators[0].exhausted = True
-    assert Sequential().choose(state) == 1
-
-
-def falling(rng, count):
-    """Seconds whose best falls with diminishing returns."""
-    return (1e-3 + 5e-3 * np.exp(-np.arange(count) / rng.uniform(3, 12))) * rng.uniform(0.5, 2)
-
-
-def test_the_oracle_is_at_least_as_good_as_all_on_convex_curves():
-    rng = np.random.default_rng(0)
-    pools = pool_set(*(
-        pool(f"conv2d {k}", int(rng.integers(1, 4)), 1e7, falling(rng, 60)) for k in range(4)
-    ))  # fmt: skip
-    config = SlotConfig(seconds=60.0, batch=4, patience=60, slot=4.0)
-    found = {}
-    for name in SCHEDULERS:
-        if name in WITH_BELIEF:
-            belief = Improves(dict.fromkeys(range(999), 1e9))
-            scheduler = scheduler_of(name, belief)
-        else:
-            scheduler = scheduler_of(name, paths=paths_of(pools))
-        found[name] = tune_operators(ReplayBackend(pools), scheduler, InOrder, config).latency
-    assert min(found, key=found.__getitem__) == "oracle"
-    assert found["oracle"] < found["sequential"]
 
 
 def test_names_that_are_not_there():

@@ -1,24 +1,17 @@
 """The slot loop: slots, lapses, the end of operators, and runs that were killed."""
 
-import errno
-import os
-
 import numpy as np
 import pytest
 
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.loop.journal import FileJournal, MemoryJournal
-from go_rl.tuning.loop.nouns import Candidate, Trial
-from go_rl.tuning.loop.schedulers import SCHEDULERS, scheduler_of
-from go_rl.tuning.loop.schedulers.registry import WITH_BELIEF
+from go_rl.tuning.loop.journal import FileJournal
+from go_rl.tuning.loop.schedulers import scheduler_of
 from go_rl.tuning.loop.slot_loop import tune_operators
 from go_rl.tuning.loop.slots import SlotConfig
 from go_rl.tuning.pools.replay import ReplayBackend
-from go_rl.tuning.tuners import inner_tuner
 from tests.tuning.toy_pools import InOrder, paths_of, pool, pool_set
 
 FALLING = [8e-3, 4e-3, 2e-3, 1e-3, 1e-3, 1e-3, 1e-3, 1e-3]
-FLAT = [1e-3, 1e-3, 1e-3, 1e-3]
 
 
 def tune(pools, name="round-robin", journal=None, listener=None, known=None, **config):
@@ -28,38 +21,6 @@ def tune(pools, name="round-robin", journal=None, listener=None, known=None, **c
         ReplayBackend(pools), scheduler, InOrder, SlotConfig(**given), journal=journal,
         listener=listener, known=known,
     )  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("seconds", "operators", "slot"), [(1200.0, 12, 10.0), (1e6, 5, 100.0), (60.0, 6, 1.0)]
-)
-def test_a_slot_is_a_tenth_of_an_operators_share_or_100_seconds(seconds, operators, slot):
-    assert SlotConfig(seconds=seconds).slot_seconds(operators) == slot
-
-
-def test_static_slots_of_finished_operators_lapse_and_dynamic_ones_are_given_to_others():
-    pools = pool_set(pool("conv2d a", 1, 1e7, FALLING), pool("conv2d b", 1, 1e7, FLAT))
-    static, dynamic = (
-        tune(pools, name, patience=2) for name in ("round-robin", "dynamic-round-robin")
-    )
-    # Warm-up: a trial of each, 2 s. Slots of 2 trials and 2 s: a has 3; b has 3, the last two no
-    # better, and is finished; a has 5; b's slot lapses, or goes to a; a has 7 and is finished.
-    assert (static.elapsed, static.slot, static.trials) == (12.0, 5, 10)
-    assert (dynamic.elapsed, dynamic.slot, dynamic.trials) == (10.0, 4, 10)
-    assert static.latency == dynamic.latency == pytest.approx(2e-3)
-    assert [each.slots for each in static.operators] == [3, 2]
-
-
-def test_the_warm_up_looks_for_a_first_candidate_that_works():
-    pools = pool_set(pool("conv2d a", 2, 1e7, [np.nan, np.nan, 5e-3, 1e-3, 1e-3, 1e-3]))
-    journal = MemoryJournal()
-    state = tune(pools, journal=journal)
-    assert [(b.phase, len(b.trials)) for b in journal.kept][:4] == [
-        ("warm-up", 1), ("warm-up", 1), ("warm-up", 1), ("slot", 2),
-    ]  # fmt: skip
-    assert state.untuned_latency == pytest.approx(1e-2)
-    assert state.latency == pytest.approx(2e-3)
-    assert state.operators[0].curve[:3] == [0.0, 0.0, pytest.approx(2e9)]
 
 
 def test_an_operator_without_a_candidate_that_works_is_given_up():
@@ -98,95 +59,12 @@ def test_no_more_trials_are_made_than_asked_for_and_more_may_be_asked_for(tmp_pa
         SlotConfig(trials=0)
 
 
-def test_known_trials_cost_nothing():
-    pools = pool_set(pool("conv2d a", 1, 1e7, FALLING))
-    known = {0: [Trial(Candidate(f"{i:016x}"), FALLING[i], 1.0) for i in range(4)]}
-    state = tune(pools, known=known)
-    assert state.operators[0].seconds == pytest.approx(1e-3)
-    assert (state.elapsed, state.trials) == (4.0, 4)  # 3 without improvement, in batches of 2
-
-
 def many_pools():
     rng = np.random.default_rng(5)
     return pool_set(*(
         pool(f"conv2d {k}", k + 1, 1e7, 1e-4 + 1e-2 * rng.random(60) ** 3, 0.1 + 0.1 * k)
         for k in range(4)
     ))  # fmt: skip
-
-
-class Killed(Exception):  # noqa: N818 - what happened
-    """The process is gone."""
-
-
-class KillingBackend(ReplayBackend):
-    """Dies at the n-th measurement."""
-
-    def __init__(self, pools, after: int) -> None:
-        super().__init__(pools)
-        self.after = after
-
-    def measure(self, operator, candidates):
-        self.after -= 1
-        if self.after < 0:
-            raise Killed
-        return super().measure(operator, candidates)
-
-
-@pytest.mark.parametrize("kills", [8, pytest.param(50, marks=pytest.mark.slow)])
-def test_kills_are_each_resumed_to_the_same_state(tmp_path, kills):
-    pools, rng = many_pools(), np.random.default_rng(1)
-    config = SlotConfig(seconds=20.0, batch=4, patience=30, seed=3)
-
-    def go(backend, name, journal):
-        return tune_operators(
-            backend, scheduler_of(name, paths=paths_of(pools)), inner_tuner("random"), config,
-            journal=journal,
-        )  # fmt: skip
-
-    names = ("dynamic-random", "ansor", "round-robin", "random", "oracle")
-    whole = {name: go(ReplayBackend(pools), name, None).summary() for name in names}
-    for kill in range(kills):
-        name, path = names[kill % len(names)], tmp_path / f"{kill}.jsonl"
-        for after in rng.integers(1, 12, 2).tolist():
-            with pytest.raises(Killed):
-                go(KillingBackend(pools, after), name, FileJournal(path, {"seed": 3}))
-            text = path.read_bytes()
-            torn = int(rng.integers(0, 40))  # the last line may be half written
-            path.write_bytes(text[: len(text) - torn] if kill % 2 else text)
-        resumed = go(ReplayBackend(pools), name, FileJournal(path, {"seed": 3}))
-        assert _without_rounding(resumed.summary()) == _without_rounding(whole[name])
-
-
-def test_a_disk_that_fills_loses_nothing(tmp_path, monkeypatch):
-    pools, path, synced = many_pools(), tmp_path / "journal.jsonl", os.fsync
-    whole = tune(pools, "dynamic-random", seconds=20.0, batch=4, patience=30).summary()
-    room = [5]
-
-    def full(number: int) -> None:
-        room[0] -= 1
-        if room[0] < 0:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        synced(number)
-
-    def go():
-        journal = FileJournal(path, {"seed": 3})
-        return tune(pools, "dynamic-random", journal, seconds=20.0, batch=4, patience=30)
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(TuningError, match=r"journal\.jsonl: cannot be written \(No space left"):
-        go()
-    monkeypatch.undo()
-    assert path.read_bytes().count(b"\n") == 1 + 5
-    assert _without_rounding(go().summary()) == _without_rounding(whole)
-
-
-def _without_rounding(document):
-    """Clocks that start anew differ in the last digit."""
-    if isinstance(document, dict):
-        return {key: _without_rounding(item) for key, item in document.items()}
-    if isinstance(document, list):
-        return [_without_rounding(item) for item in document]
-    return round(document, 9) if isinstance(document, float) else document
 
 
 @pytest.mark.parametrize(
@@ -221,12 +99,3 @@ def test_journals_that_are_not_of_this_run_are_refused(tmp_path, change, said):
 def test_configurations_out_of_range_are_refused(given, said):
     with pytest.raises(TuningError, match=said):
         SlotConfig(**given)
-
-
-def test_every_scheduler_spends_no_more_than_the_budget_and_a_batch():
-    pools = many_pools()
-    for name in SCHEDULERS:
-        if name in WITH_BELIEF:
-            continue  # tests of the belief
-        state = tune(pools, name, seconds=12.0, batch=4, patience=30, slot=None)
-        assert state.elapsed <= 12.0 + 4 * 0.4 + 1e-6

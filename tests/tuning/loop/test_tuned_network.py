@@ -7,23 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from go_rl.costs.timing.config import CollectConfig
 from go_rl.report.tuning_curve import save_network_curve
-from go_rl.runtime.records import RecordStore
 from go_rl.tuning.config import TuneProgramsConfig, TuningError
 from go_rl.tuning.loop.nouns import Candidate, Trial, TunedOperator
-from go_rl.tuning.loop.trial_records import known_trials, trial_record
 from go_rl.tuning.loop.tuning_state import TrialBatch
-from go_rl.tuning.tvm.backend import credible
-from go_rl.tuning.tvm.compiled import max_relative_error
-from go_rl.tuning.tvm.finish import fastest_candidates
 from go_rl.tuning.tvm.tuned_network import (
     LatencyPoint,
     LeftOperator,
     OperatorOutcome,
     RivalTime,
     TunedNetwork,
-    latency_curve,
     read_candidates,
     write_tuned_network,
 )
@@ -37,17 +30,6 @@ def trial(key: str, seconds: float | None) -> Trial:
 
 def batch(operator: int, *times: float | None, seconds: float = 30.0) -> TrialBatch:
     return TrialBatch("slot", operator, 1, tuple(trial(f"s{t}", t) for t in times), seconds)
-
-
-def test_latency_falls_by_uses_times_what_an_operator_gains():
-    batches = [batch(0, 0.5, None), batch(1, 4.0), batch(1, 1.0, 2.0), batch(0, 0.25)]
-    points = list(latency_curve(batches, OPERATORS, untuned=[1.0, 3.0], fixed=10.0))
-    assert points == [
-        LatencyPoint(0.0, 15.0, 0),
-        LatencyPoint(0.5, 14.0, 2),
-        LatencyPoint(1.5, 12.0, 5),
-        LatencyPoint(2.0, 11.5, 6),
-    ]
 
 
 TUNED = TunedNetwork(
@@ -96,52 +78,6 @@ def test_a_folder_holds_summary_candidates_and_curve(tmp_path):
     assert json.loads((tmp_path / "tuned.json").read_text())["max_relative_error"] is None
 
 
-def test_the_fastest_candidates_are_distinct_and_in_order():
-    batches = [batch(0, 0.5, None, 0.2), batch(1, 4.0), batch(0, 0.3, 0.4)]
-    found = fastest_candidates(batches, 2)
-    assert {k: [candidate.key for candidate in each] for k, each in found.items()} == {
-        0: ["s0.2", "s0.3"], 1: ["s4.0"],
-    }  # fmt: skip
-
-
-def test_times_that_disagree_are_not_taken_at_their_least():
-    assert credible({"seconds": 1.0, "median": 1.4}) == {"seconds": 1.0, "median": 1.4}
-    assert credible({"seconds": 0.4, "median": 1.4}) == {"seconds": 1.4, "median": 1.4}
-
-
-def test_adaptive_is_adatunes_number_of_visits():
-    assert TuneProgramsConfig().candidate_timing == TuneProgramsConfig().timing
-    timing = TuneProgramsConfig(adaptive=True).candidate_timing
-    assert (timing.visits, timing.variation) == (8, 0.02)
-    assert TuneProgramsConfig(adaptive=True).measuring("here").timing == timing
-
-
-def test_trials_come_back_from_the_store(tmp_path):
-    config = CollectConfig(target="here")
-    times = {"seconds": 0.25, "spread": 0.1, "calls": 3, "median": 0.3, "compile_seconds": 0.1,
-             "slowed": 1.0, "away": 0.0}  # fmt: skip
-    good, bad = trial("good", 0.25), trial("bad", None)
-    with RecordStore(tmp_path / "records.sqlite") as store:
-        store.add([trial_record(OPERATORS[1], good, times, config),
-                   trial_record(OPERATORS[1], bad, "it crashed", config)])  # fmt: skip
-        assert known_trials(store, "elsewhere", OPERATORS) == {}
-        found = known_trials(store, "here", OPERATORS)
-    assert list(found) == [1]
-    assert sorted(found[1], key=lambda t: t.candidate.key) == [bad, good]
-
-
-def test_errors_are_relative_to_the_largest_magnitude():
-    wanted = [np.array([0.0, -4.0], np.float32), np.array([[1.0]], np.float32)]
-    found = [np.array([0.5, -4.0], np.float32), np.array([[1.0]], np.float32)]
-    assert max_relative_error(found, wanted) == 0.125
-    assert max_relative_error([np.array([np.nan])], [np.array([1.0])]) == np.inf
-    assert max_relative_error([np.array([-np.inf])], [np.array([np.inf])]) == np.inf
-    same, other = np.array([np.nan, np.inf, 4.0]), np.array([np.nan, np.inf, 5.0])
-    assert max_relative_error([other], [same]) == 0.25
-    with pytest.raises(TuningError, match="has results of shapes"):
-        max_relative_error(found[:1], wanted)
-
-
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
@@ -172,11 +108,4 @@ def test_folders_without_candidates_are_one_clear_error(tmp_path, content):
     if content is not None:
         (tmp_path / "candidates.json").write_text(content)
     with pytest.raises(TuningError, match=r"candidates\.json: holds no candidates"):
-        read_candidates(tmp_path)
-
-
-def test_candidates_of_several_cores_are_refused(tmp_path):
-    several = replace(TUNED, target="cpu+x86-64-v3+2-cores")
-    write_tuned_network(several, TuneProgramsConfig(), tmp_path)
-    with pytest.raises(TuningError, match="runs on 2-cores, and one core is known"):
         read_candidates(tmp_path)

@@ -34,22 +34,6 @@ def lone(op: str) -> onnx.ModelProto:
     return _model(helper.make_graph([node], "lone", values[:1], values[1:]))
 
 
-def activated(op: str) -> onnx.ModelProto:
-    """An activation of ``x @ w``, (32, 16) by (16, 32), over which a softmax is taken."""
-    weights = np.random.default_rng(0).standard_normal((16, 32)).astype(np.float32)
-    nodes = [
-        helper.make_node("MatMul", ["x", "w"], ["h"]),
-        helper.make_node(op, ["h"], ["a"]),
-        helper.make_node("Softmax", ["a"], ["y"], axis=-1),
-    ]
-    values = [
-        helper.make_tensor_value_info(name, TensorProto.FLOAT, [32, size])
-        for name, size in (("x", 16), ("y", 32))
-    ]
-    initial = [numpy_helper.from_array(weights, "w")]
-    return _model(helper.make_graph(nodes, "activated", values[:1], values[1:], initial))
-
-
 def convolutions() -> onnx.ModelProto:
     """Twice the same convolution with batch normalisation, then a sum."""
     rng = np.random.default_rng(1)

@@ -7,7 +7,6 @@ import pytest
 
 from go_rl.core import ReadError, ZooError
 from go_rl.tuning.config import TuningError
-from go_rl.tuning.tvm.models.hlo_network import random_weight
 from go_rl.tuning.tvm.models.jax_function import jax_network
 from go_rl.tuning.tvm.models.model import ModelInput, TunableNetwork
 from go_rl.tuning.tvm.models.read_model import read_model
@@ -34,23 +33,6 @@ def test_operands_are_those_that_are_read_and_results_are_jaxs():
     np.testing.assert_allclose(tanh, np.tanh([[1.5], [0.0]]), rtol=1e-6)
 
 
-def test_weights_without_numbers_are_random_and_the_same_for_a_seed():
-    abstract = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), WEIGHTS)
-
-    def kept(seed: int) -> np.ndarray:
-        network = jax_network("net", perceptron, (abstract, FLOATS, FLOATS), (0,), seed)
-        return np.concatenate([each.ravel() for each in network.weights.values()])
-
-    assert (kept(1) == kept(1)).all()
-    assert (kept(1) != kept(2)).all()
-    rng = np.random.default_rng(0)
-    kernel = random_weight("layer/kernel", (3, 3, 64, 100), "float32", rng)
-    assert kernel.std() == pytest.approx((2 / 576) ** 0.5, rel=0.02)
-    variance = random_weight("norm/var", (1000,), "float32", rng)
-    assert variance.min() >= 0.5
-    assert abs(random_weight("norm/bias", (1000,), "float32", rng)).mean() < 0.1
-
-
 def test_loops_are_written_out_and_other_types_refused():
     def powers(x):
         return jax.lax.scan(lambda y, _: (y * x, y), x, None, length=3)
@@ -73,22 +55,6 @@ def test_operators_without_a_translation_are_named():
         TuningError, match=r"not translated for TVM: the operator stablehlo\.custom"
     ):
         check_operators(network.program)
-
-
-def test_a_text_of_xla_is_read(tmp_path):
-    function = jax.jit(lambda w, x: jnp.tanh(x @ w))
-    lowered = function.lower(jnp.ones((3, 1)), FLOATS)
-    x = np.array([[0.0, 0.0, 0.25], [0.0, 0.0, -0.125]], np.float32)
-    for form in ("stablehlo", "hlo"):
-        path = tmp_path / f"net.{form}"
-        path.write_text(lowered.as_text(form))
-        network = read_model(path, weights=(0,), seed=3)
-        assert [each.shape for each in network.inputs] == [(2, 3)]
-        (weight,) = network.weights.values()
-        (found,) = network.results([x])
-        np.testing.assert_allclose(found, np.tanh(x @ weight), rtol=1e-5)
-    with pytest.raises(TuningError, match="weight-args names parameter 7, and there are 2"):
-        read_model(path, weights=(7,))
 
 
 @pytest.mark.parametrize(

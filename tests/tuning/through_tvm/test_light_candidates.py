@@ -2,16 +2,12 @@
 
 import numpy as np
 import pytest
-from onnx_networks import activated, saved
 
 pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[tvm]'")
 
 from go_rl.costs.timing.tvm_calls import import_tvm
 from go_rl.tuning.tvm.codegen import CodeTarget, levels_here
-from go_rl.tuning.tvm.compiled import export_network, max_relative_error, run_network
 from go_rl.tuning.tvm.light_candidates import light_candidates
-from go_rl.tuning.tvm.lowering import lower
-from go_rl.tuning.tvm.models.onnx_file import read_network
 from go_rl.tuning.tvm.space import scheduled
 
 pytestmark = pytest.mark.skipif(not levels_here(), reason="not an x86-64 of level 2 or more")
@@ -63,30 +59,3 @@ def test_they_compute_what_the_loops_compute(make, shape, expected, candidates, 
         tvm.compile(made, target=code.tvm()).jit()["main"](tvm.runtime.tensor(given), result)
         np.testing.assert_allclose(result.numpy(), wanted, rtol=1e-5)
         assert not any(name in str(made) for name in ("squares", "twice"))  # computed where read
-
-
-def test_loops_of_unknown_length_have_no_vectors():
-    tvm = import_tvm()
-    te, n = tvm.te, tvm.te.var("n")
-    given = te.placeholder((n,), name="given")
-    result = te.compute((n,), lambda i: given[i] + 1.0, name="result")
-    function = te.create_prim_func([given, result]).with_attr("global_symbol", "main")
-    found = light_candidates(tvm.IRModule({"main": function}), CodeTarget(LEVEL))
-    assert len(found) <= 1
-
-
-@pytest.mark.parametrize("op", ["Tanh", "Sigmoid", "Erf"])
-def test_activations_are_polynomials_in_the_product_s_loops(tmp_path, op):
-    network = read_network(saved(activated(op), tmp_path / "net.onnx"), {})
-    net = lower(network, CodeTarget(LEVEL))
-    if op == "Tanh":
-        assert "fast_tanh" in net.tuned[0].names[0]
-    path, rng = tmp_path / "module.so", np.random.default_rng(0)
-    light = {
-        number: light_candidates(each.module, net.code)[-1]
-        for number, each in enumerate(net.functions)
-        if number >= len(net.tuned)
-    }
-    export_network(net, light, path)
-    operands = [each.random(rng) for each in network.inputs]
-    assert max_relative_error(run_network(path, operands), network.results(operands)) < 1e-5

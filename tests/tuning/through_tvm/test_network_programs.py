@@ -6,8 +6,9 @@ from onnx_networks import convolutions, saved, two_layers
 
 pytest.importorskip("tvm", reason="TVM is an optional extra: pip install 'go_rl[tvm]'")
 
+from go_rl.compare.benchmark.inputs import DEFAULT
 from go_rl.costs.programs.learn.predictor import ProgramPredictor
-from go_rl.costs.programs.network_latency import DEFAULT, TUNED, network_latency, replayed
+from go_rl.costs.programs.network_latency import TUNED, network_latency, replayed
 from go_rl.tuning.loop.nouns import Trial
 from go_rl.tuning.tuners.program_guide import ProgramGuide
 from go_rl.tuning.tvm.codegen import CodeTarget, levels_here
@@ -34,15 +35,6 @@ def test_two_layers_are_called_one_after_the_other(tmp_path):
     assert all(program.nest is not None and program.exact for program in found.programs)
     assert found.target.title == "cpu x86-64-v2"
     assert replayed(found, np.array([2.0, 3.0]), 0.5) == pytest.approx(6.0)
-
-
-def test_every_call_of_a_function_counts(tmp_path):
-    net = _lowered(tmp_path, convolutions())
-    found = network_programs(net, {})
-    counts = np.bincount(found.called, minlength=len(net.functions)).tolist()
-    assert counts == [function.calls for function in net.functions]
-    assert max(counts) == 2
-    assert all(b < place for place, waits in enumerate(found.before) for b in waits)
 
 
 def test_candidates_take_the_place_of_default_schedules_and_are_priced(tmp_path):

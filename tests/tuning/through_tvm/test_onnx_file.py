@@ -24,13 +24,6 @@ def test_symbolic_dimensions_get_their_sizes(tmp_path):
         read_network(path, {"batsh": 3})
 
 
-def test_whole_numbers_of_random_operands_are_zero_or_one():
-    operand = ModelInput("ids", (50,), "int64").random(np.random.default_rng(0))
-    assert operand.dtype == np.int64
-    assert set(operand.tolist()) == {0, 1}
-    assert ModelInput("x", (2, 3), "float32").random(np.random.default_rng(0)).shape == (2, 3)
-
-
 def test_other_types_than_float32_are_refused(tmp_path):
     for dtype in (np.float16, np.float64):
         path = saved(two_layers(dtype), tmp_path / f"{np.dtype(dtype).name}.onnx")

@@ -72,25 +72,6 @@ def test_recurrent_operators_are_written_out(kind, gates, more, direction):
     assert found["MatMul"] >= 5 * ways
 
 
-def test_quantised_convolutions_and_norms_are_written_in_others():
-    weights = {
-        "s": np.float32(0.1), "z": np.uint8(3), "w": RNG.integers(0, 9, (4, 3, 3, 3), np.uint8),
-        "t": np.float32(0.2), "u": np.uint8(1), "v": np.float32(4.0),
-    }  # fmt: skip
-    node = helper.make_node("QLinearConv", ["x", "s", "z", "w", "t", "u", "v", "z"], ["y"])
-    arrays = {name: np.asarray(each) for name, each in weights.items()}
-    old, model = (
-        model_of([node], values("x", TensorProto.UINT8, (1, 3, 6, 6)),
-                 values("y", TensorProto.UINT8), arrays, opset)
-        for opset in (10, 21)
-    )  # fmt: skip
-    assert unsupported(simplified(old, PLAIN), PLAIN) == {}
-    agree(model, {"x": RNG.integers(0, 99, (1, 3, 6, 6), np.uint8)})
-    norm = helper.make_node("LpNormalization", ["x"], ["y"], axis=1, p=1)
-    agree(model_of([norm], values("x", shape=(2, 3)), values("y")),
-          {"x": np.array([[1, 2, 1], [0, 0, 0]], np.float32)})  # fmt: skip
-
-
 def test_a_function_of_the_model_and_one_of_onnx_are_expanded():
     body = [helper.make_node("Mul", ["a", "a"], ["b"])]
     square = helper.make_function("own", "Square", ["a"], ["b"], body,
@@ -105,35 +86,6 @@ def test_a_function_of_the_model_and_one_of_onnx_are_expanded():
     found = agree(model, {"x": RNG.standard_normal(4).astype(np.float32)})
     assert "HardSwish" not in found
     assert found["Mul"] >= 2
-
-
-def test_shape_arithmetic_known_branches_dropout_and_constant_weights_are_folded():
-    """Opset 9: weights of ``ConstantOfShape``, a reshape to what ``Shape`` says, a branch."""
-    branch = [
-        helper.make_graph([helper.make_node(op, ["d"], [name])], name, [], values(name))
-        for op, name in (("Relu", "t"), ("Abs", "e"))
-    ]
-    nodes = [
-        helper.make_node("ConstantOfShape", ["size"], ["w"],
-                         value=helper.make_tensor("v", TensorProto.FLOAT, [1], [0.5])),
-        helper.make_node("MatMul", ["x", "w"], ["m"]),
-        helper.make_node("Dropout", ["m"], ["d", "mask"][:1]),
-        helper.make_node("If", ["yes"], ["i"], then_branch=branch[0], else_branch=branch[1]),
-        helper.make_node("Shape", ["x"], ["s"]),
-        helper.make_node("Gather", ["s", "zero"], ["rows"]),
-        helper.make_node("Unsqueeze", ["rows"], ["row"], axes=[0]),
-        helper.make_node("Concat", ["row", "rest"], ["shape"], axis=0),
-        helper.make_node("Reshape", ["i", "shape"], ["y"]),
-    ]  # fmt: skip
-    weights = {
-        "size": np.array([3, 4]), "yes": np.array(True), "zero": np.array(0),
-        "rest": np.array([2, 2]),
-    }  # fmt: skip
-    inputs = [*values("x", shape=(5, 3)), *values("size", TensorProto.INT64, (2,))]
-    model = model_of(nodes, inputs, values("y", shape=(5, 2, 2)), weights, opset=9)
-    found = agree(model, {"x": RNG.standard_normal((5, 3)).astype(np.float32)})
-    assert found == {"MatMul": 1, "Relu": 1, "Reshape": 1}
-    assert [each.name for each in simplified(model, PLAIN).graph.input] == ["x"]
 
 
 def test_operators_that_are_lacking_are_named_by_their_nodes():

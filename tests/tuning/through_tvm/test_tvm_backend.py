@@ -37,14 +37,6 @@ def test_operators_of_two_layers(tmp_path):
     assert first.workload != second.workload
 
 
-def test_equal_convolutions_are_one_operator(tmp_path):
-    """Batch normalisations go into the weights, so both layers are the same function."""
-    _, net = lowered(tmp_path, convolutions())
-    (only,) = (function.operator for function in net.tuned)
-    assert only.repeats == 2
-    assert only.name == "conv2d_add_relu 1x6x6x4 3x3x4x4 1x6x6x4"
-
-
 def test_candidates_of_a_seed_are_the_same_and_rebuilt_from_json(tmp_path):
     _, net = lowered(tmp_path, two_layers(), batch=64)
     module = net.tuned[0].module
@@ -102,16 +94,6 @@ def test_compiled_networks_compute_what_the_model_does(tmp_path, model, dims):
         found = run_network(path, operands)
         assert max_relative_error(found, network.results(operands)) < 1e-5
     assert [each.name for each in tmp_path.iterdir() if each.suffix == ".so"] == ["module.so"]
-
-
-def test_what_is_not_tuned_has_a_reason(tmp_path):
-    """Four numbers: no sum of products. A product of (1, 8) by 16: 272 FLOP."""
-    _, net = lowered(tmp_path, lone("Relu"))
-    assert (net.tuned, [function.untuned for function in net.functions]) == (
-        (), ["no sum of products"],
-    )  # fmt: skip
-    _, net = lowered(tmp_path, two_layers(), batch=1)
-    assert {function.untuned for function in net.functions} == {"fewer than 10000 FLOP"}
 
 
 def test_an_operator_without_a_design_space_is_left_untuned(tmp_path, monkeypatch):

@@ -1,17 +1,12 @@
 """Fusions to be tried are legal and distinct."""
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from tuning.xla.fakes import program, space
 
 from go_rl.core import Objective
 from go_rl.core.hardware.presets import load_hardware
 from go_rl.costs.models.make_problem import ProblemOptions, make_problem
-from go_rl.graphs.readers.jax.reader import trace_jax
-from go_rl.tuning.xla.fusions import FusionSpace, GraphFusion
-from go_rl.tuning.xla.guided_tuner import propose
-from go_rl.tuning.xla.guides import FixedSettings, Guide
+from go_rl.tuning.xla.fusions import GraphFusion
 from go_rl.verify.kernel_rules import legal_kernels
 
 
@@ -28,19 +23,6 @@ def assert_legal_and_distinct(fusions: list[GraphFusion]) -> None:
         assert legal_kernels(problem, device, None, fusion.leader) == ()
 
 
-def test_the_default_fuses_all_that_may_and_none_nothing():
-    assert [len(part.nodes) for part in space().default.parts] == [3, 3]
-    assert [len(part.nodes) for part in space().none.parts] == [1] * 6
-
-
-def test_parts_name_the_nodes_of_each_kernel():
-    for fusion in (space().default, space().none):
-        assert [p.hash for p in fusion.parts] == list(fusion.kernels.hashes)
-        nodes = sorted(node for part in fusion.parts for node in part.nodes)
-        assert nodes == np.flatnonzero(~program().graph.is_fed).tolist()
-        assert all(fusion.leader[n] == part.nodes[0] for part in fusion.parts for n in part.nodes)
-
-
 def test_a_pool_is_legal_and_distinct_and_begins_with_the_default():
     pool = space().pool(12, rng())
     assert len(pool) > 4
@@ -53,30 +35,3 @@ def test_mutants_are_legal_and_distinct_and_others_than_their_parent():
     mutants = space().mutants([space().default], 4, rng())
     assert any(fusion.key != space().default.key for fusion in mutants)
     assert_legal_and_distinct(mutants)
-
-
-def test_a_graph_of_one_node_has_one_fusion():
-    one = FusionSpace(trace_jax(jnp.tanh, jax.ShapeDtypeStruct((4,), jnp.float32)))
-    assert len(one.pool(10, rng())) == 1
-    assert one.mutants([one.default], 10, rng()) == []
-
-
-class FewestKernels:
-    """Prefers many kernels to few."""
-
-    def order(self, fusions):
-        return -np.array([len(fusion.parts) for fusion in fusions], np.float64)
-
-    def learn(self, measured):
-        pass
-
-
-def test_a_guide_that_predicts_orders_all_generations_by_its_scores():
-    guide = Guide("many", FewestKernels(), FixedSettings(), predicts=True)
-    found = propose(space(), guide, space().default, 6, rng())
-    counts = [len(fusion.parts) for fusion in found]
-    assert counts[0] == 6
-    assert counts == sorted(counts, reverse=True)
-    assert_legal_and_distinct(found)
-    hasty = propose(space(), guide, None, 6, rng(), over=lambda: True)
-    assert {f.key for f in hasty} == {f.key for f in space().pool(6, rng())}

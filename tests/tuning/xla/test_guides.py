@@ -1,6 +1,5 @@
 """Guides order candidates as can be computed by hand."""
 
-from dataclasses import replace
 from functools import cache
 
 import jax
@@ -13,16 +12,14 @@ from tuning.xla.fakes import space
 
 from go_rl.core import GoRLError
 from go_rl.costs.kernels.batch import batch_of
-from go_rl.costs.kernels.measure.settings import FLAG_SETTINGS
 from go_rl.costs.kernels.network import KernelNetwork, KernelNetworkConfig
 from go_rl.costs.kernels.predictor import KernelPredictor
 from go_rl.costs.kernels.training import TrainedNetwork
 from go_rl.costs.models.analytical import Analytical
 from go_rl.costs.models.kernel_cache import kernel_work
-from go_rl.costs.tiles.ranks.predictor import FlagRanks, RankPredictor
 from go_rl.graphs.cutting.opcode_names import vocabulary_of
 from go_rl.tuning.config import TuneConfig, TuningError
-from go_rl.tuning.xla.guides import FixedSettings, guide_of, learned_guide, shipped_settings
+from go_rl.tuning.xla.guides import guide_of
 from go_rl.tuning.xla.priced_fusions import PricedFusions
 
 BOTH = [space().default, space().none]
@@ -54,21 +51,6 @@ def test_a_fusion_costs_the_sum_of_its_kernels_and_each_is_priced_once():
     assert asked == [2, 6]
 
 
-def test_measured_kernels_cost_what_was_measured_and_others_are_put_right(monkeypatch):
-    """Predicted is 1 us for each kernel, measured twice that; too few to learn from, then not."""
-    priced = PricedFusions(lambda kernels: np.full(kernels.num_kernels, 1e-6))
-    default, none = ({part.hash for part in fusion.parts} for fusion in BOTH)
-    assert priced.order(BOTH).tolist() == pytest.approx([2e-6, 6e-6])
-    priced.learn(dict.fromkeys(default, 2e-6))
-    assert priced.order(BOTH).tolist() == pytest.approx([4e-6, 6e-6])
-    for module in ("go_rl.costs.kernels.residuals", "go_rl.tuning.xla.priced_fusions"):
-        monkeypatch.setattr(f"{module}.FEWEST", 2)
-    priced.learn(dict.fromkeys(default, 2e-6) | {"of another fusion": 5.0})
-    assert priced.order(BOTH).tolist() == pytest.approx([4e-6, 12e-6])
-    priced.learn(dict.fromkeys(default, 2e-6) | dict.fromkeys(none, float("inf")))
-    assert priced.order(BOTH).tolist() == pytest.approx([4e-6, float("inf")])
-
-
 def test_the_analytical_guide_sums_its_model_and_says_what_it_cannot():
     guide = guide_of(TuneConfig(guide="analytical", target="cpu-1"))
     from go_rl.tuning.xla.guides import _device
@@ -78,93 +60,6 @@ def test_the_analytical_guide_sums_its_model_and_says_what_it_cannot():
     np.testing.assert_allclose(guide.fusions.order(BOTH), expected)
     assert expected[0] < expected[1]
     assert any("does not tell settings apart" in note for note in guide.notes)
-
-
-def test_the_learned_guide_sums_predictions_and_says_that_no_ranking_ships(monkeypatch):
-    """Each kernel is predicted to take 1 us for each of its nodes, operands included."""
-
-    def predict(weights, kernels):
-        assert weights is tiny_weights()
-        return 1e-6 * np.bincount(kernels.kernel)
-
-    monkeypatch.setattr(KernelPredictor, "predict", predict)
-    guide = learned_guide(tiny_weights())
-    expected = [1e-6 * len(f.kernels.kernel) for f in BOTH]
-    np.testing.assert_allclose(guide.fusions.order(BOTH), expected)
-    assert guide.predicts
-    assert "No ranking of settings ships for cpu-1" in guide.notes[0]
-    scores = guide.settings.order(space().default.kernels)
-    assert scores.tolist() == [list(range(len(FLAG_SETTINGS)))] * 2
-
-
-def test_a_ranking_of_settings_takes_the_place_of_the_fixed_order():
-    class Last:
-        def order(self, kernels):
-            return -np.tile(np.arange(8.0), (kernels.num_kernels, 1))
-
-    ranks = Last()
-    guide = learned_guide(tiny_weights(), ranks)
-    assert guide.settings is ranks
-    assert guide.notes == ()
-
-
-def test_the_learned_guide_says_on_which_other_processor_it_learned(monkeypatch):
-    here = "go_rl.tuning.xla.guides.processor_name"
-    monkeypatch.setattr(here, lambda: "Acme family 1 model 3")
-    for processor, said in (
-        ("Acme family 1 model 2", ["Acme family 1 model 2, and this machine's is Acme family 1"]),
-        ("Acme family 1 model 3", []),
-        ("", []),
-    ):
-        weights = replace(tiny_weights(), card={"processor": processor})
-        notes = learned_guide(weights, FixedSettings()).notes
-        assert len(notes) == len(said)
-        assert all(text in note for text, note in zip(said, notes, strict=True))
-
-
-def test_a_ranking_that_ships_for_the_target_is_taken(monkeypatch):
-    asked = []
-    weights = object.__new__(RankPredictor)
-
-    def shipped(target, task):
-        asked.append((target, task))
-        return weights if target == "cpu-1" else None
-
-    monkeypatch.setattr("go_rl.tuning.xla.guides.shipped_ranks", shipped)
-    found = shipped_settings("cpu-1")
-    assert isinstance(found, FlagRanks)
-    assert found.predictor is weights
-    assert shipped_settings("gpu-9") is None
-    assert asked == [("cpu-1", "flags"), ("gpu-9", "flags")]
-
-
-def test_ranks_that_are_named_are_taken(monkeypatch, tmp_path):
-    path = tmp_path / "w.npz"
-    tiny_weights().save(path)
-    known, config = object.__new__(RankPredictor), TuneConfig(cost=f"learned:{path}", ranks="mine")
-    monkeypatch.setattr(RankPredictor, "load", lambda name: {"mine": known}[name])
-    monkeypatch.setattr(RankPredictor, "tasks", ("flags",))
-    settings = guide_of(config).settings
-    assert isinstance(settings, FlagRanks)
-    assert settings.predictor is known
-    monkeypatch.setattr(RankPredictor, "tasks", ("tiles",))
-    with pytest.raises(TuningError, match="--ranks mine: ranks tiles, not XLA's flags"):
-        guide_of(config)
-
-
-def test_lots_follow_the_seed_and_everything_is_taken_as_it_comes():
-    one, two, other = (guide_of(TuneConfig(guide="random", seed=s)) for s in (1, 1, 2))
-    drawn = one.fusions.order(BOTH * 5)
-    assert drawn.tolist() == two.fusions.order(BOTH * 5).tolist()
-    assert drawn.tolist() != other.fusions.order(BOTH * 5).tolist()
-    assert drawn.tolist() == 5 * one.fusions.order(BOTH).tolist()
-    kernels = space().none.kernels
-    scores = one.settings.order(kernels)
-    assert scores.tolist() == two.settings.order(kernels).tolist()
-    assert len({tuple(row) for row in scores.tolist()}) == len(set(kernels.hashes))
-    everything = guide_of(TuneConfig(guide="everything"))
-    assert everything.fusions.order(BOTH).tolist() == [0, 1]
-    assert not everything.selective
 
 
 def test_weights_of_another_target_or_none_at_all_are_named(tmp_path):

@@ -3,15 +3,13 @@
 import csv
 import json
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
-from tuning.xla.fakes import MEASURING, Machine, program, space, tune
+from tuning.xla.fakes import MEASURING, Machine, program, tune
 
 from go_rl.runtime.records import RecordStore
 from go_rl.tuning.config import TuneConfig, TuningError
-from go_rl.tuning.xla.guides import FixedSettings, Guide
 from go_rl.tuning.xla.outcome import write_tuned
 
 EVERYTHING = TuneConfig(minutes=60.0, guide="everything", candidates=16, target="cpu-1")
@@ -45,13 +43,6 @@ def test_it_finds_the_best_fusion_and_the_best_setting(tmp_path):
     assert values[-1] == pytest.approx(60.5e-6)
 
 
-def test_a_fusion_that_is_hardly_faster_is_not_taken(tmp_path):
-    """Without fusion, the six operators take 1 % less than the default's two kernels."""
-    machine = Machine(lambda nodes, setting: 99e-6 / 6 if len(nodes) == 1 else 50e-6)
-    tuned = tune(machine, tmp_path, EVERYTHING)
-    assert (tuned.kept, len(tuned.curve)) == ("baseline", 1)
-
-
 def test_time_is_obeyed_and_getting_ready_does_not_count(tmp_path):
     """Two minutes are twelve measurements: two of the default; six of what is not fused, which is
     faster, but comparing these eight again would take too long; four settings."""
@@ -78,57 +69,6 @@ def test_what_is_known_is_not_measured_again_but_paid_for(tmp_path):
     assert second.minutes == pytest.approx(first.minutes, abs=0.1)
 
 
-def test_a_larger_budget_goes_on_as_if_it_had_been_given_at_once(tmp_path):
-    """One minute: two measurements of the default, three of what is not fused and one setting,
-    which is not asked for again. Then the other three, eight that compare both, and so on."""
-    once = tune(Machine(fused_is_slow), tmp_path / "once", replace(EVERYTHING, minutes=4.0))
-    for folder, minutes in (("twice", 1.0), ("twice", 4.0)):
-        machine = Machine(fused_is_slow)
-        tuned = tune(machine, tmp_path / folder, replace(EVERYTHING, minutes=minutes))
-    assert (tuned.kept_seconds, tuned.candidates) == (once.kept_seconds, once.candidates)
-    assert tuned.replayed == 5
-    assert len(machine.asked) == once.measured - 5
-
-
-def test_a_selective_guide_measures_its_first_k(tmp_path):
-    """k = 1: beside the default, one fusion a round, and one setting of each kernel."""
-    config = replace(
-        EVERYTHING, guide="analytical", k_graph=1, k_kernel=1, candidates=4, minutes=2.0
-    )
-    machine = Machine(lambda nodes, setting: 1e-5)
-    tune(machine, tmp_path, config)
-    flags = [setting for _, setting in machine.asked if setting]
-    assert set(flags) == {'{"flags":{"xla_backend_optimization_level":0}}'}
-    assert len(flags) == 2
-
-
-def test_a_kernel_that_fails_drops_its_candidates_and_leaves_a_record(tmp_path):
-    """The product of the second layer alone cannot be timed."""
-
-    def seconds(nodes, setting):
-        if nodes == (SECOND_LAYER[0],):
-            return "took more than 30 s"
-        return fused_is_slow(nodes, setting)
-
-    tuned = tune(Machine(seconds), tmp_path, EVERYTHING)
-    assert tuned.kept_seconds == pytest.approx(60.5e-6)
-    assert "The kernel of 1 nodes from 'dot_general.1': took more than 30 s" in tuned.notes
-    assert "A fusion (none) was dropped: a kernel cannot be timed" in tuned.notes
-    with RecordStore(tmp_path / "records.sqlite") as store:
-        failed = [record for record in store.find("cpu-1") if record.seconds is None]
-    assert [record.reason for record in failed] == ["took more than 30 s"]
-
-
-def test_a_setting_that_fails_is_passed_over(tmp_path):
-    def seconds(nodes, setting):
-        return "crashed" if setting == O1 else fused_is_slow(nodes, setting)
-
-    tuned = tune(Machine(seconds), tmp_path, EVERYTHING)
-    assert tuned.kept_seconds == pytest.approx(71e-6)
-    assert tuned.settings == {}
-    assert any('level":1}}: crashed' in note for note in tuned.notes)
-
-
 def test_a_baseline_that_cannot_be_timed_is_an_error(tmp_path):
     with pytest.raises(TuningError, match=r"default fusion cannot be timed: .*crashed"):
         tune(Machine(lambda nodes, setting: "crashed"), tmp_path, EVERYTHING)
@@ -137,110 +77,6 @@ def test_a_baseline_that_cannot_be_timed_is_an_error(tmp_path):
 def test_too_few_minutes_for_the_baseline_are_an_error_that_says_how_far_it_came(tmp_path):
     with pytest.raises(TuningError, match="1 of the 2 kernels of the default fusion"):
         tune(Machine(fused_is_slow), tmp_path, replace(EVERYTHING, minutes=0.1))
-
-
-def slow_unless_default(nodes, setting) -> float:
-    """Kernels that are not the default's take five times as long."""
-    whole = {part.nodes for part in space().default.parts}
-    return fused_is_slow(nodes, setting) * (1.0 if tuple(nodes) in whole and not setting else 5.0)
-
-
-def test_what_was_luck_is_not_taken(tmp_path):
-    """Measured again, nothing is faster than the default."""
-    machine = Machine(lambda nodes, setting: 0.0)
-
-    def seconds(nodes, setting):
-        again = machine.asked.count((tuple(nodes), setting)) > 1
-        return (slow_unless_default if again else fused_is_slow)(nodes, setting)
-
-    machine.seconds = seconds
-    tuned = tune(machine, tmp_path, EVERYTHING)
-    assert (tuned.kept, tuned.check, tuned.speedup) == ("baseline", None, 1.0)
-    assert len(tuned.curve) == 1
-    assert "Nothing faster than the baseline was found" in tuned.notes
-    assert len(machine.asked) > len(set(machine.asked))
-
-
-def test_what_is_known_better_counts(tmp_path):
-    """The default seems to take 130 us at first and takes 60; the best of all others takes 71, and
-    is not taken when both are compared."""
-    machine = Machine(lambda nodes, setting: 0.0)
-    whole = {part.nodes for part in space().default.parts}
-
-    def seconds(nodes, setting):
-        again = machine.asked.count((tuple(nodes), setting)) > 1
-        return 30e-6 if tuple(nodes) in whole and again else fused_is_slow(nodes, "")
-
-    machine.seconds = seconds
-    tuned = tune(machine, tmp_path, EVERYTHING)
-    assert (tuned.kept, len(tuned.curve)) == ("baseline", 1)
-    assert 60e-6 < sum(tuned.seconds[part.hash] for part in tuned.fusion.parts) < 80e-6
-
-
-def test_what_is_new_of_several_fusions_is_measured_together(tmp_path):
-    """Two kernels of the default, the first alone; then all others at once."""
-    machine = Machine(lambda nodes, setting: 1e-5)
-    batches: list[tuple[int, int]] = []
-
-    def together(jobs, times=1):
-        batches.append((len(jobs), times))
-        return [machine.time_one(nodes, setting) for nodes, setting in jobs]
-
-    machine.together = together
-    tune(machine, tmp_path, EVERYTHING)
-    assert batches[:2] == [(1, 1), (1, 1)]
-    assert batches[2][0] > 6
-    assert {times for _, times in batches} == {1}
-
-
-def test_fusions_whose_kernels_are_known_cost_nothing(tmp_path):
-    """A guide that puts the default and no fusion first, and of all others measures one."""
-
-    class TwoFirst:
-        def order(self, fusions):
-            return np.array([f.origin not in ("default", "none") for f in fusions], np.float64)
-
-        def learn(self, measured):
-            learned.append(set(measured))
-
-    learned: list[set[str]] = []
-    guide = Guide("two first", TwoFirst(), FixedSettings())
-    config = replace(EVERYTHING, k_graph=1, minutes=60.0)
-    tuned = tune(Machine(fused_is_slow), tmp_path, config, guide)
-    assert tuned.kept == "tuned"
-    assert tuned.candidates > 1 + len(learned)
-    assert learned[0] == {part.hash for part in space().default.parts}
-    assert all(before <= after for before, after in pairwise(learned))
-
-
-def test_a_winner_that_was_luck_gives_way_to_the_baseline(tmp_path):
-    """In the check, kernels that are not the baseline's take five times as long."""
-    machine = Machine(fused_is_slow)
-
-    def report(text: str) -> None:
-        if text.startswith("measuring the best and the baseline again"):
-            machine.seconds = slow_unless_default
-
-    tuned = tune(machine, tmp_path, replace(EVERYTHING, check_rounds=2), report=report)
-    assert (tuned.kept, tuned.speedup) == ("baseline", 1.0)
-    assert tuned.check is not None
-    assert tuned.check.tuned_seconds == pytest.approx((35 + 5 * 25.5) * 1e-6)
-    assert tuned.fusion.origin == "default"
-    assert "The baseline is kept: measured again, the best was not faster" in tuned.notes
-
-
-def test_a_kernel_that_fails_when_compared_is_not_taken(tmp_path):
-    machine = Machine(lambda nodes, setting: 0.0)
-
-    def seconds(nodes, setting):
-        again = machine.asked.count((tuple(nodes), setting)) > 1
-        return "crashed" if again and setting == O1 else fused_is_slow(nodes, setting)
-
-    machine.seconds = seconds
-    tuned = tune(machine, tmp_path, EVERYTHING)
-    assert tuned.settings == {}
-    assert tuned.kept_seconds == pytest.approx(71e-6)
-    assert any('level":1}}, again: crashed' in note for note in tuned.notes)
 
 
 def test_the_folder_says_what_is_kept_and_how_it_was_found(tmp_path):
