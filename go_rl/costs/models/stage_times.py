@@ -64,8 +64,8 @@ def read_times(path: Path) -> list[StageTimes]:
 def _parsed(line: str, where: str) -> StageTimes:
     try:
         document: Any = parse_json(line)
-        if document.pop("format") != FORMAT:
-            raise ValueError(f"the format is not {FORMAT!r}")
+        if (form := document.pop("format")) != FORMAT:
+            raise ValueError(f"format {form!r}, not {FORMAT!r}")
         found = from_json(StageTimes, document, "run", RecordError)
         if len(found.nodes) != len(found.seconds) or not all(each > 0 for each in found.seconds):
             raise ValueError("a device without nodes or seconds > 0")
