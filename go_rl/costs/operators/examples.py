@@ -57,8 +57,10 @@ class OperatorInputs:
         )
         if not linear.any():
             return self
-        names = ("batch", "rows", "columns", "depth")
-        products = dict(zip(names, rows.products(), strict=True))
+        batch, height, columns, depth = rows.products()
+        products: dict[str, np.ndarray] = {
+            "batch": batch, "rows": height, "columns": columns, "depth": depth,
+        }  # fmt: skip
         sizes = {
             name: np.where(linear, products.get(name, 0), each).astype(np.int64)
             for name, each in rows.sizes.items()

@@ -106,8 +106,8 @@ def fit_pooled(
 def _with_residuals(params: Arrays, examples: OperatorExamples, data: FitData) -> Arrays:
     """Parameters with what they leave of convolutions, of libraries without and with Winograd's."""
     x, rows = examples.inputs.product_inputs(), examples.inputs.rows
-    of_rows = (np.asarray(each) for each in (data.place, data.generation))
-    own = of_measured(params, *of_rows, None, np)
+    place, generation = np.asarray(data.place), np.asarray(data.generation)
+    own = of_measured(params, place, generation, None, np)
     start, seconds = np.exp(own["floor"] + own["start"]), examples.seconds
     took = np.where(np.isnan(examples.in_graph), seconds - start, examples.in_graph)
     rest = np.log(np.maximum(took, LEAST_WORK * seconds)) - product_model.log_gpu_seconds(own, x)
