@@ -34,7 +34,7 @@ class OrderPolicySearch:
         check_control(self.control)
 
     def prepare(self, problem: Problem) -> None:
-        """Compile for graphs of this size.
+        """Compile for graphs of this size, where the network has a say.
 
         Raises:
             CheckpointError: the weights cannot be read.

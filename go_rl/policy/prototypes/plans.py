@@ -16,6 +16,7 @@ from go_rl.policy.config import PrototypePolicyConfig
 from go_rl.policy.network import Encoded
 from go_rl.policy.observations.policy_graph import PolicyGraph
 from go_rl.policy.plan_decoder import PlanDecoder
+from go_rl.policy.prototypes.decoder import PrototypeDecoder
 from go_rl.policy.prototypes.policy import PLAN
 
 
@@ -64,7 +65,12 @@ class PrototypePlans(PlanDecoder):
 
 
 def preferred(agent: Agent, plans: PrototypePlans) -> Float32[np.ndarray, "K W"]:
-    """Return [K, W] the prototypes with their offsets, the preferred first."""
+    """Return [K, W] the prototypes with their offsets, the preferred first; where the network has no
+    say they come in their own order, and it is not asked."""
+    decoder = agent.params["params"]["decoders_plan"]
+    outputs = jax.tree.leaves([decoder[name] for name in PrototypeDecoder.outputs])
+    if not any(np.any(np.asarray(leaf)) for leaf in outputs):
+        return np.array(decoder["prototypes"], np.float32)
     noise = np.zeros(plans.round_size(agent), np.float32)
     drawn = plans.draw(agent, agent.encode(plans.padded), PLAN, noise, jax.random.key(0))
     return np.asarray(drawn[PLAN].deviations)

@@ -130,6 +130,9 @@ class OrdersTrainConfig(PrototypeTrainConfig):
     """Larger graphs are left out: they cost too much."""
     rollouts: int = 800
     """Rollouts of the search on each problem."""
+    choices: int = 0
+    """Updates of the network's choice among the prototypes, from their known results; 0: they come
+    in the order of the cover."""
     updates: int = 0
     """Updates of choice and offsets together, with rollouts; 0: offsets stay zero."""
     policy: OrdersPolicyConfig = field(default_factory=OrdersPolicyConfig)
