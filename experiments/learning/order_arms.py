@@ -4,8 +4,8 @@ Run: ``python -m experiments.learning.order_arms [--weights FILE ...]`` on the z
 rings and on generated networks whose seeds lie beyond all that training takes; with ``--part test``
 on the zoo's test rings, with a page of its own, ``order_test``. All arms take the same solver:
 
-- *policy*: the prototypes that the network prefers, then the search from the best of them;
-- *fixed order*, *random encoder*, *blind*: the same with that part of the network gone;
+- *policy*: the prototypes in their order, then the search from the best of them;
+- *random prototypes*: as many random weights in their place;
 - *untrained*: `OrderSearch`, which begins with each reference order and random mixtures;
 - at equal seconds of the processor: *untrained*, unit-annealing, local search, linear DP and the
   published form of policy.
@@ -45,9 +45,7 @@ COUNTS = (1, 5, 20, 64, 200)
 """Orders whose best is compared."""
 FIRST_SEED = 1_000_000
 """First seed of the generated networks; training takes seeds below."""
-CONTROLS = {"fixed order": "zero-output", "random encoder": "random-encoder", "blind": "blind"}
-DRAWN = ("policy", "untrained", "random encoder")
-"""Arms with a run for each evaluation seed."""
+CONTROLS = {"random prototypes": "untrained"}
 TIMED = ("order-policy", "order-search", "unit-annealing", "local-search", "linear-dp", "policy")
 """Methods that run for equal seconds."""
 
@@ -77,7 +75,7 @@ class OrderArms(Experiment):
     generated: int = 40
     """Generated networks on validation."""
     seeds: int = 3
-    """Evaluation seeds of arms that draw anything."""
+    """Evaluation seeds."""
     seconds: float = 1.0
     """Seconds of the processor of methods at equal seconds."""
     only: tuple[str, ...] = ("*",)
@@ -114,12 +112,8 @@ class OrderArms(Experiment):
     def rows(self, named: ZooProblem, done: set[tuple[str, str, int]]) -> Iterator[Row]:
         """Yield the rows of a ring that are missing."""
         family = PrototypeProblem(named.graph, named.hardware, (), "analytical").kind
-        trained = len(self.weights)
-        wanted = [
-            (arm, seed)
-            for arm in ("policy", "untrained", *CONTROLS)
-            for seed in range(self.seeds if arm in DRAWN else trained)
-        ]
+        arms = ("policy", "untrained", *CONTROLS)
+        wanted = [(arm, seed) for arm in arms for seed in range(self.seeds)]
         timed = TIMED if generated_seed(named.graph) is None else ()
         wanted += [(f"{name}, seconds", 0) for name in timed]
         missing = [each for each in wanted if (named.name, *each) not in done]

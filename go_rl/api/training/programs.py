@@ -17,6 +17,7 @@ from go_rl.core.ranges import COUNT, Range, check_ranges
 if TYPE_CHECKING:
     from go_rl.costs.learning.splits import DataSplit
     from go_rl.costs.programs.learn.examples import ProgramExamples
+    from go_rl.costs.programs.learn.predictor import ProgramPredictor
 
 SplitName = Literal["by_task", "within_task", "by_model", "by_target"]
 ModelName = Literal["cdmpp", "cdmpp-code", "code-trees", "transfer"]
