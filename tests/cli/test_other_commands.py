@@ -1,6 +1,7 @@
 """``go-rl check``, ``graph``, ``package`` and the options of the command itself."""
 
 import json
+import shlex
 from importlib.metadata import version
 from pathlib import Path
 
@@ -8,11 +9,11 @@ import pytest
 from profile_documents import chain_document, node_document
 
 from go_rl.cli.commands.graph import Graph
-from go_rl.cli.model_arguments import positions_of
+from go_rl.cli.model_arguments import ModelArguments, positions_of
 from go_rl.cli.table import COMMANDS
-from go_rl.core import GoRLError, ReadError, load_hardware
+from go_rl.core import GoRLError, Hardware, ReadError, load_hardware
 from go_rl.core.files.typed_json import from_json
-from go_rl.policy.learn.config import RingTrainConfig
+from go_rl.policy.learn.config import NodesTrainConfig, RingTrainConfig, SampleConfig
 
 
 @pytest.fixture
@@ -44,6 +45,23 @@ def test_check_rejects_with_a_line_for_each_violation(command, chain, plan):
     assert [v["rule"] for v in listed.document["violations"]] == [
         line.split(":")[0] for line in violations
     ]
+
+
+def test_check_says_a_next_command_that_can_be_typed(command, chain, plan):
+    """A preset by its name; hardware of a user's file, whose place no plan knows, by the plan."""
+    assert "--hardware ring3 " in command("check", plan, chain).out.splitlines()[-1]
+    own = json.loads(command("hardware", "show", "ring3", "--json").out)
+    for name in ("mine", "ring3"):
+        own["name"], own["devices"][0]["peak_flops"] = name, 1e12
+        Path("elsewhere.json").write_text(json.dumps(own))
+        flags = ("--hardware", "elsewhere.json", "--method", "greedy", "--samples", 5)
+        assert command("optimize", chain, *flags, "--out", f"of-{name}").code == 0
+        following = command("check", f"of-{name}/plan.json", chain).out.splitlines()[-1]
+        assert f"--hardware of-{name}/plan.json " in following
+        Path("elsewhere.json").unlink()
+        words = following.removeprefix("next: go-rl ").replace("--method all", "--method greedy")
+        again = command(*shlex.split(words), "--samples", 2, "--out", "again")
+        assert again.code == 0, again.err
 
 
 def test_check_refuses_a_plan_for_another_graph(command, plan, tmp_path):
@@ -86,13 +104,34 @@ def test_graph_prints_nodes_and_edges(command, chain):
     assert (node["weight_bytes"], node["kind"], node["source"]) == (10.0, "other", "nodes[1]")
 
 
+def test_graph_saves_what_every_command_reads_back(command, chain):
+    assert command("graph", chain, "--save", "deep/chain.npz").code == 0
+    first, second = command("graph", chain, "--json"), command("graph", "deep/chain.npz", "--json")
+    assert first.document == second.document
+
+
+def test_package_list_names_the_presets(command):
+    assert "ring36" in command("hardware", "list").out
+    listed = command("hardware", "list", "--json").document
+    assert [Hardware.from_json(d).name for d in listed][:3] == ["ring6", "ring16", "ring36"]
+
+
+def test_package_show_prints_what_a_package_file_holds(command, tmp_path):
+    shown = command("hardware", "show", "ring4", "--json").document
+    (tmp_path / "mine.json").write_text(json.dumps(shown))
+    assert load_hardware(tmp_path / "mine.json") == load_hardware("ring4")
+    assert "16 GB/s" in command("hardware", "show", "mine.json").out
+    wrong = command("hardware", "show", "rnig4")
+    assert (wrong.code, wrong.err.count("\n")) == (2, 1)
+
+
 def test_version(command):
     assert command("--version").out == f"go-rl {version('go_rl')}\n"
 
 
 def test_a_configuration_with_an_unknown_field_is_refused():
     with pytest.raises(GoRLError, match=r"source: unknown field 'modle'; did you mean 'model'\?"):
-        from_json(Graph, {"source": {"modle": "m.onnx"}})
+        from_json(Graph, {"source": {"modle": "m.onnx"}}, "t.json")
 
 
 @pytest.mark.parametrize(
@@ -100,9 +139,9 @@ def test_a_configuration_with_an_unknown_field_is_refused():
     [
         ({"update": 3}, "t.json: unknown field 'update'; did you mean 'updates'"),
         ({"ppo": {"epoch": 3}}, "t.json: ppo: unknown field 'epoch'; did you mean 'epochs'"),
-        ({"updates": "3"}, "t.json: updates: must be a whole number, not '3'"),
-        ({"updates": True}, "t.json: updates: must be a whole number, not True"),
-        ({"ppo": {"clip": "x"}}, "t.json: ppo: clip: must be a number, not 'x'"),
+        ({"updates": "3"}, "t.json: updates must be a whole number, not '3'"),
+        ({"updates": True}, "t.json: updates must be a whole number, not True"),
+        ({"ppo": {"clip": "x"}}, "t.json: ppo: clip must be a finite number, not 'x'"),
         ({"ppo": 3}, "t.json: ppo: must be a JSON object, not 3"),
         ({"policy": {"hidden": 0}}, "hidden"),
     ],
@@ -110,6 +149,83 @@ def test_a_configuration_with_an_unknown_field_is_refused():
 def test_a_bad_field_of_a_training_configuration_is_named(document, message):
     with pytest.raises(GoRLError, match=message):
         from_json(RingTrainConfig, document, "t.json")
+
+
+def test_a_field_that_may_be_null_says_so():
+    with pytest.raises(GoRLError, match="validation must be a text or null, not 3"):
+        from_json(NodesTrainConfig, {"validation": 3}, "t.json")
+
+
+def test_training_configurations_survive_json():
+    config = RingTrainConfig(updates=7, hardware=("ring4",), samples=SampleConfig(2, 3, "fix"))
+    assert from_json(RingTrainConfig, json.loads(config.to_json()), "t.json") == config
+
+
+def test_sizes_of_dimensions():
+    assert ModelArguments("m", ("batch=8,seq=4", "loop.trips=3")).dims == {
+        "batch": 8, "seq": 4, "loop.trips": 3,
+    }  # fmt: skip
+    for wrong in ("batch", "=8", "batch=0", "batch=-1", "batch=1.5"):
+        with pytest.raises(ReadError, match="NAME=SIZE"):
+            ModelArguments("m", (wrong,))
+    assert ModelArguments("m", ("batch=8", "batch=8")).dims == {"batch": 8}
+    with pytest.raises(ReadError, match="batch has two sizes, 8 and 4"):
+        ModelArguments("m", ("batch=8", "batch=4"))
+
+
+def test_shapes_of_inputs_and_positions_of_weights():
+    told = ModelArguments("m", input=("x=1x224x224x3", "tokens:0=4"), weight_args="0,2")
+    assert told.inputs == {"x": (1, 224, 224, 3), "tokens:0": (4,)}
+    assert told.weights == (0, 2)
+    assert ModelArguments("m", input=("s=",)).inputs == {"s": ()}
+    values = ModelArguments("m", ("flag.value=0",), input=("rate=16000", "flag=0"))
+    assert values.inputs == {"rate": (16000,), "flag": 0}  # the model's rank tells a value
+    assert values.dims == {"flag.value": 0}
+    assert ModelArguments("m", weight_args="none").weights == ()
+    assert (ModelArguments("m").inputs, ModelArguments("m").weights) == (None, None)
+    for wrong in ("x", "=2", "x=2x", "x=2x0", "x=axb", "x=-1"):
+        with pytest.raises(ReadError, match="NAME=SIZExSIZE"):
+            ModelArguments("m", input=(wrong,))
+    for wrong in ("a", "0,", "-1", "0;1"):
+        with pytest.raises(ReadError, match=r"--weight-args .* must be positions"):
+            ModelArguments("m", weight_args=wrong)
+
+
+SCALED = """\
+import jax, jax.numpy as jnp
+
+def scaled(rows=2):
+    def run(kernel, x):
+        return jax.lax.while_loop(lambda y: y.sum() > 1, lambda y: y @ kernel, x)
+    return run, (jnp.ones((4, 4)), jax.ShapeDtypeStruct((rows, 4), jnp.float32))
+"""
+
+
+def test_what_is_said_of_a_function_reaches_it_and_its_plan(command, tmp_path):
+    (tmp_path / "scaled_models.py").write_text(SCALED)
+    model = "scaled_models.py:scaled"
+    assert "--trip-count N" in command("graph", model).err
+    shown = command("graph", model, "--trip-count", 3, "--dim", "rows=5")
+    assert "rows=5, trip_count=3" in shown.out
+    assert "--weight-args 0" in shown.out
+    told = ("--trip-count", 3, "--weight-args", 0)
+    assert "note" not in command("graph", model, *told).out
+    budget = ("--method", "greedy", "--samples", 1, "--out", "out")
+    assert command("optimize", model, *told, *budget).code == 0
+    # The plan knows the trips; which arguments are weights, the user says again.
+    assert command("check", "out/plan.json", model, "--weight-args", 0).out.startswith("accepted")
+
+
+def test_check_reads_what_graph_saved(command, tmp_path):
+    """A plan for a model with sizes, and the graph of that model."""
+    (tmp_path / "scaled_models.py").write_text(SCALED)
+    told = ("scaled_models.py:scaled", "--trip-count", 2, "--dim", "rows=3", "--weight-args", 0)
+    assert command("graph", *told, "--save", "model.npz").code == 0
+    budget = ("--method", "greedy", "--samples", 1, "--out", "out")
+    assert command("optimize", *told, *budget).code == 0
+    check = ("check", "out/plan.json", "model.npz")
+    assert command(*check).out.startswith("accepted")
+    assert "saved with dimensions: rows=3" in command(*check, "--dim", "rows=4").err
 
 
 def test_measure_names_what_is_wrong_and_writes_nothing(command, tmp_path):
@@ -205,6 +321,16 @@ def test_hardware_new_writes_what_optimize_reads(command, chain):
     assert "there is such a file; name another, or give --force" in again.err
     assert command("hardware", "new", "mine.json", "--devices", "a100x2", "--force").code == 0
     assert load_hardware("mine.json").num_devices == 2
+
+
+def test_hardware_new_asks_on_a_terminal(command, monkeypatch):
+    answers = iter(["t4x2 l4", "", "", ""])
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("builtins.input", lambda _: next(answers))
+    assert command("hardware", "new", "asked.json").code == 0
+    asked = load_hardware("asked.json")
+    assert [device.kind for device in asked.devices] == ["t4", "t4", "l4"]
+    assert asked.links.bandwidth == 12e9
 
 
 @pytest.mark.parametrize(

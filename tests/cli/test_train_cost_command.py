@@ -1,16 +1,21 @@
 """``go-rl train kernels`` and ``train tiles``: weights of measurements, and what they refuse."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from costs.kernels.kernels import few_kernels
-from costs.tiles.ranks import CONFIG
+from costs.tiles.ranks import CONFIG, flag_data
 
+from go_rl.api.training.predictors import TrainKernelsConfig, announcement, only_target, updates_for
 from go_rl.cli.main import main
-from go_rl.costs.kernels.measure.data import KernelData, save_kernel_data
+from go_rl.core import TrainingError
+from go_rl.core.hardware.processor import own_target
+from go_rl.costs.kernels.measure.data import KernelData, load_kernel_data, save_kernel_data
 from go_rl.costs.kernels.predictor import KernelPredictor
 from go_rl.costs.tiles.ranks.predictor import RankPredictor
+from go_rl.runtime.records import RECORDS, Record, RecordStore
 
 
 @pytest.fixture(autouse=True)
@@ -48,7 +53,6 @@ def data(tmp_path):
     return tmp_path / "small.npz"
 
 
-@pytest.mark.slow
 def test_a_data_set_becomes_weights_judged_on_what_was_held_out(data, tmp_path, capsys):
     out = tmp_path / "new" / "mine.npz"
     assert main(["train", "kernels", str(data), str(out), "--steps", "3", "--members", "1"]) == 0
@@ -61,18 +65,63 @@ def test_a_data_set_becomes_weights_judged_on_what_was_held_out(data, tmp_path, 
     assert f"{count - judged} kernels of 1 models on cpu-9 learned from; {judged} others" in said
 
 
+def test_a_folder_of_records_is_gathered(tmp_path, monkeypatch, data):
+    gathered = load_kernel_data(data)
+    asked = []
+    monkeypatch.setattr(
+        "go_rl.costs.kernels.measure.data.gather_kernels", lambda *a: asked.append(a) or gathered
+    )
+    (tmp_path / "folder").mkdir()
+    out, kept = str(tmp_path / "w.npz"), str(tmp_path / "kept.npz")
+    options = ["--steps", "1", "--members", "1", "--held-out", "0", "--target", "cpu-9"]
+    assert main(["train", "kernels", str(tmp_path / "folder"), out, "--data", kept, *options]) == 0
+    assert asked == [(tmp_path / "folder", "cpu-9", "kept")]
+    assert load_kernel_data(kept).kernels.hashes == gathered.kernels.hashes
+    assert KernelPredictor.load(out).card["judged"] == {}
+
+
+@pytest.mark.parametrize(("kernels", "steps"), [(10, 100), (499, 4990), (500, 5000), (9999, 5000)])
+def test_few_kernels_are_worth_few_updates(kernels, steps):
+    assert updates_for(kernels) == steps
+
+
+def test_what_is_learned_from_is_reported_first(data, tmp_path, capsys):
+    config = TrainKernelsConfig(members=2)
+    assert announcement("cpu-9", 43, 11, config, 430) == (
+        "learning from 43 kernels measured on cpu-9, judged on 11 others: 2 networks, 430 updates "
+        "each. These are few: expect it to be far off on other models."
+    )
+    words = ["train", "kernels", str(data), str(tmp_path / "w.npz"), "--steps", "1"]
+    assert main(words) == 0
+    reported = capsys.readouterr().err
+    assert reported.startswith("learning from ")
+    assert "3 networks, 1 updates each. These are few" in reported.splitlines()[0]
+    assert "3/3  network 3/3, update 1, loss " in reported
+
+
+def test_records_of_several_targets_are_not_mixed_unasked(tmp_path):
+    common: dict[str, Any] = {"workload": "k", "seconds": 1.0, "spread": 0.0, "repeats": 3}
+    assert only_target(tmp_path) == own_target()
+    with RecordStore(tmp_path / RECORDS) as store:
+        store.add([Record(**common, target="cpu-3")])
+        assert only_target(tmp_path) == "cpu-3"
+        store.add([Record(**common, target="cpu-4")])
+    with pytest.raises(TrainingError, match="several targets: cpu-3, cpu-4; name one as target"):
+        only_target(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         (["--data", "x.npz"], "data is for a folder of go-rl measure kernels"),
         (["--target", "cpu-2"], "target is for a folder of go-rl measure kernels"),
-        (["--held-out", "1"], "held_out must lie in [0, 1), not 1.0"),
+        (["--held-out", "1"], "held_out must be in [0, 1), not 1.0"),
         (["--held-out", "0.999"], "0 are left to learn from"),
         (
             ["--held-out", "0.85"],
             "8 are left to learn from, and no cost model comes of fewer than 10",
         ),
-        (["--steps", "0"], "steps and members must be >= 1"),
+        (["--steps", "0"], "steps must be >= 1"),
         (["--data", "x.json"], "data must end in .npz, not 'x.json'"),
     ],
 )
@@ -94,4 +143,27 @@ def test_wrong_options_are_named_before_anything_is_trained(options, said, data,
 def test_wrong_places_are_named(source, out, said, data, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["train", "kernels", source, str(tmp_path / out), "--steps", "1"]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_settings_of_flags_become_weights_that_rank_them(tmp_path, capsys):
+    data, out = tmp_path / "flags.npz", tmp_path / "new" / "ranks.npz"
+    save_kernel_data(flag_data(), data)
+    options = ["--steps", "1", "--members", "1"]
+    assert main(["train", "tiles", str(out), "--kernels", str(data), *options]) == 0
+    weights = RankPredictor.load(out)
+    assert (len(weights.networks), weights.networks[0].config.tasks) == (1, ("flags",))
+    assert "of flags. Weights: " in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ([], "give --kernels, --tiles or both"),
+        (["--tiles", "tiles-cpu-0"], "no tile data 'tiles-cpu-0'"),
+        (["--kernels", "none", "--members", "0"], "members must be >= 1"),
+    ],
+)
+def test_ranks_of_nothing_are_refused(options, said, tmp_path, capsys):
+    assert main(["train", "tiles", str(tmp_path / "r.npz"), *options]) == 2
     assert said in " ".join(capsys.readouterr().err.split())

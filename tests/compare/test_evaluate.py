@@ -118,7 +118,7 @@ def changed(config: EvaluateConfig, **fields: object) -> Comparison:
         ({"methods": ("anealing",)}, "did you mean 'annealing'"),
         ({"methods": ()}, "methods needs at least one"),
         ({"methods": ("policy",), "weights": "none.npz"}, "no weights 'none.npz'"),
-        ({"bound_seconds": -1.0}, "bound_seconds must be >= 0"),
+        ({"bound_seconds": -1.0}, "bound_seconds must be finite and >= 0"),
     ],
 )  # fmt: skip
 def test_bad_input_is_refused_before_anything_runs(config, tmp_path, monkeypatch, fields, message):

@@ -221,7 +221,8 @@ def _predictions() -> Iterator[Case]:
     ]
     for kind, names, settings, find in (
         ("ring-policy", policies.RING_POLICIES, rings, policies.ring_predictions),
-        ("dispatch-policy", policies.DISPATCH_POLICIES, shared, policies.dispatch_predictions),
+        ("orders-policy", policies.ORDERS_POLICIES, rings, policies.prototype_predictions),
+        ("dispatch-policy", policies.DISPATCH_POLICIES, shared, policies.prototype_predictions),
     ):
         for name in names:
             for setting in settings:

@@ -52,5 +52,5 @@ def test_every_case_is_recorded_under_one_name(recorded):
 def test_nothing_that_go_rl_has_is_left_out():
     """Whoever adds a method or ships weights adds their cases."""
     assert {name for known in plans.METHODS.values() for name in known} == plans.registered()
-    named = {*policies.RING_POLICIES, *policies.DISPATCH_POLICIES}
+    named = {*policies.RING_POLICIES, *policies.ORDERS_POLICIES, *policies.DISPATCH_POLICIES}
     assert named == policies.shipped()

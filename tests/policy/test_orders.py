@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from policy.tiny import NO_ATTENTION
+from policy.tiny import TINY_ORDERS
 from reference.layered import layered_ring
 
 from go_rl import load
@@ -17,7 +17,6 @@ from go_rl.graphs.readers.jax.reader import trace_jax
 from go_rl.objectives.ring.methods.order_search import COARSE, OrderSearch
 from go_rl.objectives.ring.order_weights import WIDTH, first_weights
 from go_rl.policy.agent import Agent, new_agent
-from go_rl.policy.config import OrdersPolicyConfig
 from go_rl.policy.learn.config import OrdersTrainConfig
 from go_rl.policy.learn.prototypes.choice import having_prototypes
 from go_rl.policy.learn.prototypes.problems import training_problems
@@ -28,8 +27,6 @@ from go_rl.policy.policy_search import PolicySearch
 from go_rl.policy.prototypes.plans import preferred
 from go_rl.policy.weights import Weights, load_weights, save_weights
 from go_rl.verify.check_plan import check_plan
-
-TINY_ORDERS = OrdersPolicyConfig(**NO_ATTENTION, prototypes=4)
 
 
 def ring() -> Problem:

@@ -19,7 +19,12 @@ from go_rl.graphs.zoo.index import generated_name
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.objectives.ring.reference_orders import REFERENCE_ORDERS
 from go_rl.policy.agent import Actions, Agent, new_agent
-from go_rl.policy.config import DispatchPolicyConfig, NodesPolicyConfig, RingPolicyConfig
+from go_rl.policy.config import (
+    DispatchPolicyConfig,
+    NodesPolicyConfig,
+    OrdersPolicyConfig,
+    RingPolicyConfig,
+)
 from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
 from go_rl.policy.learn.config import FINE_TUNING, PPOConfig
 from go_rl.policy.makespan_plans import MakespanPlans
@@ -33,6 +38,7 @@ NO_ATTENTION = {**SIZES, "attention_layers": 0}
 """Policies share the encoder: that of the ring attends, and the others compile less."""
 TINY_NODES = NodesPolicyConfig(**NO_ATTENTION, decoder_width=8, directions=2)
 TINY_DISPATCH = DispatchPolicyConfig(**NO_ATTENTION, prototypes=16)
+TINY_ORDERS = OrdersPolicyConfig(**NO_ATTENTION, prototypes=4)
 SMALL_LESSON = replace(
     FINE_TUNING["nodes"], batch=8, first=8,
     ppo=PPOConfig(learning_rate=3e-3, epochs=4, order_entropy=1e-3),

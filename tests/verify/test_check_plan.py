@@ -94,7 +94,7 @@ def test_an_admitted_failure_keeps_its_status(status, chain, plan_of):
         ({"memory": False}, "its memory is False"),
         ({"all_chips": True}, "its all_chips is True"),
         ({"cost_model": "learned"}, "its cost_model is 'learned'"),
-        ({"hardware": {"devices": []}}, "the plan's hardware: field 'devices'"),
+        ({"hardware": {"devices": []}}, "the plan's hardware: field 'links'"),
     ],
 )
 @pytest.mark.parametrize("status", [Status.OK, Status.GAVE_UP])

@@ -65,8 +65,8 @@ class PrototypePlans(PlanDecoder):
 
 
 def preferred(agent: Agent, plans: PrototypePlans) -> Float32[np.ndarray, "K W"]:
-    """Return [K, W] the prototypes with their offsets, the preferred first; where the network has no
-    say they come in their own order, and it is not asked."""
+    """Return [K, W] the prototypes with their offsets, the preferred first; where the network has
+    no say they come in their own order, and it is not asked."""
     decoder = agent.params["params"]["decoders_plan"]
     outputs = jax.tree.leaves([decoder[name] for name in PrototypeDecoder.outputs])
     if not any(np.any(np.asarray(leaf)) for leaf in outputs):

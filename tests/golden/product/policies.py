@@ -5,8 +5,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from go_rl.objectives.makespan.workspace import makespan_workspace
-from go_rl.policy.dispatch.dispatch_plans import DispatchPlans
+from go_rl.policy.kinds import plan_decoder
+from go_rl.policy.prototypes.plans import PrototypePlans
 from go_rl.policy.ring.ring_plans import RingPlans
 from go_rl.policy.weights import load_weights, shipped_weights
 
@@ -17,6 +17,7 @@ from .problems import Setting, problem
 NOISE = np.array([0.0, 1.0, 1.0, 2.0], np.float32)
 """Of the draws: the likeliest decision first."""
 RING_POLICIES = ("partition-1.1",)
+ORDERS_POLICIES = ("orders-1.0",)
 DISPATCH_POLICIES = ("dispatch-2.5",)
 """Shipped weights of each kind."""
 
@@ -46,11 +47,12 @@ def ring_predictions(name: str, setting: Setting) -> Facts:
     }
 
 
-def dispatch_predictions(name: str, setting: Setting) -> Facts:
-    """Return the weights of the heads that a dispatching policy draws; what follows from them is a
-    matter of near ties, which other processors round otherwise."""
+def prototype_predictions(name: str, setting: Setting) -> Facts:
+    """Return the weights that a policy of prototypes draws; what follows from them is a matter of
+    near ties, which other processors round otherwise."""
     agent = load_weights(name).agent
-    decoder = DispatchPlans(makespan_workspace(problem(setting)))
+    decoder = plan_decoder(problem(setting), agent.config.kind)
+    assert isinstance(decoder, PrototypePlans)
     encoded = agent.encode(decoder.padded)
     drawn = decoder.draw(agent, encoded, "plan", NOISE, jax.random.key(SEED)).values()
     return {"units": decoder.units.num_units, "heads": _moments([d.deviations for d in drawn])}
