@@ -92,6 +92,10 @@ def group_of(agent: Agent, decoder: PlanDecoder, chosen: str) -> str:
         PolicyError: the policy does not draw it.
     """
     group = chosen if chosen in decoder.groups else decoder.groups[0]
+    if agent.config.kind == "orders" and chosen == "placement":
+        raise PolicyError(
+            "an orders policy draws orders, no placement; use --method policy or order-policy"
+        )
     if isinstance(agent.config, RingPolicyConfig) and group not in agent.config.decision_heads:
         raise PolicyError(
             f"this policy draws {', '.join(agent.config.decision_heads)}, no {group}: its "

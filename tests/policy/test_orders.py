@@ -6,12 +6,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from policy.tiny import TINY_ORDERS
+from policy.tiny import TINY_ORDERS, tiny_agent
 from reference.layered import layered_ring
 
 from go_rl import load
 from go_rl.compare.portfolio.portfolio import run
-from go_rl.core import Budget, OpGraph, Problem, TrainingError
+from go_rl.core import Budget, OpGraph, PolicyError, Problem, TrainingError
 from go_rl.graphs.readers.archive import save_graph
 from go_rl.graphs.readers.jax.reader import trace_jax
 from go_rl.objectives.ring.methods.order_search import COARSE, OrderSearch
@@ -77,6 +77,17 @@ def test_auto_takes_user_weights_of_orders():
     names = [plan.optimizer for plan in run(ring(), budget=Budget(samples=400), agent=agent).plans]
     assert "order-policy" in names
     assert "order-search" not in names
+
+
+def test_weights_of_another_policy_are_refused_and_auto_knows_better():
+    with pytest.raises(PolicyError, match="an orders policy, not of a ring policy"):
+        OrderPolicySearch(tiny_agent()).optimize(ring(), Budget(samples=2), 0)
+    with pytest.raises(PolicyError, match="no placement"):
+        PolicySearch(given(first_weights(4, 0)), "placement").optimize(ring(), Budget(samples=2), 0)
+    plans = run(ring(), budget=Budget(samples=400), agent=tiny_agent()).plans
+    names = [plan.optimizer for plan in plans]
+    assert {"order-search", "policy"} <= set(names)
+    assert "order-policy" not in names
 
 
 def branches(width: int) -> OpGraph:

@@ -229,8 +229,10 @@ class _PortfolioRun:
         problem, budget = self.problem, self.budget
         search = kit_of(problem).search()
         kind = None if self.agent is None else self.agent.config.kind
+        theirs = kind is not None and any(turn.given == kind for turn in search.turns)
+        learned = self.learned and not theirs
         turns = [
-            turn._replace(name=turn.learned) if self.learned and turn.learned else turn
+            turn._replace(name=turn.learned) if learned and turn.learned else turn
             for turn in search.turns
             if turn.suits(problem, budget)
             if self.learned or not has_policy(_make(problem, turn.name))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from go_rl.core import Budget, Plan, Problem
+from go_rl.core import Budget, Plan, PolicyError, Problem
 from go_rl.objectives.ring.methods.order_search import OrderSearch
 from go_rl.policy.agent import Agent
 from go_rl.policy.config import SHIPPED_ORDERS, check_control
@@ -23,7 +23,7 @@ class OrderPolicySearch:
     of them."""
 
     agent: Agent | None = None
-    """Weights of an orders policy; None, or another policy's: those that ship with the package."""
+    """None: the weights that ship with the package."""
     control: str | None = None
     """Control arm from which the search starts, one of `CONTROLS`."""
     memory: dict[str, Any] | None = None
@@ -38,7 +38,8 @@ class OrderPolicySearch:
 
         Raises:
             CheckpointError: the weights cannot be read.
-            PolicyError: the graph is larger than any bucket.
+            PolicyError: the weights are not those of an orders policy, or the graph is larger than
+                any bucket.
         """
         plans = _plans(problem)
         if plans.decides:
@@ -63,9 +64,12 @@ class OrderPolicySearch:
         return noted(plan, self.control), agent
 
     def _agent(self, seed: int) -> Agent:
-        given = self.agent is not None and self.agent.config.kind == "orders"
-        agent = self.agent if given else load_weights(SHIPPED_ORDERS).agent
-        assert agent is not None
+        agent = self.agent or load_weights(SHIPPED_ORDERS).agent
+        if agent.config.kind != "orders":
+            raise PolicyError(
+                f"{self.name} searches the weights of an orders policy, not of a "
+                f"{agent.config.kind} policy; give others by --weights"
+            )
         return controlled(agent, self.control, seed)
 
 
