@@ -15,7 +15,6 @@ from go_rl.objectives.common.incumbent import Incumbent
 from go_rl.objectives.makespan.units import MakespanUnits, makespan_units
 from go_rl.objectives.makespan.workspace import MakespanWorkspace
 from go_rl.policy.agent import Actions
-from go_rl.policy.observations.buckets import Padded, pad
 from go_rl.policy.observations.makespan import observe_makespan
 from go_rl.policy.observations.policy_graph import PolicyGraph
 from go_rl.policy.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
@@ -35,11 +34,6 @@ class MakespanPlans(PlanDecoder):
     def units(self) -> MakespanUnits:
         """Units that are placed and ordered together."""
         return makespan_units(self.workspace)
-
-    @cached_property
-    def padded(self) -> Padded:
-        """Padded observation, the network's input."""
-        return pad(self.observed)
 
     @cached_property
     def observed(self) -> PolicyGraph:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import jax
@@ -17,7 +18,8 @@ from go_rl.objectives.common.incumbent import Incumbent
 from go_rl.objectives.common.workspace import Workspace
 from go_rl.policy.agent import Actions, Agent, Start
 from go_rl.policy.network import Encoded
-from go_rl.policy.observations.buckets import Padded
+from go_rl.policy.observations.buckets import Padded, pad
+from go_rl.policy.observations.policy_graph import PolicyGraph
 from go_rl.solvers import Samples
 
 ROUND = 16
@@ -55,8 +57,13 @@ class PlanDecoder(ABC):
 
     @property
     @abstractmethod
+    def observed(self) -> PolicyGraph:
+        """Observation of the problem by the network."""
+
+    @cached_property
     def padded(self) -> Padded:
         """Padded observation, the network's input."""
+        return pad(self.observed)
 
     @property
     @abstractmethod

@@ -39,7 +39,7 @@ take."""
 
 
 class UsualHost(NamedTuple):
-    """What launches need on the usual host."""
+    """Needs of launches on the usual host."""
 
     floor: Float[np.ndarray, "R"]
     """[R] logarithms of seconds."""

@@ -32,7 +32,7 @@ from go_rl.policy.ring.ring_plans import check_group
 from go_rl.policy.weights import shipped_agent
 
 SEARCHES = {"dispatch": DispatchSearch, "orders": OrderPolicySearch}
-"""What learns in place of PPO, by the name of the policy."""
+"""Searches that learn in place of PPO, by the name of the policy."""
 
 
 @dataclass(frozen=True, eq=False)

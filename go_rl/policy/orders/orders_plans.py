@@ -10,15 +10,12 @@ from jaxtyping import Float32, Float64
 
 from go_rl.objectives.common.units import RingUnits
 from go_rl.objectives.ring.methods.cut_scores import price_stages
-from go_rl.objectives.ring.methods.order_search import Limits, cut_orders
+from go_rl.objectives.ring.methods.order_search import CutLimits, cut_orders
 from go_rl.objectives.ring.order_weights import order_columns
 from go_rl.policy.agent import Actions
-from go_rl.policy.observations.buckets import Padded, pad
-from go_rl.policy.observations.policy_graph import PolicyGraph
 from go_rl.policy.plan_decoder import ProposalArrays, Rollouts
 from go_rl.policy.prototypes.plans import PrototypePlans
 from go_rl.policy.prototypes.policy import PLAN
-from go_rl.policy.ring.observation import observe_ring
 from go_rl.policy.ring.ring_plans import RingPlans
 
 
@@ -33,16 +30,6 @@ class OrdersPlans(PrototypePlans, RingPlans):
         return self.workspace.units
 
     @cached_property
-    def observed(self) -> PolicyGraph:
-        """Observation of the problem by the network."""
-        return observe_ring(self.workspace)
-
-    @cached_property
-    def padded(self) -> Padded:
-        """Padded observation, the network's input."""
-        return pad(self.observed)
-
-    @cached_property
     def columns(self) -> Float64[np.ndarray, "U W"]:
         """[U, W] what the weights count."""
         return order_columns(self.workspace.units)
@@ -51,7 +38,7 @@ class OrdersPlans(PrototypePlans, RingPlans):
         self, weights: Float32[np.ndarray, "B W"], most: float = np.inf
     ) -> Float64[np.ndarray, "B"]:
         """Return [B] seconds of the best cuts of each order, before anything is repaired."""
-        limits = Limits.within(self.workspace, most)
+        limits = CutLimits.within(self.workspace, most)
         found = cut_orders(self.workspace, self.columns, weights, limits)
         return np.array([seconds for seconds, _ in found])
 
@@ -61,6 +48,6 @@ class OrdersPlans(PrototypePlans, RingPlans):
 
     def price(self, proposals: ProposalArrays, seed: int) -> Rollouts:
         """Order, cut, make legal and price."""
-        limits = Limits.within(self.workspace)
+        limits = CutLimits.within(self.workspace)
         found = cut_orders(self.workspace, self.columns, proposals["weights"], limits)
         return self._rollouts(price_stages(self.workspace, [stage for _, stage in found], seed))

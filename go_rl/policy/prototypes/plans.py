@@ -14,7 +14,6 @@ from go_rl.objectives.makespan.units import MakespanUnits
 from go_rl.policy.agent import Actions, Agent, Start
 from go_rl.policy.config import PrototypePolicyConfig
 from go_rl.policy.network import Encoded
-from go_rl.policy.observations.policy_graph import PolicyGraph
 from go_rl.policy.plan_decoder import PlanDecoder
 from go_rl.policy.prototypes.decoder import PrototypeDecoder
 from go_rl.policy.prototypes.policy import PLAN
@@ -29,11 +28,6 @@ class PrototypePlans(PlanDecoder):
     @abstractmethod
     def units(self) -> RingUnits | MakespanUnits:
         """Units that are ordered."""
-
-    @property
-    @abstractmethod
-    def observed(self) -> PolicyGraph:
-        """Observation of the problem by the network."""
 
     @abstractmethod
     def seconds(

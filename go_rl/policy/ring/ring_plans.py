@@ -27,7 +27,7 @@ from go_rl.objectives.ring.workspace import RingWorkspace, ring_workspace
 from go_rl.policy.agent import Actions, Agent, Start
 from go_rl.policy.config import MAX_CHIPS, RING_HEADS
 from go_rl.policy.network import Encoded
-from go_rl.policy.observations.buckets import Padded, pad
+from go_rl.policy.observations.policy_graph import PolicyGraph
 from go_rl.policy.plan_decoder import PlanDecoder, ProposalArrays, Rollouts
 from go_rl.policy.ring.cut_log_probs import CutWindows, blank_windows
 from go_rl.policy.ring.observation import observe_ring
@@ -64,9 +64,9 @@ class RingPlans(PlanDecoder):
         self._squeeze = 1.0
 
     @cached_property
-    def padded(self) -> Padded:
-        """Padded observation, the network's input."""
-        return pad(observe_ring(self.workspace))
+    def observed(self) -> PolicyGraph:
+        """Observation of the problem by the network."""
+        return observe_ring(self.workspace)
 
     @property
     def decides(self) -> bool:

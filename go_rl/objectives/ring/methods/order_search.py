@@ -102,12 +102,12 @@ class OrderSearchState:
             seconds[i] = self._priced(value, stage, incumbent, progress)
         self.search.tell(seconds)
 
-    def limits(self) -> Limits:
+    def limits(self) -> CutLimits:
         """Return what a plan that the search still keeps has at most."""
         kept, serial = self.search.finds.seconds, self.workspace.units.serial_seconds
         allowed = min(float(kept[KEPT - 1]) if len(kept) >= KEPT else np.inf, serial)
         wide = min(allowed, NEAR * float(kept.min(initial=np.inf)))
-        return Limits(allowed, wide, self.weight_limit)
+        return CutLimits(allowed, wide, self.weight_limit)
 
     def _priced(
         self,
@@ -130,8 +130,8 @@ class OrderSearchState:
         return repaired.evaluation.seconds
 
 
-class Limits(NamedTuple):
-    """What cuts that are looked for have at most."""
+class CutLimits(NamedTuple):
+    """Most seconds and bytes of the cuts that are looked for."""
 
     allowed: float
     """Seconds of stages of one chip each."""
@@ -141,7 +141,7 @@ class Limits(NamedTuple):
     """Bytes of weights a chip, the smallest where they differ."""
 
     @classmethod
-    def within(cls, workspace: RingWorkspace, most: float = np.inf) -> Limits:
+    def within(cls, workspace: RingWorkspace, most: float = np.inf) -> CutLimits:
         """Return those of plans of at most so many seconds."""
         most = min(most, workspace.units.serial_seconds)
         return cls(most, most, workspace.weight_limit)
@@ -151,7 +151,7 @@ def cut_orders(
     workspace: RingWorkspace,
     columns: Float64[np.ndarray, "U W"],
     weights: Float32[np.ndarray, "B W"],
-    limits: Limits,
+    limits: CutLimits,
 ) -> list[tuple[float, Int32[np.ndarray, "U"] | None]]:
     """Return the seconds and [U] stages of the best cuts of the order of each of [B, W] weights;
     inf and None where none are within the limits. The same for any number of threads."""
@@ -175,7 +175,7 @@ def best_cuts(
     weight: float,
 ) -> tuple[float, Int32[np.ndarray, "U"] | None]:
     """Return the seconds and [U] stages of the best cuts of a topological order [U] of the units;
-    inf and None if none are within the `Limits`."""
+    inf and None if none are within the `CutLimits`."""
     problem, cuts = workspace.problem, workspace.cuts(order)
     exactly, chips = problem.all_chips, workspace.chips
     high, stage = cuts.best(workspace.bound, allowed, chips, weight, exactly, COARSE)
